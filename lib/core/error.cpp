@@ -1,0 +1,56 @@
+// Formatting and throwing; see error.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "core/error.h"
+
+#include <cerrno>
+#include <charconv>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+namespace xf {
+namespace {
+
+std::string vformat(const char *fmt, va_list args) {
+    va_list again;
+    va_copy(again, args);
+    const int length = std::vsnprintf(nullptr, 0, fmt, args);
+    std::string text(length > 0 ? static_cast<size_t>(length) : 0, '\0');
+    if (length > 0) std::vsnprintf(text.data(), text.size() + 1, fmt, again);
+    va_end(again);
+    return text;
+}
+
+}  // namespace
+
+std::string format(const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    std::string text = vformat(fmt, args);
+    va_end(args);
+    return text;
+}
+
+std::string number(double value) {
+    char buffer[40];
+    const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
+    return std::string(buffer, result.ptr);
+}
+
+void fail(xf_status status, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    std::string text = vformat(fmt, args);
+    va_end(args);
+    throw Error(status, std::move(text));
+}
+
+void fail_errno(int error_number, const char *action, const std::string &path) {
+    char buffer[128];
+    const char *reason = strerror_r(error_number, buffer, sizeof buffer);  // the GNU form returns the text
+    throw Error(error_number == ENOENT ? XF_ERROR_NOT_FOUND : XF_ERROR_IO,
+                format("cannot %s '%s': %s", action, path.c_str(), reason), error_number);
+}
+
+}  // namespace xf

@@ -1,0 +1,68 @@
+// A thin C++ layer over cmocka for tests of the internals.
+//
+// cmocka reports a failed assertion by longjmp, which skips C++ destructors. So CHECK only records; the wrapper
+// around each test catches what is thrown and makes one cmocka assertion when every destructor has run.
+//
+//     XF_TEST(adds) { CHECK(1 + 1 == 2); CHECK_EQ(a, b); CHECK_NEAR(x, y, 1e-6); CHECK_FAILS(f(), XF_ERROR_DATA); }
+//
+// tests/support/main.cpp holds main(). Tests of the public API are written in C with cmocka directly.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <sstream>
+#include <string>
+
+#include "core/error.h"
+
+namespace xf_test {
+
+struct Registrar {
+    Registrar(const char *name, void (*body)());
+};
+
+void record(const char *file, int line, const std::string &what);
+
+template <class A, class B>
+void check_equal(const A &a, const B &b, const char *text, const char *file, int line) {
+    if (a == b) return;
+    std::ostringstream out;
+    out << text << ": " << a << " != " << b;
+    record(file, line, out.str());
+}
+
+inline void check_near(double a, double b, double tolerance, const char *text, const char *file, int line) {
+    if (std::fabs(a - b) <= tolerance) return;  // false for NaN
+    std::ostringstream out;
+    out.precision(17);
+    out << text << ": " << a << " and " << b << " differ by more than " << tolerance;
+    record(file, line, out.str());
+}
+
+template <class F>
+void check_fails(F &&body, xf_status status, const char *text, const char *file, int line) {
+    try {
+        body();
+    } catch (const xf::Error &error) {
+        if (error.status() != status)
+            record(file, line, std::string(text) + ": status " + xf_status_name(error.status()) + ": " + error.what());
+        return;
+    }
+    record(file, line, std::string(text) + ": did not fail");
+}
+
+}  // namespace xf_test
+
+#define XF_TEST(name)                                        \
+    static void name();                                      \
+    static const xf_test::Registrar register_##name(#name, name); \
+    static void name()
+#define CHECK(condition)                                                     \
+    do {                                                                     \
+        if (!(condition)) xf_test::record(__FILE__, __LINE__, #condition);   \
+    } while (0)
+#define CHECK_EQ(a, b) xf_test::check_equal((a), (b), #a " == " #b, __FILE__, __LINE__)
+#define CHECK_NEAR(a, b, tolerance) xf_test::check_near((a), (b), (tolerance), #a " ~ " #b, __FILE__, __LINE__)
+#define CHECK_FAILS(expression, status) \
+    xf_test::check_fails([&] { (void)(expression); }, (status), #expression, __FILE__, __LINE__)
