@@ -1,0 +1,346 @@
+/*
+ * plugin_abi.h - the C table between the core and a backend: everything cpu/ and cuda/ may know of the library.
+ *
+ * A backend is a shared object with one exported function, xf_plugin_init. It receives a host table and returns a
+ * backend table. Both begin with their size in bytes and grow only at their end; no C++ type, exception or FILE
+ * crosses. The reference backend (cpu/ref) fills the same table and is linked into the core: it is the oracle that
+ * tests compare every other backend with.
+ *
+ * The operations are coarse, so that each backend may fuse as it likes. All tensors are fp32, row-major and packed:
+ * a batch is [tokens, columns] plus sequence offsets, without padding. Pointers named src, dst, weights ... are
+ * device memory from mem_alloc of the same device; 16-byte alignment of a row start can't be assumed, 64 bytes of a
+ * mem_alloc result can. Integer arrays are device memory as well.
+ *
+ * Letters: B sentences, S and T source and target tokens, M rows, N columns out, K columns in of a linear map;
+ * D d_model, H heads, V vocabulary.
+ *
+ * Determinism, a promise each backend keeps: the result of an operation is a function of its arguments alone,
+ * never of the number of workers, of timing, or of memory addresses. Operations marked "row-invariant" give a row
+ * the same bits whatever other rows are in the call and wherever the row stands.
+ *
+ * Errors: an operation returns an enum xf_status and fills err. Arguments were checked by the core: a backend need
+ * not check shapes, only what it alone can know (memory, the device). Each operation accepts zero rows.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef XFORMER_PLUGIN_ABI_H
+#define XFORMER_PLUGIN_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "xformer/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Must be equal on both sides while the version is 0.x; from 1.0 on tables grow by their size member alone. */
+#define XF_PLUGIN_ABI 1u
+
+typedef struct xf_device xf_device; /* one opened device of a backend: owns its memory, knows the host context */
+typedef struct xf_stream xf_stream; /* an order of operations with its scratch memory; one per trainer or decoder */
+
+/* What the core gives to a device it opens. The pointers outlive the device. */
+typedef struct xf_host_v1 {
+    uint32_t size; /* sizeof(xf_host_v1) of the core */
+    uint32_t abi;  /* XF_PLUGIN_ABI of the core */
+    void *user;    /* passed back to each function below */
+
+    /* Runs body(arg, task, worker) for task = 0 .. tasks-1, each once, on up to workers() threads at a time, and
+     * returns when all are done. 0 <= worker < workers(); two tasks running at once have different workers. Which
+     * task runs where is not fixed, so a body may not let its result depend on it. Not nested. Tasks may not fail
+     * and may not throw. Callable from any thread: a second caller at the same time runs its tasks itself. */
+    void (*parallel)(void *user, int64_t tasks, void (*body)(void *arg, int64_t task, int32_t worker), void *arg);
+    int32_t (*workers)(void *user);
+
+    /* Host memory under the context's allocator and budget, 64-byte aligned (2 MiB and huge pages when it is
+     * large). NULL when there is none. free takes the same bytes. */
+    void *(*alloc)(void *user, size_t bytes);
+    void (*free)(void *user, void *ptr, size_t bytes);
+
+    /* level: 0 error, 1 warning, 2 info, 3 debug. */
+    void (*log)(void *user, int32_t level, const char *component, const char *message);
+
+    /* The caller's wish for an instruction set ("auto", "base", "avx2", "avx512"), for CPU backends. */
+    const char *isa;
+} xf_host_v1;
+
+/* Dropout (paper s. 5.4): which elements of a tensor are zeroed. Identical on every backend.
+ *
+ * Element i (a 64-bit index fixed by each operation below) is kept when
+ *     u16(i) >= threshold,  threshold = round(rate * 65536),
+ * and multiplied by 65536 / (65536 - threshold). u16(i) is half-word (i % 8) of Philox4x32-10 with key
+ * {lo32(seed), hi32(seed)} and counter {lo32(i / 8), hi32(i / 8) ^ (stream << 16), site, step}: half-word 2j is the
+ * low half of output word j, 2j+1 the high half. rate == 0 switches dropout off and nothing is drawn.
+ * lib/core/philox.h has the code. */
+typedef struct xf_dropout {
+    float rate;      /* 0 <= rate < 1 */
+    uint32_t site;   /* which dropout of the model */
+    uint32_t step;   /* optimizer step */
+    uint32_t stream; /* micro-batch within the step */
+    uint64_t seed;
+} xf_dropout;
+
+/* dst[t] = dropout(scale * weights[ids[t]] + positions[pos[t]])             (paper s. 3.4, 3.5)
+ * Dropout index: t * D + d. Row-invariant when dropout is off. */
+typedef struct xf_embed_fwd {
+    int64_t rows, D;
+    const int32_t *ids;     /* [rows], each in [0, V) */
+    const int32_t *pos;     /* [rows], each in [0, P) */
+    const float *weights;   /* [V, D] */
+    const float *positions; /* [P, D] */
+    float scale;
+    float *dst; /* [rows, D] */
+    xf_dropout dropout;
+} xf_embed_fwd;
+
+/* diff_weights[id] += scale * sum over the tokens t with ids[t] == id, in rising t, of mask(t) * diff_dst[t].
+ * Used for the position table too, with scale 1. The tokens come grouped: group g holds the tokens
+ * order[starts[g]] .. order[starts[g + 1] - 1], rising, and adds to row group_ids[g]; ids are distinct. */
+typedef struct xf_embed_bwd {
+    int64_t groups, D;
+    const int32_t *group_ids; /* [groups] */
+    const int32_t *starts;    /* [groups + 1] */
+    const int32_t *order;     /* [rows] */
+    const float *diff_dst;    /* [rows, D] */
+    float scale;
+    float *diff_weights; /* [V, D] */
+    xf_dropout dropout;
+} xf_embed_bwd;
+
+/* dst = act(src weights^T + bias)                                          (paper s. 3.2.2, eq. 2)
+ * weights is [N, K]: a row per output column, so that matrices applied to the same input stack to one call. */
+enum { XF_LINEAR_RELU = 1u, XF_LINEAR_ROW_INVARIANT = 2u };
+typedef struct xf_linear_fwd {
+    int64_t M, N, K;
+    const float *src; /* [M, K], rows ld_src apart */
+    int64_t ld_src;
+    const float *weights; /* [N, K], dense */
+    const float *bias;    /* [N] or NULL */
+    float *dst;           /* [M, N], rows ld_dst apart; not overlapping src */
+    int64_t ld_dst;
+    uint32_t flags; /* XF_LINEAR_ROW_INVARIANT: must be row-invariant, and fast for small M (decoding) */
+} xf_linear_fwd;
+
+/* diff_src (=, or += when accumulate) diff_dst weights; then, if relu_dst is given, elements with
+ * relu_dst <= 0 become 0 (the gradient of the ReLU whose output was this map's input; never with accumulate). */
+typedef struct xf_linear_bwd_data {
+    int64_t M, N, K;
+    const float *diff_dst; /* [M, N], rows ld_diff_dst apart */
+    int64_t ld_diff_dst;
+    const float *weights;  /* [N, K], dense */
+    const float *relu_dst; /* [M, K], dense, or NULL */
+    float *diff_src;       /* [M, K], rows ld_diff_src apart */
+    int64_t ld_diff_src;
+    uint32_t accumulate;
+} xf_linear_bwd_data;
+
+/* diff_weights += diff_dst^T src;  diff_bias += column sums of diff_dst. */
+typedef struct xf_linear_bwd_weights {
+    int64_t M, N, K;
+    const float *diff_dst; /* [M, N], rows ld_diff_dst apart */
+    int64_t ld_diff_dst;
+    const float *src; /* [M, K], rows ld_src apart */
+    int64_t ld_src;
+    float *diff_weights; /* [N, K], dense */
+    float *diff_bias;    /* [N] or NULL */
+} xf_linear_bwd_weights;
+
+/* Scaled dot-product attention over packed sequences, per sentence b and head h (paper eq. 1):
+ *     dst = dropout(softmax(scale * q k^T + mask)) v
+ * Queries of sentence b are rows q_begin[b] .. q_begin[b] + q_len[b] - 1 of q and dst, keys likewise of k and v.
+ * Query i (counted within its sentence) sees key j iff (no causal or j <= i) and (window == 0 or
+ * |i - j| <= window / 2). Every query sees at least one key, except that a sentence with k_len 0 gives zeros.
+ * Head h uses columns h*dk .. of q and k, h*dv .. of v and dst.
+ * Dropout index: (query row * H + h) * drop_stride + j, drop_stride a multiple of 8 and >= the longest k_len.
+ * lse [M, H]: log-sum-exp of each query's scaled, masked scores, kept for the backward pass; may be NULL.
+ * Row-invariant. Nothing of size S x T is stored for the batch. */
+typedef struct xf_attention {
+    int64_t B, H, dk, dv;
+    int64_t max_q_len, max_k_len;
+    const int32_t *q_begin, *q_len, *k_begin, *k_len; /* [B] */
+    const float *q, *k, *v;
+    int64_t ld_q, ld_k, ld_v;
+    float scale;
+    uint32_t causal;
+    int64_t window;
+    int64_t drop_stride;
+    xf_dropout dropout;
+    float *dst;
+    int64_t ld_dst;
+    float *lse; /* [M, H], M rows of q */
+} xf_attention;
+
+/* Gradients of the above; diff_q, diff_k, diff_v are written (=) for every row that belongs to a sentence.
+ * fwd holds the arguments of the forward call with its results. */
+typedef struct xf_attention_bwd {
+    xf_attention fwd;
+    const float *diff_dst;
+    int64_t ld_diff_dst;
+    float *diff_q, *diff_k, *diff_v;
+    int64_t ld_diff_q, ld_diff_k, ld_diff_v;
+} xf_attention_bwd;
+
+/* sum = residual + dropout(src);  dst = LayerNorm(sum) = weights * (sum - mean) * rstd + bias      (paper s. 3.1)
+ * mean and biased variance over D, rstd = 1 / sqrt(variance + eps); stats[m] = {mean, rstd}.
+ * src NULL: sum = residual. sum may be the same memory as src or residual, or NULL when it isn't wanted (decoding);
+ * stats may be NULL. Dropout index: m * D + d. Row-invariant when dropout is off. */
+typedef struct xf_add_norm_fwd {
+    int64_t M, D;
+    const float *residual; /* [M, D] */
+    const float *src;      /* [M, D] or NULL */
+    const float *weights;  /* [D] */
+    const float *bias;     /* [D] */
+    float eps;
+    float *sum;   /* [M, D] or NULL */
+    float *dst;   /* [M, D] */
+    float *stats; /* [M, 2] or NULL */
+    xf_dropout dropout;
+} xf_add_norm_fwd;
+
+/* diff_residual = LayerNorm backward of diff_dst (+ diff_sum, when given);
+ * diff_src = mask * diff_residual, when given; diff_weights +=, diff_bias +=.
+ * diff_residual may be the same memory as diff_dst or diff_sum; diff_src is apart from all. */
+typedef struct xf_add_norm_bwd {
+    int64_t M, D;
+    const float *diff_dst; /* [M, D] */
+    const float *diff_sum; /* [M, D] or NULL: gradient that reaches the sum by the residual path (pre-LN) */
+    const float *sum;      /* [M, D] */
+    const float *stats;    /* [M, 2] */
+    const float *weights;  /* [D] */
+    float *diff_residual;  /* [M, D] */
+    float *diff_src;       /* [M, D] or NULL */
+    float *diff_weights;   /* [D] */
+    float *diff_bias;      /* [D] */
+    xf_dropout dropout;
+} xf_add_norm_bwd;
+
+/* Tied projection and smoothed cross-entropy in row chunks: logits = src weights^T, p = softmax(logits).
+ * Target distribution q of row m: 1 - smoothing on targets[m], and
+ *     uniform == 0: smoothing / (V - 1) on every other id (tensor2tensor);
+ *     uniform == 1: smoothing / V added on every id (Marian, Sockeye).
+ * loss[m] = - sum q log p (no constant subtracted); nll[m] = - log p(targets[m]). Both in nats.
+ * With diff_src: diff_src = diff_logits weights, diff_weights += diff_logits^T src, diff_logits = p - q (the
+ * gradient of the SUM over rows). Without (diff_src and diff_weights NULL): loss and nll only, row-invariant.
+ * The logits of all rows are never held at once. */
+typedef struct xf_loss {
+    int64_t M, V, D;
+    const float *src;       /* [M, D] */
+    const float *weights;   /* [V, D] */
+    const int32_t *targets; /* [M] */
+    float smoothing;
+    uint32_t uniform;
+    float *loss;         /* [M] */
+    float *nll;          /* [M] */
+    float *diff_src;     /* [M, D] or NULL */
+    float *diff_weights; /* [V, D] or NULL */
+} xf_loss;
+
+/* Adam (paper s. 5.3), one pass over n numbers; g = grad_scale * grad:
+ *     m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
+ *     param -= lr * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + eps)      (the form of s. 2, Kingma & Ba)
+ * and grad = 0 afterwards. alpha is lr * sqrt(1 - beta2^t) / (1 - beta1^t), computed by the core in double;
+ * eps_hat: that form's epsilon, applied as written. */
+typedef struct xf_adam {
+    int64_t n;
+    float *params, *grads, *m, *v;
+    float alpha, beta1, beta2, eps_hat, grad_scale;
+} xf_adam;
+
+/* dst[0] = sum of squares of src in double, in a fixed order; NaN or Inf when any element is. dst: host memory. */
+typedef struct xf_sum_squares {
+    int64_t n;
+    const float *src;
+    double *dst;
+} xf_sum_squares;
+
+/* One decoding step of self-attention over a cache with an ancestor index (one query per live hypothesis).
+ * The cache of a layer is [steps, slots, H*dk] for keys and [steps, slots, H*dv] for values, step-major. Row r is
+ * the hypothesis in slot slots_of_row[r]. Its key at step u < t stands in slot ancestors[r * ld_ancestors + u] of
+ * step u; the key and value of step t itself come in k and v (row r) and are stored into slot slots_of_row[r] of
+ * step t by this call. dst = softmax(scale q k^T) v over steps 0..t (at most the last window/2 + 1 of them when
+ * window > 0). Row-invariant. */
+typedef struct xf_attention_step {
+    int64_t rows, H, dk, dv;
+    int64_t t, slots;
+    const int32_t *slot_of_row; /* [rows] */
+    const int32_t *ancestors;   /* [rows, >= t] */
+    int64_t ld_ancestors;
+    const float *q, *k, *v; /* [rows, H*dk], [rows, H*dk], [rows, H*dv] */
+    int64_t ld_q, ld_k, ld_v;
+    float *k_cache, *v_cache;
+    float scale;
+    int64_t window;
+    float *dst; /* [rows, H*dv], rows ld_dst apart */
+    int64_t ld_dst;
+} xf_attention_step;
+
+/* For each row: log-softmax of src weights^T over V, and its k largest values in falling order, ties by rising id.
+ * A NaN counts as minus infinity. k <= V. banned ids (may be none) are left out of the choice, not of the
+ * normalisation. Row-invariant. values and ids are HOST memory, complete on return. */
+typedef struct xf_top_k {
+    int64_t rows, V, D, k;
+    const float *src;     /* [rows, D] */
+    const float *weights; /* [V, D] */
+    int64_t banned_count;
+    const int32_t *banned; /* host memory, [banned_count] */
+    float *values;         /* [rows, k] natural-log probabilities */
+    int32_t *ids;          /* [rows, k] */
+} xf_top_k;
+
+/* What a backend is and does. Every pointer is set; an operation works on the device of its stream. */
+typedef struct xf_backend_v1 {
+    uint32_t size; /* sizeof(xf_backend_v1) of the plugin */
+    uint32_t abi;  /* XF_PLUGIN_ABI of the plugin */
+    const char *name;    /* "ref", "openblas", "cuda" */
+    const char *version; /* of the plugin and what it stands on, for people */
+    const char *kind;    /* "cpu" or "cuda": the first part of a device name */
+    int32_t score;       /* device=auto takes the highest score that opens */
+
+    /* Devices of this kind in this machine; 0 with a sentence in err->message when there are none. */
+    int32_t (*device_count)(xf_error *err);
+    /* One line for people: "AMD EPYC, avx512". Static text or owned by the plugin. */
+    const char *(*device_name)(int32_t index);
+    int32_t (*device_open)(const xf_host_v1 *host, int32_t index, xf_device **device, xf_error *err);
+    void (*device_close)(xf_device *device);
+    /* One line about what was chosen, for logs and benchmarks: "avx512, own GEMM". Owned by the device. */
+    const char *(*device_info)(xf_device *device);
+
+    int32_t (*stream_create)(xf_device *device, xf_stream **stream, xf_error *err);
+    void (*stream_free)(xf_stream *stream);
+    int32_t (*stream_sync)(xf_stream *stream, xf_error *err);
+
+    int32_t (*mem_alloc)(xf_device *device, size_t bytes, void **ptr, xf_error *err);
+    void (*mem_free)(xf_device *device, void *ptr, size_t bytes);
+    /* Between host and device memory; the host side is free for reuse on return. */
+    int32_t (*mem_upload)(xf_stream *stream, void *dst, const void *src, size_t bytes, xf_error *err);
+    int32_t (*mem_download)(xf_stream *stream, void *dst, const void *src, size_t bytes, xf_error *err);
+    int32_t (*mem_copy)(xf_stream *stream, void *dst, const void *src, size_t bytes, xf_error *err);
+    int32_t (*mem_zero)(xf_stream *stream, void *dst, size_t bytes, xf_error *err);
+
+    int32_t (*embed_fwd)(xf_stream *stream, const xf_embed_fwd *args, xf_error *err);
+    int32_t (*embed_bwd)(xf_stream *stream, const xf_embed_bwd *args, xf_error *err);
+    int32_t (*linear_fwd)(xf_stream *stream, const xf_linear_fwd *args, xf_error *err);
+    int32_t (*linear_bwd_data)(xf_stream *stream, const xf_linear_bwd_data *args, xf_error *err);
+    int32_t (*linear_bwd_weights)(xf_stream *stream, const xf_linear_bwd_weights *args, xf_error *err);
+    int32_t (*attention_fwd)(xf_stream *stream, const xf_attention *args, xf_error *err);
+    int32_t (*attention_bwd)(xf_stream *stream, const xf_attention_bwd *args, xf_error *err);
+    int32_t (*add_norm_fwd)(xf_stream *stream, const xf_add_norm_fwd *args, xf_error *err);
+    int32_t (*add_norm_bwd)(xf_stream *stream, const xf_add_norm_bwd *args, xf_error *err);
+    int32_t (*loss)(xf_stream *stream, const xf_loss *args, xf_error *err);
+    int32_t (*adam)(xf_stream *stream, const xf_adam *args, xf_error *err);
+    int32_t (*sum_squares)(xf_stream *stream, const xf_sum_squares *args, xf_error *err);
+    int32_t (*attention_step)(xf_stream *stream, const xf_attention_step *args, xf_error *err);
+    int32_t (*top_k)(xf_stream *stream, const xf_top_k *args, xf_error *err);
+} xf_backend_v1;
+
+/* The plugin's one export. Returns NULL when it can't serve this core (and says why in err). */
+typedef const xf_backend_v1 *(*xf_plugin_init_fn)(uint32_t host_abi, xf_error *err);
+#define XF_PLUGIN_INIT_NAME "xf_plugin_init"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* XFORMER_PLUGIN_ABI_H */
