@@ -1,0 +1,209 @@
+/*
+ * xformer/decode.h - translation and scoring.
+ *
+ * Beam search as in Vaswani et al. 2017, s. 6.1 and Wu et al. 2016: score = log P / ((5 + L) / 6)^alpha, L counts the
+ * end symbol. Limits and stop tests belong to one sentence: it decodes to the same tokens and the same score alone or
+ * in any batch, in any order, with any number of threads.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef XFORMER_DECODE_H
+#define XFORMER_DECODE_H
+
+#include "xformer/config.h"
+#include "xformer/data.h"
+#include "xformer/model.h"
+#include "xformer/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * @defgroup decode Decoding and scoring
+ * @brief Beam search, greedy search, scores of given targets.
+ * @{
+ */
+
+/** @brief A decoder: options and workspace over a model it shares with others. @since 0.1 */
+typedef struct xf_decoder xf_decoder;
+/** @brief The answers of a decode call. @since 0.1 */
+typedef struct xf_hypotheses xf_hypotheses;
+
+/**
+ * @brief Creates a decoder.
+ *
+ * Reads the options of the group "decode.": beam, alpha, max_extra_tokens, n_best, batch_sentences and others. It
+ * copies no weights: many decoders may share a model, and one may be used between the steps of a trainer.
+ *
+ * @param model [in] kept alive by the decoder
+ * @param config [in] NULL: all defaults (beam 4, alpha 0.6, source length + 50)
+ * @param out [out] the decoder; the caller frees it with xf_decoder_free()
+ * @param err [out] NULL allowed
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also n_best > beam), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API enum xf_status xf_decoder_create(const xf_model *model, const xf_config *config, xf_decoder **out,
+                                        xf_error *err);
+
+/**
+ * @brief Frees a decoder. Hypotheses it gave stay valid.
+ * @param decoder [in] NULL is allowed and does nothing
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API void xf_decoder_free(xf_decoder *decoder);
+
+/**
+ * @brief Decodes source sentences given as ids.
+ *
+ * Any number of sentences: the decoder groups them by length and works on "decode.batch_sentences" at a time. Can be
+ * cancelled.
+ *
+ * @param decoder [in,out] the decoder
+ * @param batch [in] the source side; each sentence ends with the end symbol; targets are not looked at
+ * @param out [out] answers in the order of the batch; the caller frees them with xf_hypotheses_free()
+ * @param err [out] NULL allowed
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (an id; a source longer than
+ *         "decode.max_source_tokens"), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_CANCELLED
+ * @threads exclusive
+ * @par Source
+ * Vaswani et al. 2017, s. 6.1; Wu et al. 2016, eq. 14
+ * @since 0.1
+ */
+XF_API enum xf_status xf_decode(xf_decoder *decoder, const xf_batch *batch, xf_hypotheses **out, xf_error *err);
+
+/**
+ * @brief Translates text: encodes, decodes, turns the answers into text.
+ *
+ * A text without a token (an empty line) has one empty answer with score 0.
+ *
+ * @param decoder [in,out] the decoder; its model has a tokenizer
+ * @param texts [in] count strings of UTF-8
+ * @param lengths [in] bytes of each, or NULL when they are NUL-terminated
+ * @param count [in] how many; 0 is allowed
+ * @param out [out] answers in the order of the texts; the caller frees them with xf_hypotheses_free()
+ * @param err [out] NULL allowed
+ * @return as xf_decode(); XF_ERROR_DATA (invalid UTF-8), XF_ERROR_STATE (the model has no tokenizer)
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API enum xf_status xf_translate(xf_decoder *decoder, const char *const *texts, const size_t *lengths, size_t count,
+                                   xf_hypotheses **out, xf_error *err);
+
+/** @brief One answer. Pointers are owned by its xf_hypotheses. @since 0.1 */
+typedef struct xf_hypothesis {
+    /** In: sizeof(xf_hypothesis) of the caller. */
+    size_t struct_size;
+    /** The target ids, without start and end symbol. */
+    const int32_t *ids;
+    /** How many. */
+    int64_t length;
+    /** UTF-8, NUL-terminated; NULL when the model has no tokenizer. */
+    const char *text;
+    /** Bytes of text without the NUL. */
+    size_t text_length;
+    /** Natural logarithm of the probability, the end symbol's included when finished. */
+    double log_probability;
+    /** log_probability divided by the length penalty; answers come best first. */
+    double score;
+    /** 1 when the answer ended with the end symbol; 0 when the length limit cut it off. */
+    int32_t finished;
+    /** Not used, 0. */
+    int32_t reserved;
+} xf_hypothesis;
+
+/**
+ * @brief Counts the sentences answered.
+ * @param hypotheses [in] the answers
+ * @return sentences; 0 when hypotheses is not one
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API size_t xf_hypotheses_count(const xf_hypotheses *hypotheses);
+
+/**
+ * @brief Counts the answers to one sentence: 1 to "decode.n_best".
+ * @param hypotheses [in] the answers
+ * @param sentence [in] from 0 to xf_hypotheses_count() - 1
+ * @return answers; 0 when there is no such sentence
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API size_t xf_hypotheses_size(const xf_hypotheses *hypotheses, size_t sentence);
+
+/**
+ * @brief Reads one answer.
+ * @param hypotheses [in] the answers
+ * @param sentence [in] which sentence
+ * @param rank [in] 0 is the best
+ * @param hypothesis [in,out] struct_size set by the caller; pointers valid until the hypotheses are freed
+ * @param err [out] NULL allowed
+ * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API enum xf_status xf_hypotheses_get(const xf_hypotheses *hypotheses, size_t sentence, size_t rank,
+                                        xf_hypothesis *hypothesis, xf_error *err);
+
+/**
+ * @brief Frees answers.
+ * @param hypotheses [in] NULL is allowed and does nothing
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API void xf_hypotheses_free(xf_hypotheses *hypotheses);
+
+/**
+ * @brief Scores given targets: the log-probability of each target given its source, without dropout.
+ *
+ * A pair gets the same bits alone or in any batch.
+ *
+ * @param decoder [in,out] the decoder
+ * @param batch [in] pairs; any number
+ * @param log_probabilities [out] [sentences] natural logarithms, end symbol included
+ * @param err [out] NULL allowed
+ * @return as xf_decode()
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API enum xf_status xf_score(xf_decoder *decoder, const xf_batch *batch, double *log_probabilities, xf_error *err);
+
+/** @brief Quality of a model on held-out pairs. @since 0.1 */
+typedef struct xf_eval_stats {
+    /** In: sizeof(xf_eval_stats) of the caller. */
+    size_t struct_size;
+    /** Pairs. */
+    int64_t sentences;
+    /** Target tokens, end symbols counted. */
+    int64_t tgt_tokens;
+    /** Cross-entropy with "train.label_smoothing" of the decoder's config, nats per target token, no dropout. */
+    double loss;
+    /** Un-smoothed cross-entropy, nats per target token, no dropout. */
+    double nll;
+    /** exp(nll): perplexity per token. */
+    double perplexity;
+} xf_eval_stats;
+
+/**
+ * @brief Measures loss and perplexity on pairs. Can be cancelled.
+ * @param decoder [in,out] the decoder
+ * @param batches [in] count batches with targets
+ * @param count [in] how many
+ * @param stats [in,out] struct_size set by the caller; over all batches together
+ * @param err [out] NULL allowed
+ * @return as xf_decode()
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API enum xf_status xf_evaluate(xf_decoder *decoder, const xf_batch *batches, size_t count, xf_eval_stats *stats,
+                                  xf_error *err);
+
+/** @} */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* XFORMER_DECODE_H */
