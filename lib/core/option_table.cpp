@@ -1,0 +1,99 @@
+// The table itself: one row per option. To add an option, add a row.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "core/options.h"
+
+namespace xf {
+namespace {
+
+constexpr xf_option_type kI64 = XF_OPTION_I64, kF64 = XF_OPTION_F64, kBool = XF_OPTION_BOOL, kStr = XF_OPTION_STR;
+constexpr double kMaxDim = 1 << 16, kMaxSeed = 9007199254740991.0;
+
+constexpr Option kOptions[] = {
+    {"context.device", kStr, "auto", 0, 0, nullptr,
+     "What computes: auto, cpu, cpu:ref, cpu:openblas, cuda, cuda:N; a device that is named and absent is an error.", "",
+     "0.1"},
+    {"context.threads", kI64, "0", 0, 1024, nullptr,
+     "Worker threads on the CPU; 0 is one per processor this process may use. Results do not depend on it.", "", "0.1"},
+    {"context.memory_budget", kI64, "0", 0, 9e15, nullptr,
+     "Bytes of tensors the context may hold; more is XF_ERROR_NO_MEMORY; 0 is no limit.", "", "0.1"},
+    {"context.isa", kStr, "auto", 0, 0, "auto|base|avx2|avx512",
+     "Instruction set of the CPU kernels; auto is the best this CPU has.", "", "0.1"},
+
+    {"tokenizer.vocab_size", kI64, "37000", 259, 1 << 20, nullptr,
+     "Tokens to learn, the 2 symbols and 256 bytes included.", "s. 5.1", "0.1"},
+    {"tokenizer.normalization", kStr, "nfkc", 0, 0, "none|nfc|nfkc",
+     "Unicode normalisation of all text; none accepts and gives back any bytes.", "", "0.1"},
+    {"tokenizer.invalid_utf8", kStr, "error", 0, 0, "error|replace",
+     "What becomes of text that is not UTF-8: an error with its byte offset, or U+FFFD in place of the bad bytes.", "",
+     "0.1"},
+
+    {"data.batch_tokens", kI64, "25000", 2, 1 << 24, nullptr,
+     "At most so many source tokens and so many target tokens in a batch, end symbols counted.", "s. 5.1", "0.1"},
+    {"data.max_tokens", kI64, "256", 2, 1 << 20, nullptr,
+     "Pairs with a side of more tokens, the end symbol counted, are left out of training and counted.", "", "0.1"},
+    {"data.max_bytes", kI64, "65536", 1, 1 << 28, nullptr, "Lines with a longer side are skipped and counted.", "",
+     "0.1"},
+    {"data.strict", kBool, "false", 0, 1, nullptr, "The first bad line of a corpus is an error rather than skipped.", "",
+     "0.1"},
+    {"data.shuffle", kBool, "true", 0, 1, nullptr,
+     "Shuffle every epoch and put pairs of similar length together; off keeps the corpus order.", "s. 5.1", "0.1"},
+    {"data.seed", kI64, "1", 0, kMaxSeed, nullptr, "Seed of the shuffle.", "", "0.1"},
+
+    {"model.encoder_layers", kI64, "6", 1, 1024, nullptr, "N, layers of the encoder.", "s. 3.1", "0.1"},
+    {"model.decoder_layers", kI64, "6", 1, 1024, nullptr, "N, layers of the decoder.", "s. 3.1", "0.1"},
+    {"model.d_model", kI64, "512", 2, kMaxDim, nullptr, "Width of the residual stream; even.", "s. 3.1", "0.1"},
+    {"model.d_ff", kI64, "2048", 1, kMaxDim * 4, nullptr, "Inner width of the feed-forward layers.", "s. 3.3", "0.1"},
+    {"model.heads", kI64, "8", 1, 1024, nullptr, "h, attention heads.", "s. 3.2.2", "0.1"},
+    {"model.d_k", kI64, "64", 1, kMaxDim, nullptr, "Width of a head's queries and keys.", "s. 3.2.2", "0.1"},
+    {"model.d_v", kI64, "64", 1, kMaxDim, nullptr, "Width of a head's values.", "s. 3.2.2", "0.1"},
+    {"model.vocab_size", kI64, "0", 0, 1 << 20, nullptr, "V; 0 takes the tokenizer's size.", "s. 5.1", "0.1"},
+    {"model.norm", kStr, "post", 0, 0, "post|pre",
+     "Layer normalisation after the residual sum (the paper) or before the sub-layer, with a last norm per stack.",
+     "s. 3.1", "0.1"},
+    {"model.norm_epsilon", kF64, "1e-6", 1e-12, 1e-2, nullptr, "Added to the variance inside the square root.", "",
+     "0.1"},
+    {"model.positions", kStr, "sinusoid", 0, 0, "sinusoid|learned", "How positions enter the embeddings.",
+     "s. 3.5, Table 3 (E)", "0.1"},
+    {"model.max_length", kI64, "1024", 2, 1 << 20, nullptr,
+     "Longest sequence in tokens; rows of the position table.", "s. 3.5", "0.1"},
+    {"model.window", kI64, "0", 0, 1 << 20, nullptr,
+     "r: self-attention sees positions up to r / 2 away; 0 sees all.", "s. 4", "0.1"},
+    {"model.seed", kI64, "1", 0, kMaxSeed, nullptr, "Seed of the initial parameters.", "", "0.1"},
+
+    {"train.dropout", kF64, "0.1", 0, 0.95, nullptr,
+     "Rate after each sub-layer and on embedding plus position.", "s. 5.4", "0.1"},
+    {"train.attention_dropout", kF64, "0", 0, 0.95, nullptr, "Rate on attention weights.", "s. 6.3", "0.1"},
+    {"train.label_smoothing", kF64, "0.1", 0, 0.99, nullptr, "Probability mass taken from the right token.", "s. 5.4",
+     "0.1"},
+    {"train.label_smoothing_kind", kStr, "others", 0, 0, "others|uniform",
+     "Where that mass goes: to each other token alike (tensor2tensor), or to every token alike (Marian, Sockeye).", "",
+     "0.1"},
+    {"train.schedule", kStr, "inverse_sqrt", 0, 0, "inverse_sqrt|constant",
+     "Learning rate by step: eq. (3) times train.learning_rate, or train.learning_rate itself after a linear warm-up.",
+     "s. 5.3, eq. (3)", "0.1"},
+    {"train.learning_rate", kF64, "1", 0, 1e3, nullptr, "Factor of the schedule; 1 is the paper's.", "s. 5.3", "0.1"},
+    {"train.warmup_steps", kI64, "4000", 1, 1e9, nullptr, "Steps of linear warm-up.", "s. 5.3, eq. (3)", "0.1"},
+    {"train.adam_beta1", kF64, "0.9", 0, 0.999999, nullptr, "Adam's first decay.", "s. 5.3", "0.1"},
+    {"train.adam_beta2", kF64, "0.98", 0, 0.999999, nullptr, "Adam's second decay.", "s. 5.3", "0.1"},
+    {"train.adam_epsilon", kF64, "1e-9", 1e-16, 1, nullptr, "Adam's epsilon.", "s. 5.3", "0.1"},
+    {"train.seed", kI64, "1", 0, kMaxSeed, nullptr, "Seed of dropout.", "", "0.1"},
+
+    {"decode.beam", kI64, "4", 1, 1024, nullptr, "Beam size; 1 is greedy search.", "s. 6.1", "0.1"},
+    {"decode.alpha", kF64, "0.6", 0, 10, nullptr, "Length penalty: score = log P / ((5 + L) / 6)^alpha.", "s. 6.1",
+     "0.1"},
+    {"decode.max_extra_tokens", kI64, "50", 0, 1 << 20, nullptr,
+     "An answer has at most so many tokens more than its source, end symbols counted on both sides.", "s. 6.1", "0.1"},
+    {"decode.n_best", kI64, "1", 1, 1024, nullptr, "Answers per sentence, at most decode.beam.", "", "0.1"},
+    {"decode.batch_sentences", kI64, "32", 1, 1 << 16, nullptr,
+     "Sentences decoded at a time; changes speed and memory, not results.", "", "0.1"},
+    {"decode.max_source_tokens", kI64, "1024", 2, 1 << 20, nullptr,
+     "A longer source is an error; must not exceed model.max_length.", "", "0.1"},
+};
+
+}  // namespace
+
+size_t option_count() { return sizeof kOptions / sizeof kOptions[0]; }
+const Option &option(size_t index) { return kOptions[index]; }
+
+}  // namespace xf

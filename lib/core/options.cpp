@@ -1,0 +1,200 @@
+// Values for the option table: typed, bounds-checked, never clamped. See options.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "core/options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "core/error.h"
+
+namespace xf {
+namespace {
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+    std::vector<size_t> row(b.size() + 1);
+    for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (size_t i = 1; i <= a.size(); ++i) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b.size(); ++j) {
+            const size_t substituted = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+        }
+    }
+    return row[b.size()];
+}
+
+size_t find(std::string_view key) {
+    for (size_t i = 0; i < option_count(); ++i)
+        if (key == option(i).key) return i;
+    const std::string_view shown = key.substr(0, 64);  // a hostile key must not cost a quadratic distance
+    size_t nearest = 0, best = SIZE_MAX;
+    for (size_t i = 0; i < option_count(); ++i) {
+        const std::string_view known = option(i).key;
+        const size_t distance = std::min(edit_distance(shown, known),
+                                         1 + edit_distance(shown, known.substr(known.find('.') + 1)));
+        if (distance < best) best = distance, nearest = i;
+    }
+    fail(XF_ERROR_NOT_FOUND, "there is no option '%.*s'; the nearest is '%s'", static_cast<int>(shown.size()),
+         shown.data(), option(nearest).key);
+}
+
+const char *type_name(xf_option_type type) {
+    switch (type) {
+        case XF_OPTION_I64: return "an integer";
+        case XF_OPTION_F64: return "a number";
+        case XF_OPTION_BOOL: return "true or false";
+        default: return "text";
+    }
+}
+
+void check_type(const Option &row, xf_option_type type) {
+    XF_CHECK(row.type == type, XF_ERROR_INVALID_ARGUMENT, "option '%s' is %s, not %s", row.key, type_name(row.type),
+             type_name(type));
+}
+
+void check_bounds(const Option &row, double value) {
+    XF_CHECK(value >= row.minimum && value <= row.maximum, XF_ERROR_OUT_OF_RANGE,
+             "option '%s' is %s, expected %s to %s", row.key, number(value).c_str(), number(row.minimum).c_str(),
+             number(row.maximum).c_str());
+}
+
+bool is_choice(std::string_view choices, std::string_view word) {
+    for (size_t begin = 0; begin <= choices.size();) {
+        const size_t end = std::min(choices.find('|', begin), choices.size());
+        if (choices.substr(begin, end - begin) == word) return true;
+        begin = end + 1;
+    }
+    return false;
+}
+
+template <class T>
+bool parse(std::string_view text, T *value) {
+    const auto result = std::from_chars(text.data(), text.data() + text.size(), *value);
+    return result.ec == std::errc() && result.ptr == text.data() + text.size() && !text.empty();
+}
+
+struct Preset {
+    const char *name;
+    int64_t layers, d_model, d_ff, heads, d_k;
+    double dropout;
+    int64_t warmup;
+};
+
+constexpr Preset kPresets[] = {
+    {"tiny", 2, 64, 128, 4, 16, 0.1, 400},
+    {"small", 4, 256, 1024, 4, 64, 0.1, 2000},
+    {"base", 6, 512, 2048, 8, 64, 0.1, 4000},
+    {"big", 6, 1024, 4096, 16, 64, 0.3, 4000},
+};
+
+}  // namespace
+
+Options::Options() : values_(option_count()) {
+    for (size_t i = 0; i < option_count(); ++i) set(option(i).key, option(i).default_value);
+}
+
+void Options::set(std::string_view key, std::string_view text) {
+    const Option &row = option(find(key));
+    const auto bad = [&] {
+        fail(XF_ERROR_INVALID_ARGUMENT, "option '%s' is '%.*s', expected %s", row.key,
+             static_cast<int>(std::min<size_t>(text.size(), 64)), text.data(), type_name(row.type));
+    };
+    switch (row.type) {
+        case XF_OPTION_I64: {
+            int64_t value = 0;
+            if (!parse(text, &value)) bad();
+            return set_i64(key, value);
+        }
+        case XF_OPTION_F64: {
+            double value = 0;
+            if (!parse(text, &value)) bad();
+            return set_f64(key, value);
+        }
+        case XF_OPTION_BOOL:
+            if (text != "true" && text != "false" && text != "1" && text != "0") bad();
+            return set_bool(key, text == "true" || text == "1");
+        default: return set_str(key, text);
+    }
+}
+
+void Options::set_i64(std::string_view key, int64_t value) {
+    const size_t i = find(key);
+    if (option(i).type == XF_OPTION_F64) return set_f64(key, static_cast<double>(value));
+    check_type(option(i), XF_OPTION_I64);
+    check_bounds(option(i), static_cast<double>(value));
+    values_[i] = value;
+}
+
+void Options::set_f64(std::string_view key, double value) {
+    const size_t i = find(key);
+    check_type(option(i), XF_OPTION_F64);
+    check_bounds(option(i), value);  // also refuses NaN
+    values_[i] = value;
+}
+
+void Options::set_bool(std::string_view key, bool value) {
+    const size_t i = find(key);
+    check_type(option(i), XF_OPTION_BOOL);
+    values_[i] = value;
+}
+
+void Options::set_str(std::string_view key, std::string_view value) {
+    const size_t i = find(key);
+    check_type(option(i), XF_OPTION_STR);
+    XF_CHECK(value.size() <= 4096, XF_ERROR_OUT_OF_RANGE, "option '%s' is %zu bytes long, expected at most 4096",
+             option(i).key, value.size());
+    XF_CHECK(option(i).choices == nullptr || is_choice(option(i).choices, value), XF_ERROR_OUT_OF_RANGE,
+             "option '%s' is '%.*s', expected one of %s", option(i).key,
+             static_cast<int>(std::min<size_t>(value.size(), 64)), value.data(), option(i).choices);
+    values_[i] = std::string(value);
+}
+
+void Options::preset(std::string_view name) {
+    for (const Preset &p : kPresets) {
+        if (name != p.name) continue;
+        set_i64("model.encoder_layers", p.layers);
+        set_i64("model.decoder_layers", p.layers);
+        set_i64("model.d_model", p.d_model);
+        set_i64("model.d_ff", p.d_ff);
+        set_i64("model.heads", p.heads);
+        set_i64("model.d_k", p.d_k);
+        set_i64("model.d_v", p.d_k);
+        set_f64("train.dropout", p.dropout);
+        set_i64("train.warmup_steps", p.warmup);
+        return;
+    }
+    fail(XF_ERROR_NOT_FOUND, "there is no preset '%.*s', expected one of tiny, small, base, big",
+         static_cast<int>(std::min<size_t>(name.size(), 64)), name.data());
+}
+
+const Options::Value &Options::value(std::string_view key, xf_option_type type) const {
+    const size_t i = find(key);
+    check_type(option(i), type);
+    return values_[i];
+}
+
+int64_t Options::i64(std::string_view key) const { return std::get<int64_t>(value(key, XF_OPTION_I64)); }
+double Options::f64(std::string_view key) const { return std::get<double>(value(key, XF_OPTION_F64)); }
+bool Options::boolean(std::string_view key) const { return std::get<bool>(value(key, XF_OPTION_BOOL)); }
+const std::string &Options::str(std::string_view key) const {
+    return std::get<std::string>(value(key, XF_OPTION_STR));
+}
+
+std::string Options::text(std::string_view key) const {
+    const Value &v = values_[find(key)];
+    if (const auto *i = std::get_if<int64_t>(&v)) return std::to_string(*i);
+    if (const auto *f = std::get_if<double>(&v)) return number(*f);
+    if (const auto *b = std::get_if<bool>(&v)) return *b ? "true" : "false";
+    return std::get<std::string>(v);
+}
+
+void Options::copy_group(const Options &other, std::string_view prefix) {
+    for (size_t i = 0; i < option_count(); ++i)
+        if (std::string_view(option(i).key).starts_with(prefix)) values_[i] = other.values_[i];
+}
+
+}  // namespace xf
