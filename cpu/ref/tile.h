@@ -1,0 +1,69 @@
+// The matrix product of the reference backend, one tile of the result per task:
+//
+//     store(i, j, sum over r of a(i, r) * b(r, j)),   r rising, in double.
+//
+// a and b are read through row and column strides, so the one loop serves all three products of a linear map, the
+// loss and top-k. Every element is its own sum in rising r: the bits don't depend on the tile it falls in, which
+// makes every product here row-invariant. Operands are copied to doubles in chunks that fit the L1 cache; that copy,
+// with the 16 columns side by side, lets the compiler use vector instructions without changing any sum's order.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ref/common.h"
+
+namespace xf::ref {
+
+constexpr int64_t kTile = 16;    // rows and columns of a tile
+constexpr int64_t kChunk = 128;  // r per chunk: two copies of 16 KiB on the stack
+
+// Element (row, column) of a matrix is data[row * row_stride + column * column_stride].
+template <class T>
+struct View {
+    const T *data;
+    int64_t row_stride, column_stride;
+};
+
+// sum[i][j] += a[i][r] * b[r][j] for r = 0 .. count-1.
+inline void tile_chunk(double (*sum)[kTile], const double (*a)[kChunk], const double (*b)[kTile], int64_t rows,
+                       int64_t count) {
+    for (int64_t i = 0; i < rows; ++i) {
+        double line[kTile];
+        for (int64_t j = 0; j < kTile; ++j) line[j] = sum[i][j];
+        for (int64_t r = 0; r < count; ++r)
+            for (int64_t j = 0; j < kTile; ++j) line[j] += a[i][r] * b[r][j];
+        for (int64_t j = 0; j < kTile; ++j) sum[i][j] = line[j];
+    }
+}
+
+// The tile at (row, column) of the [rows_all, columns_all] result, reduced over R.
+template <class A, class B, class Store>
+void tile_product(int64_t row, int64_t column, int64_t rows_all, int64_t columns_all, int64_t R, View<A> a, View<B> b,
+                  const Store &store) {
+    const int64_t rows = std::min(kTile, rows_all - row), columns = std::min(kTile, columns_all - column);
+    alignas(64) double sum[kTile][kTile] = {}, copy_a[kTile][kChunk], copy_b[kChunk][kTile] = {};
+    for (int64_t begin = 0; begin < R; begin += kChunk) {
+        const int64_t count = std::min(kChunk, R - begin);
+        for (int64_t i = 0; i < rows; ++i)
+            for (int64_t r = 0; r < count; ++r)
+                copy_a[i][r] = a.data[(row + i) * a.row_stride + (begin + r) * a.column_stride];
+        for (int64_t r = 0; r < count; ++r)
+            for (int64_t j = 0; j < columns; ++j)
+                copy_b[r][j] = b.data[(begin + r) * b.row_stride + (column + j) * b.column_stride];
+        tile_chunk(sum, copy_a, copy_b, rows, count);
+    }
+    for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j) store(row + i, column + j, sum[i][j]);
+}
+
+// The whole [rows, columns] result; tiles of the same columns lie side by side in the task order.
+template <class A, class B, class Store>
+void product(const xf_stream *stream, int64_t rows, int64_t columns, int64_t R, View<A> a, View<B> b,
+             const Store &store) {
+    const int64_t down = (rows + kTile - 1) / kTile, across = (columns + kTile - 1) / kTile;
+    parallel(stream, down * across, [&](int64_t task, int32_t) {
+        tile_product(task % down * kTile, task / down * kTile, rows, columns, R, a, b, store);
+    });
+}
+
+}  // namespace xf::ref

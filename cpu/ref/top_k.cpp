@@ -1,0 +1,73 @@
+// Projection, log-softmax and the k best ids of each row: the tail of a decoding step (paper s. 3.4, 6.1).
+//
+//     x = src weights^T    value[v] = x[v] - log sum exp x    the k largest that aren't banned, ties by rising id
+//
+// Ties are ties of the fp32 value that is returned. A NaN logit counts as minus infinity, in the sum too. When fewer
+// than k ids are left after the ban, the rest of the row is {-inf, -1}.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "ref/tile.h"
+
+namespace xf::ref {
+namespace {
+
+constexpr int64_t kTopRows = 16;
+
+// Turns logits into log-probabilities, with NaN as the mark of a banned id.
+void normalise(const xf_top_k &a, double *logits) {
+    double top = -HUGE_VAL, sum = 0.0;
+    for (int64_t v = 0; v < a.V; ++v) {
+        if (std::isnan(logits[v])) logits[v] = -HUGE_VAL;
+        top = std::max(top, logits[v]);
+    }
+    if (top > -HUGE_VAL) {
+        for (int64_t v = 0; v < a.V; ++v) sum += std::exp(logits[v] - top);
+        const double lse = top + std::log(sum);
+        for (int64_t v = 0; v < a.V; ++v) logits[v] = std::isnan(logits[v] - lse) ? -HUGE_VAL : logits[v] - lse;
+    }
+    for (int64_t i = 0; i < a.banned_count; ++i) logits[a.banned[i]] = NAN;
+}
+
+// Insertion into a list of k: an equal value goes behind the ids that came before it.
+void choose(const xf_top_k &a, const double *logits, float *values, int32_t *ids) {
+    int64_t held = 0;
+    for (int64_t v = 0; v < a.V; ++v) {
+        if (std::isnan(logits[v])) continue;
+        const float value = static_cast<float>(logits[v]);
+        if (held == a.k && !(value > values[held - 1])) continue;
+        int64_t at = held < a.k ? held++ : held - 1;
+        for (; at > 0 && value > values[at - 1]; --at) {
+            values[at] = values[at - 1];
+            ids[at] = ids[at - 1];
+        }
+        values[at] = value;
+        ids[at] = static_cast<int32_t>(v);
+    }
+    for (; held < a.k; ++held) {
+        values[held] = -HUGE_VALF;
+        ids[held] = -1;
+    }
+}
+
+}  // namespace
+
+int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
+    const xf_top_k &a = *args;
+    if (a.k <= 0) return XF_OK;
+    double *logits = scratch(stream, std::min(a.rows, kTopRows) * a.V);
+    if (!logits) return no_scratch(err);
+    for (int64_t begin = 0; begin < a.rows; begin += kTopRows) {
+        const int64_t rows = std::min(kTopRows, a.rows - begin);
+        product(stream, rows, a.V, a.D, View<float>{a.src + begin * a.D, a.D, 1}, View<float>{a.weights, 1, a.D},
+                [&](int64_t m, int64_t v, double sum) { logits[m * a.V + v] = sum; });
+        parallel(stream, rows, [&](int64_t m, int32_t) {
+            normalise(a, logits + m * a.V);
+            choose(a, logits + m * a.V, a.values + (begin + m) * a.k, a.ids + (begin + m) * a.k);
+        });
+    }
+    return XF_OK;
+}
+
+}  // namespace xf::ref
