@@ -1,0 +1,62 @@
+// Byte-pair encoding of words (Sennrich et al. 2016), as the paper's section 5.1 uses it.
+//
+// A model is two lists: the characters of the training text and the merges in the order they were learnt. All pieces
+// follow from them, so a file cannot contradict itself. A merge of two pieces makes the piece with the joined bytes:
+// a new id, or the old one where another pair made these bytes before ("ab"+"c" after "a"+"bc").
+//
+// Encoding a word starts from its characters (bytes for a character that is not in the vocabulary) and applies, while
+// there is one, the merge of lowest rank, leftmost first, from a heap: O(n log n). Most words of a text are one piece;
+// those are found by one look-up. The trap: a word that is a piece is not always encoded as that piece, because a
+// merge of lower rank may cross the pieces it was made of. intact_ holds the pieces that do encode to themselves.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "text/hash_index.h"
+#include "text/word_model.h"
+
+namespace xf {
+
+struct BpeMerge {
+    int32_t left;
+    int32_t right;
+};
+
+struct BpeTable {
+    static constexpr size_t kMaxMerges = size_t{1} << 21;
+
+    std::vector<uint32_t> characters;  // code points above U+007F, in the order of their ids
+    std::vector<BpeMerge> merges;      // by rank
+};
+
+class BpeModel final : public WordModel {
+public:
+    // Checks the table as something read from a file: XF_ERROR_CORRUPT, XF_ERROR_LIMIT.
+    explicit BpeModel(BpeTable table);
+
+    const BpeTable &table() const { return table_; }
+    const Vocabulary &vocabulary() const override { return vocabulary_; }
+    void encode(WordSplitter words, std::vector<int32_t> *ids) const override;
+
+private:
+    struct Scratch;
+
+    void add_merge(size_t rank);
+    int32_t find_merge(int32_t left, int32_t right) const;
+    void encode_word(std::string_view word, Scratch *scratch, std::vector<int32_t> *ids) const;
+
+    BpeTable table_;
+    Vocabulary vocabulary_;
+    std::vector<int32_t> results_;  // by rank: the id of the merged piece
+    HashIndex ranks_;
+    std::vector<uint8_t> intact_;   // by id
+};
+
+// Appends the ids of a word's characters: what BPE starts from, in training and in encoding.
+void append_characters(const Vocabulary &vocabulary, std::string_view word, std::vector<int32_t> *ids);
+
+}  // namespace xf

@@ -1,0 +1,248 @@
+// BPE training; see bpe_train.h.
+//
+// All distinct words lie one after another in one array of positions, linked as lists: a merge joins position n into
+// position p and unlinks n. A position's piece only ever grows, so a place noted for a pair can be out of date but
+// never doubly noted, and checking the two pieces there tells. Counts change through `pairs_`; the heap keeps old
+// counts until they come up, when they are corrected and put back.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "text/bpe_train.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/error.h"
+#include "text/utf8.h"
+
+namespace xf {
+namespace {
+
+constexpr size_t kMaxTrainedPieceBytes = 128;  // longer pieces are junk (runs of "-----"); files may hold up to 256
+
+// The characters above U+007F, most frequent first, then by code point.
+std::vector<uint32_t> choose_characters(const WordCounts &words, double coverage, int64_t room) {
+    std::vector<int64_t> counts(0x110000, 0);
+    double total = 0;
+    for (const WordCounts::Word &word : words.words()) {
+        const std::string_view bytes = words.bytes(word);
+        for (size_t i = 0; i < bytes.size();) {
+            const CodePoint c = decode_utf8(bytes, i);
+            i += c.size;
+            if (!c.valid || c.value < 0x80) continue;
+            counts[c.value] += word.count;
+            total += static_cast<double>(word.count);
+        }
+    }
+    std::vector<uint32_t> characters;
+    for (uint32_t c = 0x80; c < counts.size(); ++c)
+        if (counts[c] > 0) characters.push_back(c);
+    std::stable_sort(characters.begin(), characters.end(),
+                     [&](uint32_t a, uint32_t b) { return counts[a] > counts[b]; });
+    double covered = 0;
+    size_t kept = 0;
+    while (kept < characters.size() && static_cast<int64_t>(kept) < room && covered < coverage * total)
+        covered += static_cast<double>(counts[characters[kept++]]);
+    characters.resize(kept);
+    return characters;
+}
+
+class Trainer {
+public:
+    Trainer(const WordCounts &words, const BpeTrainOptions &options);
+
+    BpeTable run(const BpeTrainOptions &options, const std::function<bool()> &cancelled);
+
+private:
+    struct Pair {
+        int32_t left;
+        int32_t right;
+        int64_t count = 0;
+        int32_t result = -1;   // the merged piece, once the merge is learnt
+        bool grown = false;    // listed in grown_
+        std::vector<int32_t> places;
+    };
+    struct Candidate {
+        int64_t count;
+        int32_t pair;
+    };
+
+    bool less(const Candidate &a, const Candidate &b) const;
+    void push(int32_t pair);
+    int32_t find(int32_t left, int32_t right, uint64_t *hash) const;
+    void increase(int32_t left, int32_t right, int32_t place);
+    void decrease(int32_t left, int32_t right, int64_t count);
+    bool learn(int32_t pair);
+    void apply(int32_t pair);
+
+    int32_t &at(std::vector<int32_t> &v, int32_t i) const { return v[static_cast<size_t>(i)]; }
+
+    BpeTable table_;
+    Vocabulary vocabulary_;
+    std::vector<int64_t> counts_;    // by word
+    std::vector<int32_t> symbols_;   // by position, as the next three
+    std::vector<int32_t> next_;      // -1 at the end of a word
+    std::vector<int32_t> previous_;  // -1 at its beginning
+    std::vector<int32_t> word_;
+    std::vector<Pair> pairs_;
+    HashIndex index_;
+    std::vector<int32_t> grown_;     // pairs whose count rose since they were last put on the heap
+    std::vector<Candidate> heap_;
+};
+
+Trainer::Trainer(const WordCounts &words, const BpeTrainOptions &options) {
+    table_.characters =
+        choose_characters(words, options.character_coverage, options.vocab_size - Vocabulary::kFirstPieceId);
+    for (const uint32_t c : table_.characters) {
+        std::string bytes;
+        append_utf8(c, &bytes);
+        vocabulary_.add(bytes);
+    }
+    for (const WordCounts::Word &word : words.words()) {
+        const size_t begin = symbols_.size();
+        append_characters(vocabulary_, words.bytes(word), &symbols_);
+        XF_CHECK(symbols_.size() < static_cast<size_t>(std::numeric_limits<int32_t>::max()), XF_ERROR_LIMIT,
+                 "the distinct words of the training text have more than %d characters",
+                 std::numeric_limits<int32_t>::max());
+        for (size_t i = begin; i < symbols_.size(); ++i) {
+            previous_.push_back(i > begin ? static_cast<int32_t>(i - 1) : -1);
+            next_.push_back(i + 1 < symbols_.size() ? static_cast<int32_t>(i + 1) : -1);
+            word_.push_back(static_cast<int32_t>(counts_.size()));
+        }
+        counts_.push_back(word.count);
+    }
+}
+
+// The order of the heap: the more frequent pair is greater, then the one with smaller bytes.
+bool Trainer::less(const Candidate &a, const Candidate &b) const {
+    if (a.count != b.count) return a.count < b.count;
+    const Pair &p = pairs_[static_cast<size_t>(a.pair)];
+    const Pair &q = pairs_[static_cast<size_t>(b.pair)];
+    const int order = vocabulary_.bytes(p.left).compare(vocabulary_.bytes(q.left));
+    return order != 0 ? order > 0 : vocabulary_.bytes(p.right).compare(vocabulary_.bytes(q.right)) > 0;
+}
+
+void Trainer::push(int32_t pair) {
+    heap_.push_back({pairs_[static_cast<size_t>(pair)].count, pair});
+    std::push_heap(heap_.begin(), heap_.end(), [&](const auto &a, const auto &b) { return less(a, b); });
+}
+
+int32_t Trainer::find(int32_t left, int32_t right, uint64_t *hash) const {
+    *hash = mix_hash((static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32) | static_cast<uint32_t>(right));
+    return index_.find(*hash, [&](int32_t i) {
+        const Pair &pair = pairs_[static_cast<size_t>(i)];
+        return pair.left == left && pair.right == right;
+    });
+}
+
+void Trainer::increase(int32_t left, int32_t right, int32_t place) {
+    if (Vocabulary::is_fallback(left) || Vocabulary::is_fallback(right)) return;
+    if (vocabulary_.bytes(left).size() + vocabulary_.bytes(right).size() > kMaxTrainedPieceBytes) return;
+    uint64_t hash = 0;
+    int32_t i = find(left, right, &hash);
+    if (i < 0) {
+        i = static_cast<int32_t>(pairs_.size());
+        pairs_.push_back({left, right, 0, -1, false, {}});
+        index_.insert(hash, i);
+    }
+    Pair &pair = pairs_[static_cast<size_t>(i)];
+    pair.count += counts_[static_cast<size_t>(at(word_, place))];
+    pair.places.push_back(place);
+    if (!pair.grown) grown_.push_back(i);
+    pair.grown = true;
+}
+
+void Trainer::decrease(int32_t left, int32_t right, int64_t count) {
+    uint64_t hash = 0;
+    const int32_t i = find(left, right, &hash);
+    if (i >= 0) pairs_[static_cast<size_t>(i)].count -= count;
+}
+
+// Gives the pair its merged piece; false when the vocabulary has no room for it.
+bool Trainer::learn(int32_t i) {
+    Pair &pair = pairs_[static_cast<size_t>(i)];
+    if (pair.result >= 0) return true;  // learnt before, and made again by a later merge with the same bytes
+    std::string bytes(vocabulary_.bytes(pair.left));
+    bytes += vocabulary_.bytes(pair.right);
+    const int32_t known = vocabulary_.find(bytes);
+    if ((known < 0 && !vocabulary_.has_room(bytes.size())) || table_.merges.size() == BpeTable::kMaxMerges)
+        return false;
+    pair.result = known >= 0 ? known : vocabulary_.add(bytes);
+    table_.merges.push_back({pair.left, pair.right});
+    return true;
+}
+
+void Trainer::apply(int32_t i) {
+    const int32_t left = pairs_[static_cast<size_t>(i)].left;
+    const int32_t right = pairs_[static_cast<size_t>(i)].right;
+    const int32_t result = pairs_[static_cast<size_t>(i)].result;
+    std::vector<int32_t> places = std::move(pairs_[static_cast<size_t>(i)].places);
+    pairs_[static_cast<size_t>(i)].places = {};
+    std::sort(places.begin(), places.end());  // leftmost first, as in encoding: "aaa" is "aa" "a"
+    for (const int32_t place : places) {
+        const int32_t second = at(next_, place);
+        if (at(symbols_, place) != left || second < 0 || at(symbols_, second) != right) continue;
+        const int64_t count = counts_[static_cast<size_t>(at(word_, place))];
+        const int32_t before = at(previous_, place);
+        const int32_t after = at(next_, second);
+        decrease(left, right, count);
+        if (before >= 0) decrease(at(symbols_, before), left, count);
+        if (after >= 0) decrease(right, at(symbols_, after), count);
+        at(symbols_, place) = result;
+        at(symbols_, second) = -1;
+        at(next_, place) = after;
+        if (after >= 0) at(previous_, after) = place;
+        if (before >= 0) increase(at(symbols_, before), result, before);
+        if (after >= 0) increase(result, at(symbols_, after), place);
+    }
+}
+
+BpeTable Trainer::run(const BpeTrainOptions &options, const std::function<bool()> &cancelled) {
+    for (size_t i = 0; i < next_.size(); ++i)
+        if (next_[i] >= 0) increase(symbols_[i], symbols_[static_cast<size_t>(next_[i])], static_cast<int32_t>(i));
+    for (uint32_t step = 0; vocabulary_.size() < options.vocab_size; ++step) {
+        if (cancelled && step % 128 == 0 && cancelled()) fail(XF_ERROR_CANCELLED, "tokenizer training was cancelled");
+        for (const int32_t i : grown_) {
+            Pair &pair = pairs_[static_cast<size_t>(i)];
+            pair.grown = false;
+            if (pair.count >= options.min_pair_count) push(i);
+        }
+        grown_.clear();
+        if (heap_.empty()) break;
+        std::pop_heap(heap_.begin(), heap_.end(), [&](const auto &a, const auto &b) { return less(a, b); });
+        const Candidate top = heap_.back();
+        heap_.pop_back();
+        const int64_t count = pairs_[static_cast<size_t>(top.pair)].count;
+        if (count == top.count) {
+            if (!learn(top.pair)) break;
+            apply(top.pair);
+        } else if (count >= options.min_pair_count) {
+            push(top.pair);
+        }
+    }
+    return std::move(table_);
+}
+
+}  // namespace
+
+void WordCounts::add(std::string_view word) {
+    const uint64_t hash = hash_bytes(word);
+    const int32_t known = index_.find(
+        hash, [&](int32_t i) { return bytes(words_[static_cast<size_t>(i)]) == word; });
+    if (known >= 0) {
+        ++words_[static_cast<size_t>(known)].count;
+        return;
+    }
+    XF_CHECK(words_.size() < static_cast<size_t>(std::numeric_limits<int32_t>::max()), XF_ERROR_LIMIT,
+             "the training text has more than %d distinct words", std::numeric_limits<int32_t>::max());
+    index_.insert(hash, static_cast<int32_t>(words_.size()));
+    words_.push_back({bytes_.size(), static_cast<uint32_t>(word.size()), 1});
+    bytes_.append(word);
+}
+
+BpeTable train_bpe(WordCounts words, const BpeTrainOptions &options, const std::function<bool()> &cancelled) {
+    Trainer trainer(words, options);
+    words = WordCounts();
+    return trainer.run(options, cancelled);
+}
+
+}  // namespace xf

@@ -1,0 +1,50 @@
+// Learns a BPE table from counted words (Sennrich et al. 2016, algorithm 1).
+//
+// The algorithm merges the most frequent pair of neighbouring pieces, again and again. Counting all pairs anew after
+// each merge would take days; here every pair keeps its count and the places where it occurs, and a merge visits only
+// those places. The result depends on the counts alone: equal counts are decided by the bytes of the left and then
+// the right piece, smallest first, never by the order of the text or of a hash table.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/bpe_model.h"
+#include "text/hash_index.h"
+
+namespace xf {
+
+// The distinct words of a text with their counts.
+class WordCounts {
+public:
+    struct Word {
+        size_t offset;
+        uint32_t size;
+        int64_t count;
+    };
+
+    void add(std::string_view word);
+    const std::vector<Word> &words() const { return words_; }
+    std::string_view bytes(const Word &word) const { return std::string_view(bytes_).substr(word.offset, word.size); }
+
+private:
+    std::string bytes_;
+    std::vector<Word> words_;
+    HashIndex index_;
+};
+
+struct BpeTrainOptions {
+    int64_t vocab_size;         // all pieces: specials, bytes, characters, merges
+    int64_t min_pair_count;     // rarer pairs are not merged
+    double character_coverage;  // share of the characters above U+007F that get a piece, the most frequent first
+};
+
+// Frees the words as soon as they are not needed. `cancelled` may be empty; XF_ERROR_CANCELLED when it returns true.
+BpeTable train_bpe(WordCounts words, const BpeTrainOptions &options, const std::function<bool()> &cancelled);
+
+}  // namespace xf

@@ -1,0 +1,116 @@
+// NFC and NFKC; see normalize.h.
+//
+// The text is cut before inert characters. Stretches of inert characters are copied; only the rest, with the one
+// inert character before it (a base letter, perhaps), goes through decompose, sort, compose.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "text/normalize.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/error.h"
+#include "text/utf8.h"
+
+namespace xf {
+namespace {
+
+using Codes = std::vector<utf8proc_int32_t>;
+
+void decompose(std::string_view text, utf8proc_option_t options, Codes *codes) {
+    codes->clear();
+    int boundary_class = 0;
+    for (size_t i = 0; i < text.size();) {
+        const CodePoint c = decode_utf8(text, i);
+        i += c.size;
+        utf8proc_int32_t buffer[32];  // the longest decomposition, of U+FDFA, has 18
+        const auto code = static_cast<utf8proc_int32_t>(c.value);
+        const utf8proc_ssize_t n = utf8proc_decompose_char(code, buffer, 32, options, &boundary_class);
+        XF_CHECK(n >= 0 && n <= 32, XF_ERROR_INTERNAL, "utf8proc cannot decompose U+%04X: %s", c.value,
+                 n < 0 ? utf8proc_errmsg(n) : "too long");
+        codes->insert(codes->end(), buffer, buffer + n);
+    }
+}
+
+// The canonical ordering algorithm: each run of characters of nonzero combining class, stably by class.
+void order_marks(Codes *codes) {
+    const auto mark_class = [](utf8proc_int32_t c) { return utf8proc_get_property(c)->combining_class; };
+    for (size_t i = 0; i < codes->size();) {
+        size_t end = i;
+        while (end < codes->size() && mark_class((*codes)[end]) > 0) ++end;
+        if (end - i > 1) {
+            std::stable_sort(codes->begin() + static_cast<ptrdiff_t>(i), codes->begin() + static_cast<ptrdiff_t>(end),
+                             [&](auto a, auto b) { return mark_class(a) < mark_class(b); });
+        }
+        i = end + 1;
+    }
+}
+
+void normalize_segment(std::string_view text, utf8proc_option_t options, Codes *codes, std::string *out) {
+    decompose(text, options, codes);
+    order_marks(codes);
+    const auto count = static_cast<utf8proc_ssize_t>(codes->size());
+    const utf8proc_ssize_t n = utf8proc_normalize_utf32(codes->data(), count, options);
+    XF_CHECK(n >= 0 && n <= count, XF_ERROR_INTERNAL, "utf8proc cannot compose %lld characters: %s",
+             static_cast<long long>(count), n < 0 ? utf8proc_errmsg(n) : "too long");
+    for (utf8proc_ssize_t i = 0; i < n; ++i) append_utf8(static_cast<uint32_t>((*codes)[static_cast<size_t>(i)]), out);
+}
+
+void normalize_valid(std::string_view text, Normalization form, std::string *out) {
+    const int flags = UTF8PROC_STABLE | UTF8PROC_COMPOSE | (form == Normalization::kNfkc ? UTF8PROC_COMPAT : 0);
+    const auto options = static_cast<utf8proc_option_t>(flags);
+    Codes codes;
+    size_t done = 0;        // everything before is in *out
+    size_t last_inert = 0;  // the latest place where text may be cut
+    for (size_t i = 0; i < text.size();) {
+        const CodePoint c = decode_utf8(text, i);
+        if (is_inert(c.value)) {
+            last_inert = i;
+            i += c.size;
+            continue;
+        }
+        size_t end = i + c.size;
+        while (end < text.size()) {
+            const CodePoint next = decode_utf8(text, end);
+            if (is_inert(next.value)) break;
+            end += next.size;
+        }
+        out->append(text.substr(done, last_inert - done));
+        normalize_segment(text.substr(last_inert, end - last_inert), options, &codes, out);
+        done = last_inert = i = end;
+    }
+    out->append(text.substr(done));
+}
+
+}  // namespace
+
+bool is_inert(uint32_t c) {
+    const auto in = [c](uint32_t first, uint32_t last) { return c >= first && c <= last; };
+    if (c < 0x80 || in(0xC0, 0xFF)) return true;                      // ASCII, Latin-1 letters
+    if (in(0x100, 0x131) || in(0x134, 0x13E) || in(0x141, 0x148)) return true;  // Latin Extended-A without
+    if (in(0x14A, 0x17E) || in(0x410, 0x44F)) return true;            // its ligatures; Cyrillic
+    if (in(0x2012, 0x2016) || in(0x2018, 0x2022)) return true;        // dashes, quotes, bullet
+    if (in(0x3041, 0x3096) || in(0x30A1, 0x30FA)) return true;        // kana
+    return in(0x4E00, 0x9FA5) || in(0xAC00, 0xD7A3);                  // Han, Hangul syllables
+}
+
+void normalize(std::string_view text, Normalization form, InvalidUtf8 invalid, std::string *out) {
+    XF_CHECK(text.size() <= kMaxTextBytes, XF_ERROR_LIMIT, "the text has %zu bytes, expected at most %zu", text.size(),
+             kMaxTextBytes);
+    if (form == Normalization::kNone) {
+        out->append(text);
+        return;
+    }
+    const size_t bad = find_invalid_utf8(text);
+    if (bad == std::string_view::npos) {
+        normalize_valid(text, form, out);
+        return;
+    }
+    XF_CHECK(invalid == InvalidUtf8::kReplace, XF_ERROR_DATA, "invalid UTF-8 at byte %zu (0x%02X), expected valid text",
+             bad, static_cast<unsigned>(static_cast<unsigned char>(text[bad])));
+    normalize_valid(replace_invalid_utf8(text), form, out);
+}
+
+}  // namespace xf

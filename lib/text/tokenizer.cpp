@@ -1,0 +1,117 @@
+// The tokenizer; see tokenizer.h. Training and the file format are in bpe_train.cpp and tokenizer_json.cpp.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "text/tokenizer.h"
+
+#include "core/error.h"
+#include "text/bpe_model.h"
+#include "text/bpe_train.h"
+#include "text/tokenizer_json.h"
+#include "text/utf8.h"
+
+namespace xf {
+
+void check_tokenizer_options(const TokenizerOptions &options, xf_status status) {
+    XF_CHECK(options.vocab_size >= Vocabulary::kFirstPieceId && options.vocab_size <= Vocabulary::kMaxSize, status,
+             "vocab_size is %lld, expected %d to %lld", static_cast<long long>(options.vocab_size),
+             Vocabulary::kFirstPieceId, static_cast<long long>(Vocabulary::kMaxSize));
+    XF_CHECK(options.min_pair_count >= 1, status, "min_pair_count is %lld, expected 1 or more",
+             static_cast<long long>(options.min_pair_count));
+    XF_CHECK(options.character_coverage >= 0 && options.character_coverage <= 1, status,
+             "character_coverage is %s, expected 0 to 1", number(options.character_coverage).c_str());
+}
+
+Tokenizer::Tokenizer(const TokenizerOptions &options, std::unique_ptr<const WordModel> model)
+    : options_(options), model_(std::move(model)) {}
+
+std::shared_ptr<const Tokenizer> Tokenizer::train(const TokenizerOptions &options, const LineSource &lines,
+                                                  const std::function<bool()> &cancelled) {
+    check_tokenizer_options(options, XF_ERROR_INVALID_ARGUMENT);
+    WordCounts words;
+    std::string text;
+    std::string_view line;
+    for (int64_t number = 1; lines(&line); ++number) {
+        if (cancelled && number % 1024 == 1 && cancelled())
+            fail(XF_ERROR_CANCELLED, "tokenizer training was cancelled at line %lld", static_cast<long long>(number));
+        if (line.empty()) continue;
+        text.assign(1, ' ');
+        try {
+            normalize(line, options.normalization, options.invalid_utf8, &text);
+        } catch (const Error &error) {
+            fail(error.status(), "line %lld: %s", static_cast<long long>(number), error.what());
+        }
+        WordSplitter splitter(text);
+        std::string_view word;
+        while (splitter.next(&word)) words.add(word);
+    }
+    XF_CHECK(!words.words().empty(), XF_ERROR_DATA, "the training text is empty, expected at least one character");
+    const BpeTrainOptions bpe{options.vocab_size, options.min_pair_count, options.character_coverage};
+    auto model = std::make_unique<BpeModel>(train_bpe(std::move(words), bpe, cancelled));
+    return std::shared_ptr<const Tokenizer>(new Tokenizer(options, std::move(model)));
+}
+
+std::shared_ptr<const Tokenizer> Tokenizer::parse(std::string_view json) {
+    TokenizerOptions options;
+    BpeTable table;
+    read_tokenizer_json(json, &options, &table);
+    auto model = std::make_unique<BpeModel>(std::move(table));
+    XF_CHECK(model->vocabulary().size() <= options.vocab_size, XF_ERROR_CORRUPT,
+             "the tokenizer has %d pieces, expected at most its vocab_size of %lld", model->vocabulary().size(),
+             static_cast<long long>(options.vocab_size));
+    return std::shared_ptr<const Tokenizer>(new Tokenizer(options, std::move(model)));
+}
+
+std::string Tokenizer::serialize() const {
+    return write_tokenizer_json(options_, static_cast<const BpeModel &>(*model_).table());
+}
+
+void Tokenizer::encode(std::string_view text, std::vector<int32_t> *ids) const {
+    if (text.empty()) return;
+    std::string normalized;
+    normalized.reserve(text.size() + 16);
+    normalized.push_back(' ');
+    normalize(text, options_.normalization, options_.invalid_utf8, &normalized);
+    const size_t before = ids->size();
+    try {
+        model_->encode(WordSplitter(normalized), ids);
+    } catch (...) {
+        ids->resize(before);
+        throw;
+    }
+}
+
+std::string Tokenizer::decode(const int32_t *ids, size_t count) const {
+    std::string text;
+    for (size_t i = 0; i < count; ++i) text.append(piece_bytes(ids[i]));
+    if (!text.empty() && text[0] == ' ') text.erase(0, 1);
+    if (options_.normalization != Normalization::kNone && find_invalid_utf8(text) != std::string_view::npos)
+        return replace_invalid_utf8(text);
+    return text;
+}
+
+std::string Tokenizer::piece(int32_t id) const {
+    const std::string_view bytes = piece_bytes(id);
+    if (id == kStartId) return "<s>";
+    if (id == kEndId) return "</s>";
+    const auto hex = [](char c) { return format("<0x%02X>", static_cast<unsigned>(static_cast<unsigned char>(c))); };
+    if (id < Vocabulary::kFirstPieceId) return hex(bytes[0]);
+    std::string name;
+    for (const char c : bytes) {
+        if (c == ' ')
+            name += "\xE2\x96\x81";
+        else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
+            name += hex(c);
+        else
+            name += c;
+    }
+    return name;
+}
+
+std::string_view Tokenizer::piece_bytes(int32_t id) const {
+    const Vocabulary &vocabulary = model_->vocabulary();
+    XF_CHECK(vocabulary.contains(id), XF_ERROR_OUT_OF_RANGE, "token id %d, expected 0 to %d", id,
+             vocabulary.size() - 1);
+    return vocabulary.bytes(id);
+}
+
+}  // namespace xf

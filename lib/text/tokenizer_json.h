@@ -1,0 +1,33 @@
+// The tokenizer's file format: one JSON object, kept in the metadata of a model file.
+//
+//     {"format":"xformer-tokenizer","version":1,"kind":"bpe","normalization":"nfkc","invalid_utf8":"error",
+//      "vocab_size":37000,"min_pair_count":2,"character_coverage":0.9999,"characters":"üäß...","merges":[[34,103],...]}
+//
+// "characters" holds the characters above U+007F in the order of their ids, from 258; each merge names two earlier
+// ids and makes the next one (see bpe_model.h). The pieces are not stored: they follow from these two lists. A reader
+// refuses what it does not know, so any change of meaning needs a new version. Damage that leaves valid lists is not
+// noticed here: the model file's checksum covers it.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "text/bpe_model.h"
+#include "text/tokenizer.h"
+#include "xformer/status.h"
+
+namespace xf {
+
+constexpr size_t kMaxTokenizerJsonBytes = size_t{1} << 26;
+
+std::string write_tokenizer_json(const TokenizerOptions &options, const BpeTable &table);
+
+// Checks the form and the options; BpeModel checks the table. XF_ERROR_CORRUPT, XF_ERROR_LIMIT, XF_ERROR_VERSION.
+void read_tokenizer_json(std::string_view json, TokenizerOptions *options, BpeTable *table);
+
+// Throws `status` when an option is out of its range.
+void check_tokenizer_options(const TokenizerOptions &options, xf_status status);
+
+}  // namespace xf

@@ -1,0 +1,46 @@
+// The vocabulary; see vocabulary.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "text/vocabulary.h"
+
+#include "core/error.h"
+
+namespace xf {
+
+Vocabulary::Vocabulary() {
+    append({});
+    append({});
+    for (int byte = 0; byte < 256; ++byte) {
+        const char c = static_cast<char>(static_cast<unsigned char>(byte));
+        add({&c, 1});
+    }
+}
+
+int32_t Vocabulary::find(std::string_view piece) const {
+    return index_.find(hash_bytes(piece), [&](int32_t id) { return bytes(id) == piece; });
+}
+
+bool Vocabulary::has_room(size_t piece_bytes) const {
+    return size() < kMaxSize && piece_bytes <= kMaxPieceBytes && bytes_.size() + piece_bytes <= kMaxTotalBytes;
+}
+
+int32_t Vocabulary::add(std::string_view piece) {
+    const int32_t id = size();
+    XF_CHECK(has_room(piece.size()), XF_ERROR_LIMIT,
+             "piece %d of %zu bytes exceeds the vocabulary's limits (%lld pieces, %zu bytes a piece, %zu in all)", id,
+             piece.size(), static_cast<long long>(kMaxSize), kMaxPieceBytes, kMaxTotalBytes);
+    XF_CHECK(!piece.empty() && find(piece) < 0, XF_ERROR_CORRUPT, "piece %d is %s", id,
+             piece.empty() ? "empty" : "a duplicate");
+    append(piece);
+    index_.insert(hash_bytes(piece), id);
+    XF_CHECK(index_.longest_probe() <= HashIndex::kMaxProbe, XF_ERROR_LIMIT,
+             "the pieces collide in the hash table more than %u times", HashIndex::kMaxProbe);
+    return id;
+}
+
+void Vocabulary::append(std::string_view piece) {
+    bytes_.append(piece);
+    offsets_.push_back(static_cast<uint32_t>(bytes_.size()));
+}
+
+}  // namespace xf
