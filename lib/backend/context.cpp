@@ -1,0 +1,62 @@
+// See context.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/context.h"
+
+#include <unistd.h>
+
+namespace xf {
+
+Context::Context(const Options &options, const xf_allocator *allocator)
+    : pid_(getpid()),
+      heap_(allocator, options.i64("context.memory_budget")),
+      pool_(static_cast<int>(options.i64("context.threads"))),
+      isa_(options.str("context.isa")) {
+    int32_t index = 0;
+    active_ = registry_.select(options.str("context.device"), &index);
+    host_.size = sizeof host_;
+    host_.abi = XF_PLUGIN_ABI;
+    host_.user = this;
+    host_.parallel = [](void *user, int64_t tasks, void (*body)(void *, int64_t, int32_t), void *arg) {
+        static_cast<Context *>(user)->pool_.run(tasks, body, arg);
+    };
+    host_.workers = [](void *user) -> int32_t { return static_cast<Context *>(user)->pool_.workers(); };
+    host_.alloc = [](void *user, size_t bytes) { return static_cast<Context *>(user)->heap_.alloc(bytes); };
+    host_.free = [](void *user, void *ptr, size_t bytes) { static_cast<Context *>(user)->heap_.free(ptr, bytes); };
+    host_.log = [](void *user, int32_t level, const char *component, const char *message) {
+        try {
+            static_cast<Context *>(user)->log(static_cast<xf_log_level>(level), component, message);
+        } catch (...) {  // no exception may cross into a plugin; a log line is not worth a failure
+        }
+    };
+    host_.isa = isa_.c_str();
+    device_ = std::make_unique<Device>(*active_.ops, host_, index);
+    description_ = format("%s on %s:%d (%s), %s, %d threads", active_.name.c_str(), active_.kind.c_str(), index,
+                          active_.ops->device_name(index), active_.ops->device_info(device_->handle()), pool_.workers());
+}
+
+void Context::set_log(xf_log_fn fn, void *user, xf_log_level level) {
+    const std::lock_guard<std::mutex> lock(log_mutex_);
+    log_fn_ = fn;
+    log_user_ = user;
+    log_level_ = level;
+}
+
+void Context::log(xf_log_level level, const char *component, const std::string &message) const {
+    xf_log_fn fn;
+    void *user;
+    {
+        const std::lock_guard<std::mutex> lock(log_mutex_);
+        if (log_fn_ == nullptr || level > log_level_) return;
+        fn = log_fn_;
+        user = log_user_;
+    }
+    fn(user, level, component, message.c_str());
+}
+
+void Context::check_cancelled() {
+    if (cancel_.load(std::memory_order_relaxed) && cancel_.exchange(false, std::memory_order_relaxed))
+        fail(XF_ERROR_CANCELLED, "cancelled by the caller");
+}
+
+}  // namespace xf

@@ -1,0 +1,64 @@
+// What an xf_context holds: memory account, worker threads, log, cancel flag, backends and the opened device.
+//
+// Every other object holds a shared pointer to its context, so handles may be freed in any order.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "backend/device.h"
+#include "backend/registry.h"
+#include "core/heap.h"
+#include "core/options.h"
+#include "core/thread_pool.h"
+
+namespace xf {
+
+class Context {
+public:
+    Context(const Options &options, const xf_allocator *allocator);
+    Context(const Context &) = delete;
+    Context &operator=(const Context &) = delete;
+
+    Heap &heap() { return heap_; }
+    const Heap &heap() const { return heap_; }
+    Device &device() { return *device_; }
+    Registry &registry() { return registry_; }
+    const Registry &registry() const { return registry_; }
+    const std::string &description() const { return description_; }
+    const BackendEntry &active() const { return active_; }
+    pid_t pid() const { return pid_; }
+
+    void set_log(xf_log_fn fn, void *user, xf_log_level level);
+    void log(xf_log_level level, const char *component, const std::string &message) const;
+
+    // Async-signal-safe.
+    void cancel() noexcept { cancel_.store(true, std::memory_order_relaxed); }
+    bool cancelled() const noexcept { return cancel_.load(std::memory_order_relaxed); }
+    // Throws XF_ERROR_CANCELLED and clears the flag when cancel() was called.
+    void check_cancelled();
+
+private:
+    pid_t pid_;
+    Heap heap_;
+    ThreadPool pool_;
+    std::string isa_;
+    std::atomic<bool> cancel_{false};
+    mutable std::mutex log_mutex_;
+    xf_log_fn log_fn_ = nullptr;
+    void *log_user_ = nullptr;
+    xf_log_level log_level_ = XF_LOG_WARNING;
+    Registry registry_;
+    BackendEntry active_;
+    xf_host_v1 host_{};
+    std::unique_ptr<Device> device_;
+    std::string description_;
+};
+
+}  // namespace xf

@@ -1,0 +1,83 @@
+// See device.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/device.h"
+
+#include <cstring>
+
+namespace xf {
+namespace {
+
+// A plugin's status and sentence as an exception. The sentence is the plugin's: bounded here.
+void raise(const xf_backend_v1 &ops, int32_t status, const xf_error &error) {
+    if (status == XF_OK) return;
+    const size_t length = strnlen(error.message, sizeof error.message);
+    const auto code = status < 0 ? static_cast<xf_status>(status) : XF_ERROR_BACKEND;
+    throw Error(code,
+                length > 0 ? std::string(error.message, length) : format("backend %s: failed without a reason", ops.name),
+                error.native_code);
+}
+
+}  // namespace
+
+Device::Device(const xf_backend_v1 &ops, const xf_host_v1 &host, int32_t index) : ops_(ops) {
+    xf_error error{};
+    raise(ops_, ops_.device_open(&host, index, &handle_, &error), error);
+}
+
+Device::~Device() { ops_.device_close(handle_); }
+
+bool Device::host_memory() const { return std::strcmp(ops_.kind, "cpu") == 0; }
+
+Buffer::Buffer(Device &device, size_t bytes) : device_(&device), bytes_(bytes) {
+    xf_error error{};
+    raise(device.ops(), device.ops().mem_alloc(device.handle(), bytes, &data_, &error), error);
+}
+
+void Buffer::reserve(Device &device, size_t bytes) {
+    if (bytes <= bytes_) return;
+    reset();  // before the new one, so that both are never held at once
+    *this = Buffer(device, bytes);
+}
+
+void Buffer::reset() {
+    if (data_ != nullptr) device_->ops().mem_free(device_->handle(), data_, bytes_);
+    data_ = nullptr;
+    bytes_ = 0;
+}
+
+Stream::Stream(Device &device) : device_(device) {
+    xf_error error{};
+    check(device_.ops().stream_create(device_.handle(), &handle_, &error), error);
+}
+
+Stream::~Stream() { device_.ops().stream_free(handle_); }
+
+void Stream::check(int32_t status, const xf_error &error) const { raise(device_.ops(), status, error); }
+
+void Stream::upload(void *dst, const void *src, size_t bytes) {
+    xf_error error{};
+    check(device_.ops().mem_upload(handle_, dst, src, bytes, &error), error);
+}
+
+void Stream::download(void *dst, const void *src, size_t bytes) {
+    xf_error error{};
+    check(device_.ops().mem_download(handle_, dst, src, bytes, &error), error);
+}
+
+void Stream::copy(void *dst, const void *src, size_t bytes) {
+    xf_error error{};
+    check(device_.ops().mem_copy(handle_, dst, src, bytes, &error), error);
+}
+
+void Stream::zero(void *dst, size_t bytes) {
+    xf_error error{};
+    check(device_.ops().mem_zero(handle_, dst, bytes, &error), error);
+}
+
+void Stream::sync() {
+    xf_error error{};
+    check(device_.ops().stream_sync(handle_, &error), error);
+}
+
+}  // namespace xf

@@ -1,0 +1,108 @@
+// C++ over the plugin table: an opened device, its memory, its streams. Errors become exceptions here.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "backend/plugin_abi.h"
+#include "core/error.h"
+
+namespace xf {
+
+class Device {
+public:
+    // host must outlive the device.
+    Device(const xf_backend_v1 &ops, const xf_host_v1 &host, int32_t index);
+    ~Device();
+    Device(const Device &) = delete;
+    Device &operator=(const Device &) = delete;
+
+    const xf_backend_v1 &ops() const { return ops_; }
+    xf_device *handle() const { return handle_; }
+    // Whether device memory is the host's own, so that files can be read straight into it.
+    bool host_memory() const;
+
+private:
+    const xf_backend_v1 &ops_;
+    xf_device *handle_ = nullptr;
+};
+
+// Device memory that is freed with its owner.
+class Buffer {
+public:
+    Buffer() = default;
+    Buffer(Device &device, size_t bytes);
+    ~Buffer() { reset(); }
+    Buffer(Buffer &&other) noexcept { swap(other); }
+    Buffer &operator=(Buffer &&other) noexcept {
+        Buffer(std::move(other)).swap(*this);
+        return *this;
+    }
+
+    void *data() const { return data_; }
+    size_t bytes() const { return bytes_; }
+    float *floats() const { return static_cast<float *>(data_); }
+    int32_t *ints() const { return static_cast<int32_t *>(data_); }
+
+    // At least bytes, contents lost when it has to grow.
+    void reserve(Device &device, size_t bytes);
+    void reset();
+
+private:
+    void swap(Buffer &other) noexcept {
+        std::swap(device_, other.device_);
+        std::swap(data_, other.data_);
+        std::swap(bytes_, other.bytes_);
+    }
+    Device *device_ = nullptr;
+    void *data_ = nullptr;
+    size_t bytes_ = 0;
+};
+
+// An order of operations with its scratch memory: one per trainer or decoder. Used by one thread at a time.
+class Stream {
+public:
+    explicit Stream(Device &device);
+    ~Stream();
+    Stream(const Stream &) = delete;
+    Stream &operator=(const Stream &) = delete;
+
+    Device &device() const { return device_; }
+
+    void upload(void *dst, const void *src, size_t bytes);
+    void download(void *dst, const void *src, size_t bytes);
+    void copy(void *dst, const void *src, size_t bytes);
+    void zero(void *dst, size_t bytes);
+    void sync();
+
+    void run(const xf_embed_fwd &args) { call(&xf_backend_v1::embed_fwd, args); }
+    void run(const xf_embed_bwd &args) { call(&xf_backend_v1::embed_bwd, args); }
+    void run(const xf_linear_fwd &args) { call(&xf_backend_v1::linear_fwd, args); }
+    void run(const xf_linear_bwd_data &args) { call(&xf_backend_v1::linear_bwd_data, args); }
+    void run(const xf_linear_bwd_weights &args) { call(&xf_backend_v1::linear_bwd_weights, args); }
+    void run(const xf_attention &args) { call(&xf_backend_v1::attention_fwd, args); }
+    void run(const xf_attention_bwd &args) { call(&xf_backend_v1::attention_bwd, args); }
+    void run(const xf_add_norm_fwd &args) { call(&xf_backend_v1::add_norm_fwd, args); }
+    void run(const xf_add_norm_bwd &args) { call(&xf_backend_v1::add_norm_bwd, args); }
+    void run(const xf_loss &args) { call(&xf_backend_v1::loss, args); }
+    void run(const xf_adam &args) { call(&xf_backend_v1::adam, args); }
+    void run(const xf_sum_squares &args) { call(&xf_backend_v1::sum_squares, args); }
+    void run(const xf_attention_step &args) { call(&xf_backend_v1::attention_step, args); }
+    void run(const xf_top_k &args) { call(&xf_backend_v1::top_k, args); }
+
+private:
+    template <class Args>
+    void call(int32_t (*xf_backend_v1::*op)(xf_stream *, const Args *, xf_error *), const Args &args) {
+        xf_error error{};
+        check((device_.ops().*op)(handle_, &args, &error), error);
+    }
+    void check(int32_t status, const xf_error &error) const;
+
+    Device &device_;
+    xf_stream *handle_ = nullptr;
+};
+
+}  // namespace xf

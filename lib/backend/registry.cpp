@@ -1,0 +1,153 @@
+// See registry.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/registry.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <string_view>
+
+#include "core/error.h"
+
+extern "C" const xf_backend_v1 *xf_ref_backend(void);  // cpu/ref
+
+namespace xf {
+namespace {
+
+constexpr const char *kPlugins[] = {"openblas", "cuda"};
+
+std::string own_folder() {
+    Dl_info info{};
+    static const char anchor = 0;
+    if (dladdr(&anchor, &info) == 0 || info.dli_fname == nullptr) return {};
+    const std::string file = info.dli_fname;
+    const size_t slash = file.rfind('/');
+    return slash == std::string::npos ? std::string() : file.substr(0, slash);
+}
+
+std::vector<std::string> search_path() {
+    std::vector<std::string> folders;
+    const std::string own = own_folder();
+    if (!own.empty()) {
+        folders.push_back(own + "/xformer");
+        folders.push_back(own);
+    }
+    const char *extra = secure_getenv("XF_BACKEND_PATH");
+    for (std::string_view rest = extra != nullptr ? extra : ""; !rest.empty();) {
+        const size_t end = rest.find(':');
+        const std::string_view folder = rest.substr(0, end);
+        if (!folder.empty() && folder[0] == '/') folders.emplace_back(folder);  // relative means the current directory
+        rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+    }
+    return folders;
+}
+
+BackendEntry describe(const xf_backend_v1 *ops, std::string path) {
+    BackendEntry entry;
+    entry.name = ops->name;
+    entry.version = ops->version;
+    entry.kind = ops->kind;
+    entry.path = std::move(path);
+    entry.ops = ops;
+    xf_error error{};
+    entry.device_count = ops->device_count(&error);
+    if (entry.device_count <= 0) entry.reason = error.message[0] != 0 ? error.message : "it found no device";
+    return entry;
+}
+
+BackendEntry open_plugin(const std::string &path) {
+    // A name without a slash would be searched for by the dynamic linker: say where.
+    const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+    void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (library == nullptr) {
+        const char *reason = dlerror();
+        fail(access(file.c_str(), F_OK) == 0 ? XF_ERROR_BACKEND : XF_ERROR_NOT_FOUND, "cannot load backend '%s': %s",
+             path.c_str(), reason != nullptr ? reason : "unknown");
+    }
+    const auto init = reinterpret_cast<xf_plugin_init_fn>(dlsym(library, XF_PLUGIN_INIT_NAME));
+    XF_CHECK(init != nullptr, XF_ERROR_BACKEND, "'%s' is not a backend: it has no function " XF_PLUGIN_INIT_NAME,
+             path.c_str());
+    xf_error error{};
+    const xf_backend_v1 *ops = init(XF_PLUGIN_ABI, &error);
+    if (ops == nullptr)
+        fail(XF_ERROR_BACKEND, "backend '%s' can't serve: %.200s", path.c_str(), error.message);
+    XF_CHECK(ops->size >= sizeof(xf_backend_v1) && ops->abi == XF_PLUGIN_ABI, XF_ERROR_VERSION,
+             "backend '%s' has plugin version %u and a table of %u bytes, expected version %u and %zu bytes", path.c_str(),
+             ops->abi, ops->size, XF_PLUGIN_ABI, sizeof(xf_backend_v1));
+    return describe(ops, path);
+}
+
+}  // namespace
+
+Registry::Registry() {
+    entries_.push_back(describe(xf_ref_backend(), ""));
+    const std::vector<std::string> folders = search_path();
+    for (const char *name : kPlugins) {
+        const std::string file = format("libxformer_%s.so", name);
+        bool found = false;
+        for (const std::string &folder : folders) {
+            const std::string path = folder + "/" + file;
+            if (access(path.c_str(), F_OK) != 0) continue;
+            try_load(path);
+            found = true;
+            break;
+        }
+        if (!found) {
+            BackendEntry missing;
+            missing.name = name;
+            missing.kind = std::string_view(name) == "cuda" ? "cuda" : "cpu";
+            missing.reason = format("%s was not found", file.c_str());
+            entries_.push_back(std::move(missing));
+        }
+    }
+}
+
+void Registry::try_load(const std::string &path) {
+    try {
+        entries_.push_back(open_plugin(path));
+    } catch (const Error &error) {
+        BackendEntry entry;
+        const size_t begin = path.rfind("libxformer_") + 11;
+        entry.name = path.substr(begin, path.rfind(".so") - begin);
+        entry.path = path;
+        entry.kind = entry.name == "cuda" ? "cuda" : "cpu";
+        entry.reason = error.what();
+        entries_.push_back(std::move(entry));
+    }
+}
+
+const BackendEntry &Registry::load(const std::string &path) {
+    entries_.push_back(open_plugin(path));
+    return entries_.back();
+}
+
+const BackendEntry &Registry::select(const std::string &device, int32_t *index) const {
+    const size_t colon = device.find(':');
+    const std::string kind = device.substr(0, colon);
+    const std::string rest = colon == std::string::npos ? "" : device.substr(colon + 1);
+    int32_t number = 0;
+    const auto parsed = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    const bool numbered = !rest.empty() && parsed.ec == std::errc() && parsed.ptr == rest.data() + rest.size();
+    const BackendEntry *best = nullptr;
+    std::string reasons;
+    for (const BackendEntry &entry : entries_) {
+        if (kind != "auto" && kind != entry.kind) continue;
+        if (!rest.empty() && !numbered && rest != entry.name) continue;
+        if (entry.ops == nullptr || entry.device_count <= 0 || number < 0 || number >= entry.device_count) {
+            const std::string why = !entry.reason.empty() ? entry.reason : format("it has %d devices", entry.device_count);
+            reasons += (reasons.empty() ? "" : "; ") + entry.name + ": " + why;
+            continue;
+        }
+        if (best == nullptr || entry.ops->score > best->ops->score) best = &entry;
+    }
+    if (best == nullptr)
+        fail(XF_ERROR_NOT_FOUND, "there is no device '%s'%s%s", device.c_str(), reasons.empty() ? "" : ": ",
+             reasons.c_str());
+    *index = number;
+    return *best;
+}
+
+}  // namespace xf

@@ -1,0 +1,61 @@
+// See heap.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "core/heap.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+
+namespace xf {
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+
+void *default_alloc(void *, size_t size, size_t alignment) {
+    void *ptr = nullptr;
+    if (posix_memalign(&ptr, alignment, size) != 0) return nullptr;
+    if (alignment >= kHugePage) (void)madvise(ptr, size, MADV_HUGEPAGE);  // a wish: failure changes nothing
+    return ptr;
+}
+
+void default_free(void *, void *ptr, size_t) { std::free(ptr); }
+
+}  // namespace
+
+Heap::Heap(const xf_allocator *allocator, int64_t budget) : allocator_{}, budget_(budget) {
+    if (allocator != nullptr) {
+        allocator_ = *allocator;
+    } else {
+        allocator_.alloc = default_alloc;
+        allocator_.free = default_free;
+    }
+}
+
+void *Heap::alloc(size_t bytes) noexcept {
+    if (bytes == 0) bytes = 1;
+    if (bytes > static_cast<size_t>(INT64_MAX) / 2) return nullptr;
+    const int64_t size = static_cast<int64_t>(bytes);
+    const int64_t now = current_.fetch_add(size, std::memory_order_relaxed) + size;
+    void *ptr = nullptr;
+    if (budget_ == 0 || now <= budget_)
+        ptr = allocator_.alloc(allocator_.user, bytes, bytes >= 2 * kHugePage ? kHugePage : 64);
+    if (ptr == nullptr) {
+        current_.fetch_sub(size, std::memory_order_relaxed);
+        return nullptr;
+    }
+    allocations_.fetch_add(1, std::memory_order_relaxed);
+    int64_t peak = peak_.load(std::memory_order_relaxed);
+    while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+    }
+    return ptr;
+}
+
+void Heap::free(void *ptr, size_t bytes) noexcept {
+    if (ptr == nullptr) return;
+    if (bytes == 0) bytes = 1;
+    allocator_.free(allocator_.user, ptr, bytes);
+    current_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+}
+
+}  // namespace xf

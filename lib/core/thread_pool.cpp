@@ -1,0 +1,119 @@
+// See thread_pool.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "core/thread_pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <system_error>
+
+namespace xf {
+namespace {
+
+// About 50 microseconds: longer than the gap between two operations of a decoding step, far shorter than a time slice.
+constexpr int kSpins = 2000;
+constexpr int64_t kMaxTasks = int64_t{1} << 31;
+
+void pause_cpu() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#else
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+#endif
+}
+
+int allowed_processors() {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+ThreadPool::ThreadPool(int threads) {
+    if (threads <= 0) threads = allowed_processors();
+    // Workers take no signals: the host's handlers run on the host's threads.
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    try {
+        threads_.reserve(static_cast<size_t>(threads - 1));
+        for (int32_t worker = 1; worker < threads; ++worker) threads_.emplace_back([this, worker] { work(worker); });
+    } catch (const std::system_error &) {
+        // The system has no more threads: go on with those that started. Results are the same.
+    }
+    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+}
+
+ThreadPool::~ThreadPool() {
+    stop_.store(true, std::memory_order_relaxed);
+    job_.fetch_add(1, std::memory_order_release);
+    job_.notify_all();
+    for (std::thread &thread : threads_) thread.join();
+}
+
+void ThreadPool::run(int64_t tasks, Body body, void *arg) noexcept {
+    if (tasks <= 0) return;
+    if (tasks == 1 || threads_.empty() || tasks >= kMaxTasks || !busy_.try_lock()) {
+        for (int64_t task = 0; task < tasks; ++task) body(arg, task, 0);
+        return;
+    }
+    const uint32_t job = job_.load(std::memory_order_relaxed) + 1;
+    body_.store(body, std::memory_order_relaxed);
+    arg_.store(arg, std::memory_order_relaxed);
+    tasks_.store(static_cast<uint32_t>(tasks), std::memory_order_relaxed);
+    remaining_.store(static_cast<int32_t>(tasks), std::memory_order_relaxed);
+    ticket_.store(uint64_t{job} << 32, std::memory_order_release);
+    job_.store(job, std::memory_order_release);
+    job_.notify_all();
+    drain(job, 0);
+    for (int spin = 0;; ++spin) {
+        const int32_t left = remaining_.load(std::memory_order_acquire);
+        if (left == 0) break;
+        if (spin < kSpins)
+            pause_cpu();
+        else
+            remaining_.wait(left, std::memory_order_acquire);
+    }
+    busy_.unlock();
+}
+
+void ThreadPool::drain(uint32_t job, int32_t worker) noexcept {
+    uint64_t ticket = ticket_.load(std::memory_order_acquire);
+    for (;;) {
+        const Body body = body_.load(std::memory_order_relaxed);
+        void *const arg = arg_.load(std::memory_order_relaxed);
+        const uint32_t tasks = tasks_.load(std::memory_order_relaxed);
+        const uint32_t task = static_cast<uint32_t>(ticket);
+        if (static_cast<uint32_t>(ticket >> 32) != job || task >= tasks) return;
+        // Success proves that the ticket, and so the job read above, is still the one it was.
+        if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel, std::memory_order_acquire))
+            continue;
+        body(arg, task, worker);
+        if (remaining_.fetch_sub(1, std::memory_order_acq_rel) == 1) remaining_.notify_all();
+        ticket = ticket_.load(std::memory_order_acquire);
+    }
+}
+
+void ThreadPool::work(int32_t worker) noexcept {
+    uint32_t seen = 0;
+    for (;;) {
+        uint32_t job = job_.load(std::memory_order_acquire);
+        for (int spin = 0; job == seen && spin < kSpins; ++spin) {
+            pause_cpu();
+            job = job_.load(std::memory_order_acquire);
+        }
+        if (job == seen) {
+            job_.wait(seen, std::memory_order_acquire);
+            continue;
+        }
+        if (stop_.load(std::memory_order_relaxed)) return;
+        seen = job;
+        drain(job, worker);
+    }
+}
+
+}  // namespace xf

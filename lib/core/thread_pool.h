@@ -1,0 +1,55 @@
+// Worker threads that run numbered tasks.
+//
+// Which thread runs a task is decided as threads become free, so a core that another process shares slows only its own
+// tasks (a static split waits for the slowest: five times slower on a shared machine). Results do not depend on it,
+// because tasks are cut by the shape of the work and never by the number of threads.
+//
+// Workers spin briefly between jobs, then sleep. The caller waits for tasks, not for workers: a worker that wakes late
+// finds nothing left and harms nobody. That is why a task is claimed by a ticket that carries the job's number.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace xf {
+
+class ThreadPool {
+public:
+    using Body = void (*)(void *arg, int64_t task, int32_t worker);
+
+    // threads counts the caller's own; 0 is one per processor this process may use. Fewer start when the system
+    // refuses.
+    explicit ThreadPool(int threads);
+    ~ThreadPool();
+    ThreadPool(const ThreadPool &) = delete;
+    ThreadPool &operator=(const ThreadPool &) = delete;
+
+    int workers() const noexcept { return static_cast<int>(threads_.size()) + 1; }
+
+    // Runs body for each task and returns when all are done. Worker 0 is the caller. When another caller uses the
+    // pool at the moment, all tasks run on the calling thread as worker 0.
+    void run(int64_t tasks, Body body, void *arg) noexcept;
+
+private:
+    void work(int32_t worker) noexcept;
+    void drain(uint32_t job, int32_t worker) noexcept;
+
+    std::vector<std::thread> threads_;
+    std::mutex busy_;  // held by the caller whose job is on
+    // The job: written while no ticket of it exists. Atomic because a late worker may read while the next is written;
+    // what it read is used only if the ticket still carries the job's number.
+    std::atomic<Body> body_{nullptr};
+    std::atomic<void *> arg_{nullptr};
+    std::atomic<uint32_t> tasks_{0};
+    alignas(64) std::atomic<uint64_t> ticket_{0};  // job number << 32 | next task
+    alignas(64) std::atomic<int32_t> remaining_{0};
+    alignas(64) std::atomic<uint32_t> job_{0};  // what sleeping workers wait on
+    std::atomic<bool> stop_{false};
+};
+
+}  // namespace xf
