@@ -1,0 +1,186 @@
+// Planning an epoch and gathering its batches; see batcher.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "data/batcher.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "core/error.h"
+#include "data/shuffle.h"
+
+namespace xf {
+namespace {
+
+constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
+constexpr int64_t kBatchesPerWindow = 100;
+// Keeps the order of the batches independent of the order of the pairs.
+constexpr uint64_t kBatchOrderStream = 0x6261746368657321u;
+
+void check_offsets(const std::vector<int64_t> &offsets, size_t tokens, const char *side) {
+    XF_CHECK(!offsets.empty() && offsets.front() == 0 && offsets.back() == static_cast<int64_t>(tokens) &&
+                 std::is_sorted(offsets.begin(), offsets.end()),
+             XF_ERROR_INVALID_ARGUMENT, "the %s offsets do not rise from 0 to the %zu tokens", side, tokens);
+}
+
+// Appends the sentences of `pairs` of one side.
+void gather_side(const std::vector<int32_t> &ids, const std::vector<int64_t> &offsets, const uint32_t *begin,
+                 const uint32_t *end, std::vector<int32_t> *out_ids, std::vector<int32_t> *out_offsets) {
+    out_ids->clear();
+    out_offsets->assign(1, 0);
+    for (const uint32_t *pair = begin; pair != end; ++pair) {
+        out_ids->insert(out_ids->end(), ids.begin() + offsets[*pair], ids.begin() + offsets[size_t{*pair} + 1]);
+        out_offsets->push_back(static_cast<int32_t>(out_ids->size()));
+    }
+}
+
+}  // namespace
+
+Batcher::Batcher(std::shared_ptr<const EncodedCorpus> corpus, const BatcherOptions &options)
+    : corpus_(std::move(corpus)), options_(options) {
+    XF_CHECK(corpus_ != nullptr, XF_ERROR_INVALID_ARGUMENT, "the corpus is NULL");
+    XF_CHECK(options.batch_tokens >= 1 && options.batch_tokens <= kMaxInt32, XF_ERROR_OUT_OF_RANGE,
+             "batch_tokens is %" PRId64 ", expected 1 to %" PRId64, options.batch_tokens, kMaxInt32);
+    XF_CHECK(options.max_sentences >= 0, XF_ERROR_OUT_OF_RANGE, "max_sentences is %" PRId64 ", expected 0 or more",
+             options.max_sentences);
+    XF_CHECK(options.window >= 0, XF_ERROR_OUT_OF_RANGE, "the window is %" PRId64 " pairs, expected 0 or more",
+             options.window);
+    check_corpus();
+    window_ = options.window > 0 ? options.window : default_window();
+    plan_ = make_plan(0);
+}
+
+void Batcher::check_corpus() const {
+    const EncodedCorpus &c = *corpus_;
+    check_offsets(c.src_offsets, c.src_ids.size(), "source");
+    check_offsets(c.tgt_offsets, c.tgt_ids.size(), "target");
+    XF_CHECK(c.src_offsets.size() == c.tgt_offsets.size(), XF_ERROR_INVALID_ARGUMENT,
+             "%zu source sentences and %zu target sentences, expected as many", c.src_offsets.size() - 1,
+             c.tgt_offsets.size() - 1);
+    XF_CHECK(c.corpus_index.size() + 1 == c.src_offsets.size(), XF_ERROR_INVALID_ARGUMENT,
+             "%zu corpus indexes of %" PRId64 " pairs, expected as many", c.corpus_index.size(), c.size());
+    XF_CHECK(c.size() > 0, XF_ERROR_DATA, "no pair of sentences is left to make batches of");
+    XF_CHECK(c.size() < kMaxInt32, XF_ERROR_LIMIT, "%" PRId64 " pairs, at most %" PRId64 " are supported", c.size(),
+             kMaxInt32 - 1);
+    for (int64_t i = 0; i < c.size(); ++i) {
+        const int64_t longest = std::max(c.src_length(i), c.tgt_length(i));
+        XF_CHECK(longest <= options_.batch_tokens, XF_ERROR_LIMIT,
+                 "pair %" PRId64 " has a side of %" PRId64 " tokens, more than a batch may hold (%" PRId64 ")", i,
+                 longest, options_.batch_tokens);
+    }
+}
+
+int64_t Batcher::default_window() const {
+    // A batch is full when its longer side is, so the longer side's mean length says how many pairs it takes.
+    const auto tokens = static_cast<int64_t>(std::max(corpus_->src_ids.size(), corpus_->tgt_ids.size()));
+    const int64_t mean = std::max<int64_t>(1, tokens / corpus_->size());
+    int64_t pairs = std::max<int64_t>(1, options_.batch_tokens / mean);
+    if (options_.max_sentences > 0) pairs = std::min(pairs, options_.max_sentences);
+    return kBatchesPerWindow * pairs;
+}
+
+// Longest side first in the key: it decides how many pairs fit. The position in the shuffled order decides ties.
+void Batcher::sort_windows(std::vector<uint32_t> *order) const {
+    const EncodedCorpus &c = *corpus_;
+    struct Key {
+        int32_t longest, src;
+        uint32_t at, pair;
+        auto operator<=>(const Key &) const = default;
+    };
+    const size_t n = order->size(), window = static_cast<size_t>(std::min<int64_t>(window_, kMaxInt32));
+    std::vector<Key> keys;
+    for (size_t begin = 0; begin < n; begin += window) {
+        const size_t end = std::min(n, begin + window);
+        keys.clear();
+        for (size_t at = begin; at < end; ++at) {
+            const uint32_t pair = (*order)[at];
+            const auto src = static_cast<int32_t>(c.src_length(pair)), tgt = static_cast<int32_t>(c.tgt_length(pair));
+            keys.push_back({std::max(src, tgt), src, static_cast<uint32_t>(at), pair});
+        }
+        std::sort(keys.begin(), keys.end());
+        for (size_t at = begin; at < end; ++at) (*order)[at] = keys[at - begin].pair;
+    }
+}
+
+// Greedy: a batch ends where the next pair would go over a limit.
+void Batcher::cut(Plan *plan) const {
+    const EncodedCorpus &c = *corpus_;
+    plan->starts.clear();
+    int64_t src = 0, tgt = 0, pairs = 0;
+    for (size_t at = 0; at < plan->order.size(); ++at) {
+        const int64_t more_src = c.src_length(plan->order[at]), more_tgt = c.tgt_length(plan->order[at]);
+        const bool full = src + more_src > options_.batch_tokens || tgt + more_tgt > options_.batch_tokens ||
+                          (options_.max_sentences > 0 && pairs == options_.max_sentences);
+        if (at == 0 || full) {
+            plan->starts.push_back(static_cast<uint32_t>(at));
+            src = tgt = pairs = 0;
+        }
+        src += more_src;
+        tgt += more_tgt;
+        ++pairs;
+    }
+    plan->starts.push_back(static_cast<uint32_t>(plan->order.size()));
+}
+
+Batcher::Plan Batcher::make_plan(int64_t epoch) const {
+    const auto n = static_cast<uint64_t>(corpus_->size()), e = static_cast<uint64_t>(epoch);
+    Plan plan;
+    plan.order.resize(n);
+    const Permutation pair_order(options_.seed, e, n);
+    for (uint64_t i = 0; i < n; ++i) plan.order[i] = static_cast<uint32_t>(options_.shuffle ? pair_order(i) : i);
+    if (options_.shuffle) sort_windows(&plan.order);
+    cut(&plan);
+    if (!options_.shuffle) return plan;
+
+    const auto count = static_cast<uint64_t>(batches(plan));
+    const Permutation batch_order(options_.seed ^ kBatchOrderStream, e, count);
+    Plan mixed;
+    mixed.order.reserve(n);
+    mixed.starts.reserve(count + 1);
+    mixed.starts.push_back(0);
+    for (uint64_t i = 0; i < count; ++i) {
+        const uint64_t from = batch_order(i);
+        mixed.order.insert(mixed.order.end(), plan.order.begin() + plan.starts[from],
+                           plan.order.begin() + plan.starts[from + 1]);
+        mixed.starts.push_back(static_cast<uint32_t>(mixed.order.size()));
+    }
+    return mixed;
+}
+
+void Batcher::gather(int64_t batch_in_plan, Batch *batch) const {
+    const auto at = static_cast<size_t>(batch_in_plan);
+    const uint32_t *begin = plan_.order.data() + plan_.starts[at], *end = plan_.order.data() + plan_.starts[at + 1];
+    gather_side(corpus_->src_ids, corpus_->src_offsets, begin, end, &batch->src_ids, &batch->src_offsets);
+    gather_side(corpus_->tgt_ids, corpus_->tgt_offsets, begin, end, &batch->tgt_ids, &batch->tgt_offsets);
+    batch->pair_index.clear();
+    for (const uint32_t *pair = begin; pair != end; ++pair) batch->pair_index.push_back(corpus_->corpus_index[*pair]);
+}
+
+bool Batcher::next(Batch *batch) {
+    if (position_.batch == batches_in_epoch()) {
+        seek({position_.epoch + 1, 0});
+        return false;
+    }
+    gather(position_.batch, batch);
+    ++position_.batch;
+    return true;
+}
+
+void Batcher::seek(Position position) {
+    XF_CHECK(position.epoch >= 0 && position.epoch < std::numeric_limits<int64_t>::max(), XF_ERROR_OUT_OF_RANGE,
+             "the epoch is %" PRId64 ", expected 0 or more", position.epoch);
+    // A plan of this epoch is at hand, and without shuffling all epochs are alike.
+    const bool same = position.epoch == position_.epoch || !options_.shuffle;
+    Plan plan;
+    if (!same) plan = make_plan(position.epoch);
+    const int64_t count = same ? batches_in_epoch() : batches(plan);
+    XF_CHECK(position.batch >= 0 && position.batch <= count, XF_ERROR_OUT_OF_RANGE,
+             "batch %" PRId64 " of epoch %" PRId64 ", expected 0 to %" PRId64, position.batch, position.epoch, count);
+    if (!same) plan_ = std::move(plan);
+    position_ = position;
+}
+
+}  // namespace xf

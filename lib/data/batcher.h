@@ -1,0 +1,80 @@
+// Batches of about as many tokens each, in an order that can be found again.
+//
+// An epoch gives every pair once: the pairs are permuted, cut into windows, sorted by length within each window, cut
+// into batches of at most batch_tokens source and at most batch_tokens target tokens (the paper's "25000 source tokens
+// and 25000 target tokens", s. 5.1), and the batches of the whole epoch are permuted again. Everything is a pure
+// function of (corpus, options, epoch, batch), so a position is two integers and resuming needs no replay.
+// The trap: the number of batches differs a little from epoch to epoch, because the cuts do.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "data/encoded_corpus.h"
+
+namespace xf {
+
+// Packed: B sentences one behind the other, no padding.
+struct Batch {
+    std::vector<int32_t> src_ids, tgt_ids;          // [source tokens], [target tokens]; each sentence ends with its end id
+    std::vector<int32_t> src_offsets, tgt_offsets;  // [B+1], from 0
+    std::vector<int64_t> pair_index;                // [B]: which pair of the corpus (EncodedCorpus::corpus_index)
+
+    int64_t size() const { return static_cast<int64_t>(pair_index.size()); }
+};
+
+struct BatcherOptions {
+    int64_t batch_tokens = 4096;  // at most so many source tokens, and at most so many target tokens, end symbols too
+    int64_t max_sentences = 0;    // at most so many pairs; 0 is no limit
+    uint64_t seed = 1;
+    bool shuffle = true;  // false: corpus order, cut greedily, the same in each epoch
+    int64_t window = 0;   // pairs sorted by length together; 0 is about 100 batches' worth
+};
+
+class Batcher {
+public:
+    // The next batch to be given. {e, batches_in_epoch()} is the end of epoch e, before next() has said so.
+    struct Position {
+        int64_t epoch = 0;
+        int64_t batch = 0;
+    };
+
+    // An error that names the pair if one does not fit a batch; one that says so if there is no pair at all.
+    Batcher(std::shared_ptr<const EncodedCorpus> corpus, const BatcherOptions &options);
+
+    // False at the end of an epoch, *batch untouched; the call after that gives the next epoch's first batch.
+    // The vectors of *batch are reused: once they have grown, nothing is allocated within an epoch.
+    bool next(Batch *batch);
+
+    Position position() const { return position_; }
+    // As if next() had been called up to there from the start. Costs one epoch's plan, nothing within the same epoch.
+    void seek(Position position);
+
+    int64_t batches_in_epoch() const { return batches(plan_); }
+    const EncodedCorpus &corpus() const { return *corpus_; }
+
+private:
+    struct Plan {
+        std::vector<uint32_t> order;   // [size()]: pairs, batch by batch
+        std::vector<uint32_t> starts;  // [batches+1]: where each batch begins in order
+    };
+
+    static int64_t batches(const Plan &plan) { return static_cast<int64_t>(plan.starts.size()) - 1; }
+    void check_corpus() const;
+    int64_t default_window() const;
+    void sort_windows(std::vector<uint32_t> *order) const;
+    void cut(Plan *plan) const;
+    Plan make_plan(int64_t epoch) const;
+    void gather(int64_t batch_in_plan, Batch *batch) const;
+
+    std::shared_ptr<const EncodedCorpus> corpus_;
+    BatcherOptions options_;
+    int64_t window_ = 0;
+    Plan plan_;  // of position_.epoch
+    Position position_;
+};
+
+}  // namespace xf

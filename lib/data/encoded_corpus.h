@@ -1,0 +1,47 @@
+// A corpus as token ids, packed: what batches are cut from.
+//
+// Encoding is done once, by a callback, so that lib/data knows no tokenizer. Each side ends with the end symbol, which
+// counts as a token everywhere: in offsets, in limits and in batch sizes.
+// The trap: pairs may be dropped here (too many tokens, or none), so index i is not the corpus's; corpus_index[i] is.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "data/corpus.h"
+
+namespace xf {
+
+struct EncodedCorpus {
+    std::vector<int32_t> src_ids, tgt_ids;
+    std::vector<int64_t> src_offsets = {0}, tgt_offsets = {0};  // [size()+1]; pair i is ids[offsets[i], offsets[i+1])
+    std::vector<int64_t> corpus_index;                          // [size()]: which pair of the corpus
+    int64_t skipped_too_long = 0;                               // a side has more than max_tokens_per_side
+    int64_t skipped_empty = 0;                                  // a side has no token but the end symbol
+
+    int64_t size() const { return static_cast<int64_t>(src_offsets.size()) - 1; }
+    int64_t src_length(int64_t i) const { return length(src_offsets, i); }
+    int64_t tgt_length(int64_t i) const { return length(tgt_offsets, i); }
+
+    // Depends on every id and every sentence end. A checkpoint keeps it: a position in other data means nothing.
+    uint64_t fingerprint() const;
+
+private:
+    static int64_t length(const std::vector<int64_t> &offsets, int64_t i) {
+        const auto at = static_cast<size_t>(i);
+        return offsets[at + 1] - offsets[at];
+    }
+};
+
+// Writes the ids of a text; it may throw. It is given an empty vector, so appending and replacing are the same.
+using Encode = std::function<void(std::string_view text, std::vector<int32_t> *ids)>;
+
+// max_tokens_per_side counts the end symbol and is at least 2.
+EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t max_tokens_per_side,
+                            int32_t end_id = 1);
+
+}  // namespace xf

@@ -1,0 +1,108 @@
+// Counting and combining; see bleu.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/bleu.h"
+
+#include <cmath>
+#include <unordered_map>
+#include <vector>
+
+#include "eval/characters.h"
+#include "eval/ngrams.h"
+#include "eval/signature.h"
+#include "eval/tokenize_13a.h"
+
+namespace xf {
+namespace {
+
+constexpr size_t kOrders = 4;
+using Gram = std::array<int32_t, kOrders>;  // word numbers; -1 behind a shorter n-gram
+
+// Words become numbers, equal if and only if the words are.
+class WordNumbers {
+public:
+    std::vector<int32_t> number(const std::vector<std::string_view> &words) {
+        std::vector<int32_t> numbers;
+        numbers.reserve(words.size());
+        for (std::string_view word : words)
+            numbers.push_back(known_.try_emplace(word, static_cast<int32_t>(known_.size())).first->second);
+        return numbers;
+    }
+
+private:
+    std::unordered_map<std::string_view, int32_t> known_;
+};
+
+std::vector<Gram> grams_of(const std::vector<int32_t> &words, size_t order) {
+    std::vector<Gram> grams;
+    if (words.size() < order) return grams;
+    grams.reserve(words.size() - order + 1);
+    for (size_t at = 0; at + order <= words.size(); ++at) {
+        Gram gram;
+        gram.fill(-1);
+        for (size_t k = 0; k < order; ++k) gram[k] = words[at + k];
+        grams.push_back(gram);
+    }
+    return grams;
+}
+
+}  // namespace
+
+void Bleu::add(std::string_view hypothesis, std::string_view reference) {
+    const bool tokenize = options_.tokenizer == BleuTokenizer::k13a;
+    const std::string hyp_text = tokenize ? tokenize_13a(hypothesis) : std::string(hypothesis);
+    const std::string ref_text = tokenize ? tokenize_13a(reference) : std::string(reference);
+    WordNumbers numbers;
+    const std::vector<int32_t> hyp = numbers.number(split_words(hyp_text));
+    const std::vector<int32_t> ref = numbers.number(split_words(ref_text));
+    std::array<int64_t, kOrders> counts, totals;
+    for (size_t order = 1; order <= kOrders; ++order) {
+        std::vector<Gram> hyp_grams = grams_of(hyp, order), ref_grams = grams_of(ref, order);
+        totals[order - 1] = static_cast<int64_t>(hyp_grams.size());
+        counts[order - 1] = count_common(&hyp_grams, &ref_grams);
+    }
+    // Nothing below throws: a segment is added wholly or not at all.
+    hyp_len_ += static_cast<int64_t>(hyp.size());
+    ref_len_ += static_cast<int64_t>(ref.size());
+    for (size_t k = 0; k < kOrders; ++k) {
+        counts_[k] += counts[k];
+        totals_[k] += totals[k];
+    }
+}
+
+BleuScore Bleu::score() const {
+    BleuScore result;
+    result.hyp_len = hyp_len_;
+    result.ref_len = ref_len_;
+    result.counts = counts_;
+    result.totals = totals_;
+    const auto hyp_len = static_cast<double>(hyp_len_), ref_len = static_cast<double>(ref_len_);
+    if (hyp_len_ >= ref_len_)
+        result.brevity_penalty = 1;
+    else if (hyp_len_ > 0)
+        result.brevity_penalty = std::exp(1 - ref_len / hyp_len);
+    // Clipped 1-gram matches are at least those of any longer n-gram.
+    if (counts_[0] == 0) return result;
+
+    double share = 1, sum_of_logs = 0;
+    bool zero = false;
+    for (size_t k = 0; k < kOrders; ++k) {
+        double matched = static_cast<double>(counts_[k]);
+        if (counts_[k] == 0 && options_.smoothing == BleuSmoothing::kExp) matched = share /= 2;
+        if (totals_[k] > 0) result.precisions[k] = 100 * matched / static_cast<double>(totals_[k]);
+        zero = zero || result.precisions[k] == 0;
+        if (!zero) sum_of_logs += std::log(result.precisions[k]);
+    }
+    if (!zero) result.score = result.brevity_penalty * std::exp(sum_of_logs / kOrders);
+    return result;
+}
+
+std::string Bleu::signature() const {
+    std::string text = "nrefs:1|case:mixed|eff:no|tok:";
+    text += options_.tokenizer == BleuTokenizer::k13a ? "13a" : "none";
+    text += "|smooth:";
+    text += options_.smoothing == BleuSmoothing::kExp ? "exp" : "none";
+    return text + "|" XF_SIGNATURE_VERSION;
+}
+
+}  // namespace xf

@@ -1,0 +1,295 @@
+// Corpus: what a pair is, what becomes of everything else, and files that are none.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "support/test.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "data/corpus.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using xf::Corpus;
+using xf::CorpusOptions;
+
+class TempDir {
+public:
+    TempDir() {
+        std::string name = (fs::temp_directory_path() / "xf-corpus-XXXXXX").string();
+        path_ = ::mkdtemp(name.data());
+    }
+    ~TempDir() {
+        std::error_code ignored;
+        fs::remove_all(path_, ignored);
+    }
+    std::string file(const std::string &name) const { return (path_ / name).string(); }
+    std::string write(const std::string &name, const std::string &bytes) const {
+        std::ofstream(file(name), std::ios::binary) << bytes;
+        return file(name);
+    }
+
+private:
+    fs::path path_;
+};
+
+CorpusOptions strict() {
+    CorpusOptions options;
+    options.strict = true;
+    return options;
+}
+
+std::shared_ptr<const Corpus> parse(const std::string &bytes, const CorpusOptions &options = {},
+                                    std::vector<std::string> *said = nullptr) {
+    return Corpus::from_memory("m.tsv", bytes, options, [said](const std::string &sentence) {
+        if (said != nullptr) said->push_back(sentence);
+    });
+}
+
+// The sentence of the error that strict reading gives.
+std::string complaint(const std::string &bytes, CorpusOptions options = {}) {
+    options.strict = true;
+    try {
+        parse(bytes, options);
+    } catch (const xf::Error &error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+template <class F>
+std::string error_of(F &&body) {
+    try {
+        body();
+    } catch (const xf::Error &error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+}  // namespace
+
+XF_TEST(pairs_are_kept_in_order) {
+    const auto corpus = parse("ein Haus\ta house\nzwei\ttwo\n", strict());
+    CHECK_EQ(corpus->size(), 2);
+    CHECK_EQ(corpus->source(0), "ein Haus");
+    CHECK_EQ(corpus->target(0), "a house");
+    CHECK_EQ(corpus->source(1), "zwei");
+    CHECK_EQ(corpus->target(1), "two");
+    CHECK_EQ(corpus->stats().lines, 2);
+}
+
+XF_TEST(line_ends_and_byte_order_mark_are_no_text) {
+    for (const char *text : {"a\tb\nc\td", "a\tb\nc\td\n", "a\tb\r\nc\td\r\n", "a\tb\r\nc\td", "\xEF\xBB\xBF" "a\tb\nc\td\n"}) {
+        const auto corpus = parse(text, strict());
+        CHECK_EQ(corpus->size(), 2);
+        CHECK_EQ(corpus->source(0), "a");
+        CHECK_EQ(corpus->target(0), "b");
+        CHECK_EQ(corpus->target(1), "d");
+    }
+}
+
+XF_TEST(not_one_pair_is_an_error) {
+    for (const char *text : {"", "\xEF\xBB\xBF", "\n\n", "no tab\n"}) CHECK_FAILS(parse(text), XF_ERROR_DATA);
+    CHECK_EQ(complaint(""), "m.tsv: not one good pair of sentences in 0 lines");
+}
+
+XF_TEST(strict_names_file_line_and_fault) {
+    CHECK_EQ(complaint("a\tb\nno tab\n"), "m.tsv:2: no tab between source and target");
+    CHECK_EQ(complaint("a\tb\tc\td\n"), "m.tsv:1: 4 columns, expected 2: source, tab, target");
+    CHECK_EQ(complaint("a\tb\n\tb\n"), "m.tsv:2: the source is empty");
+    CHECK_EQ(complaint("a\t \r\n"), "m.tsv:1: the target is empty");
+    CHECK_EQ(complaint("ab\xC3\t\n"), "m.tsv:1: not valid UTF-8 at byte 3 of the line");
+    CHECK_EQ(complaint(std::string("a\0\tb", 4)), "m.tsv:1: a NUL byte at byte 2 of the line");
+    CorpusOptions few;
+    few.max_words = 2;
+    CHECK_EQ(complaint("a b\ta  b c \n", few), "m.tsv:1: the target has 3 words, at most 2 are taken");
+    CHECK_EQ(complaint("a b\t a  b \n", few), "no error");
+    few.max_bytes_per_side = 4;
+    CHECK_EQ(complaint("abcde\tb\n", few), "m.tsv:1: the source has 5 bytes, at most 4 are taken");
+    CHECK_EQ(complaint("abcd\tabcd\r\n", few), "no error");
+    CHECK_EQ(complaint("abcde\tabcde\n", few), "m.tsv:1: the line is longer than 4 bytes a side");
+    CHECK_FAILS(parse("x", strict()), XF_ERROR_DATA);
+}
+
+XF_TEST(skipped_lines_are_counted_once_each) {
+    std::vector<std::string> said;
+    const std::string text = std::string("a\tb\nno\na\tb\tc\n\tb\na\t\n\xFF\t\n\xED\xA0\x80\tb\n\xC0\x80\tb\n") +
+                             std::string("x\0\t\n", 4) + std::string(200000, 'x') + "\ty\nlast\tpair";
+    const auto corpus = parse(text, {}, &said);
+    const xf::CorpusStats &s = corpus->stats();
+    CHECK_EQ(s.lines, 11);
+    CHECK_EQ(s.kept, 2);
+    CHECK_EQ(s.no_tab, 1);
+    CHECK_EQ(s.many_tabs, 1);
+    CHECK_EQ(s.empty_side, 2);
+    CHECK_EQ(s.invalid_utf8, 3);
+    CHECK_EQ(s.nul_byte, 1);
+    CHECK_EQ(s.too_long, 1);
+    CHECK_EQ(s.kept + s.skipped(), s.lines);
+    CHECK_EQ(corpus->source(1), "last");
+    CHECK_EQ(said.size(), 10u);
+    CHECK_EQ(said.back(),
+             "m.tsv: skipped 9 of 11 lines: 1 without a tab, 1 with more than two columns, 2 with an empty side, "
+             "1 too long, 3 not valid UTF-8, 1 with a NUL byte");
+}
+
+XF_TEST(at_most_ten_sentences_and_a_summary) {
+    std::vector<std::string> said;
+    std::string text;
+    for (int i = 0; i < 5000; ++i) text += "bad\n";
+    text += "good\tpair\n";
+    CHECK_EQ(parse(text, {}, &said)->stats().no_tab, 5000);
+    CHECK_EQ(said.size(), 11u);
+    CHECK_EQ(said[9], "m.tsv:10: no tab between source and target");
+    CHECK_EQ(said[10], "m.tsv: skipped 5000 of 5001 lines: 5000 without a tab");
+    CHECK_EQ(Corpus::from_memory("m.tsv", text, {})->size(), 1);  // nobody listens
+}
+
+XF_TEST(a_million_words_and_endless_lines) {
+    std::string words;
+    for (int i = 0; i < 1000000; ++i) words += "w ";
+    CHECK_EQ(parse(words + "\tx\na\tb\n")->stats().too_long, 1);
+    CHECK_EQ(parse(words + "\tx\na\tb\n")->size(), 1);
+    CHECK_EQ(parse("a\tb\n" + std::string(20000000, 'x'))->stats().too_long, 1);  // no newline at all
+    CorpusOptions wide;
+    wide.max_bytes_per_side = 1 << 28;
+    wide.max_words = 1000000;
+    const auto corpus = parse(words + "\tx\na\tb\n", wide);  // longer than the reader's first buffer
+    CHECK_EQ(corpus->size(), 2);
+    CHECK_EQ(corpus->source(0), words);
+    CHECK_EQ(corpus->target(1), "b");
+}
+
+XF_TEST(blocks_may_end_anywhere) {
+    std::string text;
+    for (int i = 0; i < 300000; ++i) text += xf::format("s%d\tt%d\r\n", i, i);
+    const auto corpus = parse(text, strict());
+    CHECK_EQ(corpus->size(), 300000);
+    int wrong = 0;
+    for (int i = 0; i < 300000; ++i)
+        wrong += corpus->source(i) != xf::format("s%d", i) || corpus->target(i) != xf::format("t%d", i);
+    CHECK_EQ(wrong, 0);
+}
+
+XF_TEST(options_out_of_bounds_are_errors) {
+    CorpusOptions options;
+    options.max_bytes_per_side = 0;
+    CHECK_FAILS(parse("a\tb", options), XF_ERROR_OUT_OF_RANGE);
+    options.max_bytes_per_side = INT64_MAX;
+    CHECK_FAILS(parse("a\tb", options), XF_ERROR_OUT_OF_RANGE);
+    options = {};
+    options.max_words = -1;
+    CHECK_FAILS(parse("a\tb", options), XF_ERROR_OUT_OF_RANGE);
+}
+
+XF_TEST(two_files_give_pairs) {
+    TempDir dir;
+    const std::string src = dir.write("s", "\xEF\xBB\xBF" "eins\nmit\ttab\n\nvier\n");
+    const std::string tgt = dir.write("t", "\xEF\xBB\xBFone\r\nwith tab\r\nthree\r\nfour");
+    std::vector<std::string> said;
+    const auto corpus = Corpus::open_pair(src, tgt, {}, [&](const std::string &sentence) { said.push_back(sentence); });
+    CHECK_EQ(corpus->size(), 3);
+    CHECK_EQ(corpus->source(0), "eins");
+    CHECK_EQ(corpus->target(0), "one");
+    CHECK_EQ(corpus->source(1), "mit\ttab");
+    CHECK_EQ(corpus->target(2), "four");
+    CHECK_EQ(corpus->stats().empty_side, 1);
+    CHECK_EQ(said.at(0), src + ":3: the source is empty");
+    const std::string bad = dir.write("b", "one\nwith tab\nthree\n\xFF\n");
+    CHECK_EQ(error_of([&] { Corpus::open_pair(tgt, bad, strict()); }),
+             bad + ":4: not valid UTF-8 at byte 1 of the line");
+}
+
+XF_TEST(unequal_files_are_an_error_with_both_counts) {
+    TempDir dir;
+    const std::string three = dir.write("three", "a\nb\nc\n"), two = dir.write("two", "a\nb");
+    CHECK_EQ(error_of([&] { Corpus::open_pair(three, two, {}); }),
+             "'" + three + "' has 3 lines and '" + two + "' has 2, expected as many");
+    CHECK_EQ(error_of([&] { Corpus::open_pair(two, three, {}); }),
+             "'" + two + "' has 2 lines and '" + three + "' has 3, expected as many");
+    CHECK_FAILS(Corpus::open_pair(two, dir.write("empty", ""), {}), XF_ERROR_DATA);
+}
+
+XF_TEST(what_is_no_file_is_one_sentence) {
+    TempDir dir;
+    const std::string missing = dir.file("missing.tsv"), folder = dir.file(".");
+    CHECK_FAILS(Corpus::open_tsv(missing, {}), XF_ERROR_NOT_FOUND);
+    CHECK_EQ(error_of([&] { Corpus::open_tsv(missing, {}); }),
+             "cannot open '" + missing + "': No such file or directory");
+    CHECK_FAILS(Corpus::open_tsv(folder, {}), XF_ERROR_IO);
+    CHECK_EQ(error_of([&] { Corpus::open_tsv(folder, {}); }), "cannot open '" + folder + "': Is a directory");
+    CHECK_FAILS(Corpus::open_tsv("/dev/full", {}), XF_ERROR_IO);  // reads as endless zeros
+    CHECK_FAILS(Corpus::open_tsv("/dev/null", {}), XF_ERROR_IO);
+    CHECK_FAILS(Corpus::open_tsv("", {}), XF_ERROR_NOT_FOUND);
+    CHECK_FAILS(Corpus::open_tsv(std::string("a\0b", 3), {}), XF_ERROR_INVALID_ARGUMENT);
+    const std::string closed = dir.write("closed", "a\tb\n");
+    ::chmod(closed.c_str(), 0);
+    if (::geteuid() != 0) CHECK_FAILS(Corpus::open_tsv(closed, {}), XF_ERROR_IO);
+    CHECK_FAILS(Corpus::open_pair(closed, missing, {}), ::geteuid() == 0 ? XF_ERROR_NOT_FOUND : XF_ERROR_IO);
+}
+
+XF_TEST(pipes_are_read_and_idle_ones_do_not_hang) {
+    TempDir dir;
+    const std::string path = dir.file("fifo");
+    CHECK_EQ(::mkfifo(path.c_str(), 0600), 0);
+    CHECK_FAILS(Corpus::open_tsv(path, {}), XF_ERROR_DATA);  // nobody writes: no lines
+    const int both = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    std::thread writer([&] {
+        const std::string pair = "a\tb\n";
+        for (int i = 0; i < 20000; ++i)
+            if (::write(both, pair.data(), pair.size()) != 4) break;
+        // Closing ends the input only when the reader has taken everything.
+        ::close(both);
+    });
+    CHECK_EQ(Corpus::open_tsv(path, strict())->size(), 20000);
+    writer.join();
+}
+
+XF_TEST(failures_leave_no_file_open) {
+    TempDir dir;
+    const std::string bad = dir.write("bad.tsv", "bad\n");
+    const auto lowest_free = [] {
+        const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+        ::close(fd);
+        return fd;
+    };
+    const int before = lowest_free();
+    for (int i = 0; i < 3; ++i) {
+        CHECK_FAILS(Corpus::open_tsv(bad, strict()), XF_ERROR_DATA);
+        CHECK_FAILS(Corpus::open_tsv(dir.file("."), {}), XF_ERROR_IO);
+        CHECK_FAILS(Corpus::open_pair(bad, dir.file("none"), {}), XF_ERROR_NOT_FOUND);
+    }
+    CHECK_EQ(lowest_free(), before);
+}
+
+XF_TEST(a_sparse_file_reserves_little) {
+    TempDir dir;
+    const std::string path = dir.write("sparse", "a\tb\n");
+    CHECK_EQ(::truncate(path.c_str(), 64 << 20), 0);  // 64 MiB of NUL bytes in one line
+    const auto corpus = Corpus::open_tsv(path, {});
+    CHECK_EQ(corpus->size(), 1);
+    CHECK_EQ(corpus->stats().too_long, 1);
+}
+
+XF_TEST(long_paths_keep_their_end) {
+    const std::string name = std::string(300, 'd') + "/train.tsv";
+    try {
+        Corpus::from_memory(name, "bad", strict());
+        CHECK(false);
+    } catch (const xf::Error &error) {
+        const std::string text = error.what();
+        CHECK(text.size() < XF_ERROR_MESSAGE_SIZE);
+        CHECK(text.find("/train.tsv:1: no tab") != std::string::npos);
+    }
+}

@@ -1,0 +1,64 @@
+// encode_corpus: end symbols, limits, what is dropped, the fingerprint.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "support/test.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "data/encoded_corpus.h"
+
+namespace {
+
+// One id a letter; anything else is no token.
+void letters(std::string_view text, std::vector<int32_t> *ids) {
+    for (char c : text)
+        if (c >= 'a' && c <= 'z') ids->push_back(c - 'a' + 10);
+}
+
+xf::EncodedCorpus encode(const char *tsv, int64_t limit) {
+    return xf::encode_corpus(*xf::Corpus::from_memory("m.tsv", tsv, {}), letters, limit);
+}
+
+}  // namespace
+
+XF_TEST(each_side_ends_with_the_end_symbol) {
+    const xf::EncodedCorpus e = encode("ab\tc\nd\tef\n", 100);
+    CHECK_EQ(e.size(), 2);
+    CHECK((e.src_ids == std::vector<int32_t>{10, 11, 1, 13, 1}));
+    CHECK((e.tgt_ids == std::vector<int32_t>{12, 1, 14, 15, 1}));
+    CHECK((e.src_offsets == std::vector<int64_t>{0, 3, 5}));
+    CHECK((e.tgt_offsets == std::vector<int64_t>{0, 2, 5}));
+    CHECK_EQ(e.src_length(0), 3);
+    CHECK_EQ(e.tgt_length(1), 3);
+}
+
+XF_TEST(what_does_not_fit_is_dropped_and_counted) {
+    const xf::EncodedCorpus e = encode("abc\tx\n12\tx\nabcd\tx\nx\tabcd\nx\t.\nlas\tt\n", 4);
+    CHECK_EQ(e.size(), 2);
+    CHECK_EQ(e.skipped_empty, 2);
+    CHECK_EQ(e.skipped_too_long, 2);
+    CHECK((e.corpus_index == std::vector<int64_t>{0, 5}));
+}
+
+XF_TEST(limits_out_of_bounds_are_errors) {
+    CHECK_FAILS(encode("a\tb\n", 1), XF_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(encode("a\tb\n", int64_t{1} << 31), XF_ERROR_OUT_OF_RANGE);
+    CHECK_EQ(encode("1\t2\n", 10).size(), 0);
+}
+
+XF_TEST(an_error_of_the_tokenizer_passes_through) {
+    const auto corpus = xf::Corpus::from_memory("m.tsv", "a\tb\n", {});
+    const auto broken = [](std::string_view, std::vector<int32_t> *) { xf::fail(XF_ERROR_STATE, "no vocabulary"); };
+    CHECK_FAILS(xf::encode_corpus(*corpus, broken, 10), XF_ERROR_STATE);
+}
+
+XF_TEST(fingerprints_tell_corpora_apart) {
+    std::vector<uint64_t> prints;
+    for (const char *tsv : {"1\t2\n", "a\tb\n", "a\tc\n", "b\ta\n", "ab\tc\n", "a\tbc\n", "a\tb\na\tb\n", "a\tb\nb\tb\n", "b\tb\na\tb\n"})
+        prints.push_back(encode(tsv, 10).fingerprint());
+    CHECK_EQ(encode("ab\tc\n", 10).fingerprint(), prints[4]);
+    std::sort(prints.begin(), prints.end());
+    CHECK(std::adjacent_find(prints.begin(), prints.end()) == prints.end());
+}
