@@ -20,7 +20,7 @@ namespace xf {
 
 class WordSplitter {
 public:
-    // A word is cut at the first character boundary at or after this size; it has at most 4 bytes more.
+    // A word is cut at the first character boundary at or after this size; it has at most 8 bytes more.
     static constexpr size_t kMaxWordBytes = 1024;
 
     // The text must live longer than the splitter and its words.

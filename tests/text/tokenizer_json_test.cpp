@@ -1,0 +1,159 @@
+// The tokenizer's file format: what is written is read again, and nothing hostile gets through.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "text/tokenizer_json.h"
+
+#include "support/test.hpp"
+#include "text_support.hpp"
+
+using namespace xf;
+using namespace xf_test;
+
+namespace {
+
+const std::string kHead = R"({"format":"xformer-tokenizer","version":1,"kind":"bpe","normalization":"nfkc",)"
+                          R"("invalid_utf8":"error","vocab_size":300,"min_pair_count":2,"character_coverage":0.5,)";
+
+std::string with(const std::string &characters, const std::string &merges) {
+    return kHead + R"("characters":)" + characters + R"(,"merges":)" + merges + "}";
+}
+
+std::string changed(const std::string &from, const std::string &to) {
+    std::string text = with("\"\xC3\xA4\"", "[[99,100]]");
+    const size_t at = text.find(from);
+    CHECK(at != std::string::npos);
+    return text.replace(at, from.size(), to);
+}
+
+std::string repeated(std::string_view unit, size_t count) {
+    std::string text;
+    while (count-- > 0) text += unit;
+    return text;
+}
+
+}  // namespace
+
+XF_TEST(what_is_written_is_read) {
+    TokenizerOptions options;
+    options.vocab_size = 400;
+    options.normalization = Normalization::kNone;
+    options.invalid_utf8 = InvalidUtf8::kReplace;
+    options.min_pair_count = 3;
+    options.character_coverage = 0.1 + 0.2;
+    std::mt19937 random(6);
+    std::vector<std::string> lines = nasty_texts();
+    for (int i = 0; i < 100; ++i) lines.push_back(random_unicode(&random, 40));
+    const auto first = train(lines, options);
+    const std::string json = first->serialize();
+    const auto second = Tokenizer::parse(json);
+    CHECK_EQ(second->serialize(), json);
+    CHECK_EQ(train(lines, options)->serialize(), json);
+    CHECK_EQ(second->size(), first->size());
+    CHECK_EQ(second->options().vocab_size, 400);
+    CHECK(second->options().normalization == Normalization::kNone);
+    CHECK(second->options().invalid_utf8 == InvalidUtf8::kReplace);
+    CHECK_EQ(second->options().min_pair_count, 3);
+    CHECK_EQ(second->options().character_coverage, 0.1 + 0.2);
+    for (int32_t id = 0; id < first->size(); ++id) CHECK_EQ(first->piece(id), second->piece(id));
+    for (const std::string &line : lines) CHECK(encode(*first, line) == encode(*second, line));
+}
+
+XF_TEST(the_format_is_this) {
+    CHECK_EQ(with("\"\xC3\xA4\"", "[[99,100]]"), Tokenizer::parse(with("\"\xC3\xA4\"", "[[99,100]]"))->serialize());
+    const auto tokenizer = Tokenizer::parse(with(R"("\u00e4\ud83d\ude00")", " [ [ 99 , 258 ] ] "));
+    CHECK_EQ(tokenizer->piece(258), "\xC3\xA4");
+    CHECK_EQ(tokenizer->piece(259), "\xF0\x9F\x98\x80");
+    CHECK_EQ(tokenizer->piece(260), "a\xC3\xA4");
+}
+
+XF_TEST(a_truncated_file_is_refused) {
+    const std::string json = train(low_corpus())->serialize();
+    for (size_t size = 0; size < json.size(); ++size)
+        CHECK_FAILS(Tokenizer::parse(std::string_view(json).substr(0, size)), XF_ERROR_CORRUPT);
+    for (const char *tail : {"x", "{}", ",", "]"}) CHECK_FAILS(Tokenizer::parse(json + tail), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(json + '\0'), XF_ERROR_CORRUPT);
+}
+
+XF_TEST(a_flipped_bit_is_refused_or_gives_a_sound_tokenizer) {
+    std::vector<std::string> lines = low_corpus();
+    lines.push_back("\xC3\xA4\xC3\xB6 \xE4\xB8\xAD");
+    const std::string json = train(lines)->serialize();
+    int refused = 0;
+    for (size_t bit = 0; bit < json.size() * 8; ++bit) {
+        std::string damaged = json;
+        damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+        try {
+            const auto tokenizer = Tokenizer::parse(damaged);
+            CHECK_EQ(Tokenizer::parse(tokenizer->serialize())->serialize(), tokenizer->serialize());
+            CHECK_EQ(decode(*tokenizer, encode(*tokenizer, "lower newest \xC3\xA4!")), "lower newest \xC3\xA4!");
+        } catch (const Error &error) {
+            CHECK(error.status() == XF_ERROR_CORRUPT || error.status() == XF_ERROR_LIMIT ||
+                  error.status() == XF_ERROR_VERSION);
+            ++refused;
+        }
+    }
+    CHECK(refused > static_cast<int>(json.size()) * 4);
+}
+
+XF_TEST(wrong_values_are_refused) {
+    for (const char *text : {"", " ", "{}", "[]", "null", "1", "\"x\"", "{\"merges\":1}", "\xEF\xBB\xBF{}", "\xFF"})
+        CHECK_FAILS(Tokenizer::parse(text), XF_ERROR_CORRUPT);
+    const struct {
+        const char *from, *to;
+        xf_status status;
+    } cases[] = {
+        {"xformer-tokenizer", "other", XF_ERROR_CORRUPT},
+        {"\"version\":1", "\"version\":2", XF_ERROR_VERSION},
+        {"\"version\":1", "\"version\":\"1\"", XF_ERROR_CORRUPT},
+        {"\"version\":1", "\"version\":1.0", XF_ERROR_CORRUPT},
+        {"\"kind\":\"bpe\"", "\"kind\":\"unigram\"", XF_ERROR_CORRUPT},
+        {"\"nfkc\"", "\"nfd\"", XF_ERROR_CORRUPT},
+        {"\"error\"", "null", XF_ERROR_CORRUPT},
+        {"\"kind\":\"bpe\",", "", XF_ERROR_CORRUPT},
+        {"\"kind\":\"bpe\",", "\"kind\":\"bpe\",\"kind\":\"bpe\",", XF_ERROR_CORRUPT},
+        {"\"kind\":\"bpe\",", "\"kind\":\"bpe\",\"extra\":0,", XF_ERROR_CORRUPT},
+        {"\"vocab_size\":300", "\"vocab_size\":259", XF_ERROR_CORRUPT},
+        {"\"vocab_size\":300", "\"vocab_size\":99999999999", XF_ERROR_CORRUPT},
+        {"\"vocab_size\":300", "\"vocab_size\":18446744073709551615", XF_ERROR_CORRUPT},
+        {"\"vocab_size\":300", "\"vocab_size\":3e2", XF_ERROR_CORRUPT},
+        {"\"min_pair_count\":2", "\"min_pair_count\":-1", XF_ERROR_CORRUPT},
+        {"0.5", "1.5", XF_ERROR_CORRUPT},
+        {"0.5", "1e999", XF_ERROR_CORRUPT},
+        {"0.5", "0,5", XF_ERROR_CORRUPT},
+        {"\"\xC3\xA4\"", "\"a\"", XF_ERROR_CORRUPT},
+        {"\"\xC3\xA4\"", "\"\\u0000\"", XF_ERROR_CORRUPT},
+        {"\"\xC3\xA4\"", "\"\xC3\xA4\xC3\xA4\"", XF_ERROR_CORRUPT},
+        {"\"\xC3\xA4\"", "\"\xC3\"", XF_ERROR_CORRUPT},
+        {"\"\xC3\xA4\"", "\"\xED\xA0\x80\"", XF_ERROR_CORRUPT},
+        {"\"\xC3\xA4\"", "\"\\ud800\"", XF_ERROR_CORRUPT},
+        {"\"\xC3\xA4\"", "[\"\xC3\xA4\"]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[99,100]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[99]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[99,100,101]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[99,\"c\"]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[99,100.5]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[99,[100]]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[99,{}]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[-1,100]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[0,100]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[99,259]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[99,4294967395]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[99,100],[99,100]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "{}", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "null", XF_ERROR_CORRUPT},
+    };
+    for (const auto &c : cases) CHECK_FAILS(Tokenizer::parse(changed(c.from, c.to)), c.status);
+}
+
+XF_TEST(size_and_depth_do_not_hurt) {
+    const size_t many = 5'000'000;
+    CHECK_FAILS(Tokenizer::parse(repeated("[", many)), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(repeated("{\"merges\":", many / 10)), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(with("\"\"", repeated("[", many))), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(with("\"\"", "[" + repeated("[99,100],", BpeTable::kMaxMerges + 1) + "[99,100]]")),
+                XF_ERROR_LIMIT);
+    CHECK_FAILS(Tokenizer::parse(with("\"" + repeated("\xC3\xA4", Vocabulary::kMaxSize + 1) + "\"", "[]")),
+                XF_ERROR_LIMIT);
+    CHECK_FAILS(Tokenizer::parse(with("\"\"", "[[" + repeated("9", many) + ",99]]")), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(std::string(kMaxTokenizerJsonBytes + 1, ' ')), XF_ERROR_LIMIT);
+}

@@ -1,0 +1,183 @@
+// The tokenizer as its users see it: round trips, names, errors, limits.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "text/tokenizer.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "support/test.hpp"
+#include "text_support.hpp"
+
+using namespace xf;
+using namespace xf_test;
+
+namespace {
+
+std::vector<std::string> mixed_corpus() {
+    std::vector<std::string> lines = nasty_texts();
+    for (const std::string &line : low_corpus()) lines.push_back(line);
+    std::mt19937 random(3);
+    for (int i = 0; i < 200; ++i) lines.push_back(random_unicode(&random, 40));
+    return lines;
+}
+
+std::string normalized(std::string_view text, const TokenizerOptions &options) {
+    std::string out;
+    normalize(text, options.normalization, options.invalid_utf8, &out);
+    return out;
+}
+
+}  // namespace
+
+XF_TEST(decoding_gives_the_normalised_text) {
+    std::mt19937 random(4);
+    std::vector<std::string> texts = nasty_texts();
+    for (int i = 0; i < 1500; ++i) texts.push_back(random_unicode(&random, 1 + i % 50));
+    for (const Normalization form : {Normalization::kNone, Normalization::kNfc, Normalization::kNfkc}) {
+        TokenizerOptions options;
+        options.vocab_size = 700;
+        options.normalization = form;
+        const auto tokenizer = train(mixed_corpus(), options);
+        CHECK_EQ(tokenizer->size(), 700);
+        for (const std::string &text : texts)
+            CHECK_EQ(decode(*tokenizer, encode(*tokenizer, text)), normalized(text, options));
+    }
+}
+
+XF_TEST(without_normalisation_any_bytes_round_trip) {
+    TokenizerOptions options;
+    options.vocab_size = 700;
+    options.normalization = Normalization::kNone;
+    std::mt19937 random(5);
+    std::vector<std::string> lines = mixed_corpus();
+    for (int i = 0; i < 100; ++i) lines.push_back(random_bytes(&random, 100));
+    const auto tokenizer = train(lines, options);
+    for (int i = 0; i < 1500; ++i) {
+        const std::string bytes = random_bytes(&random, static_cast<size_t>(i % 80));
+        CHECK(decode(*tokenizer, encode(*tokenizer, bytes)) == bytes);
+    }
+}
+
+XF_TEST(a_word_has_the_same_ids_everywhere) {
+    const auto tokenizer = train(low_corpus());
+    const std::vector<int32_t> low = encode(*tokenizer, "low");
+    CHECK_EQ(low.size(), 1u);
+    CHECK(encode(*tokenizer, "low low") == (std::vector<int32_t>{low[0], low[0]}));
+    CHECK_EQ(decode(*tokenizer, {low[0], low[0]}), "low low");
+    CHECK(encode(*tokenizer, "").empty());
+    std::vector<int32_t> ids = {7};
+    tokenizer->encode("low", &ids);
+    CHECK(ids == (std::vector<int32_t>{7, low[0]}));
+}
+
+XF_TEST(specials_are_never_made_from_text_and_are_skipped) {
+    const auto tokenizer = train({"<s> </s> <s> </s> <s>"});
+    for (const int32_t id : encode(*tokenizer, "<s> </s>")) CHECK(id >= Vocabulary::kFirstByteId);
+    std::vector<int32_t> ids = encode(*tokenizer, "<s> x");
+    ids.insert(ids.begin(), Tokenizer::kStartId);
+    ids.push_back(Tokenizer::kEndId);
+    CHECK_EQ(decode(*tokenizer, ids), "<s> x");
+    CHECK_FAILS(tokenizer->decode(std::vector<int32_t>{tokenizer->size()}.data(), 1), XF_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(tokenizer->decode(std::vector<int32_t>{-1}.data(), 1), XF_ERROR_OUT_OF_RANGE);
+    CHECK_EQ(tokenizer->decode(nullptr, 0), "");
+}
+
+XF_TEST(pieces_have_names) {
+    const auto tokenizer = train({"low low low\n\nlow\n\nlow"});
+    CHECK_EQ(tokenizer->piece(0), "<s>");
+    CHECK_EQ(tokenizer->piece(1), "</s>");
+    CHECK_EQ(tokenizer->piece(Vocabulary::byte_id('A')), "<0x41>");
+    CHECK_EQ(tokenizer->piece(Vocabulary::byte_id(0xFF)), "<0xFF>");
+    CHECK_EQ(tokenizer->piece(encode(*tokenizer, "low")[0]), "\xE2\x96\x81low");
+    CHECK_EQ(tokenizer->piece(encode(*tokenizer, "low\n\nlow")[1]), "<0x0A><0x0A>");
+    CHECK_EQ(std::string(tokenizer->piece_bytes(0)), "");
+    CHECK_FAILS(tokenizer->piece(-1), XF_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(tokenizer->piece(INT32_MAX), XF_ERROR_OUT_OF_RANGE);
+}
+
+XF_TEST(broken_characters_from_a_model_are_replaced) {
+    const std::vector<int32_t> ids = {Vocabulary::byte_id(0xC3), Vocabulary::byte_id('x')};
+    CHECK_EQ(decode(*train(low_corpus()), ids), "\xEF\xBF\xBDx");
+    TokenizerOptions options;
+    options.normalization = Normalization::kNone;
+    CHECK_EQ(decode(*train(low_corpus(), options), ids), "\xC3x");
+}
+
+XF_TEST(invalid_text_names_its_place_and_leaves_the_ids) {
+    const auto tokenizer = train(low_corpus());
+    std::vector<int32_t> ids = {1, 2, 3};
+    CHECK_FAILS(tokenizer->encode("low \xFF", &ids), XF_ERROR_DATA);
+    CHECK_EQ(ids.size(), 3u);
+    try {
+        train({"fine", "", "ab\xC3"});
+        CHECK(!"refused");
+    } catch (const Error &error) {
+        CHECK_EQ(error.status(), XF_ERROR_DATA);
+        CHECK_EQ(std::string(error.what()), "line 3: invalid UTF-8 at byte 2 (0xC3), expected valid text");
+    }
+    TokenizerOptions options;
+    options.invalid_utf8 = InvalidUtf8::kReplace;
+    const auto lenient = train({"fine \xFF"}, options);
+    CHECK_EQ(decode(*lenient, encode(*lenient, "a\xE2\x82 b")), "a\xEF\xBF\xBD b");
+}
+
+XF_TEST(options_have_bounds) {
+    const auto with = [](const auto &change) {
+        TokenizerOptions options;
+        change(&options);
+        return train({"text"}, options);
+    };
+    CHECK_EQ(with([](auto *o) { o->vocab_size = 258; })->size(), 258);
+    CHECK_FAILS(with([](auto *o) { o->vocab_size = 257; }), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(with([](auto *o) { o->vocab_size = Vocabulary::kMaxSize + 1; }), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(with([](auto *o) { o->vocab_size = INT64_MIN; }), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(with([](auto *o) { o->min_pair_count = 0; }), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(with([](auto *o) { o->character_coverage = 1.5; }), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(with([](auto *o) { o->character_coverage = std::nan(""); }), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(train({}), XF_ERROR_DATA);
+    CHECK_FAILS(train({"", ""}), XF_ERROR_DATA);
+}
+
+XF_TEST(training_can_be_cancelled) {
+    for (const int after : {0, 1}) {  // while reading lines, while learning
+        int calls = 0;
+        bool given = false;
+        const LineSource one = [&](std::string_view *line) {
+            *line = "low low";
+            return !std::exchange(given, true);
+        };
+        CHECK_FAILS(Tokenizer::train({}, one, [&] { return calls++ >= after; }), XF_ERROR_CANCELLED);
+        CHECK_EQ(calls, after + 1);
+    }
+}
+
+XF_TEST(ten_megabytes_without_a_space) {
+    const auto tokenizer = train(mixed_corpus());
+    for (const char *unit : {"a", "newest", "\xC3\xA4\xE4\xB8\xAD", " ", "?!"}) {
+        std::string text;
+        while (text.size() < 10'000'000) text += unit;
+        const auto start = std::chrono::steady_clock::now();
+        const std::vector<int32_t> ids = encode(*tokenizer, text);
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+        CHECK(decode(*tokenizer, ids) == text);
+        CHECK(seconds.count() < 30);  // about 1 s; generous for sanitizers
+    }
+}
+
+XF_TEST(many_threads_share_one_tokenizer) {
+    const auto tokenizer = train(mixed_corpus());
+    const std::vector<std::string> texts = mixed_corpus();
+    std::vector<std::vector<int32_t>> alone;
+    for (const std::string &text : texts) alone.push_back(encode(*tokenizer, text));
+    std::vector<int> wrong(4, 0);
+    std::vector<std::thread> threads;
+    for (int &mine : wrong) {
+        threads.emplace_back([&] {
+            for (size_t i = 0; i < texts.size(); ++i) mine += encode(*tokenizer, texts[i]) != alone[i];
+        });
+    }
+    for (std::thread &thread : threads) thread.join();
+    for (const int mine : wrong) CHECK_EQ(mine, 0);
+}
