@@ -1,0 +1,43 @@
+// A model: configuration, parameters on the device, position tables.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend/context.h"
+#include "nn/model_config.h"
+#include "nn/parameters.h"
+
+namespace xf {
+
+class Model {
+public:
+    // Parameters are zero until initialise() or a load fills them.
+    Model(std::shared_ptr<Context> context, const Options &options);
+
+    void initialise();
+
+    Context &context() const { return *context_; }
+    const std::shared_ptr<Context> &context_ptr() const { return context_; }
+    const Options &options() const { return options_; }
+    const ModelConfig &config() const { return config_; }
+    const ParameterTable &table() const { return table_; }
+
+    float *params() const { return params_.floats(); }
+    const float *param(int64_t offset) const { return params_.floats() + offset; }
+    // [max_length, D]: parameters or sinusoids.
+    const float *encoder_positions() const;
+    const float *decoder_positions() const;
+
+private:
+    std::shared_ptr<Context> context_;
+    Options options_;
+    ModelConfig config_;
+    ParameterTable table_;
+    Buffer params_;
+    Buffer sinusoids_;
+};
+
+}  // namespace xf

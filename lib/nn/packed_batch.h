@@ -1,0 +1,56 @@
+// A batch on the device: packed ids, positions, sequence bounds, and what the embedding's gradient needs.
+//
+// The decoder's input is the target shifted right behind the start symbol (paper s. 3.1); source and target are packed
+// without padding. For the gradient of an embedding the tokens are grouped by id, so that a backend adds each row's
+// tokens in a fixed order without atomics.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "backend/device.h"
+#include "nn/model_config.h"
+#include "xformer/data.h"
+
+namespace xf {
+
+constexpr int32_t kStartToken = 0;
+constexpr int32_t kEndToken = 1;
+
+// One side of the batch; pointers are device memory.
+struct PackedSide {
+    int64_t rows = 0;        // tokens
+    int64_t max_length = 0;  // of a sentence
+    const int32_t *ids = nullptr, *positions = nullptr;  // [rows]
+    const int32_t *begin = nullptr, *length = nullptr;   // [B]
+    // Tokens grouped by id and by position, for xf_embed_bwd.
+    struct Groups {
+        int64_t count = 0;
+        const int32_t *ids = nullptr, *starts = nullptr, *order = nullptr;
+    } by_id, by_position;
+};
+
+class PackedBatch {
+public:
+    enum class Sides { kSource, kBoth };
+
+    // Checks the batch (offsets, ids in [0, V), lengths in 1 .. max_length) and uploads it; throws
+    // XF_ERROR_INVALID_ARGUMENT or XF_ERROR_OUT_OF_RANGE. groups: also what gradients need.
+    void load(Stream &stream, const ModelConfig &config, const xf_batch &batch, Sides sides, bool groups);
+
+    int64_t B = 0;
+    PackedSide src, tgt;               // tgt.ids is the decoder's input
+    const int32_t *targets = nullptr;  // [tgt.rows]
+
+private:
+    size_t append(const std::vector<int32_t> &values);
+    std::vector<int32_t> host_;
+    Buffer device_;
+};
+
+// Throws unless offsets are 0 .. rising and ids are in [0, V); used for batches that come from outside.
+void check_side(const char *side, int64_t sentences, const int32_t *ids, const int32_t *offsets, const ModelConfig &config);
+
+}  // namespace xf

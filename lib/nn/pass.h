@@ -1,0 +1,44 @@
+// What every module of a forward or backward pass needs: stream, parameters, gradients, dropout.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/device.h"
+#include "nn/model.h"
+
+namespace xf {
+
+// Where dropout is applied: part of its key, so that no two places share a mask.
+enum class Stack : uint32_t { kEncoder = 0, kDecoder = 1 };
+constexpr uint32_t embed_site(Stack stack) { return static_cast<uint32_t>(stack); }
+// sub: 0 self-attention, 1 cross-attention, 2 feed-forward. attention: on the attention weights.
+constexpr uint32_t sublayer_site(Stack stack, int64_t layer, uint32_t sub, bool attention) {
+    return 16 + ((static_cast<uint32_t>(stack) * 1024 + static_cast<uint32_t>(layer)) * 4 + sub) * 2 + (attention ? 1 : 0);
+}
+
+struct DropoutKey {
+    float rate = 0, attention_rate = 0;  // 0: off
+    uint64_t seed = 0;
+    uint32_t step = 0, stream = 0;
+};
+
+struct Pass {
+    Model &model;
+    Stream &stream;
+    float *grads = nullptr;  // block of the parameter table; null in inference
+    bool invariant = false;  // decoding and scoring: rows must not feel their batch
+    DropoutKey dropout;
+
+    const ModelConfig &config() const { return model.config(); }
+    const float *param(int64_t offset) const { return model.param(offset); }
+    float *grad(int64_t offset) const { return grads + offset; }
+    uint32_t linear_flags() const { return invariant ? XF_LINEAR_ROW_INVARIANT : 0; }
+    xf_dropout drop(uint32_t site) const { return make(dropout.rate, site); }
+    xf_dropout drop_attention(uint32_t site) const { return make(dropout.attention_rate, site); }
+    void check_cancelled() const { model.context().check_cancelled(); }
+
+private:
+    xf_dropout make(float rate, uint32_t site) const { return {rate, site, dropout.step, dropout.stream, dropout.seed}; }
+};
+
+}  // namespace xf

@@ -1,0 +1,196 @@
+// See sublayers.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/sublayers.h"
+
+#include <cmath>
+
+namespace xf {
+namespace {
+
+void linear(const Pass &pass, int64_t M, int64_t N, int64_t K, const float *src, int64_t weights, const float *bias,
+            float *dst, uint32_t flags = 0) {
+    xf_linear_fwd args{};
+    args.M = M;
+    args.N = N;
+    args.K = K;
+    args.src = src;
+    args.ld_src = K;
+    args.weights = pass.param(weights);
+    args.bias = bias;
+    args.dst = dst;
+    args.ld_dst = N;
+    args.flags = flags | pass.linear_flags();
+    pass.stream.run(args);
+}
+
+// Gradients of dst = src weights^T (+ bias).
+void linear_weights_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, const float *diff_dst, const float *src,
+                        int64_t weights, float *diff_bias = nullptr) {
+    xf_linear_bwd_weights args{};
+    args.M = M;
+    args.N = N;
+    args.K = K;
+    args.diff_dst = diff_dst;
+    args.ld_diff_dst = N;
+    args.src = src;
+    args.ld_src = K;
+    args.diff_weights = pass.grad(weights);
+    args.diff_bias = diff_bias;
+    pass.stream.run(args);
+}
+
+void linear_data_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, const float *diff_dst, int64_t weights,
+                     float *diff_src, bool accumulate, const float *relu_dst = nullptr) {
+    xf_linear_bwd_data args{};
+    args.M = M;
+    args.N = N;
+    args.K = K;
+    args.diff_dst = diff_dst;
+    args.ld_diff_dst = N;
+    args.weights = pass.param(weights);
+    args.relu_dst = relu_dst;
+    args.diff_src = diff_src;
+    args.ld_diff_src = K;
+    args.accumulate = accumulate;
+    pass.stream.run(args);
+}
+
+// Everything of an attention call but its tensors.
+xf_attention attention_shape(const Pass &pass, int64_t B, const PackedSide &queries, const PackedSide &keys,
+                             uint32_t dropout_site) {
+    const ModelConfig &c = pass.config();
+    xf_attention args{};
+    args.B = B;
+    args.H = c.H;
+    args.dk = c.K;
+    args.dv = c.W;
+    args.max_q_len = queries.max_length;
+    args.max_k_len = keys.max_length;
+    args.q_begin = queries.begin;
+    args.q_len = queries.length;
+    args.k_begin = keys.begin;
+    args.k_len = keys.length;
+    args.scale = 1.0f / std::sqrt(static_cast<float>(c.K));
+    args.drop_stride = (keys.max_length + 7) / 8 * 8;
+    args.dropout = pass.drop_attention(dropout_site);
+    return args;
+}
+
+xf_attention self_arguments(const Pass &pass, const PackedSide &side, int64_t B, bool causal, uint32_t site,
+                            const AttentionActivations &acts) {
+    const ModelConfig &c = pass.config();
+    xf_attention args = attention_shape(pass, B, side, side, site);
+    args.q = acts.qkv;
+    args.k = acts.qkv + c.q_columns();
+    args.v = acts.qkv + 2 * c.q_columns();
+    args.ld_q = args.ld_k = args.ld_v = c.qkv_columns();
+    args.causal = causal;
+    args.window = c.window;
+    args.dst = acts.context;
+    args.ld_dst = c.v_columns();
+    args.lse = acts.lse;
+    return args;
+}
+
+xf_attention cross_arguments(const Pass &pass, const PackedBatch &batch, uint32_t site,
+                             const AttentionActivations &acts) {
+    const ModelConfig &c = pass.config();
+    xf_attention args = attention_shape(pass, batch.B, batch.tgt, batch.src, site);
+    args.q = acts.qkv;
+    args.ld_q = c.q_columns();
+    args.k = acts.kv;
+    args.v = acts.kv + c.q_columns();
+    args.ld_k = args.ld_v = c.kv_columns();
+    args.dst = acts.context;
+    args.ld_dst = c.v_columns();
+    args.lse = acts.lse;
+    return args;
+}
+
+// W_O and what lies above it.
+void output_bwd(const Pass &pass, const AttentionOffsets &at, int64_t rows, const AttentionActivations &acts,
+                const BackwardScratch &scratch) {
+    const ModelConfig &c = pass.config();
+    linear_weights_bwd(pass, rows, c.D, c.v_columns(), scratch.diff_out, acts.context, at.o);
+    linear_data_bwd(pass, rows, c.D, c.v_columns(), scratch.diff_out, at.o, scratch.diff_context, false);
+}
+
+}  // namespace
+
+void self_attention_fwd(const Pass &pass, const AttentionOffsets &at, const PackedSide &side, int64_t B, bool causal,
+                        uint32_t dropout_site, const float *src, const AttentionActivations &acts) {
+    const ModelConfig &c = pass.config();
+    linear(pass, side.rows, c.qkv_columns(), c.D, src, at.q, nullptr, acts.qkv);
+    pass.stream.run(self_arguments(pass, side, B, causal, dropout_site, acts));
+    linear(pass, side.rows, c.D, c.v_columns(), acts.context, at.o, nullptr, acts.norm.sum);
+}
+
+void self_attention_bwd(const Pass &pass, const AttentionOffsets &at, const PackedSide &side, int64_t B, bool causal,
+                        uint32_t dropout_site, const float *src, const AttentionActivations &acts,
+                        const BackwardScratch &scratch, float *diff_src, bool accumulate) {
+    const ModelConfig &c = pass.config();
+    output_bwd(pass, at, side.rows, acts, scratch);
+    xf_attention_bwd args{};
+    args.fwd = self_arguments(pass, side, B, causal, dropout_site, acts);
+    args.diff_dst = scratch.diff_context;
+    args.ld_diff_dst = c.v_columns();
+    args.diff_q = scratch.wide;
+    args.diff_k = scratch.wide + c.q_columns();
+    args.diff_v = scratch.wide + 2 * c.q_columns();
+    args.ld_diff_q = args.ld_diff_k = args.ld_diff_v = c.qkv_columns();
+    pass.stream.run(args);
+    linear_weights_bwd(pass, side.rows, c.qkv_columns(), c.D, scratch.wide, src, at.q);
+    linear_data_bwd(pass, side.rows, c.qkv_columns(), c.D, scratch.wide, at.q, diff_src, accumulate);
+}
+
+void cross_attention_fwd(const Pass &pass, const AttentionOffsets &at, const PackedBatch &batch, uint32_t dropout_site,
+                         const float *src, const float *memory, const AttentionActivations &acts) {
+    const ModelConfig &c = pass.config();
+    linear(pass, batch.tgt.rows, c.q_columns(), c.D, src, at.q, nullptr, acts.qkv);
+    linear(pass, batch.src.rows, c.kv_columns(), c.D, memory, at.k, nullptr, acts.kv);
+    pass.stream.run(cross_arguments(pass, batch, dropout_site, acts));
+    linear(pass, batch.tgt.rows, c.D, c.v_columns(), acts.context, at.o, nullptr, acts.norm.sum);
+}
+
+void cross_attention_bwd(const Pass &pass, const AttentionOffsets &at, const PackedBatch &batch, uint32_t dropout_site,
+                         const float *src, const float *memory, const AttentionActivations &acts,
+                         const BackwardScratch &scratch, float *diff_src, bool accumulate, float *diff_memory,
+                         bool accumulate_memory) {
+    const ModelConfig &c = pass.config();
+    const int64_t T = batch.tgt.rows, S = batch.src.rows;
+    output_bwd(pass, at, T, acts, scratch);
+    xf_attention_bwd args{};
+    args.fwd = cross_arguments(pass, batch, dropout_site, acts);
+    args.diff_dst = scratch.diff_context;
+    args.ld_diff_dst = c.v_columns();
+    args.diff_q = scratch.wide;
+    args.ld_diff_q = c.q_columns();
+    args.diff_k = scratch.diff_kv;
+    args.diff_v = scratch.diff_kv + c.q_columns();
+    args.ld_diff_k = args.ld_diff_v = c.kv_columns();
+    pass.stream.run(args);
+    linear_weights_bwd(pass, T, c.q_columns(), c.D, scratch.wide, src, at.q);
+    linear_data_bwd(pass, T, c.q_columns(), c.D, scratch.wide, at.q, diff_src, accumulate);
+    linear_weights_bwd(pass, S, c.kv_columns(), c.D, scratch.diff_kv, memory, at.k);
+    linear_data_bwd(pass, S, c.kv_columns(), c.D, scratch.diff_kv, at.k, diff_memory, accumulate_memory);
+}
+
+void feed_forward_fwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, const float *src,
+                      const FeedForwardActivations &acts) {
+    const ModelConfig &c = pass.config();
+    linear(pass, rows, c.F, c.D, src, at.in_weights, pass.param(at.in_bias), acts.hidden, XF_LINEAR_RELU);
+    linear(pass, rows, c.D, c.F, acts.hidden, at.out_weights, pass.param(at.out_bias), acts.norm.sum);
+}
+
+void feed_forward_bwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, const float *src,
+                      const FeedForwardActivations &acts, const BackwardScratch &scratch, float *diff_src,
+                      bool accumulate) {
+    const ModelConfig &c = pass.config();
+    linear_weights_bwd(pass, rows, c.D, c.F, scratch.diff_out, acts.hidden, at.out_weights, pass.grad(at.out_bias));
+    linear_data_bwd(pass, rows, c.D, c.F, scratch.diff_out, at.out_weights, scratch.wide, false, acts.hidden);
+    linear_weights_bwd(pass, rows, c.F, c.D, scratch.wide, src, at.in_weights, pass.grad(at.in_bias));
+    linear_data_bwd(pass, rows, c.F, c.D, scratch.wide, at.in_weights, diff_src, accumulate);
+}
+
+}  // namespace xf

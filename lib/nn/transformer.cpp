@@ -1,0 +1,185 @@
+// Workspace and forward pass; the backward pass is in transformer_bwd.cpp. See transformer.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/transformer.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace xf {
+
+void Transformer::prepare(const PackedBatch &batch, Mode mode, bool decoder) {
+    Arena dry;
+    plan(batch, mode, decoder, &dry);
+    workspace_.reserve(stream_.device(), dry.bytes());
+    Arena arena(workspace_.data());
+    plan(batch, mode, decoder, &arena);
+}
+
+void Transformer::plan(const PackedBatch &batch, Mode mode, bool with_decoder, Arena *arena) {
+    const ModelConfig &c = model_.config();
+    const bool train = mode == Mode::kTrain;
+    const int64_t S = batch.src.rows, T = with_decoder ? batch.tgt.rows : 0;
+    const auto norm = [&](int64_t rows) {
+        NormActivations acts{};
+        acts.sum = arena->floats(rows, c.D);
+        acts.dst = arena->floats(rows, c.D);
+        acts.stats = train ? arena->floats(rows, 2) : nullptr;
+        return acts;
+    };
+    const auto attention = [&](int64_t rows, int64_t kv_rows) {
+        AttentionActivations acts{};
+        acts.qkv = arena->floats(rows, kv_rows > 0 ? c.q_columns() : c.qkv_columns());
+        if (kv_rows > 0) acts.kv = arena->floats(kv_rows, c.kv_columns());
+        acts.context = arena->floats(rows, c.v_columns());
+        acts.lse = train ? arena->floats(rows, c.H) : nullptr;
+        acts.norm = norm(rows);
+        return acts;
+    };
+    const auto feed_forward = [&](int64_t rows) {
+        FeedForwardActivations acts{};
+        acts.hidden = arena->floats(rows, c.F);
+        acts.norm = norm(rows);
+        return acts;
+    };
+    // In inference two layers' worth of memory is enough: a layer reads the one before it only.
+    encoder_.resize(static_cast<size_t>(c.encoder_layers));
+    embedded_[0] = arena->floats(S, c.D);
+    if (c.pre_norm) entry_norm_[0] = norm(S);
+    for (size_t i = 0; i < encoder_.size(); ++i) {
+        if (!train && i >= 2)
+            encoder_[i] = encoder_[i - 2];
+        else
+            encoder_[i] = {attention(S, 0), feed_forward(S)};
+    }
+    if (!with_decoder) return;
+    decoder_.resize(static_cast<size_t>(c.decoder_layers));
+    embedded_[1] = arena->floats(T, c.D);
+    if (c.pre_norm) entry_norm_[1] = norm(T);
+    for (size_t i = 0; i < decoder_.size(); ++i) {
+        if (!train && i >= 2)
+            decoder_[i] = decoder_[i - 2];
+        else
+            decoder_[i] = {attention(T, 0), attention(T, S), feed_forward(T)};
+    }
+    token_loss_ = arena->floats(T);
+    token_nll_ = arena->floats(T);
+    if (!train) return;
+    const int64_t rows = std::max(S, T);
+    diff_output_ = arena->floats(T, c.D);
+    diff_memory_ = arena->floats(S, c.D);
+    diff_residual_ = c.pre_norm ? arena->floats(rows, c.D) : nullptr;
+    scratch_.diff_out = arena->floats(rows, c.D);
+    scratch_.diff_context = arena->floats(rows, c.v_columns());
+    scratch_.wide = arena->floats(rows, std::max({c.qkv_columns(), c.F, c.q_columns()}));
+    scratch_.diff_kv = arena->floats(S, c.kv_columns());
+}
+
+Transformer::Flow Transformer::enter(const Pass &pass, Stack stack, const PackedSide &side, const NormOffsets &first) {
+    const ModelConfig &c = model_.config();
+    const auto which = static_cast<size_t>(stack);
+    xf_embed_fwd args{};
+    args.rows = side.rows;
+    args.D = c.D;
+    args.ids = side.ids;
+    args.pos = side.positions;
+    args.weights = pass.param(model_.table().embedding);
+    args.positions = stack == Stack::kEncoder ? model_.encoder_positions() : model_.decoder_positions();
+    args.scale = std::sqrt(static_cast<float>(c.D));
+    args.dst = embedded_[which];
+    args.dropout = pass.drop(embed_site(stack));
+    stream_.run(args);
+    if (!c.pre_norm) return {embedded_[which], embedded_[which]};
+    xf_add_norm_fwd norm{};
+    norm.M = side.rows;
+    norm.D = c.D;
+    norm.residual = embedded_[which];
+    norm.weights = pass.param(first.weights);
+    norm.bias = pass.param(first.bias);
+    norm.eps = c.norm_epsilon;
+    norm.dst = entry_norm_[which].dst;
+    norm.stats = entry_norm_[which].stats;
+    stream_.run(norm);
+    return {embedded_[which], entry_norm_[which].dst};
+}
+
+Transformer::Flow Transformer::boundary(const Pass &pass, const NormOffsets &norm, int64_t rows, const Flow &flow,
+                                        const NormActivations &acts, uint32_t site) {
+    pass.check_cancelled();
+    xf_add_norm_fwd args{};
+    args.M = rows;
+    args.D = model_.config().D;
+    args.residual = flow.residual;
+    args.src = acts.sum;  // where the sub-layer left its output
+    args.weights = pass.param(norm.weights);
+    args.bias = pass.param(norm.bias);
+    args.eps = model_.config().norm_epsilon;
+    args.sum = acts.sum;
+    args.dst = acts.dst;
+    args.stats = acts.stats;
+    args.dropout = pass.drop(site);
+    stream_.run(args);
+    return {model_.config().pre_norm ? acts.sum : acts.dst, acts.dst};
+}
+
+const float *Transformer::encode(const Pass &pass, const PackedBatch &batch) {
+    const ParameterTable &table = model_.table();
+    const PackedSide &side = batch.src;
+    Flow flow = enter(pass, Stack::kEncoder, side, table.encoder[0].self.norm);
+    for (size_t i = 0; i < encoder_.size(); ++i) {
+        const EncoderLayerOffsets &at = table.encoder[i];
+        const EncoderLayer &acts = encoder_[i];
+        const NormOffsets &next = i + 1 < encoder_.size() ? table.encoder[i + 1].self.norm : table.encoder_norm;
+        const auto site = [&](uint32_t sub, bool attention) {
+            return sublayer_site(Stack::kEncoder, static_cast<int64_t>(i), sub, attention);
+        };
+        self_attention_fwd(pass, at.self, side, batch.B, false, site(0, true), flow.input, acts.self);
+        flow = boundary(pass, after(at.self.norm, at.ff.norm), side.rows, flow, acts.self.norm, site(0, false));
+        feed_forward_fwd(pass, at.ff, side.rows, flow.input, acts.ff);
+        flow = boundary(pass, after(at.ff.norm, next), side.rows, flow, acts.ff.norm, site(2, false));
+    }
+    return memory_ = flow.input;
+}
+
+const float *Transformer::decode(const Pass &pass, const PackedBatch &batch) {
+    const ParameterTable &table = model_.table();
+    const PackedSide &side = batch.tgt;
+    Flow flow = enter(pass, Stack::kDecoder, side, table.decoder[0].self.norm);
+    for (size_t i = 0; i < decoder_.size(); ++i) {
+        const DecoderLayerOffsets &at = table.decoder[i];
+        const DecoderLayer &acts = decoder_[i];
+        const NormOffsets &next = i + 1 < decoder_.size() ? table.decoder[i + 1].self.norm : table.decoder_norm;
+        const auto site = [&](uint32_t sub, bool attention) {
+            return sublayer_site(Stack::kDecoder, static_cast<int64_t>(i), sub, attention);
+        };
+        self_attention_fwd(pass, at.self, side, batch.B, true, site(0, true), flow.input, acts.self);
+        flow = boundary(pass, after(at.self.norm, at.cross.norm), side.rows, flow, acts.self.norm, site(0, false));
+        cross_attention_fwd(pass, at.cross, batch, site(1, true), flow.input, memory_, acts.cross);
+        flow = boundary(pass, after(at.cross.norm, at.ff.norm), side.rows, flow, acts.cross.norm, site(1, false));
+        feed_forward_fwd(pass, at.ff, side.rows, flow.input, acts.ff);
+        flow = boundary(pass, after(at.ff.norm, next), side.rows, flow, acts.ff.norm, site(2, false));
+    }
+    return output_ = flow.input;
+}
+
+void Transformer::loss(const Pass &pass, const PackedBatch &batch, float smoothing, bool uniform) {
+    const ModelConfig &c = model_.config();
+    xf_loss args{};
+    args.M = batch.tgt.rows;
+    args.V = c.V;
+    args.D = c.D;
+    args.src = output_;
+    args.weights = pass.param(model_.table().embedding);
+    args.targets = batch.targets;
+    args.smoothing = smoothing;
+    args.uniform = uniform;
+    args.loss = token_loss_;
+    args.nll = token_nll_;
+    if (pass.grads != nullptr) {
+        args.diff_src = diff_output_;
+        args.diff_weights = pass.grad(model_.table().embedding);
+    }
+    stream_.run(args);
+}
+
+}  // namespace xf

@@ -1,0 +1,87 @@
+// The encoder-decoder of the paper's section 3: forward and backward over a packed batch.
+//
+// Post-LN (the paper) and pre-LN share one code: between two sub-layers stands a "boundary" that adds a sub-layer's
+// output to the residual and normalises the sum. Post-LN: the norm belongs to the sub-layer below, and the normalised
+// value is residual and input of the next. Pre-LN: it belongs to the sub-layer above, the sum goes on as residual, and
+// one more boundary stands at each end of a stack.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "nn/arena.h"
+#include "nn/sublayers.h"
+
+namespace xf {
+
+class Transformer {
+public:
+    // kTrain keeps what the backward pass needs; kInfer reuses memory from layer to layer.
+    enum class Mode { kTrain, kInfer };
+
+    Transformer(Model &model, Stream &stream) : model_(model), stream_(stream) {}
+
+    // Sizes the workspace for a batch; call before the passes. decoder false: encoder only.
+    void prepare(const PackedBatch &batch, Mode mode, bool decoder);
+
+    // The encoder's output, "memory" [S, D], valid until the next prepare().
+    const float *encode(const Pass &pass, const PackedBatch &batch);
+    // The decoder's output [T, D].
+    const float *decode(const Pass &pass, const PackedBatch &batch);
+
+    // Per-token losses [T] (xf_loss). With gradients when the pass has them: then backward() follows.
+    void loss(const Pass &pass, const PackedBatch &batch, float smoothing, bool uniform);
+    const float *token_loss() const { return token_loss_; }
+    const float *token_nll() const { return token_nll_; }
+
+    // Adds all parameter gradients of the sum of the token losses.
+    void backward(const Pass &pass, const PackedBatch &batch);
+
+private:
+    struct EncoderLayer {
+        AttentionActivations self;
+        FeedForwardActivations ff;
+    };
+    struct DecoderLayer {
+        AttentionActivations self, cross;
+        FeedForwardActivations ff;
+    };
+    // What flows along a stack: the residual and the input of the next sub-layer.
+    struct Flow {
+        const float *residual, *input;
+    };
+    // Its gradients on the way back.
+    struct DiffFlow {
+        float *input;           // of the value that entered, post-LN: of the residual too
+        float *residual;        // pre-LN only
+        bool residual_is_zero;  // nothing has been written to residual yet
+    };
+
+    void plan(const PackedBatch &batch, Mode mode, bool decoder, Arena *arena);
+    Flow enter(const Pass &pass, Stack stack, const PackedSide &side, const NormOffsets &first);
+    Flow boundary(const Pass &pass, const NormOffsets &norm, int64_t rows, const Flow &flow, const NormActivations &acts,
+                  uint32_t site);
+    void boundary_bwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const NormActivations &acts,
+                      uint32_t site, DiffFlow *flow, float *diff_out);
+    void leave_bwd(const Pass &pass, Stack stack, const PackedSide &side, const NormOffsets &first, DiffFlow *flow);
+    void encoder_bwd(const Pass &pass, const PackedBatch &batch);
+    void decoder_bwd(const Pass &pass, const PackedBatch &batch);
+    const NormOffsets &after(const NormOffsets &own, const NormOffsets &next) const {
+        return model_.config().pre_norm ? next : own;
+    }
+
+    Model &model_;
+    Stream &stream_;
+    Buffer workspace_;
+    float *embedded_[2] = {};           // [rows, D] by stack
+    NormActivations entry_norm_[2] = {};  // pre-LN: the boundary before the first sub-layer
+    std::vector<EncoderLayer> encoder_;
+    std::vector<DecoderLayer> decoder_;
+    const float *memory_ = nullptr, *output_ = nullptr;
+    float *token_loss_ = nullptr, *token_nll_ = nullptr;
+    float *diff_output_ = nullptr, *diff_memory_ = nullptr, *diff_residual_ = nullptr;
+    BackwardScratch scratch_{};
+};
+
+}  // namespace xf

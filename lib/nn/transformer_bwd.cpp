@@ -1,0 +1,118 @@
+// The backward pass: the forward pass's modules in reverse. See transformer.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "nn/transformer.h"
+
+namespace xf {
+
+// Post-LN: flow->input holds the gradient of the normalised value; it becomes that of the residual, to which the
+// sub-layer below then adds the gradient of its input (the same value). Pre-LN: residual and input part here.
+void Transformer::boundary_bwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const NormActivations &acts,
+                               uint32_t site, DiffFlow *flow, float *diff_out) {
+    pass.check_cancelled();
+    const bool pre = model_.config().pre_norm;
+    xf_add_norm_bwd args{};
+    args.M = rows;
+    args.D = model_.config().D;
+    args.diff_dst = flow->input;
+    args.diff_sum = pre && !flow->residual_is_zero ? flow->residual : nullptr;
+    args.sum = acts.sum;
+    args.stats = acts.stats;
+    args.weights = pass.param(norm.weights);
+    args.diff_residual = pre ? flow->residual : flow->input;
+    args.diff_src = diff_out;
+    args.diff_weights = pass.grad(norm.weights);
+    args.diff_bias = pass.grad(norm.bias);
+    args.dropout = pass.drop(site);
+    stream_.run(args);
+    flow->residual_is_zero = false;
+}
+
+void Transformer::leave_bwd(const Pass &pass, Stack stack, const PackedSide &side, const NormOffsets &first,
+                            DiffFlow *flow) {
+    const ModelConfig &c = model_.config();
+    const ParameterTable &table = model_.table();
+    const auto which = static_cast<size_t>(stack);
+    float *diff = flow->input;
+    if (c.pre_norm) {
+        NormActivations acts = entry_norm_[which];
+        acts.sum = embedded_[which];  // the entry adds nothing: its sum is the embedding itself
+        Pass still = pass;
+        still.dropout.rate = 0;
+        boundary_bwd(still, first, side.rows, acts, 0, flow, nullptr);
+        diff = flow->residual;
+    }
+    const auto scatter = [&](const PackedSide::Groups &groups, int64_t table_offset, float scale) {
+        xf_embed_bwd args{};
+        args.groups = groups.count;
+        args.D = c.D;
+        args.group_ids = groups.ids;
+        args.starts = groups.starts;
+        args.order = groups.order;
+        args.diff_dst = diff;
+        args.scale = scale;
+        args.diff_weights = pass.grad(table_offset);
+        args.dropout = pass.drop(embed_site(stack));
+        stream_.run(args);
+    };
+    scatter(side.by_id, table.embedding, std::sqrt(static_cast<float>(c.D)));
+    if (c.learned_positions)
+        scatter(side.by_position, stack == Stack::kEncoder ? table.encoder_positions : table.decoder_positions, 1);
+}
+
+void Transformer::decoder_bwd(const Pass &pass, const PackedBatch &batch) {
+    const ParameterTable &table = model_.table();
+    const bool add = !model_.config().pre_norm;
+    const PackedSide &side = batch.tgt;
+    DiffFlow flow{diff_output_, diff_residual_, true};
+    float *diff_out = scratch_.diff_out;
+    for (size_t i = decoder_.size(); i-- > 0;) {
+        const DecoderLayerOffsets &at = table.decoder[i];
+        const DecoderLayer &acts = decoder_[i];
+        const bool top = i + 1 == decoder_.size();
+        const NormOffsets &next = top ? table.decoder_norm : table.decoder[i + 1].self.norm;
+        const auto site = [&](uint32_t sub, bool attention) {
+            return sublayer_site(Stack::kDecoder, static_cast<int64_t>(i), sub, attention);
+        };
+        const float *input = i > 0 ? decoder_[i - 1].ff.norm.dst : add ? embedded_[1] : entry_norm_[1].dst;
+        boundary_bwd(pass, after(at.ff.norm, next), side.rows, acts.ff.norm, site(2, false), &flow, diff_out);
+        feed_forward_bwd(pass, at.ff, side.rows, acts.cross.norm.dst, acts.ff, scratch_, flow.input, add);
+        boundary_bwd(pass, after(at.cross.norm, at.ff.norm), side.rows, acts.cross.norm, site(1, false), &flow, diff_out);
+        cross_attention_bwd(pass, at.cross, batch, site(1, true), acts.self.norm.dst, memory_, acts.cross, scratch_,
+                            flow.input, add, diff_memory_, !top);
+        boundary_bwd(pass, after(at.self.norm, at.cross.norm), side.rows, acts.self.norm, site(0, false), &flow, diff_out);
+        self_attention_bwd(pass, at.self, side, batch.B, true, site(0, true), input, acts.self, scratch_, flow.input, add);
+    }
+    leave_bwd(pass, Stack::kDecoder, side, table.decoder[0].self.norm, &flow);
+}
+
+void Transformer::encoder_bwd(const Pass &pass, const PackedBatch &batch) {
+    const ParameterTable &table = model_.table();
+    const bool add = !model_.config().pre_norm;
+    const PackedSide &side = batch.src;
+    DiffFlow flow{diff_memory_, diff_residual_, true};
+    float *diff_out = scratch_.diff_out;
+    for (size_t i = encoder_.size(); i-- > 0;) {
+        const EncoderLayerOffsets &at = table.encoder[i];
+        const EncoderLayer &acts = encoder_[i];
+        const NormOffsets &next = i + 1 < encoder_.size() ? table.encoder[i + 1].self.norm : table.encoder_norm;
+        const auto site = [&](uint32_t sub, bool attention) {
+            return sublayer_site(Stack::kEncoder, static_cast<int64_t>(i), sub, attention);
+        };
+        const float *input = i > 0 ? encoder_[i - 1].ff.norm.dst : add ? embedded_[0] : entry_norm_[0].dst;
+        boundary_bwd(pass, after(at.ff.norm, next), side.rows, acts.ff.norm, site(2, false), &flow, diff_out);
+        feed_forward_bwd(pass, at.ff, side.rows, acts.self.norm.dst, acts.ff, scratch_, flow.input, add);
+        boundary_bwd(pass, after(at.self.norm, at.ff.norm), side.rows, acts.self.norm, site(0, false), &flow, diff_out);
+        self_attention_bwd(pass, at.self, side, batch.B, false, site(0, true), input, acts.self, scratch_, flow.input, add);
+    }
+    leave_bwd(pass, Stack::kEncoder, side, table.encoder[0].self.norm, &flow);
+}
+
+void Transformer::backward(const Pass &pass, const PackedBatch &batch) {
+    decoder_bwd(pass, batch);
+    encoder_bwd(pass, batch);
+}
+
+}  // namespace xf
