@@ -19,7 +19,7 @@ namespace xf {
 
 // Packed: B sentences one behind the other, no padding.
 struct Batch {
-    std::vector<int32_t> src_ids, tgt_ids;          // [source tokens], [target tokens]; each sentence ends with its end id
+    std::vector<int32_t> src_ids, tgt_ids;  // [source tokens], [target tokens]; each sentence ends with its end id
     std::vector<int32_t> src_offsets, tgt_offsets;  // [B+1], from 0
     std::vector<int64_t> pair_index;                // [B]: which pair of the corpus (EncodedCorpus::corpus_index)
 

@@ -101,8 +101,7 @@ private:
         if (!good(place, line)) return;
         const std::string_view text = line.text;
         const size_t tab = text.find('\t');
-        if (tab == std::string_view::npos)
-            return skip(place, &CorpusStats::no_tab, "no tab between source and target");
+        if (tab == std::string_view::npos) return skip(place, &CorpusStats::no_tab, "no tab between source and target");
         const std::string_view src = text.substr(0, tab), tgt = text.substr(tab + 1);
         if (tgt.find('\t') != std::string_view::npos) {
             const auto columns = static_cast<int64_t>(std::count(tgt.begin(), tgt.end(), '\t')) + 2;

@@ -63,7 +63,7 @@ private:
     Corpus() = default;
     std::string_view side(int64_t k) const;
 
-    std::string text_;                    // source, target, source, target, ...
+    std::string text_;                     // source, target, source, target, ...
     std::vector<uint64_t> offsets_ = {0};  // 2 size() + 1 of them
     CorpusStats stats_;
 };

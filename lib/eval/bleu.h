@@ -28,9 +28,9 @@ struct BleuScore {
     double score = 0;                       // 0 to 100
     std::array<double, 4> precisions = {};  // percent, n-grams of 1 to 4 words, smoothed
     double brevity_penalty = 0;
-    int64_t hyp_len = 0, ref_len = 0;      // words
-    std::array<int64_t, 4> counts = {};    // n-grams found in the reference, clipped
-    std::array<int64_t, 4> totals = {};    // n-grams of the hypotheses
+    int64_t hyp_len = 0, ref_len = 0;    // words
+    std::array<int64_t, 4> counts = {};  // n-grams found in the reference, clipped
+    std::array<int64_t, 4> totals = {};  // n-grams of the hypotheses
 };
 
 class Bleu {

@@ -16,8 +16,8 @@ uint32_t next_character(std::string_view text, size_t *at) {
 
 bool is_python_space(uint32_t code) {
     return (code >= 0x09 && code <= 0x0D) || (code >= 0x1C && code <= 0x20) || code == 0x85 || code == 0xA0 ||
-           code == 0x1680 || (code >= 0x2000 && code <= 0x200A) || code == 0x2028 || code == 0x2029 ||
-           code == 0x202F || code == 0x205F || code == 0x3000;
+           code == 0x1680 || (code >= 0x2000 && code <= 0x200A) || code == 0x2028 || code == 0x2029 || code == 0x202F ||
+           code == 0x205F || code == 0x3000;
 }
 
 std::string_view strip_right(std::string_view text) {

@@ -72,8 +72,6 @@ double Chrf::score() const {
     return 100 * (1 + kFactor) * precision * recall / (kFactor * precision + recall);
 }
 
-std::string Chrf::signature() {
-    return "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|" XF_SIGNATURE_VERSION;
-}
+std::string Chrf::signature() { return "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|" XF_SIGNATURE_VERSION; }
 
 }  // namespace xf

@@ -90,7 +90,9 @@ XF_TEST(pairs_are_kept_in_order) {
 }
 
 XF_TEST(line_ends_and_byte_order_mark_are_no_text) {
-    for (const char *text : {"a\tb\nc\td", "a\tb\nc\td\n", "a\tb\r\nc\td\r\n", "a\tb\r\nc\td", "\xEF\xBB\xBF" "a\tb\nc\td\n"}) {
+    for (const char *text : {"a\tb\nc\td", "a\tb\nc\td\n", "a\tb\r\nc\td\r\n", "a\tb\r\nc\td",
+                             "\xEF\xBB\xBF"
+                             "a\tb\nc\td\n"}) {
         const auto corpus = parse(text, strict());
         CHECK_EQ(corpus->size(), 2);
         CHECK_EQ(corpus->source(0), "a");
@@ -195,7 +197,9 @@ XF_TEST(options_out_of_bounds_are_errors) {
 
 XF_TEST(two_files_give_pairs) {
     TempDir dir;
-    const std::string src = dir.write("s", "\xEF\xBB\xBF" "eins\nmit\ttab\n\nvier\n");
+    const std::string src = dir.write("s",
+                                      "\xEF\xBB\xBF"
+                                      "eins\nmit\ttab\n\nvier\n");
     const std::string tgt = dir.write("t", "\xEF\xBB\xBFone\r\nwith tab\r\nthree\r\nfour");
     std::vector<std::string> said;
     const auto corpus = Corpus::open_pair(src, tgt, {}, [&](const std::string &sentence) { said.push_back(sentence); });

@@ -56,7 +56,8 @@ XF_TEST(an_error_of_the_tokenizer_passes_through) {
 
 XF_TEST(fingerprints_tell_corpora_apart) {
     std::vector<uint64_t> prints;
-    for (const char *tsv : {"1\t2\n", "a\tb\n", "a\tc\n", "b\ta\n", "ab\tc\n", "a\tbc\n", "a\tb\na\tb\n", "a\tb\nb\tb\n", "b\tb\na\tb\n"})
+    for (const char *tsv :
+         {"1\t2\n", "a\tb\n", "a\tc\n", "b\ta\n", "ab\tc\n", "a\tbc\n", "a\tb\na\tb\n", "a\tb\nb\tb\n", "b\tb\na\tb\n"})
         prints.push_back(encode(tsv, 10).fingerprint());
     CHECK_EQ(encode("ab\tc\n", 10).fingerprint(), prints[4]);
     std::sort(prints.begin(), prints.end());

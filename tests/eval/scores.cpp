@@ -125,9 +125,9 @@ XF_TEST(bytes_that_are_no_text_are_scored) {
     CHECK_EQ(other.score(), 0.0);
 }
 
-XF_TEST(a_million_words_in_a_segment) {
+XF_TEST(very_many_words_in_a_segment) {
     std::string text;
-    for (int i = 0; i < 1000000; ++i) text += i % 3 == 0 ? "a " : i % 7 == 0 ? "b, " : "c ";
+    for (int i = 0; i < 100000; ++i) text += i % 3 == 0 ? "a " : i % 7 == 0 ? "b, " : "c ";
     xf::Bleu bleu;
     bleu.add(text, text);
     CHECK_NEAR(bleu.score().score, 100, 1e-9);

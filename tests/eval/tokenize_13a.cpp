@@ -28,6 +28,17 @@ XF_TEST(punctuation_stands_alone) {
     CHECK_EQ(tokens("100%*2+1=?"), "100 % * 2 + 1 = ?");
 }
 
+XF_TEST(every_ascii_character_has_its_rule) {
+    const std::string alone = "!\"#$%&()*+/:;<=>?@[\\]^_`{|}~.,", blanks = "\t\n\v\f\r\x1c\x1d\x1e\x1f ";
+    for (int code = 0; code < 128; ++code) {
+        const auto c = static_cast<char>(code);
+        std::string expected = {'x', c, 'y'};
+        if (alone.find(c) != std::string::npos) expected = {'x', ' ', c, ' ', 'y'};
+        if (blanks.find(c) != std::string::npos) expected = "x y";
+        CHECK_EQ(tokens(std::string{'x', c, 'y'}), expected);
+    }
+}
+
 XF_TEST(periods_and_commas_stay_within_numbers) {
     CHECK_EQ(tokens("1,000.50"), "1,000.50");
     CHECK_EQ(tokens("Ende."), "Ende .");
@@ -51,7 +62,9 @@ XF_TEST(entities_and_marks_are_resolved) {
 }
 
 XF_TEST(blanks_are_pythons) {
-    CHECK_EQ(tokens("a\u00a0b\u3000c\u2028d\x1c" "e\u0085f"), "a b c d e f");
+    CHECK_EQ(tokens("a\u00a0b\u3000c\u2028d\x1c"
+                    "e\u0085f"),
+             "a b c d e f");
     CHECK_EQ(tokens("a\u200bb"), "a\u200bb");  // zero width space is no blank
     CHECK_EQ(tokens(" \u00a0 "), "");
     CHECK_EQ(tokens("text-\n"), "text-");  // the line break is stripped before it could join anything
