@@ -48,8 +48,8 @@ private:
 };
 
 int open_folder(const std::string &folder, const IoOps &io) {
-    const int fd = retry_interrupted(
-        [&] { return io.open(AT_FDCWD, folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0); });
+    const int fd =
+        retry_interrupted([&] { return io.open(AT_FDCWD, folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0); });
     if (fd < 0) fail_errno(errno, "open the folder", folder);
     return fd;
 }
@@ -105,9 +105,8 @@ int AtomicFile::create_temp(mode_t mode) {
     int fd = -1;
     for (int i = 0; i < 100 && fd < 0; ++i) {  // a killed process of the same pid may have left some
         temp_ = side_name(name_, "tmp");
-        fd = retry_interrupted([&] {
-            return io_->open(folder_.get(), temp_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
-        });
+        fd = retry_interrupted(
+            [&] { return io_->open(folder_.get(), temp_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode); });
         if (fd < 0 && errno != EEXIST) break;
     }
     if (fd < 0) fail_errno(errno, "create a temporary file beside", path_);
@@ -163,8 +162,7 @@ void AtomicFile::commit() {
     if (keep_previous_) keep_old();
     if (io_->rename(folder_.get(), temp_.c_str(), name_.c_str()) < 0) fail_errno(errno, "replace", path_);
     temp_.clear();
-    if (io_->fsync(folder_.get()) < 0)
-        fail_errno(errno, "flush the folder of the file that is now in place,", path_);
+    if (io_->fsync(folder_.get()) < 0) fail_errno(errno, "flush the folder of the file that is now in place,", path_);
     state_ = State::kDone;
 }
 

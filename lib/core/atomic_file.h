@@ -35,8 +35,8 @@ public:
     // Asks the file system for the space first, so that a full disk fails early. No error where it can't be asked.
     void reserve(uint64_t bytes);
 
-    void write(const void *src, size_t bytes);                         // appends
-    void rewrite(uint64_t offset, const void *src, size_t bytes);      // within what was written
+    void write(const void *src, size_t bytes);                     // appends
+    void rewrite(uint64_t offset, const void *src, size_t bytes);  // within what was written
 
     // Puts the file in its place. After a failure, here or in write(), the object can only be destroyed. One failure
     // comes after the new file is in place: when the folder can't be flushed, the message says so.

@@ -18,9 +18,8 @@ const IoOps kPosix = {
     .open = [](int folder, const char *path, int flags, mode_t mode) { return ::openat(folder, path, flags, mode); },
     .close = [](int fd) { return ::close(fd); },
     .fstat = [](int fd, struct stat *status) { return ::fstat(fd, status); },
-    .lstat = [](int folder, const char *path, struct stat *status) {
-        return ::fstatat(folder, path, status, AT_SYMLINK_NOFOLLOW);
-    },
+    .lstat = [](int folder, const char *path,
+                struct stat *status) { return ::fstatat(folder, path, status, AT_SYMLINK_NOFOLLOW); },
     .realpath = [](const char *path, char *resolved) { return ::realpath(path, resolved); },
     .pread = [](int fd, void *dst, size_t bytes, off_t offset) { return ::pread(fd, dst, bytes, offset); },
     .pwrite = [](int fd, const void *src, size_t bytes, off_t offset) { return ::pwrite(fd, src, bytes, offset); },

@@ -53,8 +53,9 @@ SafetensorsReader::SafetensorsReader(std::unique_ptr<InputFile> file, const char
     XF_CHECK(json_bytes <= size_ - kLengthBytes, XF_ERROR_CORRUPT,
              "'%s' has %llu bytes, expected more by its header length %llu", name_.c_str(), static_cast<Big>(size_),
              static_cast<Big>(json_bytes));
-    XF_CHECK(json_bytes <= limits.header_bytes, XF_ERROR_LIMIT, "'%s' has a header of %llu bytes, expected at most %llu",
-             name_.c_str(), static_cast<Big>(json_bytes), static_cast<Big>(limits.header_bytes));
+    XF_CHECK(json_bytes <= limits.header_bytes, XF_ERROR_LIMIT,
+             "'%s' has a header of %llu bytes, expected at most %llu", name_.c_str(), static_cast<Big>(json_bytes),
+             static_cast<Big>(limits.header_bytes));
     data_at_ = kLengthBytes + json_bytes;
     std::string json(static_cast<size_t>(json_bytes), '\0');
     fetch(kLengthBytes, json.data(), json.size());
@@ -138,7 +139,8 @@ void SafetensorsWriter::add(std::string name, std::string dtype, std::vector<int
 }
 
 void SafetensorsWriter::set_metadata(std::string key, std::string value) {
-    XF_CHECK(key != kDigestKey, XF_ERROR_INVALID_ARGUMENT, "the metadata key '%s' is kept for the checksum", kDigestKey);
+    XF_CHECK(key != kDigestKey, XF_ERROR_INVALID_ARGUMENT, "the metadata key '%s' is kept for the checksum",
+             kDigestKey);
     metadata_[std::move(key)] = std::move(value);
 }
 

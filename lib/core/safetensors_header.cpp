@@ -190,7 +190,8 @@ bool HeaderHandler::Uint64(uint64_t value) {
     if (!array_open_) unexpected("a number");
     if (state_ == State::kShape) {
         if (tensor_.shape.size() >= limits_.rank)
-            refuse(XF_ERROR_LIMIT, "tensor '%s' has more than %zu dimensions", shown(tensor_.name).c_str(), limits_.rank);
+            refuse(XF_ERROR_LIMIT, "tensor '%s' has more than %zu dimensions", shown(tensor_.name).c_str(),
+                   limits_.rank);
         tensor_.shape.push_back(checked_cast<int64_t>(value, "a dimension of a tensor"));
     } else {
         if (offsets_.size() >= 2) unexpected("a third data offset");
@@ -238,7 +239,8 @@ void check_outside_strings(std::string_view json, const std::string &where) {
         } else if (!in_string) {
             XF_CHECK(c != '\0' && std::strchr("{}[]:,0123456789 \t\r\n", c), XF_ERROR_CORRUPT,
                      "'%s': the header has byte 0x%02x at %zu outside of strings, expected objects, strings and "
-                     "whole numbers only", where.c_str(), static_cast<unsigned char>(c), i);
+                     "whole numbers only",
+                     where.c_str(), static_cast<unsigned char>(c), i);
         }
     }
 }
@@ -294,8 +296,8 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_
     rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, ThrowingAllocator> reader;
     XF_CHECK(!json.empty() && json[0] == '{', XF_ERROR_CORRUPT, "'%s': the header does not begin with '{'",
              where.c_str());
-    constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag |
-                                rapidjson::kParseStopWhenDoneFlag;
+    constexpr unsigned kFlags =
+        rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseStopWhenDoneFlag;
     const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, handler);
     XF_CHECK(!result.IsError(), XF_ERROR_CORRUPT, "'%s': the header is no JSON at byte %zu: %s", where.c_str(),
              result.Offset(), rapidjson::GetParseError_En(result.Code()));

@@ -168,7 +168,11 @@ XF_TEST(a_failed_fsync_is_not_tried_again) {
     const TempFolder folder;
     static int syncs = 0;
     IoOps io = posix_io();
-    io.fsync = [](int) { ++syncs; errno = EIO; return -1; };
+    io.fsync = [](int) {
+        ++syncs;
+        errno = EIO;
+        return -1;
+    };
     AtomicFile file(folder / "m", io);
     file.write("x", 1);
     CHECK_FAILS(file.commit(), XF_ERROR_IO);
@@ -176,6 +180,14 @@ XF_TEST(a_failed_fsync_is_not_tried_again) {
     CHECK_FAILS(file.write("x", 1), XF_ERROR_STATE);
     CHECK_EQ(syncs, 1);
     CHECK(!std::filesystem::exists(folder / "m"));
+}
+
+XF_TEST(a_write_that_takes_nothing_is_an_error_and_no_endless_loop) {
+    const TempFolder folder;
+    IoOps io = posix_io();
+    io.pwrite = [](int, const void *, size_t, off_t) { return ssize_t{0}; };
+    CHECK_FAILS(save(folder / "m", "x", io), XF_ERROR_IO);
+    CHECK_EQ(folder.count_temps(), 0);
 }
 
 // In a child, because the limit holds for the whole process. Its exit status says which step failed.

@@ -35,40 +35,39 @@ struct FaultIo {
 
     static const xf::IoOps &ops() {
         static const xf::IoOps table = {
-            .open = [](int folder, const char *path, int flags, mode_t mode) {
-                return fails() ? -1 : xf::posix_io().open(folder, path, flags, mode);
-            },
-            .close = [](int fd) {
-                const int result = xf::posix_io().close(fd);
-                return fails() ? -1 : result;
-            },
+            .open = [](int folder, const char *path, int flags,
+                       mode_t mode) { return fails() ? -1 : xf::posix_io().open(folder, path, flags, mode); },
+            .close =
+                [](int fd) {
+                    const int result = xf::posix_io().close(fd);
+                    return fails() ? -1 : result;
+                },
             .fstat = [](int fd, struct stat *status) { return fails() ? -1 : xf::posix_io().fstat(fd, status); },
-            .lstat = [](int folder, const char *path, struct stat *status) {
-                return fails() ? -1 : xf::posix_io().lstat(folder, path, status);
-            },
-            .realpath = [](const char *path, char *resolved) {
-                return fails() ? nullptr : xf::posix_io().realpath(path, resolved);
-            },
-            .pread = [](int fd, void *dst, size_t bytes, off_t offset) {
-                if (hit() && error_number != kShortCount) return ssize_t{-1};
-                return xf::posix_io().pread(fd, dst, shortened(bytes), offset);
-            },
-            .pwrite = [](int fd, const void *src, size_t bytes, off_t offset) {
-                if (hit() && error_number != kShortCount) return ssize_t{-1};
-                return xf::posix_io().pwrite(fd, src, shortened(bytes), offset);
-            },
+            .lstat = [](int folder, const char *path,
+                        struct stat *status) { return fails() ? -1 : xf::posix_io().lstat(folder, path, status); },
+            .realpath = [](const char *path,
+                           char *resolved) { return fails() ? nullptr : xf::posix_io().realpath(path, resolved); },
+            .pread =
+                [](int fd, void *dst, size_t bytes, off_t offset) {
+                    if (hit() && error_number != kShortCount) return ssize_t{-1};
+                    return xf::posix_io().pread(fd, dst, shortened(bytes), offset);
+                },
+            .pwrite =
+                [](int fd, const void *src, size_t bytes, off_t offset) {
+                    if (hit() && error_number != kShortCount) return ssize_t{-1};
+                    return xf::posix_io().pwrite(fd, src, shortened(bytes), offset);
+                },
             .allocate = [](int fd, off_t bytes) { return fails() ? -1 : xf::posix_io().allocate(fd, bytes); },
             .fsync = [](int fd) { return fails() ? -1 : xf::posix_io().fsync(fd); },
-            .link = [](int folder, const char *from, const char *to) {
-                return fails() ? -1 : xf::posix_io().link(folder, from, to);
-            },
-            .rename = [](int folder, const char *from, const char *to) {
-                return fails() ? -1 : xf::posix_io().rename(folder, from, to);
-            },
-            .unlink = [](int folder, const char *path) {
-                const bool failed = fails() && (!forever || fail_unlink);
-                return failed ? -1 : xf::posix_io().unlink(folder, path);
-            },
+            .link = [](int folder, const char *from,
+                       const char *to) { return fails() ? -1 : xf::posix_io().link(folder, from, to); },
+            .rename = [](int folder, const char *from,
+                         const char *to) { return fails() ? -1 : xf::posix_io().rename(folder, from, to); },
+            .unlink =
+                [](int folder, const char *path) {
+                    const bool failed = fails() && (!forever || fail_unlink);
+                    return failed ? -1 : xf::posix_io().unlink(folder, path);
+                },
         };
         return table;
     }

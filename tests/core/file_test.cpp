@@ -15,9 +15,7 @@
 using namespace xf;
 using xf_test::FaultIo;
 
-static void put(const std::string &path, const std::string &text) {
-    std::ofstream(path, std::ios::binary) << text;
-}
+static void put(const std::string &path, const std::string &text) { std::ofstream(path, std::ios::binary) << text; }
 
 XF_TEST(a_file_is_read_whole) {
     const xf_test::TempFolder folder;

@@ -21,6 +21,13 @@ std::string tensor(const std::string &name, const std::string &dtype, const std:
     return "\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}";
 }
 
+std::string object(const std::string &inside) {
+    std::string json = "{";  // "{" + inside makes gcc 12 warn of an overlap that can't be
+    json += inside;
+    json += '}';
+    return json;
+}
+
 std::string file_with(uint64_t length, const std::string &rest) {
     std::string bytes(8, '\0');
     for (int i = 0; i < 8; ++i) bytes[static_cast<size_t>(i)] = static_cast<char>(length >> (8 * i));
@@ -37,8 +44,7 @@ XF_TEST(good_headers_pass) {
     CHECK_EQ(parse("{ \"a\" : { \"shape\":[ 1,1 ] ,\n\"data_offsets\":[0,4],\t\"dtype\":\"F32\"}}   ").tensors.size(),
              size_t{1});
     CHECK_EQ(parse("{}", 0).tensors.size(), size_t{0});
-    CHECK_EQ(parse("{\"__metadata__\":{},\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}}").tensors.size(),
-             size_t{1});
+    CHECK_EQ(parse("{\"__metadata__\":{}," + tensor("a", "F32", "[]", "[0,4]") + "}").tensors.size(), size_t{1});
     const SafetensorsHeader out_of_order =
         parse("{" + tensor("b", "F16", "[1]", "[2,4]") + "," + tensor("a", "F16", "[1]", "[0,2]") + "," +
               tensor("nothing", "F32", "[0]", "[2,2]") + "}");
@@ -48,33 +54,58 @@ XF_TEST(good_headers_pass) {
 }
 
 XF_TEST(broken_structure_is_corrupt) {
-    const std::string bad[] = {
-        "", "x", "[]", "[" + kGood + "]", "null", " {" + kGood + "}", "{" + kGood, "{" + kGood + "}x",
-        "{" + kGood + "}\n", "{" + kGood + "}{}", "{" + kGood + ",}", "{" + kGood + "," + kGood + "}",
-        "{" + kGood + "}" + kNul, "{" + kNul + kGood + "}",
-        "\xef\xbb\xbf{" + kGood + "}", "{\"a\":1}", "{\"a\":[1]}", "{\"a\":\"x\"}", "{\"a\":null}", "{\"a\":true}",
-        "{\"a\":{}}", "{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", "{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}",
-        "{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}",
-        "{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
-        "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"shape\":[1],\"data_offsets\":[0,4]}}",
-        "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"more\":{}}}",
-        "{\"a\":{\"dtype\":1,\"shape\":[1],\"data_offsets\":[0,4]}}",
-        "{\"a\":{\"dtype\":\"F32\",\"shape\":1,\"data_offsets\":[0,4]}}",
-        "{\"a\":{\"dtype\":\"F32\",\"shape\":[[1]],\"data_offsets\":[0,4]}}",
-        "{\"a\":{\"dtype\":\"F32\",\"shape\":[\"1\"],\"data_offsets\":[0,4]}}",
-        "{\"a\":{\"dtype\":\"F32\",\"shape\":[{}],\"data_offsets\":[0,4]}}",
-        "{" + tensor("a", "F31", "[1]", "[0,4]") + "}", "{" + tensor("a", "f32", "[1]", "[0,4]") + "}",
-        "{" + tensor("a", "F32", "[1]", "[0]") + "}", "{" + tensor("a", "F32", "[1]", "[0,4,4]") + "}",
-        "{" + tensor("a", "F32", "[1]", "[]") + "}", "{" + tensor("", "F32", "[1]", "[0,4]") + "}",
-        "{" + tensor("\\u0000", "F32", "[1]", "[0,4]") + "}", "{" + tensor("a\\u0000b", "F32", "[1]", "[0,4]") + "}",
-        "{" + tensor("\xff", "F32", "[1]", "[0,4]") + "}", "{" + tensor("\xc0\x80", "F32", "[1]", "[0,4]") + "}",
-        "{" + tensor("\xed\xa0\x80", "F32", "[1]", "[0,4]") + "}",
-        "{" + tensor("\\ud800", "F32", "[1]", "[0,4]") + "}", "{" + tensor("\\x", "F32", "[1]", "[0,4]") + "}",
-        "{\"__metadata__\":{},\"__metadata__\":{}," + kGood + "}",
-        "{\"__metadata__\":{\"k\":\"1\",\"k\":\"2\"}," + kGood + "}",
-        "{\"__metadata__\":{\"k\":1}," + kGood + "}", "{\"__metadata__\":{\"k\":{}}," + kGood + "}",
-        "{\"__metadata__\":\"k\"," + kGood + "}", "{\"__metadata__\":[]," + kGood + "}",
-        "{\"\\u0061\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}," + kGood + "}"};
+    const std::string bad[] = {"",
+                               "x",
+                               "[]",
+                               "[" + kGood + "]",
+                               "null",
+                               " {" + kGood + "}",
+                               "{" + kGood,
+                               "{" + kGood + "}x",
+                               "{" + kGood + "}\n",
+                               "{" + kGood + "}{}",
+                               "{" + kGood + ",}",
+                               "{" + kGood + "," + kGood + "}",
+                               "{" + kGood + "}" + kNul,
+                               "{" + kNul + kGood + "}",
+                               "\xef\xbb\xbf{" + kGood + "}",
+                               "{\"a\":1}",
+                               "{\"a\":[1]}",
+                               "{\"a\":\"x\"}",
+                               "{\"a\":null}",
+                               "{\"a\":true}",
+                               "{\"a\":{}}",
+                               "{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}",
+                               "{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}",
+                               "{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}",
+                               "{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
+                               "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"shape\":[1],\"data_offsets\":[0,4]}}",
+                               "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4],\"more\":{}}}",
+                               "{\"a\":{\"dtype\":1,\"shape\":[1],\"data_offsets\":[0,4]}}",
+                               "{\"a\":{\"dtype\":\"F32\",\"shape\":1,\"data_offsets\":[0,4]}}",
+                               "{\"a\":{\"dtype\":\"F32\",\"shape\":[[1]],\"data_offsets\":[0,4]}}",
+                               "{\"a\":{\"dtype\":\"F32\",\"shape\":[\"1\"],\"data_offsets\":[0,4]}}",
+                               "{\"a\":{\"dtype\":\"F32\",\"shape\":[{}],\"data_offsets\":[0,4]}}",
+                               "{" + tensor("a", "F31", "[1]", "[0,4]") + "}",
+                               "{" + tensor("a", "f32", "[1]", "[0,4]") + "}",
+                               "{" + tensor("a", "F32", "[1]", "[0]") + "}",
+                               "{" + tensor("a", "F32", "[1]", "[0,4,4]") + "}",
+                               "{" + tensor("a", "F32", "[1]", "[]") + "}",
+                               "{" + tensor("", "F32", "[1]", "[0,4]") + "}",
+                               "{" + tensor("\\u0000", "F32", "[1]", "[0,4]") + "}",
+                               "{" + tensor("a\\u0000b", "F32", "[1]", "[0,4]") + "}",
+                               "{" + tensor("\xff", "F32", "[1]", "[0,4]") + "}",
+                               "{" + tensor("\xc0\x80", "F32", "[1]", "[0,4]") + "}",
+                               "{" + tensor("\xed\xa0\x80", "F32", "[1]", "[0,4]") + "}",
+                               "{" + tensor("\\ud800", "F32", "[1]", "[0,4]") + "}",
+                               "{" + tensor("\\x", "F32", "[1]", "[0,4]") + "}",
+                               "{\"__metadata__\":{},\"__metadata__\":{}," + kGood + "}",
+                               "{\"__metadata__\":{\"k\":\"1\",\"k\":\"2\"}," + kGood + "}",
+                               "{\"__metadata__\":{\"k\":1}," + kGood + "}",
+                               "{\"__metadata__\":{\"k\":{}}," + kGood + "}",
+                               "{\"__metadata__\":\"k\"," + kGood + "}",
+                               "{\"__metadata__\":[]," + kGood + "}",
+                               "{\"\\u0061\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}," + kGood + "}"};
     for (const std::string &json : bad) {
         const auto text = "refuses: " + json;
         xf_test::check_fails([&] { parse(json); }, XF_ERROR_CORRUPT, text.c_str(), __FILE__, __LINE__);
@@ -83,8 +114,7 @@ XF_TEST(broken_structure_is_corrupt) {
 
 XF_TEST(hostile_numbers_are_refused) {
     const auto refuses = [](const std::string &shape, const std::string &offsets, xf_status status) {
-        std::string json = "{";  // not "{" + ...: gcc 12 warns of an overlap that can't be
-        json += tensor("a", "F32", shape, offsets) + "}";
+        const std::string json = object(tensor("a", "F32", shape, offsets));
         xf_test::check_fails([&] { parse(json); }, status, json.c_str(), __FILE__, __LINE__);
     };
     for (const char *number : {"-1", "-0", "1.0", "1e0", "1E1", "0x1", "01", "+1", "NaN", "Infinity", "",
@@ -101,21 +131,21 @@ XF_TEST(hostile_numbers_are_refused) {
     }
     refuses("[9223372036854775808]", "[0,4]", XF_ERROR_LIMIT);
     refuses("[18446744073709551615]", "[0,4]", XF_ERROR_LIMIT);
-    refuses("[4611686018427387905]", "[0,4]", XF_ERROR_LIMIT);        // 2^62+1 floats wrap to 4 bytes
-    refuses("[4398046511105,4194304]", "[0,4]", XF_ERROR_LIMIT);      // (2^42+1) * 2^22
-    refuses("[4294967296,4294967296,0]", "[0,0]", XF_ERROR_LIMIT);    // wraps before the 0
+    refuses("[4611686018427387905]", "[0,4]", XF_ERROR_LIMIT);      // 2^62+1 floats wrap to 4 bytes
+    refuses("[4398046511105,4194304]", "[0,4]", XF_ERROR_LIMIT);    // (2^42+1) * 2^22
+    refuses("[4294967296,4294967296,0]", "[0,0]", XF_ERROR_LIMIT);  // wraps before the 0
     refuses("[1,1,1,1,1,1,1,1,1]", "[0,4]", XF_ERROR_LIMIT);
     refuses("[1]", "[4,0]", XF_ERROR_CORRUPT);
     refuses("[1]", "[4,8]", XF_ERROR_CORRUPT);
-    refuses("[1]", "[18446744073709551612,0]", XF_ERROR_CORRUPT);     // end - begin wraps to 4
+    refuses("[1]", "[18446744073709551612,0]", XF_ERROR_CORRUPT);  // end - begin wraps to 4
     refuses("[1]", "[18446744073709551611,18446744073709551615]", XF_ERROR_CORRUPT);
-    refuses("[1]", "[0." + std::string(1'000'000, '0') + "1e-2147483647,4]", XF_ERROR_CORRUPT);  // CVE-2024-38517
+    refuses("[1]", "[0." + std::string(1'000'000, '0') + "1e-2147483639,4]", XF_ERROR_CORRUPT);  // CVE-2024-38517
     refuses("[" + std::string(1'000'000, '9') + "]", "[0,4]", XF_ERROR_CORRUPT);
 }
 
 XF_TEST(holes_overlaps_and_left_over_bytes_are_corrupt) {
     const auto two = [](const char *a, const char *b) {
-        return "{" + tensor("a", "F16", "[1]", a) + "," + tensor("b", "F16", "[1]", b) + "}";
+        return object(tensor("a", "F16", "[1]", a) + "," + tensor("b", "F16", "[1]", b));
     };
     CHECK_EQ(parse(two("[0,2]", "[2,4]"), 4).tensors.size(), size_t{2});
     CHECK_FAILS(parse(two("[0,2]", "[2,4]"), 5), XF_ERROR_CORRUPT);
@@ -143,11 +173,11 @@ XF_TEST(counts_and_names_have_limits) {
     limits.metadata_keys = 1;
     const auto limited = [&](const std::string &json) { return parse_safetensors_header(json, 0, limits, "test"); };
     const auto empty = [](const char *name) { return tensor(name, "U8", "[0]", "[0,0]"); };
-    CHECK_EQ(limited("{" + empty("a") + "," + empty("b") + "}").tensors.size(), size_t{2});
-    CHECK_FAILS(limited("{" + empty("a") + "," + empty("b") + "," + empty("c") + "}"), XF_ERROR_LIMIT);
+    CHECK_EQ(limited(object(empty("a") + "," + empty("b"))).tensors.size(), size_t{2});
+    CHECK_FAILS(limited(object(empty("a") + "," + empty("b") + "," + empty("c"))), XF_ERROR_LIMIT);
     CHECK_FAILS(limited("{\"__metadata__\":{\"a\":\"\",\"b\":\"\"}}"), XF_ERROR_LIMIT);
-    CHECK_EQ(parse("{" + empty(std::string(1024, 'n').c_str()) + "}", 0).tensors.size(), size_t{1});
-    CHECK_FAILS(parse("{" + empty(std::string(1025, 'n').c_str()) + "}", 0), XF_ERROR_LIMIT);
+    CHECK_EQ(parse(object(empty(std::string(1024, 'n').c_str())), 0).tensors.size(), size_t{1});
+    CHECK_FAILS(parse(object(empty(std::string(1025, 'n').c_str())), 0), XF_ERROR_LIMIT);
     CHECK_FAILS(parse("{\"__metadata__\":{\"" + std::string(1025, 'n') + "\":\"\"}}", 0), XF_ERROR_LIMIT);
     std::string many = "{";
     for (int i = 0; i <= 65536; ++i) many += empty(std::to_string(i).c_str()) + ",";
@@ -160,8 +190,8 @@ XF_TEST(the_header_length_is_checked_before_memory_is_taken) {
     };
     const std::string json = "{}      ";
     open(file_with(8, json));
-    for (const uint64_t length : {uint64_t{9}, uint64_t{100'000'001}, uint64_t{1} << 31, uint64_t{1} << 62,
-                                  uint64_t{1} << 63, ~uint64_t{0}, ~uint64_t{0} - 7})
+    for (const uint64_t length : {uint64_t{9}, uint64_t{16}, uint64_t{100'000'001}, uint64_t{1} << 31,
+                                  uint64_t{1} << 62, uint64_t{1} << 63, ~uint64_t{0}, ~uint64_t{0} - 7})
         CHECK_FAILS(open(file_with(length, json)), XF_ERROR_CORRUPT);
     CHECK_FAILS(open(file_with(0, json)), XF_ERROR_CORRUPT);
     CHECK_FAILS(open(file_with(0, "")), XF_ERROR_CORRUPT);
@@ -180,12 +210,13 @@ XF_TEST(the_digits_of_the_checksum_are_found_only_where_they_stand) {
     CHECK_EQ(parse(before + digits + "\"}}", 0).digest_at, before.size());
     CHECK_EQ(parse(before + "\\u0061" + digits.substr(1) + "\"}}", 0).digest_at, size_t{0});
     CHECK_EQ(parse(before + digits.substr(1) + "\"}}", 0).digest_at, size_t{0});
+    CHECK_EQ(parse(before + "\\\"\\\"" + digits.substr(2) + "\"}}", 0).digest_at, size_t{0});
     CHECK_EQ(parse("{\"__metadata__\":{\"other\":\"" + digits + "\"}}", 0).digest_at, size_t{0});
 }
 
 XF_TEST(messages_show_hostile_names_in_one_line) {
     try {
-        parse("{" + tensor("\\u001b[2J\\n" + std::string(500, 'n'), "F32", "[2]", "[0,4]") + "}");
+        parse(object(tensor("\\u001b[2J\\n" + std::string(500, 'n'), "F32", "[2]", "[0,4]")));
         CHECK(false);
     } catch (const Error &error) {
         CHECK(std::strpbrk(error.what(), "\n\x1b") == nullptr);

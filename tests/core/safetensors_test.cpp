@@ -237,8 +237,10 @@ XF_TEST(whatever_call_fails_a_save_or_a_load_one_whole_model_is_there) {
                     FaultIo::arm(n, error, forever);
                     bool thrown = false;
                     try {
-                        if (saving) after.write(path, FaultIo::ops());
-                        else load(SafetensorsReader::open(path, {}, FaultIo::ops()));
+                        if (saving)
+                            after.write(path, FaultIo::ops());
+                        else
+                            load(SafetensorsReader::open(path, {}, FaultIo::ops()));
                     } catch (const Error &caught) {
                         thrown = true;
                         CHECK_EQ(caught.status(), XF_ERROR_IO);
