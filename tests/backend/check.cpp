@@ -1,0 +1,144 @@
+// Parity with the reference, and what the checks share; see check.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/check.h"
+
+#include <cmath>
+#include <cstdio>
+#include <set>
+
+#include "core/error.h"
+#include "ref/ref.h"
+
+namespace xf_test {
+namespace {
+
+double value_at(const Buffer &buffer, const std::vector<uint32_t> &words, int64_t row, int64_t column) {
+    if (buffer.type == Type::kDouble) {
+        double value;
+        std::memcpy(&value, &words[static_cast<size_t>(row * buffer.ld)], sizeof value);
+        return value;
+    }
+    return as_float(words[static_cast<size_t>(row * buffer.ld + column)]);
+}
+
+void compare(const Problem &problem, size_t b, const Words &expected, const Words &found, Failures &failures) {
+    const Buffer &buffer = problem.buffers[b];
+    double worst = 0.0, largest = 0.0;
+    for (int64_t row = 0; row < buffer.rows; ++row) {
+        if (buffer.writes[static_cast<size_t>(row)] != Write::kYes) continue;
+        for (int64_t column = 0; column < buffer.width; ++column) {
+            const double want = value_at(buffer, expected[b], row, column);
+            const double have = value_at(buffer, found[b], row, column);
+            if (std::isfinite(want)) largest = std::max(largest, std::fabs(want));
+            if (want == have || (std::isnan(want) && std::isnan(have))) continue;
+            const double error = std::fabs(want - have);
+            worst = std::isnan(error) ? HUGE_VAL : std::max(worst, error);
+        }
+    }
+    const double relative = worst / (largest + buffer.floor);
+    if (!(relative <= kTolerance))
+        failures.add(problem, buffer.name + ": error " + xf::number(relative) + " against ref, largest value " +
+                                  xf::number(largest));
+}
+
+// Independent of ref: the log-probabilities of a row, in double.
+std::vector<double> log_softmax(const Problem &problem, int64_t row) {
+    const Buffer &src = problem.at("src"), &weights = problem.at("weights");
+    std::vector<double> logits(static_cast<size_t>(weights.rows));
+    double sum = 0.0;
+    for (int64_t v = 0; v < weights.rows; ++v) {
+        double &logit = logits[static_cast<size_t>(v)];
+        for (int64_t d = 0; d < src.width; ++d) logit += static_cast<double>(src.get(row, d)) * weights.get(v, d);
+        sum += std::exp(logit);
+    }
+    for (double &logit : logits) logit -= std::log(sum);
+    return logits;
+}
+
+// The ids chosen: allowed, different, of the value that stands beside them, none better left out; ties by rising id.
+void check_choice(const Problem &problem, const Words &found, Failures &failures) {
+    const Buffer &values = problem.at("values"), &ids = problem.at("ids");
+    const auto &value_words = found[static_cast<size_t>(problem.index("values"))];
+    const auto &id_words = found[static_cast<size_t>(problem.index("ids"))];
+    const double tolerance = kTolerance * 20.0;
+    for (int64_t row = 0; row < problem.rows; ++row) {
+        std::vector<double> left = log_softmax(problem, row);
+        for (const int32_t id : problem.c.banned) left[static_cast<size_t>(id)] = -HUGE_VAL;
+        for (int64_t i = 0; i < ids.width; ++i) {
+            const size_t at = static_cast<size_t>(row * ids.ld + i);
+            const int32_t id = static_cast<int32_t>(id_words[at]);
+            const double value = as_float(value_words[static_cast<size_t>(row * values.ld + i)]);
+            size_t best = 0;
+            for (size_t v = 1; v < left.size(); ++v)
+                if (left[v] > left[best] + 1e-9) best = v;  // the lower id of exact ties
+            const bool known = id >= 0 && static_cast<size_t>(id) < left.size();
+            if (!known || !(std::fabs(left[static_cast<size_t>(id)] - value) <= tolerance) ||
+                !(left[best] - value <= tolerance) || (problem.c.has(kTies) && best != static_cast<size_t>(id))) {
+                failures.add(problem, "row " + std::to_string(row) + " choice " + std::to_string(i) + " is id " +
+                                          std::to_string(id) + ", expected " + std::to_string(best));
+                return;
+            }
+            left[static_cast<size_t>(id)] = -HUGE_VAL;
+        }
+    }
+}
+
+}  // namespace
+
+void Failures::add(const Problem &problem, const std::string &what) {
+    if (++count_ > 20) return;
+    std::fprintf(stderr, "%s: %s [%s]: %s\n", backend_.c_str(), problem.name.c_str(), describe(problem.c).c_str(),
+                 what.c_str());
+}
+
+float as_float(uint32_t word) {
+    float value;
+    std::memcpy(&value, &word, sizeof value);
+    return value;
+}
+
+Words reference(const Problem &problem) {
+    Opened ref({xf_ref_backend(), "base"}, 1);
+    const Result result = run(ref, problem);
+    if (!result.trouble.empty()) xf::fail(XF_ERROR_INTERNAL, "ref: %s: %s", problem.name.c_str(), result.trouble.c_str());
+    return result.words;
+}
+
+const std::vector<Tested> &all_tested() {
+    static const std::vector<Tested> list = [] {
+        std::vector<Tested> made;
+        for (const Case &c : all_cases())
+            for (Problem &problem : make_problems(c, reference).problems) {
+                Words expected = reference(problem);
+                made.push_back({std::move(problem), std::move(expected)});
+            }
+        return made;
+    }();
+    return list;
+}
+
+std::string difference(const Problem &problem, const Words &a, const Words &b) {
+    for (size_t i = 0; i < problem.buffers.size(); ++i)
+        if (a[i] != b[i]) return problem.buffers[i].name;
+    return "";
+}
+
+int check_parity(const Backend &backend) {
+    Failures failures(backend);
+    Opened opened(backend, 2);
+    for (const Tested &tested : all_tested()) {
+        const Result result = run(opened, tested.problem);
+        if (!result.trouble.empty()) {
+            failures.add(tested.problem, result.trouble);
+            continue;
+        }
+        for (size_t b = 0; b < tested.problem.buffers.size(); ++b)
+            if (tested.problem.buffers[b].out && tested.problem.buffers[b].type != Type::kInt)
+                compare(tested.problem, b, tested.expected, result.words, failures);
+        if (tested.problem.name == "top_k") check_choice(tested.problem, result.words, failures);
+    }
+    return failures.count();
+}
+
+}  // namespace xf_test

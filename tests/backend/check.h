@@ -1,0 +1,61 @@
+// What is checked of every case on every backend. Each function returns the number of failures and prints them.
+//
+// Error measure of an output: max |a - b| / (max |b| + floor) <= 2e-5 over the whole buffer, b from ref; floor is
+// 1e-3, or the buffer's own where cancellation leaves only noise. "Same bits" means the words are compared.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/opened.h"
+
+namespace xf_test {
+
+constexpr double kTolerance = 2e-5;
+
+// One call of the case list with what ref makes of it.
+struct Tested {
+    Problem problem;
+    Words expected;
+};
+
+// The whole list, built once.
+const std::vector<Tested> &all_tested();
+
+// Results against ref, and memory that is no output. Includes that top_k's choice is the definition's.
+int check_parity(const Backend &backend);
+// Central differences of the forward pass against the backward pass, for every differentiable input.
+int check_gradients(const Backend &backend);
+// Same bits with 1, 2, 3 workers, for a repeated call, for memory at another address.
+int check_workers(const Backend &backend);
+// Same bits for a row alone, among others, at another place, where plugin_abi.h promises it.
+int check_rows(const Backend &backend);
+// Masks of dropout against Philox, forward and backward.
+int check_dropout(const Backend &backend);
+// NaN and Inf: found by sum_squares, kept in their row, minus infinity for top_k.
+int check_nan(const Backend &backend);
+// With no memory to be had an operation fails cleanly or succeeds, and works again afterwards.
+int check_no_memory(const Backend &backend);
+
+// Prints and counts. Prints the first 20 only.
+class Failures {
+public:
+    explicit Failures(const Backend &backend) : backend_(backend.name()) {}
+    void add(const Problem &problem, const std::string &what);
+    int count() const { return count_; }
+
+private:
+    std::string backend_;
+    int count_ = 0;
+};
+
+// The reference, for results that a backward pass needs.
+Words reference(const Problem &problem);
+
+float as_float(uint32_t word);
+
+// The first buffer in which two results of one problem differ, or "".
+std::string difference(const Problem &problem, const Words &a, const Words &b);
+
+int speed(const std::string &op);
+
+}  // namespace xf_test

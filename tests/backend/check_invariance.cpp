@@ -1,0 +1,134 @@
+// Same bits whatever the number of workers, the place in memory, or the other rows of the call.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/check.h"
+
+namespace xf_test {
+namespace {
+
+// Rows of a taken call against the same rows of the whole one. Buffers that aren't cut by rows (the output of
+// attention, a cache) are compared where the taken call changed them.
+void compare_rows(const Problem &whole, const Words &all, const Problem &part, const Words &some,
+                  const std::vector<int64_t> &rows, Failures &failures) {
+    for (size_t b = 0; b < part.buffers.size(); ++b) {
+        const Buffer &buffer = part.buffers[b];
+        if (!buffer.out) continue;
+        for (size_t i = 0; i < some[b].size(); ++i) {
+            size_t j = i;
+            if (buffer.per_row) {
+                const size_t ld = static_cast<size_t>(buffer.ld);
+                j = static_cast<size_t>(rows[i / ld]) * ld + i % ld;
+            } else if (some[b][i] == buffer.words[i]) {
+                continue;
+            }
+            if (some[b][i] == all[b][j]) continue;
+            failures.add(whole, buffer.name + ": other bits in a call of " + std::to_string(part.rows) + " rows, row " +
+                                    std::to_string(i / static_cast<size_t>(buffer.ld)) + " of it");
+            return;
+        }
+    }
+}
+
+std::vector<std::vector<int64_t>> choices(int64_t M) {
+    std::vector<int64_t> reversed, tail, thirds;
+    for (int64_t m = M - 1; m >= 0; --m) reversed.push_back(m);
+    for (int64_t m = 1; m < M; ++m) tail.push_back(m);
+    for (int64_t m = 0; m < M; m += 3) thirds.push_back(m);
+    std::vector<std::vector<int64_t>> list = {{0}, {M / 2}, {M - 1}, reversed, thirds, {M - 1, 0}};
+    if (!tail.empty()) list.push_back(tail);
+    if (M > 9) list.push_back({7, 2, 9, 4, 1}), list.push_back({9, 8, 7, 6, 5, 4, 3, 2});
+    return list;
+}
+
+// Sentences laid out in reverse order, with other neighbours at other addresses.
+void compare_layouts(Opened &opened, const Problem &whole, const Words &all, Failures &failures) {
+    Problem moved;
+    for (Problem &problem : make_problems(whole.c, reference, true).problems)
+        if (problem.name == whole.name) moved = problem;
+    const Words words = run(opened, moved).words;
+    const Buffer &from = whole.at("q_begin"), &to = moved.at("q_begin"), &length = whole.at("q_len");
+    for (const char *name : {"dst", "lse"}) {
+        if (whole.index(name) < 0) continue;
+        const size_t b = static_cast<size_t>(whole.index(name)), ld = static_cast<size_t>(whole.buffers[b].ld);
+        for (int64_t s = 0; s < whole.rows; ++s)
+            for (size_t i = 0; i < static_cast<size_t>(length.integer(s, 0)) * ld; ++i)
+                if (all[b][static_cast<size_t>(from.integer(s, 0)) * ld + i] !=
+                    words[b][static_cast<size_t>(to.integer(s, 0)) * ld + i]) {
+                    failures.add(whole, std::string(name) + ": other bits when the sentences stand in another order");
+                    return;
+                }
+    }
+}
+
+// Each query as a sentence of its own: allowed when it sees all keys wherever it stands.
+void compare_queries(Opened &opened, const Problem &whole, const Words &all, Failures &failures) {
+    std::vector<int32_t> q_begin, q_len, k_begin, k_len;
+    for (int64_t s = 0; s < whole.rows; ++s)
+        for (int32_t i = 0; i < whole.at("q_len").integer(s, 0); i += 2) {  // every second one
+            q_begin.push_back(whole.at("q_begin").integer(s, 0) + i);
+            q_len.push_back(1);
+            k_begin.push_back(whole.at("k_begin").integer(s, 0));
+            k_len.push_back(whole.at("k_len").integer(s, 0));
+        }
+    Problem split = whole;
+    split.rows = static_cast<int64_t>(q_begin.size());
+    split.at("q_begin") = integers("q_begin", q_begin);
+    split.at("q_len") = integers("q_len", q_len);
+    split.at("k_begin") = integers("k_begin", k_begin);
+    split.at("k_len") = integers("k_len", k_len);
+    compare_rows(whole, all, split, run(opened, split).words, {}, failures);
+}
+
+}  // namespace
+
+int check_rows(const Backend &backend) {
+    Failures failures(backend);
+    Opened opened(backend, 2);
+    for (const Tested &tested : all_tested()) {
+        const Problem &whole = tested.problem;
+        if (!whole.row_invariant || whole.rows == 0) continue;
+        const Words all = run(opened, whole).words;
+        for (const std::vector<int64_t> &rows : choices(whole.rows)) {
+            const Problem part = take_rows(whole, rows);
+            compare_rows(whole, all, part, run(opened, part).words, rows, failures);
+        }
+        if (whole.name != "attention_fwd") continue;
+        compare_layouts(opened, whole, all, failures);
+        if (!whole.c.has(kCausal) && whole.c.window == 0) compare_queries(opened, whole, all, failures);
+    }
+    return failures.count();
+}
+
+int check_workers(const Backend &backend) {
+    Failures failures(backend);
+    Opened one(backend, 1), two(backend, 2), three(backend, 3);
+    for (const Tested &tested : all_tested()) {
+        const Problem &problem = tested.problem;
+        const Words first = run(one, problem).words;
+        const auto same = [&](const Words &words, const char *what) {
+            const std::string where = difference(problem, first, words);
+            if (!where.empty()) failures.add(problem, where + ": other bits " + what);
+        };
+        same(run(one, problem).words, "in a repeated call");
+        same(run(one, problem, 1).words, "4 bytes further in memory");
+        same(run(two, problem).words, "with 2 workers");
+        same(run(three, problem, 3).words, "with 3 workers");
+    }
+    return failures.count();
+}
+
+int check_no_memory(const Backend &backend) {
+    Failures failures(backend);
+    for (const Tested &tested : all_tested()) {
+        if (!tested.problem.c.has(kGradient) && tested.problem.c.M != 9) continue;
+        Opened opened(backend, 2);  // fresh: no scratch yet
+        const Result without = run(opened, tested.problem, 0, true);
+        if (without.status != XF_OK && without.status != XF_ERROR_NO_MEMORY)
+            failures.add(tested.problem, std::string("without memory: ") + xf_status_name(without.status));
+        const Result with = run(opened, tested.problem);
+        if (!with.trouble.empty()) failures.add(tested.problem, "after a failure for memory: " + with.trouble);
+    }
+    return failures.count();
+}
+
+}  // namespace xf_test

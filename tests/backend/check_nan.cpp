@@ -1,0 +1,87 @@
+// NaN and infinity: they must be seen where the contract says so, stay in their row, and never be chosen.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <limits>
+
+#include "backend/check.h"
+
+namespace xf_test {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+void check_sum(Opened &opened, Failures &failures) {
+    for (const int64_t N : {1, 17, 5000})
+        for (const int64_t at : {int64_t{0}, N / 2, N - 1})
+            for (const float bad : {kNan, kInf, -kInf}) {
+                Problem p = make_problems({.op = "sum_squares", .N = N}, reference).problems[0];
+                p.at("src").set(0, at, bad);
+                double sum;
+                std::memcpy(&sum, run(opened, p).words[1].data(), sizeof sum);
+                if (std::isfinite(sum)) failures.add(p, "a finite sum of something not finite");
+            }
+}
+
+// A NaN in one row of src reaches that row of dst, all of it, and no other.
+void check_own_row(Opened &opened, const Case &c, size_t which, const std::string &in, Failures &failures) {
+    Problem p = make_problems(c, reference).problems[which];
+    const Words clean = run(opened, p).words;
+    for (const int64_t row : {int64_t{0}, c.M / 2, c.M - 1}) {
+        Problem bad = p;
+        bad.at(in).set(row, c.K > 0 ? c.K - 1 : 0, kNan);
+        const Words words = run(opened, bad).words;
+        const size_t b = static_cast<size_t>(p.index("dst"));
+        const Buffer &dst = p.buffers[b];
+        for (int64_t m = 0; m < dst.rows; ++m)
+            for (int64_t n = 0; n < dst.width; ++n) {
+                const size_t i = static_cast<size_t>(m * dst.ld + n);
+                if (m == row ? std::isnan(as_float(words[b][i])) : words[b][i] == clean[b][i]) continue;
+                return failures.add(p, "a NaN in row " + std::to_string(row) + " of " + in + " gives a wrong row " +
+                                           std::to_string(m));
+            }
+    }
+}
+
+void check_top_k(Opened &opened, Failures &failures) {
+    const Case c{.op = "top_k", .M = 4, .D = 6, .V = 50, .k = 50};
+    Problem p = make_problems(c, reference).problems[0];
+    const Words clean = run(opened, p).words;
+    for (const int64_t id : {7, 30}) p.at("weights").set(id, 2, kNan);  // logits 7 and 30 of each row
+    for (int64_t d = 0; d < c.D; ++d) p.at("src").set(3, d, kNan);      // every logit of row 3
+    const Result result = run(opened, p);
+    if (!result.trouble.empty()) return failures.add(p, result.trouble);
+    const auto &values = result.words[static_cast<size_t>(p.index("values"))];
+    const auto &ids = result.words[static_cast<size_t>(p.index("ids"))];
+    for (int64_t row = 0; row < c.M; ++row) {
+        double sum = 0.0;
+        for (int64_t i = 0; i < c.k; ++i) {
+            const size_t at = static_cast<size_t>(row * c.k + i);
+            const float value = as_float(values[at]);
+            sum += std::exp(value);
+            const bool lost = row == 3 || i >= c.k - 2;
+            const uint32_t id = row == 3 ? static_cast<uint32_t>(i) : i == c.k - 2 ? 7u : 30u;
+            if (lost && (value != -kInf || ids[at] != id)) return failures.add(p, "a NaN is not minus infinity");
+            if (!lost && !std::isfinite(value)) return failures.add(p, "a NaN reached other logits");
+        }
+        if (row != 3 && std::fabs(sum - 1.0) > 1e-5) return failures.add(p, "a NaN counts in the normalisation");
+    }
+}
+
+}  // namespace
+
+int check_nan(const Backend &backend) {
+    Failures failures(backend);
+    Opened opened(backend, 2);
+    check_sum(opened, failures);
+    for (const int64_t M : {1, 6, 40}) {
+        const Case linear{.op = "linear", .M = M, .N = 35, .K = 20, .flags = kBias};
+        for (const size_t which : {size_t{0}, size_t{1}}) check_own_row(opened, linear, which, "src", failures);
+        check_own_row(opened, {.op = "add_norm", .M = M, .D = 19}, 0, "residual", failures);
+    }
+    check_top_k(opened, failures);
+    return failures.count();
+}
+
+}  // namespace xf_test

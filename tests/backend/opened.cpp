@@ -1,0 +1,193 @@
+// The test host, loading of plugins, and running a problem between guard words; see opened.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/opened.h"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <thread>
+
+#include "core/error.h"
+#include "ref/ref.h"
+
+namespace xf_test {
+namespace {
+
+constexpr size_t kGuard = 16;  // words, 64 bytes: keeps the alignment of the allocation
+constexpr uint32_t kGuardWord = 0xFEEDF00Du;
+
+void require(int32_t status, const xf_error &err, const char *what) {
+    if (status != XF_OK) xf::fail(static_cast<xf_status>(status), "%s: %s", what, err.message);
+}
+
+}  // namespace
+
+Host::Host(int32_t workers, const std::string &isa) : isa_(isa), workers_(workers) {
+    table_.size = sizeof table_;
+    table_.abi = XF_PLUGIN_ABI;
+    table_.user = this;
+    table_.parallel = parallel;
+    table_.workers = [](void *user) { return static_cast<Host *>(user)->workers_; };
+    table_.alloc = alloc;
+    table_.free = free;
+    table_.log = [](void *, int32_t, const char *, const char *) {};
+    table_.isa = isa_.c_str();
+}
+
+void Host::parallel(void *user, int64_t tasks, void (*body)(void *, int64_t, int32_t), void *arg) {
+    const int32_t workers = static_cast<Host *>(user)->workers_;
+    if (workers == 1) {
+        for (int64_t task = 0; task < tasks; ++task) body(arg, task, 0);
+        return;
+    }
+    std::atomic<int64_t> next{0};
+    const auto work = [&](int32_t worker) {
+        for (int64_t task; (task = next++) < tasks;) body(arg, workers == 3 ? tasks - 1 - task : task, worker);
+    };
+    std::vector<std::thread> threads;
+    for (int32_t worker = 1; worker < workers; ++worker) threads.emplace_back(work, worker);
+    work(0);
+    for (std::thread &thread : threads) thread.join();
+}
+
+void *Host::alloc(void *user, size_t bytes) {
+    Host *self = static_cast<Host *>(user);
+    if (self->refuse_) return nullptr;
+    void *ptr = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+    if (!ptr) return nullptr;
+    std::memset(ptr, 0xFF, bytes);
+    self->live_ += static_cast<int64_t>(bytes);
+    return ptr;
+}
+
+void Host::free(void *user, void *ptr, size_t bytes) {
+    static_cast<Host *>(user)->live_ -= static_cast<int64_t>(bytes);
+    std::free(ptr);
+}
+
+std::vector<Backend> load_backends() {
+    std::vector<Backend> list = {{xf_ref_backend(), "base"}};
+    const char *environment = std::getenv("XF_TEST_PLUGINS");
+    std::istringstream paths(environment ? environment : XF_TEST_PLUGINS);
+    int plugins = 0;
+    for (std::string path; std::getline(paths, path, ':');) {
+        if (path.empty()) continue;
+        void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (!handle) xf::fail(XF_ERROR_NOT_FOUND, "a plugin was named and can't be loaded: %s", dlerror());
+        const auto init = reinterpret_cast<xf_plugin_init_fn>(dlsym(handle, XF_PLUGIN_INIT_NAME));
+        xf_error err{};
+        const xf_backend_v1 *table = init ? init(XF_PLUGIN_ABI, &err) : nullptr;
+        if (!table) xf::fail(XF_ERROR_BACKEND, "%s gave no table: %s", path.c_str(), err.message);
+        ++plugins;
+        for (const char *isa : {"base", "avx2", "avx512"}) {
+            try {
+                Opened opened({table, isa}, 1);
+                std::printf("%s/%s: %s\n", table->name, isa, table->device_info(opened.device()));
+                list.push_back({table, isa});
+            } catch (const xf::Error &error) {
+                std::printf("%s/%s: NOT TESTED, refused: %s\n", table->name, isa, error.what());
+            }
+        }
+    }
+    if (!plugins) std::printf("no plugin was built or named in XF_TEST_PLUGINS: only ref is tested\n");
+    return list;
+}
+
+Opened::Opened(const Backend &backend, int32_t workers) : host_(workers, backend.isa), table_(backend.table) {
+    xf_error err{};
+    require(table_->device_open(host_.table(), 0, &device_, &err), err, "device_open");
+    const int32_t status = table_->stream_create(device_, &stream_, &err);
+    if (status != XF_OK) table_->device_close(device_);
+    require(status, err, "stream_create");
+}
+
+Opened::~Opened() {
+    table_->stream_free(stream_);
+    table_->device_close(device_);
+    if (host_.live_bytes() != 0) {
+        std::fprintf(stderr, "%s leaks %lld bytes\n", table_->name, static_cast<long long>(host_.live_bytes()));
+        std::_Exit(1);
+    }
+}
+
+Placed::Placed(Opened &backend, const Problem &problem, int shift)
+    : backend_(backend), problem_(problem), front_(kGuard + static_cast<size_t>(shift)),
+      memory_(problem.buffers.size()), host_memory_(problem.buffers.size()), args_{problem.rows, {}} {
+    xf_error err{};
+    for (size_t b = 0; b < problem.buffers.size(); ++b) {
+        const Buffer &buffer = problem.buffers[b];
+        const size_t front = buffer.host ? kGuard : front_;
+        std::vector<uint32_t> words(front + buffer.words.size() + kGuard, kGuardWord);
+        std::copy(buffer.words.begin(), buffer.words.end(), words.begin() + static_cast<std::ptrdiff_t>(front));
+        if (buffer.host) {
+            host_memory_[b] = words;
+            args_.pointers[buffer.name] = host_memory_[b].data() + front;
+            continue;
+        }
+        require(backend.table().mem_alloc(backend.device(), words.size() * 4, &memory_[b], &err), err, "mem_alloc");
+        require(backend.table().mem_upload(backend.stream(), memory_[b], words.data(), words.size() * 4, &err), err,
+                "mem_upload");
+        args_.pointers[buffer.name] = static_cast<uint32_t *>(memory_[b]) + front;
+    }
+}
+
+Placed::~Placed() {
+    for (size_t b = 0; b < memory_.size(); ++b)
+        if (memory_[b])
+            backend_.table().mem_free(backend_.device(), memory_[b],
+                                      (front_ + problem_.buffers[b].words.size() + kGuard) * 4);
+}
+
+int32_t Placed::call(xf_error *err) {
+    const int32_t status = problem_.call(backend_.table(), backend_.stream(), args_, err);
+    return status == XF_OK ? backend_.table().stream_sync(backend_.stream(), err) : status;
+}
+
+Words Placed::read(std::string &trouble) {
+    Words all;
+    xf_error err{};
+    for (size_t b = 0; b < problem_.buffers.size(); ++b) {
+        const Buffer &buffer = problem_.buffers[b];
+        const size_t front = buffer.host ? kGuard : front_;
+        std::vector<uint32_t> words = host_memory_[b];
+        if (!buffer.host) {
+            words.resize(front + buffer.words.size() + kGuard);
+            require(backend_.table().mem_download(backend_.stream(), words.data(), memory_[b], words.size() * 4, &err),
+                    err, "mem_download");
+        }
+        const size_t end = front + buffer.words.size();
+        for (size_t i = 0; i < words.size(); ++i)
+            if ((i < front || i >= end) && words[i] != kGuardWord) trouble = buffer.name + ": written outside";
+        all.emplace_back(words.begin() + static_cast<std::ptrdiff_t>(front), words.begin() + static_cast<std::ptrdiff_t>(end));
+    }
+    return all;
+}
+
+Result run(Opened &backend, const Problem &problem, int shift, bool no_memory) {
+    Placed placed(backend, problem, shift);
+    Result result;
+    xf_error err{};
+    backend.host().refuse(no_memory);
+    result.status = placed.call(&err);
+    backend.host().refuse(false);
+    if (result.status != XF_OK) result.trouble = err.message;
+    std::string trouble;
+    result.words = placed.read(trouble);
+    if (!trouble.empty()) result.trouble = trouble;
+    for (size_t b = 0; b < problem.buffers.size(); ++b) {
+        const Buffer &buffer = problem.buffers[b];
+        for (int64_t i = 0; i < static_cast<int64_t>(buffer.words.size()); ++i) {
+            const bool may = buffer.out && i % buffer.ld < buffer.width &&
+                             buffer.writes[static_cast<size_t>(i / buffer.ld)] != Write::kNo;
+            if (may || result.words[b][static_cast<size_t>(i)] == buffer.words[static_cast<size_t>(i)]) continue;
+            result.trouble = buffer.name + ": changed at row " + std::to_string(i / buffer.ld) + " column " +
+                             std::to_string(i % buffer.ld) + ", which is no output";
+        }
+    }
+    return result;
+}
+
+}  // namespace xf_test

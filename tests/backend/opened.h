@@ -1,0 +1,103 @@
+// A backend opened on a test host, and the one function through which the tests call it.
+//
+// The host runs each task on plain threads, in an order that changes with the number of workers, fills new memory
+// with NaN and can be told to have no memory. run() puts guard words around every buffer, and says whether anything
+// but the outputs was touched.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/problem.h"
+
+namespace xf_test {
+
+class Host {
+public:
+    Host(int32_t workers, const std::string &isa);
+    Host(const Host &) = delete;
+    Host &operator=(const Host &) = delete;
+
+    const xf_host_v1 *table() const { return &table_; }
+    int64_t live_bytes() const { return live_; }
+    void refuse(bool on) { refuse_ = on; }
+
+private:
+    static void parallel(void *user, int64_t tasks, void (*body)(void *, int64_t, int32_t), void *arg);
+    static void *alloc(void *user, size_t bytes);
+    static void free(void *user, void *ptr, size_t bytes);
+
+    xf_host_v1 table_{};
+    std::string isa_;
+    int32_t workers_;
+    std::atomic<int64_t> live_{0};
+    std::atomic<bool> refuse_{false};
+};
+
+// What can be opened: a table and an instruction set.
+struct Backend {
+    const xf_backend_v1 *table;
+    std::string isa;
+
+    std::string name() const { return std::string(table->name) + '/' + isa; }
+};
+
+// ref, and each plugin of XF_TEST_PLUGINS (paths with colons between; the environment before the build's list) with
+// each instruction set it accepts here. Prints what is missing or refused.
+std::vector<Backend> load_backends();
+
+// One device and one stream with this many workers. Throws xf::Error when it can't be opened.
+class Opened {
+public:
+    Opened(const Backend &backend, int32_t workers);
+    ~Opened();
+    Opened(const Opened &) = delete;
+    Opened &operator=(const Opened &) = delete;
+
+    const xf_backend_v1 &table() const { return *table_; }
+    xf_device *device() const { return device_; }
+    xf_stream *stream() const { return stream_; }
+    Host &host() { return host_; }
+
+private:
+    Host host_;
+    const xf_backend_v1 *table_;
+    xf_device *device_ = nullptr;
+    xf_stream *stream_ = nullptr;
+};
+
+struct Result {
+    int32_t status = 0;
+    std::string trouble = {};  // what was touched and shouldn't be, or the error's message; empty: all well
+    Words words = {};
+};
+
+// shift moves every device buffer by that many floats against the allocation. no_memory: the host gives none during
+// the call.
+Result run(Opened &backend, const Problem &problem, int shift = 0, bool no_memory = false);
+
+// Places a problem's buffers in memory once, for the speed mode. Calls call() as often as wanted.
+class Placed {
+public:
+    Placed(Opened &backend, const Problem &problem, int shift);
+    ~Placed();
+    Placed(const Placed &) = delete;
+    Placed &operator=(const Placed &) = delete;
+
+    int32_t call(xf_error *err);
+    Words read(std::string &trouble);  // contents; says which guard word changed
+
+private:
+    Opened &backend_;
+    const Problem &problem_;
+    size_t front_;
+    std::vector<void *> memory_;
+    std::vector<std::vector<uint32_t>> host_memory_;
+    Args args_;
+};
+
+}  // namespace xf_test

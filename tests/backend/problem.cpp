@@ -1,0 +1,124 @@
+// Building blocks of problems, and the dispatch from a case to its builder; see problem.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/problem.h"
+
+#include "core/error.h"
+#include "core/philox.h"
+
+namespace xf_test {
+
+float Buffer::get(int64_t row, int64_t column) const {
+    float value;
+    std::memcpy(&value, &words[static_cast<size_t>(row * ld + column)], sizeof value);
+    return value;
+}
+
+void Buffer::set(int64_t row, int64_t column, float value) {
+    std::memcpy(&words[static_cast<size_t>(row * ld + column)], &value, sizeof value);
+}
+
+int Problem::index(const std::string &buffer) const {
+    for (size_t i = 0; i < buffers.size(); ++i)
+        if (buffers[i].name == buffer) return static_cast<int>(i);
+    return -1;
+}
+
+const Problem *ProblemSet::find(const std::string &name) const {
+    for (const Problem &problem : problems)
+        if (problem.name == name) return &problem;
+    return nullptr;
+}
+
+float noise(uint32_t seed, int64_t row, int64_t column) {
+    const xf::Philox r = xf::philox(seed, static_cast<uint32_t>(row), static_cast<uint32_t>(column), 0, 0);
+    return (static_cast<float>(r.word[0] >> 8) + 0.5f) / 8388608.0f - 1.0f;
+}
+
+uint32_t seed_of(const std::string &text) {
+    uint32_t hash = 2166136261u;  // FNV-1a
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+    return hash;
+}
+
+Buffer input(const std::string &name, int64_t rows, int64_t width, int64_t ld) {
+    Buffer buffer{.name = name, .rows = rows, .width = width, .ld = ld};
+    buffer.words.assign(static_cast<size_t>(rows * ld), kPoison);
+    const uint32_t seed = seed_of(name);
+    for (int64_t row = 0; row < rows; ++row)
+        for (int64_t column = 0; column < width; ++column) buffer.set(row, column, noise(seed, row, column));
+    return buffer;
+}
+
+Buffer integers(const std::string &name, const std::vector<int32_t> &values, int64_t width) {
+    Buffer buffer{.name = name, .type = Type::kInt, .rows = static_cast<int64_t>(values.size()) / width, .width = width,
+                  .ld = width};
+    for (const int32_t value : values) buffer.words.push_back(static_cast<uint32_t>(value));
+    return buffer;
+}
+
+Buffer output(const std::string &name, int64_t rows, int64_t width, int64_t ld) {
+    Buffer buffer{.name = name, .out = true, .rows = rows, .width = width, .ld = ld};
+    buffer.words.assign(static_cast<size_t>(rows * ld), kPoison);
+    buffer.writes.assign(static_cast<size_t>(rows), Write::kYes);
+    return buffer;
+}
+
+Buffer sum(const std::string &name, int64_t rows, int64_t width, int64_t ld) {
+    Buffer buffer = input(name, rows, width, ld);
+    buffer.out = true;
+    buffer.writes.assign(static_cast<size_t>(rows), Write::kYes);
+    return buffer;
+}
+
+Buffer per_row(Buffer buffer) {
+    buffer.per_row = true;
+    return buffer;
+}
+
+Buffer copied(const Problem &problem, const Words &words, const std::string &name, const std::string &as) {
+    const size_t index = static_cast<size_t>(problem.index(name));
+    const Buffer &from = problem.buffers[index];
+    Buffer buffer{.name = as, .rows = from.rows, .width = from.width, .ld = from.ld, .words = words[index]};
+    return buffer;
+}
+
+xf_dropout dropout_of(const Case &c, uint32_t site) {
+    return {.rate = c.rate, .site = site, .step = 7, .stream = 3, .seed = 0x123456789ABCDEFull};
+}
+
+ProblemSet make_problems(const Case &c, const Reference &reference, bool reversed) {
+    ProblemSet set;
+    if (c.op == "linear") set = make_linear(c);
+    else if (c.op == "embed") set = make_embed(c);
+    else if (c.op == "add_norm") set = make_add_norm(c, reference);
+    else if (c.op == "attention") set = make_attention(c, reference, reversed);
+    else if (c.op == "attention_step") set = make_attention_step(c);
+    else if (c.op == "loss") set = make_loss(c);
+    else if (c.op == "top_k") set = make_top_k(c);
+    else if (c.op == "adam") set = make_adam(c);
+    else if (c.op == "sum_squares") set = make_sum_squares(c);
+    else xf::fail(XF_ERROR_NOT_FOUND, "no operation \"%s\" in the case list", c.op.c_str());
+    for (Problem &problem : set.problems) problem.c = c;
+    return set;
+}
+
+Problem take_rows(const Problem &problem, const std::vector<int64_t> &rows) {
+    Problem taken = problem;
+    taken.rows = static_cast<int64_t>(rows.size());
+    for (size_t b = 0; b < taken.buffers.size(); ++b) {
+        Buffer &to = taken.buffers[b];
+        const Buffer &from = problem.buffers[b];
+        if (!from.per_row) continue;
+        to.rows = taken.rows;
+        to.words.clear();
+        to.writes.clear();
+        for (const int64_t row : rows) {
+            to.words.insert(to.words.end(), from.words.begin() + row * from.ld, from.words.begin() + (row + 1) * from.ld);
+            if (from.out) to.writes.push_back(from.writes[static_cast<size_t>(row)]);
+        }
+    }
+    return taken;
+}
+
+}  // namespace xf_test

@@ -1,0 +1,67 @@
+// Problems of the loss (with and without gradients) and of top-k.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "backend/problem.h"
+
+namespace xf_test {
+namespace {
+
+Problem loss_problem(const Case &c, const std::string &name, bool gradients) {
+    std::vector<int32_t> targets;
+    for (int64_t m = 0; m < c.M; ++m) targets.push_back(static_cast<int32_t>((m * 7 + c.V - 1) % c.V));
+    Problem p{.name = name, .c = c, .rows = c.M, .row_invariant = !gradients};
+    p.buffers = {per_row(input("src", c.M, c.D, c.D)), input("weights", c.V, c.D, c.D),
+                 per_row(integers("targets", targets)), per_row(output("loss", c.M, 1, 1)),
+                 per_row(output("nll", c.M, 1, 1))};
+    if (gradients) {
+        p.buffers.push_back(output("diff_src", c.M, c.D, c.D));
+        p.buffers.push_back(sum("diff_weights", c.V, c.D, c.D));
+    }
+    p.flops = (gradients ? 6.0 : 2.0) * static_cast<double>(c.M) * static_cast<double>(c.V) * static_cast<double>(c.D);
+    p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
+        const xf_loss args{.M = a.rows, .V = c.V, .D = c.D, .src = a.f("src"), .weights = a.f("weights"),
+                           .targets = a.i("targets"), .smoothing = c.smoothing, .uniform = c.has(kUniform) ? 1u : 0u,
+                           .loss = a.f("loss"), .nll = a.f("nll"), .diff_src = a.f("diff_src"),
+                           .diff_weights = a.f("diff_weights")};
+        return table.loss(stream, &args, err);
+    };
+    return p;
+}
+
+}  // namespace
+
+ProblemSet make_loss(const Case &c) {
+    ProblemSet set;
+    set.problems = {loss_problem(c, "loss", false), loss_problem(c, "loss with gradients", true)};
+    set.forward = "loss";
+    set.projections = {{"loss", ""}};  // the gradient of the sum over rows
+    set.gradients = {{"src", "loss with gradients", "diff_src"}, {"weights", "loss with gradients", "diff_weights"}};
+    return set;
+}
+
+ProblemSet make_top_k(const Case &c) {
+    Problem p{.name = "top_k", .c = c, .rows = c.M, .row_invariant = true};
+    p.buffers = {per_row(input("src", c.M, c.D, c.D)), input("weights", c.V, c.D, c.D), integers("banned", c.banned),
+                 per_row(output("values", c.M, c.k, c.k)), per_row(output("ids", c.M, c.k, c.k))};
+    p.at("ids").type = Type::kInt;
+    for (const char *name : {"banned", "values", "ids"}) p.at(name).host = true;
+    if (c.has(kTies))  // whole numbers: every order of adding gives the same logits
+        for (const char *name : {"src", "weights"})
+            for (int64_t row = 0; row < p.at(name).rows; ++row)
+                for (int64_t d = 0; d < c.D; ++d) p.at(name).set(row, d, std::round(2.0f * p.at(name).get(row, d)));
+    p.flops = 2.0 * static_cast<double>(c.M) * static_cast<double>(c.V) * static_cast<double>(c.D);
+    p.bytes = 4.0 * static_cast<double>(c.V * c.D);
+    p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
+        const xf_top_k args{.rows = a.rows, .V = c.V, .D = c.D, .k = c.k, .src = a.f("src"), .weights = a.f("weights"),
+                            .banned_count = static_cast<int64_t>(c.banned.size()), .banned = a.i("banned"),
+                            .values = a.f("values"), .ids = a.i("ids")};
+        return table.top_k(stream, &args, err);
+    };
+    ProblemSet set;
+    set.problems = {p};
+    return set;
+}
+
+}  // namespace xf_test

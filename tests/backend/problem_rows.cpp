@@ -1,0 +1,164 @@
+// Problems of the operations that work row by row: embedding, residual and norm, Adam, the sum of squares.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/problem.h"
+
+namespace xf_test {
+namespace {
+
+constexpr int32_t kPositions = 11;
+
+std::vector<int32_t> random_ids(const std::string &name, int64_t rows, int64_t bound) {
+    std::vector<int32_t> ids;
+    for (int64_t t = 0; t < rows; ++t)
+        ids.push_back(static_cast<int32_t>((noise(seed_of(name), t, 0) + 1.0f) / 2.0f * static_cast<float>(bound)));
+    for (int32_t &id : ids) id = std::min(id, static_cast<int32_t>(bound - 1));
+    return ids;
+}
+
+Problem embed_forward(const Case &c, const std::vector<int32_t> &ids, const std::vector<int32_t> &pos) {
+    Problem p{.name = "embed_fwd", .c = c, .rows = c.M, .row_invariant = c.rate == 0.0f};
+    p.buffers = {per_row(integers("ids", ids)), per_row(integers("pos", pos)), input("weights", c.V, c.D, c.D),
+                 input("positions", kPositions, c.D, c.D), per_row(output("dst", c.M, c.D, c.D))};
+    p.bytes = 12.0 * static_cast<double>(c.M * c.D);
+    p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
+        const xf_embed_fwd args{.rows = a.rows, .D = c.D, .ids = a.i("ids"), .pos = a.i("pos"),
+                                .weights = a.f("weights"), .positions = a.f("positions"), .scale = 1.5f,
+                                .dst = a.f("dst"), .dropout = dropout_of(c, 1)};
+        return table.embed_fwd(stream, &args, err);
+    };
+    return p;
+}
+
+// Backward into a table of rows_of_table rows; diff_dst has the name's own noise, the same in both passes.
+Problem embed_backward(const Case &c, const std::string &name, const std::vector<int32_t> &ids, int64_t rows_of_table,
+                       float scale) {
+    std::vector<int32_t> group_ids, starts = {0}, order;
+    for (int32_t id = static_cast<int32_t>(rows_of_table) - 1; id >= 0; --id) {  // groups in falling order of ids
+        const size_t before = order.size();
+        for (size_t t = 0; t < ids.size(); ++t)
+            if (ids[t] == id) order.push_back(static_cast<int32_t>(t));
+        if (order.size() == before) continue;
+        group_ids.push_back(id);
+        starts.push_back(static_cast<int32_t>(order.size()));
+    }
+    Problem p{.name = name, .c = c, .rows = c.M};
+    p.buffers = {integers("group_ids", group_ids), integers("starts", starts), integers("order", order),
+                 input("diff_dst", c.M, c.D, c.D), sum("diff_weights", rows_of_table, c.D, c.D)};
+    Buffer &table_rows = p.at("diff_weights");
+    table_rows.writes.assign(static_cast<size_t>(rows_of_table), Write::kNo);
+    for (const int32_t id : group_ids) table_rows.writes[static_cast<size_t>(id)] = Write::kYes;
+    const int64_t groups = static_cast<int64_t>(group_ids.size());
+    p.bytes = 4.0 * static_cast<double>((c.M + 2 * groups) * c.D);
+    p.call = [c, groups, scale](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
+        const xf_embed_bwd args{.groups = groups, .D = c.D, .group_ids = a.i("group_ids"), .starts = a.i("starts"),
+                                .order = a.i("order"), .diff_dst = a.f("diff_dst"), .scale = scale,
+                                .diff_weights = a.f("diff_weights"), .dropout = dropout_of(c, 1)};
+        return table.embed_bwd(stream, &args, err);
+    };
+    return p;
+}
+
+Problem norm_forward(const Case &c) {
+    Problem p{.name = "add_norm_fwd", .c = c, .rows = c.M, .row_invariant = c.rate == 0.0f};
+    p.buffers = {per_row(c.has(kAliasFirst) ? sum("residual", c.M, c.D, c.D) : input("residual", c.M, c.D, c.D)),
+                 input("weights", 1, c.D, c.D), input("bias", 1, c.D, c.D), per_row(output("dst", c.M, c.D, c.D))};
+    if (!c.has(kNoSrc))
+        p.buffers.push_back(per_row(c.has(kAliasSecond) ? sum("src", c.M, c.D, c.D) : input("src", c.M, c.D, c.D)));
+    std::string sum_name = c.has(kAliasFirst) ? "residual" : c.has(kAliasSecond) ? "src" : "sum";
+    if (!c.has(kNoSum)) {
+        if (sum_name == "sum") p.buffers.push_back(per_row(output("sum", c.M, c.D, c.D)));
+        p.buffers.push_back(per_row(output("stats", c.M, 2, 2)));
+    }
+    p.bytes = 16.0 * static_cast<double>(c.M * c.D);
+    p.call = [c, sum_name](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
+        const xf_add_norm_fwd args{.M = a.rows, .D = c.D, .residual = a.f("residual"), .src = a.f("src"),
+                                   .weights = a.f("weights"), .bias = a.f("bias"), .eps = 1e-6f,
+                                   .sum = a.f(sum_name.c_str()), .dst = a.f("dst"), .stats = a.f("stats"),
+                                   .dropout = dropout_of(c, 2)};
+        return table.add_norm_fwd(stream, &args, err);
+    };
+    return p;
+}
+
+Problem norm_backward(const Case &c, const Reference &reference) {
+    Case plain = c;  // the sums and statistics, whatever the case leaves out or overlays
+    plain.flags &= ~static_cast<uint32_t>(kNoSum | kAliasFirst | kAliasSecond);
+    const Problem forward = norm_forward(plain);
+    const Words results = reference(forward);
+    Problem p{.name = "add_norm_bwd", .c = c, .rows = c.M};
+    p.buffers = {c.has(kAliasFirst) ? sum("diff_dst", c.M, c.D, c.D) : input("diff_dst", c.M, c.D, c.D),
+                 copied(forward, results, "sum", "sum"), copied(forward, results, "stats", "stats"),
+                 input("weights", 1, c.D, c.D), sum("diff_weights", 1, c.D, c.D), sum("diff_bias", 1, c.D, c.D)};
+    if (!c.has(kNoSum))
+        p.buffers.push_back(c.has(kAliasSecond) ? sum("diff_sum", c.M, c.D, c.D) : input("diff_sum", c.M, c.D, c.D));
+    if (!c.has(kNoSrc)) p.buffers.push_back(output("diff_src", c.M, c.D, c.D));
+    std::string name = c.has(kAliasFirst) ? "diff_dst" : c.has(kAliasSecond) ? "diff_sum" : "diff_residual";
+    if (name == "diff_residual") p.buffers.push_back(output("diff_residual", c.M, c.D, c.D));
+    p.bytes = 20.0 * static_cast<double>(c.M * c.D);
+    p.call = [c, name](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
+        const xf_add_norm_bwd args{.M = c.M, .D = c.D, .diff_dst = a.f("diff_dst"), .diff_sum = a.f("diff_sum"),
+                                   .sum = a.f("sum"), .stats = a.f("stats"), .weights = a.f("weights"),
+                                   .diff_residual = a.f(name.c_str()), .diff_src = a.f("diff_src"),
+                                   .diff_weights = a.f("diff_weights"), .diff_bias = a.f("diff_bias"),
+                                   .dropout = dropout_of(c, 2)};
+        return table.add_norm_bwd(stream, &args, err);
+    };
+    return p;
+}
+
+}  // namespace
+
+ProblemSet make_embed(const Case &c) {
+    const std::vector<int32_t> ids = random_ids("ids", c.M, c.V), pos = random_ids("pos", c.M, kPositions);
+    ProblemSet set;
+    set.problems = {embed_forward(c, ids, pos), embed_backward(c, "embed_bwd", ids, c.V, 1.5f),
+                    embed_backward(c, "embed_bwd of positions", pos, kPositions, 1.0f)};
+    set.forward = "embed_fwd";
+    set.projections = {{"dst", "diff_dst"}};
+    set.gradients = {{"weights", "embed_bwd", "diff_weights"}, {"positions", "embed_bwd of positions", "diff_weights"}};
+    return set;
+}
+
+ProblemSet make_add_norm(const Case &c, const Reference &reference) {
+    ProblemSet set;
+    set.problems = {norm_forward(c), norm_backward(c, reference)};
+    set.forward = "add_norm_fwd";
+    set.projections = {{"dst", "diff_dst"}, {"sum", "diff_sum"}};
+    set.gradients = {{"residual", "add_norm_bwd", "diff_residual"}, {"weights", "add_norm_bwd", "diff_weights"},
+                     {"bias", "add_norm_bwd", "diff_bias"}};
+    if (!c.has(kNoSrc)) set.gradients.push_back({"src", "add_norm_bwd", "diff_src"});
+    return set;
+}
+
+ProblemSet make_adam(const Case &c) {
+    Problem p{.name = "adam", .c = c, .rows = c.N};
+    p.buffers = {sum("params", 1, c.N, c.N), sum("grads", 1, c.N, c.N), sum("m", 1, c.N, c.N), sum("v", 1, c.N, c.N)};
+    for (int64_t i = 0; i < c.N; ++i) p.at("v").set(0, i, p.at("v").get(0, i) * p.at("v").get(0, i));
+    p.bytes = 32.0 * static_cast<double>(c.N);
+    p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
+        const xf_adam args{.n = c.N, .params = a.f("params"), .grads = a.f("grads"), .m = a.f("m"), .v = a.f("v"),
+                           .alpha = 0.01f, .beta1 = 0.9f, .beta2 = 0.98f, .eps_hat = 1e-9f, .grad_scale = 0.25f};
+        return table.adam(stream, &args, err);
+    };
+    ProblemSet set;
+    set.problems = {p};
+    return set;
+}
+
+ProblemSet make_sum_squares(const Case &c) {
+    Problem p{.name = "sum_squares", .c = c, .rows = c.N};
+    p.buffers = {input("src", 1, c.N, c.N), output("dst", 1, 2, 2)};
+    p.at("dst").host = true;
+    p.at("dst").type = Type::kDouble;
+    p.bytes = 4.0 * static_cast<double>(c.N);
+    p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
+        const xf_sum_squares args{.n = c.N, .src = a.f("src"), .dst = static_cast<double *>(a.find("dst"))};
+        return table.sum_squares(stream, &args, err);
+    };
+    ProblemSet set;
+    set.problems = {p};
+    return set;
+}
+
+}  // namespace xf_test
