@@ -1,0 +1,208 @@
+// Scaled dot-product attention over packed sequences, forward (paper eq. 1), and the decoding step over a cache.
+//
+// A task is a group of (sentence, head) pairs. K is transposed once per pair into blocks of kCols keys, so that
+// scores, like the weighted sum of V, come from one register-blocked kernel; the scores of kTileRows queries are
+// held at a time: memory is linear in the length. Blocks begin at key 0 of the sentence, never at the query.
+// The trap: queries of a tile see different keys (causal, window). Keys that all see are done together, the ragged
+// ends row by row, always in rising order of the key: a row's bits don't depend on its neighbours, and a masked key
+// is never multiplied, not even by zero.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+#if defined(XF_ISA_AVX512)
+constexpr int kTileRows = 6, kTileVecs = 4;
+#elif defined(XF_ISA_AVX2)
+constexpr int kTileRows = 6, kTileVecs = 2;
+#else
+constexpr int kTileRows = 4, kTileVecs = 2;
+#endif
+constexpr int kKeys = kTileVecs * kW;  // keys in a block of transposed K
+
+// C[R, cols] (+)= A[R, len] B[len, cols], cols <= kKeys, A with any steps. Rising k, one chain per number.
+template <int R>
+static void product_tile(const float *a, int64_t a_row, int64_t a_col, const float *b, int64_t ldb, float *c,
+                         int64_t ldc, int64_t len, int64_t cols, bool add) {
+    VF acc[R][kTileVecs];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+        for (int v = 0; v < kTileVecs; ++v) acc[r][v] = add ? load_n(c + r * ldc + v * kW, max64(0, cols - v * kW)) : VF{};
+    }
+    if (cols == kKeys) {
+        for (int64_t k = 0; k < len; ++k) {
+            VF x[kTileVecs];
+#pragma GCC unroll 4
+            for (int v = 0; v < kTileVecs; ++v) x[v] = load(b + k * ldb + v * kW);
+#pragma GCC unroll 8
+            for (int r = 0; r < R; ++r) {
+                const VF y = splat(a[r * a_row + k * a_col]);
+#pragma GCC unroll 4
+                for (int v = 0; v < kTileVecs; ++v) acc[r][v] = fma(y, x[v], acc[r][v]);
+            }
+        }
+    } else {
+        for (int64_t k = 0; k < len; ++k) {
+            VF x[kTileVecs];
+#pragma GCC unroll 4
+            for (int v = 0; v < kTileVecs; ++v) x[v] = load_n(b + k * ldb + v * kW, max64(0, cols - v * kW));
+#pragma GCC unroll 8
+            for (int r = 0; r < R; ++r) {
+                const VF y = splat(a[r * a_row + k * a_col]);
+#pragma GCC unroll 4
+                for (int v = 0; v < kTileVecs; ++v) acc[r][v] = fma(y, x[v], acc[r][v]);
+            }
+        }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+        for (int v = 0; v < kTileVecs; ++v) store_n(c + r * ldc + v * kW, acc[r][v], max64(0, cols - v * kW));
+    }
+}
+
+typedef void (*ProductFn)(const float *, int64_t, int64_t, const float *, int64_t, float *, int64_t, int64_t, int64_t,
+                          bool);
+constexpr ProductFn kProducts[] = {
+    nullptr, product_tile<1>, product_tile<2>, product_tile<3>, product_tile<4>,
+#if defined(XF_ISA_AVX512) || defined(XF_ISA_AVX2)
+    product_tile<5>, product_tile<6>,
+#endif
+};
+
+// C[rows, cols] (+)= A B for any rows and cols.
+static void product(const float *a, int64_t a_row, int64_t a_col, const float *b, int64_t ldb, float *c, int64_t ldc,
+                    int64_t rows, int64_t cols, int64_t len, bool add) {
+    for (int64_t n = 0; n < cols; n += kKeys) {
+        const int64_t width = min64(kKeys, cols - n);
+        for (int64_t r = 0; r < rows; r += kTileRows)
+            kProducts[min64(kTileRows, rows - r)](a + r * a_row, a_row, a_col, b + n, ldb, c + r * ldc + n, ldc, len,
+                                                  width, add);
+    }
+}
+
+// Rows src[0 .. n) of depth numbers -> blocks of kKeys columns, [depth][kKeys] each, zero-filled.
+static void transpose_blocks(const float *src, int64_t ld, int64_t n, int64_t depth, float *dst) {
+    for (int64_t block = 0; block < n; block += kKeys, dst += depth * kKeys)
+        for (int v = 0; v < kTileVecs; ++v)
+            pack_transpose(src + (block + v * kW) * ld, ld, depth, max64(0, min64(kW, n - block - v * kW)), kKeys,
+                           dst + v * kW);
+}
+
+struct Range {
+    int64_t begin, end;
+};
+
+// The keys that query i of a sentence sees; empty when there are no keys.
+XF_INLINE Range visible(const xf_attention &a, int64_t i, int64_t keys) {
+    Range r{0, keys};
+    if (a.window > 0) {
+        r.begin = max64(0, i - a.window / 2);
+        r.end = min64(r.end, i + a.window / 2 + 1);
+    }
+    if (a.causal) r.end = min64(r.end, i + 1);
+    if (r.begin > r.end) r.begin = r.end;
+    return r;
+}
+
+// x[0 .. n) = e^(scale x - max); returns the maximum of scale x and the sum.
+static void softmax_row(float *x, int64_t n, float scale, float *max_out, float *sum_out) {
+    VF best = splat(-__builtin_inff());
+    int64_t i = 0;
+    for (; i + kW <= n; i += kW) {
+        const VF y = load(x + i) * scale;
+        store(x + i, y);
+        best = vmax(y, best);
+    }
+    for (; i < n; i += kW) {
+        const VF y = load_n(x + i, n - i) * scale;
+        store_n(x + i, y, n - i);
+        VF padded_lanes = best;
+        for (int lane = 0; lane < kW; ++lane)
+            if (lane < n - i) padded_lanes[lane] = y[lane];
+        best = vmax(padded_lanes, best);
+    }
+    const float top = hmax(best);
+    VF sum{};
+    for (i = 0; i < n; i += kW) {
+        const VF y = keep_n(vexp(get(x + i, n - i) - top), n - i);
+        put(x + i, y, n - i);
+        sum += y;
+    }
+    *max_out = top;
+    *sum_out = hsum(sum);
+}
+
+// Blocks of scores rows [0, rows) x keys [begin, end) rounded out to whole blocks; s is at key 0.
+static void score_blocks(const float *q, int64_t ld_q, int64_t rows, int64_t depth, const float *packed,
+                         int64_t begin, int64_t end, float *s, int64_t ld_s) {
+    for (int64_t j = begin / kKeys * kKeys; j < end; j += kKeys)
+        product(q, ld_q, 1, packed + j * depth, kKeys, s + j, ld_s, rows, kKeys, depth, false);
+}
+
+static void attention_pair(const xf_attention &a, const Dropout &drops, int64_t b, int64_t h, float *scratch) {
+    const int64_t q0 = a.q_begin[b], queries = a.q_len[b], k0 = a.k_begin[b], keys = a.k_len[b];
+    const int64_t wide = round_up(keys, kKeys);
+    float *packed = scratch, *s = scratch + wide * a.dk + kW;
+    const float *v = a.v + k0 * a.ld_v + h * a.dv;
+    transpose_blocks(a.k + k0 * a.ld_k + h * a.dk, a.ld_k, keys, a.dk, packed);
+    for (int64_t i0 = 0; i0 < queries; i0 += kTileRows) {
+        const int64_t rows = min64(kTileRows, queries - i0);
+        Range seen[kTileRows], some{keys, 0}, all{0, keys};
+        for (int64_t r = 0; r < rows; ++r) {
+            seen[r] = visible(a, i0 + r, keys);
+            some.begin = min64(some.begin, seen[r].begin), some.end = max64(some.end, seen[r].end);
+            all.begin = max64(all.begin, seen[r].begin), all.end = min64(all.end, seen[r].end);
+        }
+        score_blocks(a.q + (q0 + i0) * a.ld_q + h * a.dk, a.ld_q, rows, a.dk, packed, some.begin, some.end, s, wide);
+        float inverse[kTileRows];
+        float *dst = a.dst + (q0 + i0) * a.ld_dst + h * a.dv;
+        for (int64_t r = 0; r < rows; ++r) {
+            const int64_t query = (q0 + i0 + r) * a.H + h, n = seen[r].end - seen[r].begin;
+            float top = 0.0f, sum = 0.0f, *row = s + r * wide + seen[r].begin;
+            if (n > 0) softmax_row(row, n, a.scale, &top, &sum);
+            inverse[r] = n > 0 ? 1.0f / sum : 0.0f;
+            if (a.lse) a.lse[query] = n > 0 ? top + __builtin_logf(sum) : -__builtin_inff();
+            if (drops.threshold) drop(drops, static_cast<uint64_t>(query * a.drop_stride + seen[r].begin), n, row);
+            each_vector(a.dv, [&](int64_t i, int64_t width) { put(dst + r * a.ld_dst + i, VF{}, width); });
+        }
+        const bool joint = all.begin < all.end;
+        for (int64_t r = 0; r < rows; ++r) {
+            const int64_t end = joint ? all.begin : seen[r].end, j = seen[r].begin;
+            if (j < end)
+                product(s + r * wide + j, wide, 1, v + j * a.ld_v, a.ld_v, dst + r * a.ld_dst, a.ld_dst, 1, a.dv,
+                        end - j, true);
+        }
+        if (joint)
+            product(s + all.begin, wide, 1, v + all.begin * a.ld_v, a.ld_v, dst, a.ld_dst, rows, a.dv,
+                    all.end - all.begin, true);
+        for (int64_t r = 0; r < rows; ++r) {
+            if (joint && all.end < seen[r].end)
+                product(s + r * wide + all.end, wide, 1, v + all.end * a.ld_v, a.ld_v, dst + r * a.ld_dst, a.ld_dst,
+                        1, a.dv, seen[r].end - all.end, true);
+            float *out = dst + r * a.ld_dst;
+            const float factor = inverse[r];
+            each_vector(a.dv, [&](int64_t i, int64_t n) { put(out + i, get(out + i, n) * factor, n); });
+        }
+    }
+}
+
+// Pairs per task: some 20 microseconds of work at the longest sentence.
+XF_INLINE int64_t pairs_per_task(const xf_attention &a) {
+    const int64_t work = max64(1, a.max_q_len * a.max_k_len * (a.dk + a.dv));
+    return max64(1, min64(a.H, 1000000 / work));
+}
+
+static int32_t attention_fwd(xf_stream *stream, const xf_attention *args, xf_error *err) {
+    const xf_attention a = *args;
+    if (a.B <= 0 || a.max_q_len <= 0) return XF_OK;
+    const Dropout drops = make_dropout(a.dropout);
+    const int64_t wide = round_up(max64(1, a.max_k_len), kKeys);
+    const int64_t bytes = (wide * (a.dk + kTileRows) + 2 * kW) * 4;
+    if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
+    const int64_t pairs = a.B * a.H, group = pairs_per_task(a);
+    parallel(stream, ceil_div(pairs, group), [&](int64_t task, int32_t worker) {
+        for (int64_t p = task * group; p < min64(pairs, (task + 1) * group); ++p)
+            attention_pair(a, drops, p / a.H, p % a.H, local(stream, bytes, worker));
+    });
+    return XF_OK;
+}

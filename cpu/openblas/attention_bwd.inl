@@ -1,0 +1,82 @@
+// Gradients of attention (paper eq. 1), recomputing the probabilities from the log-sum-exp of the forward pass.
+//
+// With P = softmax(scale Q K^T), A = dropout(P), O = A V:
+//     dV = A^T dO,  dA = dO V^T,  dP = dropout(dA),  dS = P (dP - rowsum(dO O)),  dQ = scale dS K,  dK = scale dS^T Q.
+// A task owns (sentence, head) pairs, so dK and dV are sums within one task, tile of queries after tile of queries.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+constexpr int64_t kBwdRows = 8 * kTileRows;  // queries whose scores are held at a time
+
+static void attention_bwd_pair(const xf_attention_bwd &args, const Dropout &drops, int64_t b, int64_t h,
+                               float *scratch) {
+    const xf_attention &a = args.fwd;
+    const int64_t q0 = a.q_begin[b], queries = a.q_len[b], k0 = a.k_begin[b], keys = a.k_len[b];
+    const int64_t wide = round_up(keys, kKeys);
+    float *packed_k = scratch, *packed_v = packed_k + wide * a.dk + kW;
+    float *s = packed_v + wide * a.dv + kW, *d = s + kBwdRows * wide;
+    const float *k = a.k + k0 * a.ld_k + h * a.dk, *v = a.v + k0 * a.ld_v + h * a.dv;
+    float *dk = args.diff_k + k0 * args.ld_diff_k + h * a.dk, *dv = args.diff_v + k0 * args.ld_diff_v + h * a.dv;
+    transpose_blocks(k, a.ld_k, keys, a.dk, packed_k);
+    transpose_blocks(v, a.ld_v, keys, a.dv, packed_v);
+    for (int64_t j = 0; j < keys; ++j) {
+        each_vector(a.dk, [&](int64_t i, int64_t n) { put(dk + j * args.ld_diff_k + i, VF{}, n); });
+        each_vector(a.dv, [&](int64_t i, int64_t n) { put(dv + j * args.ld_diff_v + i, VF{}, n); });
+    }
+    for (int64_t i0 = 0; i0 < queries; i0 += kBwdRows) {
+        const int64_t rows = min64(kBwdRows, queries - i0);
+        const float *q = a.q + (q0 + i0) * a.ld_q + h * a.dk;
+        const float *dst = a.dst + (q0 + i0) * a.ld_dst + h * a.dv;
+        const float *diff = args.diff_dst + (q0 + i0) * args.ld_diff_dst + h * a.dv;
+        float *dq = args.diff_q + (q0 + i0) * args.ld_diff_q + h * a.dk;
+        // Begin and end of what a query sees never fall as the query rises.
+        const int64_t begin = visible(a, i0, keys).begin, end = visible(a, i0 + rows - 1, keys).end;
+        if (begin >= end) {
+            for (int64_t r = 0; r < rows; ++r)
+                each_vector(a.dk, [&](int64_t i, int64_t n) { put(dq + r * args.ld_diff_q + i, VF{}, n); });
+            continue;
+        }
+        score_blocks(q, a.ld_q, rows, a.dk, packed_k, begin, end, s, wide);
+        score_blocks(diff, args.ld_diff_dst, rows, a.dv, packed_v, begin, end, d, wide);
+        for (int64_t r = 0; r < rows; ++r) {
+            const Range seen = visible(a, i0 + r, keys);
+            const int64_t query = (q0 + i0 + r) * a.H + h, n = seen.end - seen.begin;
+            float *p = s + r * wide, *g = d + r * wide;
+            VF dots{};
+            each_vector(a.dv, [&](int64_t i, int64_t count) {
+                dots = fma(get(dst + r * a.ld_dst + i, count), get(diff + r * args.ld_diff_dst + i, count), dots);
+            });
+            const float dot = hsum(dots), lse = a.lse[query];
+            if (drops.threshold) drop(drops, static_cast<uint64_t>(query * a.drop_stride + seen.begin), n, g + seen.begin);
+            each_vector(n, [&](int64_t i, int64_t count) {
+                float *pi = p + seen.begin + i, *gi = g + seen.begin + i;
+                const VF prob = vexp(get(pi, count) * a.scale - lse);
+                put(pi, prob, count);
+                put(gi, prob * (get(gi, count) - dot) * a.scale, count);
+            });
+            if (drops.threshold) drop(drops, static_cast<uint64_t>(query * a.drop_stride + seen.begin), n, p + seen.begin);
+            for (int64_t j = begin; j < seen.begin; ++j) p[j] = g[j] = 0.0f;
+            for (int64_t j = seen.end; j < end; ++j) p[j] = g[j] = 0.0f;
+        }
+        product(d + begin, wide, 1, k + begin * a.ld_k, a.ld_k, dq, args.ld_diff_q, rows, a.dk, end - begin, false);
+        product(d + begin, 1, wide, q, a.ld_q, dk + begin * args.ld_diff_k, args.ld_diff_k, end - begin, a.dk, rows,
+                true);
+        product(s + begin, 1, wide, diff, args.ld_diff_dst, dv + begin * args.ld_diff_v, args.ld_diff_v, end - begin,
+                a.dv, rows, true);
+    }
+}
+
+static int32_t attention_bwd(xf_stream *stream, const xf_attention_bwd *args, xf_error *err) {
+    const xf_attention_bwd a = *args;
+    if (a.fwd.B <= 0) return XF_OK;
+    const Dropout drops = make_dropout(a.fwd.dropout);
+    const int64_t wide = round_up(max64(1, a.fwd.max_k_len), kKeys);
+    const int64_t bytes = (wide * (a.fwd.dk + a.fwd.dv + 2 * kBwdRows) + 4 * kW) * 4;
+    if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
+    const int64_t pairs = a.fwd.B * a.fwd.H, group = pairs_per_task(a.fwd);
+    parallel(stream, ceil_div(pairs, group), [&](int64_t task, int32_t worker) {
+        for (int64_t p = task * group; p < min64(pairs, (task + 1) * group); ++p)
+            attention_bwd_pair(a, drops, p / a.fwd.H, p % a.fwd.H, local(stream, bytes, worker));
+    });
+    return XF_OK;
+}

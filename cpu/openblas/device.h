@@ -1,0 +1,71 @@
+// What the plugin's parts share: the device, the stream with its scratch memory, and the table of operations that
+// each instruction set fills.
+//
+// The trap: this header is compiled once per instruction set. Anything inline here that is not "static" or in an
+// anonymous namespace could be emitted with AVX-512 code and picked by the linker for an old CPU (one definition
+// for all), so there are only plain structs and declarations, and no standard library beyond <stdint.h>.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/plugin_abi.h"
+
+namespace xf::openblas {
+
+// One implementation of every operation, for one instruction set.
+struct Ops {
+    const char *isa;
+    int32_t (*embed_fwd)(xf_stream *, const xf_embed_fwd *, xf_error *);
+    int32_t (*embed_bwd)(xf_stream *, const xf_embed_bwd *, xf_error *);
+    int32_t (*linear_fwd)(xf_stream *, const xf_linear_fwd *, xf_error *);
+    int32_t (*linear_bwd_data)(xf_stream *, const xf_linear_bwd_data *, xf_error *);
+    int32_t (*linear_bwd_weights)(xf_stream *, const xf_linear_bwd_weights *, xf_error *);
+    int32_t (*attention_fwd)(xf_stream *, const xf_attention *, xf_error *);
+    int32_t (*attention_bwd)(xf_stream *, const xf_attention_bwd *, xf_error *);
+    int32_t (*add_norm_fwd)(xf_stream *, const xf_add_norm_fwd *, xf_error *);
+    int32_t (*add_norm_bwd)(xf_stream *, const xf_add_norm_bwd *, xf_error *);
+    int32_t (*loss)(xf_stream *, const xf_loss *, xf_error *);
+    int32_t (*adam)(xf_stream *, const xf_adam *, xf_error *);
+    int32_t (*sum_squares)(xf_stream *, const xf_sum_squares *, xf_error *);
+    int32_t (*attention_step)(xf_stream *, const xf_attention_step *, xf_error *);
+    int32_t (*top_k)(xf_stream *, const xf_top_k *, xf_error *);
+};
+
+// One per compiled instruction set; the x86 ones return NULL elsewhere.
+const Ops *ops_base();
+const Ops *ops_avx2();
+const Ops *ops_avx512();
+
+// Grow-only memory of a stream: a steady state allocates nothing.
+struct Block {
+    void *ptr;
+    size_t bytes;
+};
+
+// What a kernel needs of xf_dropout, worked out once per call.
+struct Dropout {
+    uint32_t threshold; /* 0: off */
+    float scale;
+    uint32_t key0, key1;
+    uint32_t site, step, high; /* high: xor-ed into the upper half of the block number */
+};
+Dropout make_dropout(const xf_dropout &args);
+
+// Makes block at least bytes large (its content is lost when it grows). XF_OK or XF_ERROR_NO_MEMORY.
+int32_t reserve(xf_stream *stream, Block *block, size_t bytes, xf_error *err);
+int32_t fail(xf_error *err, int32_t status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+}  // namespace xf::openblas
+
+struct xf_device {
+    const xf_host_v1 *host;
+    const xf::openblas::Ops *ops;
+    char info[192];
+};
+
+struct xf_stream {
+    xf_device *device;
+    int32_t workers;
+    xf::openblas::Block shared; /* packed operands, chunks of logits, partial sums: seen by all workers */
+    xf::openblas::Block local;  /* workers equal parts */
+};

@@ -1,0 +1,119 @@
+// Row-invariant linear map for decoding: dst = act(src weights^T + bias) on weights as they lie, [N, K].
+//
+// Every number is a dot product along K: kW partial sums over a block of K, a fixed tree over the lanes, the
+// blocks added in rising order. Rows and columns are blocked only to share loads, so a row's bits depend on that row
+// and on the weights alone. Nothing is packed: at few rows the time is the time to stream the weights once, and a
+// second copy of the model would cost memory. Tiles are kDotRows x 4 or a few rows x more columns.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+#if defined(XF_ISA_AVX512)
+constexpr int kDotRows = 6;
+#elif defined(XF_ISA_AVX2)
+constexpr int kDotRows = 2;
+#else
+constexpr int kDotRows = 2;
+#endif
+constexpr int kDotCols = 4;
+constexpr int64_t kDotDepth = 512;   // 6 rows are 12 KiB
+constexpr int64_t kDotPanel = 64;    // columns that stay in the L2 cache for all rows: 128 KiB
+
+// R rows x C columns of the block [0, len) of K; C is 4 or 8, of which cols are stored.
+template <int R, int C>
+static void dot_tile(const float *src, int64_t ld_src, const float *weights, int64_t ld_weights, int64_t len,
+                     int64_t cols, float *dst, int64_t ld_dst, bool load_dst, const float *bias, bool relu) {
+    VF acc[R][C];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+        for (int c = 0; c < C; ++c) acc[r][c] = VF{};
+    }
+    const float *w[C];
+#pragma GCC unroll 8
+    for (int c = 0; c < C; ++c) w[c] = weights + min64(c, cols - 1) * ld_weights;
+    int64_t k = 0;
+    for (; k + kW <= len; k += kW) {
+        VF x[C];
+#pragma GCC unroll 8
+        for (int c = 0; c < C; ++c) {
+            x[c] = load(w[c] + k);
+            if (R <= 4) __builtin_prefetch(w[c] + k + C * ld_weights);
+        }
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+            const VF y = load(src + r * ld_src + k);
+#pragma GCC unroll 8
+            for (int c = 0; c < C; ++c) acc[r][c] = fma(y, x[c], acc[r][c]);
+        }
+    }
+    if (k < len) {
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+            const VF y = load_n(src + r * ld_src + k, len - k);
+#pragma GCC unroll 8
+            for (int c = 0; c < C; ++c) acc[r][c] = fma(y, load_n(w[c] + k, len - k), acc[r][c]);
+        }
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+        float sums[C];
+#pragma GCC unroll 2
+        for (int c = 0; c < C; c += 4) hsum4(acc[r][c], acc[r][c + 1], acc[r][c + 2], acc[r][c + 3], sums + c);
+        float *out = dst + r * ld_dst;
+        for (int c = 0; c < C; ++c) {
+            if (c >= cols) break;
+            float y = sums[c];
+            if (load_dst) y += out[c];
+            if (bias) y += bias[c];
+            if (relu) y = y > 0.0f ? y : 0.0f;
+            out[c] = y;
+        }
+    }
+}
+
+typedef void (*DotFn)(const float *, int64_t, const float *, int64_t, int64_t, int64_t, float *, int64_t, bool,
+                      const float *, bool);
+#if defined(XF_ISA_AVX512)
+constexpr DotFn kDots[] = {nullptr,       dot_tile<1, 8>, dot_tile<2, 8>, dot_tile<3, 8>,
+                           dot_tile<4, 4>, dot_tile<5, 4>, dot_tile<6, 4>};
+constexpr int kDotWidth[] = {0, 8, 8, 8, 4, 4, 4};
+#else
+constexpr DotFn kDots[] = {nullptr, dot_tile<1, 4>, dot_tile<2, 4>};
+constexpr int kDotWidth[] = {0, 4, 4};
+#endif
+
+// All of rows [m0, m1) x columns [n0, n1); dst is at row m0, column n0.
+static void dot_block(const xf_linear_fwd &a, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float *dst,
+                      int64_t ld_dst) {
+    const bool relu = a.flags & XF_LINEAR_RELU;
+    for (int64_t panel = n0; panel < n1; panel += kDotPanel) {
+        const int64_t panel_end = min64(n1, panel + kDotPanel);
+        for (int64_t k = 0; k < a.K; k += kDotDepth) {
+            const int64_t len = min64(kDotDepth, a.K - k);
+            const bool last = k + len == a.K;
+            const int64_t groups = ceil_div(m1 - m0, kDotRows);
+            for (int64_t group = 0; group < groups; ++group) {
+                const int64_t r0 = m0 + (m1 - m0) * group / groups, r1 = m0 + (m1 - m0) * (group + 1) / groups;
+                const DotFn tile = kDots[r1 - r0];
+                const int64_t step = kDotWidth[r1 - r0];
+                for (int64_t n = panel; n < panel_end; n += step)
+                    tile(a.src + r0 * a.ld_src + k, a.ld_src, a.weights + n * a.K + k, a.K, len,
+                         min64(step, panel_end - n), dst + (r0 - m0) * ld_dst + (n - n0), ld_dst, k > 0,
+                         a.bias && last ? a.bias + n : nullptr, relu && last);
+            }
+        }
+    }
+}
+
+// Tasks of about half a million multiply-adds: some ten microseconds.
+static void dot_linear(const xf_stream *stream, const xf_linear_fwd &a) {
+    const int64_t row_tile = 192, row_tiles = ceil_div(a.M, row_tile), rows = ceil_div(a.M, row_tiles);
+    const int64_t want = ceil_div(int64_t{1} << 19, max64(1, rows * a.K));
+    const int64_t col_tile = min64(round_up(a.N, 8), max64(16, round_up(want, 16)));
+    const int64_t col_tiles = ceil_div(a.N, col_tile);
+    parallel(stream, row_tiles * col_tiles, [&](int64_t task, int32_t) {
+        const int64_t m0 = task / col_tiles * rows, m1 = min64(a.M, m0 + rows);
+        const int64_t n0 = task % col_tiles * col_tile, n1 = min64(a.N, n0 + col_tile);
+        if (m0 < m1) dot_block(a, m0, m1, n0, n1, a.dst + m0 * a.ld_dst + n0, a.ld_dst);
+    });
+}

@@ -1,0 +1,255 @@
+// Packed matrix product for training: C (+)= A B with bias, ReLU or a ReLU's gradient on the way out.
+//
+// The scheme is Goto's (Goto & van de Geijn 2008, "Anatomy of high-performance matrix multiplication"): a block of
+// the depth K (at most kDepth) of B is packed once into panels of kCols columns, shared by all workers; each task
+// owns a range of rows of C and packs its rows of A into panels of up to kRows rows; a kernel keeps a
+// kRows x kCols tile of C in registers. Tasks are tiles of C, so they need no sums across tasks.
+// The trap: the blocks of K depend on K alone and are added in rising order, so that a number of C never depends on
+// M, on the worker count or on where it stands.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+#if defined(XF_ISA_AVX512)
+constexpr int kRows = 14, kVecs = 2;
+#elif defined(XF_ISA_AVX2)
+constexpr int kRows = 6, kVecs = 2;
+#else
+constexpr int kRows = 4, kVecs = 2;
+#endif
+constexpr int kCols = kVecs * kW;
+constexpr int64_t kDepth = 384;                  // depth of a block: a panel of B is 48 KiB with AVX-512
+constexpr int64_t kPackedFloats = 4 << 20;       // of B packed at a time: about what the last-level cache likes
+
+// A is [M, K] at a + m * a_row + k * a_col, B is [K, N] at b + k * b_row + n * b_col; one step of each pair is 1.
+struct Gemm {
+    int64_t M, N, K;
+    const float *a;
+    int64_t a_row, a_col;
+    const float *b;
+    int64_t b_row, b_col;
+    float *c;
+    int64_t ldc;
+    bool accumulate;
+    const float *bias;  // [N] or NULL
+    bool relu;
+    const float *mask;  // [M, N] or NULL: C = 0 where it is <= 0
+    int64_t ld_mask;
+};
+
+// What happens to a tile of C at the end of a block of K.
+struct Finish {
+    bool load;          // add what C holds
+    bool relu;
+    const float *bias;  // at the tile's first column
+    const float *mask;  // at the tile's first number
+    int64_t ld_mask;
+};
+
+// src[k][0 .. n) -> dst[k][0 .. width), zeros beyond n.
+XF_INLINE void pack_copy(const float *src, int64_t step, int64_t depth, int64_t n, int64_t width, float *dst) {
+    for (int64_t k = 0; k < depth; ++k, src += step, dst += width) {
+        int64_t i = 0;
+        for (; i + kW <= n; i += kW) store(dst + i, load(src + i));
+        if (i < n) {
+            store_n(dst + i, load_n(src + i, n - i), min64(kW, width - i));
+            i += kW;
+        }
+        for (; i < width; ++i) dst[i] = 0.0f;
+    }
+}
+
+// src[0 .. n)[k] -> dst[k][0 .. n) for n <= kW rows, each dst row width apart. Writes kW floats per row, so a
+// row may spill into the next one, which is written later; the buffer needs kW floats of slack at its end.
+XF_INLINE void pack_transpose(const float *src, int64_t step, int64_t depth, int64_t n, int64_t width, float *dst) {
+    VF rows[kW];
+    int64_t k = 0;
+    for (; k < depth; k += kW) {
+        const int64_t left = depth - k;
+        if (left >= kW) {
+            for (int i = 0; i < kW; ++i) rows[i] = i < n ? load(src + i * step + k) : VF{};
+        } else {
+            for (int i = 0; i < kW; ++i) rows[i] = i < n ? load_n(src + i * step + k, left) : VF{};
+        }
+        transpose(rows);
+        if (left >= kW) {
+#pragma GCC unroll 16
+            for (int i = 0; i < kW; ++i) store(dst + (k + i) * width, rows[i]);
+        } else {
+            for (int64_t i = 0; i < left; ++i) store(dst + (k + i) * width, rows[i]);
+        }
+    }
+}
+
+// A panel of B: kCols columns, depth rows, zero-filled.
+static void pack_b_panel(const float *b, int64_t row, int64_t col, int64_t depth, int64_t n, float *dst) {
+    if (col == 1) {
+        pack_copy(b, row, depth, n, kCols, dst);
+        return;
+    }
+    for (int v = 0; v < kVecs; ++v) {
+        const int64_t count = max64(0, min64(kW, n - v * kW));
+        pack_transpose(b + v * kW * col, col, depth, count, kCols, dst + v * kW);
+    }
+}
+
+// A panel of A: height rows, height floats per step of k.
+static void pack_a_panel(const float *a, int64_t row, int64_t col, int64_t depth, int64_t height, float *dst) {
+    if (row == 1)
+        pack_copy(a, col, depth, height, height, dst);
+    else
+        pack_transpose(a, row, depth, height, height, dst);
+}
+
+template <int H>
+static void gemm_tile(int64_t depth, const float *a, const float *b, float *c, int64_t ldc, int64_t cols,
+                      const Finish &f) {
+    VF acc[H][kVecs];
+#pragma GCC unroll 16
+    for (int i = 0; i < H; ++i) {
+#pragma GCC unroll 4
+        for (int v = 0; v < kVecs; ++v) acc[i][v] = VF{};
+        __builtin_prefetch(c + i * ldc, 1);
+        __builtin_prefetch(c + i * ldc + 16, 1);
+    }
+    for (int64_t k = 0; k < depth; ++k) {
+        VF x[kVecs];
+#pragma GCC unroll 4
+        for (int v = 0; v < kVecs; ++v) x[v] = *reinterpret_cast<const VF *>(b + v * kW);
+#pragma GCC unroll 16
+        for (int i = 0; i < H; ++i) {
+            const VF y = splat(a[i]);
+#pragma GCC unroll 4
+            for (int v = 0; v < kVecs; ++v) acc[i][v] = fma(y, x[v], acc[i][v]);
+        }
+        a += H;
+        b += kCols;
+    }
+    if (cols == kCols) {
+#pragma GCC unroll 16
+        for (int i = 0; i < H; ++i) {
+#pragma GCC unroll 4
+            for (int v = 0; v < kVecs; ++v) {
+                VF y = acc[i][v];
+                float *out = c + i * ldc + v * kW;
+                if (f.load) y += load(out);
+                if (f.bias) y += load(f.bias + v * kW);
+                if (f.relu) y = y > VF{} ? y : VF{};
+                if (f.mask) y = load(f.mask + i * f.ld_mask + v * kW) <= VF{} ? VF{} : y;
+                store(out, y);
+            }
+        }
+        return;
+    }
+    float rest[H][kCols];
+#pragma GCC unroll 16
+    for (int i = 0; i < H; ++i) {
+#pragma GCC unroll 4
+        for (int v = 0; v < kVecs; ++v) store(&rest[i][v * kW], acc[i][v]);
+    }
+    for (int i = 0; i < H; ++i) {
+        for (int64_t j = 0; j < cols; ++j) {
+            float y = rest[i][j];
+            if (f.load) y += c[i * ldc + j];
+            if (f.bias) y += f.bias[j];
+            if (f.relu) y = y > 0.0f ? y : 0.0f;
+            if (f.mask && f.mask[i * f.ld_mask + j] <= 0.0f) y = 0.0f;
+            c[i * ldc + j] = y;
+        }
+    }
+}
+
+typedef void (*TileFn)(int64_t, const float *, const float *, float *, int64_t, int64_t, const Finish &);
+constexpr TileFn kTiles[] = {
+    nullptr, gemm_tile<1>, gemm_tile<2>, gemm_tile<3>, gemm_tile<4>,
+#if defined(XF_ISA_AVX512) || defined(XF_ISA_AVX2)
+    gemm_tile<5>, gemm_tile<6>,
+#endif
+#if defined(XF_ISA_AVX512)
+    gemm_tile<7>, gemm_tile<8>, gemm_tile<9>, gemm_tile<10>, gemm_tile<11>, gemm_tile<12>, gemm_tile<13>,
+    gemm_tile<14>,
+#endif
+};
+
+// The part [begin, end) of n that falls to piece i of count, in steps of unit.
+XF_INLINE int64_t piece(int64_t n, int64_t count, int64_t i, int64_t unit) {
+    return min64(n, ceil_div(n, unit) * i / count * unit);
+}
+
+// How many ranges of rows the tasks get: 16 to 18 panels each when there is much to do, else fewer.
+XF_INLINE int64_t row_ranges(int64_t M) {
+    const int64_t panels = ceil_div(M, kRows), low = 18 * 14 / kRows;
+    if (panels >= 16 * low) return round_up(panels / low, 16);
+    int64_t count = 1;
+    while (count < 16 && count * 2 * 4 <= panels) count *= 2;
+    return count;
+}
+
+// One range of rows against the packed block of B.
+static void gemm_rows(const Gemm &g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, int64_t k0, int64_t k1,
+                      int64_t block, const float *packed_b, float *packed_a) {
+    const int64_t rows = m1 - m0, panels = ceil_div(rows, kRows);
+    for (int64_t k = k0; k < k1; k += block) {
+        const int64_t depth = min64(block, k1 - k);
+        for (int64_t p = 0; p < panels; ++p) {
+            const int64_t r0 = rows * p / panels, r1 = rows * (p + 1) / panels;
+            pack_a_panel(g.a + (m0 + r0) * g.a_row + k * g.a_col, g.a_row, g.a_col, depth, r1 - r0,
+                         packed_a + r0 * depth);
+        }
+        const float *b = packed_b + round_up(g.N, kCols) * (k - k0);
+        Finish f{};
+        const bool last = k + depth >= g.K;
+        f.load = g.accumulate || k > 0;
+        f.relu = g.relu && last;
+        f.ld_mask = g.ld_mask;
+        for (int64_t n = n0; n < n1; n += kCols) {
+            const float *panel = b + n * depth;
+            const int64_t cols = min64(kCols, g.N - n);
+            f.bias = g.bias && last ? g.bias + n : nullptr;
+            for (int64_t p = 0; p < panels; ++p) {
+                const int64_t r0 = rows * p / panels, r1 = rows * (p + 1) / panels;
+                f.mask = g.mask && last ? g.mask + (m0 + r0) * g.ld_mask + n : nullptr;
+                kTiles[r1 - r0](depth, packed_a + r0 * depth, panel, g.c + (m0 + r0) * g.ldc + n, g.ldc, cols, f);
+            }
+        }
+    }
+}
+
+// Bytes of shared memory a product needs, so that a caller can put its own data in front.
+XF_INLINE int64_t gemm_block(int64_t K) { return ceil_div(K, ceil_div(K, kDepth)); }
+XF_INLINE int64_t gemm_span(int64_t N, int64_t K) {
+    const int64_t block = gemm_block(K);
+    return min64(round_up(K, block), max64(1, kPackedFloats / (round_up(N, kCols) * block)) * block);
+}
+XF_INLINE int64_t gemm_shared(int64_t N, int64_t K) { return (round_up(N, kCols) * gemm_span(N, K) + kW) * 4; }
+// The most gemm_shared can ask for with up to N columns, whatever K.
+XF_INLINE int64_t gemm_shared_most(int64_t N) { return (max64(kPackedFloats, round_up(N, kCols) * kDepth) + kW) * 4; }
+XF_INLINE int64_t gemm_local(int64_t M, int64_t K) {
+    return ((ceil_div(M, row_ranges(M)) + kRows) * gemm_block(K) + kW) * 4;
+}
+
+// The caller has reserved gemm_shared at packed and gemm_local in the stream's local memory. K > 0.
+static void gemm(const xf_stream *stream, const Gemm &g, float *packed) {
+    const int64_t block = gemm_block(g.K), span = gemm_span(g.N, g.K), wide = round_up(g.N, kCols);
+    const int64_t ranges = row_ranges(g.M), bytes = gemm_local(g.M, g.K);
+    // Few rows: split the columns as well, so that there is work for many.
+    const int64_t splits = ranges >= 8 ? 1 : min64(16 / ranges, ceil_div(g.N, 4 * kCols));
+    for (int64_t k0 = 0; k0 < g.K; k0 += span) {
+        const int64_t k1 = min64(g.K, k0 + span), blocks = ceil_div(k1 - k0, block);
+        const int64_t group = max64(1, 65536 / (block * kCols)) * kCols;  // columns packed per task
+        const int64_t groups = ceil_div(g.N, group);
+        parallel(stream, groups * blocks, [&](int64_t task, int32_t) {
+            const int64_t k = k0 + task / groups * block, depth = min64(block, k1 - k);
+            const int64_t first = task % groups * group, end = min64(g.N, first + group);
+            for (int64_t n = first; n < end; n += kCols) {
+                float *dst = packed + wide * (k - k0) + n * depth;
+                const float *b = g.b + k * g.b_row + n * g.b_col;
+                pack_b_panel(b, g.b_row, g.b_col, depth, min64(kCols, g.N - n), dst);
+            }
+        });
+        parallel(stream, ranges * splits, [&](int64_t task, int32_t worker) {
+            const int64_t r = task / splits, s = task % splits;
+            gemm_rows(g, g.M * r / ranges, g.M * (r + 1) / ranges, piece(g.N, splits, s, kCols),
+                      piece(g.N, splits, s + 1, kCols), k0, k1, block, packed, local(stream, bytes, worker));
+        });
+    }
+}

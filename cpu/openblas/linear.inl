@@ -1,0 +1,87 @@
+// The linear map and its two gradients (paper s. 3.2.2 and 3.3): the three products of gemm.inl.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+static int32_t reserve_gemm(xf_stream *stream, int64_t M, int64_t N, int64_t K, int64_t front, xf_error *err) {
+    const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(front + gemm_shared(N, K)), err);
+    return rc ? rc : reserve_local(stream, gemm_local(M, K), err);
+}
+
+static int32_t linear_fwd(xf_stream *stream, const xf_linear_fwd *a, xf_error *err) {
+    if (a->M <= 0 || a->N <= 0) return XF_OK;
+    if (a->flags & XF_LINEAR_ROW_INVARIANT) {
+        dot_linear(stream, *a);
+        return XF_OK;
+    }
+    Gemm g{};
+    g.M = a->M, g.N = a->N, g.K = a->K;
+    g.a = a->src, g.a_row = a->ld_src, g.a_col = 1;
+    g.b = a->weights, g.b_row = 1, g.b_col = a->K;
+    g.c = a->dst, g.ldc = a->ld_dst;
+    g.bias = a->bias;
+    g.relu = a->flags & XF_LINEAR_RELU;
+    if (const int32_t rc = reserve_gemm(stream, g.M, g.N, g.K, 0, err)) return rc;
+    gemm(stream, g, shared(stream));
+    return XF_OK;
+}
+
+static int32_t linear_bwd_data(xf_stream *stream, const xf_linear_bwd_data *a, xf_error *err) {
+    if (a->M <= 0 || a->K <= 0) return XF_OK;
+    Gemm g{};
+    g.M = a->M, g.N = a->K, g.K = a->N;
+    g.a = a->diff_dst, g.a_row = a->ld_diff_dst, g.a_col = 1;
+    g.b = a->weights, g.b_row = a->K, g.b_col = 1;
+    g.c = a->diff_src, g.ldc = a->ld_diff_src;
+    g.accumulate = a->accumulate;
+    g.mask = a->relu_dst, g.ld_mask = a->K;
+    if (const int32_t rc = reserve_gemm(stream, g.M, g.N, g.K, 0, err)) return rc;
+    gemm(stream, g, shared(stream));
+    return XF_OK;
+}
+
+constexpr int64_t kBiasRows = 256;  // rows per partial sum of a bias gradient
+
+// dst[n] += sum over rows, first within tiles of kBiasRows rows, then over the tiles in rising order.
+static void add_column_sums(const xf_stream *stream, const float *src, int64_t ld, int64_t M, int64_t N,
+                            float *partial, float *dst) {
+    const int64_t tiles = ceil_div(M, kBiasRows);
+    parallel(stream, tiles, [&](int64_t tile, int32_t) {
+        const int64_t end = min64(M, (tile + 1) * kBiasRows);
+        float *out = partial + tile * N;
+        for (int64_t n = 0; n < N; n += 4 * kW) {
+            if (n + 4 * kW <= N) {
+                VF sum[4] = {};
+                for (int64_t m = tile * kBiasRows; m < end; ++m)
+                    for (int v = 0; v < 4; ++v) sum[v] += load(src + m * ld + n + v * kW);
+                for (int v = 0; v < 4; ++v) store(out + n + v * kW, sum[v]);
+                continue;
+            }
+            for (int64_t j = n; j < N; j += kW) {
+                VF sum{};
+                for (int64_t m = tile * kBiasRows; m < end; ++m) sum += load_n(src + m * ld + j, N - j);
+                store_n(out + j, sum, N - j);
+            }
+        }
+    });
+    for (int64_t n = 0; n < N; n += kW) {
+        VF sum{};
+        for (int64_t tile = 0; tile < tiles; ++tile) sum += load_n(partial + tile * N + n, N - n);
+        store_n(dst + n, load_n(dst + n, N - n) + sum, N - n);
+    }
+}
+
+static int32_t linear_bwd_weights(xf_stream *stream, const xf_linear_bwd_weights *a, xf_error *err) {
+    if (a->M <= 0 || a->N <= 0) return XF_OK;
+    const int64_t sums = a->diff_bias ? padded(ceil_div(a->M, kBiasRows) * a->N * 4) : 0;
+    Gemm g{};
+    g.M = a->N, g.N = a->K, g.K = a->M;
+    g.a = a->diff_dst, g.a_row = 1, g.a_col = a->ld_diff_dst;
+    g.b = a->src, g.b_row = a->ld_src, g.b_col = 1;
+    g.c = a->diff_weights, g.ldc = a->K;
+    g.accumulate = true;
+    if (const int32_t rc = reserve_gemm(stream, g.M, g.N, g.K, sums, err)) return rc;
+    float *partial = shared(stream);
+    if (a->diff_bias) add_column_sums(stream, a->diff_dst, a->ld_diff_dst, a->M, a->N, partial, a->diff_bias);
+    if (a->K > 0) gemm(stream, g, partial + sums / 4);
+    return XF_OK;
+}

@@ -1,0 +1,163 @@
+// Tied projection and label-smoothed cross-entropy (paper s. 3.4 and 5.4), in chunks of rows.
+//
+// The logits of a chunk are kept transposed, [V, rows]: then the vocabulary is the tall side of all three products,
+// tasks own ranges of it, and the matrix read from memory in each is the logits' own. Per task and per row the
+// maximum, the sum of exponentials and the sum of logits are found while the tile is warm, then joined in order.
+//     loss = lse * sum(q) - sum(q z),   diff_logits = softmax(z) - q.
+// Without gradients the projection is the row-invariant one of decoding, and rows are joined as in top_k.inl.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+constexpr int64_t kLossTile = 256;  // rows of the vocabulary per tile of statistics
+
+// The target distribution: base on every id, plus extra on the target itself.
+struct Smoothing {
+    float base, extra;
+};
+XF_INLINE Smoothing smoothing_of(const xf_loss &a) {
+    const float v = static_cast<float>(a.V);
+    if (a.uniform) return {a.smoothing / v, 1.0f - a.smoothing};
+    const float base = a.V > 1 ? a.smoothing / (v - 1.0f) : 0.0f;
+    return {base, 1.0f - a.smoothing - base};
+}
+
+// loss and nll of a row from its log-sum-exp, the target's logit and the sum of all logits.
+XF_INLINE void row_loss(const xf_loss &a, const Smoothing &q, int64_t m, double lse, double target, double total) {
+    const double mass = static_cast<double>(q.base) * static_cast<double>(a.V) + static_cast<double>(q.extra);
+    a.nll[m] = static_cast<float>(lse - target);
+    a.loss[m] = static_cast<float>(lse * mass - static_cast<double>(q.base) * total -
+                                   static_cast<double>(q.extra) * target);
+}
+
+// Without gradients: panels of kPanel columns for kPanelRows rows at a time.
+static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
+    const int64_t panels = ceil_div(a.V, kPanel), step = min64(a.M, kPanelRows), bytes = step * kPanel * 4;
+    const int64_t targets_at = padded(panels * step * sizeof(PanelSums));
+    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(targets_at + step * 4), err)) return rc;
+    if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
+    PanelSums *sums = static_cast<PanelSums *>(stream->shared.ptr);
+    float *targets = shared(stream) + targets_at / 4;
+    const Smoothing q = smoothing_of(a);
+    xf_linear_fwd map{};
+    map.N = a.V, map.K = a.D, map.src = a.src, map.ld_src = a.D, map.weights = a.weights;
+    for (int64_t m0 = 0; m0 < a.M; m0 += step) {
+        const int64_t rows = min64(step, a.M - m0);
+        parallel(stream, panels, [&](int64_t p, int32_t worker) {
+            float *logits = local(stream, bytes, worker);
+            const int64_t n0 = p * kPanel, n1 = min64(a.V, n0 + kPanel);
+            dot_block(map, m0, m0 + rows, n0, n1, logits, kPanel);
+            for (int64_t r = 0; r < rows; ++r) {
+                sums[p * rows + r] = panel_sums(logits + r * kPanel, n1 - n0, false);
+                const int64_t target = a.targets[m0 + r];
+                if (target >= n0 && target < n1) targets[r] = logits[r * kPanel + target - n0];
+            }
+        });
+        for (int64_t r = 0; r < rows; ++r) {
+            float top = -__builtin_inff();
+            double sum = 0.0, total = 0.0;
+            for (int64_t p = 0; p < panels; ++p) top = sums[p * rows + r].max > top ? sums[p * rows + r].max : top;
+            for (int64_t p = 0; p < panels; ++p) {
+                const PanelSums &s = sums[p * rows + r];
+                sum += static_cast<double>(s.sum) * __builtin_exp(static_cast<double>(s.max) - static_cast<double>(top));
+                total += static_cast<double>(s.total);
+            }
+            row_loss(a, q, m0 + r, static_cast<double>(top) + __builtin_log(sum), static_cast<double>(targets[r]), total);
+        }
+    }
+    return XF_OK;
+}
+
+// Maximum, sum of e^(z - maximum) and sum of z per row of the chunk (a column of z), over n rows of the vocabulary.
+static void tile_stats(const float *z, int64_t n, int64_t rows, float *out) {
+    for (int64_t r = 0; r < rows; r += kW) {
+        VF best = splat(-__builtin_inff()), total{}, sum{};
+        for (int64_t i = 0; i < n; ++i) {
+            const VF x = load(z + i * rows + r);
+            best = vmax(x, best);
+            total += x;
+        }
+        for (int64_t i = 0; i < n; ++i) sum += vexp(load(z + i * rows + r) - best);
+        store(out + r, best);
+        store(out + rows + r, sum);
+        store(out + 2 * rows + r, total);
+    }
+}
+
+// A chunk's loss, and its logits turned into their gradient. rows is a multiple of kW; real of them count.
+static void loss_chunk(const xf_stream *stream, const xf_loss &a, int64_t m0, int64_t real, int64_t rows, float *z,
+                       float *stats, float *lse) {
+    const Smoothing q = smoothing_of(a);
+    const int64_t tiles = ceil_div(a.V, kLossTile);
+    parallel(stream, tiles, [&](int64_t t, int32_t) {
+        tile_stats(z + t * kLossTile * rows, min64(kLossTile, a.V - t * kLossTile), rows, stats + t * 3 * rows);
+    });
+    for (int64_t r = 0; r < real; ++r) {
+        float top = -__builtin_inff();
+        double sum = 0.0, total = 0.0;
+        for (int64_t t = 0; t < tiles; ++t) top = stats[t * 3 * rows + r] > top ? stats[t * 3 * rows + r] : top;
+        for (int64_t t = 0; t < tiles; ++t) {
+            const float *s = stats + t * 3 * rows + r;
+            sum += static_cast<double>(s[rows]) * __builtin_exp(static_cast<double>(s[0]) - static_cast<double>(top));
+            total += static_cast<double>(s[2 * rows]);
+        }
+        const double log_sum = static_cast<double>(top) + __builtin_log(sum);
+        lse[r] = static_cast<float>(log_sum);
+        row_loss(a, q, m0 + r, log_sum, static_cast<double>(z[int64_t{a.targets[m0 + r]} * rows + r]), total);
+    }
+    for (int64_t r = real; r < rows; ++r) lse[r] = 0.0f;
+    parallel(stream, tiles, [&](int64_t t, int32_t) {
+        const int64_t end = min64(a.V, (t + 1) * kLossTile);
+        for (int64_t i = t * kLossTile; i < end; ++i)
+            for (int64_t r = 0; r < rows; r += kW) {
+                float *x = z + i * rows + r;
+                store(x, vexp(load(x) - load(lse + r)) - q.base);
+            }
+        for (int64_t r = 0; r < real; ++r) {
+            const int64_t target = a.targets[m0 + r];
+            if (target >= t * kLossTile && target < end) z[target * rows + r] -= q.extra;
+        }
+    });
+}
+
+static int32_t loss(xf_stream *stream, const xf_loss *args, xf_error *err) {
+    const xf_loss a = *args;
+    if (a.M <= 0) return XF_OK;
+    if (!a.diff_src) return loss_only(stream, a, err);
+    // About 32 Mi logits at a time.
+    const int64_t most = max64(256, min64(1024, (int64_t{1} << 25) / max64(1, a.V) / 32 * 32));
+    const int64_t chunk = min64(most, round_up(a.M, kW)), tiles = ceil_div(a.V, kLossTile);
+    const int64_t stats_at = padded(a.V * chunk * 4), lse_at = stats_at + padded(tiles * 3 * chunk * 4);
+    const int64_t packed_at = lse_at + padded(chunk * 4);
+    const int64_t packed = max64(gemm_shared_most(chunk), gemm_shared_most(a.D));
+    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(packed_at + packed), err)) return rc;
+    float *z = shared(stream), *stats = z + stats_at / 4, *lse = z + lse_at / 4, *panels = z + packed_at / 4;
+    for (int64_t m0 = 0; m0 < a.M; m0 += chunk) {
+        const int64_t real = min64(chunk, a.M - m0), rows = round_up(real, kW);
+        const float *src = a.src + m0 * a.D;
+        const int64_t bytes = max64(gemm_local(a.V, a.D), max64(gemm_local(a.V, real), gemm_local(real, a.V)));
+        if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
+        Gemm logits{};
+        logits.M = a.V, logits.N = real, logits.K = a.D;
+        logits.a = a.weights, logits.a_row = a.D, logits.a_col = 1;
+        logits.b = src, logits.b_row = 1, logits.b_col = a.D;
+        logits.c = z, logits.ldc = rows;
+        gemm(stream, logits, panels);
+        if (real < rows)
+            for (int64_t i = 0; i < a.V; ++i)
+                for (int64_t r = real; r < rows; ++r) z[i * rows + r] = 0.0f;
+        loss_chunk(stream, a, m0, real, rows, z, stats, lse);
+        Gemm weights{};
+        weights.M = a.V, weights.N = a.D, weights.K = real;
+        weights.a = z, weights.a_row = rows, weights.a_col = 1;
+        weights.b = src, weights.b_row = a.D, weights.b_col = 1;
+        weights.c = a.diff_weights, weights.ldc = a.D, weights.accumulate = true;
+        gemm(stream, weights, panels);
+        Gemm data{};
+        data.M = real, data.N = a.D, data.K = a.V;
+        data.a = z, data.a_row = 1, data.a_col = rows;
+        data.b = a.weights, data.b_row = a.D, data.b_col = 1;
+        data.c = a.diff_src + m0 * a.D, data.ldc = a.D;
+        gemm(stream, data, panels);
+    }
+    return XF_OK;
+}

@@ -1,0 +1,58 @@
+// Adam in one pass over the parameters (paper s. 5.3; Kingma & Ba 2015, the efficient form at the end of s. 2) and
+// the sum of squares for gradient clipping. Both are bound by memory: one pass, tiles of fixed size.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+constexpr int64_t kAdamTile = 65536;
+
+static int32_t adam(xf_stream *stream, const xf_adam *args, xf_error *) {
+    const xf_adam a = *args;
+    parallel(stream, ceil_div(a.n, kAdamTile), [&](int64_t task, int32_t) {
+        const int64_t begin = task * kAdamTile, size = min64(kAdamTile, a.n - begin);
+        float *params = a.params + begin, *grads = a.grads + begin, *m = a.m + begin, *v = a.v + begin;
+        const float rest1 = 1.0f - a.beta1, rest2 = 1.0f - a.beta2;
+        each_vector(size, [&](int64_t i, int64_t n) {
+            const VF g = get(grads + i, n) * a.grad_scale;
+            const VF m1 = fma(get(m + i, n), splat(a.beta1), g * rest1);
+            const VF v1 = fma(get(v + i, n), splat(a.beta2), g * g * rest2);
+            put(m + i, m1, n);
+            put(v + i, v1, n);
+            put(params + i, get(params + i, n) - m1 / (vsqrt(v1) + a.eps_hat) * a.alpha, n);
+            put(grads + i, VF{}, n);
+        });
+    });
+    return XF_OK;
+}
+
+static int32_t sum_squares(xf_stream *stream, const xf_sum_squares *args, xf_error *err) {
+    const xf_sum_squares a = *args;
+    *a.dst = 0.0;
+    if (a.n <= 0) return XF_OK;
+    const int64_t tiles = ceil_div(a.n, kAdamTile);
+    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(tiles) * 8, err)) return rc;
+    double *partial = static_cast<double *>(stream->shared.ptr);
+    parallel(stream, tiles, [&](int64_t task, int32_t) {
+        const float *src = a.src + task * kAdamTile;
+        const int64_t size = min64(kAdamTile, a.n - task * kAdamTile);
+        VD even{}, odd{};
+        int64_t i = 0;
+        for (; i + 2 * kW <= size; i += 2 * kW) {
+            const VD x = __builtin_convertvector(load(src + i), VD);
+            const VD y = __builtin_convertvector(load(src + i + kW), VD);
+            even += x * x;
+            odd += y * y;
+        }
+        for (; i < size; i += kW) {
+            const VD x = __builtin_convertvector(load_n(src + i, size - i), VD);
+            even += x * x;
+        }
+        even += odd;
+        double sum = 0.0;
+        for (int lane = 0; lane < kW; ++lane) sum += even[lane];
+        partial[task] = sum;
+    });
+    double sum = 0.0;
+    for (int64_t t = 0; t < tiles; ++t) sum += partial[t];
+    *a.dst = sum;
+    return XF_OK;
+}

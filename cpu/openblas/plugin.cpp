@@ -1,0 +1,215 @@
+// The plugin's export and everything that is not arithmetic: choice of the instruction set, devices, streams, memory.
+//
+// One device per machine: the CPU. host->isa picks among the kernels compiled three times (base, avx2, avx512);
+// asking for one the CPU lacks is an error, never a silent fall-back. This file is compiled for the base
+// architecture, so that it runs on a CPU which can't run the rest.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "backend/plugin_abi.h"
+#include "blas.h"
+#include "core/philox.h"
+#include "device.h"
+
+namespace xf::openblas {
+
+int32_t fail(xf_error *err, int32_t status, const char *fmt, ...) {
+    if (err) {
+        std::memset(err, 0, sizeof *err);
+        err->status = status;
+        va_list list;
+        va_start(list, fmt);
+        std::vsnprintf(err->message, sizeof err->message, fmt, list);
+        va_end(list);
+    }
+    return status;
+}
+
+int32_t reserve(xf_stream *stream, Block *block, size_t bytes, xf_error *err) {
+    if (bytes <= block->bytes) return XF_OK;
+    const xf_host_v1 *host = stream->device->host;
+    if (block->ptr) host->free(host->user, block->ptr, block->bytes);
+    block->ptr = nullptr;
+    block->bytes = 0;
+    const size_t rounded = (bytes + 4095) & ~size_t{4095};
+    block->ptr = rounded < bytes ? nullptr : host->alloc(host->user, rounded);
+    if (!block->ptr)
+        return fail(err, XF_ERROR_NO_MEMORY, "no memory for %zu bytes of scratch space of a stream", bytes);
+    block->bytes = rounded;
+    return XF_OK;
+}
+
+Dropout make_dropout(const xf_dropout &args) {
+    Dropout d{};
+    d.threshold = args.rate > 0.0f ? dropout_threshold(args.rate) : 0;
+    d.scale = dropout_scale(d.threshold);
+    d.key0 = static_cast<uint32_t>(args.seed);
+    d.key1 = static_cast<uint32_t>(args.seed >> 32);
+    d.site = args.site;
+    d.step = args.step;
+    d.high = args.stream << 16;
+    return d;
+}
+
+namespace {
+
+char name_text[96];
+char version_text[192];
+
+// "AMD EPYC 9554": the processor's own name, from the CPU on x86.
+void cpu_brand(char *text, size_t size) {
+    std::snprintf(text, size, "CPU");
+#if defined(__x86_64__)
+    unsigned int words[12];
+    for (unsigned int i = 0; i < 3; ++i)
+        __asm__("cpuid"
+                : "=a"(words[4 * i]), "=b"(words[4 * i + 1]), "=c"(words[4 * i + 2]), "=d"(words[4 * i + 3])
+                : "a"(0x80000002u + i), "c"(0));
+    char brand[49] = {};
+    std::memcpy(brand, words, 48);
+    size_t end = std::strlen(brand);
+    while (end > 0 && brand[end - 1] == ' ') brand[--end] = 0;
+    if (brand[0]) std::snprintf(text, size, "%s", brand);
+#endif
+}
+
+const Ops *find_isa(const char *wish, xf_error *err) {
+    const bool any = !wish || !*wish || !std::strcmp(wish, "auto");
+    bool has_avx2 = false, has_avx512 = false;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+#endif
+    if (any) return has_avx512 ? ops_avx512() : has_avx2 ? ops_avx2() : ops_base();
+    if (!std::strcmp(wish, "base")) return ops_base();
+    if (!std::strcmp(wish, "avx2") && has_avx2) return ops_avx2();
+    if (!std::strcmp(wish, "avx512") && has_avx512) return ops_avx512();
+    const bool known = !std::strcmp(wish, "avx2") || !std::strcmp(wish, "avx512");
+    fail(err, XF_ERROR_UNSUPPORTED, "instruction set \"%.20s\" is %s; this CPU can run auto, base%s%s", wish,
+         known ? "not in this CPU" : "unknown", has_avx2 ? ", avx2" : "", has_avx512 ? ", avx512" : "");
+    return nullptr;
+}
+
+int32_t device_count(xf_error *) { return 1; }
+
+const char *device_name(int32_t) { return name_text; }
+
+int32_t device_open(const xf_host_v1 *host, int32_t index, xf_device **device, xf_error *err) {
+    if (index != 0) return fail(err, XF_ERROR_NOT_FOUND, "CPU device %d: there is only device 0", index);
+    const Ops *ops = find_isa(host->isa, err);
+    if (!ops) return XF_ERROR_UNSUPPORTED;
+    xf_device *result = static_cast<xf_device *>(host->alloc(host->user, sizeof(xf_device)));
+    if (!result) return fail(err, XF_ERROR_NO_MEMORY, "no memory for a CPU device");
+    std::memset(result, 0, sizeof *result);
+    result->host = host;
+    result->ops = ops;
+    char brand[64];
+    cpu_brand(brand, sizeof brand);
+    std::snprintf(result->info, sizeof result->info, "%s, %s, %d workers, %s", brand, ops->isa,
+                  host->workers(host->user), blas_info());
+    *device = result;
+    return XF_OK;
+}
+
+void device_close(xf_device *device) {
+    if (device) device->host->free(device->host->user, device, sizeof *device);
+}
+
+const char *device_info(xf_device *device) { return device->info; }
+
+int32_t stream_create(xf_device *device, xf_stream **stream, xf_error *err) {
+    const xf_host_v1 *host = device->host;
+    xf_stream *result = static_cast<xf_stream *>(host->alloc(host->user, sizeof(xf_stream)));
+    if (!result) return fail(err, XF_ERROR_NO_MEMORY, "no memory for a stream");
+    std::memset(result, 0, sizeof *result);
+    result->device = device;
+    result->workers = host->workers(host->user);
+    if (result->workers < 1) result->workers = 1;
+    *stream = result;
+    return XF_OK;
+}
+
+void stream_free(xf_stream *stream) {
+    if (!stream) return;
+    const xf_host_v1 *host = stream->device->host;
+    if (stream->shared.ptr) host->free(host->user, stream->shared.ptr, stream->shared.bytes);
+    if (stream->local.ptr) host->free(host->user, stream->local.ptr, stream->local.bytes);
+    host->free(host->user, stream, sizeof *stream);
+}
+
+int32_t stream_sync(xf_stream *, xf_error *) { return XF_OK; }
+
+int32_t mem_alloc(xf_device *device, size_t bytes, void **ptr, xf_error *err) {
+    *ptr = device->host->alloc(device->host->user, bytes ? bytes : 1);
+    return *ptr ? XF_OK : fail(err, XF_ERROR_NO_MEMORY, "no memory for %zu bytes", bytes);
+}
+
+void mem_free(xf_device *device, void *ptr, size_t bytes) {
+    if (ptr) device->host->free(device->host->user, ptr, bytes ? bytes : 1);
+}
+
+int32_t mem_copy(xf_stream *, void *dst, const void *src, size_t bytes, xf_error *) {
+    if (bytes) std::memmove(dst, src, bytes);
+    return XF_OK;
+}
+
+int32_t mem_zero(xf_stream *, void *dst, size_t bytes, xf_error *) {
+    if (bytes) std::memset(dst, 0, bytes);
+    return XF_OK;
+}
+
+// An operation of the table hands on to the kernels the device was opened with.
+#define XF_FORWARD(op)                                                              \
+    int32_t op(xf_stream *stream, const struct xf_##op *args, xf_error *err) {      \
+        return stream->device->ops->op(stream, args, err);                          \
+    }
+XF_FORWARD(embed_fwd)
+XF_FORWARD(embed_bwd)
+XF_FORWARD(linear_fwd)
+XF_FORWARD(linear_bwd_data)
+XF_FORWARD(linear_bwd_weights)
+XF_FORWARD(attention_bwd)
+XF_FORWARD(add_norm_fwd)
+XF_FORWARD(add_norm_bwd)
+XF_FORWARD(loss)
+XF_FORWARD(adam)
+XF_FORWARD(sum_squares)
+XF_FORWARD(attention_step)
+XF_FORWARD(top_k)
+#undef XF_FORWARD
+
+int32_t attention_fwd(xf_stream *stream, const xf_attention *args, xf_error *err) {
+    return stream->device->ops->attention_fwd(stream, args, err);
+}
+
+const xf_backend_v1 kBackend = {
+    sizeof(xf_backend_v1), XF_PLUGIN_ABI, "openblas", version_text, "cpu", 100,
+    device_count, device_name, device_open, device_close, device_info,
+    stream_create, stream_free, stream_sync,
+    mem_alloc, mem_free, mem_copy, mem_copy, mem_copy, mem_zero,
+    embed_fwd, embed_bwd, linear_fwd, linear_bwd_data, linear_bwd_weights, attention_fwd, attention_bwd,
+    add_norm_fwd, add_norm_bwd, loss, adam, sum_squares, attention_step, top_k,
+};
+
+}  // namespace
+}  // namespace xf::openblas
+
+extern "C" __attribute__((visibility("default"))) const xf_backend_v1 *xf_plugin_init(uint32_t host_abi,
+                                                                                       xf_error *err) {
+    using namespace xf::openblas;
+    if (host_abi != XF_PLUGIN_ABI) {
+        fail(err, XF_ERROR_VERSION, "the openblas plugin has ABI %u, the library has %u", XF_PLUGIN_ABI, host_abi);
+        return nullptr;
+    }
+    // Written with the same text by whoever comes first or again: harmless when two threads load at once.
+    char text[sizeof name_text];
+    cpu_brand(text, sizeof text);
+    std::memcpy(name_text, text, sizeof text);
+    std::snprintf(version_text, sizeof version_text, XF_PLUGIN_VERSION ", %s", blas_info());
+    return &kBackend;
+}

@@ -1,0 +1,178 @@
+// Operations row by row: embedding (paper s. 3.4, 3.5), dropout + residual + layer normalisation (s. 3.1).
+//
+// One pass per row, which stays in the L1 cache. Gradients of the parameters of a norm are sums over rows: they are
+// taken over tiles of kRowTile rows and the tiles added in rising order, whatever the number of workers.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+constexpr int64_t kRowTile = 64;
+
+// Calls body(i, n) for the vectors of [0, D): n == kW but for the last.
+template <class Body>
+XF_INLINE void each_vector(int64_t D, const Body &body) {
+    int64_t i = 0;
+    for (; i + kW <= D; i += kW) body(i, int64_t{kW});
+    if (i < D) body(i, D - i);
+}
+XF_INLINE VF get(const float *p, int64_t n) { return n >= kW ? load(p) : load_n(p, n); }
+XF_INLINE void put(float *p, VF x, int64_t n) {
+    if (n >= kW)
+        store(p, x);
+    else
+        store_n(p, x, n);
+}
+XF_INLINE void copy_row(float *dst, const float *src, int64_t D) {
+    each_vector(D, [&](int64_t i, int64_t n) { put(dst + i, get(src + i, n), n); });
+}
+// Lanes at or beyond n become 0.
+XF_INLINE VF keep_n(VF x, int64_t n) {
+    if (n >= kW) return x;
+    VI lane;
+    for (int i = 0; i < kW; ++i) lane[i] = i;
+    return lane < static_cast<int32_t>(n) ? x : VF{};
+}
+
+// Tasks of rows: about 16384 numbers each.
+XF_INLINE int64_t rows_per_task(int64_t D) { return max64(1, 16384 / max64(1, D)); }
+
+static int32_t embed_fwd(xf_stream *stream, const xf_embed_fwd *args, xf_error *) {
+    const xf_embed_fwd a = *args;
+    const Dropout drops = make_dropout(a.dropout);
+    const int64_t tile = rows_per_task(a.D);
+    parallel(stream, ceil_div(a.rows, tile), [&](int64_t task, int32_t) {
+        for (int64_t t = task * tile; t < min64(a.rows, (task + 1) * tile); ++t) {
+            const float *w = a.weights + int64_t{a.ids[t]} * a.D, *p = a.positions + int64_t{a.pos[t]} * a.D;
+            float *dst = a.dst + t * a.D;
+            each_vector(a.D, [&](int64_t i, int64_t n) {
+                put(dst + i, get(w + i, n) * a.scale + get(p + i, n), n);
+            });
+            if (drops.threshold) drop(drops, static_cast<uint64_t>(t * a.D), a.D, dst);
+        }
+    });
+    return XF_OK;
+}
+
+static int32_t embed_bwd(xf_stream *stream, const xf_embed_bwd *args, xf_error *err) {
+    const xf_embed_bwd a = *args;
+    if (a.groups <= 0) return XF_OK;
+    const Dropout drops = make_dropout(a.dropout);
+    const int64_t bytes = 2 * round_up(a.D, kW) * 4;
+    if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
+    const int64_t tile = max64(1, rows_per_task(a.D) / 2);
+    parallel(stream, ceil_div(a.groups, tile), [&](int64_t task, int32_t worker) {
+        float *sum = local(stream, bytes, worker), *row = sum + round_up(a.D, kW);
+        for (int64_t g = task * tile; g < min64(a.groups, (task + 1) * tile); ++g) {
+            each_vector(a.D, [&](int64_t i, int64_t n) { put(sum + i, VF{}, n); });
+            for (int64_t s = a.starts[g]; s < a.starts[g + 1]; ++s) {
+                const int64_t t = a.order[s];
+                const float *src = a.diff_dst + t * a.D;
+                if (drops.threshold) {
+                    copy_row(row, src, a.D);
+                    drop(drops, static_cast<uint64_t>(t * a.D), a.D, row);
+                    src = row;
+                }
+                each_vector(a.D, [&](int64_t i, int64_t n) { put(sum + i, get(sum + i, n) + get(src + i, n), n); });
+            }
+            float *dst = a.diff_weights + int64_t{a.group_ids[g]} * a.D;
+            each_vector(a.D, [&](int64_t i, int64_t n) {
+                put(dst + i, fma(get(sum + i, n), splat(a.scale), get(dst + i, n)), n);
+            });
+        }
+    });
+    return XF_OK;
+}
+
+static int32_t add_norm_fwd(xf_stream *stream, const xf_add_norm_fwd *args, xf_error *err) {
+    const xf_add_norm_fwd a = *args;
+    if (a.M <= 0) return XF_OK;
+    const Dropout drops = make_dropout(a.dropout);
+    const int64_t bytes = round_up(a.D, kW) * 4, tile = rows_per_task(a.D);
+    if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
+    const float count = static_cast<float>(a.D);
+    parallel(stream, ceil_div(a.M, tile), [&](int64_t task, int32_t worker) {
+        float *row = local(stream, bytes, worker);
+        for (int64_t m = task * tile; m < min64(a.M, (task + 1) * tile); ++m) {
+            const float *residual = a.residual + m * a.D, *src = a.src ? a.src + m * a.D : nullptr;
+            float *dst = a.dst + m * a.D, *sum = a.sum ? a.sum + m * a.D : row;
+            if (src && drops.threshold) {
+                copy_row(row, src, a.D);
+                drop(drops, static_cast<uint64_t>(m * a.D), a.D, row);
+                src = row;
+            }
+            VF total{};
+            each_vector(a.D, [&](int64_t i, int64_t n) {
+                VF x = get(residual + i, n);
+                if (src) x += get(src + i, n);
+                put(sum + i, x, n);
+                total += x;
+            });
+            const float mean = hsum(total) / count;
+            VF squares{};
+            each_vector(a.D, [&](int64_t i, int64_t n) {
+                const VF x = keep_n(get(sum + i, n) - mean, n);
+                squares = fma(x, x, squares);
+            });
+            const float rstd = 1.0f / __builtin_sqrtf(hsum(squares) / count + a.eps);
+            each_vector(a.D, [&](int64_t i, int64_t n) {
+                const VF x = (get(sum + i, n) - mean) * rstd;
+                put(dst + i, fma(x, get(a.weights + i, n), get(a.bias + i, n)), n);
+            });
+            if (a.stats) {
+                a.stats[2 * m] = mean;
+                a.stats[2 * m + 1] = rstd;
+            }
+        }
+    });
+    return XF_OK;
+}
+
+// With g = weights * diff_dst and x = (sum - mean) * rstd:  diff = rstd * (g - mean(g) - x * mean(g x)).
+static int32_t add_norm_bwd(xf_stream *stream, const xf_add_norm_bwd *args, xf_error *err) {
+    const xf_add_norm_bwd a = *args;
+    if (a.M <= 0) return XF_OK;
+    const Dropout drops = make_dropout(a.dropout);
+    const int64_t tiles = ceil_div(a.M, kRowTile), wide = round_up(a.D, kW);
+    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(tiles * 2 * wide * 4), err)) return rc;
+    float *partial = shared(stream);
+    const float count = static_cast<float>(a.D);
+    parallel(stream, tiles, [&](int64_t task, int32_t) {
+        float *dw = partial + task * 2 * wide, *db = dw + wide;
+        each_vector(2 * wide, [&](int64_t i, int64_t n) { put(dw + i, VF{}, n); });
+        for (int64_t m = task * kRowTile; m < min64(a.M, (task + 1) * kRowTile); ++m) {
+            const float *dy = a.diff_dst + m * a.D, *sum = a.sum + m * a.D;
+            const float mean = a.stats[2 * m], rstd = a.stats[2 * m + 1];
+            VF total{}, product{};
+            each_vector(a.D, [&](int64_t i, int64_t n) {
+                const VF d = get(dy + i, n), x = keep_n((get(sum + i, n) - mean) * rstd, n);
+                const VF g = d * get(a.weights + i, n);
+                total += g;
+                product = fma(g, x, product);
+                put(dw + i, fma(d, x, load(dw + i)), n);
+                put(db + i, load(db + i) + d, n);
+            });
+            const float c1 = hsum(total) / count, c2 = hsum(product) / count;
+            float *out = a.diff_residual + m * a.D;
+            const float *other = a.diff_sum ? a.diff_sum + m * a.D : nullptr;
+            each_vector(a.D, [&](int64_t i, int64_t n) {
+                const VF x = (get(sum + i, n) - mean) * rstd;
+                const VF g = get(dy + i, n) * get(a.weights + i, n);
+                VF d = (g - c1 - x * c2) * rstd;
+                if (other) d += get(other + i, n);
+                put(out + i, d, n);
+            });
+            if (!a.diff_src) continue;
+            copy_row(a.diff_src + m * a.D, out, a.D);
+            if (drops.threshold) drop(drops, static_cast<uint64_t>(m * a.D), a.D, a.diff_src + m * a.D);
+        }
+    });
+    each_vector(a.D, [&](int64_t i, int64_t n) {
+        VF dw{}, db{};
+        for (int64_t t = 0; t < tiles; ++t) {
+            dw += load(partial + t * 2 * wide + i);
+            db += load(partial + t * 2 * wide + wide + i);
+        }
+        put(a.diff_weights + i, get(a.diff_weights + i, n) + dw, n);
+        put(a.diff_bias + i, get(a.diff_bias + i, n) + db, n);
+    });
+    return XF_OK;
+}

@@ -1,0 +1,193 @@
+// Vectors of kW floats, for whichever instruction set the including file is compiled for.
+//
+// Plain arithmetic uses GCC's vector extension, so that one source serves SSE2, AVX2, AVX-512 and other machines;
+// only what the extension can't say (fused multiply-add, masked loads, horizontal sums) is written per set.
+// The trap: -ffp-contract stays off. fma() is asked for by name, so that every copy of a formula (main loop, tail,
+// another tile height) rounds alike: row-invariance rests on it.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+#define XF_INLINE static inline __attribute__((always_inline))
+
+#if defined(XF_ISA_AVX512)
+constexpr int kW = 16;
+#elif defined(XF_ISA_AVX2)
+constexpr int kW = 8;
+#else
+constexpr int kW = 4;
+#endif
+
+typedef float VF __attribute__((vector_size(4 * kW)));
+typedef int32_t VI __attribute__((vector_size(4 * kW)));
+typedef uint32_t VU __attribute__((vector_size(4 * kW)));
+typedef uint64_t VU64 __attribute__((vector_size(4 * kW)));
+typedef uint16_t VH __attribute__((vector_size(2 * kW)));
+typedef double VD __attribute__((vector_size(8 * kW)));
+typedef float VFMem __attribute__((vector_size(4 * kW), aligned(4), may_alias));
+typedef int32_t VIMem __attribute__((vector_size(4 * kW), aligned(4), may_alias));
+typedef uint32_t VUMem __attribute__((vector_size(4 * kW), aligned(4), may_alias));
+typedef uint16_t VHMem __attribute__((vector_size(2 * kW), aligned(2), may_alias));
+
+XF_INLINE VF load(const float *p) { return *reinterpret_cast<const VFMem *>(p); }
+XF_INLINE void store(float *p, VF x) { *reinterpret_cast<VFMem *>(p) = x; }
+XF_INLINE VF splat(float x) { return x - VF{}; }
+
+#if defined(XF_ISA_AVX512)
+XF_INLINE VF fma(VF a, VF b, VF c) { return _mm512_fmadd_ps(a, b, c); }
+XF_INLINE __mmask16 first_lanes(int64_t n) { return static_cast<__mmask16>(n >= 16 ? 0xFFFF : (1u << n) - 1u); }
+XF_INLINE VF load_n(const float *p, int64_t n) { return _mm512_maskz_loadu_ps(first_lanes(n), p); }
+XF_INLINE void store_n(float *p, VF x, int64_t n) { _mm512_mask_storeu_ps(p, first_lanes(n), x); }
+XF_INLINE VF vmax(VF a, VF b) { return _mm512_max_ps(a, b); }
+XF_INLINE VF vsqrt(VF a) { return _mm512_sqrt_ps(a); }
+XF_INLINE VU64 mul_even(VU a, VU b) {
+    return reinterpret_cast<VU64>(_mm512_mul_epu32(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
+}
+// Sums of the lanes of four vectors, each by the same tree: halves, quarters, then within four lanes.
+XF_INLINE void hsum4(VF a, VF b, VF c, VF d, float *out) {
+    const __m512 ab = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xEE));
+    const __m512 cd = _mm512_add_ps(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xEE));
+    __m512 x = _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xDD));
+    x = _mm512_add_ps(x, _mm512_permute_ps(x, 0x4E));
+    x = _mm512_add_ps(x, _mm512_permute_ps(x, 0xB1));
+    const __m512i pick = _mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    _mm_storeu_ps(out, _mm512_castps512_ps128(_mm512_permutexvar_ps(pick, x)));
+}
+#elif defined(XF_ISA_AVX2)
+XF_INLINE VF fma(VF a, VF b, VF c) { return _mm256_fmadd_ps(a, b, c); }
+XF_INLINE __m256i first_lanes(int64_t n) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+XF_INLINE VF load_n(const float *p, int64_t n) { return _mm256_maskload_ps(p, first_lanes(n)); }
+XF_INLINE void store_n(float *p, VF x, int64_t n) { _mm256_maskstore_ps(p, first_lanes(n), x); }
+XF_INLINE VF vmax(VF a, VF b) { return _mm256_max_ps(a, b); }
+XF_INLINE VF vsqrt(VF a) { return _mm256_sqrt_ps(a); }
+XF_INLINE VU64 mul_even(VU a, VU b) {
+    return reinterpret_cast<VU64>(_mm256_mul_epu32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+}
+XF_INLINE void hsum4(VF a, VF b, VF c, VF d, float *out) {
+    const __m256 ab = _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
+    const __m256 cd = _mm256_add_ps(_mm256_permute2f128_ps(c, d, 0x20), _mm256_permute2f128_ps(c, d, 0x31));
+    const __m256 pairs = _mm256_hadd_ps(ab, cd);     // a01 a23 c01 c23 | b01 b23 d01 d23
+    const __m256 sums = _mm256_hadd_ps(pairs, pairs);  // a c a c | b d b d
+    _mm_storeu_ps(out, _mm_unpacklo_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps(sums, 1)));
+}
+#else
+XF_INLINE VF fma(VF a, VF b, VF c) { return a * b + c; }
+XF_INLINE VF load_n(const float *p, int64_t n) {
+    float lanes[kW] = {};
+    for (int64_t i = 0; i < n && i < kW; ++i) lanes[i] = p[i];
+    return load(lanes);
+}
+XF_INLINE void store_n(float *p, VF x, int64_t n) {
+    for (int64_t i = 0; i < n && i < kW; ++i) p[i] = x[i];
+}
+// As maxps: the second operand when either is NaN.
+XF_INLINE VF vmax(VF a, VF b) { return a > b ? a : b; }
+XF_INLINE VF vsqrt(VF a) {
+    for (int i = 0; i < kW; ++i) a[i] = __builtin_sqrtf(a[i]);
+    return a;
+}
+XF_INLINE VU64 mul_even(VU a, VU b) {
+    const VU64 low = VU64{} + 0xFFFFFFFFu;
+    return (reinterpret_cast<VU64>(a) & low) * (reinterpret_cast<VU64>(b) & low);
+}
+XF_INLINE void hsum4(VF a, VF b, VF c, VF d, float *out) {
+    const VI even = {0, 4, 1, 5}, odd = {2, 6, 3, 7};
+    const VF ac = __builtin_shuffle(a, c, even) + __builtin_shuffle(a, c, odd);
+    const VF bd = __builtin_shuffle(b, d, even) + __builtin_shuffle(b, d, odd);
+    store(out, __builtin_shuffle(ac, bd, even) + __builtin_shuffle(ac, bd, odd));
+}
+#endif
+
+XF_INLINE float hsum(VF x) {
+    float out[4];
+    hsum4(x, VF{}, VF{}, VF{}, out);
+    return out[0];
+}
+
+XF_INLINE float hmax(VF x) {
+    float best = x[0];
+    for (int i = 1; i < kW; ++i) best = x[i] > best ? x[i] : best;
+    return best;
+}
+
+// The two halves of a and b interleaved: a0 b0 a1 b1 ...
+template <class V>
+XF_INLINE V zip_low(V a, V b) {
+    VI pick;
+    for (int i = 0; i < kW; ++i) pick[i] = i / 2 + (i & 1) * kW;
+    return __builtin_shuffle(a, b, pick);
+}
+template <class V>
+XF_INLINE V zip_high(V a, V b) {
+    VI pick;
+    for (int i = 0; i < kW; ++i) pick[i] = kW / 2 + i / 2 + (i & 1) * kW;
+    return __builtin_shuffle(a, b, pick);
+}
+
+// Transposes kW vectors: log2(kW) rounds of interleaving row i with row i + kW/2.
+XF_INLINE void transpose(VF *rows) {
+#pragma GCC unroll 4
+    for (int step = 1; step < kW; step *= 2) {
+        VF next[kW];
+#pragma GCC unroll 8
+        for (int i = 0; i < kW / 2; ++i) {
+            next[2 * i] = zip_low(rows[i], rows[i + kW / 2]);
+            next[2 * i + 1] = zip_high(rows[i], rows[i + kW / 2]);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < kW; ++i) rows[i] = next[i];
+    }
+}
+
+// e^x to about 2 ulp for x <= 88, the formula of Cephes expf; 0 below -87.3; NaN stays NaN.
+XF_INLINE VF vexp(VF x) {
+    const VF low = splat(-87.336544f), high = splat(88.3762626f);
+    const VI under = x < low;
+    x = x > high ? high : x;
+    x = under ? low : x;
+    const VF magic = splat(12582912.0f);
+    const VF shifted = fma(x, splat(1.44269504088896341f), magic);
+    const VF n = shifted - magic;
+    VF r = fma(n, splat(-0.693359375f), x);
+    r = fma(n, splat(2.12194440e-4f), r);
+    VF p = splat(1.9875691500e-4f);
+    p = fma(p, r, splat(1.3981999507e-3f));
+    p = fma(p, r, splat(8.3334519073e-3f));
+    p = fma(p, r, splat(4.1665795894e-2f));
+    p = fma(p, r, splat(1.6666665459e-1f));
+    p = fma(p, r, splat(5.0000001201e-1f));
+    p = fma(p, r * r, r) + 1.0f;
+    const VI power = (reinterpret_cast<VI>(shifted) - reinterpret_cast<VI>(magic) + 127) << 23;
+    p = p * reinterpret_cast<VF>(power);
+    return under ? VF{} : p;
+}
+
+XF_INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+XF_INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+XF_INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+XF_INLINE int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+
+// body(task, worker) for every task, on the host's threads.
+template <class Body>
+void parallel(const xf_stream *stream, int64_t tasks, const Body &body) {
+    if (tasks == 1) {
+        body(int64_t{0}, int32_t{0});
+    } else if (tasks > 1) {
+        const xf_host_v1 *host = stream->device->host;
+        host->parallel(
+            host->user, tasks,
+            [](void *arg, int64_t task, int32_t worker) { (*static_cast<const Body *>(arg))(task, worker); },
+            const_cast<void *>(static_cast<const void *>(&body)));
+    }
+}
+
+// The worker's part of the stream's local memory, bytes each; reserve_local() before the parallel region.
+XF_INLINE int64_t padded(int64_t bytes) { return round_up(bytes, 128); }
+XF_INLINE int32_t reserve_local(xf_stream *stream, int64_t bytes, xf_error *err) {
+    return reserve(stream, &stream->local, static_cast<size_t>(padded(bytes) * stream->workers), err);
+}
+XF_INLINE float *local(const xf_stream *stream, int64_t bytes, int32_t worker) {
+    return reinterpret_cast<float *>(static_cast<char *>(stream->local.ptr) + padded(bytes) * worker);
+}
+XF_INLINE float *shared(const xf_stream *stream) { return static_cast<float *>(stream->shared.ptr); }

@@ -1,0 +1,153 @@
+// Projection + log-softmax + the k best, without logits in memory: the last step of decoding.
+//
+// A task projects all rows on a panel of kPanel columns (dot.inl) into its cache and reduces it: maximum, sum of
+// e^(x - maximum), the k best of the panel. Panels have a fixed size and are joined in rising order, so a row's
+// result depends on that row alone. NaN counts as minus infinity; equal values rank by rising id.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+constexpr int64_t kPanel = 512;
+constexpr int64_t kSpare = 8;       // candidates kept beyond k
+constexpr int64_t kPanelRows = 256;  // rows whose logits of a panel are held at a time
+
+struct PanelSums {
+    float max, sum, total;  // total: of the logits themselves, for the smoothed loss
+};
+
+// clean: NaN becomes -inf in x.
+static PanelSums panel_sums(float *x, int64_t n, bool clean) {
+    VF best = splat(-__builtin_inff()), total{};
+    each_vector(n, [&](int64_t i, int64_t count) {
+        VF y = get(x + i, count);
+        if (clean) {
+            y = y == y ? y : splat(-__builtin_inff());
+            put(x + i, y, count);
+        }
+        total += y;
+        if (count < kW)
+            for (int lane = static_cast<int>(count); lane < kW; ++lane) y[lane] = -__builtin_inff();
+        best = vmax(y, best);
+    });
+    PanelSums s{hmax(best), 0.0f, hsum(total)};
+    if (s.max == -__builtin_inff() && clean) return s;
+    VF sum{};
+    each_vector(n, [&](int64_t i, int64_t count) { sum += keep_n(vexp(get(x + i, count) - s.max), count); });
+    s.sum = hsum(sum);
+    return s;
+}
+
+struct Candidate {
+    float value;
+    int32_t id;
+};
+
+// Does a rank before b?
+XF_INLINE bool before(Candidate a, Candidate b) { return a.value > b.value || (a.value == b.value && a.id < b.id); }
+
+// The k best of x[0 .. n), ids from first on, into the sorted list best; returns how many there are.
+static int64_t panel_best(const float *x, int64_t n, int32_t first, int64_t k, const uint8_t *banned,
+                          Candidate *best) {
+    int64_t count = 0;
+    float bar = -__builtin_inff();  // a value must exceed it once the list is full
+    for (int64_t i = 0; i < n; i += kW) {
+        if (count == k) {
+            const VI higher = get(x + i, n - i) > bar;
+            int32_t any = 0;
+#if defined(XF_ISA_AVX512)
+            any = static_cast<int32_t>(_mm512_movepi32_mask(reinterpret_cast<__m512i>(higher)));
+#else
+            for (int lane = 0; lane < kW; ++lane) any |= higher[lane];
+#endif
+            if (!any) continue;
+        }
+        for (int64_t j = i; j < min64(n, i + kW); ++j) {
+            if ((count == k && !(x[j] > bar)) || banned[j]) continue;
+            const Candidate c{x[j], first + static_cast<int32_t>(j)};
+            int64_t at = count < k ? count++ : k - 1;
+            for (; at > 0 && before(c, best[at - 1]); --at) best[at] = best[at - 1];
+            best[at] = c;
+            if (count == k) bar = best[k - 1].value;
+        }
+    }
+    return count;
+}
+
+// Joins the panels of a row: log-sum-exp, then the best heads among the panels' lists. Ranks are those of the values
+// returned: different logits can round to one value, so kSpare more are taken and put in order of (value, id).
+static void join_panels(const PanelSums *sums, const Candidate *lists, const int32_t *counts, int64_t panels,
+                        int64_t rows, int64_t width, int64_t k, int32_t *heads, Candidate *chosen, float *values,
+                        int32_t *ids) {
+    float top = -__builtin_inff();
+    for (int64_t p = 0; p < panels; ++p) top = sums[p * rows].max > top ? sums[p * rows].max : top;
+    float total = 0.0f;
+    for (int64_t p = 0; p < panels; ++p) {
+        const PanelSums &s = sums[p * rows];
+        if (s.sum > 0.0f) total += s.sum * __builtin_expf(s.max - top);
+    }
+    const float lse = top + __builtin_logf(total);
+    for (int64_t p = 0; p < panels; ++p) heads[p] = 0;
+    int64_t count = 0;
+    while (count < k + kSpare) {
+        int64_t from = -1;
+        Candidate best{-__builtin_inff(), 0};
+        for (int64_t p = 0; p < panels; ++p) {
+            if (heads[p] >= counts[p * rows]) continue;
+            const Candidate c = lists[p * rows * width + heads[p]];
+            if (from < 0 || before(c, best)) best = c, from = p;
+        }
+        if (from < 0) break;
+        ++heads[from];
+        best.value -= lse;
+        if (best.value != best.value) best.value = -__builtin_inff();
+        int64_t at = count++;
+        for (; at > 0 && before(best, chosen[at - 1]); --at) chosen[at] = chosen[at - 1];
+        chosen[at] = best;
+    }
+    for (int64_t i = 0; i < k; ++i) {
+        values[i] = i < count ? chosen[i].value : -__builtin_inff();
+        ids[i] = i < count ? chosen[i].id : -1;
+    }
+}
+
+static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
+    const xf_top_k a = *args;
+    if (a.rows <= 0 || a.k <= 0) return XF_OK;
+    const int64_t panels = ceil_div(a.V, kPanel), width = min64(a.k + kSpare, kPanel), step = min64(a.rows, kPanelRows);
+    const int64_t sums_at = padded(a.V), lists_at = sums_at + padded(panels * step * sizeof(PanelSums));
+    const int64_t counts_at = lists_at + padded(panels * step * width * sizeof(Candidate));
+    const int64_t heads_at = counts_at + padded(panels * step * 4);
+    const int64_t chosen_at = heads_at + padded(panels * 4);
+    const int64_t all = chosen_at + padded((a.k + kSpare) * sizeof(Candidate));
+    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(all), err)) return rc;
+    const int64_t bytes = step * kPanel * 4;
+    if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
+    char *base = static_cast<char *>(stream->shared.ptr);
+    uint8_t *banned = reinterpret_cast<uint8_t *>(base);
+    PanelSums *sums = reinterpret_cast<PanelSums *>(base + sums_at);
+    Candidate *lists = reinterpret_cast<Candidate *>(base + lists_at);
+    int32_t *counts = reinterpret_cast<int32_t *>(base + counts_at);
+    __builtin_memset(banned, 0, static_cast<size_t>(a.V));
+    for (int64_t i = 0; i < a.banned_count; ++i)
+        if (a.banned[i] >= 0 && a.banned[i] < a.V) banned[a.banned[i]] = 1;
+    xf_linear_fwd map{};
+    map.N = a.V, map.K = a.D, map.src = a.src, map.ld_src = a.D, map.weights = a.weights;
+    for (int64_t m0 = 0; m0 < a.rows; m0 += step) {
+        const int64_t rows = min64(step, a.rows - m0);
+        parallel(stream, panels, [&](int64_t p, int32_t worker) {
+            float *logits = local(stream, bytes, worker);
+            const int64_t n0 = p * kPanel, n1 = min64(a.V, n0 + kPanel);
+            dot_block(map, m0, m0 + rows, n0, n1, logits, kPanel);
+            for (int64_t r = 0; r < rows; ++r) {
+                const int64_t at = p * rows + r;
+                sums[at] = panel_sums(logits + r * kPanel, n1 - n0, true);
+                counts[at] = static_cast<int32_t>(panel_best(logits + r * kPanel, n1 - n0, static_cast<int32_t>(n0),
+                                                             width, banned + n0, lists + at * width));
+            }
+        });
+        for (int64_t r = 0; r < rows; ++r)
+            join_panels(sums + r, lists + r * width, counts + r, panels, rows, width, a.k,
+                        reinterpret_cast<int32_t *>(base + heads_at), reinterpret_cast<Candidate *>(base + chosen_at),
+                        a.values + (m0 + r) * a.k, a.ids + (m0 + r) * a.k);
+    }
+    return XF_OK;
+}
