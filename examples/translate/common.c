@@ -1,0 +1,205 @@
+/*
+ * common.c - messages, the context, sentences, the clock; see common.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "common.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static bool unfinished_line;
+
+void set_unfinished_line(bool unfinished) { unfinished_line = unfinished; }
+
+void complain(const char *format, ...) {
+    if (unfinished_line) {
+        fputs("\r\033[K", stdout);
+        unfinished_line = false;
+    }
+    fflush(stdout);
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("translate: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+int fail(const xf_error *err) {
+    complain("%s", err->message);
+    return EXIT_FAILED;
+}
+
+int check_output(void) {
+    static int reason; /* of the first failure: later ones may have lost it */
+    if (fflush(stdout) == 0 && !ferror(stdout)) return -1;
+    if (reason == 0) {
+        reason = errno;
+        if (reason != EPIPE) complain("writing failed: %s", strerror(reason));
+    }
+    return reason == EPIPE ? EXIT_OK : EXIT_FAILED;
+}
+
+void *allocate(size_t size) {
+    void *memory = malloc(size > 0 ? size : 1);
+    if (memory == NULL) {
+        complain("no memory for %zu bytes", size);
+        exit(EXIT_FAILED);
+    }
+    return memory;
+}
+
+static void print_log(void *user, enum xf_log_level level, const char *component, const char *message) {
+    (void)user;
+    (void)component;
+    complain("%s: %s", level == XF_LOG_ERROR ? "error" : "warning", message);
+}
+
+xf_context *open_context(const xf_config *config) {
+    xf_context *context = NULL;
+    xf_error err;
+    if (xf_context_create(config, NULL, &context, &err) != XF_OK) {
+        fail(&err);
+        return NULL;
+    }
+    xf_context_set_log(context, print_log, NULL, XF_LOG_WARNING, NULL);
+    return context;
+}
+
+xf_model *open_model(xf_context *context, const char *path) {
+    xf_model *model = NULL;
+    xf_error err;
+    if (xf_model_load(context, path, &model, &err) != XF_OK) {
+        fail(&err);
+        return NULL;
+    }
+    if (xf_model_tokenizer(model) == NULL) {
+        complain("%s has no tokenizer, so it can't read text", path);
+        xf_model_free(model);
+        return NULL;
+    }
+    return model;
+}
+
+void print_corpus(const char *name, const xf_corpus *corpus) {
+    xf_corpus_stats stats = {.struct_size = sizeof stats};
+    if (xf_corpus_stats_get(corpus, &stats, NULL) != XF_OK) return;
+    printf("%-12s %lld pairs\n", name, (long long)stats.kept);
+    if (stats.kept == stats.lines) return;
+    const struct {
+        int64_t count;
+        const char *why;
+    } skipped[] = {{stats.bad_columns, "without exactly one tab"},
+                   {stats.empty_side, "with an empty side"},
+                   {stats.too_long, "with a side longer than data.max_bytes"},
+                   {stats.invalid_utf8, "not UTF-8"},
+                   {stats.nul_byte, "with a NUL byte"}};
+    printf("%-12s %lld of %lld lines:", "  skipped", (long long)(stats.lines - stats.kept), (long long)stats.lines);
+    const char *comma = "";
+    for (size_t i = 0; i < sizeof skipped / sizeof skipped[0]; ++i) {
+        if (skipped[i].count == 0) continue;
+        printf("%s %lld %s", comma, (long long)skipped[i].count, skipped[i].why);
+        comma = ",";
+    }
+    printf("\n");
+}
+
+int64_t parameter_count(const xf_model *model) {
+    int64_t sum = 0;
+    xf_param_info info = {.struct_size = sizeof info};
+    for (size_t i = 0; i < xf_model_param_count(model); ++i)
+        if (xf_model_param_info(model, i, &info, NULL) == XF_OK) sum += info.rows * info.columns;
+    return sum;
+}
+
+void sentences_add(struct sentences *list, const char *text, size_t length) {
+    if (list->count == list->capacity) {
+        const size_t capacity = list->capacity > 0 ? 2 * list->capacity : 256;
+        char **texts = allocate(capacity * sizeof *texts);
+        size_t *lengths = allocate(capacity * sizeof *lengths);
+        if (list->count > 0) {
+            memcpy(texts, list->texts, list->count * sizeof *texts);
+            memcpy(lengths, list->lengths, list->count * sizeof *lengths);
+        }
+        free(list->texts);
+        free(list->lengths);
+        list->texts = texts;
+        list->lengths = lengths;
+        list->capacity = capacity;
+    }
+    char *copy = allocate(length + 1);
+    if (length > 0) memcpy(copy, text, length);
+    copy[length] = '\0';
+    list->texts[list->count] = copy;
+    list->lengths[list->count++] = length;
+}
+
+void sentences_clear(struct sentences *list) {
+    for (size_t i = 0; i < list->count; ++i) free(list->texts[i]);
+    list->count = 0;
+}
+
+void sentences_free(struct sentences *list) {
+    sentences_clear(list);
+    free(list->texts);
+    free(list->lengths);
+    memset(list, 0, sizeof *list);
+}
+
+void sentences_of_corpus(struct sentences *list, const xf_corpus *corpus, enum side side, int64_t limit) {
+    const int64_t size = xf_corpus_size(corpus);
+    const char *text[2];
+    size_t length[2];
+    for (int64_t i = 0; i < size && (limit == 0 || i < limit); ++i)
+        if (xf_corpus_pair(corpus, i, &text[0], &length[0], &text[1], &length[1], NULL) == XF_OK)
+            sentences_add(list, text[side], length[side]);
+}
+
+/* Sentences first to first + count - 1. One that is refused is found by halving, and handed on with the reason. */
+static enum xf_status translate_range(xf_decoder *decoder, const struct sentences *list, size_t first, size_t count,
+                                      answer_fn fn, void *user, xf_error *err) {
+    if (count == 0) return XF_OK;
+    xf_hypotheses *found = NULL;
+    const char *const *texts = (const char *const *)(list->texts + first);
+    enum xf_status status = xf_translate(decoder, texts, list->lengths + first, count, &found, err);
+    if (status == XF_OK) {
+        for (size_t i = 0; i < count; ++i) fn(user, first + i, found, i, NULL);
+        xf_hypotheses_free(found);
+        return XF_OK;
+    }
+    if (status != XF_ERROR_DATA && status != XF_ERROR_OUT_OF_RANGE) return status;
+    if (count == 1) {
+        fn(user, first, NULL, 0, err);
+        return XF_OK;
+    }
+    status = translate_range(decoder, list, first, count / 2, fn, user, err);
+    if (status != XF_OK) return status;
+    return translate_range(decoder, list, first + count / 2, count - count / 2, fn, user, err);
+}
+
+enum xf_status translate_each(xf_decoder *decoder, const struct sentences *list, answer_fn fn, void *user,
+                              xf_error *err) {
+    return translate_range(decoder, list, 0, list->count, fn, user, err);
+}
+
+double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+const char *clock_text(char text[24], double seconds) {
+    const long long whole = seconds > 0 && seconds < 1e12 ? (long long)(seconds + 0.5) : 0;
+    if (whole < 3600)
+        snprintf(text, 24, "%lld:%02lld", whole / 60, whole % 60);
+    else
+        snprintf(text, 24, "%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
+    return text;
+}

@@ -1,0 +1,157 @@
+/*
+ * evaluate.c - `translate evaluate`: loss, perplexity, BLEU, chrF and speed on a test set.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "common.h"
+#include "measure.h"
+#include "options.h"
+
+struct evaluation {
+    const char *model, *test, *output;
+    bool greedy;
+};
+
+/* Writes the translations, one a line. */
+static int write_output(const char *path, const struct sentences *texts) {
+    FILE *file = fopen(path, "wb");
+    if (file == NULL) {
+        complain("can't write %s: %s", path, strerror(errno));
+        return EXIT_FAILED;
+    }
+    for (size_t i = 0; i < texts->count; ++i) {
+        for (const char *c = texts->texts[i]; *c != '\0'; ++c) putc(*c == '\n' || *c == '\r' ? ' ' : *c, file);
+        putc('\n', file);
+    }
+    const bool bad = ferror(file) != 0;
+    if (fclose(file) == 0 && !bad) return -1;
+    complain("writing %s failed: %s", path, strerror(errno));
+    return EXIT_FAILED;
+}
+
+static void print_bleu(const xf_bleu_score *bleu, double chrf, const struct translations *answers, double seconds) {
+    printf("%-12s %.2f = %.1f/%.1f/%.1f/%.1f, brevity penalty %.3f, %lld words for %lld\n", "BLEU", bleu->score,
+           bleu->precisions[0], bleu->precisions[1], bleu->precisions[2], bleu->precisions[3], bleu->brevity_penalty,
+           (long long)bleu->hypothesis_length, (long long)bleu->reference_length);
+    printf("%-12s %s\n", "", bleu->signature);
+    printf("%-12s %.2f\n", "chrF2", chrf);
+    const double count = (double)answers->texts.count;
+    printf("%-12s %.1f sentences/s, %.0f target tokens/s, %.1f s in all\n", "speed", count / seconds,
+           (double)answers->tokens / seconds, seconds);
+    if (answers->cut > 0) printf("%-12s %lld answers ended at the length limit\n", "cut off", (long long)answers->cut);
+    if (answers->refused > 0) printf("%-12s %lld sources gave no answer\n", "refused", (long long)answers->refused);
+}
+
+/* Loss and perplexity. Pairs that are too long for the batcher are left out here, and told. */
+static enum xf_status print_loss(xf_decoder *decoder, xf_batcher *batcher, xf_error *err) {
+    xf_eval_stats stats;
+    xf_batcher_stats held = {.struct_size = sizeof held};
+    enum xf_status status = measure_loss(decoder, batcher, &stats, err);
+    if (status == XF_OK) status = xf_batcher_stats_get(batcher, &held, err);
+    if (status != XF_OK) return status;
+    printf("%-12s %.4f nats per target token; with label smoothing %.4f\n", "loss", stats.nll, stats.loss);
+    printf("%-12s %.3f per target token, of %lld tokens in %lld pairs\n", "perplexity", stats.perplexity,
+           (long long)stats.tgt_tokens, (long long)stats.sentences);
+    if (held.too_long + held.empty > 0)
+        printf("%-12s %lld pairs are not in the loss: longer than data.max_tokens, or empty\n", "",
+               (long long)(held.too_long + held.empty));
+    fflush(stdout);
+    return XF_OK;
+}
+
+static int measure(const struct evaluation *evaluation, const xf_config *config, xf_decoder *decoder,
+                   const xf_model *model, const xf_corpus *corpus) {
+    struct sentences sources = {0}, references = {0};
+    struct translations answers = {0};
+    xf_bleu_score bleu;
+    double chrf = 0;
+    xf_error err;
+    int status = EXIT_FAILED;
+    xf_batcher *batcher = open_plain_batcher(corpus, xf_model_tokenizer(model), config);
+    if (batcher != NULL) {
+        sentences_of_corpus(&sources, corpus, SIDE_SOURCE, 0);
+        sentences_of_corpus(&references, corpus, SIDE_TARGET, 0);
+        enum xf_status result = print_loss(decoder, batcher, &err);
+        const double began = now();
+        if (result == XF_OK) result = measure_bleu(decoder, &sources, &references, &answers, &bleu, &chrf, &err);
+        if (result == XF_OK)
+            print_bleu(&bleu, chrf, &answers, now() - began);
+        else
+            fail(&err);
+        status = result == XF_OK ? -1 : EXIT_FAILED;
+    }
+    if (status < 0 && evaluation->output != NULL) status = write_output(evaluation->output, &answers.texts);
+    if (status < 0) status = answers.refused > 0 ? EXIT_FAILED : EXIT_OK;
+    sentences_free(&sources);
+    sentences_free(&references);
+    sentences_free(&answers.texts);
+    xf_batcher_free(batcher);
+    return status;
+}
+
+static int evaluate(const struct evaluation *evaluation, const xf_config *config) {
+    xf_error err;
+    xf_corpus *corpus = NULL;
+    xf_decoder *decoder = NULL;
+    int status = EXIT_FAILED;
+    xf_context *context = open_context(config);
+    xf_model *model = context != NULL ? open_model(context, evaluation->model) : NULL;
+    if (model != NULL && xf_corpus_open(context, config, evaluation->test, &corpus, &err) != XF_OK) fail(&err);
+    if (corpus != NULL && xf_decoder_create(model, config, &decoder, &err) != XF_OK) fail(&err);
+    if (decoder != NULL) {
+        const char *beam = "?", *alpha = "?";
+        xf_config_get_str(config, "decode.beam", &beam, NULL);
+        printf("%-12s %s\n", "device", xf_context_device(context));
+        printf("%-12s %s, %lld parameters\n", "model", evaluation->model, (long long)parameter_count(model));
+        print_corpus("test", corpus);
+        if (xf_config_get_str(config, "decode.alpha", &alpha, NULL) == XF_OK)
+            printf("%-12s beam %s, alpha %s\n", "decoding", beam, alpha);
+        status = measure(evaluation, config, decoder, model, corpus);
+    }
+    xf_decoder_free(decoder);
+    xf_corpus_free(corpus);
+    xf_model_free(model);
+    xf_context_free(context);
+    return status;
+}
+
+int evaluate_command(int argc, char **argv) {
+    struct evaluation evaluation = {0};
+    const struct flag flags[] = {
+        {"model", FLAG_TEXT, &evaluation.model, NULL, "M.xf", "The model, or a checkpoint. Required."},
+        {"test", FLAG_TEXT, &evaluation.test, NULL, "FILE.tsv", "Pairs: source TAB reference, one a line. Required."},
+        {"output", FLAG_TEXT, &evaluation.output, NULL, "FILE", "Writes the translations there, one a line."},
+        {"beam", FLAG_OPTION, NULL, "decode.beam", "4", "The same as --decode.beam."},
+        {"alpha", FLAG_OPTION, NULL, "decode.alpha", "0.6", "The same as --decode.alpha."},
+        {"greedy", FLAG_SWITCH, &evaluation.greedy, NULL, "", "The same as --decode.beam 1."},
+        {"threads", FLAG_OPTION, NULL, "context.threads", "N", "The same as --context.threads."},
+        {"device", FLAG_OPTION, NULL, "context.device", "NAME", "The same as --context.device."},
+    };
+    struct command_line line = {.usage = "evaluate --model M.xf --test FILE.tsv [options]",
+                                .about = "Translates a test set and compares with its references.",
+                                .groups = "context. decode. data. train.label_smoothing",
+                                .flags = flags,
+                                .flag_count = sizeof flags / sizeof flags[0]};
+    int status = read_command_line(&line, argc - 2, argv + 2);
+    if (status >= 0) return status;
+    if (evaluation.model == NULL || evaluation.test == NULL) {
+        complain("%s is missing; see translate evaluate --help",
+                 evaluation.model == NULL ? "--model M.xf" : "--test FILE.tsv");
+        return EXIT_USAGE;
+    }
+    xf_config *config = NULL;
+    xf_error err;
+    if (xf_config_create(&config, &err) != XF_OK) return fail(&err);
+    status = apply_settings(&line, config);
+    if (status < 0 && evaluation.greedy && xf_config_set_i64(config, "decode.beam", 1, &err) != XF_OK)
+        status = fail(&err);
+    if (status < 0) status = evaluate(&evaluation, config);
+    xf_config_free(config);
+    return status;
+}

@@ -1,0 +1,120 @@
+/*
+ * inspect.c - `translate inspect`: what is in a model file.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "common.h"
+#include "options.h"
+
+static void print_configuration(const xf_model *model) {
+    const xf_config *config = xf_model_config(model);
+    printf("configuration\n");
+    for (size_t i = 0; i < xf_config_option_count(); ++i) {
+        xf_option_info info = {.struct_size = sizeof info};
+        const char *value = NULL;
+        if (xf_config_option(i, &info, NULL) != XF_OK || strncmp(info.key, "model.", 6) != 0) continue;
+        if (xf_config_get_str(config, info.key, &value, NULL) == XF_OK) printf("  %-22s %s\n", info.key, value);
+    }
+}
+
+static void print_parameters(const xf_model *model) {
+    printf("\nparameters\n");
+    for (size_t i = 0; i < xf_model_param_count(model); ++i) {
+        xf_param_info info = {.struct_size = sizeof info};
+        if (xf_model_param_info(model, i, &info, NULL) != XF_OK) continue;
+        char shape[48];
+        snprintf(shape, sizeof shape, "%lld x %lld", (long long)info.rows, (long long)info.columns);
+        printf("  %-44s %16s %12lld\n", info.name, shape, (long long)(info.rows * info.columns));
+    }
+    printf("  %-44s %16s %12lld\n", "total", "", (long long)parameter_count(model));
+}
+
+/* Prints the name of an id between two bars, so that one sees where it ends. */
+static int print_piece(const xf_tokenizer *tokenizer, int32_t id) {
+    char text[1024];
+    size_t length = 0;
+    xf_error err;
+    if (xf_tokenizer_piece(tokenizer, id, text, sizeof text, &length, &err) == XF_OK) return printf(" %s", text);
+    if (err.status == XF_ERROR_BUFFER_TOO_SMALL) return printf(" (%zu bytes)", length);
+    return printf(" (%s)", err.message);
+}
+
+static void print_sample(const xf_tokenizer *tokenizer) {
+    const int32_t size = xf_tokenizer_size(tokenizer);
+    printf("\nvocabulary     %d tokens; some of them:\n ", (int)size);
+    for (int32_t i = 0; i < 24; ++i) print_piece(tokenizer, (int32_t)((int64_t)i * (size - 1) / 23));
+    printf("\n");
+}
+
+/* Shows a text's pieces and ids, and the text that comes back from them. */
+static int print_pieces(const xf_tokenizer *tokenizer, const char *text) {
+    size_t count = 0, length = 0;
+    xf_error err;
+    enum xf_status status = xf_tokenizer_encode(tokenizer, text, strlen(text), NULL, 0, &count, &err);
+    if (status != XF_OK && status != XF_ERROR_BUFFER_TOO_SMALL) return fail(&err);
+    int32_t *ids = allocate(count * sizeof *ids);
+    char *back = NULL;
+    status = xf_tokenizer_encode(tokenizer, text, strlen(text), ids, count, &count, &err);
+    if (status == XF_OK) {
+        printf("pieces        ");
+        for (size_t i = 0; i < count; ++i) print_piece(tokenizer, ids[i]);
+        printf("\nids           ");
+        for (size_t i = 0; i < count; ++i) printf(" %d", (int)ids[i]);
+        status = xf_tokenizer_decode(tokenizer, ids, count, NULL, 0, &length, &err);
+        if (status == XF_ERROR_BUFFER_TOO_SMALL) {
+            back = allocate(length + 1);
+            status = xf_tokenizer_decode(tokenizer, ids, count, back, length + 1, &length, &err);
+        }
+    }
+    if (status == XF_OK) printf("\nback           %s\n", back != NULL ? back : "");
+    free(back);
+    free(ids);
+    return status == XF_OK ? EXIT_OK : fail(&err);
+}
+
+int inspect_command(int argc, char **argv) {
+    const char *path = NULL;
+    const struct flag flags[] = {
+        {"model", FLAG_TEXT, &path, NULL, "M.xf", "The model, or a checkpoint. Required."},
+    };
+    struct command_line line = {.usage = "inspect --model M.xf [TEXT]",
+                                .about = "Shows what is in a model file; with a text, the pieces it is split into.",
+                                .groups = "context.",
+                                .flags = flags,
+                                .flag_count = sizeof flags / sizeof flags[0],
+                                .positional = "TEXT"};
+    int status = read_command_line(&line, argc - 2, argv + 2);
+    if (status >= 0) return status;
+    if (path == NULL) {
+        complain("--model M.xf is missing; see translate inspect --help");
+        return EXIT_USAGE;
+    }
+    xf_config *config = NULL;
+    xf_context *context = NULL;
+    xf_model *model = NULL;
+    xf_error err;
+    if (xf_config_create(&config, &err) != XF_OK) return fail(&err);
+    status = apply_settings(&line, config);
+    if (status < 0) {
+        status = EXIT_FAILED;
+        context = open_context(config);
+        if (context != NULL) model = open_model(context, path);
+    }
+    if (model != NULL && line.argument != NULL) {
+        status = print_pieces(xf_model_tokenizer(model), line.argument);
+    } else if (model != NULL) {
+        print_configuration(model);
+        print_parameters(model);
+        print_sample(xf_model_tokenizer(model));
+        status = EXIT_OK;
+    }
+    xf_model_free(model);
+    xf_context_free(context);
+    xf_config_free(config);
+    return status;
+}

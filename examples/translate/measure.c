@@ -1,0 +1,68 @@
+/*
+ * measure.c - loss, perplexity, BLEU and chrF on held-out pairs; see measure.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "measure.h"
+
+#include <math.h>
+
+xf_batcher *open_plain_batcher(const xf_corpus *corpus, const xf_tokenizer *tokenizer, const xf_config *config) {
+    xf_batcher *batcher = NULL;
+    xf_config *plain = NULL;
+    xf_error err;
+    enum xf_status status = xf_config_copy(config, &plain, &err);
+    if (status == XF_OK) status = xf_config_set_bool(plain, "data.shuffle", 0, &err);
+    if (status == XF_OK) status = xf_batcher_create(corpus, tokenizer, plain, &batcher, &err);
+    if (status != XF_OK) fail(&err);
+    xf_config_free(plain);
+    return batcher;
+}
+
+enum xf_status measure_loss(xf_decoder *decoder, xf_batcher *batcher, xf_eval_stats *total, xf_error *err) {
+    *total = (xf_eval_stats){.struct_size = sizeof *total};
+    enum xf_status status = xf_batcher_seek(batcher, 0, 0, err);
+    xf_batch batch = XF_BATCH_INIT;
+    while (status == XF_OK && (status = xf_batcher_next(batcher, &batch, err)) == XF_OK) {
+        xf_eval_stats one = {.struct_size = sizeof one};
+        status = xf_evaluate(decoder, &batch, 1, &one, err);
+        if (status != XF_OK) break;
+        total->sentences += one.sentences;
+        total->tgt_tokens += one.tgt_tokens;
+        total->loss += one.loss * (double)one.tgt_tokens;
+        total->nll += one.nll * (double)one.tgt_tokens;
+    }
+    if (status != XF_DONE) return status;
+    total->loss /= (double)total->tgt_tokens;
+    total->nll /= (double)total->tgt_tokens;
+    total->perplexity = exp(total->nll);
+    return XF_OK;
+}
+
+static void keep_best(void *user, size_t index, const xf_hypotheses *found, size_t place, const xf_error *err) {
+    struct translations *out = user;
+    xf_hypothesis best = {.struct_size = sizeof best};
+    (void)index;
+    if (found == NULL || xf_hypotheses_get(found, place, 0, &best, NULL) != XF_OK) {
+        if (err != NULL) complain("%s", err->message);
+        out->refused++;
+        sentences_add(&out->texts, "", 0);
+        return;
+    }
+    out->tokens += best.length;
+    out->cut += best.finished ? 0 : 1;
+    sentences_add(&out->texts, best.text, best.text_length);
+}
+
+enum xf_status measure_bleu(xf_decoder *decoder, const struct sentences *sources, const struct sentences *references,
+                            struct translations *out, xf_bleu_score *score, double *chrf, xf_error *err) {
+    enum xf_status status = translate_each(decoder, sources, keep_best, out, err);
+    const char *const *hypotheses = (const char *const *)out->texts.texts;
+    const char *const *wanted = (const char *const *)references->texts;
+    if (status == XF_OK && score != NULL) {
+        *score = (xf_bleu_score){.struct_size = sizeof *score};
+        status = xf_bleu(hypotheses, wanted, sources->count, XF_BLEU_13A, score, err);
+    }
+    if (status == XF_OK && chrf != NULL) status = xf_chrf(hypotheses, wanted, sources->count, chrf, err);
+    return status;
+}

@@ -1,0 +1,62 @@
+/*
+ * options.h - the command line of examples/translate.
+ *
+ * A command has flags of its own, listed in a table, and takes every library option of the groups it names by its
+ * key: --train.dropout 0.1. Those come from xf_config_option(), so that an option added to the library works here
+ * and shows up in --help without a line of code.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef TRANSLATE_OPTIONS_H
+#define TRANSLATE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <xformer/xformer.h>
+
+enum flag_kind {
+    FLAG_TEXT,   /* value is a const char * */
+    FLAG_COUNT,  /* value is an int64_t, 0 or more */
+    FLAG_NUMBER, /* value is a double, 0 or more */
+    FLAG_SWITCH, /* value is a bool; takes no argument */
+    FLAG_OPTION  /* a short name of the library option "key" */
+};
+
+struct flag {
+    const char *name; /* without the dashes */
+    enum flag_kind kind;
+    void *value;
+    const char *key;
+    const char *argument; /* what --help calls its argument */
+    const char *doc;
+};
+
+struct setting {
+    const char *key, *value;
+};
+
+enum { MAX_SETTINGS = 64 };
+
+struct command_line {
+    const char *usage;  /* what follows "translate" in the usage line */
+    const char *about;  /* one or two lines for --help */
+    const char *groups; /* library options taken, by the start of their keys: "context. decode." */
+    const struct flag *flags;
+    size_t flag_count;
+    const char *positional;                /* what an argument without dashes is called, or NULL: there is none */
+    const char *argument;                  /* out: that argument, or NULL */
+    struct setting settings[MAX_SETTINGS]; /* out: library options given, in order */
+    size_t setting_count;
+};
+
+/* Reads the arguments after the command's name. Returns -1 to go on, or the exit status: 0 after --help, else 2. */
+int read_command_line(struct command_line *line, int argc, char **argv);
+
+/* Sets the library options that were given. Returns -1 to go on, or the exit status 2. */
+int apply_settings(const struct command_line *line, xf_config *config);
+
+/* Says on stderr which of the words is nearest to the one that was not understood. */
+void suggest(const char *kind, const char *word, const char *const *known, size_t count);
+
+#endif

@@ -1,0 +1,88 @@
+/*
+ * train.h - the parts of `translate train`: what a run holds, and who does what.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef TRANSLATE_TRAIN_H
+#define TRANSLATE_TRAIN_H
+
+#include "common.h"
+#include "measure.h"
+#include "options.h"
+
+enum { MAX_AVERAGE = 64, MAX_PATH_LENGTH = 4096 };
+
+/* The command's own flags. */
+struct train_flags {
+    const char *train, *dev, *model, *resume, *preset, *tokenizer;
+    int64_t hold_out, steps, eval_every, save_every, average, average_every, dev_sentences;
+    double minutes;
+    bool overwrite, quiet;
+};
+
+/* One row of the table of evaluations. */
+struct dev_row {
+    int64_t step;
+    double epoch, loss, perplexity, bleu, seconds;
+};
+
+struct run {
+    struct train_flags flags;
+    struct command_line line;
+    int argc;
+    char **argv;
+    char checkpoint[MAX_PATH_LENGTH];
+
+    xf_config *config;
+    xf_context *context;
+    xf_corpus *corpus, *dev;
+    xf_trainer *trainer;
+    xf_batcher *batcher, *dev_batcher; /* dev_batcher is NULL when there is no dev set */
+    struct sentences dev_sources, dev_references;
+
+    int64_t snapshots[MAX_AVERAGE]; /* steps of the snapshot files, oldest first */
+    size_t snapshot_count;
+    bool save_failed; /* some file could not be written: the run goes on, and ends with EXIT_FAILED */
+
+    double started;     /* now() when the first step began */
+    int64_t first_step; /* steps that were made before this run */
+    /* Sums in which older steps fade, for the progress line. */
+    double recent_loss, recent_tgt_tokens, recent_tokens, recent_seconds;
+    double last_line;
+    bool terminal; /* stdout is one: the progress line is rewritten in place */
+    struct dev_row *rows;
+    size_t row_count, row_capacity;
+};
+
+/* train_setup.c */
+
+/* Opens corpora, tokenizer, model or checkpoint. Returns -1 to go on, or the exit status. */
+int run_open(struct run *run);
+void run_close(struct run *run);
+
+/* train_save.c */
+
+/* Writes the checkpoint; says so when that fails. */
+bool save_checkpoint(struct run *run);
+/* Writes a snapshot of the model for the average at the end, and deletes those no longer needed. */
+void save_snapshot(struct run *run);
+/* Finds the snapshots that a run left which is now resumed. */
+void find_snapshots(struct run *run);
+/* Averages the snapshots and writes the model. NULL after a message. */
+xf_model *save_model(struct run *run);
+/* Prints the command that goes on from the checkpoint. */
+void print_resume_command(const struct run *run);
+
+/* train_report.c */
+
+void print_run(const struct run *run);
+void count_step(struct run *run, const xf_step_stats *stats, double seconds);
+void print_progress(struct run *run, const xf_step_stats *stats);
+/* Evaluates a model on the dev set and prints a line. XF_OK also when there is no dev set. */
+enum xf_status evaluate_dev(struct run *run, const xf_model *model, const char *label, xf_error *err);
+void print_rows(const struct run *run);
+double epoch_of(const struct run *run);
+
+int train_command(int argc, char **argv);
+
+#endif

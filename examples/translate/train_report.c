@@ -1,0 +1,129 @@
+/*
+ * train_report.c - what a training run prints: the progress line, and a line for every evaluation.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "train.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+double epoch_of(const struct run *run) {
+    xf_batcher_stats stats = {.struct_size = sizeof stats};
+    if (xf_batcher_stats_get(run->batcher, &stats, NULL) != XF_OK || stats.batches == 0) return 0;
+    return (double)stats.epoch + (double)stats.batch / (double)stats.batches;
+}
+
+void print_run(const struct run *run) {
+    xf_batcher_stats stats = {.struct_size = sizeof stats};
+    if (xf_batcher_stats_get(run->batcher, &stats, NULL) == XF_OK) {
+        printf("%-12s %lld pairs in %lld batches, %lld source and %lld target tokens\n", "epoch",
+               (long long)stats.pairs, (long long)stats.batches, (long long)stats.src_tokens,
+               (long long)stats.tgt_tokens);
+        if (stats.too_long > 0)
+            printf("%-12s %lld pairs with a side of more than data.max_tokens tokens\n", "  left out",
+                   (long long)stats.too_long);
+        if (stats.empty > 0) printf("%-12s %lld pairs with a side of no token\n", "  left out", (long long)stats.empty);
+    }
+    printf("%-12s %lld parameters\n", "model", (long long)parameter_count(xf_trainer_model(run->trainer)));
+    if (run->flags.resume != NULL)
+        printf("%-12s %s, after step %lld\n", "resumed", run->flags.resume, (long long)xf_trainer_step(run->trainer));
+    fflush(stdout);
+}
+
+void count_step(struct run *run, const xf_step_stats *stats, double seconds) {
+    const double fade = 0.98;
+    run->recent_loss = fade * run->recent_loss + stats->loss * (double)stats->tgt_tokens;
+    run->recent_tgt_tokens = fade * run->recent_tgt_tokens + (double)stats->tgt_tokens;
+    run->recent_tokens = fade * run->recent_tokens + (double)(stats->src_tokens + stats->tgt_tokens);
+    run->recent_seconds = fade * run->recent_seconds + seconds;
+}
+
+/* Seconds to the end of the run: that of the steps or that of the minutes, whichever is nearer. */
+static double seconds_left(const struct run *run, int64_t step) {
+    const double elapsed = now() - run->started;
+    double left = run->flags.minutes > 0 ? 60 * run->flags.minutes - elapsed : 1e30;
+    if (run->flags.steps > 0 && step > run->first_step) {
+        const double a_step = elapsed / (double)(step - run->first_step);
+        const double by_steps = a_step * (double)(run->flags.steps - step);
+        if (by_steps < left) left = by_steps;
+    }
+    return left;
+}
+
+void print_progress(struct run *run, const xf_step_stats *stats) {
+    const double at = now();
+    if (run->flags.quiet || at - run->last_line < (run->terminal ? 0.2 : 5)) return;
+    run->last_line = at;
+    char elapsed[24], left[24], limit[24] = "";
+    if (run->flags.steps > 0) snprintf(limit, sizeof limit, "/%lld", (long long)run->flags.steps);
+    if (run->terminal) fputs("\r\033[K", stdout);
+    printf("step %lld%s epoch %.2f loss %.3f lr %.1e %.0f tok/s %s ETA %s", (long long)stats->step, limit,
+           epoch_of(run), run->recent_loss / run->recent_tgt_tokens, stats->learning_rate,
+           run->recent_tokens / run->recent_seconds, clock_text(elapsed, at - run->started),
+           clock_text(left, seconds_left(run, stats->step)));
+    if (!run->terminal) fputc('\n', stdout);
+    set_unfinished_line(run->terminal);
+    fflush(stdout);
+}
+
+static void keep_row(struct run *run, const struct dev_row *row) {
+    if (run->row_count == run->row_capacity) {
+        const size_t capacity = run->row_capacity > 0 ? 2 * run->row_capacity : 64;
+        struct dev_row *rows = allocate(capacity * sizeof *rows);
+        if (run->row_count > 0) memcpy(rows, run->rows, run->row_count * sizeof *rows);
+        free(run->rows);
+        run->rows = rows;
+        run->row_capacity = capacity;
+    }
+    run->rows[run->row_count++] = *row;
+}
+
+enum xf_status evaluate_dev(struct run *run, const xf_model *model, const char *label, xf_error *err) {
+    if (run->dev_batcher == NULL) return XF_OK;
+    xf_decoder *decoder = NULL;
+    xf_config *greedy = NULL;
+    struct translations answers = {0};
+    xf_eval_stats stats;
+    xf_bleu_score bleu = {.score = -1};
+    enum xf_status status = xf_config_copy(run->config, &greedy, err);
+    if (status == XF_OK) status = xf_config_set_i64(greedy, "decode.beam", 1, err);
+    if (status == XF_OK) status = xf_decoder_create(model, greedy, &decoder, err);
+    if (status == XF_OK) status = measure_loss(decoder, run->dev_batcher, &stats, err);
+    if (status == XF_OK && run->dev_sources.count > 0)
+        status = measure_bleu(decoder, &run->dev_sources, &run->dev_references, &answers, &bleu, NULL, err);
+    if (status == XF_OK) {
+        struct dev_row row = {xf_trainer_step(run->trainer), epoch_of(run), stats.loss, stats.perplexity, bleu.score,
+                              now() - run->started};
+        keep_row(run, &row);
+        char elapsed[24];
+        if (run->terminal && !run->flags.quiet) fputs("\r\033[K", stdout);
+        set_unfinished_line(false);
+        printf("%-6s step %lld  dev loss %.4f  dev perplexity %.2f", label, (long long)row.step, row.loss,
+               row.perplexity);
+        if (row.bleu >= 0) printf("  dev BLEU %.2f", row.bleu);
+        printf("  %s\n", clock_text(elapsed, row.seconds));
+        fflush(stdout);
+    }
+    sentences_free(&answers.texts);
+    xf_decoder_free(decoder);
+    xf_config_free(greedy);
+    return status;
+}
+
+void print_rows(const struct run *run) {
+    if (run->row_count == 0) return;
+    printf("\n%10s %8s %10s %12s %10s %10s\n", "step", "epoch", "dev loss", "perplexity", "BLEU", "time");
+    for (size_t i = 0; i < run->row_count; ++i) {
+        const struct dev_row *row = &run->rows[i];
+        char elapsed[24];
+        printf("%10lld %8.2f %10.4f %12.2f ", (long long)row->step, row->epoch, row->loss, row->perplexity);
+        if (row->bleu >= 0)
+            printf("%10.2f", row->bleu);
+        else
+            printf("%10s", "-");
+        printf(" %10s\n", clock_text(elapsed, row->seconds));
+    }
+    printf("\n");
+}

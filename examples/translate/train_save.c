@@ -1,0 +1,144 @@
+/*
+ * train_save.c - what a training run writes: checkpoints, snapshots for the average, the model.
+ *
+ * A file that can't be written (a full disk) is told, and the run goes on: the library leaves the old file as it was.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "train.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool save_checkpoint(struct run *run) {
+    xf_error err;
+    if (xf_trainer_save(run->trainer, run->batcher, run->checkpoint, &err) == XF_OK) return true;
+    fail(&err);
+    complain("no checkpoint of step %lld; an older one, if there is one, is as it was",
+             (long long)xf_trainer_step(run->trainer));
+    run->save_failed = true;
+    return false;
+}
+
+/* A snapshot is a model file, "OUT.xf.avg-1200". */
+static void snapshot_name(const struct run *run, int64_t step, char name[MAX_PATH_LENGTH]) {
+    snprintf(name, MAX_PATH_LENGTH, "%.4000s.avg-%lld", run->flags.model, (long long)step);
+}
+
+static void forget_oldest(struct run *run) {
+    char name[MAX_PATH_LENGTH];
+    snapshot_name(run, run->snapshots[0], name);
+    remove(name);
+    run->snapshot_count--;
+    memmove(run->snapshots, run->snapshots + 1, run->snapshot_count * sizeof run->snapshots[0]);
+}
+
+void save_snapshot(struct run *run) {
+    const int64_t step = xf_trainer_step(run->trainer);
+    if (run->snapshot_count > 0 && run->snapshots[run->snapshot_count - 1] == step) return;
+    char name[MAX_PATH_LENGTH];
+    xf_error err;
+    snapshot_name(run, step, name);
+    if (xf_model_save(xf_trainer_model(run->trainer), name, &err) != XF_OK) {
+        fail(&err);
+        complain("the average goes without step %lld", (long long)step);
+        run->save_failed = true;
+        return;
+    }
+    if (run->snapshot_count == (size_t)run->flags.average) forget_oldest(run);
+    run->snapshots[run->snapshot_count++] = step;
+}
+
+void find_snapshots(struct run *run) {
+    const int64_t every = run->flags.average_every, step = xf_trainer_step(run->trainer);
+    if (run->flags.average <= 1 || every == 0) return;
+    const int64_t newest = step - step % every;
+    int64_t oldest = newest - (run->flags.average - 1) * every;
+    if (oldest < every) oldest = every;
+    for (int64_t at = oldest; at <= newest; at += every) {
+        char name[MAX_PATH_LENGTH];
+        snapshot_name(run, at, name);
+        FILE *file = fopen(name, "rb");
+        if (file == NULL) continue;
+        fclose(file);
+        run->snapshots[run->snapshot_count++] = at;
+    }
+}
+
+static xf_model *average_snapshots(struct run *run) {
+    char names[MAX_AVERAGE][MAX_PATH_LENGTH];
+    const char *paths[MAX_AVERAGE];
+    for (size_t i = 0; i < run->snapshot_count; ++i) {
+        snapshot_name(run, run->snapshots[i], names[i]);
+        paths[i] = names[i];
+    }
+    xf_model *model = NULL;
+    xf_error err;
+    if (xf_model_average(run->context, paths, run->snapshot_count, &model, &err) != XF_OK) {
+        fail(&err);
+        complain("the model is not averaged; it is that of the last step");
+        run->save_failed = true;
+        return NULL;
+    }
+    printf("averaged     %zu snapshots, steps %lld to %lld\n", run->snapshot_count, (long long)run->snapshots[0],
+           (long long)run->snapshots[run->snapshot_count - 1]);
+    return model;
+}
+
+xf_model *save_model(struct run *run) {
+    xf_model *average = run->snapshot_count > 1 ? average_snapshots(run) : NULL;
+    xf_model *model = average != NULL ? average : xf_trainer_model(run->trainer);
+    xf_error err;
+    if (xf_model_save(model, run->flags.model, &err) != XF_OK) {
+        fail(&err);
+        run->save_failed = true;
+        xf_model_free(average);
+        return NULL;
+    }
+    while (run->snapshot_count > 0) forget_oldest(run);
+    return model;
+}
+
+/* Prints an argument so that a shell reads it back as it was. */
+static void print_quoted(const char *text) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
+    if (*text != '\0' && text[strspn(text, plain)] == '\0') {
+        fprintf(stderr, " %s", text);
+        return;
+    }
+    fputs(" '", stderr);
+    for (; *text != '\0'; ++text) {
+        if (*text == '\'')
+            fputs("'\\''", stderr);
+        else
+            fputc(*text, stderr);
+    }
+    fputc('\'', stderr);
+}
+
+/* Whether argv[i] is the flag, as "--name" or "--name=value"; *width is the number of arguments it takes. */
+static bool is_flag(char **argv, int i, const char *name, int *width) {
+    const size_t length = strlen(name);
+    if (strncmp(argv[i], name, length) != 0) return false;
+    *width = argv[i][length] == '=' ? 1 : 2;
+    return argv[i][length] == '=' || argv[i][length] == '\0';
+}
+
+void print_resume_command(const struct run *run) {
+    fprintf(stderr, " ");
+    for (int i = 0; i < run->argc; ++i) {
+        int width = 0;
+        if (strcmp(run->argv[i], "--overwrite") == 0) continue;
+        if (is_flag(run->argv, i, "--resume", &width) || is_flag(run->argv, i, "--minutes", &width))
+            i += width - 1;
+        else
+            print_quoted(run->argv[i]);
+    }
+    if (run->flags.minutes > 0) {
+        const double left = run->flags.minutes - (now() - run->started) / 60;
+        fprintf(stderr, " --minutes %.2f", left > 0.1 ? left : 0.1);
+    }
+    fprintf(stderr, " --resume");
+    print_quoted(run->checkpoint);
+    fputc('\n', stderr);
+}

@@ -1,0 +1,187 @@
+/*
+ * train_setup.c - opens what a training run needs: corpora, tokenizer, model, or a checkpoint.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "train.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A buffer of lines in the form of a corpus file. */
+struct lines {
+    char *text;
+    size_t length, capacity;
+};
+
+static void append(struct lines *lines, const char *text, size_t length, char end) {
+    if (lines->capacity - lines->length < length + 1) {
+        const size_t capacity = 2 * lines->capacity + length + 4096;
+        char *grown = allocate(capacity);
+        if (lines->length > 0) memcpy(grown, lines->text, lines->length);
+        free(lines->text);
+        lines->text = grown;
+        lines->capacity = capacity;
+    }
+    if (length > 0) memcpy(lines->text + lines->length, text, length);
+    lines->length += length;
+    lines->text[lines->length++] = end;
+}
+
+static xf_corpus *corpus_of(struct run *run, const char *name, const struct lines *lines) {
+    xf_corpus *corpus = NULL;
+    xf_error err;
+    if (xf_corpus_from_memory(run->context, run->config, name, lines->text, lines->length, &corpus, &err) != XF_OK)
+        fail(&err);
+    return corpus;
+}
+
+/* Takes every hold_out-th pair out of the training corpus and makes the dev corpus of them. */
+static bool hold_out(struct run *run) {
+    struct lines kept = {0}, held = {0};
+    const int64_t size = xf_corpus_size(run->corpus), every = run->flags.hold_out;
+    const char *source, *target;
+    size_t source_length, target_length;
+    for (int64_t i = 0; i < size; ++i) {
+        if (xf_corpus_pair(run->corpus, i, &source, &source_length, &target, &target_length, NULL) != XF_OK) continue;
+        struct lines *lines = (i + 1) % every == 0 ? &held : &kept;
+        append(lines, source, source_length, '\t');
+        append(lines, target, target_length, '\n');
+    }
+    bool good = true;
+    if (kept.length == 0) {
+        complain("--hold-out %lld leaves nothing to learn from", (long long)every);
+        good = false;
+    } else if (held.length > 0) { /* a corpus of fewer pairs than that has no dev set */
+        xf_corpus *rest = corpus_of(run, "training pairs", &kept);
+        run->dev = corpus_of(run, "dev pairs", &held);
+        good = rest != NULL && run->dev != NULL;
+        if (rest != NULL) {
+            xf_corpus_free(run->corpus);
+            run->corpus = rest;
+        }
+    }
+    free(kept.text);
+    free(held.text);
+    return good;
+}
+
+static bool open_corpora(struct run *run) {
+    xf_error err;
+    if (xf_corpus_open(run->context, run->config, run->flags.train, &run->corpus, &err) != XF_OK) {
+        fail(&err);
+        return false;
+    }
+    print_corpus("corpus", run->corpus);
+    if (run->flags.dev != NULL) {
+        if (xf_corpus_open(run->context, run->config, run->flags.dev, &run->dev, &err) != XF_OK) {
+            fail(&err);
+            return false;
+        }
+        print_corpus("dev", run->dev);
+    } else if (run->flags.hold_out > 0) {
+        if (!hold_out(run)) return false;
+        if (run->dev != NULL) print_corpus("held out", run->dev);
+    }
+    return true;
+}
+
+/* On a resumed run the checkpoint decides; an option that says something else is a mistake to be told. */
+static int check_settings(const struct run *run) {
+    const xf_config *model = xf_model_config(xf_trainer_model(run->trainer));
+    const xf_config *trainer = xf_trainer_config(run->trainer);
+    for (size_t i = 0; i < run->line.setting_count; ++i) {
+        const char *key = run->line.settings[i].key, *given = NULL, *saved = NULL;
+        const xf_config *config = NULL;
+        if (strncmp(key, "model.", 6) == 0) config = model;
+        if (strncmp(key, "train.", 6) == 0) config = trainer;
+        if (config == NULL || xf_config_get_str(config, key, &saved, NULL) != XF_OK) continue;
+        if (xf_config_get_str(run->config, key, &given, NULL) != XF_OK || strcmp(given, saved) == 0) continue;
+        if (strcmp(key, "model.vocab_size") == 0 && strcmp(given, "0") == 0) continue;
+        complain("%s is %s in the checkpoint and %s on the command line; a resumed run can't change it", key, saved,
+                 given);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
+
+static int resume(struct run *run) {
+    xf_error err;
+    if (xf_trainer_resume(run->context, run->flags.resume, &run->trainer, &err) != XF_OK) return fail(&err);
+    if (xf_model_tokenizer(xf_trainer_model(run->trainer)) == NULL) {
+        complain("%s has no tokenizer", run->flags.resume);
+        return EXIT_FAILED;
+    }
+    find_snapshots(run);
+    return check_settings(run);
+}
+
+/* A fresh model with its tokenizer, and a trainer at step 0. */
+static int begin(struct run *run) {
+    xf_tokenizer *tokenizer = NULL;
+    xf_model *model = NULL;
+    xf_error err;
+    enum xf_status status;
+    const double began = now();
+    if (run->flags.tokenizer != NULL)
+        status = xf_tokenizer_load(run->context, run->flags.tokenizer, &tokenizer, &err);
+    else
+        status = xf_tokenizer_train(run->context, run->config, run->corpus, &tokenizer, &err);
+    if (status == XF_OK) {
+        printf("%-12s %d tokens, ", "vocabulary", (int)xf_tokenizer_size(tokenizer));
+        if (run->flags.tokenizer != NULL)
+            printf("from %s\n", run->flags.tokenizer);
+        else
+            printf("learnt in %.1f s\n", now() - began);
+        status = xf_model_create(run->context, run->config, tokenizer, &model, &err);
+    }
+    if (status == XF_OK) status = xf_trainer_create(model, run->config, &run->trainer, &err);
+    xf_model_free(model); /* the trainer holds it, and it holds the tokenizer */
+    xf_tokenizer_free(tokenizer);
+    return status == XF_OK ? -1 : fail(&err);
+}
+
+static int open_batchers(struct run *run) {
+    const xf_tokenizer *tokenizer = xf_model_tokenizer(xf_trainer_model(run->trainer));
+    xf_error err;
+    if (xf_batcher_create(run->corpus, tokenizer, run->config, &run->batcher, &err) != XF_OK) return fail(&err);
+    if (run->flags.resume != NULL) {
+        int64_t epoch = 0, batch = 0;
+        enum xf_status status = xf_trainer_position(run->trainer, &epoch, &batch, &err);
+        if (status == XF_OK) status = xf_batcher_seek(run->batcher, epoch, batch, &err);
+        if (status != XF_OK) {
+            complain("%s; the corpus and the data options must be those the checkpoint was made with", err.message);
+            return EXIT_FAILED;
+        }
+    }
+    if (run->dev == NULL) return -1;
+    run->dev_batcher = open_plain_batcher(run->dev, tokenizer, run->config);
+    if (run->dev_batcher == NULL) return EXIT_FAILED;
+    if (run->flags.dev_sentences > 0) {
+        sentences_of_corpus(&run->dev_sources, run->dev, SIDE_SOURCE, run->flags.dev_sentences);
+        sentences_of_corpus(&run->dev_references, run->dev, SIDE_TARGET, run->flags.dev_sentences);
+    }
+    return -1;
+}
+
+int run_open(struct run *run) {
+    printf("%-12s %s\n", "device", xf_context_device(run->context));
+    if (!open_corpora(run)) return EXIT_FAILED;
+    int status = run->flags.resume != NULL ? resume(run) : begin(run);
+    if (status < 0) status = open_batchers(run);
+    return status;
+}
+
+void run_close(struct run *run) {
+    sentences_free(&run->dev_sources);
+    sentences_free(&run->dev_references);
+    free(run->rows);
+    xf_batcher_free(run->dev_batcher);
+    xf_batcher_free(run->batcher);
+    xf_trainer_free(run->trainer);
+    xf_corpus_free(run->dev);
+    xf_corpus_free(run->corpus);
+    xf_context_free(run->context);
+    xf_config_free(run->config);
+}

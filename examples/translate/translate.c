@@ -1,0 +1,166 @@
+/*
+ * translate.c - `translate translate`: lines from standard input to standard output, in their order.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "common.h"
+#include "lines.h"
+#include "options.h"
+
+struct session {
+    const char *model;
+    int64_t batch_lines;
+    bool greedy, scores;
+
+    bool numbered; /* several answers a line: each is printed with the number of its line */
+    bool interactive;
+    int64_t first_line; /* number of the first line of the batch that is being answered, from 1 */
+    int64_t lines_read;
+    int64_t refused; /* lines that got an empty answer */
+};
+
+/* An answer is one line and, beside a score, one column: line ends and tabs in it become spaces. */
+static void print_text(const char *text, size_t length) {
+    for (size_t i = 0; i < length; ++i) {
+        const char c = text[i];
+        putchar(c == '\n' || c == '\r' || c == '\t' ? ' ' : c);
+    }
+}
+
+static void print_answers(void *user, size_t index, const xf_hypotheses *found, size_t place, const xf_error *err) {
+    struct session *session = user;
+    const long long number = (long long)session->first_line + (long long)index;
+    if (found == NULL) {
+        complain("line %lld: %s", number, err->message);
+        session->refused++;
+        if (!session->numbered) putchar('\n');
+        return;
+    }
+    const size_t answers = session->numbered ? xf_hypotheses_size(found, place) : 1;
+    for (size_t rank = 0; rank < answers; ++rank) {
+        xf_hypothesis answer = {.struct_size = sizeof answer};
+        if (xf_hypotheses_get(found, place, rank, &answer, NULL) != XF_OK) continue;
+        if (session->numbered) printf("%lld\t", number);
+        if (session->scores) printf("%.4f\t", answer.score);
+        print_text(answer.text, answer.text_length);
+        putchar('\n');
+    }
+}
+
+/* Reads the lines of the next batch: one at least, then those that are there. */
+static enum line_status read_batch(struct session *session, struct line_reader *reader, struct sentences *lines) {
+    const char *text = NULL;
+    size_t length = 0;
+    session->first_line = session->lines_read + 1;
+    const size_t most = session->interactive ? 1 : (size_t)session->batch_lines;
+    enum line_status status = LINE_OK;
+    while (lines->count < most) {
+        status = next_line(reader, lines->count == 0, &text, &length);
+        if (status != LINE_OK && status != LINE_TOO_LONG) break;
+        session->lines_read++;
+        if (status == LINE_TOO_LONG) {
+            complain("line %lld: longer than %d bytes", (long long)session->lines_read, (int)LONGEST_LINE);
+            session->refused++;
+            sentences_add(lines, "", 0);
+        } else {
+            sentences_add(lines, text, length);
+        }
+    }
+    return status;
+}
+
+static int translate_lines(struct session *session, xf_decoder *decoder) {
+    struct line_reader reader = {.fd = STDIN_FILENO};
+    struct sentences lines = {0};
+    enum line_status status = LINE_OK;
+    int result = -1;
+    while (result < 0 && status != LINE_END) {
+        if (session->interactive) {
+            fputs("> ", stderr);
+            fflush(stderr);
+        }
+        status = read_batch(session, &reader, &lines);
+        xf_error err;
+        if (translate_each(decoder, &lines, print_answers, session, &err) != XF_OK) result = fail(&err);
+        if (result < 0) result = check_output();
+        if (result < 0 && status == LINE_FAILED) {
+            complain("reading standard input failed: %s", strerror(errno));
+            result = EXIT_FAILED;
+        }
+        sentences_clear(&lines);
+    }
+    if (session->interactive && result < 0) fputc('\n', stderr);
+    sentences_free(&lines);
+    close_lines(&reader);
+    if (result >= 0) return result;
+    return session->refused > 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+static int translate(struct session *session, const xf_config *config) {
+    xf_error err;
+    int64_t answers = 1;
+    if (xf_config_get_i64(config, "decode.n_best", &answers, &err) != XF_OK) return fail(&err);
+    session->numbered = answers > 1;
+    xf_context *context = open_context(config);
+    xf_model *model = context != NULL ? open_model(context, session->model) : NULL;
+    xf_decoder *decoder = NULL;
+    int status = EXIT_FAILED;
+    if (model != NULL && xf_decoder_create(model, config, &decoder, &err) != XF_OK) fail(&err);
+    if (decoder != NULL) {
+        session->interactive = isatty(STDIN_FILENO) == 1;
+        if (session->interactive)
+            fprintf(stderr, "%s on %s. One sentence a line; Ctrl-D ends.\n", session->model,
+                    xf_context_device(context));
+        status = translate_lines(session, decoder);
+    }
+    xf_decoder_free(decoder);
+    xf_model_free(model);
+    xf_context_free(context);
+    return status;
+}
+
+int translate_command(int argc, char **argv) {
+    struct session session = {.batch_lines = 256};
+    const struct flag flags[] = {
+        {"model", FLAG_TEXT, &session.model, NULL, "M.xf", "The model, or a checkpoint. Required."},
+        {"beam", FLAG_OPTION, NULL, "decode.beam", "4", "The same as --decode.beam."},
+        {"alpha", FLAG_OPTION, NULL, "decode.alpha", "0.6", "The same as --decode.alpha."},
+        {"greedy", FLAG_SWITCH, &session.greedy, NULL, "", "The same as --decode.beam 1."},
+        {"n-best", FLAG_OPTION, NULL, "decode.n_best", "1",
+         "The same as --decode.n_best. With more than 1, an answer is printed as: number of its line, TAB, answer."},
+        {"scores", FLAG_SWITCH, &session.scores, NULL, "", "Puts the score and a TAB before each answer."},
+        {"batch-lines", FLAG_COUNT, &session.batch_lines, NULL, "256",
+         "Translates up to so many lines together, if they are there; never waits for them."},
+        {"threads", FLAG_OPTION, NULL, "context.threads", "N", "The same as --context.threads."},
+        {"device", FLAG_OPTION, NULL, "context.device", "NAME", "The same as --context.device."},
+    };
+    struct command_line line = {.usage = "translate --model M.xf [options] < source > translation",
+                                .about = "Translates the lines of standard input, one sentence a line.",
+                                .groups = "context. decode.",
+                                .flags = flags,
+                                .flag_count = sizeof flags / sizeof flags[0]};
+    int status = read_command_line(&line, argc - 2, argv + 2);
+    if (status >= 0) return status;
+    if (session.model == NULL || session.batch_lines == 0) {
+        complain(session.model == NULL ? "--model M.xf is missing; see translate translate --help"
+                                       : "--batch-lines is 0, expected 1 or more");
+        return EXIT_USAGE;
+    }
+    xf_config *config = NULL;
+    xf_error err;
+    if (xf_config_create(&config, &err) != XF_OK) return fail(&err);
+    status = apply_settings(&line, config);
+    if (status < 0 && session.greedy && xf_config_set_i64(config, "decode.beam", 1, &err) != XF_OK) status = fail(&err);
+    if (status < 0) status = translate(&session, config);
+    xf_config_free(config);
+    return status;
+}
