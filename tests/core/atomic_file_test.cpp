@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -180,6 +181,20 @@ XF_TEST(a_failed_fsync_is_not_tried_again) {
     CHECK_FAILS(file.write("x", 1), XF_ERROR_STATE);
     CHECK_EQ(syncs, 1);
     CHECK(!std::filesystem::exists(folder / "m"));
+}
+
+XF_TEST(interrupted_and_short_writes_go_on) {
+    const TempFolder folder;
+    static int calls;
+    calls = 0;
+    IoOps io = posix_io();
+    io.pwrite = [](int fd, const void *src, size_t bytes, off_t offset) {
+        errno = EINTR;
+        return ++calls % 2 ? ssize_t{-1} : posix_io().pwrite(fd, src, std::min<size_t>(bytes, 7), offset);
+    };
+    save(folder / "m", "a text of more than seven bytes", io);
+    CHECK_EQ(load(folder / "m"), std::string("a text of more than seven bytes"));
+    CHECK(calls > 8);
 }
 
 XF_TEST(a_write_that_takes_nothing_is_an_error_and_no_endless_loop) {

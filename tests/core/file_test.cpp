@@ -65,6 +65,17 @@ XF_TEST(reading_beyond_the_end_and_a_file_that_shrinks_are_corrupt) {
     CHECK_FAILS(file.read_at(0, buffer, 8), XF_ERROR_CORRUPT);
 }
 
+XF_TEST(an_interrupted_call_is_made_again) {
+    const xf_test::TempFolder folder;
+    put(folder / "a", "text");
+    FaultIo::arm(1, EINTR, false);  // open
+    CHECK_EQ(read_file(folder / "a", 10, FaultIo::ops()), std::string("text"));
+    FaultIo::arm(3, EINTR, false);  // pread, after fstat
+    CHECK_EQ(read_file(folder / "a", 10, FaultIo::ops()), std::string("text"));
+    CHECK(FaultIo::fired);
+    FaultIo::disarm();
+}
+
 XF_TEST(every_call_fails_once_and_for_ever) {
     const xf_test::TempFolder folder;
     const std::string text = "some text that is read in more than one piece";
