@@ -25,7 +25,7 @@ struct BpeModel::Scratch {
     std::vector<int32_t> symbols;  // -1 where a symbol was merged into the one before
     std::vector<int32_t> next;
     std::vector<int32_t> previous;
-    std::vector<uint64_t> heap;    // rank << 32 | position of the left symbol, smallest first; may be out of date
+    std::vector<uint64_t> heap;  // rank << 32 | position of the left symbol, smallest first; may be out of date
 };
 
 void append_characters(const Vocabulary &vocabulary, std::string_view word, std::vector<int32_t> *ids) {

@@ -53,7 +53,7 @@ private:
     Vocabulary vocabulary_;
     std::vector<int32_t> results_;  // by rank: the id of the merged piece
     HashIndex ranks_;
-    std::vector<uint8_t> intact_;   // by id
+    std::vector<uint8_t> intact_;  // by id
 };
 
 // Appends the ids of a word's characters: what BPE starts from, in training and in encoding.

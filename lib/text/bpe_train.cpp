@@ -57,8 +57,8 @@ private:
         int32_t left;
         int32_t right;
         int64_t count = 0;
-        int32_t result = -1;   // the merged piece, once the merge is learnt
-        bool grown = false;    // listed in grown_
+        int32_t result = -1;  // the merged piece, once the merge is learnt
+        bool grown = false;   // listed in grown_
         std::vector<int32_t> places;
     };
     struct Candidate {
@@ -85,7 +85,7 @@ private:
     std::vector<int32_t> word_;
     std::vector<Pair> pairs_;
     HashIndex index_;
-    std::vector<int32_t> grown_;     // pairs whose count rose since they were last put on the heap
+    std::vector<int32_t> grown_;  // pairs whose count rose since they were last put on the heap
     std::vector<Candidate> heap_;
 };
 
@@ -226,8 +226,7 @@ BpeTable Trainer::run(const BpeTrainOptions &options, const std::function<bool()
 
 void WordCounts::add(std::string_view word) {
     const uint64_t hash = hash_bytes(word);
-    const int32_t known = index_.find(
-        hash, [&](int32_t i) { return bytes(words_[static_cast<size_t>(i)]) == word; });
+    const int32_t known = index_.find(hash, [&](int32_t i) { return bytes(words_[static_cast<size_t>(i)]) == word; });
     if (known >= 0) {
         ++words_[static_cast<size_t>(known)].count;
         return;

@@ -88,12 +88,12 @@ void normalize_valid(std::string_view text, Normalization form, std::string *out
 
 bool is_inert(uint32_t c) {
     const auto in = [c](uint32_t first, uint32_t last) { return c >= first && c <= last; };
-    if (c < 0x80 || in(0xC0, 0xFF)) return true;                      // ASCII, Latin-1 letters
+    if (c < 0x80 || in(0xC0, 0xFF)) return true;                                // ASCII, Latin-1 letters
     if (in(0x100, 0x131) || in(0x134, 0x13E) || in(0x141, 0x148)) return true;  // Latin Extended-A without
-    if (in(0x14A, 0x17E) || in(0x410, 0x44F)) return true;            // its ligatures; Cyrillic
-    if (in(0x2012, 0x2016) || in(0x2018, 0x2022)) return true;        // dashes, quotes, bullet
-    if (in(0x3041, 0x3096) || in(0x30A1, 0x30FA)) return true;        // kana
-    return in(0x4E00, 0x9FA5) || in(0xAC00, 0xD7A3);                  // Han, Hangul syllables
+    if (in(0x14A, 0x17E) || in(0x410, 0x44F)) return true;                      // its ligatures; Cyrillic
+    if (in(0x2012, 0x2016) || in(0x2018, 0x2022)) return true;                  // dashes, quotes, bullet
+    if (in(0x3041, 0x3096) || in(0x30A1, 0x30FA)) return true;                  // kana
+    return in(0x4E00, 0x9FA5) || in(0xAC00, 0xD7A3);                            // Han, Hangul syllables
 }
 
 void normalize(std::string_view text, Normalization form, InvalidUtf8 invalid, std::string *out) {

@@ -25,19 +25,33 @@ constexpr int64_t kVersion = 1;
 
 const char *name_of(Normalization form) {
     switch (form) {
-        case Normalization::kNone: return "none";
-        case Normalization::kNfc: return "nfc";
-        case Normalization::kNfkc: return "nfkc";
+        case Normalization::kNone:
+            return "none";
+        case Normalization::kNfc:
+            return "nfc";
+        case Normalization::kNfkc:
+            return "nfkc";
     }
     fail(XF_ERROR_INTERNAL, "normalization %d has no name", static_cast<int>(form));
 }
 
 // What a key of the object is. The order is the order of writing, and of kKeyNames.
-enum Key { kFormatKey, kVersionKey, kKindKey, kNormalizationKey, kInvalidKey, kVocabSizeKey, kMinPairCountKey,
-           kCoverageKey, kCharactersKey, kMergesKey, kKeyCount };
-constexpr const char *kKeyNames[kKeyCount] = {"format", "version", "kind", "normalization", "invalid_utf8",
-                                              "vocab_size", "min_pair_count", "character_coverage", "characters",
-                                              "merges"};
+enum Key {
+    kFormatKey,
+    kVersionKey,
+    kKindKey,
+    kNormalizationKey,
+    kInvalidKey,
+    kVocabSizeKey,
+    kMinPairCountKey,
+    kCoverageKey,
+    kCharactersKey,
+    kMergesKey,
+    kKeyCount
+};
+constexpr const char *kKeyNames[kKeyCount] = {"format",       "version",    "kind",           "normalization",
+                                              "invalid_utf8", "vocab_size", "min_pair_count", "character_coverage",
+                                              "characters",   "merges"};
 
 class Handler {
 public:
@@ -63,10 +77,17 @@ public:
                 XF_CHECK(value == kVersion, XF_ERROR_VERSION, "tokenizer version %lld, expected %lld",
                          static_cast<long long>(value), static_cast<long long>(kVersion));
                 return true;
-            case kVocabSizeKey: options_->vocab_size = value; return true;
-            case kMinPairCountKey: options_->min_pair_count = value; return true;
-            case kCoverageKey: options_->character_coverage = static_cast<double>(value); return true;
-            default: refuse("an integer");
+            case kVocabSizeKey:
+                options_->vocab_size = value;
+                return true;
+            case kMinPairCountKey:
+                options_->min_pair_count = value;
+                return true;
+            case kCoverageKey:
+                options_->character_coverage = static_cast<double>(value);
+                return true;
+            default:
+                refuse("an integer");
         }
     }
 
@@ -85,13 +106,16 @@ public:
             case kKindKey:
                 if (text != "bpe") refuse("an unknown kind");
                 return true;
-            case kNormalizationKey: return set_normalization(text);
+            case kNormalizationKey:
+                return set_normalization(text);
             case kInvalidKey:
                 if (text != "error" && text != "replace") refuse("an unknown word");
                 options_->invalid_utf8 = text == "error" ? InvalidUtf8::kError : InvalidUtf8::kReplace;
                 return true;
-            case kCharactersKey: return set_characters(text);
-            default: refuse("a string");
+            case kCharactersKey:
+                return set_characters(text);
+            default:
+                refuse("a string");
         }
     }
 
@@ -223,8 +247,8 @@ void read_tokenizer_json(std::string_view json, TokenizerOptions *options, BpeTa
     rapidjson::MemoryStream bytes(json.data(), json.size());
     rapidjson::Reader reader;
     Handler handler(options, table);
-    constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag |
-                                rapidjson::kParseFullPrecisionFlag;
+    constexpr unsigned kFlags =
+        rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseFullPrecisionFlag;
     const rapidjson::ParseResult result = reader.Parse<kFlags>(bytes, handler);
     XF_CHECK(!result.IsError(), XF_ERROR_CORRUPT, "the tokenizer is not JSON at byte %zu: %s", result.Offset(),
              rapidjson::GetParseError_En(result.Code()));

@@ -1,7 +1,8 @@
 // The tokenizer's file format: one JSON object, kept in the metadata of a model file.
 //
 //     {"format":"xformer-tokenizer","version":1,"kind":"bpe","normalization":"nfkc","invalid_utf8":"error",
-//      "vocab_size":37000,"min_pair_count":2,"character_coverage":0.9999,"characters":"üäß...","merges":[[34,103],...]}
+//      "vocab_size":37000,"min_pair_count":2,"character_coverage":0.9999,
+//      "characters":"üäß...","merges":[[34,103],...]}
 //
 // "characters" holds the characters above U+007F in the order of their ids, from 258; each merge names two earlier
 // ids and makes the next one (see bpe_model.h). The pieces are not stored: they follow from these two lists. A reader

@@ -21,22 +21,27 @@ Class ascii_class(uint32_t c) {
 Class classify(const CodePoint &c) {
     if (c.value < 0x80) return ascii_class(c.value);
     if (!c.valid) return Class::kOther;
-    if (c.value == 0x85) return Class::kBlank;                           // NEL
-    if (c.value == 0x200C || c.value == 0x200D) return Class::kMark;     // joiners shape the word around them
+    if (c.value == 0x85) return Class::kBlank;                        // NEL
+    if (c.value == 0x200C || c.value == 0x200D) return Class::kMark;  // joiners shape the word around them
     switch (utf8proc_category(static_cast<utf8proc_int32_t>(c.value))) {
         case UTF8PROC_CATEGORY_LU:
         case UTF8PROC_CATEGORY_LL:
         case UTF8PROC_CATEGORY_LT:
         case UTF8PROC_CATEGORY_LM:
-        case UTF8PROC_CATEGORY_LO: return Class::kLetter;
+        case UTF8PROC_CATEGORY_LO:
+            return Class::kLetter;
         case UTF8PROC_CATEGORY_MN:
         case UTF8PROC_CATEGORY_MC:
-        case UTF8PROC_CATEGORY_ME: return Class::kMark;
-        case UTF8PROC_CATEGORY_ND: return Class::kDigit;
+        case UTF8PROC_CATEGORY_ME:
+            return Class::kMark;
+        case UTF8PROC_CATEGORY_ND:
+            return Class::kDigit;
         case UTF8PROC_CATEGORY_ZS:
         case UTF8PROC_CATEGORY_ZL:
-        case UTF8PROC_CATEGORY_ZP: return Class::kBlank;
-        default: return Class::kOther;
+        case UTF8PROC_CATEGORY_ZP:
+            return Class::kBlank;
+        default:
+            return Class::kOther;
     }
 }
 

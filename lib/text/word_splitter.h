@@ -1,10 +1,10 @@
 // Cuts text into the words inside which BPE may merge. Nothing is lost: the words, joined, are the text.
 //
-//     one space directly before a word belongs to the word       "the cat" = "the" + " cat"
-//     other white space is a word of its own                     "a  \n b" = "a" + "  \n" + " b"
-//     letters and marks, with an apostrophe between two letters  "don't", "l'homme", "naïve"
-//     a digit                                                    "1997" = "1" "9" "9" "7": numbers are copied, not learnt
-//     a run of anything else                                     "?!", "->", control characters, invalid bytes
+//     one space before a word belongs to the word           "the cat" = "the" + " cat"
+//     other white space is a word of its own                "a  \n b" = "a" + "  \n" + " b"
+//     letters, marks, apostrophes between letters           "don't", "l'homme", "naïve"
+//     one digit: numbers are copied, not learnt             "1997" = "1" + "9" + "9" + "7"
+//     a run of anything else                                "?!", "->", control characters, invalid bytes
 //
 // A word ends after kMaxWordBytes whatever follows, so that the memory and time for one word are bounded: a text of
 // ten million letters without a space costs no more than a book. The character classes are utf8proc's; characters

@@ -21,8 +21,8 @@ std::string by_utf8proc(std::string_view text, Normalization form) {
     const int flags = UTF8PROC_STABLE | UTF8PROC_COMPOSE | (form == Normalization::kNfkc ? UTF8PROC_COMPAT : 0);
     utf8proc_uint8_t *out = nullptr;
     const utf8proc_ssize_t n =
-        utf8proc_map(reinterpret_cast<const utf8proc_uint8_t *>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
-                     &out, static_cast<utf8proc_option_t>(flags));
+        utf8proc_map(reinterpret_cast<const utf8proc_uint8_t *>(text.data()),
+                     static_cast<utf8proc_ssize_t>(text.size()), &out, static_cast<utf8proc_option_t>(flags));
     std::string result(reinterpret_cast<char *>(out), n > 0 ? static_cast<size_t>(n) : 0);
     std::free(out);
     return result;
@@ -40,6 +40,10 @@ XF_TEST(agrees_with_utf8proc) {
     std::mt19937 random(1);
     std::vector<std::string> texts = nasty_texts();
     for (int i = 0; i < 3000; ++i) texts.push_back(random_unicode(&random, 1 + i % 40));
+    for (int i = 0; i < 100; ++i) {  // long enough that an unstable sort would show
+        texts.emplace_back("a");
+        for (int j = 0; j < 100; ++j) append_utf8(0x300 + static_cast<uint32_t>(random() % 0x70), &texts.back());
+    }
     for (const std::string &text : texts)
         for (const Normalization form : {Normalization::kNone, Normalization::kNfc, Normalization::kNfkc})
             CHECK_EQ(normalized(text, form), by_utf8proc(text, form));

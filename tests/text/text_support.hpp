@@ -20,16 +20,51 @@ using namespace std::string_view_literals;
 
 inline std::vector<std::string> nasty_texts() {
     std::vector<std::string> texts;
-    for (const std::string_view text :
-         {""sv, " "sv, "  "sv, "   "sv, "a"sv, " a"sv, "a "sv, "  a  b   c  "sv, "\t"sv, "\n"sv, "a\nb"sv, "\r\n\r\n"sv,
-          " \n a\t\tb \n"sv, "\n "sv, "\t a"sv, "a\0b"sv, "\0"sv, "\0\0 \0"sv, "\xE2\x96\x81"sv,
-          " \xE2\x96\x81x \xE2\x96\x81 "sv, "<s>"sv, "</s> <s>"sv, "<0x41>"sv, "don't l'homme 'quoted' rock'n'roll'"sv,
-          "it\xE2\x80\x99s"sv, "1997, 3.14 and 10,000"sv, "\xEF\xBC\x91\xEF\xBC\x92 \xEF\xAC\x81n \xC2\xBD"sv,
-          "a\xC2\xA0"sv "b\xE3\x80\x80"sv "c\xE2\x80\xA8"sv "d\xC2\x85"sv, "na\xC3\xAFve nai\xCC\x88ve"sv,
-          "\xCC\x88"sv, " \xCC\x88x"sv, "x\xCC\x96\xCC\x81\xCC\x96"sv, "\xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x92\xBB!"sv,
-          "\xED\x95\x9C\xEA\xB8\x80 \xE1\x84\x92\xE1\x85\xA1\xE1\x86\xAB"sv, "\xE4\xB8\xAD\xE6\x96\x87\xE3\x80\x82"sv,
-          "\xD8\xA7\xD9\x84\xD8\xB9\xD8\xB1\xD8\xA8\xD9\x8A\xD8\xA9"sv, "\xEF\xBB\xBF"sv "bom"sv, "\xEF\xB7\xBA"sv,
-          "\xEF\xBF\xBD\xEF\xBF\xBE\xEF\xBF\xBF"sv, "\xF4\x8F\xBF\xBF"sv, "...?!---===\x7F\x1B"sv})
+    for (const std::string_view text : {""sv,
+                                        " "sv,
+                                        "  "sv,
+                                        "   "sv,
+                                        "a"sv,
+                                        " a"sv,
+                                        "a "sv,
+                                        "  a  b   c  "sv,
+                                        "\t"sv,
+                                        "\n"sv,
+                                        "a\nb"sv,
+                                        "\r\n\r\n"sv,
+                                        " \n a\t\tb \n"sv,
+                                        "\n "sv,
+                                        "\t a"sv,
+                                        "a\0b"sv,
+                                        "\0"sv,
+                                        "\0\0 \0"sv,
+                                        "\xE2\x96\x81"sv,
+                                        " \xE2\x96\x81x \xE2\x96\x81 "sv,
+                                        "<s>"sv,
+                                        "</s> <s>"sv,
+                                        "<0x41>"sv,
+                                        "don't l'homme 'quoted' rock'n'roll'"sv,
+                                        "it\xE2\x80\x99s"sv,
+                                        "1997, 3.14 and 10,000"sv,
+                                        "\xEF\xBC\x91\xEF\xBC\x92 \xEF\xAC\x81n \xC2\xBD"sv,
+                                        "a\xC2\xA0"sv
+                                        "b\xE3\x80\x80"sv
+                                        "c\xE2\x80\xA8"sv
+                                        "d\xC2\x85"sv,
+                                        "na\xC3\xAFve nai\xCC\x88ve"sv,
+                                        "\xCC\x88"sv,
+                                        " \xCC\x88x"sv,
+                                        "x\xCC\x96\xCC\x81\xCC\x96"sv,
+                                        "\xF0\x9F\x91\xA9\xE2\x80\x8D\xF0\x9F\x92\xBB!"sv,
+                                        "\xED\x95\x9C\xEA\xB8\x80 \xE1\x84\x92\xE1\x85\xA1\xE1\x86\xAB"sv,
+                                        "\xE4\xB8\xAD\xE6\x96\x87\xE3\x80\x82"sv,
+                                        "\xD8\xA7\xD9\x84\xD8\xB9\xD8\xB1\xD8\xA8\xD9\x8A\xD8\xA9"sv,
+                                        "\xEF\xBB\xBF"sv
+                                        "bom"sv,
+                                        "\xEF\xB7\xBA"sv,
+                                        "\xEF\xBF\xBD\xEF\xBF\xBE\xEF\xBF\xBF"sv,
+                                        "\xF4\x8F\xBF\xBF"sv,
+                                        "...?!---===\x7F\x1B"sv})
         texts.emplace_back(text);
     return texts;
 }
@@ -41,16 +76,35 @@ inline std::string random_unicode(std::mt19937 *random, size_t length) {
         const auto below = [&](uint32_t n) { return static_cast<uint32_t>((*random)() % n); };
         uint32_t c = 0;
         switch (below(10)) {
-            case 0: c = ' '; break;
-            case 1: c = below(0x80); break;
-            case 2: c = 'a' + below(6); break;
-            case 3: c = 0x80 + below(0x280); break;
-            case 4: c = 0x300 + below(0x70); break;
-            case 5: c = 0x2000 + below(0x200); break;
-            case 6: c = 0x1100 + below(0x100); break;
-            case 7: c = 0xF900 + below(0x600); break;
-            case 8: c = below(0x3000); break;
-            default: c = below(0x110000);
+            case 0:
+                c = ' ';
+                break;
+            case 1:
+                c = below(0x80);
+                break;
+            case 2:
+                c = 'a' + below(6);
+                break;
+            case 3:
+                c = 0x80 + below(0x280);
+                break;
+            case 4:
+                c = 0x300 + below(0x70);
+                break;
+            case 5:
+                c = 0x2000 + below(0x200);
+                break;
+            case 6:
+                c = 0x1100 + below(0x100);
+                break;
+            case 7:
+                c = 0xF900 + below(0x600);
+                break;
+            case 8:
+                c = below(0x3000);
+                break;
+            default:
+                c = below(0x110000);
         }
         if (c >= 0xD800 && c <= 0xDFFF) c -= 0x800;
         xf::append_utf8(c, &text);

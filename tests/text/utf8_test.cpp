@@ -26,19 +26,19 @@ XF_TEST(invalid_sequences_are_found_at_their_first_byte) {
         size_t offset;
         uint32_t size;
     } cases[] = {
-        {"\x80", 0, 1},                      // a continuation byte alone
-        {"ab\xFF", 2, 1},                    // never in UTF-8
-        {"a\xC0\x80", 1, 1},                 // overlong NUL
-        {"\xC1\xBF", 0, 1},                  // overlong
-        {"\xE0\x9F\xBF", 0, 1},              // overlong
-        {"\xF0\x8F\xBF\xBF", 0, 1},          // overlong
-        {"\xED\xA0\x80", 0, 1},              // a surrogate
-        {"\xF4\x90\x80\x80", 0, 1},          // U+110000
-        {"\xF5\x80\x80\x80", 0, 1},          // beyond
-        {"\xC3", 0, 1},                      // cut short
-        {"\xE2\x82", 0, 2},                  // cut short
-        {"\xF0\x9F\x98", 0, 3},              // cut short
-        {"\xE2\x82X", 0, 2},                 // broken off
+        {"\x80", 0, 1},                              // a continuation byte alone
+        {"ab\xFF", 2, 1},                            // never in UTF-8
+        {"a\xC0\x80", 1, 1},                         // overlong NUL
+        {"\xC1\xBF", 0, 1},                          // overlong
+        {"\xE0\x9F\xBF", 0, 1},                      // overlong
+        {"\xF0\x8F\xBF\xBF", 0, 1},                  // overlong
+        {"\xED\xA0\x80", 0, 1},                      // a surrogate
+        {"\xF4\x90\x80\x80", 0, 1},                  // U+110000
+        {"\xF5\x80\x80\x80", 0, 1},                  // beyond
+        {"\xC3", 0, 1},                              // cut short
+        {"\xE2\x82", 0, 2},                          // cut short
+        {"\xF0\x9F\x98", 0, 3},                      // cut short
+        {"\xE2\x82X", 0, 2},                         // broken off
         {"12345678\xC3\xA4xxxxxxx\xE2\x82", 17, 2},  // after eight ASCII bytes and a good character
     };
     for (const auto &c : cases) {

@@ -39,7 +39,9 @@ XF_TEST(splits_by_its_rules) {
     CHECK_EQ(joined("'a' l'homme rock'n'roll' it\xE2\x80\x99s"), "'|a|'| l'homme| rock'n'roll|'| it\xE2\x80\x99s");
     CHECK_EQ(joined(" 1997 x2y"), " 1|9|9|7| x|2|y");
     CHECK_EQ(joined("\xCC\x88x nai\xCC\x88ve"), "\xCC\x88x| nai\xCC\x88ve");
-    CHECK_EQ(joined("a\xC2\xA0" "b"), "a|\xC2\xA0|b");
+    CHECK_EQ(joined("a\xC2\xA0"
+                    "b"),
+             "a|\xC2\xA0|b");
     CHECK_EQ(joined("!\xFF\xC3?"), "!\xFF\xC3?");
     CHECK(split("").empty());
 }
@@ -49,7 +51,8 @@ XF_TEST(loses_nothing_and_bounds_words) {
     std::vector<std::string> texts = nasty_texts();
     for (int i = 0; i < 500; ++i) texts.push_back(random_unicode(&random, 1 + i % 60));
     for (int i = 0; i < 500; ++i) texts.push_back(random_bytes(&random, 1 + i % 60));
-    for (const char *unit : {"a", " ", "\xC3\xA4", "!", "\n", " a'", "\xF0\x9F\x98\x80", "7\xCC\x88", "\xCC\x88", "\xFF"}) {
+    for (const char *unit :
+         {"a", " ", "\xC3\xA4", "!", "\n", " a'", "\xF0\x9F\x98\x80", "7\xCC\x88", "\xCC\x88", "\xFF"}) {
         std::string text;
         while (text.size() < 5000) text += unit;
         texts.push_back(text + " end");
