@@ -68,6 +68,8 @@ SafetensorsReader::SafetensorsReader(std::unique_ptr<InputFile> file, const char
 }
 
 void SafetensorsReader::fetch(uint64_t offset, void *dst, size_t bytes) const {
+    XF_CHECK(offset <= size_ && bytes <= size_ - offset, XF_ERROR_INTERNAL,
+             "'%s': a read beyond its end was let through", name_.c_str());
     if (file_) {
         file_->read_at(offset, dst, bytes);
     } else if (bytes > 0) {
