@@ -185,7 +185,7 @@ XF_API enum xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *bat
 XF_API enum xf_status xf_trainer_resume(xf_context *context, const char *path, xf_trainer **out, xf_error *err);
 
 /**
- * @brief Tells the batcher position that was saved with the checkpoint, for xf_batcher_seek().
+ * @brief Tells the batcher position that was saved with the checkpoint; xf_trainer_seek() goes there.
  * @param trainer [in] the trainer
  * @param epoch [out] 0 when none was saved
  * @param batch [out] 0 when none was saved
@@ -195,6 +195,18 @@ XF_API enum xf_status xf_trainer_resume(xf_context *context, const char *path, x
  * @since 0.1
  */
 XF_API enum xf_status xf_trainer_position(const xf_trainer *trainer, int64_t *epoch, int64_t *batch, xf_error *err);
+
+/**
+ * @brief Moves a batcher to the position that was saved with the checkpoint, when it holds the same pairs.
+ * @param trainer [in] from xf_trainer_resume()
+ * @param batcher [in,out] made from the same corpus, tokenizer and options as in the saved run
+ * @param err [out] NULL allowed
+ * @return XF_OK; XF_ERROR_STATE (no position was saved), XF_ERROR_DATA (the pairs differ: batcher unchanged),
+ *         XF_ERROR_OUT_OF_RANGE, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API enum xf_status xf_trainer_seek(const xf_trainer *trainer, xf_batcher *batcher, xf_error *err);
 
 /**
  * @brief Gives the "train." options the trainer works with, also after a resume.

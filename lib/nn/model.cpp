@@ -40,6 +40,10 @@ Model::Model(std::shared_ptr<Context> context, const Options &options)
 }
 
 void Model::initialise() {
+    if (context_->device().host_memory()) {
+        table_.initialise(config_.seed, params());
+        return;
+    }
     std::vector<float> block(static_cast<size_t>(table_.total));
     table_.initialise(config_.seed, block.data());
     Stream stream(context_->device());

@@ -30,6 +30,9 @@ ModelConfig ModelConfig::from(const Options &options) {
     XF_CHECK(c.H * (2 * c.K + c.W) <= (1 << 20), XF_ERROR_LIMIT,
              "model.heads x (2 model.d_k + model.d_v) is %lld, expected at most 1048576",
              static_cast<long long>(c.H * (2 * c.K + c.W)));
+    XF_CHECK(c.max_length * c.D <= (int64_t{1} << 26), XF_ERROR_LIMIT,
+             "model.max_length x model.d_model is %lld, expected at most 67108864",
+             static_cast<long long>(c.max_length * c.D));
     return c;
 }
 

@@ -27,7 +27,7 @@ struct Pass {
     Stream &stream;
     float *grads = nullptr;  // block of the parameter table; null in inference
     bool invariant = false;  // decoding and scoring: rows must not feel their batch
-    DropoutKey dropout;
+    DropoutKey dropout{};
 
     const ModelConfig &config() const { return model.config(); }
     const float *param(int64_t offset) const { return model.param(offset); }

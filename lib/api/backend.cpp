@@ -1,0 +1,37 @@
+// backend.h of the public headers.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "xformer/backend.h"
+
+#include "api/guard.h"
+
+using namespace xf;
+
+extern "C" {
+
+xf_status xf_backend_load(xf_context *context, const char *path, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(context, "context");
+        check_pointer(path, "path");
+        context->context->registry().load(path);
+    });
+}
+
+size_t xf_backend_count(const xf_context *context) {
+    return is_handle(context) ? context->context->registry().entries().size() : 0;
+}
+
+xf_status xf_backend_info_get(const xf_context *context, size_t index, xf_backend_info *info, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(context, "context");
+        check_struct(info, "info");
+        const auto &entries = context->context->registry().entries();
+        XF_CHECK(index < entries.size(), XF_ERROR_OUT_OF_RANGE, "backend %zu, expected 0 to %zu", index, entries.size() - 1);
+        const BackendEntry &entry = entries[index];
+        const bool active = entry.ops != nullptr && entry.ops == context->context->active().ops;
+        put_struct(info, xf_backend_info{0, entry.name.c_str(), entry.version.c_str(), entry.path.c_str(),
+                                         entry.kind.c_str(), entry.device_count, active, entry.reason.c_str()});
+    });
+}
+
+}  // extern "C"

@@ -1,0 +1,124 @@
+// config.h of the public headers.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "xformer/config.h"
+
+#include "api/guard.h"
+
+using namespace xf;
+
+namespace {
+
+// Sets an option: a copy is not needed, because Options checks before it writes.
+template <class Set>
+xf_status set_option(xf_config *config, const char *key, xf_error *err, Set set) noexcept {
+    return guard(err, [&] {
+        check_handle(config, "config");
+        check_pointer(key, "key");
+        set(config->options);
+    });
+}
+
+template <class T, class Get>
+xf_status get_option(const xf_config *config, const char *key, T *value, xf_error *err, Get get) noexcept {
+    return guard(err, [&] {
+        check_handle(config, "config");
+        check_pointer(key, "key");
+        check_pointer(value, "value");
+        *value = get(config->options);
+    });
+}
+
+}  // namespace
+
+extern "C" {
+
+xf_status xf_config_create(xf_config **out, xf_error *err) {
+    return guard(err, [&] {
+        check_pointer(out, "out");
+        *out = new xf_config;
+    });
+}
+
+void xf_config_free(xf_config *config) { free_handle(config); }
+
+xf_status xf_config_copy(const xf_config *config, xf_config **out, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(config, "config");
+        check_pointer(out, "out");
+        auto copy = std::make_unique<xf_config>();
+        copy->options = config->options;
+        *out = copy.release();
+    });
+}
+
+xf_status xf_config_preset(xf_config *config, const char *name, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(config, "config");
+        check_pointer(name, "name");
+        config->options.preset(name);
+    });
+}
+
+xf_status xf_config_set(xf_config *config, const char *key, const char *value, xf_error *err) {
+    return set_option(config, key, err, [&](Options &options) {
+        check_pointer(value, "value");
+        options.set(key, value);
+    });
+}
+
+xf_status xf_config_set_i64(xf_config *config, const char *key, int64_t value, xf_error *err) {
+    return set_option(config, key, err, [&](Options &options) { options.set_i64(key, value); });
+}
+
+xf_status xf_config_set_f64(xf_config *config, const char *key, double value, xf_error *err) {
+    return set_option(config, key, err, [&](Options &options) { options.set_f64(key, value); });
+}
+
+xf_status xf_config_set_bool(xf_config *config, const char *key, int32_t value, xf_error *err) {
+    return set_option(config, key, err, [&](Options &options) {
+        XF_CHECK(value == 0 || value == 1, XF_ERROR_OUT_OF_RANGE, "option '%s' is %d, expected 0 or 1", key, value);
+        options.set_bool(key, value != 0);
+    });
+}
+
+xf_status xf_config_set_str(xf_config *config, const char *key, const char *value, xf_error *err) {
+    return set_option(config, key, err, [&](Options &options) {
+        check_pointer(value, "value");
+        options.set_str(key, value);
+    });
+}
+
+xf_status xf_config_get_i64(const xf_config *config, const char *key, int64_t *value, xf_error *err) {
+    return get_option(config, key, value, err, [&](const Options &options) { return options.i64(key); });
+}
+
+xf_status xf_config_get_f64(const xf_config *config, const char *key, double *value, xf_error *err) {
+    return get_option(config, key, value, err, [&](const Options &options) { return options.f64(key); });
+}
+
+xf_status xf_config_get_bool(const xf_config *config, const char *key, int32_t *value, xf_error *err) {
+    return get_option(config, key, value, err, [&](const Options &options) { return options.boolean(key) ? 1 : 0; });
+}
+
+xf_status xf_config_get_str(const xf_config *config, const char *key, const char **value, xf_error *err) {
+    return get_option(config, key, value, err, [&](const Options &options) {
+        std::string &text = config->texts[key];
+        text = options.text(key);
+        return text.c_str();
+    });
+}
+
+size_t xf_config_option_count(void) { return option_count(); }
+
+xf_status xf_config_option(size_t index, xf_option_info *info, xf_error *err) {
+    return guard(err, [&] {
+        check_struct(info, "info");
+        XF_CHECK(index < option_count(), XF_ERROR_OUT_OF_RANGE, "option %zu, expected 0 to %zu", index, option_count() - 1);
+        const Option &row = option(index);
+        put_struct(info, xf_option_info{0, row.key, row.type, 0, row.default_value, row.minimum, row.maximum, row.choices,
+                                        row.doc, row.paper, row.since});
+    });
+}
+
+}  // extern "C"

@@ -1,0 +1,150 @@
+// decode.h of the public headers.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "xformer/decode.h"
+
+#include <cmath>
+
+#include "api/guard.h"
+
+using namespace xf;
+
+namespace {
+
+std::unique_ptr<xf_hypotheses> make_answers(std::vector<std::vector<Hypothesis>> found, const Tokenizer *tokenizer) {
+    auto handle = std::make_unique<xf_hypotheses>();
+    handle->has_text = tokenizer != nullptr;
+    handle->answers.resize(found.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+        for (Hypothesis &h : found[i]) {
+            std::string text = tokenizer != nullptr ? tokenizer->decode(h.ids.data(), h.ids.size()) : std::string();
+            handle->answers[i].push_back({std::move(h), std::move(text)});
+        }
+    }
+    return handle;
+}
+
+// The texts that have tokens, as one batch, and where they came from.
+struct EncodedTexts {
+    std::vector<int32_t> ids, offsets{0};
+    std::vector<size_t> origin;
+};
+
+EncodedTexts encode_texts(const Tokenizer &tokenizer, const char *const *texts, const size_t *lengths, size_t count) {
+    EncodedTexts encoded;
+    for (size_t i = 0; i < count; ++i) {
+        XF_CHECK(texts[i] != nullptr, XF_ERROR_INVALID_ARGUMENT, "text %zu is NULL", i);
+        const std::string_view text = lengths != nullptr ? std::string_view(texts[i], lengths[i]) : texts[i];
+        const size_t before = encoded.ids.size();
+        try {
+            tokenizer.encode(text, &encoded.ids);
+        } catch (const Error &error) {
+            throw Error(error.status(), format("text %zu: %s", i, error.what()), error.native_code());
+        }
+        if (encoded.ids.size() == before) continue;
+        encoded.ids.push_back(kEndToken);
+        XF_CHECK(encoded.ids.size() < (size_t{1} << 31), XF_ERROR_LIMIT, "the texts have more than 2^31 tokens");
+        encoded.offsets.push_back(static_cast<int32_t>(encoded.ids.size()));
+        encoded.origin.push_back(i);
+    }
+    return encoded;
+}
+
+}  // namespace
+
+extern "C" {
+
+xf_status xf_decoder_create(const xf_model *model, const xf_config *config, xf_decoder **out, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(model, "model");
+        check_pointer(out, "out");
+        auto handle = std::make_unique<xf_decoder>();
+        handle->context = model->context;
+        handle->tokenizer = model->tokenizer.tokenizer;
+        handle->decoder = std::make_unique<Decoder>(model->model, options_of(config));
+        *out = handle.release();
+    });
+}
+
+void xf_decoder_free(xf_decoder *decoder) { free_handle(decoder); }
+
+xf_status xf_decode(xf_decoder *decoder, const xf_batch *batch, xf_hypotheses **out, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(decoder, "decoder");
+        const xf_batch own = get_struct(batch, "batch");
+        check_pointer(out, "out");
+        *out = make_answers(decoder->decoder->decode(own), decoder->tokenizer.get()).release();
+    });
+}
+
+xf_status xf_translate(xf_decoder *decoder, const char *const *texts, const size_t *lengths, size_t count,
+                       xf_hypotheses **out, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(decoder, "decoder");
+        XF_CHECK(texts != nullptr || count == 0, XF_ERROR_INVALID_ARGUMENT, "texts is NULL with a count of %zu", count);
+        check_pointer(out, "out");
+        XF_CHECK(decoder->tokenizer != nullptr, XF_ERROR_STATE, "the model has no tokenizer: use xf_decode()");
+        const EncodedTexts encoded = encode_texts(*decoder->tokenizer, texts, lengths, count);
+        xf_batch batch{};
+        batch.sentences = static_cast<int64_t>(encoded.origin.size());
+        batch.src_ids = encoded.ids.data();
+        batch.src_offsets = encoded.offsets.data();
+        auto found = decoder->decoder->decode(batch);
+        std::vector<std::vector<Hypothesis>> answers(count, {Hypothesis{{}, 0, 0, true}});
+        for (size_t i = 0; i < found.size(); ++i) answers[encoded.origin[i]] = std::move(found[i]);
+        *out = make_answers(std::move(answers), decoder->tokenizer.get()).release();
+    });
+}
+
+size_t xf_hypotheses_count(const xf_hypotheses *hypotheses) {
+    return is_handle(hypotheses) ? hypotheses->answers.size() : 0;
+}
+
+size_t xf_hypotheses_size(const xf_hypotheses *hypotheses, size_t sentence) {
+    return sentence < xf_hypotheses_count(hypotheses) ? hypotheses->answers[sentence].size() : 0;
+}
+
+xf_status xf_hypotheses_get(const xf_hypotheses *hypotheses, size_t sentence, size_t rank, xf_hypothesis *hypothesis,
+                            xf_error *err) {
+    return guard(err, [&] {
+        check_handle(hypotheses, "hypotheses");
+        check_struct(hypothesis, "hypothesis");
+        XF_CHECK(sentence < hypotheses->answers.size() && rank < hypotheses->answers[sentence].size(), XF_ERROR_OUT_OF_RANGE,
+                 "answer %zu of sentence %zu, there are %zu sentences with %zu answers to this one", rank, sentence,
+                 hypotheses->answers.size(), xf_hypotheses_size(hypotheses, sentence));
+        const auto &answer = hypotheses->answers[sentence][rank];
+        const Hypothesis &h = answer.hypothesis;
+        put_struct(hypothesis, xf_hypothesis{0, h.ids.data(), static_cast<int64_t>(h.ids.size()),
+                                             hypotheses->has_text ? answer.text.c_str() : nullptr, answer.text.size(),
+                                             h.log_probability, h.score, h.finished ? 1 : 0, 0});
+    });
+}
+
+void xf_hypotheses_free(xf_hypotheses *hypotheses) { free_handle(hypotheses); }
+
+xf_status xf_score(xf_decoder *decoder, const xf_batch *batch, double *log_probabilities, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(decoder, "decoder");
+        const xf_batch own = get_struct(batch, "batch");
+        check_pointer(log_probabilities, "log_probabilities");
+        decoder->decoder->score(own, log_probabilities);
+    });
+}
+
+xf_status xf_evaluate(xf_decoder *decoder, const xf_batch *batches, size_t count, xf_eval_stats *stats, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(decoder, "decoder");
+        XF_CHECK(batches != nullptr || count == 0, XF_ERROR_INVALID_ARGUMENT, "batches is NULL with a count of %zu", count);
+        check_struct(stats, "stats");
+        EvalStats sum;
+        for (size_t i = 0; i < count; ++i) {
+            const char *at = reinterpret_cast<const char *>(batches) + i * batches->struct_size;
+            decoder->decoder->evaluate(get_struct(reinterpret_cast<const xf_batch *>(at), "batch"), &sum);
+        }
+        const double tokens = static_cast<double>(std::max<int64_t>(sum.tgt_tokens, 1));
+        put_struct(stats, xf_eval_stats{0, sum.sentences, sum.tgt_tokens, sum.loss_sum / tokens, sum.nll_sum / tokens,
+                                        std::exp(sum.nll_sum / tokens)});
+    });
+}
+
+}  // extern "C"

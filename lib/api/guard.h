@@ -1,0 +1,127 @@
+// The C edge: exceptions to statuses, handle checks, structs that may be older or newer than ours.
+//
+// Every function of lib/api is `return guard(err, [&] { ... });`. Nothing is thrown past it, the host's floating-point
+// state is restored behind it, and on an error no output has been written: bodies write outputs last.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <system_error>
+
+#include "api/handles.h"
+#include "core/error.h"
+#include "core/float_state.h"
+
+namespace xf {
+
+inline xf_status report(xf_error *err, xf_status status, int native_code, const char *message) noexcept {
+    if (err == nullptr) return status;
+    err->status = status;
+    err->native_code = native_code;
+    size_t length = std::min(std::strlen(message), sizeof err->message - 1);
+    if (message[length] != 0)  // cut: not in the middle of a UTF-8 character
+        while (length > 0 && (static_cast<unsigned char>(message[length]) & 0xC0) == 0x80) --length;
+    std::memcpy(err->message, message, length);
+    std::memset(err->message + length, 0, sizeof err->message - length);
+    return status;
+}
+
+template <class Body>
+xf_status guard(xf_error *err, Body &&body) noexcept {
+    const FloatState state;
+    try {
+        if constexpr (std::is_void_v<decltype(body())>) {
+            body();
+            return XF_OK;
+        } else {
+            return body();
+        }
+    } catch (const Error &error) {
+        return report(err, error.status(), error.native_code(), error.what());
+    } catch (const std::bad_alloc &) {
+        return report(err, XF_ERROR_NO_MEMORY, 0, "out of memory");
+    } catch (const std::system_error &error) {
+        return report(err, XF_ERROR_IO, error.code().value(), error.what());
+    } catch (const std::length_error &) {
+        return report(err, XF_ERROR_NO_MEMORY, 0, "a size is larger than memory can be");
+    } catch (const std::exception &error) {
+        return report(err, XF_ERROR_INTERNAL, 0, error.what());
+    } catch (...) {
+        return report(err, XF_ERROR_INTERNAL, 0, "an unknown exception");
+    }
+}
+
+inline void check_pointer(const void *pointer, const char *name) {
+    XF_CHECK(pointer != nullptr, XF_ERROR_INVALID_ARGUMENT, "%s is NULL", name);
+}
+
+// A handle of the right kind that belongs to this process.
+template <class Handle>
+Handle &check_handle(Handle *handle, const char *name) {
+    using Plain = std::remove_const_t<Handle>;
+    check_pointer(handle, name);
+    XF_CHECK(handle->magic == Plain::kMagic, XF_ERROR_INVALID_ARGUMENT, "%s is not %s, or was freed", name, Plain::kKind);
+    if constexpr (requires { handle->context; }) {
+        XF_CHECK(handle->context->pid() == getpid(), XF_ERROR_FORKED,
+                 "%s belongs to process %d, from which this one was forked: create a context of its own", name,
+                 static_cast<int>(handle->context->pid()));
+    }
+    return *handle;
+}
+
+template <class Handle>
+bool is_handle(const Handle *handle) {
+    return handle != nullptr && handle->magic == Handle::kMagic;
+}
+
+template <class Handle>
+void free_handle(Handle *handle) noexcept {
+    if (!is_handle(handle)) return;
+    const FloatState state;
+    handle->magic = kFreedMagic;
+    delete handle;
+}
+
+// The caller's config or the defaults.
+inline const Options &options_of(const xf_config *config) {
+    static const Options defaults;
+    return config == nullptr ? defaults : check_handle(config, "config").options;
+}
+
+// Checks an output struct that begins with struct_size; oldest is the size of its first released form.
+template <class T>
+void check_struct(const T *out, const char *name, size_t oldest = sizeof(T)) {
+    check_pointer(out, name);
+    XF_CHECK(out->struct_size >= oldest, XF_ERROR_INVALID_ARGUMENT, "%s->struct_size is %zu, expected at least %zu", name,
+             out->struct_size, oldest);
+}
+
+// Writes as much of value as the caller's struct has room for.
+template <class T>
+void put_struct(T *out, T value) {
+    const size_t size = out->struct_size;
+    value.struct_size = size;
+    std::memcpy(out, &value, std::min(size, sizeof(T)));
+}
+
+// Reads an input struct; a tail that we do not know must be zero, or a wish of the caller would be ignored.
+template <class T>
+T get_struct(const T *in, const char *name, size_t oldest = sizeof(T)) {
+    check_struct(in, name, oldest);
+    XF_CHECK(in->struct_size <= 4096, XF_ERROR_INVALID_ARGUMENT, "%s->struct_size is %zu, expected about %zu", name,
+             in->struct_size, sizeof(T));
+    T value{};
+    std::memcpy(&value, in, std::min(in->struct_size, sizeof(T)));
+    const auto *bytes = reinterpret_cast<const unsigned char *>(in);
+    for (size_t i = sizeof(T); i < in->struct_size; ++i)
+        XF_CHECK(bytes[i] == 0, XF_ERROR_UNSUPPORTED, "%s has a member that this version of the library does not know", name);
+    value.struct_size = sizeof(T);
+    return value;
+}
+
+}  // namespace xf

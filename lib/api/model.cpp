@@ -1,0 +1,161 @@
+// model.h of the public headers.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "xformer/model.h"
+
+#include <cmath>
+
+#include "api/guard.h"
+#include "api/model_handle.h"
+#include "train/average.h"
+
+using namespace xf;
+
+namespace xf {
+
+void fill_model_handle(xf_model *handle, std::shared_ptr<Model> model, std::shared_ptr<const Tokenizer> tokenizer) {
+    if (tokenizer != nullptr)
+        XF_CHECK(model->config().V == tokenizer->size(), XF_ERROR_CORRUPT,
+                 "the tokenizer has %d tokens, the model's vocabulary %lld", tokenizer->size(),
+                 static_cast<long long>(model->config().V));
+    handle->context = model->context_ptr();
+    handle->config.options = model->options();
+    handle->model = std::move(model);
+    handle->tokenizer.tokenizer = std::move(tokenizer);
+}
+
+std::shared_ptr<const Tokenizer> parse_tokenizer(const std::string &json) {
+    return json.empty() ? nullptr : Tokenizer::parse(json);
+}
+
+}  // namespace xf
+
+namespace {
+
+const Parameter &parameter(const xf_model *model, size_t index) {
+    const auto &list = check_handle(model, "model").model->table().list;
+    XF_CHECK(index < list.size(), XF_ERROR_OUT_OF_RANGE, "parameter %zu, expected 0 to %zu", index, list.size() - 1);
+    return list[index];
+}
+
+void check_count(const Parameter &p, size_t count) {
+    XF_CHECK(count == static_cast<size_t>(p.size()), XF_ERROR_INVALID_ARGUMENT, "count is %zu, expected %lld for '%s'", count,
+             static_cast<long long>(p.size()), p.name.c_str());
+}
+
+}  // namespace
+
+extern "C" {
+
+xf_status xf_model_create(xf_context *context, const xf_config *config, const xf_tokenizer *tokenizer, xf_model **out,
+                          xf_error *err) {
+    return guard(err, [&] {
+        check_handle(context, "context");
+        check_pointer(out, "out");
+        Options options = options_of(config);
+        std::shared_ptr<const Tokenizer> own;
+        if (tokenizer != nullptr) {
+            own = check_handle(tokenizer, "tokenizer").tokenizer;
+            const int64_t asked = options.i64("model.vocab_size");
+            XF_CHECK(asked == 0 || asked == own->size(), XF_ERROR_INVALID_ARGUMENT,
+                     "model.vocab_size is %lld, the tokenizer has %d", static_cast<long long>(asked), own->size());
+            options.set_i64("model.vocab_size", own->size());
+        }
+        auto handle = std::make_unique<xf_model>();
+        auto model = std::make_shared<Model>(context->context, options);
+        model->initialise();
+        fill_model_handle(handle.get(), std::move(model), std::move(own));
+        *out = handle.release();
+    });
+}
+
+xf_status xf_model_load(xf_context *context, const char *path, xf_model **out, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(context, "context");
+        check_pointer(path, "path");
+        check_pointer(out, "out");
+        const ModelFile file(path);
+        auto tokenizer = parse_tokenizer(file.contents().tokenizer);
+        auto model = std::make_shared<Model>(context->context, file.options());
+        Stream stream(context->context->device());
+        file.load(*model, stream, {});
+        auto handle = std::make_unique<xf_model>();
+        fill_model_handle(handle.get(), std::move(model), std::move(tokenizer));
+        *out = handle.release();
+    });
+}
+
+xf_status xf_model_save(const xf_model *model, const char *path, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(model, "model");
+        check_pointer(path, "path");
+        FileContents contents;
+        contents.kind = "model";
+        if (model->tokenizer.tokenizer != nullptr) contents.tokenizer = model->tokenizer.tokenizer->serialize();
+        Stream stream(model->context->device());
+        save_model_file(path, *model->model, stream, contents, {});
+    });
+}
+
+xf_status xf_model_average(xf_context *context, const char *const *paths, size_t count, xf_model **out, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(context, "context");
+        check_pointer(paths, "paths");
+        check_pointer(out, "out");
+        XF_CHECK(count > 0, XF_ERROR_INVALID_ARGUMENT, "count is 0, expected at least 1");
+        std::vector<std::string> list;
+        for (size_t i = 0; i < count; ++i) {
+            check_pointer(paths[i], "a path");
+            list.emplace_back(paths[i]);
+        }
+        std::string tokenizer;
+        auto model = average_models(context->context, list, &tokenizer);
+        auto handle = std::make_unique<xf_model>();
+        fill_model_handle(handle.get(), std::move(model), parse_tokenizer(tokenizer));
+        *out = handle.release();
+    });
+}
+
+void xf_model_free(xf_model *model) { free_handle(model); }
+
+const xf_config *xf_model_config(const xf_model *model) { return is_handle(model) ? &model->config : nullptr; }
+
+const xf_tokenizer *xf_model_tokenizer(const xf_model *model) {
+    return is_handle(model) && model->tokenizer.tokenizer != nullptr ? &model->tokenizer : nullptr;
+}
+
+size_t xf_model_param_count(const xf_model *model) { return is_handle(model) ? model->model->table().list.size() : 0; }
+
+xf_status xf_model_param_info(const xf_model *model, size_t index, xf_param_info *info, xf_error *err) {
+    return guard(err, [&] {
+        const Parameter &p = parameter(model, index);
+        check_struct(info, "info");
+        put_struct(info, xf_param_info{0, p.name.c_str(), p.rows, p.columns});
+    });
+}
+
+xf_status xf_model_param_read(const xf_model *model, size_t index, float *values, size_t count, xf_error *err) {
+    return guard(err, [&] {
+        const Parameter &p = parameter(model, index);
+        check_pointer(values, "values");
+        check_count(p, count);
+        Stream stream(model->context->device());
+        stream.download(values, model->model->params() + p.offset, count * sizeof(float));
+    });
+}
+
+xf_status xf_model_param_write(xf_model *model, size_t index, const float *values, size_t count, xf_error *err) {
+    return guard(err, [&] {
+        const Parameter &p = parameter(model, index);
+        check_pointer(values, "values");
+        check_count(p, count);
+        for (size_t i = 0; i < count; ++i)
+            XF_CHECK(std::isfinite(values[i]), XF_ERROR_INVALID_ARGUMENT, "value %zu for '%s' is not finite", i,
+                     p.name.c_str());
+        Stream stream(model->context->device());
+        stream.upload(model->model->params() + p.offset, values, count * sizeof(float));
+        stream.sync();
+    });
+}
+
+}  // extern "C"

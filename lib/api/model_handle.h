@@ -1,0 +1,19 @@
+// How an xf_model is filled, shared by what makes models: create, load, average, resume.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "api/handles.h"
+
+namespace xf {
+
+// Throws XF_ERROR_CORRUPT when vocabulary and tokenizer differ in size.
+void fill_model_handle(xf_model *handle, std::shared_ptr<Model> model, std::shared_ptr<const Tokenizer> tokenizer);
+
+// Null for an empty text.
+std::shared_ptr<const Tokenizer> parse_tokenizer(const std::string &json);
+
+}  // namespace xf

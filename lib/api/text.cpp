@@ -1,0 +1,138 @@
+// text.h of the public headers.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "xformer/text.h"
+
+#include "api/guard.h"
+#include "core/atomic_file.h"
+
+using namespace xf;
+
+namespace {
+
+constexpr uint64_t kMaxTokenizerFile = uint64_t{1} << 28;
+
+TokenizerOptions tokenizer_options(const Options &options) {
+    TokenizerOptions t;
+    t.vocab_size = options.i64("tokenizer.vocab_size");
+    const std::string &form = options.str("tokenizer.normalization");
+    t.normalization = form == "none"  ? Normalization::kNone
+                      : form == "nfc" ? Normalization::kNfc
+                                      : Normalization::kNfkc;
+    t.invalid_utf8 =
+        options.str("tokenizer.invalid_utf8") == "replace" ? InvalidUtf8::kReplace : InvalidUtf8::kError;
+    return t;
+}
+
+// Gives text to a caller's buffer: the length always, the text and a NUL when they fit.
+xf_status put_text(const std::string &value, char *text, size_t capacity, size_t *length, xf_error *err) {
+    *length = value.size();
+    if (capacity <= value.size())
+        return report(err, XF_ERROR_BUFFER_TOO_SMALL, 0,
+                      format("the text needs %zu bytes, the buffer has %zu", value.size() + 1, capacity).c_str());
+    std::memcpy(text, value.c_str(), value.size() + 1);
+    return XF_OK;
+}
+
+void check_buffer(const void *buffer, size_t capacity, const char *name) {
+    XF_CHECK(buffer != nullptr || capacity == 0, XF_ERROR_INVALID_ARGUMENT, "%s is NULL with a capacity of %zu", name,
+             capacity);
+}
+
+}  // namespace
+
+extern "C" {
+
+xf_status xf_tokenizer_train(xf_context *context, const xf_config *config, const xf_corpus *corpus, xf_tokenizer **out,
+                             xf_error *err) {
+    return guard(err, [&] {
+        check_handle(context, "context");
+        check_handle(corpus, "corpus");
+        check_pointer(out, "out");
+        const TokenizerOptions options = tokenizer_options(options_of(config));
+        const Corpus &pairs = *corpus->corpus;
+        int64_t next = 0;
+        const LineSource lines = [&](std::string_view *line) {
+            if (next >= 2 * pairs.size()) return false;
+            *line = next % 2 == 0 ? pairs.source(next / 2) : pairs.target(next / 2);
+            ++next;
+            return true;
+        };
+        Context &owner = *context->context;
+        auto handle = std::make_unique<xf_tokenizer>();
+        handle->tokenizer = Tokenizer::train(options, lines, [&] {
+            owner.check_cancelled();  // throws, and so clears the flag
+            return false;
+        });
+        *out = handle.release();
+    });
+}
+
+xf_status xf_tokenizer_load(xf_context *context, const char *path, xf_tokenizer **out, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(context, "context");
+        check_pointer(path, "path");
+        check_pointer(out, "out");
+        auto handle = std::make_unique<xf_tokenizer>();
+        handle->tokenizer = Tokenizer::parse(read_file(path, kMaxTokenizerFile));
+        *out = handle.release();
+    });
+}
+
+xf_status xf_tokenizer_save(const xf_tokenizer *tokenizer, const char *path, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(tokenizer, "tokenizer");
+        check_pointer(path, "path");
+        const std::string json = tokenizer->tokenizer->serialize();
+        AtomicFile file(path);
+        file.write(json.data(), json.size());
+        file.commit();
+    });
+}
+
+void xf_tokenizer_free(xf_tokenizer *tokenizer) { free_handle(tokenizer); }
+
+int32_t xf_tokenizer_size(const xf_tokenizer *tokenizer) {
+    return is_handle(tokenizer) ? tokenizer->tokenizer->size() : 0;
+}
+
+xf_status xf_tokenizer_encode(const xf_tokenizer *tokenizer, const char *text, size_t length, int32_t *ids,
+                              size_t capacity, size_t *count, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(tokenizer, "tokenizer");
+        check_buffer(text, length, "text");
+        check_buffer(ids, capacity, "ids");
+        check_pointer(count, "count");
+        std::vector<int32_t> encoded;
+        tokenizer->tokenizer->encode(std::string_view(text, length), &encoded);
+        *count = encoded.size();
+        if (encoded.size() > capacity)
+            return report(err, XF_ERROR_BUFFER_TOO_SMALL, 0,
+                          format("the text has %zu tokens, the buffer room for %zu", encoded.size(), capacity).c_str());
+        std::copy(encoded.begin(), encoded.end(), ids);
+        return XF_OK;
+    });
+}
+
+xf_status xf_tokenizer_decode(const xf_tokenizer *tokenizer, const int32_t *ids, size_t count, char *text,
+                              size_t capacity, size_t *length, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(tokenizer, "tokenizer");
+        check_buffer(ids, count, "ids");
+        check_buffer(text, capacity, "text");
+        check_pointer(length, "length");
+        return put_text(tokenizer->tokenizer->decode(ids, count), text, capacity, length, err);
+    });
+}
+
+xf_status xf_tokenizer_piece(const xf_tokenizer *tokenizer, int32_t id, char *text, size_t capacity, size_t *length,
+                             xf_error *err) {
+    return guard(err, [&] {
+        check_handle(tokenizer, "tokenizer");
+        check_buffer(text, capacity, "text");
+        check_pointer(length, "length");
+        return put_text(tokenizer->tokenizer->piece(id), text, capacity, length, err);
+    });
+}
+
+}  // extern "C"

@@ -1,0 +1,146 @@
+// train.h of the public headers.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "xformer/train.h"
+
+#include "api/guard.h"
+#include "api/model_handle.h"
+
+using namespace xf;
+
+namespace {
+
+void put_stats(xf_step_stats *out, const StepStats &s) {
+    if (out == nullptr) return;
+    const auto tokens = static_cast<double>(s.tgt_tokens);
+    put_struct(out, xf_step_stats{0, s.step, s.sentences, s.src_tokens, s.tgt_tokens, s.loss_sum / tokens,
+                                  s.nll_sum / tokens, s.learning_rate, s.gradient_norm});
+}
+
+xf_trainer &check_trainer(xf_trainer *trainer, const xf_step_stats *stats) {
+    check_handle(trainer, "trainer");
+    if (stats != nullptr) check_struct(stats, "stats");
+    return *trainer;
+}
+
+std::unique_ptr<xf_trainer> make_handle(std::unique_ptr<Trainer> trainer, std::shared_ptr<const Tokenizer> tokenizer) {
+    auto handle = std::make_unique<xf_trainer>();
+    handle->context = trainer->model()->context_ptr();
+    fill_model_handle(&handle->model, trainer->model(), std::move(tokenizer));
+    handle->config.options = trainer->options();
+    handle->trainer = std::move(trainer);
+    return handle;
+}
+
+}  // namespace
+
+extern "C" {
+
+xf_status xf_trainer_create(xf_model *model, const xf_config *config, xf_trainer **out, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(model, "model");
+        check_pointer(out, "out");
+        auto trainer = std::make_unique<Trainer>(model->model, options_of(config));
+        *out = make_handle(std::move(trainer), model->tokenizer.tokenizer).release();
+    });
+}
+
+void xf_trainer_free(xf_trainer *trainer) { free_handle(trainer); }
+
+xf_status xf_train_step(xf_trainer *trainer, const xf_batch *batches, size_t count, xf_step_stats *stats,
+                        xf_error *err) {
+    return guard(err, [&] {
+        check_trainer(trainer, stats);
+        check_pointer(batches, "batches");
+        XF_CHECK(count > 0, XF_ERROR_INVALID_ARGUMENT, "count is 0, expected at least 1");
+        // An array of structs of another size can't be walked with ours.
+        std::vector<xf_batch> own;
+        const char *at = reinterpret_cast<const char *>(batches);
+        const size_t stride = batches->struct_size;
+        for (size_t i = 0; i < count; ++i)
+            own.push_back(get_struct(reinterpret_cast<const xf_batch *>(at + i * stride), "batch"));
+        put_stats(stats, trainer->trainer->step(own.data(), count));
+    });
+}
+
+xf_status xf_train_accumulate(xf_trainer *trainer, const xf_batch *batch, xf_step_stats *stats, xf_error *err) {
+    return guard(err, [&] {
+        check_trainer(trainer, stats);
+        put_stats(stats, trainer->trainer->accumulate(get_struct(batch, "batch")));
+    });
+}
+
+xf_status xf_train_update(xf_trainer *trainer, xf_step_stats *stats, xf_error *err) {
+    return guard(err, [&] {
+        check_trainer(trainer, stats);
+        put_stats(stats, trainer->trainer->update());
+    });
+}
+
+xf_status xf_trainer_gradient_read(xf_trainer *trainer, size_t index, float *values, size_t count, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(trainer, "trainer");
+        check_pointer(values, "values");
+        const auto &list = trainer->trainer->model()->table().list;
+        XF_CHECK(index < list.size(), XF_ERROR_OUT_OF_RANGE, "parameter %zu, expected 0 to %zu", index, list.size() - 1);
+        XF_CHECK(count == static_cast<size_t>(list[index].size()), XF_ERROR_INVALID_ARGUMENT,
+                 "count is %zu, expected %lld for '%s'", count, static_cast<long long>(list[index].size()),
+                 list[index].name.c_str());
+        trainer->trainer->read_gradient(list[index], values);
+    });
+}
+
+int64_t xf_trainer_step(const xf_trainer *trainer) { return is_handle(trainer) ? trainer->trainer->steps_done() : -1; }
+
+xf_model *xf_trainer_model(xf_trainer *trainer) { return is_handle(trainer) ? &trainer->model : nullptr; }
+
+xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *batcher, const char *path, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(trainer, "trainer");
+        check_pointer(path, "path");
+        DataPosition position;
+        if (batcher != nullptr) {
+            check_handle(batcher, "batcher");
+            position = {batcher->batcher->position().epoch, batcher->batcher->position().batch, batcher->fingerprint};
+        }
+        const auto &tokenizer = trainer->model.tokenizer.tokenizer;
+        trainer->trainer->save(path, tokenizer != nullptr ? tokenizer->serialize() : "", position);
+    });
+}
+
+xf_status xf_trainer_resume(xf_context *context, const char *path, xf_trainer **out, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(context, "context");
+        check_pointer(path, "path");
+        check_pointer(out, "out");
+        const ModelFile file(path);
+        auto tokenizer = parse_tokenizer(file.contents().tokenizer);
+        *out = make_handle(Trainer::resume(context->context, file), std::move(tokenizer)).release();
+    });
+}
+
+xf_status xf_trainer_position(const xf_trainer *trainer, int64_t *epoch, int64_t *batch, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(trainer, "trainer");
+        check_pointer(epoch, "epoch");
+        check_pointer(batch, "batch");
+        *epoch = trainer->trainer->position().epoch;
+        *batch = trainer->trainer->position().batch;
+    });
+}
+
+xf_status xf_trainer_seek(const xf_trainer *trainer, xf_batcher *batcher, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(trainer, "trainer");
+        check_handle(batcher, "batcher");
+        const DataPosition &position = trainer->trainer->position();
+        XF_CHECK(position.fingerprint != 0, XF_ERROR_STATE, "no batcher's position was saved with this trainer");
+        XF_CHECK(position.fingerprint == batcher->fingerprint, XF_ERROR_DATA,
+                 "the batcher holds other pairs than the one whose position was saved: resuming would not continue that run");
+        batcher->batcher->seek({position.epoch, position.batch});
+    });
+}
+
+const xf_config *xf_trainer_config(const xf_trainer *trainer) { return is_handle(trainer) ? &trainer->config : nullptr; }
+
+}  // extern "C"

@@ -1,0 +1,235 @@
+// See step.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/step.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace xf {
+namespace {
+
+constexpr int64_t kFirstCapacity = 32;  // steps; doubled when an answer is longer
+
+}  // namespace
+
+void DecoderStep::begin(const PackedSide &src, int64_t sentences, const float *memory, int64_t slots, int64_t limit) {
+    const ModelConfig &c = model_.config();
+    sentences_ = sentences;
+    slots_ = slots;
+    limit_ = limit;
+    memory_rows_ = src.rows;
+    max_source_length_ = src.max_length;
+    source_begin_.resize(static_cast<size_t>(sentences));
+    source_length_.resize(static_cast<size_t>(sentences));
+    stream_.download(source_begin_.data(), src.begin, source_begin_.size() * sizeof(int32_t));
+    stream_.download(source_length_.data(), src.length, source_length_.size() * sizeof(int32_t));
+    Arena size;
+    size.floats(memory_rows_ * c.decoder_layers, c.kv_columns());
+    memory_kv_.reserve(stream_.device(), size.bytes());
+    for (int64_t i = 0; i < c.decoder_layers; ++i) {
+        xf_linear_fwd args{};
+        args.M = memory_rows_;
+        args.N = c.kv_columns();
+        args.K = c.D;
+        args.src = memory;
+        args.ld_src = c.D;
+        args.weights = model_.param(model_.table().decoder[static_cast<size_t>(i)].cross.k);
+        args.dst = memory_kv_.floats() + i * memory_rows_ * c.kv_columns();
+        args.ld_dst = c.kv_columns();
+        args.flags = XF_LINEAR_ROW_INVARIANT;
+        stream_.run(args);
+    }
+    capacity_ = 0;
+    grow_cache(std::min(limit, kFirstCapacity));
+}
+
+void DecoderStep::grow_cache(int64_t steps) {
+    const ModelConfig &c = model_.config();
+    const int64_t columns = c.q_columns() + c.v_columns();
+    Arena size;
+    size.floats(c.decoder_layers * steps, slots_ * columns);
+    if (capacity_ == 0 && cache_.bytes() >= size.bytes()) {  // an earlier group left enough
+        capacity_ = steps;
+        return;
+    }
+    Buffer larger(stream_.device(), size.bytes());
+    for (int64_t part = 0; part < 2 * c.decoder_layers && capacity_ > 0; ++part) {
+        const int64_t layer = part / 2, width = slots_ * (part % 2 == 0 ? c.q_columns() : c.v_columns());
+        const int64_t skip = part % 2 == 0 ? 0 : slots_ * c.q_columns();
+        stream_.copy(larger.floats() + layer * steps * slots_ * columns + skip * steps,
+                     cache_.floats() + layer * capacity_ * slots_ * columns + skip * capacity_,
+                     static_cast<size_t>(capacity_ * width) * sizeof(float));
+    }
+    stream_.sync();
+    cache_ = std::move(larger);
+    capacity_ = steps;
+}
+
+void DecoderStep::plan(int64_t rows, Arena *arena, Scratch *s) const {
+    const ModelConfig &c = model_.config();
+    s->residual = arena->floats(rows, c.D);
+    for (int i = 0; i < 2; ++i) {
+        s->norm[i] = arena->floats(rows, c.D);
+        s->sum[i] = arena->floats(rows, c.D);
+    }
+    s->wide = arena->floats(rows, std::max(c.qkv_columns(), c.F));
+    s->context = arena->floats(rows, c.v_columns());
+}
+
+void DecoderStep::upload_rows(const Rows &rows, int64_t t) {
+    const auto count = static_cast<int64_t>(rows.tokens.size());
+    host_ints_.clear();
+    const auto append = [&](const std::vector<int32_t> &values) {
+        const size_t at = host_ints_.size();
+        host_ints_.insert(host_ints_.end(), values.begin(), values.end());
+        return at;
+    };
+    const size_t tokens = append(rows.tokens), slot = append(rows.slot_of_row), ancestors = append(rows.ancestors);
+    const size_t q_begin = append(rows.sentence_begin), q_length = append(rows.sentence_length);
+    const size_t positions = host_ints_.size();
+    host_ints_.insert(host_ints_.end(), static_cast<size_t>(count), static_cast<int32_t>(t));
+    const size_t k_begin = host_ints_.size();
+    for (const int32_t s : rows.source) host_ints_.push_back(source_begin_[static_cast<size_t>(s)]);
+    const size_t k_length = host_ints_.size();
+    for (const int32_t s : rows.source) host_ints_.push_back(source_length_[static_cast<size_t>(s)]);
+    const size_t bytes = host_ints_.size() * sizeof(int32_t);
+    if (bytes > ints_.bytes()) ints_.reserve(stream_.device(), 2 * bytes);  // it grows by a column a step
+    stream_.upload(ints_.data(), host_ints_.data(), bytes);
+    const int32_t *base = ints_.ints();
+    at_ = {base + tokens,  base + positions, base + slot,    base + ancestors,
+           base + q_begin, base + q_length,  base + k_begin, base + k_length};
+}
+
+void DecoderStep::run(const Rows &rows, int64_t t, int64_t k, float *values, int32_t *ids) {
+    const ModelConfig &c = model_.config();
+    const ParameterTable &table = model_.table();
+    const auto R = static_cast<int64_t>(rows.tokens.size());
+    if (t >= capacity_) grow_cache(std::min(limit_, 2 * capacity_));
+    upload_rows(rows, t);
+    Scratch s{};
+    Arena dry;
+    plan(R, &dry, &s);
+    workspace_.reserve(stream_.device(), dry.bytes());
+    Arena arena(workspace_.data());
+    plan(R, &arena, &s);
+
+    const auto linear = [&](int64_t N, int64_t K, const float *src, int64_t weights, const float *bias, float *dst,
+                            uint32_t flags) {
+        xf_linear_fwd args{R, N, K, src, K, model_.param(weights), bias, dst, N, flags | XF_LINEAR_ROW_INVARIANT};
+        stream_.run(args);
+    };
+    const float *residual = s.residual, *input = s.residual;
+    int turn = 0;
+    // Adds src (null at the entry of a pre-LN stack) and normalises; see transformer.h on boundaries.
+    const auto boundary = [&](const NormOffsets &norm, const float *src) {
+        xf_add_norm_fwd args{};
+        args.M = R;
+        args.D = c.D;
+        args.residual = residual;
+        args.src = src;
+        args.weights = model_.param(norm.weights);
+        args.bias = model_.param(norm.bias);
+        args.eps = c.norm_epsilon;
+        args.sum = c.pre_norm && src != nullptr ? s.sum[turn] : nullptr;
+        args.dst = s.norm[turn];
+        stream_.run(args);
+        input = s.norm[turn];
+        residual = !c.pre_norm ? input : src != nullptr ? s.sum[turn] : residual;
+        turn ^= 1;
+    };
+    const auto pick = [&](const NormOffsets &own, const NormOffsets &next) -> const NormOffsets & {
+        return c.pre_norm ? next : own;
+    };
+
+    xf_embed_fwd embed{};
+    embed.rows = R;
+    embed.D = c.D;
+    embed.ids = at_.tokens;
+    embed.pos = at_.positions;
+    embed.weights = model_.param(table.embedding);
+    embed.positions = model_.decoder_positions();
+    embed.scale = std::sqrt(static_cast<float>(c.D));
+    embed.dst = s.residual;
+    stream_.run(embed);
+    if (c.pre_norm) boundary(table.decoder[0].self.norm, nullptr);
+
+    const float scale = 1.0f / std::sqrt(static_cast<float>(c.K));
+    for (int64_t i = 0; i < c.decoder_layers; ++i) {
+        const DecoderLayerOffsets &at = table.decoder[static_cast<size_t>(i)];
+        const NormOffsets &next =
+            i + 1 < c.decoder_layers ? table.decoder[static_cast<size_t>(i + 1)].self.norm : table.decoder_norm;
+        float *const sub = s.sum[turn];  // a sub-layer's output: free until the boundary that reads it writes it
+
+        linear(c.qkv_columns(), c.D, input, at.self.q, nullptr, s.wide, 0);
+        xf_attention_step step{};
+        step.rows = R;
+        step.H = c.H;
+        step.dk = c.K;
+        step.dv = c.W;
+        step.t = t;
+        step.slots = slots_;
+        step.slot_of_row = at_.slot_of_row;
+        step.ancestors = at_.ancestors;
+        step.ld_ancestors = t;
+        step.q = s.wide;
+        step.k = s.wide + c.q_columns();
+        step.v = s.wide + 2 * c.q_columns();
+        step.ld_q = step.ld_k = step.ld_v = c.qkv_columns();
+        step.k_cache = cache_.floats() + i * capacity_ * slots_ * (c.q_columns() + c.v_columns());
+        step.v_cache = step.k_cache + capacity_ * slots_ * c.q_columns();
+        step.scale = scale;
+        step.window = c.window;
+        step.dst = s.context;
+        step.ld_dst = c.v_columns();
+        stream_.run(step);
+        linear(c.D, c.v_columns(), s.context, at.self.o, nullptr, sub, 0);
+        boundary(pick(at.self.norm, at.cross.norm), sub);
+
+        float *const cross = s.sum[turn];
+        linear(c.q_columns(), c.D, input, at.cross.q, nullptr, s.wide, 0);
+        xf_attention attention{};
+        attention.B = static_cast<int64_t>(rows.source.size());
+        attention.H = c.H;
+        attention.dk = c.K;
+        attention.dv = c.W;
+        attention.max_q_len = *std::max_element(rows.sentence_length.begin(), rows.sentence_length.end());
+        attention.max_k_len = max_source_length_;
+        attention.q_begin = at_.q_begin;
+        attention.q_len = at_.q_length;
+        attention.k_begin = at_.k_begin;
+        attention.k_len = at_.k_length;
+        attention.q = s.wide;
+        attention.ld_q = c.q_columns();
+        attention.k = memory_kv_.floats() + i * memory_rows_ * c.kv_columns();
+        attention.v = attention.k + c.q_columns();
+        attention.ld_k = attention.ld_v = c.kv_columns();
+        attention.scale = scale;
+        attention.dst = s.context;
+        attention.ld_dst = c.v_columns();
+        stream_.run(attention);
+        linear(c.D, c.v_columns(), s.context, at.cross.o, nullptr, cross, 0);
+        boundary(pick(at.cross.norm, at.ff.norm), cross);
+
+        float *const ff = s.sum[turn];
+        linear(c.F, c.D, input, at.ff.in_weights, model_.param(at.ff.in_bias), s.wide, XF_LINEAR_RELU);
+        linear(c.D, c.F, s.wide, at.ff.out_weights, model_.param(at.ff.out_bias), ff, 0);
+        boundary(pick(at.ff.norm, next), ff);
+    }
+
+    xf_top_k top{};
+    top.rows = R;
+    top.V = c.V;
+    top.D = c.D;
+    top.k = k;
+    top.src = input;
+    top.weights = model_.param(table.embedding);
+    static constexpr int32_t kBanned[] = {kStartToken};  // never an answer's token
+    top.banned_count = 1;
+    top.banned = kBanned;
+    top.values = values;
+    top.ids = ids;
+    stream_.run(top);
+}
+
+}  // namespace xf

@@ -1,0 +1,152 @@
+// See model_file.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/model_file.h"
+
+#include <string_view>
+
+#include "core/error.h"
+
+namespace xf {
+namespace {
+
+constexpr char kFormat[] = "xformer";
+constexpr char kVersion[] = "1";
+// What a checkpoint holds beside the parameters.
+constexpr const char *kCheckpointPrefixes[] = {"adam.m.", "adam.v."};
+
+std::vector<int64_t> shape_of(const Parameter &p) {
+    return p.vector ? std::vector<int64_t>{p.columns} : std::vector<int64_t>{p.rows, p.columns};
+}
+
+void add_block(SafetensorsWriter *writer, Stream *stream, const ParameterTable &table, const std::string &prefix,
+               const float *block) {
+    for (const Parameter &p : table.list) {
+        const char *data = reinterpret_cast<const char *>(block + p.offset);
+        writer->add(prefix + p.name, "F32", shape_of(p), [stream, data](uint64_t offset, void *dst, size_t bytes) {
+            stream->download(dst, data + offset, bytes);
+        });
+    }
+}
+
+bool is_option(std::string_view key) { return key.starts_with("model.") || key.starts_with("train."); }
+
+}  // namespace
+
+void save_model_file(const std::string &path, const Model &model, Stream &stream, const FileContents &contents,
+                     const std::vector<ExtraBlock> &blocks) {
+    SafetensorsWriter writer;
+    writer.set_metadata("format", kFormat);
+    writer.set_metadata("format_version", kVersion);
+    writer.set_metadata("kind", contents.kind);
+    if (!contents.tokenizer.empty()) writer.set_metadata("tokenizer", contents.tokenizer);
+    for (size_t i = 0; i < option_count(); ++i)
+        if (std::string_view(option(i).key).starts_with("model."))
+            writer.set_metadata(option(i).key, model.options().text(option(i).key));
+    for (const auto &[key, value] : contents.extra) writer.set_metadata(key, value);
+    add_block(&writer, &stream, model.table(), "", model.params());
+    for (const ExtraBlock &block : blocks) add_block(&writer, &stream, model.table(), block.prefix, block.data);
+    writer.write(path);
+}
+
+ModelFile::ModelFile(const std::string &path) : path_(path), reader_(SafetensorsReader::open(path)) {
+    const Metadata &metadata = reader_.metadata();
+    const auto format = metadata.find("format");
+    XF_CHECK(format != metadata.end() && format->second == kFormat, XF_ERROR_CORRUPT,
+             "'%s' is a safetensors file but not one of a model of this library", path.c_str());
+    XF_CHECK(require("format_version") == kVersion, XF_ERROR_VERSION, "'%s' has format version %.32s, expected %s",
+             path.c_str(), require("format_version").c_str(), kVersion);
+    contents_.kind = require("kind");
+    XF_CHECK(kind() == "model" || kind() == "checkpoint", XF_ERROR_VERSION,
+             "'%s' is of kind '%.32s', expected model or checkpoint", path.c_str(), kind().c_str());
+    for (const auto &[key, value] : metadata) {
+        if (is_option(key)) {
+            try {
+                options_.set(key, value);
+            } catch (const Error &error) {
+                fail(error.status() == XF_ERROR_NOT_FOUND ? XF_ERROR_VERSION : XF_ERROR_CORRUPT, "'%s': %s", path.c_str(),
+                     error.what());
+            }
+        } else if (key == "tokenizer") {
+            contents_.tokenizer = value;
+        } else if (key != "format" && key != "format_version" && key != "kind" && key != kDigestKey) {
+            contents_.extra[key] = value;
+        }
+    }
+    check_tensors();
+}
+
+const std::string &ModelFile::require(const std::string &key) const {
+    const auto found = reader_.metadata().find(key);
+    XF_CHECK(found != reader_.metadata().end(), XF_ERROR_CORRUPT, "'%s' lacks the metadata '%s'", path_.c_str(),
+             key.c_str());
+    return found->second;
+}
+
+void ModelFile::check_tensors() const {
+    // A damaged configuration is the file's fault, not the caller's.
+    const auto table = [&] {
+        try {
+            // A table has at least one tensor a layer: a file with fewer is refused before the table is made.
+            const auto layers = options_.i64("model.encoder_layers") + options_.i64("model.decoder_layers");
+            XF_CHECK(static_cast<uint64_t>(layers) <= reader_.tensors().size(), XF_ERROR_CORRUPT,
+                     "'%s' has %zu tensors for %lld layers", path_.c_str(), reader_.tensors().size(),
+                     static_cast<long long>(layers));
+            return ParameterTable(ModelConfig::from(options_));
+        } catch (const Error &error) {
+            if (error.status() != XF_ERROR_INVALID_ARGUMENT) throw;
+            throw Error(XF_ERROR_CORRUPT, format("'%s': %s", path_.c_str(), error.what()));
+        }
+    }();
+    const size_t blocks = kind() == "checkpoint" ? 1 + std::size(kCheckpointPrefixes) : 1;
+    XF_CHECK(reader_.tensors().size() == table.list.size() * blocks, XF_ERROR_CORRUPT,
+             "'%s' has %zu tensors, expected %zu for its configuration", path_.c_str(), reader_.tensors().size(),
+             table.list.size() * blocks);
+    for (size_t block = 0; block < blocks; ++block) {
+        const std::string prefix = block == 0 ? "" : kCheckpointPrefixes[block - 1];
+        for (const Parameter &p : table.list) {
+            const TensorInfo *tensor = reader_.find(prefix + p.name);
+            XF_CHECK(tensor != nullptr, XF_ERROR_CORRUPT, "'%s' lacks the tensor '%s%s'", path_.c_str(), prefix.c_str(),
+                     p.name.c_str());
+            XF_CHECK(tensor->dtype == "F32" && tensor->shape == shape_of(p), XF_ERROR_CORRUPT,
+                     "'%s': tensor '%s%s' has another type or shape than F32 [%lld, %lld]", path_.c_str(), prefix.c_str(),
+                     p.name.c_str(), static_cast<long long>(p.rows), static_cast<long long>(p.columns));
+        }
+    }
+}
+
+void ModelFile::load(const Model &model, Stream &stream, const std::vector<ExtraBlock> &blocks) const {
+    std::map<std::string_view, float *> destination;
+    std::vector<std::string> names;
+    names.reserve(model.table().list.size() * (blocks.size() + 1));
+    const auto add = [&](const std::string &prefix, float *block) {
+        for (const Parameter &p : model.table().list) {
+            names.push_back(prefix + p.name);
+            destination[names.back()] = block + p.offset;
+        }
+    };
+    add("", model.params());
+    for (const ExtraBlock &block : blocks) add(block.prefix, block.data);
+
+    // Where device memory is not the host's, each tensor goes through a staging buffer.
+    const bool direct = stream.device().host_memory();
+    std::vector<char> staging;
+    float *pending = nullptr;
+    const auto flush = [&] {
+        if (pending != nullptr) stream.upload(pending, staging.data(), staging.size());
+        pending = nullptr;
+    };
+    reader_.load_all([&](const TensorInfo &tensor) -> void * {
+        flush();
+        const auto found = destination.find(tensor.name);
+        if (found == destination.end()) return nullptr;
+        if (direct) return found->second;
+        pending = found->second;
+        staging.resize(static_cast<size_t>(tensor.end - tensor.begin));
+        return staging.data();
+    });
+    flush();
+    stream.sync();
+}
+
+}  // namespace xf
