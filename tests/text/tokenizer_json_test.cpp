@@ -25,10 +25,10 @@ std::string changed(const std::string &from, const std::string &to) {
     return text.replace(at, from.size(), to);
 }
 
-std::string repeated(std::string_view unit, size_t count) {
-    std::string text;
+std::string repeated(std::string_view unit, size_t count, std::string_view before = "", std::string_view after = "") {
+    std::string text(before);
     while (count-- > 0) text += unit;
-    return text;
+    return text.append(after);
 }
 
 }  // namespace
@@ -150,10 +150,10 @@ XF_TEST(size_and_depth_do_not_hurt) {
     CHECK_FAILS(Tokenizer::parse(repeated("[", many)), XF_ERROR_CORRUPT);
     CHECK_FAILS(Tokenizer::parse(repeated("{\"merges\":", many / 10)), XF_ERROR_CORRUPT);
     CHECK_FAILS(Tokenizer::parse(with("\"\"", repeated("[", many))), XF_ERROR_CORRUPT);
-    CHECK_FAILS(Tokenizer::parse(with("\"\"", "[" + repeated("[99,100],", BpeTable::kMaxMerges + 1) + "[99,100]]")),
+    CHECK_FAILS(Tokenizer::parse(with("\"\"", repeated("[99,100],", BpeTable::kMaxMerges + 1, "[", "[99,100]]"))),
                 XF_ERROR_LIMIT);
-    CHECK_FAILS(Tokenizer::parse(with("\"" + repeated("\xC3\xA4", Vocabulary::kMaxSize + 1) + "\"", "[]")),
+    CHECK_FAILS(Tokenizer::parse(with(repeated("\xC3\xA4", Vocabulary::kMaxSize + 1, "\"", "\""), "[]")),
                 XF_ERROR_LIMIT);
-    CHECK_FAILS(Tokenizer::parse(with("\"\"", "[[" + repeated("9", many) + ",99]]")), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(with("\"\"", repeated("9", many, "[[", ",99]]"))), XF_ERROR_CORRUPT);
     CHECK_FAILS(Tokenizer::parse(std::string(kMaxTokenizerJsonBytes + 1, ' ')), XF_ERROR_LIMIT);
 }
