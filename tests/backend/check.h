@@ -23,6 +23,8 @@ const std::vector<Tested> &all_tested();
 
 // Results against ref, and memory that is no output. Includes that top_k's choice is the definition's.
 int check_parity(const Backend &backend);
+// Forward passes against the words of plugin_abi.h, without any code of ref.
+int check_definition(const Backend &backend);
 // Central differences of the forward pass against the backward pass, for every differentiable input.
 int check_gradients(const Backend &backend);
 // Same bits with 1, 2, 3 workers, for a repeated call, for memory at another address.

@@ -44,9 +44,9 @@ int test_all() {
     const struct {
         const char *name;
         int (*check)(const Backend &);
-    } checks[] = {{"parity", check_parity},   {"gradients", check_gradients}, {"workers", check_workers},
-                  {"rows", check_rows},       {"dropout", check_dropout},     {"nan", check_nan},
-                  {"no_memory", check_no_memory}};
+    } checks[] = {{"definition", check_definition}, {"parity", check_parity}, {"gradients", check_gradients},
+                  {"workers", check_workers},       {"rows", check_rows},     {"dropout", check_dropout},
+                  {"nan", check_nan},               {"no_memory", check_no_memory}};
     std::list<Test> tests;
     for (const Backend &backend : load_backends())
         for (const auto &check : checks) tests.push_back({backend, check.check, backend.name() + '/' + check.name});
