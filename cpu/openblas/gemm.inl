@@ -17,7 +17,7 @@ constexpr int kRows = 6, kVecs = 2;
 constexpr int kRows = 4, kVecs = 2;
 #endif
 constexpr int kCols = kVecs * kW;
-constexpr int64_t kDepth = 384;                  // depth of a block: a panel of B is 48 KiB with AVX-512
+constexpr int64_t kDepth = 512;                  // depth of a block of K
 constexpr int64_t kPackedFloats = 4 << 20;       // of B packed at a time: about what the last-level cache likes
 
 // A is [M, K] at a + m * a_row + k * a_col, B is [K, N] at b + k * b_row + n * b_col; one step of each pair is 1.
@@ -80,24 +80,47 @@ XF_INLINE void pack_transpose(const float *src, int64_t step, int64_t depth, int
     }
 }
 
-// A panel of B: kCols columns, depth rows, zero-filled.
-static void pack_b_panel(const float *b, int64_t row, int64_t col, int64_t depth, int64_t n, float *dst) {
+// The panels of B for n columns, depth rows each, zero-filled to whole panels.
+static void pack_b(const float *b, int64_t row, int64_t col, int64_t depth, int64_t n, float *dst) {
     if (col == 1) {
-        pack_copy(b, row, depth, n, kCols, dst);
+        // Row by row over all panels: memory is read as it lies.
+        const int64_t whole = n / kCols * kCols;
+        for (int64_t k = 0; k < depth; ++k)
+            for (int64_t j = 0; j < whole; j += kCols) {
+#pragma GCC unroll 4
+                for (int v = 0; v < kVecs; ++v)
+                    store(dst + j * depth + k * kCols + v * kW, load(b + k * row + j + v * kW));
+            }
+        if (whole < n) pack_copy(b + whole, row, depth, n - whole, kCols, dst + whole * depth);
         return;
     }
-    for (int v = 0; v < kVecs; ++v) {
-        const int64_t count = max64(0, min64(kW, n - v * kW));
-        pack_transpose(b + v * kW * col, col, depth, count, kCols, dst + v * kW);
-    }
+    for (int64_t j = 0; j < n; j += kCols)
+        for (int64_t v = 0; v < kCols; v += kW)
+            pack_transpose(b + (j + v) * col, col, depth, max64(0, min64(kW, n - j - v)), kCols, dst + j * depth + v);
 }
 
-// A panel of A: height rows, height floats per step of k.
-static void pack_a_panel(const float *a, int64_t row, int64_t col, int64_t depth, int64_t height, float *dst) {
-    if (row == 1)
-        pack_copy(a, col, depth, height, height, dst);
-    else
-        pack_transpose(a, row, depth, height, height, dst);
+// The panels of A for rows rows: panel p holds rows [rows p / panels, rows (p + 1) / panels). Of each row of A's
+// memory, valid numbers can be read (at least rows).
+static void pack_a(const float *a, int64_t row, int64_t col, int64_t depth, int64_t rows, int64_t valid, float *dst) {
+    const int64_t panels = ceil_div(rows, kRows);
+    if (row != 1) {
+        for (int64_t p = 0; p < panels; ++p) {
+            const int64_t r0 = rows * p / panels, height = rows * (p + 1) / panels - r0;
+            pack_transpose(a + r0 * row, row, depth, height, height, dst + r0 * depth);
+        }
+        return;
+    }
+    // A vector at a time spills into the next step of k, which is written later; not so at the last step.
+    for (int64_t k = 0; k < depth; ++k)
+        for (int64_t p = 0; p < panels; ++p) {
+            const int64_t r0 = rows * p / panels, height = rows * (p + 1) / panels - r0;
+            float *out = dst + r0 * depth + k * height;
+            const VF x = r0 + kW <= valid ? load(a + k * col + r0) : load_n(a + k * col + r0, height);
+            if (k + 1 < depth)
+                store(out, x);
+            else
+                store_n(out, x, height);
+        }
 }
 
 template <int H>
@@ -190,11 +213,7 @@ static void gemm_rows(const Gemm &g, int64_t m0, int64_t m1, int64_t n0, int64_t
     const int64_t rows = m1 - m0, panels = ceil_div(rows, kRows);
     for (int64_t k = k0; k < k1; k += block) {
         const int64_t depth = min64(block, k1 - k);
-        for (int64_t p = 0; p < panels; ++p) {
-            const int64_t r0 = rows * p / panels, r1 = rows * (p + 1) / panels;
-            pack_a_panel(g.a + (m0 + r0) * g.a_row + k * g.a_col, g.a_row, g.a_col, depth, r1 - r0,
-                         packed_a + r0 * depth);
-        }
+        pack_a(g.a + m0 * g.a_row + k * g.a_col, g.a_row, g.a_col, depth, rows, g.M - m0, packed_a);
         const float *b = packed_b + round_up(g.N, kCols) * (k - k0);
         Finish f{};
         const bool last = k + depth >= g.K;
@@ -240,11 +259,8 @@ static void gemm(const xf_stream *stream, const Gemm &g, float *packed) {
         parallel(stream, groups * blocks, [&](int64_t task, int32_t) {
             const int64_t k = k0 + task / groups * block, depth = min64(block, k1 - k);
             const int64_t first = task % groups * group, end = min64(g.N, first + group);
-            for (int64_t n = first; n < end; n += kCols) {
-                float *dst = packed + wide * (k - k0) + n * depth;
-                const float *b = g.b + k * g.b_row + n * g.b_col;
-                pack_b_panel(b, g.b_row, g.b_col, depth, min64(kCols, g.N - n), dst);
-            }
+            pack_b(g.b + k * g.b_row + first * g.b_col, g.b_row, g.b_col, depth, end - first,
+                   packed + wide * (k - k0) + first * depth);
         });
         parallel(stream, ranges * splits, [&](int64_t task, int32_t worker) {
             const int64_t r = task / splits, s = task % splits;

@@ -48,20 +48,10 @@ static void add_column_sums(const xf_stream *stream, const float *src, int64_t l
     parallel(stream, tiles, [&](int64_t tile, int32_t) {
         const int64_t end = min64(M, (tile + 1) * kBiasRows);
         float *out = partial + tile * N;
-        for (int64_t n = 0; n < N; n += 4 * kW) {
-            if (n + 4 * kW <= N) {
-                VF sum[4] = {};
-                for (int64_t m = tile * kBiasRows; m < end; ++m)
-                    for (int v = 0; v < 4; ++v) sum[v] += load(src + m * ld + n + v * kW);
-                for (int v = 0; v < 4; ++v) store(out + n + v * kW, sum[v]);
-                continue;
-            }
-            for (int64_t j = n; j < N; j += kW) {
-                VF sum{};
-                for (int64_t m = tile * kBiasRows; m < end; ++m) sum += load_n(src + m * ld + j, N - j);
-                store_n(out + j, sum, N - j);
-            }
-        }
+        const int64_t begin = tile * kBiasRows;
+        copy_row(out, src + begin * ld, N);
+        for (int64_t m = begin + 1; m < end; ++m)
+            each_vector(N, [&](int64_t i, int64_t n) { put(out + i, get(out + i, n) + get(src + m * ld + i, n), n); });
     });
     for (int64_t n = 0; n < N; n += kW) {
         VF sum{};

@@ -107,8 +107,11 @@ static int finish(struct run *run) {
     save_checkpoint(run);
     xf_model *model = save_model(run);
     if (model == NULL) return EXIT_FAILED;
-    const enum xf_status status = evaluate_dev(run, model, "final", &err);
-    xf_model_free(model);
+    const bool averaged = model != xf_trainer_model(run->trainer);
+    const bool known = run->row_count > 0 && run->rows[run->row_count - 1].step == xf_trainer_step(run->trainer);
+    enum xf_status status = XF_OK;
+    if (averaged || !known) status = evaluate_dev(run, model, averaged ? "averaged" : "dev", &err);
+    if (averaged) xf_model_free(model);
     if (status != XF_OK && status != XF_ERROR_CANCELLED) return fail(&err);
     print_rows(run);
     printf("the model is %s\n", run->flags.model);

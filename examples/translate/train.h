@@ -22,6 +22,7 @@ struct train_flags {
 
 /* One row of the table of evaluations. */
 struct dev_row {
+    const char *label; /* "dev", or "averaged" */
     int64_t step;
     double epoch, loss, perplexity, bleu, seconds;
 };
@@ -68,7 +69,10 @@ bool save_checkpoint(struct run *run);
 void save_snapshot(struct run *run);
 /* Finds the snapshots that a run left which is now resumed. */
 void find_snapshots(struct run *run);
-/* Averages the snapshots and writes the model. NULL after a message. */
+/*
+ * Averages the snapshots and writes the model. Gives that model, which the caller frees, or the trainer's own when
+ * there is no average; NULL after a message.
+ */
 xf_model *save_model(struct run *run);
 /* Prints the command that goes on from the checkpoint. */
 void print_resume_command(const struct run *run);

@@ -94,13 +94,13 @@ enum xf_status evaluate_dev(struct run *run, const xf_model *model, const char *
     if (status == XF_OK && run->dev_sources.count > 0)
         status = measure_bleu(decoder, &run->dev_sources, &run->dev_references, &answers, &bleu, NULL, err);
     if (status == XF_OK) {
-        struct dev_row row = {xf_trainer_step(run->trainer), epoch_of(run), stats.loss, stats.perplexity, bleu.score,
-                              now() - run->started};
+        struct dev_row row = {label,      xf_trainer_step(run->trainer), epoch_of(run), stats.loss, stats.perplexity,
+                              bleu.score, now() - run->started};
         keep_row(run, &row);
         char elapsed[24];
         if (run->terminal && !run->flags.quiet) fputs("\r\033[K", stdout);
         set_unfinished_line(false);
-        printf("%-6s step %lld  dev loss %.4f  dev perplexity %.2f", label, (long long)row.step, row.loss,
+        printf("%-8s step %lld  dev loss %.4f  dev perplexity %.2f", label, (long long)row.step, row.loss,
                row.perplexity);
         if (row.bleu >= 0) printf("  dev BLEU %.2f", row.bleu);
         printf("  %s\n", clock_text(elapsed, row.seconds));
@@ -123,7 +123,7 @@ void print_rows(const struct run *run) {
             printf("%10.2f", row->bleu);
         else
             printf("%10s", "-");
-        printf(" %10s\n", clock_text(elapsed, row->seconds));
+        printf(" %10s%s\n", clock_text(elapsed, row->seconds), strcmp(row->label, "dev") == 0 ? "" : "  averaged");
     }
     printf("\n");
 }

@@ -149,7 +149,8 @@ XF_API int64_t xf_trainer_step(const xf_trainer *trainer);
 /**
  * @brief Gives the trainer's model.
  * @param trainer [in] the trainer
- * @return owned by the trainer, valid until it is freed; NULL when trainer is not a trainer
+ * @return owned by the trainer, valid until it is freed, and xf_model_free() leaves it alone; NULL when trainer is not a
+ *         trainer
  * @threads shared-read
  * @since 0.1
  */

@@ -82,6 +82,8 @@ bool is_handle(const Handle *handle) {
 template <class Handle>
 void free_handle(Handle *handle) noexcept {
     if (!is_handle(handle)) return;
+    if constexpr (requires { handle->borrowed; })
+        if (handle->borrowed) return;  // part of another handle: its owner frees it
     const FloatState state;
     handle->magic = kFreedMagic;
     delete handle;

@@ -69,6 +69,7 @@ struct xf_model {
     static constexpr uint32_t kMagic = 0x58460006u;
     static constexpr const char *kKind = "a model";
     uint32_t magic = kMagic;
+    bool borrowed = false;  // the one that xf_trainer_model gives: freeing it does nothing
     std::shared_ptr<xf::Context> context;
     std::shared_ptr<xf::Model> model;
     xf_tokenizer tokenizer;  // its pointer is null when the model has none

@@ -26,6 +26,7 @@ xf_trainer &check_trainer(xf_trainer *trainer, const xf_step_stats *stats) {
 std::unique_ptr<xf_trainer> make_handle(std::unique_ptr<Trainer> trainer, std::shared_ptr<const Tokenizer> tokenizer) {
     auto handle = std::make_unique<xf_trainer>();
     handle->context = trainer->model()->context_ptr();
+    handle->model.borrowed = true;
     fill_model_handle(&handle->model, trainer->model(), std::move(tokenizer));
     handle->config.options = trainer->options();
     handle->trainer = std::move(trainer);

@@ -31,8 +31,8 @@ Context::Context(const Options &options, const xf_allocator *allocator)
     };
     host_.isa = isa_.c_str();
     device_ = std::make_unique<Device>(*active_.ops, host_, index);
-    description_ = format("%s on %s:%d (%s), %s, %d threads", active_.name.c_str(), active_.kind.c_str(), index,
-                          active_.ops->device_name(index), active_.ops->device_info(device_->handle()), pool_.workers());
+    description_ = format("%s on %s:%d, %s, %d threads", active_.name.c_str(), active_.kind.c_str(), index,
+                          active_.ops->device_info(device_->handle()), pool_.workers());
 }
 
 void Context::set_log(xf_log_fn fn, void *user, xf_log_level level) {

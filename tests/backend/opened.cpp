@@ -43,9 +43,13 @@ void Host::parallel(void *user, int64_t tasks, void (*body)(void *, int64_t, int
         for (int64_t task = 0; task < tasks; ++task) body(arg, task, 0);
         return;
     }
-    std::atomic<int64_t> next{0};
+    // All start together and take turns, so that small calls overlap too and each worker gets its share. Three
+    // workers take the tasks from the end.
+    std::atomic<int32_t> waiting{workers};
     const auto work = [&](int32_t worker) {
-        for (int64_t task; (task = next++) < tasks;) body(arg, workers == 3 ? tasks - 1 - task : task, worker);
+        for (--waiting; waiting > 0;) std::this_thread::yield();
+        for (int64_t task = worker; task < tasks; task += workers)
+            body(arg, workers == 3 ? tasks - 1 - task : task, worker);
     };
     std::vector<std::thread> threads;
     for (int32_t worker = 1; worker < workers; ++worker) threads.emplace_back(work, worker);
