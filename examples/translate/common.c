@@ -15,15 +15,22 @@
 #include <time.h>
 
 static bool unfinished_line;
+static int output_error;
 
 void set_unfinished_line(bool unfinished) { unfinished_line = unfinished; }
+
+/* Remembers why writing to stdout failed first: a later look at errno would find something else. */
+static void flush_output(void) {
+    errno = 0;
+    if ((fflush(stdout) != 0 || ferror(stdout)) && output_error == 0) output_error = errno != 0 ? errno : EIO;
+}
 
 void complain(const char *format, ...) {
     if (unfinished_line) {
         fputs("\r\033[K", stdout);
         unfinished_line = false;
     }
-    fflush(stdout);
+    flush_output();
     va_list arguments;
     va_start(arguments, format);
     fputs("translate: ", stderr);
@@ -38,13 +45,13 @@ int fail(const xf_error *err) {
 }
 
 int check_output(void) {
-    static int reason; /* of the first failure: later ones may have lost it */
-    if (fflush(stdout) == 0 && !ferror(stdout)) return -1;
-    if (reason == 0) {
-        reason = errno;
-        if (reason != EPIPE) complain("writing failed: %s", strerror(reason));
-    }
-    return reason == EPIPE ? EXIT_OK : EXIT_FAILED;
+    static bool told;
+    flush_output();
+    if (output_error == 0) return -1;
+    if (output_error == EPIPE) return EXIT_OK;
+    if (!told) complain("writing failed: %s", strerror(output_error));
+    told = true;
+    return EXIT_FAILED;
 }
 
 void *allocate(size_t size) {

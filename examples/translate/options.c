@@ -74,8 +74,15 @@ static int unknown_flag(const struct command_line *line, const char *name, size_
     size_t count = 0;
     for (size_t i = 0; i < line->flag_count && count < 256; ++i) known[count++] = line->flags[i].name;
     xf_option_info info;
-    for (size_t i = 0; i < xf_config_option_count() && count < 256; ++i)
-        if (option_at(i, &info) && in_groups(line->groups, info.key)) known[count++] = info.key;
+    for (size_t i = 0; i < xf_config_option_count() && count < 256; ++i) {
+        if (!option_at(i, &info)) continue;
+        if (in_groups(line->groups, info.key)) {
+            known[count++] = info.key;
+        } else if (same(name, length, info.key)) {
+            complain("--%s is an option of the library, but this command has no use for it", info.key);
+            return EXIT_USAGE;
+        }
+    }
     char word[80];
     snprintf(word, sizeof word, "%.*s", (int)(length < 64 ? length : 64), name);
     suggest("option", word, known, count);

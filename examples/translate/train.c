@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static _Atomic(xf_context *) signal_context;
@@ -90,15 +91,22 @@ static enum xf_status train_loop(struct run *run, xf_error *err) {
     return XF_OK;
 }
 
+/* Tells how to go on from the last checkpoint that could be written. */
+static void print_way_on(const struct run *run) {
+    if (run->saved_step < 0) return;
+    complain("%s holds step %lld; `translate` can use it as a model, too. To go on:", run->checkpoint,
+             (long long)run->saved_step);
+    print_resume_command(run);
+}
+
 /* After Ctrl-C or an error: saves what there is and says how to go on. */
 static int stop_early(struct run *run, enum xf_status status, const xf_error *err) {
-    if (status != XF_ERROR_CANCELLED) fail(err);
-    const bool saved = save_checkpoint(run);
-    if (status == XF_ERROR_CANCELLED) complain("interrupted after step %lld", (long long)xf_trainer_step(run->trainer));
-    if (saved) {
-        complain("the checkpoint is %s; `translate` can use it as a model, too. To go on:", run->checkpoint);
-        print_resume_command(run);
-    }
+    if (status == XF_ERROR_CANCELLED)
+        complain("interrupted after step %lld", (long long)xf_trainer_step(run->trainer));
+    else
+        fail(err);
+    save_checkpoint(run);
+    print_way_on(run);
     return status == XF_ERROR_CANCELLED ? EXIT_INTERRUPTED : EXIT_FAILED;
 }
 
@@ -106,7 +114,10 @@ static int finish(struct run *run) {
     xf_error err;
     save_checkpoint(run);
     xf_model *model = save_model(run);
-    if (model == NULL) return EXIT_FAILED;
+    if (model == NULL) {
+        print_way_on(run);
+        return EXIT_FAILED;
+    }
     const bool averaged = model != xf_trainer_model(run->trainer);
     const bool known = run->row_count > 0 && run->rows[run->row_count - 1].step == xf_trainer_step(run->trainer);
     enum xf_status status = XF_OK;
@@ -195,6 +206,11 @@ static int check_flags(struct run *run) {
         complain("the name of the model is too long");
         return EXIT_USAGE;
     }
+    struct stat model;
+    if (stat(flags->model, &model) == 0 && !S_ISREG(model.st_mode)) {
+        complain("%s is a folder or a device, expected the name of a file", flags->model);
+        return EXIT_USAGE;
+    }
     if (flags->resume == NULL && !flags->overwrite && access(run->checkpoint, F_OK) == 0) {
         complain("%s is there from an earlier run: go on with --resume %s, or begin anew with --overwrite",
                  run->checkpoint, run->checkpoint);
@@ -209,6 +225,7 @@ int train_command(int argc, char **argv) {
     run.argv = argv;
     run.flags = (struct train_flags){
         .hold_out = 40, .steps = -1, .eval_every = 1000, .save_every = 1000, .average = 1, .dev_sentences = 200};
+    run.saved_step = -1;
     run.terminal = isatty(STDOUT_FILENO) == 1;
     int status = read_flags(&run, argc - 2, argv + 2);
     if (status < 0) status = check_flags(&run);

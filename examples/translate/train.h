@@ -43,7 +43,8 @@ struct run {
 
     int64_t snapshots[MAX_AVERAGE]; /* steps of the snapshot files, oldest first */
     size_t snapshot_count;
-    bool save_failed; /* some file could not be written: the run goes on, and ends with EXIT_FAILED */
+    int64_t saved_step; /* of the checkpoint; -1 when this run has written none */
+    bool save_failed;   /* some file could not be written: the run goes on, and ends with EXIT_FAILED */
 
     double started;     /* now() when the first step began */
     int64_t first_step; /* steps that were made before this run */

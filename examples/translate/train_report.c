@@ -21,15 +21,11 @@ void print_run(const struct run *run) {
         printf("%-12s %lld pairs in %lld batches, %lld source and %lld target tokens\n", "epoch",
                (long long)stats.pairs, (long long)stats.batches, (long long)stats.src_tokens,
                (long long)stats.tgt_tokens);
-        if (stats.too_long > 0)
-            printf("%-12s %lld pairs with a side of more than data.max_tokens tokens\n", "  left out",
-                   (long long)stats.too_long);
-        if (stats.empty > 0) printf("%-12s %lld pairs with a side of no token\n", "  left out", (long long)stats.empty);
     }
     printf("%-12s %lld parameters\n", "model", (long long)parameter_count(xf_trainer_model(run->trainer)));
     if (run->flags.resume != NULL)
         printf("%-12s %s, after step %lld\n", "resumed", run->flags.resume, (long long)xf_trainer_step(run->trainer));
-    fflush(stdout);
+    check_output();
 }
 
 void count_step(struct run *run, const xf_step_stats *stats, double seconds) {
@@ -65,7 +61,7 @@ void print_progress(struct run *run, const xf_step_stats *stats) {
            clock_text(left, seconds_left(run, stats->step)));
     if (!run->terminal) fputc('\n', stdout);
     set_unfinished_line(run->terminal);
-    fflush(stdout);
+    check_output();
 }
 
 static void keep_row(struct run *run, const struct dev_row *row) {
@@ -104,7 +100,7 @@ enum xf_status evaluate_dev(struct run *run, const xf_model *model, const char *
                row.perplexity);
         if (row.bleu >= 0) printf("  dev BLEU %.2f", row.bleu);
         printf("  %s\n", clock_text(elapsed, row.seconds));
-        fflush(stdout);
+        check_output();
     }
     sentences_free(&answers.texts);
     xf_decoder_free(decoder);

@@ -12,10 +12,14 @@
 
 bool save_checkpoint(struct run *run) {
     xf_error err;
-    if (xf_trainer_save(run->trainer, run->batcher, run->checkpoint, &err) == XF_OK) return true;
+    const int64_t step = xf_trainer_step(run->trainer);
+    if (run->saved_step == step) return true;
+    if (xf_trainer_save(run->trainer, run->batcher, run->checkpoint, &err) == XF_OK) {
+        run->saved_step = step;
+        return true;
+    }
     fail(&err);
-    complain("no checkpoint of step %lld; an older one, if there is one, is as it was",
-             (long long)xf_trainer_step(run->trainer));
+    complain("step %lld is not saved; an older checkpoint, if there is one, is as it was", (long long)step);
     run->save_failed = true;
     return false;
 }
