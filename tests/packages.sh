@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that building (and, with the word "test", testing) needs and that are missing.
+#
+#     tests/packages.sh [test]
+#
+# Asks nothing; uses sudo only when something is missing and it isn't run by root.
+#
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+
+packages=(cmake ninja-build g++ pkg-config libutf8proc-dev libmd-dev rapidjson-dev)
+# The serial OpenBLAS has no threads of its own and is linked into the plugin; the threaded one would do as well.
+dpkg-query -W -f='${Status}\n' libopenblas-pthread-dev 2>/dev/null | grep -q 'ok installed' ||
+    packages+=(libopenblas-serial-dev)
+if [ "${1-}" = test ]; then packages+=(libcmocka-dev doxygen binutils); fi
+
+missing=()
+for package in "${packages[@]}"; do
+    dpkg-query -W -f='${Status}\n' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+done
+if [ ${#missing[@]} -eq 0 ]; then exit 0; fi
+if ! command -v apt-get >/dev/null; then
+    echo "packages.sh: there is no apt-get; please install what these Debian packages hold: ${missing[*]}" >&2
+    exit 1
+fi
+echo "Installing ${missing[*]}"
+root=()
+if [ "$(id -u)" -ne 0 ]; then root=(sudo); fi
+"${root[@]}" apt-get update -q
+"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Builds everything and runs all tests: once as released, once under the address and undefined-behaviour sanitizers.
+#
+#     tests/run.sh            all
+#     tests/run.sh release    the release build alone
+#     tests/run.sh sanitize   the sanitizer build alone
+#     tests/run.sh docs       the documentation alone
+#
+# Installs what is missing (tests/packages.sh), needs no terminal, and ends with a count. Fuzzing, soak tests and
+# benchmarks are commands of their own; see CONTRIBUTING.md.
+#
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+what=${1:-all}
+case "$what" in
+    all | release | sanitize | docs) ;;
+    *)
+        echo "run.sh: '$what' is none of all, release, sanitize, docs" >&2
+        exit 2
+        ;;
+esac
+
+jobs=$(nproc)
+passed=0
+failed=0
+
+say() { printf '\n== %s\n' "$*"; }
+
+# build FOLDER CMAKE-OPTION...: configures and compiles with warnings as errors.
+build() {
+    local folder=$1
+    shift
+    mkdir -p "$folder"
+    cmake -S . -B "$folder" -G Ninja -DXF_WERROR=ON "$@" >"$folder.log" 2>&1 &&
+        cmake --build "$folder" -j "$jobs" >>"$folder.log" 2>&1 || {
+        tail -n 60 "$folder.log" >&2
+        echo "run.sh: the build failed; all of its output is in $folder.log" >&2
+        echo "tests: 0 passed, 1 failed"
+        exit 1
+    }
+}
+
+# count_tests FOLDER CTEST-OPTION...: runs ctest and adds to the totals.
+count_tests() {
+    local folder=$1 log=$1/ctest.log line
+    shift
+    ctest --test-dir "$folder" --output-on-failure -j "$jobs" "$@" 2>&1 | tee "$log" || true
+    line=$(grep -E '^[0-9]+% tests passed, [0-9]+ tests? failed out of [0-9]+' "$log" || true)
+    if [ -z "$line" ]; then
+        echo "run.sh: ctest ran no test in $folder" >&2
+        failed=$((failed + 1))
+        return
+    fi
+    local bad total
+    bad=$(sed -E 's/.*passed, ([0-9]+) tests? failed.*/\1/' <<<"$line")
+    total=$(sed -E 's/.*out of ([0-9]+).*/\1/' <<<"$line")
+    passed=$((passed + total - bad))
+    failed=$((failed + bad))
+}
+
+tests/packages.sh test
+
+if [ "$what" = all ] || [ "$what" = release ]; then
+    say "Release build"
+    build build/release -DCMAKE_BUILD_TYPE=Release
+    count_tests build/release
+fi
+
+if [ "$what" = all ] || [ "$what" = sanitize ]; then
+    say "Build with the address and undefined-behaviour sanitizers"
+    build build/sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DXF_SANITIZE=address,undefined -DXF_BUILD_EXAMPLES=OFF
+    # Tests labelled slow prove speed or take minutes under a sanitizer; they ran above.
+    ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
+        count_tests build/sanitize -LE slow
+fi
+
+if [ "$what" = all ] || [ "$what" = docs ]; then
+    say "Documentation"
+    if docs/build.sh build/docs; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+fi
+
+echo
+echo "tests: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]
