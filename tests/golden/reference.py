@@ -1,0 +1,221 @@
+"""The Transformer of Vaswani et al. 2017 in plain PyTorch, one sentence at a time, in float64.
+
+It exists to disagree with the library: it shares no code with it, pads nothing, caches nothing and fuses nothing, and
+follows the paper's equations in the order of the text. make_golden.py stores what it computes. Names and shapes of
+parameters are those of the library's model file; options are its option keys (lib/core/option_table.cpp).
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import math
+
+import torch
+
+START, END = 0, 1
+
+
+def attention_shapes(cfg, prefix):
+    d, h = cfg["model.d_model"], cfg["model.heads"]
+    k, v = h * cfg["model.d_k"], h * cfg["model.d_v"]
+    return [(f"{prefix}.q.weight", (k, d)), (f"{prefix}.k.weight", (k, d)), (f"{prefix}.v.weight", (v, d)),
+            (f"{prefix}.o.weight", (d, v)), (f"{prefix}.norm.weight", (d,)), (f"{prefix}.norm.bias", (d,))]
+
+
+def feed_forward_shapes(cfg, prefix):
+    d, f = cfg["model.d_model"], cfg["model.d_ff"]
+    return [(f"{prefix}.in.weight", (f, d)), (f"{prefix}.in.bias", (f,)), (f"{prefix}.out.weight", (d, f)),
+            (f"{prefix}.out.bias", (d,)), (f"{prefix}.norm.weight", (d,)), (f"{prefix}.norm.bias", (d,))]
+
+
+def parameter_shapes(cfg):
+    """Every parameter in the order of the model file."""
+    d = cfg["model.d_model"]
+    shapes = [("embedding.weight", (cfg["model.vocab_size"], d))]
+    for stack, attentions in (("encoder", ["self_attention"]), ("decoder", ["self_attention", "cross_attention"])):
+        if cfg["model.positions"] == "learned":
+            shapes.append((f"{stack}.position.weight", (cfg["model.max_length"], d)))
+        for i in range(cfg[f"model.{stack}_layers"]):
+            for name in attentions:
+                shapes += attention_shapes(cfg, f"{stack}.{i}.{name}")
+            shapes += feed_forward_shapes(cfg, f"{stack}.{i}.feed_forward")
+        if cfg["model.norm"] == "pre":
+            shapes += [(f"{stack}.norm.weight", (d,)), (f"{stack}.norm.bias", (d,))]
+    return shapes
+
+
+def sinusoid(length, d):
+    """s. 3.5: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos of the same."""
+    table = torch.zeros(length, d, dtype=torch.float64)
+    for pos in range(length):
+        for i in range(0, d, 2):
+            angle = pos / 10000.0 ** (i / d)
+            table[pos, i] = math.sin(angle)
+            table[pos, i + 1] = math.cos(angle)
+    return table
+
+
+class Transformer:
+    """p maps names to tensors; the dtype of the tensors is that of the computation."""
+
+    def __init__(self, cfg, p):
+        self.cfg, self.p = cfg, p
+        self.dtype = p["embedding.weight"].dtype
+        self.table = sinusoid(cfg["model.max_length"], cfg["model.d_model"]).to(self.dtype)
+
+    def norm(self, x, name):
+        mean = x.mean(-1, keepdim=True)
+        variance = ((x - mean) ** 2).mean(-1, keepdim=True)
+        normal = (x - mean) / torch.sqrt(variance + self.cfg["model.norm_epsilon"])
+        return self.p[f"{name}.weight"] * normal + self.p[f"{name}.bias"]
+
+    def attention(self, prefix, queries, keys, causal=False, window=0):
+        """Eq. (1) head by head, then the output map (s. 3.2.2)."""
+        d_k, d_v = self.cfg["model.d_k"], self.cfg["model.d_v"]
+        q = queries @ self.p[f"{prefix}.q.weight"].T
+        k = keys @ self.p[f"{prefix}.k.weight"].T
+        v = keys @ self.p[f"{prefix}.v.weight"].T
+        i = torch.arange(q.shape[0])[:, None]
+        j = torch.arange(k.shape[0])[None, :]
+        hidden = torch.zeros(q.shape[0], k.shape[0], dtype=torch.bool)
+        if causal:
+            hidden |= j > i
+        if window > 0:
+            hidden |= (i - j).abs() > window // 2
+        heads = []
+        for h in range(self.cfg["model.heads"]):
+            scores = q[:, h * d_k:(h + 1) * d_k] @ k[:, h * d_k:(h + 1) * d_k].T / math.sqrt(d_k)
+            scores = scores.masked_fill(hidden, -math.inf)
+            heads.append(torch.softmax(scores, -1) @ v[:, h * d_v:(h + 1) * d_v])
+        return torch.cat(heads, -1) @ self.p[f"{prefix}.o.weight"].T
+
+    def feed_forward(self, prefix, x):
+        """Eq. (2)."""
+        inner = torch.relu(x @ self.p[f"{prefix}.in.weight"].T + self.p[f"{prefix}.in.bias"])
+        return inner @ self.p[f"{prefix}.out.weight"].T + self.p[f"{prefix}.out.bias"]
+
+    def sublayer(self, prefix, x, f):
+        if self.cfg["model.norm"] == "pre":
+            return x + f(self.norm(x, f"{prefix}.norm"))
+        return self.norm(x + f(x), f"{prefix}.norm")
+
+    def embed(self, ids, stack):
+        x = self.p["embedding.weight"][torch.tensor(ids)] * math.sqrt(self.cfg["model.d_model"])
+        learned = self.cfg["model.positions"] == "learned"
+        table = self.p[f"{stack}.position.weight"] if learned else self.table
+        return x + table[:len(ids)]
+
+    def encode(self, src):
+        x, window = self.embed(src, "encoder"), self.cfg["model.window"]
+        for i in range(self.cfg["model.encoder_layers"]):
+            name = f"encoder.{i}.self_attention"
+            x = self.sublayer(name, x, lambda y: self.attention(name, y, y, window=window))
+            name = f"encoder.{i}.feed_forward"
+            x = self.sublayer(name, x, lambda y: self.feed_forward(name, y))
+        return self.norm(x, "encoder.norm") if self.cfg["model.norm"] == "pre" else x
+
+    def decode(self, memory, inputs):
+        """Logits [T, V] after each of the input ids."""
+        x, window = self.embed(inputs, "decoder"), self.cfg["model.window"]
+        for i in range(self.cfg["model.decoder_layers"]):
+            name = f"decoder.{i}.self_attention"
+            x = self.sublayer(name, x, lambda y: self.attention(name, y, y, causal=True, window=window))
+            name = f"decoder.{i}.cross_attention"
+            x = self.sublayer(name, x, lambda y: self.attention(name, y, memory))
+            name = f"decoder.{i}.feed_forward"
+            x = self.sublayer(name, x, lambda y: self.feed_forward(name, y))
+        if self.cfg["model.norm"] == "pre":
+            x = self.norm(x, "decoder.norm")
+        return x @ self.p["embedding.weight"].T
+
+    def logits(self, src, tgt):
+        return self.decode(self.encode(src), [START] + tgt[:-1])
+
+
+def token_losses(cfg, logits, tgt):
+    """Smoothed and un-smoothed cross-entropy of each token, in nats (s. 5.4)."""
+    log_p = torch.log_softmax(logits, -1)
+    count, eps = logits.shape[-1], cfg["train.label_smoothing"]
+    gold = torch.nn.functional.one_hot(torch.tensor(tgt), count).to(logits.dtype)
+    if cfg["train.label_smoothing_kind"] == "uniform":
+        q = (1 - eps) * gold + eps / count
+    else:
+        q = (1 - eps) * gold + eps / (count - 1) * (1 - gold)
+    return -(q * log_p).sum(-1), -(gold * log_p).sum(-1)
+
+
+def batch_loss(model, pairs):
+    """Mean loss and mean nll per target token over all pairs, and the nll of each token."""
+    losses, nlls = [], []
+    for src, tgt in pairs:
+        loss, nll = token_losses(model.cfg, model.logits(src, tgt), tgt)
+        losses.append(loss)
+        nlls.append(nll)
+    loss, nll = torch.cat(losses), torch.cat(nlls)
+    return loss.mean(), nll.mean(), nll
+
+
+def learning_rate(cfg, step):
+    """Eq. (3), or a linear warm-up to a constant."""
+    warmup, factor = cfg["train.warmup_steps"], cfg["train.learning_rate"]
+    if cfg["train.schedule"] == "constant":
+        return factor * min(1.0, step / warmup)
+    return factor * cfg["model.d_model"] ** -0.5 * min(step ** -0.5, step * warmup ** -1.5)
+
+
+def train(cfg, params, pairs, steps, dtype=torch.float64):
+    """Adam in the form at the end of section 2 of Kingma & Ba, epsilon applied as written."""
+    p = {name: value.to(dtype, copy=True).requires_grad_() for name, value in params.items()}
+    m = {name: torch.zeros_like(value) for name, value in p.items()}
+    v = {name: torch.zeros_like(value) for name, value in p.items()}
+    b1, b2 = cfg["train.adam_beta1"], cfg["train.adam_beta2"]
+    trace = []
+    for t in range(1, steps + 1):
+        loss, nll, _ = batch_loss(Transformer(cfg, p), pairs)
+        grads = dict(zip(p, torch.autograd.grad(loss, list(p.values()))))
+        norm = math.sqrt(sum(float((g.double() ** 2).sum()) for g in grads.values()))
+        lr = learning_rate(cfg, t)
+        alpha = lr * math.sqrt(1 - b2 ** t) / (1 - b1 ** t)
+        with torch.no_grad():
+            for name, g in grads.items():
+                m[name].mul_(b1).add_((1 - b1) * g)
+                v[name].mul_(b2).add_((1 - b2) * g * g)
+                p[name].sub_(alpha * m[name] / (v[name].sqrt() + cfg["train.adam_epsilon"]))
+        trace.append((loss.item(), nll.item(), lr, norm))
+    return {name: value.detach() for name, value in p.items()}, trace
+
+
+def length_penalty(length, alpha):
+    return ((5 + length) / 6) ** alpha
+
+
+def beam_search(model, src, beam, alpha, max_extra, n_best, noise=0.0, generator=None):
+    """s. 6.1 and Wu et al. 2016: a list of (ids without the end symbol, log P, score, finished), best first.
+
+    The 2B best continuations of B beams are looked at; with one beam only the best one: greedy search.
+    noise: adds that much normal noise to every log-probability, to find out whether an answer hangs on rounding.
+    """
+    memory = model.encode(src)
+    max_length = len(src) + max_extra
+    alive, finished = [(0.0, [])], []
+    for length in range(1, max_length + 1):
+        candidates = []
+        for rank, (log_p, ids) in enumerate(alive):
+            step = torch.log_softmax(model.decode(memory, [START] + ids)[-1], -1)
+            if noise > 0:
+                step = step + noise * torch.randn(step.shape, dtype=step.dtype, generator=generator)
+            candidates += [(log_p + float(step[i]), rank, i, ids + [i]) for i in range(len(step)) if i != START]
+        candidates.sort(key=lambda c: (-c[0], c[1], c[2]))
+        best = candidates[:2 * beam if beam > 1 else 1]
+        for log_p, _, i, ids in best:
+            if i == END:
+                finished.append((ids[:-1], log_p, log_p / length_penalty(length, alpha), 1))
+        finished.sort(key=lambda f: -f[2])
+        finished = finished[:n_best]
+        alive = [(log_p, ids) for log_p, _, i, ids in best if i != END][:beam]
+        if not alive:
+            break
+        if len(finished) == n_best and alive[0][0] / length_penalty(max_length, alpha) < finished[-1][2]:
+            break
+    if not finished:
+        log_p, ids = alive[0]
+        return [(ids, log_p, log_p / length_penalty(max_length, alpha), 0)]
+    return finished

@@ -1,0 +1,96 @@
+// What golden_test.cpp needs around the comparison: a golden file, and handles of the public API that free themselves.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/safetensors.h"
+#include "xformer/xformer.h"
+
+namespace xf_golden {
+
+// A failed call becomes an exception, which the test's wrapper reports.
+template <class Call>
+void ok(const char *what, Call call) {
+    xf_error err{};
+    const xf_status status = call(&err);
+    if (status != XF_OK) xf::fail(status, "%s: %s", what, err.message);
+}
+#define XF_GOLDEN_OK(function, ...) \
+    ::xf_golden::ok(#function, [&](xf_error *err) { return function(__VA_ARGS__, err); })
+
+template <class T, void (*Free)(T *)>
+struct Freer {
+    void operator()(T *handle) const { Free(handle); }
+};
+template <class T, void (*Free)(T *)>
+using Handle = std::unique_ptr<T, Freer<T, Free>>;
+using Config = Handle<xf_config, xf_config_free>;
+using Context = Handle<xf_context, xf_context_free>;
+using Model = Handle<xf_model, xf_model_free>;
+using Trainer = Handle<xf_trainer, xf_trainer_free>;
+using Decoder = Handle<xf_decoder, xf_decoder_free>;
+using Hypotheses = Handle<xf_hypotheses, xf_hypotheses_free>;
+
+// Options by key, as text.
+using Settings = std::map<std::string, std::string>;
+
+inline Config make_config(const Settings &settings) {
+    xf_config *raw = nullptr;
+    XF_GOLDEN_OK(xf_config_create, &raw);
+    Config config(raw);
+    for (const auto &[key, value] : settings) XF_GOLDEN_OK(xf_config_set, raw, key.c_str(), value.c_str());
+    return config;
+}
+
+// A file that make_golden.py wrote: it has no checksum of ours, so it is read without one.
+class Golden {
+public:
+    explicit Golden(const std::string &path) : reader_(xf::SafetensorsReader::open(path)) {}
+
+    const std::vector<xf::TensorInfo> &tensors() const { return reader_.tensors(); }
+    std::vector<float> floats(const std::string &name) const { return read<float>(name, "F32"); }
+    std::vector<int32_t> ints(const std::string &name) const { return read<int32_t>(name, "I32"); }
+
+    Settings options() const {
+        Settings settings;
+        for (const auto &[key, value] : reader_.metadata())
+            if (key.starts_with("model.") || key.starts_with("train.") || key == "decode.max_source_tokens")
+                settings[key] = value;
+        return settings;
+    }
+
+    // The options of each beam search; search i gave the tensors "decode.i.*".
+    std::vector<Settings> searches() const {
+        std::vector<Settings> list;
+        for (;;) {
+            const auto found = reader_.metadata().find("decode." + std::to_string(list.size()));
+            if (found == reader_.metadata().end()) return list;
+            Settings settings;
+            std::istringstream words(found->second);
+            for (std::string word; words >> word;)
+                settings[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
+            list.push_back(std::move(settings));
+        }
+    }
+
+private:
+    template <class T>
+    std::vector<T> read(const std::string &name, const char *dtype) const {
+        const xf::TensorInfo *info = reader_.find(name);
+        if (info == nullptr || info->dtype != dtype) xf::fail(XF_ERROR_NOT_FOUND, "no %s tensor %s", dtype, name.c_str());
+        std::vector<T> values((info->end - info->begin) / sizeof(T));
+        reader_.read(*info, values.data(), info->end - info->begin);
+        return values;
+    }
+
+    xf::SafetensorsReader reader_;
+};
+
+}  // namespace xf_golden
