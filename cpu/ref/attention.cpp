@@ -20,8 +20,15 @@ namespace {
 // One head of one sentence, with the pointers moved to its first row and column.
 struct Head {
     Head(const xf_attention &a, int64_t task)
-        : b(task / a.H), h(task % a.H), q_row(a.q_begin[b]), k_row(a.k_begin[b]), q_len(a.q_len[b]), k_len(a.k_len[b]),
-          q(a.q + q_row * a.ld_q + h * a.dk), k(a.k + k_row * a.ld_k + h * a.dk), v(a.v + k_row * a.ld_v + h * a.dv) {}
+        : b(task / a.H),
+          h(task % a.H),
+          q_row(a.q_begin[b]),
+          k_row(a.k_begin[b]),
+          q_len(a.q_len[b]),
+          k_len(a.k_len[b]),
+          q(a.q + q_row * a.ld_q + h * a.dk),
+          k(a.k + k_row * a.ld_k + h * a.dk),
+          v(a.v + k_row * a.ld_v + h * a.dv) {}
 
     int64_t b, h, q_row, k_row, q_len, k_len;
     const float *q, *k, *v;
@@ -75,8 +82,8 @@ void forward_head(const xf_attention &a, const Head &head, double *p, double *ou
 
 // p, dp [k_len]; sum_q [dk]; sum_k [k_len, dk]; sum_v [k_len, dv].
 struct Sums {
-    Sums(const xf_attention &a, double *at) : p(at), dp(p + a.max_k_len), q(dp + a.max_k_len), k(q + a.dk),
-                                              v(k + a.max_k_len * a.dk) {}
+    Sums(const xf_attention &a, double *at)
+        : p(at), dp(p + a.max_k_len), q(dp + a.max_k_len), k(q + a.dk), v(k + a.max_k_len * a.dk) {}
     static int64_t size(const xf_attention &a) { return a.max_k_len * (2 + a.dk + a.dv) + a.dk; }
 
     double *p, *dp, *q, *k, *v;
@@ -137,9 +144,8 @@ int32_t attention_bwd(xf_stream *stream, const xf_attention_bwd *args, xf_error 
     const int64_t size = Sums::size(a);
     double *sums = scratch(stream, workers(stream) * size);
     if (!sums) return no_scratch(err);
-    parallel(stream, a.B * a.H, [&](int64_t task, int32_t worker) {
-        backward_head(*args, Head(a, task), Sums(a, sums + worker * size));
-    });
+    parallel(stream, a.B * a.H,
+             [&](int64_t task, int32_t worker) { backward_head(*args, Head(a, task), Sums(a, sums + worker * size)); });
     return XF_OK;
 }
 

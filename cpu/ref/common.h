@@ -23,7 +23,7 @@ struct xf_device {
 
 struct xf_stream {
     xf_device *device;
-    double *scratch;        // grows, never shrinks; the content is lost from one operation to the next
+    double *scratch;  // grows, never shrinks; the content is lost from one operation to the next
     size_t scratch_bytes;
 };
 

@@ -56,10 +56,9 @@ int32_t loss(xf_stream *stream, const xf_loss *args, xf_error *err) {
                 [&](int64_t m, int64_t v, double sum) { logits[m * a.V + v] = sum; });
         parallel(stream, rows, [&](int64_t m, int32_t) { row_loss(a, q, begin + m, logits + m * a.V); });
         if (a.diff_src)
-            product(stream, rows, a.D, a.V, View<double>{logits, a.V, 1}, View<float>{a.weights, a.D, 1},
-                    [&](int64_t m, int64_t d, double sum) {
-                        a.diff_src[(begin + m) * a.D + d] = static_cast<float>(sum);
-                    });
+            product(
+                stream, rows, a.D, a.V, View<double>{logits, a.V, 1}, View<float>{a.weights, a.D, 1},
+                [&](int64_t m, int64_t d, double sum) { a.diff_src[(begin + m) * a.D + d] = static_cast<float>(sum); });
         if (a.diff_weights)
             product(stream, a.V, a.D, rows, View<double>{logits, 1, a.V}, View<float>{src, a.D, 1},
                     [&](int64_t v, int64_t d, double sum) {

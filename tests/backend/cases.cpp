@@ -13,6 +13,8 @@ namespace {
 
 using Cases = std::vector<Case>;
 
+// Tables, one case a line.
+// clang-format off
 void add_linear(Cases &list) {
     for (int64_t M : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 33, 129})
         list.push_back({.op = "linear", .M = M, .N = 37, .K = 21, .flags = kBias});
@@ -129,6 +131,7 @@ void add_loss_and_top_k(Cases &list) {
         {.op = "top_k", .M = 4, .D = 3, .V = 37, .k = 30, .banned = {5, 6, 7, 36, 0}, .flags = kTies},
     });
 }
+// clang-format on
 
 Cases make_cases() {
     Cases list;

@@ -31,7 +31,7 @@ enum : uint32_t {
 struct Case {
     std::string op;
     int64_t M = 0, N = 0, K = 0, D = 0, V = 0, H = 1, dk = 0, dv = 0;
-    int64_t pad = 0;                    // every ld is the width plus pad
+    int64_t pad = 0;                      // every ld is the width plus pad
     std::vector<int32_t> S = {}, T = {};  // attention: lengths of keys (S) and queries (T); S empty: the same as T
     int64_t window = 0, t = 0, k = 0;
     std::vector<int32_t> banned = {};

@@ -101,7 +101,8 @@ float as_float(uint32_t word) {
 Words reference(const Problem &problem) {
     Opened ref({xf_ref_backend(), "base"}, 1);
     const Result result = run(ref, problem);
-    if (!result.trouble.empty()) xf::fail(XF_ERROR_INTERNAL, "ref: %s: %s", problem.name.c_str(), result.trouble.c_str());
+    if (!result.trouble.empty())
+        xf::fail(XF_ERROR_INTERNAL, "ref: %s: %s", problem.name.c_str(), result.trouble.c_str());
     return result.words;
 }
 

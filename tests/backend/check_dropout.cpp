@@ -55,9 +55,15 @@ void check_embed(Opened &opened, float rate, Failures &failures) {
     set_all(q, "diff_weights", 0.0f);
     q.at("diff_weights").writes.assign(static_cast<size_t>(c.M), Write::kYes);
     const auto call = [&](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_embed_bwd args{.groups = c.M, .D = c.D, .group_ids = a.i("group_ids"), .starts = a.i("starts"),
-                                .order = a.i("order"), .diff_dst = a.f("diff_dst"), .scale = 1.5f,
-                                .diff_weights = a.f("diff_weights"), .dropout = dropout_of(c, 1)};
+        const xf_embed_bwd args{.groups = c.M,
+                                .D = c.D,
+                                .group_ids = a.i("group_ids"),
+                                .starts = a.i("starts"),
+                                .order = a.i("order"),
+                                .diff_dst = a.f("diff_dst"),
+                                .scale = 1.5f,
+                                .diff_weights = a.f("diff_weights"),
+                                .dropout = dropout_of(c, 1)};
         return table.embed_bwd(stream, &args, err);
     };
     q.call = call;
@@ -66,7 +72,8 @@ void check_embed(Opened &opened, float rate, Failures &failures) {
         for (int64_t d = 0; d < c.D; ++d) {
             const double want = mask(dropout_of(c, 1), t * c.D + d);
             if (!near(found(p, forward, "dst", t, d), want)) return failures.add(p, "the mask is not Philox's");
-            if (!near(found(q, backward, "diff_weights", t, d), want)) return failures.add(q, "another mask than forward");
+            if (!near(found(q, backward, "diff_weights", t, d), want))
+                return failures.add(q, "another mask than forward");
         }
 }
 

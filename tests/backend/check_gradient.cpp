@@ -20,7 +20,8 @@ constexpr int kElements = 12;
 
 class Loss {
 public:
-    Loss(Opened &opened, const ProblemSet &set, const Problem &forward) : opened_(opened), set_(set), problem_(forward) {}
+    Loss(Opened &opened, const ProblemSet &set, const Problem &forward)
+        : opened_(opened), set_(set), problem_(forward) {}
 
     // L with moves[i] * amount added to the elements of an input.
     double at(const std::string &name, const std::vector<double> &moves, double amount) {
@@ -35,10 +36,12 @@ public:
         double sum = 0.0;
         for (const auto &[out, in] : set_.projections) {
             const Buffer &dst = problem_.at(out);
-            for (int64_t row = 0; row < dst.rows; ++row)
-                for (int64_t column = 0; column < dst.width && dst.writes[static_cast<size_t>(row)] == Write::kYes; ++column)
-                    sum += weight(in, row, column) *
-                           as_float(words[static_cast<size_t>(problem_.index(out))][static_cast<size_t>(row * dst.ld + column)]);
+            const std::vector<uint32_t> &values = words[static_cast<size_t>(problem_.index(out))];
+            for (int64_t row = 0; row < dst.rows; ++row) {
+                if (dst.writes[static_cast<size_t>(row)] != Write::kYes) continue;
+                for (int64_t column = 0; column < dst.width; ++column)
+                    sum += weight(in, row, column) * as_float(values[static_cast<size_t>(row * dst.ld + column)]);
+            }
         }
         return sum;
     }

@@ -34,8 +34,8 @@ std::vector<std::vector<int64_t>> choices(int64_t M) {
     for (int64_t m = M - 1; m >= 0; --m) reversed.push_back(m);
     for (int64_t m = 1; m < M; ++m) tail.push_back(m);
     for (int64_t m = 0; m < M; m += 3) thirds.push_back(m);
-    std::vector<std::vector<int64_t>> list = {{0}, {M / 2}, {M - 1}, reversed, thirds, {M - 1, 0}};
-    if (!tail.empty()) list.push_back(tail);
+    std::vector<std::vector<int64_t>> list = {{0}, {M / 2}, {M - 1}, reversed, thirds};
+    if (M > 1) list.push_back(tail), list.push_back({M - 1, 0});
     if (M > 9) list.push_back({7, 2, 9, 4, 1}), list.push_back({9, 8, 7, 6, 5, 4, 3, 2});
     return list;
 }

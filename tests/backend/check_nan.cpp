@@ -38,8 +38,8 @@ void check_own_row(Opened &opened, const Case &c, size_t which, const std::strin
             for (int64_t n = 0; n < dst.width; ++n) {
                 const size_t i = static_cast<size_t>(m * dst.ld + n);
                 if (m == row ? std::isnan(as_float(words[b][i])) : words[b][i] == clean[b][i]) continue;
-                return failures.add(p, "a NaN in row " + std::to_string(row) + " of " + in + " gives a wrong row " +
-                                           std::to_string(m));
+                return failures.add(
+                    p, "a NaN in row " + std::to_string(row) + " of " + in + " gives a wrong row " + std::to_string(m));
             }
     }
 }

@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -43,11 +44,12 @@ void Host::parallel(void *user, int64_t tasks, void (*body)(void *, int64_t, int
         for (int64_t task = 0; task < tasks; ++task) body(arg, task, 0);
         return;
     }
-    // All start together and take turns, so that small calls overlap too and each worker gets its share. Three
-    // workers take the tasks from the end.
+    // They start together (unless the machine is busy) and take turns, so that small calls overlap too and each
+    // worker gets its share. Three workers take the tasks from the end.
     std::atomic<int32_t> waiting{workers};
+    const auto latest = std::chrono::steady_clock::now() + std::chrono::microseconds(200);
     const auto work = [&](int32_t worker) {
-        for (--waiting; waiting > 0;) std::this_thread::yield();
+        for (--waiting; waiting > 0 && std::chrono::steady_clock::now() < latest;) std::this_thread::yield();
         for (int64_t task = worker; task < tasks; task += workers)
             body(arg, workers == 3 ? tasks - 1 - task : task, worker);
     };
@@ -118,8 +120,12 @@ Opened::~Opened() {
 }
 
 Placed::Placed(Opened &backend, const Problem &problem, int shift)
-    : backend_(backend), problem_(problem), front_(kGuard + static_cast<size_t>(shift)),
-      memory_(problem.buffers.size()), host_memory_(problem.buffers.size()), args_{problem.rows, {}} {
+    : backend_(backend),
+      problem_(problem),
+      front_(kGuard + static_cast<size_t>(shift)),
+      memory_(problem.buffers.size()),
+      host_memory_(problem.buffers.size()),
+      args_{problem.rows, {}} {
     xf_error err{};
     for (size_t b = 0; b < problem.buffers.size(); ++b) {
         const Buffer &buffer = problem.buffers[b];
@@ -165,7 +171,8 @@ Words Placed::read(std::string &trouble) {
         const size_t end = front + buffer.words.size();
         for (size_t i = 0; i < words.size(); ++i)
             if ((i < front || i >= end) && words[i] != kGuardWord) trouble = buffer.name + ": written outside";
-        all.emplace_back(words.begin() + static_cast<std::ptrdiff_t>(front), words.begin() + static_cast<std::ptrdiff_t>(end));
+        all.emplace_back(words.begin() + static_cast<std::ptrdiff_t>(front),
+                         words.begin() + static_cast<std::ptrdiff_t>(end));
     }
     return all;
 }

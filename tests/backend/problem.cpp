@@ -51,7 +51,10 @@ Buffer input(const std::string &name, int64_t rows, int64_t width, int64_t ld) {
 }
 
 Buffer integers(const std::string &name, const std::vector<int32_t> &values, int64_t width) {
-    Buffer buffer{.name = name, .type = Type::kInt, .rows = static_cast<int64_t>(values.size()) / width, .width = width,
+    Buffer buffer{.name = name,
+                  .type = Type::kInt,
+                  .rows = static_cast<int64_t>(values.size()) / width,
+                  .width = width,
                   .ld = width};
     for (const int32_t value : values) buffer.words.push_back(static_cast<uint32_t>(value));
     return buffer;
@@ -89,16 +92,26 @@ xf_dropout dropout_of(const Case &c, uint32_t site) {
 
 ProblemSet make_problems(const Case &c, const Reference &reference, bool reversed) {
     ProblemSet set;
-    if (c.op == "linear") set = make_linear(c);
-    else if (c.op == "embed") set = make_embed(c);
-    else if (c.op == "add_norm") set = make_add_norm(c, reference);
-    else if (c.op == "attention") set = make_attention(c, reference, reversed);
-    else if (c.op == "attention_step") set = make_attention_step(c);
-    else if (c.op == "loss") set = make_loss(c);
-    else if (c.op == "top_k") set = make_top_k(c);
-    else if (c.op == "adam") set = make_adam(c);
-    else if (c.op == "sum_squares") set = make_sum_squares(c);
-    else xf::fail(XF_ERROR_NOT_FOUND, "no operation \"%s\" in the case list", c.op.c_str());
+    if (c.op == "linear")
+        set = make_linear(c);
+    else if (c.op == "embed")
+        set = make_embed(c);
+    else if (c.op == "add_norm")
+        set = make_add_norm(c, reference);
+    else if (c.op == "attention")
+        set = make_attention(c, reference, reversed);
+    else if (c.op == "attention_step")
+        set = make_attention_step(c);
+    else if (c.op == "loss")
+        set = make_loss(c);
+    else if (c.op == "top_k")
+        set = make_top_k(c);
+    else if (c.op == "adam")
+        set = make_adam(c);
+    else if (c.op == "sum_squares")
+        set = make_sum_squares(c);
+    else
+        xf::fail(XF_ERROR_NOT_FOUND, "no operation \"%s\" in the case list", c.op.c_str());
     for (Problem &problem : set.problems) problem.c = c;
     return set;
 }
@@ -114,7 +127,8 @@ Problem take_rows(const Problem &problem, const std::vector<int64_t> &rows) {
         to.words.clear();
         to.writes.clear();
         for (const int64_t row : rows) {
-            to.words.insert(to.words.end(), from.words.begin() + row * from.ld, from.words.begin() + (row + 1) * from.ld);
+            const auto begin = from.words.begin() + row * from.ld;
+            to.words.insert(to.words.end(), begin, begin + from.ld);
             if (from.out) to.writes.push_back(from.writes[static_cast<size_t>(row)]);
         }
     }

@@ -23,9 +23,9 @@ namespace xf_test {
 constexpr uint32_t kPoison = 0x7FC0BEEFu;  // a quiet NaN
 
 enum class Write : char {
-    kNo,       // must be as it was
-    kYes,      // is compared with the reference
-    kMay,      // undefined by the contract
+    kNo,   // must be as it was
+    kYes,  // is compared with the reference
+    kMay,  // undefined by the contract
 };
 
 enum class Type : char { kFloat, kInt, kDouble };
@@ -37,9 +37,9 @@ struct Buffer {
     bool host = false;     // host memory, not device memory
     bool per_row = false;  // row i belongs to row i of the call: may be taken out and put elsewhere
     int64_t rows = 0, width = 0, ld = 0;
-    std::vector<uint32_t> words = {};   // [rows * ld] floats or integers; a double takes two
-    std::vector<Write> writes = {};     // [rows] for an output
-    double floor = 1e-3;                // added to max |b| in the error measure
+    std::vector<uint32_t> words = {};  // [rows * ld] floats or integers; a double takes two
+    std::vector<Write> writes = {};    // [rows] for an output
+    double floor = 1e-3;               // added to max |b| in the error measure
 
     float get(int64_t row, int64_t column) const;
     void set(int64_t row, int64_t column, float value);

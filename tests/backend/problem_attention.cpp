@@ -62,24 +62,46 @@ struct Shape {
     int64_t B;
 
     Shape(const Case &from, bool reversed)
-        : c(from), q(from.T, from.has(kGaps), reversed), k(from.S.empty() ? from.T : from.S, from.has(kGaps), reversed),
+        : c(from),
+          q(from.T, from.has(kGaps), reversed),
+          k(from.S.empty() ? from.T : from.S, from.has(kGaps), reversed),
           B(static_cast<int64_t>(from.T.size())) {}
 
     xf_attention args(const Args &a) const {
-        return {.B = a.rows, .H = c.H, .dk = c.dk, .dv = c.dv, .max_q_len = q.longest(), .max_k_len = k.longest(),
-                .q_begin = a.i("q_begin"), .q_len = a.i("q_len"), .k_begin = a.i("k_begin"), .k_len = a.i("k_len"),
-                .q = a.f("q"), .k = a.f("k"), .v = a.f("v"), .ld_q = c.H * c.dk + c.pad, .ld_k = c.H * c.dk + c.pad,
-                .ld_v = c.H * c.dv + c.pad, .scale = 1.0f / std::sqrt(static_cast<float>(c.dk)),
-                .causal = c.has(kCausal) ? 1u : 0u, .window = c.window,
-                .drop_stride = (static_cast<int64_t>(k.longest()) + 7) / 8 * 8 + 8, .dropout = dropout_of(c, 4),
-                .dst = a.f("dst"), .ld_dst = c.H * c.dv + c.pad, .lse = a.f("lse")};
+        return {.B = a.rows,
+                .H = c.H,
+                .dk = c.dk,
+                .dv = c.dv,
+                .max_q_len = q.longest(),
+                .max_k_len = k.longest(),
+                .q_begin = a.i("q_begin"),
+                .q_len = a.i("q_len"),
+                .k_begin = a.i("k_begin"),
+                .k_len = a.i("k_len"),
+                .q = a.f("q"),
+                .k = a.f("k"),
+                .v = a.f("v"),
+                .ld_q = c.H * c.dk + c.pad,
+                .ld_k = c.H * c.dk + c.pad,
+                .ld_v = c.H * c.dv + c.pad,
+                .scale = 1.0f / std::sqrt(static_cast<float>(c.dk)),
+                .causal = c.has(kCausal) ? 1u : 0u,
+                .window = c.window,
+                .drop_stride = (static_cast<int64_t>(k.longest()) + 7) / 8 * 8 + 8,
+                .dropout = dropout_of(c, 4),
+                .dst = a.f("dst"),
+                .ld_dst = c.H * c.dv + c.pad,
+                .lse = a.f("lse")};
     }
 
     std::vector<Buffer> inputs() const {
-        return {per_row(integers("q_begin", q.begin)), per_row(integers("q_len", q.length)),
-                per_row(integers("k_begin", k.begin)), per_row(integers("k_len", k.length)),
+        return {per_row(integers("q_begin", q.begin)),
+                per_row(integers("q_len", q.length)),
+                per_row(integers("k_begin", k.begin)),
+                per_row(integers("k_len", k.length)),
                 rows_in("q", q, c.H * c.dk, c.H * c.dk + c.pad, 3.0f),
-                rows_in("k", k, c.H * c.dk, c.H * c.dk + c.pad), rows_in("v", k, c.H * c.dv, c.H * c.dv + c.pad)};
+                rows_in("k", k, c.H * c.dk, c.H * c.dk + c.pad),
+                rows_in("v", k, c.H * c.dv, c.H * c.dv + c.pad)};
     }
 
     double pairs() const {
@@ -126,9 +148,15 @@ Problem backward(const Shape &shape, const Reference &reference) {
     p.at("diff_q").floor = p.at("diff_k").floor = 0.1;
     p.flops = 5.0 * s.pairs();
     p.call = [s, wide_k, wide_v, pad](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_attention_bwd args{.fwd = s.args(a), .diff_dst = a.f("diff_dst"), .ld_diff_dst = wide_v + pad,
-                                    .diff_q = a.f("diff_q"), .diff_k = a.f("diff_k"), .diff_v = a.f("diff_v"),
-                                    .ld_diff_q = wide_k + pad, .ld_diff_k = wide_k + pad, .ld_diff_v = wide_v + pad};
+        const xf_attention_bwd args{.fwd = s.args(a),
+                                    .diff_dst = a.f("diff_dst"),
+                                    .ld_diff_dst = wide_v + pad,
+                                    .diff_q = a.f("diff_q"),
+                                    .diff_k = a.f("diff_k"),
+                                    .diff_v = a.f("diff_v"),
+                                    .ld_diff_q = wide_k + pad,
+                                    .ld_diff_k = wide_k + pad,
+                                    .ld_diff_v = wide_v + pad};
         return table.attention_bwd(stream, &args, err);
     };
     return p;
@@ -142,7 +170,7 @@ ProblemSet make_attention(const Case &c, const Reference &reference, bool revers
     set.problems = {forward(shape), backward(shape, reference)};
     set.forward = "attention_fwd";
     set.projections = {{"dst", "diff_dst"}};
-    set.gradients = {{"q", "attention_bwd", "diff_q"}, {"k", "attention_bwd", "diff_k"}, {"v", "attention_bwd", "diff_v"}};
+    for (const std::string name : {"q", "k", "v"}) set.gradients.push_back({name, "attention_bwd", "diff_" + name});
     return set;
 }
 
@@ -151,16 +179,19 @@ ProblemSet make_attention_step(const Case &c) {
     std::vector<int32_t> slot_of_row, ancestors;
     for (int64_t r = 0; r < c.M; ++r) {
         slot_of_row.push_back(static_cast<int32_t>((r * 5 + 2) % slots));
-        for (int64_t u = 0; u < ld_ancestors; ++u)  // lines of ancestors cross and join; the last entry isn't read
-            ancestors.push_back(u == c.t ? -1 : static_cast<int32_t>((noise(9, r, u) + 1.0f) / 2.01f * static_cast<float>(slots)));
+        for (int64_t u = 0; u < ld_ancestors; ++u) {  // lines of ancestors cross and join; the last entry isn't read
+            const float slot = (noise(9, r, u) + 1.0f) / 2.01f * static_cast<float>(slots);
+            ancestors.push_back(u == c.t ? -1 : static_cast<int32_t>(slot));
+        }
     }
     if (slots % 5 == 0)
         for (int64_t r = 0; r < c.M; ++r) slot_of_row[static_cast<size_t>(r)] = static_cast<int32_t>(c.M - 1 - r);
     Problem p{.name = "attention_step", .c = c, .rows = c.M, .row_invariant = true};
-    p.buffers = {per_row(integers("slot_of_row", slot_of_row)), per_row(integers("ancestors", ancestors, ld_ancestors)),
-                 per_row(input("q", c.M, wide_k, wide_k + c.pad)), per_row(input("k", c.M, wide_k, wide_k + c.pad)),
-                 per_row(input("v", c.M, wide_v, wide_v + c.pad)), sum("k_cache", steps * slots, wide_k, wide_k),
-                 sum("v_cache", steps * slots, wide_v, wide_v), per_row(output("dst", c.M, wide_v, wide_v + c.pad))};
+    p.buffers = {
+        per_row(integers("slot_of_row", slot_of_row)),    per_row(integers("ancestors", ancestors, ld_ancestors)),
+        per_row(input("q", c.M, wide_k, wide_k + c.pad)), per_row(input("k", c.M, wide_k, wide_k + c.pad)),
+        per_row(input("v", c.M, wide_v, wide_v + c.pad)), sum("k_cache", steps * slots, wide_k, wide_k),
+        sum("v_cache", steps * slots, wide_v, wide_v),    per_row(output("dst", c.M, wide_v, wide_v + c.pad))};
     for (const char *name : {"k_cache", "v_cache"}) {
         Buffer &cache = p.at(name);
         cache.writes.assign(static_cast<size_t>(cache.rows), Write::kNo);
@@ -170,12 +201,27 @@ ProblemSet make_attention_step(const Case &c) {
     p.bytes = 4.0 * static_cast<double>(c.M * (c.t + 1) * (wide_k + wide_v));
     p.flops = p.bytes / 2.0;
     p.call = [=](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_attention_step args{.rows = a.rows, .H = c.H, .dk = c.dk, .dv = c.dv, .t = c.t, .slots = slots,
-                                     .slot_of_row = a.i("slot_of_row"), .ancestors = a.i("ancestors"),
-                                     .ld_ancestors = ld_ancestors, .q = a.f("q"), .k = a.f("k"), .v = a.f("v"),
-                                     .ld_q = wide_k + c.pad, .ld_k = wide_k + c.pad, .ld_v = wide_v + c.pad,
-                                     .k_cache = a.f("k_cache"), .v_cache = a.f("v_cache"), .scale = 0.7f,
-                                     .window = c.window, .dst = a.f("dst"), .ld_dst = wide_v + c.pad};
+        const xf_attention_step args{.rows = a.rows,
+                                     .H = c.H,
+                                     .dk = c.dk,
+                                     .dv = c.dv,
+                                     .t = c.t,
+                                     .slots = slots,
+                                     .slot_of_row = a.i("slot_of_row"),
+                                     .ancestors = a.i("ancestors"),
+                                     .ld_ancestors = ld_ancestors,
+                                     .q = a.f("q"),
+                                     .k = a.f("k"),
+                                     .v = a.f("v"),
+                                     .ld_q = wide_k + c.pad,
+                                     .ld_k = wide_k + c.pad,
+                                     .ld_v = wide_v + c.pad,
+                                     .k_cache = a.f("k_cache"),
+                                     .v_cache = a.f("v_cache"),
+                                     .scale = 0.7f,
+                                     .window = c.window,
+                                     .dst = a.f("dst"),
+                                     .ld_dst = wide_v + c.pad};
         return table.attention_step(stream, &args, err);
     };
     ProblemSet set;

@@ -15,9 +15,16 @@ Problem forward(const Case &c, const std::string &name, uint32_t extra) {
     const uint32_t flags = extra | (c.has(kRelu) && !c.has(kGradient) ? uint32_t{XF_LINEAR_RELU} : 0u);
     p.row_invariant = (extra & XF_LINEAR_ROW_INVARIANT) != 0;
     p.call = [c, flags](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_linear_fwd args{.M = a.rows, .N = c.N, .K = c.K, .src = a.f("src"), .ld_src = c.K + c.pad,
-                                 .weights = a.f("weights"), .bias = a.f("bias"), .dst = a.f("dst"),
-                                 .ld_dst = c.N + c.pad, .flags = flags};
+        const xf_linear_fwd args{.M = a.rows,
+                                 .N = c.N,
+                                 .K = c.K,
+                                 .src = a.f("src"),
+                                 .ld_src = c.K + c.pad,
+                                 .weights = a.f("weights"),
+                                 .bias = a.f("bias"),
+                                 .dst = a.f("dst"),
+                                 .ld_dst = c.N + c.pad,
+                                 .flags = flags};
         return table.linear_fwd(stream, &args, err);
     };
     return p;
@@ -36,9 +43,15 @@ Problem backward_data(const Case &c) {
         p.buffers.push_back(relu);
     }
     p.call = [c, ld](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_linear_bwd_data args{.M = c.M, .N = c.N, .K = c.K, .diff_dst = a.f("diff_dst"),
-                                      .ld_diff_dst = c.N + c.pad, .weights = a.f("weights"),
-                                      .relu_dst = a.f("relu_dst"), .diff_src = a.f("diff_src"), .ld_diff_src = ld,
+        const xf_linear_bwd_data args{.M = c.M,
+                                      .N = c.N,
+                                      .K = c.K,
+                                      .diff_dst = a.f("diff_dst"),
+                                      .ld_diff_dst = c.N + c.pad,
+                                      .weights = a.f("weights"),
+                                      .relu_dst = a.f("relu_dst"),
+                                      .diff_src = a.f("diff_src"),
+                                      .ld_diff_src = ld,
                                       .accumulate = c.has(kAccumulate) ? 1u : 0u};
         return table.linear_bwd_data(stream, &args, err);
     };
@@ -51,9 +64,15 @@ Problem backward_weights(const Case &c) {
                  sum("diff_weights", c.N, c.K, c.K)};
     if (c.has(kBias)) p.buffers.push_back(sum("diff_bias", 1, c.N, c.N));
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_linear_bwd_weights args{.M = c.M, .N = c.N, .K = c.K, .diff_dst = a.f("diff_dst"),
-                                         .ld_diff_dst = c.N + c.pad, .src = a.f("src"), .ld_src = c.K + c.pad,
-                                         .diff_weights = a.f("diff_weights"), .diff_bias = a.f("diff_bias")};
+        const xf_linear_bwd_weights args{.M = c.M,
+                                         .N = c.N,
+                                         .K = c.K,
+                                         .diff_dst = a.f("diff_dst"),
+                                         .ld_diff_dst = c.N + c.pad,
+                                         .src = a.f("src"),
+                                         .ld_src = c.K + c.pad,
+                                         .diff_weights = a.f("diff_weights"),
+                                         .diff_bias = a.f("diff_bias")};
         return table.linear_bwd_weights(stream, &args, err);
     };
     return p;

@@ -21,9 +21,17 @@ Problem loss_problem(const Case &c, const std::string &name, bool gradients) {
     }
     p.flops = (gradients ? 6.0 : 2.0) * static_cast<double>(c.M) * static_cast<double>(c.V) * static_cast<double>(c.D);
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_loss args{.M = a.rows, .V = c.V, .D = c.D, .src = a.f("src"), .weights = a.f("weights"),
-                           .targets = a.i("targets"), .smoothing = c.smoothing, .uniform = c.has(kUniform) ? 1u : 0u,
-                           .loss = a.f("loss"), .nll = a.f("nll"), .diff_src = a.f("diff_src"),
+        const xf_loss args{.M = a.rows,
+                           .V = c.V,
+                           .D = c.D,
+                           .src = a.f("src"),
+                           .weights = a.f("weights"),
+                           .targets = a.i("targets"),
+                           .smoothing = c.smoothing,
+                           .uniform = c.has(kUniform) ? 1u : 0u,
+                           .loss = a.f("loss"),
+                           .nll = a.f("nll"),
+                           .diff_src = a.f("diff_src"),
                            .diff_weights = a.f("diff_weights")};
         return table.loss(stream, &args, err);
     };
@@ -54,9 +62,16 @@ ProblemSet make_top_k(const Case &c) {
     p.flops = 2.0 * static_cast<double>(c.M) * static_cast<double>(c.V) * static_cast<double>(c.D);
     p.bytes = 4.0 * static_cast<double>(c.V * c.D);
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_top_k args{.rows = a.rows, .V = c.V, .D = c.D, .k = c.k, .src = a.f("src"), .weights = a.f("weights"),
-                            .banned_count = static_cast<int64_t>(c.banned.size()), .banned = a.i("banned"),
-                            .values = a.f("values"), .ids = a.i("ids")};
+        const xf_top_k args{.rows = a.rows,
+                            .V = c.V,
+                            .D = c.D,
+                            .k = c.k,
+                            .src = a.f("src"),
+                            .weights = a.f("weights"),
+                            .banned_count = static_cast<int64_t>(c.banned.size()),
+                            .banned = a.i("banned"),
+                            .values = a.f("values"),
+                            .ids = a.i("ids")};
         return table.top_k(stream, &args, err);
     };
     ProblemSet set;

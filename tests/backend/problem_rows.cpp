@@ -22,9 +22,15 @@ Problem embed_forward(const Case &c, const std::vector<int32_t> &ids, const std:
                  input("positions", kPositions, c.D, c.D), per_row(output("dst", c.M, c.D, c.D))};
     p.bytes = 12.0 * static_cast<double>(c.M * c.D);
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_embed_fwd args{.rows = a.rows, .D = c.D, .ids = a.i("ids"), .pos = a.i("pos"),
-                                .weights = a.f("weights"), .positions = a.f("positions"), .scale = 1.5f,
-                                .dst = a.f("dst"), .dropout = dropout_of(c, 1)};
+        const xf_embed_fwd args{.rows = a.rows,
+                                .D = c.D,
+                                .ids = a.i("ids"),
+                                .pos = a.i("pos"),
+                                .weights = a.f("weights"),
+                                .positions = a.f("positions"),
+                                .scale = 1.5f,
+                                .dst = a.f("dst"),
+                                .dropout = dropout_of(c, 1)};
         return table.embed_fwd(stream, &args, err);
     };
     return p;
@@ -51,9 +57,15 @@ Problem embed_backward(const Case &c, const std::string &name, const std::vector
     const int64_t groups = static_cast<int64_t>(group_ids.size());
     p.bytes = 4.0 * static_cast<double>((c.M + 2 * groups) * c.D);
     p.call = [c, groups, scale](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_embed_bwd args{.groups = groups, .D = c.D, .group_ids = a.i("group_ids"), .starts = a.i("starts"),
-                                .order = a.i("order"), .diff_dst = a.f("diff_dst"), .scale = scale,
-                                .diff_weights = a.f("diff_weights"), .dropout = dropout_of(c, 1)};
+        const xf_embed_bwd args{.groups = groups,
+                                .D = c.D,
+                                .group_ids = a.i("group_ids"),
+                                .starts = a.i("starts"),
+                                .order = a.i("order"),
+                                .diff_dst = a.f("diff_dst"),
+                                .scale = scale,
+                                .diff_weights = a.f("diff_weights"),
+                                .dropout = dropout_of(c, 1)};
         return table.embed_bwd(stream, &args, err);
     };
     return p;
@@ -72,9 +84,16 @@ Problem norm_forward(const Case &c) {
     }
     p.bytes = 16.0 * static_cast<double>(c.M * c.D);
     p.call = [c, sum_name](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_add_norm_fwd args{.M = a.rows, .D = c.D, .residual = a.f("residual"), .src = a.f("src"),
-                                   .weights = a.f("weights"), .bias = a.f("bias"), .eps = 1e-6f,
-                                   .sum = a.f(sum_name.c_str()), .dst = a.f("dst"), .stats = a.f("stats"),
+        const xf_add_norm_fwd args{.M = a.rows,
+                                   .D = c.D,
+                                   .residual = a.f("residual"),
+                                   .src = a.f("src"),
+                                   .weights = a.f("weights"),
+                                   .bias = a.f("bias"),
+                                   .eps = 1e-6f,
+                                   .sum = a.f(sum_name.c_str()),
+                                   .dst = a.f("dst"),
+                                   .stats = a.f("stats"),
                                    .dropout = dropout_of(c, 2)};
         return table.add_norm_fwd(stream, &args, err);
     };
@@ -88,8 +107,11 @@ Problem norm_backward(const Case &c, const Reference &reference) {
     const Words results = reference(forward);
     Problem p{.name = "add_norm_bwd", .c = c, .rows = c.M};
     p.buffers = {c.has(kAliasFirst) ? sum("diff_dst", c.M, c.D, c.D) : input("diff_dst", c.M, c.D, c.D),
-                 copied(forward, results, "sum", "sum"), copied(forward, results, "stats", "stats"),
-                 input("weights", 1, c.D, c.D), sum("diff_weights", 1, c.D, c.D), sum("diff_bias", 1, c.D, c.D)};
+                 copied(forward, results, "sum", "sum"),
+                 copied(forward, results, "stats", "stats"),
+                 input("weights", 1, c.D, c.D),
+                 sum("diff_weights", 1, c.D, c.D),
+                 sum("diff_bias", 1, c.D, c.D)};
     if (!c.has(kNoSum))
         p.buffers.push_back(c.has(kAliasSecond) ? sum("diff_sum", c.M, c.D, c.D) : input("diff_sum", c.M, c.D, c.D));
     if (!c.has(kNoSrc)) p.buffers.push_back(output("diff_src", c.M, c.D, c.D));
@@ -97,10 +119,17 @@ Problem norm_backward(const Case &c, const Reference &reference) {
     if (name == "diff_residual") p.buffers.push_back(output("diff_residual", c.M, c.D, c.D));
     p.bytes = 20.0 * static_cast<double>(c.M * c.D);
     p.call = [c, name](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_add_norm_bwd args{.M = c.M, .D = c.D, .diff_dst = a.f("diff_dst"), .diff_sum = a.f("diff_sum"),
-                                   .sum = a.f("sum"), .stats = a.f("stats"), .weights = a.f("weights"),
-                                   .diff_residual = a.f(name.c_str()), .diff_src = a.f("diff_src"),
-                                   .diff_weights = a.f("diff_weights"), .diff_bias = a.f("diff_bias"),
+        const xf_add_norm_bwd args{.M = c.M,
+                                   .D = c.D,
+                                   .diff_dst = a.f("diff_dst"),
+                                   .diff_sum = a.f("diff_sum"),
+                                   .sum = a.f("sum"),
+                                   .stats = a.f("stats"),
+                                   .weights = a.f("weights"),
+                                   .diff_residual = a.f(name.c_str()),
+                                   .diff_src = a.f("diff_src"),
+                                   .diff_weights = a.f("diff_weights"),
+                                   .diff_bias = a.f("diff_bias"),
                                    .dropout = dropout_of(c, 2)};
         return table.add_norm_bwd(stream, &args, err);
     };
@@ -125,7 +154,8 @@ ProblemSet make_add_norm(const Case &c, const Reference &reference) {
     set.problems = {norm_forward(c), norm_backward(c, reference)};
     set.forward = "add_norm_fwd";
     set.projections = {{"dst", "diff_dst"}, {"sum", "diff_sum"}};
-    set.gradients = {{"residual", "add_norm_bwd", "diff_residual"}, {"weights", "add_norm_bwd", "diff_weights"},
+    set.gradients = {{"residual", "add_norm_bwd", "diff_residual"},
+                     {"weights", "add_norm_bwd", "diff_weights"},
                      {"bias", "add_norm_bwd", "diff_bias"}};
     if (!c.has(kNoSrc)) set.gradients.push_back({"src", "add_norm_bwd", "diff_src"});
     return set;
@@ -137,8 +167,16 @@ ProblemSet make_adam(const Case &c) {
     for (int64_t i = 0; i < c.N; ++i) p.at("v").set(0, i, p.at("v").get(0, i) * p.at("v").get(0, i));
     p.bytes = 32.0 * static_cast<double>(c.N);
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
-        const xf_adam args{.n = c.N, .params = a.f("params"), .grads = a.f("grads"), .m = a.f("m"), .v = a.f("v"),
-                           .alpha = 0.01f, .beta1 = 0.9f, .beta2 = 0.98f, .eps_hat = 1e-9f, .grad_scale = 0.25f};
+        const xf_adam args{.n = c.N,
+                           .params = a.f("params"),
+                           .grads = a.f("grads"),
+                           .m = a.f("m"),
+                           .v = a.f("v"),
+                           .alpha = 0.01f,
+                           .beta1 = 0.9f,
+                           .beta2 = 0.98f,
+                           .eps_hat = 1e-9f,
+                           .grad_scale = 0.25f};
         return table.adam(stream, &args, err);
     };
     ProblemSet set;

@@ -25,20 +25,34 @@ Case parse(const std::string &line) {
     for (std::string word; in >> word;) {
         const std::string letter = word.substr(0, word.find('=')), text = word.substr(word.find('=') + 1);
         const int64_t value = std::atoll(text.c_str());
-        if (letter == "M") c.M = value;
-        else if (letter == "N") c.N = value;
-        else if (letter == "K") c.K = value;
-        else if (letter == "D") c.D = value;
-        else if (letter == "V") c.V = value;
-        else if (letter == "H") c.H = value;
-        else if (letter == "dk") c.dk = value;
-        else if (letter == "dv") c.dv = value;
-        else if (letter == "t") c.t = value;
-        else if (letter == "k") c.k = value;
-        else if (letter == "rate") c.rate = std::strtof(text.c_str(), nullptr);
-        else if (letter == "smoothing") c.smoothing = std::strtof(text.c_str(), nullptr);
-        else if (letter == "T") c.T.assign(std::strtoul(text.c_str() + text.find('*') + 1, nullptr, 10), static_cast<int32_t>(value));
-        else xf::fail(XF_ERROR_DATA, "speed_shapes.txt: unknown letter in \"%s\"", word.c_str());
+        if (letter == "M")
+            c.M = value;
+        else if (letter == "N")
+            c.N = value;
+        else if (letter == "K")
+            c.K = value;
+        else if (letter == "D")
+            c.D = value;
+        else if (letter == "V")
+            c.V = value;
+        else if (letter == "H")
+            c.H = value;
+        else if (letter == "dk")
+            c.dk = value;
+        else if (letter == "dv")
+            c.dv = value;
+        else if (letter == "t")
+            c.t = value;
+        else if (letter == "k")
+            c.k = value;
+        else if (letter == "rate")
+            c.rate = std::strtof(text.c_str(), nullptr);
+        else if (letter == "smoothing")
+            c.smoothing = std::strtof(text.c_str(), nullptr);
+        else if (letter == "T")
+            c.T.assign(std::strtoul(text.c_str() + text.find('*') + 1, nullptr, 10), static_cast<int32_t>(value));
+        else
+            xf::fail(XF_ERROR_DATA, "speed_shapes.txt: unknown letter in \"%s\"", word.c_str());
     }
     return c;
 }
@@ -66,7 +80,8 @@ int speed(const std::string &op) {
     const char *wanted = std::getenv("XF_TEST_WORKERS");
     const int32_t workers = wanted ? std::atoi(wanted) : static_cast<int32_t>(std::thread::hardware_concurrency());
     const std::vector<Backend> backends = load_backends();
-    std::printf("%d workers\n%-18s %-26s %10s %10s %10s  shape\n", workers, "backend", "call", "best ms", "median ms", "best");
+    std::printf("%d workers\n%-18s %-26s %10s %10s %10s  shape\n", workers, "backend", "call", "best ms", "median ms",
+                "best");
     for (std::string line; std::getline(file, line);) {
         if (line.empty() || line[0] == '#') continue;
         const Case c = parse(line);
