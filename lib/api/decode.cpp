@@ -71,7 +71,7 @@ void xf_decoder_free(xf_decoder *decoder) { free_handle(decoder); }
 xf_status xf_decode(xf_decoder *decoder, const xf_batch *batch, xf_hypotheses **out, xf_error *err) {
     return guard(err, [&] {
         check_handle(decoder, "decoder");
-        const xf_batch own = get_struct(batch, "batch");
+        const xf_batch own = get_batch(batch);
         check_pointer(out, "out");
         *out = make_answers(decoder->decoder->decode(own), decoder->tokenizer.get()).release();
     });
@@ -125,7 +125,7 @@ void xf_hypotheses_free(xf_hypotheses *hypotheses) { free_handle(hypotheses); }
 xf_status xf_score(xf_decoder *decoder, const xf_batch *batch, double *log_probabilities, xf_error *err) {
     return guard(err, [&] {
         check_handle(decoder, "decoder");
-        const xf_batch own = get_struct(batch, "batch");
+        const xf_batch own = get_batch(batch);
         check_pointer(log_probabilities, "log_probabilities");
         decoder->decoder->score(own, log_probabilities);
     });
@@ -137,10 +137,7 @@ xf_status xf_evaluate(xf_decoder *decoder, const xf_batch *batches, size_t count
         XF_CHECK(batches != nullptr || count == 0, XF_ERROR_INVALID_ARGUMENT, "batches is NULL with a count of %zu", count);
         check_struct(stats, "stats");
         EvalStats sum;
-        for (size_t i = 0; i < count; ++i) {
-            const char *at = reinterpret_cast<const char *>(batches) + i * batches->struct_size;
-            decoder->decoder->evaluate(get_struct(reinterpret_cast<const xf_batch *>(at), "batch"), &sum);
-        }
+        for (const xf_batch &batch : get_batches(batches, count)) decoder->decoder->evaluate(batch, &sum);
         const double tokens = static_cast<double>(std::max<int64_t>(sum.tgt_tokens, 1));
         put_struct(stats, xf_eval_stats{0, sum.sentences, sum.tgt_tokens, sum.loss_sum / tokens, sum.nll_sum / tokens,
                                         std::exp(sum.nll_sum / tokens)});

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <new>
 #include <system_error>
+#include <vector>
 
 #include "api/handles.h"
 #include "core/error.h"
@@ -19,17 +20,9 @@
 
 namespace xf {
 
-inline xf_status report(xf_error *err, xf_status status, int native_code, const char *message) noexcept {
-    if (err == nullptr) return status;
-    err->status = status;
-    err->native_code = native_code;
-    size_t length = std::min(std::strlen(message), sizeof err->message - 1);
-    if (message[length] != 0)  // cut: not in the middle of a UTF-8 character
-        while (length > 0 && (static_cast<unsigned char>(message[length]) & 0xC0) == 0x80) --length;
-    std::memcpy(err->message, message, length);
-    std::memset(err->message + length, 0, sizeof err->message - length);
-    return status;
-}
+// Fills err, which may be NULL, and returns status. The message becomes one line of UTF-8 whatever is in it: names and
+// values in it may come from a hostile file.
+xf_status report(xf_error *err, xf_status status, int native_code, const char *message) noexcept;
 
 template <class Body>
 xf_status guard(xf_error *err, Body &&body) noexcept {
@@ -115,15 +108,35 @@ void put_struct(T *out, T value) {
 template <class T>
 T get_struct(const T *in, const char *name, size_t oldest = sizeof(T)) {
     check_struct(in, name, oldest);
-    XF_CHECK(in->struct_size <= 4096, XF_ERROR_INVALID_ARGUMENT, "%s->struct_size is %zu, expected about %zu", name,
-             in->struct_size, sizeof(T));
+    const size_t size = in->struct_size;
+    XF_CHECK(size <= 4096 && size % alignof(T) == 0, XF_ERROR_INVALID_ARGUMENT, "%s->struct_size is %zu, expected about %zu",
+             name, size, sizeof(T));
     T value{};
-    std::memcpy(&value, in, std::min(in->struct_size, sizeof(T)));
+    std::memcpy(&value, in, std::min(size, sizeof(T)));
     const auto *bytes = reinterpret_cast<const unsigned char *>(in);
-    for (size_t i = sizeof(T); i < in->struct_size; ++i)
+    for (size_t i = sizeof(T); i < size; ++i)
         XF_CHECK(bytes[i] == 0, XF_ERROR_UNSUPPORTED, "%s has a member that this version of the library does not know", name);
     value.struct_size = sizeof(T);
     return value;
+}
+
+inline xf_batch get_batch(const xf_batch *in) {
+    const xf_batch batch = get_struct(in, "batch");
+    XF_CHECK(batch.sentences >= 0 && batch.sentences < INT32_MAX, XF_ERROR_INVALID_ARGUMENT,
+             "the batch has %lld sentences, expected 0 to 2^31 - 2", static_cast<long long>(batch.sentences));
+    return batch;
+}
+
+// The structs of the caller's array may be larger than ours, but all are of one size.
+inline std::vector<xf_batch> get_batches(const xf_batch *in, size_t count) {
+    std::vector<xf_batch> batches;
+    for (size_t i = 0; i < count; ++i) {
+        const auto *at = reinterpret_cast<const xf_batch *>(reinterpret_cast<const char *>(in) + i * in->struct_size);
+        batches.push_back(get_batch(at));
+        XF_CHECK(at->struct_size == in->struct_size, XF_ERROR_INVALID_ARGUMENT,
+                 "batch %zu has struct_size %zu, expected %zu as the first", i, at->struct_size, in->struct_size);
+    }
+    return batches;
 }
 
 }  // namespace xf

@@ -54,12 +54,7 @@ xf_status xf_train_step(xf_trainer *trainer, const xf_batch *batches, size_t cou
         check_trainer(trainer, stats);
         check_pointer(batches, "batches");
         XF_CHECK(count > 0, XF_ERROR_INVALID_ARGUMENT, "count is 0, expected at least 1");
-        // An array of structs of another size can't be walked with ours.
-        std::vector<xf_batch> own;
-        const char *at = reinterpret_cast<const char *>(batches);
-        const size_t stride = batches->struct_size;
-        for (size_t i = 0; i < count; ++i)
-            own.push_back(get_struct(reinterpret_cast<const xf_batch *>(at + i * stride), "batch"));
+        const std::vector<xf_batch> own = get_batches(batches, count);
         put_stats(stats, trainer->trainer->step(own.data(), count));
     });
 }
@@ -67,7 +62,7 @@ xf_status xf_train_step(xf_trainer *trainer, const xf_batch *batches, size_t cou
 xf_status xf_train_accumulate(xf_trainer *trainer, const xf_batch *batch, xf_step_stats *stats, xf_error *err) {
     return guard(err, [&] {
         check_trainer(trainer, stats);
-        put_stats(stats, trainer->trainer->accumulate(get_struct(batch, "batch")));
+        put_stats(stats, trainer->trainer->accumulate(get_batch(batch)));
     });
 }
 

@@ -9,6 +9,7 @@
 
 #include <charconv>
 #include <string_view>
+#include <vector>
 
 #include "core/error.h"
 
@@ -59,6 +60,7 @@ BackendEntry describe(const xf_backend_v1 *ops, std::string path) {
 }
 
 BackendEntry open_plugin(const std::string &path) {
+    XF_CHECK(!path.empty(), XF_ERROR_INVALID_ARGUMENT, "the path is empty, expected the name of a file");
     // A name without a slash would be searched for by the dynamic linker: say where.
     const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
     void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -133,8 +135,9 @@ const BackendEntry &Registry::select(const std::string &device, int32_t *index) 
     const bool numbered = !rest.empty() && parsed.ec == std::errc() && parsed.ptr == rest.data() + rest.size();
     const BackendEntry *best = nullptr;
     std::string reasons;
+    const bool cut = colon != std::string::npos && rest.empty();  // "cpu:" names nothing
     for (const BackendEntry &entry : entries_) {
-        if (kind != "auto" && kind != entry.kind) continue;
+        if (cut || (kind != "auto" && kind != entry.kind)) continue;
         if (!rest.empty() && !numbered && rest != entry.name) continue;
         if (entry.ops == nullptr || entry.device_count <= 0 || number < 0 || number >= entry.device_count) {
             const std::string why = !entry.reason.empty() ? entry.reason : format("it has %d devices", entry.device_count);

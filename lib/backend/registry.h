@@ -7,8 +7,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <deque>
 #include <string>
-#include <vector>
 
 #include "backend/plugin_abi.h"
 
@@ -24,7 +24,7 @@ class Registry {
 public:
     Registry();  // the built-in backend and the plugins that are found; never fails for a bad plugin
 
-    const std::vector<BackendEntry> &entries() const { return entries_; }
+    const std::deque<BackendEntry> &entries() const { return entries_; }
 
     // Loads one file and lists it; throws when it is no usable plugin.
     const BackendEntry &load(const std::string &path);
@@ -35,7 +35,7 @@ public:
 
 private:
     void try_load(const std::string &path);
-    std::vector<BackendEntry> entries_;
+    std::deque<BackendEntry> entries_;  // never moved: xf_backend_info points to their strings
 };
 
 }  // namespace xf

@@ -1,0 +1,150 @@
+/*
+ * data.h: refusals of corpora and batchers. Hostile bytes in files: tests/fault.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "support.h"
+
+static const char *file_of(const char *name, const char *text) {
+    const char *path = scratch_path(name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    return path;
+}
+
+static void test_open(void **state) {
+    (void)state;
+    xf_corpus *out = SENTINEL;
+    xf_context *x = world.context;
+    const char *both = file_of("both.tsv", corpus_text), *src = file_of("src.txt", "a b\nc\n"), *tgt = file_of("tgt.txt", "d\ne f\n");
+    const char *shorter = file_of("shorter.txt", "d\n"), *bad = file_of("bad.tsv", "no tab\n"),
+               *absent = scratch_path("absent");
+    REFUSED_HANDLE(CONTEXT, out, xf_corpus_open(handle, NULL, both, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_open(x, NULL, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_corpus_open(x, NULL, both, NULL, err));
+    REFUSED(XF_ERROR_NOT_FOUND, out, xf_corpus_open(x, NULL, absent, &out, err));
+    REFUSED(XF_ERROR_IO, out, xf_corpus_open(x, NULL, "/", &out, err));
+    REFUSED(XF_ERROR_DATA, out, xf_corpus_open(x, NULL, bad, &out, err));
+    REFUSED_HANDLE(CONTEXT, out, xf_corpus_open_parallel(handle, NULL, src, tgt, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_open_parallel(x, NULL, NULL, tgt, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_open_parallel(x, NULL, src, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_corpus_open_parallel(x, NULL, src, tgt, NULL, err));
+    REFUSED(XF_ERROR_DATA, out, xf_corpus_open_parallel(x, NULL, src, shorter, &out, err));
+    REFUSED(XF_ERROR_NOT_FOUND, out, xf_corpus_open_parallel(x, NULL, src, absent, &out, err));
+    REFUSED_HANDLE(CONTEXT, out, xf_corpus_from_memory(handle, NULL, "m", "a\tb", 3, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_from_memory(x, NULL, NULL, "a\tb", 3, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_from_memory(x, NULL, "m", NULL, 3, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_corpus_from_memory(x, NULL, "m", "a\tb", 3, NULL, err));
+    REFUSED(XF_ERROR_DATA, out, xf_corpus_from_memory(x, NULL, "m", NULL, 0, &out, err));
+    REFUSED(XF_ERROR_DATA, out, xf_corpus_from_memory(x, NULL, "two\nlines", "a\xff\tb", 4, &out, err));
+    for (int i = 0; i < WRONG_HANDLES; ++i) {
+        if (i == CONFIG || wrong_handle(i) == NULL) continue;
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_open(x, wrong_handle(i), both, &out, err));
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_open_parallel(x, wrong_handle(i), src, tgt, &out, err));
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_from_memory(x, wrong_handle(i), "m", "a\tb", 3, &out, err));
+    }
+    xf_config *strict = small_config("cpu:ref");
+    set(strict, "data.strict", "true");
+    REFUSED(XF_ERROR_DATA, out, xf_corpus_from_memory(x, strict, "m", "a\tb\nc", 5, &out, err));
+    xf_config_free(strict);
+    ACCEPTED(xf_corpus_open(x, NULL, both, &out, err));
+    assert_int_equal(xf_corpus_size(out), 12);
+    xf_corpus_free(out);
+    ACCEPTED(xf_corpus_open_parallel(x, NULL, src, tgt, &out, err));
+    assert_int_equal(xf_corpus_size(out), 2);
+    xf_corpus_free(out);
+    xf_corpus_free(NULL);
+}
+
+static void test_read(void **state) {
+    (void)state;
+    const char *source = SENTINEL, *target = SENTINEL;
+    size_t s = 99, t = 99;
+    const int64_t wrong[] = {-1, 12, INT64_MAX, INT64_MIN};
+    REFUSED_HANDLE(CORPUS, source, xf_corpus_pair(handle, 0, &source, &s, &target, &t, err));
+    for (int i = 0; i < 4; ++i)
+        REFUSED(XF_ERROR_OUT_OF_RANGE, target, xf_corpus_pair(world.corpus, wrong[i], &source, &s, &target, &t, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, s, xf_corpus_pair(world.corpus, 0, NULL, &s, &target, &t, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, source, xf_corpus_pair(world.corpus, 0, &source, NULL, &target, &t, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, source, xf_corpus_pair(world.corpus, 0, &source, &s, NULL, &t, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, source, xf_corpus_pair(world.corpus, 0, &source, &s, &target, NULL, err));
+    ACCEPTED(xf_corpus_pair(world.corpus, 1, &source, &s, &target, &t, err));
+    assert_true(s == 14 && memcmp(source, "two three four", s) == 0 && t == 14 && memcmp(target, "zwei drei vier", t) == 0);
+    xf_corpus_stats stats;
+    memset(&stats, 0x5A, sizeof stats);
+    stats.struct_size = sizeof stats;
+    REFUSED_HANDLE(CORPUS, stats, xf_corpus_stats_get(handle, &stats, err));
+    CHECK_OUTPUT_STRUCT(xf_corpus_stats, out, xf_corpus_stats_get(world.corpus, out, err));
+    for (int i = 0; i < WRONG_HANDLES; ++i) {
+        if (i == CORPUS) continue;
+        assert_int_equal(xf_corpus_size(wrong_handle(i)), 0);
+        xf_corpus_free(wrong_handle(i));
+    }
+}
+
+static void test_batcher(void **state) {
+    (void)state;
+    xf_batcher *out = SENTINEL;
+    REFUSED_HANDLE(CORPUS, out, xf_batcher_create(handle, world.tokenizer, world.config, &out, err));
+    REFUSED_HANDLE(TOKENIZER, out, xf_batcher_create(world.corpus, handle, world.config, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing,
+            xf_batcher_create(world.corpus, world.tokenizer, world.config, NULL, err));
+    for (int i = 0; i < WRONG_HANDLES; ++i)
+        if (i != CONFIG && wrong_handle(i) != NULL)
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, out,
+                    xf_batcher_create(world.corpus, world.tokenizer, wrong_handle(i), &out, err));
+    xf_config *config = small_config("cpu:ref");
+    set(config, "data.max_tokens", "2"); /* one token and the end symbol: no pair fits */
+    xf_corpus *long_ones = NULL;
+    ACCEPTED(xf_corpus_from_memory(world.context, NULL, "m", "unseen words\tnever seen\n", 24, &long_ones, err));
+    REFUSED(XF_ERROR_DATA, out, xf_batcher_create(long_ones, world.tokenizer, config, &out, err));
+    xf_corpus_free(long_ones);
+    xf_config_free(config);
+
+    xf_batch batch;
+    memset(&batch, 0x5A, sizeof batch);
+    batch.struct_size = sizeof batch;
+    REFUSED_HANDLE(BATCHER, batch, xf_batcher_next(handle, &batch, err));
+    ACCEPTED(xf_batcher_seek(world.batcher, 0, 0, err));
+    CHECK_OUTPUT_STRUCT(xf_batch, next, xf_batcher_next(world.batcher, next, err));
+    xf_batcher_stats stats;
+    memset(&stats, 0x5A, sizeof stats);
+    stats.struct_size = sizeof stats;
+    REFUSED_HANDLE(BATCHER, stats, xf_batcher_stats_get(handle, &stats, err));
+    CHECK_OUTPUT_STRUCT(xf_batcher_stats, got, xf_batcher_stats_get(world.batcher, got, err));
+    ACCEPTED(xf_batcher_stats_get(world.batcher, &stats, err));
+    assert_true(stats.epoch == 0 && stats.batch == 2 && stats.batches >= 2 && stats.pairs == 12); /* refusals took none */
+
+    const int64_t far = stats.batches + 1000;
+    REFUSED_HANDLE(BATCHER, nothing, xf_batcher_seek(handle, 0, 0, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_batcher_seek(world.batcher, 0, far, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_batcher_seek(world.batcher, 0, -1, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_batcher_seek(world.batcher, -1, 0, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_batcher_seek(world.batcher, INT64_MAX, 0, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_batcher_seek(world.batcher, 3, INT64_MAX, err));
+    xf_batcher_stats after = {.struct_size = sizeof after};
+    ACCEPTED(xf_batcher_stats_get(world.batcher, &after, err));
+    assert_memory_equal(&stats, &after, sizeof after);
+
+    /* The last epoch that can be asked for, and past its end. */
+    batch.struct_size = sizeof batch;
+    ACCEPTED(xf_batcher_seek(world.batcher, INT64_MAX - 1, 0, err));
+    enum xf_status status;
+    while ((status = xf_batcher_next(world.batcher, &batch, NULL)) == XF_OK) assert_true(batch.sentences > 0);
+    assert_true(status == XF_ERROR_OUT_OF_RANGE || status == XF_DONE);
+    ACCEPTED(xf_batcher_seek(world.batcher, 0, 0, err));
+    while ((status = xf_batcher_next(world.batcher, &batch, NULL)) == XF_OK) continue;
+    assert_int_equal(status, XF_DONE);
+    assert_true(batch.sentences == 0 && batch.src_ids == NULL);
+    xf_batcher_free(NULL);
+    for (int i = 0; i < WRONG_HANDLES; ++i)
+        if (i != BATCHER) xf_batcher_free(wrong_handle(i));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_open), cmocka_unit_test(test_read),
+                                       cmocka_unit_test(test_batcher)};
+    return RUN(tests, world_open, world_close);
+}

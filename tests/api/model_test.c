@@ -1,0 +1,149 @@
+/*
+ * model.h: refusals of creating, loading, averaging, and of reading and writing parameters.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "support.h"
+
+#include <math.h>
+
+static void test_create(void **state) {
+    (void)state;
+    xf_model *out = SENTINEL;
+    xf_config *c = small_config("cpu:ref");
+    REFUSED_HANDLE(CONTEXT, out, xf_model_create(handle, c, world.tokenizer, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_create(world.context, c, world.tokenizer, NULL, err));
+    for (int i = 0; i < WRONG_HANDLES; ++i) {
+        if (wrong_handle(i) == NULL) continue;
+        if (i != CONFIG)
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_create(world.context, wrong_handle(i), world.tokenizer, &out, err));
+        if (i != TOKENIZER)
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_create(world.context, c, wrong_handle(i), &out, err));
+    }
+    /* No vocabulary; another than the tokenizer's; options that contradict each other or are too much together. */
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_create(world.context, c, NULL, &out, err));
+    set(c, "model.vocab_size", "3");
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_create(world.context, c, NULL, &out, err));
+    set(c, "model.vocab_size", "12345");
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_create(world.context, c, world.tokenizer, &out, err));
+    set(c, "model.vocab_size", "300");
+    set(c, "model.d_model", "15");
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_create(world.context, c, NULL, &out, err));
+    set(c, "model.d_model", "65536");
+    set(c, "model.max_length", "1048576");
+    REFUSED(XF_ERROR_LIMIT, out, xf_model_create(world.context, c, NULL, &out, err));
+    set(c, "model.max_length", "16");
+    set(c, "model.heads", "1024");
+    set(c, "model.d_k", "65536");
+    REFUSED(XF_ERROR_LIMIT, out, xf_model_create(world.context, c, NULL, &out, err));
+    set(c, "model.d_k", "256");
+    set(c, "model.d_v", "256");
+    set(c, "model.encoder_layers", "1024");
+    REFUSED(XF_ERROR_LIMIT, out, xf_model_create(world.context, c, NULL, &out, err));
+    xf_config_free(c);
+
+    /* Without a tokenizer: ids only. */
+    c = small_config("cpu:ref");
+    set(c, "model.vocab_size", "4");
+    ACCEPTED(xf_model_create(world.context, c, NULL, &out, err));
+    assert_null(xf_model_tokenizer(out));
+    int64_t size = 0;
+    ACCEPTED(xf_config_get_i64(xf_model_config(out), "model.vocab_size", &size, err));
+    assert_int_equal(size, 4);
+    xf_model_free(out);
+    xf_model_free(NULL);
+    xf_config_free(c);
+}
+
+static void test_files(void **state) {
+    (void)state;
+    xf_model *out = SENTINEL;
+    const char *path = scratch_path("a.model"), *other = scratch_path("b.model"), *absent = scratch_path("absent");
+    REFUSED_HANDLE(MODEL, nothing, xf_model_save(handle, path, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_save(world.model, NULL, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_save(world.model, "", err));
+    REFUSED(XF_ERROR_IO, nothing, xf_model_save(world.model, "/", err));
+    REFUSED(XF_ERROR_NOT_FOUND, nothing, xf_model_save(world.model, "/nowhere/at/all", err));
+    ACCEPTED(xf_model_save(world.model, path, err));
+    REFUSED_HANDLE(CONTEXT, out, xf_model_load(handle, path, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_load(world.context, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_load(world.context, path, NULL, err));
+    REFUSED(XF_ERROR_NOT_FOUND, out, xf_model_load(world.context, absent, &out, err));
+    REFUSED(XF_ERROR_IO, out, xf_model_load(world.context, "/", &out, err));
+
+    xf_config *c = small_config("cpu:ref");
+    set(c, "model.d_ff", "40");
+    xf_model *different = NULL;
+    ACCEPTED(xf_model_create(world.context, c, world.tokenizer, &different, err));
+    ACCEPTED(xf_model_save(different, other, err));
+    xf_model_free(different);
+    xf_config_free(c);
+    const char *paths[] = {path, path}, *with_null[] = {path, NULL}, *with_absent[] = {path, absent},
+               *unlike[] = {path, other};
+    REFUSED_HANDLE(CONTEXT, out, xf_model_average(handle, paths, 2, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average(world.context, NULL, 2, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average(world.context, paths, 0, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_average(world.context, paths, 2, NULL, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average(world.context, with_null, 2, &out, err));
+    REFUSED(XF_ERROR_NOT_FOUND, out, xf_model_average(world.context, with_absent, 2, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average(world.context, unlike, 2, &out, err));
+
+    /* The average of a model with itself is that model, to the byte. */
+    ACCEPTED(xf_model_average(world.context, paths, 2, &out, err));
+    ACCEPTED(xf_model_save(out, scratch_path("average"), err));
+    assert_same_files(path, scratch_path("average"));
+    xf_model_free(out);
+    ACCEPTED(xf_model_load(world.context, path, &out, err));
+    assert_int_equal(xf_tokenizer_size(xf_model_tokenizer(out)), xf_tokenizer_size(world.tokenizer));
+    xf_model_free(out);
+}
+
+static void test_parameters(void **state) {
+    (void)state;
+    const size_t count = xf_model_param_count(world.model);
+    xf_param_info info = {sizeof info, NULL, 0, 0};
+    ACCEPTED(xf_model_param_info(world.model, 1, &info, err));
+    const size_t size = (size_t)(info.rows * info.columns);
+    float *values = calloc(size + 1, sizeof *values), *before = calloc(size + 1, sizeof *values);
+    memset(&info, 0x5A, sizeof info);
+    info.struct_size = sizeof info;
+    REFUSED_HANDLE(MODEL, info, xf_model_param_info(handle, 0, &info, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_model_param_info(world.model, count, &info, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_model_param_info(world.model, SIZE_MAX, &info, err));
+    CHECK_OUTPUT_STRUCT(xf_param_info, out, xf_model_param_info(world.model, 0, out, err));
+    REFUSED_HANDLE(MODEL, *values, xf_model_param_read(handle, 1, values, size, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, *values, xf_model_param_read(world.model, count, values, size, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_param_read(world.model, 1, NULL, size, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, *values, xf_model_param_read(world.model, 1, values, size - 1, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, *values, xf_model_param_read(world.model, 1, values, size + 1, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, *values, xf_model_param_read(world.model, 1, values, 0, err));
+    ACCEPTED(xf_model_param_read(world.model, 1, before, size, err));
+
+    REFUSED_HANDLE(MODEL, nothing, xf_model_param_write(handle, 1, values, size, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_model_param_write(world.model, count, values, size, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_param_write(world.model, 1, NULL, size, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_param_write(world.model, 1, values, size + 1, err));
+    const float wrong[] = {NAN, INFINITY, -INFINITY};
+    for (int i = 0; i < 3; ++i) {
+        values[size - 1] = wrong[i];
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_param_write(world.model, 1, values, size, err));
+    }
+    ACCEPTED(xf_model_param_read(world.model, 1, values, size, err));
+    assert_memory_equal(values, before, size * sizeof *values);
+    ACCEPTED(xf_model_param_write(world.model, 1, before, size, err));
+    free(values);
+    free(before);
+    for (int i = 0; i < WRONG_HANDLES; ++i) {
+        if (i == MODEL) continue;
+        assert_null(xf_model_config(wrong_handle(i)));
+        assert_null(xf_model_tokenizer(wrong_handle(i)));
+        assert_int_equal(xf_model_param_count(wrong_handle(i)), 0);
+        xf_model_free(wrong_handle(i));
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_create), cmocka_unit_test(test_files),
+                                       cmocka_unit_test(test_parameters)};
+    return RUN(tests, world_open, world_close);
+}

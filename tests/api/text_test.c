@@ -1,0 +1,128 @@
+/*
+ * text.h: the tokenizer's refusals, and buffers of every size.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "support.h"
+
+static void test_make(void **state) {
+    (void)state;
+    xf_tokenizer *out = SENTINEL;
+    REFUSED_HANDLE(CONTEXT, out, xf_tokenizer_train(handle, world.config, world.corpus, &out, err));
+    REFUSED_HANDLE(CORPUS, out, xf_tokenizer_train(world.context, world.config, handle, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_tokenizer_train(world.context, world.config, world.corpus, NULL, err));
+    for (int i = 0; i < WRONG_HANDLES; ++i)
+        if (i != CONFIG && wrong_handle(i) != NULL)
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, out,
+                    xf_tokenizer_train(world.context, wrong_handle(i), world.corpus, &out, err));
+
+    const char *path = scratch_path("tokenizer.json");
+    REFUSED_HANDLE(TOKENIZER, nothing, xf_tokenizer_save(handle, path, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_tokenizer_save(world.tokenizer, NULL, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_tokenizer_save(world.tokenizer, "", err));
+    REFUSED(XF_ERROR_NOT_FOUND, nothing, xf_tokenizer_save(world.tokenizer, "/nowhere/at/all", err));
+    REFUSED_HANDLE(CONTEXT, out, xf_tokenizer_load(handle, path, &out, err));
+    REFUSED(XF_ERROR_NOT_FOUND, out, xf_tokenizer_load(world.context, path, &out, err));
+    ACCEPTED(xf_tokenizer_save(world.tokenizer, path, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_tokenizer_load(world.context, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_tokenizer_load(world.context, path, NULL, err));
+    ACCEPTED(xf_tokenizer_load(world.context, path, &out, err));
+    assert_int_equal(xf_tokenizer_size(out), xf_tokenizer_size(world.tokenizer));
+    const char *again = scratch_path("again.json");
+    ACCEPTED(xf_tokenizer_save(out, again, err));
+    assert_same_files(path, again);
+    xf_tokenizer_free(out);
+    xf_tokenizer_free(NULL);
+    for (int i = 0; i < WRONG_HANDLES; ++i) {
+        if (i == TOKENIZER) continue;
+        xf_tokenizer_free(wrong_handle(i));
+        assert_int_equal(xf_tokenizer_size(wrong_handle(i)), 0);
+    }
+}
+
+static void test_encode(void **state) {
+    (void)state;
+    const char text[] = "one two three";
+    int32_t ids[64];
+    size_t count = 99, needed = 0;
+    memset(ids, 0x5A, sizeof ids);
+    REFUSED_HANDLE(TOKENIZER, count, xf_tokenizer_encode(handle, text, 13, ids, 64, &count, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, count, xf_tokenizer_encode(world.tokenizer, NULL, 13, ids, 64, &count, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, count, xf_tokenizer_encode(world.tokenizer, text, 13, NULL, 64, &count, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, ids, xf_tokenizer_encode(world.tokenizer, text, 13, ids, 64, NULL, err));
+    REFUSED(XF_ERROR_DATA, count, xf_tokenizer_encode(world.tokenizer, "ab\xff", 3, ids, 64, &count, err));
+    xf_error error;
+    assert_int_equal(xf_tokenizer_encode(world.tokenizer, "ab\xff", 3, ids, 64, &count, &error), XF_ERROR_DATA);
+    assert_non_null(strpbrk(error.message, "23")); /* where */
+
+    /* Sized by a first call, as the header says; one id too few writes none. */
+    REFUSED(XF_ERROR_BUFFER_TOO_SMALL, ids, xf_tokenizer_encode(world.tokenizer, text, 13, NULL, 0, &needed, err));
+    assert_true(needed > 0 && needed < 64);
+    for (size_t room = 0; room < needed; ++room) {
+        count = 0;
+        REFUSED(XF_ERROR_BUFFER_TOO_SMALL, ids, xf_tokenizer_encode(world.tokenizer, text, 13, ids, room, &count, err));
+        assert_int_equal(count, needed);
+    }
+    ACCEPTED(xf_tokenizer_encode(world.tokenizer, text, 13, ids, needed, &count, err));
+    assert_int_equal(count, needed);
+    assert_int_equal(ids[needed], 0x5A5A5A5A);
+    ACCEPTED(xf_tokenizer_encode(world.tokenizer, NULL, 0, NULL, 0, &count, err));
+    assert_int_equal(count, 0);
+    ACCEPTED(xf_tokenizer_encode(world.tokenizer, "a\0b", 3, ids, 64, &count, err));
+
+    xf_config *config = small_config("cpu:ref");
+    set(config, "tokenizer.invalid_utf8", "replace");
+    xf_tokenizer *lenient = NULL;
+    ACCEPTED(xf_tokenizer_train(world.context, config, world.corpus, &lenient, err));
+    ACCEPTED(xf_tokenizer_encode(lenient, "ab\xff", 3, ids, 64, &count, err));
+    xf_tokenizer_free(lenient);
+    xf_config_free(config);
+}
+
+static void test_decode(void **state) {
+    (void)state;
+    const int32_t size = xf_tokenizer_size(world.tokenizer);
+    int32_t ids[64];
+    char text[512];
+    size_t count = 0, length = 99;
+    memset(text, 0x5A, sizeof text);
+    ACCEPTED(xf_tokenizer_encode(world.tokenizer, "one two", 7, ids, 64, &count, err));
+    REFUSED_HANDLE(TOKENIZER, length, xf_tokenizer_decode(handle, ids, count, text, 64, &length, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, length, xf_tokenizer_decode(world.tokenizer, NULL, 3, text, 64, &length, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, length, xf_tokenizer_decode(world.tokenizer, ids, count, NULL, 64, &length, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, text, xf_tokenizer_decode(world.tokenizer, ids, count, text, 64, NULL, err));
+    for (size_t room = 0; room <= 7; ++room) {
+        length = 0;
+        REFUSED(XF_ERROR_BUFFER_TOO_SMALL, text, xf_tokenizer_decode(world.tokenizer, ids, count, text, room, &length, err));
+        assert_int_equal(length, 7);
+    }
+    ACCEPTED(xf_tokenizer_decode(world.tokenizer, ids, count, text, 8, &length, err));
+    assert_string_equal(text, "one two");
+    assert_int_equal(text[8], 0x5A);
+    ACCEPTED(xf_tokenizer_decode(world.tokenizer, NULL, 0, text, 1, &length, err));
+    assert_int_equal(length, 0);
+    REFUSED(XF_ERROR_BUFFER_TOO_SMALL, nothing, xf_tokenizer_decode(world.tokenizer, NULL, 0, NULL, 0, &length, err));
+
+    const int32_t bad[] = {-1, size, INT32_MIN, INT32_MAX};
+    for (int i = 0; i < 4; ++i) {
+        length = 99;
+        ids[1] = bad[i];
+        REFUSED(XF_ERROR_OUT_OF_RANGE, length, xf_tokenizer_decode(world.tokenizer, ids, count, text, 64, &length, err));
+        REFUSED(XF_ERROR_OUT_OF_RANGE, length, xf_tokenizer_piece(world.tokenizer, bad[i], text, 64, &length, err));
+    }
+    REFUSED_HANDLE(TOKENIZER, length, xf_tokenizer_piece(handle, 0, text, 64, &length, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, length, xf_tokenizer_piece(world.tokenizer, 0, NULL, 64, &length, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, text, xf_tokenizer_piece(world.tokenizer, 0, text, 64, NULL, err));
+    REFUSED(XF_ERROR_BUFFER_TOO_SMALL, text, xf_tokenizer_piece(world.tokenizer, XF_TOKEN_END, text, 4, &length, err));
+    ACCEPTED(xf_tokenizer_piece(world.tokenizer, XF_TOKEN_END, text, 5, &length, err));
+    assert_string_equal(text, "</s>");
+    for (int32_t id = 0; id < size; ++id) ACCEPTED(xf_tokenizer_piece(world.tokenizer, id, text, 64, &length, err));
+    for (int32_t id = 0; id < 64; ++id) ids[id] = id * 4; /* any ids give some text */
+    ACCEPTED(xf_tokenizer_decode(world.tokenizer, ids, 64, text, sizeof text, &length, err));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_make), cmocka_unit_test(test_encode),
+                                       cmocka_unit_test(test_decode)};
+    return RUN(tests, world_open, world_close);
+}

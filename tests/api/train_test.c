@@ -1,0 +1,215 @@
+/*
+ * train.h: refusals of the trainer. What a refused step leaves behind: nothing (also behaviour_test.c).
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "support.h"
+
+static void test_handles(void **state) {
+    (void)state;
+    xf_trainer *out = SENTINEL, *t = world.trainer;
+    xf_batch batch = next_batch(world.batcher);
+    xf_step_stats stats;
+    memset(&stats, 0x5A, sizeof stats);
+    stats.struct_size = sizeof stats;
+    int64_t epoch = 99, at = 99;
+    float value = 99;
+    REFUSED_HANDLE(MODEL, out, xf_trainer_create(handle, world.config, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_trainer_create(world.model, world.config, NULL, err));
+    for (int i = 0; i < WRONG_HANDLES; ++i)
+        if (i != CONFIG && wrong_handle(i) != NULL)
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_trainer_create(world.model, wrong_handle(i), &out, err));
+    REFUSED_HANDLE(TRAINER, stats, xf_train_step(handle, &batch, 1, &stats, err));
+    REFUSED_HANDLE(TRAINER, stats, xf_train_accumulate(handle, &batch, &stats, err));
+    REFUSED_HANDLE(TRAINER, stats, xf_train_update(handle, &stats, err));
+    REFUSED_HANDLE(TRAINER, value, xf_trainer_gradient_read(handle, 0, &value, 1, err));
+    REFUSED_HANDLE(TRAINER, nothing, xf_trainer_save(handle, NULL, "x", err));
+    REFUSED_HANDLE(TRAINER, epoch, xf_trainer_position(handle, &epoch, &at, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, at, xf_trainer_position(t, NULL, &at, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, epoch, xf_trainer_position(t, &epoch, NULL, err));
+    REFUSED_HANDLE(TRAINER, nothing, xf_trainer_seek(handle, world.batcher, err));
+    REFUSED_HANDLE(BATCHER, nothing, xf_trainer_seek(t, handle, err));
+    REFUSED(XF_ERROR_STATE, nothing, xf_trainer_seek(t, world.batcher, err));
+    for (int i = 0; i < WRONG_HANDLES; ++i) {
+        if (i == TRAINER) continue;
+        assert_int_equal(xf_trainer_step(wrong_handle(i)), -1);
+        assert_null(xf_trainer_model(wrong_handle(i)));
+        assert_null(xf_trainer_config(wrong_handle(i)));
+        xf_trainer_free(wrong_handle(i));
+    }
+    xf_trainer_free(NULL);
+    xf_model_free(xf_trainer_model(t)); /* its own: does nothing */
+    assert_int_equal(xf_model_param_count(xf_trainer_model(t)), xf_model_param_count(world.model));
+}
+
+/* Every batch that can't be: through both ways in. */
+static void refused_batch(enum xf_status expected, const xf_batch *batch) {
+    xf_step_stats stats;
+    memset(&stats, 0x5A, sizeof stats);
+    stats.struct_size = sizeof stats;
+    REFUSED(expected, stats, xf_train_step(world.trainer, batch, 1, &stats, err));
+    REFUSED(expected, stats, xf_train_accumulate(world.trainer, batch, &stats, err));
+    REFUSED(XF_ERROR_STATE, stats, xf_train_update(world.trainer, &stats, err)); /* nothing waits */
+}
+
+static void test_batches(void **state) {
+    (void)state;
+    const int32_t V = xf_tokenizer_size(world.tokenizer);
+    int32_t ids[128] = {5, 6, 1, 7, 8, 1}, other[128] = {5, 6, 1, 7, 8, 1}, offsets[3] = {0, 3, 6}, tgt[3] = {0, 3, 6};
+    for (int i = 6; i < 128; ++i) ids[i] = other[i] = 9;
+    const xf_batch good = {sizeof good, 2, ids, offsets, other, tgt, NULL};
+    size_t count;
+    float *before = all_params(world.model, &count);
+
+    xf_batch b = good;
+    b.src_ids = NULL;
+    refused_batch(XF_ERROR_INVALID_ARGUMENT, &b);
+    b = good;
+    b.src_offsets = NULL;
+    refused_batch(XF_ERROR_INVALID_ARGUMENT, &b);
+    b = good;
+    b.tgt_ids = NULL;
+    refused_batch(XF_ERROR_INVALID_ARGUMENT, &b);
+    b = good;
+    b.tgt_offsets = NULL;
+    refused_batch(XF_ERROR_INVALID_ARGUMENT, &b);
+    const int64_t sizes[] = {0, -1, INT64_MIN, INT64_MAX, (int64_t)1 << 31};
+    for (int i = 0; i < 5; ++i) {
+        b = good;
+        b.sentences = sizes[i];
+        refused_batch(XF_ERROR_INVALID_ARGUMENT, &b);
+    }
+    const int32_t wrong_offsets[][3] = {{1, 3, 6}, {0, 0, 6}, {0, 6, 3}, {0, 3, 3}, {0, -3, 6}, {-3, 0, 3}, {0, INT32_MAX, INT32_MIN}};
+    for (int i = 0; i < 7; ++i) {
+        const enum xf_status expected = i == 6 ? XF_ERROR_OUT_OF_RANGE : XF_ERROR_INVALID_ARGUMENT;
+        b = good;
+        b.src_offsets = wrong_offsets[i];
+        refused_batch(expected, &b);
+        b = good;
+        b.tgt_offsets = wrong_offsets[i];
+        refused_batch(expected, &b);
+    }
+    const int32_t wrong_ids[] = {-1, V, INT32_MIN, INT32_MAX};
+    for (int i = 0; i < 4; ++i) {
+        ids[4] = wrong_ids[i];
+        refused_batch(XF_ERROR_OUT_OF_RANGE, &good);
+        ids[4] = 8;
+        other[4] = wrong_ids[i];
+        refused_batch(XF_ERROR_OUT_OF_RANGE, &good);
+        other[4] = 8;
+    }
+    const int32_t too_long[3] = {0, 65, 66}; /* model.max_length is 64 */
+    b = good;
+    b.src_offsets = too_long;
+    refused_batch(XF_ERROR_OUT_OF_RANGE, &b);
+    b = good;
+    b.tgt_offsets = too_long;
+    refused_batch(XF_ERROR_OUT_OF_RANGE, &b);
+
+    const size_t struct_sizes[] = {0, sizeof b - 1, sizeof b + 1, 4097, SIZE_MAX};
+    for (int i = 0; i < 5; ++i) {
+        b = good;
+        b.struct_size = struct_sizes[i];
+        refused_batch(XF_ERROR_INVALID_ARGUMENT, &b);
+    }
+    refused_batch(XF_ERROR_INVALID_ARGUMENT, NULL);
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_train_step(world.trainer, &good, 0, NULL, err));
+    assert_int_equal(xf_trainer_step(world.trainer), 0);
+    float *after = all_params(world.model, &count);
+    assert_memory_equal(before, after, count * sizeof *after);
+    free(before);
+    free(after);
+    CHECK_OUTPUT_STRUCT_OR_NULL(xf_step_stats, out, xf_train_step(world.trainer, &good, 1, out, err));
+}
+
+/* Batches of a later version: larger structs, one after the other. */
+static void test_later_batches(void **state) {
+    (void)state;
+    const int32_t ids[6] = {5, 6, 1, 7, 8, 1}, offsets[3] = {0, 3, 6};
+    struct later {
+        xf_batch known;
+        uint64_t more[2];
+    } later[2] = {{{sizeof *later, 2, ids, offsets, ids, offsets, NULL}, {0, 0}},
+                  {{sizeof *later, 2, ids, offsets, ids, offsets, NULL}, {0, 0}}};
+    xf_step_stats stats = {.struct_size = sizeof stats};
+    ACCEPTED(xf_train_step(world.trainer, &later[0].known, 2, &stats, err));
+    assert_true(stats.sentences == 4 && stats.src_tokens == 12 && stats.tgt_tokens == 12);
+    later[1].more[1] = 1;
+    const int64_t steps = xf_trainer_step(world.trainer);
+    REFUSED(XF_ERROR_UNSUPPORTED, stats, xf_train_step(world.trainer, &later[0].known, 2, &stats, err));
+    later[1].more[1] = 0;
+    later[1].known.struct_size = sizeof(xf_batch); /* an array whose elements differ in size can't be walked */
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, stats, xf_train_step(world.trainer, &later[0].known, 2, &stats, err));
+    assert_int_equal(xf_trainer_step(world.trainer), steps);
+    ACCEPTED(xf_train_step(world.trainer, &later[0].known, 1, NULL, err));
+}
+
+static void test_states(void **state) {
+    (void)state;
+    const int32_t ids[3] = {5, 6, 1}, offsets[2] = {0, 3};
+    const xf_batch batch = {sizeof batch, 1, ids, offsets, ids, offsets, NULL};
+    xf_param_info info = {sizeof info, NULL, 0, 0};
+    ACCEPTED(xf_model_param_info(world.model, 1, &info, err));
+    const size_t size = (size_t)(info.rows * info.columns), params = xf_model_param_count(world.model);
+    float *values = calloc(size + 1, sizeof *values);
+    const char *path = scratch_path("checkpoint");
+    xf_step_stats stats = {.struct_size = sizeof stats};
+    REFUSED(XF_ERROR_STATE, stats, xf_train_update(world.trainer, &stats, err));
+    REFUSED(XF_ERROR_STATE, *values, xf_trainer_gradient_read(world.trainer, 1, values, size, err));
+    ACCEPTED(xf_train_accumulate(world.trainer, &batch, &stats, err));
+    assert_true(stats.step == 0 && stats.learning_rate == 0 && stats.gradient_norm == 0 && stats.tgt_tokens == 3);
+    REFUSED(XF_ERROR_OUT_OF_RANGE, *values, xf_trainer_gradient_read(world.trainer, params, values, size, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, *values, xf_trainer_gradient_read(world.trainer, 1, values, size + 1, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_trainer_gradient_read(world.trainer, 1, NULL, size, err));
+    ACCEPTED(xf_trainer_gradient_read(world.trainer, 1, values, size, err));
+    REFUSED(XF_ERROR_STATE, stats, xf_train_step(world.trainer, &batch, 1, &stats, err));
+    REFUSED(XF_ERROR_STATE, nothing, xf_trainer_save(world.trainer, NULL, path, err));
+    ACCEPTED(xf_train_update(world.trainer, NULL, err));
+    REFUSED(XF_ERROR_STATE, stats, xf_train_update(world.trainer, &stats, err));
+
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_trainer_save(world.trainer, NULL, NULL, err));
+    REFUSED(XF_ERROR_NOT_FOUND, nothing, xf_trainer_save(world.trainer, NULL, "/nowhere/at/all", err));
+    for (int i = 0; i < WRONG_HANDLES; ++i)
+        if (i != BATCHER && wrong_handle(i) != NULL)
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_trainer_save(world.trainer, wrong_handle(i), path, err));
+    ACCEPTED(xf_batcher_seek(world.batcher, 3, 1, err));
+    ACCEPTED(xf_trainer_save(world.trainer, world.batcher, path, err));
+
+    xf_trainer *out = SENTINEL;
+    const char *model = scratch_path("model");
+    ACCEPTED(xf_model_save(world.model, model, err));
+    REFUSED_HANDLE(CONTEXT, out, xf_trainer_resume(handle, path, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_trainer_resume(world.context, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_trainer_resume(world.context, path, NULL, err));
+    REFUSED(XF_ERROR_NOT_FOUND, out, xf_trainer_resume(world.context, "absent", &out, err));
+    REFUSED(XF_ERROR_CORRUPT, out, xf_trainer_resume(world.context, model, &out, err));
+    ACCEPTED(xf_trainer_resume(world.context, path, &out, err));
+    int64_t epoch = 0, at = 0;
+    ACCEPTED(xf_trainer_position(out, &epoch, &at, err));
+    assert_true(epoch == 3 && at == 1 && xf_trainer_step(out) == xf_trainer_step(world.trainer));
+    double rate = 0;
+    ACCEPTED(xf_config_get_f64(xf_trainer_config(out), "train.learning_rate", &rate, err));
+    assert_true(rate == 0.01);
+
+    /* Only a batcher of the same pairs may go on from there. */
+    xf_corpus *corpus = NULL;
+    xf_batcher *batcher = NULL;
+    ACCEPTED(xf_corpus_from_memory(world.context, NULL, "m", "one\ttwo\n", 8, &corpus, err));
+    ACCEPTED(xf_batcher_create(corpus, world.tokenizer, world.config, &batcher, err));
+    REFUSED(XF_ERROR_DATA, nothing, xf_trainer_seek(out, batcher, err));
+    ACCEPTED(xf_batcher_seek(world.batcher, 0, 0, err));
+    ACCEPTED(xf_trainer_seek(out, world.batcher, err));
+    xf_batcher_stats where = {.struct_size = sizeof where};
+    ACCEPTED(xf_batcher_stats_get(world.batcher, &where, err));
+    assert_true(where.epoch == 3 && where.batch == 1);
+    xf_batcher_free(batcher);
+    xf_corpus_free(corpus);
+    xf_trainer_free(out);
+    free(values);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_handles), cmocka_unit_test(test_batches),
+                                       cmocka_unit_test(test_later_batches), cmocka_unit_test(test_states)};
+    return RUN(tests, world_open, world_close);
+}
