@@ -26,7 +26,8 @@ static void product_tile(const float *a, int64_t a_row, int64_t a_col, const flo
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
-        for (int v = 0; v < kTileVecs; ++v) acc[r][v] = add ? load_n(c + r * ldc + v * kW, max64(0, cols - v * kW)) : VF{};
+        for (int v = 0; v < kTileVecs; ++v)
+            acc[r][v] = add ? load_n(c + r * ldc + v * kW, max64(0, cols - v * kW)) : VF{};
     }
     if (cols == kKeys) {
         for (int64_t k = 0; k < len; ++k) {

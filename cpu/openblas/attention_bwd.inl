@@ -47,14 +47,15 @@ static void attention_bwd_pair(const xf_attention_bwd &args, const Dropout &drop
                 dots = fma(get(dst + r * a.ld_dst + i, count), get(diff + r * args.ld_diff_dst + i, count), dots);
             });
             const float dot = hsum(dots), lse = a.lse[query];
-            if (drops.threshold) drop(drops, static_cast<uint64_t>(query * a.drop_stride + seen.begin), n, g + seen.begin);
+            const uint64_t index = static_cast<uint64_t>(query * a.drop_stride + seen.begin);
+            if (drops.threshold) drop(drops, index, n, g + seen.begin);
             each_vector(n, [&](int64_t i, int64_t count) {
                 float *pi = p + seen.begin + i, *gi = g + seen.begin + i;
                 const VF prob = vexp(get(pi, count) * a.scale - lse);
                 put(pi, prob, count);
                 put(gi, prob * (get(gi, count) - dot) * a.scale, count);
             });
-            if (drops.threshold) drop(drops, static_cast<uint64_t>(query * a.drop_stride + seen.begin), n, p + seen.begin);
+            if (drops.threshold) drop(drops, index, n, p + seen.begin);
             for (int64_t j = begin; j < seen.begin; ++j) p[j] = g[j] = 0.0f;
             for (int64_t j = seen.end; j < end; ++j) p[j] = g[j] = 0.0f;
         }

@@ -24,7 +24,7 @@ static void attention_step_pair(const xf_attention_step &a, int64_t r, int64_t h
             const VF x = get(q + i, count);
             for (int c = 0; c < 4; ++c) sum[c] = fma(x, get(key[c] + i, count), sum[c]);
         });
-        hsum4(sum[0], sum[1], sum[2], sum[3], scores + j);
+        *reinterpret_cast<V4Mem *>(scores + j) = hsum4(sum[0], sum[1], sum[2], sum[3]);
     }
     float top, total;
     softmax_row(scores, n, a.scale, &top, &total);

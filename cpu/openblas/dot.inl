@@ -16,7 +16,7 @@ constexpr int kDotRows = 2;
 #endif
 constexpr int kDotCols = 4;
 constexpr int64_t kDotDepth = 512;   // 6 rows are 12 KiB
-constexpr int64_t kDotPanel = 64;    // columns that stay in the L2 cache for all rows: 128 KiB
+constexpr int64_t kDotPanel = 64;    // columns that stay in the L2 cache for all rows; twice that if K is small
 
 // R rows x C columns of the block [0, len) of K; C is 4 or 8, of which cols are stored.
 template <int R, int C>
@@ -56,17 +56,24 @@ static void dot_tile(const float *src, int64_t ld_src, const float *weights, int
     }
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-        float sums[C];
 #pragma GCC unroll 2
-        for (int c = 0; c < C; c += 4) hsum4(acc[r][c], acc[r][c + 1], acc[r][c + 2], acc[r][c + 3], sums + c);
-        float *out = dst + r * ld_dst;
-        for (int c = 0; c < C; ++c) {
-            if (c >= cols) break;
-            float y = sums[c];
-            if (load_dst) y += out[c];
-            if (bias) y += bias[c];
-            if (relu) y = y > 0.0f ? y : 0.0f;
-            out[c] = y;
+        for (int c = 0; c < C; c += 4) {
+            V4 y = hsum4(acc[r][c], acc[r][c + 1], acc[r][c + 2], acc[r][c + 3]);
+            float *out = dst + r * ld_dst + c;
+            if (c + 4 <= cols) {
+                if (load_dst) y += *reinterpret_cast<const V4Mem *>(out);
+                if (bias) y += *reinterpret_cast<const V4Mem *>(bias + c);
+                if (relu) y = y > V4{} ? y : V4{};
+                *reinterpret_cast<V4Mem *>(out) = y;
+                continue;
+            }
+            for (int64_t i = 0; i < cols - c; ++i) {
+                float x = y[i];
+                if (load_dst) x += out[i];
+                if (bias) x += bias[c + i];
+                if (relu) x = x > 0.0f ? x : 0.0f;
+                out[i] = x;
+            }
         }
     }
 }
@@ -82,16 +89,18 @@ constexpr DotFn kDots[] = {nullptr, dot_tile<1, 4>, dot_tile<2, 4>};
 constexpr int kDotWidth[] = {0, 4, 4};
 #endif
 
-// All of rows [m0, m1) x columns [n0, n1); dst is at row m0, column n0.
+// All of rows [m0, m1) x columns [n0, n1); dst is at row m0, column n0. A panel of columns, a block of K deep, stays in
+// the L2 cache while groups of rows, each in the L1 cache, pass over it.
 static void dot_block(const xf_linear_fwd &a, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float *dst,
                       int64_t ld_dst) {
     const bool relu = a.flags & XF_LINEAR_RELU;
-    for (int64_t panel = n0; panel < n1; panel += kDotPanel) {
-        const int64_t panel_end = min64(n1, panel + kDotPanel);
+    const int64_t groups = ceil_div(m1 - m0, kDotRows);
+    const int64_t width = a.K <= 2 * kDotDepth ? 2 * kDotPanel : kDotPanel;
+    for (int64_t panel = n0; panel < n1; panel += width) {
+        const int64_t panel_end = min64(n1, panel + width);
         for (int64_t k = 0; k < a.K; k += kDotDepth) {
             const int64_t len = min64(kDotDepth, a.K - k);
             const bool last = k + len == a.K;
-            const int64_t groups = ceil_div(m1 - m0, kDotRows);
             for (int64_t group = 0; group < groups; ++group) {
                 const int64_t r0 = m0 + (m1 - m0) * group / groups, r1 = m0 + (m1 - m0) * (group + 1) / groups;
                 const DotFn tile = kDots[r1 - r0];

@@ -18,6 +18,8 @@ constexpr int kRows = 4, kVecs = 2;
 #endif
 constexpr int kCols = kVecs * kW;
 constexpr int64_t kDepth = 512;                  // depth of a block of K
+constexpr int64_t kMostPanels = 96;              // of A in one task: see row_ranges()
+constexpr int64_t kAhead = 16;                   // rows that packing prefetches ahead
 constexpr int64_t kPackedFloats = 4 << 20;       // of B packed at a time: about what the last-level cache likes
 
 // A is [M, K] at a + m * a_row + k * a_col, B is [K, N] at b + k * b_row + n * b_col; one step of each pair is 1.
@@ -87,9 +89,11 @@ static void pack_b(const float *b, int64_t row, int64_t col, int64_t depth, int6
         const int64_t whole = n / kCols * kCols;
         for (int64_t k = 0; k < depth; ++k)
             for (int64_t j = 0; j < whole; j += kCols) {
+                const float *from = b + k * row + j;
+                __builtin_prefetch(from + kAhead * row);
+                __builtin_prefetch(from + kAhead * row + 16);
 #pragma GCC unroll 4
-                for (int v = 0; v < kVecs; ++v)
-                    store(dst + j * depth + k * kCols + v * kW, load(b + k * row + j + v * kW));
+                for (int v = 0; v < kVecs; ++v) store(dst + j * depth + k * kCols + v * kW, load(from + v * kW));
             }
         if (whole < n) pack_copy(b + whole, row, depth, n - whole, kCols, dst + whole * depth);
         return;
@@ -110,17 +114,21 @@ static void pack_a(const float *a, int64_t row, int64_t col, int64_t depth, int6
         }
         return;
     }
-    // A vector at a time spills into the next step of k, which is written later; not so at the last step.
-    for (int64_t k = 0; k < depth; ++k)
+    // A vector at a time spills into the next steps of k, which are written later; at the panel's end it must not.
+    int64_t begin[kMostPanels + 1];
+    for (int64_t p = 0; p <= panels; ++p) begin[p] = rows * p / panels;
+    for (int64_t k = 0; k < depth; ++k, a += col) {
+        for (int64_t i = 0; i < rows; i += 16) __builtin_prefetch(a + kAhead * col + i);
         for (int64_t p = 0; p < panels; ++p) {
-            const int64_t r0 = rows * p / panels, height = rows * (p + 1) / panels - r0;
+            const int64_t r0 = begin[p], height = begin[p + 1] - r0;
             float *out = dst + r0 * depth + k * height;
-            const VF x = r0 + kW <= valid ? load(a + k * col + r0) : load_n(a + k * col + r0, height);
-            if (k + 1 < depth)
+            const VF x = r0 + kW <= valid ? load(a + r0) : load_n(a + r0, height);
+            if ((depth - k) * height >= kW)
                 store(out, x);
             else
                 store_n(out, x, height);
         }
+    }
 }
 
 template <int H>

@@ -21,6 +21,11 @@ XF_INLINE Smoothing smoothing_of(const xf_loss &a) {
     return {base, 1.0f - a.smoothing - base};
 }
 
+// A part's sum of exponentials, seen from the row's maximum.
+XF_INLINE double scaled(float sum, float max, float top) {
+    return static_cast<double>(sum) * __builtin_exp(static_cast<double>(max) - static_cast<double>(top));
+}
+
 // loss and nll of a row from its log-sum-exp, the target's logit and the sum of all logits.
 XF_INLINE void row_loss(const xf_loss &a, const Smoothing &q, int64_t m, double lse, double target, double total) {
     const double mass = static_cast<double>(q.base) * static_cast<double>(a.V) + static_cast<double>(q.extra);
@@ -58,10 +63,11 @@ static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
             for (int64_t p = 0; p < panels; ++p) top = sums[p * rows + r].max > top ? sums[p * rows + r].max : top;
             for (int64_t p = 0; p < panels; ++p) {
                 const PanelSums &s = sums[p * rows + r];
-                sum += static_cast<double>(s.sum) * __builtin_exp(static_cast<double>(s.max) - static_cast<double>(top));
+                sum += scaled(s.sum, s.max, top);
                 total += static_cast<double>(s.total);
             }
-            row_loss(a, q, m0 + r, static_cast<double>(top) + __builtin_log(sum), static_cast<double>(targets[r]), total);
+            const double lse = static_cast<double>(top) + __builtin_log(sum);
+            row_loss(a, q, m0 + r, lse, static_cast<double>(targets[r]), total);
         }
     }
     return XF_OK;
@@ -97,7 +103,7 @@ static void loss_chunk(const xf_stream *stream, const xf_loss &a, int64_t m0, in
         for (int64_t t = 0; t < tiles; ++t) top = stats[t * 3 * rows + r] > top ? stats[t * 3 * rows + r] : top;
         for (int64_t t = 0; t < tiles; ++t) {
             const float *s = stats + t * 3 * rows + r;
-            sum += static_cast<double>(s[rows]) * __builtin_exp(static_cast<double>(s[0]) - static_cast<double>(top));
+            sum += scaled(s[rows], s[0], top);
             total += static_cast<double>(s[2 * rows]);
         }
         const double log_sum = static_cast<double>(top) + __builtin_log(sum);

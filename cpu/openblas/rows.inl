@@ -7,31 +7,6 @@
 
 constexpr int64_t kRowTile = 64;
 
-// Calls body(i, n) for the vectors of [0, D): n == kW but for the last.
-template <class Body>
-XF_INLINE void each_vector(int64_t D, const Body &body) {
-    int64_t i = 0;
-    for (; i + kW <= D; i += kW) body(i, int64_t{kW});
-    if (i < D) body(i, D - i);
-}
-XF_INLINE VF get(const float *p, int64_t n) { return n >= kW ? load(p) : load_n(p, n); }
-XF_INLINE void put(float *p, VF x, int64_t n) {
-    if (n >= kW)
-        store(p, x);
-    else
-        store_n(p, x, n);
-}
-XF_INLINE void copy_row(float *dst, const float *src, int64_t D) {
-    each_vector(D, [&](int64_t i, int64_t n) { put(dst + i, get(src + i, n), n); });
-}
-// Lanes at or beyond n become 0.
-XF_INLINE VF keep_n(VF x, int64_t n) {
-    if (n >= kW) return x;
-    VI lane;
-    for (int i = 0; i < kW; ++i) lane[i] = i;
-    return lane < static_cast<int32_t>(n) ? x : VF{};
-}
-
 // Tasks of rows: about 16384 numbers each.
 XF_INLINE int64_t rows_per_task(int64_t D) { return max64(1, 16384 / max64(1, D)); }
 

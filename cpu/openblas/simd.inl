@@ -23,6 +23,8 @@ typedef uint32_t VU __attribute__((vector_size(4 * kW)));
 typedef uint64_t VU64 __attribute__((vector_size(4 * kW)));
 typedef uint16_t VH __attribute__((vector_size(2 * kW)));
 typedef double VD __attribute__((vector_size(8 * kW)));
+typedef float V4 __attribute__((vector_size(16)));
+typedef float V4Mem __attribute__((vector_size(16), aligned(4), may_alias));
 typedef float VFMem __attribute__((vector_size(4 * kW), aligned(4), may_alias));
 typedef int32_t VIMem __attribute__((vector_size(4 * kW), aligned(4), may_alias));
 typedef uint32_t VUMem __attribute__((vector_size(4 * kW), aligned(4), may_alias));
@@ -43,14 +45,14 @@ XF_INLINE VU64 mul_even(VU a, VU b) {
     return reinterpret_cast<VU64>(_mm512_mul_epu32(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
 }
 // Sums of the lanes of four vectors, each by the same tree: halves, quarters, then within four lanes.
-XF_INLINE void hsum4(VF a, VF b, VF c, VF d, float *out) {
+XF_INLINE V4 hsum4(VF a, VF b, VF c, VF d) {
     const __m512 ab = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xEE));
     const __m512 cd = _mm512_add_ps(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xEE));
     __m512 x = _mm512_add_ps(_mm512_shuffle_f32x4(ab, cd, 0x88), _mm512_shuffle_f32x4(ab, cd, 0xDD));
     x = _mm512_add_ps(x, _mm512_permute_ps(x, 0x4E));
     x = _mm512_add_ps(x, _mm512_permute_ps(x, 0xB1));
     const __m512i pick = _mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-    _mm_storeu_ps(out, _mm512_castps512_ps128(_mm512_permutexvar_ps(pick, x)));
+    return _mm512_castps512_ps128(_mm512_permutexvar_ps(pick, x));
 }
 #elif defined(XF_ISA_AVX2)
 XF_INLINE VF fma(VF a, VF b, VF c) { return _mm256_fmadd_ps(a, b, c); }
@@ -64,12 +66,12 @@ XF_INLINE VF vsqrt(VF a) { return _mm256_sqrt_ps(a); }
 XF_INLINE VU64 mul_even(VU a, VU b) {
     return reinterpret_cast<VU64>(_mm256_mul_epu32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
 }
-XF_INLINE void hsum4(VF a, VF b, VF c, VF d, float *out) {
+XF_INLINE V4 hsum4(VF a, VF b, VF c, VF d) {
     const __m256 ab = _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
     const __m256 cd = _mm256_add_ps(_mm256_permute2f128_ps(c, d, 0x20), _mm256_permute2f128_ps(c, d, 0x31));
     const __m256 pairs = _mm256_hadd_ps(ab, cd);     // a01 a23 c01 c23 | b01 b23 d01 d23
     const __m256 sums = _mm256_hadd_ps(pairs, pairs);  // a c a c | b d b d
-    _mm_storeu_ps(out, _mm_unpacklo_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps(sums, 1)));
+    return _mm_unpacklo_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps(sums, 1));
 }
 #else
 XF_INLINE VF fma(VF a, VF b, VF c) { return a * b + c; }
@@ -91,18 +93,16 @@ XF_INLINE VU64 mul_even(VU a, VU b) {
     const VU64 low = VU64{} + 0xFFFFFFFFu;
     return (reinterpret_cast<VU64>(a) & low) * (reinterpret_cast<VU64>(b) & low);
 }
-XF_INLINE void hsum4(VF a, VF b, VF c, VF d, float *out) {
+XF_INLINE V4 hsum4(VF a, VF b, VF c, VF d) {
     const VI even = {0, 4, 1, 5}, odd = {2, 6, 3, 7};
     const VF ac = __builtin_shuffle(a, c, even) + __builtin_shuffle(a, c, odd);
     const VF bd = __builtin_shuffle(b, d, even) + __builtin_shuffle(b, d, odd);
-    store(out, __builtin_shuffle(ac, bd, even) + __builtin_shuffle(ac, bd, odd));
+    return __builtin_shuffle(ac, bd, even) + __builtin_shuffle(ac, bd, odd);
 }
 #endif
 
 XF_INLINE float hsum(VF x) {
-    float out[4];
-    hsum4(x, VF{}, VF{}, VF{}, out);
-    return out[0];
+    return hsum4(x, VF{}, VF{}, VF{})[0];
 }
 
 XF_INLINE float hmax(VF x) {
@@ -167,6 +167,31 @@ XF_INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 XF_INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 XF_INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 XF_INLINE int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+
+// Calls body(i, n) for the vectors of [0, D): n == kW but for the last.
+template <class Body>
+XF_INLINE void each_vector(int64_t D, const Body &body) {
+    int64_t i = 0;
+    for (; i + kW <= D; i += kW) body(i, int64_t{kW});
+    if (i < D) body(i, D - i);
+}
+XF_INLINE VF get(const float *p, int64_t n) { return n >= kW ? load(p) : load_n(p, n); }
+XF_INLINE void put(float *p, VF x, int64_t n) {
+    if (n >= kW)
+        store(p, x);
+    else
+        store_n(p, x, n);
+}
+XF_INLINE void copy_row(float *dst, const float *src, int64_t D) {
+    each_vector(D, [&](int64_t i, int64_t n) { put(dst + i, get(src + i, n), n); });
+}
+// Lanes at or beyond n become 0.
+XF_INLINE VF keep_n(VF x, int64_t n) {
+    if (n >= kW) return x;
+    VI lane;
+    for (int i = 0; i < kW; ++i) lane[i] = i;
+    return lane < static_cast<int32_t>(n) ? x : VF{};
+}
 
 // body(task, worker) for every task, on the host's threads.
 template <class Body>

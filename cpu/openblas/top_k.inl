@@ -44,25 +44,28 @@ struct Candidate {
 // Does a rank before b?
 XF_INLINE bool before(Candidate a, Candidate b) { return a.value > b.value || (a.value == b.value && a.id < b.id); }
 
-// The k best of x[0 .. n), ids from first on, into the sorted list best; returns how many there are.
-static int64_t panel_best(const float *x, int64_t n, int32_t first, int64_t k, const uint8_t *banned,
+// Is any lane true?
+XF_INLINE bool any_lane(VI x) {
+#if defined(XF_ISA_AVX512)
+    return _mm512_movepi32_mask(reinterpret_cast<__m512i>(x)) != 0;
+#elif defined(XF_ISA_AVX2)
+    return _mm256_movemask_ps(reinterpret_cast<__m256>(x)) != 0;
+#else
+    return (x[0] | x[1] | x[2] | x[3]) != 0;
+#endif
+}
+
+// The k best of x[0 .. n), ids from first on, into the sorted list best; returns how many there are. Values below bar
+// may be left out: k others of the row, in another panel, are known to be at least that good.
+static int64_t panel_best(const float *x, int64_t n, int32_t first, int64_t k, const uint8_t *banned, float bar,
                           Candidate *best) {
     int64_t count = 0;
-    float bar = -__builtin_inff();  // a value must exceed it once the list is full
     for (int64_t i = 0; i < n; i += kW) {
-        if (count == k) {
-            const VI higher = get(x + i, n - i) > bar;
-            int32_t any = 0;
-#if defined(XF_ISA_AVX512)
-            any = static_cast<int32_t>(_mm512_movepi32_mask(reinterpret_cast<__m512i>(higher)));
-#else
-            for (int lane = 0; lane < kW; ++lane) any |= higher[lane];
-#endif
-            if (!any) continue;
-        }
+        if (!any_lane(get(x + i, n - i) >= bar)) continue;
         for (int64_t j = i; j < min64(n, i + kW); ++j) {
-            if ((count == k && !(x[j] > bar)) || banned[j]) continue;
+            if (!(x[j] >= bar) || banned[j]) continue;
             const Candidate c{x[j], first + static_cast<int32_t>(j)};
+            if (count == k && !before(c, best[k - 1])) continue;
             int64_t at = count < k ? count++ : k - 1;
             for (; at > 0 && before(c, best[at - 1]); --at) best[at] = best[at - 1];
             best[at] = c;
@@ -112,12 +115,15 @@ static void join_panels(const PanelSums *sums, const Candidate *lists, const int
 static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     const xf_top_k a = *args;
     if (a.rows <= 0 || a.k <= 0) return XF_OK;
-    const int64_t panels = ceil_div(a.V, kPanel), width = min64(a.k + kSpare, kPanel), step = min64(a.rows, kPanelRows);
-    const int64_t sums_at = padded(a.V), lists_at = sums_at + padded(panels * step * sizeof(PanelSums));
-    const int64_t counts_at = lists_at + padded(panels * step * width * sizeof(Candidate));
+    const int64_t panels = ceil_div(a.V, kPanel), width = min64(a.k + kSpare, kPanel);
+    const int64_t step = min64(a.rows, kPanelRows);
+    const int64_t sums_at = padded(a.V);
+    const int64_t lists_at = sums_at + padded(panels * step * static_cast<int64_t>(sizeof(PanelSums)));
+    const int64_t counts_at = lists_at + padded(panels * step * width * static_cast<int64_t>(sizeof(Candidate)));
     const int64_t heads_at = counts_at + padded(panels * step * 4);
     const int64_t chosen_at = heads_at + padded(panels * 4);
-    const int64_t all = chosen_at + padded((a.k + kSpare) * sizeof(Candidate));
+    const int64_t bars_at = chosen_at + padded((a.k + kSpare) * static_cast<int64_t>(sizeof(Candidate)));
+    const int64_t all = bars_at + padded(stream->workers * step * 4);
     if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(all), err)) return rc;
     const int64_t bytes = step * kPanel * 4;
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
@@ -129,10 +135,14 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     __builtin_memset(banned, 0, static_cast<size_t>(a.V));
     for (int64_t i = 0; i < a.banned_count; ++i)
         if (a.banned[i] >= 0 && a.banned[i] < a.V) banned[a.banned[i]] = 1;
+    // The best k-th value that a worker has met in a row. Which panels it met is chance, what it leaves out can't
+    // be among the k best of the row either way.
+    float *bars = reinterpret_cast<float *>(base + bars_at);
     xf_linear_fwd map{};
     map.N = a.V, map.K = a.D, map.src = a.src, map.ld_src = a.D, map.weights = a.weights;
     for (int64_t m0 = 0; m0 < a.rows; m0 += step) {
         const int64_t rows = min64(step, a.rows - m0);
+        for (int64_t i = 0; i < stream->workers * step; ++i) bars[i] = -__builtin_inff();
         parallel(stream, panels, [&](int64_t p, int32_t worker) {
             float *logits = local(stream, bytes, worker);
             const int64_t n0 = p * kPanel, n1 = min64(a.V, n0 + kPanel);
@@ -140,8 +150,12 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
             for (int64_t r = 0; r < rows; ++r) {
                 const int64_t at = p * rows + r;
                 sums[at] = panel_sums(logits + r * kPanel, n1 - n0, true);
-                counts[at] = static_cast<int32_t>(panel_best(logits + r * kPanel, n1 - n0, static_cast<int32_t>(n0),
-                                                             width, banned + n0, lists + at * width));
+                float *bar = bars + worker * step + r;
+                const int64_t count = panel_best(logits + r * kPanel, n1 - n0, static_cast<int32_t>(n0), width,
+                                                 banned + n0, *bar, lists + at * width);
+                const bool full = width == a.k + kSpare && count == width;
+                if (full && lists[at * width + width - 1].value > *bar) *bar = lists[at * width + width - 1].value;
+                counts[at] = static_cast<int32_t>(count);
             }
         });
         for (int64_t r = 0; r < rows; ++r)
