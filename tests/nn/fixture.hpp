@@ -1,0 +1,265 @@
+// What the tests of nn, train and decode share: the devices of this machine, tiny models of every kind, made-up
+// sentences, and a network whose losses and gradients can be read.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "backend/context.h"
+#include "core/error.h"
+#include "core/philox.h"
+#include "nn/transformer.h"
+#include "support/test.hpp"
+
+namespace xf_test {
+
+struct DeviceName {
+    const char *device, *isa;
+    bool required;  // this build made it, so it must open
+    std::string text() const { return std::string(device) + "/" + isa; }
+};
+
+#ifndef XF_HAVE_OPENBLAS
+#define XF_HAVE_OPENBLAS false
+#endif
+inline constexpr DeviceName kDevices[] = {
+    {"cpu:ref", "auto", true},       {"cpu:openblas", "base", XF_HAVE_OPENBLAS},
+    {"cpu:openblas", "avx2", false}, {"cpu:openblas", "avx512", false},
+    {"cuda", "auto", false},
+};
+
+using Settings = std::map<std::string, std::string>;
+
+inline xf::Options options_of(const Settings &settings) {
+    xf::Options options;
+    for (const auto &[key, value] : settings) options.set(key, value);
+    return options;
+}
+
+// Null, with the reason printed, when this machine lacks the device.
+inline std::shared_ptr<xf::Context> open_device(const DeviceName &name, int threads) {
+    try {
+        return std::make_shared<xf::Context>(
+            options_of({{"context.device", name.device}, {"context.isa", name.isa}, {"context.threads", std::to_string(threads)}}),
+            nullptr);
+    } catch (const xf::Error &error) {
+        if (name.required) throw;
+        static std::set<std::string> told;
+        if (told.insert(name.text()).second) std::printf("skipped: %s: %s\n", name.text().c_str(), error.what());
+        return nullptr;
+    }
+}
+
+// Calls test(context, name) on every device that opens.
+template <class Test>
+void on_each_device(int threads, Test test) {
+    for (const DeviceName &name : kDevices) {
+        const auto context = open_device(name, threads);
+        if (context == nullptr) continue;
+        std::fprintf(stderr, "on %s\n", name.text().c_str());  // where what is recorded next comes from
+        test(context, name);
+    }
+}
+
+// The best device, for tests that are not about devices.
+inline std::shared_ptr<xf::Context> any_device(int threads = 2) {
+    return std::make_shared<xf::Context>(options_of({{"context.device", "cpu"}, {"context.threads", std::to_string(threads)}}),
+                                         nullptr);
+}
+
+// A tiny model, and the variants in which layers differ.
+inline const Settings kTinyModel = {
+    {"model.encoder_layers", "1"}, {"model.decoder_layers", "1"}, {"model.d_model", "16"},   {"model.d_ff", "24"},
+    {"model.heads", "2"},          {"model.d_k", "8"},            {"model.d_v", "8"},        {"model.vocab_size", "19"},
+    {"model.max_length", "96"},    {"model.seed", "7"},
+};
+struct Variant {
+    const char *name;
+    Settings changes;
+    Settings settings() const {
+        Settings all = kTinyModel;
+        for (const auto &[key, value] : changes) all[key] = value;
+        return all;
+    }
+};
+inline const Variant kVariants[] = {
+    {"post", {{"model.encoder_layers", "2"}}},
+    {"pre", {{"model.norm", "pre"}, {"model.decoder_layers", "2"}}},
+    {"odd widths, learned positions",
+     {{"model.d_k", "5"}, {"model.d_v", "7"}, {"model.heads", "3"}, {"model.positions", "learned"}}},
+    {"pre, window", {{"model.norm", "pre"}, {"model.window", "4"}, {"model.d_k", "3"}, {"model.encoder_layers", "3"}}},
+    {"post, window, learned", {{"model.window", "2"}, {"model.positions", "learned"}, {"model.decoder_layers", "3"}}},
+};
+
+inline std::shared_ptr<xf::Model> make_model(const std::shared_ptr<xf::Context> &context, const Settings &settings) {
+    auto model = std::make_shared<xf::Model>(context, options_of(settings));
+    model->initialise();
+    return model;
+}
+
+// Numbers that look random; the same everywhere.
+class Draw {
+public:
+    explicit Draw(uint64_t key) : key_(key) {}
+    uint32_t bits() { return xf::philox(key_, next_++, 0, 0, 0x54455354).word[0]; }
+    int64_t between(int64_t low, int64_t high) { return low + bits() % (high - low + 1); }
+    template <class T>
+    void shuffle(std::vector<T> *values) {
+        for (size_t i = values->size(); i > 1; --i) std::swap((*values)[i - 1], (*values)[bits() % i]);
+    }
+
+private:
+    uint64_t key_;
+    uint32_t next_ = 0;
+};
+
+using Ids = std::vector<int32_t>;
+
+// Random ids from 2 to V - 1 with the end symbol behind.
+inline Ids sentence(Draw *draw, int64_t shortest, int64_t longest, int64_t V) {
+    Ids ids(static_cast<size_t>(draw->between(shortest, longest)));
+    for (int32_t &id : ids) id = static_cast<int32_t>(draw->between(2, V - 1));
+    ids.push_back(xf::kEndToken);
+    return ids;
+}
+
+struct Pairs {
+    std::vector<Ids> src, tgt;
+    size_t size() const { return src.size(); }
+    Pairs pick(const std::vector<size_t> &which) const {
+        Pairs picked;
+        for (const size_t i : which) picked.src.push_back(src[i]), picked.tgt.push_back(tgt[i]);
+        return picked;
+    }
+};
+
+inline Pairs random_pairs(uint64_t seed, size_t count, int64_t longest, int64_t V) {
+    Draw draw(seed);
+    Pairs pairs;
+    for (size_t i = 0; i < count; ++i) {
+        pairs.src.push_back(sentence(&draw, 0, longest - 1, V));
+        pairs.tgt.push_back(sentence(&draw, 0, longest - 1, V));
+    }
+    return pairs;
+}
+
+// The target is the source backwards: a task that a tiny model learns in seconds.
+inline Pairs reversal_pairs(uint64_t seed, size_t count, int64_t shortest, int64_t longest, int64_t V) {
+    Draw draw(seed);
+    Pairs pairs;
+    for (size_t i = 0; i < count; ++i) {
+        pairs.src.push_back(sentence(&draw, shortest, longest, V));
+        Ids reversed(pairs.src.back().rbegin() + 1, pairs.src.back().rend());
+        reversed.push_back(xf::kEndToken);
+        pairs.tgt.push_back(std::move(reversed));
+    }
+    return pairs;
+}
+
+// Pairs as an xf_batch that owns its arrays.
+class Batch {
+public:
+    explicit Batch(const Pairs &pairs) : Batch(pairs.src, pairs.tgt) {}
+    explicit Batch(const std::vector<Ids> &src, const std::vector<Ids> &tgt = {}) : sentences_(static_cast<int64_t>(src.size())) {
+        pack(src, &src_ids_, &src_offsets_);
+        pack(tgt, &tgt_ids_, &tgt_offsets_);
+    }
+    xf_batch view() const {
+        return {sizeof(xf_batch),    sentences_,          src_ids_.data(), src_offsets_.data(), tgt_ids_.data(),
+                tgt_offsets_.data(), nullptr};
+    }
+
+private:
+    static void pack(const std::vector<Ids> &side, Ids *ids, Ids *offsets) {
+        offsets->push_back(0);
+        for (const Ids &one : side) {
+            ids->insert(ids->end(), one.begin(), one.end());
+            offsets->push_back(static_cast<int32_t>(ids->size()));
+        }
+    }
+    int64_t sentences_;
+    Ids src_ids_, src_offsets_, tgt_ids_, tgt_offsets_;
+};
+
+// A model with what a pass over a batch needs.
+class Net {
+public:
+    Net(const std::shared_ptr<xf::Context> &context, const Settings &settings)
+        : model(make_model(context, settings)),
+          stream(context->device()),
+          network_(*model, stream),
+          grads_(context->device(), bytes()) {}
+
+    // The loss of each target token, sentence by sentence.
+    std::vector<std::vector<float>> losses(const Pairs &pairs, const xf::DropoutKey &key = {}, bool invariant = false,
+                                           xf::Transformer::Mode mode = xf::Transformer::Mode::kTrain) {
+        forward(pairs, key, invariant, mode, nullptr);
+        std::vector<float> all(static_cast<size_t>(packed_.tgt.rows));
+        stream.download(all.data(), network_.token_loss(), all.size() * sizeof(float));
+        std::vector<std::vector<float>> split;
+        size_t at = 0;
+        for (const Ids &one : pairs.tgt) {
+            split.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(at),
+                               all.begin() + static_cast<std::ptrdiff_t>(at + one.size()));
+            at += one.size();
+        }
+        return split;
+    }
+
+    double loss(const Pairs &pairs, const xf::DropoutKey &key = {}) {
+        double sum = 0;
+        for (const auto &one : losses(pairs, key)) sum = std::accumulate(one.begin(), one.end(), sum);
+        return sum;
+    }
+
+    // The gradient of loss() as a block of the parameter table.
+    std::vector<float> gradient(const Pairs &pairs, const xf::DropoutKey &key = {}) {
+        stream.zero(grads_.data(), bytes());
+        const xf::Pass pass = forward(pairs, key, false, xf::Transformer::Mode::kTrain, grads_.floats());
+        network_.backward(pass, packed_);
+        std::vector<float> block(static_cast<size_t>(model->table().total));
+        stream.download(block.data(), grads_.data(), bytes());
+        return block;
+    }
+
+    std::vector<float> params() {
+        std::vector<float> block(static_cast<size_t>(model->table().total));
+        stream.download(block.data(), model->params(), bytes());
+        return block;
+    }
+    void set_params(const std::vector<float> &block) { stream.upload(model->params(), block.data(), bytes()); }
+
+    const std::shared_ptr<xf::Model> model;
+    xf::Stream stream;
+
+private:
+    size_t bytes() const { return static_cast<size_t>(model->table().total) * sizeof(float); }
+
+    xf::Pass forward(const Pairs &pairs, const xf::DropoutKey &key, bool invariant, xf::Transformer::Mode mode, float *grads) {
+        const Batch batch(pairs);
+        packed_.load(stream, model->config(), batch.view(), xf::PackedBatch::Sides::kBoth, true);
+        network_.prepare(packed_, mode, true);
+        xf::Pass pass{*model, stream};
+        pass.grads = grads;
+        pass.invariant = invariant;
+        pass.dropout = key;
+        network_.encode(pass, packed_);
+        network_.decode(pass, packed_);
+        network_.loss(pass, packed_, 0.1f, false);
+        return pass;
+    }
+
+    xf::Transformer network_;
+    xf::Buffer grads_;
+    xf::PackedBatch packed_;
+};
+
+}  // namespace xf_test

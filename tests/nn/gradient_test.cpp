@@ -1,0 +1,149 @@
+// The whole model's gradient against finite differences of its loss, on every device, for every kind of layer.
+//
+// Each tensor is moved along its own gradient (the longest shadow a gradient casts, so the tightest test), along a
+// random direction (what the first can't see), and in single numbers.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "nn/fixture.hpp"
+
+namespace {
+
+using namespace xf_test;
+
+class GradientCheck {
+public:
+    GradientCheck(Net *net, const Pairs &pairs, const xf::DropoutKey &key, std::string where)
+        : net_(net), pairs_(pairs), key_(key), where_(std::move(where)), params_(net->params()), grads_(net->gradient(pairs, key)) {}
+
+    void run() {
+        Draw draw(99);
+        for (const xf::Parameter &p : net_->model->table().list) {
+            const auto n = static_cast<size_t>(p.size());
+            const float *g = grads_.data() + p.offset;
+            double norm = 0;
+            for (size_t i = 0; i < n; ++i) norm += static_cast<double>(g[i]) * g[i];
+            norm = std::sqrt(norm);
+            CHECK(std::isfinite(norm));
+            if (norm == 0) {
+                record(__FILE__, __LINE__, where_ + ": " + p.name + " has no gradient");
+                continue;
+            }
+            std::vector<double> direction(n);
+            for (size_t i = 0; i < n; ++i) direction[i] = g[i] / norm;
+            compare(p, direction, norm, norm, "along the gradient");
+            double along = 0;
+            for (size_t i = 0; i < n; ++i) {
+                direction[i] = (draw.bits() & 1 ? 1 : -1) / std::sqrt(static_cast<double>(n));
+                along += direction[i] * g[i];
+            }
+            compare(p, direction, along, norm, "along a random direction");
+            for (int single = 0; single < 3; ++single) {
+                const auto i = static_cast<size_t>(draw.between(0, p.size() - 1));
+                std::fill(direction.begin(), direction.end(), 0);
+                direction[i] = 1;
+                compare(p, direction, g[i], norm, "in one number");
+            }
+        }
+    }
+
+private:
+    // The difference quotient of fourth order: its error is that of float arithmetic, about 1e-6 / step.
+    void compare(const xf::Parameter &p, const std::vector<double> &direction, double expected, double norm, const char *how) {
+        constexpr double kStep = 0.01;
+        const auto at = [&](double step) {
+            std::vector<float> moved = params_;
+            for (size_t i = 0; i < direction.size(); ++i)
+                moved[static_cast<size_t>(p.offset) + i] += static_cast<float>(step * direction[i]);
+            net_->set_params(moved);
+            return net_->loss(pairs_, key_);
+        };
+        const double found = (8 * (at(kStep) - at(-kStep)) - (at(2 * kStep) - at(-2 * kStep))) / (12 * kStep);
+        net_->set_params(params_);
+        const double tolerance = 0.01 * norm + 2e-3;
+        if (std::fabs(found - expected) <= tolerance) return;
+        record(__FILE__, __LINE__,
+               xf::format("%s: %s %s: the loss moves by %s, the gradient says %s (its norm is %s)", where_.c_str(),
+                          p.name.c_str(), how, xf::number(found).c_str(), xf::number(expected).c_str(), xf::number(norm).c_str()));
+    }
+
+    Net *net_;
+    const Pairs &pairs_;
+    xf::DropoutKey key_;
+    std::string where_;
+    std::vector<float> params_, grads_;
+};
+
+// Learned positions have as many rows as the longest sentence, so that each has a gradient.
+Settings short_settings(const Variant &variant) {
+    Settings settings = variant.settings();
+    settings.insert_or_assign("model.max_length", std::string("9"));
+    return settings;
+}
+
+// Weights of 1 and biases of 0 would hide a mistake; and the biases of the feed-forward's inner layer keep the ReLUs
+// far from their kink, where a difference quotient means nothing: half of them open, half shut.
+void unsettle(Net *net) {
+    Draw draw(17);
+    std::vector<float> params = net->params();
+    for (const xf::Parameter &p : net->model->table().list) {
+        const bool inner = p.name.ends_with(".in.bias");
+        for (int64_t i = 0; p.vector && i < p.size(); ++i)
+            params[static_cast<size_t>(p.offset + i)] += inner ? (i % 2 ? 4.0f : -4.0f) : 0.01f * static_cast<float>(draw.between(-20, 20));
+    }
+    net->set_params(params);
+}
+
+XF_TEST(gradients_are_those_of_the_loss) {
+    const Pairs pairs = random_pairs(1, 4, 9, 19);
+    on_each_device(2, [&](const auto &context, const DeviceName &name) {
+        for (const Variant &variant : kVariants) {
+            Net net(context, short_settings(variant));
+            unsettle(&net);
+            GradientCheck(&net, pairs, {}, name.text() + " " + variant.name).run();
+        }
+    });
+}
+
+// The mask is a function of its key, so the loss under dropout is a function too, and has a gradient.
+XF_TEST(gradients_under_dropout_with_a_fixed_mask) {
+    const Pairs pairs = random_pairs(2, 4, 9, 19);
+    xf::DropoutKey key;
+    key.rate = 0.2f;
+    key.attention_rate = 0.3f;
+    key.seed = 5;
+    key.step = 3;
+    key.stream = 1;
+    on_each_device(2, [&](const auto &context, const DeviceName &name) {
+        for (const Variant &variant : kVariants) {
+            Net net(context, short_settings(variant));
+            unsettle(&net);
+            const double with = net.loss(pairs, key), without = net.loss(pairs);
+            CHECK(std::fabs(with - without) > 0.1);
+            CHECK_EQ(net.loss(pairs, key), with);
+            GradientCheck(&net, pairs, key, name.text() + " " + variant.name + " with dropout").run();
+        }
+    });
+}
+
+// Each rate alone, each part of the key: all reach the network.
+XF_TEST(every_part_of_the_dropout_key_reaches_the_loss) {
+    const Pairs pairs = random_pairs(3, 4, 9, 19);
+    Net net(any_device(), kVariants[1].settings());
+    xf::DropoutKey base;
+    base.rate = 0.2f;
+    base.seed = 5;
+    base.step = 3;
+    const double loss = net.loss(pairs, base);
+    for (int part = 0; part < 4; ++part) {
+        xf::DropoutKey changed = base;
+        if (part == 0) changed.seed ^= uint64_t{1} << 40;
+        if (part == 1) ++changed.step;
+        if (part == 2) ++changed.stream;
+        if (part == 3) changed.attention_rate = 0.2f;
+        CHECK(net.loss(pairs, changed) != loss);
+    }
+}
+
+}  // namespace
