@@ -93,7 +93,7 @@ typedef struct xf_batch {
  * @param out [out] the corpus; the caller frees it with xf_corpus_free()
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND, XF_ERROR_IO (also for a directory), XF_ERROR_DATA
- *         (strict: a bad line; or not one good line), XF_ERROR_NO_MEMORY
+ *         (strict: a bad line; or not one good line), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED
  * @threads shared-read
  * @since 0.1
  */

@@ -20,6 +20,7 @@ xf_status open_corpus(xf_context *context, const xf_config *config, xf_corpus **
         corpus_options.strict = options.boolean("data.strict");
         auto handle = std::make_unique<xf_corpus>();
         handle->context = context->context;
+        corpus_options.poll = [&] { handle->context->check_cancelled(); };
         const Corpus::Warn warn = [&](const std::string &line) { handle->context->log(XF_LOG_WARNING, "data", line); };
         handle->corpus = open(corpus_options, warn);
         *out = handle.release();

@@ -59,7 +59,10 @@ public:
         LineReader reader(std::move(source), line_bound(2));
         reserve(reader.size_hint());
         const std::string shown = shown_path(name);
-        for (LineReader::Line line; reader.next(&line);) take_tsv({shown, reader.lines()}, line);
+        for (LineReader::Line line; reader.next(&line);) {
+            poll(reader.lines());
+            take_tsv({shown, reader.lines()}, line);
+        }
         summarise(shown);
         check_not_empty(shown);
     }
@@ -74,6 +77,7 @@ public:
             const bool src_more = src.next(&src_line), tgt_more = tgt.next(&tgt_line);
             if (!src_more && !tgt_more) break;
             if (src_more != tgt_more) fail_unequal(&src, src_shown, &tgt, tgt_shown);
+            poll(src.lines());
             ++corpus_->stats_.lines;
             if (!good({src_shown, src.lines()}, src_line) || !good({tgt_shown, tgt.lines()}, tgt_line)) continue;
             if (!good_side({src_shown, src.lines()}, "source", src_line.text)) continue;
@@ -109,6 +113,10 @@ private:
                         format("%" PRId64 " columns, expected 2: source, tab, target", columns));
         }
         if (good_side(place, "source", src) && good_side(place, "target", tgt)) keep(src, tgt);
+    }
+
+    void poll(int64_t line) const {
+        if (line % 1024 == 1 && options_.poll) options_.poll();
     }
 
     // What can be said of a line before it is split.

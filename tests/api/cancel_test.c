@@ -1,0 +1,206 @@
+/*
+ * xf_context_cancel(): before a call, from another thread in the middle of one, and that nothing changed by it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "support.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
+
+/* Each call that can be cancelled, on the world's handles. */
+enum { CALLS = 10 };
+static enum xf_status call(int number, const xf_batch *batch, xf_error *err) {
+    static const char *const texts[] = {"one two"};
+    xf_corpus *corpus = NULL;
+    xf_tokenizer *tokenizer = NULL;
+    xf_batcher *batcher = NULL;
+    xf_hypotheses *hypotheses = NULL;
+    double scores[64];
+    xf_eval_stats stats = {.struct_size = sizeof stats};
+    enum xf_status status;
+    switch (number) {
+        case 0: return xf_train_step(world.trainer, batch, 1, NULL, err);
+        case 1:
+            status = xf_train_accumulate(world.trainer, batch, NULL, err);
+            return status == XF_OK ? xf_train_update(world.trainer, NULL, err) : status;
+        case 2: status = xf_decode(world.decoder, batch, &hypotheses, err); break;
+        case 3: status = xf_translate(world.decoder, texts, NULL, 1, &hypotheses, err); break;
+        case 4: status = xf_score(world.decoder, batch, scores, err); break;
+        case 5: status = xf_evaluate(world.decoder, batch, 1, &stats, err); break;
+        case 6: status = xf_tokenizer_train(world.context, world.config, world.corpus, &tokenizer, err); break;
+        case 7: status = xf_batcher_create(world.corpus, world.tokenizer, world.config, &batcher, err); break;
+        case 8: status = xf_corpus_from_memory(world.context, NULL, "m", "a\tb\n", 4, &corpus, err); break;
+        default: status = xf_corpus_open(world.context, NULL, scratch_path("pairs.tsv"), &corpus, err); break;
+    }
+    if (status != XF_OK) assert_true(!corpus && !tokenizer && !batcher && !hypotheses);
+    xf_corpus_free(corpus);
+    xf_tokenizer_free(tokenizer);
+    xf_batcher_free(batcher);
+    xf_hypotheses_free(hypotheses);
+    return status;
+}
+
+static void test_before_a_call(void **state) {
+    (void)state;
+    FILE *file = fopen(scratch_path("pairs.tsv"), "w");
+    fputs("a\tb\n", file);
+    fclose(file);
+    const xf_batch batch = next_batch(world.batcher);
+    for (int i = 0; i < CALLS; ++i) {
+        const int64_t steps = xf_trainer_step(world.trainer);
+        xf_error error;
+        xf_context_cancel(world.context);
+        const enum xf_status status = call(i, &batch, &error);
+        if (status != XF_ERROR_CANCELLED) fail_msg("call %d returned %s", i, xf_status_name(status));
+        check_refusal(XF_ERROR_CANCELLED, status, &error, __FILE__, __LINE__);
+        assert_int_equal(xf_trainer_step(world.trainer), steps);
+        ACCEPTED(call(i, &batch, err)); /* the flag is cleared */
+    }
+}
+
+struct watch {
+    xf_context *context;
+    atomic_int stop;
+    atomic_long delay_ns;
+};
+
+static void *cancel_often(void *arg) {
+    struct watch *watch = arg;
+    while (!atomic_load(&watch->stop)) {
+        const struct timespec pause = {0, atomic_load(&watch->delay_ns)};
+        nanosleep(&pause, NULL);
+        xf_context_cancel(watch->context);
+    }
+    return NULL;
+}
+
+/* A world of its own on a device; a larger model, so that a call takes long enough to be met. */
+struct bench {
+    xf_config *config;
+    xf_context *context;
+    xf_model *model;
+    xf_trainer *trainer;
+    xf_decoder *decoder;
+};
+
+static struct bench open_bench(const char *device) {
+    struct bench b = {small_config(device), NULL, NULL, NULL, NULL};
+    set(b.config, "model.vocab_size", "600");
+    set(b.config, "model.decoder_layers", "3");
+    ACCEPTED(xf_context_create(b.config, NULL, &b.context, err));
+    ACCEPTED(xf_model_create(b.context, b.config, NULL, &b.model, err));
+    ACCEPTED(xf_trainer_create(b.model, b.config, &b.trainer, err));
+    ACCEPTED(xf_decoder_create(b.model, b.config, &b.decoder, err));
+    return b;
+}
+
+static void close_bench(struct bench *b) {
+    xf_decoder_free(b->decoder);
+    xf_trainer_free(b->trainer);
+    xf_model_free(b->model);
+    xf_context_free(b->context);
+    xf_config_free(b->config);
+}
+
+/* Steps that are cancelled at random places and made again give the bits of steps that never were. */
+static void test_in_the_middle(void **state) {
+    (void)state;
+    enum { B = 12, LENGTH = 12 };
+    int32_t ids[B * LENGTH], offsets[B + 1];
+    for (int i = 0; i < B * LENGTH; ++i) ids[i] = i % LENGTH == LENGTH - 1 ? XF_TOKEN_END : 2 + (i * 37) % 500;
+    for (int i = 0; i <= B; ++i) offsets[i] = i * LENGTH;
+    const xf_batch batch = {sizeof batch, B, ids, offsets, ids, offsets, NULL};
+    for (int d = 0; d < 2; ++d) {
+        xf_context *there = context_on(devices[d]);
+        xf_context_free(there);
+        if (there == NULL) continue;
+        struct bench calm = open_bench(devices[d]), stormy = open_bench(devices[d]);
+        struct watch watch = {stormy.context, 0, 500000};
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, cancel_often, &watch), 0);
+        int cancelled_steps = 0, cancelled_decodes = 0;
+        double scores[2][B];
+        for (int step = 1; step <= 5; ++step) {
+            atomic_store(&watch.delay_ns, 500000);
+            xf_step_stats expected = {.struct_size = sizeof expected}, found = {.struct_size = sizeof found};
+            xf_hypotheses *answers[2] = {NULL, NULL};
+            ACCEPTED(xf_train_step(calm.trainer, &batch, 1, &expected, err));
+            enum xf_status status;
+            while ((status = xf_train_step(stormy.trainer, &batch, 1, &found, NULL)) == XF_ERROR_CANCELLED) {
+                ++cancelled_steps;
+                atomic_store(&watch.delay_ns, watch.delay_ns * 4 / 3 % 200000000);
+                assert_int_equal(xf_trainer_step(stormy.trainer), step - 1);
+            }
+            assert_int_equal(status, XF_OK);
+            assert_memory_equal(&expected, &found, sizeof found);
+            ACCEPTED(xf_decode(calm.decoder, &batch, &answers[0], err));
+            while ((status = xf_decode(stormy.decoder, &batch, &answers[1], NULL)) == XF_ERROR_CANCELLED) {
+                ++cancelled_decodes;
+                atomic_store(&watch.delay_ns, watch.delay_ns * 4 / 3 % 200000000);
+            }
+            assert_int_equal(status, XF_OK);
+            for (size_t i = 0; i < B; ++i) {
+                xf_hypothesis a = {.struct_size = sizeof a}, b = {.struct_size = sizeof b};
+                ACCEPTED(xf_hypotheses_get(answers[0], i, 0, &a, err));
+                ACCEPTED(xf_hypotheses_get(answers[1], i, 0, &b, err));
+                assert_true(a.score == b.score && a.length == b.length);
+            }
+            for (int k = 0; k < 2; ++k) xf_hypotheses_free(answers[k]);
+            ACCEPTED(xf_score(calm.decoder, &batch, scores[0], err));
+            while ((status = xf_score(stormy.decoder, &batch, scores[1], NULL)) == XF_ERROR_CANCELLED)
+                atomic_store(&watch.delay_ns, watch.delay_ns * 4 / 3 % 200000000);
+            assert_memory_equal(scores[0], scores[1], sizeof *scores);
+        }
+        atomic_store(&watch.stop, 1);
+        pthread_join(thread, NULL);
+        size_t count;
+        float *a = all_params(calm.model, &count), *b = all_params(stormy.model, &count);
+        assert_memory_equal(a, b, count * sizeof *a);
+        free(a);
+        free(b);
+        print_message("%s: %d steps and %d decodes were cancelled\n", devices[d], cancelled_steps, cancelled_decodes);
+        assert_true(cancelled_steps > 0 && cancelled_decodes > 0);
+        close_bench(&calm);
+        close_bench(&stormy);
+    }
+}
+
+/* A tokenizer that takes long enough is stopped while it learns. */
+static void test_tokenizer(void **state) {
+    (void)state;
+    enum { BYTES = 1 << 19 };
+    char *text = malloc(BYTES + 64);
+    size_t length = 0;
+    uint32_t seed = 1;
+    while (length < BYTES) {
+        for (int i = 0; i < 12; ++i) text[length++] = (char)(i == 6 ? '\t' : 'a' + (seed = seed * 1664525u + 1013904223u) / (1u << 28));
+        text[length++] = '\n';
+    }
+    xf_corpus *corpus = NULL;
+    xf_tokenizer *out = SENTINEL;
+    ACCEPTED(xf_corpus_from_memory(world.context, NULL, "m", text, length, &corpus, err));
+    free(text);
+    xf_config *config = small_config("cpu:ref");
+    set(config, "tokenizer.vocab_size", "20000");
+    struct watch watch = {world.context, 0, 3000000};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, cancel_often, &watch), 0);
+    const enum xf_status status = xf_tokenizer_train(world.context, config, corpus, &out, NULL);
+    atomic_store(&watch.stop, 1);
+    pthread_join(thread, NULL);
+    assert_int_equal(status, XF_ERROR_CANCELLED);
+    assert_ptr_equal(out, SENTINEL);
+    xf_corpus_free(corpus);
+    xf_config_free(config);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_before_a_call), cmocka_unit_test(test_in_the_middle),
+                                       cmocka_unit_test(test_tokenizer)};
+    return RUN(tests, world_open, world_close);
+}

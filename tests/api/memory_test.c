@@ -1,0 +1,233 @@
+/*
+ * Memory: the host's allocator, failing each of its calls in turn, the budget, and the steady state.
+ *
+ * After XF_ERROR_NO_MEMORY nothing is lost: the same call made again gives the bits it would have given at once, and at
+ * the end all that was allocated is freed.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "support.h"
+
+#include <stdatomic.h>
+
+static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
+
+struct host {
+    atomic_llong calls, live_bytes, live_blocks, fail_at; /* 0: none fails */
+};
+
+static void *host_alloc(void *user, size_t size, size_t alignment) {
+    struct host *host = user;
+    const long long call = atomic_fetch_add(&host->calls, 1) + 1;
+    if (call == atomic_load(&host->fail_at)) return NULL;
+    assert_true(alignment >= 64 && (alignment & (alignment - 1)) == 0 && size > 0);
+    void *ptr = aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+    atomic_fetch_add(&host->live_bytes, (long long)size);
+    atomic_fetch_add(&host->live_blocks, 1);
+    return ptr;
+}
+
+static void host_free(void *user, void *ptr, size_t size) {
+    struct host *host = user;
+    atomic_fetch_sub(&host->live_bytes, (long long)size);
+    atomic_fetch_sub(&host->live_blocks, 1);
+    free(ptr);
+}
+
+/* What a run makes; a later stage needs the earlier ones. */
+struct run {
+    xf_config *config;
+    xf_context *context;
+    xf_corpus *corpus;
+    xf_tokenizer *tokenizer;
+    xf_batcher *batcher;
+    xf_model *model, *loaded;
+    xf_trainer *trainer, *resumed;
+    xf_decoder *decoder;
+    xf_hypotheses *hypotheses;
+    xf_batch batch;
+    double score;
+    const char *device, *model_path, *checkpoint_path;
+};
+enum { STAGES = 15 };
+
+static enum xf_status stage(struct run *r, int number, const xf_allocator *allocator, xf_error *err) {
+    double scores[64];
+    xf_eval_stats stats = {.struct_size = sizeof stats};
+    enum xf_status status;
+    switch (number) {
+        case 0: return xf_context_create(r->config, allocator, &r->context, err);
+        case 1: return xf_corpus_from_memory(r->context, NULL, "numbers", corpus_text, strlen(corpus_text), &r->corpus, err);
+        case 2: return xf_tokenizer_train(r->context, r->config, r->corpus, &r->tokenizer, err);
+        case 3: return xf_batcher_create(r->corpus, r->tokenizer, r->config, &r->batcher, err);
+        case 4: return xf_batcher_next(r->batcher, &r->batch, err);
+        case 5: return xf_model_create(r->context, r->config, r->tokenizer, &r->model, err);
+        case 6: return xf_trainer_create(r->model, r->config, &r->trainer, err);
+        case 7: return xf_train_step(r->trainer, &r->batch, 1, NULL, err);
+        case 8: return xf_trainer_save(r->trainer, r->batcher, r->checkpoint_path, err);
+        case 9: return xf_trainer_resume(r->context, r->checkpoint_path, &r->resumed, err);
+        case 10: return xf_train_step(r->resumed, &r->batch, 1, NULL, err);
+        case 11: return xf_model_save(xf_trainer_model(r->resumed), r->model_path, err);
+        case 12: return xf_model_load(r->context, r->model_path, &r->loaded, err);
+        case 13: return xf_decoder_create(r->loaded, r->config, &r->decoder, err);
+        default:
+            xf_hypotheses_free(r->hypotheses);
+            r->hypotheses = NULL;
+            status = xf_decode(r->decoder, &r->batch, &r->hypotheses, err);
+            if (status == XF_OK) status = xf_score(r->decoder, &r->batch, scores, err);
+            if (status == XF_OK) status = xf_evaluate(r->decoder, &r->batch, 1, &stats, err);
+            r->score = stats.nll;
+            return status;
+    }
+}
+
+static void open_run(struct run *r, const char *device, const char *budget) {
+    memset(r, 0, sizeof *r);
+    r->batch.struct_size = sizeof r->batch;
+    r->config = small_config(device);
+    r->device = device;
+    set(r->config, "context.memory_budget", budget);
+    r->model_path = scratch_path("memory.model");
+    r->checkpoint_path = scratch_path("memory.ckpt");
+}
+
+static void close_run(struct run *r) {
+    xf_context_free(r->context);
+    xf_corpus_free(r->corpus);
+    xf_tokenizer_free(r->tokenizer);
+    xf_batcher_free(r->batcher);
+    xf_model_free(r->model);
+    xf_model_free(r->loaded);
+    xf_trainer_free(r->trainer);
+    xf_trainer_free(r->resumed);
+    xf_decoder_free(r->decoder);
+    xf_hypotheses_free(r->hypotheses);
+    xf_config_free(r->config);
+}
+
+static int has(const char *device) {
+    xf_context *context = context_on(device);
+    xf_context_free(context);
+    return context != NULL;
+}
+
+/* The result of a run that nothing disturbs: the model's file, and the allocations it takes. */
+static long long undisturbed(const char *device, const char *path, double *score) {
+    struct host host = {0};
+    const xf_allocator allocator = {sizeof allocator, &host, host_alloc, host_free};
+    struct run r;
+    open_run(&r, device, "0");
+    for (int i = 0; i < STAGES; ++i) ACCEPTED(stage(&r, i, &allocator, err));
+    const long long calls = host.calls;
+    ACCEPTED(xf_model_save(r.loaded, path, err));
+    *score = r.score;
+    close_run(&r);
+    assert_int_equal(host.live_bytes, 0);
+    assert_int_equal(host.live_blocks, 0);
+    return calls;
+}
+
+static void test_each_allocation_fails(void **state) {
+    (void)state;
+    for (int d = 0; d < 2; ++d) {
+        if (!has(devices[d])) continue;
+        const char *expected = scratch_path("expected.model"), *found = scratch_path("found.model");
+        double score = 0;
+        const long long calls = undisturbed(devices[d], expected, &score);
+        assert_true(calls > 20);
+        for (long long n = 1; n <= calls; ++n) {
+            struct host host = {0};
+            const xf_allocator allocator = {sizeof allocator, &host, host_alloc, host_free};
+            struct run r;
+            open_run(&r, devices[d], "0");
+            host.fail_at = n;
+            int failures = 0;
+            for (int i = 0; i < STAGES; ++i) {
+                xf_error error;
+                const enum xf_status status = stage(&r, i, &allocator, &error);
+                if (status == XF_OK) continue;
+                check_refusal(XF_ERROR_NO_MEMORY, status, &error, __FILE__, __LINE__);
+                ++failures;
+                if (i == 7 || i == 10) assert_int_equal(xf_trainer_step(i == 7 ? r.trainer : r.resumed), i == 7 ? 0 : 1);
+                ACCEPTED(stage(&r, i, &allocator, err)); /* and once more, with memory */
+            }
+            if (failures != 1) fail_msg("%s: allocation %lld of %lld: %d stages failed", devices[d], n, calls, failures);
+            assert_true(r.score == score);
+            ACCEPTED(xf_model_save(r.loaded, found, err));
+            assert_same_files(expected, found);
+            close_run(&r);
+            assert_int_equal(host.live_bytes, 0);
+            assert_int_equal(host.live_blocks, 0);
+        }
+        print_message("%s: %lld allocations failed one by one\n", devices[d], calls);
+    }
+}
+
+/* With every budget there is a stage that refuses, or none; the account never goes above it. */
+static void test_budgets(void **state) {
+    (void)state;
+    for (int d = 0; d < 2; ++d) {
+        if (!has(devices[d])) continue;
+        int seen[STAGES] = {0};
+        for (long long budget = 4; budget < (1LL << 24); budget += budget / 8 + 32) {
+            char text[32];
+            snprintf(text, sizeof text, "%lld", budget);
+            struct run r;
+            open_run(&r, devices[d], text);
+            int i = 0;
+            for (; i < STAGES; ++i) {
+                xf_error error;
+                const enum xf_status status = stage(&r, i, NULL, &error);
+                if (status == XF_OK) continue;
+                check_refusal(XF_ERROR_NO_MEMORY, status, &error, __FILE__, __LINE__);
+                check_refusal(XF_ERROR_NO_MEMORY, stage(&r, i, NULL, NULL), NULL, __FILE__, __LINE__); /* still so */
+                break;
+            }
+            if (i < STAGES) seen[i] = 1;
+            if (r.context != NULL) {
+                xf_memory_stats memory = {.struct_size = sizeof memory};
+                ACCEPTED(xf_context_memory(r.context, &memory, err));
+                assert_true(memory.peak <= budget && memory.current <= memory.peak && memory.budget == budget);
+            }
+            close_run(&r);
+            if (i == STAGES) break;
+        }
+        /* Context, model, trainer and step each were the one that did not fit. */
+        const int expected[] = {0, 5, 6, 7};
+        for (int i = 0; i < 4; ++i)
+            if (!seen[expected[i]]) fail_msg("%s: no budget was too small for stage %d alone", devices[d], expected[i]);
+    }
+}
+
+static void test_steady_state(void **state) {
+    (void)state;
+    for (int d = 0; d < 2; ++d) {
+        if (!has(devices[d])) continue;
+        struct run r;
+        open_run(&r, devices[d], "0");
+        for (int i = 0; i < STAGES; ++i) ACCEPTED(stage(&r, i, NULL, err));
+        xf_memory_stats before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
+        for (int step = 1; step <= 20; ++step) {
+            ACCEPTED(xf_train_step(r.trainer, &r.batch, 1, NULL, err));
+            ACCEPTED(xf_train_accumulate(r.resumed, &r.batch, NULL, err));
+            ACCEPTED(xf_train_update(r.resumed, NULL, err));
+            if (step == 4) ACCEPTED(xf_context_memory(r.context, &before, err));
+        }
+        ACCEPTED(xf_context_memory(r.context, &after, err));
+        assert_memory_equal(&before, &after, sizeof after);
+
+        for (int i = 0; i < 20; ++i) {
+            ACCEPTED(stage(&r, 14, NULL, err));
+            if (i == 4) ACCEPTED(xf_context_memory(r.context, &before, err));
+        }
+        ACCEPTED(xf_context_memory(r.context, &after, err));
+        assert_memory_equal(&before, &after, sizeof after);
+        close_run(&r);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_allocation_fails), cmocka_unit_test(test_budgets),
+                                       cmocka_unit_test(test_steady_state)};
+    return RUN(tests, NULL, NULL);
+}
