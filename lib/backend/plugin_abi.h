@@ -154,8 +154,9 @@ typedef struct xf_linear_bwd_weights {
  * |i - j| <= window / 2). Every query sees at least one key, except that a sentence with k_len 0 gives zeros.
  * Head h uses columns h*dk .. of q and k, h*dv .. of v and dst.
  * Dropout index: (query row * H + h) * drop_stride + j, drop_stride a multiple of 8 and >= the longest k_len.
- * lse [M, H]: log-sum-exp of each query's scaled, masked scores, kept for the backward pass; may be NULL.
- * Row-invariant. Nothing of size S x T is stored for the batch. */
+ * lse [M, H]: log-sum-exp of each query's scaled, masked scores, kept for the backward pass; may be NULL; undefined for
+ * a sentence without keys. A row of q belongs to one sentence of the call; rows of k and v may serve several.
+ * Row-invariant when dropout is off (its index contains the row). Nothing of size S x T is stored for the batch. */
 typedef struct xf_attention {
     int64_t B, H, dk, dv;
     int64_t max_q_len, max_k_len;
@@ -257,8 +258,8 @@ typedef struct xf_sum_squares {
 
 /* One decoding step of self-attention over a cache with an ancestor index (one query per live hypothesis).
  * The cache of a layer is [steps, slots, H*dk] for keys and [steps, slots, H*dv] for values, step-major. Row r is
- * the hypothesis in slot slots_of_row[r]. Its key at step u < t stands in slot ancestors[r * ld_ancestors + u] of
- * step u; the key and value of step t itself come in k and v (row r) and are stored into slot slots_of_row[r] of
+ * the hypothesis in slot slot_of_row[r]. Its key at step u < t stands in slot ancestors[r * ld_ancestors + u] of
+ * step u; the key and value of step t itself come in k and v (row r) and are stored into slot slot_of_row[r] of
  * step t by this call. dst = softmax(scale q k^T) v over steps 0..t (at most the last window/2 + 1 of them when
  * window > 0). Row-invariant. */
 typedef struct xf_attention_step {
@@ -278,7 +279,8 @@ typedef struct xf_attention_step {
 
 /* For each row: log-softmax of src weights^T over V, and its k largest values in falling order, ties by rising id.
  * A NaN counts as minus infinity. k <= V. banned ids (may be none) are left out of the choice, not of the
- * normalisation. Row-invariant. values and ids are HOST memory, complete on return. */
+ * normalisation; the core asks for k <= V - banned_count. Ties are those of the values given back. Row-invariant. values
+ * and ids are HOST memory, complete on return. */
 typedef struct xf_top_k {
     int64_t rows, V, D, k;
     const float *src;     /* [rows, D] */
