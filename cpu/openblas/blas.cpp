@@ -1,10 +1,115 @@
-// OpenBLAS at arm's length.
+// OpenBLAS, single-threaded, for the training products of the "base" instruction set.
+//
+// Own kernels beat it with AVX2 and AVX-512 (docs/adr/0002-cpu-kernels.md). It remains the better choice where this
+// plugin has only portable code: CPUs without AVX2 and machines that are not x86. The serial static library is linked
+// in and hidden: it starts no threads, takes no part in fork, and shares no state with an OpenBLAS of the host.
+//
+// Two traps, both of its work buffers. OpenBLAS spins for ever, or ends the process, when it can't map one (OpenBLAS
+// #5289, #5303). And the serial build picks a free one without a lock, so that two threads can get the same (seen with
+// 0.3.21: wrong products now and then, though calls are independent). So its two buffer functions are replaced at link
+// time (--wrap): buffers are mapped when a device is opened, after asking the system whether that much can be mapped at
+// all, and a call takes a free one atomically.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "blas.h"
 
+#if defined(XF_WITH_OPENBLAS)
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <atomic>
+
+extern "C" {
+void sgemm_(const char *transpose_a, const char *transpose_b, const int *m, const int *n, const int *k,
+            const float *alpha, const float *a, const int *lda, const float *b, const int *ldb, const float *beta,
+            float *c, const int *ldc);
+char *openblas_get_config(void);
+void *__real_blas_memory_alloc(int procpos);
+void *__wrap_blas_memory_alloc(int procpos);
+void __wrap_blas_memory_free(void *buffer);
+}
+#endif
+
 namespace xf::openblas {
 
-const char *blas_info() { return "own kernels only"; }
+#if defined(XF_WITH_OPENBLAS)
+
+namespace {
+
+constexpr int32_t kMostThreads = 64;                          // with more workers: own kernels
+constexpr std::size_t kBufferBytes = std::size_t{160} << 20;  // address space per buffer (128 MiB) with a margin
+
+struct Slot {
+    void *buffer;
+    std::atomic<bool> used;
+};
+Slot slots[kMostThreads];
+std::atomic<int32_t> slot_count{0};
+pthread_mutex_t slot_lock = PTHREAD_MUTEX_INITIALIZER;
+
+}  // namespace
+
+const char *blas_info() { return openblas_get_config(); }
+
+// The most threads any device asked for share the buffers: a call that finds none waits for another to end.
+bool blas_reserve(int32_t threads) {
+    if (threads > kMostThreads) return false;
+    pthread_mutex_lock(&slot_lock);
+    int32_t count = slot_count.load();
+    const std::size_t bytes = kBufferBytes * static_cast<std::size_t>(threads > count ? threads - count : 0);
+    if (bytes) {
+        void *probe = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (probe != MAP_FAILED) {
+            munmap(probe, bytes);
+            for (; count < threads; ++count) {
+                slots[count].buffer = __real_blas_memory_alloc(1);
+                if (!slots[count].buffer) break;
+                slot_count.store(count + 1);
+            }
+        }
+    }
+    pthread_mutex_unlock(&slot_lock);
+    return count >= threads;
+}
+
+void blas_gemm(bool transpose_a, bool transpose_b, int64_t M, int64_t N, int64_t K, const float *a, int64_t lda,
+               const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
+    // Column-major OpenBLAS sees the transposes: C^T = B^T A^T.
+    const int m = static_cast<int>(N), n = static_cast<int>(M), k = static_cast<int>(K);
+    const int ld1 = static_cast<int>(ldb), ld2 = static_cast<int>(lda), ld3 = static_cast<int>(ldc);
+    const float alpha = 1.0f;
+    sgemm_(transpose_b ? "T" : "N", transpose_a ? "T" : "N", &m, &n, &k, &alpha, b, &ld1, a, &ld2, &beta, c, &ld3);
+}
+
+}  // namespace xf::openblas
+
+// What OpenBLAS's own code calls for its buffer.
+void *__wrap_blas_memory_alloc(int) {
+    using namespace xf::openblas;
+    for (;;) {
+        const int32_t count = slot_count.load();
+        for (int32_t i = 0; i < count; ++i)
+            if (!slots[i].used.load(std::memory_order_relaxed) && !slots[i].used.exchange(true)) return slots[i].buffer;
+        sched_yield();
+    }
+}
+
+void __wrap_blas_memory_free(void *buffer) {
+    using namespace xf::openblas;
+    for (Slot &slot : slots)
+        if (slot.buffer == buffer) slot.used.store(false);
+}
+
+namespace xf::openblas {
+
+#else
+
+const char *blas_info() { return "built without OpenBLAS"; }
+bool blas_reserve(int32_t) { return false; }
+void blas_gemm(bool, bool, int64_t, int64_t, int64_t, const float *, int64_t, const float *, int64_t, float, float *,
+               int64_t) {}
+
+#endif
 
 }  // namespace xf::openblas

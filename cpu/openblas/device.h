@@ -60,6 +60,7 @@ int32_t fail(xf_error *err, int32_t status, const char *fmt, ...) __attribute__(
 struct xf_device {
     const xf_host_v1 *host;
     const xf::openblas::Ops *ops;
+    bool use_blas; /* training products go to OpenBLAS */
     char info[192];
 };
 

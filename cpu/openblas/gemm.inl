@@ -254,8 +254,14 @@ XF_INLINE int64_t gemm_local(int64_t M, int64_t K) {
     return ((ceil_div(M, row_ranges(M)) + kRows) * gemm_block(K) + kW) * 4;
 }
 
+#include "gemm_blas.inl"
+
 // The caller has reserved gemm_shared at packed and gemm_local in the stream's local memory. K > 0.
 static void gemm(const xf_stream *stream, const Gemm &g, float *packed) {
+    if (stream->device->use_blas) {
+        gemm_by_blas(stream, g);
+        return;
+    }
     const int64_t block = gemm_block(g.K), span = gemm_span(g.N, g.K), wide = round_up(g.N, kCols);
     const int64_t ranges = row_ranges(g.M), bytes = gemm_local(g.M, g.K);
     // Few rows: split the columns as well, so that there is work for many.

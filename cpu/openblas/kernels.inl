@@ -8,6 +8,7 @@
 #include <immintrin.h>
 #endif
 
+#include "blas.h"
 #include "device.h"
 
 namespace xf::openblas {
