@@ -27,8 +27,10 @@ T parse_number(const ModelFile &file, const std::string &key, int base) {
 }
 
 int64_t parse_count(const ModelFile &file, const std::string &key) {
+    constexpr int64_t kMost = int64_t{1} << 53;  // so that counting on from there never overflows
     const auto value = parse_number<int64_t>(file, key, 10);
-    XF_CHECK(value >= 0, XF_ERROR_CORRUPT, "'%s': metadata '%s' is negative", file.path().c_str(), key.c_str());
+    XF_CHECK(value >= 0 && value <= kMost, XF_ERROR_CORRUPT, "'%s': metadata '%s' is %lld, expected 0 to %lld",
+             file.path().c_str(), key.c_str(), static_cast<long long>(value), static_cast<long long>(kMost));
     return value;
 }
 

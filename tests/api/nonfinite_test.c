@@ -1,0 +1,129 @@
+/*
+ * Weights so large that nothing stays finite: training refuses and changes nothing, decoding ends and says so.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "support.h"
+
+#include <math.h>
+
+static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
+
+static void fill(xf_model *model, size_t index, float value) {
+    xf_param_info info = {.struct_size = sizeof info};
+    ACCEPTED(xf_model_param_info(model, index, &info, err));
+    const size_t size = (size_t)(info.rows * info.columns);
+    float *values = malloc(size * sizeof *values);
+    for (size_t i = 0; i < size; ++i) values[i] = i % 2 ? value : -value;
+    ACCEPTED(xf_model_param_write(model, index, values, size, err));
+    free(values);
+}
+
+static void test_training(void **state) {
+    (void)state;
+    const int32_t ids[6] = {5, 6, 1, 7, 8, 1}, offsets[3] = {0, 3, 6};
+    const xf_batch batch = {sizeof batch, 2, ids, offsets, ids, offsets, NULL};
+    for (int d = 0; d < 2; ++d) {
+        xf_context *context = context_on(devices[d]);
+        if (context == NULL) continue;
+        xf_config *config = small_config(devices[d]);
+        set(config, "model.vocab_size", "40");
+        xf_model *model = NULL;
+        xf_trainer *trainer = NULL;
+        ACCEPTED(xf_model_create(context, config, NULL, &model, err));
+        ACCEPTED(xf_trainer_create(model, config, &trainer, err));
+        ACCEPTED(xf_train_step(trainer, &batch, 1, NULL, err));
+        const char *sound = scratch_path("sound"), *before = scratch_path("before"), *after = scratch_path("after");
+        ACCEPTED(xf_model_save(model, sound, err));
+        int refused = 0;
+        for (size_t p = 0; p < xf_model_param_count(model); ++p) {
+            /* Each tensor in turn, in a fresh copy of the trained state. */
+            xf_param_info info = {.struct_size = sizeof info};
+            ACCEPTED(xf_model_param_info(model, p, &info, err));
+            const size_t size = (size_t)(info.rows * info.columns);
+            float *kept = malloc(size * sizeof *kept);
+            ACCEPTED(xf_model_param_read(model, p, kept, size, err));
+            fill(model, p, 1e38f);
+            ACCEPTED(xf_trainer_save(trainer, NULL, before, err));
+            const int64_t step = xf_trainer_step(trainer);
+            xf_step_stats stats;
+            memset(&stats, 0x5A, sizeof stats);
+            stats.struct_size = sizeof stats;
+            xf_error error;
+            const enum xf_status status = xf_train_step(trainer, &batch, 1, NULL, &error);
+            if (status != XF_OK) {
+                check_refusal(XF_ERROR_NONFINITE, status, &error, __FILE__, __LINE__);
+                REFUSED(XF_ERROR_NONFINITE, stats, xf_train_step(trainer, &batch, 1, &stats, err));
+                ++refused;
+                assert_int_equal(xf_trainer_step(trainer), step);
+                ACCEPTED(xf_trainer_save(trainer, NULL, after, err)); /* parameters, moments, step */
+                assert_same_files(before, after);
+                ACCEPTED(xf_model_param_write(model, p, kept, size, err));
+                ACCEPTED(xf_train_step(trainer, &batch, 1, &stats, err)); /* it goes on */
+                assert_true(isfinite(stats.loss) && stats.step == step + 1);
+            } else {
+                ACCEPTED(xf_model_param_write(model, p, kept, size, err));
+            }
+            free(kept);
+            size_t count;
+            float *all = all_params(model, &count);
+            for (size_t i = 0; i < count; ++i) assert_true(isfinite(all[i]));
+            free(all);
+        }
+        print_message("%s: %d of %d tensors at 1e38 gave a loss or gradient that is not finite\n", devices[d], refused,
+                      (int)xf_model_param_count(model));
+        assert_true(refused > 3);
+        xf_trainer_free(trainer);
+        xf_model_free(model);
+        xf_config_free(config);
+        xf_context_free(context);
+    }
+}
+
+static void test_decoding(void **state) {
+    (void)state;
+    const int32_t ids[6] = {5, 6, 1, 7, 8, 1}, offsets[3] = {0, 3, 6};
+    const xf_batch batch = {sizeof batch, 2, ids, offsets, ids, offsets, NULL};
+    for (int d = 0; d < 2; ++d) {
+        xf_context *context = context_on(devices[d]);
+        if (context == NULL) continue;
+        xf_config *config = small_config(devices[d]);
+        set(config, "model.vocab_size", "40");
+        set(config, "decode.beam", "3");
+        set(config, "decode.n_best", "3");
+        xf_model *model = NULL;
+        xf_decoder *decoder = NULL;
+        ACCEPTED(xf_model_create(context, config, NULL, &model, err));
+        ACCEPTED(xf_decoder_create(model, config, &decoder, err));
+        int cut = 0;
+        for (size_t p = 0; p < xf_model_param_count(model); ++p) {
+            fill(model, p, 1e38f); /* one more each time, so all in the end */
+            xf_hypotheses *found = NULL;
+            double scores[2];
+            xf_eval_stats stats = {.struct_size = sizeof stats};
+            ACCEPTED(xf_decode(decoder, &batch, &found, err));
+            for (size_t s = 0; s < 2; ++s) {
+                assert_true(xf_hypotheses_size(found, s) >= 1);
+                xf_hypothesis h = {.struct_size = sizeof h};
+                ACCEPTED(xf_hypotheses_get(found, s, 0, &h, err));
+                assert_true(h.length <= 11);
+                assert_false(isnan(h.score));
+                cut += !h.finished;
+                for (int64_t i = 0; i < h.length; ++i) assert_true(h.ids[i] > 1 && h.ids[i] < 40);
+            }
+            xf_hypotheses_free(found);
+            ACCEPTED(xf_score(decoder, &batch, scores, err));
+            ACCEPTED(xf_evaluate(decoder, &batch, 1, &stats, err));
+        }
+        assert_true(cut > 0); /* an answer that no end symbol ended says so */
+        xf_decoder_free(decoder);
+        xf_model_free(model);
+        xf_config_free(config);
+        xf_context_free(context);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_training), cmocka_unit_test(test_decoding)};
+    return RUN(tests, NULL, NULL);
+}

@@ -1,0 +1,232 @@
+/*
+ * The host process: threads that share a model, a fork, a strange floating-point state.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include "support.h"
+
+#include <fenv.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
+enum { B = 10, LENGTH = 6 };
+
+static xf_batch sample(void) {
+    static int32_t ids[B * LENGTH], offsets[B + 1];
+    for (int i = 0; i < B * LENGTH; ++i) ids[i] = i % LENGTH == LENGTH - 1 ? XF_TOKEN_END : 2 + (i * 37) % 90;
+    for (int i = 0; i <= B; ++i) offsets[i] = i * LENGTH;
+    const xf_batch batch = {sizeof batch, B, ids, offsets, ids, offsets, NULL};
+    return batch;
+}
+
+static xf_model *sample_model(xf_context *context, const char *device) {
+    xf_config *config = small_config(device);
+    set(config, "model.vocab_size", "96");
+    xf_model *model = NULL;
+    ACCEPTED(xf_model_create(context, config, NULL, &model, err));
+    xf_config_free(config);
+    return model;
+}
+
+/* The scores of all answers, and of the given targets. */
+struct result {
+    double answers[B], targets[B];
+};
+
+static struct result decode_all(const xf_model *model, const char *device) {
+    struct result result;
+    memset(&result, 0, sizeof result);
+    xf_config *config = small_config(device);
+    const xf_batch batch = sample();
+    xf_decoder *decoder = NULL;
+    xf_hypotheses *found = NULL;
+    ACCEPTED(xf_decoder_create(model, config, &decoder, err));
+    ACCEPTED(xf_decode(decoder, &batch, &found, err));
+    for (size_t i = 0; i < B; ++i) {
+        xf_hypothesis h = {.struct_size = sizeof h};
+        ACCEPTED(xf_hypotheses_get(found, i, 0, &h, err));
+        result.answers[i] = h.score;
+        for (int64_t k = 0; k < h.length; ++k) result.answers[i] = result.answers[i] * 3 + h.ids[k];
+    }
+    ACCEPTED(xf_score(decoder, &batch, result.targets, err));
+    xf_hypotheses_free(found);
+    xf_decoder_free(decoder);
+    xf_config_free(config);
+    return result;
+}
+
+struct work {
+    const xf_model *model;
+    const char *device;
+    struct result result;
+};
+
+static void *decode_thread(void *arg) {
+    struct work *work = arg;
+    for (int i = 0; i < 3; ++i) work->result = decode_all(work->model, work->device);
+    return NULL;
+}
+
+static void test_two_threads(void **state) {
+    (void)state;
+    for (int d = 0; d < 2; ++d) {
+        xf_context *context = context_on(devices[d]);
+        if (context == NULL) continue;
+        xf_model *model = sample_model(context, devices[d]);
+        const struct result serial = decode_all(model, devices[d]);
+        struct work work[2] = {{model, devices[d], serial}, {model, devices[d], serial}};
+        pthread_t threads[2];
+        for (int i = 0; i < 2; ++i) {
+            memset(&work[i].result, 0, sizeof serial);
+            assert_int_equal(pthread_create(&threads[i], NULL, decode_thread, &work[i]), 0);
+        }
+        for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
+        for (int i = 0; i < 2; ++i) assert_memory_equal(&work[i].result, &serial, sizeof serial);
+        xf_model_free(model);
+        xf_context_free(context);
+    }
+}
+
+/* In a child: the number of the first check that failed, 0 for none. It must not go through the test framework. */
+static int in_child(const char *device, const struct result *expected) {
+#define WANT(number, condition) \
+    if (!(condition)) return number
+    const xf_batch batch = sample();
+    xf_error error;
+    xf_hypotheses *found = NULL;
+    xf_corpus *corpus = NULL;
+    xf_model *model = NULL;
+    xf_batcher *batcher = NULL;
+    double scores[B];
+    float value;
+    xf_batch next = XF_BATCH_INIT;
+    xf_memory_stats memory = {.struct_size = sizeof memory};
+    WANT(1, xf_decode(world.decoder, &batch, &found, &error) == XF_ERROR_FORKED && error.status == XF_ERROR_FORKED);
+    WANT(2, error.message[0] != 0 && found == NULL);
+    WANT(3, xf_score(world.decoder, &batch, scores, NULL) == XF_ERROR_FORKED);
+    WANT(4, xf_train_step(world.trainer, &batch, 1, NULL, NULL) == XF_ERROR_FORKED);
+    WANT(5, xf_trainer_save(world.trainer, NULL, "x", NULL) == XF_ERROR_FORKED);
+    WANT(6, xf_model_save(world.model, "x", NULL) == XF_ERROR_FORKED);
+    WANT(7, xf_model_param_read(world.model, 0, &value, 1, NULL) == XF_ERROR_FORKED);
+    WANT(8, xf_model_create(world.context, world.config, world.tokenizer, &model, NULL) == XF_ERROR_FORKED);
+    WANT(9, xf_corpus_from_memory(world.context, NULL, "m", "a\tb", 3, &corpus, NULL) == XF_ERROR_FORKED);
+    WANT(10, xf_batcher_create(world.corpus, world.tokenizer, NULL, &batcher, NULL) == XF_ERROR_FORKED);
+    WANT(11, xf_batcher_next(world.batcher, &next, NULL) == XF_ERROR_FORKED);
+    WANT(12, xf_context_memory(world.context, &memory, NULL) == XF_ERROR_FORKED);
+    WANT(13, xf_backend_load(world.context, "x", NULL) == XF_ERROR_FORKED);
+
+    /* A garbage collector may free what it inherited. */
+    xf_decoder_free(world.decoder);
+    xf_trainer_free(world.trainer);
+    xf_model_free(world.model);
+    xf_batcher_free(world.batcher);
+    xf_corpus_free(world.corpus);
+    xf_context_free(world.context);
+
+    /* A context of its own computes as ever. */
+    xf_context *context = context_on(device);
+    WANT(20, context != NULL);
+    model = sample_model(context, device);
+    const struct result own = decode_all(model, device);
+    WANT(21, memcmp(&own, expected, sizeof own) == 0);
+    xf_model_free(model);
+    xf_context_free(context);
+    return 0;
+#undef WANT
+}
+
+static void test_fork(void **state) {
+    (void)state;
+    for (int d = 0; d < 2; ++d) {
+        xf_context *context = context_on(devices[d]);
+        if (context == NULL) continue;
+        xf_model *model = sample_model(context, devices[d]);
+        const struct result expected = decode_all(model, devices[d]); /* threads run, kernels were called */
+        fflush(NULL);
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(60); /* a child that hangs is killed, and seen */
+            _exit(in_child(devices[d], &expected));
+        }
+        int status = 0;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+            fail_msg("%s: the child ended with signal %d, exit status %d", devices[d], WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+                     WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+        const struct result after = decode_all(model, devices[d]); /* the parent goes on */
+        assert_memory_equal(&after, &expected, sizeof after);
+        xf_model_free(model);
+        xf_context_free(context);
+    }
+}
+
+/* A run of everything that computes: the bits of the file and of the scores. */
+static void compute(const char *device, const char *path, struct result *result) {
+    xf_context *context = context_on(device);
+    xf_config *config = small_config(device);
+    xf_model *model = sample_model(context, device);
+    xf_trainer *trainer = NULL;
+    const xf_batch batch = sample();
+    ACCEPTED(xf_trainer_create(model, config, &trainer, err));
+    for (int i = 0; i < 3; ++i) {
+#if defined(__SSE__)
+        const unsigned before = _mm_getcsr();
+        const enum xf_status status = xf_train_step(trainer, &batch, 1, NULL, NULL);
+        const unsigned after = _mm_getcsr();
+        if (before != after) fail_msg("MXCSR was %x and became %x", before, after); /* the flags too */
+        assert_int_equal(status, XF_OK);
+#else
+        ACCEPTED(xf_train_step(trainer, &batch, 1, NULL, err));
+#endif
+    }
+    ACCEPTED(xf_trainer_save(trainer, NULL, path, err));
+    *result = decode_all(model, device);
+    xf_trainer_free(trainer);
+    xf_model_free(model);
+    xf_config_free(config);
+    xf_context_free(context);
+}
+
+static void test_floating_point_state(void **state) {
+    (void)state;
+#if defined(__SSE__)
+    /* Flush to zero and denormals are zero; the three other roundings; two traps open; every flag raised. */
+    static const unsigned states[] = {0x9FC0, 0x3F80, 0x5F80, 0x7F80, 0x1C00, 0x1F80 | 0x3F};
+    for (int d = 0; d < 2; ++d) {
+        xf_context *context = context_on(devices[d]);
+        if (context == NULL) continue;
+        xf_context_free(context);
+        struct result expected, found;
+        const char *plain = scratch_path("plain"), *strange = scratch_path("strange");
+        compute(devices[d], plain, &expected);
+        const unsigned own = _mm_getcsr();
+        for (size_t i = 0; i < sizeof states / sizeof *states; ++i) {
+            _mm_setcsr(states[i]);
+            compute(devices[d], strange, &found);
+            const unsigned after = _mm_getcsr();
+            _mm_setcsr(own);
+            /* The test's own code may raise a flag; what is set must not change. */
+            assert_int_equal(after & ~0x3Fu, states[i] & ~0x3Fu);
+            assert_memory_equal(&found.targets, &expected.targets, sizeof found.targets);
+            assert_same_files(plain, strange);
+        }
+    }
+#else
+    skip();
+#endif
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_threads),
+        cmocka_unit_test_setup_teardown(test_fork, world_open, world_close),
+        cmocka_unit_test(test_floating_point_state),
+    };
+    return RUN(tests, NULL, NULL);
+}

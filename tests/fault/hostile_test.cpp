@@ -1,0 +1,297 @@
+// Well-formed files with a correct checksum and a hostile content: what the checksum can't catch.
+//
+// A good checkpoint is taken apart, one thing about it is changed, and it is put together again by the library's own
+// writer. Each is refused with the status its kind of lie has, before a tensor is allocated; or it is a strange file
+// that may be loaded, and then training and decoding end with a status.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <map>
+
+#include "core/safetensors.h"
+#include "support/test.hpp"
+#include "xformer/xformer.h"
+
+namespace {
+
+struct Tensor {
+    std::string dtype;
+    std::vector<int64_t> shape;
+    std::vector<char> bytes;
+};
+
+struct Content {
+    xf::Metadata metadata;
+    std::map<std::string, Tensor> tensors;
+
+    void write(const std::string &path) const {
+        xf::SafetensorsWriter writer;
+        for (const auto &[key, value] : metadata)
+            if (key != xf::kDigestKey) writer.set_metadata(key, value);
+        for (const auto &[name, t] : tensors) writer.add(name, t.dtype, t.shape, t.bytes.data(), t.bytes.size());
+        writer.write(path, xf::posix_io(), false);
+    }
+    void drop(const std::string &prefix) {
+        std::erase_if(tensors, [&](const auto &item) { return item.first.starts_with(prefix); });
+    }
+    float *floats(const std::string &name) { return reinterpret_cast<float *>(tensors.at(name).bytes.data()); }
+};
+
+// Whatever the C API gives, freed in the end.
+struct World {
+    xf_config *config = nullptr;
+    xf_context *context = nullptr;
+    xf_corpus *corpus = nullptr;
+    xf_tokenizer *tokenizer = nullptr;
+    xf_model *model = nullptr;
+    xf_trainer *trainer = nullptr;
+    xf_error error{};
+    std::string path = xf::format("hostile_%d.file", static_cast<int>(getpid()));
+    Content good;
+
+    void need(xf_status status) const {
+        if (status != XF_OK) throw xf::Error(status, error.message);
+    }
+    World() {
+        need(xf_config_create(&config, &error));
+        const char *const values[][2] = {
+            {"context.device", "cpu:ref"}, {"context.threads", "1"}, {"model.encoder_layers", "1"}, {"model.d_model", "8"},
+            {"model.decoder_layers", "1"}, {"model.d_ff", "8"},      {"model.heads", "2"},          {"model.d_k", "4"},
+            {"model.d_v", "4"},            {"model.max_length", "32"}, {"tokenizer.vocab_size", "280"}};
+        for (const auto &[key, value] : values) need(xf_config_set(config, key, value, &error));
+        need(xf_context_create(config, nullptr, &context, &error));
+        need(xf_corpus_from_memory(context, nullptr, "m", "one two\teins zwei\n", 18, &corpus, &error));
+        need(xf_tokenizer_train(context, config, corpus, &tokenizer, &error));
+        need(xf_model_create(context, config, tokenizer, &model, &error));
+        need(xf_trainer_create(model, config, &trainer, &error));
+        need(step(trainer));
+        need(xf_trainer_save(trainer, nullptr, path.c_str(), &error));
+        const auto reader = xf::SafetensorsReader::open(path);
+        good.metadata = reader.metadata();
+        for (const xf::TensorInfo &info : reader.tensors()) {
+            Tensor tensor{info.dtype, info.shape, std::vector<char>(static_cast<size_t>(info.end - info.begin))};
+            reader.read(info, tensor.bytes.data(), tensor.bytes.size());
+            good.tensors[info.name] = std::move(tensor);
+        }
+    }
+    ~World() {
+        xf_trainer_free(trainer);
+        xf_model_free(model);
+        xf_tokenizer_free(tokenizer);
+        xf_corpus_free(corpus);
+        xf_context_free(context);
+        xf_config_free(config);
+        unlink(path.c_str());
+    }
+    xf_status step(xf_trainer *which) {
+        const int32_t ids[] = {5, 6, 1}, offsets[] = {0, 3};
+        const xf_batch batch = {sizeof batch, 1, ids, offsets, ids, offsets, nullptr};
+        return xf_train_step(which, &batch, 1, nullptr, &error);
+    }
+    int64_t allocations() {
+        xf_memory_stats stats{};
+        stats.struct_size = sizeof stats;
+        need(xf_context_memory(context, &stats, &error));
+        return stats.allocations;
+    }
+    void write(const std::function<void(Content &)> &change) {
+        Content content = good;
+        change(content);
+        content.write(path);
+    }
+    // Through each way in that looks at the content; a checkpoint that is no longer one is looked at as a model too.
+    void refused(xf_status expected, const char *what, const std::function<void(Content &)> &change, bool model_too = true) {
+        write(change);
+        const int64_t before = allocations();
+        const auto check = [&](const char *call, xf_status found, bool allocates = false) {
+            const bool sentence = error.status == found && std::strlen(error.message) > 10 && !std::strpbrk(error.message, "\n\r\x1b");
+            if (found != expected || !sentence)
+                xf_test::record(__FILE__, __LINE__, xf::format("%s: %s gave %s: %s", what, call, xf_status_name(found),
+                                                               found < 0 ? error.message : "-"));
+            if (!allocates && allocations() != before)
+                xf_test::record(__FILE__, __LINE__, xf::format("%s: %s allocated", what, call));
+        };
+        xf_trainer *no_trainer = nullptr;
+        check("xf_trainer_resume", xf_trainer_resume(context, path.c_str(), &no_trainer, &error));
+        if (!model_too) return;
+        xf_model *no_model = nullptr;
+        const char *paths[] = {path.c_str()};
+        check("xf_model_load", xf_model_load(context, path.c_str(), &no_model, &error));
+        check("xf_model_average", xf_model_average(context, paths, 1, &no_model, &error), true);
+        CHECK(no_model == nullptr && no_trainer == nullptr);
+    }
+};
+
+auto set(const char *key, const char *value) {
+    return [=](Content &c) { c.metadata[key] = value; };
+}
+auto lack(const char *key) {
+    return [=](Content &c) { c.metadata.erase(key); };
+}
+
+XF_TEST(configurations) {
+    World w;
+    const char *const corrupt[][2] = {
+        {"model.d_model", "65536"},       {"model.d_model", "9"},           {"model.d_model", "0"},
+        {"model.d_model", "-8"},          {"model.d_model", "8.0"},         {"model.d_model", ""},
+        {"model.d_model", "99999999999999999999"}, {"model.d_ff", "262144"}, {"model.heads", "0"},
+        {"model.heads", "1"},             {"model.heads", "1024"},          {"model.d_k", "0"},
+        {"model.encoder_layers", "0"},    {"model.encoder_layers", "2"},    {"model.encoder_layers", "1024"},
+        {"model.decoder_layers", "1024"}, {"model.vocab_size", "0"},        {"model.vocab_size", "3"},
+        {"model.vocab_size", "281"},      {"model.vocab_size", "1048576"},  {"model.vocab_size", "1048577"},
+        {"model.norm", "pre"},            {"model.norm", "two\nlines\x1b"}, {"model.positions", "learned"},
+        {"model.positions", "none"},      {"model.norm_epsilon", "nan"},    {"model.norm_epsilon", "0"},
+        {"model.max_length", "0"},        {"model.max_length", "1048577"},  {"model.window", "-1"},
+        {"train.dropout", "2"},           {"train.adam_beta2", "1"},        {"train.schedule", "none"},
+    };
+    for (const auto &[key, value] : corrupt)
+        w.refused(XF_ERROR_CORRUPT, xf::format("%s = %.20s", key, value).c_str(), set(key, value));
+    w.refused(XF_ERROR_VERSION, "an unknown option", set("model.rotary", "true"));
+    w.refused(XF_ERROR_VERSION, "an unknown option", set("train.two\nlines", "true"));
+    w.refused(XF_ERROR_CORRUPT, "no vocabulary size", lack("model.vocab_size"));
+    // Within the bounds of each option, but not of their product.
+    w.refused(XF_ERROR_LIMIT, "d_k 65536, heads 1024", [](Content &c) {
+        c.metadata["model.d_k"] = "65536";
+        c.metadata["model.heads"] = "1024";
+    });
+    w.refused(XF_ERROR_LIMIT, "d_model 65536, max_length 1048576", [](Content &c) {
+        c.metadata["model.d_model"] = "65536";
+        c.metadata["model.max_length"] = "1048576";
+    });
+}
+
+XF_TEST(headers_of_the_format) {
+    World w;
+    w.refused(XF_ERROR_CORRUPT, "another format", set("format", "pt"));
+    w.refused(XF_ERROR_CORRUPT, "no format", lack("format"));
+    w.refused(XF_ERROR_VERSION, "a later version", set("format_version", "2"));
+    w.refused(XF_ERROR_VERSION, "a version with a line end", set("format_version", "1\n"));
+    w.refused(XF_ERROR_CORRUPT, "no version", lack("format_version"));
+    w.refused(XF_ERROR_VERSION, "an unknown kind", set("kind", "two\nlines"));
+    w.refused(XF_ERROR_CORRUPT, "no kind", lack("kind"));
+    w.refused(XF_ERROR_CORRUPT, "a model with moments", set("kind", "model"));
+    w.refused(XF_ERROR_CORRUPT, "nothing but metadata", [](Content &c) { c.tensors.clear(); });
+    w.refused(XF_ERROR_CORRUPT, "nothing at all", [](Content &c) { c = {}; });
+    w.refused(XF_ERROR_CORRUPT, "a model without moments", [](Content &c) {
+        c.drop("adam.");
+        c.metadata["kind"] = "model";
+    }, false);
+}
+
+XF_TEST(tensors) {
+    World w;
+    const char *const name = "encoder.0.feed_forward.in.weight";
+    w.refused(XF_ERROR_CORRUPT, "a missing tensor", [&](Content &c) { c.tensors.erase(name); });
+    w.refused(XF_ERROR_CORRUPT, "an extra tensor", [&](Content &c) { c.tensors["extra"] = c.tensors[name]; });
+    w.refused(XF_ERROR_CORRUPT, "a renamed tensor", [&](Content &c) {
+        c.tensors["encoder.1.feed_forward.in.weight"] = c.tensors[name];
+        c.tensors.erase(name);
+    });
+    w.refused(XF_ERROR_CORRUPT, "a tensor of another rank", [&](Content &c) { c.tensors[name].shape = {8, 8, 1}; });
+    w.refused(XF_ERROR_CORRUPT, "a flat tensor", [&](Content &c) { c.tensors[name].shape = {64}; });
+    w.refused(XF_ERROR_CORRUPT, "a tensor of another shape", [&](Content &c) { c.tensors[name].shape = {4, 16}; });
+    w.refused(XF_ERROR_CORRUPT, "a tensor of another type", [&](Content &c) { c.tensors[name].dtype = "I32"; });
+    w.refused(XF_ERROR_CORRUPT, "an empty tensor", [&](Content &c) { c.tensors[name] = {"F32", {0, 8}, {}}; });
+    w.refused(XF_ERROR_CORRUPT, "a tensor of 2^40 columns and no row", [&](Content &c) {
+        c.tensors[name] = {"F32", {0, int64_t{1} << 40}, {}};
+    });
+    w.refused(XF_ERROR_CORRUPT, "no moments", [](Content &c) { c.drop("adam."); });
+    w.refused(XF_ERROR_CORRUPT, "no second moments", [](Content &c) { c.drop("adam.v."); });
+    w.refused(XF_ERROR_CORRUPT, "moments of another shape",
+              [&](Content &c) { c.tensors[std::string("adam.m.") + name].shape = {4, 16}; });
+    w.refused(XF_ERROR_CORRUPT, "small tensors for a large configuration", [](Content &c) {
+        c.metadata["model.d_model"] = "65536";
+        for (auto &[key, tensor] : c.tensors) tensor = {"F32", {1}, std::vector<char>(4)};
+    });
+}
+
+XF_TEST(optimizer_state) {
+    World w;
+    const char *const wrong[] = {"-1", "-9223372036854775808", "9223372036854775807", "9223372036854775808", "1e3", " 1", "", "one\n"};
+    for (const char *key : {"step", "position.epoch", "position.batch"}) {
+        for (const char *value : wrong) w.refused(XF_ERROR_CORRUPT, key, set(key, value), false);
+        w.refused(XF_ERROR_CORRUPT, key, lack(key), false);
+    }
+    for (const char *value : {"", "-1", "xyz", "0x12", "11112222333344445"})
+        w.refused(XF_ERROR_CORRUPT, "fingerprint", set("position.fingerprint", value), false);
+    w.refused(XF_ERROR_CORRUPT, "fingerprint", lack("position.fingerprint"), false);
+}
+
+XF_TEST(tokenizers) {
+    World w;
+    const std::string json = w.good.metadata.at("tokenizer");
+    const auto tokenizer = [&](const std::string &text) { return set("tokenizer", text.c_str()); };
+    for (const std::string &text : {std::string("{"), std::string("[]"), json + "x", json.substr(0, json.size() / 2),
+                                    std::string(100000, '['), std::string("null")}) {
+        const std::string kept = text;
+        w.refused(XF_ERROR_CORRUPT, "a broken tokenizer", [kept](Content &c) { c.metadata["tokenizer"] = kept; });
+    }
+    std::string later = json;
+    later.replace(later.find("\"version\":1"), 11, "\"version\":2");
+    w.write(tokenizer(later));
+    xf_model *model = nullptr;
+    CHECK_EQ(xf_model_load(w.context, w.path.c_str(), &model, &w.error), XF_ERROR_VERSION);
+    // One that is sound but has another number of tokens than the model.
+    std::string other = json;
+    const size_t merges = other.find("\"merges\":[[");
+    CHECK(merges != std::string::npos);
+    other.erase(merges + 10, other.find(']', merges) - merges - 9 + (other[other.find(']', merges) + 1] == ',' ? 1 : 0));
+    w.write([&](Content &c) { c.metadata["tokenizer"] = other; });
+    CHECK_EQ(xf_model_load(w.context, w.path.c_str(), &model, &w.error), XF_ERROR_CORRUPT);
+    CHECK(model == nullptr);
+}
+
+// Not lies, only odd: they load, or not, and whatever is done with them ends.
+XF_TEST(strange_but_sound) {
+    World w;
+    const auto use = [&](const char *what, xf_status expected_step) {
+        xf_trainer *trainer = nullptr;
+        xf_decoder *decoder = nullptr;
+        xf_hypotheses *found = nullptr;
+        const char *texts[] = {"one two"};
+        if (xf_trainer_resume(w.context, w.path.c_str(), &trainer, &w.error) != XF_OK)
+            return xf_test::record(__FILE__, __LINE__, xf::format("%s: %s", what, w.error.message));
+        CHECK_EQ(xf_decoder_create(xf_trainer_model(trainer), nullptr, &decoder, &w.error), XF_OK);
+        CHECK_EQ(xf_translate(decoder, texts, nullptr, 1, &found, &w.error), XF_OK);
+        CHECK_EQ(xf_hypotheses_count(found), 1u);
+        CHECK_EQ(w.step(trainer), expected_step);
+        xf_hypotheses_free(found);
+        xf_decoder_free(decoder);
+        xf_trainer_free(trainer);
+    };
+    for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 3e38f}) {
+        w.write([&](Content &c) {
+            for (auto &[name, tensor] : c.tensors)
+                if (!name.starts_with("adam.")) c.floats(name)[0] = value;
+        });
+        use("weights that are not finite", XF_ERROR_NONFINITE);
+    }
+    w.write(set("note", "an unknown key of no group"));
+    use("an unknown key", XF_OK);
+    w.write(set("step", "4294967296"));
+    use("a step above 2^32", XF_OK);
+    w.write([](Content &c) { c.metadata.erase("tokenizer"); });
+    xf_model *model = nullptr;
+    CHECK_EQ(xf_model_load(w.context, w.path.c_str(), &model, &w.error), XF_OK);
+    CHECK(xf_model_tokenizer(model) == nullptr);
+    xf_model_free(model);
+    // The longest table of positions that is allowed with this width: it counts against the budget.
+    xf_config *config = nullptr;
+    xf_context *poor = nullptr;
+    w.need(xf_config_copy(w.config, &config, &w.error));
+    w.need(xf_config_set(config, "context.memory_budget", "10000000", &w.error));
+    w.need(xf_context_create(config, nullptr, &poor, &w.error));
+    w.write(set("model.max_length", "1048576"));
+    model = nullptr;
+    CHECK_EQ(xf_model_load(poor, w.path.c_str(), &model, &w.error), XF_ERROR_NO_MEMORY);
+    CHECK(model == nullptr);
+    xf_context_free(poor);
+    xf_config_free(config);
+}
+
+}  // namespace
