@@ -128,6 +128,9 @@ xf_corpus *small_corpus(xf_context *context);
 
 /* A file name in a folder of this process; the folder goes with the process. */
 const char *scratch_path(const char *name);
+/* For a root user: goes on as one without rights, so that permissions count. Others stay who they are. */
+void drop_rights(void);
+void regain_rights(void);
 unsigned char *file_bytes(const char *path, size_t *size);
 void assert_same_files(const char *a, const char *b);
 

@@ -1,0 +1,73 @@
+#!/bin/sh
+# Each public header alone, and the umbrella, as every C and C++ that is promised, with all warnings as errors.
+#
+#   headers.sh INCLUDE_FOLDER C_COMPILER... -- C++_COMPILER...      compilers that are not there are skipped
+#
+# SPDX-License-Identifier: Apache-2.0
+set -eu
+include=$1
+shift
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+warnings="-fsyntax-only -Wall -Wextra -Wpedantic -Wundef -Wshadow -Werror"
+failed=0
+runs=0
+
+# A file per header that includes it twice and has something of its own, and one that uses what macros the umbrella has.
+for header in "$include"/xformer/*.h; do
+    name=$(basename "$header" .h)
+    printf '#include "xformer/%s.h"\n#include "xformer/%s.h"\nint after_%s;\n' "$name" "$name" "$name" >"$work/$name.c"
+done
+cat >"$work/use.c" <<'USE'
+#include "xformer/xformer.h"
+int use(void);
+int use(void) {
+    xf_batch batch = XF_BATCH_INIT;
+    xf_error err;
+    err.status = XF_OK;
+    return batch.sentences == 0 && err.status == 0 && XF_VERSION_NUM >= 0 && xf_version() != 0;
+}
+USE
+for file in "$work"/*.c; do cp "$file" "${file%.c}.cpp"; done
+
+# check COMPILER STANDARD FLAGS FILES
+check() {
+    compiler=$1 standard=$2 flags=$3
+    shift 3
+    echo 'int x;' >"$work/probe.txt"
+    case $standard in c++*) language=c++ ;; *) language=c ;; esac
+    if ! "$compiler" "-std=$standard" -fsyntax-only -x $language "$work/probe.txt" 2>/dev/null; then
+        echo "NOT TESTED: $compiler has no -std=$standard"
+        return
+    fi
+    runs=$((runs + 1))
+    # shellcheck disable=SC2086
+    if ! "$compiler" "-std=$standard" $warnings $flags -I"$include" "$@"; then
+        echo "FAILED: $compiler -std=$standard"
+        failed=1
+    fi
+}
+
+cxx=0
+for compiler in "$@"; do
+    if [ "$compiler" = -- ]; then
+        cxx=1
+        continue
+    fi
+    if ! command -v "$compiler" >/dev/null; then
+        echo "NOT TESTED: there is no $compiler"
+        continue
+    fi
+    if [ $cxx = 0 ]; then
+        for standard in c89 c99 c11 c17 c2x; do
+            check "$compiler" $standard "-Wstrict-prototypes -Wold-style-definition" "$work"/*.c
+        done
+    else
+        for standard in c++98 c++11 c++14 c++17 c++20 c++23; do
+            check "$compiler" $standard "-fno-exceptions -fno-rtti" "$work"/*.cpp
+        done
+    fi
+done
+[ $runs -ge 10 ] || { echo "only $runs runs: no compiler was found?"; exit 1; }
+echo "$runs runs over $(ls "$work"/*.c | wc -l) files"
+exit $failed

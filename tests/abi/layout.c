@@ -1,0 +1,168 @@
+/*
+ * The memory layout and the numbers of the ABI, frozen: a program compiled against 0.1 relies on each of them. Structs
+ * grow at their end only; then a line is added here and none is changed.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "xformer/xformer.h"
+
+#define AT(type, member, offset) _Static_assert(offsetof(type, member) == (offset), #type "." #member " has moved")
+#define SIZE(type, size) _Static_assert(sizeof(type) == (size), #type " has another size")
+#define IS(name, number) _Static_assert((name) == (number), #name " has another value")
+
+_Static_assert(sizeof(void *) == 8 && sizeof(size_t) == 8, "the numbers below are of 64-bit systems");
+
+SIZE(xf_error, 256);
+AT(xf_error, status, 0);
+AT(xf_error, native_code, 4);
+AT(xf_error, message, 8);
+IS(XF_ERROR_MESSAGE_SIZE, 248);
+
+SIZE(xf_allocator, 32);
+AT(xf_allocator, struct_size, 0);
+AT(xf_allocator, user, 8);
+AT(xf_allocator, alloc, 16);
+AT(xf_allocator, free, 24);
+
+SIZE(xf_memory_stats, 40);
+AT(xf_memory_stats, struct_size, 0);
+AT(xf_memory_stats, current, 8);
+AT(xf_memory_stats, peak, 16);
+AT(xf_memory_stats, budget, 24);
+AT(xf_memory_stats, allocations, 32);
+
+SIZE(xf_option_info, 80);
+AT(xf_option_info, struct_size, 0);
+AT(xf_option_info, key, 8);
+AT(xf_option_info, type, 16);
+AT(xf_option_info, reserved, 20);
+AT(xf_option_info, default_value, 24);
+AT(xf_option_info, minimum, 32);
+AT(xf_option_info, maximum, 40);
+AT(xf_option_info, choices, 48);
+AT(xf_option_info, doc, 56);
+AT(xf_option_info, paper, 64);
+AT(xf_option_info, since, 72);
+
+SIZE(xf_backend_info, 56);
+AT(xf_backend_info, struct_size, 0);
+AT(xf_backend_info, name, 8);
+AT(xf_backend_info, version, 16);
+AT(xf_backend_info, path, 24);
+AT(xf_backend_info, kind, 32);
+AT(xf_backend_info, device_count, 40);
+AT(xf_backend_info, active, 44);
+AT(xf_backend_info, reason, 48);
+
+SIZE(xf_corpus_stats, 64);
+AT(xf_corpus_stats, struct_size, 0);
+AT(xf_corpus_stats, lines, 8);
+AT(xf_corpus_stats, kept, 16);
+AT(xf_corpus_stats, bad_columns, 24);
+AT(xf_corpus_stats, empty_side, 32);
+AT(xf_corpus_stats, too_long, 40);
+AT(xf_corpus_stats, invalid_utf8, 48);
+AT(xf_corpus_stats, nul_byte, 56);
+
+SIZE(xf_batch, 56);
+AT(xf_batch, struct_size, 0);
+AT(xf_batch, sentences, 8);
+AT(xf_batch, src_ids, 16);
+AT(xf_batch, src_offsets, 24);
+AT(xf_batch, tgt_ids, 32);
+AT(xf_batch, tgt_offsets, 40);
+AT(xf_batch, pair_index, 48);
+
+SIZE(xf_batcher_stats, 72);
+AT(xf_batcher_stats, struct_size, 0);
+AT(xf_batcher_stats, epoch, 8);
+AT(xf_batcher_stats, batch, 16);
+AT(xf_batcher_stats, batches, 24);
+AT(xf_batcher_stats, pairs, 32);
+AT(xf_batcher_stats, too_long, 40);
+AT(xf_batcher_stats, empty, 48);
+AT(xf_batcher_stats, src_tokens, 56);
+AT(xf_batcher_stats, tgt_tokens, 64);
+
+SIZE(xf_param_info, 32);
+AT(xf_param_info, struct_size, 0);
+AT(xf_param_info, name, 8);
+AT(xf_param_info, rows, 16);
+AT(xf_param_info, columns, 24);
+
+SIZE(xf_step_stats, 72);
+AT(xf_step_stats, struct_size, 0);
+AT(xf_step_stats, step, 8);
+AT(xf_step_stats, sentences, 16);
+AT(xf_step_stats, src_tokens, 24);
+AT(xf_step_stats, tgt_tokens, 32);
+AT(xf_step_stats, loss, 40);
+AT(xf_step_stats, nll, 48);
+AT(xf_step_stats, learning_rate, 56);
+AT(xf_step_stats, gradient_norm, 64);
+
+SIZE(xf_hypothesis, 64);
+AT(xf_hypothesis, struct_size, 0);
+AT(xf_hypothesis, ids, 8);
+AT(xf_hypothesis, length, 16);
+AT(xf_hypothesis, text, 24);
+AT(xf_hypothesis, text_length, 32);
+AT(xf_hypothesis, log_probability, 40);
+AT(xf_hypothesis, score, 48);
+AT(xf_hypothesis, finished, 56);
+AT(xf_hypothesis, reserved, 60);
+
+SIZE(xf_eval_stats, 48);
+AT(xf_eval_stats, struct_size, 0);
+AT(xf_eval_stats, sentences, 8);
+AT(xf_eval_stats, tgt_tokens, 16);
+AT(xf_eval_stats, loss, 24);
+AT(xf_eval_stats, nll, 32);
+AT(xf_eval_stats, perplexity, 40);
+
+SIZE(xf_bleu_score, 168);
+AT(xf_bleu_score, struct_size, 0);
+AT(xf_bleu_score, score, 8);
+AT(xf_bleu_score, precisions, 16);
+AT(xf_bleu_score, brevity_penalty, 48);
+AT(xf_bleu_score, hypothesis_length, 56);
+AT(xf_bleu_score, reference_length, 64);
+AT(xf_bleu_score, signature, 72);
+
+/* Enumerations are int-sized in every call. */
+SIZE(enum xf_status, 4);
+SIZE(enum xf_log_level, 4);
+IS(XF_OK, 0);
+IS(XF_DONE, 1);
+IS(XF_ERROR_INVALID_ARGUMENT, -1);
+IS(XF_ERROR_NO_MEMORY, -2);
+IS(XF_ERROR_NOT_FOUND, -3);
+IS(XF_ERROR_OUT_OF_RANGE, -4);
+IS(XF_ERROR_BUFFER_TOO_SMALL, -5);
+IS(XF_ERROR_STATE, -6);
+IS(XF_ERROR_IO, -20);
+IS(XF_ERROR_CORRUPT, -21);
+IS(XF_ERROR_LIMIT, -22);
+IS(XF_ERROR_VERSION, -23);
+IS(XF_ERROR_DATA, -24);
+IS(XF_ERROR_UNSUPPORTED, -40);
+IS(XF_ERROR_BACKEND, -41);
+IS(XF_ERROR_NONFINITE, -42);
+IS(XF_ERROR_FORKED, -43);
+IS(XF_ERROR_CANCELLED, -60);
+IS(XF_ERROR_CALLBACK, -61);
+IS(XF_ERROR_INTERNAL, -99);
+IS(XF_LOG_ERROR, 0);
+IS(XF_LOG_WARNING, 1);
+IS(XF_LOG_INFO, 2);
+IS(XF_LOG_DEBUG, 3);
+IS(XF_OPTION_I64, 1);
+IS(XF_OPTION_F64, 2);
+IS(XF_OPTION_BOOL, 3);
+IS(XF_OPTION_STR, 4);
+IS(XF_BLEU_13A, 0);
+IS(XF_BLEU_NONE, 1);
+IS(XF_TOKEN_START, 0);
+IS(XF_TOKEN_END, 1);
+
+int main(void) { return 0; }

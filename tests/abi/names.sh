@@ -1,0 +1,34 @@
+#!/bin/sh
+# The ABI three ways: what the headers declare, what the version script lists and what the library exports are equal.
+#
+#   names.sh INCLUDE_FOLDER MAP LIBRARY C_COMPILER
+#
+# SPDX-License-Identifier: Apache-2.0
+set -eu
+include=$1 map=$2 library=$3 compiler=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# -fpreprocessed takes comments out and leaves macros as they are.
+for header in "$include"/xformer/*.h; do "$compiler" -fpreprocessed -dD -E -P "$header" 2>/dev/null; done | grep -v '^#' | tr '\n' ' ' |
+    grep -oE 'XF_API[^(;]*\(' | grep -oE 'xf_[a-z0-9_]+\($' | tr -d '(' | sort >"$work/headers"
+sed 's/#.*//' "$map" | grep -oE 'xf_[a-z0-9_]+' | sort >"$work/map"
+nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort >"$work/library"
+
+[ "$(wc -l <"$work/headers")" -ge 80 ] || { echo "the headers gave only $(wc -l <"$work/headers") names"; exit 1; }
+failed=0
+for one in headers map library; do
+    if [ -n "$(uniq -d "$work/$one")" ]; then
+        echo "twice in the $one: $(uniq -d "$work/$one")"
+        failed=1
+    fi
+done
+for other in map library; do
+    if ! diff "$work/headers" "$work/$other" >"$work/difference"; then
+        echo "the headers (<) and the $other (>) differ:"
+        grep '^[<>]' "$work/difference"
+        failed=1
+    fi
+done
+echo "$(wc -l <"$work/headers") names"
+exit $failed
