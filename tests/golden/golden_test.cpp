@@ -27,8 +27,8 @@ struct Device {
     bool required;  // this build made it, so it must open
 };
 constexpr Device kDevices[] = {
-    {"cpu:ref", "auto", true},         {"cpu:openblas", "base", XF_GOLDEN_OPENBLAS},
-    {"cpu:openblas", "avx2", false},   {"cpu:openblas", "avx512", false},
+    {"cpu:ref", "auto", true},       {"cpu:openblas", "base", XF_GOLDEN_OPENBLAS},
+    {"cpu:openblas", "avx2", false}, {"cpu:openblas", "avx512", false},
     {"cuda", "auto", false},
 };
 
@@ -217,7 +217,8 @@ private:
         const Hypotheses answers(raw);
         const std::vector<int32_t> ids = golden_.ints(name + ".ids"), offsets = golden_.ints(name + ".offsets"),
                                    counts = golden_.ints(name + ".count"), finished = golden_.ints(name + ".finished");
-        const std::vector<float> log_probs = golden_.floats(name + ".log_probs"), scores = golden_.floats(name + ".scores");
+        const std::vector<float> log_probs = golden_.floats(name + ".log_probs"),
+                                 scores = golden_.floats(name + ".scores");
         if (xf_hypotheses_count(raw) != counts.size()) return report_.differ("search", name + " sentences");
         for (size_t sentence = 0, at = 0; sentence < counts.size(); ++sentence) {
             const size_t count = static_cast<size_t>(counts[sentence]);
@@ -232,7 +233,8 @@ private:
                                 ids.begin() + offsets[at + 1]))
                     report_.differ("search", where + xf::format(" rank %zu: tokens", rank));
                 if (answer.finished != finished[at]) report_.differ("search", where + ": finished");
-                report_.add("search", where + ": score", relative_error(std::vector<double>{answer.score}, {scores[at]}));
+                report_.add("search", where + ": score",
+                            relative_error(std::vector<double>{answer.score}, {scores[at]}));
                 report_.add("search", where + ": log P",
                             relative_error(std::vector<double>{answer.log_probability}, {log_probs[at]}));
             }
@@ -315,14 +317,22 @@ XF_TEST(a_changed_option_is_noticed) {
     const struct {
         const char *file, *key, *value;
     } changes[] = {
-        {"post", "model.norm_epsilon", "1e-3"},      {"post", "model.window", "6"},
-        {"post", "train.label_smoothing", "0.11"},   {"post", "train.label_smoothing_kind", "uniform"},
-        {"post", "train.schedule", "constant"},      {"post", "train.learning_rate", "0.031"},
-        {"post", "train.warmup_steps", "9"},         {"post", "train.adam_beta1", "0.91"},
-        {"post", "train.adam_beta2", "0.97"},        {"shapes", "train.adam_epsilon", "2e-4"},
-        {"shapes", "train.label_smoothing_kind", "others"}, {"pre", "model.window", "6"},
-        {"pre", "model.window", "2"},                {"pre", "train.warmup_steps", "5"},
-        {"pre", "train.dropout", "0.01"},            {"post", "train.attention_dropout", "0.05"},
+        {"post", "model.norm_epsilon", "1e-3"},
+        {"post", "model.window", "6"},
+        {"post", "train.label_smoothing", "0.11"},
+        {"post", "train.label_smoothing_kind", "uniform"},
+        {"post", "train.schedule", "constant"},
+        {"post", "train.learning_rate", "0.031"},
+        {"post", "train.warmup_steps", "9"},
+        {"post", "train.adam_beta1", "0.91"},
+        {"post", "train.adam_beta2", "0.97"},
+        {"shapes", "train.adam_epsilon", "2e-4"},
+        {"shapes", "train.label_smoothing_kind", "others"},
+        {"pre", "model.window", "6"},
+        {"pre", "model.window", "2"},
+        {"pre", "train.warmup_steps", "5"},
+        {"pre", "train.dropout", "0.01"},
+        {"post", "train.attention_dropout", "0.05"},
     };
     const Context context = open_device(kDevices[0]);
     for (const auto &change : changes) {

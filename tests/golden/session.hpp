@@ -84,7 +84,8 @@ private:
     template <class T>
     std::vector<T> read(const std::string &name, const char *dtype) const {
         const xf::TensorInfo *info = reader_.find(name);
-        if (info == nullptr || info->dtype != dtype) xf::fail(XF_ERROR_NOT_FOUND, "no %s tensor %s", dtype, name.c_str());
+        if (info == nullptr || info->dtype != dtype)
+            xf::fail(XF_ERROR_NOT_FOUND, "no %s tensor %s", dtype, name.c_str());
         std::vector<T> values((info->end - info->begin) / sizeof(T));
         reader_.read(*info, values.data(), info->end - info->begin);
         return values;

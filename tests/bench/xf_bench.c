@@ -1,0 +1,184 @@
+/*
+ * xf_bench.c - this library's side of the benchmarks, through the public API.
+ *
+ *     xf_bench train  [sentences=128] [tokens=32] [warmup=2] [steps=5] [preset=base] [key=value ...]
+ *     xf_bench init   model=FILE sources=FILE [sentences=64] [tokens=25] [preset=base] [key=value ...]
+ *     xf_bench decode model=FILE sources=FILE [warmup=1] [passes=3] [answers=FILE] [key=value ...]
+ *
+ * train: steps on one batch of random ids, sentences of one length. init: a fresh model and random sources for decode.
+ * decode: passes over all sources. Weights that were never trained do not end their answers, so answers run to the
+ * limit, decode.max_extra_tokens more than the source; with a trained model they have their own lengths.
+ *
+ * Output, read by report.py: lines "<what> TAB <value>": step and cpu (wall and processor seconds of each timed step or
+ * pass), tokens (source + target of a step; target tokens of a pass, end symbols counted), rss (peak bytes of the
+ * process), loss, info.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common.h"
+
+static xf_context *open_context(args a) {
+    xf_context *context;
+    xf_config *config = config_from(a);
+    CHECK(xf_context_create, config, NULL, &context);
+    xf_config_free(config);
+    return context;
+}
+
+static void report(const xf_context *context, int64_t tokens) {
+    printf("tokens\t%lld\n", (long long)tokens);
+    printf("rss\t%lld\n", (long long)peak_rss());
+    printf("info\tlibxformer %s, %s; %s\n", xf_version(), xf_context_device(context), xf_build_info());
+}
+
+/* Random sentences of one length, each ending with the end symbol. */
+static xf_batch random_batch(int64_t sentences, int64_t tokens, int64_t vocab, uint64_t seed) {
+    xf_batch batch = XF_BATCH_INIT;
+    int32_t *ids[2];
+    int32_t *offsets = allocate(sizeof *offsets * (size_t)(sentences + 1));
+    uint64_t state = seed;
+    for (int64_t b = 0; b <= sentences; ++b) offsets[b] = (int32_t)(b * tokens);
+    for (int side = 0; side < 2; ++side) {
+        ids[side] = allocate(sizeof **ids * (size_t)(sentences * tokens));
+        for (int64_t i = 0; i < sentences * tokens; ++i)
+            ids[side][i] = (i + 1) % tokens == 0 ? XF_TOKEN_END : (int32_t)(2 + next_random(&state) % (vocab - 2));
+    }
+    batch.sentences = sentences;
+    batch.src_ids = ids[0];
+    batch.tgt_ids = ids[1];
+    batch.src_offsets = batch.tgt_offsets = offsets;
+    return batch;
+}
+
+static xf_model *fresh_model(xf_context *context, xf_config *config) {
+    xf_model *model;
+    int64_t vocab;
+    CHECK(xf_config_get_i64, config, "model.vocab_size", &vocab);
+    if (vocab == 0) CHECK(xf_config_set_i64, config, "model.vocab_size", 37000);
+    CHECK(xf_model_create, context, config, NULL, &model);
+    return model;
+}
+
+static int64_t vocab_size(const xf_model *model) {
+    int64_t vocab;
+    CHECK(xf_config_get_i64, xf_model_config(model), "model.vocab_size", &vocab);
+    return vocab;
+}
+
+static void train(args a) {
+    xf_context *context = open_context(a);
+    xf_config *config = config_from(a);
+    xf_model *model = fresh_model(context, config);
+    xf_trainer *trainer;
+    CHECK(xf_trainer_create, model, config, &trainer);
+    const xf_batch batch =
+        random_batch(arg_number(a, "sentences", 128), arg_number(a, "tokens", 32), vocab_size(model), 1);
+    const int64_t warmup = arg_number(a, "warmup", 2), steps = arg_number(a, "steps", 5);
+    xf_step_stats stats = {.struct_size = sizeof stats};
+    for (int64_t i = 0; i < warmup + steps; ++i) {
+        const double begin = seconds(), cpu = cpu_seconds();
+        CHECK(xf_train_step, trainer, &batch, 1, &stats);
+        if (i < warmup) continue;
+        printf("step\t%.4f\ncpu\t%.4f\n", seconds() - begin, cpu_seconds() - cpu);
+        fflush(stdout);
+    }
+    printf("loss\t%.4f\n", stats.loss);
+    report(context, stats.src_tokens + stats.tgt_tokens);
+    xf_trainer_free(trainer);
+    xf_model_free(model);
+    xf_config_free(config);
+    xf_context_free(context);
+}
+
+static void init(args a) {
+    xf_context *context = open_context(a);
+    xf_config *config = config_from(a);
+    xf_model *model = fresh_model(context, config);
+    CHECK(xf_model_save, model, arg_text(a, "model", NULL));
+    xf_batch batch = random_batch(arg_number(a, "sentences", 64), arg_number(a, "tokens", 25), vocab_size(model), 2);
+    batch.tgt_ids = batch.tgt_offsets = NULL;
+    FILE *file = fopen(arg_text(a, "sources", NULL), "wb");
+    if (file == NULL) die("cannot write %s", arg_text(a, "sources", NULL));
+    const int32_t one = 1;
+    fwrite("XFB1", 1, 4, file);
+    fwrite(&one, sizeof one, 1, file);
+    write_batch(file, &batch);
+    if (fclose(file) != 0) die("writing sources failed");
+    xf_model_free(model);
+    xf_config_free(config);
+    xf_context_free(context);
+}
+
+/* Writes the best answer of each source, ids separated by spaces, one a line. */
+static void write_answers(FILE *file, const xf_hypotheses *hypotheses) {
+    xf_hypothesis answer = {.struct_size = sizeof answer};
+    for (size_t i = 0; i < xf_hypotheses_count(hypotheses); ++i) {
+        CHECK(xf_hypotheses_get, hypotheses, i, 0, &answer);
+        for (int64_t j = 0; j < answer.length; ++j) fprintf(file, j > 0 ? " %d" : "%d", answer.ids[j]);
+        fputc('\n', file);
+    }
+}
+
+static int64_t answer_tokens(const xf_hypotheses *hypotheses) {
+    int64_t tokens = 0;
+    xf_hypothesis answer = {.struct_size = sizeof answer};
+    for (size_t i = 0; i < xf_hypotheses_count(hypotheses); ++i) {
+        CHECK(xf_hypotheses_get, hypotheses, i, 0, &answer);
+        tokens += answer.length + answer.finished;
+    }
+    return tokens;
+}
+
+static void decode(args a) {
+    xf_context *context = open_context(a);
+    xf_config *config = config_from(a);
+    xf_model *model;
+    xf_decoder *decoder;
+    CHECK(xf_model_load, context, arg_text(a, "model", NULL), &model);
+    CHECK(xf_decoder_create, model, config, &decoder);
+    const batch_list sources = read_batches(arg_text(a, "sources", NULL));
+    const int64_t warmup = arg_number(a, "warmup", 1), passes = arg_number(a, "passes", 3);
+    const char *path = arg_text(a, "answers", "");
+    int64_t tokens = 0;
+    for (int64_t pass = 0; pass < warmup + passes; ++pass) {
+        FILE *file = pass == 0 && *path != '\0' ? fopen(path, "w") : NULL;
+        double time = 0, cpu_time = 0;
+        tokens = 0;
+        for (int64_t i = 0; i < sources.count; ++i) {
+            xf_hypotheses *hypotheses;
+            const double begin = seconds(), cpu = cpu_seconds();
+            CHECK(xf_decode, decoder, &sources.batches[i], &hypotheses);
+            time += seconds() - begin;
+            cpu_time += cpu_seconds() - cpu;
+            tokens += answer_tokens(hypotheses);
+            if (file != NULL) write_answers(file, hypotheses);
+            xf_hypotheses_free(hypotheses);
+        }
+        if (file != NULL && fclose(file) != 0) die("writing %s failed", path);
+        if (pass < warmup) continue;
+        printf("step\t%.4f\ncpu\t%.4f\n", time, cpu_time);
+        fflush(stdout);
+    }
+    report(context, tokens);
+    xf_decoder_free(decoder);
+    xf_model_free(model);
+    xf_config_free(config);
+    xf_context_free(context);
+}
+
+int main(int argc, char **argv) {
+    const args a = {argc - 2, argv + 2};
+    if (argc >= 2 && strcmp(argv[1], "train") == 0) {
+        train(a);
+    } else if (argc >= 2 && strcmp(argv[1], "init") == 0) {
+        init(a);
+    } else if (argc >= 2 && strcmp(argv[1], "decode") == 0) {
+        decode(a);
+    } else {
+        die("usage: xf_bench train|init|decode [key=value ...]; see the top of xf_bench.c");
+    }
+    return EXIT_SUCCESS;
+}
