@@ -50,7 +50,7 @@ static xf_model *trained(xf_context *context, const char *device, xf_corpus *cor
         if (i == 0) first = stats.nll;
         last = stats.nll;
     }
-    assert_true(last < 0.6 * first);
+    assert_true(last < 0.3 * first);
     xf_tokenizer_free(tokenizer);
     xf_batcher_free(batcher);
     xf_config_free(config);
@@ -61,7 +61,7 @@ static void journey(const char *device) {
     xf_context *context = context_on(device);
     xf_corpus *corpus = small_corpus(context);
     xf_trainer *trainer = NULL, *resumed = NULL;
-    xf_model *model = trained(context, device, corpus, &trainer, 30), *loaded = NULL;
+    xf_model *model = trained(context, device, corpus, &trainer, 150), *loaded = NULL;
     const char *saved = scratch_path("journey.model"), *again = scratch_path("again.model");
     const char *checkpoint = scratch_path("journey.ckpt"), *checkpoint_again = scratch_path("again.ckpt");
     ACCEPTED(xf_model_save(model, saved, err));
@@ -101,7 +101,8 @@ static void journey(const char *device) {
     double chrf = 0;
     ACCEPTED(xf_bleu(found[0], references, N, XF_BLEU_13A, &bleu, err));
     ACCEPTED(xf_chrf(found[0], references, N, &chrf, err));
-    assert_true(bleu.score >= 0 && bleu.score <= 100.01 && chrf > 0 && chrf <= 100.01);
+    if (!(bleu.score > 30 && bleu.score <= 100.01 && chrf > 30 && chrf <= 100.01))
+        fail_msg("%s: after 150 steps on 12 pairs BLEU is %g and chrF %g", device, bleu.score, chrf);
 
     /* The sum of the scores is what evaluate makes of the same pairs. */
     xf_batcher *batcher = NULL;
@@ -144,6 +145,7 @@ static void test_journey(void **state) {
         xf_context *context = context_on(devices[d]);
         if (context == NULL) continue;
         xf_context_free(context);
+        journey(devices[d]); /* where a failed check can be read */
         assert_int_equal(printed(journey, devices[d]), 0);
     }
 }
