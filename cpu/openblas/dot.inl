@@ -10,7 +10,7 @@
 #if defined(XF_ISA_AVX512)
 constexpr int kDotRows = 6;
 #elif defined(XF_ISA_AVX2)
-constexpr int kDotRows = 2;
+constexpr int kDotRows = 3;
 #else
 constexpr int kDotRows = 2;
 #endif
@@ -33,6 +33,19 @@ static void dot_tile(const float *src, int64_t ld_src, const float *weights, int
     for (int c = 0; c < C; ++c) w[c] = weights + min64(c, cols - 1) * ld_weights;
     int64_t k = 0;
     for (; k + kW <= len; k += kW) {
+#if defined(XF_ISA_AVX2)
+        // 16 registers: 12 sums, 3 rows, and one column at a time.
+        VF y[R];
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) y[r] = load(src + r * ld_src + k);
+#pragma GCC unroll 8
+        for (int c = 0; c < C; ++c) {
+            const VF x = load(w[c] + k);
+            if (R == 1) __builtin_prefetch(w[c] + k + C * ld_weights);
+#pragma GCC unroll 8
+            for (int r = 0; r < R; ++r) acc[r][c] = fma(y[r], x, acc[r][c]);
+        }
+#else
         VF x[C];
 #pragma GCC unroll 8
         for (int c = 0; c < C; ++c) {
@@ -45,6 +58,7 @@ static void dot_tile(const float *src, int64_t ld_src, const float *weights, int
 #pragma GCC unroll 8
             for (int c = 0; c < C; ++c) acc[r][c] = fma(y, x[c], acc[r][c]);
         }
+#endif
     }
     if (k < len) {
 #pragma GCC unroll 8
@@ -85,8 +99,8 @@ constexpr DotFn kDots[] = {nullptr,       dot_tile<1, 8>, dot_tile<2, 8>, dot_ti
                            dot_tile<4, 4>, dot_tile<5, 4>, dot_tile<6, 4>};
 constexpr int kDotWidth[] = {0, 8, 8, 8, 4, 4, 4};
 #else
-constexpr DotFn kDots[] = {nullptr, dot_tile<1, 4>, dot_tile<2, 4>};
-constexpr int kDotWidth[] = {0, 4, 4};
+constexpr DotFn kDots[] = {nullptr, dot_tile<1, 4>, dot_tile<2, 4>, dot_tile<3, 4>};
+constexpr int kDotWidth[] = {0, 4, 4, 4};
 #endif
 
 // All of rows [m0, m1) x columns [n0, n1); dst is at row m0, column n0. A panel of columns, a block of K deep, stays in
@@ -105,19 +119,29 @@ static void dot_block(const xf_linear_fwd &a, int64_t m0, int64_t m1, int64_t n0
                 const int64_t r0 = m0 + (m1 - m0) * group / groups, r1 = m0 + (m1 - m0) * (group + 1) / groups;
                 const DotFn tile = kDots[r1 - r0];
                 const int64_t step = kDotWidth[r1 - r0];
-                for (int64_t n = panel; n < panel_end; n += step)
+                // This group's share of the next panel, a few lines per tile.
+                const int64_t next = panel + width + width * group / groups;
+                const int64_t next_end = min64(n1, panel + width + width * (group + 1) / groups);
+                const float *ahead = a.weights + next * a.K + k;
+                int64_t line = 0;
+                const int64_t lines = groups > 1 && next < next_end ? (next_end - next) * len / 16 : 0;
+                const int64_t per_tile = ceil_div(lines * step, width), per_row = max64(1, len / 16);
+                for (int64_t n = panel; n < panel_end; n += step) {
+                    for (int64_t i = 0; i < per_tile && line < lines; ++i, ++line)
+                        __builtin_prefetch(ahead + line / per_row * a.K + line % per_row * 16, 0, 2);
                     tile(a.src + r0 * a.ld_src + k, a.ld_src, a.weights + n * a.K + k, a.K, len,
                          min64(step, panel_end - n), dst + (r0 - m0) * ld_dst + (n - n0), ld_dst, k > 0,
                          a.bias && last ? a.bias + n : nullptr, relu && last);
+                }
             }
         }
     }
 }
 
-// Tasks of about half a million multiply-adds: some ten microseconds.
+// Tasks of about half a million multiply-adds, some ten microseconds; at most about a hundred across the columns.
 static void dot_linear(const xf_stream *stream, const xf_linear_fwd &a) {
     const int64_t row_tile = 192, row_tiles = ceil_div(a.M, row_tile), rows = ceil_div(a.M, row_tiles);
-    const int64_t want = ceil_div(int64_t{1} << 19, max64(1, rows * a.K));
+    const int64_t want = max64(a.N / 96, ceil_div(int64_t{1} << 19, max64(1, rows * a.K)));
     const int64_t col_tile = min64(round_up(a.N, 8), max64(16, round_up(want, 16)));
     const int64_t col_tiles = ceil_div(a.N, col_tile);
     parallel(stream, row_tiles * col_tiles, [&](int64_t task, int32_t) {
