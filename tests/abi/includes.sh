@@ -16,8 +16,8 @@ seen=0
 while read -r folder allowed; do
     [ -d "$folder" ] || continue
     pattern=$(echo "$allowed" | sed 's/ /|/g')
-    found=$(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "$folder" --include='*.h' --include='*.cpp' --include='*.inl' \
-        --include='*.cu' --include='*.cuh' --include='*.hpp' || true)
+    found=$(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "$folder" --include='*.h' --include='*.cpp' \
+        --include='*.inl' --include='*.cu' --include='*.cuh' --include='*.hpp' || true)
     seen=$((seen + $(echo "$found" | grep -c . || true)))
     wrong=$(echo "$found" | grep -vE "include[[:space:]]*\"($pattern)" | grep . || true)
     if [ -n "$wrong" ]; then
@@ -54,7 +54,8 @@ if grep -nE 'include *"' lib/backend/plugin_abi.h | grep -v '"xformer/'; then
     echo "lib/backend/plugin_abi.h includes the library"
     failed=1
 fi
-foreign=$(grep -rnE '(cuda[A-Z][A-Za-z]+|cublas[A-Za-z]*|cblas_[a-z]+|openblas_[a-z_]+|[sd]gemm_) *\(|include *[<"](cuda|cublas|cblas|openblas)' \
+calls='(cuda[A-Z][A-Za-z]+|cublas[A-Za-z]*|cblas_[a-z]+|openblas_[a-z_]+|[sd]gemm_) *\('
+foreign=$(grep -rnE "$calls|include *[<\"](cuda|cublas|cblas|openblas)" \
     lib include --include='*.h' --include='*.cpp' | grep -v '^lib/backend/' || true)
 if [ -n "$foreign" ]; then
     echo "CUDA or BLAS outside lib/backend, cpu and cuda:"

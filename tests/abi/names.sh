@@ -10,7 +10,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # -fpreprocessed takes comments out and leaves macros as they are.
-for header in "$include"/xformer/*.h; do "$compiler" -fpreprocessed -dD -E -P "$header" 2>/dev/null; done | grep -v '^#' | tr '\n' ' ' |
+for header in "$include"/xformer/*.h; do
+    "$compiler" -fpreprocessed -dD -E -P "$header" 2>/dev/null
+done | grep -v '^#' | tr '\n' ' ' |
     grep -oE 'XF_API[^(;]*\(' | grep -oE 'xf_[a-z0-9_]+\($' | tr -d '(' | sort >"$work/headers"
 sed 's/#.*//' "$map" | grep -oE 'xf_[a-z0-9_]+' | sort >"$work/map"
 nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort >"$work/library"

@@ -178,7 +178,10 @@ static void test_tokenizer(void **state) {
     size_t length = 0;
     uint32_t seed = 1;
     while (length < BYTES) {
-        for (int i = 0; i < 12; ++i) text[length++] = (char)(i == 6 ? '\t' : 'a' + (seed = seed * 1664525u + 1013904223u) / (1u << 28));
+        for (int i = 0; i < 12; ++i) {
+            seed = seed * 1664525u + 1013904223u;
+            text[length++] = (char)(i == 6 ? '\t' : 'a' + seed / (1u << 28));
+        }
         text[length++] = '\n';
     }
     xf_corpus *corpus = NULL;

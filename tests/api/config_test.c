@@ -122,7 +122,8 @@ static void test_values(void **state) {
     refused_with(c, "model.norm", "rms", XF_ERROR_OUT_OF_RANGE, "post|pre");
     refused_with(c, "model.norm", "post|pre", XF_ERROR_OUT_OF_RANGE, "post|pre");
     refused_with(c, "model.norm", "", XF_ERROR_OUT_OF_RANGE, "post|pre");
-    static const char *const bad_integers[] = {"", " 4", "4 ", "+4", "4.0", "4e0", "0x4", "four", "9223372036854775808", "nan"};
+    static const char *const bad_integers[] = {"",    " 4",  "4 ",   "+4",                  "4.0",
+                                               "4e0", "0x4", "four", "9223372036854775808", "nan"};
     for (size_t i = 0; i < sizeof bad_integers / sizeof *bad_integers; ++i)
         refused_with(c, "decode.beam", bad_integers[i], XF_ERROR_INVALID_ARGUMENT, "an integer");
     static const char *const bad_numbers[] = {"", "0,1", " 0.1", "0.1x", "1e", "1e999", "--1"};

@@ -24,8 +24,8 @@ static void test_create(void **state) {
         if (i != CONFIG && wrong_handle(i) != NULL)
             REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_context_create(wrong_handle(i), NULL, &out, err));
 
-    static const char *const devices[] = {"", "gpu", "cpu:nothing", "cpu:99", "cpu:-1", "cuda:7000", "cpu:ref:0", "CPU", "cpu:1x",
-                                          "cpu:99999999999999999999", "cpu:", "ref"};
+    static const char *const devices[] = {"",          "gpu", "cpu:nothing", "cpu:99",                   "cpu:-1", "cuda:7000",
+                                          "cpu:ref:0", "CPU", "cpu:1x",      "cpu:99999999999999999999", "cpu:",   "ref"};
     xf_config *config = small_config("cpu:ref");
     for (size_t i = 0; i < sizeof devices / sizeof *devices; ++i) {
         set(config, "context.device", devices[i]);

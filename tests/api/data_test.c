@@ -18,7 +18,8 @@ static void test_open(void **state) {
     (void)state;
     xf_corpus *out = SENTINEL;
     xf_context *x = world.context;
-    const char *both = file_of("both.tsv", corpus_text), *src = file_of("src.txt", "a b\nc\n"), *tgt = file_of("tgt.txt", "d\ne f\n");
+    const char *both = file_of("both.tsv", corpus_text), *src = file_of("src.txt", "a b\nc\n"),
+               *tgt = file_of("tgt.txt", "d\ne f\n");
     const char *shorter = file_of("shorter.txt", "d\n"), *bad = file_of("bad.tsv", "no tab\n"),
                *absent = scratch_path("absent");
     REFUSED_HANDLE(CONTEXT, out, xf_corpus_open(handle, NULL, both, &out, err));

@@ -16,7 +16,8 @@ static void test_create(void **state) {
     for (int i = 0; i < WRONG_HANDLES; ++i) {
         if (wrong_handle(i) == NULL) continue;
         if (i != CONFIG)
-            REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_create(world.context, wrong_handle(i), world.tokenizer, &out, err));
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, out,
+                    xf_model_create(world.context, wrong_handle(i), world.tokenizer, &out, err));
         if (i != TOKENIZER)
             REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_create(world.context, c, wrong_handle(i), &out, err));
     }

@@ -157,8 +157,8 @@ static void test_fork(void **state) {
         int status = 0;
         assert_int_equal(waitpid(child, &status, 0), child);
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-            fail_msg("%s: the child ended with signal %d, exit status %d", devices[d], WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-                     WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+            fail_msg("%s: the child ended with signal %d, exit status %d", devices[d],
+                     WIFSIGNALED(status) ? WTERMSIG(status) : 0, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
         const struct result after = decode_all(model, devices[d]); /* the parent goes on */
         assert_memory_equal(&after, &expected, sizeof after);
         xf_model_free(model);

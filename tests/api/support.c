@@ -39,7 +39,11 @@ static const char *message_fault(const char *message) {
     for (size_t i = 0; i < length;) {
         const unsigned char c = (unsigned char)message[i];
         if (c < 0x20 || c == 0x7F) return "the message has a control character";
-        const size_t more = c < 0x80 ? 0 : c >= 0xC2 && c < 0xE0 ? 1 : c >= 0xE0 && c < 0xF0 ? 2 : c >= 0xF0 && c < 0xF5 ? 3 : 9;
+        const size_t more = c < 0x80                ? 0
+                            : c >= 0xC2 && c < 0xE0 ? 1
+                            : c >= 0xE0 && c < 0xF0 ? 2
+                            : c >= 0xF0 && c < 0xF5 ? 3
+                                                    : 9;
         if (more == 9 || i + more >= length) return "the message is not UTF-8";
         for (size_t k = 1; k <= more; ++k)
             if (((unsigned char)message[i + k] & 0xC0) != 0x80) return "the message is not UTF-8";

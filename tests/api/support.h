@@ -139,6 +139,7 @@ float *all_params(const xf_model *model, size_t *count);
 /* The next batch that is not the end of an epoch. */
 xf_batch next_batch(xf_batcher *batcher);
 
-#define RUN(tests, setup, teardown) _cmocka_run_group_tests(__FILE__, tests, sizeof(tests) / sizeof *(tests), setup, teardown)
+#define RUN(tests, setup, teardown) \
+    _cmocka_run_group_tests(__FILE__, tests, sizeof(tests) / sizeof *(tests), setup, teardown)
 
 #endif

@@ -28,7 +28,8 @@ static void use_tokenizer(const xf_tokenizer *tokenizer) {
     char text[256];
     if (xf_tokenizer_encode(tokenizer, "one two \xC3\xA9", 10, ids, 64, &count, NULL) == XF_OK)
         assert_int_equal(xf_tokenizer_decode(tokenizer, ids, count, text, sizeof text, &length, NULL), XF_OK);
-    assert_int_equal(xf_tokenizer_piece(tokenizer, xf_tokenizer_size(tokenizer) - 1, text, sizeof text, &length, NULL), XF_OK);
+    const int32_t last = xf_tokenizer_size(tokenizer) - 1;
+    assert_int_equal(xf_tokenizer_piece(tokenizer, last, text, sizeof text, &length, NULL), XF_OK);
 }
 
 static void use_corpus(const xf_corpus *corpus) {

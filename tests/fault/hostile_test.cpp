@@ -5,127 +5,13 @@
 // that may be loaded, and then training and decoding end with a status.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
-#include <cmath>
-#include <cstring>
-#include <functional>
 #include <limits>
-#include <map>
 
-#include "core/safetensors.h"
-#include "support/test.hpp"
-#include "xformer/xformer.h"
+#include "hostile.hpp"
 
 namespace {
 
-struct Tensor {
-    std::string dtype;
-    std::vector<int64_t> shape;
-    std::vector<char> bytes;
-};
-
-struct Content {
-    xf::Metadata metadata;
-    std::map<std::string, Tensor> tensors;
-
-    void write(const std::string &path) const {
-        xf::SafetensorsWriter writer;
-        for (const auto &[key, value] : metadata)
-            if (key != xf::kDigestKey) writer.set_metadata(key, value);
-        for (const auto &[name, t] : tensors) writer.add(name, t.dtype, t.shape, t.bytes.data(), t.bytes.size());
-        writer.write(path, xf::posix_io(), false);
-    }
-    void drop(const std::string &prefix) {
-        std::erase_if(tensors, [&](const auto &item) { return item.first.starts_with(prefix); });
-    }
-    float *floats(const std::string &name) { return reinterpret_cast<float *>(tensors.at(name).bytes.data()); }
-};
-
-// Whatever the C API gives, freed in the end.
-struct World {
-    xf_config *config = nullptr;
-    xf_context *context = nullptr;
-    xf_corpus *corpus = nullptr;
-    xf_tokenizer *tokenizer = nullptr;
-    xf_model *model = nullptr;
-    xf_trainer *trainer = nullptr;
-    xf_error error{};
-    std::string path = xf::format("hostile_%d.file", static_cast<int>(getpid()));
-    Content good;
-
-    void need(xf_status status) const {
-        if (status != XF_OK) throw xf::Error(status, error.message);
-    }
-    World() {
-        need(xf_config_create(&config, &error));
-        const char *const values[][2] = {
-            {"context.device", "cpu:ref"}, {"context.threads", "1"}, {"model.encoder_layers", "1"}, {"model.d_model", "8"},
-            {"model.decoder_layers", "1"}, {"model.d_ff", "8"},      {"model.heads", "2"},          {"model.d_k", "4"},
-            {"model.d_v", "4"},            {"model.max_length", "32"}, {"tokenizer.vocab_size", "280"}};
-        for (const auto &[key, value] : values) need(xf_config_set(config, key, value, &error));
-        need(xf_context_create(config, nullptr, &context, &error));
-        need(xf_corpus_from_memory(context, nullptr, "m", "one two\teins zwei\n", 18, &corpus, &error));
-        need(xf_tokenizer_train(context, config, corpus, &tokenizer, &error));
-        need(xf_model_create(context, config, tokenizer, &model, &error));
-        need(xf_trainer_create(model, config, &trainer, &error));
-        need(step(trainer));
-        need(xf_trainer_save(trainer, nullptr, path.c_str(), &error));
-        const auto reader = xf::SafetensorsReader::open(path);
-        good.metadata = reader.metadata();
-        for (const xf::TensorInfo &info : reader.tensors()) {
-            Tensor tensor{info.dtype, info.shape, std::vector<char>(static_cast<size_t>(info.end - info.begin))};
-            reader.read(info, tensor.bytes.data(), tensor.bytes.size());
-            good.tensors[info.name] = std::move(tensor);
-        }
-    }
-    ~World() {
-        xf_trainer_free(trainer);
-        xf_model_free(model);
-        xf_tokenizer_free(tokenizer);
-        xf_corpus_free(corpus);
-        xf_context_free(context);
-        xf_config_free(config);
-        unlink(path.c_str());
-    }
-    xf_status step(xf_trainer *which) {
-        const int32_t ids[] = {5, 6, 1}, offsets[] = {0, 3};
-        const xf_batch batch = {sizeof batch, 1, ids, offsets, ids, offsets, nullptr};
-        return xf_train_step(which, &batch, 1, nullptr, &error);
-    }
-    int64_t allocations() {
-        xf_memory_stats stats{};
-        stats.struct_size = sizeof stats;
-        need(xf_context_memory(context, &stats, &error));
-        return stats.allocations;
-    }
-    void write(const std::function<void(Content &)> &change) {
-        Content content = good;
-        change(content);
-        content.write(path);
-    }
-    // Through each way in that looks at the content; a checkpoint that is no longer one is looked at as a model too.
-    void refused(xf_status expected, const char *what, const std::function<void(Content &)> &change, bool model_too = true) {
-        write(change);
-        const int64_t before = allocations();
-        const auto check = [&](const char *call, xf_status found, bool allocates = false) {
-            const bool sentence = error.status == found && std::strlen(error.message) > 10 && !std::strpbrk(error.message, "\n\r\x1b");
-            if (found != expected || !sentence)
-                xf_test::record(__FILE__, __LINE__, xf::format("%s: %s gave %s: %s", what, call, xf_status_name(found),
-                                                               found < 0 ? error.message : "-"));
-            if (!allocates && allocations() != before)
-                xf_test::record(__FILE__, __LINE__, xf::format("%s: %s allocated", what, call));
-        };
-        xf_trainer *no_trainer = nullptr;
-        check("xf_trainer_resume", xf_trainer_resume(context, path.c_str(), &no_trainer, &error));
-        if (!model_too) return;
-        xf_model *no_model = nullptr;
-        const char *paths[] = {path.c_str()};
-        check("xf_model_load", xf_model_load(context, path.c_str(), &no_model, &error));
-        check("xf_model_average", xf_model_average(context, paths, 1, &no_model, &error), true);
-        CHECK(no_model == nullptr && no_trainer == nullptr);
-    }
-};
+using namespace xf_hostile;
 
 auto set(const char *key, const char *value) {
     return [=](Content &c) { c.metadata[key] = value; };
@@ -212,7 +98,8 @@ XF_TEST(tensors) {
 
 XF_TEST(optimizer_state) {
     World w;
-    const char *const wrong[] = {"-1", "-9223372036854775808", "9223372036854775807", "9223372036854775808", "1e3", " 1", "", "one\n"};
+    const char *const wrong[] = {"-1",  "-9223372036854775808", "9223372036854775807", "9223372036854775808",
+                                 "1e3", " 1",                   "",                    "one\n"};
     for (const char *key : {"step", "position.epoch", "position.batch"}) {
         for (const char *value : wrong) w.refused(XF_ERROR_CORRUPT, key, set(key, value), false);
         w.refused(XF_ERROR_CORRUPT, key, lack(key), false);
