@@ -27,7 +27,7 @@ def main():
     parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--warmup", type=int, default=2)
     parser.add_argument("--steps", type=int, default=5)
-    parser.add_argument("--chunked", action="store_true", help="chunked projection + loss (fp32 only)")
+    parser.add_argument("--chunked", action="store_true", help="chunked projection + loss")
     parser.add_argument("--compile", action="store_true", help="torch.compile the network")
     args = parser.parse_args()
 

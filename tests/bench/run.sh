@@ -66,6 +66,7 @@ train_round() {
     measure "$table" "PyTorch fp32" "${common[@]}"
     measure "$table" "PyTorch fp32, chunked loss" "${common[@]}" --chunked
     measure "$table" "PyTorch bf16 autocast" "${common[@]}" --precision bf16
+    measure "$table" "PyTorch bf16 autocast, chunked loss" "${common[@]}" --precision bf16 --chunked
 }
 
 decode_prepare() {

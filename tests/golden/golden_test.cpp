@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
 #include "session.hpp"
 #include "support/test.hpp"
@@ -251,6 +252,7 @@ private:
 
 // The context of a device, or null with the reason printed.
 Context open_device(const Device &device) {
+    setenv("XF_BACKEND_PATH", XF_GOLDEN_PLUGINS, 0);
     xf_context *raw = nullptr;
     xf_error err{};
     const xf_status status = xf_context_create(make_config(device_settings(device)).get(), nullptr, &raw, &err);
