@@ -66,7 +66,7 @@ void ThreadPool::run(int64_t tasks, Body body, void *arg) noexcept {
     arg_.store(arg, std::memory_order_relaxed);
     tasks_.store(static_cast<uint32_t>(tasks), std::memory_order_relaxed);
     remaining_.store(static_cast<int32_t>(tasks), std::memory_order_relaxed);
-    ticket_.store(uint64_t{job} << 32, std::memory_order_release);
+    ticket_.store(uint64_t{job} << 32 | static_cast<uint32_t>(tasks), std::memory_order_release);
     job_.store(job, std::memory_order_release);
     job_.notify_all();
     drain(job, 0);
@@ -84,15 +84,15 @@ void ThreadPool::run(int64_t tasks, Body body, void *arg) noexcept {
 void ThreadPool::drain(uint32_t job, int32_t worker) noexcept {
     uint64_t ticket = ticket_.load(std::memory_order_acquire);
     for (;;) {
+        const uint32_t left = static_cast<uint32_t>(ticket);
+        if (static_cast<uint32_t>(ticket >> 32) != job || left == 0) return;
         const Body body = body_.load(std::memory_order_relaxed);
         void *const arg = arg_.load(std::memory_order_relaxed);
         const uint32_t tasks = tasks_.load(std::memory_order_relaxed);
-        const uint32_t task = static_cast<uint32_t>(ticket);
-        if (static_cast<uint32_t>(ticket >> 32) != job || task >= tasks) return;
-        // Success proves that the ticket, and so the job read above, is still the one it was.
-        if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel, std::memory_order_acquire))
+        // Success proves that a task of the job was left, and so that what was read above is still that job's.
+        if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire))
             continue;
-        body(arg, task, worker);
+        body(arg, tasks - left, worker);
         if (remaining_.fetch_sub(1, std::memory_order_acq_rel) == 1) remaining_.notify_all();
         ticket = ticket_.load(std::memory_order_acquire);
     }

@@ -5,7 +5,9 @@
 // because tasks are cut by the shape of the work and never by the number of threads.
 //
 // Workers spin briefly between jobs, then sleep. The caller waits for tasks, not for workers: a worker that wakes late
-// finds nothing left and harms nobody. That is why a task is claimed by a ticket that carries the job's number.
+// finds nothing left and harms nobody. That is why a task is claimed by a ticket that carries the job's number and how
+// many tasks are left: whether there is one must be known from the ticket alone, because all else may already be the
+// next job's.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -41,12 +43,12 @@ private:
 
     std::vector<std::thread> threads_;
     std::mutex busy_;  // held by the caller whose job is on
-    // The job: written while no ticket of it exists. Atomic because a late worker may read while the next is written;
-    // what it read is used only if the ticket still carries the job's number.
+    // The job: written while no ticket has a task left. Atomic because a late worker may read while the next is
+    // written; what it read is used only if its ticket, with a task left, is still the current one.
     std::atomic<Body> body_{nullptr};
     std::atomic<void *> arg_{nullptr};
     std::atomic<uint32_t> tasks_{0};
-    alignas(64) std::atomic<uint64_t> ticket_{0};  // job number << 32 | next task
+    alignas(64) std::atomic<uint64_t> ticket_{0};  // job number << 32 | tasks left
     alignas(64) std::atomic<int32_t> remaining_{0};
     alignas(64) std::atomic<uint32_t> job_{0};  // what sleeping workers wait on
     std::atomic<bool> stop_{false};

@@ -55,6 +55,18 @@ XF_TEST(a_hundred_thousand_tiny_jobs) {
     }
 }
 
+// A worker that comes late from a small job must not take a task of the large one that is just being written.
+XF_TEST(small_and_large_jobs_in_turn) {
+    for (const int threads : {2, 3, 8}) {
+        ThreadPool pool(threads);
+        for (int job = 0; job < 20000; ++job) {
+            Tally tally(job % 2 == 0 ? 2 : 3 + job % 60);
+            pool.run(static_cast<int64_t>(tally.count.size()), Tally::add, &tally);
+            CHECK(tally.each(1));
+        }
+    }
+}
+
 // While one caller has the pool, another does its own tasks itself: nobody waits for a stranger's job.
 XF_TEST(several_callers_at_once) {
     ThreadPool pool(4);
