@@ -40,6 +40,10 @@ install_packages() {
     for pair in libutf8proc:libutf8proc-dev libmd:libmd-dev RapidJSON:rapidjson-dev; do
         pkg-config --exists "${pair%%:*}" 2>/dev/null || missing+=("${pair##*:}")
     done
+    # The library's own kernels need AVX2; other processors are better off with OpenBLAS.
+    if ! grep -qw avx2 /proc/cpuinfo && ! compgen -G '/usr/lib/*/openblas-serial/libopenblas.a' >/dev/null; then
+        missing+=(libopenblas-serial-dev)
+    fi
     if [ ${#missing[@]} -eq 0 ]; then return; fi
     say "Installing ${missing[*]}"
     if ! command -v apt-get >/dev/null; then

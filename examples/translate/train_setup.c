@@ -146,15 +146,8 @@ static int open_batchers(struct run *run) {
     const xf_tokenizer *tokenizer = xf_model_tokenizer(xf_trainer_model(run->trainer));
     xf_error err;
     if (xf_batcher_create(run->corpus, tokenizer, run->config, &run->batcher, &err) != XF_OK) return fail(&err);
-    if (run->flags.resume != NULL) {
-        int64_t epoch = 0, batch = 0;
-        enum xf_status status = xf_trainer_position(run->trainer, &epoch, &batch, &err);
-        if (status == XF_OK) status = xf_batcher_seek(run->batcher, epoch, batch, &err);
-        if (status != XF_OK) {
-            complain("%s; the corpus and the data options must be those the checkpoint was made with", err.message);
-            return EXIT_FAILED;
-        }
-    }
+    /* Goes to the batch that was next; the library refuses another corpus than the one the run began with. */
+    if (run->flags.resume != NULL && xf_trainer_seek(run->trainer, run->batcher, &err) != XF_OK) return fail(&err);
     if (run->dev == NULL) return -1;
     run->dev_batcher = open_plain_batcher(run->dev, tokenizer, run->config);
     if (run->dev_batcher == NULL) return EXIT_FAILED;
