@@ -80,11 +80,11 @@ train_model() {
         rm -f "$model" "$model".*
     fi
     "$translate" train --train $data/small.tsv --model "$model" "${start[@]}" --minutes "$minutes" \
-        --tokenizer.vocab_size 4000 --data.batch_tokens 1500 --data.max_tokens 100 \
-        --model.encoder_layers 3 --model.decoder_layers 3 --model.d_model 256 --model.d_ff 1024 \
-        --model.heads 4 --model.d_k 64 --model.d_v 64 --model.norm pre \
-        --train.learning_rate 1 --train.warmup_steps 400 --train.dropout 0.1 \
-        --eval-every 400 --save-every 400 --average 5 --average-every 50 </dev/null
+        --tokenizer.vocab_size 4000 --data.batch_tokens 750 --data.max_tokens 100 \
+        --model.encoder_layers 3 --model.decoder_layers 3 --model.d_model 192 --model.d_ff 768 \
+        --model.heads 3 --model.d_k 64 --model.d_v 64 --model.norm pre \
+        --train.learning_rate 0.7 --train.warmup_steps 400 --train.dropout 0.1 \
+        --eval-every 500 --save-every 500 --average 8 --average-every 50 </dev/null
 }
 
 show_results() {
