@@ -66,7 +66,8 @@ XF_TEST(integers_take_their_bounds_and_no_more) {
             options.set(row.key, std::to_string(value));
             CHECK_EQ(options.i64(row.key), value);
         }
-        for (const int64_t value : {low - 1, high + 1, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()})
+        for (const int64_t value :
+             {low - 1, high + 1, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()})
             CHECK_FAILS(options.set_i64(row.key, value), XF_ERROR_OUT_OF_RANGE);
         CHECK_EQ(options.i64(row.key), high);
         for (const char *text : {"", " 1", "1 ", "1.5", "0x10", "+5", "1e3", "99999999999999999999", "many"})
@@ -88,8 +89,8 @@ XF_TEST(numbers_take_their_bounds_and_no_more) {
         }
         options.set_f64(row.key, row.maximum);
         const double infinity = std::numeric_limits<double>::infinity();
-        for (const double value : {std::nextafter(row.minimum, -infinity), std::nextafter(row.maximum, infinity), infinity,
-                                   -infinity, std::nan("")})
+        for (const double value : {std::nextafter(row.minimum, -infinity), std::nextafter(row.maximum, infinity),
+                                   infinity, -infinity, std::nan("")})
             CHECK_FAILS(options.set_f64(row.key, value), XF_ERROR_OUT_OF_RANGE);
         CHECK_FAILS(options.set(row.key, "nan"), XF_ERROR_OUT_OF_RANGE);
         for (const char *text : {"", "0,5", "0.5x", " 0.5", "0x1p-1"})
@@ -121,7 +122,8 @@ XF_TEST(booleans_and_words) {
                 begin = end + 1;
             }
             const std::string last = options.str(row.key);
-            for (const char *text : {"", "|", "nonsense"}) CHECK_FAILS(options.set(row.key, text), XF_ERROR_OUT_OF_RANGE);
+            for (const char *text : {"", "|", "nonsense"})
+                CHECK_FAILS(options.set(row.key, text), XF_ERROR_OUT_OF_RANGE);
             CHECK_FAILS(options.set(row.key, words), XF_ERROR_OUT_OF_RANGE);
             CHECK_EQ(options.str(row.key), last);
         }

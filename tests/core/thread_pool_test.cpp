@@ -24,7 +24,9 @@ using xf::ThreadPool;
 struct Tally {
     explicit Tally(int64_t tasks) : count(static_cast<size_t>(tasks)) {}
     std::vector<int> count;
-    static void add(void *self, int64_t task, int32_t) { ++static_cast<Tally *>(self)->count[static_cast<size_t>(task)]; }
+    static void add(void *self, int64_t task, int32_t) {
+        ++static_cast<Tally *>(self)->count[static_cast<size_t>(task)];
+    }
     bool each(int times) const {
         for (const int c : count)
             if (c != times) return false;
@@ -114,7 +116,8 @@ XF_TEST(a_task_may_call_the_pool) {
     } nest;
     const auto outer = [](void *arg, int64_t, int32_t) {
         auto &n = *static_cast<Nest *>(arg);
-        n.pool.run(5, [](void *a, int64_t, int32_t) { ++static_cast<Nest *>(a)->inner; }, arg);
+        n.pool.run(
+            5, [](void *a, int64_t, int32_t) { ++static_cast<Nest *>(a)->inner; }, arg);
     };
     for (int job = 0; job < 200; ++job) nest.pool.run(4, outer, &nest);
     CHECK_EQ(nest.inner.load(), 200 * 4 * 5);

@@ -11,6 +11,7 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/context.h"
@@ -25,6 +26,7 @@ struct DeviceName {
     const char *device, *isa;
     bool required;  // this build made it, so it must open
     std::string text() const { return std::string(device) + "/" + isa; }
+    bool fast() const { return std::string_view(device) != "cpu:ref"; }
 };
 
 #ifndef XF_HAVE_OPENBLAS
@@ -47,9 +49,10 @@ inline xf::Options options_of(const Settings &settings) {
 // Null, with the reason printed, when this machine lacks the device.
 inline std::shared_ptr<xf::Context> open_device(const DeviceName &name, int threads) {
     try {
-        return std::make_shared<xf::Context>(
-            options_of({{"context.device", name.device}, {"context.isa", name.isa}, {"context.threads", std::to_string(threads)}}),
-            nullptr);
+        return std::make_shared<xf::Context>(options_of({{"context.device", name.device},
+                                                         {"context.isa", name.isa},
+                                                         {"context.threads", std::to_string(threads)}}),
+                                             nullptr);
     } catch (const xf::Error &error) {
         if (name.required) throw;
         static std::set<std::string> told;
@@ -71,15 +74,22 @@ void on_each_device(int threads, Test test) {
 
 // The best device, for tests that are not about devices.
 inline std::shared_ptr<xf::Context> any_device(int threads = 2) {
-    return std::make_shared<xf::Context>(options_of({{"context.device", "cpu"}, {"context.threads", std::to_string(threads)}}),
-                                         nullptr);
+    return std::make_shared<xf::Context>(
+        options_of({{"context.device", "cpu"}, {"context.threads", std::to_string(threads)}}), nullptr);
 }
 
 // A tiny model, and the variants in which layers differ.
 inline const Settings kTinyModel = {
-    {"model.encoder_layers", "1"}, {"model.decoder_layers", "1"}, {"model.d_model", "16"},   {"model.d_ff", "24"},
-    {"model.heads", "2"},          {"model.d_k", "8"},            {"model.d_v", "8"},        {"model.vocab_size", "19"},
-    {"model.max_length", "96"},    {"model.seed", "7"},
+    {"model.encoder_layers", "1"},
+    {"model.decoder_layers", "1"},
+    {"model.d_model", "16"},
+    {"model.d_ff", "24"},
+    {"model.heads", "2"},
+    {"model.d_k", "8"},
+    {"model.d_v", "8"},
+    {"model.vocab_size", "19"},
+    {"model.max_length", "96"},
+    {"model.seed", "7"},
 };
 struct Variant {
     const char *name;
@@ -168,13 +178,14 @@ inline Pairs reversal_pairs(uint64_t seed, size_t count, int64_t shortest, int64
 class Batch {
 public:
     explicit Batch(const Pairs &pairs) : Batch(pairs.src, pairs.tgt) {}
-    explicit Batch(const std::vector<Ids> &src, const std::vector<Ids> &tgt = {}) : sentences_(static_cast<int64_t>(src.size())) {
+    explicit Batch(const std::vector<Ids> &src, const std::vector<Ids> &tgt = {})
+        : sentences_(static_cast<int64_t>(src.size())) {
         pack(src, &src_ids_, &src_offsets_);
         pack(tgt, &tgt_ids_, &tgt_offsets_);
     }
     xf_batch view() const {
-        return {sizeof(xf_batch),    sentences_,          src_ids_.data(), src_offsets_.data(), tgt_ids_.data(),
-                tgt_offsets_.data(), nullptr};
+        return {sizeof(xf_batch), sentences_,          src_ids_.data(), src_offsets_.data(),
+                tgt_ids_.data(),  tgt_offsets_.data(), nullptr};
     }
 
 private:
@@ -202,16 +213,13 @@ public:
     std::vector<std::vector<float>> losses(const Pairs &pairs, const xf::DropoutKey &key = {}, bool invariant = false,
                                            xf::Transformer::Mode mode = xf::Transformer::Mode::kTrain) {
         forward(pairs, key, invariant, mode, nullptr);
-        std::vector<float> all(static_cast<size_t>(packed_.tgt.rows));
-        stream.download(all.data(), network_.token_loss(), all.size() * sizeof(float));
-        std::vector<std::vector<float>> split;
-        size_t at = 0;
-        for (const Ids &one : pairs.tgt) {
-            split.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(at),
-                               all.begin() + static_cast<std::ptrdiff_t>(at + one.size()));
-            at += one.size();
-        }
-        return split;
+        return by_sentence(pairs, network_.token_loss());
+    }
+
+    // The same without label smoothing or dropout.
+    std::vector<std::vector<float>> nlls(const Pairs &pairs) {
+        forward(pairs, {}, false, xf::Transformer::Mode::kInfer, nullptr);
+        return by_sentence(pairs, network_.token_nll());
     }
 
     double loss(const Pairs &pairs, const xf::DropoutKey &key = {}) {
@@ -243,7 +251,18 @@ public:
 private:
     size_t bytes() const { return static_cast<size_t>(model->table().total) * sizeof(float); }
 
-    xf::Pass forward(const Pairs &pairs, const xf::DropoutKey &key, bool invariant, xf::Transformer::Mode mode, float *grads) {
+    std::vector<std::vector<float>> by_sentence(const Pairs &pairs, const float *values) {
+        std::vector<std::vector<float>> split;
+        for (const Ids &one : pairs.tgt) {
+            split.emplace_back(one.size());
+            stream.download(split.back().data(), values, one.size() * sizeof(float));
+            values += one.size();
+        }
+        return split;
+    }
+
+    xf::Pass forward(const Pairs &pairs, const xf::DropoutKey &key, bool invariant, xf::Transformer::Mode mode,
+                     float *grads) {
         const Batch batch(pairs);
         packed_.load(stream, model->config(), batch.view(), xf::PackedBatch::Sides::kBoth, true);
         network_.prepare(packed_, mode, true);

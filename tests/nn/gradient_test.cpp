@@ -15,7 +15,12 @@ using namespace xf_test;
 class GradientCheck {
 public:
     GradientCheck(Net *net, const Pairs &pairs, const xf::DropoutKey &key, std::string where)
-        : net_(net), pairs_(pairs), key_(key), where_(std::move(where)), params_(net->params()), grads_(net->gradient(pairs, key)) {}
+        : net_(net),
+          pairs_(pairs),
+          key_(key),
+          where_(std::move(where)),
+          params_(net->params()),
+          grads_(net->gradient(pairs, key)) {}
 
     void run() {
         Draw draw(99);
@@ -50,7 +55,8 @@ public:
 
 private:
     // The difference quotient of fourth order: its error is that of float arithmetic, about 1e-6 / step.
-    void compare(const xf::Parameter &p, const std::vector<double> &direction, double expected, double norm, const char *how) {
+    void compare(const xf::Parameter &p, const std::vector<double> &direction, double expected, double norm,
+                 const char *how) {
         constexpr double kStep = 0.01;
         const auto at = [&](double step) {
             std::vector<float> moved = params_;
@@ -65,7 +71,8 @@ private:
         if (std::fabs(found - expected) <= tolerance) return;
         record(__FILE__, __LINE__,
                xf::format("%s: %s %s: the loss moves by %s, the gradient says %s (its norm is %s)", where_.c_str(),
-                          p.name.c_str(), how, xf::number(found).c_str(), xf::number(expected).c_str(), xf::number(norm).c_str()));
+                          p.name.c_str(), how, xf::number(found).c_str(), xf::number(expected).c_str(),
+                          xf::number(norm).c_str()));
     }
 
     Net *net_;
@@ -90,7 +97,8 @@ void unsettle(Net *net) {
     for (const xf::Parameter &p : net->model->table().list) {
         const bool inner = p.name.ends_with(".in.bias");
         for (int64_t i = 0; p.vector && i < p.size(); ++i)
-            params[static_cast<size_t>(p.offset + i)] += inner ? (i % 2 ? 4.0f : -4.0f) : 0.01f * static_cast<float>(draw.between(-20, 20));
+            params[static_cast<size_t>(p.offset + i)] +=
+                inner ? (i % 2 ? 4.0f : -4.0f) : 0.01f * static_cast<float>(draw.between(-20, 20));
     }
     net->set_params(params);
 }

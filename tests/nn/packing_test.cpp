@@ -13,7 +13,8 @@ using namespace xf_test;
 
 double largest(const std::vector<float> &values, const xf::Parameter &p) {
     double top = 0;
-    for (int64_t i = 0; i < p.size(); ++i) top = std::max(top, std::fabs(double{values[static_cast<size_t>(p.offset + i)]}));
+    for (int64_t i = 0; i < p.size(); ++i)
+        top = std::max(top, std::fabs(double{values[static_cast<size_t>(p.offset + i)]}));
     return top;
 }
 
@@ -31,7 +32,8 @@ XF_TEST(gradients_of_a_batch_are_the_sum_of_its_sentences) {
             for (const xf::Parameter &p : net.model->table().list) {
                 double worst = 0;
                 for (int64_t j = p.offset; j < p.offset + p.size(); ++j)
-                    worst = std::max(worst, std::fabs(double{sum[static_cast<size_t>(j)]} - together[static_cast<size_t>(j)]));
+                    worst = std::max(worst,
+                                     std::fabs(double{sum[static_cast<size_t>(j)]} - together[static_cast<size_t>(j)]));
                 if (!(worst <= 2e-5 * (largest(together, p) + 0.1)))
                     record(__FILE__, __LINE__,
                            xf::format("%s %s: %s differs by %s", name.text().c_str(), variant.name, p.name.c_str(),

@@ -12,7 +12,9 @@ namespace {
 
 using namespace xf_test;
 
-xf::ParameterTable table_of(const Settings &settings) { return xf::ParameterTable(xf::ModelConfig::from(options_of(settings))); }
+xf::ParameterTable table_of(const Settings &settings) {
+    return xf::ParameterTable(xf::ModelConfig::from(options_of(settings)));
+}
 
 xf::ParameterTable preset_table(const char *preset, int64_t V) {
     xf::Options options;
@@ -61,20 +63,28 @@ XF_TEST(names_are_unique_and_tensors_do_not_overlap) {
 }
 
 XF_TEST(names_and_shapes_of_a_small_model) {
-    const xf::ParameterTable table = table_of({{"model.encoder_layers", "1"}, {"model.decoder_layers", "1"}, {"model.d_model", "6"},
-                                               {"model.d_ff", "11"}, {"model.heads", "2"}, {"model.d_k", "4"}, {"model.d_v", "5"},
-                                               {"model.vocab_size", "13"}, {"model.norm", "pre"}, {"model.positions", "learned"},
+    const xf::ParameterTable table = table_of({{"model.encoder_layers", "1"},
+                                               {"model.decoder_layers", "1"},
+                                               {"model.d_model", "6"},
+                                               {"model.d_ff", "11"},
+                                               {"model.heads", "2"},
+                                               {"model.d_k", "4"},
+                                               {"model.d_v", "5"},
+                                               {"model.vocab_size", "13"},
+                                               {"model.norm", "pre"},
+                                               {"model.positions", "learned"},
                                                {"model.max_length", "9"}});
     std::string found;
     for (const xf::Parameter &p : table.list)
-        found += xf::format("%s %lldx%lld\n", p.name.c_str(), static_cast<long long>(p.rows), static_cast<long long>(p.columns));
+        found += xf::format("%s %lldx%lld\n", p.name.c_str(), static_cast<long long>(p.rows),
+                            static_cast<long long>(p.columns));
     const auto attention = [](const std::string &path) {
-        return path + ".q.weight 8x6\n" + path + ".k.weight 8x6\n" + path + ".v.weight 10x6\n" + path + ".o.weight 6x10\n" +
-               path + ".norm.weight 1x6\n" + path + ".norm.bias 1x6\n";
+        return path + ".q.weight 8x6\n" + path + ".k.weight 8x6\n" + path + ".v.weight 10x6\n" + path +
+               ".o.weight 6x10\n" + path + ".norm.weight 1x6\n" + path + ".norm.bias 1x6\n";
     };
     const auto feed_forward = [](const std::string &path) {
-        return path + ".in.weight 11x6\n" + path + ".in.bias 1x11\n" + path + ".out.weight 6x11\n" + path + ".out.bias 1x6\n" +
-               path + ".norm.weight 1x6\n" + path + ".norm.bias 1x6\n";
+        return path + ".in.weight 11x6\n" + path + ".in.bias 1x11\n" + path + ".out.weight 6x11\n" + path +
+               ".out.bias 1x6\n" + path + ".norm.weight 1x6\n" + path + ".norm.bias 1x6\n";
     };
     CHECK_EQ(found, "embedding.weight 13x6\nencoder.position.weight 9x6\n" + attention("encoder.0.self_attention") +
                         feed_forward("encoder.0.feed_forward") + "encoder.norm.weight 1x6\nencoder.norm.bias 1x6\n" +
@@ -109,9 +119,13 @@ XF_TEST(contradictory_or_huge_models_are_refused) {
     CHECK_FAILS(table_of(with("model.vocab_size", "3")), XF_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(table_of(with("model.d_model", "15")), XF_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(table_of({{"model.heads", "1024"}, {"model.d_k", "65536"}, {"model.vocab_size", "9"}}), XF_ERROR_LIMIT);
-    CHECK_FAILS(table_of({{"model.max_length", "1048576"}, {"model.d_model", "1024"}, {"model.vocab_size", "9"}}), XF_ERROR_LIMIT);
-    CHECK_FAILS(table_of({{"model.d_model", "65536"}, {"model.d_ff", "262144"}, {"model.vocab_size", "1048576"},
-                          {"model.encoder_layers", "1024"}}), XF_ERROR_LIMIT);
+    CHECK_FAILS(table_of({{"model.max_length", "1048576"}, {"model.d_model", "1024"}, {"model.vocab_size", "9"}}),
+                XF_ERROR_LIMIT);
+    CHECK_FAILS(table_of({{"model.d_model", "65536"},
+                          {"model.d_ff", "262144"},
+                          {"model.vocab_size", "1048576"},
+                          {"model.encoder_layers", "1024"}}),
+                XF_ERROR_LIMIT);
 }
 
 XF_TEST(initial_values_have_their_mean_and_variance) {
@@ -133,7 +147,8 @@ XF_TEST(initial_values_have_their_mean_and_variance) {
         }
         // Glorot and Bengio 2010, eq. 16: q is a matrix of its own, not a third of a stacked one.
         const bool embedding = p.name == "embedding.weight";
-        const double expected = embedding ? 1.0 / static_cast<double>(p.columns) : 2.0 / static_cast<double>(p.rows + p.columns);
+        const double expected =
+            embedding ? 1.0 / static_cast<double>(p.columns) : 2.0 / static_cast<double>(p.rows + p.columns);
         CHECK_NEAR(mean, 0, 4.5 * std::sqrt(expected / n));
         CHECK_NEAR(variance / expected, 1, 4.5 * std::sqrt(2 / n));
         CHECK(embedding ? top > 4 * std::sqrt(expected) : top <= std::sqrt(3 * expected) * (1 + 1e-6));
