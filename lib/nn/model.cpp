@@ -9,17 +9,20 @@
 namespace xf {
 namespace {
 
-// Paper s. 3.5: PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same.
-std::vector<float> sinusoid_table(int64_t positions, int64_t D) {
-    std::vector<float> table(static_cast<size_t>(positions * D));
-    for (int64_t i = 0; i < D; i += 2) {
-        const double rate = std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(D));
-        for (int64_t pos = 0; pos < positions; ++pos) {
-            table[static_cast<size_t>(pos * D + i)] = static_cast<float>(std::sin(static_cast<double>(pos) * rate));
-            table[static_cast<size_t>(pos * D + i + 1)] = static_cast<float>(std::cos(static_cast<double>(pos) * rate));
+// Paper s. 3.5: PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same. Row by row, so that a
+// file that asks for a long table costs device memory under the budget and nothing beside it.
+void upload_sinusoids(Stream *stream, int64_t positions, int64_t D, float *table) {
+    std::vector<double> rate(static_cast<size_t>(D / 2));
+    for (int64_t i = 0; i < D; i += 2)
+        rate[static_cast<size_t>(i / 2)] = std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(D));
+    std::vector<float> row(static_cast<size_t>(D));
+    for (int64_t pos = 0; pos < positions; ++pos) {
+        for (size_t i = 0; i < rate.size(); ++i) {
+            row[2 * i] = static_cast<float>(std::sin(static_cast<double>(pos) * rate[i]));
+            row[2 * i + 1] = static_cast<float>(std::cos(static_cast<double>(pos) * rate[i]));
         }
+        stream->upload(table + pos * D, row.data(), row.size() * sizeof(float));
     }
-    return table;
 }
 
 }  // namespace
@@ -32,9 +35,8 @@ Model::Model(std::shared_ptr<Context> context, const Options &options)
     params_ = Buffer(context_->device(), bytes);
     stream.zero(params_.data(), bytes);
     if (!config_.learned_positions) {
-        const std::vector<float> table = sinusoid_table(config_.max_length, config_.D);
-        sinusoids_ = Buffer(context_->device(), table.size() * sizeof(float));
-        stream.upload(sinusoids_.data(), table.data(), table.size() * sizeof(float));
+        sinusoids_ = Buffer(context_->device(), static_cast<size_t>(config_.max_length * config_.D) * sizeof(float));
+        upload_sinusoids(&stream, config_.max_length, config_.D, sinusoids_.floats());
     }
     stream.sync();
 }
