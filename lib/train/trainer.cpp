@@ -120,9 +120,12 @@ StepStats Trainer::update() {
     const double scale = 1.0 / static_cast<double>(sum_.tgt_tokens);
     double squares = 0;
     stream_.run(xf_sum_squares{model_->table().total, grads_.floats(), &squares});
-    if (!std::isfinite(squares)) {
+    // A gradient whose square is beyond fp32 would make Adam's second moment infinite for ever.
+    constexpr double kLargestSquare = 1e36;
+    if (!(squares * scale * scale < kLargestSquare)) {
         drop_gradients();
-        fail(XF_ERROR_NONFINITE, "the gradient of step %lld is not finite", static_cast<long long>(step));
+        fail(XF_ERROR_NONFINITE, "the gradient of step %lld is not finite or its norm is above 1e18",
+             static_cast<long long>(step));
     }
     StepStats stats = sum_;
     stats.step = step;
