@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "nn/packed_batch.h"
 
@@ -55,10 +56,12 @@ void BeamSearch::advance(const float *values, const int32_t *ids, int64_t k) {
             next_node.push_back(static_cast<int32_t>(nodes_.size()) - 1);
         }
     }
-    // A row of impossibilities (NaN weights): keep what was there as the unfinished answer.
-    done_ = next.empty();
+    // Rows of impossibilities (weights beyond fp32): what was there is the unfinished answer, and an impossible one.
     if (next.empty()) {
+        done_ = true;
         --length_;
+        if (finished_.empty())
+            for (Live &live : live_) live.log_probability = -std::numeric_limits<double>::infinity();
         return;
     }
     live_ = std::move(next);

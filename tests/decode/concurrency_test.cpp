@@ -1,0 +1,73 @@
+// Many decoders on one model at once, and trainings beside them on contexts of their own: the answers of a lone run.
+// Also meant for a build with XF_SANITIZE=thread.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <thread>
+
+#include "decode/decoding.hpp"
+
+namespace {
+
+using namespace xf_test;
+
+std::vector<float> trained(const std::shared_ptr<xf::Context> &context) {
+    xf::Trainer trainer(make_model(context, kReverser), options_of(kReverser));
+    for (int i = 0; i < 10; ++i) {
+        const Batch batch(reversal_pairs(static_cast<uint64_t>(i), 8, 1, 9, kReverserIds));
+        const xf_batch view = batch.view();
+        trainer.step(&view, 1);
+    }
+    std::vector<float> block(static_cast<size_t>(trainer.model()->table().total));
+    xf::Stream stream(context->device());
+    stream.download(block.data(), trainer.model()->params(), block.size() * sizeof(float));
+    return block;
+}
+
+XF_TEST(decoders_share_a_model) {
+    const Pairs pairs = random_pairs(9, 20, 12, kReverserIds);
+    on_each_device(3, [&](const auto &context, const DeviceName &) {
+        const auto model = make_reverser(context);
+        const xf::Options options = options_of({{"decode.batch_sentences", "7"}, {"decode.max_extra_tokens", "10"}});
+        xf::Decoder lone(model, options);
+        const Answers expected = decode(&lone, pairs.src);
+        const std::vector<double> scores = score(&lone, pairs);
+        std::atomic<int> wrong{0};
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 4; ++t)
+            threads.emplace_back([&] {
+                try {
+                    xf::Decoder decoder(model, options);
+                    for (int round = 0; round < 5; ++round) {
+                        const Answers found = decode(&decoder, pairs.src);
+                        for (size_t i = 0; i < found.size(); ++i) wrong += same(found[i], expected[i]) ? 0 : 1;
+                        if (score(&decoder, pairs) != scores) ++wrong;
+                    }
+                } catch (const std::exception &) {
+                    ++wrong;
+                }
+            });
+        for (std::thread &thread : threads) thread.join();
+        CHECK_EQ(wrong.load(), 0);
+    });
+}
+
+XF_TEST(trainings_run_beside_each_other) {
+    on_each_device(2, [](const auto &context, const DeviceName &name) {
+        const std::vector<float> expected = trained(context);
+        std::atomic<int> wrong{0};
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 4; ++t)
+            threads.emplace_back([&, t] {
+                try {  // two on a context they share, two on their own
+                    if (trained(t < 2 ? context : open_device(name, t)) != expected) ++wrong;
+                } catch (const std::exception &) {
+                    ++wrong;
+                }
+            });
+        for (std::thread &thread : threads) thread.join();
+        CHECK_EQ(wrong.load(), 0);
+    });
+}
+
+}  // namespace

@@ -1,0 +1,69 @@
+// A small model that half knows how to reverse a sentence, so that answers end and at many lengths, and answers that
+// can be compared bit by bit.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "decode/decoder.h"
+#include "nn/fixture.hpp"
+#include "train/trainer.h"
+
+namespace xf_test {
+
+inline const Settings kReverser = {
+    {"model.encoder_layers", "2"}, {"model.decoder_layers", "2"}, {"model.d_model", "24"},
+    {"model.d_ff", "40"},          {"model.heads", "2"},          {"model.d_k", "9"},
+    {"model.d_v", "11"},           {"model.vocab_size", "13"},    {"model.max_length", "96"},
+    {"train.dropout", "0"},        {"train.warmup_steps", "100"}, {"train.learning_rate", "0.4"},
+};
+constexpr int64_t kReverserIds = 13;
+
+// Trained once, on the best device: every other gets the same parameters.
+inline const std::vector<float> &reverser_params() {
+    static const std::vector<float> params = [] {
+        const auto context = any_device();
+        xf::Trainer trainer(make_model(context, kReverser), options_of(kReverser));
+        for (int i = 0; i < 250; ++i) {
+            const Batch batch(reversal_pairs(static_cast<uint64_t>(100 + i), 32, 1, 9, kReverserIds));
+            const xf_batch view = batch.view();
+            trainer.step(&view, 1);
+        }
+        std::vector<float> block(static_cast<size_t>(trainer.model()->table().total));
+        xf::Stream stream(context->device());
+        stream.download(block.data(), trainer.model()->params(), block.size() * sizeof(float));
+        return block;
+    }();
+    return params;
+}
+
+inline std::shared_ptr<const xf::Model> make_reverser(const std::shared_ptr<xf::Context> &context) {
+    const auto model = make_model(context, kReverser);
+    xf::Stream stream(context->device());
+    stream.upload(model->params(), reverser_params().data(), reverser_params().size() * sizeof(float));
+    stream.sync();
+    return model;
+}
+
+using Answers = std::vector<std::vector<xf::Hypothesis>>;
+
+inline Answers decode(xf::Decoder *decoder, const std::vector<Ids> &sources) {
+    const Batch batch(sources);
+    return decoder->decode(batch.view());
+}
+
+inline std::vector<double> score(xf::Decoder *decoder, const Pairs &pairs) {
+    const Batch batch(pairs);
+    std::vector<double> scores(pairs.size());
+    decoder->score(batch.view(), scores.data());
+    return scores;
+}
+
+// To the last bit.
+inline bool same(const std::vector<xf::Hypothesis> &a, const std::vector<xf::Hypothesis> &b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const xf::Hypothesis &x, const xf::Hypothesis &y) {
+        return x.ids == y.ids && x.score == y.score && x.log_probability == y.log_probability &&
+               x.finished == y.finished;
+    });
+}
+
+}  // namespace xf_test
