@@ -1,0 +1,102 @@
+// The promise of train.h: the same seed gives the same bits for any number of threads. 200 steps under dropout, the
+// whole curve in hexadecimal and the checkpoint byte by byte, on every backend and instruction set.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "train/training.hpp"
+
+namespace {
+
+using namespace xf_test;
+
+struct Run {
+    std::string curve, file;
+};
+
+Run run(const DeviceName &device, int threads, const Settings &settings, const Task &task, int64_t steps) {
+    const Folder folder;
+    const auto context = open_device(device, threads);
+    const auto trainer = make_trainer(context, settings);
+    Run result;
+    result.curve = train_to(trainer.get(), task, steps);
+    save(trainer.get(), folder.file("final"));
+    result.file = bytes_of(folder.file("final"));
+    return result;
+}
+
+void check_same(const Run &a, const Run &b, const std::string &what) {
+    if (a.curve != b.curve) record(__FILE__, __LINE__, what + ": the loss curves differ");
+    if (a.file != b.file || a.file.empty()) record(__FILE__, __LINE__, what + ": the files differ");
+}
+
+XF_TEST(two_hundred_steps_are_the_same_with_one_two_and_three_threads) {
+    on_each_device(1, [](const auto &, const DeviceName &device) {
+        const Task task;
+        const Run one = run(device, 1, kTraining, task, 200);
+        CHECK_EQ(std::count(one.curve.begin(), one.curve.end(), '\n'), 200);
+        for (const int threads : {2, 3, 8})
+            check_same(one, run(device, threads, kTraining, task, 200),
+                       device.text() + xf::format(" with %d threads", threads));
+    });
+}
+
+// Tensors of many tiles, so that every operation has work for every thread; widths that fill no tile.
+XF_TEST(wide_batches_are_the_same_with_any_number_of_threads) {
+    Settings settings = kTraining;
+    settings["model.d_model"] = "66";
+    settings["model.d_ff"] = "130";
+    settings["model.heads"] = "3";
+    settings["model.d_k"] = "21";
+    settings["model.d_v"] = "27";
+    settings["model.vocab_size"] = "301";
+    settings["model.positions"] = "learned";
+    settings["model.norm"] = "pre";
+    Task task;
+    task.V = 301;
+    task.sentences = 30;
+    task.longest = 50;
+    on_each_device(1, [&](const auto &, const DeviceName &device) {
+        const int64_t steps = std::string(device.device) == "cpu:ref" ? 2 : 6;
+        const Run one = run(device, 1, settings, task, steps);
+        for (const int threads : {2, 3, 8})
+            check_same(one, run(device, threads, settings, task, steps),
+                       device.text() + xf::format(" with %d threads", threads));
+    });
+}
+
+// Otherwise the test above could compare nothing.
+XF_TEST(another_seed_or_instruction_set_is_noticed) {
+    const Task task;
+    const Run base = run(kDevices[0], 1, kTraining, task, 5);
+    for (const char *key : {"model.seed", "train.seed"}) {
+        Settings settings = kTraining;
+        settings.insert_or_assign(key, std::string("2"));
+        const Run other = run(kDevices[0], 1, settings, task, 5);
+        CHECK(other.curve != base.curve);
+        CHECK(other.file != base.file);
+    }
+    if (open_device(kDevices[1], 1) == nullptr) return;
+    CHECK(run(kDevices[1], 1, kTraining, task, 5).file != base.file);
+}
+
+// Backends and instruction sets differ in rounding only.
+XF_TEST(curves_of_all_devices_stay_close) {
+    const auto losses = [](const DeviceName &device) {
+        std::vector<double> curve;
+        const auto trainer = make_trainer(open_device(device, 2), kTraining);
+        const Task task;
+        for (int64_t i = 0; i < 30; ++i) {
+            const Batch batch = task.batch(i);
+            const xf_batch view = batch.view();
+            const xf::StepStats s = trainer->step(&view, 1);
+            curve.push_back(s.loss_sum / static_cast<double>(s.tgt_tokens));
+        }
+        return curve;
+    };
+    const std::vector<double> reference = losses(kDevices[0]);
+    on_each_device(1, [&](const auto &, const DeviceName &device) {
+        const std::vector<double> curve = losses(device);
+        for (size_t i = 0; i < curve.size(); ++i) CHECK_NEAR(curve[i], reference[i], 1e-5 * static_cast<double>(i + 1));
+    });
+}
+
+}  // namespace

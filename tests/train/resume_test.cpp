@@ -1,0 +1,153 @@
+// The promise of reliability: kill -9 at any instant costs the steps since the last save and nothing else. A run that
+// was killed and resumed, with other thread counts too, ends in the very file of a run that was not.
+//
+// All computing is done in child processes. This process opens no context, so that it can fork, and looks at files
+// only.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "train/training.hpp"
+
+namespace {
+
+using namespace xf_test;
+
+constexpr int64_t kSteps = 200;
+constexpr int kNoDevice = 77, kFailed = 1;
+
+// Runs body in a child; its exit status is what body returns.
+template <class Body>
+pid_t start(Body body) {
+    std::fflush(nullptr);
+    const pid_t pid = fork();
+    if (pid != 0) return pid;
+    int status = kFailed;
+    try {
+        status = body();
+    } catch (const std::exception &error) {
+        std::fprintf(stderr, "in a child: %s\n", error.what());
+    }
+    std::fflush(nullptr);
+    _exit(status);
+}
+
+// The exit status, or minus the signal that ended it.
+int wait_for(pid_t pid) {
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+// Begins or continues the run in path, saves every so many steps, ends with step last saved.
+int run(const DeviceName &device, int threads, const std::string &path, int64_t save_every, int64_t last) {
+    const auto context = open_device(device, threads);
+    if (context == nullptr) return kNoDevice;
+    const auto trainer = std::filesystem::exists(path) ? resume(context, path) : make_trainer(context, kTraining);
+    while (trainer->steps_done() < last) {
+        train_to(trainer.get(), Task(), std::min(last, (trainer->steps_done() / save_every + 1) * save_every));
+        save(trainer.get(), path);
+    }
+    return 0;
+}
+
+int loads(const std::string &path) {
+    resume(open_device(kDevices[0], 1), path);
+    return 0;
+}
+
+int64_t step_in(const std::string &path) {
+    return std::filesystem::exists(path) ? std::stoll(xf::ModelFile(path).require("step")) : 0;
+}
+
+int temporary_files(const std::string &folder) {
+    int count = 0;
+    for (const auto &entry : std::filesystem::directory_iterator(folder))
+        count += entry.path().filename().string().find(".tmp.") != std::string::npos ? 1 : 0;
+    return count;
+}
+
+XF_TEST(a_hundred_steps_kill_and_a_hundred_more_are_two_hundred) {
+    Draw draw(31);
+    for (const DeviceName &device : kDevices) {
+        const Folder folder;
+        const std::string straight = folder.file("straight"), broken = folder.file("broken");
+        const int opened = wait_for(start([&] { return run(device, 2, straight, kSteps, kSteps); }));
+        if (opened == kNoDevice) continue;
+        CHECK_EQ(opened, 0);
+        const pid_t pid = start([&] { return run(device, 1, broken, 100, 1000000); });
+        while (step_in(broken) < 100 && waitpid(pid, nullptr, WNOHANG) == 0) usleep(1000);
+        usleep(static_cast<useconds_t>(draw.between(0, 20000)));  // somewhere in the next hundred
+        kill(pid, SIGKILL);
+        CHECK_EQ(wait_for(pid), -SIGKILL);
+        const int64_t saved = step_in(broken);
+        CHECK(saved >= 100 && saved % 100 == 0);
+        if (saved > 100) continue;  // this machine is too fast for us: nothing to compare
+        CHECK_EQ(wait_for(start([&] { return run(device, 3, broken, 1000, kSteps); })), 0);
+        if (bytes_of(broken) != bytes_of(straight)) record(__FILE__, __LINE__, device.text() + ": the files differ");
+        CHECK_EQ(step_in(broken), kSteps);
+    }
+}
+
+XF_TEST(killed_at_any_instant_also_while_saving) {
+    const DeviceName device = {"cpu", "auto", true};
+    const Folder folder, kept;
+    const std::string straight = kept.file("straight"), broken = folder.file("broken");
+    CHECK_EQ(wait_for(start([&] { return run(device, 2, straight, kSteps, kSteps); })), 0);
+    Draw draw(32);
+    int kills = 0, while_saving = 0;
+    int64_t before = 0;
+    for (int round = 0; round < 60 && (kills < 12 || while_saving < 3); ++round) {
+        const int left = temporary_files(folder.file(""));
+        const pid_t pid = start([&] { return run(device, 1 + round % 3, broken, 5, kSteps - 20); });
+        if (round % 2 == 0) {
+            usleep(static_cast<useconds_t>(draw.between(0, 60000)));
+        } else {  // as soon as a save has begun, or a little later
+            const int skip = static_cast<int>(draw.between(0, 200));
+            while (temporary_files(folder.file("")) == left && waitpid(pid, nullptr, WNOHANG | WNOWAIT) == 0) {
+            }
+            usleep(static_cast<useconds_t>(skip));
+        }
+        kill(pid, SIGKILL);
+        const int status = wait_for(pid);
+        CHECK(status == -SIGKILL || status == 0);
+        kills += status == -SIGKILL ? 1 : 0;
+        while_saving += temporary_files(folder.file("")) - left;
+        const int64_t now = step_in(broken);
+        CHECK(now >= before && now % 5 == 0);  // never backwards
+        before = now;
+        if (now > 0) CHECK_EQ(wait_for(start([&] { return loads(broken); })), 0);
+        const std::string previous = broken + ".prev";
+        if (std::filesystem::exists(previous)) CHECK_EQ(wait_for(start([&] { return loads(previous); })), 0);
+        if (status == 0 && while_saving < 3) {  // the run is over: another begins
+            std::filesystem::remove(broken);
+            std::filesystem::remove(previous);
+            before = 0;
+        }
+    }
+    std::printf("%d kills, %d of them while saving, the last at step %lld\n", kills, while_saving,
+                static_cast<long long>(before));
+    CHECK(kills >= 3);
+    CHECK(while_saving >= 1);
+    CHECK_EQ(wait_for(start([&] { return run(device, 2, broken, 50, kSteps); })), 0);
+    CHECK(bytes_of(broken) == bytes_of(straight));
+}
+
+// The position in the step is all the state there is: no generator, no cache is lost at a save.
+XF_TEST(a_run_that_saves_often_is_the_run_that_saves_once) {
+    const DeviceName device = {"cpu", "auto", true};
+    const Folder folder;
+    CHECK_EQ(wait_for(start([&] { return run(device, 2, folder.file("once"), 60, 60); })), 0);
+    CHECK_EQ(wait_for(start([&] { return run(device, 2, folder.file("often"), 1, 60); })), 0);
+    CHECK(bytes_of(folder.file("once")) == bytes_of(folder.file("often")));
+    CHECK_EQ(step_in(folder.file("often.prev")), 59);
+    for (int64_t last = 5; last <= 60; last += 5)
+        CHECK_EQ(wait_for(start(
+                     [&] { return run(device, static_cast<int>(last / 5 % 3) + 1, folder.file("pieces"), 60, last); })),
+                 0);
+    CHECK(bytes_of(folder.file("once")) == bytes_of(folder.file("pieces")));
+}
+
+}  // namespace
