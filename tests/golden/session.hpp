@@ -1,8 +1,11 @@
-// What golden_test.cpp needs around the comparison: a golden file, and handles of the public API that free themselves.
+// What the tests of this folder need around the comparison: the golden files, the measure of an error, and handles of
+// the public API that free themselves.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -93,5 +96,22 @@ private:
 
     xf::SafetensorsReader reader_;
 };
+
+constexpr const char *kFiles[] = {"post", "shapes", "pre"};
+inline Golden open(const char *file) { return Golden(std::string(XF_GOLDEN_FOLDER "/") + file + ".safetensors"); }
+
+constexpr double kTolerance = 1e-4;
+// max|found - expected| / max|expected|
+template <class T>
+double relative_error(const std::vector<T> &found, const std::vector<float> &expected) {
+    if (found.size() != expected.size()) return INFINITY;
+    double difference = 0, scale = 0;
+    for (size_t i = 0; i < found.size(); ++i) {
+        const double d = std::fabs(static_cast<double>(found[i]) - static_cast<double>(expected[i]));
+        difference = d <= difference ? difference : d;  // keeps a NaN
+        scale = std::max(scale, std::fabs(static_cast<double>(expected[i])));
+    }
+    return scale > 0 ? difference / scale : difference;
+}
 
 }  // namespace xf_golden

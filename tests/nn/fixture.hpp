@@ -222,6 +222,20 @@ public:
         return by_sentence(pairs, network_.token_nll());
     }
 
+    // The outputs of the two stacks without dropout: [S, D] and [T, D].
+    struct Outputs {
+        std::vector<float> encoder, decoder;
+    };
+    Outputs outputs(const Pairs &pairs, bool invariant) {
+        const xf::Pass pass = load(pairs, {}, invariant, xf::Transformer::Mode::kInfer, nullptr);
+        const int64_t D = model->config().D;
+        Outputs out{std::vector<float>(static_cast<size_t>(packed_.src.rows * D)),
+                    std::vector<float>(static_cast<size_t>(packed_.tgt.rows * D))};
+        stream.download(out.encoder.data(), network_.encode(pass, packed_), out.encoder.size() * sizeof(float));
+        stream.download(out.decoder.data(), network_.decode(pass, packed_), out.decoder.size() * sizeof(float));
+        return out;
+    }
+
     double loss(const Pairs &pairs, const xf::DropoutKey &key = {}) {
         double sum = 0;
         for (const auto &one : losses(pairs, key)) sum = std::accumulate(one.begin(), one.end(), sum);
@@ -261,8 +275,8 @@ private:
         return split;
     }
 
-    xf::Pass forward(const Pairs &pairs, const xf::DropoutKey &key, bool invariant, xf::Transformer::Mode mode,
-                     float *grads) {
+    xf::Pass load(const Pairs &pairs, const xf::DropoutKey &key, bool invariant, xf::Transformer::Mode mode,
+                  float *grads) {
         const Batch batch(pairs);
         packed_.load(stream, model->config(), batch.view(), xf::PackedBatch::Sides::kBoth, true);
         network_.prepare(packed_, mode, true);
@@ -270,6 +284,12 @@ private:
         pass.grads = grads;
         pass.invariant = invariant;
         pass.dropout = key;
+        return pass;
+    }
+
+    xf::Pass forward(const Pairs &pairs, const xf::DropoutKey &key, bool invariant, xf::Transformer::Mode mode,
+                     float *grads) {
+        const xf::Pass pass = load(pairs, key, invariant, mode, grads);
         network_.encode(pass, packed_);
         network_.decode(pass, packed_);
         network_.loss(pass, packed_, 0.1f, false);
