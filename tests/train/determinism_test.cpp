@@ -42,14 +42,14 @@ XF_TEST(two_hundred_steps_are_the_same_with_one_two_and_three_threads) {
 // Tensors of many tiles, so that every operation has work for every thread; widths that fill no tile.
 XF_TEST(wide_batches_are_the_same_with_any_number_of_threads) {
     Settings settings = kTraining;
-    settings["model.d_model"] = "66";
-    settings["model.d_ff"] = "130";
-    settings["model.heads"] = "3";
-    settings["model.d_k"] = "21";
-    settings["model.d_v"] = "27";
-    settings["model.vocab_size"] = "301";
-    settings["model.positions"] = "learned";
-    settings["model.norm"] = "pre";
+    settings.insert_or_assign("model.d_model", "66");
+    settings.insert_or_assign("model.d_ff", "130");
+    settings.insert_or_assign("model.heads", "3");
+    settings.insert_or_assign("model.d_k", "21");
+    settings.insert_or_assign("model.d_v", "27");
+    settings.insert_or_assign("model.vocab_size", "301");
+    settings.insert_or_assign("model.positions", "learned");
+    settings.insert_or_assign("model.norm", "pre");
     Task task;
     task.V = 301;
     task.sentences = 30;
