@@ -8,10 +8,8 @@
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 
-packages=(cmake ninja-build g++ pkg-config libutf8proc-dev libmd-dev rapidjson-dev)
-# The serial OpenBLAS has no threads of its own and is linked into the plugin; the threaded one would do as well.
-dpkg-query -W -f='${Status}\n' libopenblas-pthread-dev 2>/dev/null | grep -q 'ok installed' ||
-    packages+=(libopenblas-serial-dev)
+# The serial OpenBLAS has no threads of its own; its static library becomes a part of the plugin.
+packages=(cmake ninja-build g++ pkg-config libutf8proc-dev libmd-dev rapidjson-dev libopenblas-serial-dev)
 if [ "${1-}" = test ]; then packages+=(libcmocka-dev doxygen binutils); fi
 
 missing=()

@@ -2,7 +2,7 @@
 # Trains a small English-German model on the corpus beside this file and shows what it has learnt; see README.md.
 #
 # It installs what is missing (Debian packages), builds the library, trains, measures and translates, all within about
-# ten minutes on two cores, without a question. The training is 9 minutes of that; DEMO_MINUTES=1 makes it one.
+# ten minutes on two cores, without a question. The training is 7 minutes of that; DEMO_MINUTES=1 makes it one.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -12,7 +12,7 @@ case "${1-}" in
     "") ;;
     --fresh) fresh=yes ;;
     --help | -h)
-        echo "Usage: [DEMO_MINUTES=9] examples/translate/demo.sh [--fresh]"
+        echo "Usage: [DEMO_MINUTES=7] examples/translate/demo.sh [--fresh]"
         echo "Trains a small English-German model in DEMO_MINUTES minutes. --fresh trains anew although one is there."
         exit 0
         ;;
@@ -21,7 +21,7 @@ case "${1-}" in
         exit 2
         ;;
 esac
-minutes=${DEMO_MINUTES:-9}
+minutes=${DEMO_MINUTES:-7}
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 data=examples/translate/data
@@ -31,35 +31,10 @@ translate=$build/bin/translate
 
 say() { printf '\n== %s\n' "$*"; }
 
-# Debian packages for what is not there.
-install_packages() {
-    local missing=() pair
-    for pair in cmake:cmake make:make g++:g++ pkg-config:pkg-config; do
-        command -v "${pair%%:*}" >/dev/null || missing+=("${pair##*:}")
-    done
-    for pair in libutf8proc:libutf8proc-dev libmd:libmd-dev RapidJSON:rapidjson-dev; do
-        pkg-config --exists "${pair%%:*}" 2>/dev/null || missing+=("${pair##*:}")
-    done
-    # The library's own kernels need AVX2; other processors are better off with OpenBLAS.
-    if ! grep -qw avx2 /proc/cpuinfo && ! compgen -G '/usr/lib/*/openblas-serial/libopenblas.a' >/dev/null; then
-        missing+=(libopenblas-serial-dev)
-    fi
-    if [ ${#missing[@]} -eq 0 ]; then return; fi
-    say "Installing ${missing[*]}"
-    if ! command -v apt-get >/dev/null; then
-        echo "demo.sh: there is no apt-get; please install what these Debian packages hold: ${missing[*]}" >&2
-        exit 1
-    fi
-    local root=()
-    if [ "$(id -u)" -ne 0 ]; then root=(sudo); fi
-    "${root[@]}" apt-get update -q
-    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
-}
-
 build_program() {
     say "Building into $build"
-    cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DXF_BUILD_TESTS=OFF -DXF_BUILD_EXAMPLES=ON >"$build.log" 2>&1 &&
-        cmake --build "$build" -j "$(nproc)" >>"$build.log" 2>&1 || {
+    cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DXF_BUILD_TESTS=OFF -DXF_BUILD_EXAMPLES=ON >"$build.log" 2>&1 &&
+        cmake --build "$build" >>"$build.log" 2>&1 || {
         tail -n 40 "$build.log" >&2
         echo "demo.sh: the build failed; all of its output is in $build.log" >&2
         exit 1
@@ -98,7 +73,7 @@ show_results() {
 }
 
 mkdir -p build
-install_packages
+tests/packages.sh
 build_program
 train_model
 show_results
