@@ -40,8 +40,15 @@ void complain(const char *format, ...) {
 }
 
 int fail(const xf_error *err) {
-    complain("%s", err->message);
+    complain("%s", err->status == XF_ERROR_CANCELLED ? "interrupted" : err->message);
     return EXIT_FAILED;
+}
+
+const char *refusal(const xf_error *err) {
+    static const char *const prefixes[] = {"text 0: ", "text 0 has ", "source sentence 0 has "};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; ++i)
+        if (strncmp(err->message, prefixes[i], strlen(prefixes[i])) == 0) return err->message + strlen(prefixes[i]);
+    return err->message;
 }
 
 int check_output(void) {

@@ -28,6 +28,12 @@ void set_unfinished_line(bool unfinished);
 int fail(const xf_error *err);
 
 /*
+ * Why a sentence was refused, without its number: translate_each() halves until it stands alone, so that the number
+ * in the message is 0 whichever line it was.
+ */
+const char *refusal(const xf_error *err);
+
+/*
  * Flushes stdout. Returns -1 when all was written; else the exit status: EXIT_OK without a word when the reader of
  * our output has gone (`| head`), which is nobody's mistake, and EXIT_FAILED after a message for all else.
  */

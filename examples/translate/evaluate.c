@@ -3,13 +3,11 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "commands.h"
 #include "common.h"
+#include "files.h"
 #include "measure.h"
 #include "options.h"
 
@@ -17,23 +15,6 @@ struct evaluation {
     const char *model, *test, *output;
     bool greedy;
 };
-
-/* Writes the translations, one a line. */
-static int write_output(const char *path, const struct sentences *texts) {
-    FILE *file = fopen(path, "wb");
-    if (file == NULL) {
-        complain("can't write %s: %s", path, strerror(errno));
-        return EXIT_FAILED;
-    }
-    for (size_t i = 0; i < texts->count; ++i) {
-        for (const char *c = texts->texts[i]; *c != '\0'; ++c) putc(*c == '\n' || *c == '\r' ? ' ' : *c, file);
-        putc('\n', file);
-    }
-    const bool bad = ferror(file) != 0;
-    if (fclose(file) == 0 && !bad) return -1;
-    complain("writing %s failed: %s", path, strerror(errno));
-    return EXIT_FAILED;
-}
 
 static void print_bleu(const xf_bleu_score *bleu, double chrf, const struct translations *answers, double seconds) {
     printf("%-12s %.2f = %.1f/%.1f/%.1f/%.1f, brevity penalty %.3f, %lld words for %lld\n", "BLEU", bleu->score,
@@ -86,7 +67,7 @@ static int measure(const struct evaluation *evaluation, const xf_config *config,
             fail(&err);
         status = result == XF_OK ? -1 : EXIT_FAILED;
     }
-    if (status < 0 && evaluation->output != NULL) status = write_output(evaluation->output, &answers.texts);
+    if (status < 0 && evaluation->output != NULL) status = write_sentences(evaluation->output, &answers.texts);
     if (status < 0) status = answers.refused > 0 ? EXIT_FAILED : EXIT_OK;
     sentences_free(&sources);
     sentences_free(&references);
@@ -95,7 +76,7 @@ static int measure(const struct evaluation *evaluation, const xf_config *config,
     return status;
 }
 
-static int evaluate(const struct evaluation *evaluation, const xf_config *config) {
+static int evaluate(const struct evaluation *evaluation, const struct command_line *line, xf_config *config) {
     xf_error err;
     xf_corpus *corpus = NULL;
     xf_decoder *decoder = NULL;
@@ -112,13 +93,22 @@ static int evaluate(const struct evaluation *evaluation, const xf_config *config
         print_corpus("test", corpus);
         if (xf_config_get_str(config, "decode.alpha", &alpha, NULL) == XF_OK)
             printf("%-12s beam %s, alpha %s\n", "decoding", beam, alpha);
-        status = measure(evaluation, config, decoder, model, corpus);
+        status = fit_max_tokens(line, config, xf_model_config(model));
+        if (status < 0) status = measure(evaluation, config, decoder, model, corpus);
     }
     xf_decoder_free(decoder);
     xf_corpus_free(corpus);
     xf_model_free(model);
     xf_context_free(context);
     return status;
+}
+
+/* Told before the evaluation: the output can be written, and is neither the references nor the model. */
+static int check_output_file(const struct evaluation *evaluation) {
+    const struct named_file output = {"--output", evaluation->output};
+    const struct named_file read[] = {{"--test", evaluation->test}, {"--model", evaluation->model}};
+    const int status = check_apart(&output, read, sizeof read / sizeof read[0]);
+    return status < 0 ? check_writable(&output) : status;
 }
 
 int evaluate_command(int argc, char **argv) {
@@ -148,10 +138,9 @@ int evaluate_command(int argc, char **argv) {
     xf_config *config = NULL;
     xf_error err;
     if (xf_config_create(&config, &err) != XF_OK) return fail(&err);
-    status = apply_settings(&line, config);
-    if (status < 0 && evaluation.greedy && xf_config_set_i64(config, "decode.beam", 1, &err) != XF_OK)
-        status = fail(&err);
-    if (status < 0) status = evaluate(&evaluation, config);
+    status = apply_decoding(&line, config, evaluation.greedy);
+    if (status < 0) status = check_output_file(&evaluation);
+    if (status < 0) status = evaluate(&evaluation, &line, config);
     xf_config_free(config);
     return status;
 }

@@ -74,7 +74,10 @@ enum line_status next_line(struct line_reader *reader, bool wait, const char **t
         make_room(reader);
         const ssize_t count = read(reader->fd, reader->buffer + reader->end, reader->capacity - reader->end);
         if (count < 0 && errno == EINTR) continue;
-        if (count < 0) return LINE_FAILED;
+        if (count < 0) {
+            reader->error = errno;
+            return LINE_FAILED;
+        }
         reader->end += (size_t)count;
         reader->at_end = count == 0;
     }

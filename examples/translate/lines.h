@@ -21,6 +21,7 @@ struct line_reader {
     bool at_end;   /* nothing more will come */
     bool skipping; /* inside the rest of a line that is too long */
     bool started;  /* the first line has been looked at for a byte order mark */
+    int error;     /* errno of a read() that failed; what is done before it is told sets errno anew */
 };
 
 enum line_status {
@@ -28,7 +29,7 @@ enum line_status {
     LINE_TOO_LONG, /* a line of more than LONGEST_LINE bytes; its text is left out */
     LINE_NONE_NOW, /* there is no line yet, and `wait` was false */
     LINE_END,      /* the end of the input */
-    LINE_FAILED    /* reading failed: errno says why */
+    LINE_FAILED    /* reading failed: the reader's `error` says why */
 };
 
 enum line_status next_line(struct line_reader *reader, bool wait, const char **text, size_t *length);

@@ -48,7 +48,12 @@ int main(int argc, char **argv) {
         return EXIT_USAGE;
     }
     const char *command = argv[1];
-    if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0 || strcmp(command, "help") == 0) {
+    const bool help = strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0 || strcmp(command, "help") == 0;
+    if (argc > 2 && (help || strcmp(command, "--version") == 0)) {
+        complain("'%.64s' is one argument too many; expected %s alone, or translate COMMAND --help", argv[2], command);
+        return EXIT_USAGE;
+    }
+    if (help) {
         print_usage(stdout);
         return finish(EXIT_OK);
     }

@@ -42,9 +42,8 @@ enum xf_status measure_loss(xf_decoder *decoder, xf_batcher *batcher, xf_eval_st
 static void keep_best(void *user, size_t index, const xf_hypotheses *found, size_t place, const xf_error *err) {
     struct translations *out = user;
     xf_hypothesis best = {.struct_size = sizeof best};
-    (void)index;
     if (found == NULL || xf_hypotheses_get(found, place, 0, &best, NULL) != XF_OK) {
-        if (err != NULL) complain("%s", err->message);
+        if (err != NULL) complain("pair %zu: %s", index + 1, refusal(err));
         out->refused++;
         sentences_add(&out->texts, "", 0);
         return;

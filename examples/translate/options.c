@@ -203,32 +203,29 @@ static void print_help(const struct command_line *line) {
 }
 
 int read_command_line(struct command_line *line, int argc, char **argv) {
-    for (int i = 0; i < argc; ++i) {
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; ++i) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_help(line);
             return EXIT_OK;
         }
     }
+    bool ended = false; /* after "--" all is text */
     for (int i = 0; i < argc; ++i) {
-        if (strncmp(argv[i], "--", 2) == 0 && argv[i][2] != '\0') {
+        if (!ended && strcmp(argv[i], "--") == 0) {
+            ended = true;
+        } else if (!ended && strncmp(argv[i], "--", 2) == 0) {
             const int status = read_flag(line, argc, argv, &i);
             if (status >= 0) return status;
+        } else if (!ended && argv[i][0] == '-' && argv[i][1] != '\0') {
+            complain("there is no option '%.64s'%s", argv[i],
+                     line->positional != NULL ? "; a text that begins so goes after --" : "");
+            return EXIT_USAGE;
         } else if (line->positional != NULL && line->argument == NULL) {
             line->argument = argv[i];
         } else {
             complain("'%.64s' is one argument too many; the usage is: translate %s", argv[i], line->usage);
             return EXIT_USAGE;
         }
-    }
-    return -1;
-}
-
-int apply_settings(const struct command_line *line, xf_config *config) {
-    xf_error err;
-    for (size_t i = 0; i < line->setting_count; ++i) {
-        if (xf_config_set(config, line->settings[i].key, line->settings[i].value, &err) == XF_OK) continue;
-        complain("%s", err.message);
-        return EXIT_USAGE;
     }
     return -1;
 }

@@ -56,6 +56,19 @@ int read_command_line(struct command_line *line, int argc, char **argv);
 /* Sets the library options that were given. Returns -1 to go on, or the exit status 2. */
 int apply_settings(const struct command_line *line, xf_config *config);
 
+/* The same for a command that decodes; refuses --greedy with a beam, and more answers than the beam holds. */
+int apply_decoding(const struct command_line *line, xf_config *config, bool greedy);
+
+/* Whether a library option stands on the command line, under its key or a short name. */
+bool is_given(const struct command_line *line, const char *key);
+
+/*
+ * A pair that is longer than the model's positions would end a run at the batch that holds it. So data.max_tokens
+ * above model.max_length is refused when it was given, and else lowered, with a line that says so. Returns -1 to go
+ * on, or the exit status.
+ */
+int fit_max_tokens(const struct command_line *line, xf_config *config, const xf_config *model);
+
 /* Says on stderr which of the words is nearest to the one that was not understood. */
 void suggest(const char *kind, const char *word, const char *const *known, size_t count);
 

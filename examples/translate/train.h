@@ -43,8 +43,9 @@ struct run {
 
     int64_t snapshots[MAX_AVERAGE]; /* steps of the snapshot files, oldest first */
     size_t snapshot_count;
-    int64_t saved_step; /* of the checkpoint; -1 when this run has written none */
-    bool save_failed;   /* some file could not be written: the run goes on, and ends with EXIT_FAILED */
+    int64_t saved_step;   /* of the checkpoint; -1 when this run has written none */
+    int64_t unsaved_step; /* of the checkpoint that failed last, so that it is told once; -1 at first */
+    bool save_failed;     /* some file could not be written: the run goes on, and ends with EXIT_FAILED */
 
     double started;     /* now() when the first step began */
     int64_t first_step; /* steps that were made before this run */
@@ -55,6 +56,12 @@ struct run {
     struct dev_row *rows;
     size_t row_count, row_capacity;
 };
+
+/* train_flags.c */
+
+/* Both return -1 to go on, or the exit status. */
+int read_train_flags(struct run *run, int argc, char **argv);
+int check_train_flags(struct run *run);
 
 /* train_setup.c */
 

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "signals.h"
+
 bool save_checkpoint(struct run *run) {
     xf_error err;
     const int64_t step = xf_trainer_step(run->trainer);
@@ -18,9 +20,12 @@ bool save_checkpoint(struct run *run) {
         run->saved_step = step;
         return true;
     }
+    run->save_failed = true;
+    /* At the end of a run the last step is tried again: a disk may have room by now. */
+    if (run->unsaved_step == step) return false;
+    run->unsaved_step = step;
     fail(&err);
     complain("step %lld is not saved; an older checkpoint, if there is one, is as it was", (long long)step);
-    run->save_failed = true;
     return false;
 }
 
@@ -80,8 +85,8 @@ static xf_model *average_snapshots(struct run *run) {
     xf_error err;
     if (xf_model_average(run->context, paths, run->snapshot_count, &model, &err) != XF_OK) {
         fail(&err);
-        complain("the model is not averaged; it is that of the last step");
         run->save_failed = true;
+        if (err.status != XF_ERROR_CANCELLED) complain("the model is not averaged; it is that of the last step");
         return NULL;
     }
     printf("averaged     %zu snapshots, steps %lld to %lld\n", run->snapshot_count, (long long)run->snapshots[0],
@@ -91,6 +96,8 @@ static xf_model *average_snapshots(struct run *run) {
 
 xf_model *save_model(struct run *run) {
     xf_model *average = run->snapshot_count > 1 ? average_snapshots(run) : NULL;
+    /* After Ctrl-C the run goes on from the checkpoint, and averages then: another model must not pass for that one. */
+    if (average == NULL && run->snapshot_count > 1 && was_interrupted()) return NULL;
     xf_model *model = average != NULL ? average : xf_trainer_model(run->trainer);
     xf_error err;
     if (xf_model_save(model, run->flags.model, &err) != XF_OK) {
@@ -132,8 +139,9 @@ void print_resume_command(const struct run *run) {
     fprintf(stderr, " ");
     for (int i = 0; i < run->argc; ++i) {
         int width = 0;
-        if (strcmp(run->argv[i], "--overwrite") == 0) continue;
-        if (is_flag(run->argv, i, "--resume", &width) || is_flag(run->argv, i, "--minutes", &width))
+        if (strcmp(run->argv[i], "--overwrite") == 0 || strcmp(run->argv[i], "--") == 0) continue;
+        if (is_flag(run->argv, i, "--resume", &width) || is_flag(run->argv, i, "--minutes", &width) ||
+            is_flag(run->argv, i, "--tokenizer", &width))
             i += width - 1;
         else
             print_quoted(run->argv[i]);

@@ -106,6 +106,26 @@ static int check_settings(const struct run *run) {
     return -1;
 }
 
+/*
+ * Finds what the library would refuse in the options of the model before the corpus is read and a tokenizer learnt,
+ * which may take minutes: makes a model of one layer and the smallest vocabulary with these widths.
+ */
+static int check_model_options(struct run *run) {
+    xf_config *small = NULL;
+    xf_model *model = NULL;
+    xf_error err;
+    enum xf_status status = xf_config_copy(run->config, &small, &err);
+    if (status == XF_OK) status = xf_config_set_i64(small, "model.encoder_layers", 1, &err);
+    if (status == XF_OK) status = xf_config_set_i64(small, "model.decoder_layers", 1, &err);
+    if (status == XF_OK) status = xf_config_set_i64(small, "model.vocab_size", 259, &err);
+    if (status == XF_OK) status = xf_model_create(run->context, small, NULL, &model, &err);
+    xf_model_free(model);
+    xf_config_free(small);
+    if (status == XF_OK) return fit_max_tokens(&run->line, run->config, run->config);
+    fail(&err);
+    return status == XF_ERROR_INVALID_ARGUMENT || status == XF_ERROR_LIMIT ? EXIT_USAGE : EXIT_FAILED;
+}
+
 static int resume(struct run *run) {
     xf_error err;
     if (xf_trainer_resume(run->context, run->flags.resume, &run->trainer, &err) != XF_OK) return fail(&err);
@@ -114,7 +134,9 @@ static int resume(struct run *run) {
         return EXIT_FAILED;
     }
     find_snapshots(run);
-    return check_settings(run);
+    const int status = check_settings(run);
+    if (status >= 0) return status;
+    return fit_max_tokens(&run->line, run->config, xf_model_config(xf_trainer_model(run->trainer)));
 }
 
 /* A fresh model with its tokenizer, and a trainer at step 0. */
@@ -160,8 +182,10 @@ static int open_batchers(struct run *run) {
 
 int run_open(struct run *run) {
     printf("%-12s %s\n", "device", xf_context_device(run->context));
+    int status = run->flags.resume != NULL ? -1 : check_model_options(run);
+    if (status >= 0) return status;
     if (!open_corpora(run)) return EXIT_FAILED;
-    int status = run->flags.resume != NULL ? resume(run) : begin(run);
+    status = run->flags.resume != NULL ? resume(run) : begin(run);
     if (status < 0) status = open_batchers(run);
     return status;
 }

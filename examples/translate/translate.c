@@ -5,7 +5,6 @@
  */
 #define _POSIX_C_SOURCE 200809L
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +39,7 @@ static void print_answers(void *user, size_t index, const xf_hypotheses *found, 
     struct session *session = user;
     const long long number = (long long)session->first_line + (long long)index;
     if (found == NULL) {
-        complain("line %lld: %s", number, err->message);
+        complain("line %lld: %s", number, refusal(err));
         session->refused++;
         if (!session->numbered) putchar('\n');
         return;
@@ -93,7 +92,7 @@ static int translate_lines(struct session *session, xf_decoder *decoder) {
         if (translate_each(decoder, &lines, print_answers, session, &err) != XF_OK) result = fail(&err);
         if (result < 0) result = check_output();
         if (result < 0 && status == LINE_FAILED) {
-            complain("reading standard input failed: %s", strerror(errno));
+            complain("reading standard input failed: %s", strerror(reader.error));
             result = EXIT_FAILED;
         }
         sentences_clear(&lines);
@@ -158,8 +157,7 @@ int translate_command(int argc, char **argv) {
     xf_config *config = NULL;
     xf_error err;
     if (xf_config_create(&config, &err) != XF_OK) return fail(&err);
-    status = apply_settings(&line, config);
-    if (status < 0 && session.greedy && xf_config_set_i64(config, "decode.beam", 1, &err) != XF_OK) status = fail(&err);
+    status = apply_decoding(&line, config, session.greedy);
     if (status < 0) status = translate(&session, config);
     xf_config_free(config);
     return status;

@@ -1,0 +1,34 @@
+/*
+ * files.h - what becomes of the files a command writes: none may be one it reads, and none is left half written.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef TRANSLATE_FILES_H
+#define TRANSLATE_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common.h"
+
+/* A file as the user named it: the option that named it, and its path, which may be NULL. */
+struct named_file {
+    const char *option, *path;
+};
+
+/*
+ * Refuses a file to be written that is there and is one of those to be read, under whatever name: writing would
+ * destroy it. Returns -1 to go on, or EXIT_USAGE after a message.
+ */
+int check_apart(const struct named_file *written, const struct named_file *read, size_t count);
+
+/*
+ * Finds out whether a file can be written, before hours go into what is to stand in it. What it holds is not touched,
+ * and no file is left behind. Returns -1 to go on, or the exit status after a message.
+ */
+int check_writable(const struct named_file *file);
+
+/* Writes sentences, one a line: beside the file first, so that the old one is whole until the new one is. */
+int write_sentences(const char *path, const struct sentences *texts);
+
+#endif

@@ -1,0 +1,108 @@
+/*
+ * train_flags.c - the flags of `translate train`, and which of them can't go together.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "train.h"
+
+#define FLAG(name, kind, member, argument, doc) \
+    { name, kind, &run->flags.member, NULL, argument, doc }
+#define ALIAS(name, key, argument, doc) \
+    { name, FLAG_OPTION, NULL, key, argument, doc }
+
+int read_train_flags(struct run *run, int argc, char **argv) {
+    const struct flag flags[] = {
+        FLAG("train", FLAG_TEXT, train, "FILE.tsv",
+             "Pairs to learn from: source TAB target, one pair a line. Required."),
+        FLAG("model", FLAG_TEXT, model, "OUT.xf",
+             "Where the model goes. The checkpoint is beside it, as OUT.xf.ckpt. Required."),
+        FLAG("dev", FLAG_TEXT, dev, "FILE.tsv", "Pairs to watch the training with; they are not learnt from."),
+        FLAG("hold-out", FLAG_COUNT, hold_out, "40",
+             "Without --dev, each pair number 40, 80, 120 ... of the training file is held out for that; 0 is none."),
+        FLAG("preset", FLAG_TEXT, preset, "small", "tiny, small, base or big; options given by key go before it."),
+        FLAG("tokenizer", FLAG_TEXT, tokenizer, "FILE.json", "Uses this tokenizer instead of learning one."),
+        FLAG("steps", FLAG_COUNT, steps, "100000", "Ends at this step; 0 is no limit, if there is one in minutes."),
+        FLAG("minutes", FLAG_NUMBER, minutes, "M", "Ends after so many minutes of training and evaluation."),
+        FLAG("eval-every", FLAG_COUNT, eval_every, "1000", "Steps between evaluations on the dev pairs; 0 is never."),
+        FLAG("dev-sentences", FLAG_COUNT, dev_sentences, "200",
+             "How many dev pairs an evaluation translates for BLEU (greedily); 0 is none."),
+        FLAG("save-every", FLAG_COUNT, save_every, "1000", "Steps between checkpoints; 0 is only at the end."),
+        FLAG("average", FLAG_COUNT, average, "1", "Averages the last so many snapshots into the model."),
+        FLAG("average-every", FLAG_COUNT, average_every, "K",
+             "Steps between those snapshots; --save-every if not given."),
+        FLAG("resume", FLAG_TEXT, resume, "OUT.xf.ckpt",
+             "Goes on from a checkpoint, with the bits of an unbroken run."),
+        FLAG("overwrite", FLAG_SWITCH, overwrite, "", "Begins anew although OUT.xf.ckpt is there."),
+        FLAG("quiet", FLAG_SWITCH, quiet, "", "No progress line."),
+        ALIAS("threads", "context.threads", "N", "The same as --context.threads."),
+        ALIAS("device", "context.device", "NAME", "The same as --context.device."),
+    };
+    run->line = (struct command_line){.usage = "train --train FILE.tsv --model OUT.xf [options]",
+                                      .about = "Learns to translate from pairs of sentences.",
+                                      .groups = "context. tokenizer. data. model. train.",
+                                      .flags = flags,
+                                      .flag_count = sizeof flags / sizeof flags[0]};
+    const int status = read_command_line(&run->line, argc, argv);
+    run->line.flags = NULL; /* the table ends with this function */
+    return status;
+}
+
+/* What is written must not be what is read. The checkpoint that a run goes on from is both, and meant to be. */
+static int check_files(const struct run *run) {
+    const struct train_flags *flags = &run->flags;
+    const struct named_file model = {"--model", flags->model}, checkpoint = {"the checkpoint", run->checkpoint};
+    const struct named_file read[] = {{"--train", flags->train},
+                                      {"--dev", flags->dev},
+                                      {"--tokenizer", flags->tokenizer},
+                                      {"--resume", flags->resume}};
+    const int status = check_apart(&model, read, 4);
+    return status < 0 ? check_apart(&checkpoint, read, 3) : status;
+}
+
+int check_train_flags(struct run *run) {
+    struct train_flags *flags = &run->flags;
+    if (flags->train == NULL || flags->model == NULL) {
+        complain("%s is missing; see translate train --help",
+                 flags->train == NULL ? "--train FILE.tsv" : "--model OUT.xf");
+        return EXIT_USAGE;
+    }
+    if (flags->average > MAX_AVERAGE) {
+        complain("--average is %lld, expected at most %d", (long long)flags->average, (int)MAX_AVERAGE);
+        return EXIT_USAGE;
+    }
+    if (flags->steps < 0) flags->steps = flags->minutes > 0 ? 0 : 100000;
+    if (flags->steps == 0 && flags->minutes <= 0) {
+        complain("--steps 0 needs a limit in --minutes");
+        return EXIT_USAGE;
+    }
+    if (flags->average_every == 0) flags->average_every = flags->save_every;
+    const int length = snprintf(run->checkpoint, sizeof run->checkpoint, "%s.ckpt", flags->model);
+    if (length < 0 || (size_t)length + 32 > sizeof run->checkpoint) {
+        complain("the name of the model is too long");
+        return EXIT_USAGE;
+    }
+    if (flags->resume != NULL && flags->tokenizer != NULL) {
+        complain("--tokenizer does not go with --resume: the checkpoint holds the tokenizer the run began with");
+        return EXIT_USAGE;
+    }
+    struct stat model;
+    if (stat(flags->model, &model) == 0 && !S_ISREG(model.st_mode)) {
+        complain("%s is a folder or a device, expected the name of a file", flags->model);
+        return EXIT_USAGE;
+    }
+    const int status = check_files(run);
+    if (status >= 0) return status;
+    if (flags->resume == NULL && !flags->overwrite && access(run->checkpoint, F_OK) == 0) {
+        complain("%s is there from an earlier run: go on with --resume %s, or begin anew with --overwrite",
+                 run->checkpoint, run->checkpoint);
+        return EXIT_USAGE;
+    }
+    return -1;
+}

@@ -1,0 +1,158 @@
+#!/usr/bin/env bash
+# The program of examples/translate from outside: what it refuses, what it says, and which files stay as they were.
+#
+#   program.sh TRANSLATE DATA_FOLDER
+#
+# SPDX-License-Identifier: Apache-2.0
+set -uo pipefail
+translate=$(realpath "$1") data=$(realpath "$2")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+checks=0 failed=0
+
+# expect STATUS WORDS COMMAND...: the exit status, and words that standard error holds.
+expect() {
+    local status=$1 words=$2 found
+    shift 2
+    "$@" >stdout 2>stderr
+    found=$?
+    checks=$((checks + 1))
+    if [ "$found" = "$status" ] && { [ -z "$words" ] || grep -qF -- "$words" stderr; }; then return; fi
+    failed=$((failed + 1))
+    echo "FAILED: $*: status $found, expected $status with '$words'; it said:"
+    cat stderr
+}
+
+# holds WHAT COMMAND...: the command succeeds.
+holds() {
+    local what=$1
+    shift
+    checks=$((checks + 1))
+    "$@" && return
+    failed=$((failed + 1))
+    echo "FAILED: $what"
+}
+
+# wait_for COMMAND...: until the command succeeds; 60 s at most.
+wait_for() {
+    local i
+    for i in $(seq 600); do
+        "$@" && return 0
+        sleep 0.1
+    done
+    return 1
+}
+
+head -n 400 "$data/small.tsv" >pairs.tsv
+head -n 4 "$data/small.test.tsv" >few.tsv
+tiny=(--preset tiny --tokenizer.vocab_size 300 --data.batch_tokens 800 --threads 1 --quiet)
+run() { "$translate" "$@" </dev/null; }
+train() { run train --train pairs.tsv "${tiny[@]}" "$@"; }
+
+expect 0 "" train --model m.xf --steps 20 --hold-out 0
+holds "the model is there" test -s m.xf
+
+# A file that is read is never written.
+cp pairs.tsv before.tsv
+ln pairs.tsv m2.xf.ckpt
+ln -s pairs.tsv link.xf
+expect 2 "--model pairs.tsv is the file of --train" train --model pairs.tsv --steps 1
+expect 2 "--model link.xf is the file of --train" train --model link.xf --steps 1
+expect 2 "the checkpoint m2.xf.ckpt is the file of --train" train --model m2.xf --steps 1 --overwrite
+expect 2 "is the file of --dev" train --model few.tsv --dev few.tsv --steps 1
+expect 2 "is the file of --resume" train --model m.xf.ckpt --resume m.xf.ckpt
+holds "the corpus is as it was" cmp pairs.tsv before.tsv
+cp few.tsv before.tsv
+evaluate() { run evaluate --model m.xf --test few.tsv --threads 1 --greedy "$@"; }
+expect 2 "--output few.tsv is the file of --test" evaluate --output few.tsv
+expect 2 "--output m.xf is the file of --model" evaluate --output m.xf
+holds "the references are as they were" cmp few.tsv before.tsv
+expect 1 "can't write /nonexistent/x" evaluate --output /nonexistent/x
+holds "that was told before the evaluation" test ! -s stdout
+echo old >out.txt
+chmod 600 out.txt
+ln -s out.txt out.link
+expect 0 "" evaluate --output out.link
+holds "the output has a line for each source" test "$(wc -l <out.txt)" = 4
+holds "the output keeps its mode" test "$(stat -c %a out.txt)" = 600
+holds "the link is still one" test -L out.link
+holds "nothing is left beside the output" test -z "$(ls | grep '\.part-')"
+expect 0 "" evaluate --output /dev/null
+
+# Wrong usage is told at once.
+expect 2 "decode.beam is 3" evaluate --beam 3
+expect 2 "decode.n_best is 2" run translate --model m.xf --n-best 2 --greedy
+expect 2 "model.d_model is 7" train --model d.xf --model.d_model 7 --steps 1
+holds "that was told before the corpus was read" test -z "$(grep corpus stdout)"
+expect 2 "there is no option '-x'" run inspect --model m.xf -x
+expect 0 "" run inspect --model m.xf -- -x
+expect 0 "" run inspect --model m.xf -- --help
+holds "a text after -- is split" grep -q pieces stdout
+expect 2 "one argument too many" run inspect --model m.xf a b
+expect 2 "'x' is one argument too many" run --version x
+expect 2 "'train' is one argument too many" run help train
+expect 2 "--tokenizer does not go with --resume" train --model m.xf --resume m.xf.ckpt --tokenizer none.json
+expect 2 "data.max_tokens is 64, expected at most model.max_length, which is 40" \
+    train --model l.xf --model.max_length 40 --data.max_tokens 64 --steps 1
+
+# Pairs longer than the model's positions are left out, before the first step and after a resume.
+expect 0 "" train --model l.xf --model.max_length 40 --steps 40 --save-every 20 --hold-out 0
+holds "the new limit is told" grep -q "data.max_tokens is 40 rather than 256" stdout
+expect 0 "" train --model l.xf --steps 44 --hold-out 0 --resume l.xf.ckpt
+expect 1 "translate: pair 1: 42 tokens, expected at most" run evaluate --model l.xf --test few.tsv --threads 1 --greedy
+holds "the pair that fits is measured" grep -q "^BLEU" stdout
+
+# Messages name the line of the input, and the reason.
+printf 'one\n\xff\n' >bad.txt
+long() { { yes word | head -n 3000 | tr '\n' ' '; echo; } >long.txt; }
+long
+lines() { "$translate" translate --model m.xf --greedy --threads 1 <"$1"; }
+expect 1 "translate: line 2: " lines bad.txt
+holds "the line alone is named" test -z "$(grep 'text 0' stderr)"
+expect 1 "translate: line 1: " lines long.txt
+holds "the line alone is named" test -z "$(grep -E 'text 0|sentence 0' stderr)"
+expect 1 "reading standard input failed: Is a directory" lines "$work"
+closed() { "$translate" translate --model m.xf --greedy <&-; }
+expect 1 "reading standard input failed: Bad file descriptor" closed
+
+# Signals. A shell's `&` ignores SIGINT for its child, so SIGTERM stands for Ctrl-C.
+"$translate" train --train pairs.tsv "${tiny[@]}" --model s.xf --steps 1000000 --hold-out 0 >stdout 2>stderr </dev/null &
+job=$!
+wait_for test -s s.xf.ckpt
+sleep 0.5
+kill -TERM $job
+wait $job
+holds "an interrupted run ends with 130, not $?" test $? = 130
+holds "it says so" grep -q "interrupted after step" stderr
+holds "not in the library's words" test -z "$(grep 'by the caller' stderr)"
+
+(trap '' HUP && exec "$translate" train --train pairs.tsv "${tiny[@]}" --model h.xf --steps 60 --hold-out 0) >stdout 2>stderr &
+job=$!
+wait_for test -s h.xf.ckpt
+kill -HUP $job
+wait $job
+holds "a run that ignores SIGHUP goes on" test $? = 0
+
+"$translate" train --train pairs.tsv "${tiny[@]}" --model e.xf --dev "$data/small.tsv" --dev-sentences 20000 --steps 1 \
+    >stdout 2>stderr </dev/null &
+job=$!
+wait_for test -s e.xf
+kill -TERM $job
+wait $job
+holds "an interrupt in the last evaluation ends with 130" test $? = 130
+holds "it says that the model is saved" grep -q "interrupted during the last evaluation; the model is saved as e.xf" stderr
+
+# A checkpoint that can't be written any more is told once.
+mkdir gone
+train --model gone/g.xf --steps 100000 --minutes 0.05 --save-every 1 --hold-out 0 >stdout 2>stderr &
+job=$!
+wait_for test -s gone/g.xf.ckpt
+rm -r gone
+wait $job
+holds "a lost folder is a failure" test $? = 1
+holds "steps are not saved" grep -q 'is not saved' stderr
+holds "each of them is told once" test -z "$(grep -o 'step [0-9]* is not saved' stderr | uniq -d)"
+
+echo "$checks checks, $failed failed"
+test "$checks" -ge 50 && test "$failed" = 0
