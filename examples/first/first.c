@@ -7,7 +7,7 @@ int main(int argc, char **argv) {
     xf_model *model = NULL;
     xf_decoder *decoder = NULL;
     xf_hypotheses *answers = NULL;
-    xf_hypothesis best = {sizeof best, NULL, 0, NULL, 0, 0, 0, 0, 0};
+    xf_hypothesis best = XF_HYPOTHESIS_INIT;
     const char *text = argc > 2 ? argv[2] : "Choose File - Save.";
 
     if (xf_context_create(NULL, NULL, &context, &err) != XF_OK ||
