@@ -63,6 +63,9 @@ typedef struct xf_option_info {
     const char *since;
 } xf_option_info;
 
+/** @brief A zeroed xf_option_info with its struct_size. @since 0.1 */
+#define XF_OPTION_INFO_INIT {sizeof(xf_option_info), NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, NULL}
+
 /**
  * @brief Creates a config in which every option has its default.
  * @param out [out] the new config; the caller frees it with xf_config_free()
@@ -216,7 +219,7 @@ XF_API enum xf_status xf_config_get_bool(const xf_config *config, const char *ke
  * @param value [out] NUL-terminated UTF-8, owned by the config, valid until the option is set again or the config freed
  * @param err [out] NULL allowed
  * @return as xf_config_get_i64()
- * @threads exclusive
+ * @threads shared-read
  * @since 0.1
  */
 XF_API enum xf_status xf_config_get_str(const xf_config *config, const char *key, const char **value, xf_error *err);

@@ -50,6 +50,9 @@ typedef struct xf_step_stats {
     double gradient_norm;
 } xf_step_stats;
 
+/** @brief A zeroed xf_step_stats with its struct_size. @since 0.1 */
+#define XF_STEP_STATS_INIT {sizeof(xf_step_stats), 0, 0, 0, 0, 0, 0, 0, 0}
+
 /**
  * @brief Creates a trainer at step 0.
  *
@@ -198,11 +201,12 @@ XF_API enum xf_status xf_trainer_resume(xf_context *context, const char *path, x
 XF_API enum xf_status xf_trainer_position(const xf_trainer *trainer, int64_t *epoch, int64_t *batch, xf_error *err);
 
 /**
- * @brief Moves a batcher to the position that was saved with the checkpoint, when it holds the same pairs.
+ * @brief Moves a batcher to the position that was saved with the checkpoint, when it would go on as the saved run.
  * @param trainer [in] from xf_trainer_resume()
  * @param batcher [in,out] made from the same corpus, tokenizer and options as in the saved run
  * @param err [out] NULL allowed
- * @return XF_OK; XF_ERROR_STATE (no position was saved), XF_ERROR_DATA (the pairs differ: batcher unchanged),
+ * @return XF_OK; XF_ERROR_STATE (no position was saved), XF_ERROR_DATA (other pairs, or another
+ *         "data.batch_tokens", "data.shuffle" or "data.seed": batcher unchanged),
  *         XF_ERROR_OUT_OF_RANGE, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY
  * @threads exclusive
  * @since 0.1

@@ -102,12 +102,7 @@ xf_status xf_config_get_bool(const xf_config *config, const char *key, int32_t *
 }
 
 xf_status xf_config_get_str(const xf_config *config, const char *key, const char **value, xf_error *err) {
-    return get_option(config, key, value, err, [&](const Options &options) {
-        std::string now = options.text(key);
-        std::string &text = config->texts[key];
-        if (text != now) text = std::move(now);  // what was given out stays where it is
-        return text.c_str();
-    });
+    return get_option(config, key, value, err, [&](const Options &options) { return options.text(key).c_str(); });
 }
 
 size_t xf_config_option_count(void) { return option_count(); }

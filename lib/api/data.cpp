@@ -109,6 +109,7 @@ xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokeniz
         };
         handle->corpus = std::make_shared<EncodedCorpus>(encode_corpus(*corpus->corpus, encode, longest));
         handle->fingerprint = handle->corpus->fingerprint();
+        for (const char *key : {"data.batch_tokens", "data.shuffle", "data.seed"}) handle->order[key] = options.text(key);
         const int64_t skipped = handle->corpus->skipped_too_long + handle->corpus->skipped_empty;
         if (skipped > 0)
             handle->context->log(

@@ -29,7 +29,6 @@ struct xf_config {
     static constexpr const char *kKind = "a config";
     uint32_t magic = kMagic;
     xf::Options options;
-    mutable std::map<std::string, std::string> texts;  // what xf_config_get_str gave out
 };
 
 struct xf_context {
@@ -61,6 +60,7 @@ struct xf_batcher {
     std::shared_ptr<xf::Context> context;
     std::shared_ptr<const xf::EncodedCorpus> corpus;
     uint64_t fingerprint = 0;
+    xf::Metadata order;  // options that fix which batches come when; see train/trainer.h
     std::unique_ptr<xf::Batcher> batcher;
     xf::Batch batch;
 };

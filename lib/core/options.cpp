@@ -93,7 +93,7 @@ constexpr Preset kPresets[] = {
 
 }  // namespace
 
-Options::Options() : values_(option_count()) {
+Options::Options() : entries_(option_count()) {
     for (size_t i = 0; i < option_count(); ++i) set(option(i).key, option(i).default_value);
 }
 
@@ -126,20 +126,20 @@ void Options::set_i64(std::string_view key, int64_t value) {
     if (option(i).type == XF_OPTION_F64) return set_f64(key, static_cast<double>(value));
     check_type(option(i), XF_OPTION_I64);
     check_bounds(option(i), static_cast<double>(value));
-    values_[i] = value;
+    put(i, value);
 }
 
 void Options::set_f64(std::string_view key, double value) {
     const size_t i = find(key);
     check_type(option(i), XF_OPTION_F64);
     check_bounds(option(i), value);  // also refuses NaN
-    values_[i] = value;
+    put(i, value);
 }
 
 void Options::set_bool(std::string_view key, bool value) {
     const size_t i = find(key);
     check_type(option(i), XF_OPTION_BOOL);
-    values_[i] = value;
+    put(i, value);
 }
 
 void Options::set_str(std::string_view key, std::string_view value) {
@@ -150,7 +150,7 @@ void Options::set_str(std::string_view key, std::string_view value) {
     XF_CHECK(option(i).choices == nullptr || is_choice(option(i).choices, value), XF_ERROR_OUT_OF_RANGE,
              "option '%s' is '%.*s', expected one of %s", option(i).key,
              static_cast<int>(std::min<size_t>(value.size(), 64)), value.data(), option(i).choices);
-    values_[i] = std::string(value);
+    put(i, std::string(value));
 }
 
 void Options::preset(std::string_view name) {
@@ -174,7 +174,7 @@ void Options::preset(std::string_view name) {
 const Options::Value &Options::value(std::string_view key, xf_option_type type) const {
     const size_t i = find(key);
     check_type(option(i), type);
-    return values_[i];
+    return entries_[i].value;
 }
 
 int64_t Options::i64(std::string_view key) const { return std::get<int64_t>(value(key, XF_OPTION_I64)); }
@@ -184,17 +184,20 @@ const std::string &Options::str(std::string_view key) const {
     return std::get<std::string>(value(key, XF_OPTION_STR));
 }
 
-std::string Options::text(std::string_view key) const {
-    const Value &v = values_[find(key)];
-    if (const auto *i = std::get_if<int64_t>(&v)) return std::to_string(*i);
-    if (const auto *f = std::get_if<double>(&v)) return number(*f);
-    if (const auto *b = std::get_if<bool>(&v)) return *b ? "true" : "false";
-    return std::get<std::string>(v);
+const std::string &Options::text(std::string_view key) const { return entries_[find(key)].text; }
+
+void Options::put(size_t index, Value value) {
+    std::string text;
+    if (const auto *i = std::get_if<int64_t>(&value)) text = std::to_string(*i);
+    else if (const auto *f = std::get_if<double>(&value)) text = number(*f);
+    else if (const auto *b = std::get_if<bool>(&value)) text = *b ? "true" : "false";
+    else text = std::get<std::string>(value);
+    entries_[index] = {std::move(value), std::move(text)};
 }
 
 void Options::copy_group(const Options &other, std::string_view prefix) {
     for (size_t i = 0; i < option_count(); ++i)
-        if (std::string_view(option(i).key).starts_with(prefix)) values_[i] = other.values_[i];
+        if (std::string_view(option(i).key).starts_with(prefix)) entries_[i] = other.entries_[i];
 }
 
 }  // namespace xf

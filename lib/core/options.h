@@ -48,7 +48,7 @@ public:
     bool boolean(std::string_view key) const;
     const std::string &str(std::string_view key) const;
     // Any type as text, in the form set() reads.
-    std::string text(std::string_view key) const;
+    const std::string &text(std::string_view key) const;
 
     // Copies the values of the keys that begin with prefix ("model.") from other.
     void copy_group(const Options &other, std::string_view prefix);
@@ -56,7 +56,12 @@ public:
 private:
     using Value = std::variant<int64_t, double, bool, std::string>;
     const Value &value(std::string_view key, xf_option_type type) const;
-    std::vector<Value> values_;  // parallel to the table
+    void put(size_t index, Value value);
+    struct Entry {
+        Value value;
+        std::string text;  // of value, kept so that reading it changes nothing
+    };
+    std::vector<Entry> entries_;  // parallel to the table
 };
 
 }  // namespace xf

@@ -29,6 +29,13 @@ void add_block(SafetensorsWriter *writer, Stream *stream, const ParameterTable &
     }
 }
 
+// From least to the largest number; a NaN is outside.
+bool all_within(const float *values, size_t count, float least) {
+    bool good = true;
+    for (size_t i = 0; i < count; ++i) good &= values[i] >= least && values[i] <= std::numeric_limits<float>::max();
+    return good;
+}
+
 bool is_option(std::string_view key) { return key.starts_with("model.") || key.starts_with("train."); }
 
 }  // namespace
@@ -116,36 +123,44 @@ void ModelFile::check_tensors() const {
 }
 
 void ModelFile::load(const Model &model, Stream &stream, const std::vector<ExtraBlock> &blocks) const {
-    std::map<std::string_view, float *> destination;
-    std::vector<std::string> names;
-    names.reserve(model.table().list.size() * (blocks.size() + 1));
-    const auto add = [&](const std::string &prefix, float *block) {
-        for (const Parameter &p : model.table().list) {
-            names.push_back(prefix + p.name);
-            destination[names.back()] = block + p.offset;
-        }
+    struct Destination {
+        float *data;
+        float least;
     };
-    add("", model.params());
-    for (const ExtraBlock &block : blocks) add(block.prefix, block.data);
+    std::map<std::string, Destination> destinations;
+    const auto add = [&](const ExtraBlock &block) {
+        for (const Parameter &p : model.table().list)
+            destinations[block.prefix + p.name] = {block.data + p.offset, block.least};
+    };
+    add({"", model.params()});
+    for (const ExtraBlock &block : blocks) add(block);
 
     // Where device memory is not the host's, each tensor goes through a staging buffer.
     const bool direct = stream.device().host_memory();
-    std::vector<char> staging;
-    float *pending = nullptr;
-    const auto flush = [&] {
-        if (pending != nullptr) stream.upload(pending, staging.data(), staging.size());
+    std::vector<float> staging;
+    const TensorInfo *pending = nullptr;
+    std::string bad;  // told after the checksum: most likely the file is damaged
+    const auto finish = [&] {
+        if (pending == nullptr) return;
+        const Destination &to = destinations.at(pending->name);
+        const size_t count = static_cast<size_t>(pending->end - pending->begin) / sizeof(float);
+        const float *values = direct ? to.data : staging.data();
+        if (bad.empty() && !all_within(values, count, to.least)) bad = pending->name;
+        if (!direct) stream.upload(to.data, values, count * sizeof(float));
         pending = nullptr;
     };
     reader_.load_all([&](const TensorInfo &tensor) -> void * {
-        flush();
-        const auto found = destination.find(tensor.name);
-        if (found == destination.end()) return nullptr;
-        if (direct) return found->second;
-        pending = found->second;
-        staging.resize(static_cast<size_t>(tensor.end - tensor.begin));
+        finish();
+        const auto found = destinations.find(tensor.name);
+        if (found == destinations.end()) return nullptr;
+        pending = &tensor;
+        if (direct) return found->second.data;
+        staging.resize(static_cast<size_t>(tensor.end - tensor.begin) / sizeof(float));
         return staging.data();
     });
-    flush();
+    finish();
+    XF_CHECK(bad.empty(), XF_ERROR_CORRUPT, "'%s': tensor '%s' has a number that is not finite%s", path_.c_str(),
+             bad.c_str(), destinations.at(bad).least < 0 ? "" : " or negative");
     stream.sync();
 }
 

@@ -10,6 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ namespace xf {
 struct ExtraBlock {
     const char *prefix;  // "adam.m."
     float *data;         // device memory
+    float least = -std::numeric_limits<float>::max();  // a smaller number in a file is XF_ERROR_CORRUPT
 };
 
 struct FileContents {
@@ -47,7 +49,8 @@ public:
     const Options &options() const { return options_; }
     const std::string &path() const { return path_; }
 
-    // Reads the parameters, and the blocks when they are given (else they are skipped), and checks the checksum.
+    // Reads the parameters, and the blocks when they are given (else they are skipped); checks the checksum, and that
+    // all numbers are finite.
     void load(const Model &model, Stream &stream, const std::vector<ExtraBlock> &blocks) const;
 
 private:

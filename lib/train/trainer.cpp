@@ -16,6 +16,8 @@ double sum(const std::vector<float> &values) {
     return total;
 }
 
+const std::string kPosition = "position.";  // prefix of the metadata that say where the data stood
+
 template <class T>
 T parse_number(const ModelFile &file, const std::string &key, int base) {
     const std::string &text = file.require(key);
@@ -58,6 +60,10 @@ Trainer::Trainer(std::shared_ptr<Model> model, const Options &options)
       stream_(model_->context().device()),
       network_(*model_, stream_) {
     options_.copy_group(options, "train.");
+    // Better told now than at the first checkpoint.
+    const size_t tensors = 3 * model_->table().list.size(), most = SafetensorsLimits().tensors;
+    XF_CHECK(tensors <= most, XF_ERROR_LIMIT, "a checkpoint of this model has %zu tensors, expected at most %zu", tensors,
+             most);
     for (Buffer *buffer : {&grads_, &m_, &v_}) {
         *buffer = Buffer(stream_.device(), block_bytes());
         stream_.zero(buffer->data(), block_bytes());
@@ -72,6 +78,7 @@ StepStats Trainer::run_batch(const xf_batch &batch) {
     pass.grads = grads_.floats();
     // The mask belongs to the update that is being made and to the batch within it.
     pass.dropout = {config_.dropout, config_.attention_dropout, config_.seed, static_cast<uint32_t>(step_ + 1), waiting_};
+    if (dirty_ && waiting_ == 0) stream_.zero(grads_.data(), block_bytes());
     dirty_ = true;
     network_.encode(pass, batch_);
     network_.decode(pass, batch_);
@@ -91,9 +98,8 @@ StepStats Trainer::run_batch(const xf_batch &batch) {
     return stats;
 }
 
-void Trainer::drop_gradients() {
-    if (dirty_) stream_.zero(grads_.data(), block_bytes());
-    dirty_ = false;
+// What lies in the block is cleared before the next batch: here, after an error, the device may refuse.
+void Trainer::drop_gradients() noexcept {
     waiting_ = 0;
     sum_ = StepStats();
 }
@@ -156,7 +162,12 @@ StepStats Trainer::update() {
 StepStats Trainer::step(const xf_batch *batches, size_t count) {
     XF_CHECK(waiting_ == 0, XF_ERROR_STATE, "gradients of %u batches wait for xf_train_update()", waiting_);
     for (size_t i = 0; i < count; ++i) accumulate(batches[i]);
-    return update();
+    try {
+        return update();
+    } catch (...) {
+        drop_gradients();
+        throw;
+    }
 }
 
 void Trainer::read_gradient(const Parameter &parameter, float *values) {
@@ -175,6 +186,7 @@ void Trainer::save(const std::string &path, const std::string &tokenizer, const 
     contents.extra["position.epoch"] = std::to_string(position.epoch);
     contents.extra["position.batch"] = std::to_string(position.batch);
     contents.extra["position.fingerprint"] = format("%016llx", static_cast<unsigned long long>(position.fingerprint));
+    for (const auto &[key, value] : position.order) contents.extra[kPosition + key] = value;
     for (size_t i = 0; i < option_count(); ++i)
         if (std::string_view(option(i).key).starts_with("train."))
             contents.extra[option(i).key] = options_.text(option(i).key);
@@ -189,8 +201,11 @@ std::unique_ptr<Trainer> Trainer::resume(const std::shared_ptr<Context> &context
     position.epoch = parse_count(file, "position.epoch");
     position.batch = parse_count(file, "position.batch");
     position.fingerprint = parse_number<uint64_t>(file, "position.fingerprint", 16);
+    for (const auto &[key, value] : file.contents().extra)
+        if (key.starts_with(kPosition + "data.")) position.order[key.substr(kPosition.size())] = value;
     auto trainer = std::make_unique<Trainer>(std::make_shared<Model>(context, file.options()), file.options());
-    file.load(*trainer->model_, trainer->stream_, {{"adam.m.", trainer->m_.floats()}, {"adam.v.", trainer->v_.floats()}});
+    file.load(*trainer->model_, trainer->stream_,
+              {{"adam.m.", trainer->m_.floats()}, {"adam.v.", trainer->v_.floats(), 0.0f}});
     trainer->step_ = step;
     trainer->position_ = position;
     return trainer;

@@ -36,6 +36,7 @@ struct StepStats {
 struct DataPosition {
     int64_t epoch = 0, batch = 0;
     uint64_t fingerprint = 0;  // of the encoded corpus; 0: none was saved
+    Metadata order;            // the options that fix which batches come when, by key: "data.seed" and its like
 };
 
 class Trainer {
@@ -60,7 +61,7 @@ public:
 
 private:
     StepStats run_batch(const xf_batch &batch);
-    void drop_gradients();
+    void drop_gradients() noexcept;
     size_t block_bytes() const { return static_cast<size_t>(model_->table().total) * sizeof(float); }
 
     std::shared_ptr<Model> model_;
@@ -73,7 +74,7 @@ private:
     std::vector<float> token_values_;
     int64_t step_ = 0;
     uint32_t waiting_ = 0;  // batches whose gradients wait for update()
-    bool dirty_ = false;    // a failed batch left parts of its gradients
+    bool dirty_ = false;    // the block of gradients is not zero
     StepStats sum_;
     DataPosition position_;
 };

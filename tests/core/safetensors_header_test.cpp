@@ -180,7 +180,7 @@ XF_TEST(counts_and_names_have_limits) {
     CHECK_FAILS(parse(object(empty(std::string(1025, 'n').c_str())), 0), XF_ERROR_LIMIT);
     CHECK_FAILS(parse("{\"__metadata__\":{\"" + std::string(1025, 'n') + "\":\"\"}}", 0), XF_ERROR_LIMIT);
     std::string many = "{";
-    for (int i = 0; i <= 65536; ++i) many += empty(std::to_string(i).c_str()) + ",";
+    for (size_t i = 0; i <= SafetensorsLimits().tensors; ++i) many += empty(std::to_string(i).c_str()) + ",";
     CHECK_FAILS(parse(many, 0), XF_ERROR_LIMIT);
 }
 
@@ -202,6 +202,21 @@ XF_TEST(the_header_length_is_checked_before_memory_is_taken) {
     limits.file_bytes = 15;
     CHECK_FAILS(open(file_with(8, json), limits), XF_ERROR_LIMIT);
     CHECK_FAILS(open(file_with(100'000'001, std::string(100'000'001, ' '))), XF_ERROR_LIMIT);
+}
+
+XF_TEST(another_kind_of_file_is_called_so) {
+    const auto complaint = [](uint64_t length) -> std::string {
+        const std::string bytes = file_with(length, std::string(92, 'x'));
+        try {
+            SafetensorsReader::from_memory(bytes.data(), bytes.size(), {}, "x.bin");
+        } catch (const xf::Error &error) {
+            return error.what();
+        }
+        return "";
+    };
+    for (const uint64_t length : {uint64_t{17187564783953223497u}, uint64_t{100'000'001}})
+        CHECK(complaint(length).find("'x.bin' is not a safetensors file") == 0);
+    CHECK_EQ(complaint(500), "'x.bin' has 100 bytes, expected more by its header length 500");
 }
 
 XF_TEST(the_digits_of_the_checksum_are_found_only_where_they_stand) {

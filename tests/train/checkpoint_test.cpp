@@ -206,6 +206,18 @@ XF_TEST(the_position_in_the_data_is_found_again_and_only_in_the_same_data) {
         CHECK_EQ(xf_trainer_seek(again.get(), found.get(), nullptr), *more ? XF_ERROR_DATA : XF_OK);
         if (*more) CHECK_EQ(batch_number(found.get()), before);
     }
+    // The same pairs in another order are another run too, and the message names what differs.
+    const struct {
+        const char *key, *other, *own;
+    } orders[] = {{"data.batch_tokens", "121", "120"}, {"data.seed", "9", "1"}, {"data.shuffle", "false", "true"}};
+    for (const auto &order : orders) {
+        OK(xf_config_set, world.config.get(), order.key, order.other);
+        const Handle<xf_batcher> other = world.make_batcher(world.corpus.get());
+        xf_error why{};
+        CHECK_EQ(xf_trainer_seek(again.get(), other.get(), &why), XF_ERROR_DATA);
+        CHECK(std::string(why.message).find(order.key) != std::string::npos);
+        OK(xf_config_set, world.config.get(), order.key, order.own);
+    }
     OK(xf_trainer_save, again.get(), nullptr, path.c_str());
     CHECK_EQ(xf_trainer_seek(world.resumed(path).get(), batcher.get(), nullptr), XF_ERROR_STATE);
 }
