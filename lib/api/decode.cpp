@@ -30,19 +30,23 @@ struct EncodedTexts {
     std::vector<size_t> origin;
 };
 
-EncodedTexts encode_texts(const Tokenizer &tokenizer, const char *const *texts, const size_t *lengths, size_t count) {
+EncodedTexts encode_texts(const xf_decoder &decoder, const char *const *texts, const size_t *lengths, size_t count) {
     EncodedTexts encoded;
+    const auto most = static_cast<size_t>(decoder.decoder->config().max_source_tokens);
     for (size_t i = 0; i < count; ++i) {
         XF_CHECK(texts[i] != nullptr, XF_ERROR_INVALID_ARGUMENT, "text %zu is NULL", i);
         const std::string_view text = lengths != nullptr ? std::string_view(texts[i], lengths[i]) : texts[i];
         const size_t before = encoded.ids.size();
         try {
-            tokenizer.encode(text, &encoded.ids);
+            decoder.tokenizer->encode(text, &encoded.ids);
         } catch (const Error &error) {
             throw Error(error.status(), format("text %zu: %s", i, error.what()), error.native_code());
         }
         if (encoded.ids.size() == before) continue;
         encoded.ids.push_back(kEndToken);
+        XF_CHECK(encoded.ids.size() - before <= most, XF_ERROR_OUT_OF_RANGE,
+                 "text %zu has %zu tokens, expected at most decode.max_source_tokens %zu", i, encoded.ids.size() - before,
+                 most);
         XF_CHECK(encoded.ids.size() < (size_t{1} << 31), XF_ERROR_LIMIT, "the texts have more than 2^31 tokens");
         encoded.offsets.push_back(static_cast<int32_t>(encoded.ids.size()));
         encoded.origin.push_back(i);
@@ -84,7 +88,7 @@ xf_status xf_translate(xf_decoder *decoder, const char *const *texts, const size
         XF_CHECK(texts != nullptr || count == 0, XF_ERROR_INVALID_ARGUMENT, "texts is NULL with a count of %zu", count);
         check_pointer(out, "out");
         XF_CHECK(decoder->tokenizer != nullptr, XF_ERROR_STATE, "the model has no tokenizer: use xf_decode()");
-        const EncodedTexts encoded = encode_texts(*decoder->tokenizer, texts, lengths, count);
+        const EncodedTexts encoded = encode_texts(*decoder, texts, lengths, count);
         xf_batch batch{};
         batch.sentences = static_cast<int64_t>(encoded.origin.size());
         batch.src_ids = encoded.ids.data();

@@ -33,6 +33,8 @@ public:
 
     const Model &model() const { return *model_; }
 
+    const DecodeConfig &config() const { return config_; }
+
     // Answers in the order of the batch's sources; targets are not looked at.
     std::vector<std::vector<Hypothesis>> decode(const xf_batch &batch);
 

@@ -40,7 +40,12 @@ void DecoderStep::begin(const PackedSide &src, int64_t sentences, const float *m
         args.flags = XF_LINEAR_ROW_INVARIANT;
         stream_.run(args);
     }
+    // What an earlier group left is used whole, however its slots were cut.
+    const auto step_bytes = static_cast<size_t>(c.decoder_layers * slots_ * (c.q_columns() + c.v_columns())) * sizeof(float);
+    capacity_ = std::min(limit, static_cast<int64_t>(cache_.bytes() / step_bytes));
+    if (capacity_ >= std::min(limit, kFirstCapacity)) return;
     capacity_ = 0;
+    cache_ = Buffer();
     grow_cache(std::min(limit, kFirstCapacity));
 }
 
@@ -49,10 +54,6 @@ void DecoderStep::grow_cache(int64_t steps) {
     const int64_t columns = c.q_columns() + c.v_columns();
     Arena size;
     size.floats(c.decoder_layers * steps, slots_ * columns);
-    if (capacity_ == 0 && cache_.bytes() >= size.bytes()) {  // an earlier group left enough
-        capacity_ = steps;
-        return;
-    }
     Buffer larger(stream_.device(), size.bytes());
     for (int64_t part = 0; part < 2 * c.decoder_layers && capacity_ > 0; ++part) {
         const int64_t layer = part / 2, width = slots_ * (part % 2 == 0 ? c.q_columns() : c.v_columns());

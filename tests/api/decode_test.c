@@ -222,6 +222,15 @@ static void test_edges(void **state) {
     const size_t lengths[] = {0, 3};
     ACCEPTED(xf_translate(world.decoder, lines, lengths, 2, &found, err));
     xf_hypotheses_free(found);
+
+    /* The text that is refused is named by the caller's count, empty ones included. */
+    static char endless[20000];
+    memset(endless, '7', sizeof endless - 1);
+    const char *texts_with_endless[] = {"", "", endless};
+    xf_error why;
+    found = SENTINEL;
+    assert_int_equal(xf_translate(world.decoder, texts_with_endless, NULL, 3, &found, &why), XF_ERROR_OUT_OF_RANGE);
+    assert_non_null(strstr(why.message, "text 2 has 2000"));
 }
 
 int main(void) {

@@ -222,12 +222,73 @@ static void test_steady_state(void **state) {
         }
         ACCEPTED(xf_context_memory(r.context, &after, err));
         assert_memory_equal(&before, &after, sizeof after);
+
+        /* Answers for which the cache grows while they are made. */
+        xf_decoder_free(r.decoder);
+        r.decoder = NULL;
+        set(r.config, "decode.max_extra_tokens", "70");
+        ACCEPTED(xf_decoder_create(r.loaded, r.config, &r.decoder, err));
+        for (int i = 0; i < 8; ++i) {
+            ACCEPTED(stage(&r, 14, NULL, err));
+            if (i == 2) ACCEPTED(xf_context_memory(r.context, &before, err));
+        }
+        ACCEPTED(xf_context_memory(r.context, &after, err));
+        assert_memory_equal(&before, &after, sizeof after);
+        int64_t longest = 0;
+        for (size_t s = 0; s < xf_hypotheses_count(r.hypotheses); ++s) {
+            xf_hypothesis best = XF_HYPOTHESIS_INIT;
+            ACCEPTED(xf_hypotheses_get(r.hypotheses, s, 0, &best, err));
+            if (best.length > longest) longest = best.length;
+        }
+        assert_true(longest > 32);
         close_run(&r);
     }
 }
 
+/* A model so wide that the update itself takes memory: when that fails, nothing waits and the next step is as good. */
+static void test_an_update_that_fails(void **state) {
+    (void)state;
+    const int32_t ids[4] = {5, 1, 7, 1}, offsets[3] = {0, 2, 4};
+    const xf_batch batch = {sizeof batch, 2, ids, offsets, ids, offsets, NULL};
+    xf_step_stats expected = XF_STEP_STATS_INIT;
+    int failures = 0;
+    for (long long n = 0; n <= 1 || failures == n - 1; ++n) {
+        struct host host = {0};
+        const xf_allocator allocator = {sizeof allocator, &host, host_alloc, host_free};
+        xf_config *config = small_config("cpu:ref");
+        set(config, "model.d_model", "2");
+        set(config, "model.d_ff", "262144");
+        set(config, "model.vocab_size", "40");
+        xf_context *context = NULL;
+        xf_model *model = NULL;
+        xf_trainer *trainer = NULL;
+        ACCEPTED(xf_context_create(config, &allocator, &context, err));
+        ACCEPTED(xf_model_create(context, config, NULL, &model, err));
+        ACCEPTED(xf_trainer_create(model, config, &trainer, err));
+        xf_step_stats stats = XF_STEP_STATS_INIT;
+        if (n == 0) {
+            ACCEPTED(xf_train_step(trainer, &batch, 1, &expected, err));
+        } else {
+            host.fail_at = host.calls + n;
+            const enum xf_status status = xf_train_step(trainer, &batch, 1, &stats, NULL);
+            if (status != XF_OK) {
+                assert_int_equal(status, XF_ERROR_NO_MEMORY);
+                ++failures;
+                ACCEPTED(xf_train_step(trainer, &batch, 1, &stats, err));
+            }
+            assert_memory_equal(&stats, &expected, sizeof stats);
+        }
+        xf_trainer_free(trainer);
+        xf_model_free(model);
+        xf_context_free(context);
+        xf_config_free(config);
+    }
+    assert_true(failures > 3);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_allocation_fails), cmocka_unit_test(test_budgets),
-                                       cmocka_unit_test(test_steady_state)};
+                                       cmocka_unit_test(test_steady_state),
+                                       cmocka_unit_test(test_an_update_that_fails)};
     return RUN(tests, NULL, NULL);
 }
