@@ -13,12 +13,15 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 #include <utility>
 
 #include "core/checked.h"
 
 namespace xf {
 namespace {
+
+constexpr const char *kPrevious = ".prev";
 
 class SigxfszGuard {
 public:
@@ -62,7 +65,7 @@ std::string side_name(const std::string &name, const char *kind) {
 
 }  // namespace
 
-AtomicFile::Target AtomicFile::resolve(const std::string &path, const IoOps &io) {
+AtomicFile::Target AtomicFile::resolve(const std::string &path, const IoOps &io, bool keep_previous) {
     check_path(path);
     std::string real = path;
     struct stat status = {};
@@ -83,11 +86,14 @@ AtomicFile::Target AtomicFile::resolve(const std::string &path, const IoOps &io)
     target.name = slash == std::string::npos ? real : real.substr(slash + 1);
     target.mode = found == 0 ? status.st_mode & 0666 : 0666;
     XF_CHECK(!target.name.empty(), XF_ERROR_INVALID_ARGUMENT, "'%s' names a folder, expected a file", path.c_str());
+    XF_CHECK(!keep_previous || target.name.size() + std::strlen(kPrevious) <= NAME_MAX, XF_ERROR_INVALID_ARGUMENT,
+             "the name of '%s' has %zu bytes, expected at most %zu, or '%s' would not fit behind it", path.c_str(),
+             target.name.size(), NAME_MAX - std::strlen(kPrevious), kPrevious);
     return target;
 }
 
 AtomicFile::AtomicFile(const std::string &path, const IoOps &io, bool keep_previous)
-    : AtomicFile(path, resolve(path, io), io, keep_previous) {}
+    : AtomicFile(path, resolve(path, io, keep_previous), io, keep_previous) {}
 
 AtomicFile::AtomicFile(const std::string &path, Target target, const IoOps &io, bool keep_previous)
     : io_(&io),
@@ -162,7 +168,9 @@ void AtomicFile::commit() {
     if (keep_previous_) keep_old();
     if (io_->rename(folder_.get(), temp_.c_str(), name_.c_str()) < 0) fail_errno(errno, "replace", path_);
     temp_.clear();
-    if (io_->fsync(folder_.get()) < 0) fail_errno(errno, "flush the folder of the file that is now in place,", path_);
+    // Some network file systems flush no folders, and have no need to.
+    if (io_->fsync(folder_.get()) < 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
+        fail_errno(errno, "flush the folder of the file that is now in place,", path_);
     state_ = State::kDone;
 }
 
@@ -170,7 +178,7 @@ void AtomicFile::commit() {
 // same file, hence the unlink after it.
 void AtomicFile::keep_old() {
     if (io_->link(folder_.get(), name_.c_str(), old_link_.c_str()) < 0) return;
-    (void)io_->rename(folder_.get(), old_link_.c_str(), (name_ + ".prev").c_str());
+    (void)io_->rename(folder_.get(), old_link_.c_str(), (name_ + kPrevious).c_str());
     if (io_->unlink(folder_.get(), old_link_.c_str()) < 0 && errno != ENOENT)
         (void)io_->unlink(folder_.get(), old_link_.c_str());
 }

@@ -49,7 +49,7 @@ private:
         std::string folder, name;
         mode_t mode;  // of the file that is replaced, so that a private file stays private
     };
-    static Target resolve(const std::string &path, const IoOps &io);
+    static Target resolve(const std::string &path, const IoOps &io, bool keep_previous);
 
     AtomicFile(const std::string &path, Target target, const IoOps &io, bool keep_previous);
     int create_temp(mode_t mode);
