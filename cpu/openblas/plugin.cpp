@@ -108,11 +108,10 @@ int32_t device_open(const xf_host_v1 *host, int32_t index, xf_device **device, x
     std::memset(result, 0, sizeof *result);
     result->host = host;
     result->ops = ops;
-    const int32_t workers = host->workers(host->user);
-    result->use_blas = ops == ops_base() && blas_reserve(workers);
+    result->use_blas = ops == ops_base() && blas_reserve(host->workers(host->user));
     char brand[64];
     cpu_brand(brand, sizeof brand);
-    std::snprintf(result->info, sizeof result->info, "%s, %s, %d workers, %s", brand, ops->isa, workers,
+    std::snprintf(result->info, sizeof result->info, "%s, %s, %s", brand, ops->isa,
                   result->use_blas ? blas_info() : "own kernels only");
     *device = result;
     return XF_OK;

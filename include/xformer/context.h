@@ -3,7 +3,8 @@
  *
  * A context owns an opened device, a pool of worker threads, a memory account and a log callback. Nothing in the
  * library is global, so two users in one process do not meet. Every other object belongs to one context and keeps it
- * alive: handles may be freed in any order.
+ * alive: handles may be freed in any order. What a function gives "owned by" another handle is no handle to be freed
+ * and goes with its owner.
  *
  * Threads. Distinct handles may be used from distinct threads at the same time. One handle must not be used by two
  * threads at once, except by functions marked "any" (xf_context_cancel, xf_version ...) and "shared-read" (they only
@@ -53,6 +54,9 @@ typedef struct xf_allocator {
     void (*free)(void *user, void *ptr, size_t size);
 } xf_allocator;
 
+/** @brief A zeroed xf_allocator with its struct_size. @since 0.1 */
+#define XF_ALLOCATOR_INIT {sizeof(xf_allocator), NULL, NULL, NULL}
+
 /** @brief Weight of a log line. @since 0.1 */
 enum xf_log_level {
     /** Something failed; the call that failed also returns it. */
@@ -78,7 +82,7 @@ typedef void (*xf_log_fn)(void *user, enum xf_log_level level, const char *compo
  * Reads the options "context.device" ("auto", "cpu", "cpu:ref", "cuda", "cuda:1"), "context.threads" (0: one per
  * processor this process may use), "context.memory_budget" (bytes of tensors; 0: no limit) and "context.isa".
  * A device that is named and can't be opened is an error; "auto" takes the best that opens. Backends that could not
- * be used are told by xf_backend_info().
+ * be used are told by xf_backend_info_get().
  *
  * @param config [in] NULL: all defaults
  * @param allocator [in] NULL: the library's own; copied, its functions must live as long as the context
@@ -118,8 +122,9 @@ XF_API enum xf_status xf_context_set_log(xf_context *context, xf_log_fn fn, void
  * @brief Asks the long call that runs on this context to stop, or the next one if none runs.
  *
  * Training, decoding, tokenizer training and corpus reading look at the flag between operations and return
- * XF_ERROR_CANCELLED; their handles stay usable and unchanged, and the flag is cleared. A lock-free atomic store:
- * safe from another thread and from a signal handler.
+ * XF_ERROR_CANCELLED, and the flag is cleared; their handles stay usable. Of several calls that run on one context at
+ * the same time one takes the flag and the others go on: what is to be stopped apart needs a context of its own. A
+ * lock-free atomic store: safe from another thread and from a signal handler.
  *
  * @param context [in] NULL is allowed and does nothing
  * @threads any
@@ -128,7 +133,7 @@ XF_API enum xf_status xf_context_set_log(xf_context *context, xf_log_fn fn, void
 XF_API void xf_context_cancel(xf_context *context);
 
 /**
- * @brief Tells what this context computes with, such as "openblas on cpu:0 (AMD EPYC), avx512, 2 threads".
+ * @brief Tells what this context computes with, such as "openblas on cpu:0, AMD EPYC, avx512, own kernels only, 2 threads".
  * @param context [in] the context
  * @return one line owned by the context, for people; NULL when context is not a context
  * @threads shared-read
@@ -149,6 +154,9 @@ typedef struct xf_memory_stats {
     /** Allocations made so far: stands still in the steady state of training and decoding. */
     int64_t allocations;
 } xf_memory_stats;
+
+/** @brief A zeroed xf_memory_stats with its struct_size. @since 0.1 */
+#define XF_MEMORY_STATS_INIT {sizeof(xf_memory_stats), 0, 0, 0, 0}
 
 /**
  * @brief Reads the memory account of a context.

@@ -51,6 +51,9 @@ typedef struct xf_corpus_stats {
     int64_t nul_byte;
 } xf_corpus_stats;
 
+/** @brief A zeroed xf_corpus_stats with its struct_size. @since 0.1 */
+#define XF_CORPUS_STATS_INIT {sizeof(xf_corpus_stats), 0, 0, 0, 0, 0, 0, 0}
+
 /**
  * @brief Packed sentences: the ids of all sentences one after the other, and where each begins.
  *
@@ -77,7 +80,7 @@ typedef struct xf_batch {
     const int64_t *pair_index;
 } xf_batch;
 
-/** @brief An empty batch of the right size. @since 0.1 */
+/** @brief An empty batch with its struct_size. @since 0.1 */
 #define XF_BATCH_INIT {sizeof(xf_batch), 0, NULL, NULL, NULL, NULL, NULL}
 
 /**
@@ -238,6 +241,9 @@ typedef struct xf_batcher_stats {
     /** Target tokens in an epoch, end symbols counted. */
     int64_t tgt_tokens;
 } xf_batcher_stats;
+
+/** @brief A zeroed xf_batcher_stats with its struct_size. @since 0.1 */
+#define XF_BATCHER_STATS_INIT {sizeof(xf_batcher_stats), 0, 0, 0, 0, 0, 0, 0, 0}
 
 /**
  * @brief Tells where a batcher stands and what it holds.

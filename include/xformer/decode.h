@@ -33,8 +33,9 @@ typedef struct xf_hypotheses xf_hypotheses;
 /**
  * @brief Creates a decoder.
  *
- * Reads the options of the group "decode.": beam, alpha, max_extra_tokens, n_best, batch_sentences and others. It
- * copies no weights: many decoders may share a model, and one may be used between the steps of a trainer.
+ * Reads the options of the group "decode.": beam, alpha, max_extra_tokens, n_best, batch_sentences and others; for
+ * xf_evaluate() also "train.label_smoothing" and "train.label_smoothing_kind". It copies no weights: many decoders may
+ * share a model, and one may be used between the steps of a trainer.
  *
  * @param model [in] kept alive by the decoder
  * @param config [in] NULL: all defaults (beam 4, alpha 0.6, source length + 50)
@@ -114,6 +115,9 @@ typedef struct xf_hypothesis {
     int32_t reserved;
 } xf_hypothesis;
 
+/** @brief A zeroed xf_hypothesis with its struct_size. @since 0.1 */
+#define XF_HYPOTHESIS_INIT {sizeof(xf_hypothesis), NULL, 0, NULL, 0, 0, 0, 0, 0}
+
 /**
  * @brief Counts the sentences answered.
  * @param hypotheses [in] the answers
@@ -185,6 +189,9 @@ typedef struct xf_eval_stats {
     /** exp(nll): perplexity per token. */
     double perplexity;
 } xf_eval_stats;
+
+/** @brief A zeroed xf_eval_stats with its struct_size. @since 0.1 */
+#define XF_EVAL_STATS_INIT {sizeof(xf_eval_stats), 0, 0, 0, 0, 0}
 
 /**
  * @brief Measures loss and perplexity on pairs. Can be cancelled.

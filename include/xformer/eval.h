@@ -46,6 +46,9 @@ typedef struct xf_bleu_score {
     char signature[96];
 } xf_bleu_score;
 
+/** @brief A zeroed xf_bleu_score with its struct_size. @since 0.1 */
+#define XF_BLEU_SCORE_INIT {sizeof(xf_bleu_score), 0, {0}, 0, 0, 0, {0}}
+
 /**
  * @brief Computes corpus BLEU.
  * @param hypotheses [in] count NUL-terminated strings

@@ -132,6 +132,9 @@ typedef struct xf_param_info {
     int64_t columns;
 } xf_param_info;
 
+/** @brief A zeroed xf_param_info with its struct_size. @since 0.1 */
+#define XF_PARAM_INFO_INIT {sizeof(xf_param_info), NULL, 0, 0}
+
 /**
  * @brief Counts the parameter tensors.
  * @param model [in] the model

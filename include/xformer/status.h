@@ -4,6 +4,15 @@
  * Every function that can fail returns an enum xf_status and, when the caller passes an xf_error, fills it with
  * one sentence that says which value was found and which was expected. There is no thread-local "last error".
  *
+ * Conventions of all headers:
+ * - On an error no output is written: *out and every output struct stay as they were. So set a handle to NULL before the
+ *   call that makes it, and any path may free it.
+ * - A struct that begins with struct_size may grow at its end in later versions. The caller sets it to sizeof of its own
+ *   struct (XF_HYPOTHESIS_INIT and its like do). Outputs: the library fills what both sides know and zeroes the rest.
+ *   Inputs: what the library does not know must be zero, else XF_ERROR_UNSUPPORTED. In an array all have one size.
+ * - Strings are UTF-8 and NUL-terminated; where a length stands beside, NUL is a character like others.
+ * - "exclusive", "shared-read", "any" in the thread rules are explained in context.h.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XFORMER_STATUS_H
@@ -70,7 +79,7 @@ enum xf_status {
     /** The handle belongs to a process from which this one was forked. */
     XF_ERROR_FORKED = -43,
 
-    /** xf_cancel() was called. The handle is usable and unchanged. */
+    /** xf_context_cancel() was called. The handle is usable; what it holds is as documented for errors. */
     XF_ERROR_CANCELLED = -60,
     /** The caller's callback asked to stop. */
     XF_ERROR_CALLBACK = -61,

@@ -20,7 +20,14 @@ extern "C" {
  * @{
  */
 
-/** @brief Major version of these headers: changes when the ABI breaks. @since 0.1 */
+/**
+ * @brief Major version of these headers: changes when the ABI breaks, from 1 on.
+ *
+ * While it is 0 a minor version may break the ABI. Its symbols then stand in a new version node (XFORMER_0.2), so a
+ * program linked with the old ones does not start rather than run wrong.
+ *
+ * @since 0.1
+ */
 #define XF_VERSION_MAJOR 0
 /** @brief Minor version of these headers: changes when functions or options are added. @since 0.1 */
 #define XF_VERSION_MINOR 1

@@ -88,20 +88,24 @@ inline const Options &options_of(const xf_config *config) {
     return config == nullptr ? defaults : check_handle(config, "config").options;
 }
 
-// Checks an output struct that begins with struct_size; oldest is the size of its first released form.
+constexpr size_t kLargestStruct = 4096;  // more in struct_size is an error of the caller
+
+// Checks a struct that begins with struct_size; oldest is the size of its first released form.
 template <class T>
 void check_struct(const T *out, const char *name, size_t oldest = sizeof(T)) {
     check_pointer(out, name);
-    XF_CHECK(out->struct_size >= oldest, XF_ERROR_INVALID_ARGUMENT, "%s->struct_size is %zu, expected at least %zu", name,
-             out->struct_size, oldest);
+    const size_t size = out->struct_size;
+    XF_CHECK(size >= oldest && size <= kLargestStruct && size % alignof(T) == 0, XF_ERROR_INVALID_ARGUMENT,
+             "%s->struct_size is %zu, expected at least %zu, and about %zu", name, size, oldest, sizeof(T));
 }
 
-// Writes as much of value as the caller's struct has room for.
+// Writes as much of value as the caller's struct has room for, and zeroes what a newer header has behind it.
 template <class T>
 void put_struct(T *out, T value) {
-    const size_t size = out->struct_size;
+    const size_t size = out->struct_size, known = std::min(size, sizeof(T));
     value.struct_size = size;
-    std::memcpy(out, &value, std::min(size, sizeof(T)));
+    std::memcpy(out, &value, known);
+    std::memset(reinterpret_cast<char *>(out) + known, 0, size - known);
 }
 
 // Reads an input struct; a tail that we do not know must be zero, or a wish of the caller would be ignored.
@@ -109,8 +113,6 @@ template <class T>
 T get_struct(const T *in, const char *name, size_t oldest = sizeof(T)) {
     check_struct(in, name, oldest);
     const size_t size = in->struct_size;
-    XF_CHECK(size <= 4096 && size % alignof(T) == 0, XF_ERROR_INVALID_ARGUMENT, "%s->struct_size is %zu, expected about %zu",
-             name, size, sizeof(T));
     T value{};
     std::memcpy(&value, in, std::min(size, sizeof(T)));
     const auto *bytes = reinterpret_cast<const unsigned char *>(in);

@@ -15,6 +15,8 @@ constexpr uint64_t kMaxTokenizerFile = uint64_t{1} << 28;
 TokenizerOptions tokenizer_options(const Options &options) {
     TokenizerOptions t;
     t.vocab_size = options.i64("tokenizer.vocab_size");
+    t.min_pair_count = options.i64("tokenizer.min_pair_count");
+    t.character_coverage = options.f64("tokenizer.character_coverage");
     const std::string &form = options.str("tokenizer.normalization");
     t.normalization = form == "none"  ? Normalization::kNone
                       : form == "nfc" ? Normalization::kNfc

@@ -27,6 +27,10 @@ constexpr Option kOptions[] = {
     {"tokenizer.invalid_utf8", kStr, "error", 0, 0, "error|replace",
      "What becomes of text that is not UTF-8: an error with its byte offset, or U+FFFD in place of the bad bytes.", "",
      "0.1"},
+    {"tokenizer.min_pair_count", kI64, "2", 1, 1e9, nullptr,
+     "Pairs that occur less often are not merged; a small text may give fewer tokens than asked for.", "", "0.1"},
+    {"tokenizer.character_coverage", kF64, "0.9999", 0, 1, nullptr,
+     "Share of the characters above U+007F, by count, that get a token; others are written in bytes.", "", "0.1"},
 
     {"data.batch_tokens", kI64, "25000", 2, 1 << 24, nullptr,
      "At most so many source tokens and so many target tokens in a batch, end symbols counted.", "s. 5.1", "0.1"},
@@ -88,7 +92,7 @@ constexpr Option kOptions[] = {
     {"decode.batch_sentences", kI64, "32", 1, 1 << 16, nullptr,
      "Sentences decoded at a time; changes speed and memory, not results.", "", "0.1"},
     {"decode.max_source_tokens", kI64, "1024", 2, 1 << 20, nullptr,
-     "A longer source is an error; must not exceed model.max_length.", "", "0.1"},
+     "A longer source is an error, and so is one longer than model.max_length.", "", "0.1"},
 };
 
 }  // namespace

@@ -165,4 +165,25 @@ IS(XF_BLEU_NONE, 1);
 IS(XF_TOKEN_START, 0);
 IS(XF_TOKEN_END, 1);
 
-int main(void) { return 0; }
+/* Every initialiser names its own type. */
+#define INIT(type, value)                                          \
+    do {                                                           \
+        const type object = value;                                 \
+        if (object.struct_size != sizeof object) return 1;         \
+    } while (0)
+
+int main(void) {
+    INIT(xf_allocator, XF_ALLOCATOR_INIT);
+    INIT(xf_memory_stats, XF_MEMORY_STATS_INIT);
+    INIT(xf_option_info, XF_OPTION_INFO_INIT);
+    INIT(xf_backend_info, XF_BACKEND_INFO_INIT);
+    INIT(xf_corpus_stats, XF_CORPUS_STATS_INIT);
+    INIT(xf_batch, XF_BATCH_INIT);
+    INIT(xf_batcher_stats, XF_BATCHER_STATS_INIT);
+    INIT(xf_param_info, XF_PARAM_INFO_INIT);
+    INIT(xf_step_stats, XF_STEP_STATS_INIT);
+    INIT(xf_hypothesis, XF_HYPOTHESIS_INIT);
+    INIT(xf_eval_stats, XF_EVAL_STATS_INIT);
+    INIT(xf_bleu_score, XF_BLEU_SCORE_INIT);
+    return 0;
+}

@@ -32,5 +32,12 @@ for other in map library; do
         failed=1
     fi
 done
+# What comments speak of is there too.
+grep -ohE 'xf_[a-z0-9_]+\(\)' "$include"/xformer/*.h | tr -d '()' | sort -u | comm -23 - "$work/map" >"$work/unknown"
+if [ -s "$work/unknown" ]; then
+    echo "comments of the headers name functions that do not exist:"
+    cat "$work/unknown"
+    failed=1
+fi
 echo "$(wc -l <"$work/headers") names"
 exit $failed
