@@ -5,11 +5,13 @@
     train_curve model=init.safetensors batches=T.bin dev_batches=D.bin every=100 [train.key=value ...]
     compare_training.py model=init.safetensors batches=T.bin dev_batches=D.bin every=100 [train.key=value ...]
                         [steps=N] [threads=2] [precision=fp32|bf16] [checkpoint=FILE] [minutes=5] [stop_after=0]
+                        [export=FILE]
 
 Both print "step TAB dev_loss TAB dev_nll TAB seconds": smoothed and un-smoothed nats per target token without dropout,
 and the seconds of training in this run. Only dropout's random numbers differ, and the order of sums. With checkpoint=
 the state is saved every so many minutes and at the end, and a run that finds the file goes on from it; stop_after=
-minutes ends a run early.
+minutes ends a run early. export= writes the last weights as a model file of the library, so that `translate evaluate`
+measures both sides alike.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -21,7 +23,7 @@ import time
 
 import torch
 
-from model_file import read_batches, read_safetensors
+from model_file import read_batches, read_safetensors, write_safetensors
 from torch_model import START, Transformer, smoothed_loss
 
 # The library's defaults (lib/core/option_table.cpp) for the options used here.
@@ -29,7 +31,7 @@ OPTIONS = {"train.dropout": "0.1", "train.attention_dropout": "0", "train.label_
            "train.label_smoothing_kind": "others", "train.schedule": "inverse_sqrt", "train.learning_rate": "1",
            "train.warmup_steps": "4000", "train.adam_beta1": "0.9", "train.adam_beta2": "0.98",
            "train.adam_epsilon": "1e-9", "steps": "0", "every": "100", "threads": "2", "precision": "fp32",
-           "checkpoint": "", "minutes": "5", "stop_after": "0", "seed": "1"}
+           "checkpoint": "", "export": "", "minutes": "5", "stop_after": "0", "seed": "1"}
 PAD = -100
 
 
@@ -161,6 +163,8 @@ def main():
             saved = time.monotonic()
         if stop:
             break
+    if o["export"]:
+        write_safetensors(o["export"], o["model"], model.export(tensors))
 
 
 if __name__ == "__main__":

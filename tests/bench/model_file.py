@@ -1,7 +1,8 @@
-"""Reads what the library writes: model files, and the batches of dump_batches. Needs numpy alone.
+"""Reads what the library writes: model files, and the batches of dump_batches; writes models. Needs numpy alone.
 
 SPDX-License-Identifier: Apache-2.0
 """
+import hashlib
 import json
 import struct
 
@@ -20,6 +21,24 @@ def read_safetensors(path):
             begin, end = info["data_offsets"]
             tensors[name] = np.asarray(data[begin:end]).view("<f4").reshape(info["shape"])
     return header.get("__metadata__", {}), tensors
+
+
+def write_safetensors(path, template, tensors):
+    """A copy of the model file `template` with other numbers, by name, and the checksum of docs/guide/files.md."""
+    with open(template, "rb") as file:
+        raw = bytearray(file.read())
+    length = struct.unpack("<Q", raw[:8])[0]
+    header = json.loads(raw[8:8 + length])
+    for name, info in header.items():
+        if name != "__metadata__":
+            begin, end = (8 + length + at for at in info["data_offsets"])
+            raw[begin:end] = np.ascontiguousarray(tensors[name], dtype="<f4").tobytes()
+    digest = header["__metadata__"]["sha256"].encode()
+    at = raw.index(digest)
+    raw[at:at + 64] = b"0" * 64
+    raw[at:at + 64] = hashlib.sha256(raw).hexdigest().encode()
+    with open(path, "wb") as file:
+        file.write(raw)
 
 
 def read_batches(path):

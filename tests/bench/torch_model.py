@@ -109,6 +109,16 @@ class Transformer(nn.Module):
                 value.copy_(torch.from_numpy(np.concatenate([tensors[part] for part in library_names(name)])))
 
 
+    def export(self, shapes):
+        """Its weights under the library's names; shapes: name -> array, which tells where a fused tensor is cut."""
+        tensors = {}
+        for name, value in self.named_parameters():
+            parts = library_names(name)
+            sizes = [shapes[part].shape[0] for part in parts]
+            tensors |= zip(parts, value.detach().split(sizes))
+        return {name: value.numpy() for name, value in tensors.items()}
+
+
 def library_names(name):
     """The library's tensors that make up a parameter here."""
     for fused, parts in (("self_attention.qkv", "qkv"), ("cross_attention.kv", "kv")):
