@@ -14,28 +14,16 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <set>
 #include <utility>
 
 #include "core/checked.h"
+#include "core/json_allocator.h"
 
 namespace xf {
 namespace {
 
 using rapidjson::SizeType;
-
-struct ThrowingAllocator {
-    static const bool kNeedFree = true;
-    void *Malloc(size_t bytes) { return bytes > 0 ? ::operator new(bytes) : nullptr; }
-    void *Realloc(void *old, size_t old_bytes, size_t bytes) {
-        void *moved = Malloc(bytes);
-        if (old && moved) std::memcpy(moved, old, std::min(old_bytes, bytes));
-        ::operator delete(old);
-        return moved;
-    }
-    static void Free(void *memory) { ::operator delete(memory); }
-};
 
 // Part of a hostile string, fit for a one-line message.
 std::string shown(std::string_view text) {

@@ -1,8 +1,11 @@
-// Reading and writing the tokenizer's JSON; see tokenizer_json.h.
+// Reading the tokenizer's JSON; see tokenizer_json.h.
 //
 // The reader takes events as the parser finds them and builds no tree: a hostile text cannot make it allocate more
 // than a few times its own size, and neither nesting nor destruction recurses (the parser is rapidjson's iterative
 // one, and the handler stops it at the first bracket too many).
+//
+// The trap: RapidJSON 1.1 reads out of bounds when it converts some numbers (CVE-2024-38517) and ignores a failed
+// allocation. So it hands over numbers as text, and its memory comes from operator new, which throws.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tokenizer_json.h"
@@ -11,47 +14,22 @@
 #include <rapidjson/error/en.h>
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
+
+#include <charconv>
 
 #include "core/error.h"
+#include "core/json_allocator.h"
+#include "text/tokenizer_json_keys.h"
 #include "text/utf8.h"
 
 namespace xf {
+
+using namespace tokenizer_json;
+
 namespace {
 
-constexpr char kFormat[] = "xformer-tokenizer";
-constexpr int64_t kVersion = 1;
-
-const char *name_of(Normalization form) {
-    switch (form) {
-        case Normalization::kNone:
-            return "none";
-        case Normalization::kNfc:
-            return "nfc";
-        case Normalization::kNfkc:
-            return "nfkc";
-    }
-    fail(XF_ERROR_INTERNAL, "normalization %d has no name", static_cast<int>(form));
-}
-
-// What a key of the object is. The order is the order of writing, and of kKeyNames.
-enum Key {
-    kFormatKey,
-    kVersionKey,
-    kKindKey,
-    kNormalizationKey,
-    kInvalidKey,
-    kVocabSizeKey,
-    kMinPairCountKey,
-    kCoverageKey,
-    kCharactersKey,
-    kMergesKey,
-    kKeyCount
-};
-constexpr const char *kKeyNames[kKeyCount] = {"format",       "version",    "kind",           "normalization",
-                                              "invalid_utf8", "vocab_size", "min_pair_count", "character_coverage",
-                                              "characters",   "merges"};
+// More than any number that is written has: 1.2345678901234567e-308 and the like.
+constexpr size_t kMaxNumberChars = 32;
 
 class Handler {
 public:
@@ -61,39 +39,28 @@ public:
 
     bool Null() { refuse("null"); }
     bool Bool(bool) { refuse("true or false"); }
-    bool Int(int value) { return Int64(value); }
-    bool Uint(unsigned value) { return Int64(value); }
-    bool Uint64(uint64_t) { refuse("a number above 2^63"); }
-    bool RawNumber(const Ch *, rapidjson::SizeType, bool) { refuse("a number"); }
+    // Numbers come as text: the parser asks for these, and never calls them.
+    bool Int(int) { refuse("a number"); }
+    bool Uint(unsigned) { refuse("a number"); }
+    bool Int64(int64_t) { refuse("a number"); }
+    bool Uint64(uint64_t) { refuse("a number"); }
+    bool Double(double) { refuse("a number"); }
 
-    bool Int64(int64_t value) {
-        if (depth_ == 3) {
-            if (in_pair_ == 2 || value < 0 || value > Vocabulary::kMaxSize) refuse("a bad merge");
-            pair_[in_pair_++] = static_cast<int32_t>(value);
-            return true;
+    // The parser has checked that it has the form of a JSON number.
+    bool RawNumber(const Ch *data, rapidjson::SizeType size, bool) {
+        if (size > kMaxNumberChars) refuse("a number of too many digits");
+        const char *const end = data + size;
+        int64_t integer = 0;
+        const auto whole = std::from_chars(data, end, integer);
+        if (whole.ptr == end) {
+            if (whole.ec != std::errc()) refuse("a number beyond 64 bits");
+            return set_integer(integer);
         }
-        switch (at_value()) {
-            case kVersionKey:
-                XF_CHECK(value == kVersion, XF_ERROR_VERSION, "tokenizer version %lld, expected %lld",
-                         static_cast<long long>(value), static_cast<long long>(kVersion));
-                return true;
-            case kVocabSizeKey:
-                options_->vocab_size = value;
-                return true;
-            case kMinPairCountKey:
-                options_->min_pair_count = value;
-                return true;
-            case kCoverageKey:
-                options_->character_coverage = static_cast<double>(value);
-                return true;
-            default:
-                refuse("an integer");
-        }
-    }
-
-    bool Double(double value) {
+        double real = 0;
+        const auto fraction = std::from_chars(data, end, real);
+        if (fraction.ptr != end || fraction.ec != std::errc()) refuse("a number that no double can hold");
         if (at_value() != kCoverageKey) refuse("a number with a fraction");
-        options_->character_coverage = value;
+        options_->character_coverage = real;
         return true;
     }
 
@@ -170,6 +137,31 @@ private:
         fail(XF_ERROR_CORRUPT, "the tokenizer has %s in '%s'", found, kKeyNames[key_]);
     }
 
+    bool set_integer(int64_t value) {
+        if (depth_ == 3) {
+            if (in_pair_ == 2 || value < 0 || value > Vocabulary::kMaxSize) refuse("a bad merge");
+            pair_[in_pair_++] = static_cast<int32_t>(value);
+            return true;
+        }
+        switch (at_value()) {
+            case kVersionKey:
+                XF_CHECK(value == kVersion, XF_ERROR_VERSION, "tokenizer version %lld, expected %lld",
+                         static_cast<long long>(value), static_cast<long long>(kVersion));
+                return true;
+            case kVocabSizeKey:
+                options_->vocab_size = value;
+                return true;
+            case kMinPairCountKey:
+                options_->min_pair_count = value;
+                return true;
+            case kCoverageKey:
+                options_->character_coverage = static_cast<double>(value);
+                return true;
+            default:
+                refuse("an integer");
+        }
+    }
+
     bool set_normalization(std::string_view text) {
         for (const Normalization form : {Normalization::kNone, Normalization::kNfc, Normalization::kNfkc}) {
             if (text != name_of(form)) continue;
@@ -202,53 +194,16 @@ private:
 
 }  // namespace
 
-std::string write_tokenizer_json(const TokenizerOptions &options, const BpeTable &table) {
-    std::string characters;
-    for (const uint32_t c : table.characters) append_utf8(c, &characters);
-    rapidjson::StringBuffer out;
-    rapidjson::Writer<rapidjson::StringBuffer> writer(out);
-    const auto text = [&](int key, std::string_view value) {
-        writer.Key(kKeyNames[key]);
-        writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
-    };
-    const auto integer = [&](int key, int64_t value) {
-        writer.Key(kKeyNames[key]);
-        writer.Int64(value);
-    };
-    writer.StartObject();
-    text(kFormatKey, kFormat);
-    integer(kVersionKey, kVersion);
-    text(kKindKey, "bpe");
-    text(kNormalizationKey, name_of(options.normalization));
-    text(kInvalidKey, options.invalid_utf8 == InvalidUtf8::kError ? "error" : "replace");
-    integer(kVocabSizeKey, options.vocab_size);
-    integer(kMinPairCountKey, options.min_pair_count);
-    writer.Key(kKeyNames[kCoverageKey]);
-    writer.Double(options.character_coverage);
-    text(kCharactersKey, characters);
-    writer.Key(kKeyNames[kMergesKey]);
-    writer.StartArray();
-    for (const BpeMerge &merge : table.merges) {
-        writer.StartArray();
-        writer.Int(merge.left);
-        writer.Int(merge.right);
-        writer.EndArray();
-    }
-    writer.EndArray();
-    writer.EndObject();
-    return std::string(out.GetString(), out.GetSize());
-}
-
 void read_tokenizer_json(std::string_view json, TokenizerOptions *options, BpeTable *table) {
     XF_CHECK(json.size() <= kMaxTokenizerJsonBytes, XF_ERROR_LIMIT, "the tokenizer has %zu bytes, expected at most %zu",
              json.size(), kMaxTokenizerJsonBytes);
     // The parser takes a NUL byte for the end of the text, and would not see what follows it.
     XF_CHECK(json.find('\0') == std::string_view::npos, XF_ERROR_CORRUPT, "the tokenizer holds a NUL byte");
     rapidjson::MemoryStream bytes(json.data(), json.size());
-    rapidjson::Reader reader;
+    rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, ThrowingAllocator> reader;
     Handler handler(options, table);
     constexpr unsigned kFlags =
-        rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseFullPrecisionFlag;
+        rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseNumbersAsStringsFlag;
     const rapidjson::ParseResult result = reader.Parse<kFlags>(bytes, handler);
     XF_CHECK(!result.IsError(), XF_ERROR_CORRUPT, "the tokenizer is not JSON at byte %zu: %s", result.Offset(),
              rapidjson::GetParseError_En(result.Code()));

@@ -145,6 +145,24 @@ XF_TEST(wrong_values_are_refused) {
     for (const auto &c : cases) CHECK_FAILS(Tokenizer::parse(changed(c.from, c.to)), c.status);
 }
 
+// RapidJSON 1.1 reads out of bounds or overflows when it converts some of these itself (CVE-2024-38517).
+XF_TEST(long_numbers_do_not_hurt) {
+    for (const size_t zeros : {size_t{40}, size_t{360}, size_t{1000}, size_t{100'000}})
+        for (const char *tail : {"1", "123456789012345678", "1e300", "1e-300"})
+            CHECK_FAILS(Tokenizer::parse(changed("0.5", repeated("0", zeros, "0.", tail))), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(changed("0.5", repeated("0", 1000, "0.5"))), XF_ERROR_CORRUPT);
+    for (const char *exponent : {"e-2147483639", "e-2147483648", "e-99999999999999999999", "e2147483647", "e+309"})
+        for (const size_t zeros : {size_t{1}, size_t{17}, size_t{400}})
+            CHECK_FAILS(Tokenizer::parse(changed("0.5", repeated("0", zeros, "1.", exponent))), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(changed("\"vocab_size\":300", repeated("9", 1000, "\"vocab_size\":-"))),
+                XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(changed("\"vocab_size\":300", repeated("0", 33, "\"vocab_size\":300."))),
+                XF_ERROR_CORRUPT);
+    for (const char *half : {"5e-1", "0.05E+1", "0.50000000000000000000", "50e-2"})
+        CHECK_EQ(Tokenizer::parse(changed("0.5", half))->options().character_coverage, 0.5);
+    CHECK_EQ(Tokenizer::parse(changed("0.5", "1"))->options().character_coverage, 1.0);
+}
+
 XF_TEST(size_and_depth_do_not_hurt) {
     const size_t many = 5'000'000;
     CHECK_FAILS(Tokenizer::parse(repeated("[", many)), XF_ERROR_CORRUPT);

@@ -1,0 +1,56 @@
+// Writing the tokenizer's JSON; see tokenizer_json.h. The same tokenizer gives the same bytes.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <rapidjson/encodings.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include "core/json_allocator.h"
+#include "text/tokenizer_json.h"
+#include "text/tokenizer_json_keys.h"
+#include "text/utf8.h"
+
+namespace xf {
+
+using namespace tokenizer_json;
+
+std::string write_tokenizer_json(const TokenizerOptions &options, const BpeTable &table) {
+    std::string characters;
+    for (const uint32_t c : table.characters) append_utf8(c, &characters);
+    using Utf8 = rapidjson::UTF8<>;
+    using Buffer = rapidjson::GenericStringBuffer<Utf8, ThrowingAllocator>;
+    Buffer out;
+    rapidjson::Writer<Buffer, Utf8, Utf8, ThrowingAllocator> writer(out);
+    const auto text = [&](int key, std::string_view value) {
+        writer.Key(kKeyNames[key]);
+        writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+    };
+    const auto integer = [&](int key, int64_t value) {
+        writer.Key(kKeyNames[key]);
+        writer.Int64(value);
+    };
+    writer.StartObject();
+    text(kFormatKey, kFormat);
+    integer(kVersionKey, kVersion);
+    text(kKindKey, "bpe");
+    text(kNormalizationKey, name_of(options.normalization));
+    text(kInvalidKey, options.invalid_utf8 == InvalidUtf8::kError ? "error" : "replace");
+    integer(kVocabSizeKey, options.vocab_size);
+    integer(kMinPairCountKey, options.min_pair_count);
+    writer.Key(kKeyNames[kCoverageKey]);
+    writer.Double(options.character_coverage);
+    text(kCharactersKey, characters);
+    writer.Key(kKeyNames[kMergesKey]);
+    writer.StartArray();
+    for (const BpeMerge &merge : table.merges) {
+        writer.StartArray();
+        writer.Int(merge.left);
+        writer.Int(merge.right);
+        writer.EndArray();
+    }
+    writer.EndArray();
+    writer.EndObject();
+    return std::string(out.GetString(), out.GetSize());
+}
+
+}  // namespace xf
