@@ -5,6 +5,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <exception>
+
 namespace xf {
 
 Context::Context(const Options &options, const xf_allocator *allocator)
@@ -12,8 +15,6 @@ Context::Context(const Options &options, const xf_allocator *allocator)
       heap_(allocator, options.i64("context.memory_budget")),
       pool_(static_cast<int>(options.i64("context.threads"))),
       isa_(options.str("context.isa")) {
-    int32_t index = 0;
-    active_ = registry_.select(options.str("context.device"), &index);
     host_.size = sizeof host_;
     host_.abi = XF_PLUGIN_ABI;
     host_.user = this;
@@ -30,9 +31,35 @@ Context::Context(const Options &options, const xf_allocator *allocator)
         }
     };
     host_.isa = isa_.c_str();
-    device_ = std::make_unique<Device>(*active_.ops, host_, index);
-    description_ = format("%s on %s:%d, %s, %d threads", active_.name.c_str(), active_.kind.c_str(), index,
-                          active_.ops->device_info(device_->handle()), pool_.workers());
+    open_device(options.str("context.device"));
+}
+
+// The best device that the name may mean and that opens: a GPU may be full. What did not open is listed with its
+// reason.
+void Context::open_device(const std::string &name) {
+    std::exception_ptr first;
+    int32_t index = 0;
+    for (BackendEntry *entry : registry_.select(name, &index)) {
+        std::string reasons;
+        const int32_t begin = std::max(index, 0), end = index < 0 ? entry->device_count : index + 1;
+        for (int32_t i = begin; i < end; ++i) {
+            try {
+                device_ = std::make_unique<Device>(*entry->ops, host_, heap_, i);
+                active_ = *entry;
+                description_ = format("%s on %s:%d, %s, %d threads", active_.name.c_str(), active_.kind.c_str(), i,
+                                      active_.ops->device_info(device_->handle()), pool_.workers());
+                return;
+            } catch (const Error &error) {
+                // Another backend would not give the instruction set that was asked for.
+                if (error.status() == XF_ERROR_UNSUPPORTED && isa_ != "auto") throw;
+                if (!first) first = std::current_exception();
+                reasons += (reasons.empty() ? "" : "; ") + std::string(error.what());
+            }
+        }
+        entry->device_count = 0;
+        entry->reason = std::move(reasons);
+    }
+    std::rethrow_exception(first);
 }
 
 void Context::set_log(xf_log_fn fn, void *user, xf_log_level level) {

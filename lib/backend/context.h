@@ -45,6 +45,8 @@ public:
     void check_cancelled();
 
 private:
+    void open_device(const std::string &name);
+
     pid_t pid_;
     Heap heap_;
     ThreadPool pool_;

@@ -6,23 +6,25 @@
 #include <cstring>
 
 namespace xf {
-namespace {
-
-// A plugin's status and sentence as an exception. The sentence is the plugin's: bounded here.
-void raise(const xf_backend_v1 &ops, int32_t status, const xf_error &error) {
-    if (status == XF_OK) return;
-    const size_t length = strnlen(error.message, sizeof error.message);
-    const auto code = status < 0 ? static_cast<xf_status>(status) : XF_ERROR_BACKEND;
-    throw Error(code,
-                length > 0 ? std::string(error.message, length) : format("backend %s: failed without a reason", ops.name),
-                error.native_code);
+Device::Device(const xf_backend_v1 &ops, const xf_host_v1 &host, const Heap &heap, int32_t index)
+    : ops_(ops), heap_(heap) {
+    xf_error error{};
+    check(ops_.device_open(&host, index, &handle_, &error), error);
 }
 
-}  // namespace
-
-Device::Device(const xf_backend_v1 &ops, const xf_host_v1 &host, int32_t index) : ops_(ops) {
-    xf_error error{};
-    raise(ops_, ops_.device_open(&host, index, &handle_, &error), error);
+// The sentence is the plugin's: bounded here.
+void Device::check(int32_t status, const xf_error &error) const {
+    if (status == XF_OK) return;
+    if (status == XF_ERROR_NO_MEMORY) {
+        std::string budget = heap_.refusal();  // the plugin knows only that it got nothing
+        if (!budget.empty()) throw Error(XF_ERROR_NO_MEMORY, std::move(budget));
+    }
+    const size_t length = strnlen(error.message, sizeof error.message);
+    const auto code = status < 0 ? static_cast<xf_status>(status) : XF_ERROR_BACKEND;
+    throw Error(
+        code,
+        length > 0 ? std::string(error.message, length) : format("backend %s: failed without a reason", ops_.name),
+        error.native_code);
 }
 
 Device::~Device() { ops_.device_close(handle_); }
@@ -31,7 +33,7 @@ bool Device::host_memory() const { return std::strcmp(ops_.kind, "cpu") == 0; }
 
 Buffer::Buffer(Device &device, size_t bytes) : device_(&device), bytes_(bytes) {
     xf_error error{};
-    raise(device.ops(), device.ops().mem_alloc(device.handle(), bytes, &data_, &error), error);
+    device.check(device.ops().mem_alloc(device.handle(), bytes, &data_, &error), error);
 }
 
 void Buffer::reserve(Device &device, size_t bytes) {
@@ -48,36 +50,34 @@ void Buffer::reset() {
 
 Stream::Stream(Device &device) : device_(device) {
     xf_error error{};
-    check(device_.ops().stream_create(device_.handle(), &handle_, &error), error);
+    device_.check(device_.ops().stream_create(device_.handle(), &handle_, &error), error);
 }
 
 Stream::~Stream() { device_.ops().stream_free(handle_); }
 
-void Stream::check(int32_t status, const xf_error &error) const { raise(device_.ops(), status, error); }
-
 void Stream::upload(void *dst, const void *src, size_t bytes) {
     xf_error error{};
-    check(device_.ops().mem_upload(handle_, dst, src, bytes, &error), error);
+    device_.check(device_.ops().mem_upload(handle_, dst, src, bytes, &error), error);
 }
 
 void Stream::download(void *dst, const void *src, size_t bytes) {
     xf_error error{};
-    check(device_.ops().mem_download(handle_, dst, src, bytes, &error), error);
+    device_.check(device_.ops().mem_download(handle_, dst, src, bytes, &error), error);
 }
 
 void Stream::copy(void *dst, const void *src, size_t bytes) {
     xf_error error{};
-    check(device_.ops().mem_copy(handle_, dst, src, bytes, &error), error);
+    device_.check(device_.ops().mem_copy(handle_, dst, src, bytes, &error), error);
 }
 
 void Stream::zero(void *dst, size_t bytes) {
     xf_error error{};
-    check(device_.ops().mem_zero(handle_, dst, bytes, &error), error);
+    device_.check(device_.ops().mem_zero(handle_, dst, bytes, &error), error);
 }
 
 void Stream::sync() {
     xf_error error{};
-    check(device_.ops().stream_sync(handle_, &error), error);
+    device_.check(device_.ops().stream_sync(handle_, &error), error);
 }
 
 }  // namespace xf

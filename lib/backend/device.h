@@ -9,13 +9,14 @@
 
 #include "backend/plugin_abi.h"
 #include "core/error.h"
+#include "core/heap.h"
 
 namespace xf {
 
 class Device {
 public:
-    // host must outlive the device.
-    Device(const xf_backend_v1 &ops, const xf_host_v1 &host, int32_t index);
+    // host and heap must outlive the device; heap is where the host table's memory comes from.
+    Device(const xf_backend_v1 &ops, const xf_host_v1 &host, const Heap &heap, int32_t index);
     ~Device();
     Device(const Device &) = delete;
     Device &operator=(const Device &) = delete;
@@ -24,9 +25,12 @@ public:
     xf_device *handle() const { return handle_; }
     // Whether device memory is the host's own, so that files can be read straight into it.
     bool host_memory() const;
+    // Throws when status is not XF_OK: what the plugin says, or the budget where that is the reason.
+    void check(int32_t status, const xf_error &error) const;
 
 private:
     const xf_backend_v1 &ops_;
+    const Heap &heap_;
     xf_device *handle_ = nullptr;
 };
 
@@ -97,9 +101,8 @@ private:
     template <class Args>
     void call(int32_t (*xf_backend_v1::*op)(xf_stream *, const Args *, xf_error *), const Args &args) {
         xf_error error{};
-        check((device_.ops().*op)(handle_, &args, &error), error);
+        device_.check((device_.ops().*op)(handle_, &args, &error), error);
     }
-    void check(int32_t status, const xf_error &error) const;
 
     Device &device_;
     xf_stream *handle_ = nullptr;

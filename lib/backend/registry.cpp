@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <string_view>
-#include <vector>
 
 #include "core/error.h"
 
@@ -20,11 +23,46 @@ namespace {
 
 constexpr const char *kPlugins[] = {"openblas", "cuda"};
 
+// The file mapped at an address, by the kernel's absolute name. Empty when that can't be told.
+std::string mapped_file(const void *address) {
+    std::FILE *maps = std::fopen("/proc/self/maps", "re");
+    if (maps == nullptr) return {};
+    std::string found;
+    char *line = nullptr;
+    size_t capacity = 0;
+    for (ssize_t length; found.empty() && (length = getline(&line, &capacity, maps)) > 0;) {
+        // 7f0000000000-7f0000001000 r--p 00000000 fe:01 1234   /usr/lib/libxformer.so.0
+        std::string_view rest(line, static_cast<size_t>(length));
+        if (rest.back() == '\n') rest.remove_suffix(1);
+        uintptr_t begin = 0, end = 0;
+        const char *const stop = rest.data() + rest.size();
+        const auto first = std::from_chars(rest.data(), stop, begin, 16);
+        if (first.ptr == stop || *first.ptr != '-') continue;
+        std::from_chars(first.ptr + 1, stop, end, 16);
+        const auto at = reinterpret_cast<uintptr_t>(address);
+        if (at < begin || at >= end) continue;
+        const size_t slash = rest.find('/');
+        if (slash == std::string_view::npos) break;
+        try {
+            found = rest.substr(slash);
+        } catch (...) {
+            std::free(line);
+            std::fclose(maps);
+            throw;
+        }
+    }
+    std::free(line);
+    std::fclose(maps);
+    return found;
+}
+
 std::string own_folder() {
     Dl_info info{};
     static const char anchor = 0;
     if (dladdr(&anchor, &info) == 0 || info.dli_fname == nullptr) return {};
-    const std::string file = info.dli_fname;
+    // The name is what the library was loaded by. A relative one says nothing: the program may have gone elsewhere
+    // since.
+    const std::string file = info.dli_fname[0] == '/' ? info.dli_fname : mapped_file(&anchor);
     const size_t slash = file.rfind('/');
     return slash == std::string::npos ? std::string() : file.substr(0, slash);
 }
@@ -74,11 +112,10 @@ BackendEntry open_plugin(const std::string &path) {
              path.c_str());
     xf_error error{};
     const xf_backend_v1 *ops = init(XF_PLUGIN_ABI, &error);
-    if (ops == nullptr)
-        fail(XF_ERROR_BACKEND, "backend '%s' can't serve: %.200s", path.c_str(), error.message);
+    if (ops == nullptr) fail(XF_ERROR_BACKEND, "backend '%s' can't serve: %.200s", path.c_str(), error.message);
     XF_CHECK(ops->size >= sizeof(xf_backend_v1) && ops->abi == XF_PLUGIN_ABI, XF_ERROR_VERSION,
-             "backend '%s' has plugin version %u and a table of %u bytes, expected version %u and %zu bytes", path.c_str(),
-             ops->abi, ops->size, XF_PLUGIN_ABI, sizeof(xf_backend_v1));
+             "backend '%s' has plugin version %u and a table of %u bytes, expected version %u and %zu bytes",
+             path.c_str(), ops->abi, ops->size, XF_PLUGIN_ABI, sizeof(xf_backend_v1));
     return describe(ops, path);
 }
 
@@ -126,31 +163,53 @@ const BackendEntry &Registry::load(const std::string &path) {
     return entries_.back();
 }
 
-const BackendEntry &Registry::select(const std::string &device, int32_t *index) const {
+std::vector<BackendEntry *> Registry::select(const std::string &device, int32_t *index) {
     const size_t colon = device.find(':');
     const std::string kind = device.substr(0, colon);
     const std::string rest = colon == std::string::npos ? "" : device.substr(colon + 1);
     int32_t number = 0;
     const auto parsed = std::from_chars(rest.data(), rest.data() + rest.size(), number);
     const bool numbered = !rest.empty() && parsed.ec == std::errc() && parsed.ptr == rest.data() + rest.size();
-    const BackendEntry *best = nullptr;
+    std::vector<BackendEntry *> found;
     std::string reasons;
     const bool cut = colon != std::string::npos && rest.empty();  // "cpu:" names nothing
-    for (const BackendEntry &entry : entries_) {
+    for (BackendEntry &entry : entries_) {
         if (cut || (kind != "auto" && kind != entry.kind)) continue;
         if (!rest.empty() && !numbered && rest != entry.name) continue;
         if (entry.ops == nullptr || entry.device_count <= 0 || number < 0 || number >= entry.device_count) {
-            const std::string why = !entry.reason.empty() ? entry.reason : format("it has %d devices", entry.device_count);
-            reasons += (reasons.empty() ? "" : "; ") + entry.name + ": " + why;
+            const std::string why =
+                !entry.reason.empty() ? entry.reason : format("it has %d devices", entry.device_count);
+            reasons += "; " + entry.name + ": " + why;
             continue;
         }
-        if (best == nullptr || entry.ops->score > best->ops->score) best = &entry;
+        found.push_back(&entry);
     }
-    if (best == nullptr)
-        fail(XF_ERROR_NOT_FOUND, "there is no device '%s'%s%s", device.c_str(), reasons.empty() ? "" : ": ",
+    if (found.empty())
+        fail(XF_ERROR_NOT_FOUND, "there is no device '%.60s', expected %s%s", device.c_str(), possible().c_str(),
              reasons.c_str());
-    *index = number;
-    return *best;
+    std::stable_sort(found.begin(), found.end(),
+                     [](const BackendEntry *a, const BackendEntry *b) { return a->ops->score > b->ops->score; });
+    if (numbered) found.resize(1);  // that device is meant and no other
+    *index = numbered ? number : -1;
+    return found;
+}
+
+// The names that select() takes here, for people: "auto, cpu, cpu:ref, cpu:openblas".
+std::string Registry::possible() const {
+    std::vector<std::string> names = {"auto"};
+    const auto add = [&names](std::string name) {
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    };
+    for (const BackendEntry &entry : entries_) {
+        if (entry.device_count <= 0) continue;
+        add(entry.kind);
+        add(entry.kind + ":" + entry.name);
+        for (int32_t i = 0; i < entry.device_count && entry.device_count > 1; ++i)
+            add(format("%s:%d", entry.kind.c_str(), i));
+    }
+    std::string text;
+    for (const std::string &name : names) text += (text.empty() ? "" : ", ") + name;
+    return text;
 }
 
 }  // namespace xf

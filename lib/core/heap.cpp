@@ -7,6 +7,8 @@
 
 #include <cstdlib>
 
+#include "core/error.h"
+
 namespace xf {
 namespace {
 
@@ -33,13 +35,18 @@ Heap::Heap(const xf_allocator *allocator, int64_t budget) : allocator_{}, budget
 }
 
 void *Heap::alloc(size_t bytes) noexcept {
+    if (refused_.load(std::memory_order_relaxed) != 0) refused_.store(0, std::memory_order_relaxed);
     if (bytes == 0) bytes = 1;
     if (bytes > static_cast<size_t>(INT64_MAX) / 2) return nullptr;
     const int64_t size = static_cast<int64_t>(bytes);
     const int64_t now = current_.fetch_add(size, std::memory_order_relaxed) + size;
     void *ptr = nullptr;
-    if (budget_ == 0 || now <= budget_)
+    if (budget_ == 0 || now <= budget_) {
         ptr = allocator_.alloc(allocator_.user, bytes, bytes >= 2 * kHugePage ? kHugePage : 64);
+    } else {
+        held_.store(now - size, std::memory_order_relaxed);
+        refused_.store(size, std::memory_order_relaxed);
+    }
     if (ptr == nullptr) {
         current_.fetch_sub(size, std::memory_order_relaxed);
         return nullptr;
@@ -49,6 +56,13 @@ void *Heap::alloc(size_t bytes) noexcept {
     while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
     }
     return ptr;
+}
+
+std::string Heap::refusal() const {
+    const long long bytes = refused_.load(std::memory_order_relaxed), held = held_.load(std::memory_order_relaxed);
+    if (bytes == 0) return {};
+    return format("%lld bytes more would exceed context.memory_budget %lld (%lld held)", bytes,
+                  static_cast<long long>(budget_), held);
 }
 
 void Heap::free(void *ptr, size_t bytes) noexcept {

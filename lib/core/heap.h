@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "xformer/context.h"
 
@@ -23,6 +24,11 @@ public:
     void *alloc(size_t bytes) noexcept;
     void free(void *ptr, size_t bytes) noexcept;
 
+    // Backends ask for memory through a C function that has only null to say. So when the budget is why the last
+    // alloc() gave null, the numbers wait here as a sentence for whoever makes an error of it; else it is empty. While
+    // several threads allocate, "the last" may be another's.
+    std::string refusal() const;
+
     int64_t current() const noexcept { return current_.load(std::memory_order_relaxed); }
     int64_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
     int64_t budget() const noexcept { return budget_; }
@@ -32,6 +38,7 @@ private:
     xf_allocator allocator_;
     int64_t budget_;
     std::atomic<int64_t> current_{0}, peak_{0}, allocations_{0};
+    std::atomic<int64_t> refused_{0}, held_{0};  // bytes asked for beyond the budget, 0 for none; held at that time
 };
 
 }  // namespace xf

@@ -1,0 +1,54 @@
+/*
+ * A plugin for tests of the choice of a device: it has devices, most of which do not open. Nothing but the table's
+ * device functions is ever called.
+ *
+ * XF_TEST_KIND is its kind, XF_TEST_OPENS the one device of its two that opens (none when unset), XF_TEST_STATUS the
+ * status with which the others refuse.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "backend/plugin_abi.h"
+
+static int32_t device_count(xf_error *err) {
+    (void)err;
+    return 2;
+}
+
+static int32_t device_open(const xf_host_v1 *host, int32_t index, xf_device **device, xf_error *err) {
+    static int opened;
+    (void)host;
+    const char *opens = getenv("XF_TEST_OPENS"), *status = getenv("XF_TEST_STATUS");
+    if (opens != NULL && atoi(opens) == index) {
+        *device = (xf_device *)&opened;
+        return XF_OK;
+    }
+    snprintf(err->message, sizeof err->message, "device %d is full", (int)index);
+    return status != NULL ? atoi(status) : XF_ERROR_NO_MEMORY;
+}
+
+static void device_close(xf_device *device) { (void)device; }
+
+static const char *device_info(xf_device *device) {
+    (void)device;
+    return "made up";
+}
+
+__attribute__((visibility("default"))) const xf_backend_v1 *xf_plugin_init(uint32_t host_abi, xf_error *err) {
+    static xf_backend_v1 table;
+    (void)host_abi, (void)err;
+    const char *kind = getenv("XF_TEST_KIND");
+    table.size = sizeof table;
+    table.abi = XF_PLUGIN_ABI;
+    table.name = "made-up";
+    table.version = "1";
+    table.kind = kind != NULL && kind[1] == 'p' ? "cpu" : "cuda";
+    table.score = 1000000;
+    table.device_count = device_count;
+    table.device_open = device_open;
+    table.device_close = device_close;
+    table.device_info = device_info;
+    return &table;
+}
