@@ -50,6 +50,10 @@ SafetensorsReader::SafetensorsReader(std::unique_ptr<InputFile> file, const char
     char length[kLengthBytes];
     fetch(0, length, sizeof length);
     const uint64_t json_bytes = load_length(length);
+    // A length beyond the file is damage or another kind of file, and a length that no header has is the latter.
+    XF_CHECK(json_bytes <= size_ - kLengthBytes || json_bytes <= limits.header_bytes, XF_ERROR_CORRUPT,
+             "'%s' is not a safetensors file: it has %llu bytes and would begin with a header of %llu", name_.c_str(),
+             static_cast<Big>(size_), static_cast<Big>(json_bytes));
     XF_CHECK(json_bytes <= size_ - kLengthBytes, XF_ERROR_CORRUPT,
              "'%s' has %llu bytes, expected more by its header length %llu", name_.c_str(), static_cast<Big>(size_),
              static_cast<Big>(json_bytes));

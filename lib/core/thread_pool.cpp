@@ -8,7 +8,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <system_error>
 
 namespace xf {
 namespace {
@@ -31,21 +30,35 @@ int allowed_processors() {
     return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
+// Threads inherit the mask of the one that starts them. The destructor restores it, whatever was thrown.
+class SignalsBlocked {
+public:
+    SignalsBlocked() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &old_);
+    }
+    SignalsBlocked(const SignalsBlocked &) = delete;
+    SignalsBlocked &operator=(const SignalsBlocked &) = delete;
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &old_, nullptr); }
+
+private:
+    sigset_t old_;
+};
+
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) {
     if (threads <= 0) threads = allowed_processors();
     // Workers take no signals: the host's handlers run on the host's threads.
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    const SignalsBlocked blocked;
     try {
         threads_.reserve(static_cast<size_t>(threads - 1));
         for (int32_t worker = 1; worker < threads; ++worker) threads_.emplace_back([this, worker] { work(worker); });
-    } catch (const std::system_error &) {
-        // The system has no more threads: go on with those that started. Results are the same.
+    } catch (...) {
+        // No more threads, or no memory for them: go on with those that started. Results are the same. Nothing may
+        // leave from here: the threads that run would be destroyed unjoined, which ends the process.
     }
-    pthread_sigmask(SIG_SETMASK, &old, nullptr);
 }
 
 ThreadPool::~ThreadPool() {
