@@ -56,7 +56,7 @@ public:
     }
 
     void read_tsv(const std::string &name, std::unique_ptr<ByteSource> source) {
-        LineReader reader(std::move(source), line_bound(2));
+        LineReader reader(std::move(source), line_bound(2), options_.poll);
         reserve(reader.size_hint());
         const std::string shown = shown_path(name);
         for (LineReader::Line line; reader.next(&line);) {
@@ -68,8 +68,8 @@ public:
     }
 
     void read_pair(const std::string &source_path, const std::string &target_path) {
-        LineReader src(open_file_source(source_path), line_bound(1));
-        LineReader tgt(open_file_source(target_path), line_bound(1));
+        LineReader src(open_file_source(source_path), line_bound(1), options_.poll);
+        LineReader tgt(open_file_source(target_path), line_bound(1), options_.poll);
         reserve(src.size_hint() + tgt.size_hint());
         const std::string src_shown = shown_path(source_path), tgt_shown = shown_path(target_path);
         for (;;) {
@@ -115,6 +115,8 @@ private:
         if (good_side(place, "source", src) && good_side(place, "target", tgt)) keep(src, tgt);
     }
 
+    // Beside the poll of each block: many lines of a block that are warned about or counted take longer than a line
+    // does.
     void poll(int64_t line) const {
         if (line % 1024 == 1 && options_.poll) options_.poll();
     }

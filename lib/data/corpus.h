@@ -35,7 +35,7 @@ struct CorpusOptions {
     int64_t max_bytes_per_side = int64_t{1} << 16;  // 1 .. 2^28
     int64_t max_words = 0;                          // of one side, between blanks; 0 is no limit
     bool strict = false;                            // the first bad line is an error; else it is skipped and counted
-    std::function<void()> poll;                     // called now and then, may be empty; what it throws ends the reading
+    std::function<void()> poll;                     // at each MiB and 1024 lines, may be empty; what it throws ends it
 };
 
 // Immutable once made, so any number of threads may read it.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "core/error.h"
 
@@ -87,19 +88,20 @@ std::unique_ptr<ByteSource> open_file_source(const std::string &path) { return s
 
 std::unique_ptr<ByteSource> memory_source(std::string_view bytes) { return std::make_unique<MemorySource>(bytes); }
 
-LineReader::LineReader(std::unique_ptr<ByteSource> source, size_t max_line_bytes)
-    : source_(std::move(source)), max_line_bytes_(max_line_bytes) {}
+LineReader::LineReader(std::unique_ptr<ByteSource> source, size_t max_line_bytes, std::function<void()> poll)
+    : source_(std::move(source)), max_line_bytes_(max_line_bytes), poll_(std::move(poll)) {}
 
 // Makes room, then reads one block. False at the end of the source.
 bool LineReader::fill() {
     if (at_end_) return false;
+    if (poll_) poll_();
     if (begin_ > 0) {
         std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
         end_ -= begin_;
         begin_ = 0;
     }
     if (end_ == buffer_.size()) buffer_.resize(buffer_.empty() ? kBlockBytes : 2 * buffer_.size());
-    const size_t got = source_->read(buffer_.data() + end_, buffer_.size() - end_);
+    const size_t got = source_->read(buffer_.data() + end_, std::min(kBlockBytes, buffer_.size() - end_));
     at_end_ = got == 0;
     end_ += got;
     return got > 0;

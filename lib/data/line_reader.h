@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -39,7 +40,9 @@ public:
         bool cut = false;       // longer than max_line_bytes; text is empty
     };
 
-    LineReader(std::unique_ptr<ByteSource> source, size_t max_line_bytes);
+    // poll is called before each block of at most 1 MiB is read, however long a line is; what it throws ends the
+    // reading.
+    LineReader(std::unique_ptr<ByteSource> source, size_t max_line_bytes, std::function<void()> poll = {});
 
     // False at the end. A last line needs no newline; a newline at the end begins no further line.
     bool next(Line *line);
@@ -53,6 +56,7 @@ private:
 
     std::unique_ptr<ByteSource> source_;
     size_t max_line_bytes_;
+    std::function<void()> poll_;
     std::vector<char> buffer_;
     size_t begin_ = 0;  // buffer_[begin_, end_) is read and not yet given out
     size_t end_ = 0;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <climits>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -284,6 +285,36 @@ XF_TEST(a_sparse_file_reserves_little) {
     const auto corpus = Corpus::open_tsv(path, {});
     CHECK_EQ(corpus->size(), 1);
     CHECK_EQ(corpus->stats().too_long, 1);
+}
+
+// Cancelling looks in at each block that is read: within a line without end, and where the numbers of lines differ.
+XF_TEST(a_long_line_can_be_cancelled) {
+    TempDir dir;
+    const std::string sparse = dir.write("sparse", "a\tb\n"), pair = dir.write("pair", "a\n");
+    CHECK_EQ(::truncate(sparse.c_str(), 64 << 20), 0);
+    std::string lines;
+    for (int i = 0; i < 4 << 20; ++i) lines += "a\n";
+    const std::string longer = dir.write("longer", lines);
+    int polls = 0, most = 0;
+    CorpusOptions options;
+    options.poll = [&] {
+        if (++polls > most) xf::fail(XF_ERROR_CANCELLED, "enough");
+    };
+    const auto counted = [&](int expected, auto &&read) {
+        most = INT_MAX;
+        polls = 0;
+        CHECK_FAILS(read(), XF_ERROR_DATA);
+        CHECK(polls >= expected);
+        most = 4;
+        polls = 0;
+        CHECK_FAILS(read(), XF_ERROR_CANCELLED);
+    };
+    options.strict = true;
+    counted(64, [&] { return Corpus::open_tsv(sparse, options); });
+    counted(64, [&] { return Corpus::open_pair(pair, sparse, options); });
+    counted(8, [&] { return Corpus::open_pair(pair, longer, options); });
+    counted(8, [&] { return Corpus::open_pair(longer, pair, options); });
+    counted(64, [&] { return Corpus::from_memory("m", std::string(64 << 20, 'a'), options); });
 }
 
 XF_TEST(long_paths_keep_their_end) {
