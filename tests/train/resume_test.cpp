@@ -8,6 +8,9 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <chrono>
+
 #include "train/training.hpp"
 
 namespace {
@@ -62,6 +65,12 @@ int64_t step_in(const std::string &path) {
     return std::filesystem::exists(path) ? std::stoll(xf::ModelFile(path).require("step")) : 0;
 }
 
+// Whether a child has not ended yet; it is not reaped.
+bool runs(pid_t pid) {
+    siginfo_t info{};
+    return waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+}
+
 int temporary_files(const std::string &folder) {
     int count = 0;
     for (const auto &entry : std::filesystem::directory_iterator(folder))
@@ -95,7 +104,9 @@ XF_TEST(killed_at_any_instant_also_while_saving) {
     const DeviceName device = {"cpu", "auto", true};
     const Folder folder, kept;
     const std::string straight = kept.file("straight"), broken = folder.file("broken");
+    const auto begin = std::chrono::steady_clock::now();
     CHECK_EQ(wait_for(start([&] { return run(device, 2, straight, kSteps, kSteps); })), 0);
+    const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin);
     Draw draw(32);
     int kills = 0, while_saving = 0;
     int64_t before = 0;
@@ -103,10 +114,10 @@ XF_TEST(killed_at_any_instant_also_while_saving) {
         const int left = temporary_files(folder.file(""));
         const pid_t pid = start([&] { return run(device, 1 + round % 3, broken, 5, kSteps - 20); });
         if (round % 2 == 0) {
-            usleep(static_cast<useconds_t>(draw.between(0, 60000)));
+            usleep(static_cast<useconds_t>(draw.between(0, std::min<int64_t>(whole.count() / 2, 900000))));
         } else {  // as soon as a save has begun, or a little later
             const int skip = static_cast<int>(draw.between(0, 200));
-            while (temporary_files(folder.file("")) == left && waitpid(pid, nullptr, WNOHANG | WNOWAIT) == 0) {
+            while (temporary_files(folder.file("")) == left && runs(pid)) {
             }
             usleep(static_cast<useconds_t>(skip));
         }
