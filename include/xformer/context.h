@@ -133,7 +133,8 @@ XF_API enum xf_status xf_context_set_log(xf_context *context, xf_log_fn fn, void
 XF_API void xf_context_cancel(xf_context *context);
 
 /**
- * @brief Tells what this context computes with, such as "openblas on cpu:0, AMD EPYC, avx512, own kernels only, 2 threads".
+ * @brief Tells what this context computes with, such as "openblas on cpu:0, AMD EPYC, avx512, own kernels only,
+ *        2 threads".
  * @param context [in] the context
  * @return one line owned by the context, for people; NULL when context is not a context
  * @threads shared-read

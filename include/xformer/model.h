@@ -52,8 +52,8 @@ XF_API enum xf_status xf_model_create(xf_context *context, const xf_config *conf
 /**
  * @brief Loads a model that xf_model_save() or xf_trainer_save() wrote. The file is not trusted.
  *
- * Everything is checked before it is used: sizes, shapes, names, the checksum over all bytes. Of a checkpoint the
- * model is taken and the optimizer's state left.
+ * Everything is checked before it is used: sizes, shapes, names, the checksum over all bytes, that all numbers are
+ * finite. Of a checkpoint the model is taken and the optimizer's state left.
  *
  * @param context [in] the context
  * @param path [in] file name
@@ -72,7 +72,8 @@ XF_API enum xf_status xf_model_load(xf_context *context, const char *path, xf_mo
  * @param path [in] file name
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_IO, XF_ERROR_NOT_FOUND, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND;
- *         after an error the old file is as it was
+ *         after an error the old file is as it was, unless the message says that the new one is in
+ *         place and only its folder could not be flushed
  * @threads shared-read
  * @since 0.1
  */

@@ -33,7 +33,7 @@ extern "C" {
 /**
  * @brief Learns a vocabulary from both sides of a corpus.
  *
- * Reads "tokenizer.vocab_size", "tokenizer.normalization" and "tokenizer.invalid_utf8". Ids: 0 start, 1 end, 2 to
+ * Reads the options of the group "tokenizer.". Ids: 0 start, 1 end, 2 to
  * 257 the bytes, then characters, then merges in the order learnt. A small corpus may give fewer than asked for. The
  * same corpus and options give the same tokenizer. Takes seconds; can be cancelled.
  *

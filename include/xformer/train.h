@@ -170,7 +170,8 @@ XF_API xf_model *xf_trainer_model(xf_trainer *trainer);
  * @param path [in] file name
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_STATE (gradients wait), XF_ERROR_IO, XF_ERROR_NOT_FOUND, XF_ERROR_INVALID_ARGUMENT,
- *         XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND; after an error the old file is as it was
+ *         XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND; after an error the old file is as it was, unless the
+ *         message says that the new one is in place and only its folder could not be flushed
  * @threads exclusive
  * @since 0.1
  */

@@ -4,6 +4,7 @@
 #include "backend/registry.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,7 +12,8 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
+#include <cstring>
+#include <memory>
 #include <string_view>
 
 #include "core/error.h"
@@ -25,35 +27,21 @@ constexpr const char *kPlugins[] = {"openblas", "cuda"};
 
 // The file mapped at an address, by the kernel's absolute name. Empty when that can't be told.
 std::string mapped_file(const void *address) {
-    std::FILE *maps = std::fopen("/proc/self/maps", "re");
-    if (maps == nullptr) return {};
-    std::string found;
-    char *line = nullptr;
-    size_t capacity = 0;
-    for (ssize_t length; found.empty() && (length = getline(&line, &capacity, maps)) > 0;) {
+    const auto at = reinterpret_cast<uintptr_t>(address);
+    const std::unique_ptr<std::FILE, int (*)(std::FILE *)> maps(std::fopen("/proc/self/maps", "re"), std::fclose);
+    char text[PATH_MAX + 128];
+    while (maps != nullptr && std::fgets(text, sizeof text, maps.get()) != nullptr) {
         // 7f0000000000-7f0000001000 r--p 00000000 fe:01 1234   /usr/lib/libxformer.so.0
-        std::string_view rest(line, static_cast<size_t>(length));
-        if (rest.back() == '\n') rest.remove_suffix(1);
+        const std::string_view line(text, std::strcspn(text, "\n"));
+        const char *const stop = line.data() + line.size();
         uintptr_t begin = 0, end = 0;
-        const char *const stop = rest.data() + rest.size();
-        const auto first = std::from_chars(rest.data(), stop, begin, 16);
+        const auto first = std::from_chars(line.data(), stop, begin, 16);
         if (first.ptr == stop || *first.ptr != '-') continue;
         std::from_chars(first.ptr + 1, stop, end, 16);
-        const auto at = reinterpret_cast<uintptr_t>(address);
         if (at < begin || at >= end) continue;
-        const size_t slash = rest.find('/');
-        if (slash == std::string_view::npos) break;
-        try {
-            found = rest.substr(slash);
-        } catch (...) {
-            std::free(line);
-            std::fclose(maps);
-            throw;
-        }
+        return std::string(line.substr(std::min(line.find('/'), line.size())));
     }
-    std::free(line);
-    std::fclose(maps);
-    return found;
+    return {};
 }
 
 std::string own_folder() {

@@ -4,7 +4,7 @@
 // than a few times its own size, and neither nesting nor destruction recurses (the parser is rapidjson's iterative
 // one, and the handler stops it at the first bracket too many).
 //
-// The trap: RapidJSON 1.1 reads out of bounds when it converts some numbers (CVE-2024-38517) and ignores a failed
+// The trap: RapidJSON 1.1 reads out of bounds when it converts some numbers and ignores a failed
 // allocation. So it hands over numbers as text, and its memory comes from operator new, which throws.
 //
 // SPDX-License-Identifier: Apache-2.0

@@ -11,19 +11,6 @@ namespace {
 
 using namespace xf_test;
 
-std::vector<float> trained(const std::shared_ptr<xf::Context> &context) {
-    xf::Trainer trainer(make_model(context, kReverser), options_of(kReverser));
-    for (int i = 0; i < 10; ++i) {
-        const Batch batch(reversal_pairs(static_cast<uint64_t>(i), 8, 1, 9, kReverserIds));
-        const xf_batch view = batch.view();
-        trainer.step(&view, 1);
-    }
-    std::vector<float> block(static_cast<size_t>(trainer.model()->table().total));
-    xf::Stream stream(context->device());
-    stream.download(block.data(), trainer.model()->params(), block.size() * sizeof(float));
-    return block;
-}
-
 XF_TEST(decoders_share_a_model) {
     const Pairs pairs = random_pairs(9, 20, 12, kReverserIds);
     on_each_device(3, [&](const auto &context, const DeviceName &) {
@@ -54,13 +41,13 @@ XF_TEST(decoders_share_a_model) {
 
 XF_TEST(trainings_run_beside_each_other) {
     on_each_device(2, [](const auto &context, const DeviceName &name) {
-        const std::vector<float> expected = trained(context);
+        const std::vector<float> expected = train_reverser(context, 10, 8);
         std::atomic<int> wrong{0};
         std::vector<std::thread> threads;
         for (int t = 0; t < 4; ++t)
             threads.emplace_back([&, t] {
                 try {  // two on a context they share, two on their own
-                    if (trained(t < 2 ? context : open_device(name, t)) != expected) ++wrong;
+                    if (train_reverser(t < 2 ? context : open_device(name, t), 10, 8) != expected) ++wrong;
                 } catch (const std::exception &) {
                     ++wrong;
                 }
