@@ -1,23 +1,23 @@
 // One decoding step of self-attention over a cache with an ancestor index.
 //
-// Nothing is copied when hypotheses change places: a row finds its key of step u through ancestors[r][u]. A task owns
+// Nothing is copied when hypotheses change places: a row finds its key of step u through ancestors[slot of r][u]. A task owns
 // a few (row, head) pairs. Scores are dot products of kW partial sums and a fixed tree; the weighted sum of values
 // runs over rising u. Rows read steps < t of the cache and their own k and v, so storing step t races with nobody.
 //
 // SPDX-License-Identifier: Apache-2.0
 
 static void attention_step_pair(const xf_attention_step &a, int64_t r, int64_t h, float *scores) {
-    const int64_t slot = a.slot_of_row[r], step_k = a.H * a.dk, step_v = a.H * a.dv;
-    const int64_t begin = a.window > 0 ? max64(0, a.t - a.window / 2) : 0, n = a.t + 1 - begin;
-    const int32_t *from = a.ancestors + r * a.ld_ancestors;
+    const int64_t slot = a.slot_of_row[r], t = a.steps[r], step_k = a.H * a.dk, step_v = a.H * a.dv;
+    const int64_t begin = a.window > 0 ? max64(0, t - a.window / 2) : 0, n = t + 1 - begin;
+    const int32_t *from = a.ancestors + slot * a.ld_ancestors;
     const float *q = a.q + r * a.ld_q + h * a.dk, *k = a.k + r * a.ld_k + h * a.dk, *v = a.v + r * a.ld_v + h * a.dv;
-    copy_row(a.k_cache + (a.t * a.slots + slot) * step_k + h * a.dk, k, a.dk);
-    copy_row(a.v_cache + (a.t * a.slots + slot) * step_v + h * a.dv, v, a.dv);
+    copy_row(a.k_cache + (t * a.slots + slot) * step_k + h * a.dk, k, a.dk);
+    copy_row(a.v_cache + (t * a.slots + slot) * step_v + h * a.dv, v, a.dv);
     for (int64_t j = 0; j < n; j += 4) {
         const float *key[4];
         for (int64_t i = 0; i < 4; ++i) {
-            const int64_t u = min64(begin + j + i, a.t);
-            key[i] = u < a.t ? a.k_cache + (u * a.slots + from[u]) * step_k + h * a.dk : k;
+            const int64_t u = min64(begin + j + i, t);
+            key[i] = u < t ? a.k_cache + (u * a.slots + from[u]) * step_k + h * a.dk : k;
         }
         VF sum[4] = {};
         each_vector(a.dk, [&](int64_t i, int64_t count) {
@@ -35,7 +35,7 @@ static void attention_step_pair(const xf_attention_step &a, int64_t r, int64_t h
         VF sum[kTileVecs] = {};
         for (int64_t j = 0; j < n; ++j) {
             const int64_t u = begin + j;
-            const float *value = (u < a.t ? a.v_cache + (u * a.slots + from[u]) * step_v + h * a.dv : v) + i;
+            const float *value = (u < t ? a.v_cache + (u * a.slots + from[u]) * step_v + h * a.dv : v) + i;
             const VF p = splat(scores[j]);
             if (width == kKeys) {
                 for (int c = 0; c < kTileVecs; ++c) sum[c] = fma(p, load(value + c * kW), sum[c]);
@@ -52,10 +52,10 @@ static void attention_step_pair(const xf_attention_step &a, int64_t r, int64_t h
 static int32_t attention_step(xf_stream *stream, const xf_attention_step *args, xf_error *err) {
     const xf_attention_step a = *args;
     if (a.rows <= 0) return XF_OK;
-    const int64_t bytes = (round_up(a.t + 1, 4) + kW) * 4;
+    const int64_t bytes = (round_up(a.max_step + 1, 4) + kW) * 4;
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
     const int64_t pairs = a.rows * a.H;
-    const int64_t group = max64(1, min64(pairs, 65536 / max64(1, (a.t + 1) * (a.dk + a.dv) / 2)));
+    const int64_t group = max64(1, min64(pairs, 65536 / max64(1, (a.max_step + 1) * (a.dk + a.dv) / 2)));
     parallel(stream, ceil_div(pairs, group), [&](int64_t task, int32_t worker) {
         for (int64_t p = task * group; p < min64(pairs, (task + 1) * group); ++p)
             attention_step_pair(a, p / a.H, p % a.H, local(stream, bytes, worker));

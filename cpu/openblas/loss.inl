@@ -26,8 +26,13 @@ XF_INLINE double scaled(float sum, float max, float top) {
     return static_cast<double>(sum) * __builtin_exp(static_cast<double>(max) - static_cast<double>(top));
 }
 
-// loss and nll of a row from its log-sum-exp, the target's logit and the sum of all logits.
+// loss and nll of a row from its log-sum-exp, the target's logit and the sum of all logits. A row with no target is no
+// row of the batch.
 XF_INLINE void row_loss(const xf_loss &a, const Smoothing &q, int64_t m, double lse, double target, double total) {
+    if (a.targets[m] < 0) {
+        a.nll[m] = a.loss[m] = 0.0f;
+        return;
+    }
     const double mass = static_cast<double>(q.base) * static_cast<double>(a.V) + static_cast<double>(q.extra);
     a.nll[m] = static_cast<float>(lse - target);
     a.loss[m] = static_cast<float>(lse * mass - static_cast<double>(q.base) * total -
@@ -58,6 +63,7 @@ static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
             }
         });
         for (int64_t r = 0; r < rows; ++r) {
+            if (a.targets[m0 + r] < 0) targets[r] = 0.0f;  // no panel had it
             float top = -__builtin_inff();
             double sum = 0.0, total = 0.0;
             for (int64_t p = 0; p < panels; ++p) top = sums[p * rows + r].max > top ? sums[p * rows + r].max : top;
@@ -108,7 +114,8 @@ static void loss_chunk(const xf_stream *stream, const xf_loss &a, int64_t m0, in
         }
         const double log_sum = static_cast<double>(top) + __builtin_log(sum);
         lse[r] = static_cast<float>(log_sum);
-        row_loss(a, q, m0 + r, log_sum, static_cast<double>(z[int64_t{a.targets[m0 + r]} * rows + r]), total);
+        const int64_t target = max64(0, a.targets[m0 + r]);
+        row_loss(a, q, m0 + r, log_sum, static_cast<double>(z[target * rows + r]), total);
     }
     for (int64_t r = real; r < rows; ++r) lse[r] = 0.0f;
     parallel(stream, tiles, [&](int64_t t, int32_t) {
@@ -121,6 +128,8 @@ static void loss_chunk(const xf_stream *stream, const xf_loss &a, int64_t m0, in
         for (int64_t r = 0; r < real; ++r) {
             const int64_t target = a.targets[m0 + r];
             if (target >= t * kLossTile && target < end) z[target * rows + r] -= q.extra;
+            if (target < 0)
+                for (int64_t i = t * kLossTile; i < end; ++i) z[i * rows + r] = 0.0f;
         }
     });
 }

@@ -49,8 +49,9 @@ Dropout make_dropout(const xf_dropout &args) {
     d.key0 = static_cast<uint32_t>(args.seed);
     d.key1 = static_cast<uint32_t>(args.seed >> 32);
     d.site = args.site;
-    d.step = args.step;
-    d.high = args.stream << 16;
+    if (d.threshold == 0) return d;  // when may be NULL
+    d.step = args.when[0];
+    d.high = args.when[1] << 16;
     return d;
 }
 
@@ -123,7 +124,8 @@ void device_close(xf_device *device) {
 
 const char *device_info(xf_device *device) { return device->info; }
 
-int32_t stream_create(xf_device *device, xf_stream **stream, xf_error *err) {
+int32_t stream_create(xf_device *device, uint32_t dtype, xf_stream **stream, xf_error *err) {
+    if (dtype != XF_FP32) return fail(err, XF_ERROR_UNSUPPORTED, "this backend computes in fp32 alone");
     const xf_host_v1 *host = device->host;
     xf_stream *result = static_cast<xf_stream *>(host->alloc(host->user, sizeof(xf_stream)));
     if (!result) return fail(err, XF_ERROR_NO_MEMORY, "no memory for a stream");
@@ -189,12 +191,13 @@ int32_t attention_fwd(xf_stream *stream, const xf_attention *args, xf_error *err
 }
 
 const xf_backend_v1 kBackend = {
-    sizeof(xf_backend_v1), XF_PLUGIN_ABI, "openblas", version_text, "cpu", 100,
+    sizeof(xf_backend_v1), XF_PLUGIN_ABI, "openblas", version_text, "cpu", 100, 1u << XF_FP32,
     device_count, device_name, device_open, device_close, device_info,
     stream_create, stream_free, stream_sync,
     mem_alloc, mem_free, mem_copy, mem_copy, mem_copy, mem_zero,
     embed_fwd, embed_bwd, linear_fwd, linear_bwd_data, linear_bwd_weights, attention_fwd, attention_bwd,
     add_norm_fwd, add_norm_bwd, loss, adam, sum_squares, attention_step, top_k,
+    nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,  // optional: to_bf16, beam_step, graphs
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 //
 //     dst = softmax(scale * q [k_0 .. k_t]^T) [v_0 .. v_t]
 //
-// Beam search never moves the cache: key u of row r is read from slot ancestors[r, u] of step u. The key and value
+// Beam search never moves the cache: key u of row r is read from slot ancestors[slot of r, u] of step u. The key and value
 // of step t are taken from the arguments, not read back from the cache, so no row waits for another.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -14,30 +14,31 @@
 namespace xf::ref {
 namespace {
 
-// p [t + 1], out [dv]: scratch of the worker.
+// p [max_step + 1], out [dv]: scratch of the worker.
 void step_head(const xf_attention_step &a, int64_t r, int64_t h, double *p, double *out) {
     const float *q = a.q + r * a.ld_q + h * a.dk;
-    const int32_t *ancestors = a.ancestors + r * a.ld_ancestors;
+    const int64_t t = a.steps[r];
+    const int32_t *ancestors = a.ancestors + a.slot_of_row[r] * a.ld_ancestors;
     const auto key = [&](int64_t u) {
-        if (u == a.t) return a.k + r * a.ld_k + h * a.dk;
+        if (u == t) return a.k + r * a.ld_k + h * a.dk;
         return static_cast<const float *>(a.k_cache) + ((u * a.slots + ancestors[u]) * a.H + h) * a.dk;
     };
     const auto value = [&](int64_t u) {
-        if (u == a.t) return a.v + r * a.ld_v + h * a.dv;
+        if (u == t) return a.v + r * a.ld_v + h * a.dv;
         return static_cast<const float *>(a.v_cache) + ((u * a.slots + ancestors[u]) * a.H + h) * a.dv;
     };
-    const int64_t first = a.window > 0 ? std::max<int64_t>(0, a.t - a.window / 2) : 0;
+    const int64_t first = a.window > 0 ? std::max<int64_t>(0, t - a.window / 2) : 0;
     double top = -HUGE_VAL, sum = 0.0;
-    for (int64_t u = first; u <= a.t; ++u) {
+    for (int64_t u = first; u <= t; ++u) {
         const float *k = key(u);
         double score = 0.0;
         for (int64_t c = 0; c < a.dk; ++c) score += static_cast<double>(q[c]) * k[c];
         p[u] = a.scale * score;
         top = std::max(top, p[u]);
     }
-    for (int64_t u = first; u <= a.t; ++u) sum += p[u] = std::exp(p[u] - top);
+    for (int64_t u = first; u <= t; ++u) sum += p[u] = std::exp(p[u] - top);
     std::fill(out, out + a.dv, 0.0);
-    for (int64_t u = first; u <= a.t; ++u) {
+    for (int64_t u = first; u <= t; ++u) {
         const float *v = value(u);
         for (int64_t c = 0; c < a.dv; ++c) out[c] += p[u] / sum * v[c];
     }
@@ -48,13 +49,13 @@ void step_head(const xf_attention_step &a, int64_t r, int64_t h, double *p, doub
 
 int32_t attention_step(xf_stream *stream, const xf_attention_step *args, xf_error *err) {
     const xf_attention_step &a = *args;
-    const int64_t size = a.t + 1 + a.dv;
+    const int64_t size = a.max_step + 1 + a.dv;
     double *rows = scratch(stream, workers(stream) * size);
     if (!rows) return no_scratch(err);
     parallel(stream, a.rows, [&](int64_t r, int32_t worker) {
         double *p = rows + worker * size;
-        for (int64_t h = 0; h < a.H; ++h) step_head(a, r, h, p, p + a.t + 1);
-        const int64_t slot = a.t * a.slots + a.slot_of_row[r];
+        for (int64_t h = 0; h < a.H; ++h) step_head(a, r, h, p, p + a.max_step + 1);
+        const int64_t slot = a.steps[r] * a.slots + a.slot_of_row[r];
         const size_t k_size = static_cast<size_t>(a.H * a.dk), v_size = static_cast<size_t>(a.H * a.dv);
         std::memcpy(a.k_cache + slot * a.H * a.dk, a.k + r * a.ld_k, k_size * sizeof(float));
         std::memcpy(a.v_cache + slot * a.H * a.dv, a.v + r * a.ld_v, v_size * sizeof(float));

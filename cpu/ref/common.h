@@ -70,7 +70,9 @@ public:
         : args_(args),
           on_(args.rate > 0.0f),
           threshold_(dropout_threshold(args.rate)),
-          scale_(on_ ? dropout_scale(threshold_) : 1.0f) {}
+          scale_(on_ ? dropout_scale(threshold_) : 1.0f),
+          step_(on_ ? args.when[0] : 0),
+          batch_(on_ ? args.when[1] : 0) {}
 
     bool on() const { return on_; }
 
@@ -85,7 +87,7 @@ private:
         const uint64_t block = i / 8;
         if (!drawn_ || block != block_) {
             words_ = philox(args_.seed, static_cast<uint32_t>(block),
-                            static_cast<uint32_t>(block >> 32) ^ (args_.stream << 16), args_.site, args_.step);
+                            static_cast<uint32_t>(block >> 32) ^ (batch_ << 16), args_.site, step_);
             block_ = block;
             drawn_ = true;
         }
@@ -97,6 +99,7 @@ private:
     bool on_;
     uint32_t threshold_;
     double scale_;
+    uint32_t step_, batch_;
     bool drawn_ = false;
     uint64_t block_ = 0;
     Philox words_{};

@@ -29,6 +29,11 @@ Smoothing smoothing_of(const xf_loss &a) {
 // Loss of one row; logits become p - q when gradients are wanted.
 void row_loss(const xf_loss &a, Smoothing q, int64_t m, double *logits) {
     const int64_t target = a.targets[m];
+    if (target < 0) {  // no row of the batch
+        a.nll[m] = a.loss[m] = 0.0f;
+        std::fill(logits, logits + a.V, 0.0);
+        return;
+    }
     double top = logits[0], sum = 0.0, others = 0.0;
     for (int64_t v = 1; v < a.V; ++v) top = std::max(top, logits[v]);
     for (int64_t v = 0; v < a.V; ++v) sum += std::exp(logits[v] - top);

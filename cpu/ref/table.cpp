@@ -60,7 +60,8 @@ void device_close(xf_device *device) {
 
 const char *device_info(xf_device *) { return "plain loops, sums in double"; }
 
-int32_t stream_create(xf_device *device, xf_stream **stream, xf_error *err) {
+int32_t stream_create(xf_device *device, uint32_t dtype, xf_stream **stream, xf_error *err) {
+    if (dtype != XF_FP32) return report(err, XF_ERROR_UNSUPPORTED, "The reference backend computes in fp32 alone.");
     void *memory = device->host->alloc(device->host->user, sizeof(xf_stream));
     if (!memory) return report(err, XF_ERROR_NO_MEMORY, "No memory for a stream of the reference backend.");
     *stream = new (memory) xf_stream{device, nullptr, 0};
@@ -104,6 +105,7 @@ const xf_backend_v1 kTable = {
     "plain C++ loops",
     "cpu",
     1,
+    1u << XF_FP32,
     device_count,
     device_name,
     device_open,
@@ -132,6 +134,12 @@ const xf_backend_v1 kTable = {
     sum_squares,
     attention_step,
     top_k,
+    nullptr,  // to_bf16
+    nullptr,  // beam_step
+    nullptr,  // graph_begin, graph_end, graph_run, graph_free
+    nullptr,
+    nullptr,
+    nullptr,
 };
 
 }  // namespace

@@ -154,6 +154,7 @@ xf_status xf_model_param_write(xf_model *model, size_t index, const float *value
                      p.name.c_str());
         Stream stream(model->context->device());
         stream.upload(model->model->params() + p.offset, values, count * sizeof(float));
+        model->model->parameters_written(stream);
         stream.sync();
     });
 }

@@ -14,7 +14,9 @@ Context::Context(const Options &options, const xf_allocator *allocator)
     : pid_(getpid()),
       heap_(allocator, options.i64("context.memory_budget")),
       pool_(static_cast<int>(options.i64("context.threads"))),
-      isa_(options.str("context.isa")) {
+      isa_(options.str("context.isa")),
+      dtype_(options.str("context.precision") == "bf16" ? XF_BF16 : XF_FP32),
+      graphs_(options.boolean("context.graphs")) {
     host_.size = sizeof host_;
     host_.abi = XF_PLUGIN_ABI;
     host_.user = this;
@@ -24,6 +26,9 @@ Context::Context(const Options &options, const xf_allocator *allocator)
     host_.workers = [](void *user) -> int32_t { return static_cast<Context *>(user)->pool_.workers(); };
     host_.alloc = [](void *user, size_t bytes) { return static_cast<Context *>(user)->heap_.alloc(bytes); };
     host_.free = [](void *user, void *ptr, size_t bytes) { static_cast<Context *>(user)->heap_.free(ptr, bytes); };
+    host_.account = [](void *user, int64_t bytes) -> int32_t {
+        return static_cast<Context *>(user)->heap_.account(bytes) ? 1 : 0;
+    };
     host_.log = [](void *user, int32_t level, const char *component, const char *message) {
         try {
             static_cast<Context *>(user)->log(static_cast<xf_log_level>(level), component, message);
@@ -44,10 +49,13 @@ void Context::open_device(const std::string &name) {
         const int32_t begin = std::max(index, 0), end = index < 0 ? entry->device_count : index + 1;
         for (int32_t i = begin; i < end; ++i) {
             try {
+                XF_CHECK((entry->ops->dtypes & (1u << dtype_)) != 0, XF_ERROR_UNSUPPORTED,
+                         "backend %s computes in fp32 alone, context.precision is bf16", entry->name.c_str());
                 device_ = std::make_unique<Device>(*entry->ops, host_, heap_, i);
                 active_ = *entry;
-                description_ = format("%s on %s:%d, %s, %d threads", active_.name.c_str(), active_.kind.c_str(), i,
-                                      active_.ops->device_info(device_->handle()), pool_.workers());
+                description_ = format("%s on %s:%d, %s, %d threads, %s", active_.name.c_str(), active_.kind.c_str(),
+                                      i, active_.ops->device_info(device_->handle()), pool_.workers(),
+                                      dtype_ == XF_BF16 ? "bf16" : "fp32");
                 return;
             } catch (const Error &error) {
                 // Another backend would not give the instruction set that was asked for.

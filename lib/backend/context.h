@@ -29,6 +29,10 @@ public:
     Heap &heap() { return heap_; }
     const Heap &heap() const { return heap_; }
     Device &device() { return *device_; }
+    // XF_FP32 or XF_BF16: what models of this context compute in.
+    uint32_t dtype() const { return dtype_; }
+    // Whether calls that repeat are recorded and replayed (CUDA graphs).
+    bool graphs() const { return graphs_ && device_->records(); }
     Registry &registry() { return registry_; }
     const Registry &registry() const { return registry_; }
     const std::string &description() const { return description_; }
@@ -51,6 +55,8 @@ private:
     Heap heap_;
     ThreadPool pool_;
     std::string isa_;
+    uint32_t dtype_;
+    bool graphs_;
     std::atomic<bool> cancel_{false};
     mutable std::mutex log_mutex_;
     xf_log_fn log_fn_ = nullptr;

@@ -48,9 +48,9 @@ void Buffer::reset() {
     bytes_ = 0;
 }
 
-Stream::Stream(Device &device) : device_(device) {
+Stream::Stream(Device &device, uint32_t dtype) : device_(device) {
     xf_error error{};
-    device_.check(device_.ops().stream_create(device_.handle(), &handle_, &error), error);
+    device_.check(device_.ops().stream_create(device_.handle(), dtype, &handle_, &error), error);
 }
 
 Stream::~Stream() { device_.ops().stream_free(handle_); }
@@ -78,6 +78,31 @@ void Stream::zero(void *dst, size_t bytes) {
 void Stream::sync() {
     xf_error error{};
     device_.check(device_.ops().stream_sync(handle_, &error), error);
+}
+
+Graph::Graph(Stream &stream) : stream_(stream) {
+    xf_error error{};
+    stream_.device().check(stream_.device().ops().graph_begin(stream_.handle(), &error), error);
+}
+
+void Graph::end() {
+    xf_error error{};
+    stream_.device().check(stream_.device().ops().graph_end(stream_.handle(), &handle_, &error), error);
+}
+
+// What the calls say is thrown; that the recording can't be ended cleanly then says no more.
+void Graph::abandon() noexcept {
+    xf_error error{};
+    stream_.device().ops().graph_end(stream_.handle(), &handle_, &error);
+}
+
+void Graph::run() {
+    xf_error error{};
+    stream_.device().check(stream_.device().ops().graph_run(stream_.handle(), handle_, &error), error);
+}
+
+Graph::~Graph() {
+    if (handle_ != nullptr) stream_.device().ops().graph_free(stream_.handle(), handle_);
 }
 
 }  // namespace xf

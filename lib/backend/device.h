@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "backend/plugin_abi.h"
+#include "backend/number.h"
 #include "core/error.h"
 #include "core/heap.h"
 
@@ -23,6 +23,8 @@ public:
 
     const xf_backend_v1 &ops() const { return ops_; }
     xf_device *handle() const { return handle_; }
+    bool has(uint32_t dtype) const { return (ops_.dtypes & (1u << dtype)) != 0; }
+    bool records() const { return ops_.graph_begin != nullptr; }
     // Whether device memory is the host's own, so that files can be read straight into it.
     bool host_memory() const;
     // Throws when status is not XF_OK: what the plugin says, or the budget where that is the reason.
@@ -66,15 +68,17 @@ private:
     size_t bytes_ = 0;
 };
 
-// An order of operations with its scratch memory: one per trainer or decoder. Used by one thread at a time.
+// An order of operations with its scratch memory: one per trainer or decoder. Used by one thread at a time. dtype: the
+// type of what its operations call xf_num.
 class Stream {
 public:
-    explicit Stream(Device &device);
+    explicit Stream(Device &device, uint32_t dtype = XF_FP32);
     ~Stream();
     Stream(const Stream &) = delete;
     Stream &operator=(const Stream &) = delete;
 
     Device &device() const { return device_; }
+    xf_stream *handle() const { return handle_; }
 
     void upload(void *dst, const void *src, size_t bytes);
     void download(void *dst, const void *src, size_t bytes);
@@ -96,6 +100,8 @@ public:
     void run(const xf_sum_squares &args) { call(&xf_backend_v1::sum_squares, args); }
     void run(const xf_attention_step &args) { call(&xf_backend_v1::attention_step, args); }
     void run(const xf_top_k &args) { call(&xf_backend_v1::top_k, args); }
+    void run(const xf_to_bf16 &args) { call(&xf_backend_v1::to_bf16, args); }
+    void run(const xf_beam_step &args) { call(&xf_backend_v1::beam_step, args); }
 
 private:
     template <class Args>
@@ -106,6 +112,38 @@ private:
 
     Device &device_;
     xf_stream *handle_ = nullptr;
+};
+
+// Operations of a stream, recorded to be run again with the same arguments on the same memory. Must not outlive the
+// stream.
+class Graph {
+public:
+    // Only on a device that records(). The same calls must have been made before, unrecorded.
+    template <class Calls>
+    static Graph record(Stream &stream, const Calls &calls) {
+        Graph graph(stream);
+        try {
+            calls();
+        } catch (...) {
+            graph.abandon();
+            throw;
+        }
+        graph.end();
+        return graph;
+    }
+    ~Graph();
+    Graph(Graph &&other) noexcept : stream_(other.stream_), handle_(std::exchange(other.handle_, nullptr)) {}
+    Graph &operator=(Graph &&) = delete;
+
+    void run();
+
+private:
+    explicit Graph(Stream &stream);
+    void end();
+    void abandon() noexcept;
+
+    Stream &stream_;
+    xf_graph *handle_ = nullptr;
 };
 
 }  // namespace xf

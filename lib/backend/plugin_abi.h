@@ -6,10 +6,14 @@
  * crosses. The reference backend (cpu/ref) fills the same table and is linked into the core: it is the oracle that
  * tests compare every other backend with.
  *
- * The operations are coarse, so that each backend may fuse as it likes. All tensors are fp32, row-major and packed:
- * a batch is [tokens, columns] plus sequence offsets, without padding. Pointers named src, dst, weights ... are
- * device memory from mem_alloc of the same device; 16-byte alignment of a row start can't be assumed, 64 bytes of a
- * mem_alloc result can. Integer arrays are device memory as well.
+ * The operations are coarse, so that each backend may fuse as it likes. Tensors are row-major and packed: a batch is
+ * [tokens, columns] plus sequence offsets, without padding. Pointers named src, dst, weights ... are device memory
+ * from mem_alloc of the same device; 16-byte alignment of a row start can't be assumed, 64 bytes of a mem_alloc result
+ * can. Integer arrays are device memory as well.
+ *
+ * A stream has a number type, XF_FP32 or XF_BF16: that of every tensor declared xf_num. What is declared float is fp32
+ * on every stream: parameters as the optimizer sees them, their gradients, statistics, losses. Sums are fp32 or
+ * better on every stream; a bf16 result is rounded once, to nearest even, when it is stored.
  *
  * Letters: B sentences, S and T source and target tokens, M rows, N columns out, K columns in of a linear map;
  * D d_model, H heads, V vocabulary.
@@ -36,10 +40,22 @@ extern "C" {
 #endif
 
 /* Must be equal on both sides while the version is 0.x; from 1.0 on tables grow by their size member alone. */
-#define XF_PLUGIN_ABI 1u
+#define XF_PLUGIN_ABI 2u
+
+/* The number types a stream can have. A device says in its dtypes mask (1u << type) which it serves. */
+enum { XF_FP32 = 0, XF_BF16 = 1 };
+
+/* A number of the stream's type. Whoever serves or uses several types defines XF_NUM_UNTYPED before the include: then
+ * the compiler stops every use of such a pointer that has not asked for the type. */
+#ifdef XF_NUM_UNTYPED
+typedef void xf_num;
+#else
+typedef float xf_num;
+#endif
 
 typedef struct xf_device xf_device; /* one opened device of a backend: owns its memory, knows the host context */
 typedef struct xf_stream xf_stream; /* an order of operations with its scratch memory; one per trainer or decoder */
+typedef struct xf_graph xf_graph;   /* operations of a stream, recorded to be run again */
 
 /* What the core gives to a device it opens. The pointers outlive the device. */
 typedef struct xf_host_v1 {
@@ -59,6 +75,10 @@ typedef struct xf_host_v1 {
     void *(*alloc)(void *user, size_t bytes);
     void (*free)(void *user, void *ptr, size_t bytes);
 
+    /* Counts bytes of memory that the host doesn't provide (a GPU's) in the context's account and budget; negative
+     * bytes give back. 0: refused, nothing counted; a positive result: counted. Giving back is never refused. */
+    int32_t (*account)(void *user, int64_t bytes);
+
     /* level: 0 error, 1 warning, 2 info, 3 debug. */
     void (*log)(void *user, int32_t level, const char *component, const char *message);
 
@@ -71,15 +91,14 @@ typedef struct xf_host_v1 {
  * Element i (a 64-bit index fixed by each operation below) is kept when
  *     u16(i) >= threshold,  threshold = round(rate * 65536),
  * and multiplied by 65536 / (65536 - threshold). u16(i) is half-word (i % 8) of Philox4x32-10 with key
- * {lo32(seed), hi32(seed)} and counter {lo32(i / 8), hi32(i / 8) ^ (stream << 16), site, step}: half-word 2j is the
+ * {lo32(seed), hi32(seed)} and counter {lo32(i / 8), hi32(i / 8) ^ (batch << 16), site, step}: half-word 2j is the
  * low half of output word j, 2j+1 the high half. rate == 0 switches dropout off and nothing is drawn.
- * lib/core/philox.h has the code. */
+ * step and batch are read when the operation runs, not when it is recorded. lib/core/philox.h has the code. */
 typedef struct xf_dropout {
-    float rate;      /* 0 <= rate < 1 */
-    uint32_t site;   /* which dropout of the model */
-    uint32_t step;   /* optimizer step */
-    uint32_t stream; /* micro-batch within the step */
+    float rate;           /* 0 <= rate < 1 */
+    uint32_t site;        /* which dropout of the model */
     uint64_t seed;
+    const uint32_t *when; /* device memory, {step of the optimizer, batch within the step}; may be NULL at rate 0 */
 } xf_dropout;
 
 /* dst[t] = dropout(scale * weights[ids[t]] + positions[pos[t]])             (paper s. 3.4, 3.5)
@@ -88,10 +107,10 @@ typedef struct xf_embed_fwd {
     int64_t rows, D;
     const int32_t *ids;     /* [rows], each in [0, V) */
     const int32_t *pos;     /* [rows], each in [0, P) */
-    const float *weights;   /* [V, D] */
+    const xf_num *weights;   /* [V, D] */
     const float *positions; /* [P, D] */
     float scale;
-    float *dst; /* [rows, D] */
+    xf_num *dst; /* [rows, D] */
     xf_dropout dropout;
 } xf_embed_fwd;
 
@@ -103,7 +122,7 @@ typedef struct xf_embed_bwd {
     const int32_t *group_ids; /* [groups] */
     const int32_t *starts;    /* [groups + 1] */
     const int32_t *order;     /* [rows] */
-    const float *diff_dst;    /* [rows, D] */
+    const xf_num *diff_dst;    /* [rows, D] */
     float scale;
     float *diff_weights; /* [V, D] */
     xf_dropout dropout;
@@ -114,11 +133,11 @@ typedef struct xf_embed_bwd {
 enum { XF_LINEAR_RELU = 1u, XF_LINEAR_ROW_INVARIANT = 2u };
 typedef struct xf_linear_fwd {
     int64_t M, N, K;
-    const float *src; /* [M, K], rows ld_src apart */
+    const xf_num *src; /* [M, K], rows ld_src apart */
     int64_t ld_src;
-    const float *weights; /* [N, K], dense */
+    const xf_num *weights; /* [N, K], dense */
     const float *bias;    /* [N] or NULL */
-    float *dst;           /* [M, N], rows ld_dst apart; not overlapping src */
+    xf_num *dst;           /* [M, N], rows ld_dst apart; not overlapping src */
     int64_t ld_dst;
     uint32_t flags; /* XF_LINEAR_ROW_INVARIANT: must be row-invariant, and fast for small M (decoding) */
 } xf_linear_fwd;
@@ -127,11 +146,11 @@ typedef struct xf_linear_fwd {
  * relu_dst <= 0 become 0 (the gradient of the ReLU whose output was this map's input; never with accumulate). */
 typedef struct xf_linear_bwd_data {
     int64_t M, N, K;
-    const float *diff_dst; /* [M, N], rows ld_diff_dst apart */
+    const xf_num *diff_dst; /* [M, N], rows ld_diff_dst apart */
     int64_t ld_diff_dst;
-    const float *weights;  /* [N, K], dense */
-    const float *relu_dst; /* [M, K], dense, or NULL */
-    float *diff_src;       /* [M, K], rows ld_diff_src apart */
+    const xf_num *weights;  /* [N, K], dense */
+    const xf_num *relu_dst; /* [M, K], dense, or NULL */
+    xf_num *diff_src;       /* [M, K], rows ld_diff_src apart */
     int64_t ld_diff_src;
     uint32_t accumulate;
 } xf_linear_bwd_data;
@@ -139,9 +158,9 @@ typedef struct xf_linear_bwd_data {
 /* diff_weights += diff_dst^T src;  diff_bias += column sums of diff_dst. */
 typedef struct xf_linear_bwd_weights {
     int64_t M, N, K;
-    const float *diff_dst; /* [M, N], rows ld_diff_dst apart */
+    const xf_num *diff_dst; /* [M, N], rows ld_diff_dst apart */
     int64_t ld_diff_dst;
-    const float *src; /* [M, K], rows ld_src apart */
+    const xf_num *src; /* [M, K], rows ld_src apart */
     int64_t ld_src;
     float *diff_weights; /* [N, K], dense */
     float *diff_bias;    /* [N] or NULL */
@@ -161,14 +180,14 @@ typedef struct xf_attention {
     int64_t B, H, dk, dv;
     int64_t max_q_len, max_k_len;
     const int32_t *q_begin, *q_len, *k_begin, *k_len; /* [B] */
-    const float *q, *k, *v;
+    const xf_num *q, *k, *v;
     int64_t ld_q, ld_k, ld_v;
     float scale;
     uint32_t causal;
     int64_t window;
     int64_t drop_stride;
     xf_dropout dropout;
-    float *dst;
+    xf_num *dst;
     int64_t ld_dst;
     float *lse; /* [M, H], M rows of q */
 } xf_attention;
@@ -177,9 +196,9 @@ typedef struct xf_attention {
  * fwd holds the arguments of the forward call with its results. */
 typedef struct xf_attention_bwd {
     xf_attention fwd;
-    const float *diff_dst;
+    const xf_num *diff_dst;
     int64_t ld_diff_dst;
-    float *diff_q, *diff_k, *diff_v;
+    xf_num *diff_q, *diff_k, *diff_v;
     int64_t ld_diff_q, ld_diff_k, ld_diff_v;
 } xf_attention_bwd;
 
@@ -189,13 +208,13 @@ typedef struct xf_attention_bwd {
  * stats may be NULL. Dropout index: m * D + d. Row-invariant when dropout is off. */
 typedef struct xf_add_norm_fwd {
     int64_t M, D;
-    const float *residual; /* [M, D] */
-    const float *src;      /* [M, D] or NULL */
+    const xf_num *residual; /* [M, D] */
+    const xf_num *src;      /* [M, D] or NULL */
     const float *weights;  /* [D] */
     const float *bias;     /* [D] */
     float eps;
-    float *sum;   /* [M, D] or NULL */
-    float *dst;   /* [M, D] */
+    xf_num *sum;   /* [M, D] or NULL */
+    xf_num *dst;   /* [M, D] */
     float *stats; /* [M, 2] or NULL */
     xf_dropout dropout;
 } xf_add_norm_fwd;
@@ -205,13 +224,13 @@ typedef struct xf_add_norm_fwd {
  * diff_residual may be the same memory as diff_dst or diff_sum; diff_src is apart from all. */
 typedef struct xf_add_norm_bwd {
     int64_t M, D;
-    const float *diff_dst; /* [M, D] */
-    const float *diff_sum; /* [M, D] or NULL: gradient that reaches the sum by the residual path (pre-LN) */
-    const float *sum;      /* [M, D] */
+    const xf_num *diff_dst; /* [M, D] */
+    const xf_num *diff_sum; /* [M, D] or NULL: gradient that reaches the sum by the residual path (pre-LN) */
+    const xf_num *sum;      /* [M, D] */
     const float *stats;    /* [M, 2] */
     const float *weights;  /* [D] */
-    float *diff_residual;  /* [M, D] */
-    float *diff_src;       /* [M, D] or NULL */
+    xf_num *diff_residual;  /* [M, D] */
+    xf_num *diff_src;       /* [M, D] or NULL */
     float *diff_weights;   /* [D] */
     float *diff_bias;      /* [D] */
     xf_dropout dropout;
@@ -224,17 +243,18 @@ typedef struct xf_add_norm_bwd {
  * loss[m] = - sum q log p (no constant subtracted); nll[m] = - log p(targets[m]). Both in nats.
  * With diff_src: diff_src = diff_logits weights, diff_weights += diff_logits^T src, diff_logits = p - q (the
  * gradient of the SUM over rows). Without (diff_src and diff_weights NULL): loss and nll only, row-invariant.
- * The logits of all rows are never held at once. */
+ * The logits of all rows are never held at once. A row whose target is negative is no row of the batch: loss, nll and
+ * its diff_src are 0, and it adds nothing to diff_weights; src is finite there. */
 typedef struct xf_loss {
     int64_t M, V, D;
-    const float *src;       /* [M, D] */
-    const float *weights;   /* [V, D] */
+    const xf_num *src;       /* [M, D] */
+    const xf_num *weights;   /* [V, D] */
     const int32_t *targets; /* [M] */
     float smoothing;
     uint32_t uniform;
     float *loss;         /* [M] */
     float *nll;          /* [M] */
-    float *diff_src;     /* [M, D] or NULL */
+    xf_num *diff_src;     /* [M, D] or NULL */
     float *diff_weights; /* [V, D] or NULL */
 } xf_loss;
 
@@ -246,8 +266,16 @@ typedef struct xf_loss {
 typedef struct xf_adam {
     int64_t n;
     float *params, *grads, *m, *v;
+    void *params_bf16; /* [n] gets the new params rounded to bf16, or NULL; only where dtypes has XF_BF16 */
     float alpha, beta1, beta2, eps_hat, grad_scale;
 } xf_adam;
+
+/* dst = src rounded to bf16, to nearest even: the copy of the parameters that a bf16 stream multiplies with. */
+typedef struct xf_to_bf16 {
+    int64_t n;
+    const float *src;
+    void *dst;
+} xf_to_bf16;
 
 /* dst[0] = sum of squares of src in double, in a fixed order; NaN or Inf when any element is. dst: host memory. */
 typedef struct xf_sum_squares {
@@ -258,40 +286,88 @@ typedef struct xf_sum_squares {
 
 /* One decoding step of self-attention over a cache with an ancestor index (one query per live hypothesis).
  * The cache of a layer is [steps, slots, H*dk] for keys and [steps, slots, H*dv] for values, step-major. Row r is
- * the hypothesis in slot slot_of_row[r]. Its key at step u < t stands in slot ancestors[r * ld_ancestors + u] of
- * step u; the key and value of step t itself come in k and v (row r) and are stored into slot slot_of_row[r] of
- * step t by this call. dst = softmax(scale q k^T) v over steps 0..t (at most the last window/2 + 1 of them when
- * window > 0). Row-invariant. */
+ * the hypothesis in slot slot_of_row[r], at step t = steps[r]. Its key at step u < t stands in slot
+ * ancestors[slot * ld_ancestors + u] of step u; the key and value of step t itself come in k and v (row r) and are
+ * stored into the row's slot of step t by this call. dst = softmax(scale q k^T) v over steps 0..t (at most the last
+ * window/2 + 1 of them when window > 0). Row-invariant. */
 typedef struct xf_attention_step {
     int64_t rows, H, dk, dv;
-    int64_t t, slots;
-    const int32_t *slot_of_row; /* [rows] */
-    const int32_t *ancestors;   /* [rows, >= t] */
+    int64_t slots;
+    int64_t max_step;           /* steps[r] <= max_step */
+    const int32_t *steps;       /* [rows] */
+    const int32_t *slot_of_row; /* [rows], distinct */
+    const int32_t *ancestors;   /* [slots, ld_ancestors], ld_ancestors >= max_step */
     int64_t ld_ancestors;
-    const float *q, *k, *v; /* [rows, H*dk], [rows, H*dk], [rows, H*dv] */
+    const xf_num *q, *k, *v; /* [rows, H*dk], [rows, H*dk], [rows, H*dv] */
     int64_t ld_q, ld_k, ld_v;
-    float *k_cache, *v_cache;
+    xf_num *k_cache, *v_cache;
     float scale;
     int64_t window;
-    float *dst; /* [rows, H*dv], rows ld_dst apart */
+    xf_num *dst; /* [rows, H*dv], rows ld_dst apart */
     int64_t ld_dst;
 } xf_attention_step;
 
 /* For each row: log-softmax of src weights^T over V, and its k largest values in falling order, ties by rising id.
  * A NaN counts as minus infinity. k <= V. banned ids (may be none) are left out of the choice, not of the
  * normalisation; the core asks for k <= V - banned_count. Ties are those of the values given back. Row-invariant. values
- * and ids are HOST memory, complete on return. */
+ * and ids are HOST memory, complete on return, or device memory when on_device. */
 typedef struct xf_top_k {
     int64_t rows, V, D, k;
-    const float *src;     /* [rows, D] */
-    const float *weights; /* [V, D] */
+    const xf_num *src;     /* [rows, D] */
+    const xf_num *weights; /* [V, D] */
     int64_t banned_count;
     const int32_t *banned; /* host memory, [banned_count] */
     float *values;         /* [rows, k] natural-log probabilities */
     int32_t *ids;          /* [rows, k] */
+    uint32_t on_device;
 } xf_top_k;
 
-/* What a backend is and does. Every pointer is set; an operation works on the device of its stream. */
+/* Beam search of many sentences on the device: after top_k, chooses what lives on, as lib/decode/beam.cpp does and with
+ * the same bits (its file says what and why). Optional: a backend without it leaves the choice to the core.
+ *
+ * Sentence s owns the slots s * beam .. s * beam + beam - 1; its i-th live hypothesis stands in slot s * beam + i.
+ * Sentence active[a] works on the rows a * beam ..; rows of a sentence that is done, rows beyond live[s] and rows of a
+ * negative active[a] are idle: they are computed, and what they hold is never looked at. All pointers are device
+ * memory. Per row the call reads top_k's values and ids and writes what the next step reads: tokens, and steps, the
+ * new length; the rows of a sentence that is or becomes done keep theirs.
+ *
+ * For each active, not done sentence: the candidates are live_logp[slot] + values[row, j], for values above -inf, in
+ * double. The 2 * beam best (1 when beam is 1), ties by the older beam, then by j, are looked at, best first: an end
+ * symbol enters finished (when its score is above the worst or fewer than n_best are there; behind equal ones); any
+ * other lives on while fewer than beam do. score = logp / penalty[length], length the tokens chosen by then, the end
+ * symbol counted. done when length == limit[s], or n_best are finished and live_logp[0] / penalty[limit[s]] <
+ * the worst of them, or no candidate lived on; in that last case the length is not counted, live stays as it was, and
+ * where nothing finished live_logp becomes -inf.
+ *
+ * history_token and history_parent of [step, slot]: the token that the hypothesis in slot got at step, and the index
+ * within its sentence of the one it continued. They are written for those that live on, at step = length before the
+ * call. A finished hypothesis is {step, parent, logp, score}: what ends behind hypothesis parent of that step. */
+typedef struct xf_beam_finished {
+    int32_t step, parent;
+    double logp, score;
+} xf_beam_finished;
+
+typedef struct xf_beam_step {
+    int64_t active_count, sentences, beam, n_best, k;
+    int32_t end_token;
+    int64_t ld_ancestors;           /* most steps */
+    const int32_t *active;          /* [active_count] sentence, or -1 */
+    const float *values;            /* [active_count * beam, k] */
+    const int32_t *ids;             /* [active_count * beam, k] */
+    const double *penalty;          /* [ld_ancestors + 1] */
+    const int32_t *limit;           /* [sentences] most tokens, at most ld_ancestors */
+    int32_t *length, *live, *done;  /* [sentences] */
+    double *live_logp;              /* [sentences * beam] */
+    int32_t *ancestors;             /* [sentences * beam, ld_ancestors] */
+    int32_t *history_token, *history_parent; /* [ld_ancestors, sentences * beam] */
+    xf_beam_finished *finished;     /* [sentences, n_best], best first */
+    int32_t *finished_count;        /* [sentences] */
+    int32_t *tokens, *steps;        /* [active_count * beam]: the rows of the next step */
+    int32_t *remaining;             /* [1]: how many active sentences are not done after this call */
+} xf_beam_step;
+
+/* What a backend is and does. Every pointer is set but for those marked optional; an operation works on the device of
+ * its stream, in the order of the stream's calls, and may still be running when the call returns. */
 typedef struct xf_backend_v1 {
     uint32_t size; /* sizeof(xf_backend_v1) of the plugin */
     uint32_t abi;  /* XF_PLUGIN_ABI of the plugin */
@@ -299,6 +375,7 @@ typedef struct xf_backend_v1 {
     const char *version; /* of the plugin and what it stands on, for people */
     const char *kind;    /* "cpu" or "cuda": the first part of a device name */
     int32_t score;       /* device=auto takes the highest score that opens */
+    uint32_t dtypes;     /* bit 1u << XF_FP32 is always set */
 
     /* Devices of this kind in this machine; 0 with a sentence in err->message when there are none. */
     int32_t (*device_count)(xf_error *err);
@@ -309,7 +386,7 @@ typedef struct xf_backend_v1 {
     /* One line about what was chosen, for logs and benchmarks: "avx512, own GEMM". Owned by the device. */
     const char *(*device_info)(xf_device *device);
 
-    int32_t (*stream_create)(xf_device *device, xf_stream **stream, xf_error *err);
+    int32_t (*stream_create)(xf_device *device, uint32_t dtype, xf_stream **stream, xf_error *err);
     void (*stream_free)(xf_stream *stream);
     int32_t (*stream_sync)(xf_stream *stream, xf_error *err);
 
@@ -335,6 +412,18 @@ typedef struct xf_backend_v1 {
     int32_t (*sum_squares)(xf_stream *stream, const xf_sum_squares *args, xf_error *err);
     int32_t (*attention_step)(xf_stream *stream, const xf_attention_step *args, xf_error *err);
     int32_t (*top_k)(xf_stream *stream, const xf_top_k *args, xf_error *err);
+    int32_t (*to_bf16)(xf_stream *stream, const xf_to_bf16 *args, xf_error *err); /* NULL without XF_BF16 in dtypes */
+
+    int32_t (*beam_step)(xf_stream *stream, const xf_beam_step *args, xf_error *err); /* optional */
+
+    /* Optional, all four or none: operations between begin and end are recorded and not run; run repeats them with the
+     * same arguments, reading and writing the same memory. Recorded may be operations, mem_copy and mem_zero. The same
+     * calls must have been made unrecorded on this stream before, so that nothing has to be allocated. After an error
+     * the recording is over and *graph is NULL. A graph dies with its stream at the latest. */
+    int32_t (*graph_begin)(xf_stream *stream, xf_error *err);
+    int32_t (*graph_end)(xf_stream *stream, xf_graph **graph, xf_error *err);
+    int32_t (*graph_run)(xf_stream *stream, xf_graph *graph, xf_error *err);
+    void (*graph_free)(xf_stream *stream, xf_graph *graph);
 } xf_backend_v1;
 
 /* The plugin's one export. Returns NULL when it can't serve this core (and says why in err). */

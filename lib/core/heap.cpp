@@ -13,6 +13,7 @@ namespace xf {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kMost = static_cast<size_t>(INT64_MAX) / 2;
 
 void *default_alloc(void *, size_t size, size_t alignment) {
     void *ptr = nullptr;
@@ -34,28 +35,47 @@ Heap::Heap(const xf_allocator *allocator, int64_t budget) : allocator_{}, budget
     }
 }
 
-void *Heap::alloc(size_t bytes) noexcept {
+int64_t Heap::take(int64_t size) noexcept {
     if (refused_.load(std::memory_order_relaxed) != 0) refused_.store(0, std::memory_order_relaxed);
-    if (bytes == 0) bytes = 1;
-    if (bytes > static_cast<size_t>(INT64_MAX) / 2) return nullptr;
-    const int64_t size = static_cast<int64_t>(bytes);
     const int64_t now = current_.fetch_add(size, std::memory_order_relaxed) + size;
-    void *ptr = nullptr;
-    if (budget_ == 0 || now <= budget_) {
-        ptr = allocator_.alloc(allocator_.user, bytes, bytes >= 2 * kHugePage ? kHugePage : 64);
-    } else {
-        held_.store(now - size, std::memory_order_relaxed);
-        refused_.store(size, std::memory_order_relaxed);
-    }
-    if (ptr == nullptr) {
-        current_.fetch_sub(size, std::memory_order_relaxed);
-        return nullptr;
-    }
+    if (budget_ == 0 || now <= budget_) return now;
+    current_.fetch_sub(size, std::memory_order_relaxed);
+    held_.store(now - size, std::memory_order_relaxed);
+    refused_.store(size, std::memory_order_relaxed);
+    return 0;
+}
+
+void Heap::note(int64_t now) noexcept {
     allocations_.fetch_add(1, std::memory_order_relaxed);
     int64_t peak = peak_.load(std::memory_order_relaxed);
     while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
     }
+}
+
+void *Heap::alloc(size_t bytes) noexcept {
+    if (bytes == 0) bytes = 1;
+    if (bytes > kMost) return nullptr;
+    const auto size = static_cast<int64_t>(bytes);
+    const int64_t now = take(size);
+    if (now == 0) return nullptr;
+    void *ptr = allocator_.alloc(allocator_.user, bytes, bytes >= 2 * kHugePage ? kHugePage : 64);
+    if (ptr == nullptr) {
+        current_.fetch_sub(size, std::memory_order_relaxed);
+        return nullptr;
+    }
+    note(now);
     return ptr;
+}
+
+bool Heap::account(int64_t bytes) noexcept {
+    if (bytes <= 0) {
+        current_.fetch_add(bytes, std::memory_order_relaxed);
+        return true;
+    }
+    if (static_cast<uint64_t>(bytes) > kMost) return false;
+    const int64_t now = take(bytes);
+    if (now != 0) note(now);
+    return now != 0;
 }
 
 std::string Heap::refusal() const {

@@ -24,6 +24,10 @@ public:
     void *alloc(size_t bytes) noexcept;
     void free(void *ptr, size_t bytes) noexcept;
 
+    // Counts memory that comes from elsewhere, a GPU's, under the same budget; negative bytes give back. False when the
+    // budget would be exceeded: then nothing is counted.
+    bool account(int64_t bytes) noexcept;
+
     // Backends ask for memory through a C function that has only null to say. So when the budget is why the last
     // alloc() gave null, the numbers wait here as a sentence for whoever makes an error of it; else it is empty. While
     // several threads allocate, "the last" may be another's.
@@ -35,6 +39,10 @@ public:
     int64_t allocations() const noexcept { return allocations_.load(std::memory_order_relaxed); }
 
 private:
+    // Adds to current_ unless the budget forbids it; says the new sum, 0 when refused.
+    int64_t take(int64_t size) noexcept;
+    void note(int64_t now) noexcept;
+
     xf_allocator allocator_;
     int64_t budget_;
     std::atomic<int64_t> current_{0}, peak_{0}, allocations_{0};

@@ -20,6 +20,13 @@ constexpr Option kOptions[] = {
     {"context.isa", kStr, "auto", 0, 0, "auto|base|avx2|avx512",
      "Instruction set of the CPU kernels; auto is the best this CPU has.", "", "0.1"},
 
+    {"context.precision", kStr, "fp32", 0, 0, "fp32|bf16",
+     "What activations and matrix products are computed in; parameters, gradients and sums stay fp32. CUDA serves both.", "",
+     "0.1"},
+    {"context.graphs", kBool, "true", 0, 1, nullptr,
+     "Calls that repeat are recorded once and replayed, where the device can (CUDA graphs). Results do not depend on it.", "",
+     "0.1"},
+
     {"tokenizer.vocab_size", kI64, "37000", 259, 1 << 20, nullptr,
      "Tokens to learn, the 2 symbols and 256 bytes included.", "s. 5.1", "0.1"},
     {"tokenizer.normalization", kStr, "nfkc", 0, 0, "none|nfc|nfkc",

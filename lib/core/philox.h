@@ -9,13 +9,19 @@
 
 #include <cstdint>
 
+#ifdef __CUDACC__
+#define XF_HOST_DEVICE __host__ __device__
+#else
+#define XF_HOST_DEVICE
+#endif
+
 namespace xf {
 
 struct Philox {
     uint32_t word[4];
 };
 
-inline Philox philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3) {
+XF_HOST_DEVICE inline Philox philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3) {
     uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
     for (int round = 0; round < 10; ++round) {
         const uint64_t p0 = uint64_t{0xD2511F53u} * c0, p1 = uint64_t{0xCD9E8D57u} * c2;
@@ -30,15 +36,15 @@ inline Philox philox(uint64_t key, uint32_t c0, uint32_t c1, uint32_t c2, uint32
 }
 
 // Dropout's 16 random bits of element i: see xf_dropout in plugin_abi.h.
-inline uint32_t dropout_bits(uint64_t seed, uint32_t site, uint32_t step, uint32_t stream, uint64_t i) {
+XF_HOST_DEVICE inline uint32_t dropout_bits(uint64_t seed, uint32_t site, uint32_t step, uint32_t batch, uint64_t i) {
     const uint64_t block = i / 8;
-    const Philox r = philox(seed, static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32) ^ (stream << 16),
-                            site, step);
+    const Philox r =
+        philox(seed, static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32) ^ (batch << 16), site, step);
     const uint32_t word = r.word[(i % 8) / 2];
     return (i & 1) ? word >> 16 : word & 0xFFFFu;
 }
 
-inline uint32_t dropout_threshold(float rate) { return static_cast<uint32_t>(rate * 65536.0f + 0.5f); }
-inline float dropout_scale(uint32_t threshold) { return 65536.0f / static_cast<float>(65536u - threshold); }
+XF_HOST_DEVICE inline uint32_t dropout_threshold(float rate) { return static_cast<uint32_t>(rate * 65536.0f + 0.5f); }
+XF_HOST_DEVICE inline float dropout_scale(uint32_t threshold) { return 65536.0f / static_cast<float>(65536u - threshold); }
 
 }  // namespace xf

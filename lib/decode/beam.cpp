@@ -31,12 +31,12 @@ void BeamSearch::advance(const float *values, const int32_t *ids, int64_t k) {
         for (int64_t j = 0; j < k; ++j) {
             const size_t at = beam * static_cast<size_t>(k) + static_cast<size_t>(j);
             if (!(values[at] > -INFINITY)) break;  // nothing possible is left in this row
-            candidates_.push_back({live_[beam].log_probability + values[at], static_cast<int32_t>(beam), ids[at]});
+            candidates_.push_back({live_[beam].log_probability + values[at], static_cast<int32_t>(beam), static_cast<int32_t>(j), ids[at]});
         }
     }
     const auto better = [](const Candidate &a, const Candidate &b) {
         if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
-        return a.beam != b.beam ? a.beam < b.beam : a.token < b.token;
+        return a.beam != b.beam ? a.beam < b.beam : a.rank < b.rank;
     };
     const size_t looked_at = std::min(candidates_.size(), static_cast<size_t>(continuations(options_)));
     std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(looked_at),

@@ -106,9 +106,10 @@ DecodeConfig DecodeConfig::from(const Options &options, const ModelConfig &model
 Decoder::Decoder(std::shared_ptr<const Model> model, const Options &options)
     : model_(std::move(model)),
       config_(DecodeConfig::from(options, model_->config())),
-      stream_(model_->context().device()),
+      stream_(model_->context().device(), model_->dtype()),
       network_(readable(model_), stream_),
-      step_(readable(model_), stream_) {}
+      step_(readable(model_), stream_),
+      search_(readable(model_), stream_, step_) {}
 
 void Decoder::check_sources(const xf_batch &batch) const {
     XF_CHECK(batch.sentences >= 0, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences",
@@ -145,18 +146,25 @@ void Decoder::decode_group(const xf_batch &batch, const std::vector<int64_t> &gr
     network_.prepare(packed_, Transformer::Mode::kInfer, false);
     Pass pass{readable(model_), stream_};
     pass.invariant = true;
-    const float *memory = network_.encode(pass, packed_);
+    const Num memory = network_.encode(pass, packed_);
 
-    std::vector<BeamSearch> searches;
-    int64_t longest = 1;
+    std::vector<int64_t> limits;
     for (size_t s = 0; s < group.size(); ++s) {
         const int64_t source = picked.src_offsets[s + 1] - picked.src_offsets[s];
-        const int64_t limit = std::min(source + config_.max_extra_tokens, c.max_length);
-        searches.emplace_back(config_.beam, limit);
-        longest = std::max(longest, limit);
+        limits.push_back(std::min(source + config_.max_extra_tokens, c.max_length));
     }
+    const int64_t longest = *std::max_element(limits.begin(), limits.end());
     const auto sentences = static_cast<int64_t>(group.size());
+    const int64_t k = std::min(BeamSearch::continuations(config_.beam), c.V - 1);
+    if (DeviceSearch::possible(stream_.device())) {
+        step_.begin(packed_.src, sentences, memory, search_.slots(config_.beam, sentences), search_.steps(longest));
+        std::vector<std::vector<Hypothesis>> found = search_.run(config_.beam, limits, k);
+        for (size_t s = 0; s < group.size(); ++s) (*answers)[static_cast<size_t>(group[s])] = std::move(found[s]);
+        return;
+    }
     step_.begin(packed_.src, sentences, memory, sentences * config_.beam.beam, longest);
+    std::vector<BeamSearch> searches;
+    for (const int64_t limit : limits) searches.emplace_back(config_.beam, limit);
 
     std::vector<int32_t> active(group.size());
     std::iota(active.begin(), active.end(), 0);
@@ -164,7 +172,6 @@ void Decoder::decode_group(const xf_batch &batch, const std::vector<int64_t> &gr
     DecoderStep::Rows rows;
     std::vector<float> values;
     std::vector<int32_t> ids;
-    const int64_t k = std::min(BeamSearch::continuations(config_.beam), c.V - 1);
     for (int64_t t = 0; !active.empty(); ++t) {
         pass.check_cancelled();
         book.collect(searches, active, t, &rows);

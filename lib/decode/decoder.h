@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "decode/beam.h"
+#include "decode/device_search.h"
 #include "decode/step.h"
 #include "nn/transformer.h"
 #include "xformer/data.h"
@@ -57,6 +58,7 @@ private:
     Stream stream_;
     Transformer network_;
     DecoderStep step_;
+    DeviceSearch search_;  // where the device has one
     PackedBatch packed_;
 };
 

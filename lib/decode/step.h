@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <compare>
 #include <vector>
 
 #include "nn/arena.h"
@@ -21,7 +22,7 @@ public:
 
     // Begins a group: computes the keys and values of memory [S, D] for every layer. slots: most hypotheses live at
     // once; limit: most steps.
-    void begin(const PackedSide &src, int64_t sentences, const float *memory, int64_t slots, int64_t limit);
+    void begin(const PackedSide &src, int64_t sentences, Num memory, int64_t slots, int64_t limit);
 
     // What a step works on, rows ordered by sentence. ancestors[r * t + u]: slot of row r's ancestor at step u.
     struct Rows {
@@ -33,14 +34,36 @@ public:
     // Runs step t and gives the k best continuations of each row: values and ids are [rows, k], host memory.
     void run(const Rows &rows, int64_t t, int64_t k, float *values, int32_t *ids);
 
+    // The same in pieces, for a search that lives on the device: rows are device memory (xf_attention_step and
+    // xf_attention say what each is).
+    struct DeviceRows {
+        int64_t rows, sentences, most_rows;  // most_rows: of a sentence
+        const int32_t *tokens, *steps, *slot_of_row, *ancestors, *q_begin, *q_length, *k_begin, *k_length;
+        int64_t ld_ancestors;
+    };
+    // Memory for steps 0 .. steps - 1 of so many rows.
+    void reserve(int64_t rows, int64_t steps);
+    void run(const DeviceRows &rows, int64_t k, float *values, int32_t *ids, bool on_device);
+    // Where each sentence of begin() lies in memory, for k_begin and k_length.
+    const std::vector<int32_t> &source_begin() const { return source_begin_; }
+    const std::vector<int32_t> &source_length() const { return source_length_; }
+    // Two runs over the same rows with equal layouts are the same calls on the same memory.
+    struct Layout {
+        const void *cache, *memory, *workspace;
+        int64_t capacity, slots, memory_rows, longest;
+        auto operator<=>(const Layout &) const = default;
+    };
+    Layout layout() const {
+        return {cache_.data(), memory_kv_.data(), workspace_.data(), capacity_, slots_, memory_rows_, max_source_length_};
+    }
+
 private:
     struct Scratch {
-        float *residual, *norm[2], *sum[2], *wide, *context;
-        int32_t *ints;
+        Num residual, norm[2], sum[2], wide, context;
     };
     void plan(int64_t rows, Arena *arena, Scratch *scratch) const;
     void grow_cache(int64_t steps);
-    void upload_rows(const Rows &rows, int64_t t);
+    DeviceRows upload_rows(const Rows &rows, int64_t t);
 
     Model &model_;
     Stream &stream_;
@@ -52,9 +75,6 @@ private:
     Buffer cache_;  // [layer][keys [steps, slots, HK], values [steps, slots, HW]]
     Buffer workspace_, ints_;
     std::vector<int32_t> host_ints_;
-    struct {
-        const int32_t *tokens, *positions, *slot_of_row, *ancestors, *q_begin, *q_length, *k_begin, *k_length;
-    } at_{};
 };
 
 }  // namespace xf

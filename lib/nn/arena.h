@@ -1,8 +1,8 @@
 // Sub-allocation of one block: a dry pass over the shapes tells its size, a second pass gives the addresses.
 //
-//     Arena dry;             plan(shapes, dry);
+//     Arena dry(dtype);             plan(shapes, dry);
 //     buffer.reserve(device, dry.bytes());
-//     Arena arena(buffer);   plan(shapes, arena);
+//     Arena arena(dtype, buffer);   plan(shapes, arena);
 //
 // The steady state allocates nothing: the block only grows when a larger batch comes.
 //
@@ -12,30 +12,41 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backend/number.h"
 #include "core/error.h"
 
 namespace xf {
 
+// n or a little more: 1, 2, 3, 4, 6, 8, 12, 16, 24 ... Sizes of recorded calls go by it, so that few serve many.
+constexpr int64_t bucket(int64_t n) {
+    int64_t power = 1;
+    while (power < n) power *= 2;
+    return power >= 4 && n <= power / 4 * 3 ? power / 4 * 3 : power;
+}
+
 class Arena {
 public:
-    Arena() = default;  // dry: counts, and gives null
-    explicit Arena(void *base) : base_(static_cast<char *>(base)) {}
+    // dtype: of numbers(). base null: dry, counts and gives null.
+    explicit Arena(uint32_t dtype, void *base = nullptr) : dtype_(dtype), base_(static_cast<char *>(base)) {}
 
-    float *floats(int64_t rows, int64_t columns = 1) { return static_cast<float *>(take(rows, columns)); }
-    int32_t *ints(int64_t count) { return static_cast<int32_t *>(take(count, 1)); }
+    Num numbers(int64_t rows, int64_t columns) { return {take(rows, columns, number_bytes(dtype_)), dtype_}; }
+    float *floats(int64_t rows, int64_t columns = 1) { return static_cast<float *>(take(rows, columns, sizeof(float))); }
+    int32_t *ints(int64_t count) { return static_cast<int32_t *>(take(count, 1, sizeof(int32_t))); }
+    double *doubles(int64_t count) { return static_cast<double *>(take(count, 1, sizeof(double))); }
     size_t bytes() const { return bytes_; }
 
 private:
-    void *take(int64_t rows, int64_t columns) {
-        constexpr int64_t kLimit = int64_t{1} << 44;  // bytes / 4: far above memory, far below overflow
+    void *take(int64_t rows, int64_t columns, size_t size) {
+        constexpr int64_t kLimit = int64_t{1} << 44;  // numbers: far above memory, far below overflow
         XF_CHECK(rows >= 0 && columns >= 0 && (columns == 0 || rows <= kLimit / columns), XF_ERROR_LIMIT,
                  "a tensor of %lld x %lld numbers is too large", static_cast<long long>(rows),
                  static_cast<long long>(columns));
         void *ptr = base_ == nullptr ? nullptr : base_ + bytes_;
-        bytes_ += (static_cast<size_t>(rows * columns) * 4 + 63) / 64 * 64;
+        bytes_ += (static_cast<size_t>(rows * columns) * size + 63) / 64 * 64;
         return ptr;
     }
-    char *base_ = nullptr;
+    uint32_t dtype_;
+    char *base_;
     size_t bytes_ = 0;
 };
 

@@ -3,25 +3,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
 namespace xf {
 namespace {
 
-// Paper s. 3.5: PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same. Row by row, so that a
-// file that asks for a long table costs device memory under the budget and nothing beside it.
+// Paper s. 3.5: PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same. Piece by piece, so that
+// a file that asks for a long table costs device memory under the budget and little beside it.
 void upload_sinusoids(Stream *stream, int64_t positions, int64_t D, float *table) {
     std::vector<double> rate(static_cast<size_t>(D / 2));
     for (int64_t i = 0; i < D; i += 2)
         rate[static_cast<size_t>(i / 2)] = std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(D));
-    std::vector<float> row(static_cast<size_t>(D));
-    for (int64_t pos = 0; pos < positions; ++pos) {
-        for (size_t i = 0; i < rate.size(); ++i) {
-            row[2 * i] = static_cast<float>(std::sin(static_cast<double>(pos) * rate[i]));
-            row[2 * i + 1] = static_cast<float>(std::cos(static_cast<double>(pos) * rate[i]));
+    const int64_t rows = std::clamp<int64_t>(65536 / D, 1, positions);
+    std::vector<float> piece;
+    for (int64_t begin = 0; begin < positions; begin += rows) {
+        piece.clear();
+        for (int64_t pos = begin; pos < std::min(begin + rows, positions); ++pos) {
+            for (const double r : rate) {
+                piece.push_back(static_cast<float>(std::sin(static_cast<double>(pos) * r)));
+                piece.push_back(static_cast<float>(std::cos(static_cast<double>(pos) * r)));
+            }
         }
-        stream->upload(table + pos * D, row.data(), row.size() * sizeof(float));
+        stream->upload(table + begin * D, piece.data(), piece.size() * sizeof(float));
     }
 }
 
@@ -34,6 +39,10 @@ Model::Model(std::shared_ptr<Context> context, const Options &options)
     const size_t bytes = static_cast<size_t>(table_.total) * sizeof(float);
     params_ = Buffer(context_->device(), bytes);
     stream.zero(params_.data(), bytes);
+    if (dtype() == XF_BF16) {
+        copy_ = Buffer(context_->device(), static_cast<size_t>(table_.total) * number_bytes(XF_BF16));
+        stream.zero(copy_.data(), copy_.bytes());
+    }
     if (!config_.learned_positions) {
         sinusoids_ = Buffer(context_->device(), static_cast<size_t>(config_.max_length * config_.D) * sizeof(float));
         upload_sinusoids(&stream, config_.max_length, config_.D, sinusoids_.floats());
@@ -50,7 +59,12 @@ void Model::initialise() {
     table_.initialise(config_.seed, block.data());
     Stream stream(context_->device());
     stream.upload(params_.data(), block.data(), block.size() * sizeof(float));
+    parameters_written(stream);
     stream.sync();
+}
+
+void Model::parameters_written(Stream &stream) const {
+    if (dtype() == XF_BF16) stream.run(xf_to_bf16{table_.total, params_.floats(), copy_.data()});
 }
 
 const float *Model::encoder_positions() const {

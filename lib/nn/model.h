@@ -25,8 +25,19 @@ public:
     const ModelConfig &config() const { return config_; }
     const ParameterTable &table() const { return table_; }
 
+    // The type of activations and of the matrices they are multiplied with.
+    uint32_t dtype() const { return context_->dtype(); }
+
+    // The parameters, fp32: what is trained, saved and loaded.
     float *params() const { return params_.floats(); }
     const float *param(int64_t offset) const { return params_.floats() + offset; }
+    // A matrix of them as operations take it: the parameters themselves, or their rounded copy.
+    Num weights(int64_t offset) const { return Num(dtype() == XF_BF16 ? copy_.data() : params_.data(), dtype()) + offset; }
+    // Of the shape of params(), bf16; null in fp32.
+    void *copy() const { return copy_.data(); }
+    // To be called when params() were written by anything but an update: makes the copy anew.
+    void parameters_written(Stream &stream) const;
+
     // [max_length, D]: parameters or sinusoids.
     const float *encoder_positions() const;
     const float *decoder_positions() const;
@@ -36,7 +47,7 @@ private:
     Options options_;
     ModelConfig config_;
     ParameterTable table_;
-    Buffer params_;
+    Buffer params_, copy_;
     Buffer sinusoids_;
 };
 

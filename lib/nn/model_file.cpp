@@ -161,6 +161,7 @@ void ModelFile::load(const Model &model, Stream &stream, const std::vector<Extra
     finish();
     XF_CHECK(bad.empty(), XF_ERROR_CORRUPT, "'%s': tensor '%s' has a number that is not finite%s", path_.c_str(),
              bad.c_str(), destinations.at(bad).least < 0 ? "" : " or negative");
+    model.parameters_written(stream);
     stream.sync();
 }
 

@@ -4,6 +4,7 @@
 #include "nn/packed_batch.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 namespace xf {
@@ -69,6 +70,10 @@ void check_side(const char *side, int64_t sentences, const int32_t *ids, const i
                  i, static_cast<long long>(config.V - 1));
 }
 
+int64_t drop_stride(int64_t longest) {
+    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(longest, 8))));
+}
+
 size_t PackedBatch::append(const std::vector<int32_t> &values) {
     const size_t at = host_.size();
     host_.insert(host_.end(), values.begin(), values.end());
@@ -76,7 +81,8 @@ size_t PackedBatch::append(const std::vector<int32_t> &values) {
     return at;
 }
 
-void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch &batch, Sides sides, bool groups) {
+void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch &batch, Sides sides, bool groups,
+                       StepTime time) {
     const bool both = sides == Sides::kBoth;
     XF_CHECK(batch.sentences >= 1, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences, expected at least 1",
              static_cast<long long>(batch.sentences));
@@ -85,6 +91,7 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
 
     host_.clear();
     B = batch.sentences;
+    const size_t at_when = append({static_cast<int32_t>(time.step), static_cast<int32_t>(time.batch)});
     struct Side {
         size_t ids, positions, begin, length, group[2][3];
     };
@@ -135,6 +142,7 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
     resolve(at_src, &src);
     if (both) resolve(at_tgt, &tgt);
     targets = both ? device_.ints() + at_targets : nullptr;
+    when = reinterpret_cast<const uint32_t *>(device_.ints() + at_when);
 }
 
 }  // namespace xf

@@ -32,17 +32,28 @@ struct PackedSide {
     } by_id, by_position;
 };
 
+// The stride of a row of attention weights in dropout's index: a function of the longest key sequence that few lengths
+// share, so that a recorded pass serves many batches.
+int64_t drop_stride(int64_t longest);
+
+// The step that is made and the batch within it: part of dropout's key.
+struct StepTime {
+    uint32_t step = 0, batch = 0;
+};
+
 class PackedBatch {
 public:
     enum class Sides { kSource, kBoth };
 
     // Checks the batch (offsets, ids in [0, V), lengths in 1 .. max_length) and uploads it; throws
     // XF_ERROR_INVALID_ARGUMENT or XF_ERROR_OUT_OF_RANGE. groups: also what gradients need.
-    void load(Stream &stream, const ModelConfig &config, const xf_batch &batch, Sides sides, bool groups);
+    void load(Stream &stream, const ModelConfig &config, const xf_batch &batch, Sides sides, bool groups,
+              StepTime time = {});
 
     int64_t B = 0;
     PackedSide src, tgt;               // tgt.ids is the decoder's input
     const int32_t *targets = nullptr;  // [tgt.rows]
+    const uint32_t *when = nullptr;    // xf_dropout.when, from time
 
 private:
     size_t append(const std::vector<int32_t> &values);

@@ -19,7 +19,7 @@ constexpr uint32_t sublayer_site(Stack stack, int64_t layer, uint32_t sub, bool 
 struct DropoutKey {
     float rate = 0, attention_rate = 0;  // 0: off
     uint64_t seed = 0;
-    uint32_t step = 0, stream = 0;
+    const uint32_t *when = nullptr;  // PackedBatch::when
 };
 
 struct Pass {
@@ -31,6 +31,7 @@ struct Pass {
 
     const ModelConfig &config() const { return model.config(); }
     const float *param(int64_t offset) const { return model.param(offset); }
+    Num weights(int64_t offset) const { return model.weights(offset); }
     float *grad(int64_t offset) const { return grads + offset; }
     uint32_t linear_flags() const { return invariant ? XF_LINEAR_ROW_INVARIANT : 0; }
     xf_dropout drop(uint32_t site) const { return make(dropout.rate, site); }
@@ -38,7 +39,7 @@ struct Pass {
     void check_cancelled() const { model.context().check_cancelled(); }
 
 private:
-    xf_dropout make(float rate, uint32_t site) const { return {rate, site, dropout.step, dropout.stream, dropout.seed}; }
+    xf_dropout make(float rate, uint32_t site) const { return {rate, site, dropout.seed, dropout.when}; }
 };
 
 }  // namespace xf

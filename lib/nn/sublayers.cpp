@@ -8,15 +8,15 @@
 namespace xf {
 namespace {
 
-void linear(const Pass &pass, int64_t M, int64_t N, int64_t K, const float *src, int64_t weights, const float *bias,
-            float *dst, uint32_t flags = 0) {
+void linear(const Pass &pass, int64_t M, int64_t N, int64_t K, Num src, int64_t weights, const float *bias,
+            Num dst, uint32_t flags = 0) {
     xf_linear_fwd args{};
     args.M = M;
     args.N = N;
     args.K = K;
     args.src = src;
     args.ld_src = K;
-    args.weights = pass.param(weights);
+    args.weights = pass.weights(weights);
     args.bias = bias;
     args.dst = dst;
     args.ld_dst = N;
@@ -25,7 +25,7 @@ void linear(const Pass &pass, int64_t M, int64_t N, int64_t K, const float *src,
 }
 
 // Gradients of dst = src weights^T (+ bias).
-void linear_weights_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, const float *diff_dst, const float *src,
+void linear_weights_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num diff_dst, Num src,
                         int64_t weights, float *diff_bias = nullptr) {
     xf_linear_bwd_weights args{};
     args.M = M;
@@ -40,15 +40,15 @@ void linear_weights_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, const
     pass.stream.run(args);
 }
 
-void linear_data_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, const float *diff_dst, int64_t weights,
-                     float *diff_src, bool accumulate, const float *relu_dst = nullptr) {
+void linear_data_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num diff_dst, int64_t weights,
+                     Num diff_src, bool accumulate, Num relu_dst = nullptr) {
     xf_linear_bwd_data args{};
     args.M = M;
     args.N = N;
     args.K = K;
     args.diff_dst = diff_dst;
     args.ld_diff_dst = N;
-    args.weights = pass.param(weights);
+    args.weights = pass.weights(weights);
     args.relu_dst = relu_dst;
     args.diff_src = diff_src;
     args.ld_diff_src = K;
@@ -72,7 +72,7 @@ xf_attention attention_shape(const Pass &pass, int64_t B, const PackedSide &quer
     args.k_begin = keys.begin;
     args.k_len = keys.length;
     args.scale = 1.0f / std::sqrt(static_cast<float>(c.K));
-    args.drop_stride = (keys.max_length + 7) / 8 * 8;
+    args.drop_stride = drop_stride(keys.max_length);
     args.dropout = pass.drop_attention(dropout_site);
     return args;
 }
@@ -119,7 +119,7 @@ void output_bwd(const Pass &pass, const AttentionOffsets &at, int64_t rows, cons
 }  // namespace
 
 void self_attention_fwd(const Pass &pass, const AttentionOffsets &at, const PackedSide &side, int64_t B, bool causal,
-                        uint32_t dropout_site, const float *src, const AttentionActivations &acts) {
+                        uint32_t dropout_site, Num src, const AttentionActivations &acts) {
     const ModelConfig &c = pass.config();
     linear(pass, side.rows, c.qkv_columns(), c.D, src, at.q, nullptr, acts.qkv);
     pass.stream.run(self_arguments(pass, side, B, causal, dropout_site, acts));
@@ -127,8 +127,8 @@ void self_attention_fwd(const Pass &pass, const AttentionOffsets &at, const Pack
 }
 
 void self_attention_bwd(const Pass &pass, const AttentionOffsets &at, const PackedSide &side, int64_t B, bool causal,
-                        uint32_t dropout_site, const float *src, const AttentionActivations &acts,
-                        const BackwardScratch &scratch, float *diff_src, bool accumulate) {
+                        uint32_t dropout_site, Num src, const AttentionActivations &acts,
+                        const BackwardScratch &scratch, Num diff_src, bool accumulate) {
     const ModelConfig &c = pass.config();
     output_bwd(pass, at, side.rows, acts, scratch);
     xf_attention_bwd args{};
@@ -145,7 +145,7 @@ void self_attention_bwd(const Pass &pass, const AttentionOffsets &at, const Pack
 }
 
 void cross_attention_fwd(const Pass &pass, const AttentionOffsets &at, const PackedBatch &batch, uint32_t dropout_site,
-                         const float *src, const float *memory, const AttentionActivations &acts) {
+                         Num src, Num memory, const AttentionActivations &acts) {
     const ModelConfig &c = pass.config();
     linear(pass, batch.tgt.rows, c.q_columns(), c.D, src, at.q, nullptr, acts.qkv);
     linear(pass, batch.src.rows, c.kv_columns(), c.D, memory, at.k, nullptr, acts.kv);
@@ -154,8 +154,8 @@ void cross_attention_fwd(const Pass &pass, const AttentionOffsets &at, const Pac
 }
 
 void cross_attention_bwd(const Pass &pass, const AttentionOffsets &at, const PackedBatch &batch, uint32_t dropout_site,
-                         const float *src, const float *memory, const AttentionActivations &acts,
-                         const BackwardScratch &scratch, float *diff_src, bool accumulate, float *diff_memory,
+                         Num src, Num memory, const AttentionActivations &acts,
+                         const BackwardScratch &scratch, Num diff_src, bool accumulate, Num diff_memory,
                          bool accumulate_memory) {
     const ModelConfig &c = pass.config();
     const int64_t T = batch.tgt.rows, S = batch.src.rows;
@@ -176,15 +176,15 @@ void cross_attention_bwd(const Pass &pass, const AttentionOffsets &at, const Pac
     linear_data_bwd(pass, S, c.kv_columns(), c.D, scratch.diff_kv, at.k, diff_memory, accumulate_memory);
 }
 
-void feed_forward_fwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, const float *src,
+void feed_forward_fwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, Num src,
                       const FeedForwardActivations &acts) {
     const ModelConfig &c = pass.config();
     linear(pass, rows, c.F, c.D, src, at.in_weights, pass.param(at.in_bias), acts.hidden, XF_LINEAR_RELU);
     linear(pass, rows, c.D, c.F, acts.hidden, at.out_weights, pass.param(at.out_bias), acts.norm.sum);
 }
 
-void feed_forward_bwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, const float *src,
-                      const FeedForwardActivations &acts, const BackwardScratch &scratch, float *diff_src,
+void feed_forward_bwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, Num src,
+                      const FeedForwardActivations &acts, const BackwardScratch &scratch, Num diff_src,
                       bool accumulate) {
     const ModelConfig &c = pass.config();
     linear_weights_bwd(pass, rows, c.D, c.F, scratch.diff_out, acts.hidden, at.out_weights, pass.grad(at.out_bias));

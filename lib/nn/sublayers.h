@@ -13,52 +13,52 @@
 namespace xf {
 
 struct NormActivations {
-    float *sum;    // [rows, D] before normalisation; also where the sub-layer's output is written
-    float *dst;    // [rows, D]
+    Num sum;       // [rows, D] before normalisation; also where the sub-layer's output is written
+    Num dst;       // [rows, D]
     float *stats;  // [rows, 2], null in inference
 };
 
 struct AttentionActivations {
-    float *qkv;  // self: [T, H(2K+W)]; cross: the queries [T, HK]
-    float *kv;   // cross: [S, H(K+W)]
-    float *context;  // [T, HW] heads side by side, before W_O
+    Num qkv;  // self: [T, H(2K+W)]; cross: the queries [T, HK]
+    Num kv;   // cross: [S, H(K+W)]
+    Num context;  // [T, HW] heads side by side, before W_O
     float *lse;      // [T, H], null in inference
     NormActivations norm;
 };
 
 struct FeedForwardActivations {
-    float *hidden;  // [rows, F] after the ReLU
+    Num hidden;  // [rows, F] after the ReLU
     NormActivations norm;
 };
 
 // Scratch of the backward pass, shared by all layers.
 struct BackwardScratch {
-    float *diff_out;      // [rows, D] gradient of a sub-layer's output
-    float *diff_context;  // [rows, HW]
-    float *wide;          // the largest of [rows, H(2K+W)], [rows, F], [T, HK]
-    float *diff_kv;       // [S, H(K+W)]
+    Num diff_out;      // [rows, D] gradient of a sub-layer's output
+    Num diff_context;  // [rows, HW]
+    Num wide;          // the largest of [rows, H(2K+W)], [rows, F], [T, HK]
+    Num diff_kv;       // [S, H(K+W)]
 };
 
 // Multi-head self-attention (s. 3.2.2, 3.2.3); causal in the decoder.
 void self_attention_fwd(const Pass &pass, const AttentionOffsets &at, const PackedSide &side, int64_t B, bool causal,
-                        uint32_t dropout_site, const float *src, const AttentionActivations &acts);
+                        uint32_t dropout_site, Num src, const AttentionActivations &acts);
 void self_attention_bwd(const Pass &pass, const AttentionOffsets &at, const PackedSide &side, int64_t B, bool causal,
-                        uint32_t dropout_site, const float *src, const AttentionActivations &acts,
-                        const BackwardScratch &scratch, float *diff_src, bool accumulate);
+                        uint32_t dropout_site, Num src, const AttentionActivations &acts,
+                        const BackwardScratch &scratch, Num diff_src, bool accumulate);
 
 // Attention of the decoder over the encoder's output, "memory" [S, D].
 void cross_attention_fwd(const Pass &pass, const AttentionOffsets &at, const PackedBatch &batch, uint32_t dropout_site,
-                         const float *src, const float *memory, const AttentionActivations &acts);
+                         Num src, Num memory, const AttentionActivations &acts);
 void cross_attention_bwd(const Pass &pass, const AttentionOffsets &at, const PackedBatch &batch, uint32_t dropout_site,
-                         const float *src, const float *memory, const AttentionActivations &acts,
-                         const BackwardScratch &scratch, float *diff_src, bool accumulate, float *diff_memory,
+                         Num src, Num memory, const AttentionActivations &acts,
+                         const BackwardScratch &scratch, Num diff_src, bool accumulate, Num diff_memory,
                          bool accumulate_memory);
 
 // Position-wise feed-forward, eq. (2).
-void feed_forward_fwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, const float *src,
+void feed_forward_fwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, Num src,
                       const FeedForwardActivations &acts);
-void feed_forward_bwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, const float *src,
-                      const FeedForwardActivations &acts, const BackwardScratch &scratch, float *diff_src,
+void feed_forward_bwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, Num src,
+                      const FeedForwardActivations &acts, const BackwardScratch &scratch, Num diff_src,
                       bool accumulate);
 
 }  // namespace xf

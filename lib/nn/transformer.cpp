@@ -9,10 +9,10 @@
 namespace xf {
 
 void Transformer::prepare(const PackedBatch &batch, Mode mode, bool decoder) {
-    Arena dry;
+    Arena dry(model_.dtype());
     plan(batch, mode, decoder, &dry);
     workspace_.reserve(stream_.device(), dry.bytes());
-    Arena arena(workspace_.data());
+    Arena arena(model_.dtype(), workspace_.data());
     plan(batch, mode, decoder, &arena);
 }
 
@@ -22,29 +22,29 @@ void Transformer::plan(const PackedBatch &batch, Mode mode, bool with_decoder, A
     const int64_t S = batch.src.rows, T = with_decoder ? batch.tgt.rows : 0;
     const auto norm = [&](int64_t rows) {
         NormActivations acts{};
-        acts.sum = arena->floats(rows, c.D);
-        acts.dst = arena->floats(rows, c.D);
+        acts.sum = arena->numbers(rows, c.D);
+        acts.dst = arena->numbers(rows, c.D);
         acts.stats = train ? arena->floats(rows, 2) : nullptr;
         return acts;
     };
     const auto attention = [&](int64_t rows, int64_t kv_rows) {
         AttentionActivations acts{};
-        acts.qkv = arena->floats(rows, kv_rows > 0 ? c.q_columns() : c.qkv_columns());
-        if (kv_rows > 0) acts.kv = arena->floats(kv_rows, c.kv_columns());
-        acts.context = arena->floats(rows, c.v_columns());
+        acts.qkv = arena->numbers(rows, kv_rows > 0 ? c.q_columns() : c.qkv_columns());
+        if (kv_rows > 0) acts.kv = arena->numbers(kv_rows, c.kv_columns());
+        acts.context = arena->numbers(rows, c.v_columns());
         acts.lse = train ? arena->floats(rows, c.H) : nullptr;
         acts.norm = norm(rows);
         return acts;
     };
     const auto feed_forward = [&](int64_t rows) {
         FeedForwardActivations acts{};
-        acts.hidden = arena->floats(rows, c.F);
+        acts.hidden = arena->numbers(rows, c.F);
         acts.norm = norm(rows);
         return acts;
     };
     // In inference two layers' worth of memory is enough: a layer reads the one before it only.
     encoder_.resize(static_cast<size_t>(c.encoder_layers));
-    embedded_[0] = arena->floats(S, c.D);
+    embedded_[0] = arena->numbers(S, c.D);
     if (c.pre_norm) entry_norm_[0] = norm(S);
     for (size_t i = 0; i < encoder_.size(); ++i) {
         if (!train && i >= 2)
@@ -54,7 +54,7 @@ void Transformer::plan(const PackedBatch &batch, Mode mode, bool with_decoder, A
     }
     if (!with_decoder) return;
     decoder_.resize(static_cast<size_t>(c.decoder_layers));
-    embedded_[1] = arena->floats(T, c.D);
+    embedded_[1] = arena->numbers(T, c.D);
     if (c.pre_norm) entry_norm_[1] = norm(T);
     for (size_t i = 0; i < decoder_.size(); ++i) {
         if (!train && i >= 2)
@@ -66,13 +66,13 @@ void Transformer::plan(const PackedBatch &batch, Mode mode, bool with_decoder, A
     token_nll_ = arena->floats(T);
     if (!train) return;
     const int64_t rows = std::max(S, T);
-    diff_output_ = arena->floats(T, c.D);
-    diff_memory_ = arena->floats(S, c.D);
-    diff_residual_ = c.pre_norm ? arena->floats(rows, c.D) : nullptr;
-    scratch_.diff_out = arena->floats(rows, c.D);
-    scratch_.diff_context = arena->floats(rows, c.v_columns());
-    scratch_.wide = arena->floats(rows, std::max({c.qkv_columns(), c.F, c.q_columns()}));
-    scratch_.diff_kv = arena->floats(S, c.kv_columns());
+    diff_output_ = arena->numbers(T, c.D);
+    diff_memory_ = arena->numbers(S, c.D);
+    diff_residual_ = c.pre_norm ? arena->numbers(rows, c.D) : nullptr;
+    scratch_.diff_out = arena->numbers(rows, c.D);
+    scratch_.diff_context = arena->numbers(rows, c.v_columns());
+    scratch_.wide = arena->numbers(rows, std::max({c.qkv_columns(), c.F, c.q_columns()}));
+    scratch_.diff_kv = arena->numbers(S, c.kv_columns());
 }
 
 Transformer::Flow Transformer::enter(const Pass &pass, Stack stack, const PackedSide &side, const NormOffsets &first) {
@@ -83,7 +83,7 @@ Transformer::Flow Transformer::enter(const Pass &pass, Stack stack, const Packed
     args.D = c.D;
     args.ids = side.ids;
     args.pos = side.positions;
-    args.weights = pass.param(model_.table().embedding);
+    args.weights = pass.weights(model_.table().embedding);
     args.positions = stack == Stack::kEncoder ? model_.encoder_positions() : model_.decoder_positions();
     args.scale = std::sqrt(static_cast<float>(c.D));
     args.dst = embedded_[which];
@@ -122,7 +122,7 @@ Transformer::Flow Transformer::boundary(const Pass &pass, const NormOffsets &nor
     return {model_.config().pre_norm ? acts.sum : acts.dst, acts.dst};
 }
 
-const float *Transformer::encode(const Pass &pass, const PackedBatch &batch) {
+Num Transformer::encode(const Pass &pass, const PackedBatch &batch) {
     const ParameterTable &table = model_.table();
     const PackedSide &side = batch.src;
     Flow flow = enter(pass, Stack::kEncoder, side, table.encoder[0].self.norm);
@@ -141,7 +141,7 @@ const float *Transformer::encode(const Pass &pass, const PackedBatch &batch) {
     return memory_ = flow.input;
 }
 
-const float *Transformer::decode(const Pass &pass, const PackedBatch &batch) {
+Num Transformer::decode(const Pass &pass, const PackedBatch &batch) {
     const ParameterTable &table = model_.table();
     const PackedSide &side = batch.tgt;
     Flow flow = enter(pass, Stack::kDecoder, side, table.decoder[0].self.norm);
@@ -169,7 +169,7 @@ void Transformer::loss(const Pass &pass, const PackedBatch &batch, float smoothi
     args.V = c.V;
     args.D = c.D;
     args.src = output_;
-    args.weights = pass.param(model_.table().embedding);
+    args.weights = pass.weights(model_.table().embedding);
     args.targets = batch.targets;
     args.smoothing = smoothing;
     args.uniform = uniform;

@@ -26,9 +26,9 @@ public:
     void prepare(const PackedBatch &batch, Mode mode, bool decoder);
 
     // The encoder's output, "memory" [S, D], valid until the next prepare().
-    const float *encode(const Pass &pass, const PackedBatch &batch);
+    Num encode(const Pass &pass, const PackedBatch &batch);
     // The decoder's output [T, D].
-    const float *decode(const Pass &pass, const PackedBatch &batch);
+    Num decode(const Pass &pass, const PackedBatch &batch);
 
     // Per-token losses [T] (xf_loss). With gradients when the pass has them: then backward() follows.
     void loss(const Pass &pass, const PackedBatch &batch, float smoothing, bool uniform);
@@ -49,12 +49,12 @@ private:
     };
     // What flows along a stack: the residual and the input of the next sub-layer.
     struct Flow {
-        const float *residual, *input;
+        Num residual, input;
     };
     // Its gradients on the way back.
     struct DiffFlow {
-        float *input;           // of the value that entered, post-LN: of the residual too
-        float *residual;        // pre-LN only
+        Num input;              // of the value that entered, post-LN: of the residual too
+        Num residual;           // pre-LN only
         bool residual_is_zero;  // nothing has been written to residual yet
     };
 
@@ -63,7 +63,7 @@ private:
     Flow boundary(const Pass &pass, const NormOffsets &norm, int64_t rows, const Flow &flow, const NormActivations &acts,
                   uint32_t site);
     void boundary_bwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const NormActivations &acts,
-                      uint32_t site, DiffFlow *flow, float *diff_out);
+                      uint32_t site, DiffFlow *flow, Num diff_out);
     void leave_bwd(const Pass &pass, Stack stack, const PackedSide &side, const NormOffsets &first, DiffFlow *flow);
     void encoder_bwd(const Pass &pass, const PackedBatch &batch);
     void decoder_bwd(const Pass &pass, const PackedBatch &batch);
@@ -74,13 +74,13 @@ private:
     Model &model_;
     Stream &stream_;
     Buffer workspace_;
-    float *embedded_[2] = {};           // [rows, D] by stack
+    Num embedded_[2] = {};                // [rows, D] by stack
     NormActivations entry_norm_[2] = {};  // pre-LN: the boundary before the first sub-layer
     std::vector<EncoderLayer> encoder_;
     std::vector<DecoderLayer> decoder_;
-    const float *memory_ = nullptr, *output_ = nullptr;
+    Num memory_, output_;
     float *token_loss_ = nullptr, *token_nll_ = nullptr;
-    float *diff_output_ = nullptr, *diff_memory_ = nullptr, *diff_residual_ = nullptr;
+    Num diff_output_, diff_memory_, diff_residual_;
     BackwardScratch scratch_{};
 };
 

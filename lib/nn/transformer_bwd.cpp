@@ -10,7 +10,7 @@ namespace xf {
 // Post-LN: flow->input holds the gradient of the normalised value; it becomes that of the residual, to which the
 // sub-layer below then adds the gradient of its input (the same value). Pre-LN: residual and input part here.
 void Transformer::boundary_bwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const NormActivations &acts,
-                               uint32_t site, DiffFlow *flow, float *diff_out) {
+                               uint32_t site, DiffFlow *flow, Num diff_out) {
     pass.check_cancelled();
     const bool pre = model_.config().pre_norm;
     xf_add_norm_bwd args{};
@@ -35,7 +35,7 @@ void Transformer::leave_bwd(const Pass &pass, Stack stack, const PackedSide &sid
     const ModelConfig &c = model_.config();
     const ParameterTable &table = model_.table();
     const auto which = static_cast<size_t>(stack);
-    float *diff = flow->input;
+    Num diff = flow->input;
     if (c.pre_norm) {
         NormActivations acts = entry_norm_[which];
         acts.sum = embedded_[which];  // the entry adds nothing: its sum is the embedding itself
@@ -67,7 +67,7 @@ void Transformer::decoder_bwd(const Pass &pass, const PackedBatch &batch) {
     const bool add = !model_.config().pre_norm;
     const PackedSide &side = batch.tgt;
     DiffFlow flow{diff_output_, diff_residual_, true};
-    float *diff_out = scratch_.diff_out;
+    Num diff_out = scratch_.diff_out;
     for (size_t i = decoder_.size(); i-- > 0;) {
         const DecoderLayerOffsets &at = table.decoder[i];
         const DecoderLayer &acts = decoder_[i];
@@ -76,7 +76,7 @@ void Transformer::decoder_bwd(const Pass &pass, const PackedBatch &batch) {
         const auto site = [&](uint32_t sub, bool attention) {
             return sublayer_site(Stack::kDecoder, static_cast<int64_t>(i), sub, attention);
         };
-        const float *input = i > 0 ? decoder_[i - 1].ff.norm.dst : add ? embedded_[1] : entry_norm_[1].dst;
+        const Num input = i > 0 ? decoder_[i - 1].ff.norm.dst : add ? embedded_[1] : entry_norm_[1].dst;
         boundary_bwd(pass, after(at.ff.norm, next), side.rows, acts.ff.norm, site(2, false), &flow, diff_out);
         feed_forward_bwd(pass, at.ff, side.rows, acts.cross.norm.dst, acts.ff, scratch_, flow.input, add);
         boundary_bwd(pass, after(at.cross.norm, at.ff.norm), side.rows, acts.cross.norm, site(1, false), &flow, diff_out);
@@ -93,7 +93,7 @@ void Transformer::encoder_bwd(const Pass &pass, const PackedBatch &batch) {
     const bool add = !model_.config().pre_norm;
     const PackedSide &side = batch.src;
     DiffFlow flow{diff_memory_, diff_residual_, true};
-    float *diff_out = scratch_.diff_out;
+    Num diff_out = scratch_.diff_out;
     for (size_t i = encoder_.size(); i-- > 0;) {
         const EncoderLayerOffsets &at = table.encoder[i];
         const EncoderLayer &acts = encoder_[i];
@@ -101,7 +101,7 @@ void Transformer::encoder_bwd(const Pass &pass, const PackedBatch &batch) {
         const auto site = [&](uint32_t sub, bool attention) {
             return sublayer_site(Stack::kEncoder, static_cast<int64_t>(i), sub, attention);
         };
-        const float *input = i > 0 ? encoder_[i - 1].ff.norm.dst : add ? embedded_[0] : entry_norm_[0].dst;
+        const Num input = i > 0 ? encoder_[i - 1].ff.norm.dst : add ? embedded_[0] : entry_norm_[0].dst;
         boundary_bwd(pass, after(at.ff.norm, next), side.rows, acts.ff.norm, site(2, false), &flow, diff_out);
         feed_forward_bwd(pass, at.ff, side.rows, acts.self.norm.dst, acts.ff, scratch_, flow.input, add);
         boundary_bwd(pass, after(at.self.norm, at.ff.norm), side.rows, acts.self.norm, site(0, false), &flow, diff_out);

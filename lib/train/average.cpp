@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/average.h"
 
-#include "core/error.h"
-
 #include <algorithm>
+
+#include "core/error.h"
 
 namespace xf {
 namespace {
@@ -16,8 +16,9 @@ constexpr int64_t kPiece = 1 << 16;  // numbers on the way between device and su
 class Sums {
 public:
     Sums(Heap *heap, int64_t count) : heap_(heap), count_(count), values_(static_cast<double *>(heap->alloc(bytes()))) {
-        XF_CHECK(values_ != nullptr, XF_ERROR_NO_MEMORY, "no memory for the sums of %lld parameters",
-                 static_cast<long long>(count));
+        const std::string budget = heap->refusal();
+        XF_CHECK(values_ != nullptr, XF_ERROR_NO_MEMORY, "%s",
+                 budget.empty() ? "no memory for the sums of the parameters" : budget.c_str());
         std::fill_n(values_, count, 0.0);
     }
     Sums(const Sums &) = delete;
@@ -78,6 +79,7 @@ std::shared_ptr<Model> average_models(const std::shared_ptr<Context> &context, c
     }
     Stream stream(context->device());
     sums->give_mean(&stream, model->params(), paths.size());
+    model->parameters_written(stream);
     stream.sync();
     return model;
 }

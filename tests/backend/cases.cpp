@@ -116,6 +116,8 @@ void add_loss_and_top_k(Cases &list) {
         });
     list.insert(list.end(), {
         {.op = "loss", .M = 5, .D = 6, .V = 1},
+        {.op = "loss", .M = 10, .D = 12, .V = 40, .smoothing = 0.1f, .flags = kIdle},
+        {.op = "loss", .M = 6, .D = 5, .V = 7, .smoothing = 0.1f, .flags = kIdle | kGradient},
         {.op = "loss", .M = 600, .D = 24, .V = 130, .smoothing = 0.1f},
         {.op = "loss", .M = 20, .D = 64, .V = 5003, .smoothing = 0.1f},
         {.op = "loss", .M = 4, .D = 3, .V = 9, .flags = kGradient},

@@ -37,7 +37,7 @@ void compare(const Problem &problem, size_t b, const Words &expected, const Word
         }
     }
     const double relative = worst / (largest + buffer.floor);
-    if (!(relative <= kTolerance))
+    if (!(relative <= (problem.c.has(kBf16) ? kToleranceBf16 : kTolerance)))
         failures.add(problem, buffer.name + ": error " + xf::number(relative) + " against ref, largest value " +
                                   xf::number(largest));
 }
@@ -106,17 +106,24 @@ Words reference(const Problem &problem) {
     return result.words;
 }
 
-const std::vector<Tested> &all_tested() {
-    static const std::vector<Tested> list = [] {
+const std::vector<Tested> &all_tested(bool bf16) {
+    const auto make = [](uint32_t flags) {
         std::vector<Tested> made;
-        for (const Case &c : all_cases())
+        for (Case c : all_cases()) {
+            c.flags |= flags;
             for (Problem &problem : make_problems(c, reference).problems) {
                 Words expected = reference(problem);
                 made.push_back({std::move(problem), std::move(expected)});
             }
+        }
         return made;
-    }();
-    return list;
+    };
+    if (bf16) {
+        static const std::vector<Tested> narrow = make(kBf16);
+        return narrow;
+    }
+    static const std::vector<Tested> wide = make(0);
+    return wide;
 }
 
 std::string difference(const Problem &problem, const Words &a, const Words &b) {
@@ -128,7 +135,7 @@ std::string difference(const Problem &problem, const Words &a, const Words &b) {
 int check_parity(const Backend &backend) {
     Failures failures(backend);
     Opened opened(backend, 2);
-    for (const Tested &tested : all_tested()) {
+    for (const Tested &tested : all_tested(backend.bf16())) {
         const Result result = run(opened, tested.problem);
         if (!result.trouble.empty()) {
             failures.add(tested.problem, result.trouble);
@@ -138,6 +145,55 @@ int check_parity(const Backend &backend) {
             if (tested.problem.buffers[b].out && tested.problem.buffers[b].type != Type::kInt)
                 compare(tested.problem, b, tested.expected, result.words, failures);
         if (tested.problem.name == "top_k") check_choice(tested.problem, result.words, failures);
+    }
+    return failures.count();
+}
+
+int check_copies(const Backend &backend) {
+    Failures failures(backend);
+    Opened opened(backend, 2);
+    for (const int64_t N : {0, 1, 7, 4097}) {
+        Problem p{.name = "adam with a bf16 copy", .c = {.op = "adam", .N = N}, .rows = N};
+        for (const char *name : {"params", "grads", "m", "v"}) p.buffers.push_back(fp32(sum(name, 1, N, N)));
+        for (int64_t i = 0; i < N; ++i) p.at("v").set(0, i, 0.25f);
+        p.buffers.push_back(output("copy", 1, N, N));
+        p.call = [N](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
+            const xf_adam args{.n = N,
+                               .params = a.f("params"),
+                               .grads = a.f("grads"),
+                               .m = a.f("m"),
+                               .v = a.f("v"),
+                               .params_bf16 = a.find("copy"),
+                               .alpha = 0.01f,
+                               .beta1 = 0.9f,
+                               .beta2 = 0.98f,
+                               .eps_hat = 1e-9f,
+                               .grad_scale = 0.25f};
+            return table.adam(stream, &args, err);
+        };
+        Problem q{.name = "to_bf16", .c = {.op = "to_bf16", .N = N}, .rows = N};
+        q.buffers = {fp32(input("params", 1, N, N)), output("copy", 1, N, N)};
+        if (N > 6) {
+            Buffer &src = q.at("params");
+            const uint32_t edges[] = {0x3F808000u, 0x3F818000u, 0x7F800000u, 0xFF7FFFFFu, 0x00000001u, 0x80000000u};
+            std::copy(std::begin(edges), std::end(edges), src.words.begin());
+        }
+        q.call = [N](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
+            const xf_to_bf16 args{.n = N, .src = a.f("params"), .dst = a.find("copy")};
+            return table.to_bf16(stream, &args, err);
+        };
+        for (const Problem *problem : {&p, &q})
+            for (const int shift : {0, 1}) {
+                const Result result = run(opened, *problem, shift);
+                if (!result.trouble.empty()) failures.add(*problem, result.trouble);
+                const auto &params = result.words[static_cast<size_t>(problem->index("params"))];
+                const auto &copy = result.words[static_cast<size_t>(problem->index("copy"))];
+                for (size_t i = 0; i < params.size(); ++i)
+                    if (copy[i] != to_bf16(params[i])) {
+                        failures.add(*problem, "number " + std::to_string(i) + " is not the rounded one");
+                        break;
+                    }
+            }
     }
     return failures.count();
 }

@@ -1,7 +1,8 @@
 // What is checked of every case on every backend. Each function returns the number of failures and prints them.
 //
 // Error measure of an output: max |a - b| / (max |b| + floor) <= 2e-5 over the whole buffer, b from ref; floor is
-// 1e-3, or the buffer's own where cancellation leaves only noise. "Same bits" means the words are compared.
+// 1e-3, or the buffer's own where cancellation leaves only noise; 2e-2 on a bf16 stream. "Same bits" means the words
+// are compared.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,6 +12,8 @@
 namespace xf_test {
 
 constexpr double kTolerance = 2e-5;
+// On a bf16 stream, whose numbers have 8 bits: results are rounded once, weights of attention before they are used too.
+constexpr double kToleranceBf16 = 2e-2;
 
 // One call of the case list with what ref makes of it.
 struct Tested {
@@ -18,8 +21,8 @@ struct Tested {
     Words expected;
 };
 
-// The whole list, built once.
-const std::vector<Tested> &all_tested();
+// The whole list, built once for each number type.
+const std::vector<Tested> &all_tested(bool bf16);
 
 // Results against ref, and memory that is no output. Includes that top_k's choice is the definition's.
 int check_parity(const Backend &backend);
@@ -35,6 +38,8 @@ int check_rows(const Backend &backend);
 int check_dropout(const Backend &backend);
 // NaN and Inf: found by sum_squares, kept in their row, minus infinity for top_k.
 int check_nan(const Backend &backend);
+// The bf16 copies that adam and to_bf16 make, to the bit.
+int check_copies(const Backend &backend);
 // With no memory to be had an operation fails cleanly or succeeds, and works again afterwards.
 int check_no_memory(const Backend &backend);
 

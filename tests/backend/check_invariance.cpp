@@ -84,7 +84,7 @@ void compare_queries(Opened &opened, const Problem &whole, const Words &all, Fai
 int check_rows(const Backend &backend) {
     Failures failures(backend);
     Opened opened(backend, 2);
-    for (const Tested &tested : all_tested()) {
+    for (const Tested &tested : all_tested(backend.bf16())) {
         const Problem &whole = tested.problem;
         if (!whole.row_invariant || whole.rows == 0) continue;
         const Words all = run(opened, whole).words;
@@ -102,7 +102,7 @@ int check_rows(const Backend &backend) {
 int check_workers(const Backend &backend) {
     Failures failures(backend);
     Opened one(backend, 1), two(backend, 2), three(backend, 3);
-    for (const Tested &tested : all_tested()) {
+    for (const Tested &tested : all_tested(backend.bf16())) {
         const Problem &problem = tested.problem;
         const Words first = run(one, problem).words;
         const auto same = [&](const Words &words, const char *what) {
@@ -119,7 +119,7 @@ int check_workers(const Backend &backend) {
 
 int check_no_memory(const Backend &backend) {
     Failures failures(backend);
-    for (const Tested &tested : all_tested()) {
+    for (const Tested &tested : all_tested(backend.bf16())) {
         if (!tested.problem.c.has(kGradient) && tested.problem.c.M != 9) continue;
         Opened opened(backend, 2);  // fresh: no scratch yet
         const Result without = run(opened, tested.problem, 0, true);

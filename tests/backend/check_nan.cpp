@@ -44,8 +44,8 @@ void check_own_row(Opened &opened, const Case &c, size_t which, const std::strin
     }
 }
 
-void check_top_k(Opened &opened, Failures &failures) {
-    const Case c{.op = "top_k", .M = 4, .D = 6, .V = 50, .k = 50};
+void check_top_k(Opened &opened, uint32_t flags, Failures &failures) {
+    const Case c{.op = "top_k", .M = 4, .D = 6, .V = 50, .k = 50, .flags = flags};
     Problem p = make_problems(c, reference).problems[0];
     const Words clean = run(opened, p).words;
     for (const int64_t id : {7, 30}) p.at("weights").set(id, 2, kNan);  // logits 7 and 30 of each row
@@ -76,11 +76,11 @@ int check_nan(const Backend &backend) {
     Opened opened(backend, 2);
     check_sum(opened, failures);
     for (const int64_t M : {1, 6, 40}) {
-        const Case linear{.op = "linear", .M = M, .N = 35, .K = 20, .flags = kBias};
+        const Case linear{.op = "linear", .M = M, .N = 35, .K = 20, .flags = kBias | backend.flags()};
         for (const size_t which : {size_t{0}, size_t{1}}) check_own_row(opened, linear, which, "src", failures);
-        check_own_row(opened, {.op = "add_norm", .M = M, .D = 19}, 0, "residual", failures);
+        check_own_row(opened, {.op = "add_norm", .M = M, .D = 19, .flags = backend.flags()}, 0, "residual", failures);
     }
-    check_top_k(opened, failures);
+    check_top_k(opened, backend.flags(), failures);
     return failures.count();
 }
 

@@ -34,6 +34,7 @@ Host::Host(int32_t workers, const std::string &isa) : isa_(isa), workers_(worker
     table_.workers = [](void *user) { return static_cast<Host *>(user)->workers_; };
     table_.alloc = alloc;
     table_.free = free;
+    table_.account = account;
     table_.log = [](void *, int32_t, const char *, const char *) {};
     table_.isa = isa_.c_str();
 }
@@ -74,6 +75,13 @@ void Host::free(void *user, void *ptr, size_t bytes) {
     std::free(ptr);
 }
 
+int32_t Host::account(void *user, int64_t bytes) {
+    Host *self = static_cast<Host *>(user);
+    if (bytes > 0 && self->refuse_) return 0;
+    self->live_ += bytes;
+    return 1;
+}
+
 std::vector<Backend> load_backends() {
     std::vector<Backend> list = {{xf_ref_backend(), "base"}};
     const char *environment = std::getenv("XF_TEST_PLUGINS");
@@ -88,13 +96,19 @@ std::vector<Backend> load_backends() {
         const xf_backend_v1 *table = init ? init(XF_PLUGIN_ABI, &err) : nullptr;
         if (!table) xf::fail(XF_ERROR_BACKEND, "%s gave no table: %s", path.c_str(), err.message);
         ++plugins;
+        const bool cpu = std::strcmp(table->kind, "cpu") == 0;
         for (const char *isa : {"base", "avx2", "avx512"}) {
-            try {
-                Opened opened({table, isa}, 1);
-                std::printf("%s/%s: %s\n", table->name, isa, table->device_info(opened.device()));
-                list.push_back({table, isa});
-            } catch (const xf::Error &error) {
-                std::printf("%s/%s: NOT TESTED, refused: %s\n", table->name, isa, error.what());
+            if (!cpu && std::strcmp(isa, "base") != 0) continue;  // instruction sets are the CPU's
+            for (const uint32_t dtype : {XF_FP32, XF_BF16}) {
+                if ((table->dtypes & (1u << dtype)) == 0) continue;
+                const Backend backend{table, isa, dtype};
+                try {
+                    Opened opened(backend, 1);
+                    std::printf("%s: %s\n", backend.name().c_str(), table->device_info(opened.device()));
+                    list.push_back(backend);
+                } catch (const xf::Error &error) {
+                    std::printf("%s: NOT TESTED, refused: %s\n", backend.name().c_str(), error.what());
+                }
             }
         }
     }
@@ -102,10 +116,11 @@ std::vector<Backend> load_backends() {
     return list;
 }
 
-Opened::Opened(const Backend &backend, int32_t workers) : host_(workers, backend.isa), table_(backend.table) {
+Opened::Opened(const Backend &backend, int32_t workers)
+    : host_(workers, backend.isa), table_(backend.table), dtype_(backend.dtype) {
     xf_error err{};
     require(table_->device_open(host_.table(), 0, &device_, &err), err, "device_open");
-    const int32_t status = table_->stream_create(device_, &stream_, &err);
+    const int32_t status = table_->stream_create(device_, dtype_, &stream_, &err);
     if (status != XF_OK) table_->device_close(device_);
     require(status, err, "stream_create");
 }
@@ -130,8 +145,15 @@ Placed::Placed(Opened &backend, const Problem &problem, int shift)
     for (size_t b = 0; b < problem.buffers.size(); ++b) {
         const Buffer &buffer = problem.buffers[b];
         const size_t front = buffer.host ? kGuard : front_;
-        std::vector<uint32_t> words(front + buffer.words.size() + kGuard, kGuardWord);
-        std::copy(buffer.words.begin(), buffer.words.end(), words.begin() + static_cast<std::ptrdiff_t>(front));
+        std::vector<uint32_t> words(front + room(buffer) + kGuard, kGuardWord);
+        for (size_t i = 0; i < buffer.words.size(); ++i) {
+            if (!halved(buffer)) {
+                words[front + i] = buffer.words[i];
+                continue;
+            }
+            const auto half = static_cast<uint16_t>(to_bf16(buffer.words[i]) >> 16);
+            std::memcpy(reinterpret_cast<char *>(words.data() + front) + 2 * i, &half, sizeof half);
+        }
         if (buffer.host) {
             host_memory_[b] = words;
             args_.pointers[buffer.name] = host_memory_[b].data() + front;
@@ -148,7 +170,7 @@ Placed::~Placed() {
     for (size_t b = 0; b < memory_.size(); ++b)
         if (memory_[b])
             backend_.table().mem_free(backend_.device(), memory_[b],
-                                      (front_ + problem_.buffers[b].words.size() + kGuard) * 4);
+                                      (front_ + room(problem_.buffers[b]) + kGuard) * 4);
 }
 
 int32_t Placed::call(xf_error *err) {
@@ -164,15 +186,24 @@ Words Placed::read(std::string &trouble) {
         const size_t front = buffer.host ? kGuard : front_;
         std::vector<uint32_t> words = host_memory_[b];
         if (!buffer.host) {
-            words.resize(front + buffer.words.size() + kGuard);
+            words.resize(front + room(buffer) + kGuard);
             require(backend_.table().mem_download(backend_.stream(), words.data(), memory_[b], words.size() * 4, &err),
                     err, "mem_download");
         }
-        const size_t end = front + buffer.words.size();
+        const size_t end = front + room(buffer);
         for (size_t i = 0; i < words.size(); ++i)
             if ((i < front || i >= end) && words[i] != kGuardWord) trouble = buffer.name + ": written outside";
-        all.emplace_back(words.begin() + static_cast<std::ptrdiff_t>(front),
-                         words.begin() + static_cast<std::ptrdiff_t>(end));
+        if (!halved(buffer)) {
+            all.emplace_back(words.begin() + static_cast<std::ptrdiff_t>(front),
+                             words.begin() + static_cast<std::ptrdiff_t>(end));
+            continue;
+        }
+        std::vector<uint16_t> halves(2 * room(buffer));
+        std::memcpy(halves.data(), words.data() + front, 2 * halves.size());
+        if (buffer.words.size() % 2 != 0 && halves.back() != kGuardWord >> 16) trouble = buffer.name + ": written outside";
+        std::vector<uint32_t> wide(buffer.words.size());
+        for (size_t i = 0; i < wide.size(); ++i) wide[i] = uint32_t{halves[i]} << 16;
+        all.push_back(std::move(wide));
     }
     return all;
 }
@@ -190,10 +221,12 @@ Result run(Opened &backend, const Problem &problem, int shift, bool no_memory) {
     if (!trouble.empty()) result.trouble = trouble;
     for (size_t b = 0; b < problem.buffers.size(); ++b) {
         const Buffer &buffer = problem.buffers[b];
+        const bool halved = backend.bf16() && buffer.num && buffer.type == Type::kFloat && !buffer.host;
         for (int64_t i = 0; i < static_cast<int64_t>(buffer.words.size()); ++i) {
             const bool may = buffer.out && i % buffer.ld < buffer.width &&
                              buffer.writes[static_cast<size_t>(i / buffer.ld)] != Write::kNo;
-            if (may || result.words[b][static_cast<size_t>(i)] == buffer.words[static_cast<size_t>(i)]) continue;
+            const uint32_t before = buffer.words[static_cast<size_t>(i)];
+            if (may || result.words[b][static_cast<size_t>(i)] == (halved ? to_bf16(before) : before)) continue;
             result.trouble = buffer.name + ": changed at row " + std::to_string(i / buffer.ld) + " column " +
                              std::to_string(i % buffer.ld) + ", which is no output";
         }

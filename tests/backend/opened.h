@@ -30,6 +30,7 @@ private:
     static void parallel(void *user, int64_t tasks, void (*body)(void *, int64_t, int32_t), void *arg);
     static void *alloc(void *user, size_t bytes);
     static void free(void *user, void *ptr, size_t bytes);
+    static int32_t account(void *user, int64_t bytes);
 
     xf_host_v1 table_{};
     std::string isa_;
@@ -38,16 +39,19 @@ private:
     std::atomic<bool> refuse_{false};
 };
 
-// What can be opened: a table and an instruction set.
+// What can be opened: a table, an instruction set and a number type.
 struct Backend {
     const xf_backend_v1 *table;
     std::string isa;
+    uint32_t dtype = XF_FP32;
 
-    std::string name() const { return std::string(table->name) + '/' + isa; }
+    bool bf16() const { return dtype == XF_BF16; }
+    uint32_t flags() const { return bf16() ? uint32_t{kBf16} : 0u; }  // what its cases have beside their own
+    std::string name() const { return std::string(table->name) + '/' + isa + (bf16() ? "/bf16" : ""); }
 };
 
 // ref, and each plugin of XF_TEST_PLUGINS (paths with colons between; the environment before the build's list) with
-// each instruction set it accepts here. Prints what is missing or refused.
+// each instruction set and number type it accepts here. Prints what is missing or refused.
 std::vector<Backend> load_backends();
 
 // One device and one stream with this many workers. Throws xf::Error when it can't be opened.
@@ -62,10 +66,12 @@ public:
     xf_device *device() const { return device_; }
     xf_stream *stream() const { return stream_; }
     Host &host() { return host_; }
+    bool bf16() const { return dtype_ == XF_BF16; }
 
 private:
     Host host_;
     const xf_backend_v1 *table_;
+    uint32_t dtype_;
     xf_device *device_ = nullptr;
     xf_stream *stream_ = nullptr;
 };
@@ -92,6 +98,14 @@ public:
     Words read(std::string &trouble);  // contents; says which guard word changed
 
 private:
+    bool halved(const Buffer &buffer) const {  // lies in memory as bf16
+        return backend_.bf16() && buffer.num && buffer.type == Type::kFloat && !buffer.host;
+    }
+    // Words of memory for the content of a buffer, without its guards.
+    size_t room(const Buffer &buffer) const {
+        return halved(buffer) ? (buffer.words.size() + 1) / 2 : buffer.words.size();
+    }
+
     Opened &backend_;
     const Problem &problem_;
     size_t front_;

@@ -83,14 +83,40 @@ Buffer copied(const Problem &problem, const Words &words, const std::string &nam
     const size_t index = static_cast<size_t>(problem.index(name));
     const Buffer &from = problem.buffers[index];
     Buffer buffer{.name = as, .rows = from.rows, .width = from.width, .ld = from.ld, .words = words[index]};
+    buffer.num = from.num;
     return buffer;
 }
 
-xf_dropout dropout_of(const Case &c, uint32_t site) {
-    return {.rate = c.rate, .site = site, .step = 7, .stream = 3, .seed = 0x123456789ABCDEFull};
+Buffer fp32(Buffer buffer) {
+    buffer.num = false;
+    return buffer;
 }
 
-ProblemSet make_problems(const Case &c, const Reference &reference, bool reversed) {
+Buffer when() { return integers("when", {kDropoutStep, kDropoutBatch}, 2); }
+
+xf_dropout dropout_of(const Case &c, const Args &args, uint32_t site) {
+    return {.rate = c.rate,
+            .site = site,
+            .seed = 0x123456789ABCDEFull,
+            .when = static_cast<const uint32_t *>(args.find("when"))};
+}
+
+uint32_t to_bf16(uint32_t word) {
+    if ((word & 0x7FFFFFFFu) > 0x7F800000u) return (word | 0x00400000u) & 0xFFFF0000u;  // NaN stays NaN
+    return (word + 0x7FFFu + ((word >> 16) & 1u)) & 0xFFFF0000u;
+}
+
+Problem narrowed(const Problem &problem) {
+    Problem narrow = problem;
+    if (!problem.c.has(kBf16)) return narrow;
+    for (Buffer &buffer : narrow.buffers)
+        if (buffer.num && buffer.type == Type::kFloat)
+            for (uint32_t &word : buffer.words) word = to_bf16(word);
+    return narrow;
+}
+
+ProblemSet make_problems(const Case &c, const Reference &wide, bool reversed) {
+    const Reference reference = [&](const Problem &problem) { return wide(narrowed(problem)); };
     ProblemSet set;
     if (c.op == "linear")
         set = make_linear(c);
@@ -112,7 +138,10 @@ ProblemSet make_problems(const Case &c, const Reference &reference, bool reverse
         set = make_sum_squares(c);
     else
         xf::fail(XF_ERROR_NOT_FOUND, "no operation \"%s\" in the case list", c.op.c_str());
-    for (Problem &problem : set.problems) problem.c = c;
+    for (Problem &problem : set.problems) {
+        problem.c = c;
+        problem = narrowed(problem);
+    }
     return set;
 }
 

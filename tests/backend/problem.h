@@ -35,6 +35,7 @@ struct Buffer {
     Type type = Type::kFloat;
     bool out = false;      // an output; an input must come back unchanged
     bool host = false;     // host memory, not device memory
+    bool num = true;       // of the stream's number type (xf_num); false: fp32 on every stream
     bool per_row = false;  // row i belongs to row i of the call: may be taken out and put elsewhere
     int64_t rows = 0, width = 0, ld = 0;
     std::vector<uint32_t> words = {};  // [rows * ld] floats or integers; a double takes two
@@ -93,6 +94,12 @@ struct ProblemSet {
 // Runs a problem on the reference backend: results of a forward pass are inputs of the backward one.
 using Reference = std::function<Words(const Problem &)>;
 
+// x rounded to bf16, to nearest even.
+uint32_t to_bf16(uint32_t word);
+// With every number of the stream's type rounded to bf16 where the case is one of a bf16 stream: what such a stream
+// can be given. As it is otherwise.
+Problem narrowed(const Problem &problem);
+
 // Data are functions of (case, buffer, row, column). reversed: attention places its sentences in reverse order.
 ProblemSet make_problems(const Case &c, const Reference &reference, bool reversed = false);
 
@@ -107,8 +114,11 @@ Buffer integers(const std::string &name, const std::vector<int32_t> &values, int
 Buffer output(const std::string &name, int64_t rows, int64_t width, int64_t ld);  // poison, written everywhere
 Buffer sum(const std::string &name, int64_t rows, int64_t width, int64_t ld);     // noise, written everywhere
 Buffer per_row(Buffer buffer);
+Buffer fp32(Buffer buffer);  // fp32 on every stream
+Buffer when();               // {step, batch} of dropout
 Buffer copied(const Problem &problem, const Words &words, const std::string &name, const std::string &as);
-xf_dropout dropout_of(const Case &c, uint32_t site);
+constexpr int32_t kDropoutStep = 7, kDropoutBatch = 3;
+xf_dropout dropout_of(const Case &c, const Args &args, uint32_t site);
 
 ProblemSet make_linear(const Case &c);
 ProblemSet make_embed(const Case &c);

@@ -88,7 +88,7 @@ struct Shape {
                 .causal = c.has(kCausal) ? 1u : 0u,
                 .window = c.window,
                 .drop_stride = (static_cast<int64_t>(k.longest()) + 7) / 8 * 8 + 8,
-                .dropout = dropout_of(c, 4),
+                .dropout = dropout_of(c, a, 4),
                 .dst = a.f("dst"),
                 .ld_dst = c.H * c.dv + c.pad,
                 .lse = a.f("lse")};
@@ -101,7 +101,8 @@ struct Shape {
                 per_row(integers("k_len", k.length)),
                 rows_in("q", q, c.H * c.dk, c.H * c.dk + c.pad, 3.0f),
                 rows_in("k", k, c.H * c.dk, c.H * c.dk + c.pad),
-                rows_in("v", k, c.H * c.dv, c.H * c.dv + c.pad)};
+                rows_in("v", k, c.H * c.dv, c.H * c.dv + c.pad),
+                when()};
     }
 
     double pairs() const {
@@ -116,7 +117,7 @@ Problem forward(const Shape &s) {
     p.buffers = s.inputs();
     p.buffers.push_back(rows_out("dst", s.q, s.c.H * s.c.dv, s.c.H * s.c.dv + s.c.pad));
     if (!s.c.has(kNoLse)) {
-        Buffer lse = rows_out("lse", s.q, s.c.H, s.c.H);
+        Buffer lse = fp32(rows_out("lse", s.q, s.c.H, s.c.H));
         for (size_t b = 0; b < s.q.begin.size(); ++b)  // the log-sum-exp of no key isn't defined
             for (int64_t i = 0; s.k.length[b] == 0 && i < s.q.length[b]; ++i)
                 lse.writes[static_cast<size_t>(s.q.begin[b] + i)] = Write::kMay;
@@ -176,26 +177,31 @@ ProblemSet make_attention(const Case &c, const Reference &reference, bool revers
 
 ProblemSet make_attention_step(const Case &c) {
     const int64_t slots = c.M + 3, steps = c.t + 2, wide_k = c.H * c.dk, wide_v = c.H * c.dv, ld_ancestors = c.t + 1;
-    std::vector<int32_t> slot_of_row, ancestors;
+    std::vector<int32_t> slot_of_row, steps_of_row, ancestors;
     for (int64_t r = 0; r < c.M; ++r) {
         slot_of_row.push_back(static_cast<int32_t>((r * 5 + 2) % slots));
-        for (int64_t u = 0; u < ld_ancestors; ++u) {  // lines of ancestors cross and join; the last entry isn't read
-            const float slot = (noise(9, r, u) + 1.0f) / 2.01f * static_cast<float>(slots);
-            ancestors.push_back(u == c.t ? -1 : static_cast<int32_t>(slot));
-        }
+        steps_of_row.push_back(static_cast<int32_t>(std::max<int64_t>(0, c.t - r % 3)));  // not all at the same step
     }
+    for (int64_t slot = 0; slot < slots; ++slot)
+        for (int64_t u = 0; u < ld_ancestors; ++u) {  // lines of ancestors cross and join; the last entry isn't read
+            const float from = (noise(9, slot, u) + 1.0f) / 2.01f * static_cast<float>(slots);
+            // The last steps before t are other rows' own: nobody reads there what this call writes.
+            ancestors.push_back(u == c.t ? -1 : static_cast<int32_t>(u >= c.t - 2 ? slot : static_cast<int64_t>(from)));
+        }
     if (slots % 5 == 0)
         for (int64_t r = 0; r < c.M; ++r) slot_of_row[static_cast<size_t>(r)] = static_cast<int32_t>(c.M - 1 - r);
     Problem p{.name = "attention_step", .c = c, .rows = c.M, .row_invariant = true};
     p.buffers = {
-        per_row(integers("slot_of_row", slot_of_row)),    per_row(integers("ancestors", ancestors, ld_ancestors)),
+        per_row(integers("slot_of_row", slot_of_row)),    per_row(integers("steps", steps_of_row)),
+        integers("ancestors", ancestors, ld_ancestors),
         per_row(input("q", c.M, wide_k, wide_k + c.pad)), per_row(input("k", c.M, wide_k, wide_k + c.pad)),
         per_row(input("v", c.M, wide_v, wide_v + c.pad)), sum("k_cache", steps * slots, wide_k, wide_k),
         sum("v_cache", steps * slots, wide_v, wide_v),    per_row(output("dst", c.M, wide_v, wide_v + c.pad))};
     for (const char *name : {"k_cache", "v_cache"}) {
         Buffer &cache = p.at(name);
         cache.writes.assign(static_cast<size_t>(cache.rows), Write::kNo);
-        for (const int32_t slot : slot_of_row) cache.writes[static_cast<size_t>(c.t * slots + slot)] = Write::kYes;
+        for (size_t r = 0; r < slot_of_row.size(); ++r)
+            cache.writes[static_cast<size_t>(steps_of_row[r] * slots + slot_of_row[r])] = Write::kYes;
         std::fill(cache.words.begin() + c.t * slots * cache.ld, cache.words.end(), kPoison);  // steps not yet made
     }
     p.bytes = 4.0 * static_cast<double>(c.M * (c.t + 1) * (wide_k + wide_v));
@@ -205,8 +211,9 @@ ProblemSet make_attention_step(const Case &c) {
                                      .H = c.H,
                                      .dk = c.dk,
                                      .dv = c.dv,
-                                     .t = c.t,
                                      .slots = slots,
+                                     .max_step = c.t,
+                                     .steps = a.i("steps"),
                                      .slot_of_row = a.i("slot_of_row"),
                                      .ancestors = a.i("ancestors"),
                                      .ld_ancestors = ld_ancestors,

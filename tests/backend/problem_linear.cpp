@@ -10,7 +10,7 @@ Problem forward(const Case &c, const std::string &name, uint32_t extra) {
     Problem p{.name = name, .c = c, .rows = c.M};
     p.buffers = {per_row(input("src", c.M, c.K, c.K + c.pad)), input("weights", c.N, c.K, c.K),
                  per_row(output("dst", c.M, c.N, c.N + c.pad))};
-    if (c.has(kBias)) p.buffers.push_back(input("bias", 1, c.N, c.N));
+    if (c.has(kBias)) p.buffers.push_back(fp32(input("bias", 1, c.N, c.N)));
     // Finite differences are taken of the map alone; relu_dst stands for the ReLU before it.
     const uint32_t flags = extra | (c.has(kRelu) && !c.has(kGradient) ? uint32_t{XF_LINEAR_RELU} : 0u);
     p.row_invariant = (extra & XF_LINEAR_ROW_INVARIANT) != 0;
@@ -61,8 +61,8 @@ Problem backward_data(const Case &c) {
 Problem backward_weights(const Case &c) {
     Problem p{.name = "linear_bwd_weights", .c = c, .rows = c.M};
     p.buffers = {input("diff_dst", c.M, c.N, c.N + c.pad), input("src", c.M, c.K, c.K + c.pad),
-                 sum("diff_weights", c.N, c.K, c.K)};
-    if (c.has(kBias)) p.buffers.push_back(sum("diff_bias", 1, c.N, c.N));
+                 fp32(sum("diff_weights", c.N, c.K, c.K))};
+    if (c.has(kBias)) p.buffers.push_back(fp32(sum("diff_bias", 1, c.N, c.N)));
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
         const xf_linear_bwd_weights args{.M = c.M,
                                          .N = c.N,

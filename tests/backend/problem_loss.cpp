@@ -10,14 +10,15 @@ namespace {
 
 Problem loss_problem(const Case &c, const std::string &name, bool gradients) {
     std::vector<int32_t> targets;
-    for (int64_t m = 0; m < c.M; ++m) targets.push_back(static_cast<int32_t>((m * 7 + c.V - 1) % c.V));
+    for (int64_t m = 0; m < c.M; ++m)
+        targets.push_back(c.has(kIdle) && m % 3 == 1 ? -1 : static_cast<int32_t>((m * 7 + c.V - 1) % c.V));
     Problem p{.name = name, .c = c, .rows = c.M, .row_invariant = !gradients};
     p.buffers = {per_row(input("src", c.M, c.D, c.D)), input("weights", c.V, c.D, c.D),
-                 per_row(integers("targets", targets)), per_row(output("loss", c.M, 1, 1)),
-                 per_row(output("nll", c.M, 1, 1))};
+                 per_row(integers("targets", targets)), per_row(fp32(output("loss", c.M, 1, 1))),
+                 per_row(fp32(output("nll", c.M, 1, 1)))};
     if (gradients) {
         p.buffers.push_back(output("diff_src", c.M, c.D, c.D));
-        p.buffers.push_back(sum("diff_weights", c.V, c.D, c.D));
+        p.buffers.push_back(fp32(sum("diff_weights", c.V, c.D, c.D)));
     }
     p.flops = (gradients ? 6.0 : 2.0) * static_cast<double>(c.M) * static_cast<double>(c.V) * static_cast<double>(c.D);
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
@@ -52,7 +53,7 @@ ProblemSet make_loss(const Case &c) {
 ProblemSet make_top_k(const Case &c) {
     Problem p{.name = "top_k", .c = c, .rows = c.M, .row_invariant = true};
     p.buffers = {per_row(input("src", c.M, c.D, c.D)), input("weights", c.V, c.D, c.D), integers("banned", c.banned),
-                 per_row(output("values", c.M, c.k, c.k)), per_row(output("ids", c.M, c.k, c.k))};
+                 per_row(fp32(output("values", c.M, c.k, c.k))), per_row(output("ids", c.M, c.k, c.k))};
     p.at("ids").type = Type::kInt;
     for (const char *name : {"banned", "values", "ids"}) p.at(name).host = true;
     if (c.has(kTies))  // whole numbers: every order of adding gives the same logits
@@ -71,7 +72,8 @@ ProblemSet make_top_k(const Case &c) {
                             .banned_count = static_cast<int64_t>(c.banned.size()),
                             .banned = a.i("banned"),
                             .values = a.f("values"),
-                            .ids = a.i("ids")};
+                            .ids = a.i("ids"),
+                            .on_device = 0};
         return table.top_k(stream, &args, err);
     };
     ProblemSet set;

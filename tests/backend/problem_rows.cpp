@@ -19,7 +19,7 @@ std::vector<int32_t> random_ids(const std::string &name, int64_t rows, int64_t b
 Problem embed_forward(const Case &c, const std::vector<int32_t> &ids, const std::vector<int32_t> &pos) {
     Problem p{.name = "embed_fwd", .c = c, .rows = c.M, .row_invariant = c.rate == 0.0f};
     p.buffers = {per_row(integers("ids", ids)), per_row(integers("pos", pos)), input("weights", c.V, c.D, c.D),
-                 input("positions", kPositions, c.D, c.D), per_row(output("dst", c.M, c.D, c.D))};
+                 fp32(input("positions", kPositions, c.D, c.D)), per_row(output("dst", c.M, c.D, c.D)), when()};
     p.bytes = 12.0 * static_cast<double>(c.M * c.D);
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
         const xf_embed_fwd args{.rows = a.rows,
@@ -30,7 +30,7 @@ Problem embed_forward(const Case &c, const std::vector<int32_t> &ids, const std:
                                 .positions = a.f("positions"),
                                 .scale = 1.5f,
                                 .dst = a.f("dst"),
-                                .dropout = dropout_of(c, 1)};
+                                .dropout = dropout_of(c, a, 1)};
         return table.embed_fwd(stream, &args, err);
     };
     return p;
@@ -50,7 +50,7 @@ Problem embed_backward(const Case &c, const std::string &name, const std::vector
     }
     Problem p{.name = name, .c = c, .rows = c.M};
     p.buffers = {integers("group_ids", group_ids), integers("starts", starts), integers("order", order),
-                 input("diff_dst", c.M, c.D, c.D), sum("diff_weights", rows_of_table, c.D, c.D)};
+                 input("diff_dst", c.M, c.D, c.D), fp32(sum("diff_weights", rows_of_table, c.D, c.D)), when()};
     Buffer &table_rows = p.at("diff_weights");
     table_rows.writes.assign(static_cast<size_t>(rows_of_table), Write::kNo);
     for (const int32_t id : group_ids) table_rows.writes[static_cast<size_t>(id)] = Write::kYes;
@@ -65,7 +65,7 @@ Problem embed_backward(const Case &c, const std::string &name, const std::vector
                                 .diff_dst = a.f("diff_dst"),
                                 .scale = scale,
                                 .diff_weights = a.f("diff_weights"),
-                                .dropout = dropout_of(c, 1)};
+                                .dropout = dropout_of(c, a, 1)};
         return table.embed_bwd(stream, &args, err);
     };
     return p;
@@ -74,13 +74,14 @@ Problem embed_backward(const Case &c, const std::string &name, const std::vector
 Problem norm_forward(const Case &c) {
     Problem p{.name = "add_norm_fwd", .c = c, .rows = c.M, .row_invariant = c.rate == 0.0f};
     p.buffers = {per_row(c.has(kAliasFirst) ? sum("residual", c.M, c.D, c.D) : input("residual", c.M, c.D, c.D)),
-                 input("weights", 1, c.D, c.D), input("bias", 1, c.D, c.D), per_row(output("dst", c.M, c.D, c.D))};
+                 fp32(input("weights", 1, c.D, c.D)), fp32(input("bias", 1, c.D, c.D)),
+                 per_row(output("dst", c.M, c.D, c.D)), when()};
     if (!c.has(kNoSrc))
         p.buffers.push_back(per_row(c.has(kAliasSecond) ? sum("src", c.M, c.D, c.D) : input("src", c.M, c.D, c.D)));
     std::string sum_name = c.has(kAliasFirst) ? "residual" : c.has(kAliasSecond) ? "src" : "sum";
     if (!c.has(kNoSum)) {
         if (sum_name == "sum") p.buffers.push_back(per_row(output("sum", c.M, c.D, c.D)));
-        p.buffers.push_back(per_row(output("stats", c.M, 2, 2)));
+        p.buffers.push_back(per_row(fp32(output("stats", c.M, 2, 2))));
     }
     p.bytes = 16.0 * static_cast<double>(c.M * c.D);
     p.call = [c, sum_name](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
@@ -94,7 +95,7 @@ Problem norm_forward(const Case &c) {
                                    .sum = a.f(sum_name.c_str()),
                                    .dst = a.f("dst"),
                                    .stats = a.f("stats"),
-                                   .dropout = dropout_of(c, 2)};
+                                   .dropout = dropout_of(c, a, 2)};
         return table.add_norm_fwd(stream, &args, err);
     };
     return p;
@@ -109,9 +110,10 @@ Problem norm_backward(const Case &c, const Reference &reference) {
     p.buffers = {c.has(kAliasFirst) ? sum("diff_dst", c.M, c.D, c.D) : input("diff_dst", c.M, c.D, c.D),
                  copied(forward, results, "sum", "sum"),
                  copied(forward, results, "stats", "stats"),
-                 input("weights", 1, c.D, c.D),
-                 sum("diff_weights", 1, c.D, c.D),
-                 sum("diff_bias", 1, c.D, c.D)};
+                 fp32(input("weights", 1, c.D, c.D)),
+                 fp32(sum("diff_weights", 1, c.D, c.D)),
+                 fp32(sum("diff_bias", 1, c.D, c.D)),
+                 when()};
     if (!c.has(kNoSum))
         p.buffers.push_back(c.has(kAliasSecond) ? sum("diff_sum", c.M, c.D, c.D) : input("diff_sum", c.M, c.D, c.D));
     if (!c.has(kNoSrc)) p.buffers.push_back(output("diff_src", c.M, c.D, c.D));
@@ -130,7 +132,7 @@ Problem norm_backward(const Case &c, const Reference &reference) {
                                    .diff_src = a.f("diff_src"),
                                    .diff_weights = a.f("diff_weights"),
                                    .diff_bias = a.f("diff_bias"),
-                                   .dropout = dropout_of(c, 2)};
+                                   .dropout = dropout_of(c, a, 2)};
         return table.add_norm_bwd(stream, &args, err);
     };
     return p;
@@ -163,7 +165,7 @@ ProblemSet make_add_norm(const Case &c, const Reference &reference) {
 
 ProblemSet make_adam(const Case &c) {
     Problem p{.name = "adam", .c = c, .rows = c.N};
-    p.buffers = {sum("params", 1, c.N, c.N), sum("grads", 1, c.N, c.N), sum("m", 1, c.N, c.N), sum("v", 1, c.N, c.N)};
+    for (const char *name : {"params", "grads", "m", "v"}) p.buffers.push_back(fp32(sum(name, 1, c.N, c.N)));
     for (int64_t i = 0; i < c.N; ++i) p.at("v").set(0, i, p.at("v").get(0, i) * p.at("v").get(0, i));
     p.bytes = 32.0 * static_cast<double>(c.N);
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
@@ -172,6 +174,7 @@ ProblemSet make_adam(const Case &c) {
                            .grads = a.f("grads"),
                            .m = a.f("m"),
                            .v = a.f("v"),
+                           .params_bf16 = nullptr,
                            .alpha = 0.01f,
                            .beta1 = 0.9f,
                            .beta2 = 0.98f,
@@ -186,7 +189,7 @@ ProblemSet make_adam(const Case &c) {
 
 ProblemSet make_sum_squares(const Case &c) {
     Problem p{.name = "sum_squares", .c = c, .rows = c.N};
-    p.buffers = {input("src", 1, c.N, c.N), output("dst", 1, 2, 2)};
+    p.buffers = {fp32(input("src", 1, c.N, c.N)), fp32(output("dst", 1, 2, 2))};
     p.at("dst").host = true;
     p.at("dst").type = Type::kDouble;
     p.bytes = 4.0 * static_cast<double>(c.N);

@@ -151,13 +151,13 @@ XF_TEST(greedy_search_ends_where_the_end_symbol_is_best) {
 XF_TEST(an_answer_cut_by_the_limit_is_flagged) {
     BeamSearch beam({2, 1, 0.6}, 1);
     const float values[] = {-0.5f, -0.5f, -3.0f, -4.0f};
-    const int32_t ids[] = {9, 7, 8, 6};
+    const int32_t ids[] = {7, 9, 8, 6};
     beam.advance(values, ids, 4);
     CHECK(beam.done());
     const std::vector<Hypothesis> answers = beam.result();
     CHECK_EQ(answers.size(), size_t{1});
     CHECK(!answers[0].finished);
-    CHECK(answers[0].ids == std::vector<int32_t>{7});  // a tie goes to the lower id
+    CHECK(answers[0].ids == std::vector<int32_t>{7});  // a tie goes to the first of the list
     CHECK_NEAR(answers[0].score, -0.5 / xf::length_penalty(1, 0.6), 1e-7);
 }
 
@@ -202,15 +202,16 @@ XF_TEST(n_best_answers_are_ordered_and_differ) {
     }
 }
 
-// Two live hypotheses give four equal candidates: the older beam comes first, then the lower id.
-XF_TEST(ties_go_to_the_older_beam_then_to_the_lower_id) {
+// Two live hypotheses give four equal candidates: the older beam comes first, then the order of its list, which top_k
+// gives by rising id.
+XF_TEST(ties_go_to_the_older_beam_then_to_the_order_of_its_list) {
     BeamSearch beam({2, 1, 0.6}, 10);
     const float first[] = {-1, -1, -2, -2};
-    const int32_t first_ids[] = {8, 4, 3, 5};
+    const int32_t first_ids[] = {4, 8, 3, 5};
     beam.advance(first, first_ids, 4);
     CHECK(beam.live()[0].token == 4 && beam.live()[1].token == 8);
     const float second[] = {-1, -1, -5, -5, -1, -1, -5, -5};
-    const int32_t second_ids[] = {9, 7, 3, 4, 2, 3, 5, 6};
+    const int32_t second_ids[] = {7, 9, 3, 4, 2, 3, 5, 6};
     beam.advance(second, second_ids, 4);
     CHECK(beam.live()[0].parent == 0 && beam.live()[0].token == 7);
     CHECK(beam.live()[1].parent == 0 && beam.live()[1].token == 9);

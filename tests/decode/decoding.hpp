@@ -18,21 +18,23 @@ inline const Settings kReverser = {
 };
 constexpr int64_t kReverserIds = 13;
 
+// The parameters after so many steps of so many pairs each.
+inline std::vector<float> train_reverser(const std::shared_ptr<xf::Context> &context, int steps, int64_t pairs) {
+    xf::Trainer trainer(make_model(context, kReverser), options_of(kReverser));
+    for (int i = 0; i < steps; ++i) {
+        const Batch batch(reversal_pairs(static_cast<uint64_t>(100 + i), static_cast<size_t>(pairs), 1, 9, kReverserIds));
+        const xf_batch view = batch.view();
+        trainer.step(&view, 1);
+    }
+    std::vector<float> block(static_cast<size_t>(trainer.model()->table().total));
+    xf::Stream stream(context->device());
+    stream.download(block.data(), trainer.model()->params(), block.size() * sizeof(float));
+    return block;
+}
+
 // Trained once, on the best device: every other gets the same parameters.
 inline const std::vector<float> &reverser_params() {
-    static const std::vector<float> params = [] {
-        const auto context = any_device();
-        xf::Trainer trainer(make_model(context, kReverser), options_of(kReverser));
-        for (int i = 0; i < 250; ++i) {
-            const Batch batch(reversal_pairs(static_cast<uint64_t>(100 + i), 32, 1, 9, kReverserIds));
-            const xf_batch view = batch.view();
-            trainer.step(&view, 1);
-        }
-        std::vector<float> block(static_cast<size_t>(trainer.model()->table().total));
-        xf::Stream stream(context->device());
-        stream.download(block.data(), trainer.model()->params(), block.size() * sizeof(float));
-        return block;
-    }();
+    static const std::vector<float> params = train_reverser(any_device(), 250, 32);
     return params;
 }
 
@@ -40,6 +42,7 @@ inline std::shared_ptr<const xf::Model> make_reverser(const std::shared_ptr<xf::
     const auto model = make_model(context, kReverser);
     xf::Stream stream(context->device());
     stream.upload(model->params(), reverser_params().data(), reverser_params().size() * sizeof(float));
+    model->parameters_written(stream);
     stream.sync();
     return model;
 }

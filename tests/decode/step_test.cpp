@@ -33,7 +33,7 @@ public:
         network_.prepare(packed_, xf::Transformer::Mode::kInfer, false);
         xf::Pass pass{*net->model, net->stream};
         pass.invariant = true;
-        const float *memory = network_.encode(pass, packed_);
+        const xf::Num memory = network_.encode(pass, packed_);
         const auto sentences = static_cast<int64_t>(sources.size());
         step_.begin(packed_.src, sentences, memory, sentences * kBeam, *std::max_element(steps_.begin(), steps_.end()));
         for (auto &live : live_) live.resize(1);

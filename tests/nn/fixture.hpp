@@ -200,6 +200,13 @@ private:
     Ids src_ids_, src_offsets_, tgt_ids_, tgt_offsets_;
 };
 
+// Dropout with its whole key.
+struct Dropout {
+    float rate = 0, attention_rate = 0;
+    uint64_t seed = 0;
+    uint32_t step = 0, batch = 0;
+};
+
 // A model with what a pass over a batch needs.
 class Net {
 public:
@@ -210,7 +217,7 @@ public:
           grads_(context->device(), bytes()) {}
 
     // The loss of each target token, sentence by sentence.
-    std::vector<std::vector<float>> losses(const Pairs &pairs, const xf::DropoutKey &key = {}, bool invariant = false,
+    std::vector<std::vector<float>> losses(const Pairs &pairs, const Dropout &key = {}, bool invariant = false,
                                            xf::Transformer::Mode mode = xf::Transformer::Mode::kTrain) {
         forward(pairs, key, invariant, mode, nullptr);
         return by_sentence(pairs, network_.token_loss());
@@ -236,14 +243,14 @@ public:
         return out;
     }
 
-    double loss(const Pairs &pairs, const xf::DropoutKey &key = {}) {
+    double loss(const Pairs &pairs, const Dropout &key = {}) {
         double sum = 0;
         for (const auto &one : losses(pairs, key)) sum = std::accumulate(one.begin(), one.end(), sum);
         return sum;
     }
 
     // The gradient of loss() as a block of the parameter table.
-    std::vector<float> gradient(const Pairs &pairs, const xf::DropoutKey &key = {}) {
+    std::vector<float> gradient(const Pairs &pairs, const Dropout &key = {}) {
         stream.zero(grads_.data(), bytes());
         const xf::Pass pass = forward(pairs, key, false, xf::Transformer::Mode::kTrain, grads_.floats());
         network_.backward(pass, packed_);
@@ -257,7 +264,10 @@ public:
         stream.download(block.data(), model->params(), bytes());
         return block;
     }
-    void set_params(const std::vector<float> &block) { stream.upload(model->params(), block.data(), bytes()); }
+    void set_params(const std::vector<float> &block) {
+        stream.upload(model->params(), block.data(), bytes());
+        model->parameters_written(stream);
+    }
 
     const std::shared_ptr<xf::Model> model;
     xf::Stream stream;
@@ -275,19 +285,19 @@ private:
         return split;
     }
 
-    xf::Pass load(const Pairs &pairs, const xf::DropoutKey &key, bool invariant, xf::Transformer::Mode mode,
+    xf::Pass load(const Pairs &pairs, const Dropout &key, bool invariant, xf::Transformer::Mode mode,
                   float *grads) {
         const Batch batch(pairs);
-        packed_.load(stream, model->config(), batch.view(), xf::PackedBatch::Sides::kBoth, true);
+        packed_.load(stream, model->config(), batch.view(), xf::PackedBatch::Sides::kBoth, true, {key.step, key.batch});
         network_.prepare(packed_, mode, true);
         xf::Pass pass{*model, stream};
         pass.grads = grads;
         pass.invariant = invariant;
-        pass.dropout = key;
+        pass.dropout = {key.rate, key.attention_rate, key.seed, packed_.when};
         return pass;
     }
 
-    xf::Pass forward(const Pairs &pairs, const xf::DropoutKey &key, bool invariant, xf::Transformer::Mode mode,
+    xf::Pass forward(const Pairs &pairs, const Dropout &key, bool invariant, xf::Transformer::Mode mode,
                      float *grads) {
         const xf::Pass pass = load(pairs, key, invariant, mode, grads);
         network_.encode(pass, packed_);

@@ -14,7 +14,7 @@ using namespace xf_test;
 
 class GradientCheck {
 public:
-    GradientCheck(Net *net, const Pairs &pairs, const xf::DropoutKey &key, std::string where)
+    GradientCheck(Net *net, const Pairs &pairs, const Dropout &key, std::string where)
         : net_(net),
           pairs_(pairs),
           key_(key),
@@ -77,7 +77,7 @@ private:
 
     Net *net_;
     const Pairs &pairs_;
-    xf::DropoutKey key_;
+    Dropout key_;
     std::string where_;
     std::vector<float> params_, grads_;
 };
@@ -117,12 +117,12 @@ XF_TEST(gradients_are_those_of_the_loss) {
 // The mask is a function of its key, so the loss under dropout is a function too, and has a gradient.
 XF_TEST(gradients_under_dropout_with_a_fixed_mask) {
     const Pairs pairs = random_pairs(2, 4, 9, 19);
-    xf::DropoutKey key;
+    Dropout key;
     key.rate = 0.2f;
     key.attention_rate = 0.3f;
     key.seed = 5;
     key.step = 3;
-    key.stream = 1;
+    key.batch = 1;
     on_each_device(2, [&](const auto &context, const DeviceName &name) {
         for (const Variant &variant : kVariants) {
             Net net(context, short_settings(variant));
@@ -139,16 +139,16 @@ XF_TEST(gradients_under_dropout_with_a_fixed_mask) {
 XF_TEST(every_part_of_the_dropout_key_reaches_the_loss) {
     const Pairs pairs = random_pairs(3, 4, 9, 19);
     Net net(any_device(), kVariants[1].settings());
-    xf::DropoutKey base;
+    Dropout base;
     base.rate = 0.2f;
     base.seed = 5;
     base.step = 3;
     const double loss = net.loss(pairs, base);
     for (int part = 0; part < 4; ++part) {
-        xf::DropoutKey changed = base;
+        Dropout changed = base;
         if (part == 0) changed.seed ^= uint64_t{1} << 40;
         if (part == 1) ++changed.step;
-        if (part == 2) ++changed.stream;
+        if (part == 2) ++changed.batch;
         if (part == 3) changed.attention_rate = 0.2f;
         CHECK(net.loss(pairs, changed) != loss);
     }
