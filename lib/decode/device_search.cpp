@@ -11,7 +11,6 @@ namespace xf {
 namespace {
 
 constexpr int64_t kStepsBetweenLooks = 4;  // at most so many steps too many, and a wait of microseconds once in so many
-constexpr size_t kMostGraphs = 64;
 
 template <class T>
 std::vector<T> fetch(Stream &stream, const T *from, int64_t count) {
@@ -154,11 +153,7 @@ void DeviceSearch::one_step() {
     if (!model_.context().graphs()) return calls();
     const Key key{step_.layout(), buffer_.data(), static_cast<int64_t>(active_.size()), sentences_, options_.beam,
                   options_.n_best, k_, ld_};
-    if (graphs_.size() > kMostGraphs) graphs_.clear();
-    const auto [at, first] = graphs_.try_emplace(key);
-    if (first) return calls();
-    if (!at->second) at->second.emplace(Graph::record(stream_, [&] { calls(); }));
-    at->second->run();
+    graphs_.run(stream_, key, [&] { calls(); });
 }
 
 // Sentences that are done give their rows back, once that makes the step a smaller one.

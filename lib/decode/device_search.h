@@ -7,10 +7,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
-#include <optional>
 #include <vector>
 
+#include "backend/graph_cache.h"
 #include "decode/beam.h"
 #include "decode/step.h"
 
@@ -68,7 +67,7 @@ private:
     Buffer buffer_;
     State state_{};
     std::vector<int32_t> host_;
-    std::map<Key, std::optional<Graph>> graphs_;  // empty: the calls were made once
+    GraphCache<Key> graphs_;
 };
 
 }  // namespace xf

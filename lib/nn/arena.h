@@ -24,6 +24,14 @@ constexpr int64_t bucket(int64_t n) {
     return power >= 4 && n <= power / 4 * 3 ? power / 4 * 3 : power;
 }
 
+// Like bucket(), for what is computed and not skipped: at most a sixteenth more, and a multiple of 16.
+constexpr int64_t row_bucket(int64_t n) {
+    int64_t power = 512;
+    while (power < n) power *= 2;
+    const int64_t unit = power / 32;
+    return (n + unit - 1) / unit * unit;
+}
+
 class Arena {
 public:
     // dtype: of numbers(). base null: dry, counts and gives null.

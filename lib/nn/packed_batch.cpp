@@ -7,12 +7,26 @@
 #include <bit>
 #include <numeric>
 
+#include "nn/arena.h"
+
 namespace xf {
 namespace {
 
 struct HostSide {
     std::vector<int32_t> ids, positions, begin, length;
     int64_t max_length = 0;
+
+    // Sentences of token 0 behind the last one, as long as may be and then empty, up to so many rows and sentences.
+    void pad(int64_t rows, int64_t sentences, int64_t longest) {
+        while (static_cast<int64_t>(begin.size()) < sentences) {
+            const auto at = static_cast<int64_t>(ids.size());
+            const int64_t count = std::min(rows - at, longest);
+            begin.push_back(static_cast<int32_t>(at));
+            length.push_back(static_cast<int32_t>(count));
+            ids.resize(static_cast<size_t>(at + count), kStartToken);
+            for (int64_t i = 0; i < count; ++i) positions.push_back(static_cast<int32_t>(i));
+        }
+    }
 };
 
 HostSide unpack(int64_t sentences, const int32_t *ids, const int32_t *offsets) {
@@ -31,11 +45,19 @@ HostSide unpack(int64_t sentences, const int32_t *ids, const int32_t *offsets) {
 
 struct HostGroups {
     std::vector<int32_t> ids, starts, order;
+
+    // Groups without tokens behind the last one.
+    void pad(int64_t groups, size_t rows) {
+        ids.resize(static_cast<size_t>(groups), ids.back());
+        starts.resize(ids.size() + 1, starts.back());
+        order.resize(rows, 0);
+    }
 };
 
-HostGroups group(const std::vector<int32_t> &keys) {
+// The first count of the keys.
+HostGroups group(const std::vector<int32_t> &keys, size_t count) {
     HostGroups groups;
-    groups.order.resize(keys.size());
+    groups.order.resize(count);
     std::iota(groups.order.begin(), groups.order.end(), 0);
     std::stable_sort(groups.order.begin(), groups.order.end(), [&](int32_t a, int32_t b) {
         return keys[static_cast<size_t>(a)] < keys[static_cast<size_t>(b)];
@@ -46,7 +68,7 @@ HostGroups group(const std::vector<int32_t> &keys) {
         groups.ids.push_back(key);
         groups.starts.push_back(static_cast<int32_t>(i));
     }
-    groups.starts.push_back(static_cast<int32_t>(keys.size()));
+    groups.starts.push_back(static_cast<int32_t>(count));
     return groups;
 }
 
@@ -91,7 +113,9 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
 
     host_.clear();
     B = batch.sentences;
+    sentences = batch.sentences;
     const size_t at_when = append({static_cast<int32_t>(time.step), static_cast<int32_t>(time.batch)});
+    const bool pad = both && groups && stream.device().records();
     struct Side {
         size_t ids, positions, begin, length, group[2][3];
     };
@@ -104,7 +128,8 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
         packed->rows = static_cast<int64_t>(side.ids.size());
         packed->max_length = side.max_length;
         for (int which = 0; groups && which < (config.learned_positions ? 2 : 1); ++which) {
-            const HostGroups g = group(which == 0 ? side.ids : side.positions);
+            HostGroups g = group(which == 0 ? side.ids : side.positions, static_cast<size_t>(packed->tokens));
+            if (pad) g.pad(bucket(static_cast<int64_t>(g.ids.size())), side.ids.size());
             at.group[which][0] = append(g.ids);
             at.group[which][1] = append(g.starts);
             at.group[which][2] = append(g.order);
@@ -127,15 +152,36 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
     };
 
     src = tgt = PackedSide();
-    const Side at_src = add(unpack(B, batch.src_ids, batch.src_offsets), &src);
+    HostSide source = unpack(B, batch.src_ids, batch.src_offsets), target;
+    src.tokens = static_cast<int64_t>(source.ids.size());
+    if (both) {
+        target = unpack(B, batch.tgt_ids, batch.tgt_offsets);
+        tgt.tokens = static_cast<int64_t>(target.ids.size());
+    }
+    if (pad) {
+        const int64_t rows[2] = {row_bucket(src.tokens), row_bucket(tgt.tokens)};
+        int64_t longest[2], more = 0;
+        for (HostSide *side : {&source, &target}) {
+            const int which = side == &source ? 0 : 1;
+            side->max_length = drop_stride(side->max_length);
+            longest[which] = std::min(side->max_length, config.max_length);
+            const int64_t padding = rows[which] - static_cast<int64_t>(side->ids.size());
+            more = std::max(more, (padding + longest[which] - 1) / longest[which]);
+        }
+        B = bucket(B + more);
+        source.pad(rows[0], B, longest[0]);
+        target.pad(rows[1], B, longest[1]);
+    }
+    const Side at_src = add(source, &src);
     Side at_tgt{};
     size_t at_targets = 0;
     if (both) {
-        HostSide side = unpack(B, batch.tgt_ids, batch.tgt_offsets);
-        at_targets = append(side.ids);
-        for (size_t i = side.ids.size(); i-- > 0;)  // shifted right, behind the start symbol
-            side.ids[i] = side.positions[i] == 0 ? kStartToken : side.ids[i - 1];
-        at_tgt = add(side, &tgt);
+        std::vector<int32_t> ids = target.ids;
+        std::fill(ids.begin() + tgt.tokens, ids.end(), -1);
+        at_targets = append(ids);
+        for (size_t i = target.ids.size(); i-- > 0;)  // shifted right, behind the start symbol
+            target.ids[i] = target.positions[i] == 0 ? kStartToken : target.ids[i - 1];
+        at_tgt = add(target, &tgt);
     }
     device_.reserve(stream.device(), host_.size() * sizeof(int32_t));
     stream.upload(device_.data(), host_.data(), host_.size() * sizeof(int32_t));

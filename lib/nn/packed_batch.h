@@ -4,9 +4,14 @@
 // without padding. For the gradient of an embedding the tokens are grouped by id, so that a backend adds each row's
 // tokens in a fixed order without atomics.
 //
+// Where a device records calls (CUDA graphs), a training batch is padded to sizes that few share: by sentences behind
+// the last one, made of rows without a target, which change no result but for the order of sums over rows. It is padded
+// whether calls are recorded or not, so that recording changes no bit.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -21,8 +26,9 @@ constexpr int32_t kEndToken = 1;
 
 // One side of the batch; pointers are device memory.
 struct PackedSide {
-    int64_t rows = 0;        // tokens
-    int64_t max_length = 0;  // of a sentence
+    int64_t tokens = 0;      // of the batch
+    int64_t rows = 0;        // the same, or more where the batch is padded
+    int64_t max_length = 0;  // of a sentence, or more where the batch is padded
     const int32_t *ids = nullptr, *positions = nullptr;  // [rows]
     const int32_t *begin = nullptr, *length = nullptr;   // [B]
     // Tokens grouped by id and by position, for xf_embed_bwd.
@@ -46,14 +52,30 @@ public:
     enum class Sides { kSource, kBoth };
 
     // Checks the batch (offsets, ids in [0, V), lengths in 1 .. max_length) and uploads it; throws
-    // XF_ERROR_INVALID_ARGUMENT or XF_ERROR_OUT_OF_RANGE. groups: also what gradients need.
+    // XF_ERROR_INVALID_ARGUMENT or XF_ERROR_OUT_OF_RANGE. groups: also what gradients need; then, on a device that
+    // records calls, the batch is padded.
     void load(Stream &stream, const ModelConfig &config, const xf_batch &batch, Sides sides, bool groups,
               StepTime time = {});
 
-    int64_t B = 0;
+    int64_t sentences = 0;             // of the batch
+    int64_t B = 0;                     // the same, or more where the batch is padded
     PackedSide src, tgt;               // tgt.ids is the decoder's input
     const int32_t *targets = nullptr;  // [tgt.rows]
     const uint32_t *when = nullptr;    // xf_dropout.when, from time
+
+    // Batches of equal shapes lie at equal places and are worked on by equal calls.
+    struct Shape {
+        const void *memory;
+        int64_t B, rows[2], longest[2], groups[2][2];
+        auto operator<=>(const Shape &) const = default;
+    };
+    Shape shape() const {
+        return {device_.data(),
+                B,
+                {src.rows, tgt.rows},
+                {src.max_length, tgt.max_length},
+                {{src.by_id.count, src.by_position.count}, {tgt.by_id.count, tgt.by_position.count}}};
+    }
 
 private:
     size_t append(const std::vector<int32_t> &values);

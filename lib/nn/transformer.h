@@ -34,6 +34,8 @@ public:
     void loss(const Pass &pass, const PackedBatch &batch, float smoothing, bool uniform);
     const float *token_loss() const { return token_loss_; }
     const float *token_nll() const { return token_nll_; }
+    // Changes when prepare() had to take another workspace.
+    const void *workspace() const { return workspace_.data(); }
 
     // Adds all parameter gradients of the sum of the token losses.
     void backward(const Pass &pass, const PackedBatch &batch);

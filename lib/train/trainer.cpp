@@ -77,21 +77,27 @@ StepStats Trainer::run_batch(const xf_batch &batch) {
     pass.dropout = {config_.dropout, config_.attention_dropout, config_.seed, batch_.when};
     if (dirty_ && waiting_ == 0) stream_.zero(grads_.data(), block_bytes());
     dirty_ = true;
-    network_.encode(pass, batch_);
-    network_.decode(pass, batch_);
-    network_.loss(pass, batch_, config_.label_smoothing, config_.smooth_uniform);
+    const auto passes = [&] {
+        network_.encode(pass, batch_);
+        network_.decode(pass, batch_);
+        network_.loss(pass, batch_, config_.label_smoothing, config_.smooth_uniform);
+        network_.backward(pass, batch_);
+    };
+    if (model_->context().graphs())
+        graphs_.run(stream_, {batch_.shape(), network_.workspace()}, passes);
+    else
+        passes();
     StepStats stats;
-    stats.sentences = batch_.B;
-    stats.src_tokens = batch_.src.rows;
-    stats.tgt_tokens = batch_.tgt.rows;
-    token_values_.resize(static_cast<size_t>(batch_.tgt.rows));
+    stats.sentences = batch_.sentences;
+    stats.src_tokens = batch_.src.tokens;
+    stats.tgt_tokens = batch_.tgt.tokens;
+    token_values_.resize(static_cast<size_t>(batch_.tgt.tokens));
     stream_.download(token_values_.data(), network_.token_loss(), token_values_.size() * sizeof(float));
     stats.loss_sum = sum(token_values_);
     stream_.download(token_values_.data(), network_.token_nll(), token_values_.size() * sizeof(float));
     stats.nll_sum = sum(token_values_);
     XF_CHECK(std::isfinite(stats.loss_sum), XF_ERROR_NONFINITE, "the loss of step %lld is not finite",
              static_cast<long long>(step_ + 1));
-    network_.backward(pass, batch_);
     return stats;
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "backend/graph_cache.h"
 #include "nn/model_file.h"
 #include "nn/transformer.h"
 #include "train/schedule.h"
@@ -70,6 +71,12 @@ private:
     Stream stream_;
     Transformer network_;
     PackedBatch batch_;
+    struct PassKey {
+        PackedBatch::Shape shape;
+        const void *workspace;
+        auto operator<=>(const PassKey &) const = default;
+    };
+    GraphCache<PassKey> graphs_;
     Buffer grads_, m_, v_;
     std::vector<float> token_values_;
     int64_t step_ = 0;

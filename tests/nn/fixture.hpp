@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -25,8 +26,10 @@ namespace xf_test {
 struct DeviceName {
     const char *device, *isa;
     bool required;  // this build made it, so it must open
-    std::string text() const { return std::string(device) + "/" + isa; }
+    const char *precision = "fp32";
+    std::string text() const { return std::string(device) + "/" + isa + (bf16() ? "/bf16" : ""); }
     bool fast() const { return std::string_view(device) != "cpu:ref"; }
+    bool bf16() const { return std::string_view(precision) == "bf16"; }
 };
 
 #ifndef XF_HAVE_OPENBLAS
@@ -35,7 +38,7 @@ struct DeviceName {
 inline constexpr DeviceName kDevices[] = {
     {"cpu:ref", "auto", true},       {"cpu:openblas", "base", XF_HAVE_OPENBLAS},
     {"cpu:openblas", "avx2", false}, {"cpu:openblas", "avx512", false},
-    {"cuda", "auto", false},
+    {"cuda", "auto", false},         {"cuda", "auto", false, "bf16"},
 };
 
 using Settings = std::map<std::string, std::string>;
@@ -51,6 +54,7 @@ inline std::shared_ptr<xf::Context> open_device(const DeviceName &name, int thre
     try {
         return std::make_shared<xf::Context>(options_of({{"context.device", name.device},
                                                          {"context.isa", name.isa},
+                                                         {"context.precision", name.precision},
                                                          {"context.threads", std::to_string(threads)}}),
                                              nullptr);
     } catch (const xf::Error &error) {
@@ -61,10 +65,14 @@ inline std::shared_ptr<xf::Context> open_device(const DeviceName &name, int thre
     }
 }
 
-// Calls test(context, name) on every device that opens.
+// Calls test(context, name) on every device that opens; XF_TEST_DEVICES ("cpu", "cuda") leaves out what has another
+// kind, and a device of the kind it names must open.
 template <class Test>
 void on_each_device(int threads, Test test) {
-    for (const DeviceName &name : kDevices) {
+    const char *const kind = std::getenv("XF_TEST_DEVICES");
+    for (DeviceName name : kDevices) {
+        if (kind != nullptr && std::string_view(name.device).rfind(kind, 0) != 0) continue;
+        if (kind != nullptr && std::string_view(kind) == "cuda") name.required = true;
         const auto context = open_device(name, threads);
         if (context == nullptr) continue;
         std::fprintf(stderr, "on %s\n", name.text().c_str());  // where what is recorded next comes from
