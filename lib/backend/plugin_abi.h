@@ -329,7 +329,7 @@ typedef struct xf_top_k {
  * Sentence active[a] works on the rows a * beam ..; rows of a sentence that is done, rows beyond live[s] and rows of a
  * negative active[a] are idle: they are computed, and what they hold is never looked at. All pointers are device
  * memory. Per row the call reads top_k's values and ids and writes what the next step reads: tokens, and steps, the
- * new length; the rows of a sentence that is or becomes done keep theirs.
+ * new length. Idle rows get token 0 and, where their sentence is done or -1, step 0.
  *
  * For each active, not done sentence: the candidates are live_logp[slot] + values[row, j], for values above -inf, in
  * double. The 2 * beam best (1 when beam is 1), ties by the older beam, then by j, are looked at, best first: an end
@@ -341,7 +341,8 @@ typedef struct xf_top_k {
  *
  * history_token and history_parent of [step, slot]: the token that the hypothesis in slot got at step, and the index
  * within its sentence of the one it continued. They are written for those that live on, at step = length before the
- * call. A finished hypothesis is {step, parent, logp, score}: what ends behind hypothesis parent of that step. */
+ * call. A finished hypothesis is {step, parent, logp, score}: the tokens that hypothesis parent of the sentence had
+ * when step tokens were chosen, and then the end symbol. */
 typedef struct xf_beam_finished {
     int32_t step, parent;
     double logp, score;

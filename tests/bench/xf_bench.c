@@ -82,7 +82,7 @@ static void train(args a) {
         const double begin = seconds(), cpu = cpu_seconds();
         CHECK(xf_train_step, trainer, &batch, 1, &stats);
         if (i < warmup) continue;
-        printf("step\t%.4f\ncpu\t%.4f\n", seconds() - begin, cpu_seconds() - cpu);
+        printf("step\t%.6f\ncpu\t%.6f\n", seconds() - begin, cpu_seconds() - cpu);
         fflush(stdout);
     }
     printf("loss\t%.4f\n", stats.loss);
@@ -159,7 +159,7 @@ static void decode(args a) {
         }
         if (file != NULL && fclose(file) != 0) die("writing %s failed", path);
         if (pass < warmup) continue;
-        printf("step\t%.4f\ncpu\t%.4f\n", time, cpu_time);
+        printf("step\t%.6f\ncpu\t%.6f\n", time, cpu_time);
         fflush(stdout);
     }
     report(context, tokens);

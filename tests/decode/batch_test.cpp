@@ -12,10 +12,17 @@ using namespace xf_test;
 
 constexpr size_t kSentences = 200;
 
-std::vector<Ids> sentences() { return random_pairs(5, kSentences, 20, kReverserIds).src; }
+// Fewer on a GPU, which may be the emulated one.
+size_t count_for(const DeviceName &device) { return device.cuda() ? 48 : kSentences; }
+// The number of threads is the CPU's.
+std::vector<int> threads_for(const DeviceName &device) {
+    return device.cuda() ? std::vector<int>{1} : std::vector<int>{1, 2, 3};
+}
 
-std::vector<size_t> shuffled(uint64_t seed) {
-    std::vector<size_t> order(kSentences);
+std::vector<Ids> sentences(size_t count) { return random_pairs(5, count, 20, kReverserIds).src; }
+
+std::vector<size_t> shuffled(size_t count, uint64_t seed) {
+    std::vector<size_t> order(count);
     std::iota(order.begin(), order.end(), size_t{0});
     Draw draw(seed);
     draw.shuffle(&order);
@@ -37,23 +44,23 @@ Answers alone(const std::shared_ptr<const xf::Model> &model, const Settings &sea
 }
 
 void check_batches(const DeviceName &device, const Settings &search) {
-    const std::vector<Ids> sources = sentences();
+    const std::vector<Ids> sources = sentences(count_for(device));
     const Answers expected = alone(make_reverser(open_device(device, 2)), search, sources);
     size_t finished = 0;
     std::set<size_t> lengths;
     for (const auto &answers : expected) finished += answers[0].finished, lengths.insert(answers[0].ids.size());
-    CHECK(finished > kSentences / 2);  // or the test would prove little
+    CHECK(finished > sources.size() / 2);  // or the test would prove little
     CHECK(lengths.size() > 10);
-    for (const int threads : {1, 2, 3}) {
+    for (const int threads : threads_for(device)) {
         const auto model = make_reverser(open_device(device, threads));
         for (const char *batch : {"1", "7", "64"}) {
             Settings settings = search;
             settings.insert_or_assign("decode.batch_sentences", std::string(batch));
             xf::Decoder decoder(model, options_of(settings));
-            const std::vector<size_t> order = shuffled(static_cast<uint64_t>(threads));
+            const std::vector<size_t> order = shuffled(sources.size(), static_cast<uint64_t>(threads));
             const Answers found = decode(&decoder, pick(sources, order));
             size_t wrong = 0;
-            for (size_t i = 0; i < kSentences; ++i) wrong += same(found[i], expected[order[i]]) ? 0 : 1;
+            for (size_t i = 0; i < sources.size(); ++i) wrong += same(found[i], expected[order[i]]) ? 0 : 1;
             if (wrong > 0)
                 record(__FILE__, __LINE__,
                        xf::format("%s, %d threads, batches of %s: %zu answers differ", device.text().c_str(), threads,
@@ -75,16 +82,17 @@ XF_TEST(greedy_search_too) {
 }
 
 XF_TEST(a_pair_scores_alike_alone_and_in_any_batch) {
-    const Pairs pairs = random_pairs(6, kSentences, 25, kReverserIds);
-    const std::vector<size_t> order = shuffled(4);
     on_each_device(1, [&](const auto &, const DeviceName &device) {
+        const size_t count = count_for(device);
+        const Pairs pairs = random_pairs(6, count, 25, kReverserIds);
+        const std::vector<size_t> order = shuffled(count, 4);
         std::vector<double> expected;
         xf::Decoder single(make_reverser(open_device(device, 2)), options_of({}));
-        for (size_t i = 0; i < kSentences; ++i) expected.push_back(score(&single, pairs.pick({i}))[0]);
-        for (const int threads : {1, 2, 3}) {
+        for (size_t i = 0; i < count; ++i) expected.push_back(score(&single, pairs.pick({i}))[0]);
+        for (const int threads : threads_for(device)) {
             xf::Decoder decoder(make_reverser(open_device(device, threads)), options_of({}));
             const std::vector<double> together = score(&decoder, pairs), mixed = score(&decoder, pairs.pick(order));
-            for (size_t i = 0; i < kSentences; ++i) {
+            for (size_t i = 0; i < count; ++i) {
                 CHECK_EQ(together[i], expected[i]);
                 CHECK_EQ(mixed[i], expected[order[i]]);
             }
@@ -114,8 +122,8 @@ XF_TEST(an_evaluation_does_not_depend_on_how_it_is_cut) {
 
 // Search and scoring are two ways to the same number.
 XF_TEST(a_finished_answer_scores_what_the_search_gave_it) {
-    const std::vector<Ids> sources = sentences();
-    on_each_device(2, [&](const auto &context, const DeviceName &) {
+    on_each_device(2, [&](const auto &context, const DeviceName &device) {
+        const std::vector<Ids> sources = sentences(count_for(device));
         const auto model = make_reverser(context);
         xf::Decoder decoder(model, options_of({{"decode.n_best", "4"}, {"decode.alpha", "0.6"}}));
         const Answers answers = decode(&decoder, sources);
@@ -132,29 +140,31 @@ XF_TEST(a_finished_answer_scores_what_the_search_gave_it) {
                 CHECK_NEAR(h.score, h.log_probability / std::pow((5 + length) / 6, 0.6), 1e-12);
             }
         }
-        CHECK(pairs.size() > 3 * kSentences);
+        CHECK(pairs.size() > 3 * sources.size());
         const std::vector<double> scores = score(&decoder, pairs);
-        for (size_t i = 0; i < scores.size(); ++i) CHECK_NEAR(scores[i], expected[i], 1e-4);
+        for (size_t i = 0; i < scores.size(); ++i) CHECK_NEAR(scores[i], expected[i], device.bf16() ? 0.2 : 1e-4);
     });
 }
 
 XF_TEST(all_devices_agree_within_rounding) {
-    const std::vector<Ids> sources = sentences();
+    const std::vector<Ids> sources = sentences(count_for(kDevices[0]));
     const Pairs pairs = random_pairs(8, 60, 25, kReverserIds);
     xf::Decoder reference(make_reverser(open_device(kDevices[0], 2)), options_of({}));
     const Answers expected = decode(&reference, sources);
     const std::vector<double> scores = score(&reference, pairs);
-    on_each_device(2, [&](const auto &context, const DeviceName &) {
+    on_each_device(2, [&](const auto &context, const DeviceName &device) {
         xf::Decoder decoder(make_reverser(context), options_of({}));
         const Answers found = decode(&decoder, sources);
-        size_t alike = 0;
+        size_t alike = 0, near = 0;
         for (size_t i = 0; i < kSentences; ++i) {
             alike += found[i][0].ids == expected[i][0].ids ? 1 : 0;
-            CHECK_NEAR(found[i][0].score, expected[i][0].score, 1e-4);
+            near += std::fabs(found[i][0].score - expected[i][0].score) <= (device.bf16() ? 0.1 : 1e-4) ? 1 : 0;
         }
-        CHECK(alike >= kSentences - 2);  // two answers may be as good as each other
+        // A search in bf16 goes another way now and then.
+        CHECK(near >= (device.bf16() ? kSentences * 9 / 10 : kSentences));
+        CHECK(alike >= (device.bf16() ? kSentences * 3 / 4 : kSentences - 2));  // two may be as good as each other
         const std::vector<double> mine = score(&decoder, pairs);
-        for (size_t i = 0; i < mine.size(); ++i) CHECK_NEAR(mine[i], scores[i], 1e-5 * std::fabs(scores[i]));
+        for (size_t i = 0; i < mine.size(); ++i) CHECK_NEAR(mine[i], scores[i], (device.bf16() ? 2e-2 : 1e-5) * std::fabs(scores[i]));
     });
 }
 

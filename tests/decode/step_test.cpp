@@ -149,6 +149,7 @@ XF_TEST(answers_end_at_their_own_limit) {
                       row.size() * sizeof(float));
         stream.upload(model->params() + model->table().decoder.back().ff.norm.bias, bias.data(),
                       bias.size() * sizeof(float));
+        model->parameters_written(stream);
         stream.sync();
         xf::Decoder decoder(model, options_of({{"decode.beam", "2"}, {"decode.max_extra_tokens", "70"}}));
         Pairs pairs;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -27,9 +28,11 @@ struct DeviceName {
     const char *device, *isa;
     bool required;  // this build made it, so it must open
     const char *precision = "fp32";
+    const char *graphs = "true";
     std::string text() const { return std::string(device) + "/" + isa + (bf16() ? "/bf16" : ""); }
     bool fast() const { return std::string_view(device) != "cpu:ref"; }
     bool bf16() const { return std::string_view(precision) == "bf16"; }
+    bool cuda() const { return std::string_view(device) == "cuda"; }
 };
 
 #ifndef XF_HAVE_OPENBLAS
@@ -55,6 +58,7 @@ inline std::shared_ptr<xf::Context> open_device(const DeviceName &name, int thre
         return std::make_shared<xf::Context>(options_of({{"context.device", name.device},
                                                          {"context.isa", name.isa},
                                                          {"context.precision", name.precision},
+                                                         {"context.graphs", name.graphs},
                                                          {"context.threads", std::to_string(threads)}}),
                                              nullptr);
     } catch (const xf::Error &error) {
@@ -220,7 +224,7 @@ class Net {
 public:
     Net(const std::shared_ptr<xf::Context> &context, const Settings &settings)
         : model(make_model(context, settings)),
-          stream(context->device()),
+          stream(context->device(), context->dtype()),
           network_(*model, stream),
           grads_(context->device(), bytes()) {}
 
@@ -244,10 +248,10 @@ public:
     Outputs outputs(const Pairs &pairs, bool invariant) {
         const xf::Pass pass = load(pairs, {}, invariant, xf::Transformer::Mode::kInfer, nullptr);
         const int64_t D = model->config().D;
-        Outputs out{std::vector<float>(static_cast<size_t>(packed_.src.rows * D)),
-                    std::vector<float>(static_cast<size_t>(packed_.tgt.rows * D))};
-        stream.download(out.encoder.data(), network_.encode(pass, packed_), out.encoder.size() * sizeof(float));
-        stream.download(out.decoder.data(), network_.decode(pass, packed_), out.decoder.size() * sizeof(float));
+        Outputs out{std::vector<float>(static_cast<size_t>(packed_.src.tokens * D)),
+                    std::vector<float>(static_cast<size_t>(packed_.tgt.tokens * D))};
+        read_numbers(network_.encode(pass, packed_), &out.encoder);
+        read_numbers(network_.decode(pass, packed_), &out.decoder);
         return out;
     }
 
@@ -282,6 +286,17 @@ public:
 
 private:
     size_t bytes() const { return static_cast<size_t>(model->table().total) * sizeof(float); }
+
+    // Numbers of the stream's type, as floats.
+    void read_numbers(const void *from, std::vector<float> *values) {
+        if (model->dtype() == XF_FP32) return stream.download(values->data(), from, values->size() * sizeof(float));
+        std::vector<uint16_t> halves(values->size());
+        stream.download(halves.data(), from, halves.size() * sizeof(uint16_t));
+        for (size_t i = 0; i < halves.size(); ++i) {
+            const uint32_t word = uint32_t{halves[i]} << 16;
+            std::memcpy(&(*values)[i], &word, sizeof word);
+        }
+    }
 
     std::vector<std::vector<float>> by_sentence(const Pairs &pairs, const float *values) {
         std::vector<std::vector<float>> split;

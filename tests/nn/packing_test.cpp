@@ -34,7 +34,7 @@ XF_TEST(gradients_of_a_batch_are_the_sum_of_its_sentences) {
                 for (int64_t j = p.offset; j < p.offset + p.size(); ++j)
                     worst = std::max(worst,
                                      std::fabs(double{sum[static_cast<size_t>(j)]} - together[static_cast<size_t>(j)]));
-                if (!(worst <= 2e-5 * (largest(together, p) + 0.1)))
+                if (!(worst <= (name.bf16() ? 3e-2 : 2e-5) * (largest(together, p) + 0.1)))
                     record(__FILE__, __LINE__,
                            xf::format("%s %s: %s differs by %s", name.text().c_str(), variant.name, p.name.c_str(),
                                       xf::number(worst).c_str()));
@@ -45,7 +45,8 @@ XF_TEST(gradients_of_a_batch_are_the_sum_of_its_sentences) {
 
 XF_TEST(a_sentences_losses_do_not_depend_on_its_neighbours) {
     const Pairs pairs = random_pairs(12, 9, 40, 19);
-    on_each_device(2, [&](const auto &context, const DeviceName &) {
+    on_each_device(2, [&](const auto &context, const DeviceName &name) {
+        const double near = name.bf16() ? 5e-2 : 1e-5;
         for (const Variant &variant : kVariants) {
             Net net(context, variant.settings());
             const auto together = net.losses(pairs), invariant = net.losses(pairs, {}, true);
@@ -56,8 +57,8 @@ XF_TEST(a_sentences_losses_do_not_depend_on_its_neighbours) {
                 CHECK(net.losses(pairs.pick({i}), {}, true)[0] == invariant[i]);
                 const auto alone = net.losses(pairs.pick({i}))[0];
                 for (size_t j = 0; j < alone.size(); ++j) {
-                    CHECK_NEAR(alone[j], together[i][j], 1e-5);
-                    CHECK_NEAR(invariant[i][j], together[i][j], 1e-5);
+                    CHECK_NEAR(alone[j], together[i][j], near);
+                    CHECK_NEAR(invariant[i][j], together[i][j], near);
                 }
             }
         }
@@ -67,14 +68,14 @@ XF_TEST(a_sentences_losses_do_not_depend_on_its_neighbours) {
 // Layers share memory in inference.
 XF_TEST(inference_gives_the_losses_of_training) {
     const Pairs pairs = random_pairs(13, 5, 20, 19);
-    on_each_device(2, [&](const auto &context, const DeviceName &) {
+    on_each_device(2, [&](const auto &context, const DeviceName &name) {
         for (const Variant &variant : kVariants) {
             Settings settings = variant.settings();
             settings["model.encoder_layers"] = settings["model.decoder_layers"] = "5";
             Net net(context, settings);
             const auto train = net.losses(pairs), infer = net.losses(pairs, {}, false, xf::Transformer::Mode::kInfer);
             for (size_t i = 0; i < pairs.size(); ++i)
-                for (size_t j = 0; j < train[i].size(); ++j) CHECK_NEAR(train[i][j], infer[i][j], 1e-5);
+                for (size_t j = 0; j < train[i].size(); ++j) CHECK_NEAR(train[i][j], infer[i][j], name.bf16() ? 5e-2 : 1e-5);
         }
     });
 }
@@ -84,7 +85,9 @@ XF_TEST(a_target_token_changes_no_earlier_loss) {
     Pairs pairs = random_pairs(14, 3, 8, 19);
     pairs.src[1] = sentence(&draw, 12, 12, 19);
     pairs.tgt[1] = sentence(&draw, 20, 20, 19);
-    on_each_device(2, [&](const auto &context, const DeviceName &) {
+    on_each_device(2, [&](const auto &context, const DeviceName &name) {
+        // Eight bits may round a small change away.
+        const auto shows = [&](float after, float before) { return name.bf16() || after != before; };
         for (const Variant &variant : kVariants) {
             Net net(context, variant.settings());
             const auto before = net.losses(pairs);
@@ -94,15 +97,15 @@ XF_TEST(a_target_token_changes_no_earlier_loss) {
                 const auto after = net.losses(changed);
                 CHECK(after[0] == before[0] && after[2] == before[2]);
                 for (size_t i = 0; i < j; ++i) CHECK_EQ(after[1][i], before[1][i]);
-                CHECK(after[1][j] != before[1][j]);
-                if (j + 1 < before[1].size()) CHECK(after[1][j + 1] != before[1][j + 1]);
+                CHECK(shows(after[1][j], before[1][j]));
+                if (j + 1 < before[1].size()) CHECK(shows(after[1][j + 1], before[1][j + 1]));
             }
             for (size_t j = 0; j < pairs.src[1].size(); ++j) {  // the source is seen whole, but not by the neighbours
                 Pairs changed = pairs;
                 changed.src[1][j] = pairs.src[1][j] == 5 ? 6 : 5;
                 const auto after = net.losses(changed);
                 CHECK(after[0] == before[0] && after[2] == before[2]);
-                for (size_t i = 0; i < before[1].size(); ++i) CHECK(after[1][i] != before[1][i]);
+                for (size_t i = 0; i < before[1].size(); ++i) CHECK(shows(after[1][i], before[1][i]));
             }
         }
     });

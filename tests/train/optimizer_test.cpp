@@ -170,8 +170,10 @@ XF_TEST(after_an_error_everything_is_as_before) {
         float *const at = hurt->model()->params() + hurt->model()->table().decoder[0].ff.norm.weights;
         stream.download(&kept, at, sizeof kept);
         stream.upload(at, &infinity, sizeof infinity);
+        stream.sync();  // the trainer has a stream of its own
         CHECK_FAILS(hurt->step(mixed, 1), XF_ERROR_NONFINITE);
         stream.upload(at, &kept, sizeof kept);
+        stream.sync();
         train_to(hurt.get(), task, 3);
         CHECK(params_of(*clean) == params_of(*hurt));
         hurt->accumulate(good.view());

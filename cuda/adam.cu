@@ -1,0 +1,181 @@
+// The optimizer's pass (paper s. 5.3; Kingma & Ba 2015, the form at the end of s. 2), the gradient's norm, and the copy
+// of the parameters in bf16.
+//
+//     g = grad_scale * grad    m = beta1 m + (1 - beta1) g    v = beta2 v + (1 - beta2) g^2
+//     param -= alpha * m / (sqrt(v) + eps_hat)                grad = 0
+//
+// All are bound by memory and pass once over it, 16 bytes per access when the pointers allow. adam moves 32 bytes per
+// parameter, 34 with the bf16 copy. sum_squares adds in double: blocks of kSquaresTile elements, then their sums in one
+// block; which thread adds what depends on n alone.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "ops.h"
+#include "rows.cuh"
+
+namespace xf::cuda {
+namespace {
+
+constexpr int kThreads = 256, kLastThreads = 1024;
+constexpr int kFour = 4;
+constexpr int64_t kSquaresTile = 16384;
+
+struct AdamRates {
+    float alpha, beta1, beta2, rest1, rest2, eps_hat, grad_scale;
+};
+
+// One parameter: param, m and v become the new ones.
+__device__ inline void adam_step(const AdamRates &r, float grad, float &param, float &m, float &v) {
+    const float g = grad * r.grad_scale;
+    m = fmaf(r.beta1, m, r.rest1 * g);
+    v = fmaf(r.beta2, v, r.rest2 * (g * g));
+    param = fmaf(-r.alpha, m / (sqrtf(v) + r.eps_hat), param);
+}
+
+struct AdamArrays {
+    int64_t n;
+    float *params, *grads, *m, *v;
+    bf16 *copy;
+};
+
+template <bool kVector>
+__global__ void __launch_bounds__(kThreads) adam_kernel(AdamArrays a, AdamRates r) {
+    const int64_t begin = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kFour;
+    if (kVector && begin + kFour <= a.n) {
+        using Four = Vector<float>;
+        Four param = *reinterpret_cast<const Four *>(a.params + begin),
+             m = *reinterpret_cast<const Four *>(a.m + begin);
+        Four grad = *reinterpret_cast<const Four *>(a.grads + begin), v = *reinterpret_cast<const Four *>(a.v + begin);
+        struct alignas(8) Copy {
+            bf16 x[kFour];
+        } copy;
+#pragma unroll
+        for (int j = 0; j < kFour; ++j) {
+            adam_step(r, grad.x[j], param.x[j], m.x[j], v.x[j]);
+            grad.x[j] = 0.0f;
+            copy.x[j] = from_float<bf16>(param.x[j]);
+        }
+        *reinterpret_cast<Four *>(a.params + begin) = param;
+        *reinterpret_cast<Four *>(a.m + begin) = m;
+        *reinterpret_cast<Four *>(a.v + begin) = v;
+        *reinterpret_cast<Four *>(a.grads + begin) = grad;
+        if (a.copy) *reinterpret_cast<Copy *>(a.copy + begin) = copy;
+        return;
+    }
+    for (int64_t i = begin; i < begin + kFour && i < a.n; ++i) {
+        float param = a.params[i], m = a.m[i], v = a.v[i];
+        adam_step(r, a.grads[i], param, m, v);
+        a.params[i] = param, a.m[i] = m, a.v[i] = v, a.grads[i] = 0.0f;
+        if (a.copy) a.copy[i] = from_float<bf16>(param);
+    }
+}
+
+template <bool kVector>
+__global__ void __launch_bounds__(kThreads) to_bf16_kernel(int64_t n, const float *src, bf16 *dst) {
+    const int64_t begin = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kEight;
+    if (begin >= n) return;
+    const int64_t end = begin + kEight <= n ? begin + kEight : n;
+    if (kVector && end == begin + kEight) {
+        const Eight<float> x = load8<true>(src, begin, end);
+        Eight<bf16> y;
+#pragma unroll
+        for (int j = 0; j < kEight; ++j) y.x[j] = from_float<bf16>(x[j]);
+        return store8<true>(dst, begin, end, y);
+    }
+    for (int64_t i = begin; i < end; ++i) dst[i] = from_float<bf16>(src[i]);
+}
+
+__device__ inline double warp_sum_double(double x) {
+    for (int offset = kWarp / 2; offset > 0; offset /= 2) x += __shfl_xor_sync(0xFFFFFFFFu, x, offset);
+    return x;
+}
+
+// Sum over a block's threads in a fixed order; thread 0 gets it.
+template <int kCount>
+__device__ inline double block_sum_double(double x) {
+    __shared__ double sums[kCount / kWarp];
+    x = warp_sum_double(x);
+    if (threadIdx.x % kWarp == 0) sums[threadIdx.x / kWarp] = x;
+    __syncthreads();
+    double sum = 0.0;
+    if (threadIdx.x == 0)
+        for (int w = 0; w < kCount / kWarp; ++w) sum += sums[w];
+    return sum;
+}
+
+template <bool kVector>
+__global__ void __launch_bounds__(kThreads) squares_kernel(int64_t n, const float *src, double *sums) {
+    const int64_t first = blockIdx.x * kSquaresTile, last = first + kSquaresTile < n ? first + kSquaresTile : n;
+    double sum = 0.0;
+#pragma unroll 4
+    for (int64_t i = first + threadIdx.x * kFour; i < last; i += kThreads * kFour) {
+        Vector<float> v;
+        if (kVector && i + kFour <= last) {
+            v = *reinterpret_cast<const Vector<float> *>(src + i);
+        } else {
+#pragma unroll
+            for (int j = 0; j < kFour; ++j) v.x[j] = i + j < last ? src[i + j] : 0.0f;
+        }
+#pragma unroll
+        for (int j = 0; j < kFour; ++j) sum = fma(static_cast<double>(v.x[j]), static_cast<double>(v.x[j]), sum);
+    }
+    sum = block_sum_double<kThreads>(sum);
+    if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+__global__ void __launch_bounds__(kLastThreads) add_squares_kernel(int64_t count, const double *sums, double *dst) {
+    double sum = 0.0;
+    for (int64_t i = threadIdx.x; i < count; i += kLastThreads) sum += sums[i];
+    sum = block_sum_double<kLastThreads>(sum);
+    if (threadIdx.x == 0) *dst = sum;
+}
+
+dim3 blocks_of(int64_t n, int64_t per_block) { return dim3(static_cast<unsigned>(ceil_div(n, per_block))); }
+
+}  // namespace
+
+int32_t adam(xf_stream *stream, const xf_adam *args, xf_error *err) {
+    const xf_adam &a = *args;
+    const int32_t status = enter(stream, err);
+    if (status != XF_OK || a.n <= 0) return status;
+    const AdamArrays arrays{a.n, a.params, a.grads, a.m, a.v, static_cast<bf16 *>(a.params_bf16)};
+    const AdamRates rates{a.alpha, a.beta1, a.beta2, 1.0f - a.beta1, 1.0f - a.beta2, a.eps_hat, a.grad_scale};
+    const auto kernel = aligned(a.params, a.grads, a.m, a.v, arrays.copy) ? adam_kernel<true> : adam_kernel<false>;
+    return launch(stream, err, "adam", kernel, blocks_of(a.n, kThreads * kFour), dim3(kThreads), 0, arrays, rates);
+}
+
+int32_t to_bf16(xf_stream *stream, const xf_to_bf16 *args, xf_error *err) {
+    const int32_t status = enter(stream, err);
+    if (status != XF_OK || args->n <= 0) return status;
+    bf16 *dst = static_cast<bf16 *>(args->dst);
+    const auto kernel = aligned(args->src, dst) ? to_bf16_kernel<true> : to_bf16_kernel<false>;
+    return launch(stream, err, "to_bf16", kernel, blocks_of(args->n, kThreads * kEight), dim3(kThreads), 0, args->n,
+                  args->src, dst);
+}
+
+int32_t sum_squares(xf_stream *stream, const xf_sum_squares *args, xf_error *err) {
+    int32_t status = enter(stream, err);
+    if (status != XF_OK) return status;
+    if (stream->recording) return fail(err, XF_ERROR_STATE, "sum_squares gives its result to the host: not in a graph");
+    *args->dst = 0.0;
+    if (args->n <= 0) return XF_OK;
+    const int64_t tiles = ceil_div(args->n, kSquaresTile);
+    double *sums = static_cast<double *>(scratch(stream, static_cast<size_t>(tiles + 1) * sizeof(double), err));
+    if (!sums) return XF_ERROR_NO_MEMORY;
+    const auto kernel = aligned(args->src) ? squares_kernel<true> : squares_kernel<false>;
+    status = launch(stream, err, "sum_squares", kernel, dim3(static_cast<unsigned>(tiles)), dim3(kThreads), 0, args->n,
+                    args->src, sums);
+    if (status != XF_OK) return status;
+    status = launch(stream, err, "sum_squares", add_squares_kernel, dim3(1), dim3(kLastThreads), 0, tiles,
+                    static_cast<const double *>(sums), sums + tiles);
+    if (status != XF_OK) return status;
+    status =
+        check(stream->device,
+              cudaMemcpyAsync(stream->pinned, sums + tiles, sizeof(double), cudaMemcpyDeviceToHost, stream->stream),
+              "sum_squares", err);
+    if (status != XF_OK) return status;
+    status = check(stream->device, cudaStreamSynchronize(stream->stream), "sum_squares", err);
+    if (status == XF_OK) *args->dst = *static_cast<const double *>(stream->pinned);
+    return status;
+}
+
+}  // namespace xf::cuda

@@ -1,0 +1,189 @@
+// What the operations of the CUDA backend share: device and stream, scratch memory, errors, launching, number types.
+//
+// Every .cu file here compiles twice: by nvcc for the GPU, and by the host's C++ compiler against the emulation in
+// tests/cuda_host, where each thread of a block is a fiber. So a kernel is launched through launch(), takes its
+// dynamic shared memory from dynamic_shared(), and writes PTX only inside the wrappers of mma.cuh.
+//
+// Errors: an operation returns a status and fills err. A fault of the device is sticky: the device is marked lost, and
+// every later call on it says so at once, with the code of the first fault.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#define XF_NUM_UNTYPED
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "backend/plugin_abi.h"
+#include "core/philox.h"
+
+namespace xf::cuda {
+
+using bf16 = __nv_bfloat16;
+
+struct GemmState;  // gemm.h
+
+constexpr int kWarp = 32;
+
+}  // namespace xf::cuda
+
+struct xf_device {
+    const xf_host_v1 *host;
+    int32_t index;
+    int32_t multiprocessors;
+    int32_t capability;         // 10 * major + minor
+    int32_t shared_per_block;   // bytes a kernel may opt into
+    std::atomic<int32_t> lost;  // the CUDA code of the first sticky fault, 0 for none
+    xf::cuda::GemmState *gemm;
+    char info[192];
+};
+
+namespace xf::cuda {
+
+// A grow-only block of device memory. Blocks that were outgrown live as long as recorded graphs may point to them.
+struct Scratch {
+    void *ptr;
+    size_t bytes;
+    Scratch *outgrown;
+};
+
+}  // namespace xf::cuda
+
+struct xf_stream {
+    xf_device *device;
+    cudaStream_t stream;
+    uint32_t dtype;        // XF_FP32 or XF_BF16
+    bool recording;        // between graph_begin and graph_end
+    bool recorded;         // a graph was ever made here
+    xf::cuda::Scratch scratch, workspace;  // of operations; of the matrix library
+    void *pinned;          // a small block of page-locked host memory for results
+    char *upload;          // page-locked memory that uploads pass through, NULL until the first; memory.cu
+    size_t upload_used;    // bytes of it that copies on their way may still read
+    xf_graph *graphs;      // those not yet freed; graph.cu
+    xf_error failed;       // what ended the last recording too soon; status 0 when nothing did
+};
+
+namespace xf::cuda {
+
+constexpr size_t kPinnedBytes = 4096;
+
+// Fills err (may be NULL) and returns status.
+int32_t fail(xf_error *err, int32_t status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+// XF_OK, or what a CUDA code means: out of memory is XF_ERROR_NO_MEMORY, all else XF_ERROR_BACKEND with the code.
+int32_t check(xf_device *device, cudaError_t code, const char *what, xf_error *err);
+// Makes the stream's device current for this thread; refuses when the device is lost.
+int32_t enter(const xf_stream *stream, xf_error *err);
+// At least bytes of the stream's scratch, 256-byte aligned, content lost from one operation to the next. NULL with
+// err filled when there is no memory, and while recording when it would have to grow.
+void *scratch(xf_stream *stream, size_t bytes, xf_error *err);
+void *workspace(xf_stream *stream, size_t bytes, xf_error *err);
+
+#ifdef __CUDACC__
+template <class T>
+__device__ inline T *dynamic_shared() {
+    extern __shared__ __align__(128) unsigned char shared_bytes[];
+    return reinterpret_cast<T *>(shared_bytes);
+}
+#else
+template <class T>
+inline T *dynamic_shared() {
+    return static_cast<T *>(cuda_host::dynamic_shared());
+}
+#endif
+
+// kernel<<<grid, block, shared, stream>>>(args...). A launch of no block does nothing. More than 48 KiB of dynamic
+// shared memory is asked for here.
+template <class... P, class... A>
+int32_t launch(xf_stream *stream, xf_error *err, const char *name, void (*kernel)(P...), dim3 grid, dim3 block,
+               size_t shared, A... args) {
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0) return XF_OK;
+#ifdef __CUDACC__
+    if (shared > 48 * 1024) {
+        const cudaError_t code = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
+                                                      cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                      static_cast<int>(shared));
+        if (code != cudaSuccess) return check(stream->device, code, name, err);
+    }
+    kernel<<<grid, block, shared, stream->stream>>>(static_cast<P>(args)...);
+    return check(stream->device, cudaGetLastError(), name, err);
+#else
+    return check(stream->device,
+                 cuda_host::launch(name, kernel, grid, block, shared, stream->stream, static_cast<P>(args)...), name, err);
+#endif
+}
+
+// f(T()) for the number type of the stream: T is float or bf16.
+template <class F>
+int32_t dispatch(const xf_stream *stream, F &&f) {
+    return stream->dtype == XF_BF16 ? f(bf16()) : f(float());
+}
+
+template <class I>
+constexpr I ceil_div(I a, I b) {
+    return (a + b - 1) / b;
+}
+
+// ---------------------------------------------------------------------------------------------- device side
+
+__device__ inline float to_float(float x) { return x; }
+__device__ inline float to_float(bf16 x) { return __bfloat162float(x); }
+template <class T>
+__device__ inline T from_float(float x);
+template <>
+__device__ inline float from_float<float>(float x) {
+    return x;
+}
+template <>
+__device__ inline bf16 from_float<bf16>(float x) {
+    return __float2bfloat16_rn(x);
+}
+
+// Sum over the warp's 32 lanes in a fixed tree; every lane gets it.
+__device__ inline float warp_sum(float x) {
+    for (int offset = kWarp / 2; offset > 0; offset /= 2) x += __shfl_xor_sync(0xFFFFFFFFu, x, offset);
+    return x;
+}
+__device__ inline float warp_max(float x) {
+    for (int offset = kWarp / 2; offset > 0; offset /= 2) x = fmaxf(x, __shfl_xor_sync(0xFFFFFFFFu, x, offset));
+    return x;
+}
+
+// The mask of one tensor (xf_dropout), as a kernel's argument. Load when() once per thread, then ask by element.
+struct Dropout {
+    uint64_t seed;
+    const uint32_t *when;
+    uint32_t site, threshold;  // threshold 0: off
+    float scale;
+};
+inline Dropout make_dropout(const xf_dropout &d) {
+    const uint32_t threshold = d.rate > 0.0f ? dropout_threshold(d.rate) : 0;
+    return {d.seed, d.when, d.site, threshold, dropout_scale(threshold)};
+}
+
+// Factors, 0 or scale, of the eight elements 8 * block .. 8 * block + 7.
+struct Mask8 {
+    float factor[8];
+};
+__device__ inline Mask8 dropout_mask8(const Dropout &d, uint64_t block) {
+    const Philox r = philox(d.seed, static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32) ^ (d.when[1] << 16),
+                            d.site, d.when[0]);
+    Mask8 mask;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+        mask.factor[2 * j] = (r.word[j] & 0xFFFFu) >= d.threshold ? d.scale : 0.0f;
+        mask.factor[2 * j + 1] = (r.word[j] >> 16) >= d.threshold ? d.scale : 0.0f;
+    }
+    return mask;
+}
+// x where element i is kept, scaled; 0 where it is dropped, whatever x is.
+__device__ inline float dropout_apply(const Dropout &d, float x, uint64_t i) {
+    if (d.threshold == 0) return x;
+    return dropout_bits(d.seed, d.site, d.when[0], d.when[1], i) >= d.threshold ? x * d.scale : 0.0f;
+}
+
+}  // namespace xf::cuda

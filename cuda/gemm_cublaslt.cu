@@ -1,0 +1,159 @@
+// gemm() on cuBLASLt, by the algorithm of gemm_choice.h.
+//
+// cuBLASLt's matrices are column-major. A row-major matrix is the transposed one in that order, so c = op(a) op(b)
+// is asked for as c^T = op(b)^T op(a)^T: the operands change places and nothing is moved.
+//
+// The algorithm relies on rows being as aligned as their distance allows. An operand that isn't is copied, and so is a
+// result, which is copied back: the tensors of a model never are.
+//
+// An algorithm of a rounded number of rows that refuses the very number gives way to one that is chosen for that; a
+// row-invariant one may not, so that is an error. Where the library has none the kernel of gemm_plain.cu computes.
+//
+// A bias of a bf16 product is rounded to bf16: the library adds no other.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+#include <new>
+#include <type_traits>
+
+#include "gemm_choice.h"
+
+namespace xf::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr size_t kStageAlignment = 256;
+
+template <class From, class To>
+__global__ void __launch_bounds__(kThreads)
+    copy_rows_kernel(const From *src, To *dst, int64_t rows, int64_t columns, int64_t ld) {
+    const int64_t step = int64_t{gridDim.x} * kThreads;
+    for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < rows * columns; i += step) {
+        const int64_t at = i / columns * ld + i % columns;
+        if constexpr (std::is_same_v<From, To>)
+            dst[at] = src[at];
+        else
+            dst[at] = from_float<To>(to_float(src[at]));
+    }
+}
+
+template <class From, class To>
+int32_t copy_rows(xf_stream *stream, const void *src, void *dst, int64_t rows, int64_t columns, int64_t ld,
+                  xf_error *err) {
+    const int64_t blocks = ceil_div<int64_t>(rows * columns, kThreads),
+                  most = int64_t{64} * stream->device->multiprocessors;
+    return launch(stream, err, "gemm_copy", copy_rows_kernel<From, To>,
+                  dim3(static_cast<unsigned>(blocks < most ? blocks : most)), dim3(kThreads), 0,
+                  static_cast<const From *>(src), static_cast<To *>(dst), rows, columns, ld);
+}
+
+// An operand as the library gets it: the caller's memory, or a copy in the stream's workspace.
+struct Staged {
+    void *ptr;
+    int64_t rows, columns, ld;
+    uint32_t type;
+    bool copied = false;
+    size_t offset = 0;  // of the copy
+
+    // Adds to the workspace what a copy would need.
+    void plan(size_t *bytes) {
+        copied = reinterpret_cast<uintptr_t>(ptr) % row_alignment(ld, type) != 0;
+        offset = *bytes;
+        if (!copied) return;
+        const auto span = static_cast<size_t>((rows - 1) * ld + columns) * bytes_of(type);
+        *bytes += (span + kStageAlignment - 1) / kStageAlignment * kStageAlignment;
+    }
+    int32_t move(xf_stream *stream, const void *src, void *dst, xf_error *err) const {
+        return type == XF_BF16 ? copy_rows<uint16_t, uint16_t>(stream, src, dst, rows, columns, ld, err)
+                               : copy_rows<uint32_t, uint32_t>(stream, src, dst, rows, columns, ld, err);
+    }
+};
+
+int32_t run(xf_stream *stream, const Gemm &g, const Choice &choice, const Description &d, xf_error *err) {
+    const GemmState &state = *stream->device->gemm;
+    Staged a{const_cast<void *>(g.a), g.a_transposed ? g.K : g.M, g.a_transposed ? g.M : g.K, g.lda, g.operand_type};
+    Staged b{const_cast<void *>(g.b), g.b_transposed ? g.N : g.K, g.b_transposed ? g.K : g.N, g.ldb, g.operand_type};
+    Staged c{g.c, g.M, g.N, g.ldc, g.result_type};
+    Staged bias{const_cast<float *>(g.bias), 1, g.N, 4, XF_FP32};
+    size_t bytes = state.workspace;
+    for (Staged *part : {&a, &b, &c, &bias}) part->plan(&bytes);
+    const bool narrow = g.bias != nullptr && g.result_type == XF_BF16;
+    if (narrow && !bias.copied) bias.copied = true, bytes += static_cast<size_t>(g.N) * 2;
+    auto *const space = static_cast<unsigned char *>(workspace(stream, bytes, err));
+    if (space == nullptr) return err->status;
+    int32_t status = XF_OK;
+    for (Staged *part : {&a, &b, &c, &bias}) {
+        if (!part->copied || status != XF_OK) continue;
+        void *const copy = space + part->offset;
+        if (part == &bias && narrow)
+            status = copy_rows<float, bf16>(stream, part->ptr, copy, 1, g.N, g.N, err);
+        else if (part != &c || g.beta != 0.0f)
+            status = part->move(stream, part->ptr, copy, err);
+        part->ptr = copy;
+    }
+    if (status != XF_OK) return status;
+    const CublasLt &lt = cublaslt();
+    const float one = 1.0f;
+    const void *const bias_ptr = bias.ptr;
+    cublasStatus_t code = CUBLAS_STATUS_SUCCESS;
+    if (g.bias != nullptr)
+        code = lt.MatmulDescSetAttribute(d.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias_ptr, sizeof bias_ptr);
+    if (code == CUBLAS_STATUS_SUCCESS)
+        code = lt.Matmul(state.handle, d.product, &one, b.ptr, d.first, a.ptr, d.second, &g.beta, c.ptr, d.result,
+                         c.ptr, d.result, &choice.algorithm, space, state.workspace, stream->stream);
+    status = check_library(stream, code, "a product", err);
+    if (status == XF_OK && c.copied) status = c.move(stream, c.ptr, g.c, err);
+    return status;
+}
+
+}  // namespace
+
+int32_t gemm(xf_stream *stream, const Gemm &g, xf_error *err) {
+    if (g.M == 0 || g.N == 0) return XF_OK;
+    if (g.K == 0) return gemm_plain(stream, g, err);
+    xf_error own;
+    if (err == nullptr) err = &own;
+    // First the algorithm of the rounded number of rows, then that of the very shape.
+    for (const bool exact : {false, true}) {
+        Choice choice;
+        int32_t status = choose(stream, make_key(g, exact), &choice, err);
+        if (status != XF_OK) return status;
+        if (choice.plain) break;
+        Description d;
+        status = check_library(stream, d.make(choice.key, g.M, g.K), "a product", err);
+        if (status != XF_OK) return status;
+        const bool asked = choice.key.M == g.M && choice.key.K == g.K;
+        if (asked || accepts(*stream->device->gemm, d, choice.algorithm)) return run(stream, g, choice, d, err);
+        if (g.row_invariant)
+            return fail(err, XF_ERROR_BACKEND, "cuBLASLt refuses %lld x %lld x %lld by the algorithm of other rows",
+                        static_cast<long long>(g.M), static_cast<long long>(g.N), static_cast<long long>(g.K));
+    }
+    return gemm_plain(stream, g, err);
+}
+
+int32_t gemm_open(xf_device *device, GemmState **state, xf_error *err) {
+    if (const char *missing = gemm_missing()) return fail(err, XF_ERROR_BACKEND, "%s", missing);
+    const xf_host_v1 *host = device->host;
+    void *memory = host->alloc(host->user, sizeof(GemmState));
+    if (memory == nullptr) return fail(err, XF_ERROR_NO_MEMORY, "no memory for the table of matrix products");
+    auto *made = new (memory) GemmState{};
+    made->workspace = (device->capability >= 90 ? size_t{32} : size_t{4}) << 20;
+    const cublasStatus_t code = cublaslt().Create(&made->handle);
+    if (code != CUBLAS_STATUS_SUCCESS) {
+        made->~GemmState();
+        host->free(host->user, memory, sizeof(GemmState));
+        return fail(err, code == CUBLAS_STATUS_ALLOC_FAILED ? XF_ERROR_NO_MEMORY : XF_ERROR_BACKEND,
+                    "cuBLASLt can't be used: %s", cublaslt().GetStatusString(code));
+    }
+    *state = made;
+    return XF_OK;
+}
+
+void gemm_close(xf_device *device, GemmState *state) {
+    if (state == nullptr) return;
+    cublaslt().Destroy(state->handle);
+    state->~GemmState();
+    device->host->free(device->host->user, state, sizeof(GemmState));
+}
+
+}  // namespace xf::cuda

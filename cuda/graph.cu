@@ -1,0 +1,134 @@
+// Graphs: the operations between graph_begin and graph_end are captured by CUDA and run again as one launch. A decoding
+// step is some hundred small kernels, so launching them one by one would take longer than running them.
+//
+// A recording is over at the first call that fails or that can't be recorded (one that waits for the GPU, or would have
+// to allocate): what was recorded is thrown away, the stream works as before, and graph_end gives that call's error.
+// The capture is thread-local: other threads may allocate and free on the GPU meanwhile. Begin and end belong to one
+// thread, which must not call mem_alloc or mem_free between them.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <new>
+
+#include "plugin.h"
+
+struct xf_graph {
+    cudaGraphExec_t exec;
+    xf_graph *next;
+};
+
+namespace xf::cuda {
+namespace {
+
+// Ends the capture and throws away what there is of it.
+void abandon(xf_stream *stream) {
+    if (!stream->recording) return;
+    stream->recording = false;
+    cudaGraph_t graph = nullptr;
+    if (cudaStreamEndCapture(stream->stream, &graph) == cudaSuccess && graph != nullptr) cudaGraphDestroy(graph);
+    cudaGetLastError();
+}
+
+void destroy(xf_stream *stream, xf_graph *graph) {
+    const xf_host_v1 *host = stream->device->host;
+    if (cudaGraphExecDestroy(graph->exec) != cudaSuccess) cudaGetLastError();
+    host->free(host->user, graph, sizeof *graph);
+}
+
+}  // namespace
+
+int32_t settle(xf_stream *stream, int32_t status, xf_error *err) {
+    if (status == XF_OK || !stream->recording) return status;
+    abandon(stream);
+    if (err != nullptr) {
+        stream->failed = *err;
+        stream->failed.status = status;
+    } else {
+        fail(&stream->failed, status, "a call failed while it was recorded");
+    }
+    return status;
+}
+
+int32_t enter_unrecorded(xf_stream *stream, const char *call, xf_error *err) {
+    int32_t status = enter(stream, err);
+    if (status == XF_OK && stream->recording)
+        status = fail(err, XF_ERROR_STATE, "%s can't be recorded; the recording is over", call);
+    return settle(stream, status, err);
+}
+
+int32_t graph_begin(xf_stream *stream, xf_error *err) {
+    int32_t status = enter(stream, err);
+    if (status == XF_OK && stream->recording)
+        status = fail(err, XF_ERROR_STATE, "graph_begin while recording: the recording is over");
+    if (status != XF_OK) return settle(stream, status, err);
+    stream->failed = {};
+    status = check(stream->device, cudaStreamBeginCapture(stream->stream, cudaStreamCaptureModeThreadLocal),
+                   "the begin of a recording", err);
+    stream->recording = status == XF_OK;
+    return status;
+}
+
+int32_t graph_end(xf_stream *stream, xf_graph **graph, xf_error *err) {
+    *graph = nullptr;
+    if (stream->failed.status != XF_OK) {
+        const int32_t status = stream->failed.status;
+        if (err != nullptr) *err = stream->failed;
+        stream->failed = {};
+        return status;
+    }
+    if (!stream->recording) return fail(err, XF_ERROR_STATE, "graph_end without graph_begin");
+    int32_t status = enter(stream, err);
+    if (status != XF_OK) {
+        abandon(stream);
+        return status;
+    }
+    const xf_host_v1 *host = stream->device->host;
+    void *memory = host->alloc(host->user, sizeof(xf_graph));
+    if (memory == nullptr) {
+        abandon(stream);
+        return fail(err, XF_ERROR_NO_MEMORY, "no memory for a graph");
+    }
+    auto *made = new (memory) xf_graph{};
+    stream->recording = false;
+    cudaGraph_t recorded = nullptr;
+    status = check(stream->device, cudaStreamEndCapture(stream->stream, &recorded), "the end of a recording", err);
+    if (status == XF_OK) {
+        status = check(stream->device, cudaGraphInstantiate(&made->exec, recorded, 0), "making a graph", err);
+        cudaGraphDestroy(recorded);
+    }
+    if (status != XF_OK) {
+        host->free(host->user, memory, sizeof(xf_graph));
+        return status;
+    }
+    stream->recorded = true;
+    made->next = stream->graphs;
+    stream->graphs = made;
+    *graph = made;
+    return XF_OK;
+}
+
+int32_t graph_run(xf_stream *stream, xf_graph *graph, xf_error *err) {
+    int32_t status = enter_unrecorded(stream, "graph_run", err);
+    if (status == XF_OK) status = check(stream->device, cudaGraphLaunch(graph->exec, stream->stream), "a graph", err);
+    return status;
+}
+
+void graph_free(xf_stream *stream, xf_graph *graph) {
+    if (graph == nullptr) return;
+    cudaSetDevice(stream->device->index);
+    for (xf_graph **at = &stream->graphs; *at != nullptr; at = &(*at)->next)
+        if (*at == graph) {
+            *at = graph->next;
+            break;
+        }
+    destroy(stream, graph);
+}
+
+void graph_free_all(xf_stream *stream) {
+    abandon(stream);
+    while (xf_graph *graph = stream->graphs) {
+        stream->graphs = graph->next;
+        destroy(stream, graph);
+    }
+}
+
+}  // namespace xf::cuda

@@ -1,0 +1,211 @@
+// Tied projection and smoothed cross-entropy (paper s. 3.4, 5.4; Szegedy et al. 2016), in chunks of rows.
+//
+//     x = src weights^T    p = softmax(x)    loss = -sum_v q log p    nll = -log p[target]
+//     diff_x = p - q       diff_src = diff_x weights              diff_weights += diff_x^T src
+//
+// q is rest on every id and peak on the target. The logits of about kLogits numbers' worth of rows are made at a time,
+// in fp32 on every stream: a logit of 10 rounded to bf16 is off by up to 0.03, and so would be the loss. A block per
+// row finds maximum, sum of exponentials and sum of logits in one pass, and writes the gradient in a second one that
+// finds the row in the L2 cache. The gradient is of the stream's type, what the tensor cores multiply: on an fp32
+// stream it replaces the logits, on a bf16 stream it has its own memory. Gradients of several such pieces are gathered
+// before they are multiplied, because each addition to diff_weights reads and writes all of it, and because diff_src's
+// product has few columns and fills a GPU only with thousands of rows. Bytes per logit: 14 on bf16 (the
+// logit written and read, the gradient written and read by two products), 20 on fp32.
+//
+// Sums: logits are seen from the row's first one, so that a shift they share does not cancel in
+// sum over others of (lse - x) = V (lse - x[0]) - sum (x - x[0]) - nll.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
+#include "gemm.h"
+#include "ops.h"
+#include "rows.cuh"
+
+namespace xf::cuda {
+namespace {
+
+constexpr int kThreads = 512, kWarps = kThreads / kWarp;
+constexpr int kRowColumns = kThreads * kEight;
+constexpr int64_t kLogits = int64_t{40} << 20;   // 160 MiB of fp32: 1024 rows of 37000
+constexpr int64_t kRowStep = 128;                // rows of a product's tile
+constexpr int64_t kGatherHalf = 4, kGather = 2;  // pieces gathered: of bf16 and of fp32, the same memory
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+struct Smoothing {
+    float peak, rest;  // q of the target, q of every other id
+};
+
+Smoothing smoothing_of(const xf_loss &a) {
+    const double s = a.smoothing, V = static_cast<double>(a.V);
+    if (a.uniform) return {static_cast<float>(1.0 - s + s / V), static_cast<float>(s / V)};
+    return {static_cast<float>(1.0 - s), static_cast<float>(a.V > 1 ? s / (V - 1.0) : 0.0)};
+}
+
+// Maximum, sum of e^(x - maximum) and sum of x - first over the logits that one thread has seen.
+struct Seen {
+    float top, sum, total;
+};
+
+__device__ inline void see8(const Eight<float> &x, int count, float first, Seen &seen) {
+    float e[kEight], f[kEight], top = x[0];
+#pragma unroll
+    for (int j = 1; j < kEight; ++j)
+        if (j < count) top = fmaxf(top, x[j]);
+    if (top > seen.top) {
+        seen.sum *= expf(seen.top - top);
+        seen.top = top;
+    }
+#pragma unroll
+    for (int j = 0; j < kEight; ++j) {
+        e[j] = j < count ? expf(x[j] - seen.top) : 0.0f;
+        f[j] = j < count ? x[j] - first : 0.0f;
+    }
+    seen.sum += sum8(e);
+    seen.total += sum8(f);
+}
+
+__device__ inline float block_max(float x, float *shared) {
+    x = warp_max(x);
+    if (threadIdx.x % kWarp == 0) shared[threadIdx.x / kWarp] = x;
+    __syncthreads();
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) x = fmaxf(x, shared[w]);
+    return x;
+}
+
+// Rows of logits and gradient are ld apart, a multiple of eight; gradient may be the logits' memory.
+template <class T, bool kGradient>
+__global__ void __launch_bounds__(kThreads, 2)
+    row_loss_kernel(const float *logits, int64_t ld, int V, const int32_t *targets, Smoothing q, float *loss,
+                    float *nll, T *gradient) {
+    __shared__ float tops[kWarps], sums[kWarps];
+    const int64_t m = blockIdx.x;
+    const int target = targets[m], begin = static_cast<int>(threadIdx.x) * kEight;
+    const float *row = logits + m * ld;
+    if (target < 0) {  // the whole block
+        if (threadIdx.x == 0) loss[m] = 0.0f, nll[m] = 0.0f;
+        if constexpr (kGradient)
+            for (int d = static_cast<int>(threadIdx.x); d < V; d += kThreads)
+                gradient[m * ld + d] = from_float<T>(0.0f);
+        return;
+    }
+    const float first = row[0], mine = row[target];
+    Seen seen = {-kInfinity, 0.0f, 0.0f};
+    int d = begin;
+#pragma unroll 2
+    for (; d + kEight <= V; d += kRowColumns) see8(load8<true>(row, d, V), kEight, first, seen);
+    if (d < V) see8(load8<false>(row, d, V), V - d, first, seen);
+    const float top = block_max(seen.top, tops);
+    const float sum = block_sum<kWarps>(seen.sum * expf(seen.top - top), sums);
+    const float total = block_sum<kWarps>(seen.total, sums);
+    if (threadIdx.x == 0) {
+        const float log_sum = logf(sum), surprise = (top - mine) + log_sum;
+        const double lse = static_cast<double>(top - first) + static_cast<double>(log_sum);
+        const double others = static_cast<double>(V) * lse - static_cast<double>(total) - static_cast<double>(surprise);
+        nll[m] = surprise;
+        loss[m] = static_cast<float>(static_cast<double>(q.peak) * surprise + (q.rest > 0.0f ? q.rest * others : 0.0));
+    }
+    if constexpr (kGradient) {
+        const float scale = 1.0f / sum;
+        for (d = begin; d < V; d += 2 * kRowColumns) {  // two at a time: a load can't pass a store by itself
+            const Eight<float> x[2] = {load8<true>(row, d, V), load8<true>(row, d + kRowColumns, V)};
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                const int at = d + i * kRowColumns;
+                Eight<T> diff;
+#pragma unroll
+                for (int j = 0; j < kEight; ++j)
+                    diff.x[j] = from_float<T>(fmaf(expf(x[i][j] - top), scale, at + j == target ? -q.peak : -q.rest));
+                store8<true>(gradient + m * ld, at, V, diff);
+            }
+        }
+    }
+}
+
+// Where a call's logits and gradients are kept, and how many rows at a time.
+struct Plan {
+    int64_t ld, piece, chunk;  // rows of logits, rows of gradients
+    size_t logits_bytes, gradient_bytes;
+};
+
+Plan plan_of(const xf_loss &a, bool gradients, bool in_place, size_t size) {
+    Plan p{};
+    p.ld = ceil_div(a.V, int64_t{kEight}) * kEight;
+    const int64_t fit = kLogits / p.ld, whole = fit / kRowStep * kRowStep;
+    p.piece = whole > 0 ? whole : fit > 0 ? fit : 1;
+    p.chunk = p.piece * (!gradients ? 1 : in_place ? kGather : kGatherHalf);
+    if (p.piece > a.M) p.piece = a.M;
+    if (p.chunk > a.M) p.chunk = a.M;
+    if (!in_place || !gradients) p.logits_bytes = static_cast<size_t>(p.piece * p.ld) * sizeof(float);
+    if (gradients) p.gradient_bytes = static_cast<size_t>(p.chunk * p.ld) * size;
+    return p;
+}
+
+template <class T>
+int32_t run(xf_stream *stream, const xf_loss &a, xf_error *err) {
+    constexpr bool kInPlace = std::is_same_v<T, float>;
+    const bool gradients = a.diff_src || a.diff_weights;
+    const Plan p = plan_of(a, gradients, kInPlace, sizeof(T));
+    unsigned char *memory = static_cast<unsigned char *>(scratch(stream, p.logits_bytes + p.gradient_bytes, err));
+    if (!memory) return XF_ERROR_NO_MEMORY;
+    float *const logits_memory = reinterpret_cast<float *>(memory);
+    T *const gradient = reinterpret_cast<T *>(memory + p.logits_bytes);  // a multiple of 32 bytes
+    const Smoothing q = smoothing_of(a);
+    const T *src = static_cast<const T *>(a.src);
+    T *diff_src = static_cast<T *>(a.diff_src);
+    for (int64_t begin = 0; begin < a.M; begin += p.chunk) {
+        const int64_t rows = a.M - begin < p.chunk ? a.M - begin : p.chunk;
+        for (int64_t at = 0; at < rows; at += p.piece) {
+            const int64_t m = begin + at, count = rows - at < p.piece ? rows - at : p.piece;
+            T *diff = gradient + at * p.ld;
+            float *logits = logits_memory;
+            if constexpr (kInPlace)
+                if (gradients) logits = diff;
+            Gemm project{};
+            project.M = count, project.N = a.V, project.K = a.D;
+            project.a = src + m * a.D, project.lda = a.D;
+            project.b = a.weights, project.ldb = a.D, project.b_transposed = true;
+            project.c = logits, project.ldc = p.ld;
+            project.operand_type = stream->dtype, project.result_type = XF_FP32;
+            project.row_invariant = !gradients;
+            int32_t status = gemm(stream, project, err);
+            if (status != XF_OK) return status;
+            status = launch(stream, err, "loss", gradients ? row_loss_kernel<T, true> : row_loss_kernel<T, false>,
+                            dim3(static_cast<unsigned>(count)), dim3(kThreads), 0, static_cast<const float *>(logits),
+                            p.ld, a.V, a.targets + m, q, a.loss + m, a.nll + m, gradients ? diff : nullptr);
+            if (status != XF_OK) return status;
+        }
+        if (diff_src) {
+            Gemm data{};
+            data.M = rows, data.N = a.D, data.K = a.V;
+            data.a = gradient, data.lda = p.ld;
+            data.b = a.weights, data.ldb = a.D;
+            data.c = diff_src + begin * a.D, data.ldc = a.D;
+            data.operand_type = data.result_type = stream->dtype;
+            const int32_t status = gemm(stream, data, err);
+            if (status != XF_OK) return status;
+        }
+        if (a.diff_weights) {
+            Gemm weights{};
+            weights.M = a.V, weights.N = a.D, weights.K = rows;
+            weights.a = gradient, weights.lda = p.ld, weights.a_transposed = true;
+            weights.b = src + begin * a.D, weights.ldb = a.D;
+            weights.c = a.diff_weights, weights.ldc = a.D, weights.beta = 1.0f;
+            weights.operand_type = stream->dtype, weights.result_type = XF_FP32;
+            const int32_t status = gemm(stream, weights, err);
+            if (status != XF_OK) return status;
+        }
+    }
+    return XF_OK;
+}
+
+}  // namespace
+
+int32_t loss(xf_stream *stream, const xf_loss *args, xf_error *err) {
+    const int32_t status = enter(stream, err);
+    if (status != XF_OK || args->M <= 0) return status;
+    return dispatch(stream, [&](auto zero) { return run<decltype(zero)>(stream, *args, err); });
+}
+
+}  // namespace xf::cuda

@@ -1,0 +1,233 @@
+// Streams and memory of the CUDA backend.
+//
+// Everything taken from CUDA, page-locked host memory too, is counted in the context's account before it is asked for
+// and given back after it is freed.
+//
+// Uploads pass through a page-locked block of the stream: the caller's bytes are copied there, and the GPU fetches them
+// when the stream comes to it. cudaMemcpyAsync from the caller's own memory would be no promise that the memory is free
+// for reuse on return (it may be page-locked, or readable by the GPU), and waiting for the stream instead would stop
+// the caller until all earlier work is done, once per upload. The block is waited for only when it is full; each
+// synchronisation empties it. A download has to wait for the stream in any case.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <new>
+
+#include "plugin.h"
+
+namespace xf::cuda {
+namespace {
+
+constexpr size_t kUploadBytes = size_t{4} << 20;
+constexpr size_t kUploadAlignment = 256;
+constexpr size_t kSmallestStep = size_t{64} << 10;
+
+int32_t account(xf_device *device, size_t bytes, xf_error *err) {
+    const xf_host_v1 *host = device->host;
+    if (bytes <= static_cast<size_t>(INT64_MAX) && host->account(host->user, static_cast<int64_t>(bytes)) > 0)
+        return XF_OK;
+    return fail(err, XF_ERROR_NO_MEMORY, "the memory budget has no room for %zu bytes on GPU %d", bytes, device->index);
+}
+
+void give_back(xf_device *device, size_t bytes) {
+    device->host->account(device->host->user, -static_cast<int64_t>(bytes));
+}
+
+int32_t take(xf_device *device, size_t bytes, bool page_locked, void **ptr, xf_error *err) {
+    *ptr = nullptr;
+    int32_t status = account(device, bytes, err);
+    if (status != XF_OK) return status;
+    const cudaError_t code = page_locked ? cudaHostAlloc(ptr, bytes, cudaHostAllocDefault) : cudaMalloc(ptr, bytes);
+    status = check(device, code, page_locked ? "page-locked memory" : "memory of the GPU", err);
+    if (status == XF_OK) return XF_OK;
+    *ptr = nullptr;
+    give_back(device, bytes);
+    return status == XF_ERROR_NO_MEMORY
+               ? fail(err, status, "%s has no %zu bytes free", page_locked ? "page-locked memory" : "the GPU", bytes)
+               : status;
+}
+
+// Also right when the device is lost: then CUDA refuses, the driver has reclaimed the memory, and the account must
+// know.
+void release(xf_device *device, void *ptr, size_t bytes, bool page_locked) {
+    if (ptr == nullptr) return;
+    if ((page_locked ? cudaFreeHost(ptr) : cudaFree(ptr)) != cudaSuccess) cudaGetLastError();
+    give_back(device, bytes);
+}
+
+int32_t synchronize(xf_stream *stream, xf_error *err) {
+    const int32_t status = check(stream->device, cudaStreamSynchronize(stream->stream), "waiting for the GPU", err);
+    if (status == XF_OK) stream->upload_used = 0;
+    return status;
+}
+
+// In steps of an eighth of the size's power of two: a slowly growing batch moves its scratch a few times only.
+size_t rounded(size_t bytes) {
+    size_t step = kSmallestStep;
+    while (step <= bytes / 16) step *= 2;
+    return bytes > SIZE_MAX - step ? bytes : (bytes + step - 1) / step * step;
+}
+
+void free_scratch(xf_device *device, Scratch *scratch) {
+    const xf_host_v1 *host = device->host;
+    release(device, scratch->ptr, scratch->bytes, false);
+    while (Scratch *old = scratch->outgrown) {
+        scratch->outgrown = old->outgrown;
+        release(device, old->ptr, old->bytes, false);
+        host->free(host->user, old, sizeof *old);
+    }
+    *scratch = {};
+}
+
+// The block makes room for a larger one. Work under way may use it, and so may each run of a recorded graph.
+int32_t outgrow(xf_stream *stream, Scratch *scratch, xf_error *err) {
+    if (scratch->ptr == nullptr) return XF_OK;
+    const xf_host_v1 *host = stream->device->host;
+    if (stream->recorded) {
+        auto *old = static_cast<Scratch *>(host->alloc(host->user, sizeof(Scratch)));
+        if (old == nullptr) return fail(err, XF_ERROR_NO_MEMORY, "no memory to keep a block that graphs use");
+        *old = *scratch;
+        scratch->outgrown = old;
+    } else {
+        const int32_t status = synchronize(stream, err);
+        if (status != XF_OK) return status;
+        release(stream->device, scratch->ptr, scratch->bytes, false);
+    }
+    scratch->ptr = nullptr;
+    scratch->bytes = 0;
+    return XF_OK;
+}
+
+void *grown(xf_stream *stream, Scratch *scratch, size_t bytes, xf_error *err) {
+    if (bytes <= scratch->bytes && scratch->ptr != nullptr) return scratch->ptr;
+    if (stream->recording) {
+        fail(err, XF_ERROR_STATE, "a recording can't take %zu bytes of scratch: make the same calls unrecorded before",
+             bytes);
+        return nullptr;
+    }
+    if (outgrow(stream, scratch, err) != XF_OK) return nullptr;
+    const size_t size = rounded(bytes == 0 ? 1 : bytes);
+    if (take(stream->device, size, false, &scratch->ptr, err) == XF_OK) scratch->bytes = size;
+    return scratch->ptr;
+}
+
+}  // namespace
+
+void *scratch(xf_stream *stream, size_t bytes, xf_error *err) { return grown(stream, &stream->scratch, bytes, err); }
+void *workspace(xf_stream *stream, size_t bytes, xf_error *err) {
+    return grown(stream, &stream->workspace, bytes, err);
+}
+
+int32_t stream_create(xf_device *device, uint32_t dtype, xf_stream **stream, xf_error *err) {
+    if (dtype != XF_FP32 && dtype != XF_BF16)
+        return fail(err, XF_ERROR_UNSUPPORTED, "number type %u: the CUDA backend has fp32 and bf16", dtype);
+    int32_t status = enter_device(device, err);
+    if (status != XF_OK) return status;
+    const xf_host_v1 *host = device->host;
+    void *memory = host->alloc(host->user, sizeof(xf_stream));
+    if (memory == nullptr) return fail(err, XF_ERROR_NO_MEMORY, "no memory for a stream");
+    auto *made = new (memory) xf_stream{};
+    made->device = device;
+    made->dtype = dtype;
+    status = take(device, kPinnedBytes, true, &made->pinned, err);
+    if (status == XF_OK)
+        status = check(device, cudaStreamCreateWithFlags(&made->stream, cudaStreamNonBlocking), "a stream", err);
+    if (status != XF_OK) {
+        release(device, made->pinned, kPinnedBytes, true);
+        host->free(host->user, memory, sizeof(xf_stream));
+        return status;
+    }
+    *stream = made;
+    return XF_OK;
+}
+
+void stream_free(xf_stream *stream) {
+    if (stream == nullptr) return;
+    xf_device *device = stream->device;
+    cudaSetDevice(device->index);  // its failure and those that follow change nothing: the device is lost then
+    graph_free_all(stream);
+    cudaStreamSynchronize(stream->stream);
+    free_scratch(device, &stream->scratch);
+    free_scratch(device, &stream->workspace);
+    release(device, stream->upload, kUploadBytes, true);
+    release(device, stream->pinned, kPinnedBytes, true);
+    cudaStreamDestroy(stream->stream);
+    cudaGetLastError();
+    device->host->free(device->host->user, stream, sizeof *stream);
+}
+
+int32_t stream_sync(xf_stream *stream, xf_error *err) {
+    const int32_t status = enter_unrecorded(stream, "stream_sync", err);
+    return status == XF_OK ? synchronize(stream, err) : status;
+}
+
+int32_t mem_alloc(xf_device *device, size_t bytes, void **ptr, xf_error *err) {
+    int32_t status = enter_device(device, err);
+    void *made = nullptr;
+    if (status == XF_OK && bytes > 0) status = take(device, bytes, false, &made, err);
+    if (status == XF_OK) *ptr = made;
+    return status;
+}
+
+void mem_free(xf_device *device, void *ptr, size_t bytes) {
+    if (ptr == nullptr) return;
+    cudaSetDevice(device->index);
+    release(device, ptr, bytes, false);
+}
+
+int32_t mem_upload(xf_stream *stream, void *dst, const void *src, size_t bytes, xf_error *err) {
+    int32_t status = enter_unrecorded(stream, "mem_upload", err);
+    if (status == XF_OK && bytes > 0 && stream->upload == nullptr) {
+        void *made = nullptr;
+        status = take(stream->device, kUploadBytes, true, &made, err);
+        stream->upload = static_cast<char *>(made);
+    }
+    while (status == XF_OK && bytes > 0) {
+        if (stream->upload_used == kUploadBytes) {
+            status = synchronize(stream, err);
+            continue;
+        }
+        const size_t piece = std::min(bytes, kUploadBytes - stream->upload_used);
+        char *const staged = stream->upload + stream->upload_used;
+        std::memcpy(staged, src, piece);
+        status = check(stream->device, cudaMemcpyAsync(dst, staged, piece, cudaMemcpyHostToDevice, stream->stream),
+                       "a copy to the GPU", err);
+        stream->upload_used =
+            (stream->upload_used + piece + kUploadAlignment - 1) / kUploadAlignment * kUploadAlignment;
+        dst = static_cast<char *>(dst) + piece;
+        src = static_cast<const char *>(src) + piece;
+        bytes -= piece;
+    }
+    return status;
+}
+
+int32_t mem_download(xf_stream *stream, void *dst, const void *src, size_t bytes, xf_error *err) {
+    int32_t status = enter_unrecorded(stream, "mem_download", err);
+    if (status != XF_OK || bytes == 0) return status;
+    const bool small = bytes <= kPinnedBytes;  // the driver would stage it, and wait for that by itself
+    status = check(stream->device,
+                   cudaMemcpyAsync(small ? stream->pinned : dst, src, bytes, cudaMemcpyDeviceToHost, stream->stream),
+                   "a copy from the GPU", err);
+    if (status == XF_OK) status = synchronize(stream, err);
+    if (status == XF_OK && small) std::memcpy(dst, stream->pinned, bytes);
+    return status;
+}
+
+int32_t mem_copy(xf_stream *stream, void *dst, const void *src, size_t bytes, xf_error *err) {
+    int32_t status = enter(stream, err);
+    if (status == XF_OK && bytes > 0)
+        status = check(stream->device, cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToDevice, stream->stream),
+                       "a copy on the GPU", err);
+    return settle(stream, status, err);
+}
+
+int32_t mem_zero(xf_stream *stream, void *dst, size_t bytes, xf_error *err) {
+    int32_t status = enter(stream, err);
+    if (status == XF_OK && bytes > 0)
+        status = check(stream->device, cudaMemsetAsync(dst, 0, bytes, stream->stream), "setting memory to zero", err);
+    return settle(stream, status, err);
+}
+
+}  // namespace xf::cuda

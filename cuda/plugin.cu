@@ -1,0 +1,260 @@
+// The CUDA plugin's export, its devices and its errors. Streams and memory are in memory.cu, graphs in graph.cu.
+//
+// A machine without a GPU, a driver or cuBLASLt is no error: device_count is 0 then, with a sentence for people. The
+// plugin needs no file of CUDA to be loaded: the runtime is linked in, and cuBLASLt is opened when a GPU is there.
+//
+// A fault of a kernel (a wrong address, say) ends the use of the GPU in this process: that is CUDA's rule. The device
+// is marked lost, each later call says so at once with the code of the first fault, and freeing and closing are safe.
+// Nothing is ever reset: other contexts and libraries of the process may use the same GPU.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include "gemm.h"
+#include "ops.h"
+#include "plugin.h"
+
+namespace xf::cuda {
+
+int32_t fail(xf_error *err, int32_t status, const char *fmt, ...) {
+    if (err == nullptr) return status;
+    std::memset(err, 0, sizeof *err);
+    err->status = status;
+    va_list list;
+    va_start(list, fmt);
+    std::vsnprintf(err->message, sizeof err->message, fmt, list);
+    va_end(list);
+    return status;
+}
+
+namespace {
+
+#define XF_TEXT_OF(x) #x
+#define XF_TEXT(x) XF_TEXT_OF(x)
+#ifdef __CUDACC__
+#define XF_CUDA_VERSION "CUDA " XF_TEXT(__CUDACC_VER_MAJOR__) "." XF_TEXT(__CUDACC_VER_MINOR__)
+#else
+#define XF_CUDA_VERSION "CUDA emulated on the host"
+#endif
+
+constexpr int kMostNames = 32;
+
+// Faults after which CUDA refuses the process everything, by their numbers, since not every toolkit knows all:
+// uncorrectable memory and link errors, a fault contained to this process, wrong addresses, a launch that took too
+// long, a destroyed context, a failed assertion, faults of stack, instruction, alignment, address space, program
+// counter and launch, leaked tensor memory, an ended MPS server.
+constexpr int kSticky[] = {214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810};
+
+bool sticky(cudaError_t code) {
+    for (const int known : kSticky)
+        if (static_cast<int>(code) == known) return true;
+    return false;
+}
+
+int32_t backend_error(xf_error *err, cudaError_t code, const char *fmt, const char *what) {
+    fail(err, XF_ERROR_BACKEND, fmt, what, cudaGetErrorString(code), cudaGetErrorName(code));
+    if (err != nullptr) err->native_code = static_cast<int32_t>(code);
+    return XF_ERROR_BACKEND;
+}
+
+}  // namespace
+
+int32_t check(xf_device *device, cudaError_t code, const char *what, xf_error *err) {
+    if (code == cudaSuccess) return XF_OK;
+    cudaGetLastError();  // launch() looks there: leave nothing behind
+    if (code == cudaErrorMemoryAllocation) {
+        fail(err, XF_ERROR_NO_MEMORY, "%s: the GPU has no memory for it", what);
+        if (err != nullptr) err->native_code = static_cast<int32_t>(code);
+        return XF_ERROR_NO_MEMORY;
+    }
+    int32_t none = 0;
+    if (sticky(code)) device->lost.compare_exchange_strong(none, static_cast<int32_t>(code), std::memory_order_relaxed);
+    return backend_error(err, code, "%s: %s (%s)", what);
+}
+
+int32_t enter_device(xf_device *device, xf_error *err) {
+    const auto lost = static_cast<cudaError_t>(device->lost.load(std::memory_order_relaxed));
+    if (lost != cudaSuccess)
+        return backend_error(err, lost, "%s had a fault and can't be used by this process any more: %s (%s)",
+                             "the GPU");
+    return check(device, cudaSetDevice(device->index), "making the GPU current", err);
+}
+
+int32_t enter(const xf_stream *stream, xf_error *err) { return enter_device(stream->device, err); }
+
+namespace {
+
+int32_t device_count(xf_error *err) {
+    int count = 0;
+    const cudaError_t code = cudaGetDeviceCount(&count);
+    if (code != cudaSuccess) cudaGetLastError();
+    if (code == cudaErrorInsufficientDriver)
+        fail(err, XF_ERROR_NOT_FOUND, "there is no NVIDIA driver, or it is too old for " XF_CUDA_VERSION);
+    else if (code == cudaErrorNoDevice || (code == cudaSuccess && count <= 0))
+        fail(err, XF_ERROR_NOT_FOUND, "the NVIDIA driver finds no GPU");
+    else if (code != cudaSuccess)
+        backend_error(err, code, "%s: %s (%s)", "the NVIDIA driver can't be used");
+    else if (const char *missing = gemm_missing())
+        fail(err, XF_ERROR_NOT_FOUND, "%s", missing);
+    else
+        return count;
+    return 0;
+}
+
+// Read once for each device and kept, since the caller keeps the pointer.
+const char *device_name(int32_t index) {
+    static std::mutex lock;
+    static char names[kMostNames][256];
+    if (index < 0 || index >= kMostNames) return "CUDA device";
+    const std::lock_guard<std::mutex> guard(lock);
+    if (names[index][0] == 0) {
+        cudaDeviceProp properties{};
+        if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) {
+            cudaGetLastError();
+            return "CUDA device";
+        }
+        std::snprintf(names[index], sizeof names[index], "%s", properties.name);
+    }
+    return names[index];
+}
+
+#ifdef __CUDACC__
+__global__ void probe_kernel() {}
+
+// The plugin has code that this GPU can run, or that the driver can compile for it.
+int32_t check_code(xf_device *device, const cudaDeviceProp &properties, xf_error *err) {
+    cudaFuncAttributes attributes;
+    const cudaError_t code = cudaFuncGetAttributes(&attributes, probe_kernel);
+    if (code != cudaErrorNoKernelImageForDevice) return check(device, code, "looking for code for the GPU", err);
+    cudaGetLastError();
+    return fail(err, XF_ERROR_UNSUPPORTED, "this build of the plugin has no code for %s (sm_%d)", properties.name,
+                device->capability);
+}
+#else
+int32_t check_code(xf_device *, const cudaDeviceProp &, xf_error *) { return XF_OK; }
+#endif
+
+int32_t open(xf_device *device, xf_error *err) {
+    int count = 0;
+    int32_t status = check(device, cudaGetDeviceCount(&count), "counting the GPUs", err);
+    if (status != XF_OK) return status;
+    if (device->index < 0 || device->index >= count)
+        return fail(err, XF_ERROR_NOT_FOUND, "CUDA device %d: there are %d", device->index, count);
+    cudaDeviceProp properties{};
+    status = enter_device(device, err);
+    if (status == XF_OK)
+        status =
+            check(device, cudaGetDeviceProperties(&properties, device->index), "asking for the GPU's properties", err);
+    if (status != XF_OK) return status;
+    device->multiprocessors = properties.multiProcessorCount;
+    device->capability = 10 * properties.major + properties.minor;
+    device->shared_per_block = static_cast<int32_t>(properties.sharedMemPerBlockOptin);
+    status = check_code(device, properties, err);
+    if (status == XF_OK) status = gemm_open(device, &device->gemm, err);
+    if (status != XF_OK) return status;
+    std::snprintf(device->info, sizeof device->info, "%.80s, sm_%d, %d SMs, %.0f GiB, " XF_CUDA_VERSION ", %s",
+                  properties.name, device->capability, device->multiprocessors,
+                  static_cast<double>(properties.totalGlobalMem) / (1024.0 * 1024.0 * 1024.0), gemm_version());
+    return XF_OK;
+}
+
+int32_t device_open(const xf_host_v1 *host, int32_t index, xf_device **device, xf_error *err) {
+    if (host->abi != XF_PLUGIN_ABI || host->size < sizeof(xf_host_v1))
+        return fail(err, XF_ERROR_VERSION, "the host's table has ABI %u, expected %u", host->abi, XF_PLUGIN_ABI);
+    void *memory = host->alloc(host->user, sizeof(xf_device));
+    if (memory == nullptr) return fail(err, XF_ERROR_NO_MEMORY, "no memory for a CUDA device");
+    auto *made = new (memory) xf_device{};
+    made->host = host;
+    made->index = index;
+    const int32_t status = open(made, err);
+    if (status == XF_OK)
+        *device = made;
+    else
+        host->free(host->user, memory, sizeof(xf_device));
+    return status;
+}
+
+void device_close(xf_device *device) {
+    if (device == nullptr) return;
+    cudaSetDevice(device->index);
+    gemm_close(device, device->gemm);
+    cudaGetLastError();
+    device->host->free(device->host->user, device, sizeof *device);
+}
+
+const char *device_info(xf_device *device) { return device->info; }
+
+// An operation of the table: on the stream's device, with an error that says the same as the status.
+template <class A, int32_t (*kOperation)(xf_stream *, const A *, xf_error *)>
+int32_t call(xf_stream *stream, const A *args, xf_error *err) {
+    xf_error own{};
+    int32_t status = enter(stream, &own);
+    if (status == XF_OK) status = kOperation(stream, args, &own);
+    if (status == XF_OK) return XF_OK;
+    if (own.status != XF_OK) status = own.status;
+    if (err != nullptr) *err = own;
+    return settle(stream, status, &own);
+}
+
+const xf_backend_v1 kBackend = {
+    sizeof(xf_backend_v1),
+    XF_PLUGIN_ABI,
+    "cuda",
+    XF_PLUGIN_VERSION ", " XF_CUDA_VERSION,
+    "cuda",
+    200,
+    1u << XF_FP32 | 1u << XF_BF16,
+    device_count,
+    device_name,
+    device_open,
+    device_close,
+    device_info,
+    stream_create,
+    stream_free,
+    stream_sync,
+    mem_alloc,
+    mem_free,
+    mem_upload,
+    mem_download,
+    mem_copy,
+    mem_zero,
+    call<xf_embed_fwd, embed_fwd>,
+    call<xf_embed_bwd, embed_bwd>,
+    call<xf_linear_fwd, linear_fwd>,
+    call<xf_linear_bwd_data, linear_bwd_data>,
+    call<xf_linear_bwd_weights, linear_bwd_weights>,
+    call<xf_attention, attention_fwd>,
+    call<xf_attention_bwd, attention_bwd>,
+    call<xf_add_norm_fwd, add_norm_fwd>,
+    call<xf_add_norm_bwd, add_norm_bwd>,
+    call<xf_loss, loss>,
+    call<xf_adam, adam>,
+    call<xf_sum_squares, sum_squares>,
+    call<xf_attention_step, attention_step>,
+    call<xf_top_k, top_k>,
+    call<xf_to_bf16, to_bf16>,
+    call<xf_beam_step, beam_step>,
+    graph_begin,
+    graph_end,
+    graph_run,
+    graph_free,
+};
+
+}  // namespace
+}  // namespace xf::cuda
+
+extern "C" __attribute__((visibility("default"))) const xf_backend_v1 *xf_plugin_init(uint32_t host_abi,
+                                                                                      xf_error *err) {
+    if (host_abi != XF_PLUGIN_ABI) {
+        xf::cuda::fail(err, XF_ERROR_VERSION, "the cuda plugin has ABI %u, the library has %u", XF_PLUGIN_ABI,
+                       host_abi);
+        return nullptr;
+    }
+    return &xf::cuda::kBackend;
+}

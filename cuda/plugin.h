@@ -1,0 +1,35 @@
+// What plugin.cu, memory.cu and graph.cu know of each other: the parts of the table that are not operations.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "common.cuh"
+
+namespace xf::cuda {
+
+// Makes the device current for this thread; refuses when it is lost.
+int32_t enter_device(xf_device *device, xf_error *err);
+// The same for a call that a stream can't record: such a call ends the recording with XF_ERROR_STATE.
+int32_t enter_unrecorded(xf_stream *stream, const char *call, xf_error *err);
+// Hands on the status of a call; one that failed ends the stream's recording, and graph_end will say why.
+int32_t settle(xf_stream *stream, int32_t status, xf_error *err);
+
+int32_t stream_create(xf_device *device, uint32_t dtype, xf_stream **stream, xf_error *err);
+void stream_free(xf_stream *stream);
+int32_t stream_sync(xf_stream *stream, xf_error *err);
+
+int32_t mem_alloc(xf_device *device, size_t bytes, void **ptr, xf_error *err);
+void mem_free(xf_device *device, void *ptr, size_t bytes);
+int32_t mem_upload(xf_stream *stream, void *dst, const void *src, size_t bytes, xf_error *err);
+int32_t mem_download(xf_stream *stream, void *dst, const void *src, size_t bytes, xf_error *err);
+int32_t mem_copy(xf_stream *stream, void *dst, const void *src, size_t bytes, xf_error *err);
+int32_t mem_zero(xf_stream *stream, void *dst, size_t bytes, xf_error *err);
+
+int32_t graph_begin(xf_stream *stream, xf_error *err);
+int32_t graph_end(xf_stream *stream, xf_graph **graph, xf_error *err);
+int32_t graph_run(xf_stream *stream, xf_graph *graph, xf_error *err);
+void graph_free(xf_stream *stream, xf_graph *graph);
+// Ends a recording, if there is one, and frees every graph of the stream.
+void graph_free_all(xf_stream *stream);
+
+}  // namespace xf::cuda

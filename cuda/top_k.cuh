@@ -1,0 +1,241 @@
+// Choosing the best of many numbers without sorting them: the device side of top_k.cu.
+//
+// A number and its id make one 64-bit key whose order is "larger number first, then lower id", so no two are equal. Of
+// the bests that G groups of columns hold, the R-th is a threshold: at least R columns reach it, and only those of R
+// groups can. They are gathered, in any order, and each one's rank is counted by comparing it with all: about
+// G ln(G / (G - R)) columns for numbers in no order.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "rows.cuh"
+
+namespace xf::cuda {
+
+constexpr int kPieceThreads = 128;  // of a block that reads a piece
+constexpr int kPieceEach = 16;      // columns of a thread
+constexpr int kPiece = kPieceThreads * kPieceEach;
+constexpr int kPieceGathered = 1024;
+constexpr int kChoiceThreads = 256;
+constexpr int kChoiceGathered = 4096;
+constexpr int kFewBanned = 8;
+
+struct TopRow {
+    float *logits;  // [rows, ld]; after cut_row: minus infinity for NaN, NaN for a banned id
+    int64_t V, ld;  // ld is a multiple of 4
+};
+struct Piece {
+    float top, sum;  // the largest x and the sum of exp(x - top), banned ids too
+};
+struct Banned {
+    int32_t count;
+    const int32_t *many;  // device memory, or NULL
+    int32_t few[kFewBanned];
+};
+
+constexpr uint64_t kNoKey = 0;               // below every key
+constexpr uint64_t kTooMany = ~uint64_t{0};  // above every key; a list of it: so many ties that they weren't listed
+
+__device__ inline uint64_t make_key(float value, int32_t id) {
+    const uint32_t bits = __float_as_uint(__fadd_rn(value, 0.0f));  // -0 becomes 0
+    const uint32_t rising = bits >> 31 ? ~bits : bits | 0x80000000u;
+    return static_cast<uint64_t>(rising) << 32 | ~static_cast<uint32_t>(id);
+}
+__device__ inline float key_value(uint64_t key) {
+    const auto rising = static_cast<uint32_t>(key >> 32);
+    return __uint_as_float(rising >> 31 ? rising & 0x7FFFFFFFu : ~rising);
+}
+__device__ inline int32_t key_id(uint64_t key) { return static_cast<int32_t>(~static_cast<uint32_t>(key)); }
+
+__device__ inline float log_p(float x, float lse) {
+    const float value = x - lse;
+    return value == value ? value : -INFINITY;
+}
+
+// As block_sum().
+template <int kWarps>
+__device__ inline float block_max(float x, float *shared) {
+    x = warp_max(x);
+    __syncthreads();
+    if (threadIdx.x % kWarp == 0) shared[threadIdx.x / kWarp] = x;
+    __syncthreads();
+    for (int w = 0; w < kWarps; ++w) x = fmaxf(x, shared[w]);
+    return x;
+}
+
+// The sum of n over the threads before this one; *total over all of them. All threads call it; shared holds kWarps.
+template <int kWarps>
+__device__ inline int block_offset(int n, int *shared, int *total) {
+    const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
+    int through = n;  // with this thread
+#pragma unroll
+    for (int offset = 1; offset < kWarp; offset *= 2) {
+        const int lower = __shfl_up_sync(0xFFFFFFFFu, through, offset);
+        if (lane >= offset) through += lower;
+    }
+    __syncthreads();
+    if (lane == kWarp - 1) shared[warp] = through;
+    __syncthreads();
+    int before = through - n;
+    *total = 0;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) {
+        if (w < warp) before += shared[w];
+        *total += shared[w];
+    }
+    return before;
+}
+
+// One piece of a row: its part of the normalisation and, with kGroups > 0, the `listed` best logits that aren't banned
+// (at most kGroups) as falling keys, kNoKey where there are fewer above minus infinity. grid [pieces, rows].
+template <int kGroups>
+__global__ void __launch_bounds__(kPieceThreads)
+    cut_row(const TopRow r, const Banned banned, Piece *pieces, uint64_t *lists, int listed) {
+    constexpr int kWarps = kPieceThreads / kWarp;
+    __shared__ float partial[kWarps];
+    const int tid = static_cast<int>(threadIdx.x);
+    const int64_t begin = static_cast<int64_t>(blockIdx.x) * kPiece, at = blockIdx.y * int64_t{gridDim.x} + blockIdx.x;
+    float *const row = r.logits + blockIdx.y * r.ld;
+    const auto column = [&](int e) { return begin + e / 4 * (4 * kPieceThreads) + 4 * tid + e % 4; };
+    float x[kPieceEach];
+#pragma unroll
+    for (int e = 0; e < kPieceEach; e += 4) {
+        const bool inside = column(e) < r.V;
+        const float4 four = inside ? *reinterpret_cast<const float4 *>(row + column(e)) : float4{};
+        x[e] = four.x, x[e + 1] = four.y, x[e + 2] = four.z, x[e + 3] = four.w;
+    }
+    uint32_t out = 0;  // bit e: column e is banned
+    const auto leave_out = [&](int64_t id) {
+        const int64_t offset = id - begin;
+        if (offset >= 0 && offset < kPiece && offset / 4 % kPieceThreads == tid)
+            out |= 1u << (offset / (4 * kPieceThreads) * 4 + offset % 4);
+    };
+    if (banned.many != nullptr) {
+        for (int i = 0; i < banned.count; ++i) leave_out(banned.many[i]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < kFewBanned; ++i)
+            if (i < banned.count) leave_out(banned.few[i]);
+    }
+    float top = -INFINITY, best = -INFINITY;
+#pragma unroll
+    for (int e = 0; e < kPieceEach; ++e) {
+        const bool inside = column(e) < r.V, lost = x[e] != x[e], taken = (out >> e & 1u) != 0;
+        if (!inside || lost) x[e] = -INFINITY;
+        if (inside && (lost || taken)) row[column(e)] = taken ? NAN : -INFINITY;
+        top = fmaxf(top, x[e]);
+        if (!taken) best = fmaxf(best, x[e]);
+    }
+    top = block_max<kWarps>(top, partial);
+    float sum = 0.0f;
+#pragma unroll
+    for (int e = 0; e < kPieceEach; ++e) sum += top > -INFINITY ? expf(x[e] - top) : 0.0f;
+    sum = block_sum<kWarps>(sum, partial);
+    if (tid == 0) pieces[at] = {top, sum};
+
+    if constexpr (kGroups > 0) {
+        constexpr int kTogether = kPieceThreads / kGroups;  // threads of a group, side by side
+        __shared__ float bests[kGroups], threshold;
+        __shared__ int offsets[kWarps];
+        __shared__ uint64_t gathered[kPieceGathered];
+        float group = best;
+#pragma unroll
+        for (int offset = kTogether / 2; offset > 0; offset /= 2)
+            group = fmaxf(group, __shfl_xor_sync(0xFFFFFFFFu, group, offset));
+        if (tid % kTogether == 0) bests[tid / kTogether] = group;
+        __syncthreads();
+        if (tid < kGroups) {
+            const float mine = bests[tid];
+            int rank = 0;
+#pragma unroll 8
+            for (int j = 0; j < kGroups; ++j) rank += bests[j] > mine || (bests[j] == mine && j < tid);
+            if (rank == listed - 1) threshold = mine;
+        }
+        __syncthreads();
+        uint32_t chosen = 0;
+#pragma unroll
+        for (int e = 0; e < kPieceEach; ++e)
+            if (x[e] >= threshold && x[e] > -INFINITY) chosen |= 1u << e;
+        chosen &= ~out;
+        int count, slot = block_offset<kWarps>(__popc(chosen), offsets, &count);
+#pragma unroll
+        for (int e = 0; e < kPieceEach; ++e) {
+            if ((chosen >> e & 1u) == 0) continue;
+            if (slot < kPieceGathered) gathered[slot] = make_key(x[e], static_cast<int32_t>(column(e)));
+            ++slot;
+        }
+        __syncthreads();
+        uint64_t *const list = lists + at * listed;
+        if (count > kPieceGathered) {
+            for (int i = tid; i < listed; i += kPieceThreads) list[i] = kTooMany;
+        } else {
+            for (int i = tid; i < count; i += kPieceThreads) {
+                int rank = 0;
+                for (int j = 0; j < count; ++j) rank += gathered[j] > gathered[i];
+                if (rank < listed) list[rank] = gathered[i];
+            }
+            for (int i = count + tid; i < listed; i += kPieceThreads) list[i] = kNoKey;
+        }
+    }
+}
+
+struct Choice {
+    uint64_t best[kChoiceThreads], gathered[kChoiceGathered], threshold, last;
+    int offsets[kChoiceThreads / kWarp];
+};
+
+// The k largest of key(0) .. key(n - 1), which are kNoKey or all different: emit(place, key) for each, then {-inf, -1}
+// for the places that are left. Gives the k-th key to every thread, kNoKey when there are fewer. All threads call it.
+template <class Key, class Emit>
+__device__ inline uint64_t choose(Choice &s, int64_t n, int64_t k, const Key &key, const Emit &emit) {
+    const int tid = static_cast<int>(threadIdx.x);
+    const int64_t each = (n + kChoiceThreads - 1) / kChoiceThreads;
+    const int64_t most = min(int64_t{kChoiceThreads}, 1 + (kChoiceGathered - 1) / each);  // what surely can be gathered
+    uint64_t before = kTooMany;
+    for (int64_t done = 0; done < k;) {
+        const int wanted = static_cast<int>(min(most, k - done));
+        uint64_t best = kNoKey;
+#pragma unroll 4
+        for (int64_t i = tid; i < n; i += kChoiceThreads) {
+            const uint64_t candidate = key(i);
+            if (candidate < before && candidate > best) best = candidate;
+        }
+        s.best[tid] = best;
+        if (tid == 0) s.threshold = kNoKey + 1;
+        __syncthreads();
+        int rank = 0;
+#pragma unroll 8
+        for (int j = 0; j < kChoiceThreads; ++j) rank += s.best[j] > best;
+        if (rank == wanted - 1 && best != kNoKey) s.threshold = best;
+        __syncthreads();
+        const uint64_t threshold = s.threshold;
+        const auto among = [&](uint64_t candidate) { return candidate < before && candidate >= threshold; };
+        int mine = 0, count;
+        for (int64_t i = best >= threshold ? tid : n; i < n; i += kChoiceThreads) mine += among(key(i));
+        int slot = block_offset<kChoiceThreads / kWarp>(mine, s.offsets, &count);
+        if (mine == 1) {
+            s.gathered[slot] = best;
+        } else if (mine > 1) {
+            for (int64_t i = tid; i < n; i += kChoiceThreads)
+                if (among(key(i))) s.gathered[slot++] = key(i);
+        }
+        __syncthreads();
+        for (int i = tid; i < count; i += kChoiceThreads) {
+            const uint64_t candidate = s.gathered[i];
+            rank = 0;
+            for (int j = 0; j < count; ++j) rank += s.gathered[j] > candidate;
+            if (rank < wanted) emit(done + rank, candidate);
+            if (rank == wanted - 1) s.last = candidate;
+        }
+        __syncthreads();
+        if (count < wanted) {
+            for (int64_t at = done + count + tid; at < k; at += kChoiceThreads) emit(at, make_key(-INFINITY, -1));
+            return kNoKey;
+        }
+        before = s.last;
+        done += wanted;
+    }
+    return before;
+}
+
+}  // namespace xf::cuda

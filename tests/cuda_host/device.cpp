@@ -1,0 +1,249 @@
+// The device of the emulation: its properties, errors, and the controls that tests set.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <pthread.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "control.h"
+#include "emulator.h"
+
+namespace cuda_host {
+
+Controls controls;
+cudaError_t sticky = cudaSuccess;
+std::string last_fault;
+
+namespace {
+
+std::mutex mutex;
+
+// The last error and the current device of each host thread, packed into the key's value: device << 16 | error. No
+// thread_local: those are shared memory here.
+struct PerThread {
+    pthread_key_t key;
+    PerThread() { pthread_key_create(&key, nullptr); }
+    ~PerThread() { pthread_key_delete(key); }
+    uintptr_t get() const { return reinterpret_cast<uintptr_t>(pthread_getspecific(key)); }
+    void set(uintptr_t value) { pthread_setspecific(key, reinterpret_cast<void *>(value)); }
+} per_thread;
+
+struct Entry {
+    const char *name;
+    int64_t Controls::*member;
+};
+constexpr Entry kEntries[] = {
+    {"devices", &Controls::devices},
+    {"memory_bytes", &Controls::memory_bytes},
+    {"multiprocessors", &Controls::multiprocessors},
+    {"capability", &Controls::capability},
+    {"shared_per_block", &Controls::shared_per_block},
+    {"seed", &Controls::seed},
+    {"report_divergence", &Controls::report_divergence},
+    {"guard", &Controls::guard},
+    {"malloc_fail_after", &Controls::malloc_fail_after},
+    {"launch_fault_after", &Controls::launch_fault_after},
+    {"gemm_missing", &Controls::gemm_missing},
+    {"live_bytes", &Controls::live_bytes},
+    {"live_allocations", &Controls::live_allocations},
+    {"live_pinned", &Controls::live_pinned},
+    {"live_streams", &Controls::live_streams},
+    {"live_graphs", &Controls::live_graphs},
+    {"live_events", &Controls::live_events},
+    {"launches", &Controls::launches},
+    {"graph_launches", &Controls::graph_launches},
+    {"switches", &Controls::switches},
+};
+
+int64_t Controls::*find(const char *name) {
+    for (const Entry &entry : kEntries)
+        if (std::strcmp(entry.name, name) == 0) return entry.member;
+    std::fprintf(stderr, "cuda_host: no control '%s'\n", name);
+    return nullptr;
+}
+
+}  // namespace
+
+std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex); }
+
+cudaError_t failed(cudaError_t code) {
+    if (code != cudaSuccess) per_thread.set((per_thread.get() & ~uintptr_t{0xFFFF}) | static_cast<uintptr_t>(code));
+    return code;
+}
+
+cudaError_t usable() {
+    if (sticky != cudaSuccess) return sticky;
+    if (controls.devices == 0) return cudaErrorNoDevice;
+    if (controls.devices < 0) return static_cast<cudaError_t>(-controls.devices);
+    return cudaSuccess;
+}
+
+}  // namespace cuda_host
+
+using namespace cuda_host;
+
+extern "C" int64_t xf_cuda_host_get(const char *name) {
+    const auto held = lock();
+    if (std::strcmp(name, "fault") == 0) return sticky;
+    const auto member = find(name);
+    return member != nullptr ? controls.*member : -1;
+}
+
+extern "C" void xf_cuda_host_set(const char *name, int64_t value) {
+    const auto held = lock();
+    const auto member = find(name);
+    if (member == nullptr) return;
+    controls.*member = value;
+    if (member == &Controls::launch_fault_after) sticky = cudaSuccess;
+}
+
+const char *cudaGetErrorName(cudaError_t code) {
+    switch (code) {
+        case cudaSuccess:
+            return "cudaSuccess";
+#define XF_CUDA_HOST_NAME(number, name, text) \
+    case number:                              \
+        return "cudaError" #name;
+            XF_CUDA_HOST_ERRORS(XF_CUDA_HOST_NAME)
+#undef XF_CUDA_HOST_NAME
+    }
+    return "unrecognized error code";
+}
+
+const char *cudaGetErrorString(cudaError_t code) {
+    switch (code) {
+        case cudaSuccess:
+            return "no error";
+#define XF_CUDA_HOST_TEXT(number, name, text) \
+    case number:                              \
+        return text;
+            XF_CUDA_HOST_ERRORS(XF_CUDA_HOST_TEXT)
+#undef XF_CUDA_HOST_TEXT
+    }
+    return "unrecognized error code";
+}
+
+cudaError_t cudaPeekAtLastError() {
+    const auto held = lock();
+    if (sticky != cudaSuccess) return sticky;
+    return static_cast<cudaError_t>(per_thread.get() & 0xFFFF);
+}
+
+cudaError_t cudaGetLastError() {
+    const cudaError_t code = cudaPeekAtLastError();
+    per_thread.set(per_thread.get() & ~uintptr_t{0xFFFF});
+    return code;
+}
+
+cudaError_t cudaGetDeviceCount(int *count) {
+    const auto held = lock();
+    *count = 0;
+    if (const cudaError_t code = usable(); code != cudaSuccess) return failed(code);
+    *count = static_cast<int>(controls.devices);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int *device) {
+    const auto held = lock();
+    *device = static_cast<int>(per_thread.get() >> 16);
+    return failed(usable());
+}
+
+cudaError_t cudaSetDevice(int device) {
+    const auto held = lock();
+    if (const cudaError_t code = usable(); code != cudaSuccess) return failed(code);
+    if (device < 0 || device >= controls.devices) return failed(cudaErrorInvalidDevice);
+    per_thread.set(static_cast<uintptr_t>(device) << 16 | (per_thread.get() & 0xFFFF));
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {
+    const auto held = lock();
+    if (const cudaError_t code = usable(); code != cudaSuccess) return failed(code);
+    if (device < 0 || device >= controls.devices) return failed(cudaErrorInvalidDevice);
+    switch (attribute) {
+        case cudaDevAttrMaxThreadsPerBlock:
+            *value = 1024;
+            return cudaSuccess;
+        case cudaDevAttrMaxSharedMemoryPerBlock:
+            *value = 48 << 10;
+            return cudaSuccess;
+        case cudaDevAttrWarpSize:
+            *value = 32;
+            return cudaSuccess;
+        case cudaDevAttrMaxRegistersPerBlock:
+            *value = 65536;
+            return cudaSuccess;
+        case cudaDevAttrMultiProcessorCount:
+            *value = static_cast<int>(controls.multiprocessors);
+            return cudaSuccess;
+        case cudaDevAttrL2CacheSize:
+            *value = 50 << 20;
+            return cudaSuccess;
+        case cudaDevAttrMaxThreadsPerMultiProcessor:
+            *value = 2048;
+            return cudaSuccess;
+        case cudaDevAttrComputeCapabilityMajor:
+            *value = static_cast<int>(controls.capability / 10);
+            return cudaSuccess;
+        case cudaDevAttrComputeCapabilityMinor:
+            *value = static_cast<int>(controls.capability % 10);
+            return cudaSuccess;
+        case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+            *value = static_cast<int>(controls.shared_per_block) + 1024;
+            return cudaSuccess;
+        case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+            *value = static_cast<int>(controls.shared_per_block);
+            return cudaSuccess;
+    }
+    return failed(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
+    const auto attribute = [&](cudaDeviceAttr name) {
+        int value = 0;
+        cudaDeviceGetAttribute(&value, name, device);
+        return value;
+    };
+    int multiprocessors;
+    if (const cudaError_t code = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+        code != cudaSuccess)
+        return code;
+    *properties = {};
+    std::snprintf(properties->name, sizeof properties->name, "Emulated CUDA device");
+    properties->totalGlobalMem = static_cast<size_t>(xf_cuda_host_get("memory_bytes"));
+    properties->sharedMemPerBlock = 48 << 10;
+    properties->sharedMemPerMultiprocessor =
+        static_cast<size_t>(attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor));
+    properties->sharedMemPerBlockOptin = static_cast<size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+    properties->regsPerBlock = attribute(cudaDevAttrMaxRegistersPerBlock);
+    properties->warpSize = 32;
+    properties->maxThreadsPerBlock = attribute(cudaDevAttrMaxThreadsPerBlock);
+    properties->maxThreadsPerMultiProcessor = attribute(cudaDevAttrMaxThreadsPerMultiProcessor);
+    properties->multiProcessorCount = multiprocessors;
+    properties->major = attribute(cudaDevAttrComputeCapabilityMajor);
+    properties->minor = attribute(cudaDevAttrComputeCapabilityMinor);
+    properties->l2CacheSize = attribute(cudaDevAttrL2CacheSize);
+    return cudaSuccess;
+}
+
+// Known without a device; 0 without a driver.
+cudaError_t cudaDriverGetVersion(int *version) {
+    const auto held = lock();
+    *version = controls.devices == -cudaErrorInsufficientDriver ? 0 : 13000;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version) {
+    *version = 13000;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute attribute, int value) {
+    const auto held = lock();
+    if (const cudaError_t code = usable(); code != cudaSuccess) return failed(code);
+    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize && (value < 0 || value > controls.shared_per_block))
+        return failed(cudaErrorInvalidValue);
+    return cudaSuccess;
+}
