@@ -64,13 +64,14 @@ tests/packages.sh test
 
 if [ "$what" = all ] || [ "$what" = release ]; then
     say "Release build"
-    build build/release -DCMAKE_BUILD_TYPE=Release
+    build build/release -DCMAKE_BUILD_TYPE=Release -DXF_CUDA_ARCHITECTURES=90-real
     count_tests build/release
 fi
 
 if [ "$what" = all ] || [ "$what" = sanitize ]; then
     say "Build with the address and undefined-behaviour sanitizers"
-    build build/sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DXF_SANITIZE=address,undefined -DXF_BUILD_EXAMPLES=OFF
+    build build/sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DXF_SANITIZE=address,undefined -DXF_BUILD_EXAMPLES=OFF \
+        -DXF_CUDA=OFF
     # Tests labelled slow prove speed or take minutes under a sanitizer; they ran above.
     ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
         count_tests build/sanitize -LE slow

@@ -33,7 +33,10 @@ say() { printf '\n== %s\n' "$*"; }
 
 build_program() {
     say "Building into $build"
-    cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DXF_BUILD_TESTS=OFF -DXF_BUILD_EXAMPLES=ON >"$build.log" 2>&1 &&
+    cuda=(-DXF_CUDA=OFF) # minutes of compiling for nothing, unless there is a GPU
+    if nvidia-smi -L >"$build.log" 2>&1; then cuda=(-DXF_CUDA=AUTO -DXF_CUDA_ARCHITECTURES=native); fi
+    cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DXF_BUILD_TESTS=OFF -DXF_BUILD_EXAMPLES=ON "${cuda[@]}" \
+        >"$build.log" 2>&1 &&
         cmake --build "$build" >>"$build.log" 2>&1 || {
         tail -n 40 "$build.log" >&2
         echo "demo.sh: the build failed; all of its output is in $build.log" >&2

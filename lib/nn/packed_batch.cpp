@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 #include "nn/arena.h"
 
@@ -54,21 +53,22 @@ struct HostGroups {
     }
 };
 
-// The first count of the keys.
-HostGroups group(const std::vector<int32_t> &keys, size_t count) {
+// The first count of the keys, each in [0, limit), by counting: a GPU would wait for a sort.
+HostGroups group(const std::vector<int32_t> &keys, size_t count, int64_t limit) {
+    std::vector<int32_t> next(static_cast<size_t>(limit) + 1);  // where the next token of a key goes
+    for (size_t i = 0; i < count; ++i) ++next[static_cast<size_t>(keys[i]) + 1];
     HostGroups groups;
-    groups.order.resize(count);
-    std::iota(groups.order.begin(), groups.order.end(), 0);
-    std::stable_sort(groups.order.begin(), groups.order.end(), [&](int32_t a, int32_t b) {
-        return keys[static_cast<size_t>(a)] < keys[static_cast<size_t>(b)];
-    });
-    for (size_t i = 0; i < groups.order.size(); ++i) {
-        const int32_t key = keys[static_cast<size_t>(groups.order[i])];
-        if (!groups.ids.empty() && groups.ids.back() == key) continue;
-        groups.ids.push_back(key);
-        groups.starts.push_back(static_cast<int32_t>(i));
+    for (size_t key = 0; key < static_cast<size_t>(limit); ++key) {
+        if (next[key + 1] > 0) {
+            groups.ids.push_back(static_cast<int32_t>(key));
+            groups.starts.push_back(next[key]);
+        }
+        next[key + 1] += next[key];
     }
     groups.starts.push_back(static_cast<int32_t>(count));
+    groups.order.resize(count);
+    for (size_t i = 0; i < count; ++i)
+        groups.order[static_cast<size_t>(next[static_cast<size_t>(keys[i])]++)] = static_cast<int32_t>(i);
     return groups;
 }
 
@@ -128,7 +128,8 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
         packed->rows = static_cast<int64_t>(side.ids.size());
         packed->max_length = side.max_length;
         for (int which = 0; groups && which < (config.learned_positions ? 2 : 1); ++which) {
-            HostGroups g = group(which == 0 ? side.ids : side.positions, static_cast<size_t>(packed->tokens));
+            HostGroups g = which == 0 ? group(side.ids, static_cast<size_t>(packed->tokens), config.V)
+                                      : group(side.positions, static_cast<size_t>(packed->tokens), config.max_length);
             if (pad) g.pad(bucket(static_cast<int64_t>(g.ids.size())), side.ids.size());
             at.group[which][0] = append(g.ids);
             at.group[which][1] = append(g.starts);

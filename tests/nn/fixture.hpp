@@ -69,14 +69,18 @@ inline std::shared_ptr<xf::Context> open_device(const DeviceName &name, int thre
     }
 }
 
-// Calls test(context, name) on every device that opens; XF_TEST_DEVICES ("cpu", "cuda") leaves out what has another
-// kind, and a device of the kind it names must open.
+// XF_TEST_DEVICES ("cpu", "cuda") leaves out devices of another kind.
+inline bool wanted(const DeviceName &name) {
+    const char *const kind = std::getenv("XF_TEST_DEVICES");
+    return kind == nullptr || std::string_view(name.device).rfind(kind, 0) == 0;
+}
+
+// Calls test(context, name) on every wanted device that opens; a GPU that was asked for must open.
 template <class Test>
 void on_each_device(int threads, Test test) {
-    const char *const kind = std::getenv("XF_TEST_DEVICES");
     for (DeviceName name : kDevices) {
-        if (kind != nullptr && std::string_view(name.device).rfind(kind, 0) != 0) continue;
-        if (kind != nullptr && std::string_view(kind) == "cuda") name.required = true;
+        if (!wanted(name)) continue;
+        if (name.cuda() && std::getenv("XF_TEST_DEVICES") != nullptr) name.required = true;
         const auto context = open_device(name, threads);
         if (context == nullptr) continue;
         std::fprintf(stderr, "on %s\n", name.text().c_str());  // where what is recorded next comes from

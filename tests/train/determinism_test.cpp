@@ -46,7 +46,7 @@ void check_repeats(const DeviceName &device, const Settings &settings, const Tas
 
 XF_TEST(two_hundred_steps_are_the_same_with_one_two_and_three_threads) {
     on_each_device(1, [](const auto &, const DeviceName &device) {
-        check_repeats(device, kTraining, Task(), device.cuda() ? 40 : 200);
+        check_repeats(device, kTraining, Task(), device.cuda() ? 24 : 200);
     });
 }
 
