@@ -202,8 +202,8 @@ if [ "$dry" = 1 ]; then plugins=$build/tests/cuda_host; fi
 
 # torch.compile takes minutes on one core, and its results are kept in a cache: it begins now, beside our own build.
 if wanted bench && [ $have_torch = 1 ] && [ "$dry" = 0 ]; then
-    for part in 0 1 2 3; do
-        TORCHINDUCTOR_COMPILE_THREADS=2 nice -n 5 timeout -k 5 300 "${bench[@]}" --warm $part/4 </dev/null \
+    for part in 0 1 2 3 4 5; do
+        TORCHINDUCTOR_COMPILE_THREADS=2 nice -n 5 timeout -k 5 300 "${bench[@]}" --warm $part/6 </dev/null \
             >"$(log_of "warm $part")" 2>&1 &
         warm+=($!)
     done
@@ -230,7 +230,7 @@ stage_build() {
 }
 
 stage_check() (
-    export XF_BACKEND_PATH=$plugins
+    export XF_BACKEND_PATH=$plugins:$build/lib
     names=("case list" comparisons)
     XF_TEST_PLUGINS=$plugins/libxformer_cuda.so must='OK.*cuda/base' \
         attempt check "case list" 150 "$build/bin/backend_ops" 'cuda/*' &
@@ -285,7 +285,7 @@ stage_bench() {
     for _ in 1 2 3; do
         seconds=$(($(limit 1000) - 10))
         if [ "$seconds" -le 20 ] || [ $rc -lt 3 ]; then break; fi
-        XF_BACKEND_PATH=$plugins timeout -k 5 "$seconds" "${bench[@]}" --seconds $((seconds - 15)) </dev/null \
+        XF_BACKEND_PATH=$plugins:$build/lib timeout -k 5 "$seconds" "${bench[@]}" --seconds $((seconds - 15)) </dev/null \
             >>"$(log_of bench)" 2>&1
         rc=$?
         if [ $rc = 124 ] || [ $rc = 137 ]; then break; fi
@@ -293,7 +293,7 @@ stage_bench() {
     case $rc in 0) ;; 124 | 137) status="out of time" ;; 1) status=FAILED ;; *) status=note ;; esac
     detail=$(tail -n 1 "$(log_of bench)" | tr '\t' ' ' | cut -c 1-150)
     result bench "all cases" "$status" $((SECONDS - begin)) "$detail"
-    gather "$out/bench.log" bench "warm 0" "warm 1" "warm 2" "warm 3"
+    gather "$out/bench.log" bench "warm 0" "warm 1" "warm 2" "warm 3" "warm 4" "warm 5"
 }
 
 if wanted build; then
