@@ -127,8 +127,27 @@ static void test_log(void **state) {
     assert_int_equal(heard.warnings + heard.others, 3);
 }
 
+/* A number type that no device here has is an error that says which backend has it; recording is nobody's duty. */
+static void test_precision(void **state) {
+    (void)state;
+    xf_config *config = NULL;
+    xf_context *out = NULL;
+    ACCEPTED(xf_config_create(&config, err));
+    ACCEPTED(xf_config_set_str(config, "context.device", "cpu", err));
+    ACCEPTED(xf_config_set_str(config, "context.precision", "bf16", err));
+    REFUSED(XF_ERROR_UNSUPPORTED, out, xf_context_create(config, NULL, &out, err));
+    assert_non_null(strstr(err->message, "cuda"));
+    assert_int_not_equal(xf_config_set_str(config, "context.precision", "fp16", err), XF_OK);
+    ACCEPTED(xf_config_set_str(config, "context.precision", "fp32", err));
+    ACCEPTED(xf_config_set_bool(config, "context.graphs", 0, err));
+    ACCEPTED(xf_context_create(config, NULL, &out, err));
+    assert_non_null(strstr(xf_context_device(out), "fp32"));
+    xf_context_free(out);
+    xf_config_free(config);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_create), cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_log)};
+                                       cmocka_unit_test(test_log), cmocka_unit_test(test_precision)};
     return RUN(tests, world_open, world_close);
 }
