@@ -64,7 +64,7 @@ __device__ inline void normalise8(const xf_add_norm_fwd &a, const Eight<T> &x, f
 }
 
 template <class T, bool kVector, int kChunks>
-__global__ void __launch_bounds__(kThreads) narrow_fwd_kernel(xf_add_norm_fwd a, Dropout dropout) {
+__global__ void __launch_bounds__(kThreads, 1) narrow_fwd_kernel(xf_add_norm_fwd a, Dropout dropout) {
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     const int64_t m = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
     if (m >= a.M) return;  // the whole warp

@@ -53,7 +53,7 @@ __device__ inline void attend(Rows<D> &rows, const Attention<bf16> &a, const Pla
 #pragma unroll
     for (int i = 0; i < 16; ++i) {
         const int key = key0 + i / 4 * 8 + lane % 4 * 2 + i % 2, query = first + lane / 4 + i % 4 / 2 * 8;
-        const bool seen = all_seen || (key < p.k_len && sees(query, key, a.before, a.after));
+        const bool seen = all_seen | ((key < p.k_len) & sees(query, key, a.before, a.after));
         s[i / 4][i % 4] = seen ? s[i / 4][i % 4] * scale : -INFINITY;
     }
 #pragma unroll

@@ -116,7 +116,7 @@ __device__ inline Tiles seen_tiles(int32_t first, int32_t last, int32_t before, 
     return {max(0, first - before) / kOther, (end + kOther - 1) / kOther};
 }
 __device__ inline bool sees(int32_t i, int32_t j, int32_t before, int32_t after) {
-    return j >= i - before && j <= i + after;
+    return (j >= i - before) & (j <= i + after);  // no short cut: it would be a branch for each pair
 }
 
 // Bit n: element 8 * block + n of the dropout mask is kept.

@@ -46,7 +46,10 @@ template <int D>
 int32_t run_mma(xf_stream *stream, const xf_attention_bwd &args, xf_error *err) {
     AttentionBwd<bf16> g = make_arguments<bf16>(args, 8);
     const int64_t longest = std::max(args.fwd.max_q_len, args.fwd.max_k_len);
-    const int own = longest > kOther ? 64 : 32, stages = longest > kOther ? 2 : 1;
+    const int stages = longest > kOther ? 2 : 1;
+    // 64 rows of 128 columns are too much for GPUs with 99 KiB for a block; a tile's size doesn't show in the bits.
+    const bool fits = shared_bytes<D>(64, 2) <= static_cast<size_t>(stream->device->shared_per_block);
+    const int own = longest > kOther && fits ? 64 : 32;
     g.fwd.tiles = static_cast<int32_t>(ceil_div<int64_t>(longest, own));
     return launch(stream, err, "attention_bwd", backward_mma<D>,
                   dim3(static_cast<uint32_t>(args.fwd.B * g.fwd.tiles * args.fwd.H)),

@@ -97,16 +97,18 @@ inline T *dynamic_shared() {
 #endif
 
 // kernel<<<grid, block, shared, stream>>>(args...). A launch of no block does nothing. More than 48 KiB of dynamic
-// shared memory is asked for here.
+// shared memory is asked for here: nearly all there is, whatever this launch needs, since what is asked for holds for
+// all threads of the process, and another one that needs less of the same kernel must not take it back.
 template <class... P, class... A>
 int32_t launch(xf_stream *stream, xf_error *err, const char *name, void (*kernel)(P...), dim3 grid, dim3 block,
                size_t shared, A... args) {
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) return XF_OK;
 #ifdef __CUDACC__
     if (shared > 48 * 1024) {
+        const int needed = static_cast<int>(shared), most = stream->device->shared_per_block - 1024;
         const cudaError_t code = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
                                                       cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                      static_cast<int>(shared));
+                                                      needed > most ? needed : most);
         if (code != cudaSuccess) return check(stream->device, code, name, err);
     }
     kernel<<<grid, block, shared, stream->stream>>>(static_cast<P>(args)...);

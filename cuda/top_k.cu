@@ -30,6 +30,7 @@ namespace xf::cuda {
 namespace {
 
 constexpr int64_t kMostListed = 64;
+constexpr int64_t kMostRows = 65408;                // what grid.y takes, in whole tiles of a product
 constexpr int64_t kChunkLogits = int64_t{1} << 25;  // 128 MiB: 896 rows of V = 37000
 
 // A row's pieces joined; writes the row's values and ids.
@@ -90,7 +91,7 @@ Layout plan(const xf_top_k &a) {
         return at;
     };
     p.ld = ceil_div<int64_t>(a.V, 4) * 4;
-    p.chunk = std::min(a.rows, std::max<int64_t>(kChunkLogits / p.ld / 128 * 128, 16));
+    p.chunk = std::min(a.rows, std::clamp<int64_t>(kChunkLogits / p.ld / 128 * 128, 16, kMostRows));
     p.pieces = ceil_div<int64_t>(a.V, kPiece);
     p.listed = a.k <= kMostListed ? a.k + 1 : 0;
     p.logits = take(static_cast<size_t>(p.chunk * p.ld) * sizeof(float));
