@@ -30,7 +30,7 @@ struct Gemm {
     uint32_t operand_type;  // XF_FP32 or XF_BF16: of a and b
     uint32_t result_type;   // of c; XF_FP32, or the operands' type
     float beta;             // 0 (c is not read) or 1
-    const float *bias;      // [N] or NULL; only with beta 0
+    const void *bias;       // [N] of the result's type, or NULL; only with beta 0
     bool relu;              // a NaN stays one or becomes 0, as the library likes
     bool row_invariant;
 };

@@ -9,12 +9,9 @@
 // An algorithm of a rounded number of rows that refuses the very number gives way to one that is chosen for that; a
 // row-invariant one may not, so that is an error. Where the library has none the kernel of gemm_plain.cu computes.
 //
-// A bias of a bf16 product is rounded to bf16: the library adds no other.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 #include <new>
-#include <type_traits>
 
 #include "gemm_choice.h"
 
@@ -23,28 +20,26 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr size_t kStageAlignment = 256;
+constexpr int64_t kBiasRow = 8;  // as if rows of a bias were so far apart: it is aligned to 16 bytes, or copied
 
-template <class From, class To>
+template <class T>
 __global__ void __launch_bounds__(kThreads)
-    copy_rows_kernel(const From *src, To *dst, int64_t rows, int64_t columns, int64_t ld) {
+    copy_rows_kernel(const T *src, T *dst, int64_t rows, int64_t columns, int64_t ld) {
     const int64_t step = int64_t{gridDim.x} * kThreads;
     for (int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x; i < rows * columns; i += step) {
         const int64_t at = i / columns * ld + i % columns;
-        if constexpr (std::is_same_v<From, To>)
-            dst[at] = src[at];
-        else
-            dst[at] = from_float<To>(to_float(src[at]));
+        dst[at] = src[at];
     }
 }
 
-template <class From, class To>
+template <class T>
 int32_t copy_rows(xf_stream *stream, const void *src, void *dst, int64_t rows, int64_t columns, int64_t ld,
                   xf_error *err) {
     const int64_t blocks = ceil_div<int64_t>(rows * columns, kThreads),
                   most = int64_t{64} * stream->device->multiprocessors;
-    return launch(stream, err, "gemm_copy", copy_rows_kernel<From, To>,
+    return launch(stream, err, "gemm_copy", copy_rows_kernel<T>,
                   dim3(static_cast<unsigned>(blocks < most ? blocks : most)), dim3(kThreads), 0,
-                  static_cast<const From *>(src), static_cast<To *>(dst), rows, columns, ld);
+                  static_cast<const T *>(src), static_cast<T *>(dst), rows, columns, ld);
 }
 
 // An operand as the library gets it: the caller's memory, or a copy in the stream's workspace.
@@ -64,8 +59,8 @@ struct Staged {
         *bytes += (span + kStageAlignment - 1) / kStageAlignment * kStageAlignment;
     }
     int32_t move(xf_stream *stream, const void *src, void *dst, xf_error *err) const {
-        return type == XF_BF16 ? copy_rows<uint16_t, uint16_t>(stream, src, dst, rows, columns, ld, err)
-                               : copy_rows<uint32_t, uint32_t>(stream, src, dst, rows, columns, ld, err);
+        return type == XF_BF16 ? copy_rows<uint16_t>(stream, src, dst, rows, columns, ld, err)
+                               : copy_rows<uint32_t>(stream, src, dst, rows, columns, ld, err);
     }
 };
 
@@ -74,20 +69,16 @@ int32_t run(xf_stream *stream, const Gemm &g, const Choice &choice, const Descri
     Staged a{const_cast<void *>(g.a), g.a_transposed ? g.K : g.M, g.a_transposed ? g.M : g.K, g.lda, g.operand_type};
     Staged b{const_cast<void *>(g.b), g.b_transposed ? g.N : g.K, g.b_transposed ? g.K : g.N, g.ldb, g.operand_type};
     Staged c{g.c, g.M, g.N, g.ldc, g.result_type};
-    Staged bias{const_cast<float *>(g.bias), 1, g.N, 4, XF_FP32};
+    Staged bias{const_cast<void *>(g.bias), 1, g.N, kBiasRow, g.result_type};
     size_t bytes = state.workspace;
     for (Staged *part : {&a, &b, &c, &bias}) part->plan(&bytes);
-    const bool narrow = g.bias != nullptr && g.result_type == XF_BF16;
-    if (narrow && !bias.copied) bias.copied = true, bytes += static_cast<size_t>(g.N) * 2;
     auto *const space = static_cast<unsigned char *>(workspace(stream, bytes, err));
     if (space == nullptr) return err->status;
     int32_t status = XF_OK;
     for (Staged *part : {&a, &b, &c, &bias}) {
         if (!part->copied || status != XF_OK) continue;
         void *const copy = space + part->offset;
-        if (part == &bias && narrow)
-            status = copy_rows<float, bf16>(stream, part->ptr, copy, 1, g.N, g.N, err);
-        else if (part != &c || g.beta != 0.0f)
+        if (part != &c || g.beta != 0.0f)
             status = part->move(stream, part->ptr, copy, err);
         part->ptr = copy;
     }

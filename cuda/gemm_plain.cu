@@ -28,10 +28,11 @@ struct Operand {
     int64_t count, along, across;
 };
 
+template <class R>
 struct Result {
     int64_t ld;
     float beta;
-    const float *bias;
+    const R *bias;
     bool relu;
 };
 
@@ -50,7 +51,7 @@ __device__ inline void load_slab(const Operand<T> &from, int64_t first, int64_t 
 
 template <class T, class R>
 __global__ void __launch_bounds__(kThreads)
-    product_kernel(Operand<T> a, Operand<T> b, R *c, Result result, int64_t K, int64_t tiles_n) {
+    product_kernel(Operand<T> a, Operand<T> b, R *c, Result<R> result, int64_t K, int64_t tiles_n) {
     __shared__ float slab_a[kSlab][kTile + 1], slab_b[kSlab][kTile + 1];
     const int64_t m0 = blockIdx.x / tiles_n * kTile, n0 = blockIdx.x % tiles_n * kTile;
     const int row = static_cast<int>(threadIdx.x) / kSide, column = static_cast<int>(threadIdx.x) % kSide;
@@ -85,7 +86,7 @@ __global__ void __launch_bounds__(kThreads)
             R *const out = c + m * result.ld + n;
             float value = sum[i][j];
             if (result.beta != 0.0f) value += result.beta * to_float(*out);
-            if (result.bias != nullptr) value += result.bias[n];
+            if (result.bias != nullptr) value += to_float(result.bias[n]);
             if (result.relu && value < 0.0f) value = 0.0f;  // a NaN stays
             *out = from_float<R>(value);
         }
@@ -100,7 +101,7 @@ int32_t product(xf_stream *stream, const Gemm &g, xf_error *err) {
         return fail(err, XF_ERROR_UNSUPPORTED, "a product of %lld x %lld numbers", static_cast<long long>(g.M),
                     static_cast<long long>(g.N));
     return launch(stream, err, "gemm_plain", product_kernel<T, R>, dim3(static_cast<unsigned>(tiles)), dim3(kThreads),
-                  0, a, b, static_cast<R *>(g.c), Result{g.ldc, g.beta, g.bias, g.relu}, g.K, tiles_n);
+                  0, a, b, static_cast<R *>(g.c), Result<R>{g.ldc, g.beta, static_cast<const R *>(g.bias), g.relu}, g.K, tiles_n);
 }
 
 }  // namespace

@@ -136,7 +136,7 @@ typedef struct xf_linear_fwd {
     const xf_num *src; /* [M, K], rows ld_src apart */
     int64_t ld_src;
     const xf_num *weights; /* [N, K], dense */
-    const float *bias;    /* [N] or NULL */
+    const xf_num *bias;   /* [N] or NULL */
     xf_num *dst;           /* [M, N], rows ld_dst apart; not overlapping src */
     int64_t ld_dst;
     uint32_t flags; /* XF_LINEAR_ROW_INVARIANT: must be row-invariant, and fast for small M (decoding) */

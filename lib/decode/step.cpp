@@ -144,7 +144,7 @@ void DecoderStep::run(const DeviceRows &rows, int64_t k, float *values, int32_t 
     Arena arena(model_.dtype(), workspace_.data());
     plan(R, &arena, &s);
 
-    const auto linear = [&](int64_t N, int64_t K, Num src, int64_t weights, const float *bias, Num dst,
+    const auto linear = [&](int64_t N, int64_t K, Num src, int64_t weights, Num bias, Num dst,
                             uint32_t flags) {
         xf_linear_fwd args{R, N, K, src, K, model_.weights(weights), bias, dst, N, flags | XF_LINEAR_ROW_INVARIANT};
         stream_.run(args);
@@ -245,8 +245,8 @@ void DecoderStep::run(const DeviceRows &rows, int64_t k, float *values, int32_t 
         boundary(pick(at.cross.norm, at.ff.norm), cross);
 
         const Num ff = s.sum[turn];
-        linear(c.F, c.D, input, at.ff.in_weights, model_.param(at.ff.in_bias), s.wide, XF_LINEAR_RELU);
-        linear(c.D, c.F, s.wide, at.ff.out_weights, model_.param(at.ff.out_bias), ff, 0);
+        linear(c.F, c.D, input, at.ff.in_weights, model_.weights(at.ff.in_bias), s.wide, XF_LINEAR_RELU);
+        linear(c.D, c.F, s.wide, at.ff.out_weights, model_.weights(at.ff.out_bias), ff, 0);
         boundary(pick(at.ff.norm, next), ff);
     }
 

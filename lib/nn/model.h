@@ -31,7 +31,7 @@ public:
     // The parameters, fp32: what is trained, saved and loaded.
     float *params() const { return params_.floats(); }
     const float *param(int64_t offset) const { return params_.floats() + offset; }
-    // A matrix of them as operations take it: the parameters themselves, or their rounded copy.
+    // A matrix of them, or the bias of a map, as operations take it: the parameters themselves, or their rounded copy.
     Num weights(int64_t offset) const { return Num(dtype() == XF_BF16 ? copy_.data() : params_.data(), dtype()) + offset; }
     // Of the shape of params(), bf16; null in fp32.
     void *copy() const { return copy_.data(); }

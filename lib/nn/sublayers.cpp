@@ -8,7 +8,7 @@
 namespace xf {
 namespace {
 
-void linear(const Pass &pass, int64_t M, int64_t N, int64_t K, Num src, int64_t weights, const float *bias,
+void linear(const Pass &pass, int64_t M, int64_t N, int64_t K, Num src, int64_t weights, Num bias,
             Num dst, uint32_t flags = 0) {
     xf_linear_fwd args{};
     args.M = M;
@@ -179,8 +179,8 @@ void cross_attention_bwd(const Pass &pass, const AttentionOffsets &at, const Pac
 void feed_forward_fwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, Num src,
                       const FeedForwardActivations &acts) {
     const ModelConfig &c = pass.config();
-    linear(pass, rows, c.F, c.D, src, at.in_weights, pass.param(at.in_bias), acts.hidden, XF_LINEAR_RELU);
-    linear(pass, rows, c.D, c.F, acts.hidden, at.out_weights, pass.param(at.out_bias), acts.norm.sum);
+    linear(pass, rows, c.F, c.D, src, at.in_weights, pass.weights(at.in_bias), acts.hidden, XF_LINEAR_RELU);
+    linear(pass, rows, c.D, c.F, acts.hidden, at.out_weights, pass.weights(at.out_bias), acts.norm.sum);
 }
 
 void feed_forward_bwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, Num src,

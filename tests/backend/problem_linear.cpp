@@ -10,7 +10,7 @@ Problem forward(const Case &c, const std::string &name, uint32_t extra) {
     Problem p{.name = name, .c = c, .rows = c.M};
     p.buffers = {per_row(input("src", c.M, c.K, c.K + c.pad)), input("weights", c.N, c.K, c.K),
                  per_row(output("dst", c.M, c.N, c.N + c.pad))};
-    if (c.has(kBias)) p.buffers.push_back(fp32(input("bias", 1, c.N, c.N)));
+    if (c.has(kBias)) p.buffers.push_back(input("bias", 1, c.N, c.N));
     // Finite differences are taken of the map alone; relu_dst stands for the ReLU before it.
     const uint32_t flags = extra | (c.has(kRelu) && !c.has(kGradient) ? uint32_t{XF_LINEAR_RELU} : 0u);
     p.row_invariant = (extra & XF_LINEAR_ROW_INVARIANT) != 0;

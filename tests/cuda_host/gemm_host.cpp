@@ -93,7 +93,7 @@ void store(const Gemm &g, int64_t row, int64_t column, const float *tile_row, in
     for (int64_t j = 0; j < count; ++j) {
         float x = tile_row[j];
         if (g.beta != 0.0f) x += g.beta * to_float(c[j]);
-        if (g.bias != nullptr) x += g.bias[column + j];
+        if (g.bias != nullptr) x += to_float(static_cast<const T *>(g.bias)[column + j]);
         if (g.relu && x < 0.0f) x = 0.0f;
         c[j] = from_float<T>(x);
     }

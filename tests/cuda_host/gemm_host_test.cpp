@@ -34,13 +34,13 @@ void check_product(int64_t M, int64_t N, int64_t K, bool a_transposed, bool b_tr
     const auto size = [](int64_t n) { return static_cast<size_t>(n); };
     const auto a = draw<T>(size((a_transposed ? K : M) * lda), 1), b = draw<T>(size((b_transposed ? N : K) * ldb), 2);
     const auto c = draw<R>(size(M * ldc), 3);
-    const auto add = draw<float>(size(N), 4);
+    const auto add = draw<R>(size(N), 4);
     Stream stream;
     xf_stream holder{};
     holder.stream = stream.handle;
     const Buffer<T> da(a), db(b);
     const Buffer<R> dc(c);
-    const Buffer<float> dbias(add);
+    const Buffer<R> dbias(add);
     const uint32_t type = sizeof(T) == 2 ? XF_BF16 : XF_FP32, result = sizeof(R) == 2 ? XF_BF16 : XF_FP32;
     const Gemm args{M,      N,    K,
                     da.ptr, lda,  a_transposed,
@@ -52,7 +52,7 @@ void check_product(int64_t M, int64_t N, int64_t K, bool a_transposed, bool b_tr
     const std::vector<R> got = dc.get(stream);
     for (int64_t i = 0; i < M; ++i)
         for (int64_t j = 0; j < N; ++j) {
-            double want = beta * double{float{c[size(i * ldc + j)]}} + (bias ? add[size(j)] : 0.0f);
+            double want = beta * double{float{c[size(i * ldc + j)]}} + (bias ? float{add[size(j)]} : 0.0f);
             for (int64_t k = 0; k < K; ++k)
                 want += double{float{a[size(a_transposed ? k * lda + i : i * lda + k)]}} *
                         double{float{b[size(b_transposed ? j * ldb + k : k * ldb + j)]}};
