@@ -115,6 +115,9 @@ class Bench:
         for what, value in lines:
             if what in ("step", "tokens", "loss", "info"):
                 self.log(case, system, what, value)
+            if what == "note" and "slower kernel" in value:  # every product of these models is one of cuBLASLt's
+                self.failed += 1
+                self.log(case, system, "error", value)
             if what == "loss" and not math.isfinite(float(value)):
                 self.failed += 1
                 self.log(case, system, "error", f"the loss is {value}")

@@ -11,7 +11,7 @@
  *
  * Output, read by report.py: lines "<what> TAB <value>": step and cpu (wall and processor seconds of each timed step or
  * pass), tokens (source + target of a step; target tokens of a pass, end symbols counted), rss (peak bytes of the
- * process), loss, info.
+ * process), loss, info, note (what the library logged).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,10 +20,17 @@
 
 #include "common.h"
 
+/* What the library has to say belongs to the results: "an own, slower kernel computes it". */
+static void print_note(void *user, enum xf_log_level level, const char *component, const char *message) {
+    (void)user, (void)level;
+    printf("note\t%s: %s\n", component, message);
+}
+
 static xf_context *open_context(args a) {
     xf_context *context;
     xf_config *config = config_from(a);
     CHECK(xf_context_create, config, NULL, &context);
+    CHECK(xf_context_set_log, context, print_note, NULL, XF_LOG_INFO);
     xf_config_free(config);
     return context;
 }
