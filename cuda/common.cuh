@@ -57,15 +57,15 @@ struct Scratch {
 struct xf_stream {
     xf_device *device;
     cudaStream_t stream;
-    uint32_t dtype;        // XF_FP32 or XF_BF16
-    bool recording;        // between graph_begin and graph_end
-    bool recorded;         // a graph was ever made here
+    uint32_t dtype;                        // XF_FP32 or XF_BF16
+    bool recording;                        // between graph_begin and graph_end
+    bool recorded;                         // a graph was ever made here
     xf::cuda::Scratch scratch, workspace;  // of operations; of the matrix library
-    void *pinned;          // a small block of page-locked host memory for results
-    char *upload;          // page-locked memory that uploads pass through, NULL until the first; memory.cu
-    size_t upload_used;    // bytes of it that copies on their way may still read
-    xf_graph *graphs;      // those not yet freed; graph.cu
-    xf_error failed;       // what ended the last recording too soon; status 0 when nothing did
+    void *pinned;                          // a small block of page-locked host memory for results
+    char *upload;        // page-locked memory that uploads pass through, NULL until the first; memory.cu
+    size_t upload_used;  // bytes of it that copies on their way may still read
+    xf_graph *graphs;    // those not yet freed; graph.cu
+    xf_error failed;     // what ended the last recording too soon; status 0 when nothing did
 };
 
 namespace xf::cuda {
@@ -106,16 +106,17 @@ int32_t launch(xf_stream *stream, xf_error *err, const char *name, void (*kernel
 #ifdef __CUDACC__
     if (shared > 48 * 1024) {
         const int needed = static_cast<int>(shared), most = stream->device->shared_per_block - 1024;
-        const cudaError_t code = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
-                                                      cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                      needed > most ? needed : most);
+        const cudaError_t code =
+            cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 needed > most ? needed : most);
         if (code != cudaSuccess) return check(stream->device, code, name, err);
     }
     kernel<<<grid, block, shared, stream->stream>>>(static_cast<P>(args)...);
     return check(stream->device, cudaGetLastError(), name, err);
 #else
     return check(stream->device,
-                 cuda_host::launch(name, kernel, grid, block, shared, stream->stream, static_cast<P>(args)...), name, err);
+                 cuda_host::launch(name, kernel, grid, block, shared, stream->stream, static_cast<P>(args)...), name,
+                 err);
 #endif
 }
 
@@ -172,8 +173,8 @@ struct Mask8 {
     float factor[8];
 };
 __device__ inline Mask8 dropout_mask8(const Dropout &d, uint64_t block) {
-    const Philox r = philox(d.seed, static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32) ^ (d.when[1] << 16),
-                            d.site, d.when[0]);
+    const Philox r = philox(d.seed, static_cast<uint32_t>(block),
+                            static_cast<uint32_t>(block >> 32) ^ (d.when[1] << 16), d.site, d.when[0]);
     Mask8 mask;
 #pragma unroll
     for (int j = 0; j < 4; ++j) {

@@ -78,8 +78,7 @@ int32_t run(xf_stream *stream, const Gemm &g, const Choice &choice, const Descri
     for (Staged *part : {&a, &b, &c, &bias}) {
         if (!part->copied || status != XF_OK) continue;
         void *const copy = space + part->offset;
-        if (part != &c || g.beta != 0.0f)
-            status = part->move(stream, part->ptr, copy, err);
+        if (part != &c || g.beta != 0.0f) status = part->move(stream, part->ptr, copy, err);
         part->ptr = copy;
     }
     if (status != XF_OK) return status;

@@ -101,7 +101,8 @@ int32_t product(xf_stream *stream, const Gemm &g, xf_error *err) {
         return fail(err, XF_ERROR_UNSUPPORTED, "a product of %lld x %lld numbers", static_cast<long long>(g.M),
                     static_cast<long long>(g.N));
     return launch(stream, err, "gemm_plain", product_kernel<T, R>, dim3(static_cast<unsigned>(tiles)), dim3(kThreads),
-                  0, a, b, static_cast<R *>(g.c), Result<R>{g.ldc, g.beta, static_cast<const R *>(g.bias), g.relu}, g.K, tiles_n);
+                  0, a, b, static_cast<R *>(g.c), Result<R>{g.ldc, g.beta, static_cast<const R *>(g.bias), g.relu}, g.K,
+                  tiles_n);
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 //
 //     dst = softmax(scale * q [k_0 .. k_t]^T) [v_0 .. v_t]
 //
-// Beam search never moves the cache: key u of row r is read from slot ancestors[slot of r, u] of step u. The key and value
-// of step t are taken from the arguments, not read back from the cache, so no row waits for another.
+// Beam search never moves the cache: key u of row r is read from slot ancestors[slot of r, u] of step u. The key and
+// value of step t are taken from the arguments, not read back from the cache, so no row waits for another.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>

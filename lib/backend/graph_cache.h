@@ -27,7 +27,7 @@ public:
     void clear() { graphs_.clear(); }
 
 private:
-    static constexpr size_t kMost = 64;  // about a megabyte each
+    static constexpr size_t kMost = 64;           // about a megabyte each
     std::map<Key, std::optional<Graph>> graphs_;  // empty: the calls were made once
 };
 

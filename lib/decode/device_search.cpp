@@ -151,8 +151,14 @@ void DeviceSearch::calls() {
 
 void DeviceSearch::one_step() {
     if (!model_.context().graphs()) return calls();
-    const Key key{step_.layout(), buffer_.data(), static_cast<int64_t>(active_.size()), sentences_, options_.beam,
-                  options_.n_best, k_, ld_};
+    const Key key{step_.layout(),
+                  buffer_.data(),
+                  static_cast<int64_t>(active_.size()),
+                  sentences_,
+                  options_.beam,
+                  options_.n_best,
+                  k_,
+                  ld_};
     graphs_.run(stream_, key, [&] { calls(); });
 }
 
@@ -201,7 +207,8 @@ std::vector<std::vector<Hypothesis>> DeviceSearch::run(const BeamOptions &option
 
 std::vector<std::vector<Hypothesis>> DeviceSearch::results(const std::vector<int64_t> &limits, int64_t steps) {
     const int64_t slots = sentences_ * options_.beam;
-    const auto length = fetch(stream_, state_.length, sentences_), count = fetch(stream_, state_.finished_count, sentences_);
+    const auto length = fetch(stream_, state_.length, sentences_),
+               count = fetch(stream_, state_.finished_count, sentences_);
     const auto token = fetch(stream_, state_.history_token, steps * slots);
     const auto parent = fetch(stream_, state_.history_parent, steps * slots);
     const auto logp = fetch(stream_, state_.live_logp, slots);

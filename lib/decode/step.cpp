@@ -144,8 +144,7 @@ void DecoderStep::run(const DeviceRows &rows, int64_t k, float *values, int32_t 
     Arena arena(model_.dtype(), workspace_.data());
     plan(R, &arena, &s);
 
-    const auto linear = [&](int64_t N, int64_t K, Num src, int64_t weights, Num bias, Num dst,
-                            uint32_t flags) {
+    const auto linear = [&](int64_t N, int64_t K, Num src, int64_t weights, Num bias, Num dst, uint32_t flags) {
         xf_linear_fwd args{R, N, K, src, K, model_.weights(weights), bias, dst, N, flags | XF_LINEAR_ROW_INVARIANT};
         stream_.run(args);
     };

@@ -26,7 +26,7 @@ public:
 
     // What a step works on, rows ordered by sentence. ancestors[r * t + u]: slot of row r's ancestor at step u.
     struct Rows {
-        std::vector<int32_t> tokens, slot_of_row, ancestors;  // [rows], [rows], [rows, t]
+        std::vector<int32_t> tokens, slot_of_row, ancestors;   // [rows], [rows], [rows, t]
         std::vector<int32_t> sentence_begin, sentence_length;  // rows of each live sentence
         std::vector<int32_t> source;                           // which sentence of begin() each of them is
     };
@@ -54,7 +54,8 @@ public:
         auto operator<=>(const Layout &) const = default;
     };
     Layout layout() const {
-        return {cache_.data(), memory_kv_.data(), workspace_.data(), capacity_, slots_, memory_rows_, max_source_length_};
+        return {cache_.data(), memory_kv_.data(), workspace_.data(), capacity_,
+                slots_,        memory_rows_,      max_source_length_};
     }
 
 private:

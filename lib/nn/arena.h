@@ -38,7 +38,9 @@ public:
     explicit Arena(uint32_t dtype, void *base = nullptr) : dtype_(dtype), base_(static_cast<char *>(base)) {}
 
     Num numbers(int64_t rows, int64_t columns) { return {take(rows, columns, number_bytes(dtype_)), dtype_}; }
-    float *floats(int64_t rows, int64_t columns = 1) { return static_cast<float *>(take(rows, columns, sizeof(float))); }
+    float *floats(int64_t rows, int64_t columns = 1) {
+        return static_cast<float *>(take(rows, columns, sizeof(float)));
+    }
     int32_t *ints(int64_t count) { return static_cast<int32_t *>(take(count, 1, sizeof(int32_t))); }
     double *doubles(int64_t count) { return static_cast<double *>(take(count, 1, sizeof(double))); }
     size_t bytes() const { return bytes_; }

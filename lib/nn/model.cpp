@@ -10,8 +10,8 @@
 namespace xf {
 namespace {
 
-// Paper s. 3.5: PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same. Piece by piece, so that
-// a file that asks for a long table costs device memory under the budget and little beside it.
+// Paper s. 3.5: PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same. Piece by piece, so
+// that a file that asks for a long table costs device memory under the budget and little beside it.
 void upload_sinusoids(Stream *stream, int64_t positions, int64_t D, float *table) {
     std::vector<double> rate(static_cast<size_t>(D / 2));
     for (int64_t i = 0; i < D; i += 2)

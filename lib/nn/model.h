@@ -32,7 +32,9 @@ public:
     float *params() const { return params_.floats(); }
     const float *param(int64_t offset) const { return params_.floats() + offset; }
     // A matrix of them, or the bias of a map, as operations take it: the parameters themselves, or their rounded copy.
-    Num weights(int64_t offset) const { return Num(dtype() == XF_BF16 ? copy_.data() : params_.data(), dtype()) + offset; }
+    Num weights(int64_t offset) const {
+        return Num(dtype() == XF_BF16 ? copy_.data() : params_.data(), dtype()) + offset;
+    }
     // Of the shape of params(), bf16; null in fp32.
     void *copy() const { return copy_.data(); }
     // To be called when params() were written by anything but an update: makes the copy anew.

@@ -88,8 +88,8 @@ void check_side(const char *side, int64_t sentences, const int32_t *ids, const i
                  static_cast<long long>(b), static_cast<long long>(length), static_cast<long long>(config.max_length));
     }
     for (int32_t i = 0; i < offsets[sentences]; ++i)
-        XF_CHECK(ids[i] >= 0 && ids[i] < config.V, XF_ERROR_OUT_OF_RANGE, "%s id %d at %d, expected 0 to %lld", side, ids[i],
-                 i, static_cast<long long>(config.V - 1));
+        XF_CHECK(ids[i] >= 0 && ids[i] < config.V, XF_ERROR_OUT_OF_RANGE, "%s id %d at %d, expected 0 to %lld", side,
+                 ids[i], i, static_cast<long long>(config.V - 1));
 }
 
 int64_t drop_stride(int64_t longest) {

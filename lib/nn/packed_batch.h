@@ -26,9 +26,9 @@ constexpr int32_t kEndToken = 1;
 
 // One side of the batch; pointers are device memory.
 struct PackedSide {
-    int64_t tokens = 0;      // of the batch
-    int64_t rows = 0;        // the same, or more where the batch is padded
-    int64_t max_length = 0;  // of a sentence, or more where the batch is padded
+    int64_t tokens = 0;                                  // of the batch
+    int64_t rows = 0;                                    // the same, or more where the batch is padded
+    int64_t max_length = 0;                              // of a sentence, or more where the batch is padded
     const int32_t *ids = nullptr, *positions = nullptr;  // [rows]
     const int32_t *begin = nullptr, *length = nullptr;   // [B]
     // Tokens grouped by id and by position, for xf_embed_bwd.
@@ -84,6 +84,7 @@ private:
 };
 
 // Throws unless offsets are 0 .. rising and ids are in [0, V); used for batches that come from outside.
-void check_side(const char *side, int64_t sentences, const int32_t *ids, const int32_t *offsets, const ModelConfig &config);
+void check_side(const char *side, int64_t sentences, const int32_t *ids, const int32_t *offsets,
+                const ModelConfig &config);
 
 }  // namespace xf

@@ -44,9 +44,10 @@ TrainConfig TrainConfig::from(const Options &options, int64_t d_model) {
     c.attention_dropout = static_cast<float>(options.f64("train.attention_dropout"));
     c.label_smoothing = static_cast<float>(options.f64("train.label_smoothing"));
     c.smooth_uniform = options.str("train.label_smoothing_kind") == "uniform";
-    c.schedule = {options.str("train.schedule") == "constant" ? Schedule::Kind::kConstant : Schedule::Kind::kInverseSqrt,
-                  options.f64("train.learning_rate"), static_cast<double>(options.i64("train.warmup_steps")),
-                  static_cast<double>(d_model)};
+    c.schedule = {
+        options.str("train.schedule") == "constant" ? Schedule::Kind::kConstant : Schedule::Kind::kInverseSqrt,
+        options.f64("train.learning_rate"), static_cast<double>(options.i64("train.warmup_steps")),
+        static_cast<double>(d_model)};
     c.beta1 = options.f64("train.adam_beta1");
     c.beta2 = options.f64("train.adam_beta2");
     c.epsilon = options.f64("train.adam_epsilon");

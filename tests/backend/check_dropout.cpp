@@ -24,9 +24,9 @@ double mask(const Case &c, uint32_t site, int64_t i) {
     const xf_dropout d = dropout_of(c, {}, site);
     const uint32_t threshold = static_cast<uint32_t>(std::lround(static_cast<double>(d.rate) * 65536.0));
     const uint64_t index = static_cast<uint64_t>(i);
-    const xf::Philox r = xf::philox(d.seed, static_cast<uint32_t>(index / 8),
-                                    static_cast<uint32_t>((index / 8) >> 32) ^ (uint32_t{kDropoutBatch} << 16), d.site,
-                                    kDropoutStep);
+    const xf::Philox r =
+        xf::philox(d.seed, static_cast<uint32_t>(index / 8),
+                   static_cast<uint32_t>((index / 8) >> 32) ^ (uint32_t{kDropoutBatch} << 16), d.site, kDropoutStep);
     const uint32_t word = r.word[(index % 8) / 2], bits = index % 2 ? word >> 16 : word & 0xFFFFu;
     return bits >= threshold ? 65536.0 / (65536.0 - threshold) : 0.0;
 }

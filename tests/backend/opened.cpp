@@ -169,8 +169,7 @@ Placed::Placed(Opened &backend, const Problem &problem, int shift)
 Placed::~Placed() {
     for (size_t b = 0; b < memory_.size(); ++b)
         if (memory_[b])
-            backend_.table().mem_free(backend_.device(), memory_[b],
-                                      (front_ + room(problem_.buffers[b]) + kGuard) * 4);
+            backend_.table().mem_free(backend_.device(), memory_[b], (front_ + room(problem_.buffers[b]) + kGuard) * 4);
 }
 
 int32_t Placed::call(xf_error *err) {
@@ -200,7 +199,8 @@ Words Placed::read(std::string &trouble) {
         }
         std::vector<uint16_t> halves(2 * room(buffer));
         std::memcpy(halves.data(), words.data() + front, 2 * halves.size());
-        if (buffer.words.size() % 2 != 0 && halves.back() != kGuardWord >> 16) trouble = buffer.name + ": written outside";
+        if (buffer.words.size() % 2 != 0 && halves.back() != kGuardWord >> 16)
+            trouble = buffer.name + ": written outside";
         std::vector<uint32_t> wide(buffer.words.size());
         for (size_t i = 0; i < wide.size(); ++i) wide[i] = uint32_t{halves[i]} << 16;
         all.push_back(std::move(wide));

@@ -191,12 +191,11 @@ ProblemSet make_attention_step(const Case &c) {
     if (slots % 5 == 0)
         for (int64_t r = 0; r < c.M; ++r) slot_of_row[static_cast<size_t>(r)] = static_cast<int32_t>(c.M - 1 - r);
     Problem p{.name = "attention_step", .c = c, .rows = c.M, .row_invariant = true};
-    p.buffers = {
-        per_row(integers("slot_of_row", slot_of_row)),    per_row(integers("steps", steps_of_row)),
-        integers("ancestors", ancestors, ld_ancestors),
-        per_row(input("q", c.M, wide_k, wide_k + c.pad)), per_row(input("k", c.M, wide_k, wide_k + c.pad)),
-        per_row(input("v", c.M, wide_v, wide_v + c.pad)), sum("k_cache", steps * slots, wide_k, wide_k),
-        sum("v_cache", steps * slots, wide_v, wide_v),    per_row(output("dst", c.M, wide_v, wide_v + c.pad))};
+    p.buffers = {per_row(integers("slot_of_row", slot_of_row)),      per_row(integers("steps", steps_of_row)),
+                 integers("ancestors", ancestors, ld_ancestors),     per_row(input("q", c.M, wide_k, wide_k + c.pad)),
+                 per_row(input("k", c.M, wide_k, wide_k + c.pad)),   per_row(input("v", c.M, wide_v, wide_v + c.pad)),
+                 sum("k_cache", steps * slots, wide_k, wide_k),      sum("v_cache", steps * slots, wide_v, wide_v),
+                 per_row(output("dst", c.M, wide_v, wide_v + c.pad))};
     for (const char *name : {"k_cache", "v_cache"}) {
         Buffer &cache = p.at(name);
         cache.writes.assign(static_cast<size_t>(cache.rows), Write::kNo);

@@ -18,8 +18,9 @@ std::vector<int32_t> random_ids(const std::string &name, int64_t rows, int64_t b
 
 Problem embed_forward(const Case &c, const std::vector<int32_t> &ids, const std::vector<int32_t> &pos) {
     Problem p{.name = "embed_fwd", .c = c, .rows = c.M, .row_invariant = c.rate == 0.0f};
-    p.buffers = {per_row(integers("ids", ids)), per_row(integers("pos", pos)), input("weights", c.V, c.D, c.D),
-                 fp32(input("positions", kPositions, c.D, c.D)), per_row(output("dst", c.M, c.D, c.D)), when()};
+    p.buffers = {per_row(integers("ids", ids)),         per_row(integers("pos", pos)),
+                 input("weights", c.V, c.D, c.D),       fp32(input("positions", kPositions, c.D, c.D)),
+                 per_row(output("dst", c.M, c.D, c.D)), when()};
     p.bytes = 12.0 * static_cast<double>(c.M * c.D);
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
         const xf_embed_fwd args{.rows = a.rows,
@@ -49,8 +50,12 @@ Problem embed_backward(const Case &c, const std::string &name, const std::vector
         starts.push_back(static_cast<int32_t>(order.size()));
     }
     Problem p{.name = name, .c = c, .rows = c.M};
-    p.buffers = {integers("group_ids", group_ids), integers("starts", starts), integers("order", order),
-                 input("diff_dst", c.M, c.D, c.D), fp32(sum("diff_weights", rows_of_table, c.D, c.D)), when()};
+    p.buffers = {integers("group_ids", group_ids),
+                 integers("starts", starts),
+                 integers("order", order),
+                 input("diff_dst", c.M, c.D, c.D),
+                 fp32(sum("diff_weights", rows_of_table, c.D, c.D)),
+                 when()};
     Buffer &table_rows = p.at("diff_weights");
     table_rows.writes.assign(static_cast<size_t>(rows_of_table), Write::kNo);
     for (const int32_t id : group_ids) table_rows.writes[static_cast<size_t>(id)] = Write::kYes;

@@ -28,7 +28,8 @@ void set(const char *name, int64_t value) { control<void (*)(const char *, int64
 void check_nothing_lives(const std::string &when) {
     for (const char *what : {"live_allocations", "live_bytes", "live_pinned", "live_streams", "live_graphs"})
         if (get(what) != 0)
-            record(__FILE__, __LINE__, xf::format("%s: %s is %lld", when.c_str(), what, static_cast<long long>(get(what))));
+            record(__FILE__, __LINE__,
+                   xf::format("%s: %s is %lld", when.c_str(), what, static_cast<long long>(get(what))));
 }
 
 Settings with(Settings settings, const Settings &changes) {

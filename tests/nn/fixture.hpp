@@ -312,8 +312,7 @@ private:
         return split;
     }
 
-    xf::Pass load(const Pairs &pairs, const Dropout &key, bool invariant, xf::Transformer::Mode mode,
-                  float *grads) {
+    xf::Pass load(const Pairs &pairs, const Dropout &key, bool invariant, xf::Transformer::Mode mode, float *grads) {
         const Batch batch(pairs);
         packed_.load(stream, model->config(), batch.view(), xf::PackedBatch::Sides::kBoth, true, {key.step, key.batch});
         network_.prepare(packed_, mode, true);
@@ -324,8 +323,7 @@ private:
         return pass;
     }
 
-    xf::Pass forward(const Pairs &pairs, const Dropout &key, bool invariant, xf::Transformer::Mode mode,
-                     float *grads) {
+    xf::Pass forward(const Pairs &pairs, const Dropout &key, bool invariant, xf::Transformer::Mode mode, float *grads) {
         const xf::Pass pass = load(pairs, key, invariant, mode, grads);
         network_.encode(pass, packed_);
         network_.decode(pass, packed_);
