@@ -10,7 +10,7 @@ set -euo pipefail
 
 # The serial OpenBLAS has no threads of its own; its static library becomes a part of the plugin.
 packages=(cmake ninja-build g++ pkg-config libutf8proc-dev libmd-dev rapidjson-dev libopenblas-serial-dev)
-if [ "${1-}" = test ]; then packages+=(libcmocka-dev doxygen binutils); fi
+if [ "${1-}" = test ]; then packages+=(libcmocka-dev doxygen binutils python3); fi
 
 missing=()
 for package in "${packages[@]}"; do

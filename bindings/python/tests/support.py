@@ -1,0 +1,104 @@
+"""What the tests share: the package beside them, and a small world to work on.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PYTHON = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(os.path.dirname(PYTHON))
+sys.path.insert(0, PYTHON)
+
+import xformer  # noqa: E402 (after the path to it)
+
+PAIRS = [
+    ("one two three", "eins zwei drei"),
+    ("two three four", "zwei drei vier"),
+    ("three four", "drei vier"),
+    ("four one", "vier eins"),
+    ("one one two", "eins eins zwei"),
+    ("four four three two", "vier vier drei zwei"),
+    ("two", "zwei"),
+    ("three one four two", "drei eins vier zwei"),
+    ("one four", "eins vier"),
+    ("two two", "zwei zwei"),
+    ("three three three", "drei drei drei"),
+    ("four two one", "vier zwei eins"),
+]
+OPTIONS = {
+    "context.device": "cpu",
+    "context.threads": 1,
+    "tokenizer.vocab_size": 290,
+    "data.batch_tokens": 40,
+    "model.encoder_layers": 1,
+    "model.decoder_layers": 1,
+    "model.d_model": 16,
+    "model.d_ff": 24,
+    "model.heads": 2,
+    "model.d_k": 8,
+    "model.d_v": 8,
+    "model.max_length": 64,
+    "train.schedule": "constant",
+    "train.learning_rate": 0.01,
+    "train.warmup_steps": 5,
+    "decode.max_extra_tokens": 8,
+}
+
+
+class World:
+    """One of each object."""
+
+    def __init__(self, **options):
+        self.config = xformer.Config({**OPTIONS, **{k.replace("__", "."): v for k, v in options.items()}})
+        self.context = xformer.Context(self.config)
+        self.corpus = xformer.Corpus.from_pairs(self.context, PAIRS)
+        self.tokenizer = xformer.Tokenizer.train(self.context, self.corpus, self.config)
+        self.batcher = xformer.Batcher(self.corpus, self.tokenizer, self.config)
+        self.model = xformer.Model(self.context, self.config, self.tokenizer)
+        self.trainer = xformer.Trainer(self.model, self.config)
+        self.decoder = xformer.Decoder(self.model, self.config)
+
+    def objects(self):
+        return dict(vars(self))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+    def close(self):
+        for thing in reversed(list(vars(self).values())):
+            thing.close()
+
+
+class WorldTest(unittest.TestCase):
+    """A test case with a world and a folder of its own."""
+
+    def setUp(self):
+        self.world = World()
+        self.addCleanup(self.world.close)
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+
+def run_python(program, *args, **more):
+    """Runs a program in an interpreter of its own, which has the package on its path."""
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([PYTHON, os.path.join(PYTHON, "tests")]))
+    environment.update(more.pop("environment", {}))
+    return subprocess.run(
+        [sys.executable, "-B", "-c", program, *args],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        timeout=240,
+        universal_newlines=True,
+        **more,
+    )

@@ -1,0 +1,207 @@
+"""Each error that can be provoked is its exception, with status, code and sentence; and using closed objects.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import copy
+import errno
+import os
+import pickle
+import sys
+import unittest
+
+from support import OPTIONS, World, WorldTest, xformer
+from xformer import errors
+
+
+class Provoked(WorldTest):
+    def refused(self, kind, function, *args, **named):
+        with self.assertRaises(kind) as caught:
+            function(*args, **named)
+        error = caught.exception
+        self.assertIs(type(error), kind)
+        self.assertIs(errors.BY_STATUS[error.status], kind)
+        self.assertTrue(error.message)
+        self.assertEqual(str(error), error.message)
+        return error
+
+    def test_wrong_arguments(self):
+        w = self.world
+        self.refused(xformer.InvalidArgumentError, xformer.Config, {"model.d_model": "wide"})
+        self.refused(xformer.InvalidArgumentError, xformer.Decoder, w.model, {"decode.beam": 2, "decode.n_best": 3})
+        self.refused(xformer.InvalidArgumentError, xformer.bleu, [], [])
+        self.assertRaises(ValueError, xformer.Config, {"model.d_model": "wide"})
+        self.assertRaises(ValueError, xformer.bleu, ["a"], [])
+        self.assertRaises(ValueError, xformer.bleu, ["a\0b"], ["a"])
+        self.assertRaises(ValueError, xformer.bleu, ["a"], ["a"], tokenize="other")
+        self.assertRaises(ValueError, w.model.save, "a\0b")
+        self.assertRaises(ValueError, w.context.set_log, None, 77)
+        for kind in (xformer.Corpus, xformer.Tokenizer):
+            self.assertRaises(TypeError, kind)
+
+    def test_out_of_range(self):
+        w = self.world
+        self.refused(xformer.OutOfRangeError, xformer.Config, {"model.norm": "sideways"})
+        error = self.refused(xformer.OutOfRangeError, xformer.Config, {"train.dropout": 2.0})
+        self.assertIn("0.95", error.message)
+        self.refused(xformer.OutOfRangeError, w.decoder.decode, xformer.Batch.from_ids([[5000, 1]]))
+        self.refused(xformer.OutOfRangeError, w.trainer.step, xformer.Batch.from_ids([[-1, 1]], [[2, 1]]))
+        self.refused(xformer.OutOfRangeError, w.tokenizer.decode, [1 << 30])
+        self.refused(xformer.OutOfRangeError, w.batcher.seek, 0, 1 << 40)
+        self.assertEqual(w.trainer.steps, 0)
+
+    def test_names_and_files(self):
+        w = self.world
+        error = self.refused(xformer.NotFoundError, xformer.Config, {"model.d_modle": 3})
+        self.assertIn("model.d_model", error.message)
+        self.assertRaises(LookupError, lambda: w.config["model.d_modle"])
+        self.refused(xformer.NotFoundError, xformer.Config, preset="gigantic")
+        self.refused(xformer.NotFoundError, xformer.Context, {"context.device": "cpu:none"})
+        for load in (xformer.Model.load, xformer.Trainer.resume, xformer.Tokenizer.load, xformer.Corpus.open):
+            error = self.refused(xformer.NotFoundError, load, w.context, self.path("none"))
+            self.assertEqual(error.native_code, errno.ENOENT)
+            error = self.refused(xformer.FileError, load, w.context, self.folder)
+        self.refused(xformer.NotFoundError, w.model.save, self.path("no/folder"))
+
+    def test_damaged_files(self):
+        w = self.world
+        w.model.save(self.path("model.xf"))
+        self.refused(xformer.CorruptError, xformer.Trainer.resume, w.context, self.path("model.xf"))
+        with open(self.path("model.xf"), "rb") as file:
+            data = bytearray(file.read())
+        data[len(data) // 2] ^= 1
+        for name, content in (("flipped", data), ("cut", data[:-9]), ("other", b"not a model, but text" * 9)):
+            with open(self.path(name), "wb") as file:
+                file.write(content)
+            self.refused(xformer.CorruptError, xformer.Model.load, w.context, self.path(name))
+        self.refused(xformer.CorruptError, xformer.Tokenizer.load, w.context, self.path("other"))
+        self.refused(xformer.BackendError, w.context.load_backend, self.path("other"))
+
+    def test_budget(self):
+        with xformer.Context({**OPTIONS, "context.memory_budget": 1 << 20}) as context:
+            error = self.refused(xformer.NoMemoryError, xformer.Model, context, {"model.vocab_size": 9000})
+            self.assertIsInstance(error, MemoryError)
+            self.assertEqual(context.memory.budget, 1 << 20)
+            with xformer.Model(context, {**OPTIONS, "model.vocab_size": 9}):  # the context goes on
+                pass
+
+    def test_data(self):
+        w = self.world
+        self.refused(xformer.DataError, w.tokenizer.encode, b"\xff")
+        self.refused(xformer.DataError, w.decoder.translate, ["one", b"\xff"])
+        self.refused(xformer.DataError, xformer.Corpus.from_text, w.context, "")
+        self.assertRaises(UnicodeEncodeError, w.tokenizer.encode, "\ud800")
+
+    def test_nonfinite(self):
+        w = self.world
+        model = xformer.Model(w.context, w.config, w.tokenizer)
+        trainer = xformer.Trainer(model, {"train.schedule": "constant", "train.warmup_steps": 1})
+        for index, info in enumerate(model.params):
+            if info.rows > 1:
+                model.write(index, [3e38] * (info.rows * info.columns))
+        before = model.read(1).tolist()
+        self.refused(xformer.NonfiniteError, trainer.step, w.batcher.next())
+        self.assertEqual((model.read(1).tolist(), trainer.steps), (before, 0))
+
+    def test_state(self):
+        w = self.world
+        self.refused(xformer.StateError, w.trainer.update)
+        self.refused(xformer.StateError, w.trainer.seek, w.batcher)
+        w.trainer.accumulate(w.batcher.next())
+        self.refused(xformer.StateError, w.trainer.save, self.path("waiting"))
+
+    def test_an_unknown_status_and_pickling(self):
+        error = errors.make(-12345, 7, "something new")
+        self.assertEqual((type(error), error.status, error.native_code), (xformer.XformerError, -12345, 7))
+        for status, kind in errors.BY_STATUS.items():
+            error = pickle.loads(pickle.dumps(errors.make(status, 3, "a sentence")))
+            found = (type(error), error.status, error.native_code, str(error))
+            self.assertEqual(found, (kind, status, 3, "a sentence"))
+
+
+class Closed(WorldTest):
+    def calls(self):
+        """Something of each object."""
+        w = self.world
+        path = self.path("late")
+        batch = xformer.Batch.from_ids([[2, 1]], [[3, 1]])
+        return {
+            "config": [lambda: w.config["model.d_model"], lambda: xformer.Context(w.config)],
+            "context": [
+                lambda: w.context.memory,
+                lambda: w.context.device,
+                lambda: w.context.set_log(None),
+                w.context.cancel,
+                lambda: xformer.Model.load(w.context, path),
+            ],
+            "corpus": [lambda: len(w.corpus), lambda: xformer.Batcher(w.corpus, w.tokenizer)],
+            "tokenizer": [lambda: w.tokenizer.encode("x"), lambda: w.tokenizer.save(path)],
+            "batcher": [w.batcher.next, lambda: list(w.batcher), lambda: w.batcher.stats],
+            "model": [lambda: w.model.params, lambda: w.model.read(0), lambda: xformer.Decoder(w.model)],
+            "trainer": [lambda: w.trainer.step(batch), lambda: w.trainer.steps, lambda: w.trainer.model],
+            "decoder": [lambda: w.decoder.translate(["x"]), lambda: w.decoder.score(batch)],
+        }
+
+    def test_use_after_close(self):
+        for name, functions in self.calls().items():
+            thing = self.world.objects()[name]
+            self.assertFalse(thing.closed)
+            thing.close()
+            thing.close()
+            self.assertTrue(thing.closed)
+            for function in functions:
+                with self.assertRaisesRegex(xformer.ClosedError, "the .* is closed"):
+                    function()
+            with self.assertRaises(xformer.ClosedError):
+                with thing:
+                    pass
+        self.assertEqual(repr(self.world.config), "<Config closed>")
+
+    def test_a_borrowed_tokenizer_ends_with_its_model(self):
+        tokenizer = self.world.model.tokenizer
+        self.world.model.close()
+        self.assertRaises(xformer.ClosedError, tokenizer.encode, "one")
+        self.assertTrue(self.world.trainer.model.tokenizer.encode("one"))  # the trainer still has the model
+
+    def test_what_was_made_goes_on(self):
+        w = self.world
+        batch = w.batcher.next()
+        for thing in (w.config, w.context, w.corpus, w.tokenizer, w.model):
+            thing.close()
+        w.trainer.step(batch)
+        self.assertTrue(w.decoder.translate(["one two"]))
+        self.assertIsNotNone(w.batcher.next())
+
+    def test_parents_live_as_long_as_children(self):
+        world = World()
+        decoder, context = world.decoder, world.context
+        references = sys.getrefcount(context)
+        del world
+        self.assertLess(sys.getrefcount(context), references)
+        del context
+        self.assertTrue(decoder.translate(["one two"]))
+
+    def test_constructors_that_fail(self):
+        for kind, args in ((xformer.Config, ({"x": 1},)), (xformer.Context, ({"context.device": "cpu:none"},))):
+            self.assertRaises(xformer.NotFoundError, kind, *args)
+        self.assertRaises(TypeError, xformer.Model)
+        self.assertRaises(AttributeError, xformer.Model, None)
+
+    def test_no_copies(self):
+        for thing in self.world.objects().values():
+            for function in (copy.copy, copy.deepcopy, pickle.dumps):
+                if (thing, function) != (self.world.config, copy.copy):
+                    self.assertRaises(TypeError, function, thing)
+
+
+@unittest.skipUnless(hasattr(os, "geteuid") and os.geteuid(), "root may write everywhere")
+class NotRoot(WorldTest):
+    def test_a_folder_that_may_not_be_written(self):
+        os.chmod(self.folder, 0o500)
+        self.addCleanup(os.chmod, self.folder, 0o700)
+        with self.assertRaises(xformer.FileError) as caught:
+            self.world.model.save(self.path("model.xf"))
+        self.assertEqual(caught.exception.native_code, errno.EACCES)
+
+
+if __name__ == "__main__":
+    unittest.main()

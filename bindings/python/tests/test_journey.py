@@ -1,0 +1,312 @@
+"""Text to tokenizer to model to training to file to translation to scores, and what each object gives.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import ctypes
+import gc
+import itertools
+import math
+import unittest
+from array import array
+
+from support import OPTIONS, PAIRS, World, WorldTest, xformer
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+SOURCES, TARGETS = [s for s, _ in PAIRS], [t for _, t in PAIRS]
+
+
+class Journey(WorldTest):
+    def test_train_save_load_translate_measure(self):
+        w = self.world
+        stats = list(w.trainer.train(w.batcher, 150))
+        self.assertEqual([s.step for s in stats], list(range(1, 151)))
+        self.assertEqual(w.trainer.steps, 150)
+        self.assertLess(stats[-1].nll, stats[0].nll / 2)
+
+        w.model.save(self.path("model.xf"))
+        w.trainer.save(self.path("run.ckpt"), w.batcher)
+        found = w.decoder.translate(SOURCES)
+        for path in ("model.xf", "run.ckpt"):
+            with xformer.Model.load(w.context, self.path(path)) as loaded:
+                self.assertEqual(xformer.Decoder(loaded, w.config).translate(SOURCES), found)
+
+        texts = [answers[0].text for answers in found]
+        score = xformer.bleu(texts, TARGETS)
+        self.assertGreater(score.score, 30)
+        self.assertEqual(len(score.precisions), 4)
+        self.assertGreater(score.brevity_penalty, 0)
+        self.assertEqual(score.reference_length, sum(len(t.split()) for t in TARGETS))
+        self.assertIn("tok:13a", score.signature)
+        self.assertGreater(xformer.chrf(texts, TARGETS), 30)
+        self.assertAlmostEqual(xformer.bleu(TARGETS, TARGETS, tokenize="none").score, 100, 6)
+
+    def test_a_resumed_run_goes_on_with_the_same_bits(self):
+        w = self.world
+        for _ in w.trainer.train(w.batcher, 5):
+            pass
+        w.trainer.save(self.path("run.ckpt"), w.batcher)
+        expected = [s for s in w.trainer.train(w.batcher, 7)]
+        trainer = xformer.Trainer.resume(w.context, self.path("run.ckpt"))
+        self.assertEqual(trainer.steps, 5)
+        self.assertEqual(trainer.config["train.learning_rate"], 0.01)
+        batcher = xformer.Batcher(w.corpus, trainer.model.tokenizer, w.config)
+        trainer.seek(batcher)
+        self.assertEqual((batcher.stats.epoch, batcher.stats.batch), trainer.position)
+        self.assertEqual([s for s in trainer.train(batcher, 7)], expected)
+        model = trainer.model
+        decoder = xformer.Decoder(model, w.config)
+        trainer.close()
+        self.assertRaises(xformer.ClosedError, model.save, self.path("late.xf"))
+        self.assertEqual(decoder.translate(SOURCES), w.decoder.translate(SOURCES))
+
+    def test_average(self):
+        w = self.world
+        for name in ("a.xf", "b.xf"):
+            w.model.save(self.path(name))
+            w.model.write(0, [x + 1 for row in w.model.read(0).tolist() for x in row])
+        mean = xformer.Model.average(w.context, [self.path("a.xf"), self.path("b.xf")])
+        before = xformer.Model.load(w.context, self.path("a.xf"))
+        self.assertAlmostEqual(mean.read(0)[3, 2], before.read(0)[3, 2] + 0.5, 5)
+
+    def test_beam_scores_and_evaluation_agree(self):
+        w = self.world
+        for _ in w.trainer.train(w.batcher, 100):
+            pass
+        decoder = xformer.Decoder(w.model, {**OPTIONS, "decode.beam": 5, "decode.n_best": 3, "decode.alpha": 0.6})
+        answers = decoder.translate(SOURCES + [""])
+        self.assertEqual(answers.pop(), [xformer.Hypothesis("", (), 0.0, 0.0, True)])
+        for found in answers:
+            self.assertEqual(len(found), 3)
+            self.assertEqual([h.score for h in found], sorted((h.score for h in found), reverse=True))
+            for h in found:
+                self.assertAlmostEqual(h.score, h.log_probability / ((5 + len(h.ids) + h.finished) / 6) ** 0.6, 5)
+                self.assertEqual(h.text, w.tokenizer.decode(h.ids))
+        ended = [(s, found[0]) for s, found in zip(SOURCES, answers) if found[0].finished]
+        batch = xformer.Batch.from_ids(
+            [w.tokenizer.encode(s, end=True) for s, _ in ended], [h.ids + (xformer.TOKEN_END,) for _, h in ended]
+        )
+        for score, (_, h) in zip(decoder.score(batch), ended):
+            self.assertAlmostEqual(score, h.log_probability, 4)
+        stats = decoder.evaluate(batch)
+        self.assertEqual(stats.sentences, len(ended))
+        self.assertAlmostEqual(stats.nll, -sum(decoder.score(batch)) / stats.tgt_tokens, 9)
+        self.assertAlmostEqual(stats.perplexity, math.exp(stats.nll), 9)
+
+    def test_chunks_and_batches_do_not_matter(self):
+        w = self.world
+        whole = w.decoder.translate(SOURCES)
+        self.assertEqual(w.decoder.translate(iter(SOURCES), chunk=5), whole)
+        self.assertEqual(w.decoder.translate(s.encode() for s in SOURCES), whole)
+        self.assertEqual(w.decoder.decode(xformer.Batch.from_texts(w.tokenizer, SOURCES)), whole)
+        self.assertEqual(w.decoder.translate([]), [])
+        self.assertRaises(TypeError, w.decoder.translate, "one two")
+        self.assertRaises(ValueError, w.decoder.translate, SOURCES, chunk=0)
+        self.assertRaises(TypeError, w.decoder.translate, [3])
+
+    def test_two_halves_are_a_step(self):
+        w, other = self.world, World()
+        self.addCleanup(other.close)
+        batches = list(itertools.islice(w.batcher.forever(), 3))
+        whole = other.trainer.step(batches)
+        for batch in batches:
+            self.assertEqual(w.trainer.accumulate(batch).sentences, len(batch))
+        name = w.model.params[1].name
+        by_name, by_index = w.trainer.gradient(name), w.trainer.gradient(1)
+        self.assertEqual(by_name.tolist(), by_index.tolist())
+        self.assertTrue(any(x for row in by_name.tolist() for x in row))
+        self.assertEqual(w.trainer.update(), whole)
+        self.assertRaises(xformer.StateError, w.trainer.update)
+
+
+class Parts(WorldTest):
+    def test_config(self):
+        config = xformer.Config({"model.d_model": 64, "train.dropout": "1e-1", "data.strict": True}, preset="tiny")
+        self.assertEqual(config["model.d_model"], 64)
+        self.assertEqual(config.text("model.d_model"), "64")
+        self.assertEqual(config["train.dropout"], 0.1)
+        self.assertIs(config["data.strict"], True)
+        self.assertEqual(config["context.device"], "auto")
+        self.assertEqual(config.get("no.such", 5), 5)
+        self.assertNotIn("no.such", config)
+        self.assertEqual(set(config), set(xformer.options()))
+        copy = config.copy()
+        self.assertEqual(dict(copy), dict(config))
+        copy["data.strict"] = False
+        copy.update({"model.norm": "pre"})
+        self.assertIs(config["data.strict"], True)
+        self.assertEqual(eval(repr(copy), vars(xformer)), copy)
+        for value, error in ((1.5, TypeError), (True, TypeError), (None, TypeError), (1 << 70, OverflowError)):
+            with self.assertRaises(error):
+                config["model.d_model"] = value
+        with self.assertRaises(TypeError):
+            config["model.norm"] = 3
+        row = xformer.options()["model.norm"]
+        self.assertEqual((row.type, row.default, row.choices), (xformer.OptionType.STR, "post", ("post", "pre")))
+        for key, row in xformer.options().items():
+            kind = {1: int, 2: float, 3: bool, 4: str}[row.type]
+            self.assertIs(type(config[key]), kind, key)
+            config[key] = config[key]
+
+    def test_corpus(self):
+        w = self.world
+        self.assertEqual(list(w.corpus), PAIRS)
+        self.assertEqual(w.corpus[-1], PAIRS[-1])
+        self.assertRaises(IndexError, lambda: w.corpus[len(PAIRS)])
+        files = {"pairs": "a\tb\nbad\nä\tß\n", "source": "a\nb\n", "target": "c\nd\n", "short": "c\n"}
+        for name, text in files.items():
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(text)
+        opened = xformer.Corpus.open(w.context, self.path("pairs"))
+        self.assertEqual(list(opened), [("a", "b"), ("ä", "ß")])
+        self.assertEqual((opened.stats.lines, opened.stats.kept, opened.stats.bad_columns), (3, 2, 1))
+        two = [self.path("source"), self.path("target")]
+        self.assertEqual(list(xformer.Corpus.open_parallel(w.context, *two)), [("a", "c"), ("b", "d")])
+        two[1] = self.path("short")
+        self.assertRaises(xformer.DataError, xformer.Corpus.open_parallel, w.context, *two)
+        with self.assertRaises(xformer.DataError):
+            xformer.Corpus.from_text(w.context, "bad", {"data.strict": True})
+        self.assertRaises(ValueError, xformer.Corpus.from_pairs, w.context, [("a\tb", "c")])
+
+    def test_tokenizer(self):
+        w = self.world
+        w.tokenizer.save(self.path("words.json"))
+        loaded = xformer.Tokenizer.load(w.context, self.path("words.json"))
+        for tokenizer in (w.tokenizer, loaded, w.model.tokenizer):
+            self.assertEqual(len(tokenizer), w.model.config["model.vocab_size"])
+            for text in ("one two", "", "Zürich 東京 🙂", "a\0b", "ﷺ" * 50):
+                ids = tokenizer.encode(text, end=True)
+                self.assertEqual(ids[-1], xformer.TOKEN_END)
+                self.assertEqual(ids[:-1], tokenizer.encode(text.encode()))
+                if "ﷺ" not in text:  # which normalisation makes longer
+                    self.assertEqual(tokenizer.decode(ids), text)
+                self.assertEqual(tokenizer.decode(array("i", ids)), tokenizer.decode(tuple(ids)))
+            self.assertEqual(tokenizer.piece(xformer.TOKEN_END), "</s>")
+        self.assertRaises(OverflowError, w.tokenizer.piece, 1 << 40)
+
+    def test_batcher(self):
+        w = self.world
+        first, second = list(w.batcher), list(w.batcher)
+        for epoch in (first, second):
+            self.assertEqual(sorted(i for batch in epoch for i in batch.pair_index), list(range(len(PAIRS))))
+        self.assertEqual(w.batcher.stats.epoch, 2)
+        w.batcher.seek(0, 1)
+        again = w.batcher.next()
+        for name in ("src_ids", "src_offsets", "tgt_ids", "tgt_offsets", "pair_index"):
+            self.assertEqual(getattr(again, name), getattr(first[1], name))
+        text = w.tokenizer.decode(again.src_ids[: again.src_offsets[1]])
+        self.assertEqual(text, PAIRS[again.pair_index[0]][0])
+        self.assertRaises(OverflowError, w.batcher.seek, 1 << 70)
+
+    def test_a_model_without_a_tokenizer(self):
+        w = self.world
+        model = xformer.Model(w.context, {**OPTIONS, "model.vocab_size": 9})
+        self.assertIsNone(model.tokenizer)
+        decoder = xformer.Decoder(model, w.config)
+        self.assertRaises(xformer.StateError, decoder.translate, ["one"])
+        self.assertIsNone(decoder.decode(xformer.Batch.from_ids([[3, 1]]))[0][0].text)
+
+    def test_context(self):
+        w = self.world
+        self.assertIn("cpu", w.context.device)
+        self.assertGreater(w.context.memory.peak, 0)
+        names = [b.name for b in w.context.backends]
+        self.assertIn("ref", names)
+        self.assertEqual(sum(b.active for b in w.context.backends), 1)
+        self.assertRaises(xformer.NotFoundError, w.context.load_backend, self.path("none.so"))
+
+
+class Buffers(WorldTest):
+    def test_batches_from_buffers(self):
+        w = self.world
+        ids, offsets = array("i", [260, 5, 1, 6, 1]), array("i", [0, 3, 5])
+        expected = w.decoder.score(xformer.Batch(ids, offsets, ids, offsets))
+        others = [
+            (list(ids), list(offsets)),
+            (tuple(ids), memoryview(offsets).toreadonly()),
+            (array("q", ids), array("h", offsets)),
+            ((ctypes.c_int32 * 5)(*ids), (ctypes.c_int64 * 3)(*offsets)),
+            (memoryview(array("i", [x for i in ids for x in (i, 0)]))[::2], offsets),
+        ]
+        if numpy is not None:
+            others.append((numpy.array(ids, numpy.int32), numpy.array(offsets, numpy.int64)))
+        for i, o in others:
+            batch = xformer.Batch(i, o, i, o)
+            self.assertEqual(batch.src_ids.tolist(), list(ids))
+            self.assertEqual(batch.tgt_offsets.tolist(), list(offsets))
+            self.assertEqual(w.decoder.score(batch), expected)
+
+    def test_no_copy_and_no_stray_pointer(self):
+        ids, offsets = array("i", [2, 3, 1]), array("i", [0, 3])
+        batch = xformer.Batch(ids, offsets)
+        ids[0] = 7
+        self.assertEqual(batch.src_ids[0], 7)
+        self.assertRaises(BufferError, ids.append, 1)  # it may not move while a batch points to it
+        offsets[1] = 300
+        self.assertRaises(ValueError, self.world.decoder.decode, batch)
+
+        def thrown_away():
+            for _ in range(20):
+                gc.collect()
+                yield xformer.Batch.from_ids([[2, 3, 1]] * 9, [[4, 1]] * 9)
+
+        self.assertEqual(self.world.trainer.step(thrown_away()).sentences, 180)
+
+    def test_wrong_batches(self):
+        for args in (
+            ([1], [0]),
+            ([1], [1, 1]),
+            ([1], []),
+            ([1], [0, 2]),
+            ([1], [0, 1], [1]),
+            ([1], [0, 1], [1, 1], [0, 1, 2]),
+            ([1], [0, 1], [1], [0, 1], [0, 1]),
+        ):
+            self.assertRaises(ValueError, xformer.Batch, *args)
+        self.assertRaises(TypeError, xformer.Batch, [1.5], [0, 1])
+        self.assertRaises(OverflowError, xformer.Batch, [1 << 40], [0, 1])
+        falling = xformer.Batch([1, 1], [0, 5, 2])
+        self.assertRaises(xformer.InvalidArgumentError, self.world.decoder.decode, falling)
+        self.assertRaises(xformer.XformerError, self.world.trainer.step, [])
+        self.assertRaises(xformer.XformerError, self.world.trainer.step, xformer.Batch([1], [0, 1]))
+        empty = xformer.Batch.from_ids([])
+        self.assertEqual((len(empty), self.world.decoder.decode(empty)), (0, []))
+
+    def test_parameters(self):
+        model = self.world.model
+        info = model.params[0]
+        values = model.read(0)
+        self.assertEqual(values.shape, (info.rows, info.columns))
+        self.assertEqual(model.read(info.name).tolist(), values.tolist())
+        room = array("f", bytes(values.nbytes))
+        self.assertEqual(model.read(0, out=room).tolist(), values.tolist())
+        self.assertEqual(room[info.columns], values[1, 0])
+        room[0] = 0.5
+        model.write(info.name, room)
+        self.assertEqual(model.read(0)[0, 0], 0.5)
+        model.write(0, values)
+        model.write(0, values.tolist())
+        model.write(0, array("d", room))
+        if numpy is not None:
+            matrix = numpy.asarray(values)
+            self.assertEqual((matrix.dtype, matrix.shape), (numpy.float32, values.shape))
+            model.write(0, matrix.T.copy().T)
+            self.assertEqual(model.read(0).tolist(), values.tolist())
+            model.write(0, matrix.astype(numpy.float64))
+            filled = numpy.zeros(values.shape, numpy.float32)
+            model.read(0, out=filled)
+            self.assertTrue((filled == matrix).all())
+        self.assertRaises(TypeError, model.read, 0, out=bytes(values.nbytes))
+        self.assertRaises(TypeError, model.read, 0, out=array("d", room))
+        self.assertRaises(xformer.InvalidArgumentError, model.read, 0, out=array("f", [0]))
+        self.assertRaises(xformer.InvalidArgumentError, model.write, 0, [1.0])
+        self.assertRaises(xformer.XformerError, model.write, 0, [math.nan] * len(room))
+        self.assertRaises(IndexError, model.read, -1)
+        self.assertRaises(KeyError, model.read, "no.such")
+
+
+if __name__ == "__main__":
+    unittest.main()

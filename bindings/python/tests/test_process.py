@@ -1,0 +1,276 @@
+"""The host process: logs, threads, cancelling, Ctrl-C, forks, the end of the interpreter, memory, the README.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import gc
+import os
+import re
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+from support import OPTIONS, PYTHON, PAIRS, World, WorldTest, run_python, xformer
+
+SOURCES = [s for s, _ in PAIRS]
+
+
+def slow_world():
+    """A model on which one decode call takes seconds."""
+    context = xformer.Context(OPTIONS)
+    sizes = {"model.d_model": 256, "model.d_ff": 1024, "model.vocab_size": 4000, "model.decoder_layers": 4}
+    model = xformer.Model(context, {**OPTIONS, **sizes, "model.max_length": 512})
+    decoder = xformer.Decoder(model, {"decode.max_extra_tokens": 300, "decode.beam": 8})
+    return context, decoder, xformer.Batch.from_ids([[2 + i, 7, 8, 1] for i in range(300)])
+
+
+class Logs(WorldTest):
+    def test_lines_and_exceptions(self):
+        context, lines, strange = self.world.context, [], []
+        context.set_log(lambda *line: lines.append(line), xformer.LogLevel.DEBUG)
+        gc.collect()
+        xformer.Corpus.from_text(context, "a\tb\nbad\n", name="some text")
+        self.assertTrue(any(level == xformer.LogLevel.WARNING and "some text" in text for level, _, text in lines))
+
+        def raising(level, component, message):
+            raise RuntimeError("from the callback")
+
+        context.set_log(raising)
+        before, sys.unraisablehook = sys.unraisablehook, lambda report: strange.append(report.exc_value)
+        try:
+            self.assertEqual(len(xformer.Corpus.from_text(context, "a\tb\nbad\n")), 1)  # the call goes on
+        finally:
+            sys.unraisablehook = before
+        self.assertEqual({str(error) for error in strange}, {"from the callback"})
+
+        count = len(lines)
+        context.set_log(None)
+        xformer.Corpus.from_text(context, "a\tb\nbad\n")
+        self.assertEqual(len(lines), count)
+
+    def test_a_callback_outlives_its_context(self):
+        context, lines = self.world.context, []
+        context.set_log(lambda *line: lines.append(line), xformer.LogLevel.DEBUG)
+        context.close()
+        del context
+        gc.collect()
+        self.world.decoder.translate(SOURCES)
+        self.world.trainer.step(self.world.batcher.next())
+
+    def test_a_callback_that_uses_what_is_in_use(self):
+        context, found = self.world.context, []
+
+        def meddle(level, component, message):
+            try:
+                context.set_log(None)
+            except xformer.BusyError as error:
+                found.append(str(error))
+
+        context.set_log(meddle)
+        xformer.Corpus.from_text(context, "a\tb\nbad\n")
+        self.assertEqual(set(found), {"the context is in another call"})
+
+
+class Threads(unittest.TestCase):
+    def test_four_threads_with_a_model_each(self):
+        with World() as world:
+            for _ in world.trainer.train(world.batcher, 30):
+                pass
+            expected = world.decoder.translate(SOURCES)
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "model.xf")
+                world.model.save(path)
+
+                def own_model():
+                    with xformer.Context(OPTIONS) as context, xformer.Model.load(context, path) as model:
+                        return translate(model)
+
+                def translate(model):
+                    with xformer.Decoder(model, OPTIONS) as decoder:
+                        return [decoder.translate(SOURCES) for _ in range(5)]
+
+                for work in (own_model, lambda: translate(world.model)):
+                    found = []
+                    threads = [threading.Thread(target=lambda: found.append(work())) for _ in range(4)]
+                    for thread in threads:
+                        thread.start()
+                    for thread in threads:
+                        thread.join()
+                    self.assertEqual(found, [[expected] * 5] * 4)
+
+    def test_cancel_busy_and_close_from_another_thread(self):
+        context, decoder, batch = slow_world()
+        result = []
+
+        def decode():
+            try:
+                result.append(decoder.decode(batch))
+            except xformer.XformerError as error:
+                result.append(error)
+
+        def running():
+            thread = threading.Thread(target=decode)
+            thread.start()
+            while decoder._uses == 0 and thread.is_alive():
+                time.sleep(0.001)
+            time.sleep(0.05)
+            return thread
+
+        started = time.monotonic()
+        thread = running()
+        self.assertRaises(xformer.BusyError, decoder.translate, ["x"])
+        self.assertGreater(context.memory.current, 0)
+        context.cancel()
+        thread.join()
+        self.assertIsInstance(result.pop(), xformer.CancelledError)
+        self.assertLess(time.monotonic() - started, 20)
+        small = xformer.Batch.from_ids([[2, 1]])
+        self.assertEqual(len(decoder.decode(small)), 1)  # usable again
+
+        thread = running()
+        decoder.close()  # frees when the call has ended
+        self.assertTrue(decoder.closed)
+        self.assertTrue(decoder._pointer)
+        context.cancel()
+        thread.join()
+        self.assertIsInstance(result.pop(), xformer.CancelledError)
+        self.assertFalse(decoder._pointer)
+        self.assertRaises(xformer.ClosedError, decoder.decode, small)
+        context.close()
+
+    def test_cancelled_training_changes_nothing(self):
+        with World() as world:
+            before = world.model.read(0).tolist()
+            world.context.cancel()
+            self.assertRaises(xformer.CancelledError, world.trainer.step, world.batcher.next())
+            self.assertEqual((world.model.read(0).tolist(), world.trainer.steps), (before, 0))
+            world.trainer.step(world.batcher.next())
+
+
+class Processes(unittest.TestCase):
+    def test_ctrl_c_comes_between_steps(self):
+        done = run_python(
+            "import os, signal, threading\n"
+            "from support import World\n"
+            "w = World()\n"
+            "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+            "try:\n"
+            "    for stats in w.trainer.train(w.batcher): pass\n"
+            "except KeyboardInterrupt:\n"
+            "    print(w.trainer.steps in (stats.step, stats.step + 1), len(w.decoder.translate(['one'])))\n"
+            "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+            "try:\n"
+            "    w.decoder.translate(['one two three'] * 1000000, chunk=8)\n"
+            "except KeyboardInterrupt:\n"
+            "    print(w.trainer.step(w.batcher.next() or w.batcher.next()).step == w.trainer.steps)\n"
+        )
+        self.assertEqual((done.stdout, done.stderr, done.returncode), ("True 1\nTrue\n", "", 0))
+
+    def test_the_end_of_the_interpreter(self):
+        for rest in (
+            "",
+            "w.cycle = w; w.context.set_log(lambda *line: w)",
+            "import builtins; builtins.kept = w",
+            "import sys; sys.exit(3)",
+            "import threading; threading.Thread(target=lambda: w.decoder.translate(['one'] * 500)).start()",
+        ):
+            done = run_python("from support import World\nw = World()\nw.trainer.step(w.batcher.next())\n" + rest)
+            self.assertEqual((done.stdout, done.stderr), ("", ""), rest)
+            self.assertEqual(done.returncode, 3 if "exit" in rest else 0, rest)
+
+    @unittest.skipUnless(hasattr(os, "fork"), "no fork here")
+    def test_a_forked_child(self):
+        done = run_python(
+            "import gc, os, xformer\n"
+            "from support import OPTIONS, World\n"
+            "w = World()\n"
+            "w.trainer.step(w.batcher.next())\n"
+            "child = os.fork()\n"
+            "if child == 0:\n"
+            "    calls = [lambda: w.context.memory, lambda: w.decoder.translate(['one']), w.batcher.next,\n"
+            "             lambda: xformer.Model(w.context, w.config), lambda: w.model.save('x')]\n"
+            "    for call in calls:\n"
+            "        try:\n"
+            "            call()\n"
+            "            os._exit(1)\n"
+            "        except xformer.ForkedError as error:\n"
+            "            assert error.status == xformer.Status.FORKED\n"
+            "    w.close()\n"
+            "    del w, calls, call\n"
+            "    gc.collect()\n"
+            "    own = World()\n"
+            "    own.trainer.step(own.batcher.next())\n"
+            "    own.close()\n"
+            "    os._exit(7)\n"
+            "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(w.decoder.translate(['one'])))\n"
+        )
+        self.assertEqual((done.stdout, done.stderr, done.returncode), ("7 1\n", "", 0))
+
+    def test_numpy_is_not_imported(self):
+        done = run_python("import sys; from support import World; World().close(); print('numpy' in sys.modules)")
+        self.assertEqual(done.stdout, "False\n")
+
+    @unittest.skipUnless(os.path.exists("/proc/self/statm"), "no /proc here")
+    def test_no_leak(self):
+        def resident():
+            gc.collect()
+            with open("/proc/self/statm") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+        def whole_world(i):
+            world = World()
+            world.trainer.step(world.batcher.next())
+            world.decoder.translate(SOURCES)
+            world.model.read(0)
+            world.context.set_log(lambda *line: world)  # a cycle
+            if i % 2:
+                world.close()
+            del world
+            gc.collect()  # worlds that wait for the collector are no leak
+
+        def refusals(i):
+            self.assertRaises(xformer.NotFoundError, xformer.Model.load, kept.context, "/none")
+            self.assertRaises(xformer.DataError, kept.decoder.translate, [b"\xff"])
+            self.assertRaises(xformer.NotFoundError, xformer.Config, {"none": 1})
+
+        kept = World()
+        self.addCleanup(kept.close)
+        batch = xformer.Batch.from_texts(kept.tokenizer, SOURCES, SOURCES)
+        loops = {
+            "world": (240, whole_world),
+            "context": (300, lambda i: xformer.Context({**OPTIONS, "context.threads": 2})),
+            "refusals": (3000, refusals),
+            "config": (3000, lambda i: xformer.Config({"model.d_model": 64}).copy()),
+            "borrowed": (3000, lambda i: (kept.model.config, kept.model.tokenizer.encode("one"))),
+            "tokenizer": (300, lambda i: xformer.Tokenizer.train(kept.context, kept.corpus, OPTIONS)),
+            "corpus": (2000, lambda i: xformer.Corpus.from_pairs(kept.context, PAIRS)),
+            "batcher": (1000, lambda i: xformer.Batcher(kept.corpus, kept.tokenizer, OPTIONS).next()),
+            "decoder": (500, lambda i: xformer.Decoder(kept.model, OPTIONS)),
+            "answers": (500, lambda i: kept.decoder.translate(SOURCES)),
+            "scores": (500, lambda i: kept.decoder.score(batch)),
+        }
+        for name, (count, loop) in loops.items():
+            for i in range(count // 3):
+                loop(i)
+            before = resident()
+            for i in range(count):
+                loop(i)
+            # What stayed behind each time would be above this; the allocator's own play is below.
+            self.assertLess(resident() - before, 1 << 20, name)
+
+
+class Readme(unittest.TestCase):
+    def test_its_program(self):
+        with open(os.path.join(PYTHON, "README.md"), encoding="utf-8") as file:
+            program = re.search(r"```python\n(.*?)```", file.read(), flags=re.S).group(1)
+        with tempfile.TemporaryDirectory() as folder:
+            done = run_python(program, cwd=folder)
+        self.assertEqual((done.stderr, done.returncode), ("", 0))
+        promised = re.search(r"# (three two one -> .*)", program).group(1)
+        self.assertEqual(done.stdout.splitlines()[-1], promised)
+        self.assertIn("step 600  loss ", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,49 @@
+"""Finds and opens libxformer.so.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import List
+
+#: The soname: the part of the file name that changes when the ABI breaks.
+SONAME = "libxformer.so.0"
+#: Major and minor version of the headers that _abi.py mirrors. Before 1.0 a minor version may break the ABI.
+ABI_VERSION = (0, 1)
+
+
+def candidates() -> List[str]:
+    """What is tried, in this order: $XFORMER_LIBRARY alone when it is set, else beside the package, then the loader."""
+    named = os.environ.get("XFORMER_LIBRARY")
+    if named:
+        return [named]
+    package = os.path.dirname(os.path.abspath(__file__))
+    beside = [os.path.join(folder, SONAME) for folder in (package, os.path.dirname(package))]
+    return [path for path in beside if os.path.exists(path)] + [SONAME]
+
+
+def load() -> ctypes.CDLL:
+    """Opens the library; an ImportError says what was tried, or which version was found."""
+    reasons = []
+    for path in candidates():
+        try:
+            library = ctypes.CDLL(path)
+        except OSError as error:
+            reasons.append(str(error))
+            continue
+        try:
+            version = library.xf_version_num
+        except AttributeError:
+            reasons.append(path + " is not libxformer")
+            continue
+        version.restype = ctypes.c_int32
+        number = version()
+        found = (number >> 16, number >> 8 & 0xFF)
+        if found != ABI_VERSION:
+            raise ImportError("%s is libxformer %d.%d, this package is for %d.%d" % ((path,) + found + ABI_VERSION))
+        return library
+    raise ImportError(
+        "libxformer was not found (%s); name its file in the environment variable XFORMER_LIBRARY" % "; ".join(reasons)
+    )

@@ -1,0 +1,208 @@
+"""Options by name: the table of the library, and a set of values.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+from __future__ import annotations
+
+import ctypes
+import operator
+from collections.abc import Mapping as _Mapping
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple, Union
+
+from ._abi import call, lib, xf_option_info
+from ._buffer import c_string
+from ._handle import Handle
+
+#: Value of an option: what its type says, or text in the form of a command line.
+Value = Union[bool, int, float, str]
+
+
+class OptionType(IntEnum):
+    """Type of an option's value."""
+
+    I64 = 1
+    F64 = 2
+    BOOL = 3
+    STR = 4
+
+
+class Option(NamedTuple):
+    """One row of the option table."""
+
+    key: str
+    type: OptionType
+    default: str
+    minimum: float
+    maximum: float
+    choices: Optional[Tuple[str, ...]]
+    doc: str
+    paper: str
+    since: str
+
+
+_table: Dict[str, Option] = {}
+
+
+def options() -> Mapping[str, Option]:
+    """The option table of the loaded library, by key."""
+    if not _table:
+        rows = {}
+        for index in range(lib.xf_config_option_count()):
+            row = xf_option_info()
+            call(lib.xf_config_option, index, ctypes.byref(row))
+            choices = row.choices and tuple(row.choices.decode().split("|"))
+            option = Option(
+                row.key.decode(),
+                OptionType(row.type),
+                row.default_value.decode(),
+                row.minimum,
+                row.maximum,
+                choices,
+                row.doc.decode(),
+                row.paper.decode(),
+                row.since.decode(),
+            )
+            rows[option.key] = option
+        _table.update(rows)
+    return dict(_table)
+
+
+class Config(Handle, _Mapping):  # type: ignore[type-arg]
+    """A set of option values: a mapping over all keys of the table, in which what was not set has its default.
+
+    >>> Config({"model.d_model": 64}, preset="tiny")["model.d_model"]
+    64
+    """
+
+    _kind = "config"
+    _free = lib.xf_config_free
+
+    def __init__(self, values: Optional[Mapping[str, Value]] = None, *, preset: Optional[str] = None) -> None:
+        """preset ("tiny", "small", "base" or "big") is applied first, then values."""
+        self._setup()
+        call(lib.xf_config_create, ctypes.byref(self._pointer))
+        if preset is not None:
+            self.preset(preset)
+        if values is not None:
+            self.update(values)
+
+    @classmethod
+    def _copy_of(cls, pointer: int) -> "Config":
+        self = cls.__new__(cls)
+        self._setup()
+        call(lib.xf_config_copy, pointer, ctypes.byref(self._pointer))
+        return self
+
+    def copy(self) -> "Config":
+        """A config of its own with the same values."""
+        with self._read() as config:
+            return self._copy_of(config)  # type: ignore[arg-type]
+
+    def preset(self, name: str) -> None:
+        """Sets the model and training options of "tiny", "small", "base" or "big"; other options stay."""
+        with self._write() as config:
+            call(lib.xf_config_preset, config, c_string(name))
+
+    def update(self, values: Mapping[str, Value]) -> None:
+        """Sets several options, one after the other."""
+        for key, value in values.items():
+            self[key] = value
+
+    def __setitem__(self, key: str, value: Value) -> None:
+        name = c_string(key)
+        row = _row(key)
+        with self._write() as config:
+            if isinstance(value, str):
+                of_text = row is not None and row.type == OptionType.STR
+                call(lib.xf_config_set_str if of_text else lib.xf_config_set, config, name, c_string(value))
+            elif row is None:
+                # The library has the sentence for an unknown key, with the nearest one.
+                call(lib.xf_config_set, config, name, str(value).encode())
+            elif row.type == OptionType.F64:
+                call(lib.xf_config_set_f64, config, name, float(value))
+            elif row.type == OptionType.BOOL:
+                call(lib.xf_config_set_bool, config, name, _integer(key, value, 32))
+            elif row.type == OptionType.I64 and not isinstance(value, bool):
+                call(lib.xf_config_set_i64, config, name, _integer(key, value, 64))
+            else:
+                raise TypeError("%s is %s, not %s" % (key, row.type.name, type(value).__name__))
+
+    def __getitem__(self, key: str) -> Value:
+        row = _row(key)
+        if row is None or row.type == OptionType.STR:
+            return self.text(key)
+        with self._read() as config:
+            name = c_string(key)
+            if row.type == OptionType.F64:
+                real = ctypes.c_double()
+                call(lib.xf_config_get_f64, config, name, ctypes.byref(real))
+                return real.value
+            if row.type == OptionType.BOOL:
+                flag = ctypes.c_int32()
+                call(lib.xf_config_get_bool, config, name, ctypes.byref(flag))
+                return bool(flag.value)
+            number = ctypes.c_int64()
+            call(lib.xf_config_get_i64, config, name, ctypes.byref(number))
+            return number.value
+
+    def text(self, key: str) -> str:
+        """An option of any type in the form of a command line."""
+        # Exclusive: the text belongs to the config until the option is set again.
+        with self._write() as config:
+            value = ctypes.c_char_p()
+            call(lib.xf_config_get_str, config, c_string(key), ctypes.byref(value))
+            return (value.value or b"").decode("utf-8")
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value, or default when there is no such option."""
+        return self[key] if key in self else default
+
+    def __contains__(self, key: object) -> bool:
+        return key in options()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(options())
+
+    def __len__(self) -> int:
+        return len(options())
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<Config closed>"
+        with Config() as defaults:
+            return "Config(%r)" % {key: self[key] for key in self if self[key] != defaults[key]}
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+ConfigLike = Union[Config, Mapping[str, Value], None]
+
+
+def _row(key: str) -> Optional[Option]:
+    if not _table:
+        options()
+    return _table.get(key)
+
+
+def _integer(key: str, value: Any, bits: int) -> int:
+    """ctypes would cut off what is too large; the library shall see it and say so."""
+    number = operator.index(value)
+    limit = 1 << (bits - 1)
+    if not -limit <= number < limit:
+        raise OverflowError("%s: %d does not fit in %d bits" % (key, number, bits))
+    return number
+
+
+@contextmanager
+def using(config: ConfigLike) -> Iterator[Optional[ctypes.c_void_p]]:
+    """The pointer of a config, of a mapping made into one for this call, or None."""
+    if config is None:
+        yield None
+    elif isinstance(config, Config):
+        with config._read() as pointer:
+            yield pointer
+    else:
+        with Config(config) as made, made._read() as pointer:
+            yield pointer

@@ -1,0 +1,300 @@
+"""Sentence pairs and batches.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+from __future__ import annotations
+
+import ctypes
+from array import array
+from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Tuple
+
+from . import _buffer
+from ._abi import call, lib, xf_batch, xf_batcher_stats, xf_corpus_stats
+from ._buffer import Path, Text
+from ._handle import Handle
+from .config import ConfigLike, using
+from .context import Context
+from .errors import Status
+from .text import Tokenizer
+
+
+class CorpusStats(NamedTuple):
+    """What became of the lines of a corpus: ``lines`` is the sum of the others."""
+
+    lines: int
+    kept: int
+    bad_columns: int
+    empty_side: int
+    too_long: int
+    invalid_utf8: int
+    nul_byte: int
+
+
+class BatcherStats(NamedTuple):
+    """Where a batcher stands (the next batch) and what it holds; tokens count end symbols."""
+
+    epoch: int
+    batch: int
+    batches: int
+    pairs: int
+    too_long: int
+    empty: int
+    src_tokens: int
+    tgt_tokens: int
+
+
+def _fields(stats: Any) -> Iterator[int]:
+    return (getattr(stats, name) for name, _ in stats._fields_[1:])
+
+
+class Corpus(Handle):
+    """Sentence pairs as text; immutable. Made by :meth:`open`, :meth:`open_parallel`, :meth:`from_text` or
+    :meth:`from_pairs`. Bad lines are skipped, counted in :attr:`stats` and told to the log; with the option
+    "data.strict" the first one is a DataError."""
+
+    _kind = "corpus"
+    _free = lib.xf_corpus_free
+    _context: Context
+
+    def __init__(self) -> None:
+        raise TypeError("make a corpus by Corpus.open(), open_parallel(), from_text() or from_pairs()")
+
+    @classmethod
+    def _make(cls, context: Context, config: ConfigLike, function: Any, *args: object) -> "Corpus":
+        self = cls.__new__(cls)
+        self._setup(keep=(context,), guards=(context._guard,))
+        self._context = context
+        with context._read() as c, using(config) as options:
+            call(function, c, options, *args, ctypes.byref(self._pointer))
+        return self
+
+    @classmethod
+    def open(cls, context: Context, path: Path, config: ConfigLike = None) -> "Corpus":
+        """Opens a file of lines "source TAB target"."""
+        return cls._make(context, config, lib.xf_corpus_open, _buffer.path_bytes(path))
+
+    @classmethod
+    def open_parallel(cls, context: Context, source: Path, target: Path, config: ConfigLike = None) -> "Corpus":
+        """Opens two files with as many lines, a sentence each."""
+        names = (_buffer.path_bytes(source), _buffer.path_bytes(target))
+        return cls._make(context, config, lib.xf_corpus_open_parallel, *names)
+
+    @classmethod
+    def from_text(cls, context: Context, text: Text, config: ConfigLike = None, *, name: str = "text") -> "Corpus":
+        """Makes a corpus from lines "source TAB target" in memory; messages call it ``name``."""
+        data = _buffer.utf8(text)
+        return cls._make(context, config, lib.xf_corpus_from_memory, _buffer.c_string(name), data, len(data))
+
+    @classmethod
+    def from_pairs(cls, context: Context, pairs: Iterable[Tuple[Text, Text]], config: ConfigLike = None) -> "Corpus":
+        """Makes a corpus from (source, target) pairs, which may not hold tabs or line ends."""
+        lines = []
+        for index, pair in enumerate(pairs):
+            source, target = map(_buffer.utf8, pair)
+            if any(mark in source or mark in target for mark in (b"\t", b"\n", b"\r")):
+                raise ValueError("pair %d holds a tab or a line end" % index)
+            lines.append(source + b"\t" + target + b"\n")
+        return cls.from_text(context, b"".join(lines), config, name="pairs")
+
+    def __len__(self) -> int:
+        with self._read() as corpus:
+            return int(lib.xf_corpus_size(corpus))
+
+    def __getitem__(self, index: int) -> Tuple[str, str]:
+        size = len(self)
+        if not -size <= index < size:
+            raise IndexError("pair %d of %d" % (index, size))
+        texts = (ctypes.c_void_p(), ctypes.c_void_p())
+        lengths = (ctypes.c_size_t(), ctypes.c_size_t())
+        out = [ctypes.byref(x) for side in zip(texts, lengths) for x in side]
+        with self._read() as corpus:
+            call(lib.xf_corpus_pair, corpus, index % size, *out)
+            source, target = (ctypes.string_at(t.value or 0, n.value).decode("utf-8") for t, n in zip(texts, lengths))
+        return source, target
+
+    def __iter__(self) -> Iterator[Tuple[str, str]]:
+        return (self[index] for index in range(len(self)))
+
+    @property
+    def stats(self) -> CorpusStats:
+        """How many lines were read, kept and skipped, and why."""
+        stats = xf_corpus_stats()
+        with self._read() as corpus:
+            call(lib.xf_corpus_stats_get, corpus, ctypes.byref(stats))
+        return CorpusStats(*_fields(stats))
+
+
+class Batch:
+    """Packed sentences: all ids one after the other, and where each sentence begins.
+
+    Each sentence ends with the end symbol; targets have no start symbol. ``src_offsets`` has one entry more than there
+    are sentences. Buffers of 32-bit integers (array("i"), numpy.int32) are used in place; other integers are copied.
+    """
+
+    def __init__(
+        self,
+        src_ids: Any,
+        src_offsets: Any,
+        tgt_ids: Any = None,
+        tgt_offsets: Any = None,
+        pair_index: Any = None,
+    ) -> None:
+        self._src, self._src_at, sentences = _side("src", src_ids, src_offsets)
+        self._tgt: Any = None
+        self._tgt_at: Any = None
+        self._pair_index: Any = None
+        if (tgt_ids is None) != (tgt_offsets is None):
+            raise ValueError("tgt_ids and tgt_offsets go together")
+        if tgt_ids is not None:
+            self._tgt, self._tgt_at, targets = _side("tgt", tgt_ids, tgt_offsets)
+            if targets != sentences:
+                raise ValueError("%d sources and %d targets" % (sentences, targets))
+        if pair_index is not None:
+            self._pair_index, count = _buffer.numbers(pair_index, "q")
+            if count != sentences:
+                raise ValueError("%d sentences and %d pair indices" % (sentences, count))
+        self._sentences = sentences
+
+    @classmethod
+    def from_ids(cls, sources: Iterable[Sequence[int]], targets: Optional[Iterable[Sequence[int]]] = None) -> "Batch":
+        """Packs sentences given as sequences of ids, each with its end symbol."""
+        return cls(*_pack(sources), *(() if targets is None else _pack(targets)))
+
+    @classmethod
+    def from_texts(
+        cls, tokenizer: Tokenizer, sources: Iterable[Text], targets: Optional[Iterable[Text]] = None
+    ) -> "Batch":
+        """Encodes and packs texts."""
+        sides = [[tokenizer.encode(text, end=True) for text in side] for side in (sources, targets) if side is not None]
+        return cls.from_ids(*sides)
+
+    def _c(self) -> xf_batch:
+        def pointer(buffer: Any, number: Any) -> Any:
+            return ctypes.cast(_buffer.address(buffer), ctypes.POINTER(number)) if buffer is not None else None
+
+        # Again: the arrays may be the caller's own and have been changed since.
+        _check("src", self._src, self._src_at)
+        if self._tgt is not None:
+            _check("tgt", self._tgt, self._tgt_at)
+        return xf_batch(
+            self._sentences,
+            pointer(self._src, ctypes.c_int32),
+            pointer(self._src_at, ctypes.c_int32),
+            pointer(self._tgt, ctypes.c_int32),
+            pointer(self._tgt_at, ctypes.c_int32),
+            pointer(self._pair_index, ctypes.c_int64),
+        )
+
+    def __len__(self) -> int:
+        """The number of sentences."""
+        return self._sentences
+
+    @property
+    def src_ids(self) -> memoryview:
+        """Ids of all sources."""
+        return memoryview(self._src)
+
+    @property
+    def src_offsets(self) -> memoryview:
+        """Where each source begins, and the end of the last."""
+        return memoryview(self._src_at)
+
+    @property
+    def tgt_ids(self) -> Optional[memoryview]:
+        """Ids of all targets; None in a batch for decoding."""
+        return None if self._tgt is None else memoryview(self._tgt)
+
+    @property
+    def tgt_offsets(self) -> Optional[memoryview]:
+        """Where each target begins, and the end of the last; None in a batch for decoding."""
+        return None if self._tgt_at is None else memoryview(self._tgt_at)
+
+    @property
+    def pair_index(self) -> Optional[memoryview]:
+        """Index of each pair in its corpus, when a batcher made this."""
+        return None if self._pair_index is None else memoryview(self._pair_index)
+
+
+def _side(name: str, ids: Any, offsets: Any) -> Tuple[Any, Any, int]:
+    values, _ = _buffer.numbers(ids, "i")
+    starts, entries = _buffer.numbers(offsets, "i")
+    _check(name, values, starts)
+    return values, starts, entries - 1
+
+
+def _check(name: str, ids: Any, offsets: Any) -> None:
+    # The library checks that offsets do not fall; that the last is the length of the ids only this side knows.
+    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(ids):
+        raise ValueError("%s_offsets go from 0 to the number of ids, %d" % (name, len(ids)))
+
+
+def _pack(sentences: Iterable[Sequence[int]]) -> Tuple[Any, Any]:
+    ids, offsets = array("i"), array("i", [0])
+    for sentence in sentences:
+        ids.extend(sentence)
+        offsets.append(len(ids))
+    return ids, offsets
+
+
+class Batcher(Handle):
+    """Turns a corpus into batches: ``for batch in batcher`` gives one epoch, and the next loop the next epoch.
+
+    Reads "data.batch_tokens", "data.max_tokens", "data.shuffle" and "data.seed". Corpus and tokenizer are not needed
+    afterwards. Batches own their numbers and stay valid.
+    """
+
+    _kind = "batcher"
+    _free = lib.xf_batcher_free
+
+    def __init__(self, corpus: Corpus, tokenizer: Tokenizer, config: ConfigLike = None) -> None:
+        context = corpus._context
+        self._setup(keep=(context,), guards=(context._guard,))
+        with corpus._read() as pairs, tokenizer._read() as words, using(config) as options:
+            call(lib.xf_batcher_create, pairs, words, options, ctypes.byref(self._pointer))
+
+    def next(self) -> Optional[Batch]:
+        """The next batch; None at the end of an epoch, after which the next epoch begins."""
+        given = xf_batch()
+        with self._write() as batcher:
+            if call(lib.xf_batcher_next, batcher, ctypes.byref(given)) == Status.DONE:
+                return None
+            # Copied: the arrays are the batcher's, and its next call fills them anew.
+            sides = [_copy(given.src_ids, given.src_offsets, given), _copy(given.tgt_ids, given.tgt_offsets, given)]
+            index = given.pair_index and _array("q", given.pair_index, given.sentences)
+        return Batch(*sides[0], *sides[1], index or None)
+
+    def __iter__(self) -> Iterator[Batch]:
+        while True:
+            batch = self.next()
+            if batch is None:
+                return
+            yield batch
+
+    def forever(self) -> Iterator[Batch]:
+        """Batches of epoch after epoch, without an end."""
+        while True:
+            yield from self
+
+    @property
+    def stats(self) -> BatcherStats:
+        """Where it stands and what it holds."""
+        stats = xf_batcher_stats()
+        with self._read() as batcher:
+            call(lib.xf_batcher_stats_get, batcher, ctypes.byref(stats))
+        return BatcherStats(*_fields(stats))
+
+    def seek(self, epoch: int, batch: int = 0) -> None:
+        """Moves to a position, so that the next batch is the one that stood there."""
+        with self._write() as batcher:
+            call(lib.xf_batcher_seek, batcher, _buffer.int64(epoch), _buffer.int64(batch))
+
+
+def _array(code: str, pointer: Any, count: int) -> Any:
+    numbers = array(code)
+    numbers.frombytes(ctypes.string_at(pointer, count * numbers.itemsize))
+    return numbers
+
+
+def _copy(ids: Any, offsets: Any, batch: xf_batch) -> Tuple[Any, Any]:
+    starts = _array("i", offsets, batch.sentences + 1)
+    return _array("i", ids, starts[-1]), starts

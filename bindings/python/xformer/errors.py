@@ -1,0 +1,168 @@
+"""Errors: one exception class for each status of the library, so that a caller catches what it can mend.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Dict, Type, Union
+
+
+class Status(IntEnum):
+    """The statuses of ``xformer/status.h``; their numbers never change."""
+
+    OK = 0
+    DONE = 1
+    INVALID_ARGUMENT = -1
+    NO_MEMORY = -2
+    NOT_FOUND = -3
+    OUT_OF_RANGE = -4
+    BUFFER_TOO_SMALL = -5
+    STATE = -6
+    IO = -20
+    CORRUPT = -21
+    LIMIT = -22
+    VERSION = -23
+    DATA = -24
+    UNSUPPORTED = -40
+    BACKEND = -41
+    NONFINITE = -42
+    FORKED = -43
+    CANCELLED = -60
+    CALLBACK = -61
+    INTERNAL = -99
+
+
+class XformerError(Exception):
+    """A call of the library failed.
+
+    ``message`` is one sentence: the value found and the value expected. ``status`` is a :class:`Status`, or an int
+    when the library is newer than this module. ``native_code`` is the code of the layer below (errno, a cudaError_t)
+    or 0.
+    """
+
+    def __init__(self, message: str, status: Union[Status, int] = Status.INTERNAL, native_code: int = 0) -> None:
+        # All three go to Exception, so that pickling (a worker process that fails) makes the same object again.
+        super().__init__(message, status, native_code)
+        self.message = message
+        self.status = status
+        self.native_code = native_code
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class InvalidArgumentError(XformerError, ValueError):
+    """A value that the parameter can't take."""
+
+
+class NoMemoryError(XformerError, MemoryError):
+    """The allocator said no, or the budget "context.memory_budget" would be exceeded."""
+
+
+class NotFoundError(XformerError, LookupError):
+    """No option, file, device or tensor of that name."""
+
+
+class OutOfRangeError(XformerError, ValueError):
+    """A number outside its documented bounds."""
+
+
+class BufferTooSmallError(XformerError):
+    """A buffer is too small. This package sizes its buffers itself, so it is not met in normal use."""
+
+
+class StateError(XformerError):
+    """The call is not allowed in the object's present state."""
+
+
+class ClosedError(StateError):
+    """The object was closed before."""
+
+    def __init__(self, message: str, status: Union[Status, int] = Status.STATE, native_code: int = 0) -> None:
+        super().__init__(message, status, native_code)
+
+
+class BusyError(StateError):
+    """The object is in another call, of another thread perhaps, that can't run beside this one. Nothing was done."""
+
+    def __init__(self, message: str, status: Union[Status, int] = Status.STATE, native_code: int = 0) -> None:
+        super().__init__(message, status, native_code)
+
+
+class FileError(XformerError):
+    """The operating system refused to open, read or write; ``native_code`` is its errno."""
+
+
+class CorruptError(XformerError):
+    """The file is damaged."""
+
+
+class LimitError(XformerError):
+    """The file or the input asks for more than the documented limits allow."""
+
+
+class VersionError(XformerError):
+    """The file or the plugin was written for another version of the library."""
+
+
+class DataError(XformerError, ValueError):
+    """Text is not valid UTF-8, or training data are not of the promised form."""
+
+
+class UnsupportedError(XformerError):
+    """This build, backend or device can't do it."""
+
+
+class BackendError(XformerError):
+    """A backend failed; ``native_code`` is its own code."""
+
+
+class NonfiniteError(XformerError, ArithmeticError):
+    """Loss or gradients are not finite; weights and optimizer are as before the call."""
+
+
+class ForkedError(XformerError):
+    """The object belongs to the process from which this one was forked. Start workers by "spawn"."""
+
+
+class CancelledError(XformerError):
+    """:meth:`Context.cancel` was called. The object stays usable."""
+
+
+class CallbackError(XformerError):
+    """A callback asked to stop."""
+
+
+class InternalError(XformerError):
+    """A defect of the library: please report it."""
+
+
+BY_STATUS: Dict[int, Type[XformerError]] = {
+    Status.INVALID_ARGUMENT: InvalidArgumentError,
+    Status.NO_MEMORY: NoMemoryError,
+    Status.NOT_FOUND: NotFoundError,
+    Status.OUT_OF_RANGE: OutOfRangeError,
+    Status.BUFFER_TOO_SMALL: BufferTooSmallError,
+    Status.STATE: StateError,
+    Status.IO: FileError,
+    Status.CORRUPT: CorruptError,
+    Status.LIMIT: LimitError,
+    Status.VERSION: VersionError,
+    Status.DATA: DataError,
+    Status.UNSUPPORTED: UnsupportedError,
+    Status.BACKEND: BackendError,
+    Status.NONFINITE: NonfiniteError,
+    Status.FORKED: ForkedError,
+    Status.CANCELLED: CancelledError,
+    Status.CALLBACK: CallbackError,
+    Status.INTERNAL: InternalError,
+}
+
+
+def make(status: int, native_code: int, message: str) -> XformerError:
+    """The exception for a negative status; XformerError itself for one that this module does not know."""
+    kind = BY_STATUS.get(status)
+    if kind is None:
+        return XformerError(message, status, native_code)
+    return kind(message, Status(status), native_code)

@@ -1,0 +1,55 @@
+"""Translation metrics, equal to sacreBLEU 2.x: corpus level, one reference.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Iterable, NamedTuple, Tuple
+
+from ._abi import call, lib, xf_bleu_score
+from ._buffer import Text, c_string, strings
+
+_TOKENIZE = {"13a": 0, "none": 1}
+
+
+class BleuScore(NamedTuple):
+    """A corpus BLEU score with its parts: score 0 to 100, precisions of n = 1 to 4 in percent."""
+
+    score: float
+    precisions: Tuple[float, ...]
+    brevity_penalty: float
+    hypothesis_length: int
+    reference_length: int
+    signature: str
+
+
+def _segments(hypotheses: Iterable[Text], references: Iterable[Text]) -> Tuple[Any, Any, int]:
+    found = [c_string(text) for text in hypotheses]
+    expected = [c_string(text) for text in references]
+    if len(found) != len(expected):
+        raise ValueError("%d hypotheses and %d references" % (len(found), len(expected)))
+    return strings(found), strings(expected), len(found)
+
+
+def bleu(hypotheses: Iterable[Text], references: Iterable[Text], *, tokenize: str = "13a") -> BleuScore:
+    """Corpus BLEU. tokenize: "13a" for raw text, "none" for text that is tokenised already."""
+    if tokenize not in _TOKENIZE:
+        raise ValueError("tokenize is %r, not one of %s" % (tokenize, ", ".join(_TOKENIZE)))
+    score = xf_bleu_score()
+    call(lib.xf_bleu, *_segments(hypotheses, references), _TOKENIZE[tokenize], ctypes.byref(score))
+    return BleuScore(
+        score.score,
+        tuple(score.precisions),
+        score.brevity_penalty,
+        score.hypothesis_length,
+        score.reference_length,
+        score.signature.decode(),
+    )
+
+
+def chrf(hypotheses: Iterable[Text], references: Iterable[Text]) -> float:
+    """Corpus chrF2, 0 to 100."""
+    score = ctypes.c_double()
+    call(lib.xf_chrf, *_segments(hypotheses, references), ctypes.byref(score))
+    return score.value
