@@ -105,12 +105,14 @@ cublasStatus_t Description::make(const Key &key, int64_t M, int64_t K) {
     return code;
 }
 
-bool accepts(const GemmState &state, const Description &d, const cublasLtMatmulAlgo_t &algorithm) {
+cublasStatus_t check_algorithm(const GemmState &state, const Description &d, const cublasLtMatmulAlgo_t &algorithm) {
     cublasLtMatmulHeuristicResult_t found{};
     const cublasStatus_t code =
         cublaslt().MatmulAlgoCheck(state.handle, d.product, d.first, d.second, d.result, d.result, &algorithm, &found);
-    return code == CUBLAS_STATUS_SUCCESS && found.state == CUBLAS_STATUS_SUCCESS &&
-           found.workspaceSize <= state.workspace;
+    if (code == CUBLAS_STATUS_ALLOC_FAILED) return code;
+    const bool fits =
+        code == CUBLAS_STATUS_SUCCESS && found.state == CUBLAS_STATUS_SUCCESS && found.workspaceSize <= state.workspace;
+    return fits ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 namespace {
@@ -140,8 +142,9 @@ cublasStatus_t ask(const GemmState &state, const Key &key, cublasLtMatmulHeurist
     if (code == CUBLAS_STATUS_SUCCESS) {
         code = lt.MatmulAlgoGetHeuristic(state.handle, d.product, d.first, d.second, d.result, d.result, wish,
                                          key.row_invariant ? kCandidates : kOrdinaryCandidates, found, count);
-        // Both say that it has none: for these types and row distances, or at all.
-        if (code == CUBLAS_STATUS_NOT_SUPPORTED || code == CUBLAS_STATUS_INVALID_VALUE)
+        // All say that it has none: for these types and row distances, on this GPU, or at all.
+        if (code == CUBLAS_STATUS_NOT_SUPPORTED || code == CUBLAS_STATUS_INVALID_VALUE ||
+            code == CUBLAS_STATUS_ARCH_MISMATCH)
             code = CUBLAS_STATUS_SUCCESS, *count = 0;
     }
     if (wish != nullptr) lt.MatmulPreferenceDestroy(wish);
@@ -155,14 +158,17 @@ cublasStatus_t decide(const GemmState &state, Choice *choice) {
     choice->plain = true;
     for (int i = 0; code == CUBLAS_STATUS_SUCCESS && choice->plain && i < count; ++i) {
         if (found[i].state != CUBLAS_STATUS_SUCCESS || found[i].workspaceSize > state.workspace) continue;
-        bool fits = true;
+        cublasStatus_t fits = CUBLAS_STATUS_SUCCESS;
         for (const int64_t rows : kTrialRows) {
-            if (!choice->key.row_invariant || !fits) break;
+            if (!choice->key.row_invariant || fits != CUBLAS_STATUS_SUCCESS) break;
             Description d;
-            fits =
-                d.make(choice->key, rows, choice->key.K) == CUBLAS_STATUS_SUCCESS && accepts(state, d, found[i].algo);
+            const cublasStatus_t made = d.make(choice->key, rows, choice->key.K);
+            if (made != CUBLAS_STATUS_SUCCESS) return made;
+            fits = check_algorithm(state, d, found[i].algo);
         }
-        if (fits) choice->plain = false, choice->algorithm = found[i].algo;
+        // A failure that passes must not choose another algorithm for good.
+        if (fits == CUBLAS_STATUS_ALLOC_FAILED) return fits;
+        if (fits == CUBLAS_STATUS_SUCCESS) choice->plain = false, choice->algorithm = found[i].algo;
     }
     return code;
 }

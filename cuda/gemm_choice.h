@@ -63,7 +63,9 @@ public:
 Key make_key(const Gemm &g, bool exact);
 // The table's choice for a key, made when there is none.
 int32_t choose(xf_stream *stream, const Key &key, Choice *choice, xf_error *err);
-bool accepts(const GemmState &state, const Description &d, const cublasLtMatmulAlgo_t &algorithm);
+// CUBLAS_STATUS_SUCCESS when it can compute d, CUBLAS_STATUS_NOT_SUPPORTED when not, CUBLAS_STATUS_ALLOC_FAILED when
+// that can't be told now.
+cublasStatus_t check_algorithm(const GemmState &state, const Description &d, const cublasLtMatmulAlgo_t &algorithm);
 // What every row start is a multiple of when the first is one of kRowAlignment.
 size_t row_alignment(int64_t ld, uint32_t type);
 size_t bytes_of(uint32_t type);

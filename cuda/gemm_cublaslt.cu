@@ -113,7 +113,10 @@ int32_t gemm(xf_stream *stream, const Gemm &g, xf_error *err) {
         status = check_library(stream, d.make(choice.key, g.M, g.K), "a product", err);
         if (status != XF_OK) return status;
         const bool asked = choice.key.M == g.M && choice.key.K == g.K;
-        if (asked || accepts(*stream->device->gemm, d, choice.algorithm)) return run(stream, g, choice, d, err);
+        const cublasStatus_t fits =
+            asked ? CUBLAS_STATUS_SUCCESS : check_algorithm(*stream->device->gemm, d, choice.algorithm);
+        if (fits == CUBLAS_STATUS_SUCCESS) return run(stream, g, choice, d, err);
+        if (fits == CUBLAS_STATUS_ALLOC_FAILED) return check_library(stream, fits, "a product", err);
         if (g.row_invariant)
             return fail(err, XF_ERROR_BACKEND, "cuBLASLt refuses %lld x %lld x %lld by the algorithm of other rows",
                         static_cast<long long>(g.M), static_cast<long long>(g.N), static_cast<long long>(g.K));

@@ -311,6 +311,34 @@ XF_TEST(what_the_library_has_no_algorithm_for_is_computed_all_the_same) {
     CHECK_EQ(session.logged, 0);
 }
 
+// The same while the algorithm of a row-invariant product is tried with all kinds of rows: nothing is chosen then, and
+// above all no other algorithm, which would change bits for good.
+XF_TEST(a_failure_during_the_trials_chooses_nothing) {
+    for (const cublasStatus_t failure : {CUBLAS_STATUS_ALLOC_FAILED, CUBLAS_STATUS_INTERNAL_ERROR}) {
+        int64_t reached = 0;
+        for (int64_t n = 1; n < 400; ++n) {
+            Session session;
+            Shape shape{20, 9, 70, false, true, XF_BF16, XF_BF16};
+            shape.row_invariant = true;
+            const Product product(shape);
+            fake().failure = failure;
+            fake().fail_after = n;
+            xf_error err{};
+            const int32_t status = product.run(session.stream, nullptr, &err);
+            if (fake().fail_after != 0) break;
+            ++reached;
+            CHECK_EQ(status,
+                     int32_t{failure == CUBLAS_STATUS_ALLOC_FAILED ? XF_ERROR_NO_MEMORY : XF_ERROR_BACKEND});
+            CHECK(fake().multiplied.empty());
+            CHECK_EQ(session.logged, 0);  // no "own, slower kernel"
+            fake().forget();
+            product.run_and_check(session.stream);
+            CHECK_EQ(fake().multiplied.size(), size_t{1});
+        }
+        CHECK(reached > 60);  // the trials make a description each
+    }
+}
+
 // The n-th call of the library fails, for each n that the product gets to.
 XF_TEST(each_call_of_the_library_may_fail) {
     for (const cublasStatus_t failure : {CUBLAS_STATUS_ALLOC_FAILED, CUBLAS_STATUS_INTERNAL_ERROR}) {
@@ -387,7 +415,7 @@ XF_TEST(the_workspace_is_counted) {
 
 XF_TEST(products_are_recorded_and_run_again) {
     Session session;
-    // An own workspace and two copies; then one whose algorithm is chosen while it is recorded.
+    // One whose operands are all copied; then one whose algorithm is chosen while it is recorded.
     const Product product({20, 9, 70, false, true, XF_BF16, XF_BF16, 0, true, true, false, 8, 1}), other({1000, 9, 70});
     xf_graph *graph = nullptr;
     xf_error err{};
