@@ -5,7 +5,7 @@
 //
 // fp32 operands are multiplied in fp32, never TF32; bf16 operands are summed in fp32. The sum of an element is in an
 // order that depends on the call's shape alone; row_invariant: on N and K alone, so that a row's bits know neither how
-// many rows there are nor which one it is.
+// many rows there are nor which one it is; a is stored by rows then, not transposed.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
