@@ -1,6 +1,6 @@
 // Projection, log-softmax and the k best ids of each row: the tail of a decoding step (paper s. 3.4, 6.1).
 //
-//     x = src weights^T    value[v] = x[v] - log sum exp x    the k largest that aren't banned, ties by rising id
+//     x = src weights^T    value[v] = x[v] - log sum exp x    the k largest that are allowed, ties by rising id
 //
 // Rows go in chunks: their logits are made by gemm() in fp32, then read once. The first kernel cuts a row into pieces
 // of 2048 columns, so that a few rows fill the device: {top, sum} of each piece, and its best by logit, one more than
@@ -143,7 +143,7 @@ int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     float *const values = a.on_device ? a.values : reinterpret_cast<float *>(base + p.values);
     int32_t *const ids = a.on_device ? a.ids : reinterpret_cast<int32_t *>(base + p.ids);
 
-    Banned banned{static_cast<int32_t>(a.banned_count), nullptr, {}};
+    Banned banned{static_cast<int32_t>(a.banned_count), nullptr, {}, nullptr, ceil_div<int64_t>(a.V, 32)};
     if (a.banned_count <= kFewBanned) {
         std::copy(a.banned, a.banned + a.banned_count, banned.few);
     } else {
@@ -157,6 +157,7 @@ int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     const TopRow row{logits, a.V, p.ld};
     for (int64_t begin = 0; begin < a.rows; begin += p.chunk) {
         const int64_t rows = std::min(p.chunk, a.rows - begin);
+        if (a.allowed != nullptr) banned.allowed = a.allowed + begin * banned.words;
         Gemm product{};
         product.M = rows, product.N = a.V, product.K = a.D;
         product.a = static_cast<const char *>(a.src) + begin * a.D * number, product.lda = a.D;

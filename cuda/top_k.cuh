@@ -21,7 +21,7 @@ constexpr int kChoiceGathered = 4096;
 constexpr int kFewBanned = 8;
 
 struct TopRow {
-    float *logits;  // [rows, ld]; after cut_row: minus infinity for NaN, NaN for a banned id
+    float *logits;  // [rows, ld]; after cut_row: minus infinity for NaN, NaN for an id that is left out
     int64_t V, ld;  // ld is a multiple of 4
 };
 struct Piece {
@@ -31,6 +31,8 @@ struct Banned {
     int32_t count;
     const int32_t *many;  // device memory, or NULL
     int32_t few[kFewBanned];
+    const uint32_t *allowed;  // [rows, words], a bit for each id; or NULL
+    int64_t words;
 };
 
 constexpr uint64_t kNoKey = 0;               // below every key
@@ -104,7 +106,7 @@ __global__ void __launch_bounds__(kPieceThreads)
         const float4 four = inside ? *reinterpret_cast<const float4 *>(row + column(e)) : float4{};
         x[e] = four.x, x[e + 1] = four.y, x[e + 2] = four.z, x[e + 3] = four.w;
     }
-    uint32_t out = 0;  // bit e: column e is banned
+    uint32_t out = 0;  // bit e: column e is left out
     const auto leave_out = [&](int64_t id) {
         const int64_t offset = id - begin;
         if (offset >= 0 && offset < kPiece && offset / 4 % kPieceThreads == tid)
@@ -116,6 +118,12 @@ __global__ void __launch_bounds__(kPieceThreads)
 #pragma unroll
         for (int i = 0; i < kFewBanned; ++i)
             if (i < banned.count) leave_out(banned.few[i]);
+    }
+    if (banned.allowed != nullptr) {
+        const uint32_t *const allowed = banned.allowed + blockIdx.y * banned.words;
+#pragma unroll
+        for (int e = 0; e < kPieceEach; e += 4)  // four neighbours share a word
+            if (column(e) < r.V) out |= (~(allowed[column(e) / 32] >> (column(e) % 32)) & 0xFu) << e;
     }
     float top = -INFINITY, best = -INFINITY;
 #pragma unroll

@@ -55,15 +55,17 @@ XF_INLINE bool any_lane(VI x) {
 #endif
 }
 
-// The k best of x[0 .. n), ids from first on, into the sorted list best; returns how many there are. Values below bar
-// may be left out: k others of the row, in another panel, are known to be at least that good.
-static int64_t panel_best(const float *x, int64_t n, int32_t first, int64_t k, const uint8_t *banned, float bar,
-                          Candidate *best) {
+// The k best of x[0 .. n), ids from first on (a multiple of 32), into the sorted list best; returns how many there are.
+// allowed: a bit for each of x, or NULL. Values below bar may be left out: k others of the row, in another panel, are
+// known to be at least that good.
+static int64_t panel_best(const float *x, int64_t n, int32_t first, int64_t k, const uint8_t *banned,
+                          const uint32_t *allowed, float bar, Candidate *best) {
     int64_t count = 0;
     for (int64_t i = 0; i < n; i += kW) {
         if (!any_lane(get(x + i, n - i) >= bar)) continue;
         for (int64_t j = i; j < min64(n, i + kW); ++j) {
             if (!(x[j] >= bar) || banned[j]) continue;
+            if (allowed && (allowed[j / 32] >> (j % 32) & 1) == 0) continue;
             const Candidate c{x[j], first + static_cast<int32_t>(j)};
             if (count == k && !before(c, best[k - 1])) continue;
             int64_t at = count < k ? count++ : k - 1;
@@ -151,8 +153,9 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
                 const int64_t at = p * rows + r;
                 sums[at] = panel_sums(logits + r * kPanel, n1 - n0, true);
                 float *bar = bars + worker * step + r;
+                const uint32_t *allowed = a.allowed ? a.allowed + (m0 + r) * ceil_div(a.V, 32) + n0 / 32 : nullptr;
                 const int64_t count = panel_best(logits + r * kPanel, n1 - n0, static_cast<int32_t>(n0), width,
-                                                 banned + n0, *bar, lists + at * width);
+                                                 banned + n0, allowed, *bar, lists + at * width);
                 const bool full = width == a.k + kSpare && count == width;
                 if (full && lists[at * width + width - 1].value > *bar) *bar = lists[at * width + width - 1].value;
                 counts[at] = static_cast<int32_t>(count);

@@ -1,9 +1,9 @@
 // Projection, log-softmax and the k best ids of each row: the tail of a decoding step (paper s. 3.4, 6.1).
 //
-//     x = src weights^T    value[v] = x[v] - log sum exp x    the k largest that aren't banned, ties by rising id
+//     x = src weights^T    value[v] = x[v] - log sum exp x    the k largest that are allowed, ties by rising id
 //
 // Ties are ties of the fp32 value that is returned. A NaN logit counts as minus infinity, in the sum too. When fewer
-// than k ids are left after the ban, the rest of the row is {-inf, -1}.
+// than k ids are allowed, the rest of the row is {-inf, -1}.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr int64_t kTopRows = 16;
 
-// Turns logits into log-probabilities, with NaN as the mark of a banned id.
-void normalise(const xf_top_k &a, double *logits) {
+// Turns logits into log-probabilities, with NaN as the mark of an id that is banned or not allowed.
+void normalise(const xf_top_k &a, int64_t row, double *logits) {
     double top = -HUGE_VAL, sum = 0.0;
     for (int64_t v = 0; v < a.V; ++v) {
         if (std::isnan(logits[v])) logits[v] = -HUGE_VAL;
@@ -28,6 +28,10 @@ void normalise(const xf_top_k &a, double *logits) {
         for (int64_t v = 0; v < a.V; ++v) logits[v] = std::isnan(logits[v] - lse) ? -HUGE_VAL : logits[v] - lse;
     }
     for (int64_t i = 0; i < a.banned_count; ++i) logits[a.banned[i]] = NAN;
+    if (!a.allowed) return;
+    const uint32_t *allowed = a.allowed + row * ((a.V + 31) / 32);
+    for (int64_t v = 0; v < a.V; ++v)
+        if ((allowed[v / 32] >> (v % 32) & 1) == 0) logits[v] = NAN;
 }
 
 // Insertion into a list of k: an equal value goes behind the ids that came before it.
@@ -63,7 +67,7 @@ int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
         product(stream, rows, a.V, a.D, View<float>{a.src + begin * a.D, a.D, 1}, View<float>{a.weights, 1, a.D},
                 [&](int64_t m, int64_t v, double sum) { logits[m * a.V + v] = sum; });
         parallel(stream, rows, [&](int64_t m, int32_t) {
-            normalise(a, logits + m * a.V);
+            normalise(a, begin + m, logits + m * a.V);
             choose(a, logits + m * a.V, a.values + (begin + m) * a.k, a.ids + (begin + m) * a.k);
         });
     }

@@ -309,14 +309,16 @@ typedef struct xf_attention_step {
 
 /* For each row: log-softmax of src weights^T over V, and its k largest values in falling order, ties by rising id.
  * A NaN counts as minus infinity. k <= V. banned ids (may be none) are left out of the choice, not of the
- * normalisation; the core asks for k <= V - banned_count. Ties are those of the values given back. Row-invariant. values
- * and ids are HOST memory, complete on return, or device memory when on_device. */
+ * normalisation, and so are the ids of a row whose bit in allowed is 0. When fewer than k are left, the row ends in
+ * {-inf, -1}. Ties are those of the values given back. Row-invariant. values and ids are HOST memory, complete on return,
+ * or device memory when on_device. */
 typedef struct xf_top_k {
     int64_t rows, V, D, k;
     const xf_num *src;     /* [rows, D] */
     const xf_num *weights; /* [V, D] */
     int64_t banned_count;
     const int32_t *banned; /* host memory, [banned_count] */
+    const uint32_t *allowed; /* [rows, (V + 31) / 32], bit v % 32 of word v / 32 is id v; NULL: all are allowed */
     float *values;         /* [rows, k] natural-log probabilities */
     int32_t *ids;          /* [rows, k] */
     uint32_t on_device;

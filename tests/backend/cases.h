@@ -27,7 +27,8 @@ enum : uint32_t {
     kTies = 1u << 11,        // top_k: logits are small whole numbers, many are equal
     kGradient = 1u << 12,    // small enough for finite differences
     kIdle = 1u << 13,        // loss: every third row has a negative target
-    kBf16 = 1u << 14,        // on a bf16 stream; set by the checks, not by the list
+    kAllowed = 1u << 14,     // top_k: each row has ids it may choose
+    kBf16 = 1u << 15,        // on a bf16 stream; set by the checks, not by the list
 };
 
 struct Case {

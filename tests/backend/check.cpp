@@ -65,6 +65,10 @@ void check_choice(const Problem &problem, const Words &found, Failures &failures
     for (int64_t row = 0; row < problem.rows; ++row) {
         std::vector<double> left = log_softmax(problem, row);
         for (const int32_t id : problem.c.banned) left[static_cast<size_t>(id)] = -HUGE_VAL;
+        for (size_t v = 0; problem.c.has(kAllowed) && v < left.size(); ++v) {
+            const auto word = problem.at("allowed").integer(row, static_cast<int64_t>(v / 32));
+            if ((static_cast<uint32_t>(word) >> (v % 32) & 1u) == 0) left[v] = -HUGE_VAL;
+        }
         for (int64_t i = 0; i < ids.width; ++i) {
             const size_t at = static_cast<size_t>(row * ids.ld + i);
             const int32_t id = static_cast<int32_t>(id_words[at]);
@@ -72,8 +76,10 @@ void check_choice(const Problem &problem, const Words &found, Failures &failures
             size_t best = 0;
             for (size_t v = 1; v < left.size(); ++v)
                 if (left[v] > left[best] + 1e-9) best = v;  // the lower id of exact ties
+            if (id == -1 && value == -HUGE_VAL && left[best] == -HUGE_VAL) continue;  // nothing is left
             const bool known = id >= 0 && static_cast<size_t>(id) < left.size();
-            if (!known || !(std::fabs(left[static_cast<size_t>(id)] - value) <= tolerance) ||
+            if (!known || left[static_cast<size_t>(id)] == -HUGE_VAL ||
+                !(std::fabs(left[static_cast<size_t>(id)] - value) <= tolerance) ||
                 !(left[best] - value <= tolerance) || (problem.c.has(kTies) && best != static_cast<size_t>(id))) {
                 failures.add(problem, "row " + std::to_string(row) + " choice " + std::to_string(i) + " is id " +
                                           std::to_string(id) + ", expected " + std::to_string(best));

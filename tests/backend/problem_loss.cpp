@@ -50,11 +50,23 @@ ProblemSet make_loss(const Case &c) {
     return set;
 }
 
+// Bits for the ids a row may choose: all, none, the last, or a third of them by the pattern of the row.
+std::vector<int32_t> allowed_bits(const Case &c) {
+    const int64_t words = (c.V + 31) / 32;
+    std::vector<int32_t> bits(static_cast<size_t>(c.M * words), 0);
+    for (int64_t row = 0; row < c.M; ++row)
+        for (int64_t v = 0; v < c.V; ++v)
+            if (row == 0 || (row == 2 && v == c.V - 1) || (row > 2 && (v * v + row) % 7 < 2))
+                bits[static_cast<size_t>(row * words + v / 32)] |= static_cast<int32_t>(1u << (v % 32));
+    return bits;
+}
+
 ProblemSet make_top_k(const Case &c) {
     Problem p{.name = "top_k", .c = c, .rows = c.M, .row_invariant = true};
     p.buffers = {per_row(input("src", c.M, c.D, c.D)), input("weights", c.V, c.D, c.D), integers("banned", c.banned),
                  per_row(fp32(output("values", c.M, c.k, c.k))), per_row(output("ids", c.M, c.k, c.k))};
     p.at("ids").type = Type::kInt;
+    if (c.has(kAllowed)) p.buffers.push_back(per_row(integers("allowed", allowed_bits(c), (c.V + 31) / 32)));
     for (const char *name : {"banned", "values", "ids"}) p.at(name).host = true;
     if (c.has(kTies))  // whole numbers: every order of adding gives the same logits
         for (const char *name : {"src", "weights"})
@@ -71,6 +83,7 @@ ProblemSet make_top_k(const Case &c) {
                             .weights = a.f("weights"),
                             .banned_count = static_cast<int64_t>(c.banned.size()),
                             .banned = a.i("banned"),
+                            .allowed = static_cast<const uint32_t *>(a.find("allowed")),
                             .values = a.f("values"),
                             .ids = a.i("ids"),
                             .on_device = 0};
