@@ -77,20 +77,6 @@ bool parse(std::string_view text, T *value) {
     return result.ec == std::errc() && result.ptr == text.data() + text.size() && !text.empty();
 }
 
-struct Preset {
-    const char *name;
-    int64_t layers, d_model, d_ff, heads, d_k;
-    double dropout;
-    int64_t warmup;
-};
-
-constexpr Preset kPresets[] = {
-    {"tiny", 2, 64, 128, 4, 16, 0.1, 400},
-    {"small", 4, 256, 1024, 4, 64, 0.1, 2000},
-    {"base", 6, 512, 2048, 8, 64, 0.1, 4000},
-    {"big", 6, 1024, 4096, 16, 64, 0.3, 4000},
-};
-
 }  // namespace
 
 Options::Options() : entries_(option_count()) {
@@ -151,24 +137,6 @@ void Options::set_str(std::string_view key, std::string_view value) {
              "option '%s' is '%.*s', expected one of %s", option(i).key,
              static_cast<int>(std::min<size_t>(value.size(), 64)), value.data(), option(i).choices);
     put(i, std::string(value));
-}
-
-void Options::preset(std::string_view name) {
-    for (const Preset &p : kPresets) {
-        if (name != p.name) continue;
-        set_i64("model.encoder_layers", p.layers);
-        set_i64("model.decoder_layers", p.layers);
-        set_i64("model.d_model", p.d_model);
-        set_i64("model.d_ff", p.d_ff);
-        set_i64("model.heads", p.heads);
-        set_i64("model.d_k", p.d_k);
-        set_i64("model.d_v", p.d_k);
-        set_f64("train.dropout", p.dropout);
-        set_i64("train.warmup_steps", p.warmup);
-        return;
-    }
-    fail(XF_ERROR_NOT_FOUND, "there is no preset '%.*s', expected one of tiny, small, base, big",
-         static_cast<int>(std::min<size_t>(name.size(), 64)), name.data());
 }
 
 const Options::Value &Options::value(std::string_view key, xf_option_type type) const {
