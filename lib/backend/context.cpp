@@ -50,7 +50,8 @@ void Context::open_device(const std::string &name) {
         for (int32_t i = begin; i < end; ++i) {
             try {
                 XF_CHECK((entry->ops->dtypes & (1u << dtype_)) != 0, XF_ERROR_UNSUPPORTED,
-                         "backend %s computes in fp32 alone, context.precision is bf16, which cuda has", entry->name.c_str());
+                         "backend %s computes in fp32 alone, context.precision is bf16, which cuda has",
+                         entry->name.c_str());
                 device_ = std::make_unique<Device>(*entry->ops, host_, heap_, i);
                 active_ = *entry;
                 description_ = format("%s on %s:%d, %s, %d threads, %s", active_.name.c_str(), active_.kind.c_str(),

@@ -23,7 +23,6 @@ public:
 
     const xf_backend_v1 &ops() const { return ops_; }
     xf_device *handle() const { return handle_; }
-    bool has(uint32_t dtype) const { return (ops_.dtypes & (1u << dtype)) != 0; }
     bool records() const { return ops_.graph_begin != nullptr; }
     // Whether device memory is the host's own, so that files can be read straight into it.
     bool host_memory() const;

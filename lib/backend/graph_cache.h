@@ -24,7 +24,6 @@ public:
         if (!at->second) at->second.emplace(Graph::record(stream, calls));
         at->second->run();
     }
-    void clear() { graphs_.clear(); }
 
 private:
     static constexpr size_t kMost = 64;           // about a megabyte each

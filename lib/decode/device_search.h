@@ -66,7 +66,6 @@ private:
     std::vector<int32_t> active_;             // sentence of each group of rows, or -1
     Buffer buffer_;
     State state_{};
-    std::vector<int32_t> host_;
     GraphCache<Key> graphs_;
 };
 
