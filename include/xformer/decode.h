@@ -21,7 +21,7 @@ extern "C" {
 
 /**
  * @defgroup decode Decoding and scoring
- * @brief Beam search, greedy search, scores of given targets.
+ * @brief Beam search, greedy search, constraints, scores of given targets, attention weights.
  * @{
  */
 
@@ -67,7 +67,8 @@ XF_API void xf_decoder_free(xf_decoder *decoder);
  * @param out [out] answers in the order of the batch; the caller frees them with xf_hypotheses_free()
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (an id; a source longer than
- *         "decode.max_source_tokens"), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_CANCELLED
+ *         "decode.max_source_tokens"), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_CANCELLED,
+ *         XF_ERROR_CALLBACK (the constraint)
  * @threads exclusive
  * @par Source
  * Vaswani et al. 2017, s. 6.1; Wu et al. 2016, eq. 14
@@ -92,6 +93,58 @@ XF_API enum xf_status xf_decode(xf_decoder *decoder, const xf_batch *batch, xf_h
  */
 XF_API enum xf_status xf_translate(xf_decoder *decoder, const char *const *texts, const size_t *lengths, size_t count,
                                    xf_hypotheses **out, xf_error *err);
+
+/** @brief A hypothesis whose next token is to be chosen: what a constraint is asked about. @since 0.1 */
+typedef struct xf_prefix {
+    /** sizeof(xf_prefix) of the library: it may grow at its end. */
+    size_t struct_size;
+    /** Which sentence of the batch, or of the texts, it answers. */
+    size_t sentence;
+    /** Its tokens so far, without the start symbol; valid during the call. */
+    const int32_t *ids;
+    /** How many. */
+    int64_t length;
+    /** Tokens that may follow, the end symbol counted; 1: what is not ended now is cut off. */
+    int64_t remaining;
+    /** V: how many ids there are. */
+    int32_t vocab_size;
+    /** Not used, 0. */
+    int32_t reserved;
+} xf_prefix;
+
+/**
+ * @brief Says which tokens may follow a hypothesis.
+ *
+ * allowed has a bit for each id, (vocab_size + 31) / 32 words: bit id % 32 of word id / 32. All are set when it is
+ * called; it clears those of the tokens that may not follow, XF_TOKEN_END's when the hypothesis may not end here.
+ *
+ * Called on the thread that decodes, once for each live hypothesis and step, in an order that is not promised. It must
+ * not throw, longjmp, or use the decoder; the answer is to depend on the prefix alone. 0: go on; any other value ends
+ * the call with XF_ERROR_CALLBACK.
+ *
+ * @since 0.1
+ */
+typedef int32_t (*xf_constraint_fn)(void *user, const xf_prefix *prefix, uint32_t *allowed);
+
+/**
+ * @brief Holds xf_decode() and xf_translate() to what a callback allows: a grammar, a given beginning, a lexicon.
+ *
+ * The constraint is hard and works inside beam search: a forbidden token is never chosen, what is allowed competes as
+ * ever. Probabilities are the model's own; they are not shared out again among the allowed tokens, so scores of
+ * constrained answers compare with those of others. A hypothesis that nothing may follow is dropped; when all are,
+ * the sentence's answer has finished 0 and a log_probability of minus infinity.
+ *
+ * The search then runs on the host for devices that could do it themselves. Scores of given targets feel no constraint.
+ *
+ * @param decoder [in,out] the decoder
+ * @param fn [in] NULL: no constraint any more
+ * @param user [in] passed back to fn
+ * @param err [out] NULL allowed
+ * @return XF_OK, XF_ERROR_INVALID_ARGUMENT
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API enum xf_status xf_decoder_set_constraint(xf_decoder *decoder, xf_constraint_fn fn, void *user, xf_error *err);
 
 /** @brief One answer. Pointers are owned by its xf_hypotheses. @since 0.1 */
 typedef struct xf_hypothesis {
@@ -206,6 +259,40 @@ typedef struct xf_eval_stats {
  */
 XF_API enum xf_status xf_evaluate(xf_decoder *decoder, const xf_batch *batches, size_t count, xf_eval_stats *stats,
                                   xf_error *err);
+
+/** @brief The three uses of attention (paper s. 3.2.3). @since 0.1 */
+enum xf_attention_kind {
+    /** Encoder self-attention: queries and keys are the source's tokens. */
+    XF_ATTENTION_ENCODER = 0,
+    /** Decoder self-attention: queries and keys are the target's positions; none looks ahead. */
+    XF_ATTENTION_DECODER = 1,
+    /** Encoder-decoder attention: queries are the target's positions, keys the source's tokens. */
+    XF_ATTENTION_CROSS = 2
+};
+
+/**
+ * @brief Gives the attention weights of one layer for one pair: what Figures 3 to 5 of the paper draw.
+ *
+ * The target is given (that of an answer, say, with its end symbol). Position i of the decoder holds the token before
+ * target token i, the start symbol at 0, and predicts target token i. Each row sums to 1; what a query may not see has
+ * weight 0. Without dropout.
+ *
+ * @param decoder [in,out] the decoder
+ * @param pair [in] a batch of one sentence, source and target with their end symbols
+ * @param kind [in] an enum xf_attention_kind
+ * @param layer [in] from 0, the lowest
+ * @param weights [out] [heads, queries, keys]; may be NULL when capacity is 0
+ * @param capacity [in] how many numbers fit
+ * @param count [out] how many numbers there are, also when they don't fit
+ * @param err [out] NULL allowed
+ * @return as xf_decode(); XF_ERROR_OUT_OF_RANGE (a layer, a kind), XF_ERROR_BUFFER_TOO_SMALL (*count is set)
+ * @threads exclusive
+ * @par Source
+ * Vaswani et al. 2017, eq. 1, s. 3.2.3
+ * @since 0.1
+ */
+XF_API enum xf_status xf_attention_weights(xf_decoder *decoder, const xf_batch *pair, int32_t kind, int32_t layer,
+                                           float *weights, size_t capacity, size_t *count, xf_error *err);
 
 /** @} */
 

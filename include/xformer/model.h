@@ -80,6 +80,23 @@ XF_API enum xf_status xf_model_load(xf_context *context, const char *path, xf_mo
 XF_API enum xf_status xf_model_save(const xf_model *model, const char *path, xf_error *err);
 
 /**
+ * @brief Writes a model as the options of the group "file." say: "file.precision" fp16 or bf16 halves the file.
+ *
+ * Numbers are rounded to nearest. xf_model_load() widens them; training goes on from such a file less exactly than from
+ * one of xf_model_save() or from a checkpoint.
+ *
+ * @param model [in] the model
+ * @param config [in] NULL: all defaults, which write what xf_model_save() does
+ * @param path [in] file name
+ * @param err [out] NULL allowed
+ * @return as xf_model_save(); XF_ERROR_OUT_OF_RANGE when a number is beyond what fp16 can be
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API enum xf_status xf_model_export(const xf_model *model, const xf_config *config, const char *path,
+                                      xf_error *err);
+
+/**
  * @brief Loads several files of one model and averages their parameters, in double precision.
  * @param context [in] the context
  * @param paths [in] count file names: models or checkpoints of the same configuration

@@ -24,6 +24,25 @@ std::unique_ptr<xf_hypotheses> make_answers(std::vector<std::vector<Hypothesis>>
     return handle;
 }
 
+// The decoder's constraint for sentences that are `origin` to the caller; NULL: they are numbered as they stand.
+Constraint constraint_of(const xf_decoder &decoder, const std::vector<size_t> *origin) {
+    if (decoder.constraint == nullptr) return nullptr;
+    const int32_t V = static_cast<int32_t>(decoder.decoder->model().config().V);
+    return
+        [fn = decoder.constraint, user = decoder.constraint_user, origin, V](const Prefix &prefix, uint32_t *allowed) {
+            const auto sentence = static_cast<size_t>(prefix.sentence);
+            const xf_prefix asked{sizeof asked,
+                                  origin != nullptr ? (*origin)[sentence] : sentence,
+                                  prefix.ids.data(),
+                                  static_cast<int64_t>(prefix.ids.size()),
+                                  prefix.remaining,
+                                  V,
+                                  0};
+            const int32_t answer = fn(user, &asked, allowed);
+            XF_CHECK(answer == 0, XF_ERROR_CALLBACK, "the constraint gave %d for sentence %zu", answer, asked.sentence);
+        };
+}
+
 // The texts that have tokens, as one batch, and where they came from.
 struct EncodedTexts {
     std::vector<int32_t> ids, offsets{0};
@@ -45,8 +64,8 @@ EncodedTexts encode_texts(const xf_decoder &decoder, const char *const *texts, c
         if (encoded.ids.size() == before) continue;
         encoded.ids.push_back(kEndToken);
         XF_CHECK(encoded.ids.size() - before <= most, XF_ERROR_OUT_OF_RANGE,
-                 "text %zu has %zu tokens, expected at most decode.max_source_tokens %zu", i, encoded.ids.size() - before,
-                 most);
+                 "text %zu has %zu tokens, expected at most decode.max_source_tokens %zu", i,
+                 encoded.ids.size() - before, most);
         XF_CHECK(encoded.ids.size() < (size_t{1} << 31), XF_ERROR_LIMIT, "the texts have more than 2^31 tokens");
         encoded.offsets.push_back(static_cast<int32_t>(encoded.ids.size()));
         encoded.origin.push_back(i);
@@ -77,7 +96,8 @@ xf_status xf_decode(xf_decoder *decoder, const xf_batch *batch, xf_hypotheses **
         check_handle(decoder, "decoder");
         const xf_batch own = get_batch(batch);
         check_pointer(out, "out");
-        *out = make_answers(decoder->decoder->decode(own), decoder->tokenizer.get()).release();
+        *out = make_answers(decoder->decoder->decode(own, constraint_of(*decoder, nullptr)), decoder->tokenizer.get())
+                   .release();
     });
 }
 
@@ -93,10 +113,18 @@ xf_status xf_translate(xf_decoder *decoder, const char *const *texts, const size
         batch.sentences = static_cast<int64_t>(encoded.origin.size());
         batch.src_ids = encoded.ids.data();
         batch.src_offsets = encoded.offsets.data();
-        auto found = decoder->decoder->decode(batch);
+        auto found = decoder->decoder->decode(batch, constraint_of(*decoder, &encoded.origin));
         std::vector<std::vector<Hypothesis>> answers(count, {Hypothesis{{}, 0, 0, true}});
         for (size_t i = 0; i < found.size(); ++i) answers[encoded.origin[i]] = std::move(found[i]);
         *out = make_answers(std::move(answers), decoder->tokenizer.get()).release();
+    });
+}
+
+xf_status xf_decoder_set_constraint(xf_decoder *decoder, xf_constraint_fn fn, void *user, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(decoder, "decoder");
+        decoder->constraint = fn;
+        decoder->constraint_user = user;
     });
 }
 
@@ -113,7 +141,8 @@ xf_status xf_hypotheses_get(const xf_hypotheses *hypotheses, size_t sentence, si
     return guard(err, [&] {
         check_handle(hypotheses, "hypotheses");
         check_struct(hypothesis, "hypothesis");
-        XF_CHECK(sentence < hypotheses->answers.size() && rank < hypotheses->answers[sentence].size(), XF_ERROR_OUT_OF_RANGE,
+        XF_CHECK(sentence < hypotheses->answers.size() && rank < hypotheses->answers[sentence].size(),
+                 XF_ERROR_OUT_OF_RANGE,
                  "answer %zu of sentence %zu, there are %zu sentences with %zu answers to this one", rank, sentence,
                  hypotheses->answers.size(), xf_hypotheses_size(hypotheses, sentence));
         const auto &answer = hypotheses->answers[sentence][rank];
@@ -138,13 +167,43 @@ xf_status xf_score(xf_decoder *decoder, const xf_batch *batch, double *log_proba
 xf_status xf_evaluate(xf_decoder *decoder, const xf_batch *batches, size_t count, xf_eval_stats *stats, xf_error *err) {
     return guard(err, [&] {
         check_handle(decoder, "decoder");
-        XF_CHECK(batches != nullptr || count == 0, XF_ERROR_INVALID_ARGUMENT, "batches is NULL with a count of %zu", count);
+        XF_CHECK(batches != nullptr || count == 0, XF_ERROR_INVALID_ARGUMENT, "batches is NULL with a count of %zu",
+                 count);
         check_struct(stats, "stats");
         EvalStats sum;
         for (const xf_batch &batch : get_batches(batches, count)) decoder->decoder->evaluate(batch, &sum);
         const double tokens = static_cast<double>(std::max<int64_t>(sum.tgt_tokens, 1));
         put_struct(stats, xf_eval_stats{0, sum.sentences, sum.tgt_tokens, sum.loss_sum / tokens, sum.nll_sum / tokens,
                                         std::exp(sum.nll_sum / tokens)});
+    });
+}
+
+xf_status xf_attention_weights(xf_decoder *decoder, const xf_batch *pair, int32_t kind, int32_t layer, float *weights,
+                               size_t capacity, size_t *count, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(decoder, "decoder");
+        const xf_batch own = get_batch(pair);
+        XF_CHECK(own.sentences == 1, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences, expected 1",
+                 static_cast<long long>(own.sentences));
+        XF_CHECK(kind >= XF_ATTENTION_ENCODER && kind <= XF_ATTENTION_CROSS, XF_ERROR_OUT_OF_RANGE,
+                 "kind is %d, expected 0 to 2", kind);
+        const ModelConfig &c = decoder->decoder->model().config();
+        const int64_t layers = kind == XF_ATTENTION_ENCODER ? c.encoder_layers : c.decoder_layers;
+        XF_CHECK(layer >= 0 && layer < layers, XF_ERROR_OUT_OF_RANGE, "layer is %d, expected 0 to %lld", layer,
+                 static_cast<long long>(layers - 1));
+        XF_CHECK(weights != nullptr || capacity == 0, XF_ERROR_INVALID_ARGUMENT,
+                 "weights is NULL with a capacity of %zu", capacity);
+        check_pointer(count, "count");
+        const auto which = static_cast<AttentionKind>(kind);
+        const AttentionShape shape = decoder->decoder->attention_shape(own, which);
+        const auto needed = static_cast<size_t>(shape.heads * shape.queries * shape.keys);
+        if (needed > capacity) {
+            *count = needed;
+            fail(XF_ERROR_BUFFER_TOO_SMALL, "there are %zu weights, the capacity is %zu", needed, capacity);
+        }
+        const std::vector<float> found = decoder->decoder->attention(own, which, layer);
+        std::copy(found.begin(), found.end(), weights);
+        *count = needed;
     });
 }
 

@@ -93,6 +93,8 @@ struct xf_decoder {
     std::shared_ptr<xf::Context> context;
     std::shared_ptr<const xf::Tokenizer> tokenizer;
     std::unique_ptr<xf::Decoder> decoder;
+    xf_constraint_fn constraint = nullptr;
+    void *constraint_user = nullptr;
 };
 
 struct xf_hypotheses {

@@ -38,6 +38,15 @@ const Parameter &parameter(const xf_model *model, size_t index) {
     return list[index];
 }
 
+void save(const xf_model &model, const char *path, const char *dtype) {
+    FileContents contents;
+    contents.kind = "model";
+    contents.dtype = dtype;
+    if (model.tokenizer.tokenizer != nullptr) contents.tokenizer = model.tokenizer.tokenizer->serialize();
+    Stream stream(model.context->device());
+    save_model_file(path, *model.model, stream, contents, {});
+}
+
 void check_count(const Parameter &p, size_t count) {
     XF_CHECK(count == static_cast<size_t>(p.size()), XF_ERROR_INVALID_ARGUMENT, "count is %zu, expected %lld for '%s'", count,
              static_cast<long long>(p.size()), p.name.c_str());
@@ -89,11 +98,16 @@ xf_status xf_model_save(const xf_model *model, const char *path, xf_error *err) 
     return guard(err, [&] {
         check_handle(model, "model");
         check_pointer(path, "path");
-        FileContents contents;
-        contents.kind = "model";
-        if (model->tokenizer.tokenizer != nullptr) contents.tokenizer = model->tokenizer.tokenizer->serialize();
-        Stream stream(model->context->device());
-        save_model_file(path, *model->model, stream, contents, {});
+        save(*model, path, "F32");
+    });
+}
+
+xf_status xf_model_export(const xf_model *model, const xf_config *config, const char *path, xf_error *err) {
+    return guard(err, [&] {
+        check_handle(model, "model");
+        const std::string precision = options_of(config).str("file.precision");
+        check_pointer(path, "path");
+        save(*model, path, precision == "fp16" ? "F16" : precision == "bf16" ? "BF16" : "F32");
     });
 }
 

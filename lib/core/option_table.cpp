@@ -100,6 +100,10 @@ constexpr Option kOptions[] = {
      "Sentences decoded at a time; changes speed and memory, not results.", "", "0.1"},
     {"decode.max_source_tokens", kI64, "1024", 2, 1 << 20, nullptr,
      "A longer source is an error, and so is one longer than model.max_length.", "", "0.1"},
+
+    {"file.precision", kStr, "fp32", 0, 0, "fp32|fp16|bf16",
+     "Numbers in a model file that xf_model_export writes; a narrow file is half as large and is widened when loaded.", "",
+     "0.1"},
 };
 
 }  // namespace

@@ -56,7 +56,8 @@ void BeamSearch::advance(const float *values, const int32_t *ids, int64_t k) {
             next_node.push_back(static_cast<int32_t>(nodes_.size()) - 1);
         }
     }
-    // Rows of impossibilities (weights beyond fp32): what was there is the unfinished answer, and an impossible one.
+    // Rows of impossibilities (a constraint that forbids everything, weights beyond fp32): what was there is the
+    // unfinished answer, and an impossible one.
     if (next.empty()) {
         done_ = true;
         --length_;

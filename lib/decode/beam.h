@@ -10,6 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -48,6 +49,9 @@ public:
 
     bool done() const { return done_; }
     const std::vector<Live> &live() const { return live_; }
+    // The tokens of a live hypothesis, and how many may follow them, an end symbol counted.
+    std::vector<int32_t> tokens(size_t live) const { return path(live_node_[live]); }
+    int64_t remaining() const { return limit_ - length_; }
 
     // values and ids: [live().size(), k] log-probabilities in falling order. Afterwards live() is the next step's.
     void advance(const float *values, const int32_t *ids, int64_t k);

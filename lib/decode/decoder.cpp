@@ -4,13 +4,29 @@
 #include "decode/decoder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+
+#include "core/half.h"
 
 namespace xf {
 namespace {
 
 // The network only reads a model here; it takes a non-const one because training writes through the same class.
 Model &readable(const std::shared_ptr<const Model> &model) { return const_cast<Model &>(*model); }
+
+// Numbers of the stream's type, as fp32.
+std::vector<float> read_numbers(Stream &stream, uint32_t dtype, Num from, int64_t count) {
+    std::vector<float> values(static_cast<size_t>(count));
+    if (dtype == XF_FP32) {
+        stream.download(values.data(), from, values.size() * sizeof(float));
+        return values;
+    }
+    std::vector<uint16_t> narrow(values.size());
+    stream.download(narrow.data(), from, narrow.size() * sizeof(uint16_t));
+    std::transform(narrow.begin(), narrow.end(), values.begin(), from_bf16);
+    return values;
+}
 
 // Sentences of a caller's batch by index, copied to a batch of their own.
 struct Picked {
@@ -19,10 +35,12 @@ struct Picked {
 
     Picked(const xf_batch &batch, const std::vector<int64_t> &which, bool targets) {
         for (const int64_t b : which) {
-            src_ids.insert(src_ids.end(), batch.src_ids + batch.src_offsets[b], batch.src_ids + batch.src_offsets[b + 1]);
+            src_ids.insert(src_ids.end(), batch.src_ids + batch.src_offsets[b],
+                           batch.src_ids + batch.src_offsets[b + 1]);
             src_offsets.push_back(static_cast<int32_t>(src_ids.size()));
             if (!targets) continue;
-            tgt_ids.insert(tgt_ids.end(), batch.tgt_ids + batch.tgt_offsets[b], batch.tgt_ids + batch.tgt_offsets[b + 1]);
+            tgt_ids.insert(tgt_ids.end(), batch.tgt_ids + batch.tgt_offsets[b],
+                           batch.tgt_ids + batch.tgt_offsets[b + 1]);
             tgt_offsets.push_back(static_cast<int32_t>(tgt_ids.size()));
         }
         view.struct_size = sizeof view;
@@ -98,8 +116,9 @@ DecodeConfig DecodeConfig::from(const Options &options, const ModelConfig &model
     c.max_source_tokens = std::min(options.i64("decode.max_source_tokens"), model.max_length);
     c.label_smoothing = static_cast<float>(options.f64("train.label_smoothing"));
     c.smooth_uniform = options.str("train.label_smoothing_kind") == "uniform";
-    XF_CHECK(c.beam.n_best <= c.beam.beam, XF_ERROR_INVALID_ARGUMENT, "decode.n_best is %lld, expected at most decode.beam %lld",
-             static_cast<long long>(c.beam.n_best), static_cast<long long>(c.beam.beam));
+    XF_CHECK(c.beam.n_best <= c.beam.beam, XF_ERROR_INVALID_ARGUMENT,
+             "decode.n_best is %lld, expected at most decode.beam %lld", static_cast<long long>(c.beam.n_best),
+             static_cast<long long>(c.beam.beam));
     return c;
 }
 
@@ -124,21 +143,39 @@ void Decoder::check_sources(const xf_batch &batch) const {
     }
 }
 
-std::vector<std::vector<Hypothesis>> Decoder::decode(const xf_batch &batch) {
+std::vector<std::vector<Hypothesis>> Decoder::decode(const xf_batch &batch, const Constraint &constraint) {
     std::vector<std::vector<Hypothesis>> answers(static_cast<size_t>(std::max<int64_t>(batch.sentences, 0)));
     if (batch.sentences == 0) return answers;
     check_sources(batch);
     const std::vector<int64_t> order = longest_first(batch);
     for (size_t begin = 0; begin < order.size(); begin += static_cast<size_t>(config_.batch_sentences)) {
         const size_t end = std::min(order.size(), begin + static_cast<size_t>(config_.batch_sentences));
-        decode_group(batch, std::vector<int64_t>(order.begin() + static_cast<std::ptrdiff_t>(begin),
-                                                 order.begin() + static_cast<std::ptrdiff_t>(end)),
-                     &answers);
+        decode_group(batch,
+                     std::vector<int64_t>(order.begin() + static_cast<std::ptrdiff_t>(begin),
+                                          order.begin() + static_cast<std::ptrdiff_t>(end)),
+                     constraint, &answers);
     }
     return answers;
 }
 
-void Decoder::decode_group(const xf_batch &batch, const std::vector<int64_t> &group,
+// The bits of every live hypothesis of the sentences that are still searched, in the order of RowBook::collect().
+void Decoder::constrain(const Constraint &constraint, const std::vector<int64_t> &group,
+                        const std::vector<BeamSearch> &searches, const std::vector<int32_t> &active,
+                        std::vector<uint32_t> *allowed) const {
+    const auto words = static_cast<size_t>((model_->config().V + 31) / 32);
+    allowed->clear();
+    for (const int32_t s : active) {
+        const BeamSearch &search = searches[static_cast<size_t>(s)];
+        for (size_t j = 0; j < search.live().size(); ++j) {
+            allowed->resize(allowed->size() + words, ~0u);
+            const std::vector<int32_t> ids = search.tokens(j);
+            constraint({group[static_cast<size_t>(s)], ids, search.remaining()},
+                       allowed->data() + allowed->size() - words);
+        }
+    }
+}
+
+void Decoder::decode_group(const xf_batch &batch, const std::vector<int64_t> &group, const Constraint &constraint,
                            std::vector<std::vector<Hypothesis>> *answers) {
     const ModelConfig &c = model_->config();
     const Picked picked(batch, group, false);
@@ -156,7 +193,7 @@ void Decoder::decode_group(const xf_batch &batch, const std::vector<int64_t> &gr
     const int64_t longest = *std::max_element(limits.begin(), limits.end());
     const auto sentences = static_cast<int64_t>(group.size());
     const int64_t k = std::min(BeamSearch::continuations(config_.beam), c.V - 1);
-    if (DeviceSearch::possible(stream_.device())) {
+    if (!constraint && DeviceSearch::possible(stream_.device())) {
         step_.begin(packed_.src, sentences, memory, search_.slots(config_.beam, sentences), search_.steps(longest));
         std::vector<std::vector<Hypothesis>> found = search_.run(config_.beam, limits, k);
         for (size_t s = 0; s < group.size(); ++s) (*answers)[static_cast<size_t>(group[s])] = std::move(found[s]);
@@ -175,6 +212,7 @@ void Decoder::decode_group(const xf_batch &batch, const std::vector<int64_t> &gr
     for (int64_t t = 0; !active.empty(); ++t) {
         pass.check_cancelled();
         book.collect(searches, active, t, &rows);
+        if (constraint) constrain(constraint, group, searches, active, &rows.allowed);
         values.resize(rows.tokens.size() * static_cast<size_t>(k));
         ids.resize(values.size());
         step_.run(rows, t, k, values.data(), ids.data());
@@ -247,6 +285,47 @@ void Decoder::evaluate(const xf_batch &batch, EvalStats *stats) {
     stats->tgt_tokens += tokens;
     stats->loss_sum = std::accumulate(losses.begin(), losses.end(), stats->loss_sum);
     stats->nll_sum = std::accumulate(nlls.begin(), nlls.end(), stats->nll_sum);
+}
+
+AttentionShape Decoder::attention_shape(const xf_batch &pair, AttentionKind kind) const {
+    const ModelConfig &c = model_->config();
+    check_sources(pair);
+    check_side("target", pair.sentences, pair.tgt_ids, pair.tgt_offsets, c);
+    const int64_t S = pair.src_offsets[1] - pair.src_offsets[0], T = pair.tgt_offsets[1] - pair.tgt_offsets[0];
+    const float scale = 1.0f / std::sqrt(static_cast<float>(c.K));
+    switch (kind) {
+        case AttentionKind::kEncoder:
+            return {c.H, c.K, S, S, false, c.window, scale};
+        case AttentionKind::kDecoder:
+            return {c.H, c.K, T, T, true, c.window, scale};
+        case AttentionKind::kCross:
+            break;
+    }
+    return {c.H, c.K, T, S, false, 0, scale};
+}
+
+std::vector<float> Decoder::attention(const xf_batch &pair, AttentionKind kind, int64_t layer) {
+    const ModelConfig &c = model_->config();
+    const AttentionShape shape = attention_shape(pair, kind);
+    packed_.load(stream_, c, pair, PackedBatch::Sides::kBoth, false);
+    network_.prepare(packed_, Transformer::Mode::kTrain, true);  // which keeps every layer's queries and keys
+    Pass pass{readable(model_), stream_};
+    pass.invariant = true;
+    network_.encode(pass, packed_);
+    network_.decode(pass, packed_);
+    const auto read = [&](Num from, int64_t rows, int64_t columns) {
+        return read_numbers(stream_, model_->dtype(), from, rows * columns);
+    };
+    if (kind == AttentionKind::kCross) {
+        const AttentionActivations &acts = network_.cross(layer);
+        const std::vector<float> q = read(acts.qkv, shape.queries, c.q_columns());
+        const std::vector<float> kv = read(acts.kv, shape.keys, c.kv_columns());
+        return attention_weights(shape, q.data(), c.q_columns(), kv.data(), c.kv_columns());
+    }
+    const bool encoder = kind == AttentionKind::kEncoder;
+    const AttentionActivations &acts = encoder ? network_.encoder_self(layer) : network_.decoder_self(layer);
+    const std::vector<float> qkv = read(acts.qkv, shape.queries, c.qkv_columns());
+    return attention_weights(shape, qkv.data(), c.qkv_columns(), qkv.data() + c.q_columns(), c.qkv_columns());
 }
 
 }  // namespace xf

@@ -104,6 +104,8 @@ DecoderStep::DeviceRows DecoderStep::upload_rows(const Rows &rows, int64_t t) {
     for (const int32_t s : rows.source) host_ints_.push_back(source_begin_[static_cast<size_t>(s)]);
     const size_t k_length = host_ints_.size();
     for (const int32_t s : rows.source) host_ints_.push_back(source_length_[static_cast<size_t>(s)]);
+    const size_t allowed = host_ints_.size();
+    host_ints_.insert(host_ints_.end(), rows.allowed.begin(), rows.allowed.end());
     const size_t bytes = host_ints_.size() * sizeof(int32_t);
     if (bytes > ints_.bytes()) ints_.reserve(stream_.device(), 2 * bytes);  // it grows by a column a step
     stream_.upload(ints_.data(), host_ints_.data(), bytes);
@@ -119,7 +121,8 @@ DecoderStep::DeviceRows DecoderStep::upload_rows(const Rows &rows, int64_t t) {
             base + q_length,
             base + k_begin,
             base + k_length,
-            t};
+            t,
+            rows.allowed.empty() ? nullptr : reinterpret_cast<const uint32_t *>(base + allowed)};
 }
 
 void DecoderStep::reserve(int64_t rows, int64_t steps) {
@@ -259,6 +262,7 @@ void DecoderStep::run(const DeviceRows &rows, int64_t k, float *values, int32_t 
     static constexpr int32_t kBanned[] = {kStartToken};  // never an answer's token
     top.banned_count = 1;
     top.banned = kBanned;
+    top.allowed = rows.allowed;
     top.values = values;
     top.ids = ids;
     top.on_device = on_device;

@@ -29,6 +29,7 @@ public:
         std::vector<int32_t> tokens, slot_of_row, ancestors;   // [rows], [rows], [rows, t]
         std::vector<int32_t> sentence_begin, sentence_length;  // rows of each live sentence
         std::vector<int32_t> source;                           // which sentence of begin() each of them is
+        std::vector<uint32_t> allowed;                         // xf_top_k::allowed; empty: all
     };
 
     // Runs step t and gives the k best continuations of each row: values and ids are [rows, k], host memory.
@@ -40,6 +41,7 @@ public:
         int64_t rows, sentences, most_rows;  // most_rows: of a sentence
         const int32_t *tokens, *steps, *slot_of_row, *ancestors, *q_begin, *q_length, *k_begin, *k_length;
         int64_t ld_ancestors;
+        const uint32_t *allowed;
     };
     // Memory for steps 0 .. steps - 1 of so many rows.
     void reserve(int64_t rows, int64_t steps);

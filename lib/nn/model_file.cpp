@@ -3,9 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/model_file.h"
 
+#include <algorithm>
+#include <cstring>
 #include <string_view>
 
 #include "core/error.h"
+#include "core/half.h"
 
 namespace xf {
 namespace {
@@ -19,12 +22,36 @@ std::vector<int64_t> shape_of(const Parameter &p) {
     return p.vector ? std::vector<int64_t>{p.columns} : std::vector<int64_t>{p.rows, p.columns};
 }
 
+bool is_narrow(std::string_view dtype) { return dtype == "F16" || dtype == "BF16"; }
+
 void add_block(SafetensorsWriter *writer, Stream *stream, const ParameterTable &table, const std::string &prefix,
                const float *block) {
     for (const Parameter &p : table.list) {
         const char *data = reinterpret_cast<const char *>(block + p.offset);
         writer->add(prefix + p.name, "F32", shape_of(p), [stream, data](uint64_t offset, void *dst, size_t bytes) {
             stream->download(dst, data + offset, bytes);
+        });
+    }
+}
+
+// The same in 16 bits. The writer asks for any bytes, so a number may be cut in two.
+void add_narrow(SafetensorsWriter *writer, Stream *stream, const ParameterTable &table, const std::string &dtype,
+                const float *block) {
+    const auto narrow = dtype == "F16" ? to_fp16 : to_bf16;
+    for (const Parameter &p : table.list) {
+        const float *data = block + p.offset;
+        writer->add(p.name, dtype, shape_of(p), [stream, data, narrow, &p](uint64_t offset, void *dst, size_t bytes) {
+            const size_t first = offset / 2, last = (offset + bytes + 1) / 2;
+            std::vector<float> wide(last - first);
+            stream->download(wide.data(), data + first, wide.size() * sizeof(float));
+            std::vector<uint16_t> halves(wide.size());
+            for (size_t i = 0; i < wide.size(); ++i) {
+                halves[i] = narrow(wide[i]);
+                XF_CHECK(narrow != to_fp16 || (halves[i] & 0x7C00u) != 0x7C00u, XF_ERROR_OUT_OF_RANGE,
+                         "'%s' has the number %g, fp16 reaches 65504: use bf16", p.name.c_str(),
+                         static_cast<double>(wide[i]));
+            }
+            std::memcpy(dst, reinterpret_cast<const char *>(halves.data()) + offset % 2, bytes);
         });
     }
 }
@@ -51,7 +78,10 @@ void save_model_file(const std::string &path, const Model &model, Stream &stream
         if (std::string_view(option(i).key).starts_with("model."))
             writer.set_metadata(option(i).key, model.options().text(option(i).key));
     for (const auto &[key, value] : contents.extra) writer.set_metadata(key, value);
-    add_block(&writer, &stream, model.table(), "", model.params());
+    if (is_narrow(contents.dtype))
+        add_narrow(&writer, &stream, model.table(), contents.dtype, model.params());
+    else
+        add_block(&writer, &stream, model.table(), "", model.params());
     for (const ExtraBlock &block : blocks) add_block(&writer, &stream, model.table(), block.prefix, block.data);
     writer.write(path);
 }
@@ -71,8 +101,8 @@ ModelFile::ModelFile(const std::string &path) : path_(path), reader_(Safetensors
             try {
                 options_.set(key, value);
             } catch (const Error &error) {
-                fail(error.status() == XF_ERROR_NOT_FOUND ? XF_ERROR_VERSION : XF_ERROR_CORRUPT, "'%s': %s", path.c_str(),
-                     error.what());
+                fail(error.status() == XF_ERROR_NOT_FOUND ? XF_ERROR_VERSION : XF_ERROR_CORRUPT, "'%s': %s",
+                     path.c_str(), error.what());
             }
         } else if (key == "tokenizer") {
             contents_.tokenizer = value;
@@ -115,9 +145,12 @@ void ModelFile::check_tensors() const {
             const TensorInfo *tensor = reader_.find(prefix + p.name);
             XF_CHECK(tensor != nullptr, XF_ERROR_CORRUPT, "'%s' lacks the tensor '%s%s'", path_.c_str(), prefix.c_str(),
                      p.name.c_str());
-            XF_CHECK(tensor->dtype == "F32" && tensor->shape == shape_of(p), XF_ERROR_CORRUPT,
-                     "'%s': tensor '%s%s' has another type or shape than F32 [%lld, %lld]", path_.c_str(), prefix.c_str(),
+            XF_CHECK(tensor->shape == shape_of(p), XF_ERROR_CORRUPT,
+                     "'%s': tensor '%s%s' has another shape than [%lld, %lld]", path_.c_str(), prefix.c_str(),
                      p.name.c_str(), static_cast<long long>(p.rows), static_cast<long long>(p.columns));
+            XF_CHECK(tensor->dtype == "F32" || (kind() == "model" && is_narrow(tensor->dtype)), XF_ERROR_CORRUPT,
+                     "'%s': tensor '%s%s' is of type %s, expected F32%s", path_.c_str(), prefix.c_str(), p.name.c_str(),
+                     tensor->dtype.c_str(), kind() == "model" ? ", F16 or BF16" : "");
         }
     }
 }
@@ -135,16 +168,20 @@ void ModelFile::load(const Model &model, Stream &stream, const std::vector<Extra
     add({"", model.params()});
     for (const ExtraBlock &block : blocks) add(block);
 
-    // Where device memory is not the host's, each tensor goes through a staging buffer.
+    // Where device memory is not the host's, each tensor goes through a staging buffer; narrow ones are read into one.
     const bool direct = stream.device().host_memory();
     std::vector<float> staging;
+    std::vector<uint16_t> halves;
     const TensorInfo *pending = nullptr;
     std::string bad;  // told after the checksum: most likely the file is damaged
     const auto finish = [&] {
         if (pending == nullptr) return;
         const Destination &to = destinations.at(pending->name);
-        const size_t count = static_cast<size_t>(pending->end - pending->begin) / sizeof(float);
-        const float *values = direct ? to.data : staging.data();
+        const bool narrow = is_narrow(pending->dtype);
+        const size_t count = static_cast<size_t>(pending->end - pending->begin) / (narrow ? 2 : 4);
+        float *values = direct ? to.data : staging.data();
+        if (narrow)
+            std::transform(halves.begin(), halves.end(), values, pending->dtype == "F16" ? from_fp16 : from_bf16);
         if (bad.empty() && !all_within(values, count, to.least)) bad = pending->name;
         if (!direct) stream.upload(to.data, values, count * sizeof(float));
         pending = nullptr;
@@ -154,9 +191,14 @@ void ModelFile::load(const Model &model, Stream &stream, const std::vector<Extra
         const auto found = destinations.find(tensor.name);
         if (found == destinations.end()) return nullptr;
         pending = &tensor;
-        if (direct) return found->second.data;
-        staging.resize(static_cast<size_t>(tensor.end - tensor.begin) / sizeof(float));
-        return staging.data();
+        const auto bytes = static_cast<size_t>(tensor.end - tensor.begin);
+        const bool narrow = is_narrow(tensor.dtype);
+        if (!direct) staging.resize(bytes / (narrow ? 2 : 4));
+        if (narrow) {
+            halves.resize(bytes / 2);
+            return halves.data();
+        }
+        return direct ? found->second.data : staging.data();
     });
     finish();
     XF_CHECK(bad.empty(), XF_ERROR_CORRUPT, "'%s': tensor '%s' has a number that is not finite%s", path_.c_str(),

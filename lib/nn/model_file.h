@@ -2,7 +2,7 @@
 //
 // Metadata: "format" "xformer", "format_version", "kind" ("model" or "checkpoint"), every option of the group "model."
 // by its key, "tokenizer" (its JSON, opaque here), and what the caller adds. Tensors: each parameter under its module
-// path, F32. A checkpoint holds further blocks of the same shape under a prefix ("adam.m.").
+// path: F32, or F16 or BF16 in an exported model. A checkpoint is F32 and holds further blocks of the same shape under a prefix ("adam.m.").
 //
 // A file is hostile until proved: names, shapes and the number of tensors are compared with what the configuration
 // calls for before a model is allocated, and the checksum over all bytes is compared before the model is given out.
@@ -30,6 +30,7 @@ struct ExtraBlock {
 struct FileContents {
     std::string kind;       // "model", "checkpoint"
     std::string tokenizer;  // JSON, empty when there is none
+    std::string dtype = "F32";  // of the parameters; F16 and BF16 round them
     Metadata extra;         // further keys
 };
 

@@ -34,6 +34,10 @@ public:
     void loss(const Pass &pass, const PackedBatch &batch, float smoothing, bool uniform);
     const float *token_loss() const { return token_loss_; }
     const float *token_nll() const { return token_nll_; }
+    // What the last passes left of a layer's attention; every layer's in kTrain alone.
+    const AttentionActivations &encoder_self(int64_t layer) const { return encoder_[static_cast<size_t>(layer)].self; }
+    const AttentionActivations &decoder_self(int64_t layer) const { return decoder_[static_cast<size_t>(layer)].self; }
+    const AttentionActivations &cross(int64_t layer) const { return decoder_[static_cast<size_t>(layer)].cross; }
     // Changes when prepare() had to take another workspace.
     const void *workspace() const { return workspace_.data(); }
 

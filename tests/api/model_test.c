@@ -143,8 +143,66 @@ static void test_parameters(void **state) {
     }
 }
 
+/* Numbers of 16 bits: half the file, each number rounded to nearest, and rounded once alone. */
+static void test_export(void **state) {
+    (void)state;
+    static const struct {
+        const char *precision;
+        double error;
+    } formats[] = {{"fp32", 0}, {"fp16", 1.0 / 2048}, {"bf16", 1.0 / 256}};
+    const char *path = scratch_path("exported"), *again = scratch_path("exported again"), *whole = scratch_path("whole");
+    xf_config *c = small_config("cpu:ref");
+    REFUSED_HANDLE(MODEL, nothing, xf_model_export(handle, c, path, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_export(world.model, c, NULL, err));
+    for (int i = 0; i < WRONG_HANDLES; ++i)
+        if (i != CONFIG && wrong_handle(i) != NULL)
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_export(world.model, wrong_handle(i), path, err));
+    ACCEPTED(xf_model_save(world.model, whole, err));
+    ACCEPTED(xf_model_export(world.model, NULL, path, err));
+    assert_same_files(whole, path);
+    size_t count = 0, whole_size = 0, size = 0;
+    float *exact = all_params(world.model, &count);
+    free(file_bytes(whole, &whole_size));
+    for (int i = 0; i < 3; ++i) {
+        set(c, "file.precision", formats[i].precision);
+        ACCEPTED(xf_model_export(world.model, c, path, err));
+        free(file_bytes(path, &size));
+        const size_t saved = i == 0 ? 0 : 2 * count, header = 1024; /* its places and types have other lengths */
+        assert_true(size + saved < whole_size + header && whole_size < size + saved + header);
+        xf_model *loaded = NULL;
+        ACCEPTED(xf_model_load(world.context, path, &loaded, err));
+        float *rounded = all_params(loaded, &count);
+        for (size_t k = 0; k < count; ++k)
+            assert_true(fabs((double)rounded[k] - exact[k]) <= formats[i].error * fabs((double)exact[k]) + 3e-8);
+        ACCEPTED(xf_model_export(loaded, c, again, err));
+        assert_same_files(path, again);
+        free(rounded);
+        xf_model_free(loaded);
+    }
+    free(exact);
+
+    /* 70000 is beyond fp16, not beyond bf16; a refused export leaves the old file. */
+    xf_model *large = NULL;
+    ACCEPTED(xf_model_load(world.context, whole, &large, err));
+    xf_param_info info = {sizeof info, NULL, 0, 0};
+    ACCEPTED(xf_model_param_info(large, 0, &info, err));
+    const size_t numbers = (size_t)(info.rows * info.columns);
+    float *values = calloc(numbers, sizeof *values);
+    values[numbers / 2] = 70000;
+    ACCEPTED(xf_model_param_write(large, 0, values, numbers, err));
+    set(c, "file.precision", "fp16");
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_model_export(large, c, path, err));
+    assert_same_files(path, again);
+    set(c, "file.precision", "bf16");
+    ACCEPTED(xf_model_export(large, c, path, err));
+    free(values);
+    xf_model_free(large);
+    xf_config_free(c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_create), cmocka_unit_test(test_files),
+                                       cmocka_unit_test(test_export),
                                        cmocka_unit_test(test_parameters)};
     return RUN(tests, world_open, world_close);
 }

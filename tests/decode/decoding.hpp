@@ -22,7 +22,8 @@ constexpr int64_t kReverserIds = 13;
 inline std::vector<float> train_reverser(const std::shared_ptr<xf::Context> &context, int steps, int64_t pairs) {
     xf::Trainer trainer(make_model(context, kReverser), options_of(kReverser));
     for (int i = 0; i < steps; ++i) {
-        const Batch batch(reversal_pairs(static_cast<uint64_t>(100 + i), static_cast<size_t>(pairs), 1, 9, kReverserIds));
+        const Batch batch(
+            reversal_pairs(static_cast<uint64_t>(100 + i), static_cast<size_t>(pairs), 1, 9, kReverserIds));
         const xf_batch view = batch.view();
         trainer.step(&view, 1);
     }
@@ -51,7 +52,7 @@ using Answers = std::vector<std::vector<xf::Hypothesis>>;
 
 inline Answers decode(xf::Decoder *decoder, const std::vector<Ids> &sources) {
     const Batch batch(sources);
-    return decoder->decode(batch.view());
+    return decoder->decode(batch.view(), nullptr);
 }
 
 inline std::vector<double> score(xf::Decoder *decoder, const Pairs &pairs) {

@@ -96,6 +96,41 @@ XF_TEST(tensors) {
     });
 }
 
+// 16 bits are for exported models; what they widen to is looked at as what was fp32 all along.
+XF_TEST(narrow_tensors) {
+    World w;
+    const char *const name = "encoder.0.feed_forward.in.weight";
+    for (const char *dtype : {"F16", "BF16"}) {
+        const auto narrow = [=](Content &c, const char *which, uint16_t half) {
+            Tensor &tensor = c.tensors[which];
+            std::vector<char> bytes(tensor.bytes.size() / 2);
+            for (size_t at = 0; at < bytes.size(); at += 2) std::memcpy(bytes.data() + at, &half, 2);
+            tensor = {dtype, tensor.shape, bytes};
+        };
+        w.refused(XF_ERROR_CORRUPT, "narrow moments",
+                  [&](Content &c) { narrow(c, "adam.m.encoder.0.feed_forward.in.weight", 0); });
+        w.refused(XF_ERROR_CORRUPT, "a narrow checkpoint", [&](Content &c) { narrow(c, name, 0); });
+        // One, the largest number, then infinity, minus infinity, NaN.
+        const bool fp16 = std::string_view(dtype) == "F16";
+        const std::vector<uint16_t> good = fp16 ? std::vector<uint16_t>{0x3C00, 0x7BFF} : std::vector<uint16_t>{0x3F80, 0x7F7F};
+        const std::vector<uint16_t> bad = fp16 ? std::vector<uint16_t>{0x7C00, 0xFC00, 0x7E00}
+                                               : std::vector<uint16_t>{0x7F80, 0xFF80, 0x7FC0};
+        const auto load = [&](uint16_t half) {
+            w.write([&](Content &c) {
+                c.drop("adam.");
+                c.metadata["kind"] = "model";
+                narrow(c, name, half);
+            });
+            xf_model *model = nullptr;
+            const xf_status status = xf_model_load(w.context, w.path.c_str(), &model, &w.error);
+            xf_model_free(model);
+            return status;
+        };
+        for (const uint16_t half : good) CHECK_EQ(load(half), XF_OK);
+        for (const uint16_t half : bad) CHECK_EQ(load(half), XF_ERROR_CORRUPT);
+    }
+}
+
 XF_TEST(optimizer_state) {
     World w;
     const char *const wrong[] = {"-1",  "-9223372036854775808", "9223372036854775807", "9223372036854775808",

@@ -1,0 +1,39 @@
+// See attention_weights.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/attention_weights.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace xf {
+
+std::vector<float> attention_weights(const AttentionShape &shape, const float *q, int64_t ld_q, const float *k,
+                                     int64_t ld_k) {
+    std::vector<float> weights(static_cast<size_t>(shape.heads * shape.queries * shape.keys));
+    std::vector<double> scores(static_cast<size_t>(shape.keys));
+    float *row = weights.data();
+    for (int64_t h = 0; h < shape.heads; ++h) {
+        for (int64_t i = 0; i < shape.queries; ++i, row += shape.keys) {
+            int64_t first = 0, last = shape.causal ? i + 1 : shape.keys;
+            if (shape.window > 0) {
+                first = std::max<int64_t>(first, i - shape.window / 2);
+                last = std::min<int64_t>(last, i + shape.window / 2 + 1);
+            }
+            double top = -HUGE_VAL, sum = 0;
+            for (int64_t j = first; j < last; ++j) {
+                double product = 0;
+                for (int64_t d = 0; d < shape.dk; ++d)
+                    product += static_cast<double>(q[i * ld_q + h * shape.dk + d]) * k[j * ld_k + h * shape.dk + d];
+                scores[static_cast<size_t>(j)] = product * shape.scale;
+                top = std::max(top, scores[static_cast<size_t>(j)]);
+            }
+            for (int64_t j = first; j < last; ++j) sum += std::exp(scores[static_cast<size_t>(j)] - top);
+            for (int64_t j = first; j < last; ++j)
+                row[j] = static_cast<float>(std::exp(scores[static_cast<size_t>(j)] - top) / sum);
+        }
+    }
+    return weights;
+}
+
+}  // namespace xf

@@ -1,0 +1,158 @@
+/*
+ * decode.h: constraints and attention weights: what a callback is told, what it can do, and refusals.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "support.h"
+
+#include <math.h>
+
+static const int32_t ids[6] = {5, 6, 1, 7, 8, 1}, offsets[3] = {0, 3, 6};
+static const xf_batch good = {sizeof good, 2, ids, offsets, ids, offsets, NULL};
+
+struct seen {
+    int calls, stop_at;
+    size_t sentences[3];
+    int32_t V;
+};
+
+/* The text of each sentence is the byte tokens of 'a', as many as its number and one more. */
+static int32_t only_a(void *user, const xf_prefix *prefix, uint32_t *allowed) {
+    struct seen *const seen = user;
+    const int32_t a = 2 + 'a', V = prefix->vocab_size;
+    assert_true(prefix->struct_size >= sizeof *prefix && prefix->remaining >= 1 && prefix->length >= 0);
+    assert_int_equal(V, seen->V);
+    assert_true(prefix->sentence < 3);
+    ++seen->sentences[prefix->sentence];
+    for (int64_t i = 0; i < prefix->length; ++i) assert_int_equal(prefix->ids[i], a);
+    for (int32_t word = 0; word < (V + 31) / 32; ++word) {
+        assert_int_equal(allowed[word], UINT32_MAX);
+        allowed[word] = 0;
+    }
+    const int32_t next = prefix->length <= (int64_t)prefix->sentence ? a : XF_TOKEN_END;
+    allowed[next / 32] |= (uint32_t)1 << next % 32;
+    return ++seen->calls == seen->stop_at ? 17 : 0;
+}
+
+static void test_constraint(void **state) {
+    (void)state;
+    xf_decoder *decoder = NULL;
+    xf_hypotheses *found = NULL;
+    struct seen seen = {0, 0, {0, 0, 0}, xf_tokenizer_size(world.tokenizer)};
+    ACCEPTED(xf_decoder_create(world.model, world.config, &decoder, err));
+    REFUSED_HANDLE(DECODER, nothing, xf_decoder_set_constraint(handle, only_a, &seen, err));
+    ACCEPTED(xf_decoder_set_constraint(decoder, only_a, &seen, err));
+    const char *texts[] = {"one two", "", "three"};
+    ACCEPTED(xf_translate(decoder, texts, NULL, 3, &found, err));
+    static const char *const expected[] = {"a", "", "aaa"};
+    for (size_t s = 0; s < 3; ++s) {
+        xf_hypothesis h = XF_HYPOTHESIS_INIT;
+        ACCEPTED(xf_hypotheses_get(found, s, 0, &h, err));
+        assert_int_equal(h.finished, 1);
+        assert_string_equal(h.text, expected[s]);
+        assert_true(isfinite(h.score));
+    }
+    assert_true(seen.sentences[0] == 2 && seen.sentences[1] == 0 && seen.sentences[2] == 4);
+    xf_hypotheses_free(found);
+
+    /* Its score is the model's: that of the same target, forced. */
+    ACCEPTED(xf_decode(decoder, &good, &found, err));
+    xf_hypothesis h = XF_HYPOTHESIS_INIT;
+    ACCEPTED(xf_hypotheses_get(found, 0, 0, &h, err));
+    const int32_t forced[] = {2 + 'a', XF_TOKEN_END}, forced_offsets[] = {0, 2};
+    xf_batch pair = good;
+    pair.sentences = 1;
+    pair.tgt_ids = forced;
+    pair.tgt_offsets = forced_offsets;
+    double log_probability = 0;
+    ACCEPTED(xf_score(decoder, &pair, &log_probability, err));
+    assert_true(fabs(log_probability - h.log_probability) < 1e-4);
+    xf_hypotheses_free(found);
+
+    /* It stops the call, and the decoder goes on; NULL takes it away. */
+    found = SENTINEL;
+    seen.calls = 0;
+    seen.stop_at = 3;
+    xf_error why;
+    assert_int_equal(xf_decode(decoder, &good, &found, &why), XF_ERROR_CALLBACK);
+    assert_ptr_equal(found, SENTINEL);
+    assert_non_null(strstr(why.message, "17"));
+    assert_int_equal(seen.calls, 3);
+    seen.stop_at = 0;
+    ACCEPTED(xf_decode(decoder, &good, &found, err));
+    xf_hypotheses_free(found);
+    ACCEPTED(xf_decoder_set_constraint(decoder, NULL, NULL, err));
+    seen.calls = 0;
+    ACCEPTED(xf_decode(decoder, &good, &found, err));
+    assert_int_equal(seen.calls, 0);
+    xf_hypotheses_free(found);
+    xf_decoder_free(decoder);
+}
+
+static void test_attention(void **state) {
+    (void)state;
+    /* Source of 3 tokens, target of 4, 2 heads. */
+    const int32_t target[] = {9, 8, 7, 1}, target_offsets[] = {0, 4};
+    const int64_t queries[] = {3, 4, 4}, keys[] = {3, 4, 3};
+    xf_batch pair = good;
+    pair.sentences = 1;
+    pair.tgt_ids = target;
+    pair.tgt_offsets = target_offsets;
+    int64_t heads = 0, encoder = 0, decoder = 0;
+    const xf_config *config = xf_model_config(world.model);
+    ACCEPTED(xf_config_get_i64(config, "model.heads", &heads, err));
+    ACCEPTED(xf_config_get_i64(config, "model.encoder_layers", &encoder, err));
+    ACCEPTED(xf_config_get_i64(config, "model.decoder_layers", &decoder, err));
+    float weights[256];
+    size_t count = 77;
+    for (int32_t kind = 0; kind < 3; ++kind) {
+        const int64_t layers = kind == XF_ATTENTION_ENCODER ? encoder : decoder;
+        const size_t expected = (size_t)(heads * queries[kind] * keys[kind]);
+        for (int32_t layer = 0; layer < layers; ++layer) {
+            memset(weights, 0x5A, sizeof weights);
+            ACCEPTED(xf_attention_weights(world.decoder, &pair, kind, layer, weights, 256, &count, err));
+            assert_int_equal(count, expected);
+            for (int64_t row = 0; row < heads * queries[kind]; ++row) {
+                double sum = 0;
+                for (int64_t k = 0; k < keys[kind]; ++k) {
+                    const float weight = weights[row * keys[kind] + k];
+                    assert_true(weight >= 0 && weight <= 1);
+                    if (kind == XF_ATTENTION_DECODER && k > row % queries[kind]) assert_true(weight == 0);
+                    sum += weight;
+                }
+                assert_true(fabs(sum - 1) < 1e-6);
+            }
+        }
+        const int32_t wrong_layers[] = {-1, (int32_t)layers, INT32_MIN, INT32_MAX};
+        for (int i = 0; i < 4; ++i)
+            REFUSED(XF_ERROR_OUT_OF_RANGE, weights,
+                    xf_attention_weights(world.decoder, &pair, kind, wrong_layers[i], weights, 256, &count, err));
+        count = 0;
+        assert_int_equal(xf_attention_weights(world.decoder, &pair, kind, 0, NULL, 0, &count, NULL),
+                         XF_ERROR_BUFFER_TOO_SMALL);
+        assert_int_equal(count, expected);
+        REFUSED(XF_ERROR_BUFFER_TOO_SMALL, weights,
+                xf_attention_weights(world.decoder, &pair, kind, 0, weights, expected - 1, &count, err));
+    }
+    REFUSED_HANDLE(DECODER, weights, xf_attention_weights(handle, &pair, 0, 0, weights, 256, &count, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, count, xf_attention_weights(world.decoder, &pair, 3, 0, weights, 256, &count, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, count, xf_attention_weights(world.decoder, &pair, -1, 0, weights, 256, &count, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, count,
+            xf_attention_weights(world.decoder, &good, 0, 0, weights, 256, &count, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, count,
+            xf_attention_weights(world.decoder, NULL, 0, 0, weights, 256, &count, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, count, xf_attention_weights(world.decoder, &pair, 0, 0, NULL, 256, &count, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, weights,
+            xf_attention_weights(world.decoder, &pair, 0, 0, weights, 256, NULL, err));
+    xf_batch none = XF_BATCH_INIT;
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, count,
+            xf_attention_weights(world.decoder, &none, 0, 0, weights, 256, &count, err));
+    pair.tgt_ids = NULL;
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, count,
+            xf_attention_weights(world.decoder, &pair, 2, 0, weights, 256, &count, err));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_constraint), cmocka_unit_test(test_attention)};
+    return RUN(tests, world_open, world_close);
+}

@@ -1,0 +1,85 @@
+// Attention weights against what the passes did with them: weights times values are the context that a layer's
+// attention left. On every device and both kinds of mask.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "decoding.hpp"
+
+#include "core/half.h"
+#include "nn/transformer.h"
+
+namespace {
+
+using namespace xf_test;
+
+std::vector<float> numbers(xf::Stream &stream, bool bf16, const void *from, int64_t count) {
+    std::vector<float> values(static_cast<size_t>(count));
+    if (!bf16) {
+        stream.download(values.data(), from, values.size() * sizeof(float));
+        return values;
+    }
+    std::vector<uint16_t> halves(values.size());
+    stream.download(halves.data(), from, halves.size() * sizeof(uint16_t));
+    std::transform(halves.begin(), halves.end(), values.begin(), xf::from_bf16);
+    return values;
+}
+
+// The largest difference between weights v and context; rows of v are ld apart and begin with head 0.
+double difference(const std::vector<float> &weights, const xf::ModelConfig &c, int64_t queries, int64_t keys,
+                  const float *v, int64_t ld, const std::vector<float> &context) {
+    double worst = 0;
+    for (int64_t h = 0; h < c.H; ++h)
+        for (int64_t i = 0; i < queries; ++i)
+            for (int64_t w = 0; w < c.W; ++w) {
+                double sum = 0;
+                for (int64_t j = 0; j < keys; ++j)
+                    sum += static_cast<double>(weights[static_cast<size_t>((h * queries + i) * keys + j)]) *
+                           v[j * ld + h * c.W + w];
+                const double found = context[static_cast<size_t>(i * c.H * c.W + h * c.W + w)];
+                worst = std::max(worst, std::fabs(sum - found));
+            }
+    return worst;
+}
+
+XF_TEST(weights_are_those_that_the_layers_used) {
+    const Ids src = {5, 9, 3, 7, 11, 4, 8, 1}, tgt = {8, 4, 11, 7, 1};
+    const auto S = static_cast<int64_t>(src.size()), T = static_cast<int64_t>(tgt.size());
+    on_each_device(2, [&](const auto &context, const DeviceName &name) {
+        const double tolerance = name.bf16() ? 2e-2 : 1e-5;
+        for (const char *window : {"0", "4"}) {
+            Settings settings = kReverser;
+            settings["model.window"] = window;
+            const auto model = make_model(context, settings);
+            xf::Decoder decoder(model, options_of(settings));
+            const Batch batch(Pairs{{src}, {tgt}});
+
+            xf::Stream stream(context->device(), model->dtype());
+            xf::PackedBatch packed;
+            packed.load(stream, model->config(), batch.view(), xf::PackedBatch::Sides::kBoth, false);
+            xf::Transformer network(*model, stream);
+            network.prepare(packed, xf::Transformer::Mode::kTrain, true);
+            xf::Pass pass{*model, stream};
+            network.encode(pass, packed);
+            network.decode(pass, packed);
+            const xf::ModelConfig &c = model->config();
+            for (int64_t layer = 0; layer < 2; ++layer) {
+                const auto check_self = [&](xf::AttentionKind kind, const xf::AttentionActivations &acts, int64_t n) {
+                    const auto qkv = numbers(stream, name.bf16(), acts.qkv, n * c.qkv_columns());
+                    const auto weights = decoder.attention(batch.view(), kind, layer);
+                    CHECK_EQ(static_cast<int64_t>(weights.size()), c.H * n * n);
+                    CHECK(difference(weights, c, n, n, qkv.data() + 2 * c.q_columns(), c.qkv_columns(),
+                                     numbers(stream, name.bf16(), acts.context, n * c.v_columns())) < tolerance);
+                };
+                check_self(xf::AttentionKind::kEncoder, network.encoder_self(layer), S);
+                check_self(xf::AttentionKind::kDecoder, network.decoder_self(layer), T);
+                const xf::AttentionActivations &cross = network.cross(layer);
+                const auto kv = numbers(stream, name.bf16(), cross.kv, S * c.kv_columns());
+                const auto weights = decoder.attention(batch.view(), xf::AttentionKind::kCross, layer);
+                CHECK_EQ(static_cast<int64_t>(weights.size()), c.H * T * S);
+                CHECK(difference(weights, c, T, S, kv.data() + c.q_columns(), c.kv_columns(),
+                                 numbers(stream, name.bf16(), cross.context, T * c.v_columns())) < tolerance);
+            }
+        }
+    });
+}
+
+}  // namespace
