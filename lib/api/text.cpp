@@ -14,6 +14,7 @@ constexpr uint64_t kMaxTokenizerFile = uint64_t{1} << 28;
 
 TokenizerOptions tokenizer_options(const Options &options) {
     TokenizerOptions t;
+    t.kind = options.str("tokenizer.kind") == "bpe" ? TokenizerKind::kBpe : TokenizerKind::kWordPiece;
     t.vocab_size = options.i64("tokenizer.vocab_size");
     t.min_pair_count = options.i64("tokenizer.min_pair_count");
     t.character_coverage = options.f64("tokenizer.character_coverage");

@@ -27,6 +27,9 @@ constexpr Option kOptions[] = {
      "Calls that repeat are recorded once and replayed, where the device can (CUDA graphs). Results do not depend on it.", "",
      "0.1"},
 
+    {"tokenizer.kind", kStr, "bpe", 0, 0, "bpe|wordpiece",
+     "Byte pair encoding, or WordPiece: pieces chosen by likelihood, words cut at the longest piece that fits.", "s. 5.1",
+     "0.1"},
     {"tokenizer.vocab_size", kI64, "37000", 259, 1 << 20, nullptr,
      "Tokens to learn, the 2 symbols and 256 bytes included.", "s. 5.1", "0.1"},
     {"tokenizer.normalization", kStr, "nfkc", 0, 0, "none|nfc|nfkc",

@@ -41,17 +41,21 @@ void append_characters(const Vocabulary &vocabulary, std::string_view word, std:
     }
 }
 
-BpeModel::BpeModel(BpeTable table) : table_(std::move(table)) {
-    XF_CHECK(table_.merges.size() <= BpeTable::kMaxMerges, XF_ERROR_LIMIT, "%zu merges, expected at most %zu",
-             table_.merges.size(), BpeTable::kMaxMerges);
+void add_characters(const std::vector<uint32_t> &characters, Vocabulary *vocabulary) {
     std::string bytes;
-    for (const uint32_t c : table_.characters) {
+    for (const uint32_t c : characters) {
         XF_CHECK(c >= 0x80 && c < 0x110000 && (c < 0xD800 || c > 0xDFFF), XF_ERROR_CORRUPT,
                  "U+%04X among the characters, expected a scalar value above U+007F", c);
         bytes.clear();
         append_utf8(c, &bytes);
-        vocabulary_.add(bytes);
+        vocabulary->add(bytes);
     }
+}
+
+BpeModel::BpeModel(BpeTable table) : table_(std::move(table)) {
+    XF_CHECK(table_.merges.size() <= BpeTable::kMaxMerges, XF_ERROR_LIMIT, "%zu merges, expected at most %zu",
+             table_.merges.size(), BpeTable::kMaxMerges);
+    add_characters(table_.characters, &vocabulary_);
     results_.reserve(table_.merges.size());
     for (size_t rank = 0; rank < table_.merges.size(); ++rank) add_merge(rank);
 

@@ -56,6 +56,9 @@ private:
     std::vector<uint8_t> intact_;  // by id
 };
 
+// Adds the characters of a table: XF_ERROR_CORRUPT, XF_ERROR_LIMIT.
+void add_characters(const std::vector<uint32_t> &characters, Vocabulary *vocabulary);
+
 // Appends the ids of a word's characters: what BPE starts from, in training and in encoding.
 void append_characters(const Vocabulary &vocabulary, std::string_view word, std::vector<int32_t> *ids);
 

@@ -9,6 +9,7 @@
 #include "text/bpe_train.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/error.h"
@@ -46,11 +47,29 @@ std::vector<uint32_t> choose_characters(const WordCounts &words, double coverage
     return characters;
 }
 
+// x log x to some 12 digits by nothing but sums and products, so that every machine learns the same pieces: with
+// x = 2^e m and s = (m - 1) / (m + 1), log m = 2 (s + s^3 / 3 + s^5 / 5 + ...), |s| < 0.172.
+double x_log_x(double x) {
+    if (!(x > 0)) return 0;
+    int exponent = 0;
+    double m = std::frexp(x, &exponent);
+    if (m < 0.70710678118654752) m *= 2, --exponent;
+    const double s = (m - 1) / (m + 1), square = s * s;
+    double series = 0;
+    for (int k = 15; k >= 1; k -= 2) series = series * square + 1.0 / k;
+    return x * (2 * s * series + exponent * 0.69314718055994531);
+}
+
+enum class Criterion { kCount, kLikelihood };
+
 class Trainer {
 public:
-    Trainer(const WordCounts &words, const BpeTrainOptions &options);
+    Trainer(const WordCounts &words, const BpeTrainOptions &options, Criterion criterion);
 
-    BpeTable run(const BpeTrainOptions &options, const std::function<bool()> &cancelled);
+    void run(const BpeTrainOptions &options, const std::function<bool()> &cancelled);
+
+    BpeTable take_table() { return std::move(table_); }
+    const Vocabulary &vocabulary() const { return vocabulary_; }
 
 private:
     struct Pair {
@@ -62,12 +81,14 @@ private:
         std::vector<int32_t> places;
     };
     struct Candidate {
-        int64_t count;
+        double score;
         int32_t pair;
     };
 
+    double score(const Pair &pair) const;
     bool less(const Candidate &a, const Candidate &b) const;
     void push(int32_t pair);
+    void look_at_all(int64_t min_count);
     int32_t find(int32_t left, int32_t right, uint64_t *hash) const;
     void increase(int32_t left, int32_t right, int32_t place);
     void decrease(int32_t left, int32_t right, int64_t count);
@@ -76,12 +97,15 @@ private:
 
     int32_t &at(std::vector<int32_t> &v, int32_t i) const { return v[static_cast<size_t>(i)]; }
 
+    const Criterion criterion_;
     BpeTable table_;
     Vocabulary vocabulary_;
-    std::vector<int64_t> counts_;    // by word
-    std::vector<int32_t> symbols_;   // by position, as the next three
-    std::vector<int32_t> next_;      // -1 at the end of a word
-    std::vector<int32_t> previous_;  // -1 at its beginning
+    std::vector<int64_t> piece_counts_;  // by id
+    double total_ = 0;                   // of piece_counts_, at the last look at all pairs
+    std::vector<int64_t> counts_;        // by word
+    std::vector<int32_t> symbols_;       // by position, as the next three
+    std::vector<int32_t> next_;          // -1 at the end of a word
+    std::vector<int32_t> previous_;      // -1 at its beginning
     std::vector<int32_t> word_;
     std::vector<Pair> pairs_;
     HashIndex index_;
@@ -89,14 +113,10 @@ private:
     std::vector<Candidate> heap_;
 };
 
-Trainer::Trainer(const WordCounts &words, const BpeTrainOptions &options) {
+Trainer::Trainer(const WordCounts &words, const BpeTrainOptions &options, Criterion criterion) : criterion_(criterion) {
     table_.characters =
         choose_characters(words, options.character_coverage, options.vocab_size - Vocabulary::kFirstPieceId);
-    for (const uint32_t c : table_.characters) {
-        std::string bytes;
-        append_utf8(c, &bytes);
-        vocabulary_.add(bytes);
-    }
+    add_characters(table_.characters, &vocabulary_);
     for (const WordCounts::Word &word : words.words()) {
         const size_t begin = symbols_.size();
         append_characters(vocabulary_, words.bytes(word), &symbols_);
@@ -108,13 +128,25 @@ Trainer::Trainer(const WordCounts &words, const BpeTrainOptions &options) {
             next_.push_back(i + 1 < symbols_.size() ? static_cast<int32_t>(i + 1) : -1);
             word_.push_back(static_cast<int32_t>(counts_.size()));
         }
+        piece_counts_.resize(static_cast<size_t>(vocabulary_.size()));
+        for (size_t i = begin; i < symbols_.size(); ++i) piece_counts_[static_cast<size_t>(symbols_[i])] += word.count;
         counts_.push_back(word.count);
     }
 }
 
-// The order of the heap: the more frequent pair is greater, then the one with smaller bytes.
+double Trainer::score(const Pair &pair) const {
+    const auto m = static_cast<double>(pair.count);
+    if (criterion_ == Criterion::kCount) return m;
+    const auto left = static_cast<double>(piece_counts_[static_cast<size_t>(pair.left)]);
+    const auto right = static_cast<double>(piece_counts_[static_cast<size_t>(pair.right)]);
+    const double after = pair.left == pair.right ? x_log_x(left - 2 * m) : x_log_x(left - m) + x_log_x(right - m);
+    const double before = pair.left == pair.right ? x_log_x(left) : x_log_x(left) + x_log_x(right);
+    return after + x_log_x(m) - x_log_x(total_ - m) - before + x_log_x(total_);
+}
+
+// The order of the heap: the pair of higher score is greater, then the one with smaller bytes.
 bool Trainer::less(const Candidate &a, const Candidate &b) const {
-    if (a.count != b.count) return a.count < b.count;
+    if (a.score != b.score) return a.score < b.score;
     const Pair &p = pairs_[static_cast<size_t>(a.pair)];
     const Pair &q = pairs_[static_cast<size_t>(b.pair)];
     const int order = vocabulary_.bytes(p.left).compare(vocabulary_.bytes(q.left));
@@ -122,8 +154,19 @@ bool Trainer::less(const Candidate &a, const Candidate &b) const {
 }
 
 void Trainer::push(int32_t pair) {
-    heap_.push_back({pairs_[static_cast<size_t>(pair)].count, pair});
+    heap_.push_back({score(pairs_[static_cast<size_t>(pair)]), pair});
     std::push_heap(heap_.begin(), heap_.end(), [&](const auto &a, const auto &b) { return less(a, b); });
+}
+
+void Trainer::look_at_all(int64_t min_count) {
+    total_ = 0;
+    for (const int64_t count : piece_counts_) total_ += static_cast<double>(count);
+    heap_.clear();
+    for (size_t i = 0; i < pairs_.size(); ++i)
+        if (pairs_[i].count >= min_count) heap_.push_back({score(pairs_[i]), static_cast<int32_t>(i)});
+    std::make_heap(heap_.begin(), heap_.end(), [&](const auto &a, const auto &b) { return less(a, b); });
+    for (const int32_t i : grown_) pairs_[static_cast<size_t>(i)].grown = false;
+    grown_.clear();
 }
 
 int32_t Trainer::find(int32_t left, int32_t right, uint64_t *hash) const {
@@ -185,6 +228,10 @@ void Trainer::apply(int32_t i) {
         const int32_t before = at(previous_, place);
         const int32_t after = at(next_, second);
         decrease(left, right, count);
+        piece_counts_.resize(static_cast<size_t>(vocabulary_.size()));
+        piece_counts_[static_cast<size_t>(left)] -= count;
+        piece_counts_[static_cast<size_t>(right)] -= count;
+        piece_counts_[static_cast<size_t>(result)] += count;
         if (before >= 0) decrease(at(symbols_, before), left, count);
         if (after >= 0) decrease(right, at(symbols_, after), count);
         at(symbols_, place) = result;
@@ -196,11 +243,16 @@ void Trainer::apply(int32_t i) {
     }
 }
 
-BpeTable Trainer::run(const BpeTrainOptions &options, const std::function<bool()> &cancelled) {
+void Trainer::run(const BpeTrainOptions &options, const std::function<bool()> &cancelled) {
     for (size_t i = 0; i < next_.size(); ++i)
         if (next_[i] >= 0) increase(symbols_[i], symbols_[static_cast<size_t>(next_[i])], static_cast<int32_t>(i));
+    int64_t next_look = criterion_ == Criterion::kLikelihood ? 0 : options.vocab_size;
     for (uint32_t step = 0; vocabulary_.size() < options.vocab_size; ++step) {
         if (cancelled && step % 128 == 0 && cancelled()) fail(XF_ERROR_CANCELLED, "tokenizer training was cancelled");
+        if (vocabulary_.size() >= next_look) {
+            look_at_all(options.min_pair_count);
+            next_look = vocabulary_.size() + vocabulary_.size() / 20;
+        }
         for (const int32_t i : grown_) {
             Pair &pair = pairs_[static_cast<size_t>(i)];
             pair.grown = false;
@@ -211,15 +263,16 @@ BpeTable Trainer::run(const BpeTrainOptions &options, const std::function<bool()
         std::pop_heap(heap_.begin(), heap_.end(), [&](const auto &a, const auto &b) { return less(a, b); });
         const Candidate top = heap_.back();
         heap_.pop_back();
-        const int64_t count = pairs_[static_cast<size_t>(top.pair)].count;
-        if (count == top.count) {
+        const Pair &pair = pairs_[static_cast<size_t>(top.pair)];
+        const double now = score(pair);
+        if (pair.count < options.min_pair_count) continue;
+        if (now == top.score) {
             if (!learn(top.pair)) break;
             apply(top.pair);
-        } else if (count >= options.min_pair_count) {
+        } else {
             push(top.pair);
         }
     }
-    return std::move(table_);
 }
 
 }  // namespace
@@ -239,9 +292,22 @@ void WordCounts::add(std::string_view word) {
 }
 
 BpeTable train_bpe(WordCounts words, const BpeTrainOptions &options, const std::function<bool()> &cancelled) {
-    Trainer trainer(words, options);
+    Trainer trainer(words, options, Criterion::kCount);
     words = WordCounts();
-    return trainer.run(options, cancelled);
+    trainer.run(options, cancelled);
+    return trainer.take_table();
+}
+
+WordPieceTable train_wordpiece(WordCounts words, const BpeTrainOptions &options,
+                               const std::function<bool()> &cancelled) {
+    Trainer trainer(words, options, Criterion::kLikelihood);
+    words = WordCounts();
+    trainer.run(options, cancelled);
+    const Vocabulary &vocabulary = trainer.vocabulary();
+    WordPieceTable table{trainer.take_table().characters, {}};
+    const auto first = Vocabulary::kFirstPieceId + static_cast<int32_t>(table.characters.size());
+    for (int32_t id = first; id < vocabulary.size(); ++id) table.pieces.emplace_back(vocabulary.bytes(id));
+    return table;
 }
 
 }  // namespace xf

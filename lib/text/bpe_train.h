@@ -1,9 +1,19 @@
-// Learns a BPE table from counted words (Sennrich et al. 2016, algorithm 1).
+// Learns pieces from counted words: a BPE table (Sennrich et al. 2016, algorithm 1), or those of WordPiece (Schuster
+// and Nakajima 2012; Wu et al. 2016, s. 4.1).
 //
 // The algorithm merges the most frequent pair of neighbouring pieces, again and again. Counting all pairs anew after
 // each merge would take days; here every pair keeps its count and the places where it occurs, and a merge visits only
 // those places. The result depends on the counts alone: equal counts are decided by the bytes of the left and then
 // the right piece, smallest first, never by the order of the text or of a hash table.
+//
+// WordPiece chooses, instead of the most frequent pair, the one whose merging raises the likelihood of the text most,
+// where pieces are drawn independently by their counts c of N in all:
+//
+//     gain(a, b) = f(c_a - m) + f(c_b - m) + f(m) - f(N - m) - f(c_a) - f(c_b) + f(N),   f(x) = x log x,  m = c_ab
+//
+// A gain falls as other merges use a pair up, and rises when they use up a or b alone. Falls are seen at once, rises
+// whenever the vocabulary has grown by a twentieth; N is that of the last such look. It goes on to the size asked for,
+// even where no merge gains: the text still becomes shorter.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,6 +26,7 @@
 
 #include "text/bpe_model.h"
 #include "text/hash_index.h"
+#include "text/wordpiece_model.h"
 
 namespace xf {
 
@@ -46,5 +57,7 @@ struct BpeTrainOptions {
 
 // Frees the words as soon as they are not needed. `cancelled` may be empty; XF_ERROR_CANCELLED when it returns true.
 BpeTable train_bpe(WordCounts words, const BpeTrainOptions &options, const std::function<bool()> &cancelled);
+WordPieceTable train_wordpiece(WordCounts words, const BpeTrainOptions &options,
+                               const std::function<bool()> &cancelled);
 
 }  // namespace xf

@@ -8,6 +8,7 @@
 #include "text/bpe_train.h"
 #include "text/tokenizer_json.h"
 #include "text/utf8.h"
+#include "text/wordpiece_model.h"
 
 namespace xf {
 
@@ -45,16 +46,24 @@ std::shared_ptr<const Tokenizer> Tokenizer::train(const TokenizerOptions &option
         while (splitter.next(&word)) words.add(word);
     }
     XF_CHECK(!words.words().empty(), XF_ERROR_DATA, "the training text is empty, expected at least one character");
-    const BpeTrainOptions bpe{options.vocab_size, options.min_pair_count, options.character_coverage};
-    auto model = std::make_unique<BpeModel>(train_bpe(std::move(words), bpe, cancelled));
+    const BpeTrainOptions pieces{options.vocab_size, options.min_pair_count, options.character_coverage};
+    std::unique_ptr<const WordModel> model;
+    if (options.kind == TokenizerKind::kBpe)
+        model = std::make_unique<BpeModel>(train_bpe(std::move(words), pieces, cancelled));
+    else
+        model = std::make_unique<WordPieceModel>(train_wordpiece(std::move(words), pieces, cancelled));
     return std::shared_ptr<const Tokenizer>(new Tokenizer(options, std::move(model)));
 }
 
 std::shared_ptr<const Tokenizer> Tokenizer::parse(std::string_view json) {
     TokenizerOptions options;
-    BpeTable table;
+    TokenizerTable table;
     read_tokenizer_json(json, &options, &table);
-    auto model = std::make_unique<BpeModel>(std::move(table));
+    std::unique_ptr<const WordModel> model;
+    if (options.kind == TokenizerKind::kBpe)
+        model = std::make_unique<BpeModel>(BpeTable{std::move(table.characters), std::move(table.merges)});
+    else
+        model = std::make_unique<WordPieceModel>(WordPieceTable{std::move(table.characters), std::move(table.pieces)});
     XF_CHECK(model->vocabulary().size() <= options.vocab_size, XF_ERROR_CORRUPT,
              "the tokenizer has %d pieces, expected at most its vocab_size of %lld", model->vocabulary().size(),
              static_cast<long long>(options.vocab_size));
@@ -62,7 +71,12 @@ std::shared_ptr<const Tokenizer> Tokenizer::parse(std::string_view json) {
 }
 
 std::string Tokenizer::serialize() const {
-    return write_tokenizer_json(options_, static_cast<const BpeModel &>(*model_).table());
+    if (options_.kind == TokenizerKind::kWordPiece) {
+        const WordPieceTable &table = static_cast<const WordPieceModel &>(*model_).table();
+        return write_tokenizer_json(options_, {table.characters, {}, table.pieces});
+    }
+    const BpeTable &table = static_cast<const BpeModel &>(*model_).table();
+    return write_tokenizer_json(options_, {table.characters, table.merges, {}});
 }
 
 void Tokenizer::encode(std::string_view text, std::vector<int32_t> *ids) const {

@@ -22,7 +22,7 @@
 
 namespace xf {
 
-enum class TokenizerKind { kBpe };
+enum class TokenizerKind { kBpe, kWordPiece };
 
 struct TokenizerOptions {
     TokenizerKind kind = TokenizerKind::kBpe;

@@ -35,7 +35,7 @@ class Handler {
 public:
     using Ch = char;
 
-    Handler(TokenizerOptions *options, BpeTable *table) : options_(options), table_(table) {}
+    Handler(TokenizerOptions *options, TokenizerTable *table) : options_(options), table_(table) {}
 
     bool Null() { refuse("null"); }
     bool Bool(bool) { refuse("true or false"); }
@@ -66,12 +66,14 @@ public:
 
     bool String(const Ch *data, rapidjson::SizeType size, bool) {
         const std::string_view text(data, size);
+        if (depth_ == 2 && key_ == kPiecesKey) return add_piece(text);
         switch (at_value()) {
             case kFormatKey:
                 if (text != kFormat) refuse("another format");
                 return true;
             case kKindKey:
-                if (text != "bpe") refuse("an unknown kind");
+                if (text != "bpe" && text != "wordpiece") refuse("an unknown kind");
+                options_->kind = text == "bpe" ? TokenizerKind::kBpe : TokenizerKind::kWordPiece;
                 return true;
             case kNormalizationKey:
                 return set_normalization(text);
@@ -104,14 +106,16 @@ public:
     }
 
     bool EndObject(rapidjson::SizeType) {
+        const int other = options_->kind == TokenizerKind::kBpe ? kPiecesKey : kMergesKey;
         for (int key = 0; key < kKeyCount; ++key)
-            XF_CHECK(seen_[key], XF_ERROR_CORRUPT, "the tokenizer lacks the key '%s'", kKeyNames[key]);
+            XF_CHECK(seen_[key] == (key != other), XF_ERROR_CORRUPT, "the tokenizer %s the key '%s'",
+                     key == other ? "is of a kind without" : "lacks", kKeyNames[key]);
         depth_ = 0;
         return true;
     }
 
     bool StartArray() {
-        if (depth_ < 1 || depth_ > 2 || key_ != kMergesKey) refuse("an array");
+        if (depth_ < 1 || depth_ > (key_ == kMergesKey ? 2 : 1) || !is_list(key_)) refuse("an array");
         ++depth_;
         in_pair_ = 0;
         return true;
@@ -130,7 +134,9 @@ public:
 
 private:
     // The key whose plain value is being read, -1 where none is expected.
-    int at_value() const { return depth_ == 1 && key_ != kMergesKey ? key_ : -1; }
+    int at_value() const { return depth_ == 1 && !is_list(key_) ? key_ : -1; }
+
+    static bool is_list(int key) { return key == kMergesKey || key == kPiecesKey; }
 
     [[noreturn]] void refuse(const char *found) const {
         if (depth_ == 0) fail(XF_ERROR_CORRUPT, "the tokenizer is %s, expected an object", found);
@@ -162,6 +168,13 @@ private:
         }
     }
 
+    bool add_piece(std::string_view text) {
+        XF_CHECK(static_cast<int64_t>(table_->pieces.size()) < Vocabulary::kMaxSize, XF_ERROR_LIMIT,
+                 "more than %lld pieces", static_cast<long long>(Vocabulary::kMaxSize));
+        table_->pieces.emplace_back(text);
+        return true;
+    }
+
     bool set_normalization(std::string_view text) {
         for (const Normalization form : {Normalization::kNone, Normalization::kNfc, Normalization::kNfkc}) {
             if (text != name_of(form)) continue;
@@ -184,8 +197,8 @@ private:
     }
 
     TokenizerOptions *options_;
-    BpeTable *table_;
-    int depth_ = 0;  // 1 in the object, 2 in the list of merges, 3 in a merge
+    TokenizerTable *table_;
+    int depth_ = 0;  // 1 in the object, 2 in the list of merges or pieces, 3 in a merge
     int key_ = 0;
     bool seen_[kKeyCount] = {};
     int32_t pair_[2] = {};
@@ -194,7 +207,7 @@ private:
 
 }  // namespace
 
-void read_tokenizer_json(std::string_view json, TokenizerOptions *options, BpeTable *table) {
+void read_tokenizer_json(std::string_view json, TokenizerOptions *options, TokenizerTable *table) {
     XF_CHECK(json.size() <= kMaxTokenizerJsonBytes, XF_ERROR_LIMIT, "the tokenizer has %zu bytes, expected at most %zu",
              json.size(), kMaxTokenizerJsonBytes);
     // The parser takes a NUL byte for the end of the text, and would not see what follows it.

@@ -5,7 +5,8 @@
 //      "characters":"üäß...","merges":[[34,103],...]}
 //
 // "characters" holds the characters above U+007F in the order of their ids, from 258; each merge names two earlier
-// ids and makes the next one (see bpe_model.h). The pieces are not stored: they follow from these two lists. A reader
+// ids and makes the next one (see bpe_model.h). The pieces of BPE are not stored: they follow from these two lists. For
+// the kind "wordpiece" the last key is "pieces" instead: a list of strings, by id (see wordpiece_model.h). A reader
 // refuses what it does not know, so any change of meaning needs a new version. Damage that leaves valid lists is not
 // noticed here: the model file's checksum covers it.
 //
@@ -23,10 +24,17 @@ namespace xf {
 
 constexpr size_t kMaxTokenizerJsonBytes = size_t{1} << 26;
 
-std::string write_tokenizer_json(const TokenizerOptions &options, const BpeTable &table);
+// What the file holds beside the options.
+struct TokenizerTable {
+    std::vector<uint32_t> characters;
+    std::vector<BpeMerge> merges;     // of BPE alone
+    std::vector<std::string> pieces;  // of WordPiece alone
+};
 
-// Checks the form and the options; BpeModel checks the table. XF_ERROR_CORRUPT, XF_ERROR_LIMIT, XF_ERROR_VERSION.
-void read_tokenizer_json(std::string_view json, TokenizerOptions *options, BpeTable *table);
+std::string write_tokenizer_json(const TokenizerOptions &options, const TokenizerTable &table);
+
+// Checks the form and the options; the models check the table. XF_ERROR_CORRUPT, XF_ERROR_LIMIT, XF_ERROR_VERSION.
+void read_tokenizer_json(std::string_view json, TokenizerOptions *options, TokenizerTable *table);
 
 // Throws `status` when an option is out of its range.
 void check_tokenizer_options(const TokenizerOptions &options, xf_status status);

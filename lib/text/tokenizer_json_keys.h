@@ -36,12 +36,13 @@ enum Key {
     kMinPairCountKey,
     kCoverageKey,
     kCharactersKey,
-    kMergesKey,
+    kMergesKey,  // of kBpe alone
+    kPiecesKey,  // of kWordPiece alone
     kKeyCount
 };
 inline constexpr const char *kKeyNames[kKeyCount] = {
     "format",       "version",    "kind",           "normalization",
     "invalid_utf8", "vocab_size", "min_pair_count", "character_coverage",
-    "characters",   "merges"};
+    "characters",   "merges",     "pieces"};
 
 }  // namespace xf::tokenizer_json

@@ -14,7 +14,7 @@ namespace xf {
 
 using namespace tokenizer_json;
 
-std::string write_tokenizer_json(const TokenizerOptions &options, const BpeTable &table) {
+std::string write_tokenizer_json(const TokenizerOptions &options, const TokenizerTable &table) {
     std::string characters;
     for (const uint32_t c : table.characters) append_utf8(c, &characters);
     using Utf8 = rapidjson::UTF8<>;
@@ -32,7 +32,8 @@ std::string write_tokenizer_json(const TokenizerOptions &options, const BpeTable
     writer.StartObject();
     text(kFormatKey, kFormat);
     integer(kVersionKey, kVersion);
-    text(kKindKey, "bpe");
+    const bool bpe = options.kind == TokenizerKind::kBpe;
+    text(kKindKey, bpe ? "bpe" : "wordpiece");
     text(kNormalizationKey, name_of(options.normalization));
     text(kInvalidKey, options.invalid_utf8 == InvalidUtf8::kError ? "error" : "replace");
     integer(kVocabSizeKey, options.vocab_size);
@@ -40,8 +41,10 @@ std::string write_tokenizer_json(const TokenizerOptions &options, const BpeTable
     writer.Key(kKeyNames[kCoverageKey]);
     writer.Double(options.character_coverage);
     text(kCharactersKey, characters);
-    writer.Key(kKeyNames[kMergesKey]);
+    writer.Key(kKeyNames[bpe ? kMergesKey : kPiecesKey]);
     writer.StartArray();
+    for (const std::string &piece : table.pieces)
+        writer.String(piece.data(), static_cast<rapidjson::SizeType>(piece.size()));
     for (const BpeMerge &merge : table.merges) {
         writer.StartArray();
         writer.Int(merge.left);

@@ -1,4 +1,4 @@
-// What a kind of tokenizer is: a vocabulary and a way to encode one word. BPE implements it; WordPiece can.
+// What a kind of tokenizer is: a vocabulary and a way to encode one word. BPE and WordPiece are such.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -121,8 +121,46 @@ static void test_decode(void **state) {
     ACCEPTED(xf_tokenizer_decode(world.tokenizer, ids, 64, text, sizeof text, &length, err));
 }
 
+/* The other kind, through a file, and inside a model. */
+static void test_wordpiece(void **state) {
+    (void)state;
+    xf_config *c = small_config("cpu:ref");
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_config_set_str(c, "tokenizer.kind", "unigram", err));
+    set(c, "tokenizer.kind", "wordpiece");
+    set(c, "tokenizer.vocab_size", "280");
+    const char *path = scratch_path("wordpiece.json"), *model_path = scratch_path("wordpiece.model");
+    xf_tokenizer *made = NULL, *read = NULL;
+    ACCEPTED(xf_tokenizer_train(world.context, c, world.corpus, &made, err));
+    assert_int_equal(xf_tokenizer_size(made), 280);
+    ACCEPTED(xf_tokenizer_save(made, path, err));
+    ACCEPTED(xf_tokenizer_load(world.context, path, &read, err));
+    xf_model *model = NULL;
+    ACCEPTED(xf_model_create(world.context, c, read, &model, err));
+    ACCEPTED(xf_model_save(model, model_path, err));
+    xf_model_free(model);
+    ACCEPTED(xf_model_load(world.context, model_path, &model, err));
+    const xf_tokenizer *const three[] = {made, read, xf_model_tokenizer(model)};
+    const char text[] = "one four two, seventeen and \xE2\x82\xAC";
+    int32_t ids[3][64];
+    size_t count[3], length = 0;
+    for (int i = 0; i < 3; ++i) {
+        char back[64];
+        ACCEPTED(xf_tokenizer_encode(three[i], text, sizeof text - 1, ids[i], 64, &count[i], err));
+        assert_int_equal(count[i], count[0]);
+        assert_memory_equal(ids[i], ids[0], count[0] * sizeof **ids);
+        ACCEPTED(xf_tokenizer_decode(three[i], ids[i], count[i], back, sizeof back, &length, err));
+        assert_string_equal(back, text);
+    }
+    assert_true(count[0] < length - 2);
+    xf_model_free(model);
+    xf_tokenizer_free(made);
+    xf_tokenizer_free(read);
+    xf_config_free(c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_make), cmocka_unit_test(test_encode),
-                                       cmocka_unit_test(test_decode)};
+                                       cmocka_unit_test(test_decode),
+                                       cmocka_unit_test(test_wordpiece)};
     return RUN(tests, world_open, world_close);
 }

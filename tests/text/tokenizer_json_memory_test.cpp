@@ -10,8 +10,8 @@ using namespace xf;
 
 namespace {
 
-BpeTable some_table() {
-    BpeTable table;
+TokenizerTable some_table() {
+    TokenizerTable table;
     for (uint32_t c = 0x4E00; c < 0x4F00; ++c) table.characters.push_back(c);
     for (int32_t i = 0; i < 200; ++i) table.merges.push_back({99, 100 + i});
     return table;
@@ -28,7 +28,7 @@ bool out_of_memory(Body body) {
 }
 
 XF_TEST(any_allocation_may_fail) {
-    const BpeTable table = some_table();
+    const TokenizerTable table = some_table();
     const TokenizerOptions options;
     const std::string expected = write_tokenizer_json(options, table);
     std::string json;
@@ -38,7 +38,7 @@ XF_TEST(any_allocation_may_fail) {
     });
     CHECK(json == expected);
     TokenizerOptions read;
-    BpeTable found;
+    TokenizerTable found;
     const int reading = xf_test::fail_each_new([&] {
         found = {};
         const bool failed = out_of_memory([&] { read_tokenizer_json(expected, &read, &found); });
@@ -52,7 +52,7 @@ XF_TEST(any_allocation_may_fail) {
 XF_TEST(the_parser_takes_its_memory_from_operator_new) {
     const std::string json = "{\"" + std::string(size_t{4} << 20, 'k') + "\":1}";
     TokenizerOptions options;
-    BpeTable table;
+    TokenizerTable table;
     xf_test::new_plan.too_large = size_t{1} << 20;
     const bool failed = out_of_memory([&] {
         try {

@@ -33,8 +33,9 @@ std::string repeated(std::string_view unit, size_t count, std::string_view befor
 
 }  // namespace
 
-XF_TEST(what_is_written_is_read) {
+void check_written_is_read(TokenizerKind kind) {
     TokenizerOptions options;
+    options.kind = kind;
     options.vocab_size = 400;
     options.normalization = Normalization::kNone;
     options.invalid_utf8 = InvalidUtf8::kReplace;
@@ -50,12 +51,35 @@ XF_TEST(what_is_written_is_read) {
     CHECK_EQ(train(lines, options)->serialize(), json);
     CHECK_EQ(second->size(), first->size());
     CHECK_EQ(second->options().vocab_size, 400);
+    CHECK(second->options().kind == kind);
     CHECK(second->options().normalization == Normalization::kNone);
     CHECK(second->options().invalid_utf8 == InvalidUtf8::kReplace);
     CHECK_EQ(second->options().min_pair_count, 3);
     CHECK_EQ(second->options().character_coverage, 0.1 + 0.2);
     for (int32_t id = 0; id < first->size(); ++id) CHECK_EQ(first->piece(id), second->piece(id));
     for (const std::string &line : lines) CHECK(encode(*first, line) == encode(*second, line));
+}
+
+XF_TEST(what_is_written_is_read) {
+    for (const TokenizerKind kind : {TokenizerKind::kBpe, TokenizerKind::kWordPiece}) check_written_is_read(kind);
+}
+
+XF_TEST(the_kind_says_which_list_there_is) {
+    const auto wordpiece = [](const std::string &lists) {
+        std::string text = kHead + R"("characters":"",)" + lists + "}";
+        return text.replace(text.find("\"bpe\""), 5, "\"wordpiece\"");
+    };
+    CHECK_EQ(Tokenizer::parse(wordpiece(R"("pieces":["ab"," the"])"))->size(), 260);
+    CHECK_EQ(Tokenizer::parse(wordpiece(R"("pieces":[])"))->size(), 258);
+    for (const char *lists : {R"("merges":[])", R"("pieces":[],"merges":[])", R"("pieces":["a"])", R"("pieces":[""])",
+                              R"("pieces":["ab","ab"])", R"("pieces":[["ab"]])", R"("pieces":"ab")", R"("pieces":[1])",
+                              R"("pieces":["ab",null])", R"("pieces":{"a":1})", R"("pieces":["ab"],"pieces":["cd"])",
+                              "\"pieces\":[\"a\xFF\"]", R"("pieces":["\u00e4"])"})
+        CHECK_FAILS(Tokenizer::parse(wordpiece(lists)), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(kHead + R"("characters":"","pieces":["ab"]})"), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(wordpiece("\"pieces\":[\"" + std::string(257, 'a') + "\"]")), XF_ERROR_LIMIT);
+    CHECK_FAILS(Tokenizer::parse(wordpiece(repeated("\"ab\",", (size_t{1} << 20) + 1, "\"pieces\":[", "\"ab\"]"))),
+                XF_ERROR_LIMIT);
 }
 
 XF_TEST(the_format_is_this) {

@@ -1,0 +1,72 @@
+// The WordPiece model: building it from a table, and encoding; see wordpiece_model.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "text/wordpiece_model.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "text/bpe_model.h"
+#include "text/utf8.h"
+
+namespace xf {
+
+WordPieceModel::WordPieceModel(WordPieceTable table) : table_(std::move(table)) {
+    add_characters(table_.characters, &vocabulary_);
+    for (const std::string &piece : table_.pieces) {
+        XF_CHECK(find_invalid_utf8(piece) == std::string_view::npos, XF_ERROR_CORRUPT, "piece %d is not UTF-8",
+                 vocabulary_.size());
+        XF_CHECK(piece.empty() || decode_utf8(piece, 0).size < piece.size(), XF_ERROR_CORRUPT,
+                 "piece %d is one character, expected two or more", vocabulary_.size());
+        vocabulary_.add(piece);
+    }
+    for (int32_t id = Vocabulary::kFirstByteId; id < vocabulary_.size(); ++id)
+        if (!Vocabulary::is_fallback(id)) sorted_.push_back(id);
+    std::sort(sorted_.begin(), sorted_.end(),
+              [&](int32_t a, int32_t b) { return vocabulary_.bytes(a) < vocabulary_.bytes(b); });
+}
+
+// The longest piece that the text begins with, or -1.
+int32_t WordPieceModel::longest(std::string_view text) const {
+    int32_t found = -1;
+    auto begin = sorted_.begin(), end = sorted_.end();
+    for (size_t depth = 0; depth < text.size() && begin != end; ++depth) {
+        // All of the range begin with text[0 .. depth); the shortest, text[0 .. depth) itself, stands first.
+        const auto byte = static_cast<unsigned char>(text[depth]);
+        const auto at = [&](int32_t id) {
+            const std::string_view bytes = vocabulary_.bytes(id);
+            return depth < bytes.size() ? static_cast<int>(static_cast<unsigned char>(bytes[depth])) : -1;
+        };
+        begin = std::partition_point(begin, end, [&](int32_t id) { return at(id) < byte; });
+        end = std::partition_point(begin, end, [&](int32_t id) { return at(id) == byte; });
+        if (begin != end && vocabulary_.bytes(*begin).size() == depth + 1) found = *begin;
+    }
+    return found;
+}
+
+void WordPieceModel::encode(WordSplitter words, std::vector<int32_t> *ids) const {
+    std::string_view word;
+    while (words.next(&word)) {
+        const int32_t whole = vocabulary_.find(word);
+        if (whole >= 0)
+            ids->push_back(whole);
+        else
+            encode_word(word, ids);
+    }
+}
+
+void WordPieceModel::encode_word(std::string_view word, std::vector<int32_t> *ids) const {
+    for (size_t i = 0; i < word.size();) {
+        const int32_t id = longest(word.substr(i));
+        if (id >= 0) {
+            ids->push_back(id);
+            i += vocabulary_.bytes(id).size();
+            continue;
+        }
+        const size_t size = decode_utf8(word, i).size;
+        for (size_t end = i + size; i < end; ++i)
+            ids->push_back(Vocabulary::byte_id(static_cast<unsigned char>(word[i])));
+    }
+}
+
+}  // namespace xf
