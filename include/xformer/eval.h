@@ -25,7 +25,13 @@ enum xf_bleu_tokenize {
     /** mteval-v13a, sacreBLEU's default: for raw text. */
     XF_BLEU_13A = 0,
     /** At white space only: for text that is tokenised already (multi-bleu). */
-    XF_BLEU_NONE = 1
+    XF_BLEU_NONE = 1,
+    /**
+     * For text that is tokenised already: at white space and around a hyphen within a word, and a precision of zero is
+     * not smoothed. The paper's Table 2: multi-bleu on tokenised text with compounds split, as tensor2tensor's
+     * get_ende_bleu.sh does (of the hyphens of "a-b-c" it splits the first).
+     */
+    XF_BLEU_SPLIT_HYPHENS = 2
 };
 
 /** @brief A corpus BLEU score with its parts. @since 0.1 */
@@ -34,7 +40,7 @@ typedef struct xf_bleu_score {
     size_t struct_size;
     /** 0 to 100. */
     double score;
-    /** n-gram precisions in percent, n = 1 to 4, smoothed as sacreBLEU's "exp" does. */
+    /** n-gram precisions in percent, n = 1 to 4, smoothed as sacreBLEU's "exp" does, but for XF_BLEU_SPLIT_HYPHENS. */
     double precisions[4];
     /** 0 to 1. */
     double brevity_penalty;

@@ -18,7 +18,8 @@ void add_segments(const char *const *hypotheses, const char *const *references, 
     check_pointer(references, "references");
     XF_CHECK(count > 0, XF_ERROR_INVALID_ARGUMENT, "count is 0, expected at least 1");
     for (size_t i = 0; i < count; ++i) {
-        XF_CHECK(hypotheses[i] != nullptr && references[i] != nullptr, XF_ERROR_INVALID_ARGUMENT, "segment %zu is NULL", i);
+        XF_CHECK(hypotheses[i] != nullptr && references[i] != nullptr, XF_ERROR_INVALID_ARGUMENT, "segment %zu is NULL",
+                 i);
         metric->add(hypotheses[i], references[i]);
     }
 }
@@ -31,10 +32,11 @@ xf_status xf_bleu(const char *const *hypotheses, const char *const *references, 
                   xf_bleu_score *score, xf_error *err) {
     return guard(err, [&] {
         check_struct(score, "score");
-        XF_CHECK(tokenize == XF_BLEU_13A || tokenize == XF_BLEU_NONE, XF_ERROR_INVALID_ARGUMENT,
-                 "tokenize is %d, expected XF_BLEU_13A or XF_BLEU_NONE", tokenize);
+        XF_CHECK(tokenize >= XF_BLEU_13A && tokenize <= XF_BLEU_SPLIT_HYPHENS, XF_ERROR_INVALID_ARGUMENT,
+                 "tokenize is %d, expected XF_BLEU_13A, XF_BLEU_NONE or XF_BLEU_SPLIT_HYPHENS", tokenize);
         BleuOptions options;
-        options.tokenizer = tokenize == XF_BLEU_NONE ? BleuTokenizer::kNone : BleuTokenizer::k13a;
+        if (tokenize == XF_BLEU_NONE) options.tokenizer = BleuTokenizer::kNone;
+        if (tokenize == XF_BLEU_SPLIT_HYPHENS) options = {BleuTokenizer::kSplitHyphens, BleuSmoothing::kNone};
         Bleu bleu(options);
         add_segments(hypotheses, references, count, &bleu);
         const BleuScore s = bleu.score();

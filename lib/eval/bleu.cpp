@@ -46,12 +46,36 @@ std::vector<Gram> grams_of(const std::vector<int32_t> &words, size_t order) {
     return grams;
 }
 
+// A match takes both its neighbours, so of "a-b-c" one hyphen is split: as the script does that is followed here.
+std::string split_hyphens(std::string_view text) {
+    const auto blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+    std::string out;
+    for (size_t at = 0; at < text.size(); ++at) {
+        out += text[at];
+        if (at + 2 >= text.size() || text[at + 1] != '-' || blank(text[at]) || blank(text[at + 2])) continue;
+        out.append(" ##AT##-##AT## ").append(1, text[at + 2]);
+        at += 2;
+    }
+    return out;
+}
+
+std::string tokenized(BleuTokenizer tokenizer, std::string_view text) {
+    switch (tokenizer) {
+        case BleuTokenizer::k13a:
+            return tokenize_13a(text);
+        case BleuTokenizer::kSplitHyphens:
+            return split_hyphens(text);
+        case BleuTokenizer::kNone:
+            break;
+    }
+    return std::string(text);
+}
+
 }  // namespace
 
 void Bleu::add(std::string_view hypothesis, std::string_view reference) {
-    const bool tokenize = options_.tokenizer == BleuTokenizer::k13a;
-    const std::string hyp_text = tokenize ? tokenize_13a(hypothesis) : std::string(hypothesis);
-    const std::string ref_text = tokenize ? tokenize_13a(reference) : std::string(reference);
+    const std::string hyp_text = tokenized(options_.tokenizer, hypothesis);
+    const std::string ref_text = tokenized(options_.tokenizer, reference);
     WordNumbers numbers;
     const std::vector<int32_t> hyp = numbers.number(split_words(hyp_text));
     const std::vector<int32_t> ref = numbers.number(split_words(ref_text));
@@ -99,7 +123,8 @@ BleuScore Bleu::score() const {
 
 std::string Bleu::signature() const {
     std::string text = "nrefs:1|case:mixed|eff:no|tok:";
-    text += options_.tokenizer == BleuTokenizer::k13a ? "13a" : "none";
+    const bool split = options_.tokenizer == BleuTokenizer::kSplitHyphens;
+    text += options_.tokenizer == BleuTokenizer::k13a ? "13a" : split ? "none-hyphens-split" : "none";
     text += "|smooth:";
     text += options_.smoothing == BleuSmoothing::kExp ? "exp" : "none";
     return text + "|" XF_SIGNATURE_VERSION;

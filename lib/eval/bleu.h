@@ -2,7 +2,7 @@
 //
 // BLEU is a ratio of sums over the corpus, so segments are added one by one and only ten integers are kept.
 // k13a on plain text is what papers should report; kNone on text that is tokenized already, without smoothing, is
-// multi-bleu.perl. The trap: a score without its signature says nothing; print both.
+// multi-bleu.perl; kSplitHyphens without smoothing is what the paper's Table 2 reports (s. 6.1). The trap: a score without its signature says nothing; print both.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,7 +14,8 @@
 
 namespace xf {
 
-enum class BleuTokenizer { k13a, kNone };
+// kSplitHyphens: as kNone, after s/(\S)-(\S)/$1 ##AT##-##AT## $2/g, the tokens of a split compound.
+enum class BleuTokenizer { k13a, kNone, kSplitHyphens };
 
 // What a precision without a match becomes. kExp: 1/2, 1/4, ... of one match (NIST); kNone: 0, and so is the score.
 enum class BleuSmoothing { kExp, kNone };

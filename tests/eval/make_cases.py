@@ -3,11 +3,12 @@
 
 Needed only to make the cases anew, never to run the tests: pip install sacrebleu; ./make_cases.py > cases.tsv
 A case is "case<TAB>name", then lines "pair<TAB>hypothesis<TAB>reference" with \\\\ \\t \\n \\r escaped, then its scores:
-"13a" and "none" (no tokenizer, no smoothing): score, 4 precisions, brevity penalty, lengths, 4 counts, 4 totals;
+"13a", "none" (no tokenizer, no smoothing) and "hyphens" (the same after the paper's split of compounds): score, 4 precisions, brevity penalty, lengths, 4 counts, 4 totals;
 "chrf": score. The generator is seeded: the same sacreBLEU gives the same file, or, with a seed and a size as
 arguments, another and longer one.
 """
 import random
+import re
 import sys
 
 import sacrebleu
@@ -25,6 +26,11 @@ BLANKS = [" "] * 40 + ["", "", "  ", "\t", "\u00a0", "\u3000", "\u2009", "\u0085
 
 def escape(text):
     return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def split_hyphens(text):
+    """As perl -ple 's{(\\S)-(\\S)}{$1 ##AT##-##AT## $2}g', which looks at bytes and knows ASCII's blanks."""
+    return re.sub(rb"(\S)-(\S)", rb"\1 ##AT##-##AT## \2", text.encode()).decode()
 
 
 def sentence(rng, words):
@@ -65,12 +71,13 @@ FIXED = {
     "dashes": [("10-20 well-known 7- -7 3-4-5", "10 - 20 well-known 7 - - 7 3 -4-5")],
     "periods": [("U.S. 1.5 .5 5. 1,2,3 a,b .,., ...", "U.S . 1.5 . 5 5 . 1,2,3 a , b . , . , . . .")],
     "unicode_digits": [("٣.٥ １．５ ٣,٥", "٣ . ٥ １．５ ٣ , ٥")],
+    "compounds": [("a-b-c well-known - x- -y a--b \t-z --", "a - b-c well - known - x- -y a - -b -z --")],
     "line_break": [("a trans-\nlated line\nof text-\n", "a translated line of text-")],
 }
 
 
 def main():
-    seed, count = (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (1, 60)
+    seed, count = (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (1, 200)
     rng = random.Random(seed)
     cases = dict(FIXED)
     cases.update((f"random_{i}", random_case(rng)) for i in range(count))
@@ -80,8 +87,9 @@ def main():
         print(f"case\t{name}")
         for hyp, ref in pairs:
             print(f"pair\t{escape(hyp)}\t{escape(ref)}")
-        for label, metric in (("13a", BLEU()), ("none", BLEU(tokenize="none", smooth_method="none"))):
-            s = metric.corpus_score(hyps, [refs])
+        none = BLEU(tokenize="none", smooth_method="none")
+        for label, metric, change in (("13a", BLEU(), str), ("none", none, str), ("hyphens", none, split_hyphens)):
+            s = metric.corpus_score([change(hyp) for hyp in hyps], [[change(ref) for ref in refs]])
             numbers = [s.score, *s.precisions, s.bp, s.sys_len, s.ref_len, *s.counts, *s.totals]
             print("\t".join([label] + [repr(x) for x in numbers]))
         print("chrf\t" + repr(CHRF().corpus_score(hyps, [refs]).score))

@@ -71,7 +71,8 @@ XF_TEST(scores_equal_sacrebleu) {
     std::ifstream file(XF_EVAL_CASES);
     CHECK(file.good());
     std::string line, name;
-    xf::Bleu bleu, multi_bleu(plain);
+    const xf::BleuOptions split = {xf::BleuTokenizer::kSplitHyphens, xf::BleuSmoothing::kNone};
+    xf::Bleu bleu, multi_bleu(plain), compounds(split);
     xf::Chrf chrf;
     int cases = 0;
     while (std::getline(file, line)) {
@@ -80,22 +81,26 @@ XF_TEST(scores_equal_sacrebleu) {
             name = fields.at(1);
             bleu = xf::Bleu();
             multi_bleu = xf::Bleu(plain);
+            compounds = xf::Bleu(split);
             chrf = xf::Chrf();
         } else if (fields[0] == "pair") {
             const std::string hyp = unescape(fields.at(1)), ref = unescape(fields.at(2));
             bleu.add(hyp, ref);
             multi_bleu.add(hyp, ref);
+            compounds.add(hyp, ref);
             chrf.add(hyp, ref);
         } else if (fields[0] == "13a") {
             check_bleu(name, bleu, fields);
         } else if (fields[0] == "none") {
             check_bleu(name, multi_bleu, fields);
+        } else if (fields[0] == "hyphens") {
+            check_bleu(name, compounds, fields);
         } else if (fields[0] == "chrf") {
             check_number(name + " chrf", chrf.score(), fields.at(1));
             ++cases;
         }
     }
-    CHECK(cases >= 70);
+    CHECK(cases >= 200);
 }
 
 XF_TEST(nothing_added_scores_zero) {
@@ -108,6 +113,8 @@ XF_TEST(signatures_name_what_was_done) {
     const xf::Bleu multi_bleu({xf::BleuTokenizer::kNone, xf::BleuSmoothing::kNone});
     CHECK_EQ(bleu.substr(0, bleu.rfind('-')), "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:xformer");
     CHECK_EQ(multi_bleu.signature().find("nrefs:1|case:mixed|eff:no|tok:none|smooth:none|version:xformer-"), 0u);
+    const xf::Bleu compounds({xf::BleuTokenizer::kSplitHyphens, xf::BleuSmoothing::kNone});
+    CHECK_EQ(compounds.signature().find("nrefs:1|case:mixed|eff:no|tok:none-hyphens-split|smooth:none|version:"), 0u);
     CHECK_EQ(chrf.find("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:xformer-"), 0u);
     CHECK(bleu.back() >= '0' && bleu.back() <= '9');
 }
