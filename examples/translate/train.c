@@ -16,6 +16,7 @@ static bool is_due(int64_t step, int64_t every) { return every > 0 && step % eve
 
 static bool is_over(const struct run *run, int64_t step) {
     if (run->flags.steps > 0 && step >= run->flags.steps) return true;
+    if (run->flags.patience > 0 && run->since_best >= run->flags.patience) return true;
     return run->flags.minutes > 0 && now() - run->started >= 60 * run->flags.minutes;
 }
 
@@ -42,7 +43,9 @@ static enum xf_status after_step(struct run *run, int64_t step, xf_error *err) {
     if (run->flags.average > 1 && is_due(step, run->flags.average_every)) save_snapshot(run);
     if (is_due(step, run->flags.save_every)) save_checkpoint(run);
     if (!is_due(step, run->flags.eval_every)) return XF_OK;
-    return evaluate_dev(run, xf_trainer_model(run->trainer), "dev", err);
+    const enum xf_status status = evaluate_dev(run, xf_trainer_model(run->trainer), "dev", err);
+    if (status == XF_OK && run->flags.patience > 0) save_best(run, last_dev_loss(run));
+    return status;
 }
 
 /* Trains until the limit, a signal or an error. */
@@ -94,14 +97,14 @@ static int finish(struct run *run) {
         print_way_on(run);
         return was_interrupted() ? EXIT_INTERRUPTED : EXIT_FAILED;
     }
-    const bool averaged = model != xf_trainer_model(run->trainer);
+    const bool other = model != xf_trainer_model(run->trainer);
     const bool known = run->row_count > 0 && run->rows[run->row_count - 1].step == xf_trainer_step(run->trainer);
     enum xf_status status = XF_OK;
     if (was_interrupted()) /* while the files were written, which nothing stops */
         status = XF_ERROR_CANCELLED;
-    else if (averaged || !known)
-        status = evaluate_dev(run, model, averaged ? "averaged" : "dev", &err);
-    if (averaged) xf_model_free(model);
+    else if (other || !known)
+        status = evaluate_dev(run, model, !other ? "dev" : run->flags.patience > 0 ? "best" : "averaged", &err);
+    if (other) xf_model_free(model);
     if (status == XF_ERROR_CANCELLED) {
         complain("interrupted during the last evaluation; the model is saved as %s", run->flags.model);
         return EXIT_INTERRUPTED;
@@ -115,13 +118,18 @@ static int finish(struct run *run) {
 static int train(struct run *run) {
     int status = run_open(run);
     if (status >= 0) return was_interrupted() ? EXIT_INTERRUPTED : status;
+    if (run->flags.patience > 0 && run->dev_batcher == NULL) {
+        complain("--patience needs dev pairs: --dev FILE.tsv or --hold-out");
+        return EXIT_USAGE;
+    }
     print_run(run);
     /* Written before the first step as well: a full disk or a folder that is not there shows now, not in an hour. */
     if (!save_checkpoint(run)) return EXIT_FAILED;
     run->started = now();
     run->first_step = xf_trainer_step(run->trainer);
     xf_error err;
-    const enum xf_status result = train_loop(run, &err);
+    enum xf_status result = find_best(run, &err);
+    if (result == XF_OK) result = train_loop(run, &err);
     return result == XF_OK ? finish(run) : stop_early(run, result, &err);
 }
 
@@ -132,6 +140,7 @@ int train_command(int argc, char **argv) {
     run.flags = (struct train_flags){
         .hold_out = 40, .steps = -1, .eval_every = 1000, .save_every = 1000, .average = 1, .dev_sentences = 200};
     run.saved_step = run.unsaved_step = -1;
+    run.best_loss = -1;
     run.terminal = isatty(STDOUT_FILENO) == 1;
     int status = read_train_flags(&run, argc - 2, argv + 2);
     if (status < 0) status = check_train_flags(&run);

@@ -15,14 +15,14 @@ enum { MAX_AVERAGE = 64, MAX_PATH_LENGTH = 4096 };
 /* The command's own flags. */
 struct train_flags {
     const char *train, *dev, *model, *resume, *preset, *tokenizer;
-    int64_t hold_out, steps, eval_every, save_every, average, average_every, dev_sentences;
+    int64_t hold_out, steps, eval_every, save_every, average, average_every, dev_sentences, patience;
     double minutes;
     bool overwrite, quiet;
 };
 
 /* One row of the table of evaluations. */
 struct dev_row {
-    const char *label; /* "dev", or "averaged" */
+    const char *label; /* "dev", "averaged" or "best" */
     int64_t step;
     double epoch, loss, perplexity, bleu, seconds;
 };
@@ -45,6 +45,8 @@ struct run {
     size_t snapshot_count;
     int64_t saved_step;   /* of the checkpoint; -1 when this run has written none */
     int64_t unsaved_step; /* of the checkpoint that failed last, so that it is told once; -1 at first */
+    double best_loss;     /* of the evaluations so far, for --patience; negative: none yet */
+    int64_t since_best;   /* evaluations after it */
     bool save_failed;     /* some file could not be written: the run goes on, and ends with EXIT_FAILED */
 
     double started;     /* now() when the first step began */
@@ -77,9 +79,13 @@ bool save_checkpoint(struct run *run);
 void save_snapshot(struct run *run);
 /* Finds the snapshots that a run left which is now resumed. */
 void find_snapshots(struct run *run);
+/* With --patience: keeps the model when the dev loss is the best so far. */
+void save_best(struct run *run, double dev_loss);
+/* Evaluates what a resumed run kept as its best, so that it must be beaten. XF_OK also when there is none. */
+enum xf_status find_best(struct run *run, xf_error *err);
 /*
- * Averages the snapshots and writes the model. Gives that model, which the caller frees, or the trainer's own when
- * there is no average; NULL after a message.
+ * Averages the snapshots, or takes the best model kept, and writes the model. Gives that model, which the caller frees,
+ * or the trainer's own when there is neither; NULL after a message.
  */
 xf_model *save_model(struct run *run);
 /* Prints the command that goes on from the checkpoint. */
@@ -92,6 +98,8 @@ void count_step(struct run *run, const xf_step_stats *stats, double seconds);
 void print_progress(struct run *run, const xf_step_stats *stats);
 /* Evaluates a model on the dev set and prints a line. XF_OK also when there is no dev set. */
 enum xf_status evaluate_dev(struct run *run, const xf_model *model, const char *label, xf_error *err);
+/* The dev loss of the last evaluation; negative when there was none. */
+double last_dev_loss(const struct run *run);
 void print_rows(const struct run *run);
 double epoch_of(const struct run *run);
 

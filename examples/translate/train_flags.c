@@ -33,6 +33,9 @@ int read_train_flags(struct run *run, int argc, char **argv) {
         FLAG("eval-every", FLAG_COUNT, eval_every, "1000", "Steps between evaluations on the dev pairs; 0 is never."),
         FLAG("dev-sentences", FLAG_COUNT, dev_sentences, "200",
              "How many dev pairs an evaluation translates for BLEU (greedily); 0 is none."),
+        FLAG("patience", FLAG_COUNT, patience, "0",
+             "Ends after so many evaluations without a lower dev loss; the model is then that of the lowest. 0 is "
+             "never."),
         FLAG("save-every", FLAG_COUNT, save_every, "1000", "Steps between checkpoints; 0 is only at the end."),
         FLAG("average", FLAG_COUNT, average, "1", "Averages the last so many snapshots into the model."),
         FLAG("average-every", FLAG_COUNT, average_every, "K",
@@ -80,6 +83,11 @@ int check_train_flags(struct run *run) {
     if (flags->steps < 0) flags->steps = flags->minutes > 0 ? 0 : 100000;
     if (flags->steps == 0 && flags->minutes <= 0) {
         complain("--steps 0 needs a limit in --minutes");
+        return EXIT_USAGE;
+    }
+    if (flags->patience > 0 && (flags->eval_every == 0 || flags->average > 1)) {
+        complain("--patience %lld %s", (long long)flags->patience,
+                 flags->average > 1 ? "does not go with --average" : "needs evaluations: --eval-every is 0");
         return EXIT_USAGE;
     }
     if (flags->average_every == 0) flags->average_every = flags->save_every;

@@ -108,6 +108,8 @@ enum xf_status evaluate_dev(struct run *run, const xf_model *model, const char *
     return status;
 }
 
+double last_dev_loss(const struct run *run) { return run->row_count > 0 ? run->rows[run->row_count - 1].loss : -1; }
+
 void print_rows(const struct run *run) {
     if (run->row_count == 0) return;
     printf("\n%10s %8s %10s %12s %10s %10s\n", "step", "epoch", "dev loss", "perplexity", "BLEU", "time");
@@ -119,7 +121,8 @@ void print_rows(const struct run *run) {
             printf("%10.2f", row->bleu);
         else
             printf("%10s", "-");
-        printf(" %10s%s\n", clock_text(elapsed, row->seconds), strcmp(row->label, "dev") == 0 ? "" : "  averaged");
+        printf(" %10s%s%s\n", clock_text(elapsed, row->seconds), strcmp(row->label, "dev") == 0 ? "" : "  ",
+               strcmp(row->label, "dev") == 0 ? "" : row->label);
     }
     printf("\n");
 }

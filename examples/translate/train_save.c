@@ -74,6 +74,73 @@ void find_snapshots(struct run *run) {
     }
 }
 
+static void best_name(const struct run *run, char name[MAX_PATH_LENGTH]) {
+    snprintf(name, MAX_PATH_LENGTH, "%.4000s.best", run->flags.model);
+}
+
+static void forget_best(const struct run *run) {
+    char name[MAX_PATH_LENGTH], previous[MAX_PATH_LENGTH + 8];
+    if (run->flags.patience == 0) return;
+    best_name(run, name);
+    snprintf(previous, sizeof previous, "%s.prev", name); /* what the library kept when it was replaced */
+    remove(name);
+    remove(previous);
+}
+
+void save_best(struct run *run, double dev_loss) {
+    if (dev_loss < 0) return; /* no dev set */
+    if (run->best_loss >= 0 && !(dev_loss < run->best_loss)) {
+        if (++run->since_best >= run->flags.patience)
+            printf("%-12s after %lld evaluations without a dev loss below %.4f\n", "ends", (long long)run->since_best,
+                   run->best_loss);
+        return;
+    }
+    char name[MAX_PATH_LENGTH];
+    xf_error err;
+    best_name(run, name);
+    if (xf_model_save(xf_trainer_model(run->trainer), name, &err) != XF_OK) {
+        fail(&err);
+        run->save_failed = true;
+        return; /* the one before stays the best that is kept */
+    }
+    run->best_loss = dev_loss;
+    run->since_best = 0;
+}
+
+enum xf_status find_best(struct run *run, xf_error *err) {
+    if (run->flags.patience == 0) return XF_OK;
+    char name[MAX_PATH_LENGTH];
+    xf_model *best = NULL;
+    best_name(run, name);
+    if (run->flags.resume == NULL) {
+        forget_best(run);
+        return XF_OK;
+    }
+    enum xf_status status = xf_model_load(run->context, name, &best, err);
+    if (status == XF_ERROR_NOT_FOUND) return XF_OK; /* stopped before the first evaluation */
+    if (status == XF_OK) status = evaluate_dev(run, best, "best", err);
+    if (status == XF_OK) run->best_loss = last_dev_loss(run);
+    xf_model_free(best);
+    return status;
+}
+
+/* The model of the lowest dev loss; NULL when none was kept. */
+static xf_model *take_best(struct run *run) {
+    char name[MAX_PATH_LENGTH];
+    xf_model *best = NULL;
+    xf_error err;
+    if (run->best_loss < 0) return NULL;
+    best_name(run, name);
+    if (xf_model_load(run->context, name, &best, &err) != XF_OK) {
+        fail(&err);
+        run->save_failed = true;
+        complain("the model is that of the last step");
+        return NULL;
+    }
+    printf("%-12s dev loss %.4f\n", "best", run->best_loss);
+    return best;
+}
+
 static xf_model *average_snapshots(struct run *run) {
     char names[MAX_AVERAGE][MAX_PATH_LENGTH];
     const char *paths[MAX_AVERAGE];
@@ -95,18 +162,20 @@ static xf_model *average_snapshots(struct run *run) {
 }
 
 xf_model *save_model(struct run *run) {
-    xf_model *average = run->snapshot_count > 1 ? average_snapshots(run) : NULL;
+    const bool chosen = run->snapshot_count > 1 || run->best_loss >= 0;
+    xf_model *other = run->snapshot_count > 1 ? average_snapshots(run) : take_best(run);
     /* After Ctrl-C the run goes on from the checkpoint, and averages then: another model must not pass for that one. */
-    if (average == NULL && run->snapshot_count > 1 && was_interrupted()) return NULL;
-    xf_model *model = average != NULL ? average : xf_trainer_model(run->trainer);
+    if (other == NULL && chosen && was_interrupted()) return NULL;
+    xf_model *model = other != NULL ? other : xf_trainer_model(run->trainer);
     xf_error err;
     if (xf_model_save(model, run->flags.model, &err) != XF_OK) {
         fail(&err);
         run->save_failed = true;
-        xf_model_free(average);
+        xf_model_free(other);
         return NULL;
     }
     while (run->snapshot_count > 0) forget_oldest(run);
+    forget_best(run);
     return model;
 }
 

@@ -154,5 +154,26 @@ holds "a lost folder is a failure" test $? = 1
 holds "steps are not saved" grep -q 'is not saved' stderr
 holds "each of them is told once" test -z "$(grep -o 'step [0-9]* is not saved' stderr | uniq -d)"
 
+# Early stopping: the run ends when the dev loss has not fallen for a while, and the model is that of the lowest.
+expect 2 "--patience 3 does not go with --average" train --model p.xf --patience 3 --average 2
+expect 2 "--eval-every is 0" train --model p.xf --patience 3 --eval-every 0
+expect 2 "--patience needs dev pairs" train --model p.xf --patience 3 --hold-out 0
+patient() {
+    head -n 120 pairs.tsv >short.tsv
+    run train --train short.tsv "${tiny[@]}" --model p.xf --train.schedule constant --train.learning_rate 0.02 \
+        --train.warmup_steps 1 --eval-every 5 --dev-sentences 0 --patience 3 "$@"
+}
+expect 0 "" patient --steps 100000
+holds "it says why it ended" grep -q 'ends .*after 3 evaluations' stdout
+losses=$(sed -nE 's/^dev .*dev loss ([0-9.]+) .*/\1/p' stdout)
+lowest=$(sort -n <<<"$losses" | head -n 1)
+holds "three evaluations after the lowest" test "$(tail -n 4 <<<"$losses" | head -n 1)" = "$lowest"
+holds "the model is that of the lowest loss" grep -qE "^best .*dev loss $lowest " stdout
+holds "nothing of the way is left" test -z "$(ls | grep best)"
+expect 0 "" patient --steps 10 --overwrite
+cp p.xf.ckpt first.ckpt
+expect 0 "" patient --steps 100000 --resume first.ckpt
+holds "a resumed run ends too" grep -q 'ends .*after 3 evaluations' stdout
+
 echo "$checks checks, $failed failed"
 test "$checks" -ge 50 && test "$failed" = 0
