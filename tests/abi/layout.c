@@ -1,6 +1,6 @@
 /*
  * The memory layout and the numbers of the ABI, frozen: a program compiled against 0.1 relies on each of them. Structs
- * grow at their end only; then a line is added here and none is changed.
+ * that begin with struct_size grow at their end only: then a line is added here and none is changed.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,6 +8,7 @@
 
 #define AT(type, member, offset) _Static_assert(offsetof(type, member) == (offset), #type "." #member " has moved")
 #define SIZE(type, size) _Static_assert(sizeof(type) == (size), #type " has another size")
+#define AT_LEAST(type, size) _Static_assert(sizeof(type) >= (size), #type " has become smaller")
 #define IS(name, number) _Static_assert((name) == (number), #name " has another value")
 
 _Static_assert(sizeof(void *) == 8 && sizeof(size_t) == 8, "the numbers below are of 64-bit systems");
@@ -18,20 +19,20 @@ AT(xf_error, native_code, 4);
 AT(xf_error, message, 8);
 IS(XF_ERROR_MESSAGE_SIZE, 248);
 
-SIZE(xf_allocator, 32);
+AT_LEAST(xf_allocator, 32);
 AT(xf_allocator, struct_size, 0);
 AT(xf_allocator, user, 8);
 AT(xf_allocator, alloc, 16);
 AT(xf_allocator, free, 24);
 
-SIZE(xf_memory_stats, 40);
+AT_LEAST(xf_memory_stats, 40);
 AT(xf_memory_stats, struct_size, 0);
 AT(xf_memory_stats, current, 8);
 AT(xf_memory_stats, peak, 16);
 AT(xf_memory_stats, budget, 24);
 AT(xf_memory_stats, allocations, 32);
 
-SIZE(xf_option_info, 80);
+AT_LEAST(xf_option_info, 80);
 AT(xf_option_info, struct_size, 0);
 AT(xf_option_info, key, 8);
 AT(xf_option_info, type, 16);
@@ -44,7 +45,7 @@ AT(xf_option_info, doc, 56);
 AT(xf_option_info, paper, 64);
 AT(xf_option_info, since, 72);
 
-SIZE(xf_backend_info, 56);
+AT_LEAST(xf_backend_info, 56);
 AT(xf_backend_info, struct_size, 0);
 AT(xf_backend_info, name, 8);
 AT(xf_backend_info, version, 16);
@@ -54,7 +55,7 @@ AT(xf_backend_info, device_count, 40);
 AT(xf_backend_info, active, 44);
 AT(xf_backend_info, reason, 48);
 
-SIZE(xf_corpus_stats, 64);
+AT_LEAST(xf_corpus_stats, 64);
 AT(xf_corpus_stats, struct_size, 0);
 AT(xf_corpus_stats, lines, 8);
 AT(xf_corpus_stats, kept, 16);
@@ -64,7 +65,7 @@ AT(xf_corpus_stats, too_long, 40);
 AT(xf_corpus_stats, invalid_utf8, 48);
 AT(xf_corpus_stats, nul_byte, 56);
 
-SIZE(xf_batch, 56);
+AT_LEAST(xf_batch, 56);
 AT(xf_batch, struct_size, 0);
 AT(xf_batch, sentences, 8);
 AT(xf_batch, src_ids, 16);
@@ -73,7 +74,7 @@ AT(xf_batch, tgt_ids, 32);
 AT(xf_batch, tgt_offsets, 40);
 AT(xf_batch, pair_index, 48);
 
-SIZE(xf_batcher_stats, 72);
+AT_LEAST(xf_batcher_stats, 72);
 AT(xf_batcher_stats, struct_size, 0);
 AT(xf_batcher_stats, epoch, 8);
 AT(xf_batcher_stats, batch, 16);
@@ -84,13 +85,13 @@ AT(xf_batcher_stats, empty, 48);
 AT(xf_batcher_stats, src_tokens, 56);
 AT(xf_batcher_stats, tgt_tokens, 64);
 
-SIZE(xf_param_info, 32);
+AT_LEAST(xf_param_info, 32);
 AT(xf_param_info, struct_size, 0);
 AT(xf_param_info, name, 8);
 AT(xf_param_info, rows, 16);
 AT(xf_param_info, columns, 24);
 
-SIZE(xf_step_stats, 72);
+AT_LEAST(xf_step_stats, 72);
 AT(xf_step_stats, struct_size, 0);
 AT(xf_step_stats, step, 8);
 AT(xf_step_stats, sentences, 16);
@@ -101,7 +102,7 @@ AT(xf_step_stats, nll, 48);
 AT(xf_step_stats, learning_rate, 56);
 AT(xf_step_stats, gradient_norm, 64);
 
-SIZE(xf_hypothesis, 64);
+AT_LEAST(xf_hypothesis, 64);
 AT(xf_hypothesis, struct_size, 0);
 AT(xf_hypothesis, ids, 8);
 AT(xf_hypothesis, length, 16);
@@ -112,7 +113,7 @@ AT(xf_hypothesis, score, 48);
 AT(xf_hypothesis, finished, 56);
 AT(xf_hypothesis, reserved, 60);
 
-SIZE(xf_eval_stats, 48);
+AT_LEAST(xf_eval_stats, 48);
 AT(xf_eval_stats, struct_size, 0);
 AT(xf_eval_stats, sentences, 8);
 AT(xf_eval_stats, tgt_tokens, 16);
@@ -120,7 +121,7 @@ AT(xf_eval_stats, loss, 24);
 AT(xf_eval_stats, nll, 32);
 AT(xf_eval_stats, perplexity, 40);
 
-SIZE(xf_bleu_score, 168);
+AT_LEAST(xf_bleu_score, 168);
 AT(xf_bleu_score, struct_size, 0);
 AT(xf_bleu_score, score, 8);
 AT(xf_bleu_score, precisions, 16);

@@ -10,10 +10,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # -fpreprocessed takes comments out and leaves macros as they are.
-for header in "$include"/xformer/*.h; do
-    "$compiler" -fpreprocessed -dD -E -P "$header" 2>/dev/null
-done | grep -v '^#' | tr '\n' ' ' |
-    grep -oE 'XF_API[^(;]*\(' | grep -oE 'xf_[a-z0-9_]+\($' | tr -d '(' | sort >"$work/headers"
+cat "$include"/xformer/*.h | "$compiler" -fpreprocessed -dD -E -P -x c - 2>/dev/null | grep -v '^#' |
+    tr '\n' ' ' | grep -oE 'XF_API[^(;]*\(' | grep -oE 'xf_[a-z0-9_]+\($' | tr -d '(' | sort >"$work/headers"
 sed 's/#.*//' "$map" | grep -oE 'xf_[a-z0-9_]+' | sort >"$work/map"
 nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort >"$work/library"
 
@@ -29,6 +27,23 @@ for other in map library; do
     if ! diff "$work/headers" "$work/$other" >"$work/difference"; then
         echo "the headers (<) and the $other (>) differ:"
         grep '^[<>]' "$work/difference"
+        failed=1
+    fi
+done
+# The C++ headers are inline code over them: they export nothing of their own and call nothing that is not there.
+grep -ohE '(struct|enum) xf_[a-z0-9_]+' "$include"/xformer/*.h | cut -d' ' -f2 | sort -u >"$work/types"
+for header in "$include"/xformer/*.hpp; do
+    [ -f "$header" ] || continue
+    if grep -n XF_API "$header"; then
+        echo "$header declares an exported function"
+        failed=1
+    fi
+    "$compiler" -fpreprocessed -E -P -x c++ "$header" 2>/dev/null | grep -oE '(^|[^a-z0-9_.>])xf_[a-z0-9_]+ *\(' |
+        grep -oE 'xf_[a-z0-9_]+' | sort -u | comm -23 - "$work/map" |
+        comm -23 - "$work/types" >"$work/unknown"
+    if [ -s "$work/unknown" ]; then
+        echo "$header calls functions that do not exist:"
+        cat "$work/unknown"
         failed=1
     fi
 done

@@ -1,0 +1,411 @@
+/*
+ * A program of version 0.1. It is compiled with the headers beside it, as they were then, and runs on the library of
+ * today: each object is made, used and freed, and each struct is exchanged in the size that it had. C89.
+ *
+ *     client FILE_PREFIX        writes FILE_PREFIX.json, .xf, .ckpt
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xformer/xformer.h"
+
+static const char *const pairs =
+    "one two three\teins zwei drei\n"
+    "two three four\tzwei drei vier\n"
+    "four one\tvier eins\n"
+    "one one two\teins eins zwei\n"
+    "two\tzwei\n"
+    "no tab here\n"
+    "three one four two\tdrei eins vier zwei\n"
+    "three three three\tdrei drei drei\n";
+
+static const char *const options[][2] = {
+    {"context.device", "cpu"},      {"context.threads", "1"},         {"tokenizer.vocab_size", "280"},
+    {"data.batch_tokens", "16"},    {"model.encoder_layers", "1"},    {"model.decoder_layers", "1"},
+    {"model.d_model", "16"},        {"model.d_ff", "24"},             {"model.heads", "2"},
+    {"model.d_k", "8"},             {"model.d_v", "8"},               {"model.max_length", "64"},
+    {"train.dropout", "0"},         {"train.schedule", "constant"},   {"train.warmup_steps", "5"},
+    {"decode.max_extra_tokens", "8"}};
+
+static xf_error err;
+static int failures = 0;
+static int log_lines = 0;
+static size_t bytes_held = 0;
+
+static void fail(int line, const char *what, const char *found) {
+    printf("client.c:%d: %s: %s\n", line, what, found);
+    ++failures;
+}
+
+/* A call that must succeed, one that must return a status, a fact. */
+#define DO(call)                                                                         \
+    do {                                                                                 \
+        memset(&err, 0, sizeof err);                                                     \
+        if ((call) != XF_OK) fail(__LINE__, #call, err.message);                         \
+    } while (0)
+#define GIVES(expected, call)                                                            \
+    do {                                                                                 \
+        const enum xf_status found = (call);                                             \
+        if (found != (expected)) fail(__LINE__, #call, xf_status_name(found));           \
+    } while (0)
+#define IS(fact)                                                                         \
+    do {                                                                                 \
+        if (!(fact)) fail(__LINE__, #fact, "is not so");                                 \
+    } while (0)
+
+/* A struct with bytes behind it that the library must leave alone: they are not of 0.1's struct. */
+#define GUARDED(type) \
+    struct {          \
+        type value;   \
+        char behind[64]; \
+    }
+#define START(guarded, initial)                              \
+    do {                                                     \
+        memset(&(guarded), 0x5A, sizeof(guarded));           \
+        (guarded).value = (initial);                         \
+    } while (0)
+#define INTACT(guarded, type) IS((guarded).value.struct_size == sizeof(type) && intact((guarded).behind))
+
+static int intact(const char *bytes) {
+    int i;
+    for (i = 0; i < 64; ++i)
+        if (bytes[i] != 0x5A) return 0;
+    return 1;
+}
+
+static void *allocate(void *user, size_t size, size_t alignment) {
+    char *block = malloc(size + alignment + sizeof(void *)), *at;
+    if (block == NULL) return NULL;
+    at = block + sizeof(void *);
+    at += (alignment - (size_t)at % alignment) % alignment;
+    memcpy(at - sizeof(void *), &block, sizeof(void *));
+    *(size_t *)user += size;
+    return at;
+}
+
+static void release(void *user, void *ptr, size_t size) {
+    void *block;
+    memcpy(&block, (char *)ptr - sizeof(void *), sizeof(void *));
+    *(size_t *)user -= size;
+    free(block);
+}
+
+static void on_log(void *user, enum xf_log_level level, const char *component, const char *message) {
+    if (level <= XF_LOG_WARNING && component[0] != '\0' && message[0] != '\0') ++*(int *)user;
+}
+
+static void use_version(void) {
+    IS(xf_version()[0] != '\0' && xf_build_info()[0] != '\0');
+    IS(xf_version_num() >= XF_VERSION_NUM);
+    IS(strcmp(xf_status_name(XF_ERROR_CORRUPT), "XF_ERROR_CORRUPT") == 0);
+    IS(strcmp(xf_status_name(12345), "XF_STATUS_UNKNOWN") == 0);
+}
+
+static xf_config *use_config(void) {
+    static const xf_option_info none = XF_OPTION_INFO_INIT;
+    GUARDED(xf_option_info) info;
+    xf_config *config = NULL, *copy = NULL;
+    int64_t whole = 0;
+    double number = 0;
+    int32_t truth = 0;
+    const char *text = NULL;
+    size_t i;
+
+    DO(xf_config_create(&config, &err));
+    DO(xf_config_preset(config, "tiny", &err));
+    for (i = 0; i < sizeof options / sizeof *options; ++i) DO(xf_config_set(config, options[i][0], options[i][1], &err));
+    DO(xf_config_set_i64(config, "model.window", 0, &err));
+    DO(xf_config_set_f64(config, "train.learning_rate", 0.01, &err));
+    DO(xf_config_set_bool(config, "data.shuffle", 0, &err));
+    DO(xf_config_set_str(config, "tokenizer.normalization", "nfc", &err));
+    DO(xf_config_copy(config, &copy, &err));
+    DO(xf_config_get_i64(copy, "model.d_model", &whole, &err));
+    DO(xf_config_get_f64(copy, "train.learning_rate", &number, &err));
+    DO(xf_config_get_bool(copy, "data.shuffle", &truth, &err));
+    DO(xf_config_get_str(copy, "tokenizer.normalization", &text, &err));
+    IS(whole == 16 && number == 0.01 && truth == 0 && text != NULL && strcmp(text, "nfc") == 0);
+    xf_config_free(copy);
+
+    GIVES(XF_ERROR_NOT_FOUND, xf_config_set(config, "no.such.option", "1", &err));
+    IS(err.status == XF_ERROR_NOT_FOUND && strstr(err.message, "no.such.option") != NULL);
+    GIVES(XF_ERROR_OUT_OF_RANGE, xf_config_set_i64(config, "model.heads", -1, &err));
+
+    IS(xf_config_option_count() > 40);
+    for (i = 0; i < xf_config_option_count(); ++i) {
+        START(info, none);
+        DO(xf_config_option(i, &info.value, &err));
+        INTACT(info, xf_option_info);
+        IS(info.value.key[0] != '\0' && info.value.doc[0] != '\0' && info.value.since[0] != '\0');
+    }
+    return config;
+}
+
+static xf_context *use_context(const xf_config *config) {
+    static const xf_memory_stats no_memory = XF_MEMORY_STATS_INIT;
+    static const xf_backend_info no_backend = XF_BACKEND_INFO_INIT;
+    GUARDED(xf_memory_stats) memory;
+    GUARDED(xf_backend_info) backend;
+    xf_allocator allocator = XF_ALLOCATOR_INIT;
+    xf_context *context = NULL;
+    size_t i, active = 0;
+
+    allocator.user = &bytes_held;
+    allocator.alloc = allocate;
+    allocator.free = release;
+    DO(xf_context_create(config, &allocator, &context, &err));
+    DO(xf_context_set_log(context, on_log, &log_lines, XF_LOG_WARNING, &err));
+    IS(xf_context_device(context) != NULL);
+    START(memory, no_memory);
+    DO(xf_context_memory(context, &memory.value, &err));
+    INTACT(memory, xf_memory_stats);
+    IS(xf_backend_count(context) >= 1);
+    for (i = 0; i < xf_backend_count(context); ++i) {
+        START(backend, no_backend);
+        DO(xf_backend_info_get(context, i, &backend.value, &err));
+        INTACT(backend, xf_backend_info);
+        active += (size_t)backend.value.active;
+    }
+    IS(active == 1);
+    GIVES(XF_ERROR_NOT_FOUND, xf_backend_load(context, "/no/such/plugin.so", &err));
+    return context;
+}
+
+static xf_corpus *use_corpus(xf_context *context, const xf_config *config) {
+    static const xf_corpus_stats none = XF_CORPUS_STATS_INIT;
+    GUARDED(xf_corpus_stats) stats;
+    xf_corpus *corpus = NULL, *missing = NULL;
+    const char *source = NULL, *target = NULL;
+    size_t source_length = 0, target_length = 0;
+
+    DO(xf_corpus_from_memory(context, config, "pairs", pairs, strlen(pairs), &corpus, &err));
+    IS(xf_corpus_size(corpus) == 7);
+    START(stats, none);
+    DO(xf_corpus_stats_get(corpus, &stats.value, &err));
+    INTACT(stats, xf_corpus_stats);
+    IS(stats.value.lines == 8 && stats.value.kept == 7 && stats.value.bad_columns == 1);
+    IS(log_lines > 0);
+    DO(xf_corpus_pair(corpus, 2, &source, &source_length, &target, &target_length, &err));
+    IS(source_length == 8 && memcmp(source, "four one", 8) == 0 && target_length == 9);
+    GIVES(XF_ERROR_NOT_FOUND, xf_corpus_open(context, config, "/no/such/file", &missing, &err));
+    GIVES(XF_ERROR_NOT_FOUND, xf_corpus_open_parallel(context, NULL, "/no/such/file", "/nor/this", &missing, &err));
+    IS(missing == NULL);
+    return corpus;
+}
+
+static xf_tokenizer *use_tokenizer(xf_context *context, const xf_config *config, const xf_corpus *corpus,
+                                   const char *path) {
+    xf_tokenizer *tokenizer = NULL, *again = NULL;
+    int32_t ids[64];
+    char text[64];
+    size_t count = 0, length = 0;
+
+    DO(xf_tokenizer_train(context, config, corpus, &tokenizer, &err));
+    DO(xf_tokenizer_save(tokenizer, path, &err));
+    DO(xf_tokenizer_load(context, path, &again, &err));
+    IS(xf_tokenizer_size(again) == xf_tokenizer_size(tokenizer) && xf_tokenizer_size(again) > 257);
+    DO(xf_tokenizer_encode(again, "four one", 8, ids, 64, &count, &err));
+    DO(xf_tokenizer_decode(again, ids, count, text, sizeof text, &length, &err));
+    IS(length == 8 && strcmp(text, "four one") == 0);
+    GIVES(XF_ERROR_BUFFER_TOO_SMALL, xf_tokenizer_decode(again, ids, count, text, 2, &length, &err));
+    DO(xf_tokenizer_piece(again, XF_TOKEN_END, text, sizeof text, &length, &err));
+    IS(strcmp(text, "</s>") == 0);
+    xf_tokenizer_free(again);
+    return tokenizer;
+}
+
+static void use_model(const xf_model *model) {
+    static const xf_param_info none = XF_PARAM_INFO_INIT;
+    GUARDED(xf_param_info) info;
+    int64_t d_model = 0;
+    float *values;
+    size_t i, count;
+
+    DO(xf_config_get_i64(xf_model_config(model), "model.d_model", &d_model, &err));
+    IS(d_model == 16 && xf_model_tokenizer(model) != NULL && xf_model_param_count(model) > 20);
+    for (i = 0; i < xf_model_param_count(model); ++i) {
+        START(info, none);
+        DO(xf_model_param_info(model, i, &info.value, &err));
+        INTACT(info, xf_param_info);
+        count = (size_t)(info.value.rows * info.value.columns);
+        values = malloc(count * sizeof *values);
+        DO(xf_model_param_read(model, i, values, count, &err));
+        free(values);
+    }
+}
+
+/* A few steps, one of them in two halves, and a checkpoint. */
+static void use_trainer(xf_trainer *trainer, xf_batcher *batcher, const char *path) {
+    static const xf_step_stats no_step = XF_STEP_STATS_INIT;
+    static const xf_batcher_stats no_stats = XF_BATCHER_STATS_INIT;
+    static const xf_batch no_batch = XF_BATCH_INIT;
+    GUARDED(xf_step_stats) step;
+    GUARDED(xf_batcher_stats) stats;
+    GUARDED(xf_batch) batch;
+    double first = 0, last = 0;
+    float gradient[16];
+    size_t bias = 0;
+    int done = 0;
+    enum xf_status status;
+
+    while (done < 30) {
+        START(batch, no_batch);
+        status = xf_batcher_next(batcher, &batch.value, &err);
+        INTACT(batch, xf_batch);
+        if (status == XF_DONE) continue;
+        IS(status == XF_OK && batch.value.sentences > 0 && batch.value.pair_index != NULL);
+        if (failures != 0) return;
+        START(step, no_step);
+        if (done == 7) {
+            xf_param_info info = XF_PARAM_INFO_INIT;
+            DO(xf_train_accumulate(trainer, &batch.value, &step.value, &err));
+            while (xf_model_param_info(xf_trainer_model(trainer), bias, &info, NULL) == XF_OK &&
+                   info.rows * info.columns != 16)
+                ++bias;
+            DO(xf_trainer_gradient_read(trainer, bias, gradient, 16, &err));
+            DO(xf_train_update(trainer, &step.value, &err));
+        } else {
+            DO(xf_train_step(trainer, &batch.value, 1, &step.value, &err));
+        }
+        INTACT(step, xf_step_stats);
+        IS(step.value.step == ++done);
+        if (done == 1) first = step.value.nll;
+        last = step.value.nll;
+    }
+    IS(last < first && xf_trainer_step(trainer) == 30);
+    GIVES(XF_ERROR_STATE, xf_train_update(trainer, NULL, &err));
+    IS(xf_trainer_config(trainer) != NULL);
+
+    START(stats, no_stats);
+    DO(xf_batcher_stats_get(batcher, &stats.value, &err));
+    INTACT(stats, xf_batcher_stats);
+    IS(stats.value.pairs == 7 && stats.value.batches > 1);
+    DO(xf_batcher_seek(batcher, 0, 1, &err));
+    DO(xf_trainer_save(trainer, batcher, path, &err));
+}
+
+static void use_decoder(xf_decoder *decoder, const xf_batch *batch) {
+    static const xf_hypothesis no_answer = XF_HYPOTHESIS_INIT;
+    static const xf_eval_stats no_stats = XF_EVAL_STATS_INIT;
+    const char *const texts[] = {"four one", ""};
+    GUARDED(xf_hypothesis) best;
+    GUARDED(xf_eval_stats) stats;
+    xf_hypotheses *answers = NULL;
+    double scores[8];
+
+    DO(xf_translate(decoder, texts, NULL, 2, &answers, &err));
+    IS(xf_hypotheses_count(answers) == 2 && xf_hypotheses_size(answers, 0) == 1);
+    START(best, no_answer);
+    DO(xf_hypotheses_get(answers, 0, 0, &best.value, &err));
+    INTACT(best, xf_hypothesis);
+    IS(best.value.text != NULL && strlen(best.value.text) == best.value.text_length && best.value.score <= 0);
+    IS((best.value.finished == 0 || best.value.finished == 1) && best.value.reserved == 0);
+    GIVES(XF_ERROR_OUT_OF_RANGE, xf_hypotheses_get(answers, 2, 0, &best.value, &err));
+    xf_hypotheses_free(answers);
+    answers = NULL;
+
+    DO(xf_decode(decoder, batch, &answers, &err));
+    IS(xf_hypotheses_count(answers) == (size_t)batch->sentences);
+    xf_hypotheses_free(answers);
+    IS(batch->sentences <= 8);
+    DO(xf_score(decoder, batch, scores, &err));
+    IS(scores[0] < 0);
+    START(stats, no_stats);
+    DO(xf_evaluate(decoder, batch, 1, &stats.value, &err));
+    INTACT(stats, xf_eval_stats);
+    IS(stats.value.sentences == batch->sentences && stats.value.perplexity > 1);
+}
+
+static void use_metrics(void) {
+    static const xf_bleu_score none = XF_BLEU_SCORE_INIT;
+    const char *const texts[] = {"the cat sat on the mat"};
+    GUARDED(xf_bleu_score) bleu;
+    double chrf = 0;
+
+    START(bleu, none);
+    DO(xf_bleu(texts, texts, 1, XF_BLEU_13A, &bleu.value, &err));
+    INTACT(bleu, xf_bleu_score);
+    IS(bleu.value.score > 99.9 && bleu.value.signature[0] != '\0');
+    DO(xf_bleu(texts, texts, 1, XF_BLEU_NONE, &bleu.value, &err));
+    DO(xf_chrf(texts, texts, 1, &chrf, &err));
+    IS(chrf > 99.9);
+}
+
+int main(int argc, char **argv) {
+    char json[512], file[512], checkpoint[512];
+    const char *both[2];
+    float values[64];
+    int64_t epoch = -1, number = -1;
+    xf_batch batch = XF_BATCH_INIT;
+    xf_param_info info = XF_PARAM_INFO_INIT;
+    xf_config *config;
+    xf_context *context;
+    xf_corpus *corpus;
+    xf_tokenizer *tokenizer;
+    xf_batcher *batcher = NULL;
+    xf_model *model = NULL, *loaded = NULL, *average = NULL;
+    xf_trainer *trainer = NULL, *resumed = NULL;
+    xf_decoder *decoder = NULL;
+    xf_hypotheses *answers = NULL;
+    size_t i;
+
+    if (argc != 2 || strlen(argv[1]) > 480) return 2;
+    sprintf(json, "%s.json", argv[1]);
+    sprintf(file, "%s.xf", argv[1]);
+    sprintf(checkpoint, "%s.ckpt", argv[1]);
+
+    use_version();
+    use_metrics();
+    config = use_config();
+    context = use_context(config);
+    corpus = use_corpus(context, config);
+    tokenizer = use_tokenizer(context, config, corpus, json);
+    DO(xf_batcher_create(corpus, tokenizer, config, &batcher, &err));
+    DO(xf_model_create(context, config, tokenizer, &model, &err));
+    if (failures != 0) return 1;
+    use_model(model);
+    DO(xf_trainer_create(model, config, &trainer, &err));
+    use_trainer(trainer, batcher, checkpoint);
+    if (failures != 0) return 1;
+    DO(xf_model_save(model, file, &err));
+
+    DO(xf_model_load(context, file, &loaded, &err));
+    both[0] = file;
+    both[1] = checkpoint;
+    DO(xf_model_average(context, both, 2, &average, &err));
+    for (i = 0; xf_model_param_info(average, i, &info, NULL) == XF_OK; ++i)
+        if (info.rows * info.columns <= 64) {
+            DO(xf_model_param_read(loaded, i, values, (size_t)(info.rows * info.columns), &err));
+            DO(xf_model_param_write(average, i, values, (size_t)(info.rows * info.columns), &err));
+        }
+    DO(xf_trainer_resume(context, checkpoint, &resumed, &err));
+    DO(xf_trainer_position(resumed, &epoch, &number, &err));
+    DO(xf_trainer_seek(resumed, batcher, &err));
+    IS(epoch == 0 && number == 1 && xf_trainer_step(resumed) == 30);
+    DO(xf_batcher_next(batcher, &batch, &err));
+
+    DO(xf_decoder_create(loaded, config, &decoder, &err));
+    use_decoder(decoder, &batch);
+    xf_context_cancel(context);
+    GIVES(XF_ERROR_CANCELLED, xf_decode(decoder, &batch, &answers, &err));
+    IS(answers == NULL);
+    GIVES(XF_ERROR_INVALID_ARGUMENT, xf_decode(NULL, &batch, &answers, NULL));
+
+    xf_context_free(context); /* parents first: each child holds what it needs */
+    xf_model_free(model);
+    xf_model_free(loaded);
+    xf_model_free(average);
+    xf_tokenizer_free(tokenizer);
+    xf_corpus_free(corpus);
+    xf_config_free(config);
+    xf_trainer_free(trainer);
+    xf_trainer_free(resumed);
+    xf_batcher_free(batcher);
+    xf_decoder_free(decoder);
+    IS(bytes_held == 0);
+
+    if (failures == 0) printf("a program of 0.1 runs on %s\n", xf_version());
+    return failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,277 @@
+/*
+ * xformer/data.h - sentence pairs and batches.
+ *
+ * A corpus is sentence pairs as text. A batcher turns it into ids, shuffles, puts pairs of similar length together
+ * (paper s. 5.1) and hands out packed batches: no padding anywhere. What comes next is a function of the corpus, the
+ * options and a position (epoch, batch), so a resumed run continues exactly where it was.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef XFORMER_DATA_H
+#define XFORMER_DATA_H
+
+#include "xformer/config.h"
+#include "xformer/context.h"
+#include "xformer/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * @defgroup data Corpus and batches
+ * @brief Sentence pairs, shuffled and packed.
+ * @{
+ */
+
+/** @brief Sentence pairs as text; immutable. @since 0.1 */
+typedef struct xf_corpus xf_corpus;
+/** @brief A tokenizer; see text.h. @since 0.1 */
+typedef struct xf_tokenizer xf_tokenizer;
+/** @brief Makes batches from a corpus. @since 0.1 */
+typedef struct xf_batcher xf_batcher;
+
+/** @brief What became of the lines of a corpus: lines is the sum of the others. @since 0.1 */
+typedef struct xf_corpus_stats {
+    /** In: sizeof(xf_corpus_stats) of the caller. */
+    size_t struct_size;
+    /** Lines read. */
+    int64_t lines;
+    /** Pairs kept. */
+    int64_t kept;
+    /** Lines without exactly one tab. */
+    int64_t bad_columns;
+    /** Lines with an empty side. */
+    int64_t empty_side;
+    /** Lines with a side longer than "data.max_bytes". */
+    int64_t too_long;
+    /** Lines that are not UTF-8. */
+    int64_t invalid_utf8;
+    /** Lines with a NUL byte. */
+    int64_t nul_byte;
+} xf_corpus_stats;
+
+/** @brief A zeroed xf_corpus_stats with its struct_size. @since 0.1 */
+#define XF_CORPUS_STATS_INIT {sizeof(xf_corpus_stats), 0, 0, 0, 0, 0, 0, 0}
+
+/**
+ * @brief Packed sentences: the ids of all sentences one after the other, and where each begins.
+ *
+ * Sentence b of the source is src_ids[src_offsets[b]] to src_ids[src_offsets[b + 1] - 1], its last id the end symbol;
+ * the target likewise. The target has no start symbol: the library puts it in. From xf_batcher_next() the arrays
+ * belong to the batcher; a caller may also fill the struct with arrays of its own. XF_BATCH_INIT makes an empty one.
+ *
+ * @since 0.1
+ */
+typedef struct xf_batch {
+    /** sizeof(xf_batch) of the caller. */
+    size_t struct_size;
+    /** Number of sentences, B. */
+    int64_t sentences;
+    /** [src_offsets[B]] ids. */
+    const int32_t *src_ids;
+    /** [B + 1], first 0, not falling. */
+    const int32_t *src_offsets;
+    /** [tgt_offsets[B]] ids; NULL for decoding. */
+    const int32_t *tgt_ids;
+    /** [B + 1]; NULL for decoding. */
+    const int32_t *tgt_offsets;
+    /** [B] index of each pair in its corpus, or NULL. */
+    const int64_t *pair_index;
+} xf_batch;
+
+/** @brief An empty batch with its struct_size. @since 0.1 */
+#define XF_BATCH_INIT {sizeof(xf_batch), 0, NULL, NULL, NULL, NULL, NULL}
+
+/**
+ * @brief Opens a file of pairs, one a line: source TAB target, UTF-8.
+ *
+ * Bad lines (see xf_corpus_stats) are skipped, counted and told to the log with file and line number; with
+ * "data.strict" the first one is an error. LF and CRLF line ends and a byte order mark are understood. The text is
+ * held in memory. Reads "data.max_bytes", "data.strict".
+ *
+ * @param context [in] the context
+ * @param config [in] NULL: all defaults
+ * @param path [in] file name
+ * @param out [out] the corpus; the caller frees it with xf_corpus_free()
+ * @param err [out] NULL allowed
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND, XF_ERROR_IO (also for a directory), XF_ERROR_DATA
+ *         (strict: a bad line; or not one good line), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API enum xf_status xf_corpus_open(xf_context *context, const xf_config *config, const char *path, xf_corpus **out,
+                                     xf_error *err);
+
+/**
+ * @brief Opens two parallel files, a sentence a line each.
+ * @param context [in] the context
+ * @param config [in] NULL: all defaults
+ * @param source_path [in] file name
+ * @param target_path [in] file name; must have as many lines
+ * @param out [out] the corpus; the caller frees it with xf_corpus_free()
+ * @param err [out] NULL allowed
+ * @return as xf_corpus_open(); XF_ERROR_DATA when the line counts differ
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API enum xf_status xf_corpus_open_parallel(xf_context *context, const xf_config *config, const char *source_path,
+                                              const char *target_path, xf_corpus **out, xf_error *err);
+
+/**
+ * @brief Makes a corpus from text in memory, in the form of xf_corpus_open(). The text is copied.
+ * @param context [in] the context
+ * @param config [in] NULL: all defaults
+ * @param name [in] what messages call it, in place of a file name
+ * @param text [in] length bytes
+ * @param length [in] bytes
+ * @param out [out] the corpus; the caller frees it with xf_corpus_free()
+ * @param err [out] NULL allowed
+ * @return as xf_corpus_open()
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API enum xf_status xf_corpus_from_memory(xf_context *context, const xf_config *config, const char *name,
+                                            const char *text, size_t length, xf_corpus **out, xf_error *err);
+
+/**
+ * @brief Frees a corpus. Batchers keep what they need.
+ * @param corpus [in] NULL is allowed and does nothing
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API void xf_corpus_free(xf_corpus *corpus);
+
+/**
+ * @brief Counts the pairs of a corpus.
+ * @param corpus [in] the corpus
+ * @return pairs; 0 when corpus is not a corpus
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API int64_t xf_corpus_size(const xf_corpus *corpus);
+
+/**
+ * @brief Tells how many lines were read, kept and skipped, and why.
+ * @param corpus [in] the corpus
+ * @param stats [in,out] struct_size set by the caller
+ * @param err [out] NULL allowed
+ * @return XF_OK, XF_ERROR_INVALID_ARGUMENT
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API enum xf_status xf_corpus_stats_get(const xf_corpus *corpus, xf_corpus_stats *stats, xf_error *err);
+
+/**
+ * @brief Gives the text of a pair. Not NUL-terminated; owned by the corpus, valid until it is freed.
+ * @param corpus [in] the corpus
+ * @param index [in] from 0 to xf_corpus_size() - 1
+ * @param source [out] UTF-8
+ * @param source_length [out] bytes
+ * @param target [out] UTF-8
+ * @param target_length [out] bytes
+ * @param err [out] NULL allowed
+ * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API enum xf_status xf_corpus_pair(const xf_corpus *corpus, int64_t index, const char **source,
+                                     size_t *source_length, const char **target, size_t *target_length, xf_error *err);
+
+/**
+ * @brief Makes a batcher: encodes the corpus and plans the first epoch.
+ *
+ * Reads "data.batch_tokens" (at most so many source tokens and so many target tokens a batch, end symbols counted),
+ * "data.max_tokens" (pairs with a longer side are left out and counted), "data.shuffle" (off: corpus order) and
+ * "data.seed".
+ *
+ * @param corpus [in] the corpus; not needed afterwards
+ * @param tokenizer [in] the tokenizer; not needed afterwards
+ * @param config [in] NULL: all defaults
+ * @param out [out] the batcher; the caller frees it with xf_batcher_free()
+ * @param err [out] NULL allowed
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_DATA (no pair is left), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED
+ * @threads shared-read
+ * @par Source
+ * Vaswani et al. 2017, s. 5.1
+ * @since 0.1
+ */
+XF_API enum xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokenizer,
+                                        const xf_config *config, xf_batcher **out, xf_error *err);
+
+/**
+ * @brief Frees a batcher and the batch it last gave.
+ * @param batcher [in] NULL is allowed and does nothing
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API void xf_batcher_free(xf_batcher *batcher);
+
+/**
+ * @brief Gives the next batch.
+ * @param batcher [in,out] the batcher
+ * @param batch [in,out] struct_size set by the caller; its arrays belong to the batcher and are valid until the
+ *        next call on it
+ * @param err [out] NULL allowed
+ * @return XF_OK; XF_DONE at the end of an epoch (batch has no sentences; the next call begins the next epoch);
+ *         XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API enum xf_status xf_batcher_next(xf_batcher *batcher, xf_batch *batch, xf_error *err);
+
+/** @brief Where a batcher stands and what it holds. @since 0.1 */
+typedef struct xf_batcher_stats {
+    /** In: sizeof(xf_batcher_stats) of the caller. */
+    size_t struct_size;
+    /** Epoch of the next batch, from 0. */
+    int64_t epoch;
+    /** Number of the next batch in its epoch, from 0. */
+    int64_t batch;
+    /** Batches in this epoch. */
+    int64_t batches;
+    /** Pairs in an epoch. */
+    int64_t pairs;
+    /** Pairs left out because a side has more than "data.max_tokens" tokens. */
+    int64_t too_long;
+    /** Pairs left out because a side has no token. */
+    int64_t empty;
+    /** Source tokens in an epoch, end symbols counted. */
+    int64_t src_tokens;
+    /** Target tokens in an epoch, end symbols counted. */
+    int64_t tgt_tokens;
+} xf_batcher_stats;
+
+/** @brief A zeroed xf_batcher_stats with its struct_size. @since 0.1 */
+#define XF_BATCHER_STATS_INIT {sizeof(xf_batcher_stats), 0, 0, 0, 0, 0, 0, 0, 0}
+
+/**
+ * @brief Tells where a batcher stands and what it holds.
+ * @param batcher [in] the batcher
+ * @param stats [in,out] struct_size set by the caller
+ * @param err [out] NULL allowed
+ * @return XF_OK, XF_ERROR_INVALID_ARGUMENT
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API enum xf_status xf_batcher_stats_get(const xf_batcher *batcher, xf_batcher_stats *stats, xf_error *err);
+
+/**
+ * @brief Moves a batcher to a position, so that the next batch is the one that stood there.
+ * @param batcher [in,out] the batcher
+ * @param epoch [in] from 0
+ * @param batch [in] from 0 to the number of batches in that epoch (then the next call ends the epoch)
+ * @param err [out] NULL allowed
+ * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE, XF_ERROR_NO_MEMORY
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API enum xf_status xf_batcher_seek(xf_batcher *batcher, int64_t epoch, int64_t batch, xf_error *err);
+
+/** @} */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* XFORMER_DATA_H */

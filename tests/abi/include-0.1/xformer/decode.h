@@ -1,0 +1,303 @@
+/*
+ * xformer/decode.h - translation and scoring.
+ *
+ * Beam search as in Vaswani et al. 2017, s. 6.1 and Wu et al. 2016: score = log P / ((5 + L) / 6)^alpha, L counts the
+ * end symbol. Limits and stop tests belong to one sentence: it decodes to the same tokens and the same score alone or
+ * in any batch, in any order, with any number of threads.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef XFORMER_DECODE_H
+#define XFORMER_DECODE_H
+
+#include "xformer/config.h"
+#include "xformer/data.h"
+#include "xformer/model.h"
+#include "xformer/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * @defgroup decode Decoding and scoring
+ * @brief Beam search, greedy search, constraints, scores of given targets, attention weights.
+ * @{
+ */
+
+/** @brief A decoder: options and workspace over a model it shares with others. @since 0.1 */
+typedef struct xf_decoder xf_decoder;
+/** @brief The answers of a decode call. @since 0.1 */
+typedef struct xf_hypotheses xf_hypotheses;
+
+/**
+ * @brief Creates a decoder.
+ *
+ * Reads the options of the group "decode.": beam, alpha, max_extra_tokens, n_best, batch_sentences and others; for
+ * xf_evaluate() also "train.label_smoothing" and "train.label_smoothing_kind". It copies no weights: many decoders may
+ * share a model, and one may be used between the steps of a trainer.
+ *
+ * @param model [in] kept alive by the decoder
+ * @param config [in] NULL: all defaults (beam 4, alpha 0.6, source length + 50)
+ * @param out [out] the decoder; the caller frees it with xf_decoder_free()
+ * @param err [out] NULL allowed
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also n_best > beam), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API enum xf_status xf_decoder_create(const xf_model *model, const xf_config *config, xf_decoder **out,
+                                        xf_error *err);
+
+/**
+ * @brief Frees a decoder. Hypotheses it gave stay valid.
+ * @param decoder [in] NULL is allowed and does nothing
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API void xf_decoder_free(xf_decoder *decoder);
+
+/**
+ * @brief Decodes source sentences given as ids.
+ *
+ * Any number of sentences: the decoder groups them by length and works on "decode.batch_sentences" at a time. Can be
+ * cancelled.
+ *
+ * @param decoder [in,out] the decoder
+ * @param batch [in] the source side; each sentence ends with the end symbol; targets are not looked at
+ * @param out [out] answers in the order of the batch; the caller frees them with xf_hypotheses_free()
+ * @param err [out] NULL allowed
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (an id; a source longer than
+ *         "decode.max_source_tokens"), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_CANCELLED,
+ *         XF_ERROR_CALLBACK (the constraint)
+ * @threads exclusive
+ * @par Source
+ * Vaswani et al. 2017, s. 6.1; Wu et al. 2016, eq. 14
+ * @since 0.1
+ */
+XF_API enum xf_status xf_decode(xf_decoder *decoder, const xf_batch *batch, xf_hypotheses **out, xf_error *err);
+
+/**
+ * @brief Translates text: encodes, decodes, turns the answers into text.
+ *
+ * A text without a token (an empty line) has one empty answer with score 0.
+ *
+ * @param decoder [in,out] the decoder; its model has a tokenizer
+ * @param texts [in] count strings of UTF-8
+ * @param lengths [in] bytes of each, or NULL when they are NUL-terminated
+ * @param count [in] how many; 0 is allowed
+ * @param out [out] answers in the order of the texts; the caller frees them with xf_hypotheses_free()
+ * @param err [out] NULL allowed
+ * @return as xf_decode(); XF_ERROR_DATA (invalid UTF-8), XF_ERROR_STATE (the model has no tokenizer)
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API enum xf_status xf_translate(xf_decoder *decoder, const char *const *texts, const size_t *lengths, size_t count,
+                                   xf_hypotheses **out, xf_error *err);
+
+/** @brief A hypothesis whose next token is to be chosen: what a constraint is asked about. @since 0.1 */
+typedef struct xf_prefix {
+    /** sizeof(xf_prefix) of the library: it may grow at its end. */
+    size_t struct_size;
+    /** Which sentence of the batch, or of the texts, it answers. */
+    size_t sentence;
+    /** Its tokens so far, without the start symbol; valid during the call. */
+    const int32_t *ids;
+    /** How many. */
+    int64_t length;
+    /** Tokens that may follow, the end symbol counted; 1: what is not ended now is cut off. */
+    int64_t remaining;
+    /** V: how many ids there are. */
+    int32_t vocab_size;
+    /** Not used, 0. */
+    int32_t reserved;
+} xf_prefix;
+
+/**
+ * @brief Says which tokens may follow a hypothesis.
+ *
+ * allowed has a bit for each id, (vocab_size + 31) / 32 words: bit id % 32 of word id / 32. All are set when it is
+ * called; it clears those of the tokens that may not follow, XF_TOKEN_END's when the hypothesis may not end here.
+ *
+ * Called on the thread that decodes, once for each live hypothesis and step, in an order that is not promised. It must
+ * not throw, longjmp, or use the decoder; the answer is to depend on the prefix alone. 0: go on; any other value ends
+ * the call with XF_ERROR_CALLBACK.
+ *
+ * @since 0.1
+ */
+typedef int32_t (*xf_constraint_fn)(void *user, const xf_prefix *prefix, uint32_t *allowed);
+
+/**
+ * @brief Holds xf_decode() and xf_translate() to what a callback allows: a grammar, a given beginning, a lexicon.
+ *
+ * The constraint is hard and works inside beam search: a forbidden token is never chosen, what is allowed competes as
+ * ever. Probabilities are the model's own; they are not shared out again among the allowed tokens, so scores of
+ * constrained answers compare with those of others. A hypothesis that nothing may follow is dropped; when all are,
+ * the sentence's answer has finished 0 and a log_probability of minus infinity.
+ *
+ * The search then runs on the host for devices that could do it themselves. Scores of given targets feel no constraint.
+ *
+ * @param decoder [in,out] the decoder
+ * @param fn [in] NULL: no constraint any more
+ * @param user [in] passed back to fn
+ * @param err [out] NULL allowed
+ * @return XF_OK, XF_ERROR_INVALID_ARGUMENT
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API enum xf_status xf_decoder_set_constraint(xf_decoder *decoder, xf_constraint_fn fn, void *user, xf_error *err);
+
+/** @brief One answer. Pointers are owned by its xf_hypotheses. @since 0.1 */
+typedef struct xf_hypothesis {
+    /** In: sizeof(xf_hypothesis) of the caller. */
+    size_t struct_size;
+    /** The target ids, without start and end symbol. */
+    const int32_t *ids;
+    /** How many. */
+    int64_t length;
+    /** UTF-8, NUL-terminated; NULL when the model has no tokenizer. */
+    const char *text;
+    /** Bytes of text without the NUL. */
+    size_t text_length;
+    /** Natural logarithm of the probability, the end symbol's included when finished. */
+    double log_probability;
+    /** log_probability divided by the length penalty; answers come best first. */
+    double score;
+    /** 1 when the answer ended with the end symbol; 0 when the length limit cut it off. */
+    int32_t finished;
+    /** Not used, 0. */
+    int32_t reserved;
+} xf_hypothesis;
+
+/** @brief A zeroed xf_hypothesis with its struct_size. @since 0.1 */
+#define XF_HYPOTHESIS_INIT {sizeof(xf_hypothesis), NULL, 0, NULL, 0, 0, 0, 0, 0}
+
+/**
+ * @brief Counts the sentences answered.
+ * @param hypotheses [in] the answers
+ * @return sentences; 0 when hypotheses is not one
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API size_t xf_hypotheses_count(const xf_hypotheses *hypotheses);
+
+/**
+ * @brief Counts the answers to one sentence: 1 to "decode.n_best".
+ * @param hypotheses [in] the answers
+ * @param sentence [in] from 0 to xf_hypotheses_count() - 1
+ * @return answers; 0 when there is no such sentence
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API size_t xf_hypotheses_size(const xf_hypotheses *hypotheses, size_t sentence);
+
+/**
+ * @brief Reads one answer.
+ * @param hypotheses [in] the answers
+ * @param sentence [in] which sentence
+ * @param rank [in] 0 is the best
+ * @param hypothesis [in,out] struct_size set by the caller; pointers valid until the hypotheses are freed
+ * @param err [out] NULL allowed
+ * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API enum xf_status xf_hypotheses_get(const xf_hypotheses *hypotheses, size_t sentence, size_t rank,
+                                        xf_hypothesis *hypothesis, xf_error *err);
+
+/**
+ * @brief Frees answers.
+ * @param hypotheses [in] NULL is allowed and does nothing
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API void xf_hypotheses_free(xf_hypotheses *hypotheses);
+
+/**
+ * @brief Scores given targets: the log-probability of each target given its source, without dropout.
+ *
+ * A pair gets the same bits alone or in any batch.
+ *
+ * @param decoder [in,out] the decoder
+ * @param batch [in] pairs; any number
+ * @param log_probabilities [out] [sentences] natural logarithms, end symbol included
+ * @param err [out] NULL allowed
+ * @return as xf_decode()
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API enum xf_status xf_score(xf_decoder *decoder, const xf_batch *batch, double *log_probabilities, xf_error *err);
+
+/** @brief Quality of a model on held-out pairs. @since 0.1 */
+typedef struct xf_eval_stats {
+    /** In: sizeof(xf_eval_stats) of the caller. */
+    size_t struct_size;
+    /** Pairs. */
+    int64_t sentences;
+    /** Target tokens, end symbols counted. */
+    int64_t tgt_tokens;
+    /** Cross-entropy with "train.label_smoothing" of the decoder's config, nats per target token, no dropout. */
+    double loss;
+    /** Un-smoothed cross-entropy, nats per target token, no dropout. */
+    double nll;
+    /** exp(nll): perplexity per token. */
+    double perplexity;
+} xf_eval_stats;
+
+/** @brief A zeroed xf_eval_stats with its struct_size. @since 0.1 */
+#define XF_EVAL_STATS_INIT {sizeof(xf_eval_stats), 0, 0, 0, 0, 0}
+
+/**
+ * @brief Measures loss and perplexity on pairs. Can be cancelled.
+ * @param decoder [in,out] the decoder
+ * @param batches [in] count batches with targets
+ * @param count [in] how many
+ * @param stats [in,out] struct_size set by the caller; over all batches together
+ * @param err [out] NULL allowed
+ * @return as xf_decode()
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API enum xf_status xf_evaluate(xf_decoder *decoder, const xf_batch *batches, size_t count, xf_eval_stats *stats,
+                                  xf_error *err);
+
+/** @brief The three uses of attention (paper s. 3.2.3). @since 0.1 */
+enum xf_attention_kind {
+    /** Encoder self-attention: queries and keys are the source's tokens. */
+    XF_ATTENTION_ENCODER = 0,
+    /** Decoder self-attention: queries and keys are the target's positions; none looks ahead. */
+    XF_ATTENTION_DECODER = 1,
+    /** Encoder-decoder attention: queries are the target's positions, keys the source's tokens. */
+    XF_ATTENTION_CROSS = 2
+};
+
+/**
+ * @brief Gives the attention weights of one layer for one pair: what Figures 3 to 5 of the paper draw.
+ *
+ * The target is given (that of an answer, say, with its end symbol). Position i of the decoder holds the token before
+ * target token i, the start symbol at 0, and predicts target token i. Each row sums to 1; what a query may not see has
+ * weight 0. Without dropout.
+ *
+ * @param decoder [in,out] the decoder
+ * @param pair [in] a batch of one sentence, source and target with their end symbols
+ * @param kind [in] an enum xf_attention_kind
+ * @param layer [in] from 0, the lowest
+ * @param weights [out] [heads, queries, keys]; may be NULL when capacity is 0
+ * @param capacity [in] how many numbers fit
+ * @param count [out] how many numbers there are, also when they don't fit
+ * @param err [out] NULL allowed
+ * @return as xf_decode(); XF_ERROR_OUT_OF_RANGE (a layer, a kind), XF_ERROR_BUFFER_TOO_SMALL (*count is set)
+ * @threads exclusive
+ * @par Source
+ * Vaswani et al. 2017, eq. 1, s. 3.2.3
+ * @since 0.1
+ */
+XF_API enum xf_status xf_attention_weights(xf_decoder *decoder, const xf_batch *pair, int32_t kind, int32_t layer,
+                                           float *weights, size_t capacity, size_t *count, xf_error *err);
+
+/** @} */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* XFORMER_DECODE_H */

@@ -1,0 +1,232 @@
+/*
+ * xformer/train.h - training: loss, gradients, Adam, checkpoints.
+ *
+ * Training as in Vaswani et al. 2017, s. 5: label smoothing, dropout, Adam with the warm-up schedule of eq. (3). The
+ * same seed gives the same bits for any number of threads, and a resumed run equals one that was never interrupted.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef XFORMER_TRAIN_H
+#define XFORMER_TRAIN_H
+
+#include "xformer/config.h"
+#include "xformer/context.h"
+#include "xformer/data.h"
+#include "xformer/model.h"
+#include "xformer/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * @defgroup train Training
+ * @brief Loss, gradients, Adam, checkpoints.
+ * @{
+ */
+
+/** @brief The state of an optimization: gradients, moments, step, workspace. @since 0.1 */
+typedef struct xf_trainer xf_trainer;
+
+/** @brief What a training step did. @since 0.1 */
+typedef struct xf_step_stats {
+    /** In: sizeof(xf_step_stats) of the caller. */
+    size_t struct_size;
+    /** Number of the update just made, from 1. */
+    int64_t step;
+    /** Sentence pairs used. */
+    int64_t sentences;
+    /** Source tokens, end symbols counted. */
+    int64_t src_tokens;
+    /** Target tokens, end symbols counted. */
+    int64_t tgt_tokens;
+    /** Label-smoothed cross-entropy, nats per target token, under dropout. */
+    double loss;
+    /** Un-smoothed cross-entropy, nats per target token, under dropout. */
+    double nll;
+    /** Learning rate of the update, eq. (3). */
+    double learning_rate;
+    /** L2 norm of the gradient of the mean loss. */
+    double gradient_norm;
+} xf_step_stats;
+
+/** @brief A zeroed xf_step_stats with its struct_size. @since 0.1 */
+#define XF_STEP_STATS_INIT {sizeof(xf_step_stats), 0, 0, 0, 0, 0, 0, 0, 0}
+
+/**
+ * @brief Creates a trainer at step 0.
+ *
+ * Reads the options of the group "train.". Memory: gradients and two moments as large as the parameters, and a
+ * workspace that grows to the largest batch seen.
+ *
+ * @param model [in] what is trained; kept alive by the trainer
+ * @param config [in] NULL: all defaults
+ * @param out [out] the trainer; the caller frees it with xf_trainer_free()
+ * @param err [out] NULL allowed
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND
+ * @threads exclusive
+ * @par Source
+ * Vaswani et al. 2017, s. 5
+ * @since 0.1
+ */
+XF_API enum xf_status xf_trainer_create(xf_model *model, const xf_config *config, xf_trainer **out, xf_error *err);
+
+/**
+ * @brief Frees a trainer.
+ * @param trainer [in] NULL is allowed and does nothing
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API void xf_trainer_free(xf_trainer *trainer);
+
+/**
+ * @brief Makes one update of the model from one batch, or from several whose gradients are added.
+ *
+ * Forward, loss, backward, then Adam on the gradient of the mean loss per target token of all the batches together.
+ * Can be cancelled. After any error the parameters, the moments and the step number are as before the call.
+ *
+ * @param trainer [in,out] the trainer
+ * @param batches [in] count batches with targets, each with at least one sentence; ids from 0 to V - 1
+ * @param count [in] at least 1
+ * @param stats [in,out] struct_size set by the caller; NULL allowed
+ * @param err [out] NULL allowed
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (an id, a sentence longer than "model.max_length"),
+ *         XF_ERROR_NONFINITE (loss or gradient is not finite: nothing was changed), XF_ERROR_NO_MEMORY,
+ *         XF_ERROR_BACKEND, XF_ERROR_CANCELLED, XF_ERROR_STATE (gradients of xf_train_accumulate() are waiting)
+ * @threads exclusive
+ * @par Determinism
+ * Bits depend on model, options, step and batches only.
+ * @since 0.1
+ */
+XF_API enum xf_status xf_train_step(xf_trainer *trainer, const xf_batch *batches, size_t count, xf_step_stats *stats,
+                                    xf_error *err);
+
+/**
+ * @brief First half of a step: adds a batch's gradients to those that wait for xf_train_update().
+ * @param trainer [in,out] the trainer
+ * @param batch [in] as in xf_train_step()
+ * @param stats [in,out] of this batch alone (step, learning_rate and gradient_norm are 0); NULL allowed
+ * @param err [out] NULL allowed
+ * @return as xf_train_step(); after an error the waiting gradients are dropped and nothing waits any more
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API enum xf_status xf_train_accumulate(xf_trainer *trainer, const xf_batch *batch, xf_step_stats *stats,
+                                          xf_error *err);
+
+/**
+ * @brief Second half of a step: updates the parameters from the gradients that wait.
+ * @param trainer [in,out] the trainer
+ * @param stats [in,out] of all the batches together; NULL allowed
+ * @param err [out] NULL allowed
+ * @return XF_OK; XF_ERROR_STATE (nothing waits), XF_ERROR_NONFINITE (the waiting gradients are dropped),
+ *         XF_ERROR_INVALID_ARGUMENT, XF_ERROR_BACKEND
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API enum xf_status xf_train_update(xf_trainer *trainer, xf_step_stats *stats, xf_error *err);
+
+/**
+ * @brief Copies out a waiting gradient: that of the mean loss per target token so far.
+ * @param trainer [in] the trainer
+ * @param index [in] parameter, as in xf_model_param_info()
+ * @param values [out] room for count numbers, row-major
+ * @param count [in] must be rows * columns
+ * @param err [out] NULL allowed
+ * @return XF_OK; XF_ERROR_STATE (nothing waits), XF_ERROR_OUT_OF_RANGE, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_BACKEND
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API enum xf_status xf_trainer_gradient_read(xf_trainer *trainer, size_t index, float *values, size_t count,
+                                               xf_error *err);
+
+/**
+ * @brief Tells the number of updates made.
+ * @param trainer [in] the trainer
+ * @return updates; -1 when trainer is not a trainer
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API int64_t xf_trainer_step(const xf_trainer *trainer);
+
+/**
+ * @brief Gives the trainer's model.
+ * @param trainer [in] the trainer
+ * @return owned by the trainer, valid until it is freed, and xf_model_free() leaves it alone; NULL when trainer is not a
+ *         trainer
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API xf_model *xf_trainer_model(xf_trainer *trainer);
+
+/**
+ * @brief Saves a checkpoint: model, tokenizer, options, moments, step, and a batcher's position.
+ *
+ * One file, written beside the old one and put in its place at once; the old one stays as "<path>.prev". Killing
+ * the process at any instant leaves a file that loads. xf_model_load() reads it too.
+ *
+ * @param trainer [in] the trainer
+ * @param batcher [in] its position is stored; NULL: none
+ * @param path [in] file name
+ * @param err [out] NULL allowed
+ * @return XF_OK; XF_ERROR_STATE (gradients wait), XF_ERROR_IO, XF_ERROR_NOT_FOUND, XF_ERROR_INVALID_ARGUMENT,
+ *         XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND; after an error the old file is as it was, unless the
+ *         message says that the new one is in place and only its folder could not be flushed
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API enum xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *batcher, const char *path, xf_error *err);
+
+/**
+ * @brief Continues from a checkpoint: makes a trainer and its model as they were when it was saved.
+ * @param context [in] the context; threads may differ from those of the saved run, the bits do not
+ * @param path [in] file name; not trusted
+ * @param out [out] the trainer, which holds its model (xf_trainer_model()); the caller frees it with xf_trainer_free()
+ * @param err [out] NULL allowed
+ * @return as xf_model_load(); XF_ERROR_CORRUPT also when the file is a model without optimizer state
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API enum xf_status xf_trainer_resume(xf_context *context, const char *path, xf_trainer **out, xf_error *err);
+
+/**
+ * @brief Tells the batcher position that was saved with the checkpoint; xf_trainer_seek() goes there.
+ * @param trainer [in] the trainer
+ * @param epoch [out] 0 when none was saved
+ * @param batch [out] 0 when none was saved
+ * @param err [out] NULL allowed
+ * @return XF_OK, XF_ERROR_INVALID_ARGUMENT
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API enum xf_status xf_trainer_position(const xf_trainer *trainer, int64_t *epoch, int64_t *batch, xf_error *err);
+
+/**
+ * @brief Moves a batcher to the position that was saved with the checkpoint, when it would go on as the saved run.
+ * @param trainer [in] from xf_trainer_resume()
+ * @param batcher [in,out] made from the same corpus, tokenizer and options as in the saved run
+ * @param err [out] NULL allowed
+ * @return XF_OK; XF_ERROR_STATE (no position was saved), XF_ERROR_DATA (other pairs, or another
+ *         "data.batch_tokens", "data.shuffle" or "data.seed": batcher unchanged),
+ *         XF_ERROR_OUT_OF_RANGE, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY
+ * @threads exclusive
+ * @since 0.1
+ */
+XF_API enum xf_status xf_trainer_seek(const xf_trainer *trainer, xf_batcher *batcher, xf_error *err);
+
+/**
+ * @brief Gives the "train." options the trainer works with, also after a resume.
+ * @param trainer [in] the trainer
+ * @return owned by the trainer, valid until it is freed; NULL when trainer is not a trainer
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API const xf_config *xf_trainer_config(const xf_trainer *trainer);
+
+/** @} */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* XFORMER_TRAIN_H */

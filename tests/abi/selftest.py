@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""Plants breaks and proves that the gates catch each of them, and that they let growth pass.
+
+    selftest.py INCLUDE_FOLDER C_COMPILER C++_COMPILER
+
+The library it plants them in is a stand-in: a body that traps for each function that the headers declare. Its dump is
+byte for byte that of libxformer.so (the first check below), so what is caught here is caught there. Each case edits a
+copy of the headers, the version script, the option table or the flags, builds the stand-in from them, and runs the very
+scripts that guard libxformer.so. A table tells which of them saw what; each case names the gates that have to.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True  # the sources may be read-only
+from selftest_cases import CASES, DENIED, EDGES  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+GATES = ("acc", "surface", "constants", "options", "layout", "names", "elf")
+
+# Harmless calls: scripts that count what they see must see something.
+CALLS = "memcpy memmove memset memcmp memchr strlen strcmp strncmp strchr strrchr malloc free calloc realloc getpid read " \
+        "write close open lseek pread pwrite fsync sched_yield strnlen"
+
+
+def run(*command):
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return done.returncode, done.stdout
+
+
+def declarations(include):
+    for path in sorted((include / "xformer").glob("*.h")):
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S)
+        yield from (" ".join(found.split()) for found in re.findall(r"^XF_API ([^;#]+);", text, flags=re.M))
+
+
+class World:
+    """A copy of what the ABI is made of, to be edited, built and looked at."""
+
+    def __init__(self, folder, include, compilers, baseline):
+        self.folder, self.compilers, self.baseline = pathlib.Path(folder), compilers, baseline
+        self.include = self.folder / "include"
+        self.map = self.folder / "xformer.map"
+        self.options = self.folder / "options.txt"
+        self.soname = next(line.split()[1] for line in surface(baseline) if line.startswith("soname "))
+        (self.include / "xformer").mkdir(parents=True)
+        for header in (include / "xformer").glob("*.h"):
+            shutil.copy(header, self.include / "xformer")
+        shutil.copy(include / "xformer.map", self.map)
+        shutil.copy(baseline / "options.txt", self.options)
+
+    def edit(self, name, old, new):
+        path = self.folder / name
+        if not path.exists():
+            path = self.include / "xformer" / name
+        if not path.exists() and old == "":
+            path.write_text(new, encoding="utf-8")
+            return
+        text = path.read_text(encoding="utf-8")
+        if text.count(old) != 1:
+            raise ValueError(f"'{old}' stands {text.count(old)} times in {name}, expected once")
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def build(self, flags=(), calls=(), extra=""):
+        source, self.library = self.folder / "standin.cpp", self.folder / "libxformer.so"
+        functions = "\n".join(f"{one} {{ __builtin_trap(); }}" for one in declarations(self.include))
+        names = [*CALLS.split(), *calls]
+        used = "".join(f"void {name}_() __asm__(\"{name}\");\n" for name in names) + \
+            "void (*volatile used[])() = {" + ", ".join(f"{name}_" for name in names) + "};\n"
+        headers = "".join(f'#include "xformer/{path.name}"\n' for path in sorted((self.include / "xformer").glob("*.h")))
+        source.write_text(f'{headers}extern "C" {{\n{used}{functions}\n{extra}\n}}\n', encoding="utf-8")
+        status, output = run(self.compilers[1], "-std=c++20", "-w", "-g", "-fPIC", "-fvisibility=hidden", "-shared",
+                             "-I", self.include, f"-Wl,-soname,{self.soname}", f"-Wl,--version-script={self.map}",
+                             "-Wl,-z,relro,-z,now", source, "-o", self.library, *flags)
+        if status != 0:
+            raise ValueError("the stand-in does not compile:\n" + output)
+
+    def gate(self, output=None):
+        """gate.sh on the stand-in."""
+        program = self.folder / "options"
+        program.write_text(f'#!/bin/sh\ncat "{self.options}"\n', encoding="utf-8")
+        program.chmod(0o755)
+        return run("sh", HERE / "gate.sh", self.baseline, self.include, self.library, program, self.compilers[0],
+                   *([output] if output else []))
+
+    def look(self):
+        """What each gate says: same, grown or BROKEN; and all they have printed."""
+        status, text = self.gate()
+        seen = dict(re.findall(r"^(\w+): (same|grown|BROKEN)$", text, flags=re.M))
+        if status not in (0, 1, 2) or set(seen) != {"acc", "surface", "constants", "options"}:
+            raise ValueError(f"gate.sh exited with {status}:\n{text}")
+        if (status == 1) != ("BROKEN" in seen.values()) or (status == 0) != (set(seen.values()) == {"same"}):
+            raise ValueError(f"gate.sh exited with {status}, which is not what it has printed:\n{text}")
+        for name, command in {
+                "layout": (self.compilers[0], "-std=c11", "-fsyntax-only", "-Werror", "-I", self.include, HERE / "layout.c"),
+                "names": ("sh", HERE / "names.sh", self.include, self.map, self.library, self.compilers[0]),
+                "elf": ("sh", HERE / "elf.sh", "library", self.library, self.map)}.items():
+            status, output = run(*command)
+            seen[name] = "same" if status == 0 else "BROKEN"
+            text += output
+        return seen, text
+
+
+def surface(baseline):
+    dump, = pathlib.Path(baseline).glob("xformer-*.dump")
+    return run("perl", HERE / "normalise.pl", "--surface", dump)[1].splitlines()
+
+
+def record(world, folder):
+    """Records in folder what freeze.sh would record of an unharmed stand-in; says how it compares with what is recorded."""
+    status, text = world.gate(folder)
+    if status == 77:
+        print(text)
+        sys.exit(77)
+    dump, = HERE.glob("xformer-*.dump")
+    if status == 0 and (folder / "abi.dump").read_bytes() != dump.read_bytes():
+        raise ValueError("the stand-in has another dump than libxformer.so")
+    if status == 1:
+        raise ValueError("the unharmed stand-in is broken, so the headers themselves are:\n" + text)
+    (folder / "abi.dump").rename(folder / dump.name)
+    return "the dump of the stand-in is that of the library" if status == 0 else "not yet recorded growth:\n" + text
+
+
+def verdict(case, seen):
+    """An empty string, or what is wrong."""
+    broken = {gate for gate in GATES if seen[gate] == "BROKEN"}
+    grown = {gate for gate in GATES if seen[gate] == "grown"}
+    if case.breaks and not broken:
+        return "NOT CAUGHT"
+    if case.breaks and broken != set(case.gates):
+        return f"caught by {', '.join(sorted(broken))}, expected {', '.join(sorted(case.gates))}"
+    if not case.breaks and broken:
+        return f"WRONGLY REFUSED by {', '.join(sorted(broken))}"
+    if not case.breaks and grown != set(case.gates):
+        return f"seen by {', '.join(sorted(grown))}, expected {', '.join(sorted(case.gates))}"
+    return ""
+
+
+def try_case(case, include, compilers, baseline):
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(folder, include, compilers, baseline)
+        try:
+            for edit in case.edits:
+                world.edit(*edit)
+            if case.soname:
+                world.soname = case.soname
+            world.build(case.flags, extra=case.extra)
+            seen, text = world.look()
+        except ValueError as error:
+            return None, "", str(error)
+        return seen, text, verdict(case, seen)
+
+
+def denylist(include, compilers, baseline):
+    """Names of DENIED that denylist.sh lets pass, and what it says of the unharmed stand-in."""
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(folder, include, compilers, baseline)
+        world.build()
+        clean, text = run("sh", HERE / "denylist.sh", world.library, "core")
+        world.build(calls=DENIED.split())
+        status, output = run("sh", HERE / "denylist.sh", world.library, "core")
+        missed = [name for name in DENIED.split() if status == 0 or not re.search(rf"\b{name}\b", output)]
+        return missed, "" if clean == 0 else text
+
+
+def edges():
+    """Cases of EDGES that edges.py lets pass."""
+    missed = []
+    for label, path, old, new in EDGES:
+        with tempfile.TemporaryDirectory() as folder:
+            lib = pathlib.Path(folder, "lib")
+            for part in ("api", "core"):
+                shutil.copytree(ROOT / "lib" / part, lib / part)
+            shutil.copy(ROOT / "lib" / "xformer.map", lib)
+            text = (lib / path).read_text(encoding="utf-8")
+            if text.count(old) < 1:
+                raise ValueError(f"'{old}' does not stand in lib/{path}")
+            (lib / path).write_text(text.replace(old, new, 1), encoding="utf-8")
+            if run(sys.executable, HERE / "edges.py", lib)[0] == 0:
+                missed.append(label)
+    return missed
+
+
+def main(include, compilers):
+    failures = 0
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        # One state of the headers for all cases, whoever edits them meanwhile.
+        shutil.copytree(include / "xformer", folder / "now" / "xformer")
+        shutil.copy(ROOT / "lib" / "xformer.map", folder / "now")
+        include = folder / "now"
+        recorded = folder / "baseline"
+        recorded.mkdir()
+        world = World(folder / "unharmed", include, compilers, HERE)
+        world.build()
+        print(record(world, recorded))
+
+        width = max(len(case.label) for case in CASES)
+        print("\n" + " " * width, *(f"{gate:>9}" for gate in GATES))
+        with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+            results = list(pool.map(lambda case: try_case(case, include, compilers, recorded), CASES))
+        for case, (seen, text, problem) in zip(CASES, results):
+            shown = {"same": "-", None: "?"}
+            marks = [shown.get(seen and seen[gate], seen and seen[gate]) for gate in GATES]
+            print(f"{case.label:{width}}", *(f"{mark:>9}" for mark in marks), " " + problem)
+            if problem:
+                failures += 1
+                print(text)
+        missed, complaint = denylist(include, compilers, recorded)
+    for what, names in (("denylist", missed), ("edges", edges())):
+        for name in names:
+            print(f"{what}: {name} was NOT CAUGHT")
+            failures += 1
+    if complaint:
+        print("denylist: refuses the unharmed stand-in: " + complaint)
+        failures += 1
+    breaks = sum(case.breaks for case in CASES)
+    print(f"\n{breaks} breaks of the ABI, {len(DENIED.split())} denied calls, {len(EDGES)} unguarded edges, "
+          f"{len(CASES) - breaks} cases of growth: {failures} not as they should be")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    sys.exit(main(pathlib.Path(sys.argv[1]), sys.argv[2:4]))

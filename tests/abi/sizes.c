@@ -1,0 +1,274 @@
+/*
+ * Programs that are older and newer than the library: every struct that begins with struct_size, smaller and larger
+ * than the library's own.
+ *
+ * Smaller than any release had: refused, nothing written. From the first release's size on: filled as far as the size
+ * goes. Larger (a newer program): outputs are filled and their unknown tail zeroed; inputs are taken when the unknown
+ * tail is zero and refused as unsupported when it is not. A size that no struct can have is refused. Not one byte behind
+ * struct_size is ever touched.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xformer/xformer.h"
+
+enum { kRoom = 1024, kNewer = 24, kPaint = 0x5A };
+
+static xf_config *config;
+static xf_context *context;
+static xf_corpus *corpus;
+static xf_tokenizer *tokenizer;
+static xf_batcher *batcher;
+static xf_model *model;
+static xf_trainer *trainer;
+static xf_decoder *decoder;
+static xf_hypotheses *hypotheses;
+static xf_batch batch = XF_BATCH_INIT;
+static int failures, checks;
+
+static void check(int fact, const char *type, size_t size, const char *what, const xf_error *err) {
+    ++checks;
+    if (fact) return;
+    ++failures;
+    printf("%s, struct_size %zu: %s; %s\n", type, size, what, err != NULL ? err->message : "");
+}
+
+/* How each struct is filled by the library. */
+static enum xf_status backend_info(void *out, xf_error *err) { return xf_backend_info_get(context, 0, out, err); }
+static enum xf_status option_info(void *out, xf_error *err) { return xf_config_option(0, out, err); }
+static enum xf_status memory_stats(void *out, xf_error *err) { return xf_context_memory(context, out, err); }
+static enum xf_status corpus_stats(void *out, xf_error *err) { return xf_corpus_stats_get(corpus, out, err); }
+static enum xf_status batcher_stats(void *out, xf_error *err) { return xf_batcher_stats_get(batcher, out, err); }
+static enum xf_status param_info(void *out, xf_error *err) { return xf_model_param_info(model, 0, out, err); }
+static enum xf_status hypothesis(void *out, xf_error *err) { return xf_hypotheses_get(hypotheses, 0, 0, out, err); }
+static enum xf_status eval_stats(void *out, xf_error *err) { return xf_evaluate(decoder, &batch, 1, out, err); }
+static enum xf_status next_batch(void *out, xf_error *err) {
+    xf_batcher_seek(batcher, 0, 0, NULL);
+    return xf_batcher_next(batcher, out, err);
+}
+static enum xf_status bleu_score(void *out, xf_error *err) {
+    const char *const text = "one two three four five";
+    return xf_bleu(&text, &text, 1, XF_BLEU_13A, out, err);
+}
+/* Three calls fill a step; one that is refused makes none. */
+static enum xf_status step_stats(void *out, xf_error *err) {
+    const int64_t before = xf_trainer_step(trainer);
+    const enum xf_status status = xf_train_step(trainer, &batch, 1, out, err);
+    check(xf_trainer_step(trainer) == before + (status == XF_OK), "xf_step_stats", 0, "steps do not agree with the status", err);
+    return status;
+}
+static enum xf_status half_step_stats(void *out, xf_error *err) {
+    const enum xf_status status = xf_train_accumulate(trainer, &batch, out, err);
+    if (status == XF_OK) xf_train_update(trainer, NULL, NULL);
+    return status;
+}
+static enum xf_status update_stats(void *out, xf_error *err) {
+    enum xf_status status;
+    xf_train_accumulate(trainer, &batch, NULL, NULL);
+    status = xf_train_update(trainer, out, err);
+    if (status != XF_OK) xf_train_update(trainer, NULL, NULL);
+    return status;
+}
+
+/* oldest: the size in the release that brought the struct. steady: each call gives the same. */
+static const struct output {
+    const char *type;
+    size_t size, oldest;
+    enum xf_status (*fill)(void *out, xf_error *err);
+    int steady;
+} outputs[] = {
+    {"xf_backend_info", sizeof(xf_backend_info), 56, backend_info, 1},
+    {"xf_option_info", sizeof(xf_option_info), 80, option_info, 1},
+    {"xf_memory_stats", sizeof(xf_memory_stats), 40, memory_stats, 1},
+    {"xf_corpus_stats", sizeof(xf_corpus_stats), 64, corpus_stats, 1},
+    {"xf_batcher_stats", sizeof(xf_batcher_stats), 72, batcher_stats, 1},
+    {"xf_param_info", sizeof(xf_param_info), 32, param_info, 1},
+    {"xf_hypothesis", sizeof(xf_hypothesis), 64, hypothesis, 1},
+    {"xf_bleu_score", sizeof(xf_bleu_score), 168, bleu_score, 1},
+    {"xf_eval_stats", sizeof(xf_eval_stats), 48, eval_stats, 0},
+    {"xf_step_stats", sizeof(xf_step_stats), 72, step_stats, 0},
+    {"xf_step_stats", sizeof(xf_step_stats), 72, half_step_stats, 0},
+    {"xf_step_stats", sizeof(xf_step_stats), 72, update_stats, 0},
+    {"xf_batch", sizeof(xf_batch), 56, next_batch, 1}, /* the last: it moves the arrays of batch */
+};
+
+static int all(const unsigned char *bytes, size_t from, size_t to, int value) {
+    for (size_t i = from; i < to; ++i)
+        if (bytes[i] != value) return 0;
+    return 1;
+}
+
+static void output_of(const struct output *o, size_t size, enum xf_status expected) {
+    static union {
+        size_t struct_size;
+        unsigned char bytes[kRoom];
+    } room, whole;
+    xf_error err = {XF_OK, 0, ""};
+    const size_t shown = size < kRoom ? size : kRoom, known = shown < o->size ? shown : o->size;
+    memset(&room, kPaint, sizeof room);
+    room.struct_size = size;
+    check(o->fill(&room, &err) == expected, o->type, size, "another status than expected", &err);
+    check(room.struct_size == size, o->type, size, "struct_size has changed", NULL);
+    if (expected != XF_OK) {
+        check(all(room.bytes, sizeof(size_t), kRoom, kPaint), o->type, size, "written to by a call that failed", &err);
+        return;
+    }
+    check(all(room.bytes, known, shown, 0), o->type, size, "the unknown tail is not zero", NULL);
+    check(all(room.bytes, shown, kRoom, kPaint), o->type, size, "bytes behind struct_size were written", NULL);
+    check(!all(room.bytes, sizeof(size_t), known, kPaint), o->type, size, "nothing was written", NULL);
+    if (o->steady) {
+        memset(&whole, kPaint, sizeof whole);
+        whole.struct_size = o->size;
+        o->fill(&whole, NULL);
+        check(memcmp(whole.bytes + sizeof(size_t), room.bytes + sizeof(size_t), known - sizeof(size_t)) == 0, o->type, size,
+              "the known part is not the same as in full size", NULL);
+    }
+}
+
+static void *allocate(void *user, size_t size, size_t alignment) {
+    (void)user;
+    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+static void release(void *user, void *ptr, size_t size) {
+    (void)user, (void)size;
+    free(ptr);
+}
+
+/* An input of some size whose tail is zero but for its last byte. */
+static void input_of(const char *type, enum xf_status (*take)(void *in, xf_error *err), const void *value, size_t own,
+                     size_t size, int last, enum xf_status expected) {
+    union {
+        size_t struct_size;
+        unsigned char bytes[kRoom];
+    } room;
+    xf_error err = {XF_OK, 0, ""};
+    memset(&room, 0, sizeof room);
+    memcpy(&room, value, own);
+    room.struct_size = size;
+    if (size > own && size < kRoom) room.bytes[size - 1] = (unsigned char)last;
+    check(take(&room, &err) == expected, type, size, "another status than expected", &err);
+}
+
+static enum xf_status take_allocator(void *in, xf_error *err) {
+    xf_context *other = NULL;
+    const enum xf_status status = xf_context_create(config, in, &other, err);
+    xf_context_free(other);
+    return status;
+}
+static enum xf_status train_on(void *in, xf_error *err) { return xf_train_step(trainer, in, 1, NULL, err); }
+static enum xf_status accumulate(void *in, xf_error *err) {
+    const enum xf_status status = xf_train_accumulate(trainer, in, NULL, err);
+    if (status == XF_OK) xf_train_update(trainer, NULL, NULL);
+    return status;
+}
+static enum xf_status score(void *in, xf_error *err) {
+    double scores[64];
+    return xf_score(decoder, in, scores, err);
+}
+static enum xf_status decode(void *in, xf_error *err) {
+    xf_hypotheses *answers = NULL;
+    const enum xf_status status = xf_decode(decoder, in, &answers, err);
+    xf_hypotheses_free(answers);
+    return status;
+}
+static enum xf_status evaluate(void *in, xf_error *err) {
+    xf_eval_stats stats = XF_EVAL_STATS_INIT;
+    return xf_evaluate(decoder, in, 1, &stats, err);
+}
+
+static void inputs(const char *type, enum xf_status (*take)(void *in, xf_error *err), const void *value, size_t own,
+                   size_t oldest) {
+    const size_t small[] = {0, 1, 8, oldest - 8, oldest - 1};
+    for (size_t i = 0; i < sizeof small / sizeof *small; ++i)
+        input_of(type, take, value, own, small[i], 0, XF_ERROR_INVALID_ARGUMENT);
+    for (size_t size = oldest; size <= own + kNewer; size += 8) input_of(type, take, value, own, size, 0, XF_OK);
+    input_of(type, take, value, own, own + kNewer, 1, XF_ERROR_UNSUPPORTED);
+    input_of(type, take, value, own, own + 1, 0, XF_ERROR_INVALID_ARGUMENT);
+    input_of(type, take, value, own, (size_t)1 << 40, 0, XF_ERROR_INVALID_ARGUMENT);
+}
+
+/* Arrays of a newer program: the stride is its struct_size; the sizes of one array are equal. */
+static void arrays(void) {
+    union {
+        size_t struct_size;
+        unsigned char bytes[kRoom];
+    } two;
+    xf_eval_stats one = XF_EVAL_STATS_INIT, both = XF_EVAL_STATS_INIT;
+    xf_error err;
+    const size_t size = sizeof(xf_batch) + kNewer;
+    memset(&two, 0, sizeof two);
+    for (int i = 0; i < 2; ++i) {
+        memcpy(two.bytes + (size_t)i * size, &batch, sizeof batch);
+        memcpy(two.bytes + (size_t)i * size, &size, sizeof size);
+    }
+    check(xf_evaluate(decoder, &batch, 1, &one, &err) == XF_OK, "xf_batch", sizeof batch, "one batch", &err);
+    check(xf_evaluate(decoder, (const xf_batch *)&two, 2, &both, &err) == XF_OK, "xf_batch", size, "two batches", &err);
+    check(both.sentences == 2 * one.sentences, "xf_batch", size, "the second batch was not found", NULL);
+    check(xf_train_step(trainer, (const xf_batch *)&two, 2, NULL, &err) == XF_OK, "xf_batch", size, "two batches", &err);
+    memcpy(two.bytes + size, &batch.struct_size, sizeof size);
+    check(xf_train_step(trainer, (const xf_batch *)&two, 2, NULL, &err) == XF_ERROR_INVALID_ARGUMENT, "xf_batch", size,
+          "two sizes in one array", &err);
+}
+
+static int open_world(xf_error *err) {
+    static const char *const options[][2] = {
+        {"context.device", "cpu:ref"},   {"context.threads", "1"},      {"tokenizer.vocab_size", "270"},
+        {"model.encoder_layers", "1"},   {"model.decoder_layers", "1"}, {"model.d_model", "8"},
+        {"model.d_ff", "8"},             {"model.heads", "1"},          {"model.d_k", "8"},
+        {"model.d_v", "8"},              {"model.max_length", "32"},    {"decode.max_extra_tokens", "4"}};
+    static const char text[] = "one two\teins zwei\ntwo one\tzwei eins\n";
+    static const char *const question = "one two";
+    if (xf_config_create(&config, err) != XF_OK) return 0;
+    for (size_t i = 0; i < sizeof options / sizeof *options; ++i)
+        if (xf_config_set(config, options[i][0], options[i][1], err) != XF_OK) return 0;
+    return xf_context_create(config, NULL, &context, err) == XF_OK &&
+           xf_corpus_from_memory(context, config, "pairs", text, sizeof text - 1, &corpus, err) == XF_OK &&
+           xf_tokenizer_train(context, config, corpus, &tokenizer, err) == XF_OK &&
+           xf_batcher_create(corpus, tokenizer, config, &batcher, err) == XF_OK &&
+           xf_model_create(context, config, tokenizer, &model, err) == XF_OK &&
+           xf_trainer_create(model, config, &trainer, err) == XF_OK &&
+           xf_decoder_create(model, config, &decoder, err) == XF_OK &&
+           xf_translate(decoder, &question, NULL, 1, &hypotheses, err) == XF_OK &&
+           xf_batcher_next(batcher, &batch, err) == XF_OK;
+}
+
+int main(void) {
+    xf_error err = {XF_OK, 0, ""};
+    xf_allocator allocator = XF_ALLOCATOR_INIT;
+    if (!open_world(&err)) {
+        printf("%s\n", err.message);
+        return 1;
+    }
+    for (const struct output *o = outputs; o < outputs + sizeof outputs / sizeof *outputs; ++o) {
+        const size_t small[] = {0, 1, 8, o->oldest - 8, o->oldest - 1};
+        for (size_t i = 0; i < sizeof small / sizeof *small; ++i) output_of(o, small[i], XF_ERROR_INVALID_ARGUMENT);
+        for (size_t size = o->oldest; size <= o->size + kNewer; size += 8) output_of(o, size, XF_OK);
+        output_of(o, o->size + 1, XF_ERROR_INVALID_ARGUMENT);
+        output_of(o, (size_t)1 << 40, XF_ERROR_INVALID_ARGUMENT);
+    }
+    allocator.alloc = allocate;
+    allocator.free = release;
+    inputs("xf_allocator", take_allocator, &allocator, sizeof allocator, 32);
+    next_batch(&batch, NULL);
+    inputs("xf_batch", train_on, &batch, sizeof batch, 56);
+    inputs("xf_batch", accumulate, &batch, sizeof batch, 56);
+    inputs("xf_batch", score, &batch, sizeof batch, 56);
+    inputs("xf_batch", decode, &batch, sizeof batch, 56);
+    inputs("xf_batch", evaluate, &batch, sizeof batch, 56);
+    arrays();
+
+    xf_hypotheses_free(hypotheses);
+    xf_decoder_free(decoder);
+    xf_trainer_free(trainer);
+    xf_model_free(model);
+    xf_batcher_free(batcher);
+    xf_tokenizer_free(tokenizer);
+    xf_corpus_free(corpus);
+    xf_context_free(context);
+    xf_config_free(config);
+    printf("%d checks, %d failed\n", checks, failures);
+    return failures == 0 ? 0 : 1;
+}
