@@ -1,0 +1,241 @@
+//! The declarations against the installed C headers: the C compiler sees each prototype a second time, made from the
+//! Rust one, and a small program tells sizes, offsets and constants.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::{size_of, MaybeUninit};
+use std::path::PathBuf;
+use std::process::Command;
+use std::ptr::addr_of;
+use std::{env, fs};
+
+use xformer_sys::*;
+
+/// (C expression, value here) of sizes and offsets, from the struct's own fields.
+macro_rules! layout {
+    ($($name:ident { $($field:ident $(as $c:literal)?),* })*) => {{
+        let mut rows: Vec<(String, i64)> = Vec::new();
+        $(
+            rows.push((format!("sizeof({})", stringify!($name)), size_of::<$name>() as i64));
+            let value = MaybeUninit::<$name>::uninit();
+            let base = value.as_ptr();
+            $(
+                // SAFETY: addr_of makes an address within `value` and reads nothing.
+                let offset = unsafe { addr_of!((*base).$field) as usize } - base as usize;
+                let field = [stringify!($field) $(, $c)?];
+                rows.push((format!("offsetof({}, {})", stringify!($name), field[field.len() - 1]), offset as i64));
+            )*
+            // All fields are listed above: a pattern without `..` does not compile otherwise.
+            let _ = |value: $name| { let $name { $($field: _),* } = value; };
+        )*
+        rows
+    }};
+}
+
+fn layouts() -> Vec<(String, i64)> {
+    layout! {
+        xf_error { status, native_code, message }
+        xf_option_info {
+            struct_size, key, type_ as "type", reserved, default_value, minimum, maximum, choices, doc, paper, since
+        }
+        xf_allocator { struct_size, user, alloc, free }
+        xf_memory_stats { struct_size, current, peak, budget, allocations }
+        xf_backend_info { struct_size, name, version, path, kind, device_count, active, reason }
+        xf_corpus_stats { struct_size, lines, kept, bad_columns, empty_side, too_long, invalid_utf8, nul_byte }
+        xf_batch { struct_size, sentences, src_ids, src_offsets, tgt_ids, tgt_offsets, pair_index }
+        xf_batcher_stats { struct_size, epoch, batch, batches, pairs, too_long, empty, src_tokens, tgt_tokens }
+        xf_param_info { struct_size, name, rows, columns }
+        xf_step_stats {
+            struct_size, step, sentences, src_tokens, tgt_tokens, loss, nll, learning_rate, gradient_norm
+        }
+        xf_prefix { struct_size, sentence, ids, length, remaining, vocab_size, reserved }
+        xf_hypothesis {
+            struct_size, ids, length, text, text_length, log_probability, score, finished, reserved
+        }
+        xf_eval_stats { struct_size, sentences, tgt_tokens, loss, nll, perplexity }
+        xf_bleu_score {
+            struct_size, score, precisions, brevity_penalty, hypothesis_length, reference_length, signature
+        }
+    }
+}
+
+macro_rules! constants {
+    ($($name:ident)*) => { vec![$((stringify!($name).to_string(), $name as i64)),*] };
+}
+
+fn constants() -> Vec<(String, i64)> {
+    constants! {
+        XF_OK XF_DONE XF_ERROR_INVALID_ARGUMENT XF_ERROR_NO_MEMORY XF_ERROR_NOT_FOUND XF_ERROR_OUT_OF_RANGE
+        XF_ERROR_BUFFER_TOO_SMALL XF_ERROR_STATE XF_ERROR_IO XF_ERROR_CORRUPT XF_ERROR_LIMIT XF_ERROR_VERSION
+        XF_ERROR_DATA XF_ERROR_UNSUPPORTED XF_ERROR_BACKEND XF_ERROR_NONFINITE XF_ERROR_FORKED XF_ERROR_CANCELLED
+        XF_ERROR_CALLBACK XF_ERROR_INTERNAL XF_ERROR_MESSAGE_SIZE
+        XF_OPTION_I64 XF_OPTION_F64 XF_OPTION_BOOL XF_OPTION_STR
+        XF_LOG_ERROR XF_LOG_WARNING XF_LOG_INFO XF_LOG_DEBUG
+        XF_BLEU_13A XF_BLEU_NONE XF_BLEU_SPLIT_HYPHENS
+        XF_ATTENTION_ENCODER XF_ATTENTION_DECODER XF_ATTENTION_CROSS XF_TOKEN_START XF_TOKEN_END
+        XF_VERSION_MAJOR XF_VERSION_MINOR XF_VERSION_PATCH XF_VERSION_NUM
+    }
+}
+
+fn headers() -> String {
+    let folder = PathBuf::from(env!("XFORMER_INCLUDE")).join("xformer");
+    let mut text = String::new();
+    for entry in fs::read_dir(&folder).expect("the folder of the headers") {
+        let path = entry.expect("an entry").path();
+        if path.extension().map_or(false, |extension| extension == "h") {
+            text += &fs::read_to_string(path).expect("a header");
+        }
+    }
+    without_comments(&text)
+}
+
+fn without_comments(text: &str) -> String {
+    let mut pieces = text.split("/*");
+    let first = pieces.next().unwrap_or("").to_string();
+    pieces.fold(first, |sum, piece| sum + piece.split_once("*/").expect("the end of a comment").1)
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
+/// Name to (parameters, result) of each `pub fn` in functions.rs.
+fn declared_here() -> BTreeMap<String, (Vec<String>, String)> {
+    let source = include_str!("../src/functions.rs");
+    let (_, block) = source.split_once("extern \"C\" {").expect("the extern block");
+    let mut found = BTreeMap::new();
+    for piece in block.split("pub fn ").skip(1) {
+        let (declaration, _) = piece.split_once(';').expect("a semicolon");
+        let (name, rest) = declaration.split_once('(').expect("parameters");
+        let (parameters, result) = rest.rsplit_once(')').expect("the end of the parameters");
+        let types = parameters.split(',').filter_map(|p| p.split_once(':')).map(|(_, t)| t.trim().to_string());
+        let result = result.trim().strip_prefix("->").unwrap_or("()").trim().to_string();
+        found.insert(name.to_string(), (types.collect(), result));
+    }
+    found
+}
+
+/// A Rust type as C writes it.
+fn c_type(rust: &str) -> String {
+    if let Some(to) = rust.strip_prefix("*const ") {
+        return format!("{} const *", c_type(to));
+    }
+    if let Some(to) = rust.strip_prefix("*mut ") {
+        return format!("{} *", c_type(to));
+    }
+    let name = rust.rsplit("::").next().unwrap_or(rust);
+    match name {
+        "()" | "c_void" => "void".to_string(),
+        "c_char" => "char".to_string(),
+        "usize" => "size_t".to_string(),
+        "i32" => "int32_t".to_string(),
+        "i64" => "int64_t".to_string(),
+        "f32" => "float".to_string(),
+        "f64" => "double".to_string(),
+        "xf_status" | "xf_log_level" => format!("enum {}", name),
+        _ => name.to_string(),
+    }
+}
+
+fn prototypes() -> String {
+    let prototype = |(name, (parameters, result)): (String, (Vec<String>, String))| {
+        let parameters: Vec<String> = parameters.iter().map(|p| c_type(p)).collect();
+        let list = if parameters.is_empty() { "void".to_string() } else { parameters.join(", ") };
+        format!("extern {} {}({});\n", c_type(&result), name, list)
+    };
+    declared_here().into_iter().map(prototype).collect()
+}
+
+/// Compiles a C source with the installed headers; gives the program, or what the compiler said.
+fn compile(name: &str, source: &str) -> Result<PathBuf, String> {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let (file, program) = (folder.join(name).with_extension("c"), folder.join(name));
+    fs::write(&file, source).expect("a place to write");
+    let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let output = Command::new(compiler)
+        .args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-I", env!("XFORMER_INCLUDE"), "-o"])
+        .args([&program, &file])
+        .output()
+        .expect("a C compiler, cc");
+    if output.status.success() {
+        Ok(program)
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+fn program(prototypes: &str) -> String {
+    let rows: Vec<(String, i64)> = layouts().into_iter().chain(constants()).collect();
+    let lines: String = rows.iter().map(|(c, _)| format!("    printf(\"%lld\\n\", (long long)({}));\n", c)).collect();
+    let head = "#include <stddef.h>\n#include <stdio.h>\n#include <xformer/xformer.h>\n";
+    format!("{}{}int main(void) {{\n{}    return 0;\n}}\n", head, prototypes, lines)
+}
+
+#[test]
+fn sizes_offsets_constants_and_prototypes() {
+    let program = compile("layout", &program(&prototypes())).unwrap_or_else(|message| panic!("{}", message));
+    let output = Command::new(program).output().expect("the program runs");
+    let text = String::from_utf8(output.stdout).expect("numbers");
+    let told: Vec<i64> = text.lines().map(|line| line.parse().expect("a number")).collect();
+    let here: Vec<(String, i64)> = layouts().into_iter().chain(constants()).collect();
+    assert_eq!(told.len(), here.len());
+    for ((name, value), c) in here.iter().zip(told) {
+        assert_eq!(*value, c, "{}", name);
+    }
+}
+
+#[test]
+fn a_wrong_prototype_is_seen() {
+    let right = "extern int32_t xf_version_num(void);\n";
+    assert!(prototypes().contains(right));
+    for wrong in ["extern int64_t xf_version_num(void);\n", "extern int32_t xf_version_num(int32_t);\n"] {
+        let message = compile("wrong", &program(&prototypes().replace(right, wrong))).expect_err("a conflict");
+        assert!(message.contains("xf_version_num"), "{}", message);
+    }
+}
+
+#[test]
+fn all_that_the_headers_declare() {
+    let headers = headers();
+    let mut functions = BTreeSet::new();
+    for piece in headers.split("XF_API ").skip(1) {
+        let name = piece.split_once('(').and_then(|(head, _)| words(head).last());
+        functions.extend(name.filter(|name| name.starts_with("xf_")).map(String::from));
+    }
+    assert!(functions.len() > 80, "{:?}", functions);
+    assert_eq!(functions, declared_here().into_keys().collect());
+
+    let structs: BTreeSet<String> = headers
+        .split("typedef struct ")
+        .skip(1)
+        .filter(|piece| words(piece.split(';').next().unwrap_or("")).count() > 2)
+        .map(|piece| words(piece).next().unwrap_or("").to_string())
+        .collect();
+    let here =
+        layouts().into_iter().filter_map(|(c, _)| Some(c.strip_prefix("sizeof(")?.trim_end_matches(')').to_string()));
+    assert_eq!(structs, here.collect());
+
+    let numbers: BTreeSet<&str> = words(&headers)
+        .filter(|word| word.starts_with("XF_") && !word.ends_with("_H") && !word.ends_with("_INIT"))
+        .filter(|word| *word != "XF_API")
+        .collect();
+    let here = constants();
+    assert_eq!(numbers, here.iter().map(|(name, _)| name.as_str()).collect());
+}
+
+#[test]
+fn what_the_initialisers_make() {
+    assert_eq!(size_of::<xf_error>(), 256);
+    assert_eq!(XF_BATCH_INIT.struct_size, size_of::<xf_batch>());
+    assert!(XF_BATCH_INIT.src_ids.is_null() && XF_BATCH_INIT.sentences == 0);
+    assert_eq!(XF_BLEU_SCORE_INIT.struct_size, size_of::<xf_bleu_score>());
+    assert!(XF_ALLOCATOR_INIT.alloc.is_none());
+}
+
+#[test]
+fn the_library_that_is_linked() {
+    // SAFETY: a function without arguments, callable from any thread.
+    let found = unsafe { xf_version_num() };
+    assert_eq!(found >> 8, XF_VERSION_NUM >> 8);
+}

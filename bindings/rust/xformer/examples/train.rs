@@ -1,0 +1,54 @@
+//! Trains a tiny model on a file of lines "source TAB target", goes on where an earlier run was stopped, and measures
+//! the result: `cargo run --example train PAIRS CHECKPOINT STEPS`.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+use std::error::Error;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use xformer::{
+    bleu, Batcher, BleuTokenize, Config, Context, Corpus, Decoder, LogLevel, Model, StepStats, Tokenizer, Trainer,
+};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (pairs, checkpoint, steps) = match &arguments[..] {
+        [pairs, checkpoint, steps] => (Path::new(pairs), Path::new(checkpoint), steps.parse::<i64>()?),
+        _ => return Err("usage: train PAIRS CHECKPOINT STEPS".into()),
+    };
+    let mut config = Config::new()?;
+    config.preset("tiny")?.set("tokenizer.vocab_size", 1000)?.set("data.batch_tokens", 400)?;
+    config.set("train.warmup_steps", 100)?; // the paper's 4000 are for 100,000 steps
+    let mut context = Context::new(&config)?;
+    context.set_log(LogLevel::Warning, |_, component, message| eprintln!("{}: {}", component, message))?;
+    let corpus = Corpus::open(&context, pairs, &config)?;
+
+    let (mut trainer, mut batcher) = if checkpoint.exists() {
+        let trainer = Trainer::resume(&context, checkpoint)?;
+        let tokenizer = trainer.model().tokenizer().ok_or("the checkpoint has no tokenizer")?;
+        let mut batcher = Batcher::new(&corpus, &tokenizer, &config)?;
+        trainer.seek(&mut batcher)?;
+        println!("goes on after step {}", trainer.step_count());
+        (trainer, batcher)
+    } else {
+        let tokenizer = Tokenizer::train(&context, &corpus, &config)?;
+        let model = Model::new(&context, &config, &tokenizer)?;
+        (Trainer::new(&model, &config)?, Batcher::new(&corpus, &tokenizer, &config)?)
+    };
+    let progress = |stats: &StepStats| {
+        if stats.step % 100 == 0 {
+            println!("step {}  loss {:.3}  perplexity {:.2}", stats.step, stats.loss, stats.nll.exp());
+        }
+        ControlFlow::Continue(())
+    };
+    let missing = usize::try_from(steps - trainer.step_count()).unwrap_or(0);
+    trainer.train(&mut batcher, missing, progress)?;
+    trainer.save(checkpoint, &batcher)?;
+
+    let held: Vec<(&str, &str)> = corpus.pairs().take(32).collect::<Result<_, _>>()?;
+    let (sources, targets): (Vec<&str>, Vec<&str>) = held.into_iter().unzip();
+    let found = Decoder::new(trainer.model(), &config)?.translate(&sources)?;
+    println!("BLEU of the first pairs {:.1}", bleu(&found.texts(), &targets, BleuTokenize::V13a)?.score);
+    Ok(())
+}

@@ -1,0 +1,449 @@
+//! Text to tokenizer to model to training to file to translation to scores, and what each object gives.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+mod support;
+
+use std::fs;
+use std::ops::ControlFlow;
+
+use support::*;
+use xformer::*;
+
+#[test]
+fn train_save_load_translate_measure() {
+    let (mut w, folder) = (World::new(), Folder::new());
+    let stats = w.train(150);
+    assert_eq!(stats.iter().map(|s| s.step).collect::<Vec<_>>(), (1..=150).collect::<Vec<_>>());
+    assert_eq!(w.trainer.step_count(), 150);
+    assert!(stats[149].nll < stats[0].nll / 2.0, "{} {}", stats[0].nll, stats[149].nll);
+    assert!(stats.iter().all(|s| s.gradient_norm > 0.0 && s.learning_rate > 0.0 && s.loss > 0.0));
+
+    w.model.save(folder.join("model.xf")).expect("saved");
+    w.trainer.save(folder.join("run.ckpt"), &w.batcher).expect("saved");
+    let found = w.decoder.translate(&sources()).expect("answers");
+    for name in ["model.xf", "run.ckpt"] {
+        let loaded = Model::load(&w.context, folder.join(name)).expect("a model");
+        assert_eq!(loaded.params(), w.model.params());
+        let again = Decoder::new(&loaded, &w.config).expect("a decoder").translate(&sources()).expect("answers");
+        assert_eq!(answers(&again), answers(&found));
+    }
+
+    let texts = found.texts();
+    let score = bleu(&texts, &targets(), BleuTokenize::V13a).expect("a score");
+    assert!(score.score > 30.0 && score.brevity_penalty > 0.0, "{:?}", score);
+    assert_eq!(score.reference_length, targets().iter().map(|t| t.split(' ').count() as i64).sum::<i64>());
+    assert!(score.hypothesis_length > 0 && score.signature.contains("tok:13a"), "{}", score.signature);
+    assert!(chrf(&texts, &targets()).expect("a score") > 30.0);
+    let perfect = bleu(&targets(), &targets(), BleuTokenize::None).expect("a score");
+    assert!((perfect.score - 100.0).abs() < 1e-9 && perfect.precisions.iter().all(|p| (p - 100.0).abs() < 1e-9));
+    assert!(perfect.signature.contains("tok:none"), "{}", perfect.signature);
+    let split = |tokenize| bleu(&["a b-c d e"], &["a b c d-e"], tokenize).expect("a score").hypothesis_length;
+    assert_eq!((split(BleuTokenize::None), split(BleuTokenize::SplitHyphens)), (4, 6));
+}
+
+#[test]
+fn a_resumed_run_goes_on_with_the_same_bits() {
+    let (mut w, folder) = (World::new(), Folder::new());
+    w.train(5);
+    w.trainer.save(folder.join("run.ckpt"), &w.batcher).expect("saved");
+    let stats = w.batcher.stats().expect("stats");
+    let expected = w.train(7);
+
+    let mut trainer = Trainer::resume(&w.context, folder.join("run.ckpt")).expect("a trainer");
+    assert_eq!(trainer.step_count(), 5);
+    assert_eq!(trainer.config().expect("a config").get_f64("train.learning_rate"), Ok(0.01));
+    assert_eq!(trainer.position(), Ok((stats.epoch, stats.batch)));
+    let tokenizer = trainer.model().tokenizer().expect("a tokenizer");
+    let mut batcher = Batcher::new(&w.corpus, &tokenizer, &w.config).expect("a batcher");
+    trainer.seek(&mut batcher).expect("a position");
+    assert_eq!(batcher.stats().expect("stats"), stats);
+    let again: Vec<StepStats> = trainer.steps(&mut batcher).take(7).collect::<Result<_>>().expect("steps");
+    assert_eq!(again, expected);
+
+    // The model outlives its trainer, and so does the tokenizer its model.
+    let model = trainer.model().clone();
+    drop(trainer);
+    model.save(folder.join("late.xf")).expect("saved");
+    let mut decoder = Decoder::new(&model, &w.config).expect("a decoder");
+    drop(model);
+    assert_eq!(decoder.translate(&sources()).expect("answers").texts(), w.translate());
+    drop(decoder);
+    assert!(!tokenizer.encode("one").expect("ids").is_empty());
+}
+
+#[test]
+fn accumulated_gradients_are_one_step() {
+    let (mut w, mut other) = (World::new(), World::new());
+    let batches: Vec<Batch<'static>> = w.batcher.epoch().take(2).collect::<Result<_>>().expect("batches");
+    let whole = other.trainer.step_all(&batches).expect("a step");
+    let first = w.trainer.accumulate(&batches[0]).expect("gradients");
+    assert_eq!((first.step, first.sentences), (0, batches[0].len() as i64));
+    let one = w.trainer.gradient(0).expect("a gradient");
+    w.trainer.accumulate(&batches[1]).expect("gradients");
+    let both = w.trainer.gradient(0).expect("a gradient");
+    assert!(one.len() == w.model.params()[0].size() && one != both && both.iter().any(|g| *g != 0.0));
+    let halves = w.trainer.update().expect("a step");
+    assert_eq!((halves.step, halves.sentences, halves.nll), (1, whole.sentences, whole.nll));
+    assert_eq!(w.model.read(0).expect("values"), other.model.read(0).expect("values"));
+}
+
+#[test]
+fn progress_may_stop_training() {
+    let mut w = World::new();
+    let mut seen = Vec::new();
+    let last = w.trainer.train(&mut w.batcher, 50, |stats| {
+        seen.push(*stats);
+        if stats.step == 4 {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    assert_eq!((seen.len(), last), (4, Ok(seen.last().copied())));
+    let more = w.trainer.train(&mut w.batcher, 3, |_| ControlFlow::Continue(()));
+    assert_eq!(more.expect("steps").map(|stats| stats.step), Some(7));
+    assert_eq!(w.trainer.train(&mut w.batcher, 0, |_| ControlFlow::Break(())), Ok(None));
+
+    // Between two steps both are at hand.
+    let folder = Folder::new();
+    let mut steps = w.trainer.steps(&mut w.batcher);
+    steps.next().expect("no end").expect("a step");
+    assert_eq!((steps.trainer().step_count(), steps.batcher().stats().is_ok()), (8, true));
+    steps.trainer().save(folder.join("run.ckpt"), None).expect("saved");
+    assert!(fs::metadata(folder.join("run.ckpt")).is_ok());
+}
+
+#[test]
+fn average() {
+    let (w, folder) = (World::new(), Folder::new());
+    let before = w.model.read(0).expect("values");
+    for name in ["a.xf", "b.xf"] {
+        w.model.save(folder.join(name)).expect("saved");
+        let more: Vec<f32> = before.iter().map(|x| x + 1.0).collect();
+        w.model.write(0, &more).expect("written");
+    }
+    let mean = Model::average(&w.context, [folder.join("a.xf"), folder.join("b.xf")]).expect("a model");
+    assert!(mean.read(0).expect("values").iter().zip(&before).all(|(m, b)| (m - b - 0.5).abs() < 1e-5));
+}
+
+#[test]
+fn beam_scores_and_evaluation_agree() {
+    let mut w = World::new();
+    w.train(100);
+    let beam = [("decode.beam", "5"), ("decode.n_best", "3"), ("decode.alpha", "0.6")];
+    let mut decoder = Decoder::new(&w.model, &config_with(&beam)).expect("a decoder");
+    let mut texts = sources();
+    texts.push("");
+    let found = decoder.translate(&texts).expect("answers");
+    assert_eq!((found.len(), found.is_empty(), found.iter().len()), (13, false, 13));
+
+    let nothing = found.best(12).expect("an answer");
+    assert_eq!((nothing.ids(), nothing.text().as_deref(), nothing.score()), (&[][..], Some(""), 0.0));
+    assert!(found.get(13).is_none() && found.best(usize::MAX).is_none());
+
+    let (mut sources_of, mut targets_of, mut expected) = (Vec::new(), Vec::new(), Vec::new());
+    for (source, sentence) in sources().iter().zip(&found) {
+        assert_eq!(sentence.len(), 3);
+        let ranked: Vec<Hypothesis<'_>> = sentence.collect();
+        assert!(ranked.windows(2).all(|pair| pair[0].score() >= pair[1].score()));
+        for h in &ranked {
+            let length = (h.ids().len() + usize::from(h.finished())) as f64;
+            assert!((h.score() - h.log_probability() / ((5.0 + length) / 6.0).powf(0.6)).abs() < 1e-5);
+            let text = w.tokenizer.decode(h.ids()).expect("a text");
+            assert_eq!((h.text().as_deref(), h.text_bytes()), (Some(&*text), Some(text.as_bytes())));
+        }
+        if ranked[0].finished() {
+            sources_of.push(w.tokenizer.encode_sentence(source).expect("ids"));
+            targets_of.push([ranked[0].ids(), &[TOKEN_END]].concat());
+            expected.push(ranked[0].log_probability());
+        }
+    }
+    assert!(!expected.is_empty());
+    let batch = Batch::from_id_pairs(&sources_of, &targets_of).expect("a batch");
+    let scores = decoder.score(&batch).expect("scores");
+    assert!(scores.iter().zip(&expected).all(|(score, e)| (score - e).abs() < 1e-4), "{:?} {:?}", scores, expected);
+    let stats = decoder.evaluate(&[batch]).expect("stats");
+    assert_eq!(stats.sentences, expected.len() as i64);
+    assert!((stats.nll + scores.iter().sum::<f64>() / stats.tgt_tokens as f64).abs() < 1e-9);
+    assert!((stats.perplexity - stats.nll.exp()).abs() < 1e-9 && stats.loss > 0.0);
+}
+
+#[test]
+fn texts_and_ids_decode_alike() {
+    let mut w = World::new();
+    w.train(30);
+    let whole = answers(&w.decoder.translate(&sources()).expect("answers"));
+    let batch = Batch::from_texts(&w.tokenizer, sources()).expect("a batch");
+    assert_eq!(answers(&w.decoder.decode(&batch).expect("answers")), whole);
+    let apart: Vec<_> = sources().iter().map(|s| answers(&w.decoder.translate(&[s]).expect("an answer"))).collect();
+    assert_eq!(apart.concat(), whole);
+    assert!(w.decoder.translate::<&str>(&[]).expect("nothing").is_empty());
+    assert!(w.decoder.decode(&Batch::from_ids([[0; 0]; 0]).expect("a batch")).expect("nothing").is_empty());
+}
+
+#[test]
+fn a_model_without_a_tokenizer() {
+    let config = config_with(&[("model.vocab_size", "20")]);
+    let model = Model::new(&Context::new(&config).expect("a context"), &config, None).expect("a model");
+    assert!(model.tokenizer().is_none());
+    assert_eq!(model.config().expect("a config").get_i64("model.vocab_size"), Ok(20));
+    let mut decoder = Decoder::new(&model, &config).expect("a decoder");
+    let found = decoder.decode(&Batch::from_ids([[5, TOKEN_END]]).expect("a batch")).expect("answers");
+    assert_eq!(found.best(0).expect("an answer").text(), None);
+    assert_eq!(found.texts(), [""]);
+    assert_eq!(decoder.translate(&["one"]).expect_err("no tokenizer").status(), Status::State);
+}
+
+#[test]
+fn the_tokenizer() {
+    let (w, folder) = (World::new(), Folder::new());
+    let ids = w.tokenizer.encode("one two").expect("ids");
+    assert_eq!(w.tokenizer.encode_sentence("one two").expect("ids"), [&ids[..], &[TOKEN_END]].concat());
+    assert_eq!(w.tokenizer.decode(&ids).expect("a text"), "one two");
+    assert_eq!(w.tokenizer.decode(&[TOKEN_START, TOKEN_END]).expect("a text"), "");
+    assert_eq!(w.tokenizer.piece(TOKEN_START).expect("a name"), "<s>");
+    assert_eq!(w.tokenizer.piece(2 + 0x41).expect("a name"), "<0x41>");
+    assert!(w.tokenizer.encode("").expect("no ids").is_empty() && w.tokenizer.size() > 258);
+    w.tokenizer.save(folder.join("tokenizer.json")).expect("saved");
+    let loaded = Tokenizer::load(&w.context, folder.join("tokenizer.json")).expect("a tokenizer");
+    assert_eq!((loaded.encode("one two").expect("ids"), loaded.size()), (ids, w.tokenizer.size()));
+
+    // Normalisation makes 33 bytes of these 3, for which the first buffers are too small.
+    let long = "\u{fdfa}".repeat(50);
+    let ids = w.tokenizer.encode(&long).expect("ids");
+    assert!(ids.len() > long.len() + 16);
+    assert_eq!(w.tokenizer.decode(&ids).expect("a text").chars().count(), 50 * 18);
+
+    // Without normalisation any bytes go in and out.
+    let raw = config_with(&[("tokenizer.normalization", "none"), ("tokenizer.invalid_utf8", "replace")]);
+    let raw = Tokenizer::train(&w.context, &w.corpus, &raw).expect("a tokenizer");
+    assert_eq!(raw.decode(&[2 + 0xff]).expect("a text"), "\u{fffd}");
+    assert_eq!(raw.decode_bytes(&[2 + 0xff]).expect("bytes"), [0xff]);
+}
+
+#[test]
+fn a_tokenizer_with_a_piece_longer_than_the_first_buffer() {
+    let word = "abcdefghij".repeat(10);
+    let context = Context::new(&config()).expect("a context");
+    let corpus = Corpus::from_pairs(&context, [(&word, &word), (&word, &word)], None).expect("a corpus");
+    let tokenizer = Tokenizer::train(&context, &corpus, &config_with(&[("tokenizer.vocab_size", "400")]));
+    let tokenizer = tokenizer.expect("a tokenizer");
+    let last = tokenizer.size() - 1;
+    assert!(tokenizer.piece(last).expect("a name").ends_with(&word));
+    assert_eq!(tokenizer.decode(&[last]).expect("a text").trim(), word);
+}
+
+#[test]
+fn constraints() {
+    let mut w = World::new();
+    w.train(30);
+    let free = answers(&w.decoder.translate(&sources()).expect("answers"));
+
+    // A beginning that is given, and no end before three tokens.
+    let beginning = w.tokenizer.encode("vier").expect("ids");
+    let (first, size) = (beginning.clone(), w.tokenizer.size());
+    let constraint = move |prefix: &Prefix<'_>, allowed: &mut Allowed<'_>| {
+        assert!(prefix.sentence < 12 && prefix.remaining >= 1 && prefix.vocab_size == size);
+        assert!(allowed.contains(TOKEN_END) && allowed.contains(size - 1));
+        match first.get(prefix.ids.len()) {
+            Some(id) => allowed.only([*id]),
+            None if prefix.ids.len() < 3 => allowed.forbid(TOKEN_END),
+            None => allowed.allow(TOKEN_END),
+        }
+        ControlFlow::Continue(())
+    };
+    w.decoder.set_constraint(constraint).expect("a constraint");
+    for answers in &w.decoder.translate(&sources()).expect("answers") {
+        for answer in answers {
+            assert!(answer.ids().starts_with(&beginning) && answer.ids().len() >= 3, "{:?}", answer);
+        }
+    }
+
+    // Nothing may follow: an answer of minus infinity. And the closure keeps a state, as it is in one call at a time.
+    let (mut asked, counts) = (0, std::sync::Arc::new(std::sync::Mutex::new(Vec::new())));
+    let log = std::sync::Arc::clone(&counts);
+    let nothing = move |_: &Prefix<'_>, allowed: &mut Allowed<'_>| {
+        asked += 1;
+        log.lock().expect("the lock").push(asked);
+        allowed.only([]);
+        ControlFlow::Continue(())
+    };
+    w.decoder.set_constraint(nothing).expect("a constraint");
+    let found = w.decoder.translate(&["one"]).expect("an answer");
+    let best = found.best(0).expect("an answer");
+    assert_eq!((best.finished(), best.log_probability()), (false, f64::NEG_INFINITY));
+    assert_eq!(counts.lock().expect("the lock").first(), Some(&1));
+
+    w.decoder.clear_constraint().expect("no constraint");
+    assert_eq!(std::sync::Arc::strong_count(&counts), 1);
+    assert_eq!(answers(&w.decoder.translate(&sources()).expect("answers")), free);
+}
+
+#[test]
+fn attention() {
+    let mut w = World::new();
+    w.train(10);
+    let pair = Batch::from_text_pairs(&w.tokenizer, [("one two three", "eins zwei")]).expect("a batch");
+    let (source, target) = (pair.src_ids().len(), pair.tgt_ids().expect("a target").len());
+    for (kind, queries, keys) in [
+        (AttentionKind::Encoder, source, source),
+        (AttentionKind::Decoder, target, target),
+        (AttentionKind::Cross, target, source),
+    ] {
+        let found = w.decoder.attention_weights(&pair, kind, 0).expect("weights");
+        assert_eq!(
+            (found.heads, found.queries, found.keys, found.values.len()),
+            (2, queries, keys, 2 * queries * keys)
+        );
+        for (head, query) in (0..2).flat_map(|head| (0..queries).map(move |query| (head, query))) {
+            let row = found.row(head, query);
+            assert!((row.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{:?}", row);
+            let ahead = row.iter().skip(query + 1).sum::<f32>();
+            assert!(kind != AttentionKind::Decoder || ahead == 0.0, "{:?}", row);
+        }
+    }
+}
+
+#[test]
+fn export() {
+    let (w, folder) = (World::new(), Folder::new());
+    w.model.save(folder.join("model.xf")).expect("saved");
+    w.model.export(folder.join("same.xf"), None).expect("saved");
+    let size = |name: &str| fs::metadata(folder.join(name)).expect("a file").len();
+    assert_eq!(size("model.xf"), size("same.xf"));
+    let wide = w.model.read(0).expect("values");
+    for (precision, error) in [("fp16", 2f32.powi(-11)), ("bf16", 2f32.powi(-8))] {
+        w.model.export(folder.join("half.xf"), &config_with(&[("file.precision", precision)])).expect("saved");
+        assert!(size("half.xf") < size("model.xf") * 3 / 4);
+        let narrow = Model::load(&w.context, folder.join("half.xf")).expect("a model").read(0).expect("values");
+        assert!(narrow.iter().zip(&wide).all(|(n, w)| (n - w).abs() <= error * w.abs() + 1e-7));
+        assert_ne!(narrow, wide);
+    }
+}
+
+#[test]
+fn corpora() {
+    let (w, folder) = (World::new(), Folder::new());
+    assert_eq!((w.corpus.len(), w.corpus.is_empty(), w.corpus.pairs().len()), (12, false, 12));
+    let pairs: Vec<_> = (&w.corpus).into_iter().collect::<Result<_>>().expect("pairs");
+    assert_eq!(pairs, PAIRS);
+
+    let text = "one\teins\r\nno tab\n\tzwei\nthree\tdrei\n\u{ff}x\tx\nn\0l\tnull\n";
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.extend_from_slice(b"\xff\tx\n");
+    fs::write(folder.join("pairs.tsv"), &bytes).expect("written");
+    let opened = Corpus::open(&w.context, folder.join("pairs.tsv"), None).expect("a corpus");
+    let stats = opened.stats().expect("stats");
+    assert_eq!((stats.lines, stats.kept, stats.bad_columns, stats.empty_side), (7, 3, 1, 1));
+    assert_eq!((stats.invalid_utf8, stats.nul_byte, stats.too_long), (1, 1, 0));
+    assert_eq!(opened.pair(0), Ok(("one", "eins")));
+
+    fs::write(folder.join("en"), "one\ntwo\n").expect("written");
+    fs::write(folder.join("de"), "eins\nzwei\n").expect("written");
+    let parallel = Corpus::open_parallel(&w.context, folder.join("en"), folder.join("de"), None).expect("a corpus");
+    assert_eq!(parallel.pair(1), Ok(("two", "zwei")));
+}
+
+#[test]
+fn batchers() {
+    let mut w = World::new();
+    let stats = w.batcher.stats().expect("stats");
+    assert_eq!((stats.epoch, stats.batch, stats.pairs, stats.too_long, stats.empty), (0, 0, 12, 0, 0));
+    let epoch: Vec<Batch<'static>> = w.batcher.epoch().collect::<Result<_>>().expect("batches");
+    assert_eq!(epoch.len() as i64, stats.batches);
+    assert_eq!(epoch.iter().map(|b| b.tgt_ids().expect("targets").len() as i64).sum::<i64>(), stats.tgt_tokens);
+    let mut seen: Vec<i64> = epoch.iter().flat_map(|b| b.pair_index().expect("indices").to_vec()).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, (0..12).collect::<Vec<i64>>());
+    for batch in &epoch {
+        for (sentence, index) in batch.pair_index().expect("indices").iter().enumerate() {
+            let pair = PAIRS[*index as usize];
+            assert_eq!(batch.source(sentence), w.tokenizer.encode_sentence(pair.0).expect("ids"));
+            assert_eq!(batch.target(sentence), Some(&*w.tokenizer.encode_sentence(pair.1).expect("ids")));
+        }
+    }
+    assert_eq!(w.batcher.stats().expect("stats").epoch, 1);
+    w.batcher.seek(0, 1).expect("a position");
+    assert_eq!(w.batcher.next_batch(), Ok(Some(epoch[1].clone())));
+    // An iterator that has ended does not begin the next epoch.
+    w.batcher.seek(0, stats.batches).expect("a position");
+    let mut rest = w.batcher.epoch();
+    assert!(rest.next().is_none() && rest.next().is_none());
+    assert!(w.batcher.next_batch().expect("no error").is_some());
+}
+
+#[test]
+fn batches() {
+    let batch = Batch::from_id_pairs([[5, 1], [6, 1]], [[7, 1], [8, 1]]).expect("a batch");
+    assert_eq!((batch.len(), batch.is_empty()), (2, false));
+    assert_eq!((batch.src_ids(), batch.src_offsets()), (&[5, 1, 6, 1][..], &[0, 2, 4][..]));
+    assert_eq!((batch.tgt_ids(), batch.tgt_offsets()), (Some(&[7, 1, 8, 1][..]), Some(&[0, 2, 4][..])));
+    let (ids, offsets) = ([7, 1, 8, 1], [0, 2, 4]);
+    let borrowed = Batch::new(vec![5, 1, 6, 1], vec![0, 2, 4]).expect("sources");
+    let borrowed = borrowed.with_targets(&ids[..], &offsets[..]).expect("targets");
+    assert_eq!(borrowed, batch);
+    assert_eq!(borrowed.into_owned(), batch);
+    assert_eq!(batch.pair_index(), None);
+    let w = World::new();
+    let texts = Batch::from_text_pairs(&w.tokenizer, PAIRS).expect("a batch");
+    assert_eq!(texts.target(6), Some(&*w.tokenizer.encode_sentence("zwei").expect("ids")));
+}
+
+#[test]
+fn parameters() {
+    let w = World::new();
+    let info = &w.model.params()[0];
+    let mut values = w.model.read(0).expect("values");
+    assert_eq!((values.len(), info.columns), (info.rows * info.columns, 16));
+    assert_eq!(w.model.param_index(&info.name), Some(0));
+    assert_eq!(w.model.param_index("no.such"), None);
+    values[3] = 0.5;
+    w.model.write(0, &values).expect("written");
+    let mut again = vec![0.0; values.len()];
+    w.model.read_into(0, &mut again).expect("values");
+    assert_eq!(again, values);
+    assert_eq!(w.decoder.model().read(0), Ok(values));
+}
+
+#[test]
+fn configs() {
+    let mut config = Config::new().expect("a config");
+    config.set("decode.beam", 7).and_then(|c| c.set("train.dropout", 0.25)).expect("numbers");
+    config.set("data.shuffle", false).and_then(|c| c.set("train.learning_rate", 2)).expect("more");
+    config.set_str("model.norm", "pre").and_then(|c| c.set("model.heads", "3")).expect("text");
+    config.set("context.device", &String::from("cpu")).expect("a string");
+    let copy = config.clone();
+    config.preset("C-N2").and_then(|c| c.preset("big")).expect("presets");
+    assert_eq!((config.get_i64("model.d_model"), copy.get_i64("model.d_model")), (Ok(1024), Ok(512)));
+    assert_eq!((copy.get_i64("decode.beam"), copy.get_f64("train.dropout")), (Ok(7), Ok(0.25)));
+    assert_eq!((copy.get_bool("data.shuffle"), copy.get_f64("train.learning_rate")), (Ok(false), Ok(2.0)));
+    assert_eq!((copy.get_str("model.norm"), copy.get_i64("model.heads")), (Ok("pre"), Ok(3)));
+    let shown = format!("{:?}", copy);
+    assert!(shown.contains("\"decode.beam\": \"7\"") && !shown.contains("decode.alpha"), "{}", shown);
+
+    let table = options().expect("the table");
+    assert!(table.len() > 40 && table.iter().all(|row| !row.doc.is_empty() && row.since == "0.1"));
+    let norm = table.iter().find(|row| row.key == "model.norm").expect("a row");
+    assert_eq!((norm.option_type, &norm.choices[..]), (OptionType::Str, &["post", "pre"][..]));
+    let dropout = table.iter().find(|row| row.key == "train.dropout").expect("a row");
+    assert_eq!((dropout.option_type, dropout.maximum, dropout.paper), (OptionType::F64, 0.95, "s. 5.4"));
+    let (fresh, mut set) = (Config::new().expect("a config"), copy);
+    for row in &table {
+        set.set(row.key, row.default_value).expect("a default");
+        assert_eq!(set.get_str(row.key), fresh.get_str(row.key));
+    }
+    assert_eq!(format!("{:?}", set), "{}");
+}
+
+#[test]
+fn the_context() {
+    let w = World::new();
+    assert!(w.context.device().expect("a line").contains("1 threads"));
+    let memory = w.context.memory().expect("stats");
+    assert!(memory.current > 0 && memory.peak >= memory.current && memory.budget == 0 && memory.allocations > 0);
+    let backends = w.context.backends().expect("backends");
+    let built_in = backends.iter().find(|backend| backend.name == "ref").expect("the built-in one");
+    assert_eq!((&*built_in.kind, &*built_in.path, &*built_in.reason), ("cpu", "", ""));
+    assert_eq!(backends.iter().filter(|backend| backend.active).count(), 1);
+}

@@ -1,0 +1,158 @@
+//! The process: forks, memory, another version of the library. Tests of this file run in processes of their own.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+mod support;
+
+use std::fs;
+use std::os::raw::c_int;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use support::*;
+use xformer::*;
+
+extern "C" {
+    fn fork() -> c_int;
+    fn waitpid(pid: c_int, status: *mut c_int, options: c_int) -> c_int;
+    fn _exit(status: c_int) -> !;
+}
+
+/// Runs one ignored test of this file alone, in a process with these variables.
+fn alone(test: &str, variables: &[(&str, PathBuf)]) -> Output {
+    let program = std::env::current_exe().expect("this program");
+    let arguments = ["--exact", test, "--ignored", "--nocapture", "--test-threads=1"];
+    let mut command = Command::new(program);
+    command.args(arguments).envs(variables.iter().map(|(name, value)| (name, value)));
+    command.output().expect("it runs")
+}
+
+fn passed(output: &Output) {
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && out.contains("1 passed"), "{}\n{}", out, err);
+}
+
+#[test]
+fn forks() {
+    passed(&alone("a_forked_child", &[]));
+}
+
+#[test]
+#[ignore = "run by forks() in a process of its own"]
+fn a_forked_child() {
+    let mut w = World::new();
+    w.train(2);
+    // SAFETY: the child uses its own copy of memory and ends by _exit.
+    let child = unsafe { fork() };
+    if child == 0 {
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| in_the_child(w)));
+        // SAFETY: it ends this process, which has nothing to clean up.
+        unsafe { _exit(if outcome.is_ok() { 7 } else { 1 }) }
+    }
+    let mut status = 0;
+    // SAFETY: `status` is valid.
+    assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
+    assert_eq!((status & 0x7f, status >> 8), (0, 7));
+    assert_eq!(w.translate().len(), 12);
+}
+
+fn in_the_child(mut w: World) {
+    let batch = Batch::from_ids([[2, TOKEN_END]]).expect("a batch");
+    let errors = [
+        w.context.memory().expect_err("forked"),
+        w.context.backends().expect_err("forked"),
+        w.corpus.stats().expect_err("forked"),
+        w.batcher.next_batch().expect_err("forked"),
+        w.decoder.decode(&batch).expect_err("forked"),
+        w.trainer.step(&batch).expect_err("forked"),
+        w.model.read(0).expect_err("forked"),
+        Model::new(&w.context, &w.config, &w.tokenizer).expect_err("forked"),
+    ];
+    for error in errors {
+        assert_eq!(error.status(), Status::Forked, "{}", error);
+    }
+    drop(w);
+    let mut own = World::new();
+    own.train(1);
+    assert_eq!(own.translate().len(), 12);
+}
+
+/// The library of the next minor version, as far as its number goes.
+#[test]
+fn another_version_of_the_library() {
+    let folder = Folder::new();
+    let (source, library) = (folder.join("other.c"), folder.join("libother.so"));
+    let text = "int xf_version_num(void) { return 0x000200; }\nconst char *xf_version(void) { return \"0.2.0\"; }\n";
+    fs::write(&source, text).expect("written");
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let status = Command::new(compiler).args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status();
+    assert!(status.expect("a C compiler, cc").success());
+    passed(&alone("a_library_that_is_too_new", &[("LD_PRELOAD", library)]));
+}
+
+#[test]
+#[ignore = "run by another_version_of_the_library() in a process of its own"]
+fn a_library_that_is_too_new() {
+    let errors = [
+        Context::new(None).expect_err("another version"),
+        Config::new().expect_err("another version"),
+        options().expect_err("another version"),
+        chrf(&["a"], &["a"]).expect_err("another version"),
+    ];
+    for error in errors {
+        assert_eq!(error.status(), Status::Version);
+        assert_eq!(error.message(), "the library that was loaded is version 0.2.0, expected 0.1");
+    }
+}
+
+#[test]
+fn leaks() {
+    passed(&alone("nothing_stays_behind", &[]));
+}
+
+fn resident() -> i64 {
+    let text = fs::read_to_string("/proc/self/statm").expect("a Linux");
+    4096 * text.split(' ').nth(1).expect("pages").parse::<i64>().expect("a number")
+}
+
+#[test]
+#[ignore = "run by leaks() in a process of its own"]
+fn nothing_stays_behind() {
+    let mut kept = World::new();
+    let batch = Batch::from_text_pairs(&kept.tokenizer, PAIRS).expect("a batch");
+    let folder = Folder::new();
+    let (model, checkpoint) = (folder.join("model.xf"), folder.join("run.ckpt"));
+    kept.model.save(&model).expect("saved");
+    kept.trainer.save(&checkpoint, None).expect("saved");
+    let no_leak = |name: &str, count: usize, work: &mut dyn FnMut()| {
+        (0..count / 3).for_each(|_| work());
+        let before = resident();
+        (0..count).for_each(|_| work());
+        // What stayed behind each time would be above this; the allocator's own play is below.
+        let more = resident() - before;
+        assert!(more < 1 << 20, "{}: {} bytes more after {} times", name, more, count);
+    };
+    no_leak("world", 200, &mut || {
+        let mut w = World::new();
+        w.context.set_log(LogLevel::Debug, |_, _, _| ()).expect("a log");
+        w.train(1);
+        w.translate();
+    });
+    no_leak("context", 300, &mut || drop(Context::new(&config_with(&[("context.threads", "2")]))));
+    no_leak("config", 3000, &mut || drop(kept.config.clone()));
+    no_leak("corpus", 2000, &mut || drop(Corpus::from_pairs(&kept.context, PAIRS, None)));
+    no_leak("tokenizer", 300, &mut || drop(Tokenizer::train(&kept.context, &kept.corpus, &kept.config)));
+    no_leak("batcher", 1000, &mut || {
+        drop(Batcher::new(&kept.corpus, &kept.tokenizer, &kept.config).expect("a batcher").next_batch());
+    });
+    no_leak("model", 300, &mut || drop(Model::load(&kept.context, &model).expect("a model").tokenizer()));
+    no_leak("trainer", 300, &mut || drop(Trainer::resume(&kept.context, &checkpoint).expect("a trainer")));
+    no_leak("decoder", 500, &mut || drop(Decoder::new(&kept.model, &kept.config)));
+    no_leak("refusals", 3000, &mut || {
+        Model::load(&kept.context, "/none").expect_err("no such file");
+        kept.decoder.translate(&[b"\xff"]).expect_err("not UTF-8");
+        Config::new().expect("a config").set("none", 1).expect_err("no such option");
+    });
+    no_leak("answers", 500, &mut || drop(kept.decoder.translate(&sources()).expect("answers").texts()));
+    no_leak("scores", 500, &mut || drop(kept.decoder.score(&batch).expect("scores")));
+}
