@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Builds the binding: FOLDER/xformer.jar and FOLDER/libxformer_jni.so, from libxformer as pkg-config finds it.
+#
+#     build.sh FOLDER
+#
+# Needs a JDK of version 17 or newer, a C compiler and pkg-config; heeds CC, CFLAGS, LDFLAGS and JAVACFLAGS.
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+[ $# -eq 1 ] || { echo "usage: build.sh FOLDER" >&2; exit 2; }
+pkg-config --exists xformer || {
+    echo "build.sh: pkg-config does not find libxformer: install libxformer-dev, or set PKG_CONFIG_PATH" >&2
+    exit 1
+}
+mkdir -p "$1"
+cd "$1"
+
+javac=$(readlink -f "$(command -v javac)")
+jdk=$(dirname "$(dirname "$javac")")
+version=$(sed -n '0,/<version>/s|.*<version>\(.*\)</version>.*|\1|p' "$here/pom.xml")
+
+rm -rf classes headers
+mkdir -p classes/META-INF
+mapfile -t sources < <(find "$here/src/main/java" -name '*.java' | LC_ALL=C sort)
+"$javac" -J-XX:-UsePerfData ${JAVACFLAGS-} --release 17 -encoding UTF-8 --module-version "$version" -h headers \
+    -d classes "${sources[@]}"
+cp "$here/../../LICENSE" classes/META-INF/LICENSE
+printf '%s\n' 'Implementation-Title: xformer' "Implementation-Version: $version" >manifest
+"$jdk/bin/jar" -J-XX:-UsePerfData --create --file xformer.jar --manifest manifest -C classes .
+
+# The library beside the glue is preferred to the system's, so that a folder with both can be moved.
+read -ra flags <<<"$(pkg-config --cflags --libs xformer)"
+"${CC:-cc}" -std=c11 -O2 -fPIC -shared -fvisibility=hidden ${CFLAGS-} -Iheaders -I"$jdk/include" \
+    -I"$jdk/include/linux" "$here"/src/main/c/*.c "${flags[@]}" ${LDFLAGS-} -Wl,-z,defs '-Wl,-rpath,$ORIGIN' -o libxformer_jni.so

@@ -1,0 +1,79 @@
+/*
+ * Trains from a file of lines "source TAB target", with checkpoints, and goes on where an earlier run stopped:
+ *
+ *     java -cp xformer.jar -Dxformer.library.path=FOLDER Train.java PAIRS CHECKPOINT STEPS [PRESET]
+ *
+ * Ctrl-C cancels the step that runs; the checkpoint is saved before the program ends, and continues exactly.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Locale;
+import java.util.Map;
+import xformer.Batcher;
+import xformer.CancelledException;
+import xformer.Config;
+import xformer.Context;
+import xformer.Corpus;
+import xformer.LogLevel;
+import xformer.Model;
+import xformer.Tokenizer;
+import xformer.Trainer;
+
+final class Train {
+    private static final int SAVE_EVERY = 1000;
+
+    private Train() {}
+
+    public static void main(String[] args) {
+        Path checkpoint = Path.of(args[1]);
+        long steps = Long.parseLong(args[2]);
+        try (Config config = Config.preset(args.length > 3 ? args[3] : "small", Map.of("tokenizer.vocab_size", 10000));
+                Context context = new Context(config)) {
+            context.setLog((level, component, line) -> System.err.println(component + ": " + line), LogLevel.WARNING);
+            try (Corpus corpus = Corpus.open(context, Path.of(args[0]), config)) {
+                boolean resumed = Files.exists(checkpoint);
+                try (Trainer trainer = resumed ? Trainer.resume(context, checkpoint) : begin(context, corpus, config);
+                        Tokenizer tokenizer = trainer.model().tokenizer().orElseThrow();
+                        Batcher batcher = new Batcher(corpus, tokenizer, config)) {
+                    if (resumed) trainer.seek(batcher);
+                    train(context, trainer, batcher, steps, checkpoint);
+                }
+            }
+        }
+    }
+
+    private static Trainer begin(Context context, Corpus corpus, Config config) {
+        try (Tokenizer tokenizer = Tokenizer.train(context, corpus, config);
+                Model model = new Model(context, config, tokenizer)) {
+            return new Trainer(model, config);
+        }
+    }
+
+    private static void train(Context context, Trainer trainer, Batcher batcher, long steps, Path checkpoint) {
+        Thread worker = Thread.currentThread();
+        Thread onCtrlC = new Thread(() -> {
+            if (!context.isClosed()) context.cancel();
+            try {
+                worker.join(); // the JVM ends when this does
+            } catch (InterruptedException ignored) {
+                Thread.currentThread().interrupt();
+            }
+        });
+        Runtime.getRuntime().addShutdownHook(onCtrlC);
+        try {
+            trainer.train(batcher, steps - trainer.steps(), stats -> {
+                if (stats.step() % 100 == 0) {
+                    System.out.printf(Locale.ROOT, "step %d  loss %.3f%n", stats.step(), stats.loss());
+                }
+                if (stats.step() % SAVE_EVERY == 0) trainer.save(checkpoint, batcher);
+                return true;
+            });
+        } catch (CancelledException stopped) {
+            System.out.println("stopped");
+        }
+        trainer.save(checkpoint, batcher);
+        System.out.println("step " + trainer.steps() + " is saved in " + checkpoint);
+    }
+}

@@ -1,0 +1,18 @@
+/* The struct xf_bleu_score of C. SPDX-License-Identifier: Apache-2.0 */
+package xformer;
+
+import java.util.List;
+
+/**
+ * A corpus BLEU score with its parts.
+ *
+ * @param score 0 to 100
+ * @param precisions n-gram precisions in percent, n = 1 to 4, smoothed as sacreBLEU's "exp" does, but for
+ *        {@link Metrics.Tokenize#SPLIT_HYPHENS}
+ * @param brevityPenalty 0 to 1
+ * @param hypothesisLength words of all hypotheses
+ * @param referenceLength words of all references
+ * @param signature what was computed, in sacreBLEU's manner
+ */
+public record BleuScore(double score, List<Double> precisions, double brevityPenalty, long hypothesisLength,
+        long referenceLength, String signature) {}

@@ -1,0 +1,224 @@
+/* Text to tokenizer to model to training to file to translation to scores. SPDX-License-Identifier: Apache-2.0 */
+package xformer;
+
+import static org.junit.Assert.assertArrayEquals;
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertTrue;
+import static org.junit.Assert.fail;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.Test;
+
+public class JourneyTest extends WorldTest {
+    @Test
+    public void trainSaveLoadTranslateMeasure() {
+        List<StepStats> stats = new ArrayList<>();
+        w.trainer.train(w.batcher, 150, stats::add);
+        assertEquals(150, stats.size());
+        for (int i = 0; i < 150; ++i) assertEquals(i + 1, stats.get(i).step());
+        assertEquals(150, w.trainer.steps());
+        assertTrue(stats.get(149).nll() < stats.get(0).nll() / 2);
+        assertEquals(0.01, stats.get(149).learningRate(), 1e-9);
+        assertTrue(stats.get(0).gradientNorm() > 0);
+
+        w.model.save(path("model.xf"));
+        w.trainer.save(path("run.ckpt"), w.batcher);
+        List<List<Hypothesis>> found = w.decoder.translate(World.SOURCES);
+        for (String name : List.of("model.xf", "run.ckpt")) {
+            try (Model loaded = Model.load(w.context, path(name));
+                    Decoder decoder = new Decoder(loaded, w.config)) {
+                assertEquals(found, decoder.translate(World.SOURCES));
+                assertEquals(found.get(0).get(0), decoder.translate(World.SOURCES.get(0)));
+            }
+        }
+
+        BleuScore score = Metrics.bleu(World.best(found), World.TARGETS);
+        assertTrue(score.score() > 30);
+        assertEquals(4, score.precisions().size());
+        assertTrue(score.brevityPenalty() > 0);
+        assertEquals(World.TARGETS.stream().mapToInt(t -> t.split(" ").length).sum(), score.referenceLength());
+        assertTrue(score.hypothesisLength() > 0);
+        assertTrue(score.signature().contains("tok:13a"));
+        assertTrue(Metrics.chrf(World.best(found), World.TARGETS) > 30);
+        assertEquals(100, Metrics.bleu(World.TARGETS, World.TARGETS, Metrics.Tokenize.NONE).score(), 1e-6);
+        assertEquals(100, Metrics.chrf(World.TARGETS, World.TARGETS), 1e-6);
+    }
+
+    @Test
+    public void aResumedRunGoesOnWithTheSameBits() {
+        w.train(5);
+        w.trainer.save(path("run.ckpt"), w.batcher);
+        List<StepStats> expected = new ArrayList<>();
+        w.trainer.train(w.batcher, 7, expected::add);
+
+        Trainer trainer = Trainer.resume(w.context, path("run.ckpt"));
+        assertEquals(5, trainer.steps());
+        try (Config config = trainer.config()) {
+            assertEquals(0.01, config.getDouble("train.learning_rate"), 0);
+        }
+        Model model = trainer.model();
+        Batcher batcher = new Batcher(w.corpus, model.tokenizer().orElseThrow(), w.config);
+        trainer.seek(batcher);
+        assertEquals(trainer.position(), new Position(batcher.stats().epoch(), batcher.stats().batch()));
+        List<StepStats> found = new ArrayList<>();
+        trainer.train(batcher, 7, found::add);
+        assertEquals(expected, found);
+
+        Decoder decoder = new Decoder(model, w.config);
+        trainer.close();
+        assertTrue(model.isClosed());
+        World.refused(ClosedException.class, () -> model.save(path("late.xf")));
+        assertEquals(w.decoder.translate(World.SOURCES), decoder.translate(World.SOURCES));
+        decoder.close();
+        batcher.close();
+    }
+
+    @Test
+    public void aCancelledStepKeepsItsBatch() {
+        w.train(3);
+        BatcherStats before = w.batcher.stats();
+        w.context.cancel();
+        World.refused(CancelledException.class, () -> w.train(100));
+        assertEquals(before, w.batcher.stats());
+        assertEquals(3, w.trainer.steps());
+    }
+
+    @Test
+    public void aCheckpointWithoutABatcherHasNoPosition() {
+        w.trainer.save(path("run.ckpt"));
+        try (Trainer trainer = Trainer.resume(w.context, path("run.ckpt"))) {
+            assertEquals(new Position(0, 0), trainer.position());
+            World.refused(StateException.class, () -> trainer.seek(w.batcher));
+        }
+    }
+
+    @Test
+    public void average() {
+        w.model.save(path("a.xf"));
+        float[] before = w.model.read(0);
+        float[] more = before.clone();
+        for (int i = 0; i < more.length; ++i) more[i] += 1;
+        w.model.write(0, more);
+        w.model.save(path("b.xf"));
+        try (Model mean = Model.average(w.context, List.of(path("a.xf"), path("b.xf")))) {
+            assertEquals(before[50] + 0.5, mean.read(0)[50], 1e-5);
+        }
+        World.refused(InvalidArgumentException.class, () -> Model.average(w.context, List.of()));
+    }
+
+    @Test
+    public void beamScoresAndEvaluationAgree() {
+        w.train(100);
+        try (Decoder decoder = new Decoder(w.model, World.options("decode.beam", 5, "decode.n_best", 3))) {
+            List<String> texts = new ArrayList<>(World.SOURCES);
+            texts.add("");
+            List<List<Hypothesis>> answers = new ArrayList<>(decoder.translate(texts));
+            assertEquals(List.of(new Hypothesis("", new int[0], 0, 0, true)), answers.remove(answers.size() - 1));
+            List<int[]> sources = new ArrayList<>();
+            List<int[]> targets = new ArrayList<>();
+            List<Double> expected = new ArrayList<>();
+            for (int i = 0; i < answers.size(); ++i) {
+                List<Hypothesis> found = answers.get(i);
+                assertEquals(3, found.size());
+                for (int rank = 0; rank < 3; ++rank) {
+                    Hypothesis h = found.get(rank);
+                    if (rank > 0) assertTrue(found.get(rank - 1).score() >= h.score());
+                    double length = h.ids().length + (h.finished() ? 1 : 0);
+                    assertEquals(h.logProbability() / Math.pow((5 + length) / 6, 0.6), h.score(), 1e-5);
+                    assertEquals(w.tokenizer.decode(h.ids()), h.text());
+                }
+                Hypothesis best = found.get(0);
+                if (!best.finished()) continue;
+                sources.add(w.tokenizer.encodeSentence(World.SOURCES.get(i)));
+                int[] target = java.util.Arrays.copyOf(best.ids(), best.ids().length + 1);
+                target[best.ids().length] = Xformer.TOKEN_END;
+                targets.add(target);
+                expected.add(best.logProbability());
+            }
+            assertFalse(expected.isEmpty());
+            Batch batch = Batch.fromIds(sources, targets);
+            double[] scores = decoder.score(batch);
+            double sum = 0;
+            for (int i = 0; i < scores.length; ++i) {
+                assertEquals(expected.get(i), scores[i], 1e-4);
+                sum += scores[i];
+            }
+            EvalStats stats = decoder.evaluate(List.of(batch));
+            assertEquals(batch.size(), stats.sentences());
+            assertEquals(batch.tgtIds().remaining(), stats.tgtTokens());
+            assertEquals(-sum / stats.tgtTokens(), stats.nll(), 1e-9);
+            assertEquals(Math.exp(stats.nll()), stats.perplexity(), 1e-9);
+            assertTrue(stats.loss() > stats.nll());
+            EvalStats twice = decoder.evaluate(List.of(batch, batch));
+            assertEquals(2 * stats.tgtTokens(), twice.tgtTokens());
+            assertEquals(stats.nll(), twice.nll(), 1e-12);
+        }
+    }
+
+    @Test
+    public void idsAndTextsDecodeAlike() {
+        List<List<Hypothesis>> whole = w.decoder.translate(World.SOURCES);
+        assertEquals(whole, w.decoder.decode(Batch.fromTexts(w.tokenizer, World.SOURCES)));
+        assertEquals(whole.hashCode(), w.decoder.translate(World.SOURCES).hashCode());
+        assertEquals(List.of(), w.decoder.translate(List.of()));
+        Hypothesis h = whole.get(0).get(0);
+        h.ids()[0] = -1;
+        assertEquals(whole, w.decoder.translate(World.SOURCES));
+        assertTrue(h.toString(), h.toString().contains(h.text()));
+    }
+
+    @Test
+    public void aModelWithoutATokenizer() {
+        try (Model model = new Model(w.context, World.options("model.vocab_size", 9));
+                Decoder decoder = new Decoder(model, w.config)) {
+            assertTrue(model.tokenizer().isEmpty());
+            World.refused(StateException.class, () -> decoder.translate("one"));
+            assertEquals(null, decoder.decode(Batch.fromIds(List.of(new int[] {3, 1}))).get(0).get(0).text());
+        }
+    }
+
+    @Test
+    public void twoHalvesAreAStep() {
+        try (World other = new World()) {
+            List<Batch> batches = List.of(w.batch(), w.batch(), w.batch());
+            StepStats whole = other.trainer.step(batches);
+            for (Batch batch : batches) assertEquals(batch.size(), w.trainer.accumulate(batch).sentences());
+            float[] gradient = w.trainer.gradient(1);
+            assertEquals(w.model.params().get(1).size(), gradient.length);
+            java.nio.FloatBuffer direct = java.nio.ByteBuffer.allocateDirect(4 * gradient.length)
+                    .order(java.nio.ByteOrder.nativeOrder()).asFloatBuffer();
+            w.trainer.gradient(1, direct);
+            float[] copy = new float[gradient.length];
+            direct.get(copy);
+            assertArrayEquals(gradient, copy, 0);
+            boolean some = false;
+            for (float g : gradient) some |= g != 0;
+            assertTrue(some);
+            assertEquals(whole, w.trainer.update());
+            World.refused(StateException.class, w.trainer::update);
+        }
+    }
+
+    @Test
+    public void trainingStopsWhenTheListenerSaysSoOrThrowsOrTheThreadIsInterrupted() {
+        w.trainer.train(w.batcher, 100, stats -> stats.step() < 3);
+        assertEquals(3, w.trainer.steps());
+        try {
+            w.trainer.train(w.batcher, 100, stats -> {
+                throw new IllegalStateException("enough");
+            });
+            fail();
+        } catch (IllegalStateException error) {
+            assertEquals("enough", error.getMessage());
+        }
+        assertEquals(4, w.trainer.steps());
+        Thread.currentThread().interrupt();
+        World.refused(CancelledException.class, () -> w.train(100));
+        assertTrue(Thread.interrupted());
+        assertEquals(4, w.trainer.steps());
+        w.train(0);
+        assertEquals(4, w.trainer.steps());
+    }
+}

@@ -1,0 +1,110 @@
+/* Memory stays flat over many objects made, closed and forgotten. SPDX-License-Identifier: Apache-2.0 */
+package xformer;
+
+import static org.junit.Assert.assertThrows;
+import static org.junit.Assert.assertTrue;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.IntBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.Test;
+
+public class LeakTest extends WorldTest {
+    private record Loop(int count, Runnable body) {}
+
+    /** Resident bytes without the heap of Java, which has a fixed size in this test. */
+    private static long resident() throws IOException {
+        for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
+            if (line.startsWith("RssAnon:")) return Long.parseLong(line.replaceAll("\\D", "")) * 1024;
+        }
+        throw new IOException("no RssAnon");
+    }
+
+    private void refusals() {
+        assertThrows(NotFoundException.class, () -> Model.load(w.context, Path.of("/none")));
+        assertThrows(DataException.class, () -> w.tokenizer.encode(new byte[] {(byte) 0xff}));
+        assertThrows(NotFoundException.class, () -> new Config(Map.of("none", 1)));
+        assertThrows(OutOfRangeException.class, () -> w.decoder.decode(Batch.fromIds(List.of(new int[] {5000, 1}))));
+    }
+
+    private void logged() {
+        try (Context context = new Context(World.OPTIONS)) {
+            context.setLog((level, component, line) -> {
+                throw new IllegalStateException();
+            }, LogLevel.WARNING);
+            assertThrows(IllegalStateException.class,
+                    () -> Corpus.fromText(context, "x", "a\tb\nbad\n".getBytes(), Map.of()));
+        }
+    }
+
+    /** A world that nobody closes; its listener holds it. */
+    private static Handle forgottenWorld() {
+        World world = new World();
+        world.trainer.step(world.batch());
+        world.decoder.translate(World.SOURCES);
+        world.context.setLog((level, component, line) -> world.objects(), LogLevel.DEBUG);
+        return world.context.peer.handle;
+    }
+
+    private static void closedWorld() {
+        try (World world = new World()) {
+            world.trainer.step(world.batch());
+            world.decoder.translate(World.SOURCES);
+            world.model.read(0);
+        }
+    }
+
+    @Test
+    public void noLeak() throws IOException {
+        Batch batch = Batch.fromTexts(w.tokenizer, World.SOURCES, World.SOURCES);
+        Batch pair = Batch.fromTexts(w.tokenizer, World.SOURCES.subList(0, 1), World.TARGETS.subList(0, 1));
+        IntBuffer ids = ByteBuffer.allocateDirect(8).order(ByteOrder.nativeOrder()).asIntBuffer().put(0, 5).put(1, 1);
+        Map<String, Loop> loops = new LinkedHashMap<>();
+        loops.put("closed world", new Loop(100, LeakTest::closedWorld));
+        loops.put("forgotten world", new Loop(25, () -> ClosingTest.await(forgottenWorld())));
+        loops.put("threads", new Loop(100, () -> new Context(Map.of("context.threads", 2)).close()));
+        loops.put("refusals", new Loop(2000, this::refusals));
+        loops.put("logged", new Loop(400, this::logged));
+        loops.put("config", new Loop(2000, () -> {
+            try (Config config = new Config(Map.of("model.d_model", 64)); Config copy = config.copy()) {
+                copy.put("model.norm", "pre");
+            }
+        }));
+        loops.put("borrowed", new Loop(2000, () -> {
+            w.model.config().close();
+            w.model.tokenizer().orElseThrow().encode("one");
+        }));
+        loops.put("decoder", new Loop(400, () -> new Decoder(w.model, w.config).close()));
+        loops.put("answers", new Loop(300, () -> w.decoder.translate(World.SOURCES)));
+        loops.put("constrained", new Loop(200, () -> {
+            w.decoder.setConstraint((prefix, allowed) -> allowed.clear(5));
+            w.decoder.translate(World.SOURCES);
+            w.decoder.setConstraint((prefix, allowed) -> {
+                throw new IllegalStateException();
+            });
+            assertThrows(IllegalStateException.class, () -> w.decoder.translate(World.SOURCES));
+            w.decoder.setConstraint(null);
+        }));
+        loops.put("attention", new Loop(400, () -> w.decoder.attentionWeights(pair, AttentionKind.CROSS, 0)));
+        loops.put("scores", new Loop(400, () -> w.decoder.score(batch)));
+        loops.put("steps", new Loop(300, () -> w.trainer.step(w.batch())));
+        loops.put("direct", new Loop(2000, () -> w.decoder.decode(new Batch(ids, IntBuffer.wrap(new int[] {0, 2})))));
+        loops.put("params", new Loop(3000, () -> w.model.write(0, w.model.read(0))));
+        for (Map.Entry<String, Loop> loop : loops.entrySet()) {
+            // What stays behind each time grows in every round; the JVM's compiler takes its memory in one of them.
+            long least = Long.MAX_VALUE;
+            for (int round = 0; round < 8 && least > 1 << 18; ++round) {
+                long before = resident();
+                for (int i = 0; i < loop.getValue().count(); ++i) loop.getValue().body().run();
+                least = Math.min(least, resident() - before);
+            }
+            assertTrue(loop.getKey() + " grew by " + least + " bytes in each round", least <= 1 << 18);
+        }
+    }
+}

@@ -1,0 +1,247 @@
+/* What each object gives. SPDX-License-Identifier: Apache-2.0 */
+package xformer;
+
+import static org.junit.Assert.assertArrayEquals;
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertNotEquals;
+import static org.junit.Assert.assertNull;
+import static org.junit.Assert.assertThrows;
+import static org.junit.Assert.assertTrue;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.NoSuchElementException;
+import java.util.Set;
+import java.util.stream.Stream;
+import org.junit.Test;
+
+public class PartsTest extends WorldTest {
+    @Test
+    public void config() {
+        Config config = Config.preset("tiny",
+                Map.of("model.d_model", 64, "train.dropout", "1e-1", "data.strict", true));
+        assertEquals(64L, config.get("model.d_model"));
+        assertEquals(64, config.getLong("model.d_model"));
+        assertEquals("64", config.getString("model.d_model"));
+        assertEquals(0.1, config.getDouble("train.dropout"), 0);
+        assertTrue(config.getBoolean("data.strict"));
+        assertEquals("auto", config.get("context.device"));
+        assertNull(config.get("no.such"));
+        assertNull(config.get(3));
+        assertFalse(config.containsKey("no.such"));
+        assertEquals(config.keySet(), Config.options().keySet());
+        assertThrows(UnsupportedOperationException.class, config::clear);
+
+        Config copy = config.copy();
+        assertEquals(config, copy);
+        assertEquals(new HashMap<>(config), copy);
+        assertEquals(true, copy.put("data.strict", false));
+        assertTrue(config.getBoolean("data.strict"));
+        assertNotEquals(config, copy);
+        for (Map.Entry<String, Object> entry : copy.entrySet()) {
+            if (entry.getKey().equals("model.norm")) assertEquals("post", entry.setValue("pre"));
+        }
+        assertEquals("pre", copy.get("model.norm"));
+        copy.put("train.learning_rate", 2);
+        copy.put("model.seed", (short) 7);
+        copy.put("train.dropout", 0.5f);
+        assertEquals(2, copy.getDouble("train.learning_rate"), 0);
+        assertEquals(7L, copy.get("model.seed"));
+        assertEquals(0.5, copy.get("train.dropout"));
+        assertEquals(new Config(copy), copy);
+        assertTrue(copy.toString().contains("model.norm=pre"));
+
+        assertThrows(NullPointerException.class, () -> config.put("model.d_model", null));
+        assertThrows(IllegalArgumentException.class, () -> config.put("model.d_model", List.of()));
+        assertThrows(IllegalArgumentException.class, () -> config.put("model.norm", "po\0st"));
+        for (Object value : new Object[] {1.5, true}) {
+            World.refused(InvalidArgumentException.class, () -> config.put("model.d_model", value));
+        }
+        World.refused(InvalidArgumentException.class, () -> config.put("model.norm", 3));
+        World.refused(NotFoundException.class, () -> config.getLong("no.such"));
+
+        OptionInfo row = Config.options().get("model.norm");
+        assertEquals(List.of("post", "pre"), row.choices());
+        assertEquals(List.of("post", OptionType.STRING, "0.1"), List.of(row.defaultValue(), row.type(), row.since()));
+        assertEquals(0.95, Config.options().get("train.dropout").maximum(), 0);
+        Map<OptionType, Class<?>> kinds = Map.of(OptionType.LONG, Long.class, OptionType.DOUBLE, Double.class,
+                OptionType.BOOLEAN, Boolean.class, OptionType.STRING, String.class);
+        for (OptionInfo info : Config.options().values()) {
+            assertFalse(info.key(), info.doc().isEmpty());
+            Object value = config.get(info.key());
+            assertEquals(info.key(), kinds.get(info.type()), value.getClass());
+            assertEquals(value, config.put(info.key(), value));
+            assertEquals(value, config.get(info.key()));
+        }
+        config.close();
+        assertEquals("{closed}", config.toString());
+    }
+
+    @Test
+    public void corpus() throws IOException {
+        List<Pair> pairs = new ArrayList<>();
+        w.corpus.forEach(pairs::add);
+        assertEquals(World.PAIRS, pairs);
+        assertEquals(World.PAIRS.size(), w.corpus.size());
+        assertThrows(NoSuchElementException.class, () -> {
+            for (var i = w.corpus.iterator();;) i.next();
+        });
+        for (long index : new long[] {-1, World.PAIRS.size(), Long.MAX_VALUE}) {
+            assertThrows(IndexOutOfBoundsException.class, () -> w.corpus.get(index));
+        }
+        Files.writeString(path("pairs"), "a\tb\nbad\n\u00e4\t\ud83d\ude42\n");
+        Files.writeString(path("source"), "a\nb\n");
+        Files.writeString(path("target"), "c\nd\n");
+        Files.writeString(path("short"), "c\n");
+        try (Corpus opened = Corpus.open(w.context, path("pairs"))) {
+            assertEquals(new Pair("\u00e4", "\ud83d\ude42"), opened.get(1));
+            assertEquals(new CorpusStats(3, 2, 1, 0, 0, 0, 0), opened.stats());
+        }
+        try (Corpus two = Corpus.openParallel(w.context, path("source"), path("target"), Map.of())) {
+            assertEquals(new Pair("b", "d"), two.get(1));
+        }
+        World.refused(DataException.class,
+                () -> Corpus.openParallel(w.context, path("source"), path("short"), Map.of()));
+        byte[] strange = "a\tb\n\u00ff\u00fe\tc\nd\0\te\n".getBytes(StandardCharsets.ISO_8859_1);
+        try (Corpus text = Corpus.fromText(w.context, "some text", strange, Map.of())) {
+            assertEquals(new CorpusStats(3, 1, 0, 0, 0, 1, 1), text.stats());
+        }
+        DataException error = World.refused(DataException.class,
+                () -> Corpus.fromText(w.context, "some text", strange, Map.of("data.strict", true)));
+        assertTrue(error.getMessage(), error.getMessage().contains("some text"));
+        assertThrows(IllegalArgumentException.class,
+                () -> Corpus.fromPairs(w.context, List.of(new Pair("a\tb", "c"))));
+        assertThrows(NullPointerException.class, () -> new Pair("a", null));
+    }
+
+    @Test
+    public void textsOfAllPlanes() {
+        w.tokenizer.save(path("words.json"));
+        try (Tokenizer loaded = Tokenizer.load(w.context, path("words.json"))) {
+            for (Tokenizer tokenizer : List.of(w.tokenizer, loaded, w.model.tokenizer().orElseThrow())) {
+                for (String text : List.of("one two", "", "Z\u00fcrich \u6771\u4eac \ud83d\ude42\ud83c\udfff", "a\0b\0",
+                        "\0")) {
+                    int[] ids = tokenizer.encodeSentence(text);
+                    assertEquals(Xformer.TOKEN_END, ids[ids.length - 1]);
+                    byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
+                    assertArrayEquals(Arrays.copyOf(ids, ids.length - 1), tokenizer.encode(utf8));
+                    assertEquals(text, tokenizer.decode(ids));
+                    assertArrayEquals(utf8, tokenizer.decodeBytes(ids));
+                    assertEquals(text, tokenizer.decode(java.nio.IntBuffer.wrap(ids)));
+                }
+                // Normalisation makes this longer than the room that is made at first.
+                assertTrue(tokenizer.encode("\ufdfa".repeat(50)).length > 150 + 16);
+                assertEquals("</s>", tokenizer.piece(Xformer.TOKEN_END));
+                assertEquals("<s>", tokenizer.piece(Xformer.TOKEN_START));
+            }
+        }
+        try (Config config = w.model.config()) {
+            assertEquals(w.tokenizer.size(), config.getLong("model.vocab_size"));
+        }
+        // The border itself, with texts that "modified" UTF-8 would change.
+        String strange = "\0\ud83d\ude42\u0800";
+        try (Corpus corpus = Corpus.fromPairs(w.context, List.of(new Pair("\ud83d\ude42", "\u0800")))) {
+            assertEquals(new Pair("\ud83d\ude42", "\u0800"), corpus.get(0));
+        }
+        assertEquals(strange, w.tokenizer.decode(w.tokenizer.encode(strange)));
+        assertEquals(1, w.decoder.translate(List.of(strange)).size());
+    }
+
+    @Test
+    public void bytesThatAreNoText() {
+        byte[] bytes = {(byte) 0xff, 'a', (byte) 0xc0, 0, (byte) 0xed, (byte) 0xa0, (byte) 0x80};
+        World.refused(DataException.class, () -> w.tokenizer.encode(bytes));
+        try (Tokenizer any = Tokenizer.train(w.context, w.corpus, World.options("tokenizer.normalization", "none"))) {
+            assertArrayEquals(bytes, any.decodeBytes(any.encode(bytes)));
+        }
+        for (String half : List.of("a\ud800", "\udc00\ud800", "\ud83d\ud83d\ude42")) {
+            DataException error = World.refused(DataException.class, () -> w.tokenizer.encode(half));
+            assertTrue(error.getMessage(), error.getMessage().contains("surrogate"));
+            World.refused(DataException.class, () -> w.decoder.translate(List.of("one", half)));
+        }
+    }
+
+    @Test
+    public void batcher() {
+        List<Batch> first = new ArrayList<>();
+        List<Batch> second = new ArrayList<>();
+        w.batcher.forEach(first::add);
+        w.batcher.forEach(second::add);
+        for (List<Batch> epoch : List.of(first, second)) {
+            Set<Long> seen = new HashSet<>();
+            for (Batch batch : epoch) {
+                for (int i = 0; i < batch.size(); ++i) assertTrue(seen.add(batch.pairIndex().get(i)));
+            }
+            assertEquals(World.PAIRS.size(), seen.size());
+        }
+        BatcherStats stats = w.batcher.stats();
+        assertEquals(2, stats.epoch());
+        assertEquals(World.PAIRS.size(), stats.pairs());
+        w.batcher.seek(0, 1);
+        Batch again = w.batcher.next().orElseThrow();
+        assertEquals(first.get(1).srcIds(), again.srcIds());
+        assertEquals(first.get(1).tgtOffsets(), again.tgtOffsets());
+        assertEquals(first.get(1).pairIndex(), again.pairIndex());
+        String text = w.tokenizer.decode(again.srcIds().slice(0, again.srcOffsets().get(1)));
+        assertEquals(World.PAIRS.get((int) again.pairIndex().get(0)).source(), text);
+        assertThrows(java.nio.ReadOnlyBufferException.class, () -> again.srcIds().put(0, 1));
+        assertThrows(NoSuchElementException.class, () -> {
+            for (var i = w.batcher.iterator();;) i.next();
+        });
+    }
+
+    @Test
+    public void context() {
+        assertTrue(w.context.device(), w.context.device().contains("cpu"));
+        MemoryStats memory = w.context.memory();
+        assertTrue(memory.peak() >= memory.current() && memory.current() > 0 && memory.allocations() > 0);
+        List<BackendInfo> backends = w.context.backends();
+        assertEquals(1, backends.stream().filter(BackendInfo::active).count());
+        BackendInfo ref = backends.stream().filter(b -> b.name().equals("ref")).findFirst().orElseThrow();
+        assertEquals(List.of("", "cpu", ""), List.of(ref.path(), ref.kind(), ref.reason()));
+        assertEquals(1, ref.deviceCount());
+        try (Context own = new Context()) {
+            assertFalse(own.device().isEmpty());
+        }
+    }
+
+    @Test
+    public void library() {
+        int number = Xformer.versionNumber();
+        assertEquals((number >> 16) + "." + (number >> 8 & 0xFF) + "." + (number & 0xFF), Xformer.version());
+        assertFalse(Xformer.buildInfo().isEmpty());
+        for (Status status : Status.values()) {
+            String expected = switch (status) {
+                case OK, DONE -> "XF_" + status;
+                case UNKNOWN -> "XF_STATUS_UNKNOWN";
+                default -> "XF_ERROR_" + status;
+            };
+            assertEquals(expected, Xformer.statusName(status.code()));
+        }
+        assertEquals(Status.UNKNOWN, Status.of(-12345));
+    }
+
+    /** A file name that no locale decodes is still opened: the bytes are what counts. */
+    @Test
+    public void namesInBytes() throws Exception {
+        w.model.save(path("model.xf"));
+        Files.createDirectory(path("strange"));
+        Process copy = new ProcessBuilder("sh", "-c", "cp \"$1\" \"$2/$(printf 'm\\303\\244\\377%%25 x')\"", "sh",
+                path("model.xf").toString(), path("strange").toString()).inheritIO().start();
+        assertEquals(0, copy.waitFor());
+        try (Stream<Path> files = Files.list(path("strange"))) {
+            Model.load(w.context, files.findFirst().orElseThrow()).close();
+        }
+        Path relative = Path.of("").toAbsolutePath().relativize(path("model.xf"));
+        Model.load(w.context, relative).close();
+    }
+}
