@@ -64,7 +64,9 @@ tests/packages.sh test
 
 if [ "$what" = all ] || [ "$what" = release ]; then
     say "Release build"
-    build build/release -DCMAKE_BUILD_TYPE=Release -DXF_CUDA_ARCHITECTURES=90-real
+    # Where Debian has its libraries: tests/package makes packages of this build.
+    build build/release -DCMAKE_BUILD_TYPE=Release -DXF_CUDA_ARCHITECTURES=90-real \
+        -DCMAKE_INSTALL_LIBDIR="lib/$(c++ -print-multiarch)"
     count_tests build/release
 fi
 

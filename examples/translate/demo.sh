@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Trains a small English-German model on the corpus beside this file and shows what it has learnt; see README.md.
 #
-# It installs what is missing (Debian packages), builds the library, trains, measures and translates, all within about
-# ten minutes on two cores, without a question. The training is 7 minutes of that; DEMO_MINUTES=1 makes it one.
+# In the sources of libxformer it installs what is missing (Debian packages), builds the library and the program into
+# build/demo, trains, measures and translates, all within about ten minutes on two cores, without a question. The
+# training is 7 minutes of that; DEMO_MINUTES=1 makes it one. Elsewhere, as in /usr/share/doc/libxformer-dev/examples,
+# it compiles the program against the installed library, into the folder xformer-demo of the folder that it is run in.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -12,7 +14,7 @@ case "${1-}" in
     "") ;;
     --fresh) fresh=yes ;;
     --help | -h)
-        echo "Usage: [DEMO_MINUTES=7] examples/translate/demo.sh [--fresh]"
+        echo "Usage: [DEMO_MINUTES=7] $0 [--fresh]"
         echo "Trains a small English-German model in DEMO_MINUTES minutes. --fresh trains anew although one is there."
         exit 0
         ;;
@@ -23,15 +25,25 @@ case "${1-}" in
 esac
 minutes=${DEMO_MINUTES:-7}
 
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-data=examples/translate/data
-build=build/demo
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+if [ -e "$here/../../lib/xformer.map" ]; then
+    sources=yes
+    cd "$here/../.."
+    build=build/demo
+    data=examples/translate/data
+else
+    sources=no
+    build=xformer-demo
+    data=$here/data
+fi
 model=$build/small.xf
 translate=$build/bin/translate
 
 say() { printf '\n== %s\n' "$*"; }
 
-build_program() {
+# Builds the library too.
+build_sources() {
+    tests/packages.sh
     say "Building into $build"
     cuda=(-DXF_CUDA=OFF) # minutes of compiling for nothing, unless there is a GPU
     if nvidia-smi -L >"$build.log" 2>&1; then cuda=(-DXF_CUDA=AUTO -DXF_CUDA_ARCHITECTURES=native); fi
@@ -42,6 +54,21 @@ build_program() {
         echo "demo.sh: the build failed; all of its output is in $build.log" >&2
         exit 1
     }
+}
+
+# Builds the program alone, which needs a C compiler and pkg-config.
+build_program() {
+    local flags tool
+    say "Building into $PWD/$build"
+    for tool in cc pkg-config; do
+        command -v $tool >/dev/null || {
+            echo "demo.sh needs $tool, which was not found (Debian: apt install gcc libc6-dev pkg-config)" >&2
+            exit 1
+        }
+    done
+    flags=$(pkg-config --cflags --libs xformer) || exit 1
+    # shellcheck disable=SC2086 # several words
+    cc -std=c11 -O2 "$here"/*.c $flags -lm -o "$translate"
 }
 
 train_model() {
@@ -57,7 +84,7 @@ train_model() {
         say "Training on 19,500 sentence pairs for $minutes minutes"
         rm -f "$model" "$model".*
     fi
-    "$translate" train --train $data/small.tsv --model "$model" "${start[@]}" --minutes "$minutes" \
+    "$translate" train --train "$data/small.tsv" --model "$model" "${start[@]}" --minutes "$minutes" \
         --tokenizer.vocab_size 4000 --data.batch_tokens 750 --data.max_tokens 100 \
         --model.encoder_layers 3 --model.decoder_layers 3 --model.d_model 192 --model.d_ff 768 \
         --model.heads 3 --model.d_k 64 --model.d_v 64 --model.norm pre \
@@ -67,17 +94,19 @@ train_model() {
 
 show_results() {
     say "Test set ($data/small.test.tsv, 349 sentences the model has not seen): greedy search"
-    "$translate" evaluate --model "$model" --test $data/small.test.tsv --greedy
+    "$translate" evaluate --model "$model" --test "$data/small.test.tsv" --greedy
     say "The same with beam search"
-    "$translate" evaluate --model "$model" --test $data/small.test.tsv --beam 4 --output $build/small.test.de
+    "$translate" evaluate --model "$model" --test "$data/small.test.tsv" --beam 4 --output "$build/small.test.de"
     say "Some of these sentences: the source, the model's translation, the reference"
-    paste $data/small.test.tsv $build/small.test.de |
+    paste "$data/small.test.tsv" "$build/small.test.de" |
         awk -F '\t' 'NR % 43 == 1 { printf "\n  EN  %s\n  ->  %s\n  DE  %s\n", $1, $3, $2 }'
 }
 
-mkdir -p build
-tests/packages.sh
-build_program
+mkdir -p "$build/bin" || {
+    echo "demo.sh: run it in a folder that you may write to" >&2
+    exit 1
+}
+if [ $sources = yes ]; then build_sources; else build_program; fi
 train_model
 show_results
 say "Your turn"

@@ -1,0 +1,104 @@
+# Completes the trees that cpack has installed, one per package, before it packs them (packages.cmake): the files that
+# only packages have, permissions, stripping, what dpkg wants to know of the library, and what it depends on.
+#
+# SPDX-License-Identifier: Apache-2.0
+cmake_policy(VERSION 3.25)
+set(debian ${CPACK_XFORMER_SOURCE}/lib/debian)
+set(libdir usr/${CPACK_XFORMER_LIBDIR})
+set(work ${CPACK_TEMPORARY_DIRECTORY}/control)
+file(MAKE_DIRECTORY ${work}/debian)
+string(REGEX MATCH "^[0-9]+" major ${CPACK_XFORMER_VERSION})
+
+# compress(FROM TO): without name and date, which would differ from build to build.
+function(compress from to)
+  execute_process(COMMAND gzip -9nc INPUT_FILE ${from} OUTPUT_FILE ${to} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+# set_permissions(FOLDER): whatever umask and checkout had. A link has none of its own.
+function(set_permissions folder)
+  set(readable OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+  set(runnable ${readable} OWNER_EXECUTE GROUP_EXECUTE WORLD_EXECUTE)
+  file(GLOB_RECURSE entries LIST_DIRECTORIES true ${folder}/*)
+  foreach(entry ${folder} ${entries})
+    if(IS_SYMLINK ${entry})
+      continue()
+    elseif(IS_DIRECTORY ${entry} OR entry MATCHES "\\.sh$")
+      file(CHMOD ${entry} PERMISSIONS ${runnable})
+    else()
+      file(CHMOD ${entry} PERMISSIONS ${readable})
+    endif()
+  endforeach()
+endfunction()
+
+# shlibdeps(RESULT PACKAGE FILE...): the packages that hold what these files are linked with. dpkg-shlibdeps wants to be
+# in a source package, and takes a folder with a DEBIAN in it for a package.
+function(shlibdeps result package)
+  file(WRITE ${work}/debian/control "Source: libxformer\n\nPackage: ${package}\nArchitecture: any\n")
+  file(MAKE_DIRECTORY ${CPACK_TEMPORARY_DIRECTORY}/${package}/DEBIAN)
+  execute_process(COMMAND ${XF_dpkg-shlibdeps} -O ${ARGN} WORKING_DIRECTORY ${work}
+    OUTPUT_VARIABLE line OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  file(REMOVE_RECURSE ${CPACK_TEMPORARY_DIRECTORY}/${package}/DEBIAN)
+  string(REGEX REPLACE "^shlibs:Depends=" "" line "${line}")
+  set(${result} "${line}" PARENT_SCOPE)
+endfunction()
+
+# While the major version is 0, a program needs the minor version that it was linked with: another one has no symbols of
+# its version node. dependency(RESULT VERSION): what depends on a symbol that is there since VERSION, or #MINVER#.
+function(dependency result version)
+  set(text "libxformer0 ${version}")
+  if(major EQUAL 0)
+    string(REGEX MATCH "^0\\.([0-9]+)" minor ${CPACK_XFORMER_VERSION})
+    math(EXPR next "${CMAKE_MATCH_1} + 1")
+    string(APPEND text ", libxformer0 (<< 0.${next}~)")
+  endif()
+  set(${result} "${text}" PARENT_SCOPE)
+endfunction()
+
+# write_symbols(): each function with the version that its node in xformer.map names, for dpkg-shlibdeps of others.
+function(write_symbols)
+  file(STRINGS ${CPACK_XFORMER_SOURCE}/lib/xformer.map lines)
+  set(symbols)
+  foreach(line ${lines})
+    if(line MATCHES "^(XFORMER_([0-9.]+)) ")
+      set(node ${CMAKE_MATCH_1})
+      set(since ${CMAKE_MATCH_2}.0)
+      list(APPEND symbols " ${node}@${node} ${since}\n")
+    elseif(line MATCHES "^ *(xf_[a-z0-9_]+)")
+      list(APPEND symbols " ${CMAKE_MATCH_1}@${node} ${since}\n")
+    endif()
+  endforeach()
+  list(SORT symbols)
+  list(JOIN symbols "" symbols)
+  dependency(needs "#MINVER#")
+  file(WRITE ${work}/symbols "libxformer.so.${major} ${needs}\n* Build-Depends-Package: libxformer-dev\n${symbols}")
+endfunction()
+
+foreach(package ${CPACK_XFORMER_PACKAGES})
+  set(tree ${CPACK_TEMPORARY_DIRECTORY}/${package})
+  set(doc ${tree}/usr/share/doc/${package})
+  file(MAKE_DIRECTORY ${doc})
+  file(COPY ${debian}/copyright DESTINATION ${doc})
+  compress(${debian}/changelog ${doc}/changelog.Debian.gz)
+  compress(${CPACK_XFORMER_SOURCE}/CHANGELOG.md ${doc}/changelog.gz)
+  set_permissions(${tree}/usr)
+endforeach()
+
+write_symbols()
+dependency(needs "(>= ${CPACK_XFORMER_VERSION})")
+file(WRITE ${work}/shlibs "libxformer ${major} ${needs}\n")
+file(WRITE ${work}/triggers "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_LIBXFORMER0_PACKAGE_CONTROL_EXTRA ${work}/symbols ${work}/shlibs ${work}/triggers)
+
+# CPACK_DEBIAN_PACKAGE_SHLIBDEPS would do it too, but writes maintainer scripts that call ldconfig.
+foreach(package libxformer0 libxformer-cuda)
+  if(package IN_LIST CPACK_XFORMER_PACKAGES)
+    string(TOUPPER ${package} upper)
+    set(tree ${CPACK_TEMPORARY_DIRECTORY}/${package}/${libdir})
+    file(GLOB files ${tree}/libxformer.so.${CPACK_XFORMER_VERSION} ${tree}/xformer/*.so)
+    execute_process(COMMAND_ERROR_IS_FATAL ANY
+      COMMAND ${CPACK_XFORMER_STRIP} --strip-unneeded --remove-section=.comment --remove-section=.note ${files})
+    shlibdeps(found ${package} ${files})
+    list(APPEND CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS ${found})
+    list(JOIN CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS ", " CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS)
+  endif()
+endforeach()

@@ -1,0 +1,94 @@
+# The fields of the Debian packages; cpack reads this for each generator, before it installs anything (packages.cmake).
+#
+# The version of the packages and the date of everything in them are those of the newest entry of the changelog, so that
+# one build gives the same bytes whenever it is packaged; SOURCE_DATE_EPOCH sets another date.
+#
+# SPDX-License-Identifier: Apache-2.0
+if(NOT CPACK_GENERATOR STREQUAL "DEB")
+  return()
+endif()
+cmake_policy(VERSION 3.25)
+set(debian ${CPACK_XFORMER_SOURCE}/lib/debian)
+
+# A build whose packages would be of no use is refused before they are made.
+if(NOT CPACK_XFORMER_LIBDIR STREQUAL "lib/${CPACK_XFORMER_MULTIARCH}")
+  message(FATAL_ERROR "the libraries of this build go into ${CPACK_XFORMER_LIBDIR}, expected "
+    "lib/${CPACK_XFORMER_MULTIARCH}: configure a build for packages with -DCMAKE_INSTALL_PREFIX=/usr")
+endif()
+if(NOT CPACK_XFORMER_SHARED OR CPACK_XFORMER_SANITIZE OR NOT CPACK_XFORMER_BUILD MATCHES "^Rel")
+  message(FATAL_ERROR "found BUILD_SHARED_LIBS=${CPACK_XFORMER_SHARED}, XF_SANITIZE=${CPACK_XFORMER_SANITIZE}, "
+    "CMAKE_BUILD_TYPE=${CPACK_XFORMER_BUILD}; packages are made of a shared release build without sanitizers")
+endif()
+foreach(tool dpkg-shlibdeps dpkg-parsechangelog)
+  find_program(XF_${tool} ${tool})
+  if(NOT XF_${tool})
+    message(FATAL_ERROR "there is no ${tool}, which the Debian package dpkg-dev holds")
+  endif()
+endforeach()
+
+foreach(field Version Timestamp)
+  execute_process(COMMAND ${XF_dpkg-parsechangelog} -l ${debian}/changelog -S ${field}
+    OUTPUT_VARIABLE ${field} OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+if(NOT Version MATCHES "^(.*)-([^-]*)$" OR NOT CMAKE_MATCH_1 STREQUAL CPACK_XFORMER_VERSION)
+  message(FATAL_ERROR "the newest entry of lib/debian/changelog is of version ${Version}, "
+    "expected a revision of ${CPACK_XFORMER_VERSION}, the version of the project")
+endif()
+set(CPACK_DEBIAN_PACKAGE_VERSION ${CMAKE_MATCH_1})
+set(CPACK_DEBIAN_PACKAGE_RELEASE ${CMAKE_MATCH_2})
+if(NOT DEFINED ENV{SOURCE_DATE_EPOCH})
+  set(ENV{SOURCE_DATE_EPOCH} ${Timestamp})
+endif()
+
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_PACKAGE_SOURCE libxformer)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+# A second field in the value of the first: CPack has no variable for Multi-Arch before 3.31.
+set(CPACK_DEBIAN_PACKAGE_PRIORITY "optional\nMulti-Arch: same")
+foreach(package ${CPACK_XFORMER_PACKAGES})
+  string(TOUPPER ${package} upper)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${package})
+endforeach()
+
+# Depends of libxformer0 and of the plugin is found by complete.cmake, which appends it. The plugin is of one version
+# with the library, because what they say to each other is no part of the ABI.
+set(same "libxformer0 (= ${Version})")
+set(about "libxformer trains and decodes the encoder-decoder Transformer of
+\"Attention Is All You Need\": tokenizer, batches, training with checkpoints,
+beam search and scores, behind a stable C ABI, without other machine learning
+software.
+")
+set(CPACK_DEBIAN_LIBXFORMER0_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LIBXFORMER0_DESCRIPTION "encoder-decoder Transformer as a C library
+${about}
+This package holds the shared library and its fast backend for CPUs, with
+kernels for AVX2 and AVX-512, and OpenBLAS for other processors.")
+
+set(CPACK_DEBIAN_LIBXFORMER-DEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_LIBXFORMER-DEV_PACKAGE_DEPENDS "${same}")
+set(CPACK_DEBIAN_LIBXFORMER-DEV_PACKAGE_SUGGESTS "gcc | c-compiler, pkg-config, cmake")
+set(CPACK_DEBIAN_LIBXFORMER-DEV_DESCRIPTION "encoder-decoder Transformer as a C library (development files)
+${about}
+This package holds what programs are compiled with: headers, the files for
+pkg-config and CMake, and examples, among them a program that trains a model on
+an English-German corpus, which is included, and translates with it.")
+
+# cuBLASLt is opened at run time, by its major version. The driver is no package everywhere, so it is only suggested.
+set(CPACK_DEBIAN_LIBXFORMER-CUDA_PACKAGE_SECTION non-free/libs)  # for the CUDA runtime inside; see copyright
+set(CPACK_DEBIAN_LIBXFORMER-CUDA_PACKAGE_DEPENDS "${same}")
+if(CPACK_XFORMER_CUDA MATCHES "^([0-9]+)\\.([0-9]+)")
+  set(CPACK_DEBIAN_LIBXFORMER-CUDA_PACKAGE_RECOMMENDS
+    "libcublas-${CMAKE_MATCH_1}-${CMAKE_MATCH_2} | libcublaslt${CMAKE_MATCH_1}")
+  set(driver_12 525.60)
+  set(driver_13 580)
+  set(CPACK_DEBIAN_LIBXFORMER-CUDA_PACKAGE_SUGGESTS "libcuda1")
+  if(DEFINED driver_${CMAKE_MATCH_1})
+    string(APPEND CPACK_DEBIAN_LIBXFORMER-CUDA_PACKAGE_SUGGESTS " (>= ${driver_${CMAKE_MATCH_1}})")
+  endif()
+endif()
+set(CPACK_DEBIAN_LIBXFORMER-CUDA_DESCRIPTION "encoder-decoder Transformer as a C library (NVIDIA GPUs)
+${about}
+This package holds the backend for NVIDIA GPUs. It needs NVIDIA's driver and
+cuBLASLt, and finds both when a program runs. Without them the library says
+what is missing and computes on the CPU.")
