@@ -8,4 +8,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 version=$(sed -nE 's/^project\(xformer VERSION ([0-9.]+).*/\1/p' CMakeLists.txt)
 sed -e "s|@VERSION@|$version|" -e "s|@OUTPUT@|$output|" docs/Doxyfile.in >"$output/Doxyfile"
 doxygen -q "$output/Doxyfile"
+python3 docs/site/check.py "$output/html"
 echo "documentation: $output/html/index.html"

@@ -80,7 +80,8 @@ typedef void (*xf_log_fn)(void *user, enum xf_log_level level, const char *compo
  * @brief Creates a context: loads the backends found beside the library and opens the device.
  *
  * Reads the options "context.device" ("auto", "cpu", "cpu:ref", "cuda", "cuda:1"), "context.threads" (0: one per
- * processor this process may use), "context.memory_budget" (bytes of tensors; 0: no limit) and "context.isa".
+ * processor this process may use), "context.memory_budget" (bytes of tensors; 0: no limit), "context.isa",
+ * "context.precision" and "context.graphs".
  * A device that is named and can't be opened is an error; "auto" takes the best that opens. Backends that could not
  * be used are told by xf_backend_info_get().
  *
@@ -89,7 +90,7 @@ typedef void (*xf_log_fn)(void *user, enum xf_log_level level, const char *compo
  * @param out [out] the new context; the caller frees it with xf_context_free()
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND (no such device), XF_ERROR_UNSUPPORTED (instruction
- *         set), XF_ERROR_BACKEND, XF_ERROR_NO_MEMORY
+ *         set, precision, a member of allocator), XF_ERROR_BACKEND, XF_ERROR_NO_MEMORY
  * @threads any
  * @since 0.1
  */

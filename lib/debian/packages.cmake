@@ -19,7 +19,8 @@ set(debian ${CMAKE_CURRENT_LIST_DIR})
 # A component that nothing but the package has: who runs cmake --install has the sources.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/libxformer-dev
   COMPONENT examples EXCLUDE_FROM_ALL FILES_MATCHING
-  PATTERN CMakeLists.txt PATTERN "*.c" PATTERN "*.cpp" PATTERN "*.h" PATTERN "*.md" PATTERN "*.sh" PATTERN "*.tsv" PATTERN "*.html" PATTERN "*.cmake")
+  PATTERN CMakeLists.txt PATTERN "*.c" PATTERN "*.cpp" PATTERN "*.h" PATTERN "*.md" PATTERN "*.sh" PATTERN "*.tsv"
+  PATTERN "*.html" PATTERN "*.cmake")
 
 set(components_libxformer0 runtime)
 set(components_libxformer-dev devel examples)

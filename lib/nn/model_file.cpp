@@ -48,8 +48,8 @@ void add_narrow(SafetensorsWriter *writer, Stream *stream, const ParameterTable 
             for (size_t i = 0; i < wide.size(); ++i) {
                 halves[i] = narrow(wide[i]);
                 XF_CHECK(narrow != to_fp16 || (halves[i] & 0x7C00u) != 0x7C00u, XF_ERROR_OUT_OF_RANGE,
-                         "'%s' has the number %g, fp16 reaches 65504: use bf16", p.name.c_str(),
-                         static_cast<double>(wide[i]));
+                         "'%s' has the number %s, fp16 reaches 65504: use bf16", p.name.c_str(),
+                         number(static_cast<double>(wide[i])).c_str());
             }
             std::memcpy(dst, reinterpret_cast<const char *>(halves.data()) + offset % 2, bytes);
         });

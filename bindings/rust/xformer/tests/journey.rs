@@ -439,7 +439,7 @@ fn configs() {
 #[test]
 fn the_context() {
     let w = World::new();
-    assert!(w.context.device().expect("a line").contains("1 threads"));
+    assert!(w.context.device().expect("a line").contains("1 thread,"));
     let memory = w.context.memory().expect("stats");
     assert!(memory.current > 0 && memory.peak >= memory.current && memory.budget == 0 && memory.allocations > 0);
     let backends = w.context.backends().expect("backends");

@@ -1,0 +1,86 @@
+/*
+ * resume.c - proves that a run that was interrupted ends with the same bits as one that was not.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <string.h>
+
+#include "must.h"
+
+/* [steps] */
+/* Goes on until so many updates were made. */
+static void train_to(xf_trainer *trainer, xf_batcher *batcher, int64_t step) {
+    xf_batch batch = XF_BATCH_INIT;
+    while (xf_trainer_step(trainer) < step)
+        if (must(xf_batcher_next(batcher, &batch, &err)) != XF_DONE)
+            must(xf_train_step(trainer, &batch, 1, NULL, &err));
+}
+/* [steps] */
+
+static int same_parameters(const xf_model *a, const xf_model *b) {
+    xf_param_info info = XF_PARAM_INFO_INIT;
+    int same = 1;
+    for (size_t i = 0; i < xf_model_param_count(a); ++i) {
+        must(xf_model_param_info(a, i, &info, &err));
+        const size_t count = (size_t)(info.rows * info.columns);
+        float *left = malloc(count * sizeof *left), *right = malloc(count * sizeof *right);
+        must(xf_model_param_read(a, i, left, count, &err));
+        must(xf_model_param_read(b, i, right, count, &err));
+        same = same && memcmp(left, right, count * sizeof *left) == 0;
+        free(left);
+        free(right);
+    }
+    return same;
+}
+
+int main(void) {
+    xf_config *config = NULL, *one_thread = NULL;
+    xf_context *context = NULL, *other = NULL;
+    xf_corpus *corpus = NULL;
+    xf_tokenizer *tokenizer = NULL;
+    xf_batcher *batcher = NULL, *again = NULL;
+    xf_model *model = NULL;
+    xf_trainer *trainer = NULL, *resumed = NULL;
+
+    must(xf_config_create(&config, &err));
+    must(xf_config_preset(config, "tiny", &err));
+    must(xf_config_set(config, "tokenizer.vocab_size", "300", &err));
+    must(xf_config_set(config, "data.batch_tokens", "400", &err));
+    must(xf_config_set(config, "context.threads", "2", &err));
+    must(xf_context_create(config, NULL, &context, &err));
+    must(xf_corpus_open(context, config, "train.tsv", &corpus, &err));
+    must(xf_tokenizer_train(context, config, corpus, &tokenizer, &err));
+    must(xf_batcher_create(corpus, tokenizer, config, &batcher, &err));
+    must(xf_model_create(context, config, tokenizer, &model, &err));
+    must(xf_trainer_create(model, config, &trainer, &err));
+
+    train_to(trainer, batcher, 30);
+    must(xf_trainer_save(trainer, batcher, "run.xf", &err));
+    train_to(trainer, batcher, 60);
+
+    /* As another process would, with another number of threads. */
+    must(xf_config_copy(config, &one_thread, &err));
+    must(xf_config_set(one_thread, "context.threads", "1", &err));
+    must(xf_context_create(one_thread, NULL, &other, &err));
+    /* [resume] */
+    must(xf_trainer_resume(other, "run.xf", &resumed, &err));
+    must(xf_batcher_create(corpus, xf_model_tokenizer(xf_trainer_model(resumed)), config, &again, &err));
+    must(xf_trainer_seek(resumed, again, &err));
+    train_to(resumed, again, 60);
+    /* [resume] */
+    printf("step %d: %s\n", (int)xf_trainer_step(resumed),
+           same_parameters(model, xf_trainer_model(resumed)) ? "the same bits" : "other bits");
+
+    xf_trainer_free(resumed);
+    xf_batcher_free(again);
+    xf_context_free(other);
+    xf_config_free(one_thread);
+    xf_trainer_free(trainer);
+    xf_model_free(model);
+    xf_batcher_free(batcher);
+    xf_tokenizer_free(tokenizer);
+    xf_corpus_free(corpus);
+    xf_context_free(context);
+    xf_config_free(config);
+    return 0;
+}

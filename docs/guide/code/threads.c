@@ -1,0 +1,107 @@
+/*
+ * threads.c - four threads translate with one model, a fifth cancels a long call, a child process starts afresh.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "must.h"
+
+/* [worker] */
+struct work {
+    const xf_model *model;
+    enum xf_status status;
+    xf_error err; /* one for each thread */
+    char answer[64];
+};
+
+/* A decoder of its own, over the model that all share. */
+static void *translate_thread(void *argument) {
+    struct work *work = argument;
+    const char *const text = "three two one";
+    xf_decoder *decoder = NULL;
+    xf_hypotheses *answers = NULL;
+    xf_hypothesis best = XF_HYPOTHESIS_INIT;
+    if ((work->status = xf_decoder_create(work->model, NULL, &decoder, &work->err)) == XF_OK &&
+        (work->status = xf_translate(decoder, &text, NULL, 1, &answers, &work->err)) == XF_OK &&
+        (work->status = xf_hypotheses_get(answers, 0, 0, &best, &work->err)) == XF_OK)
+        snprintf(work->answer, sizeof work->answer, "%s", best.text);
+    xf_hypotheses_free(answers);
+    xf_decoder_free(decoder);
+    return NULL;
+}
+/* [worker] */
+
+/* [cancel] */
+static void *cancel_thread(void *argument) {
+    const struct timespec pause = {0, 50 * 1000 * 1000};
+    nanosleep(&pause, NULL);
+    xf_context_cancel(argument); /* may be called from a signal handler, too */
+    return NULL;
+}
+/* [cancel] */
+
+int main(void) {
+    xf_config *config = NULL;
+    xf_context *context = NULL;
+    xf_model *model = NULL;
+    xf_decoder *decoder = NULL;
+    xf_hypotheses *answers = NULL;
+
+    /* [threads] */
+    must(xf_config_create(&config, &err));
+    must(xf_config_set(config, "context.threads", "1", &err)); /* the callers are the threads */
+    must(xf_context_create(config, NULL, &context, &err));
+    must(xf_model_load(context, "numerals.xf", &model, &err));
+
+    struct work work[4];
+    pthread_t threads[4];
+    memset(work, 0, sizeof work);
+    for (int i = 0; i < 4; ++i) work[i].model = model;
+    for (int i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, translate_thread, &work[i]);
+    for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
+    for (int i = 0; i < 4; ++i) puts(work[i].status == XF_OK ? work[i].answer : work[i].err.message);
+    /* [threads] */
+
+    /* [cancelled] */
+    enum { MANY = 20000 };
+    static const char *texts[MANY];
+    for (int i = 0; i < MANY; ++i) texts[i] = "one two three";
+    pthread_t canceller;
+    must(xf_decoder_create(model, NULL, &decoder, &err));
+    pthread_create(&canceller, NULL, cancel_thread, context);
+    enum xf_status status = xf_translate(decoder, texts, NULL, MANY, &answers, &err);
+    pthread_join(canceller, NULL);
+    printf("%s, answers %s\n", xf_status_name(status), answers == NULL ? "none" : "some");
+    must(xf_translate(decoder, texts, NULL, 1, &answers, &err)); /* the decoder goes on */
+    /* [cancelled] */
+    xf_hypotheses_free(answers);
+    answers = NULL;
+
+    /* [fork] */
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        xf_context *own = NULL;
+        status = xf_translate(decoder, texts, NULL, 1, &answers, &err);
+        printf("child: %s\n", xf_status_name(status));
+        status = xf_context_create(NULL, NULL, &own, &err); /* one of its own is as good as any */
+        printf("child: %s\n", xf_status_name(status));
+        xf_context_free(own);
+        fflush(stdout);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    /* [fork] */
+
+    xf_decoder_free(decoder);
+    xf_model_free(model);
+    xf_context_free(context);
+    xf_config_free(config);
+    return 0;
+}

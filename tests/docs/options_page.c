@@ -1,0 +1,97 @@
+/*
+ * options_page.c - prints docs/guide/options.md from the library's own table: options_page > docs/guide/options.md
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xformer/xformer.h>
+
+static const char *const groups[][2] = {
+    {"context",
+     "Read by `xf_context_create()`: what computes, with how much. See [backends](backends.md) and\n"
+     "[memory and threads](memory-and-threads.md)."},
+    {"tokenizer", "Read by `xf_tokenizer_train()`. See [tokenizer](tokenizer.md)."},
+    {"data", "Read by `xf_corpus_open()` and its like, and by `xf_batcher_create()`. See [data](data.md)."},
+    {"model", "Read by `xf_model_create()` and kept in the model file. See [choosing sizes](training.md#sizes)."},
+    {"train",
+     "Read by `xf_trainer_create()` and kept in the checkpoint; `train.label_smoothing` and its kind also by\n"
+     "`xf_decoder_create()`, for `xf_evaluate()`. See [training](training.md)."},
+    {"decode", "Read by `xf_decoder_create()`. See [decoding](decoding.md)."},
+    {"file", "Read by `xf_model_export()`. See [files](files.md#narrow-files)."},
+};
+
+/* In a cell of a table a bar ends the cell. */
+static void print_choices(const char *choices) {
+    for (const char *word = choices; *word != 0;) {
+        const size_t length = strcspn(word, "|");
+        printf("%s`%.*s`", word == choices ? "" : ", ", (int)length, word);
+        word += length + (word[length] == '|');
+    }
+}
+
+static void print_values(const xf_option_info *option) {
+    switch (option->type) {
+        case XF_OPTION_BOOL:
+            printf("`true`, `false`");
+            break;
+        case XF_OPTION_STR:
+            if (option->choices != NULL)
+                print_choices(option->choices);
+            else
+                printf("text");
+            break;
+        default:
+            printf("%.16g to %.16g", option->minimum, option->maximum);
+    }
+}
+
+int main(void) {
+    size_t printed = 0;
+    printf(
+        "# Options\n\n"
+        "Every choice of the library is a row of one table; `xf_config_option()` reads it, and this page is printed\n"
+        "from it. An option is set by its key: `xf_config_set(config, \"decode.beam\", \"8\", &err)`, or by the\n"
+        "function of its type. A value outside the bounds is an error, never clamped. What stands in the last column\n"
+        "is a section of the paper.\n\n"
+        "`xf_config_preset()` sets several at once. Besides these, each row of the paper's Table 3 is a preset; the\n"
+        "function's description has their names.\n\n"
+        "| preset | layers | d_model | d_ff | heads | d_k, d_v | dropout | warm-up steps |\n"
+        "|---|---|---|---|---|---|---|---|\n");
+    static const char *const presets[] = {"tiny", "small", "base", "big"};
+    static const char *const columns[] = {"model.encoder_layers", "model.d_model", "model.d_ff",
+                                          "model.heads",          "model.d_k",     "train.dropout",
+                                          "train.warmup_steps"};
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; ++i) {
+        xf_config *config = NULL;
+        if (xf_config_create(&config, NULL) != XF_OK || xf_config_preset(config, presets[i], NULL) != XF_OK)
+            return EXIT_FAILURE;
+        printf("| `%s` |", presets[i]);
+        for (size_t k = 0; k < sizeof columns / sizeof *columns; ++k) {
+            const char *value = NULL;
+            if (xf_config_get_str(config, columns[k], &value, NULL) != XF_OK) return EXIT_FAILURE;
+            printf(" %s |", value);
+        }
+        printf("\n");
+        xf_config_free(config);
+    }
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; ++g) {
+        const size_t length = strlen(groups[g][0]);
+        printf("\n## %s\n\n%s\n\n", groups[g][0], groups[g][1]);
+        printf("| option | default | values | meaning | paper |\n|---|---|---|---|---|\n");
+        for (size_t i = 0; i < xf_config_option_count(); ++i) {
+            xf_option_info option = XF_OPTION_INFO_INIT;
+            if (xf_config_option(i, &option, NULL) != XF_OK) return EXIT_FAILURE;
+            if (strncmp(option.key, groups[g][0], length) != 0 || option.key[length] != '.') continue;
+            printf("| `%s` | `%s` | ", option.key, option.default_value);
+            print_values(&option);
+            printf(" | %s | %s |\n", option.doc, option.paper);
+            ++printed;
+        }
+    }
+    if (printed == xf_config_option_count()) return EXIT_SUCCESS;
+    fprintf(stderr, "%d options of %d belong to no group of this page\n", (int)(xf_config_option_count() - printed),
+            (int)xf_config_option_count());
+    return EXIT_FAILURE;
+}
