@@ -10,7 +10,13 @@ set -euo pipefail
 
 # The serial OpenBLAS has no threads of its own; its static library becomes a part of the plugin.
 packages=(cmake ninja-build g++ pkg-config libutf8proc-dev libmd-dev rapidjson-dev libopenblas-serial-dev)
-if [ "${1-}" = test ]; then packages+=(libcmocka-dev doxygen binutils python3); fi
+if [ "${1-}" = test ]; then
+    packages+=(libcmocka-dev doxygen binutils python3)
+    packages+=(abi-dumper abi-compliance-checker dpkg-dev lintian)        # tests/abi, tests/package
+    packages+=(golang-go openjdk-17-jdk-headless junit4)                   # bindings
+    packages+=(python3-pytest python3-setuptools python3-wheel python3-pip patchelf)
+    command -v cargo >/dev/null || packages+=(cargo rustc)
+fi
 
 missing=()
 for package in "${packages[@]}"; do

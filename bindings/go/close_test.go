@@ -1,0 +1,192 @@
+// Closing: twice, in any order, by the collector, and using what is closed.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package xformer
+
+import (
+	"errors"
+	"math/rand"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// calls are something of each object.
+func (w *world) calls(batch Batch) map[closer][]func() error {
+	path := w.path("late")
+	return map[closer][]func() error{
+		w.config: {
+			func() error { _, err := w.config.Get("model.d_model"); return err },
+			func() error { _, err := w.config.Copy(); return err },
+			func() error { return w.config.Set("model.d_model", 4) },
+			func() error { _, err := NewContext(w.config); return err },
+		},
+		w.context: {
+			func() error { _, err := w.context.Memory(); return err },
+			func() error { _, err := w.context.Backends(); return err },
+			func() error { return w.context.SetLog(LogDebug, nil) },
+			func() error { return w.context.LoadBackend(path) },
+			func() error { _, err := w.context.LoadModel(path); return err },
+			func() error { _, err := w.context.NewModel(nil, nil); return err },
+			func() error { _, err := w.context.OpenCorpus(background, path, nil); return err },
+		},
+		w.corpus: {
+			func() error { _, err := w.corpus.Pair(0); return err },
+			func() error { _, err := w.corpus.NewBatcher(background, w.tokenizer, nil); return err },
+		},
+		w.tokenizer: {
+			func() error { _, err := w.tokenizer.Encode("x"); return err },
+			func() error { _, err := w.tokenizer.Batch([]string{"x"}, nil); return err },
+			func() error { return w.tokenizer.Save(path) },
+			func() error { _, err := w.context.NewModel(w.tokenizer, nil); return err },
+		},
+		w.batcher: {
+			func() error { w.batcher.Next(); return w.batcher.Err() },
+			func() error { _, err := w.batcher.Stats(); return err },
+			func() error { return w.batcher.SeekTo(0, 0) },
+			func() error { return w.trainer.Save(path, w.batcher) },
+			func() error { return w.trainer.Train(background, w.batcher, 1, nil) },
+		},
+		w.model: {
+			func() error { return w.model.Save(path) },
+			func() error { return w.model.Export(path, nil) },
+			func() error { _, err := w.model.ReadParam(w.model.Params()[0].Name); return err },
+			func() error { _, err := w.model.NewDecoder(nil); return err },
+			func() error { _, err := w.model.NewTrainer(nil); return err },
+			func() error { _, err := w.model.Tokenizer(); return err },
+			func() error { _, err := w.model.Config(); return err },
+		},
+		w.trainer: {
+			func() error { _, err := w.trainer.Step(background, batch); return err },
+			func() error { _, err := w.trainer.Update(); return err },
+			func() error { _, err := w.trainer.Model(); return err },
+			func() error { _, _, err := w.trainer.Position(); return err },
+		},
+		w.decoder: {
+			func() error { _, err := w.decoder.Translate(background, []string{"x"}); return err },
+			func() error { _, err := w.decoder.Score(background, batch); return err },
+			func() error { return w.decoder.SetConstraint(nil) },
+		},
+	}
+}
+
+func TestUseAfterClose(t *testing.T) {
+	w := newWorld(t)
+	calls := w.calls(w.batch())
+	// In an order in which each call fails for its own object: those it takes beside are open.
+	order := []closer{w.batcher, w.corpus, w.decoder, w.trainer, w.model, w.tokenizer, w.context, w.config}
+	for _, object := range order {
+		w.must(object.Close())
+		w.must(object.Close())
+		kind := strings.ToLower(reflect.TypeOf(object).Elem().Name())
+		for i, call := range calls[object] {
+			failed := refused(t, ErrState, call())
+			if !errors.Is(failed, ErrClosed) || failed.Message != "the "+kind+" is closed" {
+				t.Errorf("call %d of the %s: %v", i, kind, failed)
+			}
+		}
+	}
+	// What does not change may be asked for as before.
+	if w.context.Device() == "" || w.corpus.Len() != len(testPairs) || w.tokenizer.Size() == 0 ||
+		len(w.model.Params()) == 0 {
+		t.Error("closing forgot what an object is")
+	}
+}
+
+func TestWhatWasMadeGoesOn(t *testing.T) {
+	w := newWorld(t)
+	batch := w.batch()
+	for _, object := range []closer{w.config, w.context, w.corpus, w.tokenizer, w.model} {
+		w.must(object.Close())
+	}
+	_, err := w.trainer.Step(background, batch)
+	w.must(err)
+	_, err = w.decoder.Translate(background, sources())
+	w.must(err)
+	w.batch()
+}
+
+func TestClosingInAnyOrder(t *testing.T) {
+	random := rand.New(rand.NewSource(1))
+	for i := 0; i < 20; i++ {
+		w := newWorld(t)
+		w.train(1)
+		objects := w.objects()
+		random.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
+		for _, object := range objects {
+			w.must(object.Close())
+		}
+	}
+}
+
+func TestClosingByManyAtOnce(t *testing.T) {
+	for i := 0; i < 20; i++ {
+		w := newWorld(t)
+		var group sync.WaitGroup
+		for _, object := range append(w.objects(), w.objects()...) {
+			group.Add(1)
+			go func(object closer) {
+				defer group.Done()
+				if err := object.Close(); err != nil {
+					t.Error(err)
+				}
+			}(object)
+		}
+		group.Wait()
+	}
+}
+
+func TestTheCollectorCloses(t *testing.T) {
+	w := newWorld(t)
+	before, err := w.context.Memory()
+	w.must(err)
+	for i := 0; i < 20; i++ {
+		model, err := w.context.NewModel(w.tokenizer, w.config)
+		w.must(err)
+		trainer, err := model.NewTrainer(w.config)
+		w.must(err)
+		_, err = trainer.Step(background, w.batch())
+		w.must(err)
+		_, err = trainer.Model()
+		w.must(err)
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		runtime.GC()
+		after, err := w.context.Memory()
+		w.must(err)
+		if after.Current <= before.Current {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d bytes, expected %d as before", after.Current, before.Current)
+		}
+	}
+}
+
+func TestPartsKeepTheirOwner(t *testing.T) {
+	w := newWorld(t)
+	w.must(w.trainer.Save(w.path("run.ckpt"), nil))
+	trainer, err := w.context.ResumeTrainer(w.path("run.ckpt"))
+	w.must(err)
+	model, err := trainer.Model()
+	w.must(err)
+	tokenizer, err := model.Tokenizer()
+	w.must(err)
+	trainer, model = nil, nil
+	for i := 0; i < 5; i++ {
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+		if _, err := tokenizer.Encode("one two"); err != nil {
+			t.Fatal(err) // the trainer was collected, though a part of it is in use
+		}
+	}
+	w.must(tokenizer.Close())
+	_, err = tokenizer.Encode("one")
+	if refused(t, ErrState, err); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,159 @@
+// Constraints: a Go function that says which tokens may follow.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package xformer
+
+/*
+#include "shim.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"runtime/cgo"
+	"unsafe"
+)
+
+// Prefix is a hypothesis whose next token is to be chosen: what a Constraint is asked about.
+type Prefix struct {
+	// Sentence is which of the texts, or of the sentences of the batch, it answers.
+	Sentence int
+	// IDs are its tokens so far, without the start symbol. They are valid during the call.
+	IDs []int32
+	// Remaining is how many tokens may follow, the end symbol counted; 1: what is not ended now is cut off.
+	Remaining int64
+	// VocabSize is V: ids are 0 to V - 1.
+	VocabSize int
+}
+
+// Allowed is a set of ids: id is in it when bit id % 32 of word id / 32 is set. It is valid during the call of a
+// Constraint.
+type Allowed []uint32
+
+// Only leaves no other than these ids.
+func (a Allowed) Only(ids ...int32) {
+	for i := range a {
+		a[i] = 0
+	}
+	a.Allow(ids...)
+}
+
+// Allow puts ids into the set.
+func (a Allowed) Allow(ids ...int32) {
+	for _, id := range ids {
+		a[uint32(id)/32] |= 1 << (uint32(id) % 32)
+	}
+}
+
+// Forbid takes ids out of the set.
+func (a Allowed) Forbid(ids ...int32) {
+	for _, id := range ids {
+		a[uint32(id)/32] &^= 1 << (uint32(id) % 32)
+	}
+}
+
+// Has tells whether an id is in the set.
+func (a Allowed) Has(id int32) bool {
+	return a[uint32(id)/32]>>(uint32(id)%32)&1 != 0
+}
+
+// Constraint says which tokens may follow a hypothesis. All are allowed when it is called; it forbids those that may
+// not follow, TokenEnd when the hypothesis may not end here. It is called on the goroutine that decodes, once for
+// each live hypothesis and step, in an order that is not promised, and what it allows is to depend on the prefix
+// alone.
+//
+// An error ends the call, which returns one that is both ErrCallback and this one. A panic goes on when that call has
+// ended. It must not use its decoder (ErrBusy), nor call runtime.Goexit, which t.FailNow does.
+type Constraint func(prefix Prefix, allowed Allowed) error
+
+// A constraint is what C calls for a decoder. The decoder is in one call at a time, and so is this.
+type constraint struct {
+	callback
+	ended *constraintEnd // why the search was told to end
+}
+
+type constraintEnd struct {
+	err      error
+	panicked bool
+	value    any
+}
+
+// explain turns the library's error into that of the constraint, or goes on with its panic.
+func (c *constraintEnd) explain(err error) error {
+	if c == nil {
+		return err
+	}
+	if c.panicked {
+		panic(c.value)
+	}
+	return &Error{Status: ErrCallback, Message: "the constraint ended the call: " + c.err.Error(), cause: c.err}
+}
+
+// A question is what C knows a constraint by.
+type question struct {
+	constraint *constraint
+	ask        Constraint
+	prefix     []int32
+	allowed    Allowed // not C's memory, which a function might keep
+}
+
+// SetConstraint holds Translate and Decode to what a function allows: a grammar, a given beginning, a lexicon; nil
+// takes the constraint away. It is hard, and works inside beam search: what is allowed competes as ever. Scores stay
+// the model's own. A sentence without an allowed answer has one that is not Finished, with a LogProbability of minus
+// infinity. When fn refers to the decoder, only Close frees the decoder: the collector can't.
+func (d *Decoder) SetConstraint(fn Constraint) error {
+	return call(func(e *C.xf_error) C.enum_xf_status {
+		var value cgo.Handle
+		if fn != nil {
+			value = cgo.NewHandle(&question{constraint: d.constraint, ask: fn})
+		}
+		status := C.xfgo_set_constraint(d.ptr(), C.uintptr_t(value), e)
+		if status == C.XF_OK {
+			d.constraint.set(value)
+		} else if value != 0 {
+			value.Delete()
+		}
+		return status
+	}, writing(d.h))
+}
+
+//export xfgoAsk
+func xfgoAsk(user C.uintptr_t, asked *C.xf_prefix, mask *C.uint32_t) (stop C.int32_t) {
+	q := cgo.Handle(user).Value().(*question)
+	returned := false
+	defer func() {
+		if !returned {
+			q.constraint.ended = &constraintEnd{panicked: true, value: recover()}
+			stop = 1
+		}
+	}()
+	err := q.answer(asked, unsafe.Slice((*uint32)(unsafe.Pointer(mask)), (int(asked.vocab_size)+31)/32))
+	returned = true
+	if err != nil {
+		q.constraint.ended = &constraintEnd{err: err}
+		return 1
+	}
+	return 0
+}
+
+func (q *question) answer(asked *C.xf_prefix, mask []uint32) error {
+	q.prefix = q.prefix[:0]
+	if asked.length > 0 {
+		q.prefix = append(q.prefix, unsafe.Slice((*int32)(unsafe.Pointer(asked.ids)), int(asked.length))...)
+	}
+	q.allowed = append(q.allowed[:0], mask...)
+	size := int(asked.vocab_size)
+	beyond := ^uint32(0) << ((uint32(size)-1)%32 + 1) // bits of the last word that are no ids
+	last := &q.allowed[len(q.allowed)-1]
+	*last &^= beyond
+	prefix := Prefix{int(asked.sentence), q.prefix, int64(asked.remaining), size}
+	if err := q.ask(prefix, q.allowed); err != nil {
+		return err
+	}
+	if *last&beyond != 0 {
+		return fmt.Errorf("an id above %d is allowed, ids go from 0 to %d", size-1, size-1)
+	}
+	copy(mask, q.allowed)
+	return nil
+}

@@ -1,0 +1,89 @@
+// Command translate translates its input, line by line, with a model; Ctrl-C ends it between two words.
+//
+//	translate [-beam N] MODEL <input >output
+//
+// SPDX-License-Identifier: Apache-2.0
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"libxformer.invalid/xformer"
+)
+
+// Lines that are translated in one call: many are quicker, few come sooner.
+const linesPerCall = 32
+
+func main() {
+	beam := flag.Int("beam", 4, "how many `hypotheses` to pursue")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: translate [-beam N] MODEL <input >output")
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := run(ctx, flag.Arg(0), *beam, os.Stdin, os.Stdout)
+	if errors.Is(err, xformer.ErrCancelled) {
+		os.Exit(130)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, path string, beam int, input io.Reader, output io.Writer) error {
+	c, err := xformer.NewContext(nil)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	model, err := c.LoadModel(path)
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	decoder, err := model.NewDecoder(xformer.Options{"decode.beam": beam})
+	if err != nil {
+		return err
+	}
+	defer decoder.Close()
+
+	lines := bufio.NewScanner(input)
+	lines.Buffer(nil, 1<<20)
+	var texts []string
+	for lines.Scan() {
+		if texts = append(texts, lines.Text()); len(texts) < linesPerCall {
+			continue
+		}
+		if err := write(ctx, decoder, texts, output); err != nil {
+			return err
+		}
+		texts = texts[:0]
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	return write(ctx, decoder, texts, output)
+}
+
+func write(ctx context.Context, decoder *xformer.Decoder, texts []string, output io.Writer) error {
+	answers, err := decoder.Translate(ctx, texts)
+	if err != nil {
+		return err
+	}
+	for _, all := range answers {
+		if _, err := fmt.Fprintln(output, all[0].Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+// What each object gives.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package xformer
+
+import (
+	"os"
+	"reflect"
+	"sort"
+	"strings"
+	"testing"
+)
+
+func TestConfig(t *testing.T) {
+	config, err := NewConfig("tiny", Options{"model.d_model": 64, "train.dropout": "1e-1", "data.strict": true,
+		"train.learning_rate": 2, "decode.alpha": float32(0.5), "model.heads": int8(4)})
+	must(t, err)
+	defer config.Close()
+	for key, expected := range map[string]any{"model.d_model": int64(64), "train.dropout": 0.1, "data.strict": true,
+		"context.device": "auto", "train.learning_rate": 2.0, "decode.alpha": 0.5, "model.heads": int64(4)} {
+		if found, err := config.Get(key); err != nil || found != expected {
+			t.Errorf("%s is %v, %v, expected %v", key, found, err, expected)
+		}
+	}
+	if text, err := config.Text("model.d_model"); text != "64" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+	copied, err := config.Copy()
+	must(t, err)
+	must(t, copied.SetAll(Options{"data.strict": "false", "model.norm": "pre"}))
+	if strict, err := config.Bool("data.strict"); !strict || err != nil {
+		t.Error("a copy changed its original")
+	}
+	table := OptionTable()
+	if len(table) < 40 {
+		t.Errorf("%d options", len(table))
+	}
+	for _, row := range table {
+		value, err := copied.Get(row.Key)
+		must(t, err)
+		if kind := reflect.TypeOf(value).String(); kind != row.Type.String() {
+			t.Errorf("%s is a %s, expected a %v", row.Key, kind, row.Type)
+		}
+		must(t, copied.Set(row.Key, value))
+		must(t, copied.Set(row.Key, row.Default))
+		if row.Doc == "" || row.Since == "" || row.Minimum > row.Maximum {
+			t.Errorf("%+v", row)
+		}
+		if row.Key == "model.norm" && !reflect.DeepEqual(row.Choices, []string{"post", "pre"}) {
+			t.Errorf("%+v", row)
+		}
+	}
+	var none *Config
+	context, err := NewContext(none)
+	must(t, err)
+	must(t, context.Close())
+}
+
+func TestCorpus(t *testing.T) {
+	w := newWorld(t)
+	for i, expected := range testPairs {
+		if pair, err := w.corpus.Pair(i); pair != expected || err != nil {
+			t.Errorf("%v, %v, expected %v", pair, err, expected)
+		}
+	}
+	for name, content := range map[string]string{"pairs": "a\tb\nbad\nä\tß\n", "source": "a\nb\n", "target": "c\nd\n",
+		"short": "c\n"} {
+		w.must(os.WriteFile(w.path(name), []byte(content), 0o600))
+	}
+	opened, err := w.context.OpenCorpus(background, w.path("pairs"), nil)
+	w.must(err)
+	if last, err := opened.Pair(1); opened.Len() != 2 || last != (Pair{"ä", "ß"}) || err != nil {
+		t.Errorf("%d pairs, the last %v, %v", opened.Len(), last, err)
+	}
+	if want := (CorpusStats{Lines: 3, Kept: 2, BadColumns: 1}); opened.Stats() != want {
+		t.Errorf("%+v, expected %+v", opened.Stats(), want)
+	}
+	two, err := w.context.OpenParallelCorpus(background, w.path("source"), w.path("target"), nil)
+	w.must(err)
+	if pair, err := two.Pair(1); pair != (Pair{"b", "d"}) || err != nil {
+		t.Errorf("%v, %v", pair, err)
+	}
+	_, err = w.context.OpenParallelCorpus(background, w.path("source"), w.path("short"), nil)
+	refused(t, ErrData, err)
+}
+
+func TestTokenizer(t *testing.T) {
+	w := newWorld(t)
+	w.must(w.tokenizer.Save(w.path("words.json")))
+	loaded, err := w.context.LoadTokenizer(w.path("words.json"))
+	w.must(err)
+	own, err := w.model.Tokenizer()
+	w.must(err)
+	config, err := w.model.Config()
+	w.must(err)
+	size, err := config.Int("model.vocab_size")
+	w.must(err)
+	for _, tokenizer := range []*Tokenizer{w.tokenizer, loaded, own} {
+		if int64(tokenizer.Size()) != size {
+			t.Errorf("%d ids, expected %d", tokenizer.Size(), size)
+		}
+		for _, text := range []string{"one two", "", " x  y ", "Zürich 東京 🙂", "a\x00b"} {
+			tokens, err := tokenizer.Encode(text)
+			w.must(err)
+			if back, err := tokenizer.Decode(append(tokens, TokenEnd)); back != text || err != nil {
+				t.Errorf("%q, %v, expected %q", back, err, text)
+			}
+		}
+		// Normalisation makes these longer, and these ids more text than there is room for at first.
+		if tokens, err := tokenizer.Encode(strings.Repeat("ﷺ", 50)); len(tokens) <= 150+8 || err != nil {
+			t.Errorf("%d ids, %v", len(tokens), err)
+		}
+		if piece, err := tokenizer.Piece(TokenEnd); piece != "</s>" || err != nil {
+			t.Errorf("%q, %v", piece, err)
+		}
+	}
+}
+
+func TestRoomGrows(t *testing.T) {
+	w := newWorld(t)
+	text, word := "", strings.Repeat("x", 100)
+	for i := 0; i < 20; i++ {
+		text += word + "\t" + word + "\n"
+	}
+	corpus, err := w.context.NewCorpus(background, "long words", []byte(text), nil)
+	w.must(err)
+	tokenizer, err := w.context.TrainTokenizer(background, corpus, Options{"tokenizer.vocab_size": 400})
+	w.must(err)
+	tokens, err := tokenizer.Encode(word)
+	w.must(err)
+	if back, err := tokenizer.Decode(tokens); back != word || err != nil || 8*len(tokens)+16 > len(word) {
+		t.Errorf("%d ids, %q, %v", len(tokens), back, err)
+	}
+	if piece, err := tokenizer.Piece(tokens[0]); len(piece) < 64 || err != nil {
+		t.Errorf("%q, %v", piece, err)
+	}
+}
+
+func TestBatcher(t *testing.T) {
+	w := newWorld(t)
+	var epochs [2][]Batch
+	for i := range epochs {
+		var seen []int
+		for w.batcher.Next() {
+			batch := w.batcher.Batch()
+			epochs[i] = append(epochs[i], batch)
+			for _, pair := range batch.PairIndex {
+				seen = append(seen, int(pair))
+			}
+		}
+		w.must(w.batcher.Err())
+		sort.Ints(seen)
+		for k, pair := range seen {
+			if pair != k || len(seen) != len(testPairs) {
+				t.Fatalf("epoch %d gave the pairs %v", i, seen)
+			}
+		}
+	}
+	if stats, err := w.batcher.Stats(); stats.Epoch != 2 || stats.Pairs != int64(len(testPairs)) || err != nil {
+		t.Errorf("%+v, %v", stats, err)
+	}
+	w.must(w.batcher.SeekTo(0, 1))
+	again := w.batch()
+	if !reflect.DeepEqual(again, epochs[0][1]) {
+		t.Errorf("%v, expected %v", again, epochs[0][1])
+	}
+	for i := 0; i < again.Len(); i++ {
+		pair := testPairs[again.PairIndex[i]]
+		source, err := w.tokenizer.Decode(again.Src(i))
+		w.must(err)
+		target, err := w.tokenizer.Decode(again.Tgt(i))
+		if w.must(err); (Pair{source, target}) != pair {
+			t.Errorf("%q, %q, expected %v", source, target, pair)
+		}
+	}
+	packed, err := w.tokenizer.Batch([]string{"one", "two two"}, []string{"eins", "zwei zwei"})
+	if w.must(err); packed.Len() != 2 || packed.TgtOffsets[2] != int32(len(packed.TgtIDs)) {
+		t.Errorf("%+v", packed)
+	}
+}
+
+func TestContext(t *testing.T) {
+	w := newWorld(t)
+	if !strings.Contains(w.context.Device(), "cpu") {
+		t.Errorf("%q", w.context.Device())
+	}
+	backends, err := w.context.Backends()
+	w.must(err)
+	active := 0
+	for _, b := range backends {
+		if b.Active {
+			active++
+		}
+		if b.Name == "ref" && (b.Kind != "cpu" || b.DeviceCount != 1 || b.Reason != "" || b.Path != "") {
+			t.Errorf("%+v", b)
+		}
+	}
+	if active != 1 {
+		t.Errorf("%+v: %d are active", backends, active)
+	}
+	if memory, err := w.context.Memory(); memory.Peak <= 0 || memory.Allocations <= 0 || err != nil {
+		t.Errorf("%+v, %v", memory, err)
+	}
+}
+
+func TestParams(t *testing.T) {
+	w := newWorld(t)
+	for _, info := range w.model.Params() {
+		values, err := w.model.ReadParam(info.Name)
+		w.must(err)
+		if int64(len(values)) != info.Rows*info.Columns {
+			t.Errorf("%+v has %d numbers", info, len(values))
+		}
+		values[0], values[len(values)-1] = 0.5, -0.25
+		w.must(w.model.WriteParam(info.Name, values))
+		back, err := w.model.ReadParam(info.Name)
+		if w.must(err); !reflect.DeepEqual(back, values) {
+			t.Errorf("%s: written and read differ", info.Name)
+		}
+	}
+}
+
+func TestStrings(t *testing.T) {
+	if LogWarning.String() != "warning" || LogLevel(9).String() != "LogLevel(9)" ||
+		LogLevel(-1).String() != "LogLevel(-1)" || OptionType(9).String() != "OptionType(9)" {
+		t.Error(LogWarning, LogLevel(9), OptionType(9))
+	}
+}

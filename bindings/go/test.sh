@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Builds the Go package against the library installed in PREFIX and runs all its tests. It writes below WORK only.
+#
+#     bindings/go/test.sh PREFIX WORK
+#
+# Ends with 77 when there is no Go 1.19 or newer, no C compiler or no pkg-config (Debian: golang-go gcc libc6-dev
+# pkg-config).
+#
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+[ $# -eq 2 ] || { echo "usage: test.sh PREFIX WORK" >&2; exit 2; }
+source=$(cd "$(dirname "$0")" && pwd -P)
+mkdir -p "$2"
+work=$(cd "$2" && pwd -P)
+. "$source/../environment.sh" "$1"
+
+for tool in go "${CC:-gcc}" pkg-config; do
+    command -v "$tool" >/dev/null || { echo "there is no $tool: the Go package is not tested"; exit 77; }
+done
+version=$(go env GOVERSION)
+if [ "$(printf 'go1.19\n%s\n' "$version" | sort -V | head -n 1)" != go1.19 ]; then
+    echo "$version is older than Go 1.19: the Go package is not tested"
+    exit 77
+fi
+
+export GOCACHE="$work/cache" GOPATH="$work/path" GOTMPDIR="$work/tmp" TMPDIR="$work/tmp" GOENV=off GOWORK=off
+export GOPROXY=off GOFLAGS=-mod=mod GOTOOLCHAIN=local CGO_ENABLED=1
+# Go's cache of what it built does not see that headers outside the module changed, but it does see flags.
+headers=$(cat "$XFORMER_PREFIX"/include/xformer/*.h | sha256sum | cut -c 1-16)
+export CGO_CFLAGS="-g -O2 -DXFGO_HEADERS=0x$headers"
+mkdir -p "$GOTMPDIR"
+fail() { echo "go/test.sh: $*" >&2; exit 1; }
+cd "$source"
+
+unformatted=$(gofmt -l .)
+[ -z "$unformatted" ] || fail "gofmt would change $unformatted"
+go vet ./...
+
+# A copy of the headers that says it is version 0.2 is refused by the compiler.
+rm -rf "$work/newer" && mkdir -p "$work/newer"
+cp -R "$XFORMER_PREFIX/include" "$work/newer/"
+sed -i 's/^#define XF_VERSION_MINOR .*/#define XF_VERSION_MINOR 2/' "$work/newer/include/xformer/version.h"
+echo '#include "shim.h"' >"$work/newer/version.c"
+"${CC:-gcc}" -fsyntax-only -I. -I"$XFORMER_PREFIX/include" "$work/newer/version.c"
+if "${CC:-gcc}" -fsyntax-only -I. -I"$work/newer/include" "$work/newer/version.c" 2>"$work/newer/log"; then
+    fail "it compiles with the headers of another version"
+fi
+grep -q "is for libxformer 0.1" "$work/newer/log" || fail "$(cat "$work/newer/log")"
+
+# The strictest check of what C is given, then the race detector where it is there.
+GODEBUG=cgocheck=2 go test -timeout 300s ./...
+case $(go env GOARCH) in
+    amd64 | arm64 | ppc64le | s390x) go test -race -timeout 300s ./... ;;
+esac
+
+# The README's programs, as strangers build them: modules of their own that find this one by a replace directive.
+# program NAME N: the Nth block of Go of the README, in the module NAME.
+program() {
+    rm -rf "${work:?}/$1" && mkdir -p "$work/$1"
+    awk -v wanted="$2" '/^```go$/ { inside = ++seen == wanted; next } /^```$/ { inside = 0 } inside' README.md \
+        >"$work/$1/main.go"
+    (cd "$work/$1" && go mod init "$1" && go mod edit -replace "libxformer.invalid/xformer=$source" && go mod tidy &&
+        go build -o "$1") >"$work/$1/log" 2>&1 || fail "the README's program $2: $(cat "$work/$1/log")"
+}
+program numerals 1
+(cd "$work/numerals" && ./numerals) | tee "$work/numerals/output"
+grep -qx 'three two one -> drei zwei eins' "$work/numerals/output" ||
+    fail "the README's first program gives another answer"
+
+program hello 2
+cp "$work/numerals/numerals.xf" "$work/hello/en-de.xf"
+answer=$(cd "$work/hello" && ./hello)
+[ -n "$answer" ] || fail "the README's second program says nothing"
+
+# The commands.
+go build -o "$work/bin/" ./bench ./examples/translate
+printf 'one two\n\nthree two one\n' >"$work/sentences"
+"$work/bin/translate" -beam 2 "$work/numerals/numerals.xf" <"$work/sentences" >"$work/translated"
+printf 'eins zwei\n\ndrei zwei eins\n' | cmp - "$work/translated" || fail "translate: $(cat "$work/translated")"
+"$work/bin/bench" "$work/numerals/numerals.xf" "$work/sentences" "$work/benched" 2 >"$work/seconds"
+cmp "$work/translated" "$work/benched" || fail "bench: $(cat "$work/benched")"
+[ "$(grep -cE '^[0-9]+\.[0-9]{6}$' "$work/seconds")" -eq 2 ] || fail "bench: $(cat "$work/seconds")"
+
+# Every function of the library has its line in api.tsv, and is called where the line says it is bound.
+grep -o '\bxf_[a-z0-9_]*;' ../../lib/xformer.map | tr -d ';' | LC_ALL=C sort >"$work/exported"
+cut -f 1 api.tsv | cmp - "$work/exported" || fail "api.tsv and lib/xformer.map differ"
+while IFS=$'\t' read -r function name; do
+    case $name in -*) continue ;; esac
+    grep -qE "\b(C\.)?$function\(" ./*.go shim.c || fail "$function is not called, but api.tsv says it is $name"
+done <api.tsv
+echo "go/test.sh: all passed"
