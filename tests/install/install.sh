@@ -3,7 +3,8 @@
 #
 #     install.sh tree      components, DESTDIR, a prefix that is moved; programs by pkg-config and by find_package,
 #                          with the plugins and without
-#     install.sh parent    add_subdirectory, which leaves the parent alone, and the libxformer.a that it makes, installed
+#     install.sh parent    FetchContent and add_subdirectory, which leave the parent alone, and the libxformer.a that
+#                          the second one makes, installed, with plugins beside the program and by XF_BACKEND_PATH
 #
 # CMakeLists.txt says in the environment where things are: SOURCE and BUILD, VERSION, LIBDIR and INCLUDEDIR below the
 # prefix, PLUGINS (those of this build, a space between them), GENERATOR, CMAKE, CTEST, PKG_CONFIG, READELF, CC, CXX.
@@ -76,16 +77,22 @@ without_plugins() {
     says "libxformer_openblas.so was not found"
 }
 
+# pkg_config TREE ARGUMENT...: what pkg-config says of the xformer in this tree.
+pkg_config() {
+    local tree=$1
+    shift
+    PKG_CONFIG_PATH=$tree/$LIBDIR/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH} "$PKG_CONFIG" "$@"
+}
+
 # by_pkg_config TREE FOLDER [--static]: compiles both programs into the folder.
 by_pkg_config() {
     local tree=$1 folder=$2 text flags
     shift 2
-    text=$(PKG_CONFIG_PATH=$tree/$LIBDIR/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH} \
-        "$PKG_CONFIG" "$@" --cflags --libs "xformer = $VERSION") || fail "pkg-config finds no xformer $VERSION"
+    text=$(pkg_config "$tree" "$@" --cflags --libs "xformer = $VERSION") || fail "pkg-config finds no xformer $VERSION"
     read -ra flags <<<"$text"
     mkdir -p "$folder"
     quietly "$CC" -std=c11 -Wall -Wextra -Werror "$consumer/use.c" "${flags[@]}" -o "$folder/use_c"
-    quietly "$CXX" -std=c++11 -Wall -Wextra -Werror "$consumer/use.cpp" "${flags[@]}" -o "$folder/use_cpp"
+    quietly "$CXX" -std=c++17 -Wall -Wextra -Werror "$consumer/use.cpp" "${flags[@]}" -o "$folder/use_cpp"
 }
 
 # by_find_package TREE FOLDER [CMAKE-OPTION...]: compiles the programs into the folder.
@@ -175,6 +182,23 @@ parent() {
     without_plugins by/pkg_config/use_c
     without_plugins by/find_package/use_c
     quietly by/pkg_config/use_cpp
+
+    # A static program's plugins: those of the installed tree, also when it was moved, or those beside the program.
+    local plugin
+    for plugin in ${plugins[@]+"${plugins[@]}"}; do
+        quietly "$CMAKE" --install "$BUILD" --prefix "$work/static" --component "$plugin"
+    done
+    mkdir elsewhere
+    mv static elsewhere/moved
+    [ "$(pkg_config "$work/elsewhere/moved" --variable=plugindir xformer)" -ef "elsewhere/moved/$LIBDIR/xformer" ] ||
+        [ ${#plugins[@]} = 0 ] || fail "pkg-config names another folder of plugins"
+    with_plugins "$work/elsewhere/moved" env XF_BACKEND_PATH="$work/elsewhere/moved/$LIBDIR/xformer" by/pkg_config/use_c
+    without_plugins by/pkg_config/use_c
+    mkdir -p "beside/$LIBDIR"
+    cp by/pkg_config/use_c "beside/$LIBDIR"
+    if [ ${#plugins[@]} != 0 ]; then mv "elsewhere/moved/$LIBDIR/xformer" "beside/$LIBDIR"; fi
+    mv beside elsewhere/beside
+    with_plugins "$work/elsewhere/beside" "elsewhere/beside/$LIBDIR/use_c"
 }
 
 case "$what" in

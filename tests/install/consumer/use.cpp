@@ -1,26 +1,33 @@
-// use.cpp - a C++ program of somebody else: it sees the same headers, and its own C++ library beside the one inside.
+// use.cpp - a C++ program of somebody else, with its own C++ library beside the one inside: from text to an answer, and
+// an exception.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <xformer/xformer.h>
+#include <xformer/xformer.hpp>
 
 #include <iostream>
-#include <memory>
-#include <stdexcept>
-#include <string>
+#include <map>
 
 int main() {
-    xf_error err;
-    xf_context *created = nullptr;
-    if (xf_context_create(nullptr, nullptr, &created, &err) != XF_OK) {
-        std::cerr << err.message << '\n';
-        return 1;
-    }
-    const std::unique_ptr<xf_context, void (*)(xf_context *)> context(created, xf_context_free);
     try {
-        if (xf_backend_load(context.get(), "/nonexistent", &err) != XF_OK) throw std::runtime_error(err.message);
-    } catch (const std::exception &error) {
-        std::cout << "version " << xf_version() << ", refused: " << error.what() << '\n';
-        return std::string(error.what()).find("/nonexistent") == std::string::npos;
+        const std::map<std::string, std::string> pairs{
+            {"one", "eins"}, {"two", "zwei"}, {"three", "drei"}, {"one two", "eins zwei"}};
+        xformer::Config config;
+        config.preset("tiny").set("tokenizer.vocab_size", 270).set("context.threads", 2).set("context.device", "cpu");
+        xformer::Context context(config);
+        const auto corpus = xformer::Corpus::from_pairs(context, pairs, config);
+        const auto tokenizer = xformer::Tokenizer::train(context, corpus, config);
+        xformer::Batcher batcher(corpus, tokenizer, config);
+        xformer::Trainer trainer(xformer::Model(context, config, tokenizer), config);
+        while (trainer.steps() < 3)
+            for (const xformer::Batch &batch : batcher) trainer.step(batch);
+        xformer::Decoder decoder(trainer.model(), config.set("decode.max_extra_tokens", 5));
+        std::cout << "version " << xf_version() << ", an untrained answer has " << decoder.translate("one two").size()
+                  << " bytes\n";
+        context.load_backend("/nonexistent");
+    } catch (const xformer::Error &error) {
+        std::cout << "refused: " << error.what() << '\n';
+        return error.status() != XF_ERROR_NOT_FOUND ||
+               std::string(error.what()).find("/nonexistent") == std::string::npos;
     }
     return 1;
 }

@@ -1,0 +1,80 @@
+// Threads: decoders over one model, and one thread that stops another.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "check.hpp"
+#include "world.hpp"
+
+namespace {
+
+TEST(four_threads_decode_one_model) {
+    World w;
+    w.train(60);
+    std::vector<std::string> expected;
+    for (const std::string &text : sources()) expected.push_back(w.decoder.translate(text));
+    std::atomic<int> right{0};
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t < 4; ++t)
+        threads.emplace_back([&, t] {
+            xformer::Decoder decoder(w.model, w.config);  // const: many threads may read the model and the config
+            for (std::size_t i = 0; i < 5 * expected.size(); ++i) {
+                const std::size_t at = (i + t) % expected.size();
+                if (decoder.translate(w.corpus[at].source) == expected[at]) ++right;
+            }
+        });
+    for (std::thread &thread : threads) thread.join();
+    CHECK(right == static_cast<int>(4 * 5 * expected.size()));
+}
+
+// What is thrown in one thread's log function is thrown from that thread's call.
+TEST(each_thread_gets_its_own_exception) {
+    xformer::Context context(small_config());
+    context.set_log([](xf_log_level, std::string_view, std::string_view message) { throw std::string(message); });
+    std::atomic<int> right{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+        threads.emplace_back([&, t] {
+            const std::string name = "thread" + std::to_string(t);
+            for (int i = 0; i < 50; ++i) try {
+                    xformer::Corpus::from_text(context, "bad\na\tb\n", {}, name);
+                } catch (const std::string &thrown) {
+                    if (thrown.find(name) != std::string::npos) ++right;
+                }
+        });
+    for (std::thread &thread : threads) thread.join();
+    CHECK(right == 200);
+}
+
+TEST(cancel_from_another_thread) {
+    World w;
+    w.train(3);
+    const std::string before = w.decoder.translate("one two");
+    std::atomic<bool> stop{false};
+    std::thread other([&] {
+        while (!stop) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            w.context.cancel();
+        }
+    });
+    int cancelled = 0;
+    const auto begin = std::chrono::steady_clock::now();
+    const std::vector<std::string> many(500, "one two three four");
+    while (cancelled < 3 && std::chrono::steady_clock::now() - begin < std::chrono::minutes(2)) try {
+            w.decoder.translate(many);
+        } catch (const xformer::Cancelled &) {
+            ++cancelled;
+        }
+    stop = true;
+    other.join();
+    CHECK(cancelled == 3);
+    try {
+        w.decoder.translate("two");  // takes the flag, if the last one is still up
+    } catch (const xformer::Cancelled &) {
+    }
+    CHECK(w.decoder.translate("one two") == before);
+}
+
+}  // namespace
