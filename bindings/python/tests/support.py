@@ -1,4 +1,6 @@
-"""What the tests share: the package beside them, and a small world to work on.
+"""What the tests share: the package, and a small world to work on.
+
+An installed package is preferred to the one beside the tests: so test.sh tests a wheel.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -11,7 +13,7 @@ import unittest
 
 PYTHON = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(os.path.dirname(PYTHON))
-sys.path.insert(0, PYTHON)
+sys.path.append(PYTHON)
 
 import xformer  # noqa: E402 (after the path to it)
 
@@ -90,8 +92,9 @@ class WorldTest(unittest.TestCase):
 
 
 def run_python(program, *args, **more):
-    """Runs a program in an interpreter of its own, which has the package on its path."""
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([PYTHON, os.path.join(PYTHON, "tests")]))
+    """Runs a program in an interpreter of its own, which has this one's package, and the tests, on its path."""
+    package = os.path.dirname(os.path.dirname(xformer.__file__))
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([os.path.join(PYTHON, "tests"), package]))
     environment.update(more.pop("environment", {}))
     return subprocess.run(
         [sys.executable, "-B", "-c", program, *args],

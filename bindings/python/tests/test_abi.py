@@ -6,10 +6,12 @@ import ctypes
 import glob
 import os
 import re
+import types
 import unittest
+import unittest.mock
 
-from support import ROOT, run_python, xformer
-from xformer import _abi, errors
+from support import PYTHON, ROOT, run_python, xformer
+from xformer import _abi, _library, errors, eval
 
 C_TYPES = {
     "size_t": ctypes.c_size_t,
@@ -20,6 +22,7 @@ C_TYPES = {
     "char": ctypes.c_char,
     "int": ctypes.c_int,
 }
+CALLBACKS = {"xf_log_fn", "xf_constraint_fn"}
 
 
 def headers():
@@ -42,7 +45,9 @@ def acceptable(kind, stars):
     if not stars:
         if kind in ("xf_status", "xf_log_level"):
             return [ctypes.c_int]
-        return [_abi.xf_log_fn] if kind == "xf_log_fn" else [None] if kind == "void" else [C_TYPES[kind]]
+        if kind in CALLBACKS:
+            return [getattr(_abi, kind)]
+        return [None] if kind == "void" else [C_TYPES[kind]]
     if kind == "char" and stars == "*":
         return [ctypes.c_char_p]
     if kind == "char":
@@ -84,7 +89,7 @@ class Headers(unittest.TestCase):
 
     def test_structures(self):
         found = re.findall(r"typedef struct (xf_\w+) \{(.*?)\} \1;", headers(), flags=re.S)
-        mirrored = {name for name in vars(_abi) if name.startswith("xf_")} - {"xf_log_fn"}
+        mirrored = {name for name in vars(_abi) if name.startswith("xf_")} - CALLBACKS
         self.assertEqual({name for name, _ in found}, mirrored)
         for name, body in found:
             fields = getattr(_abi, name)._fields_
@@ -112,9 +117,12 @@ class Headers(unittest.TestCase):
             self.assertEqual(xformer.status_name(status), name)
             self.assertTrue(status >= 0 or status in errors.BY_STATUS)
         self.assertEqual(len([n for n in values if n.startswith("XF_ERROR_")]), len(errors.BY_STATUS))
-        for enum, prefix in ((xformer.LogLevel, "XF_LOG_"), (xformer.OptionType, "XF_OPTION_")):
+        enums = {"XF_LOG_": xformer.LogLevel, "XF_OPTION_": xformer.OptionType, "XF_ATTENTION_": xformer.AttentionKind}
+        for prefix, enum in enums.items():
             expected = {n[len(prefix) :]: v for n, v in values.items() if n.startswith(prefix)}
             self.assertEqual({e.name: e.value for e in enum}, expected)
+        bleu = {n[len("XF_BLEU_") :].lower(): v for n, v in values.items() if n.startswith("XF_BLEU_")}
+        self.assertEqual(eval._TOKENIZE, bleu)
         self.assertIn("#define XF_TOKEN_START %d" % xformer.TOKEN_START, headers())
         self.assertIn("#define XF_TOKEN_END %d" % xformer.TOKEN_END, headers())
 
@@ -173,8 +181,28 @@ class Loading(unittest.TestCase):
         done = run_python("import xformer", environment={"XFORMER_LIBRARY": _ctypes.__file__})
         self.assertIn("is not libxformer", done.stderr)
 
+    def test_a_library_of_another_version(self):
+        for number, found in ((0x000200, "0.2"), (0x010100, "1.1")):
+            other = types.SimpleNamespace(xf_version_num=lambda: number)
+            with unittest.mock.patch.object(ctypes, "CDLL", return_value=other):
+                with self.assertRaisesRegex(ImportError, "is libxformer %s, this package is for 0.1" % found):
+                    _library.load()
+
+    def test_the_version_of_the_headers(self):
+        major, minor, patch = (
+            int(re.search(r"#define XF_VERSION_%s (\d+)" % part, headers()).group(1))
+            for part in ("MAJOR", "MINOR", "PATCH")
+        )
+        self.assertEqual(_library.ABI_VERSION, (major, minor))
+        self.assertEqual(_library.SONAME, "libxformer.so.%d" % major)
+        self.assertEqual(xformer.__version__, "%d.%d.%d" % (major, minor, patch))
+        with open(os.path.join(PYTHON, "pyproject.toml"), encoding="utf-8") as file:
+            self.assertIn('\nversion = "%s"\n' % xformer.__version__, file.read())
+
     def test_versions(self):
         self.assertRegex(xformer.version(), r"^\d+\.\d+\.\d+$")
+        major, minor, patch = map(int, xformer.version().split("."))
+        self.assertEqual(xformer.version_num(), major << 16 | minor << 8 | patch)
         self.assertTrue(xformer.build_info())
         self.assertEqual(xformer.status_name(12345), "XF_STATUS_UNKNOWN")
 

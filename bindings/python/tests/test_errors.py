@@ -3,14 +3,17 @@
 SPDX-License-Identifier: Apache-2.0
 """
 import copy
+import ctypes
 import errno
+import json
 import os
 import pickle
+import random
 import sys
 import unittest
 
 from support import OPTIONS, World, WorldTest, xformer
-from xformer import errors
+from xformer import _abi, errors
 
 
 class Provoked(WorldTest):
@@ -91,6 +94,32 @@ class Provoked(WorldTest):
         self.refused(xformer.DataError, xformer.Corpus.from_text, w.context, "")
         self.assertRaises(UnicodeEncodeError, w.tokenizer.encode, "\ud800")
 
+    def test_limits_and_versions(self):
+        w = self.world
+        wide = {**OPTIONS, "model.vocab_size": 9, "model.d_model": 256, "model.max_length": 1 << 20}
+        self.refused(xformer.LimitError, xformer.Model, w.context, wide)
+        w.tokenizer.save(self.path("words.json"))
+        with open(self.path("words.json"), encoding="utf-8") as file:
+            words = json.load(file)
+        words["version"] += 1
+        with open(self.path("newer.json"), "w", encoding="utf-8") as file:
+            json.dump(words, file)
+        self.refused(xformer.VersionError, xformer.Tokenizer.load, w.context, self.path("newer.json"))
+
+    def test_a_buffer_that_is_too_small(self):
+        count, ids = ctypes.c_size_t(), (ctypes.c_int32 * 1)()
+        with self.world.tokenizer._read() as tokenizer:
+            given = (tokenizer, b"one two three", 13, ids, 1, ctypes.byref(count))
+            self.refused(xformer.BufferTooSmallError, _abi.call, _abi.lib.xf_tokenizer_encode, *given)
+        self.assertEqual(count.value, len(self.world.tokenizer.encode("one two three")))
+
+    def test_a_callback_that_stops(self):
+        with self.world.decoder._write() as decoder:
+            stop = _abi.xf_constraint_fn(lambda user, prefix, allowed: 17)
+            _abi.call(_abi.lib.xf_decoder_set_constraint, decoder, stop, None)
+        error = self.refused(xformer.CallbackError, self.world.decoder.translate, ["one"])
+        self.assertIn("17", error.message)
+
     def test_nonfinite(self):
         w = self.world
         model = xformer.Model(w.context, w.config, w.tokenizer)
@@ -170,6 +199,19 @@ class Closed(WorldTest):
         w.trainer.step(batch)
         self.assertTrue(w.decoder.translate(["one two"]))
         self.assertIsNotNone(w.batcher.next())
+
+    def test_any_order_of_closing(self):
+        order = random.Random(1)
+        for _ in range(30):
+            things = list(World().objects().values())
+            order.shuffle(things)
+            while things:
+                things.pop().close()
+                for thing in things:
+                    if isinstance(thing, xformer.Decoder):
+                        self.assertTrue(thing.translate(["one two"]))
+                    elif isinstance(thing, xformer.Trainer):
+                        self.assertGreater(thing.step(xformer.Batch.from_ids([[2, 1]], [[3, 1]])).loss, 0)
 
     def test_parents_live_as_long_as_children(self):
         world = World()

@@ -6,6 +6,7 @@ import ctypes
 import gc
 import itertools
 import math
+import os
 import unittest
 from array import array
 
@@ -43,6 +44,8 @@ class Journey(WorldTest):
         self.assertIn("tok:13a", score.signature)
         self.assertGreater(xformer.chrf(texts, TARGETS), 30)
         self.assertAlmostEqual(xformer.bleu(TARGETS, TARGETS, tokenize="none").score, 100, 6)
+        lengths = [xformer.bleu(["a-b"], ["a b"], tokenize=t).hypothesis_length for t in ("none", "split_hyphens")]
+        self.assertEqual(lengths, [1, 3])
 
     def test_a_resumed_run_goes_on_with_the_same_bits(self):
         w = self.world
@@ -106,6 +109,35 @@ class Journey(WorldTest):
         self.assertRaises(TypeError, w.decoder.translate, "one two")
         self.assertRaises(ValueError, w.decoder.translate, SOURCES, chunk=0)
         self.assertRaises(TypeError, w.decoder.translate, [3])
+
+    def test_one_call(self):
+        w = self.world
+        for _ in w.trainer.train(w.batcher, 20):
+            pass
+        expected = [answers[0].text for answers in w.decoder.translate(SOURCES)]
+        self.assertEqual(xformer.translate(w.model, SOURCES, w.config), expected)
+        w.model.save(self.path("model.xf"))
+        self.assertEqual(xformer.translate(self.path("model.xf"), iter(SOURCES), OPTIONS), expected)
+        greedy = {**OPTIONS, "decode.beam": 1}
+        expected = [answers[0].text for answers in xformer.Decoder(w.model, greedy).translate(SOURCES)]
+        self.assertEqual(xformer.translate(w.model, SOURCES, greedy), expected)
+        self.assertEqual(xformer.translate(w.model, []), [])
+        self.assertRaises(TypeError, xformer.translate, w.model, "one two")
+        self.assertRaises(xformer.NotFoundError, xformer.translate, self.path("none"), SOURCES)
+
+    def test_export(self):
+        w = self.world
+        w.model.save(self.path("fp32.xf"))
+        w.model.export(self.path("same.xf"))
+        sizes = {name: os.path.getsize(self.path(name)) for name in ("fp32.xf", "same.xf")}
+        self.assertEqual(sizes["fp32.xf"], sizes["same.xf"])
+        for precision, error in (("fp16", 2**-11), ("bf16", 2**-8)):
+            w.model.export(self.path("half.xf"), {"file.precision": precision})
+            self.assertLess(os.path.getsize(self.path("half.xf")), 0.75 * sizes["fp32.xf"])
+            loaded = xformer.Model.load(w.context, self.path("half.xf"))
+            for narrow, wide in zip(loaded.read(0).tolist(), w.model.read(0).tolist()):
+                for found, expected in zip(narrow, wide):
+                    self.assertAlmostEqual(found, expected, delta=error * abs(expected) + 1e-7)
 
     def test_two_halves_are_a_step(self):
         w, other = self.world, World()

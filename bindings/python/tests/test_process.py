@@ -234,6 +234,14 @@ class Processes(unittest.TestCase):
             self.assertRaises(xformer.DataError, kept.decoder.translate, [b"\xff"])
             self.assertRaises(xformer.NotFoundError, xformer.Config, {"none": 1})
 
+        def constrained(i):
+            with xformer.Decoder(kept.model, OPTIONS) as decoder:
+                decoder.set_constraint(lambda asked: [xformer.TOKEN_END] if i % 2 else decoder)  # a cycle
+                if i % 2:
+                    decoder.translate(["one"])
+                else:
+                    self.assertRaises(TypeError, decoder.translate, ["one"])
+
         kept = World()
         self.addCleanup(kept.close)
         batch = xformer.Batch.from_texts(kept.tokenizer, SOURCES, SOURCES)
@@ -247,6 +255,7 @@ class Processes(unittest.TestCase):
             "corpus": (2000, lambda i: xformer.Corpus.from_pairs(kept.context, PAIRS)),
             "batcher": (1000, lambda i: xformer.Batcher(kept.corpus, kept.tokenizer, OPTIONS).next()),
             "decoder": (500, lambda i: xformer.Decoder(kept.model, OPTIONS)),
+            "constrained": (500, constrained),
             "answers": (500, lambda i: kept.decoder.translate(SOURCES)),
             "scores": (500, lambda i: kept.decoder.score(batch)),
         }

@@ -17,7 +17,7 @@ from ._abi import lib as _lib
 from .config import Config, ConfigLike, Option, OptionType, Value, options
 from .context import BackendInfo, Context, LogLevel, MemoryStats
 from .data import Batch, Batcher, BatcherStats, Corpus, CorpusStats
-from .decoder import Answers, Decoder, EvalStats, Hypothesis
+from .decoder import Answers, AttentionKind, Constraint, Decoder, EvalStats, Hypothesis, Prefix, translate
 from .errors import (
     BackendError,
     BufferTooSmallError,
@@ -56,6 +56,11 @@ def version() -> str:
     return str(_lib.xf_version().decode())
 
 
+def version_num() -> int:
+    """Version of the library that is loaded as one number 0xXXYYZZ, for comparison."""
+    return int(_lib.xf_version_num())
+
+
 def build_info() -> str:
     """How the library was built, one line for bug reports."""
     return str(_lib.xf_build_info().decode())
@@ -68,6 +73,7 @@ def status_name(status: int) -> str:
 
 __all__ = [
     "Answers",
+    "AttentionKind",
     "BackendError",
     "BackendInfo",
     "Batch",
@@ -81,6 +87,7 @@ __all__ = [
     "ClosedError",
     "Config",
     "ConfigLike",
+    "Constraint",
     "Context",
     "Corpus",
     "CorpusStats",
@@ -104,6 +111,7 @@ __all__ = [
     "OptionType",
     "OutOfRangeError",
     "ParamInfo",
+    "Prefix",
     "StateError",
     "Status",
     "StepStats",
@@ -120,5 +128,7 @@ __all__ = [
     "chrf",
     "options",
     "status_name",
+    "translate",
     "version",
+    "version_num",
 ]

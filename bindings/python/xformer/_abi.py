@@ -8,7 +8,19 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import (
+    POINTER,
+    Structure,
+    c_char,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint32,
+    c_void_p,
+)
 from typing import Any, Dict, Tuple
 
 from . import _library, errors
@@ -104,6 +116,18 @@ class xf_step_stats(Sized):
     )
 
 
+class xf_prefix(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("sentence", c_size_t),
+        ("ids", POINTER(c_int32)),
+        ("length", c_int64),
+        ("remaining", c_int64),
+        ("vocab_size", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
 class xf_hypothesis(Sized):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -143,6 +167,8 @@ class xf_bleu_score(Sized):
 
 #: void (*xf_log_fn)(void *user, enum xf_log_level, const char *component, const char *message)
 xf_log_fn = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_char_p)
+#: int32_t (*xf_constraint_fn)(void *user, const xf_prefix *prefix, uint32_t *allowed)
+xf_constraint_fn = ctypes.CFUNCTYPE(c_int32, c_void_p, POINTER(xf_prefix), POINTER(c_uint32))
 
 # Handles, and arrays of the caller, are void * here: each handle carries a mark that the library checks itself.
 _H = _OUT = _DATA = c_void_p
@@ -205,6 +231,7 @@ PROTOTYPES: Dict[str, Tuple[Any, Tuple[Any, ...]]] = {
     "xf_model_create": (_STATUS, (_H, _H, _H, _OUT, _ERR)),
     "xf_model_load": (_STATUS, (_H, _STR, _OUT, _ERR)),
     "xf_model_save": (_STATUS, (_H, _STR, _ERR)),
+    "xf_model_export": (_STATUS, (_H, _H, _STR, _ERR)),
     "xf_model_average": (_STATUS, (_H, _STRS, c_size_t, _OUT, _ERR)),
     "xf_model_free": (None, (_H,)),
     "xf_model_config": (_H, (_H,)),
@@ -230,12 +257,14 @@ PROTOTYPES: Dict[str, Tuple[Any, Tuple[Any, ...]]] = {
     "xf_decoder_free": (None, (_H,)),
     "xf_decode": (_STATUS, (_H, POINTER(xf_batch), _OUT, _ERR)),
     "xf_translate": (_STATUS, (_H, _STRS, _SIZE, c_size_t, _OUT, _ERR)),
+    "xf_decoder_set_constraint": (_STATUS, (_H, xf_constraint_fn, c_void_p, _ERR)),
     "xf_hypotheses_count": (c_size_t, (_H,)),
     "xf_hypotheses_size": (c_size_t, (_H, c_size_t)),
     "xf_hypotheses_get": (_STATUS, (_H, c_size_t, c_size_t, POINTER(xf_hypothesis), _ERR)),
     "xf_hypotheses_free": (None, (_H,)),
     "xf_score": (_STATUS, (_H, POINTER(xf_batch), _DATA, _ERR)),
     "xf_evaluate": (_STATUS, (_H, POINTER(xf_batch), c_size_t, POINTER(xf_eval_stats), _ERR)),
+    "xf_attention_weights": (_STATUS, (_H, POINTER(xf_batch), c_int32, c_int32, _DATA, c_size_t, _SIZE, _ERR)),
     "xf_bleu": (_STATUS, (_STRS, _STRS, c_size_t, c_int32, POINTER(xf_bleu_score), _ERR)),
     "xf_chrf": (_STATUS, (_STRS, _STRS, c_size_t, POINTER(c_double), _ERR)),
 }

@@ -15,13 +15,12 @@ ABI_VERSION = (0, 1)
 
 
 def candidates() -> List[str]:
-    """What is tried, in this order: $XFORMER_LIBRARY alone when it is set, else beside the package, then the loader."""
+    """What is tried, in this order: $XFORMER_LIBRARY alone when it is set, else a wheel's own, then the loader."""
     named = os.environ.get("XFORMER_LIBRARY")
     if named:
         return [named]
-    package = os.path.dirname(os.path.abspath(__file__))
-    beside = [os.path.join(folder, SONAME) for folder in (package, os.path.dirname(package))]
-    return [path for path in beside if os.path.exists(path)] + [SONAME]
+    own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", SONAME)
+    return [own, SONAME] if os.path.exists(own) else [SONAME]
 
 
 def load() -> ctypes.CDLL:

@@ -78,7 +78,7 @@ class Context(Handle):
         in it does not stop the call: it goes to :func:`sys.unraisablehook`.
         """
         level = LogLevel(level)
-        function = xf_log_fn()
+        function = xf_log_fn(0)
         if callback is not None:
             wanted = callback
 

@@ -1,4 +1,4 @@
-"""Translation metrics, equal to sacreBLEU 2.x: corpus level, one reference.
+"""Translation metrics of a corpus with one reference; BLEU and chrF as in sacreBLEU 2.x.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -10,7 +10,7 @@ from typing import Any, Iterable, NamedTuple, Tuple
 from ._abi import call, lib, xf_bleu_score
 from ._buffer import Text, c_string, strings
 
-_TOKENIZE = {"13a": 0, "none": 1}
+_TOKENIZE = {"13a": 0, "none": 1, "split_hyphens": 2}
 
 
 class BleuScore(NamedTuple):
@@ -33,7 +33,8 @@ def _segments(hypotheses: Iterable[Text], references: Iterable[Text]) -> Tuple[A
 
 
 def bleu(hypotheses: Iterable[Text], references: Iterable[Text], *, tokenize: str = "13a") -> BleuScore:
-    """Corpus BLEU. tokenize: "13a" for raw text, "none" for text that is tokenised already."""
+    """Corpus BLEU. tokenize: "13a" for raw text, "none" for text that is tokenised already, "split_hyphens" for that
+    with compounds split at hyphens and without smoothing, as in the paper's Table 2."""
     if tokenize not in _TOKENIZE:
         raise ValueError("tokenize is %r, not one of %s" % (tokenize, ", ".join(_TOKENIZE)))
     score = xf_bleu_score()

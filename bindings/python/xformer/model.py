@@ -81,6 +81,12 @@ class Model(Handle):
         with self._read() as model:
             call(lib.xf_model_save, model, _buffer.path_bytes(path))
 
+    def export(self, path: Path, config: ConfigLike = None) -> None:
+        """Writes it as the options "file." say: ``{"file.precision": "fp16"}`` or "bf16" halves the file. Numbers are
+        rounded; :meth:`load` widens them."""
+        with self._read() as model, using(config) as options:
+            call(lib.xf_model_export, model, options, _buffer.path_bytes(path))
+
     @property
     def config(self) -> Config:
         """A copy of the configuration the model was made with, "model.vocab_size" filled in."""

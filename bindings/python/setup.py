@@ -1,0 +1,88 @@
+"""What pyproject.toml can't say: a tree that holds the library itself (xformer/lib, see build_wheel.sh) makes a wheel
+for its platform and any Python 3, not one for all platforms.
+
+The platform tag is computed from the files: "manylinux_2_34_x86_64" promises (PEP 600) to run wherever glibc is 2.34 or
+newer, with the libstdc++ of that time. So it is the oldest such glibc that has every symbol version the files ask for,
+and what is not on such systems may not be needed at all.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import glob
+import os
+import re
+import subprocess
+import sysconfig
+
+from setuptools import Distribution, setup
+from wheel.bdist_wheel import bdist_wheel
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BINARIES = sorted(glob.glob(os.path.join(HERE, "xformer", "lib", "*.so*")))
+
+# What each glibc 2.MINOR is sure to come with: the newest symbol versions of GCC's libraries in distributions of its
+# time. None newer than glibc's own are needed below the first line.
+COMPANIONS = (
+    (24, {"GLIBCXX": (3, 4, 22), "CXXABI": (1, 3, 10), "GCC": (4, 8, 0)}),
+    (27, {"GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11), "GCC": (7, 0, 0)}),
+    (31, {"GLIBCXX": (3, 4, 28), "CXXABI": (1, 3, 12), "GCC": (7, 0, 0)}),
+    (34, {"GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13), "GCC": (7, 0, 0)}),
+    (35, {"GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0)}),
+    (39, {"GLIBCXX": (3, 4, 33), "CXXABI": (1, 3, 15), "GCC": (14, 0, 0)}),
+)
+#: Libraries that every manylinux system has.
+PRESENT = re.compile(r"(ld-linux[-\w]*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s))\.so\.\d+")
+
+
+def readelf(option, path):
+    environment = dict(os.environ, LC_ALL="C")
+    return subprocess.check_output(["readelf", "-W", option, path], env=environment).decode()
+
+
+def needed_libraries(path):
+    return re.findall(r"\(NEEDED\).*\[(.+)\]", readelf("-d", path))
+
+
+def needed_versions(path):
+    """The symbol versions a file asks others for: {("GLIBC", (2, 34)), ...}."""
+    _, _, needs = readelf("-V", path).partition("Version needs section")
+    found = re.findall(r"Name: (GLIBC|GLIBCXX|CXXABI|GCC)_([\d.]+)", needs)
+    return {(name, tuple(map(int, number.split(".")))) for name, number in found}
+
+
+def platform_tag(paths):
+    beside = {os.path.basename(path) for path in paths}
+    minor = 0
+    for path in paths:
+        for library in needed_libraries(path):
+            if library not in beside and not PRESENT.fullmatch(library):
+                raise SystemExit("%s needs %s, which not every system has, and it is not beside" % (path, library))
+        for name, version in sorted(needed_versions(path)):
+            if name == "GLIBC":
+                minor = max(minor, version[1])
+                continue
+            enough = [glibc for glibc, newest in COMPANIONS if version <= newest[name]]
+            if not enough:
+                found = ".".join(map(str, version))
+                raise SystemExit("%s needs %s_%s, newer than the last line of COMPANIONS" % (path, name, found))
+            if enough[0] != COMPANIONS[0][0]:
+                minor = max(minor, enough[0])
+    machine = sysconfig.get_platform().partition("-")[2].replace("-", "_")
+    return "manylinux_2_%d_%s" % (max(minor, 5), machine)
+
+
+class PlatformWheel(bdist_wheel):
+    def get_tag(self):
+        return "py3", "none", platform_tag(BINARIES)
+
+
+class PlatformDistribution(Distribution):
+    def has_ext_modules(self):
+        return True
+
+
+more = {"distclass": PlatformDistribution, "cmdclass": {"bdist_wheel": PlatformWheel}} if BINARIES else {}
+setup(
+    packages=["xformer", "xformer.lib"] if BINARIES else ["xformer"],
+    package_data={"xformer": ["py.typed"], "xformer.lib": ["*"]},
+    **more,
+)
