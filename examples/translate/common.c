@@ -33,7 +33,7 @@ void complain(const char *format, ...) {
     flush_output();
     va_list arguments;
     va_start(arguments, format);
-    fputs("translate: ", stderr);
+    fprintf(stderr, "%s: ", program_name);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
     va_end(arguments);

@@ -15,6 +15,9 @@
 /* Exit statuses of the program. */
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
+/* What messages and --help call the program. Whoever uses these files defines it: examples/paper does, too. */
+extern const char program_name[];
+
 /* Prints "translate: ..." on stderr; first takes away a progress line that stands on the terminal. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 1, 2)))

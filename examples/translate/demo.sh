@@ -56,19 +56,20 @@ build_sources() {
     }
 }
 
-# Builds the program alone, which needs a C compiler and pkg-config.
+# Builds the program alone, which needs a C compiler, pkg-config, and CMake for the pages that are compiled in.
 build_program() {
     local flags tool
     say "Building into $PWD/$build"
-    for tool in cc pkg-config; do
+    for tool in cc pkg-config cmake; do
         command -v $tool >/dev/null || {
-            echo "demo.sh needs $tool, which was not found (Debian: apt install gcc libc6-dev pkg-config)" >&2
+            echo "demo.sh needs $tool, which was not found (Debian: apt install gcc libc6-dev pkg-config cmake)" >&2
             exit 1
         }
     done
     flags=$(pkg-config --cflags --libs xformer) || exit 1
+    cmake -DPAGES="$here/pages" -DOUTPUT="$build/pages.c" -P "$here/embed.cmake" || exit 1
     # shellcheck disable=SC2086 # several words
-    cc -std=c11 -O2 "$here"/*.c $flags -lm -o "$translate"
+    cc -std=c11 -O2 -I"$here" "$here"/*.c "$build/pages.c" $flags -lm -o "$translate"
 }
 
 train_model() {

@@ -97,22 +97,14 @@ int check_writable(const struct named_file *file) {
     return status;
 }
 
-static bool put_sentences(FILE *file, const struct sentences *texts) {
-    for (size_t i = 0; i < texts->count; ++i) {
-        for (const char *c = texts->texts[i]; *c != '\0'; ++c) putc(*c == '\n' || *c == '\r' ? ' ' : *c, file);
-        putc('\n', file);
-    }
-    return fflush(file) == 0 && ferror(file) == 0;
-}
-
-int write_sentences(const char *path, const struct sentences *texts) {
+int replace_file(const char *path, put_fn put, const void *user) {
     struct replacement made = replacement_of(path);
     FILE *file = open_replacement(&made);
     int status = -1;
     if (file == NULL) {
         status = cannot_write(path);
     } else {
-        bool good = put_sentences(file, texts);
+        bool good = put(file, user) && fflush(file) == 0 && ferror(file) == 0;
         int why = errno; /* fclose() and remove() set it, too */
         if (fclose(file) != 0 && good) good = false, why = errno;
         if (good && !made.direct && rename(made.beside, made.target) != 0) good = false, why = errno;
@@ -124,4 +116,17 @@ int write_sentences(const char *path, const struct sentences *texts) {
     }
     forget(&made);
     return status;
+}
+
+static bool put_sentences(FILE *file, const void *user) {
+    const struct sentences *texts = user;
+    for (size_t i = 0; i < texts->count; ++i) {
+        for (const char *c = texts->texts[i]; *c != '\0'; ++c) putc(*c == '\n' || *c == '\r' ? ' ' : *c, file);
+        putc('\n', file);
+    }
+    return true;
+}
+
+int write_sentences(const char *path, const struct sentences *texts) {
+    return replace_file(path, put_sentences, texts);
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "common.h"
 
@@ -28,7 +29,16 @@ int check_apart(const struct named_file *written, const struct named_file *read,
  */
 int check_writable(const struct named_file *file);
 
-/* Writes sentences, one a line: beside the file first, so that the old one is whole until the new one is. */
+/* Writes what is to stand in a file; false: it could not, and errno says why. */
+typedef bool (*put_fn)(FILE *file, const void *user);
+
+/*
+ * Writes a file: beside it first, so that the old one is whole until the new one is. Returns -1, or EXIT_FAILED after
+ * a message.
+ */
+int replace_file(const char *path, put_fn put, const void *user);
+
+/* The same for sentences, one a line. */
 int write_sentences(const char *path, const struct sentences *texts);
 
 #endif

@@ -15,6 +15,8 @@
 #include "common.h"
 #include "options.h"
 
+const char program_name[] = "translate";
+
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);

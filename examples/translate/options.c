@@ -181,7 +181,7 @@ static void print_option(const xf_option_info *info) {
 }
 
 static void print_help(const struct command_line *line) {
-    printf("Usage: translate %s\n\n%s\n\nOptions of this command:\n", line->usage, line->about);
+    printf("Usage: %s %s\n\n%s\n\nOptions of this command:\n", program_name, line->usage, line->about);
     for (size_t i = 0; i < line->flag_count; ++i) {
         const struct flag *flag = &line->flags[i];
         printf("  --%s%s%s\n", flag->name, flag->kind == FLAG_SWITCH ? "" : " ", flag->argument);
@@ -223,7 +223,7 @@ int read_command_line(struct command_line *line, int argc, char **argv) {
         } else if (line->positional != NULL && line->argument == NULL) {
             line->argument = argv[i];
         } else {
-            complain("'%.64s' is one argument too many; the usage is: translate %s", argv[i], line->usage);
+            complain("'%.64s' is one argument too many; the usage is: %s %s", argv[i], program_name, line->usage);
             return EXIT_USAGE;
         }
     }

@@ -39,7 +39,7 @@ struct setting {
 enum { MAX_SETTINGS = 64 };
 
 struct command_line {
-    const char *usage;  /* what follows "translate" in the usage line */
+    const char *usage;  /* what follows the program's name in the usage line */
     const char *about;  /* one or two lines for --help */
     const char *groups; /* library options taken, by the start of their keys: "context. decode." */
     const struct flag *flags;

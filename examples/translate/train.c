@@ -41,10 +41,15 @@ static enum xf_status train_one(struct run *run, xf_step_stats *stats, xf_error 
 /* What is due after a step: a snapshot, a checkpoint, an evaluation. */
 static enum xf_status after_step(struct run *run, int64_t step, xf_error *err) {
     if (run->flags.average > 1 && is_due(step, run->flags.average_every)) save_snapshot(run);
-    if (is_due(step, run->flags.save_every)) save_checkpoint(run);
-    if (!is_due(step, run->flags.eval_every)) return XF_OK;
-    const enum xf_status status = evaluate_dev(run, xf_trainer_model(run->trainer), "dev", err);
-    if (status == XF_OK && run->flags.patience > 0) save_best(run, last_dev_loss(run));
+    const bool save = is_due(step, run->flags.save_every), evaluate = is_due(step, run->flags.eval_every);
+    enum xf_status status = XF_OK;
+    if (save) save_checkpoint(run);
+    if (evaluate) status = evaluate_dev(run, xf_trainer_model(run->trainer), "dev", err);
+    if (evaluate && status == XF_OK) {
+        report_evaluation(run);
+        if (run->flags.patience > 0) save_best(run, last_dev_loss(run));
+    }
+    if (save || evaluate) save_report(run, "running");
     return status;
 }
 
@@ -62,7 +67,9 @@ static enum xf_status train_loop(struct run *run, xf_error *err) {
         }
         if (status != XF_OK) return status;
         bad_steps = 0;
-        count_step(run, &stats, now() - began);
+        const double seconds = now() - began;
+        count_step(run, &stats, seconds);
+        report_step(run, &stats, seconds);
         print_progress(run, &stats);
         status = after_step(run, stats.step, err);
         if (status != XF_OK) return status;
@@ -85,6 +92,7 @@ static int stop_early(struct run *run, enum xf_status status, const xf_error *er
     else
         fail(err);
     save_checkpoint(run);
+    save_report(run, status == XF_ERROR_CANCELLED ? "stopped" : "failed");
     print_way_on(run);
     return status == XF_ERROR_CANCELLED ? EXIT_INTERRUPTED : EXIT_FAILED;
 }
@@ -94,6 +102,7 @@ static int finish(struct run *run) {
     save_checkpoint(run);
     xf_model *model = save_model(run);
     if (model == NULL) {
+        save_report(run, was_interrupted() ? "stopped" : "failed");
         print_way_on(run);
         return was_interrupted() ? EXIT_INTERRUPTED : EXIT_FAILED;
     }
@@ -104,6 +113,8 @@ static int finish(struct run *run) {
         status = XF_ERROR_CANCELLED;
     else if (other || !known)
         status = evaluate_dev(run, model, !other ? "dev" : run->flags.patience > 0 ? "best" : "averaged", &err);
+    if (status == XF_OK && (other || !known)) report_evaluation(run);
+    save_report(run, "finished"); /* the model is saved, whatever became of its evaluation */
     if (other) xf_model_free(model);
     if (status == XF_ERROR_CANCELLED) {
         complain("interrupted during the last evaluation; the model is saved as %s", run->flags.model);
@@ -122,11 +133,14 @@ static int train(struct run *run) {
         complain("--patience needs dev pairs: --dev FILE.tsv or --hold-out");
         return EXIT_USAGE;
     }
+    status = open_report(run);
+    if (status >= 0) return status;
     print_run(run);
     /* Written before the first step as well: a full disk or a folder that is not there shows now, not in an hour. */
     if (!save_checkpoint(run)) return EXIT_FAILED;
     run->started = now();
     run->first_step = xf_trainer_step(run->trainer);
+    save_report(run, "running");
     xf_error err;
     enum xf_status result = find_best(run, &err);
     if (result == XF_OK) result = train_loop(run, &err);

@@ -7,6 +7,7 @@
 #define TRANSLATE_TRAIN_H
 
 #include "common.h"
+#include "history.h"
 #include "measure.h"
 #include "options.h"
 
@@ -14,7 +15,7 @@ enum { MAX_AVERAGE = 64, MAX_PATH_LENGTH = 4096 };
 
 /* The command's own flags. */
 struct train_flags {
-    const char *train, *dev, *model, *resume, *preset, *tokenizer;
+    const char *train, *dev, *model, *resume, *preset, *tokenizer, *report;
     int64_t hold_out, steps, eval_every, save_every, average, average_every, dev_sentences, patience;
     double minutes;
     bool overwrite, quiet;
@@ -57,6 +58,9 @@ struct run {
     bool terminal; /* stdout is one: the progress line is rewritten in place */
     struct dev_row *rows;
     size_t row_count, row_capacity;
+
+    struct history history; /* for --report */
+    double elapsed_before;  /* seconds of it before this run */
 };
 
 /* train_flags.c */
@@ -102,6 +106,19 @@ enum xf_status evaluate_dev(struct run *run, const xf_model *model, const char *
 double last_dev_loss(const struct run *run);
 void print_rows(const struct run *run);
 double epoch_of(const struct run *run);
+
+/* train_page.c; nothing of this is done without --report */
+
+/* Where the numbers are kept. */
+void history_name(const struct run *run, char name[MAX_PATH_LENGTH]);
+/* Reads the history of a run that is now resumed. Returns -1 to go on, or the exit status. */
+int open_report(struct run *run);
+void report_step(struct run *run, const xf_step_stats *stats, double seconds);
+/* The evaluation that was made last. */
+void report_evaluation(struct run *run);
+/* Writes the history and the page; says so when that fails. The state is "running", "finished", "stopped" or "failed".
+ */
+void save_report(struct run *run, const char *state);
 
 int train_command(int argc, char **argv);
 

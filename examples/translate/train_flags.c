@@ -6,6 +6,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,6 +44,9 @@ int read_train_flags(struct run *run, int argc, char **argv) {
              "Steps between those snapshots; --save-every if not given."),
         FLAG("resume", FLAG_TEXT, resume, "OUT.xf.ckpt",
              "Goes on from a checkpoint, with the bits of an unbroken run."),
+        FLAG("report", FLAG_TEXT, report, "OUT.html",
+             "Also writes a page that shows how the run goes, anew after each evaluation. Its numbers are in "
+             "OUT.xf.tsv."),
         FLAG("overwrite", FLAG_SWITCH, overwrite, "", "Begins anew although OUT.xf.ckpt is there."),
         FLAG("quiet", FLAG_SWITCH, quiet, "", "No progress line."),
         ALIAS("threads", "context.threads", "N", "The same as --context.threads."),
@@ -68,6 +72,28 @@ static int check_files(const struct run *run) {
                                       {"--resume", flags->resume}};
     const int status = check_apart(&model, read, 4);
     return status < 0 ? check_apart(&checkpoint, read, 3) : status;
+}
+
+/* The same for --report: its page, which could also be named as another file of this run, and its history. */
+static int check_report(const struct run *run) {
+    const struct train_flags *flags = &run->flags;
+    char history[MAX_PATH_LENGTH];
+    if (flags->report == NULL) return -1;
+    history_name(run, history);
+    const struct named_file page = {"--report", flags->report}, rows = {"the report's history", history};
+    const struct named_file other[] = {{"--train", flags->train},   {"--dev", flags->dev},
+                                       {"--resume", flags->resume}, {"--tokenizer", flags->tokenizer},
+                                       {"--model", flags->model},   {"the checkpoint", run->checkpoint},
+                                       {rows.option, rows.path}};
+    for (size_t i = 4; i < 7; ++i) {
+        if (strcmp(page.path, other[i].path) != 0) continue;
+        complain("--report %s is the name of %s, expected another", page.path, other[i].option);
+        return EXIT_USAGE;
+    }
+    int status = check_apart(&page, other, 7);
+    if (status < 0) status = check_apart(&rows, other, 6);
+    if (status < 0) status = check_writable(&page);
+    return status;
 }
 
 int check_train_flags(struct run *run) {
@@ -106,7 +132,8 @@ int check_train_flags(struct run *run) {
         complain("%s is a folder or a device, expected the name of a file", flags->model);
         return EXIT_USAGE;
     }
-    const int status = check_files(run);
+    int status = check_files(run);
+    if (status < 0) status = check_report(run);
     if (status >= 0) return status;
     if (flags->resume == NULL && !flags->overwrite && access(run->checkpoint, F_OK) == 0) {
         complain("%s is there from an earlier run: go on with --resume %s, or begin anew with --overwrite",

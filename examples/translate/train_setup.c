@@ -194,6 +194,7 @@ void run_close(struct run *run) {
     sentences_free(&run->dev_sources);
     sentences_free(&run->dev_references);
     free(run->rows);
+    history_free(&run->history);
     xf_batcher_free(run->dev_batcher);
     xf_batcher_free(run->batcher);
     xf_trainer_free(run->trainer);

@@ -10,8 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attention.h"
 #include "commands.h"
 #include "common.h"
+#include "files.h"
 #include "lines.h"
 #include "options.h"
 
@@ -19,12 +21,17 @@ struct session {
     const char *model;
     int64_t batch_lines;
     bool greedy, scores;
+    struct attention attention;
 
-    bool numbered; /* several answers a line: each is printed with the number of its line */
+    const xf_model *translator;
+    xf_decoder *decoder;
+    const struct sentences *lines; /* that are being answered */
+    bool numbered;                 /* several answers a line: each is printed with the number of its line */
     bool interactive;
     int64_t first_line; /* number of the first line of the batch that is being answered, from 1 */
     int64_t lines_read;
     int64_t refused; /* lines that got an empty answer */
+    int broken;      /* -1, or the exit status because of which nothing more is drawn */
 };
 
 /* An answer is one line and, beside a score, one column: line ends and tabs in it become spaces. */
@@ -52,6 +59,10 @@ static void print_answers(void *user, size_t index, const xf_hypotheses *found, 
         if (session->scores) printf("%.4f\t", answer.score);
         print_text(answer.text, answer.text_length);
         putchar('\n');
+        if (rank == 0 && session->broken < 0)
+            session->broken =
+                attention_add(&session->attention, session->decoder, session->translator, session->lines->texts[index],
+                              session->lines->lengths[index], &answer, number);
     }
 }
 
@@ -77,9 +88,10 @@ static enum line_status read_batch(struct session *session, struct line_reader *
     return status;
 }
 
-static int translate_lines(struct session *session, xf_decoder *decoder) {
+static int translate_lines(struct session *session) {
     struct line_reader reader = {.fd = STDIN_FILENO};
     struct sentences lines = {0};
+    session->lines = &lines;
     enum line_status status = LINE_OK;
     int result = -1;
     while (result < 0 && status != LINE_END) {
@@ -89,8 +101,10 @@ static int translate_lines(struct session *session, xf_decoder *decoder) {
         }
         status = read_batch(session, &reader, &lines);
         xf_error err;
-        if (translate_each(decoder, &lines, print_answers, session, &err) != XF_OK) result = fail(&err);
+        if (translate_each(session->decoder, &lines, print_answers, session, &err) != XF_OK) result = fail(&err);
+        if (result < 0) result = session->broken;
         if (result < 0) result = check_output();
+        if (result < 0) result = attention_write(&session->attention, session->translator, session->model);
         if (result < 0 && status == LINE_FAILED) {
             complain("reading standard input failed: %s", strerror(reader.error));
             result = EXIT_FAILED;
@@ -101,6 +115,10 @@ static int translate_lines(struct session *session, xf_decoder *decoder) {
     sentences_free(&lines);
     close_lines(&reader);
     if (result >= 0) return result;
+    if (session->attention.path != NULL && session->attention.sentences == 0) {
+        complain("no sentence was drawn, so %s is not written", session->attention.path);
+        return EXIT_FAILED;
+    }
     return session->refused > 0 ? EXIT_FAILED : EXIT_OK;
 }
 
@@ -119,7 +137,9 @@ static int translate(struct session *session, const xf_config *config) {
         if (session->interactive)
             fprintf(stderr, "%s on %s. One sentence a line; Ctrl-D ends.\n", session->model,
                     xf_context_device(context));
-        status = translate_lines(session, decoder);
+        session->translator = model;
+        session->decoder = decoder;
+        status = translate_lines(session);
     }
     xf_decoder_free(decoder);
     xf_model_free(model);
@@ -128,7 +148,7 @@ static int translate(struct session *session, const xf_config *config) {
 }
 
 int translate_command(int argc, char **argv) {
-    struct session session = {.batch_lines = 256};
+    struct session session = {.batch_lines = 256, .attention.limit = 8, .broken = -1};
     const struct flag flags[] = {
         {"model", FLAG_TEXT, &session.model, NULL, "M.xf", "The model, or a checkpoint. Required."},
         {"beam", FLAG_OPTION, NULL, "decode.beam", "4", "The same as --decode.beam."},
@@ -137,6 +157,9 @@ int translate_command(int argc, char **argv) {
         {"n-best", FLAG_OPTION, NULL, "decode.n_best", "1",
          "The same as --decode.n_best. With more than 1, an answer is printed as: number of its line, TAB, answer."},
         {"scores", FLAG_SWITCH, &session.scores, NULL, "", "Puts the score and a TAB before each answer."},
+        {"attention", FLAG_TEXT, &session.attention.path, NULL, "OUT.html",
+         "Also writes a page that shows the attention weights of the best answers. It needs no network."},
+        {"attention-lines", FLAG_COUNT, &session.attention.limit, NULL, "8", "How many sentences the page shows."},
         {"batch-lines", FLAG_COUNT, &session.batch_lines, NULL, "256",
          "Translates up to so many lines together, if they are there; never waits for them."},
         {"threads", FLAG_OPTION, NULL, "context.threads", "N", "The same as --context.threads."},
@@ -154,11 +177,20 @@ int translate_command(int argc, char **argv) {
                                        : "--batch-lines is 0, expected 1 or more");
         return EXIT_USAGE;
     }
+    if (session.attention.limit == 0) {
+        complain("--attention-lines is 0, expected 1 or more");
+        return EXIT_USAGE;
+    }
+    const struct named_file page = {"--attention", session.attention.path}, model = {"--model", session.model};
+    status = check_apart(&page, &model, 1);
+    if (status < 0) status = check_writable(&page);
+    if (status >= 0) return status;
     xf_config *config = NULL;
     xf_error err;
     if (xf_config_create(&config, &err) != XF_OK) return fail(&err);
     status = apply_decoding(&line, config, session.greedy);
     if (status < 0) status = translate(&session, config);
     xf_config_free(config);
+    text_free(&session.attention.json);
     return status;
 }

@@ -20,7 +20,7 @@ set(debian ${CMAKE_CURRENT_LIST_DIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/libxformer-dev
   COMPONENT examples EXCLUDE_FROM_ALL FILES_MATCHING
   PATTERN CMakeLists.txt PATTERN "*.c" PATTERN "*.cpp" PATTERN "*.h" PATTERN "*.md" PATTERN "*.sh" PATTERN "*.tsv"
-  PATTERN "*.html" PATTERN "*.cmake")
+  PATTERN "*.html" PATTERN "*.css" PATTERN "*.js" PATTERN "*.cmake")
 
 set(components_libxformer0 runtime)
 set(components_libxformer-dev devel examples)

@@ -62,7 +62,7 @@ snapshot() {
 
 say "A C compiler, and what is there"
 quietly inside apt-get update -q
-quietly inside apt-get install -q -y --no-install-recommends gcc libc6-dev pkg-config
+quietly inside apt-get install -q -y --no-install-recommends gcc libc6-dev pkg-config cmake
 mkdir -p "$root/tmp/packages" "$root/tmp/stranger"
 cp "${debs[@]}" "$root/tmp/packages/"
 chmod 755 "$root/tmp/packages"

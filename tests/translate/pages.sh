@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# The pages of examples/translate: `translate --attention` and `train --report`. Makes them of a tiny model, on texts
+# that would break out of a careless page, and has their data checked by pages.py.
+#
+#   pages.sh TRANSLATE DATA_FOLDER FOLDER
+#
+# The pages stay in FOLDER/translate_pages, where the test in a browser (pages_browser.py) finds them.
+#
+# SPDX-License-Identifier: Apache-2.0
+set -uo pipefail
+translate=$(realpath "$1") data=$(realpath "$2") here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
+rm -rf "$3/translate_pages"
+mkdir -p "$3/translate_pages" && cd "$3/translate_pages" || exit 1
+checks=0 failed=0
+
+# holds WORDS COMMAND...: a condition, and what it is about.
+holds() {
+    local what=$1
+    shift
+    checks=$((checks + 1))
+    "$@" && return
+    failed=$((failed + 1))
+    echo "FAILED: $what"
+}
+
+# expect STATUS WORDS COMMAND...: the exit status, and words that standard error holds.
+expect() {
+    local status=$1 words=$2 found
+    shift 2
+    "$@" >stdout 2>stderr
+    found=$?
+    checks=$((checks + 1))
+    if [ "$found" = "$status" ] && { [ -z "$words" ] || grep -qF -- "$words" stderr; }; then return; fi
+    failed=$((failed + 1))
+    echo "FAILED: $*: status $found, expected $status with '$words'; it said:"
+    cat stderr
+}
+
+# Half of the corpus is what a page must not take for markup, so that some of its pieces are learnt as tokens.
+hostile='</script><img src=x onerror="alert(1)"><!-- <script>&lt;'
+head -n 200 "$data/small.tsv" >pairs.tsv
+for _ in $(seq 100); do printf '%s\t%s\n' "$hostile" "$hostile"; done >>pairs.tsv
+
+train() {
+    "$translate" train --train pairs.tsv --preset tiny --tokenizer.vocab_size 400 --data.batch_tokens 800 --threads 1 \
+        --quiet --train.schedule constant --train.learning_rate 0.005 --train.warmup_steps 1 \
+        --eval-every 10 --save-every 10 --dev-sentences 2 "$@" </dev/null
+}
+
+# A run in two parts has the history of one in a single part.
+expect 0 "" train --model m.xf --steps 30 --report whole.html
+holds "the history is beside the model" test -s m.xf.tsv
+cp m.xf.tsv whole.tsv
+expect 0 "" train --model m.xf --steps 20 --report report.html --overwrite
+cp m.xf.tsv half.tsv
+printf 'train\t25\t1\t1\t9\t1\t1\t1\t1\t-\t-\n' >>m.xf.tsv # a step after the checkpoint, which will be made anew
+expect 0 "" train --model m.xf --steps 30 --report report.html --resume m.xf.ckpt
+holds "what was recorded before is kept" cmp <(head -n "$(wc -l <half.tsv)" m.xf.tsv) half.tsv
+holds "the losses are those of one run" cmp <(cut -f 1,2,5,6 whole.tsv) <(cut -f 1,2,5,6 m.xf.tsv)
+holds "nothing is left beside the page" test -z "$(compgen -G '*.part-*')"
+expect 0 "" train --model m.xf --steps 32 --resume m.xf.ckpt
+holds "without --report the history stays as it is" test "$(tail -n 1 m.xf.tsv | cut -f 2)" = 30
+
+# A run without --dev pairs has a page, too; so has one of a million steps that was interrupted.
+expect 0 "" train --model n.xf --steps 3 --hold-out 0 --report bare.html
+"$translate" train --train pairs.tsv --preset tiny --threads 1 --model i.xf --steps 1000000 --hold-out 0 --quiet \
+    --save-every 2 --report stopped.html >stdout 2>stderr </dev/null &
+job=$!
+for _ in $(seq 600); do
+    grep -qs train i.xf.tsv && break
+    sleep 0.1
+done
+kill -TERM $job
+wait $job
+holds "it was interrupted" test $? = 130
+holds "the page says so" grep -qF '"state":"stopped"' stopped.html
+holds "the command to go on has the page" grep -qF -- "--report stopped.html" stderr
+
+# What is wrong is told before the first step.
+cp pairs.tsv before.tsv
+expect 2 "--report pairs.tsv is the file of --train" train --model r.xf --steps 1 --report pairs.tsv
+expect 2 "--report r.xf is the name of --model" train --model r.xf --steps 1 --report r.xf
+expect 2 "--report r.xf.ckpt is the name of the checkpoint" train --model r.xf --steps 1 --report r.xf.ckpt
+expect 2 "--report r.xf.tsv is the name of the report's history" train --model r.xf --steps 1 --report r.xf.tsv
+expect 1 "can't write /nonexistent/r.html" train --model r.xf --steps 1 --report /nonexistent/r.html
+ln pairs.tsv r.xf.tsv
+expect 2 "the report's history r.xf.tsv is the file of --train" train --model r.xf --steps 1 --report r.html
+holds "the corpus is as it was" cmp pairs.tsv before.tsv
+again() { train --model m.xf --steps 40 --report report.html --resume m.xf.ckpt; }
+cp m.xf.tsv good.tsv
+echo 'source	target' >m.xf.tsv
+expect 1 "m.xf.tsv is not the history of a training run: its first line is 'source" again
+{ cat good.tsv && printf 'train\t30\tx\n'; } >m.xf.tsv
+expect 1 "line $(($(wc -l <good.tsv) + 1)): 2 good columns, expected 11" again
+cp good.tsv m.xf.tsv
+
+# Attention: as many sentences as asked for, of those that have an answer; the translations are the same as without.
+lines() { printf '%s\n\nChoose File.\n\xff\nAdd the file.\nNot drawn.\n' "$hostile"; }
+translate() { "$translate" translate --model m.xf --threads 1 --decode.max_extra_tokens 4 "$@" < <(lines); }
+expect 1 "line 4: " translate
+cp stdout plain.txt
+expect 1 "line 4: " translate --attention attention.html --attention-lines 3
+holds "the page does not change the translations" cmp stdout plain.txt
+expect 1 "line 4: " translate --attention attention.html --attention-lines 3 --n-best 2
+cp attention.html again.html
+expect 1 "line 4: " translate --attention attention.html --attention-lines 3 --batch-lines 1
+holds "the page does not depend on the batches" cmp attention.html again.html
+echo 'Choose File.' >one.txt
+one() { "$translate" translate --model m.xf --threads 1 "$@" <one.txt; }
+expect 0 "" one --attention one.html --greedy
+expect 2 "--attention m.xf is the file of --model" one --attention m.xf
+expect 2 "--attention-lines is 0, expected 1 or more" one --attention x.html --attention-lines 0
+expect 1 "can't write /nonexistent/a.html" one --attention /nonexistent/a.html
+echo >one.txt
+expect 1 "no sentence was drawn, so none.html is not written" one --attention none.html
+holds "it is not" test ! -e none.html
+yes word | head -n 300 | tr '\n' ' ' >one.txt
+expect 1 "attention weights, expected at most 4000000" one --attention none.html --greedy
+
+holds "the data of the pages is right" python3 "$here/pages.py" "$hostile"
+echo "$checks checks, $failed failed"
+test "$checks" -ge 36 && test "$failed" = 0
