@@ -1,0 +1,13 @@
+/*
+ * commands.h - the commands of examples/paper. Each gets the program's whole command line and returns its exit status.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef PAPER_COMMANDS_H
+#define PAPER_COMMANDS_H
+
+int table1_command(int argc, char **argv);
+int table2_command(int argc, char **argv);
+int table3_command(int argc, char **argv);
+
+#endif

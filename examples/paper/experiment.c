@@ -1,0 +1,187 @@
+/*
+ * experiment.c - the folder, the settings and the corpora of a table's runs; see experiment.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _XOPEN_SOURCE 700
+
+#include "experiment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "output.h"
+#include "signals.h"
+
+/* All that decides the numbers of a row, but the row. */
+static void print_settings(const struct experiment *e, FILE *file) {
+    static const char *const groups[] = {"tokenizer.", "data.", "model.", "train.", "decode."};
+    fprintf(file, "scale %lld\nsteps %lld\nminutes-per-row %g\nheld-sentences %lld\n", (long long)e->scale,
+            (long long)e->steps, e->minutes, (long long)e->held_sentences);
+    fprintf(file, "train %s, %lld pairs\n", file_name(e->train_path), (long long)xf_corpus_size(e->train));
+    fprintf(file, "held-out %s, %lld pairs\n", file_name(e->held_path), (long long)xf_corpus_size(e->held));
+    for (size_t i = 0; i < xf_config_option_count(); ++i) {
+        xf_option_info info = XF_OPTION_INFO_INIT;
+        const char *value = "";
+        if (xf_config_option(i, &info, NULL) != XF_OK) continue;
+        for (size_t g = 0; g < sizeof groups / sizeof groups[0]; ++g)
+            if (strncmp(info.key, groups[g], strlen(groups[g])) == 0 &&
+                xf_config_get_str(e->config, info.key, &value, NULL) == XF_OK)
+                fprintf(file, "%s %s\n", info.key, value);
+    }
+}
+
+/* Compares with the settings of the runs before, line by line. */
+static int check_settings(const struct experiment *e, FILE *old, const char *path) {
+    FILE *fresh = tmpfile();
+    char found[512], expected[512];
+    int status = -1;
+    if (fresh == NULL) {
+        complain("can't make a temporary file: %s", strerror(errno));
+        return EXIT_FAILED;
+    }
+    print_settings(e, fresh);
+    rewind(fresh);
+    while (status < 0) {
+        const bool more = fgets(expected, sizeof expected, old) != NULL;
+        if ((fgets(found, sizeof found, fresh) != NULL) != more)
+            snprintf(more ? found : expected, sizeof found, "nothing");
+        else if (!more)
+            break;
+        if (strcmp(found, expected) == 0) continue;
+        found[strcspn(found, "\n")] = expected[strcspn(expected, "\n")] = '\0';
+        complain("%s: found '%s', expected '%s' as in the runs before; give these settings or another --out", path,
+                 found, expected);
+        status = EXIT_USAGE;
+    }
+    fclose(fresh);
+    return status;
+}
+
+static int keep_settings(const struct experiment *e) {
+    char path[4096];
+    if (!join_path(path, e->folder, "settings", "")) return EXIT_FAILED;
+    FILE *old = fopen(path, "rb");
+    if (old != NULL) {
+        const int status = check_settings(e, old, path);
+        fclose(old);
+        return status;
+    }
+    struct output out;
+    if (!output_open(&out, path)) return EXIT_FAILED;
+    print_settings(e, out.file);
+    return output_close(&out) ? -1 : EXIT_FAILED;
+}
+
+const struct result *find_result(const struct experiment *e, const char *name) {
+    for (size_t i = 0; i < e->result_count; ++i)
+        if (strcmp(e->results[i].name, name) == 0) return &e->results[i];
+    return NULL;
+}
+
+static const char result_columns[] = "row\tsteps\tparameters\ttokens\tperplexity\tbleu\tseconds\tflops\n";
+
+static int read_results(struct experiment *e) {
+    char path[4096], line[512];
+    if (!join_path(path, e->folder, "results", ".tsv")) return EXIT_FAILED;
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return -1;
+    int status = -1;
+    for (int number = 1; status < 0 && fgets(line, sizeof line, file) != NULL; ++number) {
+        struct result r;
+        long long steps, parameters, tokens;
+        if (number == 1 && strcmp(line, result_columns) == 0) continue;
+        if (number > 1 && e->result_count < PAPER_ROWS &&
+            sscanf(line, "%31s %lld %lld %lld %lf %lf %lf %lf", r.name, &steps, &parameters, &tokens, &r.perplexity,
+                   &r.bleu, &r.seconds, &r.flops) == 8 &&
+            find_row(r.name) != NULL) {
+            r.steps = steps, r.parameters = parameters, r.tokens = tokens;
+            e->results[e->result_count++] = r;
+            continue;
+        }
+        complain("%s:%d: found '%.40s', expected a row of results", path, number, line);
+        status = EXIT_FAILED;
+    }
+    fclose(file);
+    return status;
+}
+
+bool add_result(struct experiment *e, const struct result *result) {
+    char path[4096];
+    struct output out;
+    e->results[e->result_count++] = *result;
+    if (!join_path(path, e->folder, "results", ".tsv") || !output_open(&out, path)) return false;
+    fputs(result_columns, out.file);
+    for (size_t i = 0; i < e->result_count; ++i) {
+        const struct result *r = &e->results[i];
+        fprintf(out.file, "%s\t%lld\t%lld\t%lld\t%.6f\t%.4f\t%.1f\t%.6e\n", r->name, (long long)r->steps,
+                (long long)r->parameters, (long long)r->tokens, r->perplexity, r->bleu, r->seconds, r->flops);
+    }
+    return output_close(&out);
+}
+
+/* One run at a time in a folder; the lock goes with the process, however that ends. */
+static int lock_folder(struct experiment *e) {
+    char path[4096];
+    if (!make_folder(e->folder) || !join_path(path, e->folder, "lock", "")) return EXIT_FAILED;
+    e->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (e->lock >= 0 && fcntl(e->lock, F_SETLK, &whole) == 0) return -1;
+    if (e->lock >= 0 && (errno == EACCES || errno == EAGAIN))
+        complain("another run works in %s", e->folder);
+    else
+        complain("can't lock %s: %s", path, strerror(errno));
+    return EXIT_FAILED;
+}
+
+static int open_tokenizer(struct experiment *e) {
+    char path[4096];
+    xf_error err;
+    if (!join_path(path, e->folder, "tokenizer", ".json")) return EXIT_FAILED;
+    enum xf_status status = xf_tokenizer_load(e->context, path, &e->tokenizer, &err);
+    if (status == XF_ERROR_NOT_FOUND) {
+        status = xf_tokenizer_train(e->context, e->config, e->train, &e->tokenizer, &err);
+        if (status == XF_OK) status = xf_tokenizer_save(e->tokenizer, path, &err);
+    }
+    if (status != XF_OK) return fail(&err);
+    printf("%-12s %d tokens\n", "vocabulary", (int)xf_tokenizer_size(e->tokenizer));
+    return -1;
+}
+
+int experiment_open(struct experiment *e) {
+    xf_error err;
+    if (xf_config_create(&e->config, &err) != XF_OK) return fail(&err);
+    int status = set_options(e);
+    if (status < 0) status = lock_folder(e);
+    if (status >= 0) return status;
+    e->context = open_context(e->config);
+    if (e->context == NULL) return EXIT_FAILED;
+    catch_signals(e->context);
+    printf("%-12s %s\n", "device", xf_context_device(e->context));
+    if (xf_corpus_open(e->context, e->config, e->train_path, &e->train, &err) != XF_OK) return fail(&err);
+    print_corpus("train", e->train);
+    if (xf_corpus_open(e->context, e->config, e->held_path, &e->held, &err) != XF_OK) return fail(&err);
+    print_corpus("held out", e->held);
+    status = keep_settings(e);
+    if (status < 0) status = read_results(e);
+    if (status < 0) status = open_tokenizer(e);
+    sentences_of_corpus(&e->sources, e->held, SIDE_SOURCE, e->held_sentences);
+    sentences_of_corpus(&e->references, e->held, SIDE_TARGET, e->held_sentences);
+    if (check_output() >= 0 && status < 0) status = EXIT_FAILED;
+    return status;
+}
+
+void experiment_close(struct experiment *e) {
+    release_context();
+    sentences_free(&e->sources);
+    sentences_free(&e->references);
+    xf_tokenizer_free(e->tokenizer);
+    xf_corpus_free(e->held);
+    xf_corpus_free(e->train);
+    xf_context_free(e->context);
+    xf_config_free(e->config);
+    if (e->lock >= 0) close(e->lock);
+}

@@ -1,0 +1,114 @@
+/*
+ * output.c - files that are whole or not there, and tables; see output.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "output.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common.h"
+
+bool output_open(struct output *out, const char *path) {
+    if (snprintf(out->path, sizeof out->path, "%s", path) >= (int)sizeof out->path) {
+        complain("a file name has %zu bytes, expected fewer than %zu", strlen(path), sizeof out->path);
+        return false;
+    }
+    snprintf(out->beside, sizeof out->beside, "%s.part-%ld", out->path, (long)getpid());
+    out->file = fopen(out->beside, "wb");
+    if (out->file == NULL) complain("can't write %s: %s", out->beside, strerror(errno));
+    return out->file != NULL;
+}
+
+bool output_close(struct output *out) {
+    /* On disk before it takes the other's place: after a power cut one of the two is there. */
+    bool good = fflush(out->file) == 0 && ferror(out->file) == 0 && fsync(fileno(out->file)) == 0;
+    int why = errno;
+    if (fclose(out->file) != 0 && good) good = false, why = errno;
+    if (good && rename(out->beside, out->path) != 0) good = false, why = errno;
+    if (good) return true;
+    remove(out->beside);
+    complain("writing %s failed: %s", out->path, strerror(why != 0 ? why : EIO));
+    return false;
+}
+
+bool make_folder(const char *path) {
+    struct stat there;
+    if (mkdir(path, 0777) == 0) return true;
+    if (errno == EEXIST && stat(path, &there) == 0 && S_ISDIR(there.st_mode)) return true;
+    complain("can't make the folder %s: %s", path, errno == EEXIST ? "it is a file" : strerror(errno));
+    return false;
+}
+
+bool join_path(char path[4096], const char *folder, const char *name, const char *ending) {
+    if (snprintf(path, 4096, "%s/%s%s", folder, name, ending) < 4096) return true;
+    complain("the name of the folder has %zu bytes, expected fewer than 4000", strlen(folder));
+    return false;
+}
+
+static void add_cell(struct table *table, char *text) {
+    if (table->cell_count == table->capacity) {
+        const size_t capacity = table->capacity > 0 ? 2 * table->capacity : 64;
+        char **cells = allocate(capacity * sizeof *cells);
+        if (table->cell_count > 0) memcpy(cells, table->cells, table->cell_count * sizeof *cells);
+        free(table->cells);
+        table->cells = cells;
+        table->capacity = capacity;
+    }
+    table->cells[table->cell_count++] = text;
+}
+
+void table_cell(struct table *table, const char *format, ...) {
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    char *copy = allocate(strlen(text) + 1);
+    strcpy(copy, text);
+    add_cell(table, copy);
+}
+
+void table_number(struct table *table, double number, int places) {
+    if (isfinite(number))
+        table_cell(table, "%.*f", places, number);
+    else
+        table_cell(table, "-");
+}
+
+void table_free(struct table *table) {
+    for (size_t i = 0; i < table->cell_count; ++i) free(table->cells[i]);
+    free(table->cells);
+    table->cells = NULL;
+    table->cell_count = table->capacity = 0;
+}
+
+void table_markdown(const struct table *table, FILE *file) {
+    for (size_t i = 0; i < table->column_count; ++i) fprintf(file, "| %s ", table->columns[i]);
+    fputs("|\n", file);
+    for (size_t i = 0; i < table->column_count; ++i) fputs("| --- ", file);
+    fputs("|\n", file);
+    for (size_t i = 0; i < table->cell_count; ++i) {
+        fputs("| ", file);
+        for (const char *c = table->cells[i]; *c != '\0'; ++c) {
+            if (*c == '|') fputc('\\', file); /* it would end the cell */
+            fputc(*c, file);
+        }
+        fputs((i + 1) % table->column_count == 0 ? " |\n" : " ", file);
+    }
+}
+
+void table_tsv(const struct table *table, FILE *file) {
+    for (size_t i = 0; i < table->column_count; ++i)
+        fprintf(file, "%s%c", table->columns[i], i + 1 == table->column_count ? '\n' : '\t');
+    for (size_t i = 0; i < table->cell_count; ++i)
+        fprintf(file, "%s%c", table->cells[i], (i + 1) % table->column_count == 0 ? '\n' : '\t');
+}

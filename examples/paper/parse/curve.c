@@ -1,0 +1,99 @@
+/*
+ * curve.c - the course of a training run, in M.xf.curve.tsv; see parse_train.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "files.h"
+#include "lines.h"
+#include "parse_train.h"
+
+static const char header[] = "step\tepoch\ttrain_nll\tdev_nll\trecall\tprecision\tf1\tcomplete\tseconds";
+
+static void curve_name(const char *model, char name[PATH_SIZE]) {
+    snprintf(name, PATH_SIZE, "%.4000s.curve.tsv", model);
+}
+
+void curve_add(struct curve *curve, const struct curve_row *row) {
+    if (curve->count == curve->capacity) {
+        const size_t capacity = curve->capacity > 0 ? 2 * curve->capacity : 64;
+        struct curve_row *grown = allocate(capacity * sizeof *grown);
+        if (curve->count > 0) memcpy(grown, curve->rows, curve->count * sizeof *grown);
+        free(curve->rows);
+        curve->rows = grown;
+        curve->capacity = capacity;
+    }
+    curve->rows[curve->count++] = *row;
+}
+
+void curve_free(struct curve *curve) {
+    free(curve->rows);
+    memset(curve, 0, sizeof *curve);
+}
+
+static bool read_row(const char *text, size_t length, struct curve_row *row) {
+    char line[512];
+    long long step = 0;
+    int end = 0;
+    if (length >= sizeof line) return false;
+    memcpy(line, text, length);
+    line[length] = '\0';
+    const int found =
+        sscanf(line, "%lld\t%lf\t%lf\t%lf\t%lf\t%lf\t%lf\t%lf\t%lf%n", &step, &row->epoch, &row->train_nll,
+               &row->dev_nll, &row->recall, &row->precision, &row->f1, &row->complete, &row->seconds, &end);
+    row->step = step;
+    return found == 9 && (size_t)end == length;
+}
+
+bool curve_read(struct curve *curve, const char *model, int64_t last_step) {
+    char name[PATH_SIZE];
+    curve_name(model, name);
+    struct line_reader reader = {.fd = open(name, O_RDONLY | O_CLOEXEC)};
+    if (reader.fd < 0 && errno == ENOENT) return true; /* stopped before the first evaluation */
+    if (reader.fd < 0) {
+        complain("can't open %s: %s", name, strerror(errno));
+        return false;
+    }
+    const char *text;
+    size_t length, line = 0;
+    bool good = true;
+    for (enum line_status status; good && (status = next_line(&reader, true, &text, &length)) != LINE_END; ++line) {
+        struct curve_row row;
+        good = status == LINE_OK;
+        if (good && line == 0)
+            good = length == strlen(header) && memcmp(text, header, length) == 0;
+        else if (good && (good = read_row(text, length, &row)) && row.step <= last_step)
+            curve_add(curve, &row);
+    }
+    close(reader.fd);
+    close_lines(&reader);
+    if (!good)
+        complain("%s, line %zu: not as train wrote it, expected %s", name, line, line == 1 ? header : "9 numbers");
+    return good;
+}
+
+bool curve_write(const struct curve *curve, const char *model) {
+    char name[PATH_SIZE], line[512];
+    struct sentences lines = {0};
+    sentences_add(&lines, header, strlen(header));
+    for (size_t i = 0; i < curve->count; ++i) {
+        const struct curve_row *row = &curve->rows[i];
+        const int length = snprintf(line, sizeof line, "%lld\t%.3f\t%.5f\t%.5f\t%.3f\t%.3f\t%.3f\t%.2f\t%.1f",
+                                    (long long)row->step, row->epoch, row->train_nll, row->dev_nll, row->recall,
+                                    row->precision, row->f1, row->complete, row->seconds);
+        sentences_add(&lines, line, (size_t)length);
+    }
+    curve_name(model, name);
+    const int status = write_sentences(name, &lines);
+    sentences_free(&lines);
+    return status < 0;
+}

@@ -1,0 +1,141 @@
+/*
+ * pairs.c - sentences with their trees: from a file to ids; see pairs.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "pairs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "evalb.h"
+#include "lines.h"
+
+bool pairs_add(struct pairs *pairs, const char *text, size_t length) {
+    struct pair pair = {.text = allocate(length + 1), .deleted = allocate((length / 2 + 1) * sizeof(bool))};
+    for (size_t i = 0; i < length;) {
+        size_t end = i;
+        while (end < length && text[end] != ' ') ++end;
+        if (end > i) {
+            if (pair.words > 0) pair.text[pair.text_length++] = ' ';
+            memcpy(pair.text + pair.text_length, text + i, end - i);
+            pair.text_length += end - i;
+            pair.deleted[pair.words++] = evalb_is_punctuation(text + i, end - i);
+        }
+        i = end + 1;
+    }
+    pair.text[pair.text_length] = '\0';
+    if (pair.words == 0) {
+        free(pair.text);
+        free(pair.deleted);
+        return false;
+    }
+    if (pairs->count == pairs->capacity) {
+        const size_t capacity = pairs->capacity > 0 ? 2 * pairs->capacity : 256;
+        struct pair *grown = allocate(capacity * sizeof *grown);
+        if (pairs->count > 0) memcpy(grown, pairs->list, pairs->count * sizeof *grown);
+        free(pairs->list);
+        pairs->list = grown;
+        pairs->capacity = capacity;
+    }
+    pairs->list[pairs->count++] = pair;
+    return true;
+}
+
+const char *pairs_add_line(struct pairs *pairs, struct labels *labels, bool grow, const char *text, size_t length) {
+    const char *tab = memchr(text, '\t', length);
+    if (tab == NULL) return "there is no tab, expected a sentence, a tab and a tree";
+    if (!pairs_add(pairs, text, (size_t)(tab - text))) return "the sentence is empty";
+    struct pair *pair = &pairs->list[pairs->count - 1];
+    enum tree_fault fault = tree_read(&pair->tree, labels, grow, tab + 1, length - (size_t)(tab + 1 - text));
+    if (fault == TREE_OK) fault = tree_check(pair->tree.symbols, pair->tree.length, pair->words);
+    return fault == TREE_OK ? NULL : tree_fault_text(fault);
+}
+
+bool pairs_read(struct pairs *pairs, struct labels *labels, bool grow, const char *path) {
+    struct line_reader reader = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    if (reader.fd < 0) {
+        complain("can't open %s: %s", path, strerror(errno));
+        return false;
+    }
+    const char *text = NULL, *wrong = NULL;
+    size_t length = 0, line = 0;
+    enum line_status status;
+    while (wrong == NULL && (status = next_line(&reader, true, &text, &length)) != LINE_END) {
+        ++line;
+        if (status == LINE_OK) wrong = pairs_add_line(pairs, labels, grow, text, length);
+        if (status == LINE_TOO_LONG) wrong = "the line is longer than 1 MiB";
+        if (status == LINE_FAILED) wrong = strerror(reader.error);
+    }
+    close(reader.fd);
+    close_lines(&reader);
+    if (wrong != NULL)
+        complain("%s, line %zu: %s", path, line, wrong);
+    else if (pairs->count == 0)
+        complain("%s is empty, expected a sentence, a tab and a tree on each line", path);
+    return wrong == NULL && pairs->count > 0;
+}
+
+static void free_pair(struct pair *pair) {
+    free(pair->text);
+    free(pair->deleted);
+    free(pair->source);
+    tree_free(&pair->tree);
+}
+
+void pairs_free(struct pairs *pairs) {
+    for (size_t i = 0; i < pairs->count; ++i) free_pair(&pairs->list[i]);
+    free(pairs->list);
+    memset(pairs, 0, sizeof *pairs);
+}
+
+void pairs_limit(struct pairs *pairs, int64_t limit) {
+    while (limit > 0 && pairs->count > (size_t)limit) free_pair(&pairs->list[--pairs->count]);
+}
+
+/* A corpus wants two sides; here the sentence is both, which counts each pair of letters twice and changes no choice.
+ */
+enum xf_status pairs_tokenizer(const struct pairs *pairs, xf_context *context, const xf_config *config,
+                               xf_tokenizer **out, xf_error *err) {
+    size_t size = 0, used = 0;
+    for (size_t i = 0; i < pairs->count; ++i) size += 2 * (pairs->list[i].text_length + 1);
+    char *text = allocate(size);
+    for (size_t i = 0; i < pairs->count; ++i) {
+        for (int side = 0; side < 2; ++side) {
+            memcpy(text + used, pairs->list[i].text, pairs->list[i].text_length);
+            used += pairs->list[i].text_length;
+            text[used++] = side == 0 ? '\t' : '\n';
+        }
+    }
+    xf_corpus *corpus = NULL;
+    enum xf_status status = xf_corpus_from_memory(context, config, "the sentences", text, used, &corpus, err);
+    if (status == XF_OK) status = xf_tokenizer_train(context, config, corpus, out, err);
+    xf_corpus_free(corpus);
+    free(text);
+    return status;
+}
+
+enum xf_status pairs_encode(struct pairs *pairs, const xf_tokenizer *tokenizer, xf_error *err) {
+    for (size_t i = 0; i < pairs->count; ++i) {
+        struct pair *pair = &pairs->list[i];
+        size_t count = 0;
+        /* Normalisation may lengthen a text, so the first call may say how much room there must be. */
+        for (size_t room = pair->text_length + 1;; room = count) {
+            free(pair->source);
+            pair->source = allocate((room + 1) * sizeof *pair->source);
+            const enum xf_status status =
+                xf_tokenizer_encode(tokenizer, pair->text, pair->text_length, pair->source, room, &count, err);
+            if (status == XF_OK) break;
+            if (status != XF_ERROR_BUFFER_TOO_SMALL) return status;
+        }
+        pair->source[count] = XF_TOKEN_END;
+        pair->source_length = (int32_t)count + 1;
+    }
+    return XF_OK;
+}

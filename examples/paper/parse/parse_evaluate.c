@@ -1,0 +1,135 @@
+/*
+ * parse_evaluate.c - `paper_parse evaluate`: labelled bracketing scores on a test set, held to the grammar or not.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "common.h"
+#include "files.h"
+#include "options.h"
+#include "report.h"
+#include "signals.h"
+
+struct evaluation {
+    const char *model, *test, *output;
+    int64_t sentences;
+    bool unconstrained;
+};
+
+/* The answers' trees, a line each; a line is empty where there is none. */
+static int write_answers(const char *path, const struct parser *parser, const struct answer *answers, size_t count) {
+    struct sentences lines = {0};
+    for (size_t i = 0; i < count; ++i) {
+        const struct tree *tree = &answers[i].tree;
+        char *text = allocate(tree_text_size(&parser->labels, tree->symbols, tree->length));
+        tree_write(text, &parser->labels, tree->symbols, tree->length);
+        sentences_add(&lines, text, strlen(text));
+        free(text);
+    }
+    const int status = write_sentences(path, &lines);
+    sentences_free(&lines);
+    return status;
+}
+
+static int measure(const struct evaluation *evaluation, const struct parser *parser, xf_decoder *decoder,
+                   const struct pairs *pairs) {
+    xf_error err;
+    double nll = 0;
+    struct parse_score score;
+    struct answer *answers = allocate(pairs->count * sizeof *answers);
+    enum xf_status result = measure_nll(parser, decoder, pairs, &nll, &err);
+    if (result == XF_OK)
+        result = measure_parser(parser, decoder, pairs, !evaluation->unconstrained, answers, &score, &err);
+    int status = result == XF_OK ? EXIT_OK : fail(&err);
+    if (result == XF_OK) {
+        print_score(&score, nll);
+        if (evaluation->output != NULL && write_answers(evaluation->output, parser, answers, pairs->count) >= 0)
+            status = EXIT_FAILED;
+        answers_free(answers, pairs->count);
+    }
+    free(answers);
+    return was_interrupted() ? EXIT_INTERRUPTED : status;
+}
+
+static int evaluate(const struct evaluation *evaluation, const xf_config *config, xf_context *context) {
+    struct parser parser = {0};
+    struct pairs pairs = {0};
+    xf_decoder *decoder = NULL;
+    xf_error err;
+    int status = EXIT_FAILED;
+    if (parser_load(&parser, context, evaluation->model) &&
+        pairs_read(&pairs, &parser.labels, false, evaluation->test)) {
+        pairs_limit(&pairs, evaluation->sentences);
+        if (pairs_encode(&pairs, parser.tokenizer, &err) != XF_OK ||
+            xf_decoder_create(parser.model, config, &decoder, &err) != XF_OK) {
+            fail(&err);
+        } else {
+            const char *beam = "?", *alpha = "?", *extra = "?";
+            xf_config_get_str(config, "decode.beam", &beam, NULL);
+            xf_config_get_str(config, "decode.alpha", &alpha, NULL);
+            xf_config_get_str(config, "decode.max_extra_tokens", &extra, NULL);
+            printf("%-12s %s\n", "device", xf_context_device(context));
+            printf("%-12s %s, %lld parameters\n", "model", evaluation->model, (long long)parameter_count(parser.model));
+            printf("%-12s beam %s, alpha %s, source length + %s, %s\n", "decoding", beam, alpha, extra,
+                   evaluation->unconstrained ? "no grammar" : "held to well-formed trees");
+            check_output();
+            status = measure(evaluation, &parser, decoder, &pairs);
+        }
+    }
+    xf_decoder_free(decoder);
+    pairs_free(&pairs);
+    parser_free(&parser);
+    return status;
+}
+
+int parse_evaluate_command(int argc, char **argv) {
+    struct evaluation evaluation = {0};
+    const struct flag flags[] = {
+        {"model", FLAG_TEXT, &evaluation.model, NULL, "M.xf", "The model. Required."},
+        {"test", FLAG_TEXT, &evaluation.test, NULL, "FILE.tsv", "Pairs: sentence TAB tree, one a line. Required."},
+        {"unconstrained", FLAG_SWITCH, &evaluation.unconstrained, NULL, "", "Lets the model write what it likes."},
+        {"sentences", FLAG_COUNT, &evaluation.sentences, NULL, "0", "Only the first so many pairs; 0 is all."},
+        {"output", FLAG_TEXT, &evaluation.output, NULL, "FILE", "Writes the trees there, one a line."},
+        {"beam", FLAG_OPTION, NULL, "decode.beam", "21", "The same as --decode.beam."},
+        {"alpha", FLAG_OPTION, NULL, "decode.alpha", "0.3", "The same as --decode.alpha."},
+        {"threads", FLAG_OPTION, NULL, "context.threads", "N", "The same as --context.threads."},
+    };
+    struct command_line line = {.usage = "evaluate --model M.xf --test FILE.tsv [options]",
+                                .about = "Parses a test set and compares with its trees by the rules of EVALB.",
+                                .groups = "context. decode.",
+                                .flags = flags,
+                                .flag_count = sizeof flags / sizeof flags[0]};
+    int status = read_command_line(&line, argc - 2, argv + 2);
+    if (status >= 0) return status;
+    if (evaluation.model == NULL || evaluation.test == NULL) {
+        complain("%s is missing; see paper_parse evaluate --help",
+                 evaluation.model == NULL ? "--model M.xf" : "--test FILE.tsv");
+        return EXIT_USAGE;
+    }
+    const struct named_file output = {"--output", evaluation.output};
+    const struct named_file read[] = {{"--test", evaluation.test}, {"--model", evaluation.model}};
+    status = check_apart(&output, read, sizeof read / sizeof read[0]);
+    if (status < 0) status = check_writable(&output);
+    if (status >= 0) return status;
+    xf_config *config = NULL;
+    xf_context *context = NULL;
+    xf_error err;
+    if (xf_config_create(&config, &err) != XF_OK || xf_config_preset(config, "parsing", &err) != XF_OK) {
+        xf_config_free(config);
+        return fail(&err);
+    }
+    status = apply_decoding(&line, config, false);
+    if (status < 0 && (context = open_context(config)) == NULL) status = EXIT_FAILED;
+    if (status < 0) {
+        catch_signals(context);
+        status = evaluate(&evaluation, config, context);
+        release_context();
+    }
+    xf_context_free(context);
+    xf_config_free(config);
+    return status;
+}

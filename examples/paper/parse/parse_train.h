@@ -1,0 +1,81 @@
+/*
+ * parse_train.h - a training run: what it holds, and who does what. `train` and `table4` both make one.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef PARSE_TRAIN_H
+#define PARSE_TRAIN_H
+
+#include "options.h"
+#include "parser.h"
+
+enum { MAX_AVERAGE = 64 };
+
+struct parse_train_flags {
+    const char *train, *dev, *model, *scale;
+    int64_t steps, eval_every, save_every, average, average_every, dev_sentences;
+    double minutes;
+    bool resume, overwrite, quiet;
+};
+
+/* One evaluation on the dev set; a line of M.xf.curve.tsv. */
+struct curve_row {
+    int64_t step;
+    double epoch, train_nll, dev_nll, recall, precision, f1, complete, seconds;
+};
+
+struct curve {
+    struct curve_row *rows;
+    size_t count, capacity;
+};
+
+struct parse_run {
+    struct parse_train_flags flags;
+    xf_config *config;
+    xf_context *context;
+    struct parser parser;              /* its model is the trainer's */
+    struct pairs train, dev, dev_some; /* dev_some: those parsed while training */
+    struct plan plan;
+    struct own_batch batch;
+    xf_trainer *trainer;
+    struct curve curve;
+    int64_t snapshots[MAX_AVERAGE]; /* steps of the snapshot files, oldest first */
+    size_t snapshot_count;
+    int64_t saved_step;
+    bool averaged;                   /* the model written is an average */
+    double started, earlier_seconds; /* now() when this run began; what the runs before it took */
+    double sum_nll, sum_tokens;      /* since the last evaluation */
+    double last_line;
+};
+
+#define PARSE_TRAIN_DEFAULTS                                                                                      \
+    {                                                                                                             \
+        .scale = "scaled", .steps = -1, .eval_every = 250, .save_every = 250, .average = 5, .average_every = 100, \
+        .dev_sentences = 200                                                                                      \
+    }
+
+/* Flags that `train` and `table4` share: fills in the table, which must have room for PARSE_TRAIN_FLAGS rows. */
+enum { PARSE_TRAIN_FLAGS = 14 };
+void parse_train_flags(struct parse_train_flags *flags, struct flag table[PARSE_TRAIN_FLAGS]);
+/* Returns -1 to go on, or the exit status after a message. */
+int check_parse_train_flags(struct parse_train_flags *flags);
+
+/*
+ * Trains and writes the model. The context and the config are the caller's, with signals caught. Returns the exit
+ * status; EXIT_OK: the model is there.
+ */
+int parse_train(struct parse_run *run);
+void parse_run_close(struct parse_run *run);
+
+/* train_setup.c: data, vocabulary, and a fresh model or the checkpoint. Returns -1 to go on, or the exit status. */
+int parse_run_open(struct parse_run *run);
+void checkpoint_name(const struct parse_run *run, char name[PATH_SIZE]);
+void snapshot_name(const struct parse_run *run, int64_t step, char name[PATH_SIZE]);
+
+/* curve.c: M.xf.curve.tsv. Reading leaves out rows after the step given; false after a message. */
+bool curve_read(struct curve *curve, const char *model, int64_t last_step);
+void curve_add(struct curve *curve, const struct curve_row *row);
+bool curve_write(const struct curve *curve, const char *model);
+void curve_free(struct curve *curve);
+
+#endif

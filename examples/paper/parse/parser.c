@@ -1,0 +1,183 @@
+/*
+ * parser.c - loads, saves, asks and measures a parser; see parser.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "parser.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "files.h"
+#include "grammar.h"
+#include "lines.h"
+
+int32_t first_id(const struct parser *parser) { return xf_tokenizer_size(parser->tokenizer); }
+
+static bool load_labels(struct labels *labels, const char *path) {
+    struct line_reader reader = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    if (reader.fd < 0) {
+        complain("can't open %s: %s", path, strerror(errno));
+        return false;
+    }
+    const char *text;
+    size_t length;
+    bool good = true;
+    labels->count = 0;
+    for (enum line_status status; good && (status = next_line(&reader, true, &text, &length)) != LINE_END;) {
+        good = status == LINE_OK && length > 0 && length < LABEL_SIZE && labels->count < MAX_LABELS &&
+               memchr(text, '\0', length) == NULL && memchr(text, ' ', length) == NULL;
+        if (!good) break;
+        memcpy(labels->names[labels->count], text, length);
+        labels->names[labels->count++][length] = '\0';
+    }
+    close(reader.fd);
+    close_lines(&reader);
+    good = good && labels->count > 0;
+    if (!good)
+        complain("%s is not a list of labels: expected one on each line, 1 to %d bytes long, at most %d of them", path,
+                 (int)LABEL_SIZE - 1, (int)MAX_LABELS);
+    return good;
+}
+
+bool parser_load_vocabulary(struct parser *parser, xf_context *context, const char *path) {
+    char name[PATH_SIZE];
+    xf_error err;
+    snprintf(name, sizeof name, "%.4000s.tokenizer.json", path);
+    if (xf_tokenizer_load(context, name, &parser->tokenizer, &err) != XF_OK) {
+        fail(&err);
+        return false;
+    }
+    snprintf(name, sizeof name, "%.4000s.labels", path);
+    return load_labels(&parser->labels, name);
+}
+
+bool parser_save_vocabulary(const struct parser *parser, const char *path) {
+    char name[PATH_SIZE];
+    xf_error err;
+    struct sentences lines = {0};
+    snprintf(name, sizeof name, "%.4000s.tokenizer.json", path);
+    if (xf_tokenizer_save(parser->tokenizer, name, &err) != XF_OK) {
+        fail(&err);
+        return false;
+    }
+    for (int32_t i = 0; i < parser->labels.count; ++i)
+        sentences_add(&lines, parser->labels.names[i], strlen(parser->labels.names[i]));
+    snprintf(name, sizeof name, "%.4000s.labels", path);
+    const int status = write_sentences(name, &lines);
+    sentences_free(&lines);
+    return status < 0;
+}
+
+bool parser_load(struct parser *parser, xf_context *context, const char *path) {
+    xf_error err;
+    if (xf_model_load(context, path, &parser->model, &err) != XF_OK) {
+        fail(&err);
+        return false;
+    }
+    if (!parser_load_vocabulary(parser, context, path)) return false;
+    int64_t size = 0;
+    const int64_t wanted = (int64_t)first_id(parser) + symbol_count(&parser->labels);
+    xf_config_get_i64(xf_model_config(parser->model), "model.vocab_size", &size, NULL);
+    if (size == wanted) return true;
+    complain("%s has %lld ids, expected the %lld of its tokenizer and its labels: they don't belong together", path,
+             (long long)size, (long long)wanted);
+    return false;
+}
+
+void parser_free(struct parser *parser) {
+    xf_model_free(parser->model);
+    xf_tokenizer_free(parser->tokenizer);
+    memset(parser, 0, sizeof *parser);
+}
+
+/* Takes the best answer over; a token of the source's vocabulary is no symbol, and then there is no tree to speak of.
+ */
+static void take_answer(struct answer *answer, const xf_hypothesis *best, int32_t first, int64_t words) {
+    answer->finished = best->finished != 0;
+    answer->log_probability = best->log_probability;
+    answer->fault = TREE_OK;
+    for (int64_t i = 0; i < best->length && answer->fault == TREE_OK; ++i) {
+        if (best->ids[i] < first) answer->fault = TREE_UNKNOWN_WORD;
+        tree_add(&answer->tree, best->ids[i] - first);
+    }
+    if (answer->fault == TREE_OK) answer->fault = tree_check(answer->tree.symbols, answer->tree.length, words);
+    if (answer->fault == TREE_UNKNOWN_WORD) answer->tree.length = 0;
+}
+
+enum xf_status parse_all(const struct parser *parser, xf_decoder *decoder, const struct pairs *pairs, bool constrained,
+                         struct answer *answers, xf_error *err) {
+    struct own_batch own = {0};
+    xf_hypotheses *found = NULL;
+    size_t *index = allocate(pairs->count * sizeof *index);
+    int64_t *words = allocate(pairs->count * sizeof *words);
+    for (size_t i = 0; i < pairs->count; ++i) index[i] = i, words[i] = pairs->list[i].words;
+    memset(answers, 0, pairs->count * sizeof *answers);
+    own_batch_fill(&own, pairs, index, pairs->count, -1);
+    struct grammar grammar = {first_id(parser), parser->labels.count, words, pairs->count};
+    enum xf_status status = xf_decoder_set_constraint(decoder, constrained ? grammar_allow : NULL, &grammar, err);
+    if (status == XF_OK) status = xf_decode(decoder, &own.batch, &found, err);
+    xf_decoder_set_constraint(decoder, NULL, NULL, NULL);
+    for (size_t i = 0; status == XF_OK && i < pairs->count; ++i) {
+        xf_hypothesis best = XF_HYPOTHESIS_INIT;
+        status = xf_hypotheses_get(found, i, 0, &best, err);
+        if (status == XF_OK) take_answer(&answers[i], &best, grammar.first_id, words[i]);
+    }
+    if (status != XF_OK) answers_free(answers, pairs->count);
+    xf_hypotheses_free(found);
+    own_batch_free(&own);
+    free(words);
+    free(index);
+    return status;
+}
+
+void answers_free(struct answer *answers, size_t count) {
+    for (size_t i = 0; i < count; ++i) tree_free(&answers[i].tree);
+}
+
+enum xf_status measure_parser(const struct parser *parser, xf_decoder *decoder, const struct pairs *pairs,
+                              bool constrained, struct answer *answers, struct parse_score *score, xf_error *err) {
+    const double began = now();
+    *score = (struct parse_score){0};
+    const enum xf_status status = parse_all(parser, decoder, pairs, constrained, answers, err);
+    if (status != XF_OK) return status;
+    score->seconds = now() - began;
+    for (size_t i = 0; i < pairs->count; ++i) {
+        const struct answer *answer = &answers[i];
+        const bool good = answer->fault == TREE_OK && answer->finished;
+        score->malformed += !good;
+        score->unfinished += !answer->finished;
+        score->wrong_leaves += answer->finished && answer->fault == TREE_LEAVES;
+        evalb_add(&score->evalb, &parser->labels, pairs->list[i].deleted, &pairs->list[i].tree, answer->tree.symbols,
+                  answer->tree.length);
+    }
+    return XF_OK;
+}
+
+enum xf_status measure_nll(const struct parser *parser, xf_decoder *decoder, const struct pairs *pairs, double *nll,
+                           xf_error *err) {
+    enum { AT_A_TIME = 64 }; /* bounds the memory; the sum does not depend on it but for its last bits */
+    struct own_batch own = {0};
+    size_t index[AT_A_TIME];
+    double sum = 0, tokens = 0;
+    enum xf_status status = XF_OK;
+    for (size_t begin = 0; status == XF_OK && begin < pairs->count; begin += AT_A_TIME) {
+        size_t count = 0;
+        while (count < AT_A_TIME && begin + count < pairs->count) index[count] = begin + count, ++count;
+        own_batch_fill(&own, pairs, index, count, first_id(parser));
+        xf_eval_stats stats = XF_EVAL_STATS_INIT;
+        status = xf_evaluate(decoder, &own.batch, 1, &stats, err);
+        sum += stats.nll * (double)stats.tgt_tokens;
+        tokens += (double)stats.tgt_tokens;
+    }
+    own_batch_free(&own);
+    if (status == XF_OK) *nll = sum / tokens;
+    return status;
+}

@@ -1,0 +1,136 @@
+/*
+ * table4.c - `paper_parse table4`: trains (or goes on from what an earlier call left), parses the test set with and
+ * without the grammar, and writes the table and the plot.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "common.h"
+#include "report.h"
+#include "scale.h"
+#include "signals.h"
+
+struct table4_run {
+    const char *test, *output;
+    int64_t test_sentences;
+    struct parse_run run;
+};
+
+static enum xf_status measure_one(const struct parser *parser, const xf_config *config, const struct pairs *pairs,
+                                  bool constrained, struct parse_score *score, xf_error *err) {
+    xf_decoder *decoder = NULL;
+    struct answer *answers = allocate(pairs->count * sizeof *answers);
+    enum xf_status status = xf_decoder_create(parser->model, config, &decoder, err);
+    if (status == XF_OK) status = measure_parser(parser, decoder, pairs, constrained, answers, score, err);
+    if (status == XF_OK) {
+        printf("%s\n", constrained ? "test set, held to well-formed trees" : "test set, free");
+        double nll = 0;
+        status = measure_nll(parser, decoder, pairs, &nll, err);
+        if (status == XF_OK) print_score(score, nll);
+        answers_free(answers, pairs->count);
+        check_output();
+    }
+    xf_decoder_free(decoder);
+    free(answers);
+    return status;
+}
+
+static int measure_and_write(struct table4_run *self) {
+    struct parse_run *run = &self->run;
+    struct parser parser = {0};
+    struct pairs test = {0};
+    xf_error err;
+    int result = EXIT_FAILED;
+    if (parser_load(&parser, run->context, run->flags.model) && pairs_read(&test, &parser.labels, false, self->test)) {
+        pairs_limit(&test, self->test_sentences);
+        struct table4 table = {.curve = &run->curve,
+                               .config = run->config,
+                               .device = xf_context_device(run->context),
+                               .scale = run->flags.scale,
+                               .parameters = parameter_count(parser.model),
+                               .steps = xf_trainer_step(run->trainer),
+                               .train_pairs = (int64_t)run->train.count,
+                               .test_pairs = (int64_t)test.count};
+        enum xf_status status = pairs_encode(&test, parser.tokenizer, &err);
+        if (status == XF_OK) status = measure_one(&parser, run->config, &test, true, &table.constrained, &err);
+        if (status == XF_OK) status = measure_one(&parser, run->config, &test, false, &table.unconstrained, &err);
+        if (status == XF_OK)
+            result = write_table4(&table, self->output) ? EXIT_OK : EXIT_FAILED;
+        else
+            result = fail(&err);
+        if (result == EXIT_OK)
+            printf("written      %s/table4.md, table4.tsv, table4.svg, table4-loss.svg\n", self->output);
+    }
+    pairs_free(&test);
+    parser_free(&parser);
+    return was_interrupted() ? EXIT_INTERRUPTED : result;
+}
+
+/* The folder, the model's name in it, and whether there is a run to go on from. Returns -1 to go on. */
+static int prepare(struct table4_run *self, char model[PATH_SIZE]) {
+    char checkpoint[PATH_SIZE];
+    if (self->test == NULL || self->output == NULL) {
+        complain("%s is missing; see paper_parse table4 --help",
+                 self->test == NULL ? "--test FILE.tsv" : "--out FOLDER");
+        return EXIT_USAGE;
+    }
+    if (mkdir(self->output, 0777) != 0 && errno != EEXIST) {
+        complain("can't make the folder %s: %s", self->output, strerror(errno));
+        return EXIT_FAILED;
+    }
+    snprintf(model, PATH_SIZE, "%.4000s/table4.xf", self->output);
+    snprintf(checkpoint, sizeof checkpoint, "%.4000s/table4.xf.ckpt", self->output);
+    self->run.flags.model = model;
+    self->run.flags.resume = !self->run.flags.overwrite && access(checkpoint, F_OK) == 0;
+    return check_parse_train_flags(&self->run.flags);
+}
+
+int table4_command(int argc, char **argv) {
+    static struct table4_run self;
+    static char model[PATH_SIZE];
+    struct parse_run *run = &self.run;
+    run->flags = (struct parse_train_flags)PARSE_TRAIN_DEFAULTS;
+    struct flag flags[PARSE_TRAIN_FLAGS + 3] = {
+        {"test", FLAG_TEXT, &self.test, NULL, "FILE.tsv", "Pairs to measure with at the end. Required."},
+        {"out", FLAG_TEXT, &self.output, NULL, "FOLDER",
+         "Where the table, the plots and the model go. A run that was stopped goes on from there. Required."},
+        {"test-sentences", FLAG_COUNT, &self.test_sentences, NULL, "0",
+         "Only the first so many test pairs; 0 is all."}};
+    parse_train_flags(&run->flags, flags + 3);
+    struct command_line line = {
+        .usage = "table4 --train FILE.tsv --dev FILE.tsv --test FILE.tsv --out FOLDER [options]",
+        .about = "Makes Table 4: trains a parser and measures it with and without the grammar.",
+        .groups = "context. tokenizer. data.batch_tokens data.seed model. train. decode.",
+        .flags = flags,
+        .flag_count = sizeof flags / sizeof flags[0]};
+    int status = read_command_line(&line, argc - 2, argv + 2);
+    if (status < 0) status = prepare(&self, model);
+    if (status >= 0) return status;
+    xf_error err;
+    if (xf_config_create(&run->config, &err) != XF_OK) return fail(&err);
+    if (set_scale(run->config, run->flags.scale, &err) != XF_OK) {
+        fail(&err);
+        status = EXIT_USAGE;
+    }
+    if (status < 0) status = apply_decoding(&line, run->config, false);
+    if (status < 0 && (run->context = open_context(run->config)) == NULL) status = EXIT_FAILED;
+    if (status < 0) {
+        catch_signals(run->context);
+        status = parse_train(run);
+        if (status == EXIT_OK) status = measure_and_write(&self);
+        release_context();
+    }
+    parse_run_close(run);
+    xf_context_free(run->context);
+    xf_config_free(run->config);
+    return status;
+}

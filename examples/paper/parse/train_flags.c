@@ -1,0 +1,110 @@
+/*
+ * train_flags.c - the flags of a training run, and the command `paper_parse train`; see parse_train.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "common.h"
+#include "files.h"
+#include "parse_train.h"
+#include "scale.h"
+#include "signals.h"
+
+void parse_train_flags(struct parse_train_flags *flags, struct flag table[PARSE_TRAIN_FLAGS]) {
+    const struct flag rows[PARSE_TRAIN_FLAGS] = {
+        {"train", FLAG_TEXT, &flags->train, NULL, "FILE.tsv", "Pairs to learn from: sentence TAB tree. Required."},
+        {"dev", FLAG_TEXT, &flags->dev, NULL, "FILE.tsv", "Pairs to watch the training with. Required."},
+        {"scale", FLAG_TEXT, &flags->scale, NULL, "scaled",
+         "scaled: the paper's parsing model with all widths by a quarter; parsing: the paper's own; tiny: for tests. "
+         "Options given by key go before it."},
+        {"steps", FLAG_COUNT, &flags->steps, NULL, "6000",
+         "Ends at this step; 0 is no limit, if there is one in minutes."},
+        {"minutes", FLAG_NUMBER, &flags->minutes, NULL, "M", "Ends after so many minutes."},
+        {"eval-every", FLAG_COUNT, &flags->eval_every, NULL, "250", "Steps between evaluations; 0 is only at the end."},
+        {"dev-sentences", FLAG_COUNT, &flags->dev_sentences, NULL, "200",
+         "How many dev sentences an evaluation parses (greedily); 0 is all. The dev loss is of all."},
+        {"save-every", FLAG_COUNT, &flags->save_every, NULL, "250", "Steps between checkpoints; 0 is only at the end."},
+        {"average", FLAG_COUNT, &flags->average, NULL, "5", "Averages the last so many snapshots into the model."},
+        {"average-every", FLAG_COUNT, &flags->average_every, NULL, "100", "Steps between those snapshots."},
+        {"resume", FLAG_SWITCH, &flags->resume, NULL, "", "Goes on from the checkpoint, M.xf.ckpt."},
+        {"overwrite", FLAG_SWITCH, &flags->overwrite, NULL, "", "Begins anew although the checkpoint is there."},
+        {"quiet", FLAG_SWITCH, &flags->quiet, NULL, "", "No progress lines."},
+        {"threads", FLAG_OPTION, NULL, "context.threads", "N", "The same as --context.threads."},
+    };
+    for (size_t i = 0; i < PARSE_TRAIN_FLAGS; ++i) table[i] = rows[i];
+}
+
+int check_parse_train_flags(struct parse_train_flags *flags) {
+    if (flags->train == NULL || flags->dev == NULL || flags->model == NULL) {
+        complain("%s is missing; --help lists the options", flags->train == NULL ? "--train FILE.tsv"
+                                                            : flags->dev == NULL ? "--dev FILE.tsv"
+                                                                                 : "--model M.xf");
+        return EXIT_USAGE;
+    }
+    if (flags->average > MAX_AVERAGE || (flags->average > 1 && flags->average_every == 0)) {
+        complain("--average is %lld and --average-every %lld, expected at most %d and at least 1",
+                 (long long)flags->average, (long long)flags->average_every, (int)MAX_AVERAGE);
+        return EXIT_USAGE;
+    }
+    if (flags->steps < 0) flags->steps = flags->minutes > 0 ? 0 : 6000;
+    if (flags->steps == 0 && flags->minutes <= 0) {
+        complain("--steps 0 needs a limit in --minutes");
+        return EXIT_USAGE;
+    }
+    if (flags->resume && flags->overwrite) {
+        complain("--resume and --overwrite: give one of the two");
+        return EXIT_USAGE;
+    }
+    char name[PATH_SIZE];
+    const int length = snprintf(name, sizeof name, "%s.ckpt", flags->model);
+    if (length < 0 || length > 4000) {
+        complain("the name of the model is too long");
+        return EXIT_USAGE;
+    }
+    const struct named_file model = {"--model", flags->model};
+    const struct named_file read[] = {{"--train", flags->train}, {"--dev", flags->dev}};
+    int status = check_apart(&model, read, 2);
+    if (status < 0) status = check_writable(&model);
+    if (status >= 0 || flags->resume || flags->overwrite || access(name, F_OK) != 0) return status;
+    complain("%s is there from an earlier run: go on with --resume, or begin anew with --overwrite", name);
+    return EXIT_USAGE;
+}
+
+int parse_train_command(int argc, char **argv) {
+    static struct parse_run run;
+    run.flags = (struct parse_train_flags)PARSE_TRAIN_DEFAULTS;
+    struct flag flags[PARSE_TRAIN_FLAGS + 1] = {
+        {"model", FLAG_TEXT, &run.flags.model, NULL, "M.xf",
+         "Where the model goes; beside it M.xf.ckpt, M.xf.labels, M.xf.tokenizer.json, M.xf.curve.tsv. Required."}};
+    parse_train_flags(&run.flags, flags + 1);
+    struct command_line line = {.usage = "train --train FILE.tsv --dev FILE.tsv --model M.xf [options]",
+                                .about = "Learns to parse from sentences with their trees.",
+                                .groups = "context. tokenizer. data.batch_tokens data.seed model. train.",
+                                .flags = flags,
+                                .flag_count = sizeof flags / sizeof flags[0]};
+    int status = read_command_line(&line, argc - 2, argv + 2);
+    if (status < 0) status = check_parse_train_flags(&run.flags);
+    if (status >= 0) return status;
+    xf_error err;
+    if (xf_config_create(&run.config, &err) != XF_OK) return fail(&err);
+    if (set_scale(run.config, run.flags.scale, &err) != XF_OK) {
+        fail(&err);
+        status = EXIT_USAGE;
+    }
+    if (status < 0) status = apply_settings(&line, run.config);
+    if (status < 0 && (run.context = open_context(run.config)) == NULL) status = EXIT_FAILED;
+    if (status < 0) {
+        catch_signals(run.context);
+        status = parse_train(&run);
+        release_context();
+    }
+    parse_run_close(&run);
+    xf_context_free(run.context);
+    xf_config_free(run.config);
+    return status;
+}

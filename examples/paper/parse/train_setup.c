@@ -1,0 +1,127 @@
+/*
+ * train_setup.c - opens what a training run needs: pairs, vocabulary, model, or a checkpoint; see parse_train.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "parse_train.h"
+
+void checkpoint_name(const struct parse_run *run, char name[PATH_SIZE]) {
+    snprintf(name, PATH_SIZE, "%.4000s.ckpt", run->flags.model);
+}
+
+void snapshot_name(const struct parse_run *run, int64_t step, char name[PATH_SIZE]) {
+    snprintf(name, PATH_SIZE, "%.4000s.avg-%lld", run->flags.model, (long long)step);
+}
+
+/* Tokenizer and labels from the training pairs, a fresh model and its trainer. */
+static int begin(struct parse_run *run) {
+    xf_model *model = NULL;
+    xf_error err;
+    enum xf_status status = pairs_tokenizer(&run->train, run->context, run->config, &run->parser.tokenizer, &err);
+    if (status == XF_OK)
+        status = xf_config_set_i64(run->config, "model.vocab_size",
+                                   first_id(&run->parser) + symbol_count(&run->parser.labels), &err);
+    if (status == XF_OK) status = xf_model_create(run->context, run->config, NULL, &model, &err);
+    if (status == XF_OK) status = xf_trainer_create(model, run->config, &run->trainer, &err);
+    xf_model_free(model); /* the trainer holds it */
+    if (status != XF_OK) return fail(&err);
+    return parser_save_vocabulary(&run->parser, run->flags.model) ? -1 : EXIT_FAILED;
+}
+
+/* Of the options that make a run what it is, those in the checkpoint must be those of the command line. */
+static int check_settings(const struct parse_run *run) {
+    const xf_config *model = xf_model_config(xf_trainer_model(run->trainer));
+    const xf_config *train = xf_trainer_config(run->trainer);
+    for (size_t i = 0; i < xf_config_option_count(); ++i) {
+        xf_option_info info = XF_OPTION_INFO_INIT;
+        const char *saved = NULL, *given = NULL;
+        if (xf_config_option(i, &info, NULL) != XF_OK || strcmp(info.key, "model.vocab_size") == 0) continue;
+        const bool of_model = strncmp(info.key, "model.", 6) == 0;
+        if (!of_model && strncmp(info.key, "train.", 6) != 0) continue;
+        if (xf_config_get_str(of_model ? model : train, info.key, &saved, NULL) != XF_OK) continue;
+        if (xf_config_get_str(run->config, info.key, &given, NULL) != XF_OK || strcmp(given, saved) == 0) continue;
+        complain("%s is %s in the checkpoint and %s on the command line; a resumed run can't change it", info.key,
+                 saved, given);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
+
+/* Finds the snapshots that the earlier run left. */
+static void find_snapshots(struct parse_run *run) {
+    const int64_t every = run->flags.average_every, newest = xf_trainer_step(run->trainer) / every * every;
+    char name[PATH_SIZE];
+    for (int64_t at = newest - (run->flags.average - 1) * every; at <= newest; at += every) {
+        if (at <= 0) continue;
+        snapshot_name(run, at, name);
+        if (access(name, F_OK) == 0) run->snapshots[run->snapshot_count++] = at;
+    }
+}
+
+static int resume(struct parse_run *run) {
+    char name[PATH_SIZE];
+    xf_error err;
+    struct labels found = run->parser.labels; /* those of the training pairs */
+    if (!parser_load_vocabulary(&run->parser, run->context, run->flags.model)) return EXIT_FAILED;
+    if (memcmp(&found, &run->parser.labels, sizeof found) != 0) {
+        complain("the labels of %s are not those of %.4000s.labels: the run began with other pairs", run->flags.train,
+                 run->flags.model);
+        return EXIT_FAILED;
+    }
+    checkpoint_name(run, name);
+    if (xf_trainer_resume(run->context, name, &run->trainer, &err) != XF_OK) return fail(&err);
+    run->saved_step = xf_trainer_step(run->trainer);
+    const int status = check_settings(run);
+    if (status >= 0) return status;
+    if (run->flags.average > 1) find_snapshots(run);
+    if (!curve_read(&run->curve, run->flags.model, run->saved_step)) return EXIT_FAILED;
+    if (run->curve.count > 0) run->earlier_seconds = run->curve.rows[run->curve.count - 1].seconds;
+    return -1;
+}
+
+int parse_run_open(struct parse_run *run) {
+    xf_error err;
+    int64_t batch_tokens = 0, seed = 0;
+    memset(&run->parser.labels, 0, sizeof run->parser.labels);
+    printf("%-12s %s\n", "device", xf_context_device(run->context));
+    if (!pairs_read(&run->train, &run->parser.labels, true, run->flags.train)) return EXIT_FAILED;
+    if (!pairs_read(&run->dev, &run->parser.labels, false, run->flags.dev)) return EXIT_FAILED;
+    if (!pairs_read(&run->dev_some, &run->parser.labels, false, run->flags.dev)) return EXIT_FAILED;
+    pairs_limit(&run->dev_some, run->flags.dev_sentences);
+    const int status = run->flags.resume ? resume(run) : begin(run);
+    if (status >= 0) return status;
+    run->parser.model = xf_trainer_model(run->trainer);
+    if (pairs_encode(&run->train, run->parser.tokenizer, &err) != XF_OK ||
+        pairs_encode(&run->dev, run->parser.tokenizer, &err) != XF_OK ||
+        pairs_encode(&run->dev_some, run->parser.tokenizer, &err) != XF_OK ||
+        xf_config_get_i64(run->config, "data.batch_tokens", &batch_tokens, &err) != XF_OK ||
+        xf_config_get_i64(run->config, "data.seed", &seed, &err) != XF_OK)
+        return fail(&err);
+    if (!plan_open(&run->plan, &run->train, batch_tokens, (uint64_t)seed)) return EXIT_USAGE;
+    printf("%-12s %zu pairs in %zu batches, %zu dev pairs, %d labels, vocabulary %d + %d\n", "data", run->train.count,
+           run->plan.count, run->dev.count, (int)run->parser.labels.count, (int)first_id(&run->parser),
+           (int)symbol_count(&run->parser.labels));
+    printf("%-12s %lld parameters\n", "model", (long long)parameter_count(run->parser.model));
+    if (run->flags.resume) printf("%-12s after step %lld\n", "resumed", (long long)run->saved_step);
+    return check_output() == EXIT_FAILED ? EXIT_FAILED : -1;
+}
+
+void parse_run_close(struct parse_run *run) {
+    run->parser.model = NULL; /* the trainer's */
+    parser_free(&run->parser);
+    plan_free(&run->plan);
+    own_batch_free(&run->batch);
+    pairs_free(&run->train);
+    pairs_free(&run->dev);
+    pairs_free(&run->dev_some);
+    curve_free(&run->curve);
+    xf_trainer_free(run->trainer);
+    run->trainer = NULL;
+}

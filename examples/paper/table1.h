@@ -1,0 +1,32 @@
+/*
+ * table1.h - the parts of `paper table1`: what is measured, and how it is written down.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef PAPER_TABLE1_H
+#define PAPER_TABLE1_H
+
+#include "encoder.h"
+
+enum layer_kind { FULL, RESTRICTED, RECURRENT, CONVOLUTION, ENCODER, ENCODER_RESTRICTED, LAYER_KINDS };
+enum { MAX_LENGTHS = 16 };
+
+struct table1 {
+    const char *folder, *device;
+    int64_t d, heads, window, kernel, shortest, longest, repeats;
+    bool forward_only, cpu_time;
+    int64_t lengths[MAX_LENGTHS];
+    size_t length_count;
+    struct encoder_cost costs[MAX_LENGTHS][LAYER_KINDS];
+};
+
+/* Multiply-adds of one forward pass of the layer; of a whole encoder layer with its products. */
+double layer_work(const struct table1 *t, enum layer_kind kind, int64_t n);
+/* Steps that wait for each other, and layers or steps between the two ends of a sequence. */
+int64_t layer_steps(const struct table1 *t, enum layer_kind kind, int64_t n);
+int64_t layer_path(const struct table1 *t, enum layer_kind kind, int64_t n);
+
+/* Writes table1.md, table1.tsv and table1.svg. False after a message. */
+bool write_table1(const struct table1 *t);
+
+#endif

@@ -1,0 +1,237 @@
+/*
+ * table1_write.c - writes down what `paper table1` has measured; see table1.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <math.h>
+
+#include "common.h"
+#include "output.h"
+#include "plot.h"
+#include "table1.h"
+
+static int64_t seen_pairs(const struct table1 *t, enum layer_kind kind, int64_t n) {
+    if (kind == FULL || kind == ENCODER) return n * n;
+    int64_t pairs = 0;
+    for (int64_t i = 0; i < n; ++i) {
+        const int64_t begin = i > t->window / 2 ? i - t->window / 2 : 0;
+        const int64_t end = i + t->window / 2 + 1 < n ? i + t->window / 2 + 1 : n;
+        pairs += end - begin;
+    }
+    return pairs;
+}
+
+double layer_work(const struct table1 *t, enum layer_kind kind, int64_t n) {
+    const double d = (double)t->d, square = d * d;
+    if (kind == RECURRENT) return (double)(n - 1) * square;
+    if (kind == CONVOLUTION) return (double)(t->kernel * n) * square;
+    const double attention = 2 * (double)seen_pairs(t, kind, n) * d; /* scores, and sums of values */
+    const bool whole = kind == ENCODER || kind == ENCODER_RESTRICTED;
+    return attention + (whole ? (double)n * (4 + 2 * 4) * square : 0);
+}
+
+int64_t layer_steps(const struct table1 *t, enum layer_kind kind, int64_t n) {
+    (void)t;
+    return kind == RECURRENT ? n : 1;
+}
+
+int64_t layer_path(const struct table1 *t, enum layer_kind kind, int64_t n) {
+    int64_t path = 0;
+    switch (kind) {
+        case RECURRENT:
+            return n;
+        case CONVOLUTION: /* dilated: each layer reaches k times as far as the one below */
+            for (int64_t reach = 1; reach < n; reach *= t->kernel) ++path;
+            return path;
+        case RESTRICTED:
+        case ENCODER_RESTRICTED: /* half a window a layer */
+            return (n - 1 + t->window / 2 - 1) / (t->window / 2);
+        default:
+            return 1;
+    }
+}
+
+/* The name of a layer with its number: "restricted, r = 256". */
+static const char *layer_name(const struct table1 *t, enum layer_kind kind, char text[64]) {
+    static const char *const names[LAYER_KINDS] = {"self-attention", "self-attention, r = %lld",
+                                                   "recurrent",      "convolution, k = %lld",
+                                                   "encoder layer",  "encoder layer, r = %lld"};
+    snprintf(text, 64, names[kind], (long long)(kind == CONVOLUTION ? t->kernel : t->window));
+    return text;
+}
+
+static void add_timing(struct table *table, const struct timing *timing) {
+    if (isfinite(timing->median))
+        table_cell(table, "%.4g (%.4g - %.4g)", 1e3 * timing->median, 1e3 * timing->least, 1e3 * timing->most);
+    else
+        table_cell(table, "-");
+}
+
+static void write_formulas(const struct table1 *t, FILE *file) {
+    static const char *const columns[] = {"layer",     "complexity per layer",           "sequential operations",
+                                          "path",      "multiply-adds at the longest n", "sequential operations there",
+                                          "path there"};
+    static const char *const paper[][3] = {{"O(n² d)", "O(1)", "O(1)"},
+                                           {"O(r n d)", "O(1)", "O(n / r)"},
+                                           {"O(n d²)", "O(n)", "O(n)"},
+                                           {"O(k n d²)", "O(1)", "O(log_k n)"}};
+    struct table table = {.columns = columns, .column_count = 7};
+    const int64_t n = t->lengths[t->length_count - 1];
+    for (int kind = 0; kind <= CONVOLUTION; ++kind) {
+        char name[64];
+        table_cell(&table, "%s", layer_name(t, (enum layer_kind)kind, name));
+        for (int i = 0; i < 3; ++i) table_cell(&table, "%s", paper[kind][i]);
+        table_cell(&table, "%.3g", layer_work(t, (enum layer_kind)kind, n));
+        table_cell(&table, "%lld", (long long)layer_steps(t, (enum layer_kind)kind, n));
+        table_cell(&table, "%lld", (long long)layer_path(t, (enum layer_kind)kind, n));
+    }
+    fprintf(file, "The first four columns are the paper's; the rest are counted for n = %lld.\n\n", (long long)n);
+    table_markdown(&table, file);
+    table_free(&table);
+}
+
+static void write_times(const struct table1 *t, bool both, FILE *file) {
+    const char *columns[1 + LAYER_KINDS] = {"n"};
+    char names[LAYER_KINDS][64];
+    for (int kind = 0; kind < LAYER_KINDS; ++kind)
+        columns[1 + kind] = layer_name(t, (enum layer_kind)kind, names[kind]);
+    struct table table = {.columns = columns, .column_count = 1 + LAYER_KINDS};
+    for (size_t i = 0; i < t->length_count; ++i) {
+        table_cell(&table, "%lld", (long long)t->lengths[i]);
+        for (int kind = 0; kind < LAYER_KINDS; ++kind)
+            add_timing(&table, both ? &t->costs[i][kind].both : &t->costs[i][kind].forward);
+    }
+    table_markdown(&table, file);
+    table_free(&table);
+}
+
+static void add_ratio(struct table *table, double windowed, double full) {
+    table_number(table, full > 0 ? windowed / full : NAN, 3);
+}
+
+static void write_window(const struct table1 *t, FILE *file) {
+    static const char *const columns[] = {"n",
+                                          "attention, forward",
+                                          "attention, with gradients",
+                                          "encoder layer, forward",
+                                          "encoder layer, with gradients",
+                                          "full: MiB forward / with gradients",
+                                          "windowed: MiB forward / with gradients"};
+    struct table table = {.columns = columns, .column_count = 7};
+    for (size_t i = 0; i < t->length_count; ++i) {
+        const struct encoder_cost *c = t->costs[i];
+        table_cell(&table, "%lld", (long long)t->lengths[i]);
+        add_ratio(&table, c[RESTRICTED].forward.median, c[FULL].forward.median);
+        add_ratio(&table, c[RESTRICTED].both.median, c[FULL].both.median);
+        add_ratio(&table, c[ENCODER_RESTRICTED].forward.median, c[ENCODER].forward.median);
+        add_ratio(&table, c[ENCODER_RESTRICTED].both.median, c[ENCODER].both.median);
+        for (int kind = ENCODER; kind <= ENCODER_RESTRICTED; ++kind)
+            table_cell(&table, "%.1f / %.1f", (double)c[kind].forward_memory / 1048576,
+                       (double)c[kind].both_memory / 1048576);
+    }
+    table_markdown(&table, file);
+    table_free(&table);
+}
+
+static bool write_md(const struct table1 *t) {
+    char path[4096];
+    struct output out;
+    if (!join_path(path, t->folder, "table1", ".md") || !output_open(&out, path)) return false;
+    fprintf(
+        out.file,
+        "# Table 1: one layer by sequence length\n\n"
+        "libxformer %s, %s; the recurrent and the convolutional layer over OpenBLAS on one thread.\n"
+        "d = %lld, %lld heads of %lld, r = %lld, k = %lld; one sequence of n tokens; %s, the median of %lld, "
+        "and the least and\nthe most.\n\n"
+        "The four layers are compared as the paper counts them: attention without the products that make queries, "
+        "keys and\nvalues, the recurrent layer as n steps of one d x d matrix, the convolution as k of them. "
+        "An \"encoder layer\" is whole:\nattention with its four products, a feed-forward layer of 4 d, two norms.\n\n",
+        xf_version(), t->device, (long long)t->d, (long long)t->heads, (long long)(t->d / t->heads),
+        (long long)t->window, (long long)t->kernel, t->cpu_time ? "processor time" : "time on the wall",
+        (long long)t->repeats);
+    write_formulas(t, out.file);
+    fputs(
+        "\nPath: positions that a layer links at most stand r / 2 apart in restricted attention, and k^l apart after "
+        "l dilated\nconvolutions; contiguous ones would need about 2 n / (k - 1).\n\n## Forward, ms\n\n",
+        out.file);
+    write_times(t, false, out.file);
+    if (!t->forward_only) {
+        fputs("\n## Forward and all gradients, ms\n\n", out.file);
+        write_times(t, true, out.file);
+    }
+    fprintf(
+        out.file,
+        "\n## A window of %lld against full attention\n\nTime with the window over time without. Memory is the peak "
+        "of all tensors, of two encoder layers and one decoder\nlayer with their parameters: neither kind keeps "
+        "the n x n weights.\n\n",
+        (long long)t->window);
+    write_window(t, out.file);
+    return output_close(&out);
+}
+
+static bool write_tsv(const struct table1 *t) {
+    static const char *const columns[] = {"layer",          "n",
+                                          "forward_ms",     "forward_min",
+                                          "forward_max",    "gradients_ms",
+                                          "gradients_min",  "gradients_max",
+                                          "multiply_adds",  "sequential",
+                                          "path",           "forward_bytes",
+                                          "gradients_bytes"};
+    struct table table = {.columns = columns, .column_count = 13};
+    for (size_t i = 0; i < t->length_count; ++i) {
+        for (int kind = 0; kind < LAYER_KINDS; ++kind) {
+            const struct encoder_cost *c = &t->costs[i][kind];
+            const int64_t n = t->lengths[i];
+            char name[64];
+            table_cell(&table, "%s", layer_name(t, (enum layer_kind)kind, name));
+            table_cell(&table, "%lld", (long long)n);
+            const struct timing *timings[] = {&c->forward, &c->both};
+            for (int j = 0; j < 2; ++j) {
+                table_number(&table, 1e3 * timings[j]->median, 5);
+                table_number(&table, 1e3 * timings[j]->least, 5);
+                table_number(&table, 1e3 * timings[j]->most, 5);
+            }
+            table_cell(&table, "%.0f", layer_work(t, (enum layer_kind)kind, n));
+            table_cell(&table, "%lld", (long long)layer_steps(t, (enum layer_kind)kind, n));
+            table_cell(&table, "%lld", (long long)layer_path(t, (enum layer_kind)kind, n));
+            table_cell(&table, "%lld", (long long)c->forward_memory);
+            table_cell(&table, "%lld", (long long)c->both_memory);
+        }
+    }
+    char path[4096];
+    struct output out;
+    bool good = join_path(path, t->folder, "table1", ".tsv") && output_open(&out, path);
+    if (good) table_tsv(&table, out.file);
+    good = good && output_close(&out);
+    table_free(&table);
+    return good;
+}
+
+static bool write_svg(const struct table1 *t) {
+    double x[MAX_LENGTHS], y[LAYER_KINDS][MAX_LENGTHS];
+    char names[LAYER_KINDS][64], path[4096];
+    struct plot_series series[LAYER_KINDS];
+    for (int kind = 0; kind <= CONVOLUTION; ++kind) {
+        for (size_t i = 0; i < t->length_count; ++i) {
+            x[i] = (double)t->lengths[i];
+            y[kind][i] = 1e3 * t->costs[i][kind].forward.median;
+        }
+        series[kind] =
+            (struct plot_series){layer_name(t, (enum layer_kind)kind, names[kind]), x, y[kind], t->length_count, NULL};
+    }
+    char subtitle[128];
+    snprintf(subtitle, sizeof subtitle, "forward, d = %lld, one sequence; the median of %lld", (long long)t->d,
+             (long long)t->repeats);
+    const struct plot plot = {.kind = PLOT_LINES,
+                              .title = "Table 1: time of one layer by sequence length",
+                              .subtitle = subtitle,
+                              .x_label = "n, tokens",
+                              .y_label = "milliseconds",
+                              .x_base = 2,
+                              .y_base = 10,
+                              .series = series,
+                              .series_count = CONVOLUTION + 1};
+    return join_path(path, t->folder, "table1", ".svg") && write_plot(path, &plot);
+}
+
+bool write_table1(const struct table1 *t) { return write_md(t) && write_tsv(t) && write_svg(t); }

@@ -1,0 +1,189 @@
+/*
+ * table2.c - `paper table2`: BLEU and training cost of the base and the big setting.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <math.h>
+#include <string.h>
+
+#include "commands.h"
+#include "experiment.h"
+#include "layers.h"
+#include "output.h"
+#include "plot.h"
+
+static const struct {
+    const char *name, *title;
+    double bleu, flops; /* en-de newstest2014; time x GPUs x sustained FLOP/s */
+} paper[] = {{"base", "Transformer (base model)", 27.3, 3.3e18}, {"big", "Transformer (big)", 28.4, 2.3e19}};
+enum { MODELS = sizeof paper / sizeof paper[0] };
+
+/*
+ * The paper's own run counted our way: its steps of 25,000 source and 25,000 target tokens in sentences of 25 tokens,
+ * with a vocabulary of 37,000.
+ */
+static double counted_for_paper(const struct paper_row *row) {
+    const int64_t sentence = 25, tokens = 25000;
+    xf_config *config = NULL;
+    double flops = NAN;
+    if (xf_config_create(&config, NULL) == XF_OK && set_row(config, row->name, 1) < 0) {
+        const struct model_size size = size_of(config, 37000);
+        flops = pair_flops(&size, sentence, sentence) * (double)(tokens / sentence) * 1000.0 * row->steps;
+    }
+    xf_config_free(config);
+    return flops;
+}
+
+static void add_power(struct table *table, double number) {
+    if (isfinite(number))
+        table_cell(table, "%.2e", number);
+    else
+        table_cell(table, "-");
+}
+
+static void fill_table(const struct experiment *e, double speed, struct table *table) {
+    for (int i = 0; i < MODELS; ++i) {
+        const struct result *r = find_result(e, paper[i].name);
+        table_cell(table, "%s", paper[i].title);
+        table_number(table, r != NULL ? (double)r->steps : NAN, 0);
+        table_number(table, r != NULL ? (double)r->parameters / 1e6 : NAN, 2);
+        table_number(table, r != NULL ? r->perplexity : NAN, 2);
+        table_number(table, r != NULL ? r->bleu : NAN, 2);
+        add_power(table, r != NULL ? r->flops : NAN);
+        table_number(table, r != NULL ? r->seconds : NAN, 0);
+        add_power(table, r != NULL ? r->seconds * speed : NAN);
+        table_number(table, paper[i].bleu, 1);
+        add_power(table, paper[i].flops);
+        add_power(table, counted_for_paper(find_row(paper[i].name)));
+    }
+}
+
+static bool write_tables(const struct experiment *e, double speed) {
+    static const char *const columns[] = {"model",
+                                          "steps",
+                                          "params M",
+                                          "PPL",
+                                          "BLEU",
+                                          "FLOPs counted",
+                                          "seconds",
+                                          "FLOPs by time x speed",
+                                          "paper BLEU",
+                                          "paper FLOPs",
+                                          "paper's run counted our way"};
+    struct table table = {.columns = columns, .column_count = 11};
+    char path[4096];
+    struct output out;
+    fill_table(e, speed, &table);
+    bool good = join_path(path, e->folder, "table2", ".md") && output_open(&out, path);
+    if (good) {
+        fputs("# Table 2: BLEU and training cost\n\n", out.file);
+        describe_experiment(e, out.file);
+        fprintf(
+            out.file,
+            "The base model is the average of its last 5 snapshots, the big one of its last 20, over the last "
+            "twentieth of its steps;\nthe big one has three times the steps, as in the paper.\n\n"
+            "**Cost, two ways.** Counted: for a pair of s source and t target tokens, in multiply-adds,\n\n"
+            "    encoder     N (s (2 d h (d_k + d_v) + 2 d d_ff) + s² h (d_k + d_v))\n"
+            "    decoder     N (t (3 d h (d_k + d_v) + 2 d d_ff) + s d h (d_k + d_v) + (t (t + 1) / 2 + s t) h (d_k + "
+            "d_v))\n"
+            "    projection  t d V\n\n"
+            "times 2 for a multiply and an add, times 3 for forward and both products of backward, summed over all "
+            "batches. The\npaper's way: time, times what the hardware can sustain, here %.1f GFLOP/s (a product of "
+            "1024 x 1024 matrices on one\nthread, or --sustained; times the threads).\n\n",
+            speed / 1e9);
+        table_markdown(&table, out.file);
+        good = output_close(&out);
+    }
+    good = good && join_path(path, e->folder, "table2", ".tsv") && output_open(&out, path);
+    if (good) {
+        table_tsv(&table, out.file);
+        good = output_close(&out);
+    }
+    table_free(&table);
+    return good;
+}
+
+static bool draw(const struct experiment *e) {
+    static const char *const labels[] = {"base", "big"};
+    double x[2][MODELS], y[2][MODELS];
+    char path[4096], subtitle[160];
+    for (int i = 0; i < MODELS; ++i) {
+        const struct result *r = find_result(e, paper[i].name);
+        x[0][i] = r != NULL ? r->flops : NAN;
+        y[0][i] = r != NULL ? r->bleu : NAN;
+        x[1][i] = paper[i].flops;
+        y[1][i] = paper[i].bleu;
+    }
+    const struct plot_series series[] = {{"here, counted", x[0], y[0], MODELS, labels},
+                                         {"the paper", x[1], y[1], MODELS, labels}};
+    snprintf(subtitle, sizeof subtitle, "here: widths / %lld, %lld training pairs; the test sets differ",
+             (long long)e->scale, (long long)xf_corpus_size(e->train));
+    const struct plot plot = {.kind = PLOT_POINTS,
+                              .title = "Table 2: BLEU by training cost",
+                              .subtitle = subtitle,
+                              .x_label = "floating-point operations of the training",
+                              .y_label = "BLEU",
+                              .x_base = 10,
+                              .series = series,
+                              .series_count = 2};
+    return join_path(path, e->folder, "table2", ".svg") && write_plot(path, &plot);
+}
+
+/* FLOP/s that all threads of the run can sustain: given, or measured where the run is on the processor. */
+static double sustained(const struct experiment *e, double given) {
+    int threads = 1;
+    const char *device = xf_context_device(e->context), *at = device;
+    if (given > 0) return 1e9 * given;
+    if (strstr(device, " on cpu") == NULL) return NAN;
+    while ((at = strstr(at, ", ")) != NULL)
+        if (sscanf(at += 2, "%d thread", &threads) == 1) break;
+    return product_speed() * threads;
+}
+
+static int run_table2(struct experiment *e, double given) {
+    int status = experiment_open(e);
+    double speed = status < 0 ? sustained(e, given) : NAN;
+    for (int i = 0; i < MODELS && status < 0; ++i) {
+        if (find_result(e, paper[i].name) != NULL || !is_wanted(e, paper[i].name)) continue;
+        status = train_row(e, find_row(paper[i].name));
+    }
+    if (status < 0) status = write_tables(e, speed) && draw(e) ? EXIT_OK : EXIT_FAILED;
+    if (status == EXIT_OK) printf("%s/table2.md, table2.tsv and table2.svg are written\n", e->folder);
+    experiment_close(e);
+    return status;
+}
+
+int table2_command(int argc, char **argv) {
+    static struct experiment e;
+    struct flag flags[EXPERIMENT_FLAGS + 3];
+    double given = 0;
+    experiment_defaults(&e);
+    e.folder = "table2";
+    e.averages = true;
+    experiment_flags(&e, flags);
+    flags[EXPERIMENT_FLAGS] = (struct flag){
+        "out", FLAG_TEXT, &e.folder, NULL, "table2", "Folder for the tables and all that a later run goes on from."};
+    flags[EXPERIMENT_FLAGS + 1] =
+        (struct flag){"test", FLAG_TEXT,  &e.held_path,
+                      NULL,   "FILE.tsv", "Pairs to measure on. Without it the 349 of examples/translate/data."};
+    flags[EXPERIMENT_FLAGS + 2] = (struct flag){
+        "sustained",
+        FLAG_NUMBER,
+        &given,
+        NULL,
+        "GFLOPS",
+        "What the hardware sustains, in GFLOP/s, for the paper's way of counting. Without it that is measured."};
+    struct command_line line = {
+        .usage = "table2 [options]",
+        .about =
+            "Trains the base and the big setting and measures BLEU and what the training cost. The same command goes\n"
+            "on where a run was stopped, in whatever way.",
+        .groups =
+            "context. data. tokenizer. decode. model.seed model.norm model.max_length train.warmup_steps "
+            "train.learning_rate train.schedule train.adam train.seed train.label_smoothing_kind",
+        .flags = flags,
+        .flag_count = EXPERIMENT_FLAGS + 3};
+    e.line = &line;
+    const int status = read_command_line(&line, argc - 2, argv + 2);
+    return status >= 0 ? status : run_table2(&e, given);
+}

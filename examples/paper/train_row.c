@@ -1,0 +1,287 @@
+/*
+ * train_row.c - trains and measures one row of a table, or goes on with it; see experiment.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "experiment.h"
+#include "measure.h"
+#include "output.h"
+#include "signals.h"
+
+enum { MAX_AVERAGED = 20, MAX_BAD_STEPS = 10 };
+
+struct training {
+    struct experiment *e;
+    const struct paper_row *row;
+    xf_config *config;
+    xf_trainer *trainer;
+    xf_batcher *batcher;
+    struct model_size size;
+    struct result result; /* what is known so far */
+    double began, saved, told;
+    double before; /* seconds of the runs before this one */
+    char checkpoint[4096], log[4096];
+};
+
+static double seconds_so_far(const struct training *t) { return t->before + now() - t->began; }
+
+/* The paper averages the last 5 of the base model, the last 20 of the big one: here over a twentieth of the steps. */
+static int64_t averaged(const struct training *t) { return t->row->steps > 100 ? 20 : 5; }
+
+static int64_t average_every(const struct training *t) {
+    const int64_t steps = steps_of(t->e, t->row), every = steps / (20 * averaged(t));
+    return steps == 0 ? 50 : every > 0 ? every : 1;
+}
+
+static bool snapshot_path(const struct training *t, int64_t step, char path[4096]) {
+    char ending[64];
+    snprintf(ending, sizeof ending, ".avg-%lld", (long long)step);
+    return join_path(path, t->e->folder, t->row->name, ending);
+}
+
+/*
+ * What a checkpoint has no place for: time, arithmetic and tokens at its step. Written before it, so that every
+ * checkpoint finds its line; lines of steps that were lost again are not looked at.
+ */
+static bool write_log(const struct training *t) {
+    FILE *file = fopen(t->log, "ab");
+    if (file == NULL) {
+        complain("can't write %s: %s", t->log, strerror(errno));
+        return false;
+    }
+    fprintf(file, "%lld %.3f %.9e %lld\n", (long long)xf_trainer_step(t->trainer), seconds_so_far(t), t->result.flops,
+            (long long)t->result.tokens);
+    const bool good = ferror(file) == 0;
+    if (fclose(file) == 0 && good) return true;
+    complain("writing %s failed: %s", t->log, strerror(errno));
+    return false;
+}
+
+static void read_log(struct training *t) {
+    FILE *file = fopen(t->log, "rb");
+    long long step, tokens;
+    double seconds, flops;
+    if (file == NULL) return;
+    while (fscanf(file, "%lld %lf %lf %lld", &step, &seconds, &flops, &tokens) == 4) {
+        if (step != xf_trainer_step(t->trainer)) continue;
+        t->before = seconds;
+        t->result.flops = flops;
+        t->result.tokens = tokens;
+    }
+    fclose(file);
+}
+
+static bool save(struct training *t) {
+    xf_error err;
+    if (!write_log(t)) return false;
+    if (xf_trainer_save(t->trainer, t->batcher, t->checkpoint, &err) != XF_OK) {
+        fail(&err);
+        return false;
+    }
+    t->saved = now();
+    return true;
+}
+
+static bool save_snapshot(struct training *t, int64_t step) {
+    char path[4096];
+    xf_error err;
+    if (!snapshot_path(t, step, path)) return false;
+    if (xf_model_save(xf_trainer_model(t->trainer), path, &err) != XF_OK) {
+        fail(&err);
+        return false;
+    }
+    if (snapshot_path(t, step - averaged(t) * average_every(t), path)) remove(path);
+    return true;
+}
+
+/* A trainer at its checkpoint, or at step 0. Returns -1, or the exit status. */
+static int open_training(struct training *t) {
+    xf_error err;
+    xf_model *model = NULL;
+    const struct experiment *e = t->e;
+    if (xf_config_copy(e->config, &t->config, &err) != XF_OK) return fail(&err);
+    const int set = set_row(t->config, t->row->name, e->scale);
+    if (set >= 0) return set;
+    if (!join_path(t->checkpoint, e->folder, t->row->name, ".ckpt")) return EXIT_FAILED;
+    if (!join_path(t->log, e->folder, t->row->name, ".log")) return EXIT_FAILED;
+    enum xf_status status = xf_batcher_create(e->train, e->tokenizer, t->config, &t->batcher, &err);
+    if (status != XF_OK) return fail(&err);
+    status = xf_trainer_resume(e->context, t->checkpoint, &t->trainer, &err);
+    if (status == XF_OK) {
+        status = xf_trainer_seek(t->trainer, t->batcher, &err);
+        read_log(t);
+    } else if (status == XF_ERROR_NOT_FOUND) {
+        remove(t->log); /* of a run that was killed before its first checkpoint */
+        status = xf_model_create(e->context, t->config, e->tokenizer, &model, &err);
+        if (status == XF_OK) status = xf_trainer_create(model, t->config, &t->trainer, &err);
+        xf_model_free(model);
+    }
+    if (status != XF_OK) return fail(&err);
+    t->size = size_of(t->config, xf_tokenizer_size(e->tokenizer));
+    t->result.parameters = parameter_count(xf_trainer_model(t->trainer));
+    snprintf(t->result.name, sizeof t->result.name, "%s", t->row->name);
+    return -1;
+}
+
+static void close_training(struct training *t) {
+    xf_trainer_free(t->trainer);
+    xf_batcher_free(t->batcher);
+    xf_config_free(t->config);
+}
+
+static bool is_over(const struct training *t) {
+    const int64_t steps = steps_of(t->e, t->row);
+    if (steps > 0 && xf_trainer_step(t->trainer) >= steps) return true;
+    return t->e->minutes > 0 && seconds_so_far(t) >= 60 * t->e->minutes;
+}
+
+/* One update. After an error the batcher stands where it stood, so that a checkpoint resumes with this batch. */
+static enum xf_status one_step(struct training *t, xf_step_stats *stats, xf_error *err) {
+    xf_batcher_stats at = XF_BATCHER_STATS_INIT;
+    xf_batch batch = XF_BATCH_INIT;
+    enum xf_status status = XF_DONE;
+    for (int i = 0; i < 2 && status == XF_DONE; ++i) { /* after an epoch's end comes the first batch of the next */
+        status = xf_batcher_stats_get(t->batcher, &at, err);
+        if (status == XF_OK) status = xf_batcher_next(t->batcher, &batch, err);
+    }
+    if (status != XF_OK) return status;
+    *stats = (xf_step_stats)XF_STEP_STATS_INIT;
+    status = xf_train_step(t->trainer, &batch, 1, stats, err);
+    if (status == XF_OK) {
+        t->result.flops += batch_flops(&t->size, &batch);
+        t->result.tokens += stats->src_tokens + stats->tgt_tokens;
+    } else if (status != XF_ERROR_NONFINITE) {
+        xf_batcher_seek(t->batcher, at.epoch, at.batch, NULL);
+    }
+    return status;
+}
+
+static void tell(struct training *t, const xf_step_stats *stats) {
+    char clock[24];
+    if (t->e->quiet || now() - t->told < 10) return;
+    t->told = now();
+    printf("%-14s step %lld", t->row->name, (long long)stats->step);
+    if (steps_of(t->e, t->row) > 0) printf("/%lld", (long long)steps_of(t->e, t->row));
+    printf("  loss %.3f  %s\n", stats->loss, clock_text(clock, seconds_so_far(t)));
+    check_output();
+}
+
+static int interrupted(struct training *t) {
+    complain("%s: interrupted after step %lld; the same command goes on", t->row->name,
+             (long long)xf_trainer_step(t->trainer));
+    return save(t) ? EXIT_INTERRUPTED : EXIT_FAILED;
+}
+
+static int train_steps(struct training *t) {
+    xf_error err;
+    int bad = 0;
+    t->began = t->saved = t->told = now();
+    while (!is_over(t)) {
+        if (was_interrupted()) return interrupted(t);
+        xf_step_stats stats;
+        const enum xf_status status = one_step(t, &stats, &err);
+        if (status == XF_ERROR_CANCELLED) return interrupted(t);
+        if (status == XF_ERROR_NONFINITE && ++bad < MAX_BAD_STEPS) {
+            complain("%s: %s; this batch is left out", t->row->name, err.message);
+            continue;
+        }
+        if (status != XF_OK) {
+            complain("%s: %s", t->row->name, err.message);
+            return EXIT_FAILED;
+        }
+        bad = 0;
+        tell(t, &stats);
+        if (t->e->averages && stats.step % average_every(t) == 0 && !save_snapshot(t, stats.step)) return EXIT_FAILED;
+        if (now() - t->saved >= t->e->save_seconds && !save(t)) return EXIT_FAILED;
+    }
+    t->result.steps = xf_trainer_step(t->trainer);
+    t->result.seconds = seconds_so_far(t);
+    return save(t) ? -1 : EXIT_FAILED;
+}
+
+/* The average of the snapshots that are there; NULL with XF_OK when there are less than two. */
+static enum xf_status average(const struct training *t, xf_model **out, xf_error *err) {
+    static char paths[MAX_AVERAGED][4096];
+    const char *list[MAX_AVERAGED];
+    size_t count = 0;
+    const int64_t every = average_every(t), newest = t->result.steps / every * every;
+    *out = NULL;
+    for (int64_t i = averaged(t) - 1; t->e->averages && i >= 0; --i) {
+        if (newest - i * every < 1 || !snapshot_path(t, newest - i * every, paths[count])) continue;
+        FILE *file = fopen(paths[count], "rb");
+        if (file == NULL) continue;
+        fclose(file);
+        list[count] = paths[count];
+        ++count;
+    }
+    return count < 2 ? XF_OK : xf_model_average(t->e->context, list, count, out, err);
+}
+
+static enum xf_status evaluate(struct training *t, xf_error *err) {
+    xf_model *mean = NULL;
+    xf_decoder *decoder = NULL;
+    xf_eval_stats stats;
+    xf_bleu_score bleu;
+    struct translations answers = {0};
+    enum xf_status status = average(t, &mean, err);
+    const xf_model *model = mean != NULL ? mean : xf_trainer_model(t->trainer);
+    if (status == XF_OK) status = xf_decoder_create(model, t->config, &decoder, err);
+    xf_batcher *batcher = status == XF_OK ? open_plain_batcher(t->e->held, t->e->tokenizer, t->config) : NULL;
+    if (status == XF_OK && batcher == NULL) {
+        snprintf(err->message, sizeof err->message, "the held-out pairs can't be measured");
+        status = err->status = XF_ERROR_DATA;
+    }
+    if (status == XF_OK) status = measure_loss(decoder, batcher, &stats, err);
+    if (status == XF_OK) status = measure_bleu(decoder, &t->e->sources, &t->e->references, &answers, &bleu, NULL, err);
+    if (status == XF_OK) {
+        t->result.perplexity = stats.perplexity;
+        t->result.bleu = bleu.score;
+    }
+    sentences_free(&answers.texts);
+    xf_batcher_free(batcher);
+    xf_decoder_free(decoder);
+    xf_model_free(mean);
+    return status;
+}
+
+static void remove_files(const struct training *t) {
+    char path[4096];
+    remove(t->checkpoint);
+    remove(t->log);
+    if (join_path(path, t->e->folder, t->row->name, ".ckpt.prev")) remove(path);
+    const int64_t every = average_every(t), newest = t->result.steps / every * every;
+    for (int64_t i = 0; t->e->averages && i <= averaged(t); ++i)
+        if (snapshot_path(t, newest - i * every, path)) remove(path);
+}
+
+int train_row(struct experiment *e, const struct paper_row *row) {
+    static struct training t;
+    xf_error err;
+    t = (struct training){.e = e, .row = row};
+    int status = open_training(&t);
+    if (status < 0) status = train_steps(&t);
+    if (status < 0) {
+        const enum xf_status result = evaluate(&t, &err);
+        if (result == XF_ERROR_CANCELLED) {
+            complain("%s: interrupted while it was measured; the same command goes on", row->name);
+            status = EXIT_INTERRUPTED;
+        } else if (result != XF_OK) {
+            complain("%s: %s", row->name, err.message);
+            status = EXIT_FAILED;
+        }
+    }
+    if (status < 0) status = add_result(e, &t.result) ? -1 : EXIT_FAILED;
+    if (status < 0) {
+        remove_files(&t);
+        printf("%-14s %lld steps  perplexity %.3f  BLEU %.2f  parameters %.3f x 10^6\n", row->name,
+               (long long)t.result.steps, t.result.perplexity, t.result.bleu, (double)t.result.parameters / 1e6);
+        if (check_output() >= 0) status = EXIT_FAILED;
+    }
+    close_training(&t);
+    return status;
+}

@@ -1,0 +1,155 @@
+/*
+ * grammar_test.c - the constraint: what it lets through is exactly the well-formed trees that fit the budget.
+ *
+ * Exhaustively for small sentences: every sequence the constraint accepts is counted, checked, and compared with the
+ * number that a recurrence over trees gives, which knows nothing of prefixes.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "support.h"
+
+#include <string.h>
+
+#include "grammar.h"
+#include "pairs.h"
+
+enum { FIRST = 7, MOST_IDS = 64, MOST_LABELS = 12 };
+
+static bool is_allowed(const uint32_t *allowed, int32_t id) { return (allowed[id / 32] >> id % 32 & 1) != 0; }
+
+/* Asks the constraint; returns the number of allowed tokens. */
+static int ask(const struct grammar *grammar, const int32_t *ids, int64_t length, int64_t budget, uint32_t *allowed) {
+    const int32_t vocabulary = FIRST + 1 + 2 * grammar->labels;
+    memset(allowed, 0xff, MOST_IDS / 8);
+    const xf_prefix prefix = {sizeof prefix, 0, ids, length, budget - length, vocabulary, 0};
+    assert_int_equal(grammar_allow((void *)grammar, &prefix, allowed), 0);
+    int count = 0;
+    for (int32_t id = 0; id < vocabulary; ++id) {
+        if (!is_allowed(allowed, id)) continue;
+        assert_true(id == XF_TOKEN_END || id >= FIRST); /* no token of the source's vocabulary */
+        ++count;
+    }
+    return count;
+}
+
+/* Counts the answers the constraint lets through. Each is a tree; and at no place may nothing follow. */
+static int64_t count_accepted(const struct grammar *grammar, int32_t *ids, int64_t length, int64_t budget) {
+    uint32_t allowed[MOST_IDS / 32];
+    int64_t sum = 0;
+    const int count = ask(grammar, ids, length, budget, allowed);
+    if (length > 0) assert_true(count > 0);
+    for (int32_t id = FIRST; id <= FIRST + 2 * grammar->labels; ++id) {
+        if (!is_allowed(allowed, id)) continue;
+        ids[length] = id;
+        sum += count_accepted(grammar, ids, length + 1, budget);
+    }
+    if (!is_allowed(allowed, XF_TOKEN_END)) return sum;
+    int32_t symbols[64];
+    for (int64_t i = 0; i < length; ++i) symbols[i] = ids[i] - FIRST;
+    assert_int_equal(tree_check(symbols, (size_t)length, grammar->words[0]), TREE_OK);
+    assert_true(length + 1 <= budget);
+    return sum + 1;
+}
+
+enum { MOST_WORDS = 4, MOST_BRACKETS = 8 };
+
+/*
+ * Trees by the number of leaves n and of brackets b, for k labels: a bracket is one of k labels around a forest that is
+ * not empty, and a forest is nothing, a leaf and a forest, or a bracket and a forest.
+ */
+static int64_t trees[MOST_WORDS + 1][MOST_BRACKETS + 1], forests[MOST_WORDS + 1][MOST_BRACKETS + 1];
+
+static void count_trees(int64_t k) {
+    memset(trees, 0, sizeof trees);
+    memset(forests, 0, sizeof forests);
+    for (int n = 0; n <= MOST_WORDS; ++n) {
+        for (int b = 0; b <= MOST_BRACKETS; ++b) {
+            if (b > 0 && n > 0) trees[n][b] = k * forests[n][b - 1]; /* with n > 0 it is not empty */
+            int64_t sum = n == 0 && b == 0 ? 1 : 0;
+            if (n > 0) sum += forests[n - 1][b];
+            for (int m = 1; m <= n; ++m)
+                for (int c = 1; c <= b; ++c) sum += trees[m][c] * forests[n - m][b - c];
+            forests[n][b] = sum;
+        }
+    }
+}
+
+static void test_exhaustive(void **state) {
+    (void)state;
+    int32_t ids[64];
+    for (int32_t labels = 1; labels <= 2; ++labels) {
+        count_trees(labels);
+        for (int64_t words = 1; words <= (labels == 1 ? 4 : 3); ++words) {
+            const struct grammar grammar = {FIRST, labels, &words, 1};
+            for (int64_t budget = 1; budget <= words + 11; ++budget) {
+                /* words leaves, two symbols for a bracket, and the end */
+                int64_t expected = 0;
+                for (int b = 1; b <= MOST_BRACKETS && words + 2 * b + 1 <= budget; ++b) expected += trees[words][b];
+                assert_int_equal(count_accepted(&grammar, ids, 0, budget), expected);
+            }
+        }
+    }
+    /* One of these numbers by hand: 1 word, 1 label, up to 5 brackets: (S XX), (S (S XX)) ... */
+    const int64_t words = 1;
+    const struct grammar grammar = {FIRST, 1, &words, 1};
+    assert_int_equal(count_accepted(&grammar, ids, 0, 12), 5);
+}
+
+/* Random choices among what is allowed end in a tree, whatever the budget. */
+static void test_random(void **state) {
+    (void)state;
+    uint64_t random = 11;
+    int32_t ids[512], symbols[512];
+    for (int round = 0; round < 20000; ++round) {
+        const int64_t words = 1 + (int64_t)(next_random(&random) % 40);
+        const struct grammar grammar = {FIRST, 1 + (int32_t)(next_random(&random) % MOST_LABELS), &words, 1};
+        const int64_t budget = words + 3 + (int64_t)(next_random(&random) % (round % 2 == 0 ? 300 : 4));
+        int64_t length = 0;
+        for (;;) {
+            uint32_t allowed[MOST_IDS / 32];
+            const int count = ask(&grammar, ids, length, budget, allowed);
+            assert_true(count > 0);
+            int32_t id = -1;
+            for (int left = (int)(next_random(&random) % (uint64_t)count); left >= 0; --left)
+                while (!is_allowed(allowed, ++id)) continue;
+            if (id == XF_TOKEN_END) break;
+            assert_true(length + 1 < budget);
+            ids[length] = id;
+            symbols[length++] = id - FIRST;
+        }
+        assert_int_equal(tree_check(symbols, (size_t)length, words), TREE_OK);
+    }
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    const int64_t words[] = {3, 0};
+    const struct grammar grammar = {FIRST, 2, words, 2};
+    uint32_t allowed[MOST_IDS / 32];
+    const int32_t ids[] = {FIRST + 1, FIRST, FIRST, FIRST, FIRST};
+    xf_prefix prefix = {sizeof prefix, 2, ids, 1, 20, FIRST + 5, 0};
+    assert_int_not_equal(grammar_allow((void *)&grammar, &prefix, allowed), 0); /* no such sentence */
+    prefix.sentence = 0;
+    prefix.length = 5; /* four leaves where there are three words */
+    assert_int_not_equal(grammar_allow((void *)&grammar, &prefix, allowed), 0);
+    prefix.length = 2;
+    prefix.remaining = 3; /* two leaves, a closing bracket and the end are still to come */
+    assert_int_not_equal(grammar_allow((void *)&grammar, &prefix, allowed), 0);
+    prefix.remaining = 4;
+    assert_int_equal(grammar_allow((void *)&grammar, &prefix, allowed), 0);
+    prefix.vocab_size = FIRST + 4; /* not all symbols have an id */
+    assert_int_not_equal(grammar_allow((void *)&grammar, &prefix, allowed), 0);
+    const int32_t word = 5;
+    prefix = (xf_prefix){sizeof prefix, 0, &word, 1, 20, FIRST + 5, 0}; /* a token that is no symbol */
+    assert_int_not_equal(grammar_allow((void *)&grammar, &prefix, allowed), 0);
+    /* A sentence without words has no tree. */
+    prefix = (xf_prefix){sizeof prefix, 1, NULL, 0, 20, FIRST + 5, 0};
+    assert_int_equal(grammar_allow((void *)&grammar, &prefix, allowed), 0);
+    assert_int_equal(allowed[0], 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_exhaustive), cmocka_unit_test(test_random),
+                                       cmocka_unit_test(test_refusals)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

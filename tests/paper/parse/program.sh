@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# The program of examples/paper/parse from outside: a whole course on generated sentences, Ctrl-C and resuming, what it
+# refuses and what it says.
+#
+#   program.sh PAPER_PARSE
+#
+# SPDX-License-Identifier: Apache-2.0
+set -uo pipefail
+program=$(realpath "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+checks=0 failed=0
+
+# expect STATUS WORDS COMMAND...: the exit status, and words that standard error holds.
+expect() {
+    local status=$1 words=$2 found
+    shift 2
+    "$@" >stdout 2>stderr
+    found=$?
+    checks=$((checks + 1))
+    if [ "$found" = "$status" ] && { [ -z "$words" ] || grep -qF -- "$words" stderr; }; then return; fi
+    failed=$((failed + 1))
+    echo "FAILED: $*: status $found, expected $status with '$words'; it said:"
+    cat stderr
+}
+
+# holds WHAT COMMAND...: the command succeeds.
+holds() {
+    local what=$1
+    shift
+    checks=$((checks + 1))
+    "$@" && return
+    failed=$((failed + 1))
+    echo "FAILED: $what"
+}
+
+run() { "$program" "$@" </dev/null; }
+tiny=(--scale tiny --data.batch_tokens 400 --tokenizer.vocab_size 330 --threads 2 --quiet --dev-sentences 10)
+train() { run train --train train.tsv --dev dev.tsv "${tiny[@]}" "$@"; }
+
+run generate --sentences 300 --words 9 --seed 1 >train.tsv
+run generate --sentences 20 --words 9 --seed 2 >dev.tsv
+holds "as many pairs as asked for" test "$(wc -l <train.tsv) $(wc -l <dev.tsv)" = "300 20"
+run generate --sentences 300 --words 9 --seed 1 >again.tsv
+holds "the same seed, the same pairs" cmp -s train.tsv again.tsv
+
+# A run that is resumed has the bits of one that was not interrupted.
+expect 0 "" train --model whole.xf --steps 30 --eval-every 10 --average 2 --average-every 10
+expect 0 "" train --model parts.xf --steps 17 --eval-every 10 --average 2 --average-every 10
+expect 2 "is there from an earlier run" train --model parts.xf --steps 30
+expect 2 "train.seed is 1 in the checkpoint and 2" train --model parts.xf --steps 30 --resume --train.seed 2
+expect 0 "" train --model parts.xf --steps 30 --resume --eval-every 10 --average 2 --average-every 10
+holds "the averaged models are equal" cmp -s whole.xf parts.xf
+cut -f 1,2,4-8 whole.xf.curve.tsv >whole.curve # without the loss since the last evaluation, and without the seconds
+cut -f 1,2,4-8 parts.xf.curve.tsv | grep -v '^17' >parts.curve
+holds "the curves are equal" cmp -s whole.curve parts.curve
+holds "a line for each evaluation" test "$(wc -l <whole.curve)" = 4
+
+# A signal: the run is saved and goes on from there. (SIGTERM, as a shell's `&` has SIGINT ignored.)
+"$program" train --train train.tsv --dev dev.tsv "${tiny[@]}" --model stopped.xf --steps 100000 --save-every 0 \
+    --minutes 2 </dev/null >stdout 2>stderr &
+pid=$!
+for _ in $(seq 600); do [ -s stopped.xf.ckpt ] && break; sleep 0.1; done
+sleep 0.5
+kill -TERM "$pid"
+wait "$pid"
+holds "interrupted: exit status 130" test $? = 130
+holds "it says how to go on" grep -q -- "--resume goes on" stderr
+expect 0 "" train --model stopped.xf --resume --minutes 0.001
+holds "then there is a model" test -s stopped.xf
+
+# Parsing: each answer is a tree with the words of its sentence, an empty line stays one.
+printf 'the dog sleeps .\n\n  a  cat   runs quickly .\n' >sentences
+"$program" parse --model whole.xf --words --beam 3 <sentences >trees
+holds "three lines" test "$(wc -l <trees)" = 3
+holds "the second is empty" test -z "$(sed -n 2p trees)"
+holds "the words are those of the sentence" \
+    test "$(sed -n 3p trees | tr -s '()A-Z' ' ' | sed 's/^ *//; s/ *$//')" = "a cat runs quickly ."
+"$program" parse --model whole.xf --beam 3 <sentences >trees
+holds "four leaves" test "$(sed -n 1p trees | grep -o XX | wc -l)" = 4
+printf 'a \xff b\nthe dog sleeps .\n' >bad
+"$program" parse --model whole.xf --beam 2 <bad >trees 2>stderr
+holds "a bad line is told" test $? = 1
+holds "with its number" grep -q "line 1:" stderr
+holds "and the next one is answered" test "$(sed -n 2p trees | grep -o XX | wc -l)" = 4
+
+expect 0 "" run evaluate --model whole.xf --test dev.tsv --beam 3 --output answers --sentences 15
+holds "no malformed tree" grep -q "^malformed    0 of 15 answers" stdout
+holds "a tree a line" test "$(wc -l <answers)" = 15
+expect 0 "" run evaluate --model whole.xf --test dev.tsv --beam 3 --unconstrained --decode.max_extra_tokens 20
+
+# Table 4 of a small run, stopped half way, is finished by the same command.
+table4() { run table4 --train train.tsv --dev dev.tsv --test dev.tsv --out table "${tiny[@]}" --decode.beam 3 \
+    --decode.max_extra_tokens 30 "$@"; }
+expect 0 "" table4 --steps 10
+expect 0 "" table4 --steps 20
+for name in table4.md table4.tsv table4.svg table4-loss.svg; do holds "$name is there" test -s "table/$name"; done
+holds "it says what the trees are" grep -qi silver table/table4.md
+holds "two rows and the paper's twelve" test "$(wc -l <table/table4.tsv)" = 15
+holds "the run went on" grep -q "20 updates" table/table4.md
+
+# Refusals.
+expect 2 "" run
+expect 2 "nearest is 'parse'" run pares
+expect 2 "nearest is '--train'" run train --trian x
+expect 2 "--train FILE.tsv is missing" run train --model m.xf --dev dev.tsv
+expect 2 "is the file of --train" run train --train train.tsv --dev dev.tsv --model train.tsv
+expect 2 "--steps 0 needs a limit" train --model m.xf --steps 0
+expect 2 "there is no preset" run train --train train.tsv --dev dev.tsv --model m.xf --scale huge
+expect 2 "data.batch_tokens, which is 20" train --model m.xf --data.batch_tokens 20
+expect 1 "can't open nowhere.tsv" run train --train nowhere.tsv --dev dev.tsv --model m.xf --scale tiny
+expect 1 "line 1: there is no tab" run evaluate --model whole.xf --test sentences
+printf 'a b\t(S XX )S\n' >short.tsv
+expect 1 "line 1: another number of leaves" run evaluate --model whole.xf --test short.tsv
+printf 'a b\t(QQ XX XX )QQ\n' >label.tsv
+expect 1 "line 1: a label that is unknown" run evaluate --model whole.xf --test label.tsv
+printf 'S\nNP\n' >whole.xf.labels
+expect 1 "they don't belong together" run evaluate --model whole.xf --test dev.tsv
+printf 'S NP\n' >whole.xf.labels
+expect 1 "is not a list of labels" run evaluate --model whole.xf --test dev.tsv
+rm whole.xf.labels
+expect 1 "can't open whole.xf.labels" run evaluate --model whole.xf --test dev.tsv
+"$program" generate --sentences 100000 | head -n 1 >/dev/null
+holds "a reader that goes is no failure" test "${PIPESTATUS[0]}" = 0
+for command in train parse evaluate generate table4; do
+    expect 0 "" run $command --help
+    holds "$command --help fits 100 columns" test "$(awk 'length > 100' stdout | wc -l)" -le 2
+done
+
+echo "$checks checks, $failed failed"
+exit $((failed > 0))

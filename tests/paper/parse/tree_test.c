@@ -1,0 +1,177 @@
+/*
+ * tree_test.c - reading, checking and writing linearised trees; pairs; the generator of pairs whose trees are known.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "pairs.h"
+#include "pcfg.h"
+
+static enum tree_fault fault_of(const char *text, int64_t leaves) {
+    struct labels labels = {0};
+    struct tree tree = {0};
+    enum tree_fault fault = tree_read(&tree, &labels, true, text, strlen(text));
+    if (fault == TREE_OK) fault = tree_check(tree.symbols, tree.length, leaves);
+    tree_free(&tree);
+    return fault;
+}
+
+static void test_faults(void **state) {
+    (void)state;
+    assert_int_equal(fault_of("(S XX )S", 1), TREE_OK);
+    assert_int_equal(fault_of("(S (NP XX XX )NP (VP XX )VP XX )S", 4), TREE_OK);
+    assert_int_equal(fault_of("(S (S (S XX )S )S )S", -1), TREE_OK);
+    assert_int_equal(fault_of("", 1), TREE_NOTHING);
+    assert_int_equal(fault_of("(S XX )S", 2), TREE_LEAVES);
+    assert_int_equal(fault_of("XX", 1), TREE_OUTSIDE);
+    assert_int_equal(fault_of("(S XX )S XX", 2), TREE_OUTSIDE);
+    assert_int_equal(fault_of("(S XX )S (S XX )S", 2), TREE_OUTSIDE);
+    assert_int_equal(fault_of("(S (NP )NP XX )S", 1), TREE_EMPTY_BRACKET);
+    assert_int_equal(fault_of("(S (NP XX )VP )S", 1), TREE_MISMATCH);
+    assert_int_equal(fault_of("(S (NP XX )S )NP", 1), TREE_MISMATCH);
+    assert_int_equal(fault_of(")S XX", 1), TREE_MISMATCH);
+    assert_int_equal(fault_of("(S XX )S )S", 1), TREE_MISMATCH);
+    assert_int_equal(fault_of("(S (NP XX )NP", 1), TREE_OPEN);
+    assert_int_equal(fault_of("(S YY )S", 1), TREE_UNKNOWN_WORD);
+    assert_int_equal(fault_of("(S  XX )S", 1), TREE_UNKNOWN_WORD); /* two blanks */
+    assert_int_equal(fault_of("( XX )S", 1), TREE_UNKNOWN_WORD);
+    assert_int_equal(fault_of("(ABCDEFGHIJKLMNOPQRSTUVWX XX )S", 1), TREE_UNKNOWN_LABEL); /* 24 letters */
+}
+
+static void test_text(void **state) {
+    (void)state;
+    static const char text[] = "(S (NP XX XX )NP (VP XX (NP XX )NP )VP XX )S";
+    struct labels labels = {0};
+    struct tree tree = tree_of(&labels, text);
+    assert_int_equal(labels.count, 3);
+    assert_string_equal(labels.names[2], "VP");
+    assert_int_equal(tree_leaves(tree.symbols, tree.length), 5);
+    char *written = malloc(tree_text_size(&labels, tree.symbols, tree.length));
+    tree_write(written, &labels, tree.symbols, tree.length);
+    assert_string_equal(written, text);
+    /* A label that the table lacks is refused when it may not grow. */
+    assert_int_equal(tree_read(&tree, &labels, false, "(PP XX )PP", 10), TREE_UNKNOWN_LABEL);
+    assert_int_equal(labels.count, 3);
+    free(written);
+    tree_free(&tree);
+}
+
+/* Writes a file and says whether it is read as pairs. */
+static bool reads(const char *text, struct pairs *pairs, struct labels *labels) {
+    char path[] = "/tmp/xf_parse_pairs_XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    const bool good = pairs_read(pairs, labels, true, path);
+    remove(path);
+    return good;
+}
+
+static void test_pairs(void **state) {
+    (void)state;
+    struct pairs pairs = {0};
+    struct labels labels = {0};
+    assert_true(reads("Dogs bark .\t(S (NP XX )NP (VP XX )VP XX )S\r\n\xc2\xab x \xc2\xbb\t(S XX (NP XX )NP XX )S",
+                      &pairs, &labels));
+    assert_int_equal(pairs.count, 2);
+    assert_string_equal(pairs.list[0].text, "Dogs bark .");
+    assert_int_equal(pairs.list[0].words, 3);
+    assert_true(!pairs.list[0].deleted[0] && !pairs.list[0].deleted[1] && pairs.list[0].deleted[2]);
+    assert_true(pairs.list[1].deleted[0] && !pairs.list[1].deleted[1] && pairs.list[1].deleted[2]);
+    pairs_limit(&pairs, 1);
+    assert_int_equal(pairs.count, 1);
+    pairs_free(&pairs);
+    static const char *const bad[] = {"Dogs bark\t(S XX )S\n", "Dogs\n", "\t(S XX )S\n", "Dogs\t(S XX )NP\n", ""};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+        assert_false(reads(bad[i], &pairs, &labels));
+        pairs_free(&pairs);
+    }
+    assert_false(pairs_read(&pairs, &labels, true, "/nowhere/at-all.tsv"));
+}
+
+/* The plan of an epoch holds each pair once, keeps to the limit, and differs from that of the next. */
+static void test_plan(void **state) {
+    (void)state;
+    struct pairs pairs = {0};
+    struct labels labels = {0};
+    struct plan plan = {0};
+    uint64_t random = 5;
+    char line[PCFG_LINE];
+    for (int i = 0; i < 500; ++i) {
+        pcfg_line(&random, 25, line);
+        assert_null(pairs_add_line(&pairs, &labels, true, line, strlen(line)));
+        pairs.list[i].source_length = (int32_t)pairs.list[i].words + 1;
+    }
+    assert_true(plan_open(&plan, &pairs, 300, 7));
+    const int64_t batches = (int64_t)plan.count;
+    assert_true(batches > 10);
+    int seen[500] = {0};
+    size_t first = 0, differ = 0;
+    for (int64_t step = 0; step < 3 * batches; ++step) {
+        size_t count = 0, tokens = 0;
+        const size_t *index = plan_batch(&plan, step, &count);
+        assert_int_equal(plan.count, batches);
+        for (size_t i = 0; i < count; ++i) {
+            ++seen[index[i]];
+            tokens += pairs.list[index[i]].tree.length + 1;
+        }
+        assert_true(count > 0 && tokens <= 300);
+        if (step == 0) first = index[0];
+        if (step == batches) differ = index[0] != first;
+    }
+    for (int i = 0; i < 500; ++i) assert_int_equal(seen[i], 3);
+    assert_int_equal(differ, 1);
+    /* Going back to the first epoch gives its batches again. */
+    size_t count = 0;
+    assert_int_equal(plan_batch(&plan, 0, &count)[0], first);
+    plan_free(&plan);
+    assert_false(plan_open(&plan, &pairs, 5, 7)); /* no pair may be longer than a batch */
+    pairs_free(&pairs);
+}
+
+/* What the generator writes is trees, the same for the same seed, and one sentence has never two trees. */
+static void test_pcfg(void **state) {
+    (void)state;
+    enum { LINES = 3000 };
+    static char lines[LINES][PCFG_LINE / 8];
+    char line[PCFG_LINE];
+    uint64_t random = 3, again = 3;
+    struct labels labels = {0};
+    for (int i = 0; i < LINES; ++i) {
+        struct pairs pairs = {0};
+        pcfg_line(&random, 20, line);
+        assert_null(pairs_add_line(&pairs, &labels, true, line, strlen(line)));
+        assert_true(pairs.list[0].words >= 4 && pairs.list[0].words <= 20);
+        pairs_free(&pairs);
+        assert_true(strlen(line) < sizeof lines[i]);
+        strcpy(lines[i], line);
+        pcfg_line(&again, 20, line);
+        assert_string_equal(line, lines[i]);
+    }
+    assert_int_equal(labels.count, 7); /* S NP VP PP SBAR WHNP ADVP */
+    qsort(lines, LINES, sizeof lines[0], (int (*)(const void *, const void *))strcmp);
+    int repeated = 0;
+    for (int i = 1; i < LINES; ++i) {
+        const size_t length = strcspn(lines[i], "\t") + 1;
+        if (strncmp(lines[i - 1], lines[i], length) != 0) continue;
+        assert_string_equal(lines[i - 1], lines[i]);
+        ++repeated;
+    }
+    assert_true(repeated > 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_faults), cmocka_unit_test(test_text),
+                                       cmocka_unit_test(test_pairs), cmocka_unit_test(test_plan),
+                                       cmocka_unit_test(test_pcfg)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

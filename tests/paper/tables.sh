@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# The commands table1 to table3 of examples/paper from outside, in tiny: what they leave, what they refuse, and that a
+# run which was killed goes on to the very numbers of one that was not.
+#
+#   tables.sh PAPER DATA_FOLDER
+#
+# SPDX-License-Identifier: Apache-2.0
+set -uo pipefail
+paper=$(realpath "$1") data=$(realpath "$2") here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+
+complain() {
+    failed=$((failed + 1))
+    echo "FAILED: $*"
+    cat stderr
+}
+
+# expect STATUS WORDS COMMAND...: the exit status, and words that standard error holds.
+expect() {
+    local status=$1 words=$2 found
+    shift 2
+    "$@" >stdout 2>stderr
+    found=$?
+    { [ "$found" = "$status" ] && { [ -z "$words" ] || grep -qF -- "$words" stderr; }; } ||
+        complain "$*: status $found, expected $status with '$words'"
+}
+
+holds() {
+    "$@" >stdout 2>stderr || complain "$*"
+}
+
+head -n 400 "$data/small.tsv" >train.tsv
+head -n 12 "$data/small.test.tsv" >held.tsv
+tiny=(--train train.tsv --scale 16 --steps 4 --tokenizer.vocab_size 400 --data.batch_tokens 150 --quiet
+    --context.threads 1 --context.device cpu)
+
+expect 2 "there is no command 'tabel1'; the nearest is 'table1'" "$paper" tabel1
+expect 2 "found d 30" "$paper" table1 --d 30 --heads 4
+expect 0 "" "$paper" table1 --out t1 --d 16 --heads 2 --window 8 --min-length 16 --max-length 64 --repeats 2 --cpu-time
+holds python3 "$here/check_svg.py" t1/table1.svg t1/table1.tsv t1/table1.md
+[ "$(wc -l <t1/table1.tsv)" = 19 ] || complain "table1.tsv has not 3 lengths of 6 layers"
+
+expect 2 "there is no row 'C-N3'" "$paper" table3 "${tiny[@]}" --dev held.tsv --out t3 --rows base,C-N3
+expect 2 "--scale is 5, expected a divisor of 512" "$paper" table3 --scale 5 --out t3
+expect 2 "no use for it" "$paper" table3 --model.d_model 64 --out t3
+expect 1 "missing.tsv" "$paper" table3 "${tiny[@]}" --dev missing.tsv --out t0
+expect 2 "expected an end of the training" "$paper" table3 --steps 0 --out t3
+
+# A run that nobody stops, and its answers.
+run=(table3 "${tiny[@]}" --dev held.tsv --rows base,C-N2,B-dk16,E-learned)
+expect 0 "" "$paper" "${run[@]}" --out whole
+holds python3 "$here/check_svg.py" whole/table3.svg whole/table3.bleu.svg whole/table3.tsv whole/table3.md
+[ "$(wc -l <whole/results.tsv)" = 5 ] || complain "results.tsv has not 4 rows"
+files="lock results.tsv settings table3.bleu.svg table3.md table3.svg table3.tsv tokenizer.json"
+[ "$(cd whole && echo *)" = "$files" ] ||
+    complain "files are left over: $(ls whole)"
+
+# Killed with a checkpoint within its first row (on a busy machine that takes more than one attempt), then again and
+# again, until it comes to its end.
+killed=("$paper" "${run[@]}" --out killed --save-seconds 0)
+for _ in $(seq 10); do
+    rm -rf killed
+    "${killed[@]}" >stdout 2>stderr &
+    pid=$!
+    while [ ! -e killed/base.ckpt ] && kill -0 $pid 2>/dev/null; do :; done
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    [ -e killed/base.ckpt ] && [ ! -e killed/results.tsv ] && break
+done
+[ -e killed/base.ckpt ] && [ ! -e killed/results.tsv ] || complain "the run was not killed within its first row"
+for round in $(seq 12); do
+    "${killed[@]}" >stdout 2>stderr &
+    pid=$!
+    sleep "0.$((15 + round * 7 % 60))"
+    kill -9 $pid 2>/dev/null || break
+    wait $pid 2>/dev/null
+done
+wait $pid 2>/dev/null
+expect 0 "" "${killed[@]}"
+cut -f 1-6,8 whole/results.tsv >expected
+cut -f 1-6,8 killed/results.tsv >found
+cmp expected found >stderr 2>&1 || { diff expected found >stderr; complain "a run that was killed has other numbers"; }
+
+expect 2 "found 'steps 5', expected 'steps 4' as in the runs before" "$paper" "${run[@]}" --out whole --steps 5
+expect 2 "train.seed" "$paper" "${run[@]}" --out whole --train.seed 7
+expect 0 "" "$paper" "${run[@]}" --out whole
+cmp <(cut -f 1-6,8 whole/results.tsv) expected >stderr 2>&1 || complain "rows that are done were done again"
+printf 'nonsense\n' >>whole/results.tsv
+expect 1 "found 'nonsense" "$paper" "${run[@]}" --out whole
+
+# A signal leaves a checkpoint, and a word on how to go on (SIGTERM: a shell makes its children in the background ignore
+# SIGINT).
+"$paper" "${run[@]}" --steps 100000 --out stopped >stdout 2>stderr &
+pid=$!
+for _ in $(seq 100); do
+    [ -e stopped/tokenizer.json ] && break
+    sleep 0.1
+done
+sleep 0.5
+"$paper" "${run[@]}" --steps 100000 --out stopped >/dev/null 2>second
+grep -qF "another run works in stopped" second || complain "two runs in one folder: $(cat second)"
+kill -TERM $pid
+wait $pid
+[ $? = 130 ] && grep -qF "the same command goes on" stderr && [ -e stopped/base.ckpt ] ||
+    complain "a run that was stopped"
+
+expect 0 "" "$paper" table2 "${tiny[@]}" --steps 10 --test held.tsv --out t2 --sustained 50
+holds python3 "$here/check_svg.py" t2/table2.svg t2/table2.tsv t2/table2.md
+awk -F '\t' '$1 == "big" && $2 == 30' t2/results.tsv | grep -q . ||
+    complain "the big model has not three times the steps"
+[ "$(cd t2 && echo *.avg-* *.ckpt*)" = "*.avg-* *.ckpt*" ] || complain "snapshots are left over: $(ls t2)"
+
+if [ $failed -gt 0 ]; then
+    echo "$failed failed"
+    exit 1
+fi
+echo "all passed"
