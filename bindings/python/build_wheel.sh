@@ -3,10 +3,11 @@
 #
 #     bindings/python/build_wheel.sh PREFIX OUTPUT      PREFIX: where cmake --install put the library
 #
-# What libxformer.so needs beyond the libraries that every Linux has (manylinux, PEP 600) goes in beside it, under a name
-# of its own so that it meets no other copy in the process: what auditwheel does. setup.py computes the wheel's platform
-# tag. The CUDA plugin stays out: it would be useless without NVIDIA's libraries. Needs no network; Debian packages:
-# python3-pip, python3-setuptools, python3-wheel, patchelf, binutils. PYTHON names another interpreter that has these.
+# What libxformer.so needs beyond the libraries that every Linux has (manylinux, PEP 600) goes in beside it, under a
+# name of its own so that it meets no other copy in the process: what auditwheel does. setup.py computes the wheel's
+# platform tag. The CUDA plugin stays out: it would be useless without NVIDIA's libraries. Needs no network; Debian
+# packages: python3-pip, python3-setuptools, python3-wheel, patchelf, binutils, and those that building the library
+# needs, whose licences are copied. PYTHON names another interpreter.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -42,7 +43,9 @@ licence '*/libopenblas.a' OpenBLAS
 
 strip --strip-unneeded "$lib"/*
 ldd "$lib/libxformer.so.0" | sed -nE 's/^\s*(\S+) => (\S+) .*/\1 \2/p' | while read -r name path; do
-    case $name in libc.* | libm.* | libdl.* | librt.* | libpthread.* | libstdc++.* | libgcc_s.* | ld-linux*) continue ;; esac
+    case $name in
+        libc.* | libm.* | libdl.* | librt.* | libpthread.* | libstdc++.* | libgcc_s.* | ld-linux*) continue ;;
+    esac
     own=${name%%.so*}-xformer.so${name##*.so}
     install "$path" "$lib/$own"
     patchelf --set-soname "$own" "$lib/$own"

@@ -19,7 +19,10 @@ unset PYTHONPATH
 for tool in patchelf readelf strip; do
     command -v "$tool" >/dev/null || { echo "test.sh: $tool is missing"; exit 77; }
 done
-"$PYTHON" -W ignore -c 'import setuptools, pip, wheel, pytest' || { echo "test.sh: $PYTHON lacks what is named above"; exit 77; }
+"$PYTHON" -W ignore -c 'import setuptools, pip, wheel, pytest' || {
+    echo "test.sh: $PYTHON lacks what is named above"
+    exit 77
+}
 
 say() { printf '\n== %s\n' "$*"; }
 fresh() { rm -rf "${work:?}/$1" && mkdir "$work/$1" && cd "$work/$1"; }
@@ -62,7 +65,8 @@ say "The wheel, in an environment of its own, without the library of the system"
 fresh wheel
 bash "$here/build_wheel.sh" "$prefix" "$work/wheel"
 "$PYTHON" -m venv --without-pip --system-site-packages environment
-"$PYTHON" -m pip -q --disable-pip-version-check --no-cache-dir --python environment/bin/python install --no-index ./*.whl
+"$PYTHON" -m pip -q --disable-pip-version-check --no-cache-dir --python environment/bin/python \
+    install --no-index ./*.whl
 alone() { env -i PATH=/usr/bin:/bin "$@"; }
 alone environment/bin/python - "$work/wheel/environment" <<'END'
 import sys
@@ -77,7 +81,8 @@ assert loaded and not strangers, strangers
 END
 # The tag promises no older glibc than the files ask for; that it is not newer than this system's pip has seen.
 promised=$(sed -E 's/.*-py3-none-manylinux_2_([0-9]+)_.*/\1/' <<<"$(echo ./*.whl)")
-asked=$(objdump -T environment/lib/python3*/site-packages/xformer/lib/* | grep -oE 'GLIBC_2\.[0-9]+' | sort -V | tail -n 1)
+asked=$(objdump -T environment/lib/python3*/site-packages/xformer/lib/* | grep -oE 'GLIBC_2\.[0-9]+' |
+    sort -V | tail -n 1)
 echo "$asked is asked for, 2.$promised promised"
 [ "$promised" -ge "${asked#GLIBC_2.}" ]
 cp ../sources/numerals.xf en-de.xf
