@@ -40,7 +40,7 @@ extern "C" {
 #endif
 
 /* Must be equal on both sides while the version is 0.x; from 1.0 on tables grow by their size member alone. */
-#define XF_PLUGIN_ABI 2u
+#define XF_PLUGIN_ABI 3u
 
 /* The number types a stream can have. A device says in its dtypes mask (1u << type) which it serves. */
 enum { XF_FP32 = 0, XF_BF16 = 1 };
