@@ -210,6 +210,7 @@ bool Trainer::learn(int32_t i) {
     if ((known < 0 && !vocabulary_.has_room(bytes.size())) || table_.merges.size() == BpeTable::kMaxMerges)
         return false;
     pair.result = known >= 0 ? known : vocabulary_.add(bytes);
+    piece_counts_.resize(static_cast<size_t>(vocabulary_.size()));
     table_.merges.push_back({pair.left, pair.right});
     return true;
 }
@@ -228,7 +229,6 @@ void Trainer::apply(int32_t i) {
         const int32_t before = at(previous_, place);
         const int32_t after = at(next_, second);
         decrease(left, right, count);
-        piece_counts_.resize(static_cast<size_t>(vocabulary_.size()));
         piece_counts_[static_cast<size_t>(left)] -= count;
         piece_counts_[static_cast<size_t>(right)] -= count;
         piece_counts_[static_cast<size_t>(result)] += count;
