@@ -89,6 +89,37 @@ static void test_constraint(void **state) {
     xf_decoder_free(decoder);
 }
 
+/* A cancel from within, and one that waits. */
+static int32_t cancel_at_the_third(void *user, const xf_prefix *prefix, uint32_t *allowed) {
+    (void)prefix, (void)allowed;
+    int *const calls = user;
+    if (++*calls == 3) xf_context_cancel(world.context);
+    return 0;
+}
+
+static void test_cancel(void **state) {
+    (void)state;
+    xf_decoder *decoder = NULL;
+    xf_hypotheses *found = SENTINEL;
+    int calls = 0;
+    xf_error why;
+    ACCEPTED(xf_decoder_create(world.model, world.config, &decoder, err));
+    ACCEPTED(xf_decoder_set_constraint(decoder, cancel_at_the_third, &calls, err));
+    assert_int_equal(xf_decode(decoder, &good, &found, &why), XF_ERROR_CANCELLED);
+    assert_true(found == SENTINEL && calls >= 3);
+    ACCEPTED(xf_decode(decoder, &good, &found, err));
+    xf_hypotheses_free(found);
+    xf_batch pair = good;
+    pair.sentences = 1;
+    float weights[64] = {99};
+    size_t count = 77;
+    xf_context_cancel(world.context);
+    assert_int_equal(xf_attention_weights(decoder, &pair, 0, 0, weights, 64, &count, &why), XF_ERROR_CANCELLED);
+    assert_true(count == 77 && weights[0] == 99);
+    ACCEPTED(xf_attention_weights(decoder, &pair, 0, 0, weights, 64, &count, err));
+    xf_decoder_free(decoder);
+}
+
 static void test_attention(void **state) {
     (void)state;
     /* Source of 3 tokens, target of 4, 2 heads. */
@@ -153,6 +184,7 @@ static void test_attention(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_constraint), cmocka_unit_test(test_attention)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_constraint), cmocka_unit_test(test_cancel),
+                                       cmocka_unit_test(test_attention)};
     return RUN(tests, world_open, world_close);
 }

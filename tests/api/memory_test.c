@@ -41,35 +41,78 @@ struct run {
     xf_corpus *corpus;
     xf_tokenizer *tokenizer;
     xf_batcher *batcher;
-    xf_model *model, *loaded;
+    xf_model *model, *loaded, *narrow, *averaged;
     xf_trainer *trainer, *resumed;
     xf_decoder *decoder;
-    xf_hypotheses *hypotheses;
+    xf_hypotheses *hypotheses, *constrained;
     xf_batch batch;
     double score;
-    const char *device, *model_path, *checkpoint_path;
+    const char *device, *model_path, *narrow_path, *checkpoint_path;
 };
-enum { STAGES = 15 };
+enum { STAGES = 18, DECODING = STAGES - 1 };
+
+static int32_t allow_all(void *user, const xf_prefix *prefix, uint32_t *allowed) {
+    (void)user, (void)prefix, (void)allowed;
+    return 0;
+}
 
 static enum xf_status stage(struct run *r, int number, const xf_allocator *allocator, xf_error *err) {
     double scores[64];
     xf_eval_stats stats = {.struct_size = sizeof stats};
     enum xf_status status;
     switch (number) {
-        case 0: return xf_context_create(r->config, allocator, &r->context, err);
-        case 1: return xf_corpus_from_memory(r->context, NULL, "numbers", corpus_text, strlen(corpus_text), &r->corpus, err);
-        case 2: return xf_tokenizer_train(r->context, r->config, r->corpus, &r->tokenizer, err);
-        case 3: return xf_batcher_create(r->corpus, r->tokenizer, r->config, &r->batcher, err);
-        case 4: return xf_batcher_next(r->batcher, &r->batch, err);
-        case 5: return xf_model_create(r->context, r->config, r->tokenizer, &r->model, err);
-        case 6: return xf_trainer_create(r->model, r->config, &r->trainer, err);
-        case 7: return xf_train_step(r->trainer, &r->batch, 1, NULL, err);
-        case 8: return xf_trainer_save(r->trainer, r->batcher, r->checkpoint_path, err);
-        case 9: return xf_trainer_resume(r->context, r->checkpoint_path, &r->resumed, err);
-        case 10: return xf_train_step(r->resumed, &r->batch, 1, NULL, err);
-        case 11: return xf_model_save(xf_trainer_model(r->resumed), r->model_path, err);
-        case 12: return xf_model_load(r->context, r->model_path, &r->loaded, err);
-        case 13: return xf_decoder_create(r->loaded, r->config, &r->decoder, err);
+        case 0:
+            return xf_context_create(r->config, allocator, &r->context, err);
+        case 1:
+            return xf_corpus_from_memory(r->context, NULL, "numbers", corpus_text, strlen(corpus_text), &r->corpus,
+                                         err);
+        case 2:
+            return xf_tokenizer_train(r->context, r->config, r->corpus, &r->tokenizer, err);
+        case 3:
+            return xf_batcher_create(r->corpus, r->tokenizer, r->config, &r->batcher, err);
+        case 4:
+            return xf_batcher_next(r->batcher, &r->batch, err);
+        case 5:
+            return xf_model_create(r->context, r->config, r->tokenizer, &r->model, err);
+        case 6:
+            return xf_trainer_create(r->model, r->config, &r->trainer, err);
+        case 7:
+            return xf_train_step(r->trainer, &r->batch, 1, NULL, err);
+        case 8:
+            return xf_trainer_save(r->trainer, r->batcher, r->checkpoint_path, err);
+        case 9:
+            return xf_trainer_resume(r->context, r->checkpoint_path, &r->resumed, err);
+        case 10:
+            return xf_train_step(r->resumed, &r->batch, 1, NULL, err);
+        case 11:
+            status = xf_model_save(xf_trainer_model(r->resumed), r->model_path, err);
+            if (status == XF_OK) status = xf_model_export(xf_trainer_model(r->resumed), r->config, r->narrow_path, err);
+            return status;
+        case 12:
+            if (r->narrow == NULL)
+                status = xf_model_load(r->context, r->narrow_path, &r->narrow, err);
+            else
+                status = XF_OK;
+            if (status == XF_OK) status = xf_model_load(r->context, r->model_path, &r->loaded, err);
+            return status;
+        case 13:
+            return xf_decoder_create(r->loaded, r->config, &r->decoder, err);
+        case 14: {
+            const char *paths[] = {r->model_path, r->narrow_path};
+            return xf_model_average(r->context, paths, 2, &r->averaged, err);
+        }
+        case 15: {
+            const int32_t ids[] = {5, 6, 1}, offsets[] = {0, 3};
+            const xf_batch pair = {sizeof pair, 1, ids, offsets, ids, offsets, NULL};
+            float weights[18];
+            size_t count;
+            return xf_attention_weights(r->decoder, &pair, XF_ATTENTION_CROSS, 0, weights, 18, &count, err);
+        }
+        case 16:
+            status = xf_decoder_set_constraint(r->decoder, allow_all, NULL, err);
+            if (status == XF_OK) status = xf_decode(r->decoder, &r->batch, &r->constrained, err);
+            xf_decoder_set_constraint(r->decoder, NULL, NULL, NULL);
+            return status;
         default:
             xf_hypotheses_free(r->hypotheses);
             r->hypotheses = NULL;
@@ -88,7 +131,9 @@ static void open_run(struct run *r, const char *device, const char *budget) {
     r->device = device;
     set(r->config, "context.memory_budget", budget);
     r->model_path = scratch_path("memory.model");
+    r->narrow_path = scratch_path("memory.narrow");
     r->checkpoint_path = scratch_path("memory.ckpt");
+    set(r->config, "file.precision", "fp16");
 }
 
 static void close_run(struct run *r) {
@@ -98,10 +143,13 @@ static void close_run(struct run *r) {
     xf_batcher_free(r->batcher);
     xf_model_free(r->model);
     xf_model_free(r->loaded);
+    xf_model_free(r->narrow);
+    xf_model_free(r->averaged);
     xf_trainer_free(r->trainer);
     xf_trainer_free(r->resumed);
     xf_decoder_free(r->decoder);
     xf_hypotheses_free(r->hypotheses);
+    xf_hypotheses_free(r->constrained);
     xf_config_free(r->config);
 }
 
@@ -148,10 +196,12 @@ static void test_each_allocation_fails(void **state) {
                 if (status == XF_OK) continue;
                 check_refusal(XF_ERROR_NO_MEMORY, status, &error, __FILE__, __LINE__);
                 ++failures;
-                if (i == 7 || i == 10) assert_int_equal(xf_trainer_step(i == 7 ? r.trainer : r.resumed), i == 7 ? 0 : 1);
+                if (i == 7 || i == 10)
+                    assert_int_equal(xf_trainer_step(i == 7 ? r.trainer : r.resumed), i == 7 ? 0 : 1);
                 ACCEPTED(stage(&r, i, &allocator, err)); /* and once more, with memory */
             }
-            if (failures != 1) fail_msg("%s: allocation %lld of %lld: %d stages failed", devices[d], n, calls, failures);
+            if (failures != 1)
+                fail_msg("%s: allocation %lld of %lld: %d stages failed", devices[d], n, calls, failures);
             assert_true(r.score == score);
             ACCEPTED(xf_model_save(r.loaded, found, err));
             assert_same_files(expected, found);
@@ -217,7 +267,7 @@ static void test_steady_state(void **state) {
         assert_memory_equal(&before, &after, sizeof after);
 
         for (int i = 0; i < 20; ++i) {
-            ACCEPTED(stage(&r, 14, NULL, err));
+            ACCEPTED(stage(&r, DECODING, NULL, err));
             if (i == 4) ACCEPTED(xf_context_memory(r.context, &before, err));
         }
         ACCEPTED(xf_context_memory(r.context, &after, err));
@@ -229,7 +279,7 @@ static void test_steady_state(void **state) {
         set(r.config, "decode.max_extra_tokens", "70");
         ACCEPTED(xf_decoder_create(r.loaded, r.config, &r.decoder, err));
         for (int i = 0; i < 8; ++i) {
-            ACCEPTED(stage(&r, 14, NULL, err));
+            ACCEPTED(stage(&r, DECODING, NULL, err));
             if (i == 2) ACCEPTED(xf_context_memory(r.context, &before, err));
         }
         ACCEPTED(xf_context_memory(r.context, &after, err));

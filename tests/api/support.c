@@ -171,17 +171,19 @@ static void remove_folder(void) {
 }
 
 const char *scratch_path(const char *name) {
-    static char paths[8][128];
-    static int next;
+    static char paths[32][128]; /* one for each name: a path stays good however many others are asked for */
     if (folder[0] == 0) {
         strcpy(folder, "xf_api_test_XXXXXX");
         assert_non_null(mkdtemp(folder));
         folder_owner = getpid();
         atexit(remove_folder);
     }
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%.60s", folder, name);
-    return path;
+    char path[sizeof paths[0]];
+    snprintf(path, sizeof path, "%s/%.60s", folder, name);
+    int i = 0;
+    while (i < 32 && paths[i][0] != 0 && strcmp(paths[i], path) != 0) ++i;
+    assert_true(i < 32);
+    return strcpy(paths[i], path);
 }
 
 static int was_root;
