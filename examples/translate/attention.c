@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files.h"
+
 /* A page of so many weights has some 12 MB, which a browser still takes in at once. */
 enum { MOST_WEIGHTS = 4000000 };
 
@@ -152,34 +154,46 @@ static int64_t weights_of(const xf_model *model, int64_t source, int64_t target)
                                               option_of(model, "model.decoder_layers") * target * (target + source));
 }
 
+/* Whether a pair can be drawn; says why not, but for an empty line, of which nobody expects a drawing. */
+static bool fits(const struct attention *page, const xf_model *model, const struct pair *pair, long long number) {
+    const int64_t source = tokens_of(pair, SIDE_SOURCE), target = tokens_of(pair, SIDE_TARGET);
+    const int64_t weights = page->weights + weights_of(model, source, target);
+    if (source == 1) return false;                       /* the end symbol alone */
+    if (target > option_of(model, "model.max_length")) { /* an answer that was cut off there, and its end symbol */
+        complain("line %lld is not in %s: its answer has %lld tokens, expected at most model.max_length, which is %lld",
+                 number, page->path, (long long)target, (long long)option_of(model, "model.max_length"));
+        return false;
+    }
+    if (weights <= MOST_WEIGHTS) return true;
+    complain("line %lld is not in %s: with it there are %lld attention weights, expected at most %d", number,
+             page->path, (long long)weights, (int)MOST_WEIGHTS);
+    return false;
+}
+
+/* Draws a pair that fits. */
+static bool draw(struct attention *page, xf_decoder *decoder, const xf_model *model, const struct pair *pair,
+                 const char *source, size_t length, const xf_hypothesis *answer, xf_error *err) {
+    const size_t before = page->json.length;
+    if (page->sentences > 0) text_print(&page->json, ",\n");
+    if (!put_sentence(&page->json, decoder, model, pair, source, length, answer, err)) {
+        page->json.length = before;
+        return false;
+    }
+    page->sentences++;
+    page->weights += weights_of(model, tokens_of(pair, SIDE_SOURCE), tokens_of(pair, SIDE_TARGET));
+    return page->changed = true;
+}
+
 int attention_add(struct attention *page, xf_decoder *decoder, const xf_model *model, const char *source, size_t length,
                   const xf_hypothesis *answer, long long number) {
     if (page->path == NULL || page->sentences == page->limit) return -1;
     struct pair pair = {0};
     xf_error err;
-    int status = -1;
-    const size_t before = page->json.length;
-    if (!make_pair(&pair, xf_model_tokenizer(model), source, length, answer, &err)) {
-        status = fail(&err);
-    } else if (tokens_of(&pair, SIDE_SOURCE) > 1) { /* an empty line has its end symbol alone */
-        const int64_t weights = weights_of(model, tokens_of(&pair, SIDE_SOURCE), tokens_of(&pair, SIDE_TARGET));
-        if (page->weights + weights > MOST_WEIGHTS) {
-            complain("line %lld is not in %s: with it there are %lld attention weights, expected at most %d", number,
-                     page->path, (long long)(page->weights + weights), (int)MOST_WEIGHTS);
-        } else {
-            if (page->sentences > 0) text_print(&page->json, ",\n");
-            if (put_sentence(&page->json, decoder, model, &pair, source, length, answer, &err)) {
-                page->sentences++;
-                page->weights += weights;
-                page->changed = true;
-            } else {
-                page->json.length = before;
-                status = fail(&err);
-            }
-        }
-    }
+    bool good = make_pair(&pair, xf_model_tokenizer(model), source, length, answer, &err);
+    if (good && fits(page, model, &pair, number))
+        good = draw(page, decoder, model, &pair, source, length, answer, &err);
     free_pair(&pair);
-    return status;
+    return good ? -1 : fail(&err);
 }
 
 int attention_write(struct attention *page, const xf_model *model, const char *model_path) {

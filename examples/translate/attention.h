@@ -20,8 +20,8 @@ struct attention {
 
 /*
  * Adds a sentence with the best answer to it, over which the decoder goes once more. Nothing happens when no page is
- * wanted, when it is full, or when the source is empty. Returns -1 to go on, or EXIT_FAILED after a message in which
- * `number` is that of the line.
+ * wanted, when it is full, or when the source is empty. A sentence that is too long for the page is told, with the
+ * number of its line, and left out. Returns -1 to go on, or EXIT_FAILED after a message.
  */
 int attention_add(struct attention *page, xf_decoder *decoder, const xf_model *model, const char *source, size_t length,
                   const xf_hypothesis *answer, long long number);

@@ -15,6 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
 int check_apart(const struct named_file *written, const struct named_file *read, size_t count) {
     struct stat target, source;
     if (written->path == NULL || stat(written->path, &target) != 0 || !S_ISREG(target.st_mode)) return -1;

@@ -17,6 +17,9 @@ struct named_file {
     const char *option, *path;
 };
 
+/* The name of a file without its folders, which are nobody's business but the user's. */
+const char *base_name(const char *path);
+
 /*
  * Refuses a file to be written that is there and is one of those to be read, under whatever name: writing would
  * destroy it. Returns -1 to go on, or EXIT_USAGE after a message.

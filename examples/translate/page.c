@@ -58,11 +58,6 @@ void text_free(struct text *text) {
     memset(text, 0, sizeof *text);
 }
 
-const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
-
 struct page {
     const struct page_template *parts;
     const struct text *json;

@@ -41,9 +41,6 @@ void text_json(struct text *text, const char *string, size_t length);
 
 void text_free(struct text *text);
 
-/* The name of a file without its folders, which are nobody's business but the user's. */
-const char *base_name(const char *path);
-
 /* Writes a page, replacing an old one at once or not at all. Returns -1, or EXIT_FAILED after a message. */
 int write_page(const char *path, const struct page_template *page, const struct text *json);
 

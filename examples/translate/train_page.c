@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "files.h"
 #include "page.h"
 #include "train.h"
 

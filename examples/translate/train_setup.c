@@ -9,45 +9,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A buffer of lines in the form of a corpus file. */
-struct lines {
-    char *text;
-    size_t length, capacity;
-};
+#include "page.h"
 
-static void append(struct lines *lines, const char *text, size_t length, char end) {
-    if (lines->capacity - lines->length < length + 1) {
-        const size_t capacity = 2 * lines->capacity + length + 4096;
-        char *grown = allocate(capacity);
-        if (lines->length > 0) memcpy(grown, lines->text, lines->length);
-        free(lines->text);
-        lines->text = grown;
-        lines->capacity = capacity;
-    }
-    if (length > 0) memcpy(lines->text + lines->length, text, length);
-    lines->length += length;
-    lines->text[lines->length++] = end;
-}
-
-static xf_corpus *corpus_of(struct run *run, const char *name, const struct lines *lines) {
+/* Of lines in the form of a corpus file. */
+static xf_corpus *corpus_of(struct run *run, const char *name, const struct text *lines) {
     xf_corpus *corpus = NULL;
     xf_error err;
-    if (xf_corpus_from_memory(run->context, run->config, name, lines->text, lines->length, &corpus, &err) != XF_OK)
+    if (xf_corpus_from_memory(run->context, run->config, name, lines->bytes, lines->length, &corpus, &err) != XF_OK)
         fail(&err);
     return corpus;
 }
 
 /* Takes every hold_out-th pair out of the training corpus and makes the dev corpus of them. */
 static bool hold_out(struct run *run) {
-    struct lines kept = {0}, held = {0};
+    struct text kept = {0}, held = {0};
     const int64_t size = xf_corpus_size(run->corpus), every = run->flags.hold_out;
     const char *source, *target;
     size_t source_length, target_length;
     for (int64_t i = 0; i < size; ++i) {
         if (xf_corpus_pair(run->corpus, i, &source, &source_length, &target, &target_length, NULL) != XF_OK) continue;
-        struct lines *lines = (i + 1) % every == 0 ? &held : &kept;
-        append(lines, source, source_length, '\t');
-        append(lines, target, target_length, '\n');
+        struct text *lines = (i + 1) % every == 0 ? &held : &kept;
+        text_add(lines, source, source_length);
+        text_add(lines, "\t", 1);
+        text_add(lines, target, target_length);
+        text_add(lines, "\n", 1);
     }
     bool good = true;
     if (kept.length == 0) {
@@ -62,8 +47,8 @@ static bool hold_out(struct run *run) {
             run->corpus = rest;
         }
     }
-    free(kept.text);
-    free(held.text);
+    text_free(&kept);
+    text_free(&held);
     return good;
 }
 

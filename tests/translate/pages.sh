@@ -117,6 +117,12 @@ holds "it is not" test ! -e none.html
 yes word | head -n 300 | tr '\n' ' ' >one.txt
 expect 1 "attention weights, expected at most 4000000" one --attention none.html --greedy
 
+# A model that knows no end yet, so that answers are cut off at its greatest length, where no end symbol has room.
+expect 0 "" train --model c.xf --steps 1 --model.max_length 40 --hold-out 0
+endless() { printf 'Choose File.\n\n' | "$translate" translate --model c.xf --threads 1 --greedy --attention none.html; }
+expect 1 "line 1 is not in none.html: its answer has 41 tokens, expected at most model.max_length, which is 40" endless
+holds "the lines after it are translated" test "$(wc -l <stdout)" = 2
+
 holds "the data of the pages is right" python3 "$here/pages.py" "$hostile"
 echo "$checks checks, $failed failed"
-test "$checks" -ge 36 && test "$failed" = 0
+test "$checks" -ge 39 && test "$failed" = 0
