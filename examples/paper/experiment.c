@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "files.h"
 #include "output.h"
 #include "signals.h"
 
@@ -21,8 +22,8 @@ static void print_settings(const struct experiment *e, FILE *file) {
     static const char *const groups[] = {"tokenizer.", "data.", "model.", "train.", "decode."};
     fprintf(file, "scale %lld\nsteps %lld\nminutes-per-row %g\nheld-sentences %lld\n", (long long)e->scale,
             (long long)e->steps, e->minutes, (long long)e->held_sentences);
-    fprintf(file, "train %s, %lld pairs\n", file_name(e->train_path), (long long)xf_corpus_size(e->train));
-    fprintf(file, "held-out %s, %lld pairs\n", file_name(e->held_path), (long long)xf_corpus_size(e->held));
+    fprintf(file, "train %s, %lld pairs\n", base_name(e->train_path), (long long)xf_corpus_size(e->train));
+    fprintf(file, "held-out %s, %lld pairs\n", base_name(e->held_path), (long long)xf_corpus_size(e->held));
     for (size_t i = 0; i < xf_config_option_count(); ++i) {
         xf_option_info info = XF_OPTION_INFO_INIT;
         const char *value = "";

@@ -28,7 +28,9 @@ struct experiment {
     int64_t scale, steps, held_sentences;
     double minutes, save_seconds;
     bool quiet;
-    bool averages; /* the last snapshots, as in s. 6.1 */
+    bool averages;                   /* the last snapshots, as in s. 6.1 */
+    const char *choices[PAPER_ROWS]; /* names of the table's rows, which --rows picks from */
+    size_t choice_count;
 
     const struct command_line *line;
     xf_config *config;
@@ -52,9 +54,6 @@ void experiment_flags(struct experiment *e, struct flag flags[EXPERIMENT_FLAGS])
  * Returns -1 to go on, or the exit status.
  */
 int set_options(struct experiment *e);
-
-/* The file's name without its folders. */
-const char *file_name(const char *path);
 
 /* Opens folder, corpora and tokenizer. Returns -1 to go on, or the exit status. */
 int experiment_open(struct experiment *e);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "experiment.h"
+#include "files.h"
 
 void experiment_defaults(struct experiment *e) {
     *e = (struct experiment){.train_path = PAPER_DATA "/small.tsv",
@@ -27,7 +28,7 @@ void experiment_flags(struct experiment *e, struct flag flags[EXPERIMENT_FLAGS])
          "Updates of a row that the paper trains for 100,000 steps; the others in the paper's ratio. 0: no limit."},
         {"minutes-per-row", FLAG_NUMBER, &e->minutes, NULL, "0",
          "Ends a row's training after so long; 0: no limit. Rows then differ in their steps."},
-        {"rows", FLAG_TEXT, &e->rows, NULL, "NAMES", "Only these rows, such as base,C-N2; the rest can follow later."},
+        {"rows", FLAG_TEXT, &e->rows, NULL, "NAMES", "Only these rows, such as base,big; the rest can follow later."},
         {"held-sentences", FLAG_COUNT, &e->held_sentences, NULL, "0",
          "Translates only the first so many held-out pairs for BLEU; 0: all."},
         {"save-seconds", FLAG_NUMBER, &e->save_seconds, NULL, "30", "Writes the checkpoint this often."},
@@ -54,11 +55,11 @@ static int check_flags(const struct experiment *e) {
     }
     for (const char *at = e->rows != NULL ? e->rows : ""; *at != '\0'; at += strcspn(at, ","), at += *at == ',') {
         char name[32];
-        const char *names[PAPER_ROWS];
+        bool known = false;
         snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
-        if (find_row(name) != NULL) continue;
-        for (int i = 0; i < PAPER_ROWS; ++i) names[i] = paper_rows[i].name;
-        suggest("row", name, names, PAPER_ROWS);
+        for (size_t i = 0; i < e->choice_count && !known; ++i) known = strcmp(name, e->choices[i]) == 0;
+        if (known) continue;
+        suggest("row", name, e->choices, e->choice_count);
         return EXIT_USAGE;
     }
     for (int i = 0; i < PAPER_ROWS; ++i) {
@@ -103,11 +104,6 @@ int set_options(struct experiment *e) {
     return status < 0 ? check_flags(e) : status;
 }
 
-const char *file_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 static const char *shown(const struct experiment *e, const char *key) {
     const char *value = "?";
     xf_config_get_str(e->config, key, &value, NULL);
@@ -115,6 +111,8 @@ static const char *shown(const struct experiment *e, const char *key) {
 }
 
 void describe_experiment(const struct experiment *e, FILE *file) {
+    double rate = NAN;
+    xf_config_get_f64(e->config, "train.learning_rate", &rate, NULL);
     fprintf(file, "libxformer %s, %s.\n\n", xf_version(), xf_context_device(e->context));
     if (e->scale > 1)
         fprintf(file,
@@ -126,15 +124,15 @@ void describe_experiment(const struct experiment *e, FILE *file) {
     fprintf(file,
             "Training on %s (%lld pairs; the paper: 4.5 million) with a vocabulary of %d (37,000),\n%s + %s tokens a "
             "step (25,000 + 25,000), ",
-            file_name(e->train_path), (long long)xf_corpus_size(e->train), (int)xf_tokenizer_size(e->tokenizer),
+            base_name(e->train_path), (long long)xf_corpus_size(e->train), (int)xf_tokenizer_size(e->tokenizer),
             shown(e, "data.batch_tokens"), shown(e, "data.batch_tokens"));
     if (e->steps > 0) fprintf(file, "%lld steps where the paper has 100,000", (long long)e->steps);
     if (e->minutes > 0) fprintf(file, "%s%g minutes a row", e->steps > 0 ? " or " : "", e->minutes);
     fprintf(file,
-            ", warm-up %s steps (4,000), eq. (3)\ntimes %.4s, %s-LN (post-LN). Seeds: model %s, dropout %s, order %s. "
+            ", warm-up %s steps (4,000), eq. (3)\ntimes %.3g, %s-LN (post-LN). Seeds: model %s, dropout %s, order %s. "
             "Measured on %s (%lld pairs",
-            shown(e, "train.warmup_steps"), shown(e, "train.learning_rate"), shown(e, "model.norm"),
-            shown(e, "model.seed"), shown(e, "train.seed"), shown(e, "data.seed"), file_name(e->held_path),
+            shown(e, "train.warmup_steps"), rate, shown(e, "model.norm"),
+            shown(e, "model.seed"), shown(e, "train.seed"), shown(e, "data.seed"), base_name(e->held_path),
             (long long)xf_corpus_size(e->held));
     if (e->held_sentences > 0) fprintf(file, ", BLEU of the first %lld", (long long)e->held_sentences);
     fprintf(file,

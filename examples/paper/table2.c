@@ -160,6 +160,7 @@ int table2_command(int argc, char **argv) {
     experiment_defaults(&e);
     e.folder = "table2";
     e.averages = true;
+    for (int i = 0; i < MODELS; ++i) e.choices[e.choice_count++] = paper[i].name;
     experiment_flags(&e, flags);
     flags[EXPERIMENT_FLAGS] = (struct flag){
         "out", FLAG_TEXT, &e.folder, NULL, "table2", "Folder for the tables and all that a later run goes on from."};

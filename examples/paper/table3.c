@@ -163,6 +163,7 @@ int table3_command(int argc, char **argv) {
     struct flag flags[EXPERIMENT_FLAGS + 2];
     experiment_defaults(&e);
     e.folder = "table3";
+    for (int i = 0; i < PAPER_ROWS; ++i) e.choices[e.choice_count++] = paper_rows[i].name;
     experiment_flags(&e, flags);
     flags[EXPERIMENT_FLAGS] = (struct flag){
         "out", FLAG_TEXT, &e.folder, NULL, "table3", "Folder for the tables and all that a later run goes on from."};

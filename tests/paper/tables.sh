@@ -44,6 +44,7 @@ holds python3 "$here/check_svg.py" t1/table1.svg t1/table1.tsv t1/table1.md
 [ "$(wc -l <t1/table1.tsv)" = 19 ] || complain "table1.tsv has not 3 lengths of 6 layers"
 
 expect 2 "there is no row 'C-N3'" "$paper" table3 "${tiny[@]}" --dev held.tsv --out t3 --rows base,C-N3
+expect 2 "there is no row 'C-N2'" "$paper" table2 "${tiny[@]}" --test held.tsv --out t2 --rows base,C-N2
 expect 2 "--scale is 5, expected a divisor of 512" "$paper" table3 --scale 5 --out t3
 expect 2 "no use for it" "$paper" table3 --model.d_model 64 --out t3
 expect 1 "missing.tsv" "$paper" table3 "${tiny[@]}" --dev missing.tsv --out t0
@@ -57,6 +58,9 @@ holds python3 "$here/check_svg.py" whole/table3.svg whole/table3.bleu.svg whole/
 files="lock results.tsv settings table3.bleu.svg table3.md table3.svg table3.tsv tokenizer.json"
 [ "$(cd whole && echo *)" = "$files" ] ||
     complain "files are left over: $(ls whole)"
+
+expect 0 "" "$paper" table3 "${tiny[@]}" --dev held.tsv --rows C-N2 --train.learning_rate 0.00025 --out rate
+holds grep -qE '^times 0\.00025, pre-LN' rate/table3.md
 
 # Killed with a checkpoint within its first row (on a busy machine that takes more than one attempt), then again and
 # again, until it comes to its end.

@@ -12,7 +12,6 @@
 #include "lines.h"
 #include "options.h"
 #include "parser.h"
-#include "signals.h"
 
 enum { AT_A_TIME = 64 };
 
@@ -88,11 +87,16 @@ static int answer_lines(struct session *session) {
     enum xf_status status = pairs_encode(&session->pairs, session->parser.tokenizer, &err);
     if (status == XF_OK && session->pairs.count > 0)
         status = parse_all(&session->parser, session->decoder, &session->pairs, true, answers, &err);
-    if (status != XF_OK) return status == XF_ERROR_CANCELLED ? EXIT_INTERRUPTED : fail(&err);
+    if (status != XF_OK) return fail(&err);
     for (size_t i = 0; i < session->lines; ++i) {
         if (!session->has_tree[i]) {
             putchar('\n');
             continue;
+        }
+        if (answers[next].fault != TREE_OK) {
+            complain("line %zu: no tree fits into its tokens and decode.max_extra_tokens more",
+                     session->line - session->lines + i + 1);
+            session->refused = true;
         }
         print_tree(session, &session->pairs.list[next], &answers[next].tree);
         ++next;
@@ -109,7 +113,6 @@ static int parse_lines(struct session *session) {
     for (bool ended = false; status < 0 && !ended;) {
         const char *text;
         size_t length;
-        if (was_interrupted()) status = EXIT_INTERRUPTED;
         switch (next_line(&reader, session->lines == 0, &text, &length)) {
             case LINE_OK:
                 session->line++;
@@ -182,11 +185,7 @@ int parse_command(int argc, char **argv) {
     }
     status = apply_decoding(&line, config, false);
     if (status < 0 && (context = open_context(config)) == NULL) status = EXIT_FAILED;
-    if (status < 0) {
-        catch_signals(context);
-        status = open_and_parse(&session, config, context);
-        release_context();
-    }
+    if (status < 0) status = open_and_parse(&session, config, context);
     xf_decoder_free(session.decoder);
     pairs_free(&session.pairs);
     parser_free(&session.parser);

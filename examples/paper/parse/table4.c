@@ -6,15 +6,13 @@
  */
 #define _POSIX_C_SOURCE 200809L
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "commands.h"
 #include "common.h"
+#include "output.h"
 #include "report.h"
 #include "scale.h"
 #include "signals.h"
@@ -83,10 +81,7 @@ static int prepare(struct table4_run *self, char model[PATH_SIZE]) {
                  self->test == NULL ? "--test FILE.tsv" : "--out FOLDER");
         return EXIT_USAGE;
     }
-    if (mkdir(self->output, 0777) != 0 && errno != EEXIST) {
-        complain("can't make the folder %s: %s", self->output, strerror(errno));
-        return EXIT_FAILED;
-    }
+    if (!make_folder(self->output)) return EXIT_FAILED;
     snprintf(model, PATH_SIZE, "%.4000s/table4.xf", self->output);
     snprintf(checkpoint, sizeof checkpoint, "%.4000s/table4.xf.ckpt", self->output);
     self->run.flags.model = model;

@@ -85,6 +85,25 @@ holds "a bad line is told" test $? = 1
 holds "with its number" grep -q "line 1:" stderr
 holds "and the next one is answered" test "$(sed -n 2p trees | grep -o XX | wc -l)" = 4
 
+printf 'the dog sleeps .\n\ncat\n' >sentences.cat
+cat_parse() { "$program" parse --model whole.xf --beam 2 --decode.max_extra_tokens 0 <sentences.cat; }
+expect 1 "line 3: no tree fits" cat_parse
+holds "its line is empty" test "$(wc -l <stdout)$(sed -n 3p stdout)" = 3
+
+# It waits for a line; a signal ends it at once.
+mkfifo pipe
+sleep 20 >pipe &
+writer=$!
+"$program" parse --model whole.xf <pipe >stdout 2>stderr &
+pid=$!
+sleep 1
+kill -TERM "$pid"
+for _ in $(seq 50); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
+kill -KILL "$pid" 2>/dev/null
+wait "$pid" 2>/dev/null
+holds "a signal ends a parser that waits: $?" test $? = 143
+kill "$writer"
+
 expect 0 "" run evaluate --model whole.xf --test dev.tsv --beam 3 --output answers --sentences 15
 holds "no malformed tree" grep -q "^malformed    0 of 15 answers" stdout
 holds "a tree a line" test "$(wc -l <answers)" = 15
@@ -107,6 +126,7 @@ expect 2 "nearest is '--train'" run train --trian x
 expect 2 "--train FILE.tsv is missing" run train --model m.xf --dev dev.tsv
 expect 2 "is the file of --train" run train --train train.tsv --dev dev.tsv --model train.tsv
 expect 2 "--steps 0 needs a limit" train --model m.xf --steps 0
+expect 1 "can't make the folder train.tsv: it is a file" table4 --out train.tsv
 expect 2 "there is no preset" run train --train train.tsv --dev dev.tsv --model m.xf --scale huge
 expect 2 "data.batch_tokens, which is 20" train --model m.xf --data.batch_tokens 20
 expect 1 "can't open nowhere.tsv" run train --train nowhere.tsv --dev dev.tsv --model m.xf --scale tiny
