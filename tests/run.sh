@@ -25,6 +25,7 @@ esac
 jobs=$(nproc)
 passed=0
 failed=0
+skipped=0
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -44,7 +45,7 @@ build() {
 
 # count_tests FOLDER CTEST-OPTION...: runs ctest and adds to the totals.
 count_tests() {
-    local folder=$1 log=$1/ctest.log line
+    local folder=$1 log=$1/ctest.log line bad total absent
     shift
     ctest --test-dir "$folder" --output-on-failure -j "$jobs" "$@" 2>&1 | tee "$log" || true
     line=$(grep -E '^[0-9]+% tests passed, [0-9]+ tests? failed out of [0-9]+' "$log" || true)
@@ -53,11 +54,12 @@ count_tests() {
         failed=$((failed + 1))
         return
     fi
-    local bad total
     bad=$(sed -E 's/.*passed, ([0-9]+) tests? failed.*/\1/' <<<"$line")
     total=$(sed -E 's/.*out of ([0-9]+).*/\1/' <<<"$line")
-    passed=$((passed + total - bad))
+    absent=$(grep -cE '^[[:space:]]+[0-9]+ - .* \(Skipped\)' "$log" || true) # ctest counts them as passed
+    passed=$((passed + total - bad - absent))
     failed=$((failed + bad))
+    skipped=$((skipped + absent))
 }
 
 tests/packages.sh test
@@ -85,5 +87,7 @@ if [ "$what" = all ] || [ "$what" = docs ]; then
 fi
 
 echo
-echo "tests: $passed passed, $failed failed"
+counts="$passed passed, $failed failed"
+if [ "$skipped" -gt 0 ]; then counts+=", $skipped skipped"; fi # named above, each with what it lacks
+echo "tests: $counts"
 [ "$failed" -eq 0 ]
