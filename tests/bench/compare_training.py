@@ -5,13 +5,13 @@
     train_curve model=init.safetensors batches=T.bin dev_batches=D.bin every=100 [train.key=value ...]
     compare_training.py model=init.safetensors batches=T.bin dev_batches=D.bin every=100 [train.key=value ...]
                         [steps=N] [threads=2] [precision=fp32|bf16] [checkpoint=FILE] [minutes=5] [stop_after=0]
-                        [export=FILE]
+                        [export=FILE] [snapshots=0]
 
 Both print "step TAB dev_loss TAB dev_nll TAB seconds": smoothed and un-smoothed nats per target token without dropout,
 and the seconds of training in this run. Only dropout's random numbers differ, and the order of sums. With checkpoint=
 the state is saved every so many minutes and at the end, and a run that finds the file goes on from it; stop_after=
 minutes ends a run early. export= writes the last weights as a model file of the library, so that `translate evaluate`
-measures both sides alike.
+measures both sides alike; with snapshots=N those of every N-th step, too, as FILE.avg-STEP.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -31,17 +31,19 @@ OPTIONS = {"train.dropout": "0.1", "train.attention_dropout": "0", "train.label_
            "train.label_smoothing_kind": "others", "train.schedule": "inverse_sqrt", "train.learning_rate": "1",
            "train.warmup_steps": "4000", "train.adam_beta1": "0.9", "train.adam_beta2": "0.98",
            "train.adam_epsilon": "1e-9", "steps": "0", "every": "100", "threads": "2", "precision": "fp32",
-           "checkpoint": "", "export": "", "minutes": "5", "stop_after": "0", "seed": "1"}
+           "checkpoint": "", "export": "", "minutes": "5", "stop_after": "0", "seed": "1",
+           "snapshots": "0"}
 PAD = -100
 
 
 def model_config(metadata):
-    want = {"model.norm": "post", "model.positions": "sinusoid", "model.window": "0"}
+    want = {"model.positions": "sinusoid", "model.window": "0"}
     if any(metadata[key] != value for key, value in want.items()) or metadata["model.d_k"] != metadata["model.d_v"] or \
             int(metadata["model.d_k"]) * int(metadata["model.heads"]) != int(metadata["model.d_model"]):
-        sys.exit("only post-LN models with sinusoids, full attention and d_k = d_v = d_model / heads are compared")
-    number = {key: value for key, value in metadata.items() if key.startswith("model.") and key not in want}
-    return {key: float(value) if key == "model.norm_epsilon" else int(value) for key, value in number.items()}
+        sys.exit("only models with sinusoids, full attention and d_k = d_v = d_model / heads are compared")
+    kinds = {"model.norm": str, "model.norm_epsilon": float}
+    return {key: kinds.get(key, int)(value) for key, value in metadata.items()
+            if key.startswith("model.") and key not in want}
 
 
 def padded(sequences, value):
@@ -155,6 +157,8 @@ def main():
         seconds += time.monotonic() - before
         if step % every == 0 or step == steps:
             report(seconds)
+        if int(o["snapshots"]) and step % int(o["snapshots"]) == 0:
+            write_safetensors(f"{o['export']}.avg-{step}", o["model"], model.export(tensors))
         now = time.monotonic()
         stop = step == steps or 0 < 60 * float(o["stop_after"]) < now - begin
         if o["checkpoint"] and (stop or now - saved > 60 * float(o["minutes"])):

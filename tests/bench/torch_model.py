@@ -17,7 +17,8 @@ from model_file import sinusoid
 
 START, END = 0, 1
 BASE = {"model.encoder_layers": 6, "model.decoder_layers": 6, "model.d_model": 512, "model.d_ff": 2048,
-        "model.heads": 8, "model.vocab_size": 37000, "model.norm_epsilon": 1e-6, "model.max_length": 1024}
+        "model.heads": 8, "model.vocab_size": 37000, "model.norm": "post", "model.norm_epsilon": 1e-6,
+        "model.max_length": 1024}
 
 
 class Attention(nn.Module):
@@ -61,26 +62,48 @@ class Layer(nn.Module):
         if decoder:
             self.cross_attention = Attention(cfg, cross=True)
         self.feed_forward = FeedForward(cfg)
-        self.decoder, self.dropout = decoder, nn.Dropout(dropout)
+        self.decoder, self.dropout, self.pre = decoder, nn.Dropout(dropout), cfg["model.norm"] == "pre"
 
     def forward(self, x, memory=None, self_mask=None, cross_mask=None):
         causal = self.decoder and self_mask is None
-        x = self.self_attention.norm(x + self.dropout(self.self_attention(x, mask=self_mask, causal=causal)))
+        x = self.around(self.self_attention, x, mask=self_mask, causal=causal)
         if self.decoder:
-            x = self.cross_attention.norm(x + self.dropout(self.cross_attention(x, memory, mask=cross_mask)))
-        return self.feed_forward.norm(x + self.dropout(self.feed_forward(x)))
+            x = self.around(self.cross_attention, x, memory, mask=cross_mask)
+        return self.around(self.feed_forward, x)
+
+    def around(self, sublayer, x, *inputs, **masks):
+        """Residual connection, dropout and normalisation around a sub-layer."""
+        if self.pre:
+            return x + self.dropout(sublayer(sublayer.norm(x), *inputs, **masks))
+        return sublayer.norm(x + self.dropout(sublayer(x, *inputs, **masks)))
+
+
+class Stack(nn.ModuleList):
+    """Layers; those of a pre-LN model have a normalisation after the last."""
+
+    def __init__(self, cfg, decoder, dropout):
+        super().__init__(Layer(cfg, decoder, dropout) for _ in range(cfg[f"model.{'de' if decoder else 'en'}coder_layers"]))
+        if cfg["model.norm"] == "pre":
+            self.norm = nn.LayerNorm(cfg["model.d_model"], cfg["model.norm_epsilon"])
+
+    def __iter__(self):
+        return (layer for layer in super().__iter__() if isinstance(layer, Layer))
+
+    def forward(self, x, *inputs, **masks):
+        for layer in self:
+            x = layer(x, *inputs, **masks)
+        return self.norm(x) if hasattr(self, "norm") else x
 
 
 class Transformer(nn.Module):
-    """Post-LN, d_k = d_v = d_model / heads, sinusoids, one embedding for all: what the paper's base model is."""
+    """d_k = d_v = d_model / heads, sinusoids, one embedding for all: the paper's base model, with pre-LN on demand."""
 
     def __init__(self, cfg, dropout):
         super().__init__()
         d = cfg["model.d_model"]
         self.embedding = nn.Embedding(cfg["model.vocab_size"], d)
         nn.init.normal_(self.embedding.weight, std=d ** -0.5)
-        self.encoder = nn.ModuleList(Layer(cfg, False, dropout) for _ in range(cfg["model.encoder_layers"]))
-        self.decoder = nn.ModuleList(Layer(cfg, True, dropout) for _ in range(cfg["model.decoder_layers"]))
+        self.encoder, self.decoder = Stack(cfg, False, dropout), Stack(cfg, True, dropout)
         self.dropout = nn.Dropout(dropout)
         self.register_buffer("table", torch.from_numpy(sinusoid(cfg["model.max_length"], d)), persistent=False)
 
@@ -94,13 +117,8 @@ class Transformer(nn.Module):
         Padding of the target needs no mask: it stands after what is causally seen, and its loss is left out.
         """
         mask = None if src_pad is None else ~src_pad[:, None, None, :]
-        memory = self.embed(src)
-        for layer in self.encoder:
-            memory = layer(memory, self_mask=mask)
-        x = self.embed(tgt_in)
-        for layer in self.decoder:
-            x = layer(x, memory, cross_mask=mask)
-        return x
+        memory = self.encoder(self.embed(src), self_mask=mask)
+        return self.decoder(self.embed(tgt_in), memory, cross_mask=mask)
 
     def load(self, tensors):
         """Takes weights under the library's names."""
