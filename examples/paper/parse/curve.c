@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,8 +72,10 @@ bool curve_read(struct curve *curve, const char *model, int64_t last_step) {
         good = status == LINE_OK;
         if (good && line == 0)
             good = length == strlen(header) && memcmp(text, header, length) == 0;
-        else if (good && (good = read_row(text, length, &row)) && row.step <= last_step)
-            curve_add(curve, &row);
+        else if (good && (good = read_row(text, length, &row))) {
+            curve->seconds = row.seconds;
+            if (row.step <= last_step && !isnan(row.dev_nll)) curve_add(curve, &row);
+        }
     }
     close(reader.fd);
     close_lines(&reader);
@@ -81,17 +84,21 @@ bool curve_read(struct curve *curve, const char *model, int64_t last_step) {
     return good;
 }
 
-bool curve_write(const struct curve *curve, const char *model) {
-    char name[PATH_SIZE], line[512];
+static void add_row(struct sentences *lines, const struct curve_row *row) {
+    char line[512];
+    const int length = snprintf(line, sizeof line, "%lld\t%.3f\t%.5f\t%.5f\t%.3f\t%.3f\t%.3f\t%.2f\t%.1f",
+                                (long long)row->step, row->epoch, row->train_nll, row->dev_nll, row->recall,
+                                row->precision, row->f1, row->complete, row->seconds);
+    sentences_add(lines, line, (size_t)length);
+}
+
+bool curve_write(const struct curve *curve, const char *model, int64_t step, double seconds) {
+    char name[PATH_SIZE];
     struct sentences lines = {0};
     sentences_add(&lines, header, strlen(header));
-    for (size_t i = 0; i < curve->count; ++i) {
-        const struct curve_row *row = &curve->rows[i];
-        const int length = snprintf(line, sizeof line, "%lld\t%.3f\t%.5f\t%.5f\t%.3f\t%.3f\t%.3f\t%.2f\t%.1f",
-                                    (long long)row->step, row->epoch, row->train_nll, row->dev_nll, row->recall,
-                                    row->precision, row->f1, row->complete, row->seconds);
-        sentences_add(&lines, line, (size_t)length);
-    }
+    for (size_t i = 0; i < curve->count; ++i) add_row(&lines, &curve->rows[i]);
+    const struct curve_row stop = {step, NAN, NAN, NAN, NAN, NAN, NAN, NAN, seconds};
+    if (curve->count == 0 || curve->rows[curve->count - 1].step != step) add_row(&lines, &stop);
     curve_name(model, name);
     const int status = write_sentences(name, &lines);
     sentences_free(&lines);

@@ -13,11 +13,12 @@
 #include "options.h"
 #include "report.h"
 #include "signals.h"
+#include "tree_kind.h"
 
 struct evaluation {
     const char *model, *test, *output;
     int64_t sentences;
-    bool unconstrained;
+    bool unconstrained, gold;
 };
 
 /* The answers' trees, a line each; a line is empty where there is none. */
@@ -46,7 +47,7 @@ static int measure(const struct evaluation *evaluation, const struct parser *par
         result = measure_parser(parser, decoder, pairs, !evaluation->unconstrained, answers, &score, &err);
     int status = result == XF_OK ? EXIT_OK : fail(&err);
     if (result == XF_OK) {
-        print_score(&score, nll);
+        print_score(&score, nll, tree_kind_of(pairs, evaluation->gold));
         if (evaluation->output != NULL && write_answers(evaluation->output, parser, answers, pairs->count) >= 0)
             status = EXIT_FAILED;
         answers_free(answers, pairs->count);
@@ -92,6 +93,7 @@ int parse_evaluate_command(int argc, char **argv) {
         {"model", FLAG_TEXT, &evaluation.model, NULL, "M.xf", "The model. Required."},
         {"test", FLAG_TEXT, &evaluation.test, NULL, "FILE.tsv", "Pairs: sentence TAB tree, one a line. Required."},
         {"unconstrained", FLAG_SWITCH, &evaluation.unconstrained, NULL, "", "Lets the model write what it likes."},
+        GOLD_FLAG(&evaluation.gold),
         {"sentences", FLAG_COUNT, &evaluation.sentences, NULL, "0", "Only the first so many pairs; 0 is all."},
         {"output", FLAG_TEXT, &evaluation.output, NULL, "FILE", "Writes the trees there, one a line."},
         {"beam", FLAG_OPTION, NULL, "decode.beam", "21", "The same as --decode.beam."},

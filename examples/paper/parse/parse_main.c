@@ -25,7 +25,7 @@ static const struct {
     {"parse", parse_command, "parse the sentences of standard input to standard output"},
     {"evaluate", parse_evaluate_command, "measure labelled F1 on a test set by EVALB's rules"},
     {"generate", generate_command, "write sentences of a small grammar with their trees, to try the others on"},
-    {"table4", table4_command, "train, measure with and without the grammar, write the table and the plot"},
+    {"table4", table4_command, "train, measure with and without the grammar, write table and plots; needs no data"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

@@ -14,6 +14,7 @@
 
 #include "common.h"
 #include "signals.h"
+#include "tree_kind.h"
 
 static bool is_due(int64_t step, int64_t every) { return every > 0 && step % every == 0; }
 
@@ -28,14 +29,13 @@ static bool save_checkpoint(struct parse_run *run) {
     char name[PATH_SIZE];
     xf_error err;
     const int64_t step = xf_trainer_step(run->trainer);
-    if (run->saved_step == step) return true;
     checkpoint_name(run, name);
-    if (xf_trainer_save(run->trainer, NULL, name, &err) != XF_OK) {
+    if (run->saved_step != step && xf_trainer_save(run->trainer, NULL, name, &err) != XF_OK) {
         fail(&err);
         return false;
     }
     run->saved_step = step;
-    return true;
+    return curve_write(&run->curve, run->flags.model, step, seconds_so_far(run));
 }
 
 /* Files of snapshots are deleted as soon as they are no longer of the last so many. */
@@ -76,13 +76,13 @@ static enum xf_status evaluate(struct parse_run *run, xf_error *err) {
         row.seconds = seconds_so_far(run);
         run->sum_nll = run->sum_tokens = 0;
         curve_add(&run->curve, &row);
-        curve_write(&run->curve, run->flags.model);
+        curve_write(&run->curve, run->flags.model, row.step, row.seconds);
         char elapsed[24];
         printf(
             "dev          step %lld epoch %.2f  train nll %.4f  dev nll %.4f perplexity %.3f  greedy F1 %.2f "
-            "(silver) of %zu  %s\n",
+            "on %zu with %s trees  %s\n",
             (long long)row.step, row.epoch, row.train_nll, row.dev_nll, exp(row.dev_nll), row.f1, run->dev_some.count,
-            clock_text(elapsed, row.seconds));
+            tree_kind_of(&run->dev, run->flags.gold)->name, clock_text(elapsed, row.seconds));
         check_output();
     }
     free(answers);
@@ -147,9 +147,9 @@ int parse_train(struct parse_run *run) {
     run->saved_step = -1;
     int result = parse_run_open(run);
     if (result >= 0) return was_interrupted() ? EXIT_INTERRUPTED : result;
+    run->started = now();
     /* Written before the first step as well: a full disk or a folder that is not there shows now, not in an hour. */
     if (!save_checkpoint(run)) return EXIT_FAILED;
-    run->started = now();
     xf_error err;
     enum xf_status status = train_loop(run, &err);
     const int64_t step = xf_trainer_step(run->trainer);

@@ -15,10 +15,10 @@ struct parse_train_flags {
     const char *train, *dev, *model, *scale;
     int64_t steps, eval_every, save_every, average, average_every, dev_sentences;
     double minutes;
-    bool resume, overwrite, quiet;
+    bool resume, overwrite, quiet, gold;
 };
 
-/* One evaluation on the dev set; a line of M.xf.curve.tsv. */
+/* One evaluation on the dev set; a line of M.xf.curve.tsv. Seconds are those of all runs so far. */
 struct curve_row {
     int64_t step;
     double epoch, train_nll, dev_nll, recall, precision, f1, complete, seconds;
@@ -27,6 +27,7 @@ struct curve_row {
 struct curve {
     struct curve_row *rows;
     size_t count, capacity;
+    double seconds; /* of the last line that was read, kept or not */
 };
 
 struct parse_run {
@@ -55,7 +56,7 @@ struct parse_run {
     }
 
 /* Flags that `train` and `table4` share: fills in the table, which must have room for PARSE_TRAIN_FLAGS rows. */
-enum { PARSE_TRAIN_FLAGS = 14 };
+enum { PARSE_TRAIN_FLAGS = 15 };
 void parse_train_flags(struct parse_train_flags *flags, struct flag table[PARSE_TRAIN_FLAGS]);
 /* Returns -1 to go on, or the exit status after a message. */
 int check_parse_train_flags(struct parse_train_flags *flags);
@@ -72,10 +73,14 @@ int parse_run_open(struct parse_run *run);
 void checkpoint_name(const struct parse_run *run, char name[PATH_SIZE]);
 void snapshot_name(const struct parse_run *run, int64_t step, char name[PATH_SIZE]);
 
-/* curve.c: M.xf.curve.tsv. Reading leaves out rows after the step given; false after a message. */
+/*
+ * curve.c: M.xf.curve.tsv. Reading leaves out rows after the step given; false after a message. When the last row is
+ * not of the step at which it is written, a row without scores follows: it keeps the seconds of a run that is stopped
+ * there.
+ */
 bool curve_read(struct curve *curve, const char *model, int64_t last_step);
 void curve_add(struct curve *curve, const struct curve_row *row);
-bool curve_write(const struct curve *curve, const char *model);
+bool curve_write(const struct curve *curve, const char *model, int64_t step, double seconds);
 void curve_free(struct curve *curve);
 
 #endif

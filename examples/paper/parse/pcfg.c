@@ -5,7 +5,6 @@
  */
 #include "pcfg.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,6 +42,20 @@ static const char *const transitive[] = {"sees", "likes", "finds", "follows"};
 static const char *const intransitive[] = {"sleeps", "runs", "waits"};
 static const char *const clausal[] = {"says", "thinks", "knows"};
 static const char *const adverbs[] = {"quickly", "often", "here"};
+
+static bool is_among(const char *const *words, size_t count, const char *word, size_t length) {
+    for (size_t i = 0; i < count; ++i)
+        if (strlen(words[i]) == length && memcmp(words[i], word, length) == 0) return true;
+    return false;
+}
+
+bool pcfg_has_word(const char *word, size_t length) {
+    static const char *const others[] = {"that", "of", "with", "."};
+#define IS_AMONG(words) is_among(words, sizeof(words) / sizeof(words)[0], word, length)
+    return IS_AMONG(determiners) || IS_AMONG(adjectives) || IS_AMONG(nouns) || IS_AMONG(transitive) ||
+           IS_AMONG(intransitive) || IS_AMONG(clausal) || IS_AMONG(adverbs) || IS_AMONG(others);
+#undef IS_AMONG
+}
 
 /* Depths bound the recursion: beyond 3 nothing is nested any more. */
 enum { DEEPEST = 3 };

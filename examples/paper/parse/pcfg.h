@@ -15,6 +15,7 @@
 #ifndef PARSE_PCFG_H
 #define PARSE_PCFG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,5 +23,8 @@ enum { PCFG_LINE = 8192 };
 
 /* Writes "sentence TAB tree" of a random sentence; the state of the generator goes on. At most `most` words. */
 void pcfg_line(uint64_t *state, int most, char line[PCFG_LINE]);
+
+/* Whether sentences of the grammar can hold a word. */
+bool pcfg_has_word(const char *word, size_t length);
 
 #endif

@@ -16,11 +16,12 @@
 #include "plot.h"
 #include "scale.h"
 
-void print_score(const struct parse_score *score, double nll) {
+void print_score(const struct parse_score *score, double nll, const struct tree_kind *trees) {
     const struct evalb *e = &score->evalb;
+    printf("%-12s %s: %s\n", "trees", trees->name, trees->about);
     printf("%-12s %.4f nats per target token, perplexity %.3f\n", "loss", nll, exp(nll));
-    printf("%-12s F1 %.2f, recall %.2f, precision %.2f, against silver trees\n", "brackets", evalb_f1(e),
-           evalb_recall(e), evalb_precision(e));
+    printf("%-12s F1 %.2f, recall %.2f, precision %.2f, against %s trees\n", "brackets", evalb_f1(e), evalb_recall(e),
+           evalb_precision(e), trees->name);
     printf("%-12s complete %.2f %%, %.3f crossing brackets a sentence, none in %.2f %%\n", "sentences",
            evalb_complete(e), evalb_average_crossing(e),
            e->sentences > 0 ? 100.0 * (double)e->not_crossing / (double)e->sentences : 0);
@@ -67,7 +68,7 @@ line(struct sentences *lines, const char *format, ...) {
     sentences_add(lines, text, strlen(text));
 }
 
-static void silver_row(struct sentences *lines, const char *format, const char *name, const struct parse_score *score) {
+static void score_row(struct sentences *lines, const char *format, const char *name, const struct parse_score *score) {
     const struct evalb *e = &score->evalb;
     line(lines, format, name, evalb_f1(e), evalb_recall(e), evalb_precision(e), evalb_complete(e),
          evalb_average_crossing(e), (long long)score->malformed, evalb_strict_f1(e));
@@ -94,28 +95,28 @@ static void markdown(struct sentences *lines, const struct table4 *t) {
     static const char row[] = "| %s | %.2f | %.2f | %.2f | %.2f | %.3f | %lld | %.2f |";
     char options[900];
     changed_options(t->config, options, sizeof options);
-    line(lines, "# Table 4: constituency parsing, on silver trees");
+    line(lines, "# Table 4: constituency parsing, on %s trees", t->test_trees->name);
     line(lines, "%s", "");
-    line(
-        lines,
-        "Trees are **silver**: made by link-grammar, not by people. These scores are not scores on the Penn Treebank.");
+    line(lines, "The trees are **%s**: %s.", t->test_trees->name, t->test_trees->about);
     line(lines, "%s", "");
     line(lines,
          "| decoding | F1 | recall | precision | complete match, %% | crossing brackets a sentence | malformed of %lld "
          "| F1, nothing left out |",
          (long long)t->test_pairs);
     line(lines, "| --- | --- | --- | --- | --- | --- | --- | --- |");
-    silver_row(lines, row, "held to well-formed trees", &t->constrained);
-    silver_row(lines, row, "free", &t->unconstrained);
+    score_row(lines, row, "held to well-formed trees", &t->constrained);
+    score_row(lines, row, "free", &t->unconstrained);
     line(lines, "%s", "");
     line(lines,
          "EVALB's rules with COLLINS.prm; it leaves a sentence out whose answer is malformed, and the last column does "
          "not. Beam, alpha and length limit are among the options below.");
     line(lines, "%s", "");
-    line(lines, "Transformer with %lld parameters, %lld updates on %lld pairs, %.0f s of training and evaluation.%s%s",
-         (long long)t->parameters, (long long)t->steps, (long long)t->train_pairs,
-         t->curve->count > 0 ? t->curve->rows[t->curve->count - 1].seconds : 0.0,
-         strcmp(t->scale, "scaled") == 0 ? " " : "", strcmp(t->scale, "scaled") == 0 ? scale_text : "");
+    line(lines,
+         "Transformer with %lld parameters, %lld updates on %lld pairs with %s trees, %.0f s of training and "
+         "evaluation.",
+         (long long)t->parameters, (long long)t->steps, (long long)t->train_pairs, t->train_trees->name,
+         t->curve->count > 0 ? t->curve->rows[t->curve->count - 1].seconds : 0.0);
+    if (*scale_text(t->scale) != '\0') line(lines, "%s", scale_text(t->scale));
     line(lines, "%s", "");
     line(lines, "- library: %s; %s", xf_version(), xf_build_info());
     line(lines, "- device: %s", t->device);
@@ -126,8 +127,10 @@ static void markdown(struct sentences *lines, const struct table4 *t) {
     line(lines, "![F1 on the dev set by update](table4.svg)");
     line(lines, "![loss by update](table4-loss.svg)");
     line(lines, "%s", "");
-    line(lines,
-         "The paper's rows, for orientation: other sentences, gold trees, so **not comparable** with the above.");
+    line(
+        lines,
+        "The paper's rows, for orientation: gold trees of section 23 of the Wall Street Journal, so **not comparable** "
+        "with scores on any other trees.");
     line(lines, "%s", "");
     line(lines, "| parser | training | WSJ 23 F1 |");
     line(lines, "| --- | --- | --- |");
@@ -136,17 +139,21 @@ static void markdown(struct sentences *lines, const struct table4 *t) {
 }
 
 static void tsv(struct sentences *lines, const struct table4 *t) {
-    static const char row[] = "this library, %s\tsilver trees\t%.2f\t%.2f\t%.2f\t%.2f\t%.3f\t%lld\t%.2f";
+    static const char row[] = "%s trees\t%.2f\t%.2f\t%.2f\t%.2f\t%.3f\t%lld\t%.2f";
+    char name[128];
     line(lines, "parser\ttrees\tf1\trecall\tprecision\tcomplete\tcrossing\tmalformed\tstrict_f1");
-    silver_row(lines, row, "held to well-formed trees", &t->constrained);
-    silver_row(lines, row, "free", &t->unconstrained);
+    snprintf(name, sizeof name, "this library, held to well-formed trees\t%s", t->test_trees->name);
+    score_row(lines, row, name, &t->constrained);
+    snprintf(name, sizeof name, "this library, free\t%s", t->test_trees->name);
+    score_row(lines, row, name, &t->unconstrained);
     for (size_t i = 0; i < PAPER_ROWS; ++i)
         line(lines, "%s, %s\tWSJ 23, gold: not comparable\t%.1f\t\t\t\t\t\t", paper[i].parser, paper[i].training,
              paper[i].f1);
 }
 
 /* F1 and loss on the dev set by update, a plot each: they share no axis. */
-static bool write_plots(const struct curve *curve, const char *folder) {
+static bool write_plots(const struct table4 *t, const char *folder) {
+    const struct curve *curve = t->curve;
     const size_t count = curve->count;
     double *numbers = allocate((4 * count + 1) * sizeof *numbers);
     double *steps = numbers, *f1 = steps + count, *train = f1 + count, *dev = train + count;
@@ -160,14 +167,18 @@ static bool write_plots(const struct curve *curve, const char *folder) {
     const struct plot_series scores[] = {{"dev F1", steps, f1, count, NULL}};
     const struct plot_series losses[] = {{"train, under dropout", steps, train, count, NULL},
                                          {"dev", steps, dev, count, NULL}};
+    char score_subtitle[160], loss_subtitle[160];
+    snprintf(score_subtitle, sizeof score_subtitle, "%s trees; greedy, held to well-formed trees", t->dev_trees->name);
+    snprintf(loss_subtitle, sizeof loss_subtitle, "train %s, dev %s trees; cross-entropy without smoothing",
+             t->train_trees->name, t->dev_trees->name);
     const struct plot score = {.title = "Labelled F1 on dev sentences, by EVALB's rules",
-                               .subtitle = "silver trees; greedy, held to well-formed trees",
+                               .subtitle = score_subtitle,
                                .x_label = "update",
                                .y_label = "F1",
                                .series = scores,
                                .series_count = 1};
     const struct plot loss = {.title = "Loss of the parser",
-                              .subtitle = "silver trees; cross-entropy without smoothing",
+                              .subtitle = loss_subtitle,
                               .x_label = "update",
                               .y_label = "nats per target token",
                               .series = losses,
@@ -195,5 +206,5 @@ bool write_table4(const struct table4 *table, const char *folder) {
         good = write_sentences(path, &lines) < 0;
         sentences_free(&lines);
     }
-    return good && write_plots(table->curve, folder);
+    return good && write_plots(table, folder);
 }

@@ -1,6 +1,6 @@
 /*
- * report.h - what is told of a parser: on the terminal, as a table, as a plot. Whatever has a score says that the trees
- * are silver.
+ * report.h - what is told of a parser: on the terminal, as a table, as a plot. Whatever has a score says what kind
+ * of trees it was measured on.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,9 +8,10 @@
 #define PARSE_REPORT_H
 
 #include "parse_train.h"
+#include "tree_kind.h"
 
 /* Prints scores on the terminal. */
-void print_score(const struct parse_score *score, double nll);
+void print_score(const struct parse_score *score, double nll, const struct tree_kind *trees);
 
 /* What Table 4 is made of. */
 struct table4 {
@@ -19,6 +20,7 @@ struct table4 {
     const xf_config *config;    /* of the run */
     const char *device, *scale; /* the name of set_scale() */
     int64_t parameters, steps, train_pairs, test_pairs;
+    const struct tree_kind *train_trees, *dev_trees, *test_trees;
 };
 
 /* Writes table4.md, table4.tsv, table4.svg (F1) and table4-loss.svg into a folder. False after a message. */

@@ -1,6 +1,6 @@
 /*
  * table4.c - `paper_parse table4`: trains (or goes on from what an earlier call left), parses the test set with and
- * without the grammar, and writes the table and the plot.
+ * without the grammar, and writes the table and the plot. Without files it learns from and measures on generated trees.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,19 +12,26 @@
 
 #include "commands.h"
 #include "common.h"
+#include "files.h"
+#include "generated.h"
 #include "output.h"
 #include "report.h"
 #include "scale.h"
 #include "signals.h"
 
+/* Generated trees are learnt from in so many updates: some minutes on one core. */
+enum { GENERATED_STEPS = 3000 };
+
 struct table4_run {
     const char *test, *output;
+    struct generated generated; /* the files, when none was given */
     int64_t test_sentences;
     struct parse_run run;
 };
 
 static enum xf_status measure_one(const struct parser *parser, const xf_config *config, const struct pairs *pairs,
-                                  bool constrained, struct parse_score *score, xf_error *err) {
+                                  const struct tree_kind *trees, bool constrained, struct parse_score *score,
+                                  xf_error *err) {
     xf_decoder *decoder = NULL;
     struct answer *answers = allocate(pairs->count * sizeof *answers);
     enum xf_status status = xf_decoder_create(parser->model, config, &decoder, err);
@@ -33,7 +40,7 @@ static enum xf_status measure_one(const struct parser *parser, const xf_config *
         printf("%s\n", constrained ? "test set, held to well-formed trees" : "test set, free");
         double nll = 0;
         status = measure_nll(parser, decoder, pairs, &nll, err);
-        if (status == XF_OK) print_score(score, nll);
+        if (status == XF_OK) print_score(score, nll, trees);
         answers_free(answers, pairs->count);
         check_output();
     }
@@ -57,10 +64,15 @@ static int measure_and_write(struct table4_run *self) {
                                .parameters = parameter_count(parser.model),
                                .steps = xf_trainer_step(run->trainer),
                                .train_pairs = (int64_t)run->train.count,
-                               .test_pairs = (int64_t)test.count};
+                               .test_pairs = (int64_t)test.count,
+                               .train_trees = tree_kind_of(&run->train, run->flags.gold),
+                               .dev_trees = tree_kind_of(&run->dev, run->flags.gold),
+                               .test_trees = tree_kind_of(&test, run->flags.gold)};
         enum xf_status status = pairs_encode(&test, parser.tokenizer, &err);
-        if (status == XF_OK) status = measure_one(&parser, run->config, &test, true, &table.constrained, &err);
-        if (status == XF_OK) status = measure_one(&parser, run->config, &test, false, &table.unconstrained, &err);
+        if (status == XF_OK)
+            status = measure_one(&parser, run->config, &test, table.test_trees, true, &table.constrained, &err);
+        if (status == XF_OK)
+            status = measure_one(&parser, run->config, &test, table.test_trees, false, &table.unconstrained, &err);
         if (status == XF_OK)
             result = write_table4(&table, self->output) ? EXIT_OK : EXIT_FAILED;
         else
@@ -73,15 +85,41 @@ static int measure_and_write(struct table4_run *self) {
     return was_interrupted() ? EXIT_INTERRUPTED : result;
 }
 
-/* The folder, the model's name in it, and whether there is a run to go on from. Returns -1 to go on. */
-static int prepare(struct table4_run *self, char model[PATH_SIZE]) {
-    char checkpoint[PATH_SIZE];
-    if (self->test == NULL || self->output == NULL) {
-        complain("%s is missing; see paper_parse table4 --help",
-                 self->test == NULL ? "--test FILE.tsv" : "--out FOLDER");
+/* All three files are given, or none: then they are generated, and so are settings that suit them. Returns -1 to go on.
+ */
+static int choose_trees(struct table4_run *self) {
+    struct parse_train_flags *flags = &self->run.flags;
+    const struct named_file files[] = {{"--train", flags->train}, {"--dev", flags->dev}, {"--test", self->test}};
+    const char *given = NULL, *missing = NULL;
+    for (size_t i = sizeof files / sizeof files[0]; i-- > 0;)
+        *(files[i].path != NULL ? &given : &missing) = files[i].option;
+    if (given != NULL && missing != NULL) {
+        complain(
+            "%s FILE.tsv is missing: found %s, expected all of --train, --dev and --test, or none of them for "
+            "generated trees",
+            missing, given);
         return EXIT_USAGE;
     }
-    if (!make_folder(self->output)) return EXIT_FAILED;
+    if (flags->scale == NULL) flags->scale = missing != NULL ? "generated" : "scaled";
+    if (missing == NULL) return make_folder(self->output) ? -1 : EXIT_FAILED;
+    if (flags->gold) {
+        complain(
+            "found --gold and no files: expected --train, --dev and --test, as people did not make generated trees");
+        return EXIT_USAGE;
+    }
+    if (flags->steps < 0 && flags->minutes <= 0) flags->steps = GENERATED_STEPS;
+    if (!make_folder(self->output) || !generated_make(&self->generated, self->output)) return EXIT_FAILED;
+    flags->train = self->generated.train;
+    flags->dev = self->generated.dev;
+    self->test = self->generated.test;
+    return -1;
+}
+
+/* The trees, the folder, the model's name in it, and whether there is a run to go on from. Returns -1 to go on. */
+static int prepare(struct table4_run *self, char model[PATH_SIZE]) {
+    char checkpoint[PATH_SIZE];
+    const int status = choose_trees(self);
+    if (status >= 0) return status;
     snprintf(model, PATH_SIZE, "%.4000s/table4.xf", self->output);
     snprintf(checkpoint, sizeof checkpoint, "%.4000s/table4.xf.ckpt", self->output);
     self->run.flags.model = model;
@@ -94,16 +132,20 @@ int table4_command(int argc, char **argv) {
     static char model[PATH_SIZE];
     struct parse_run *run = &self.run;
     run->flags = (struct parse_train_flags)PARSE_TRAIN_DEFAULTS;
+    run->flags.scale = NULL; /* which depends on the trees */
+    self.output = "table4";
     struct flag flags[PARSE_TRAIN_FLAGS + 3] = {
-        {"test", FLAG_TEXT, &self.test, NULL, "FILE.tsv", "Pairs to measure with at the end. Required."},
-        {"out", FLAG_TEXT, &self.output, NULL, "FOLDER",
-         "Where the table, the plots and the model go. A run that was stopped goes on from there. Required."},
+        {"test", FLAG_TEXT, &self.test, NULL, "FILE.tsv", "Pairs to measure with at the end."},
+        {"out", FLAG_TEXT, &self.output, NULL, "table4",
+         "Folder for the table, the plots and the model. A run that was stopped goes on from there."},
         {"test-sentences", FLAG_COUNT, &self.test_sentences, NULL, "0",
          "Only the first so many test pairs; 0 is all."}};
     parse_train_flags(&run->flags, flags + 3);
     struct command_line line = {
-        .usage = "table4 --train FILE.tsv --dev FILE.tsv --test FILE.tsv --out FOLDER [options]",
-        .about = "Makes Table 4: trains a parser and measures it with and without the grammar.",
+        .usage = "table4 [--train FILE.tsv --dev FILE.tsv --test FILE.tsv] [options]",
+        .about =
+            "Makes Table 4: trains a parser and measures it with and without the grammar. Without the three\n"
+            "files it draws trees of a small grammar into the folder, and sets --scale generated --steps 3000.",
         .groups = "context. tokenizer. data.batch_tokens data.seed model. train. decode.",
         .flags = flags,
         .flag_count = sizeof flags / sizeof flags[0]};

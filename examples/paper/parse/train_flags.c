@@ -14,13 +14,17 @@
 #include "parse_train.h"
 #include "scale.h"
 #include "signals.h"
+#include "tree_kind.h"
 
 void parse_train_flags(struct parse_train_flags *flags, struct flag table[PARSE_TRAIN_FLAGS]) {
     const struct flag rows[PARSE_TRAIN_FLAGS] = {
-        {"train", FLAG_TEXT, &flags->train, NULL, "FILE.tsv", "Pairs to learn from: sentence TAB tree. Required."},
-        {"dev", FLAG_TEXT, &flags->dev, NULL, "FILE.tsv", "Pairs to watch the training with. Required."},
+        {"train", FLAG_TEXT, &flags->train, NULL, "FILE.tsv",
+         "Pairs to learn from: sentence TAB tree. Required, but see table4."},
+        {"dev", FLAG_TEXT, &flags->dev, NULL, "FILE.tsv",
+         "Pairs to watch the training with. Required, but see table4."},
         {"scale", FLAG_TEXT, &flags->scale, NULL, "scaled",
-         "scaled: the paper's parsing model with all widths by a quarter; parsing: the paper's own; tiny: for tests. "
+         "scaled: the paper's parsing model with all widths by a quarter; parsing: the paper's own; tiny: for tests; "
+         "generated: for table4's own trees. "
          "Options given by key go before it."},
         {"steps", FLAG_COUNT, &flags->steps, NULL, "6000",
          "Ends at this step; 0 is no limit, if there is one in minutes."},
@@ -33,6 +37,7 @@ void parse_train_flags(struct parse_train_flags *flags, struct flag table[PARSE_
         {"average-every", FLAG_COUNT, &flags->average_every, NULL, "100", "Steps between those snapshots."},
         {"resume", FLAG_SWITCH, &flags->resume, NULL, "", "Goes on from the checkpoint, M.xf.ckpt."},
         {"overwrite", FLAG_SWITCH, &flags->overwrite, NULL, "", "Begins anew although the checkpoint is there."},
+        GOLD_FLAG(&flags->gold),
         {"quiet", FLAG_SWITCH, &flags->quiet, NULL, "", "No progress lines."},
         {"threads", FLAG_OPTION, NULL, "context.threads", "N", "The same as --context.threads."},
     };

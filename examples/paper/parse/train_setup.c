@@ -11,6 +11,7 @@
 
 #include "common.h"
 #include "parse_train.h"
+#include "tree_kind.h"
 
 void checkpoint_name(const struct parse_run *run, char name[PATH_SIZE]) {
     snprintf(name, PATH_SIZE, "%.4000s.ckpt", run->flags.model);
@@ -82,7 +83,7 @@ static int resume(struct parse_run *run) {
     if (status >= 0) return status;
     if (run->flags.average > 1) find_snapshots(run);
     if (!curve_read(&run->curve, run->flags.model, run->saved_step)) return EXIT_FAILED;
-    if (run->curve.count > 0) run->earlier_seconds = run->curve.rows[run->curve.count - 1].seconds;
+    run->earlier_seconds = run->curve.seconds;
     return -1;
 }
 
@@ -108,6 +109,8 @@ int parse_run_open(struct parse_run *run) {
     printf("%-12s %zu pairs in %zu batches, %zu dev pairs, %d labels, vocabulary %d + %d\n", "data", run->train.count,
            run->plan.count, run->dev.count, (int)run->parser.labels.count, (int)first_id(&run->parser),
            (int)symbol_count(&run->parser.labels));
+    printf("%-12s %s to learn from, %s for dev\n", "trees", tree_kind_of(&run->train, run->flags.gold)->name,
+           tree_kind_of(&run->dev, run->flags.gold)->name);
     printf("%-12s %lld parameters\n", "model", (long long)parameter_count(run->parser.model));
     if (run->flags.resume) printf("%-12s after step %lld\n", "resumed", (long long)run->saved_step);
     return check_output() == EXIT_FAILED ? EXIT_FAILED : -1;

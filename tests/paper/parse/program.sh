@@ -50,7 +50,9 @@ expect 0 "" train --model whole.xf --steps 30 --eval-every 10 --average 2 --aver
 expect 0 "" train --model parts.xf --steps 17 --eval-every 10 --average 2 --average-every 10
 expect 2 "is there from an earlier run" train --model parts.xf --steps 30
 expect 2 "train.seed is 1 in the checkpoint and 2" train --model parts.xf --steps 30 --resume --train.seed 2
+printf '25\t1\t1\t1\t1\t1\t1\t1\t500.0\n' >>parts.xf.curve.tsv # killed after this evaluation, before the checkpoint
 expect 0 "" train --model parts.xf --steps 30 --resume --eval-every 10 --average 2 --average-every 10
+holds "seconds go on from the last line" awk 'END { exit !($9 >= 500) }' parts.xf.curve.tsv
 holds "the averaged models are equal" cmp -s whole.xf parts.xf
 cut -f 1,2,4-8 whole.xf.curve.tsv >whole.curve # without the loss since the last evaluation, and without the seconds
 cut -f 1,2,4-8 parts.xf.curve.tsv | grep -v '^17' >parts.curve
@@ -67,7 +69,11 @@ kill -TERM "$pid"
 wait "$pid"
 holds "interrupted: exit status 130" test $? = 130
 holds "it says how to go on" grep -q -- "--resume goes on" stderr
+holds "the curve has its seconds, too" awk 'NR > 1 && $9 > 0 { found = 1 } END { exit !found }' stopped.xf.curve.tsv
+awk -v OFS='\t' 'NR > 1 { $9 += 1000 } 1' stopped.xf.curve.tsv >moved && mv moved stopped.xf.curve.tsv
 expect 0 "" train --model stopped.xf --resume --minutes 0.001
+holds "and goes on from them" awk 'END { exit !($9 > 1000 && $7 != "nan") }' stopped.xf.curve.tsv
+holds "without the line of the stop" test "$(grep -c nan stopped.xf.curve.tsv)" = 0
 holds "then there is a model" test -s stopped.xf
 
 # Parsing: each answer is a tree with the words of its sentence, an empty line stays one.
@@ -107,17 +113,64 @@ kill "$writer"
 expect 0 "" run evaluate --model whole.xf --test dev.tsv --beam 3 --output answers --sentences 15
 holds "no malformed tree" grep -q "^malformed    0 of 15 answers" stdout
 holds "a tree a line" test "$(wc -l <answers)" = 15
+holds "it says that the trees are generated" grep -qF "against generated (PCFG) trees" stdout
 expect 0 "" run evaluate --model whole.xf --test dev.tsv --beam 3 --unconstrained --decode.max_extra_tokens 20
 
+# Other trees are silver, unless the user says that people made them.
+for name in train dev; do sed 's/dog/hound/g' $name.tsv >silver-$name.tsv; done
+evaluate() { run evaluate --model whole.xf --test silver-dev.tsv --beam 2 "$@"; }
+expect 0 "" evaluate
+holds "it says that the trees are silver" grep -qF "against silver trees" stdout
+expect 0 "" evaluate --gold
+holds "it says that the trees are gold" grep -qF "against gold trees" stdout
+holds "and nothing of silver" test "$(grep -ci silver stdout)" = 0
+expect 0 "" run train --train silver-train.tsv --dev dev.tsv "${tiny[@]}" --model kinds.xf --steps 1
+holds "it tells both kinds of trees" grep -qF "silver to learn from, generated (PCFG) for dev" stdout
+holds "an evaluation tells its own" grep -qF "on 10 with generated (PCFG) trees" stdout
+expect 0 "" run train --train silver-train.tsv --dev silver-dev.tsv "${tiny[@]}" --model kinds.xf --steps 1 --overwrite \
+    --gold
+holds "an evaluation on gold trees" grep -qF "on 10 with gold trees" stdout
+
 # Table 4 of a small run, stopped half way, is finished by the same command.
-table4() { run table4 --train train.tsv --dev dev.tsv --test dev.tsv --out table "${tiny[@]}" --decode.beam 3 \
-    --decode.max_extra_tokens 30 "$@"; }
+table4() { run table4 --train silver-train.tsv --dev silver-dev.tsv --test silver-dev.tsv --out table "${tiny[@]}" \
+    --decode.beam 3 --decode.max_extra_tokens 30 "$@"; }
 expect 0 "" table4 --steps 10
 expect 0 "" table4 --steps 20
 for name in table4.md table4.tsv table4.svg table4-loss.svg; do holds "$name is there" test -s "table/$name"; done
-holds "it says what the trees are" grep -qi silver table/table4.md
+for name in table4.md table4.tsv table4.svg table4-loss.svg; do
+    holds "$name says what the trees are" grep -q silver "table/$name"
+    holds "$name has no other name for them" test "$(grep -c generated "table/$name")" = 0
+done
 holds "two rows and the paper's twelve" test "$(wc -l <table/table4.tsv)" = 15
 holds "the run went on" grep -q "20 updates" table/table4.md
+expect 0 "" table4 --steps 20 --gold
+holds "gold trees, as told" test "$(head -n 1 table/table4.md)" = "# Table 4: constituency parsing, on gold trees"
+holds "and no silver" test "$(cat table/table4.md table/table4.tsv table/*.svg | grep -ci silver)" = 0
+
+# Without data: trees are generated into the folder, the same command goes on with them, and all numbers say so.
+alone() { run table4 "${tiny[@]}" --decode.beam 2 --decode.max_extra_tokens 20 --test-sentences 20 "$@"; }
+expect 2 "found --gold and no files" alone --gold
+holds "a refusal leaves nothing" test ! -e table4
+expect 0 "" alone --steps 4
+holds "300 test trees" test "$(wc -l <table4/test.tsv)" = 300
+holds "no sentence twice" test -z "$(cut -f 1 table4/train.tsv table4/dev.tsv table4/test.tsv | sort | uniq -d)"
+holds "no claim to be silver" test "$(cat stdout table4/table4.md table4/table4.tsv table4/*.svg | grep -ci silver)" = 0
+for name in table4.md table4.tsv table4.svg table4-loss.svg; do
+    holds "$name says that the trees are generated" grep -qF "generated (PCFG)" "table4/$name"
+done
+cat table4/train.tsv table4/dev.tsv table4/test.tsv >drawn
+rm table4/dev.tsv
+expect 0 "" alone --steps 6
+holds "it went on" grep -q "after step 4" stdout
+holds "to the end" grep -q " 6 updates" table4/table4.md
+holds "with the same trees" cmp -s drawn <(cat table4/train.tsv table4/dev.tsv table4/test.tsv)
+sed -i '7s/the/a/' table4/test.tsv
+cp table4/test.tsv mine
+expect 1 "table4/test.tsv holds something else, expected the 300 generated trees" alone --steps 6
+holds "it is left alone" cmp -s mine table4/test.tsv
+expect 2 "--train FILE.tsv is missing: found --dev" run table4 --dev dev.tsv
+expect 2 "--dev FILE.tsv is missing: found --train" run table4 --train train.tsv --test dev.tsv
+expect 2 "--test FILE.tsv is missing: found --train" run table4 --train train.tsv --dev dev.tsv
 
 # Refusals.
 expect 2 "" run
