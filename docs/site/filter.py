@@ -3,7 +3,7 @@
 
 Pages are written for readers of the repository, so links name files and headings. Doxygen gets a label at each heading
 and refers to those. A link to what is not on the site (a program, a folder) becomes its text; the marks of code blocks
-go. Headers open with a plain comment on what they are, which becomes the documentation of the file.
+go. A picture is on a line of its own, in a folder of IMAGE_PATH. Headers open with a plain comment on what they are, which becomes the documentation of the file.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -64,6 +64,8 @@ def converted(page, text):
             lines.append(line)
         elif re.fullmatch(r"\s*<!--.*-->", line):
             continue
+        elif picture := re.fullmatch(r"!\[([^\]]*)\]\(([^)\s]+)\)", line):
+            lines.append(f'@image{{inline}} html {pathlib.Path(picture[2]).name} "{picture[1]}"')
         elif heading and len(heading[1]) == 1:
             lines.append(f"{line} {{#{label(page)}}}" if page != MAIN else line)
             if text.count("\n## ") > 3 and page != MAIN:

@@ -152,7 +152,8 @@ static bool write_md(const struct table1 *t) {
     write_formulas(t, out.file);
     fputs(
         "\nPath: positions that a layer links at most stand r / 2 apart in restricted attention, and k^l apart after "
-        "l dilated\nconvolutions; contiguous ones would need about 2 n / (k - 1).\n\n## Forward, ms\n\n",
+        "l dilated\nconvolutions; contiguous ones would need about 2 n / (k - 1).\n\n## Forward, ms\n\n"
+        "![Time of one layer by sequence length](table1.svg)\n\n",
         out.file);
     write_times(t, false, out.file);
     if (!t->forward_only) {

@@ -92,6 +92,7 @@ static bool write_tables(const struct experiment *e, double speed) {
             "1024 x 1024 matrices on one\nthread, or --sustained; times the threads).\n\n",
             speed / 1e9);
         table_markdown(&table, out.file);
+        fputs("\n![BLEU by training cost](table2.svg)\n", out.file);
         good = output_close(&out);
     }
     good = good && join_path(path, e->folder, "table2", ".tsv") && output_open(&out, path);

@@ -92,6 +92,8 @@ static bool write_tables(const struct experiment *e) {
                 "averaged. \"-\": not trained%s.\n\n",
                 e->result_count < PAPER_ROWS ? " yet" : "");
         table_markdown(&table, out.file);
+        fputs("\n![Perplexity against the base model](table3.svg)\n\n![BLEU against the base model](table3.bleu.svg)\n",
+              out.file);
         good = output_close(&out);
     }
     good = good && join_path(path, e->folder, "table3", ".tsv") && output_open(&out, path);
