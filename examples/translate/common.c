@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static bool unfinished_line;
 static int output_error;
@@ -85,6 +86,17 @@ xf_context *open_context(const xf_config *config) {
     }
     xf_context_set_log(context, print_log, NULL, XF_LOG_WARNING, NULL);
     return context;
+}
+
+const char *model_beside(void) {
+    static const char name[] = "en-de.xf";
+    static char path[4096 + sizeof name];
+    const ssize_t length = readlink("/proc/self/exe", path, 4096); /* adds no NUL; the rest of path is zeros */
+    char *const slash = length > 0 && length < 4096 ? strrchr(path, '/') : NULL;
+    if (slash != NULL) strcpy(slash + 1, name);
+    if (slash != NULL && access(path, R_OK) == 0) return path;
+    complain("--model M.xf is missing, and there is no %s beside the program", name);
+    return NULL;
 }
 
 xf_model *open_model(xf_context *context, const char *path) {

@@ -48,6 +48,12 @@ void *allocate(size_t size);
 /* Creates the context and sends its warnings to stderr. NULL after a message. */
 xf_context *open_context(const xf_config *config);
 
+/*
+ * The model of a command that was given none: en-de.xf beside the program, which the build puts there. Its path is kept
+ * until the program ends. NULL after a message when there is none.
+ */
+const char *model_beside(void);
+
 /* Loads a model that has a tokenizer. NULL after a message. */
 xf_model *open_model(xf_context *context, const char *path);
 

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Trains a small English-German model on the corpus beside this file and shows what it has learnt; see README.md.
+# Translates with the English-German model that is ready beside this file, then trains a small one on the corpus beside
+# it and shows what that has learnt; see README.md.
 #
 # In the sources of libxformer it installs what is missing (Debian packages), builds the library and the program into
-# build/demo, trains, measures and translates, all within about ten minutes on two cores, without a question. The
+# build/demo, translates, trains and measures, all within about ten minutes on two cores, without a question. The
 # training is 7 minutes of that; DEMO_MINUTES=1 makes it one. Elsewhere, as in /usr/share/doc/libxformer-dev/examples,
-# it compiles the program against the installed library, into the folder xformer-demo of the folder that it is run in.
+# where the ready model is left out, it compiles the program against the installed library, into the folder xformer-demo
+# of the folder that it is run in.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -15,7 +17,8 @@ case "${1-}" in
     --fresh) fresh=yes ;;
     --help | -h)
         echo "Usage: [DEMO_MINUTES=7] $0 [--fresh]"
-        echo "Trains a small English-German model in DEMO_MINUTES minutes. --fresh trains anew although one is there."
+        echo "Translates with the ready model and trains a small one in DEMO_MINUTES minutes (0: no training)."
+        echo "--fresh trains anew although one is there."
         exit 0
         ;;
     *)
@@ -31,10 +34,12 @@ if [ -e "$here/../../lib/xformer.map" ]; then
     cd "$here/../.."
     build=build/demo
     data=examples/translate/data
+    ready=examples/translate/en-de.xf
 else
     sources=no
     build=xformer-demo
     data=$here/data
+    ready=$here/en-de.xf
 fi
 model=$build/small.xf
 translate=$build/bin/translate
@@ -70,6 +75,24 @@ build_program() {
     cmake -DPAGES="$here/pages" -DOUTPUT="$build/pages.c" -P "$here/embed.cmake" || exit 1
     # shellcheck disable=SC2086 # several words
     cc -std=c11 -O2 -I"$here" "$here"/*.c "$build/pages.c" $flags -lm -o "$translate"
+}
+
+# The ready model. The program finds it by itself.
+show_ready() {
+    [ -e "$ready" ] || return 0
+    say "The model that comes with the program: English sentences, and what it makes of them"
+    while read -r sentence; do
+        printf '\n  EN  %s\n  ->  ' "$sentence"
+        echo "$sentence" | "$translate" translate
+    done <<'END'
+Do you want to save the changes to this document?
+Opens a dialog where you can select a different printer.
+The file could not be found.
+This command prints a list of all packages that are installed on your system.
+The soldiers marched through the forest at night.
+END
+    say "The same model on the test set ($data/small.test.tsv, 349 sentences it has not seen)"
+    "$translate" evaluate --test "$data/small.test.tsv"
 }
 
 train_model() {
@@ -108,12 +131,22 @@ mkdir -p "$build/bin" || {
     exit 1
 }
 if [ $sources = yes ]; then build_sources; else build_program; fi
-train_model
-show_results
+show_ready
+if [ "$minutes" != 0 ]; then
+    train_model
+    show_results
+fi
 say "Your turn"
+use=" --model $model"
+if [ -e "$ready" ]; then
+    use=
+    echo "  $translate translate                      # the ready model: type sentences"
+fi
+if [ -e "$model" ]; then
+    echo "  $translate translate --model $model  # the one just trained"
+fi
 cat <<END
-  $translate translate --model $model                 # type sentences
-  $translate translate --model $model <FILE >FILE.de  # or translate a file, one sentence a line
-  $translate inspect --model $model                   # look inside
-  $translate train --help                             # train your own
+  $translate translate$use <FILE >FILE.de       # a file, one sentence a line
+  $translate inspect$use                        # look inside a model
+  $translate train --help                   # train your own
 END

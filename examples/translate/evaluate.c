@@ -114,7 +114,8 @@ static int check_output_file(const struct evaluation *evaluation) {
 int evaluate_command(int argc, char **argv) {
     struct evaluation evaluation = {0};
     const struct flag flags[] = {
-        {"model", FLAG_TEXT, &evaluation.model, NULL, "M.xf", "The model, or a checkpoint. Required."},
+        {"model", FLAG_TEXT, &evaluation.model, NULL, "en-de.xf",
+         "The model, or a checkpoint. Without it the one beside the program: English to German."},
         {"test", FLAG_TEXT, &evaluation.test, NULL, "FILE.tsv", "Pairs: source TAB reference, one a line. Required."},
         {"output", FLAG_TEXT, &evaluation.output, NULL, "FILE", "Writes the translations there, one a line."},
         {"beam", FLAG_OPTION, NULL, "decode.beam", "4", "The same as --decode.beam."},
@@ -123,18 +124,18 @@ int evaluate_command(int argc, char **argv) {
         {"threads", FLAG_OPTION, NULL, "context.threads", "N", "The same as --context.threads."},
         {"device", FLAG_OPTION, NULL, "context.device", "NAME", "The same as --context.device."},
     };
-    struct command_line line = {.usage = "evaluate --model M.xf --test FILE.tsv [options]",
+    struct command_line line = {.usage = "evaluate [--model M.xf] --test FILE.tsv [options]",
                                 .about = "Translates a test set and compares with its references.",
                                 .groups = "context. decode. data. train.label_smoothing",
                                 .flags = flags,
                                 .flag_count = sizeof flags / sizeof flags[0]};
     int status = read_command_line(&line, argc - 2, argv + 2);
     if (status >= 0) return status;
-    if (evaluation.model == NULL || evaluation.test == NULL) {
-        complain("%s is missing; see translate evaluate --help",
-                 evaluation.model == NULL ? "--model M.xf" : "--test FILE.tsv");
+    if (evaluation.test == NULL) {
+        complain("--test FILE.tsv is missing; see translate evaluate --help");
         return EXIT_USAGE;
     }
+    if (evaluation.model == NULL && (evaluation.model = model_beside()) == NULL) return EXIT_USAGE;
     xf_config *config = NULL;
     xf_error err;
     if (xf_config_create(&config, &err) != XF_OK) return fail(&err);

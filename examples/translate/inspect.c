@@ -80,9 +80,10 @@ static int print_pieces(const xf_tokenizer *tokenizer, const char *text) {
 int inspect_command(int argc, char **argv) {
     const char *path = NULL;
     const struct flag flags[] = {
-        {"model", FLAG_TEXT, &path, NULL, "M.xf", "The model, or a checkpoint. Required."},
+        {"model", FLAG_TEXT, &path, NULL, "en-de.xf",
+         "The model, or a checkpoint. Without it the one beside the program: English to German."},
     };
-    struct command_line line = {.usage = "inspect --model M.xf [TEXT]",
+    struct command_line line = {.usage = "inspect [--model M.xf] [TEXT]",
                                 .about = "Shows what is in a model file; with a text, the pieces it is split into.",
                                 .groups = "context.",
                                 .flags = flags,
@@ -90,10 +91,7 @@ int inspect_command(int argc, char **argv) {
                                 .positional = "TEXT"};
     int status = read_command_line(&line, argc - 2, argv + 2);
     if (status >= 0) return status;
-    if (path == NULL) {
-        complain("--model M.xf is missing; see translate inspect --help");
-        return EXIT_USAGE;
-    }
+    if (path == NULL && (path = model_beside()) == NULL) return EXIT_USAGE;
     xf_config *config = NULL;
     xf_context *context = NULL;
     xf_model *model = NULL;

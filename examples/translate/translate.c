@@ -150,7 +150,8 @@ static int translate(struct session *session, const xf_config *config) {
 int translate_command(int argc, char **argv) {
     struct session session = {.batch_lines = 256, .attention.limit = 8, .broken = -1};
     const struct flag flags[] = {
-        {"model", FLAG_TEXT, &session.model, NULL, "M.xf", "The model, or a checkpoint. Required."},
+        {"model", FLAG_TEXT, &session.model, NULL, "en-de.xf",
+         "The model, or a checkpoint. Without it the one beside the program: English to German."},
         {"beam", FLAG_OPTION, NULL, "decode.beam", "4", "The same as --decode.beam."},
         {"alpha", FLAG_OPTION, NULL, "decode.alpha", "0.6", "The same as --decode.alpha."},
         {"greedy", FLAG_SWITCH, &session.greedy, NULL, "", "The same as --decode.beam 1."},
@@ -165,22 +166,18 @@ int translate_command(int argc, char **argv) {
         {"threads", FLAG_OPTION, NULL, "context.threads", "N", "The same as --context.threads."},
         {"device", FLAG_OPTION, NULL, "context.device", "NAME", "The same as --context.device."},
     };
-    struct command_line line = {.usage = "translate --model M.xf [options] < source > translation",
+    struct command_line line = {.usage = "translate [--model M.xf] [options] < source > translation",
                                 .about = "Translates the lines of standard input, one sentence a line.",
                                 .groups = "context. decode.",
                                 .flags = flags,
                                 .flag_count = sizeof flags / sizeof flags[0]};
     int status = read_command_line(&line, argc - 2, argv + 2);
     if (status >= 0) return status;
-    if (session.model == NULL || session.batch_lines == 0) {
-        complain(session.model == NULL ? "--model M.xf is missing; see translate translate --help"
-                                       : "--batch-lines is 0, expected 1 or more");
+    if (session.batch_lines == 0 || session.attention.limit == 0) {
+        complain("--%s is 0, expected 1 or more", session.batch_lines == 0 ? "batch-lines" : "attention-lines");
         return EXIT_USAGE;
     }
-    if (session.attention.limit == 0) {
-        complain("--attention-lines is 0, expected 1 or more");
-        return EXIT_USAGE;
-    }
+    if (session.model == NULL && (session.model = model_beside()) == NULL) return EXIT_USAGE;
     const struct named_file page = {"--attention", session.attention.path}, model = {"--model", session.model};
     status = check_apart(&page, &model, 1);
     if (status < 0) status = check_writable(&page);

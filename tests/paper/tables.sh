@@ -10,27 +10,7 @@ paper=$(realpath "$1") data=$(realpath "$2") here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-failed=0
-
-complain() {
-    failed=$((failed + 1))
-    echo "FAILED: $*"
-    cat stderr
-}
-
-# expect STATUS WORDS COMMAND...: the exit status, and words that standard error holds.
-expect() {
-    local status=$1 words=$2 found
-    shift 2
-    "$@" >stdout 2>stderr
-    found=$?
-    { [ "$found" = "$status" ] && { [ -z "$words" ] || grep -qF -- "$words" stderr; }; } ||
-        complain "$*: status $found, expected $status with '$words'"
-}
-
-holds() {
-    "$@" >stdout 2>stderr || complain "$*"
-}
+. "$here/../checks.sh"
 
 head -n 400 "$data/small.tsv" >train.tsv
 head -n 12 "$data/small.test.tsv" >held.tsv
@@ -40,8 +20,8 @@ tiny=(--train train.tsv --scale 16 --steps 4 --tokenizer.vocab_size 400 --data.b
 expect 2 "there is no command 'tabel1'; the nearest is 'table1'" "$paper" tabel1
 expect 2 "found d 30" "$paper" table1 --d 30 --heads 4
 expect 0 "" "$paper" table1 --out t1 --d 16 --heads 2 --window 8 --min-length 16 --max-length 64 --repeats 2 --cpu-time
-holds python3 "$here/check_svg.py" t1/table1.svg t1/table1.tsv t1/table1.md
-[ "$(wc -l <t1/table1.tsv)" = 19 ] || complain "table1.tsv has not 3 lengths of 6 layers"
+holds "tables and plots belong together" python3 "$here/check_svg.py" t1/table1.svg t1/table1.tsv t1/table1.md
+holds "table1.tsv has 3 lengths of 6 layers" test "$(wc -l <t1/table1.tsv)" = 19
 
 expect 2 "there is no row 'C-N3'" "$paper" table3 "${tiny[@]}" --dev held.tsv --out t3 --rows base,C-N3
 expect 2 "there is no row 'C-N2'" "$paper" table2 "${tiny[@]}" --test held.tsv --out t2 --rows base,C-N2
@@ -53,14 +33,13 @@ expect 2 "expected an end of the training" "$paper" table3 --steps 0 --out t3
 # A run that nobody stops, and its answers.
 run=(table3 "${tiny[@]}" --dev held.tsv --rows base,C-N2,B-dk16,E-learned)
 expect 0 "" "$paper" "${run[@]}" --out whole
-holds python3 "$here/check_svg.py" whole/table3.svg whole/table3.bleu.svg whole/table3.tsv whole/table3.md
-[ "$(wc -l <whole/results.tsv)" = 5 ] || complain "results.tsv has not 4 rows"
+holds "tables and plots belong together" python3 "$here/check_svg.py" whole/table3.svg whole/table3.bleu.svg whole/table3.tsv whole/table3.md
+holds "results.tsv has 4 rows" test "$(wc -l <whole/results.tsv)" = 5
 files="lock results.tsv settings table3.bleu.svg table3.md table3.svg table3.tsv tokenizer.json"
-[ "$(cd whole && echo *)" = "$files" ] ||
-    complain "files are left over: $(ls whole)"
+holds "no file is left over: $(ls whole)" test "$(cd whole && echo *)" = "$files"
 
 expect 0 "" "$paper" table3 "${tiny[@]}" --dev held.tsv --rows C-N2 --train.learning_rate 0.00025 --out rate
-holds grep -qE '^times 0\.00025, pre-LN' rate/table3.md
+holds "the table tells the rate" grep -qE '^times 0\.00025, pre-LN' rate/table3.md
 
 # Killed with a checkpoint within its first row (on a busy machine that takes more than one attempt), then again and
 # again, until it comes to its end.
@@ -74,7 +53,7 @@ for _ in $(seq 10); do
     wait $pid 2>/dev/null
     [ -e killed/base.ckpt ] && [ ! -e killed/results.tsv ] && break
 done
-[ -e killed/base.ckpt ] && [ ! -e killed/results.tsv ] || complain "the run was not killed within its first row"
+holds "the run was killed within its first row" test -e killed/base.ckpt -a ! -e killed/results.tsv
 for round in $(seq 12); do
     "${killed[@]}" >stdout 2>stderr &
     pid=$!
@@ -86,12 +65,12 @@ wait $pid 2>/dev/null
 expect 0 "" "${killed[@]}"
 cut -f 1-6,8 whole/results.tsv >expected
 cut -f 1-6,8 killed/results.tsv >found
-cmp expected found >stderr 2>&1 || { diff expected found >stderr; complain "a run that was killed has other numbers"; }
+holds "a run that was killed has the same numbers" diff expected found
 
 expect 2 "found 'steps 5', expected 'steps 4' as in the runs before" "$paper" "${run[@]}" --out whole --steps 5
 expect 2 "train.seed" "$paper" "${run[@]}" --out whole --train.seed 7
 expect 0 "" "$paper" "${run[@]}" --out whole
-cmp <(cut -f 1-6,8 whole/results.tsv) expected >stderr 2>&1 || complain "rows that are done were done again"
+holds "rows that are done are not done again" cmp <(cut -f 1-6,8 whole/results.tsv) expected
 printf 'nonsense\n' >>whole/results.tsv
 expect 1 "found 'nonsense" "$paper" "${run[@]}" --out whole
 
@@ -99,26 +78,19 @@ expect 1 "found 'nonsense" "$paper" "${run[@]}" --out whole
 # SIGINT).
 "$paper" "${run[@]}" --steps 100000 --out stopped >stdout 2>stderr &
 pid=$!
-for _ in $(seq 100); do
-    [ -e stopped/tokenizer.json ] && break
-    sleep 0.1
-done
+wait_for test -e stopped/tokenizer.json
 sleep 0.5
 "$paper" "${run[@]}" --steps 100000 --out stopped >/dev/null 2>second
-grep -qF "another run works in stopped" second || complain "two runs in one folder: $(cat second)"
+holds "a second run in one folder is refused: $(cat second)" grep -qF "another run works in stopped" second
 kill -TERM $pid
 wait $pid
-[ $? = 130 ] && grep -qF "the same command goes on" stderr && [ -e stopped/base.ckpt ] ||
-    complain "a run that was stopped"
+holds "a run that was stopped says so in its status: $?" test $? = 130
+holds "how to go on is told" grep -qF "the same command goes on" stderr
+holds "a checkpoint is there" test -e stopped/base.ckpt
 
 expect 0 "" "$paper" table2 "${tiny[@]}" --steps 10 --test held.tsv --out t2 --sustained 50
-holds python3 "$here/check_svg.py" t2/table2.svg t2/table2.tsv t2/table2.md
-awk -F '\t' '$1 == "big" && $2 == 30' t2/results.tsv | grep -q . ||
-    complain "the big model has not three times the steps"
-[ "$(cd t2 && echo *.avg-* *.ckpt*)" = "*.avg-* *.ckpt*" ] || complain "snapshots are left over: $(ls t2)"
+holds "tables and plots belong together" python3 "$here/check_svg.py" t2/table2.svg t2/table2.tsv t2/table2.md
+holds "the big model has three times the steps" grep -qE "^big\s30\s" t2/results.tsv
+holds "no snapshot is left over: $(ls t2)" test "$(cd t2 && echo *.avg-* *.ckpt*)" = "*.avg-* *.ckpt*"
 
-if [ $failed -gt 0 ]; then
-    echo "$failed failed"
-    exit 1
-fi
-echo "all passed"
+end_checks 30

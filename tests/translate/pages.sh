@@ -11,30 +11,7 @@ set -uo pipefail
 translate=$(realpath "$1") data=$(realpath "$2") here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 rm -rf "$3/translate_pages"
 mkdir -p "$3/translate_pages" && cd "$3/translate_pages" || exit 1
-checks=0 failed=0
-
-# holds WORDS COMMAND...: a condition, and what it is about.
-holds() {
-    local what=$1
-    shift
-    checks=$((checks + 1))
-    "$@" && return
-    failed=$((failed + 1))
-    echo "FAILED: $what"
-}
-
-# expect STATUS WORDS COMMAND...: the exit status, and words that standard error holds.
-expect() {
-    local status=$1 words=$2 found
-    shift 2
-    "$@" >stdout 2>stderr
-    found=$?
-    checks=$((checks + 1))
-    if [ "$found" = "$status" ] && { [ -z "$words" ] || grep -qF -- "$words" stderr; }; then return; fi
-    failed=$((failed + 1))
-    echo "FAILED: $*: status $found, expected $status with '$words'; it said:"
-    cat stderr
-}
+. "$here/../checks.sh"
 
 # Half of the corpus is what a page must not take for markup, so that some of its pieces are learnt as tokens.
 hostile='</script><img src=x onerror="alert(1)"><!-- <script>&lt;'
@@ -124,5 +101,4 @@ expect 1 "line 1 is not in none.html: its answer has 41 tokens, expected at most
 holds "the lines after it are translated" test "$(wc -l <stdout)" = 2
 
 holds "the data of the pages is right" python3 "$here/pages.py" "$hostile"
-echo "$checks checks, $failed failed"
-test "$checks" -ge 39 && test "$failed" = 0
+end_checks 39

@@ -5,44 +5,11 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
-translate=$(realpath "$1") data=$(realpath "$2")
+translate=$(realpath "$1") data=$(realpath "$2") here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-checks=0 failed=0
-
-# expect STATUS WORDS COMMAND...: the exit status, and words that standard error holds.
-expect() {
-    local status=$1 words=$2 found
-    shift 2
-    "$@" >stdout 2>stderr
-    found=$?
-    checks=$((checks + 1))
-    if [ "$found" = "$status" ] && { [ -z "$words" ] || grep -qF -- "$words" stderr; }; then return; fi
-    failed=$((failed + 1))
-    echo "FAILED: $*: status $found, expected $status with '$words'; it said:"
-    cat stderr
-}
-
-# holds WHAT COMMAND...: the command succeeds.
-holds() {
-    local what=$1
-    shift
-    checks=$((checks + 1))
-    "$@" && return
-    failed=$((failed + 1))
-    echo "FAILED: $what"
-}
-
-# wait_for COMMAND...: until the command succeeds; 60 s at most.
-wait_for() {
-    local i
-    for i in $(seq 600); do
-        "$@" && return 0
-        sleep 0.1
-    done
-    return 1
-}
+. "$here/../checks.sh"
 
 head -n 400 "$data/small.tsv" >pairs.tsv
 head -n 4 "$data/small.test.tsv" >few.tsv
@@ -175,5 +142,4 @@ cp p.xf.ckpt first.ckpt
 expect 0 "" patient --steps 100000 --resume first.ckpt
 holds "a resumed run ends too" grep -q 'ends .*after 3 evaluations' stdout
 
-echo "$checks checks, $failed failed"
-test "$checks" -ge 50 && test "$failed" = 0
+end_checks 50

@@ -6,34 +6,11 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
-program=$(realpath "$1")
+program=$(realpath "$1") here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-checks=0 failed=0
-
-# expect STATUS WORDS COMMAND...: the exit status, and words that standard error holds.
-expect() {
-    local status=$1 words=$2 found
-    shift 2
-    "$@" >stdout 2>stderr
-    found=$?
-    checks=$((checks + 1))
-    if [ "$found" = "$status" ] && { [ -z "$words" ] || grep -qF -- "$words" stderr; }; then return; fi
-    failed=$((failed + 1))
-    echo "FAILED: $*: status $found, expected $status with '$words'; it said:"
-    cat stderr
-}
-
-# holds WHAT COMMAND...: the command succeeds.
-holds() {
-    local what=$1
-    shift
-    checks=$((checks + 1))
-    "$@" && return
-    failed=$((failed + 1))
-    echo "FAILED: $what"
-}
+. "$here/../../checks.sh"
 
 run() { "$program" "$@" </dev/null; }
 tiny=(--scale tiny --data.batch_tokens 400 --tokenizer.vocab_size 330 --threads 2 --quiet --dev-sentences 10)
@@ -201,5 +178,4 @@ for command in train parse evaluate generate table4; do
     holds "$command --help fits 100 columns" test "$(awk 'length > 100' stdout | wc -l)" -le 2
 done
 
-echo "$checks checks, $failed failed"
-exit $((failed > 0))
+end_checks 100

@@ -1,0 +1,20 @@
+/*
+ * program.h - a program of several commands, such as `translate train`: its usage, --help, --version, exit status.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef PROGRAM_H
+#define PROGRAM_H
+
+#include <stddef.h>
+
+struct command {
+    const char *name;
+    int (*run)(int argc, char **argv); /* argv[1] is the name; returns the exit status */
+    const char *about;
+};
+
+/* What main() returns. `notes` ends the usage; it is about more than one command, or empty. */
+int run_program(const struct command *commands, size_t count, const char *notes, int argc, char **argv);
+
+#endif
