@@ -15,16 +15,6 @@ using namespace xf_test;
 
 namespace {
 
-using Pieces = std::vector<std::string>;
-
-WordCounts count_words(const Pieces &lines) {
-    WordCounts words;
-    std::string_view word;
-    for (const std::string &line : lines)
-        for (WordSplitter splitter(line); splitter.next(&word);) words.add(word);
-    return words;
-}
-
 bool merge_pair(Pieces *pieces, const std::string &left, const std::string &right) {
     bool found = false;
     for (size_t i = 0; i + 1 < pieces->size(); ++i) {

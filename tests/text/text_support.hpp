@@ -1,4 +1,4 @@
-// Texts for the tests of lib/text: nasty ones by hand, and pseudo-random ones.
+// Texts for the tests of lib/text: nasty ones by hand, and pseudo-random ones; their words.
 //
 // std::mt19937 is specified bit by bit, the standard distributions are not: so none of these is used.
 //
@@ -11,12 +11,23 @@
 #include <string_view>
 #include <vector>
 
+#include "text/bpe_train.h"
 #include "text/tokenizer.h"
 #include "text/utf8.h"
 
 namespace xf_test {
 
 using namespace std::string_view_literals;
+
+using Pieces = std::vector<std::string>;
+
+inline xf::WordCounts count_words(const std::vector<std::string> &lines) {
+    xf::WordCounts words;
+    std::string_view word;
+    for (const std::string &line : lines)
+        for (xf::WordSplitter splitter(line); splitter.next(&word);) words.add(word);
+    return words;
+}
 
 inline std::vector<std::string> nasty_texts() {
     std::vector<std::string> texts;

@@ -17,16 +17,6 @@ using namespace xf_test;
 
 namespace {
 
-using Pieces = std::vector<std::string>;
-
-WordCounts count_words(const Pieces &lines) {
-    WordCounts words;
-    std::string_view word;
-    for (const std::string &line : lines)
-        for (WordSplitter splitter(line); splitter.next(&word);) words.add(word);
-    return words;
-}
-
 // A word cut by trying every length, longest first.
 std::vector<int32_t> slow_encode(const Vocabulary &vocabulary, std::string_view word) {
     std::vector<int32_t> ids;
