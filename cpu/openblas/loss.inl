@@ -34,9 +34,10 @@ XF_INLINE void row_loss(const xf_loss &a, const Smoothing &q, int64_t m, double 
         return;
     }
     const double mass = static_cast<double>(q.base) * static_cast<double>(a.V) + static_cast<double>(q.extra);
+    // Without smoothing a sum of logits beyond fp32 must not count: 0 times infinity is no number.
+    const double shared = q.base > 0.0f ? static_cast<double>(q.base) * total : 0.0;
     a.nll[m] = static_cast<float>(lse - target);
-    a.loss[m] = static_cast<float>(lse * mass - static_cast<double>(q.base) * total -
-                                   static_cast<double>(q.extra) * target);
+    a.loss[m] = static_cast<float>(lse * mass - shared - static_cast<double>(q.extra) * target);
 }
 
 // Without gradients: panels of kPanel columns for kPanelRows rows at a time.

@@ -123,7 +123,47 @@ static void test_decoding(void **state) {
     }
 }
 
+/* Logits whose sum is beyond fp32: with nothing smoothed the sum doesn't count, and the loss is the likelihood's. */
+static void test_no_smoothing(void **state) {
+    (void)state;
+    const int32_t ids[6] = {5, 6, 1, 7, 8, 1}, offsets[3] = {0, 3, 6};
+    const xf_batch batch = {sizeof batch, 2, ids, offsets, ids, offsets, NULL};
+    for (int d = 0; d < 2; ++d) {
+        xf_context *context = context_on(devices[d]);
+        if (context == NULL) continue;
+        xf_config *config = small_config(devices[d]);
+        set(config, "model.vocab_size", "40");
+        set(config, "train.label_smoothing", "0");
+        xf_model *model = NULL;
+        xf_decoder *decoder = NULL;
+        ACCEPTED(xf_model_create(context, config, NULL, &model, err));
+        ACCEPTED(xf_decoder_create(model, config, &decoder, err));
+        const size_t last = xf_model_param_count(model) - 1; /* of the last norm */
+        xf_param_info info = {.struct_size = sizeof info};
+        ACCEPTED(xf_model_param_info(model, last, &info, err));
+        assert_non_null(strstr(info.name, "norm.bias"));
+        const size_t width = (size_t)info.columns, size = 40 * width;
+        float *bias = calloc(width, sizeof *bias), *table = malloc(size * sizeof *table);
+        bias[0] = 1e38f;
+        ACCEPTED(xf_model_param_write(model, last, bias, width, err));
+        ACCEPTED(xf_model_param_read(model, 0, table, size, err));
+        for (size_t v = 0; v < 40; ++v) table[v * width] = 1; /* every logit is about 1e38 */
+        ACCEPTED(xf_model_param_write(model, 0, table, size, err));
+        xf_eval_stats stats = XF_EVAL_STATS_INIT;
+        ACCEPTED(xf_evaluate(decoder, &batch, 1, &stats, err));
+        assert_true(isfinite(stats.nll));
+        assert_true(stats.loss == stats.nll);
+        free(bias);
+        free(table);
+        xf_decoder_free(decoder);
+        xf_model_free(model);
+        xf_config_free(config);
+        xf_context_free(context);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_training), cmocka_unit_test(test_decoding)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_training), cmocka_unit_test(test_decoding),
+                                       cmocka_unit_test(test_no_smoothing)};
     return RUN(tests, NULL, NULL);
 }
