@@ -22,6 +22,13 @@ std::vector<int64_t> shape_of(const Parameter &p) {
     return p.vector ? std::vector<int64_t>{p.columns} : std::vector<int64_t>{p.rows, p.columns};
 }
 
+std::string shown(const std::vector<int64_t> &shape) {
+    std::string text = "[";
+    for (const int64_t dimension : shape)
+        text += format(text.size() > 1 ? ", %lld" : "%lld", static_cast<long long>(dimension));
+    return text + "]";
+}
+
 bool is_narrow(std::string_view dtype) { return dtype == "F16" || dtype == "BF16"; }
 
 void add_block(SafetensorsWriter *writer, Stream *stream, const ParameterTable &table, const std::string &prefix,
@@ -37,19 +44,23 @@ void add_block(SafetensorsWriter *writer, Stream *stream, const ParameterTable &
 // The same in 16 bits. The writer asks for any bytes, so a number may be cut in two.
 void add_narrow(SafetensorsWriter *writer, Stream *stream, const ParameterTable &table, const std::string &dtype,
                 const float *block) {
-    const auto narrow = dtype == "F16" ? to_fp16 : to_bf16;
+    const bool fp16 = dtype == "F16";
     for (const Parameter &p : table.list) {
         const float *data = block + p.offset;
-        writer->add(p.name, dtype, shape_of(p), [stream, data, narrow, &p](uint64_t offset, void *dst, size_t bytes) {
+        writer->add(p.name, dtype, shape_of(p), [stream, data, fp16, &p](uint64_t offset, void *dst, size_t bytes) {
+            const uint16_t infinity = fp16 ? 0x7C00 : 0x7F80;
             const size_t first = offset / 2, last = (offset + bytes + 1) / 2;
             std::vector<float> wide(last - first);
             stream->download(wide.data(), data + first, wide.size() * sizeof(float));
             std::vector<uint16_t> halves(wide.size());
             for (size_t i = 0; i < wide.size(); ++i) {
-                halves[i] = narrow(wide[i]);
-                XF_CHECK(narrow != to_fp16 || (halves[i] & 0x7C00u) != 0x7C00u, XF_ERROR_OUT_OF_RANGE,
-                         "'%s' has the number %s, fp16 reaches 65504: use bf16", p.name.c_str(),
-                         number(static_cast<double>(wide[i])).c_str());
+                halves[i] = fp16 ? to_fp16(wide[i]) : to_bf16(wide[i]);
+                // A file with it could not be loaded.
+                XF_CHECK((halves[i] & infinity) != infinity, XF_ERROR_OUT_OF_RANGE,
+                         "'%s' has the number %s, expected %s", p.name.c_str(),
+                         number(static_cast<double>(wide[i])).c_str(),
+                         fp16 ? "what fp16 holds, -65504 to 65504: bf16 reaches further"
+                              : "what bf16 holds, -3.3895e38 to 3.3895e38");
             }
             std::memcpy(dst, reinterpret_cast<const char *>(halves.data()) + offset % 2, bytes);
         });
@@ -146,8 +157,8 @@ void ModelFile::check_tensors() const {
             XF_CHECK(tensor != nullptr, XF_ERROR_CORRUPT, "'%s' lacks the tensor '%s%s'", path_.c_str(), prefix.c_str(),
                      p.name.c_str());
             XF_CHECK(tensor->shape == shape_of(p), XF_ERROR_CORRUPT,
-                     "'%s': tensor '%s%s' has another shape than [%lld, %lld]", path_.c_str(), prefix.c_str(),
-                     p.name.c_str(), static_cast<long long>(p.rows), static_cast<long long>(p.columns));
+                     "'%s': tensor '%s%s' has the shape %s, expected %s", path_.c_str(), prefix.c_str(), p.name.c_str(),
+                     shown(tensor->shape).c_str(), shown(shape_of(p)).c_str());
             XF_CHECK(tensor->dtype == "F32" || (kind() == "model" && is_narrow(tensor->dtype)), XF_ERROR_CORRUPT,
                      "'%s': tensor '%s%s' is of type %s, expected F32%s", path_.c_str(), prefix.c_str(), p.name.c_str(),
                      tensor->dtype.c_str(), kind() == "model" ? ", F16 or BF16" : "");

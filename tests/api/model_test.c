@@ -5,6 +5,7 @@
  */
 #include "support.h"
 
+#include <float.h>
 #include <math.h>
 
 static void test_create(void **state) {
@@ -195,6 +196,38 @@ static void test_export(void **state) {
     assert_same_files(path, again);
     set(c, "file.precision", "bf16");
     ACCEPTED(xf_model_export(large, c, path, err));
+
+    /* What rounds to a number of the type is written, what rounds to infinity would never load again. */
+    static const struct {
+        const char *precision;
+        float fits, last, beyond; /* fits becomes last */
+    } ends[] = {{"fp16", 65519.99f, 65504, -65520},
+                {"bf16", 3.3961774e38f, 3.3895314e38f, 3.3961776e38f},
+                {"bf16", -3.3961774e38f, -3.3895314e38f, -FLT_MAX}};
+    for (int i = 0; i < 3; ++i) {
+        set(c, "file.precision", ends[i].precision);
+        values[numbers / 2] = ends[i].fits;
+        values[0] = 0x1p-26f; /* below half of fp16's smallest number */
+        values[1] = -0x1.8p-24f;
+        ACCEPTED(xf_model_param_write(large, 0, values, numbers, err));
+        ACCEPTED(xf_model_export(large, c, path, err));
+        xf_model *loaded = NULL;
+        ACCEPTED(xf_model_load(world.context, path, &loaded, err));
+        float *found = malloc(numbers * sizeof *found);
+        ACCEPTED(xf_model_param_read(loaded, 0, found, numbers, err));
+        assert_true(found[numbers / 2] == ends[i].last);
+        assert_true(found[0] == (i == 0 ? 0 : 0x1p-26f) && found[1] == (i == 0 ? -0x1p-23f : -0x1.8p-24f));
+        free(found);
+        xf_model_free(loaded);
+        ACCEPTED(xf_model_export(large, c, again, err));
+        values[numbers / 2] = ends[i].beyond;
+        ACCEPTED(xf_model_param_write(large, 0, values, numbers, err));
+        xf_error why;
+        assert_int_equal(xf_model_export(large, c, path, &why), XF_ERROR_OUT_OF_RANGE);
+        assert_non_null(strstr(why.message, info.name));
+        assert_non_null(strstr(why.message, ends[i].precision));
+        assert_same_files(path, again);
+    }
     free(values);
     xf_model_free(large);
     xf_config_free(c);

@@ -20,6 +20,8 @@ auto lack(const char *key) {
     return [=](Content &c) { c.metadata.erase(key); };
 }
 
+#define CHECK_SAYS(w, sentence) CHECK(std::string((w).error.message).find(sentence) != std::string::npos)
+
 XF_TEST(configurations) {
     World w;
     const char *const corrupt[][2] = {
@@ -81,6 +83,10 @@ XF_TEST(tensors) {
     w.refused(XF_ERROR_CORRUPT, "a tensor of another rank", [&](Content &c) { c.tensors[name].shape = {8, 8, 1}; });
     w.refused(XF_ERROR_CORRUPT, "a flat tensor", [&](Content &c) { c.tensors[name].shape = {64}; });
     w.refused(XF_ERROR_CORRUPT, "a tensor of another shape", [&](Content &c) { c.tensors[name].shape = {4, 16}; });
+    CHECK_SAYS(w, "has the shape [4, 16], expected [8, 8]");
+    w.refused(XF_ERROR_CORRUPT, "a vector of another shape",
+              [](Content &c) { c.tensors["encoder.0.feed_forward.in.bias"].shape = {2, 4}; });
+    CHECK_SAYS(w, "has the shape [2, 4], expected [8]");
     w.refused(XF_ERROR_CORRUPT, "a tensor of another type", [&](Content &c) { c.tensors[name].dtype = "I32"; });
     w.refused(XF_ERROR_CORRUPT, "an empty tensor", [&](Content &c) { c.tensors[name] = {"F32", {0, 8}, {}}; });
     w.refused(XF_ERROR_CORRUPT, "a tensor of 2^40 columns and no row", [&](Content &c) {

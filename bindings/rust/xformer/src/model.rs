@@ -214,7 +214,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// As [`save`](Model::save); [`Status::OutOfRange`] of a number beyond what fp16 can be.
+    /// As [`save`](Model::save); [`Status::OutOfRange`] of a number that would round to infinity.
     pub fn export<'a>(&self, path: impl AsRef<Path>, config: impl Into<Option<&'a Config>>) -> Result<()> {
         let (path, config, (model, _reading)) =
             (c_path(path.as_ref())?, config::pointer(config.into()), self.reading()?);

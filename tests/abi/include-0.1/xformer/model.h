@@ -82,14 +82,16 @@ XF_API enum xf_status xf_model_save(const xf_model *model, const char *path, xf_
 /**
  * @brief Writes a model as the options of the group "file." say: "file.precision" fp16 or bf16 halves the file.
  *
- * Numbers are rounded to nearest. xf_model_load() widens them; training goes on from such a file less exactly than from
- * one of xf_model_save() or from a checkpoint.
+ * Numbers are rounded to nearest: fp16 keeps 11 bits of those from 2^-14 on and multiples of 2^-24 below, bf16 keeps 8
+ * bits. xf_model_load() widens them; training goes on from such a file less exactly than from one of xf_model_save() or
+ * from a checkpoint.
  *
  * @param model [in] the model
  * @param config [in] NULL: all defaults, which write what xf_model_save() does
  * @param path [in] file name
  * @param err [out] NULL allowed
- * @return as xf_model_save(); XF_ERROR_OUT_OF_RANGE when a number is beyond what fp16 can be
+ * @return as xf_model_save(); XF_ERROR_OUT_OF_RANGE when a number would round to infinity: beyond 65504 in
+ *         fp16, 3.3895e38 in bf16
  * @threads shared-read
  * @since 0.1
  */
