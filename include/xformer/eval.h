@@ -24,7 +24,7 @@ extern "C" {
 enum xf_bleu_tokenize {
     /** mteval-v13a, sacreBLEU's default: for raw text. */
     XF_BLEU_13A = 0,
-    /** At white space only: for text that is tokenised already (multi-bleu). */
+    /** At white space only: for text that is tokenised already. As multi-bleu, but smoothed. */
     XF_BLEU_NONE = 1,
     /**
      * For text that is tokenised already: at white space and around a hyphen within a word, and a precision of zero is

@@ -39,7 +39,8 @@ Constraint constraint_of(const xf_decoder &decoder, const std::vector<size_t> *o
                                   V,
                                   0};
             const int32_t answer = fn(user, &asked, allowed);
-            XF_CHECK(answer == 0, XF_ERROR_CALLBACK, "the constraint gave %d for sentence %zu", answer, asked.sentence);
+            XF_CHECK(answer == 0, XF_ERROR_CALLBACK, "the constraint gave %d for sentence %zu, expected 0", answer,
+                     asked.sentence);
         };
 }
 
@@ -64,7 +65,7 @@ EncodedTexts encode_texts(const xf_decoder &decoder, const char *const *texts, c
         if (encoded.ids.size() == before) continue;
         encoded.ids.push_back(kEndToken);
         XF_CHECK(encoded.ids.size() - before <= most, XF_ERROR_OUT_OF_RANGE,
-                 "text %zu has %zu tokens, expected at most decode.max_source_tokens %zu", i,
+                 "text %zu has %zu tokens, expected at most %zu by decode.max_source_tokens and model.max_length", i,
                  encoded.ids.size() - before, most);
         XF_CHECK(encoded.ids.size() < (size_t{1} << 31), XF_ERROR_LIMIT, "the texts have more than 2^31 tokens");
         encoded.offsets.push_back(static_cast<int32_t>(encoded.ids.size()));
@@ -195,14 +196,12 @@ xf_status xf_attention_weights(xf_decoder *decoder, const xf_batch *pair, int32_
                  "weights is NULL with a capacity of %zu", capacity);
         check_pointer(count, "count");
         const auto which = static_cast<AttentionKind>(kind);
-        const AttentionShape shape = decoder->decoder->attention_shape(own, which);
-        const auto needed = static_cast<size_t>(shape.heads * shape.queries * shape.keys);
+        const auto needed = static_cast<size_t>(decoder->decoder->attention_shape(own, which).count());
         if (needed > capacity) {
             *count = needed;
             fail(XF_ERROR_BUFFER_TOO_SMALL, "there are %zu weights, the capacity is %zu", needed, capacity);
         }
-        const std::vector<float> found = decoder->decoder->attention(own, which, layer);
-        std::copy(found.begin(), found.end(), weights);
+        decoder->decoder->attention(own, which, layer, weights);
         *count = needed;
     });
 }

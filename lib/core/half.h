@@ -8,7 +8,7 @@
 
 namespace xf {
 
-uint16_t to_fp16(float value);  // beyond 65504 infinity
+uint16_t to_fp16(float value);  // from 65520 on infinity
 float from_fp16(uint16_t half);
 uint16_t to_bf16(float value);
 float from_bf16(uint16_t half);

@@ -1,6 +1,7 @@
 // Named sets of options: the paper's models, every row of its Table 3, its parser, and two of our own.
 //
-// A preset sets every column of the table below, so that of two presets the later one counts alone.
+// A preset sets every column of the table below, so that of two presets the later one counts alone. What "parsing" sets
+// of decoding besides stays, as all that a preset does not name.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>

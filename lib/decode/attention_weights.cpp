@@ -5,14 +5,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace xf {
 
-std::vector<float> attention_weights(const AttentionShape &shape, const float *q, int64_t ld_q, const float *k,
-                                     int64_t ld_k) {
-    std::vector<float> weights(static_cast<size_t>(shape.heads * shape.queries * shape.keys));
-    std::vector<double> scores(static_cast<size_t>(shape.keys));
-    float *row = weights.data();
+void attention_weights(const AttentionShape &shape, const float *q, int64_t ld_q, const float *k, int64_t ld_k,
+                       float *weights) {
+    std::vector<double> scores(static_cast<size_t>(shape.keys));  // all that can fail: from here on weights are written
+    float *row = weights;
+    std::fill_n(weights, shape.count(), 0.0f);
     for (int64_t h = 0; h < shape.heads; ++h) {
         for (int64_t i = 0; i < shape.queries; ++i, row += shape.keys) {
             int64_t first = 0, last = shape.causal ? i + 1 : shape.keys;
@@ -33,7 +34,6 @@ std::vector<float> attention_weights(const AttentionShape &shape, const float *q
                 row[j] = static_cast<float>(std::exp(scores[static_cast<size_t>(j)] - top) / sum);
         }
     }
-    return weights;
 }
 
 }  // namespace xf

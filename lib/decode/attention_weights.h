@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 namespace xf {
 
@@ -17,11 +16,13 @@ struct AttentionShape {
     bool causal;
     int64_t window;  // 0: none
     float scale;
+
+    int64_t count() const { return heads * queries * keys; }
 };
 
-// q: [queries, heads * dk], rows ld_q apart; k: [keys, heads * dk], rows ld_k apart. Gives [heads, queries, keys];
-// what a query may not see has weight 0.
-std::vector<float> attention_weights(const AttentionShape &shape, const float *q, int64_t ld_q, const float *k,
-                                     int64_t ld_k);
+// q: [queries, heads * dk], rows ld_q apart; k: [keys, heads * dk], rows ld_k apart. weights: [heads, queries, keys];
+// what a query may not see has weight 0. They go with the square of the length, so they are the caller's memory.
+void attention_weights(const AttentionShape &shape, const float *q, int64_t ld_q, const float *k, int64_t ld_k,
+                       float *weights);
 
 }  // namespace xf

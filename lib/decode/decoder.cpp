@@ -304,7 +304,7 @@ AttentionShape Decoder::attention_shape(const xf_batch &pair, AttentionKind kind
     return {c.H, c.K, T, S, false, 0, scale};
 }
 
-std::vector<float> Decoder::attention(const xf_batch &pair, AttentionKind kind, int64_t layer) {
+void Decoder::attention(const xf_batch &pair, AttentionKind kind, int64_t layer, float *weights) {
     const ModelConfig &c = model_->config();
     const AttentionShape shape = attention_shape(pair, kind);
     packed_.load(stream_, c, pair, PackedBatch::Sides::kBoth, false);
@@ -320,12 +320,12 @@ std::vector<float> Decoder::attention(const xf_batch &pair, AttentionKind kind, 
         const AttentionActivations &acts = network_.cross(layer);
         const std::vector<float> q = read(acts.qkv, shape.queries, c.q_columns());
         const std::vector<float> kv = read(acts.kv, shape.keys, c.kv_columns());
-        return attention_weights(shape, q.data(), c.q_columns(), kv.data(), c.kv_columns());
+        return attention_weights(shape, q.data(), c.q_columns(), kv.data(), c.kv_columns(), weights);
     }
     const bool encoder = kind == AttentionKind::kEncoder;
     const AttentionActivations &acts = encoder ? network_.encoder_self(layer) : network_.decoder_self(layer);
     const std::vector<float> qkv = read(acts.qkv, shape.queries, c.qkv_columns());
-    return attention_weights(shape, qkv.data(), c.qkv_columns(), qkv.data() + c.q_columns(), c.qkv_columns());
+    attention_weights(shape, qkv.data(), c.qkv_columns(), qkv.data() + c.q_columns(), c.qkv_columns(), weights);
 }
 
 }  // namespace xf

@@ -55,9 +55,10 @@ public:
     // Adds a batch to the stats.
     void evaluate(const xf_batch &batch, EvalStats *stats);
 
-    // Attention over the one pair of a batch (paper eq. 1): its shape, and the weights [heads, queries, keys].
+    // Attention over the one pair of a batch (paper eq. 1): its shape, and the weights, as many as it counts. After an
+    // error they are as they were.
     AttentionShape attention_shape(const xf_batch &pair, AttentionKind kind) const;
-    std::vector<float> attention(const xf_batch &pair, AttentionKind kind, int64_t layer);
+    void attention(const xf_batch &pair, AttentionKind kind, int64_t layer, float *weights);
 
 private:
     void check_sources(const xf_batch &batch) const;

@@ -77,6 +77,7 @@ static void test_constraint(void **state) {
     assert_int_equal(xf_decode(decoder, &good, &found, &why), XF_ERROR_CALLBACK);
     assert_ptr_equal(found, SENTINEL);
     assert_non_null(strstr(why.message, "17"));
+    assert_non_null(strstr(why.message, "expected 0"));
     assert_int_equal(seen.calls, 3);
     seen.stop_at = 0;
     ACCEPTED(xf_decode(decoder, &good, &found, err));

@@ -231,10 +231,42 @@ static void test_edges(void **state) {
     found = SENTINEL;
     assert_int_equal(xf_translate(world.decoder, texts_with_endless, NULL, 3, &found, &why), XF_ERROR_OUT_OF_RANGE);
     assert_non_null(strstr(why.message, "text 2 has 2000"));
+    assert_non_null(strstr(why.message, "model.max_length")); /* the lesser of the two limits counts */
+}
+
+/* The loss of xf_evaluate() by its definition: each other token gets s / (V - 1), or every token s / V. */
+static void test_smoothing(void **state) {
+    (void)state;
+    static const char *const kinds[] = {"others", "uniform"};
+    const double s = 0.3, V = xf_tokenizer_size(world.tokenizer);
+    double all[2], nll[2]; /* the sum of -log P over all tokens, from the loss; nats per target token */
+    for (int i = 0; i < 2; ++i) {
+        xf_config *config = small_config("cpu:ref");
+        xf_decoder *decoder = NULL;
+        xf_eval_stats stats = XF_EVAL_STATS_INIT;
+        set(config, "train.label_smoothing", "0.3");
+        set(config, "train.label_smoothing_kind", kinds[i]);
+        ACCEPTED(xf_decoder_create(world.model, config, &decoder, err));
+        ACCEPTED(xf_evaluate(decoder, &good, 1, &stats, err));
+        nll[i] = stats.nll;
+        const double spread = (stats.loss - (1 - s) * stats.nll) / s;
+        all[i] = i == 0 ? spread * (V - 1) + stats.nll : spread * V;
+        xf_decoder_free(decoder);
+        set(config, "train.label_smoothing", "0");
+        ACCEPTED(xf_decoder_create(world.model, config, &decoder, err));
+        ACCEPTED(xf_evaluate(decoder, &good, 1, &stats, err));
+        assert_true(stats.loss == stats.nll && stats.nll == nll[i]);
+        xf_decoder_free(decoder);
+        xf_config_free(config);
+    }
+    assert_true(nll[0] == nll[1]);
+    assert_true(all[0] > V * log(V) * 0.999); /* the least a sum of -log P can be */
+    assert_true(fabs(all[0] - all[1]) < 1e-5 * all[0]);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_handles), cmocka_unit_test(test_batches),
-                                       cmocka_unit_test(test_hypotheses), cmocka_unit_test(test_edges)};
+                                       cmocka_unit_test(test_hypotheses), cmocka_unit_test(test_edges),
+                                       cmocka_unit_test(test_smoothing)};
     return RUN(tests, world_open, world_close);
 }

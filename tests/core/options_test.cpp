@@ -207,6 +207,12 @@ XF_TEST(presets_of_table_3) {
         options.preset(name);
         for (const auto &[key, value] : changes) expected.set(key, value);
         each_row([&](const Option &row) { CHECK_EQ(options.text(row.key), expected.text(row.key)); });
+        options.preset("base");
+        const Options defaults;
+        each_row([&](const Option &row) {
+            const bool kept = std::string_view(row.key).starts_with("decode.");
+            CHECK_EQ(options.text(row.key), (kept ? expected : defaults).text(row.key));
+        });
     }
 }
 

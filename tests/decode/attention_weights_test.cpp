@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decoding.hpp"
 
+#include "core/failing_new.hpp"
 #include "core/half.h"
 #include "nn/transformer.h"
 
@@ -40,12 +41,18 @@ double difference(const std::vector<float> &weights, const xf::ModelConfig &c, i
     return worst;
 }
 
+std::vector<float> weights_of(xf::Decoder *decoder, const xf_batch &pair, xf::AttentionKind kind, int64_t layer) {
+    std::vector<float> weights(static_cast<size_t>(decoder->attention_shape(pair, kind).count()), NAN);
+    decoder->attention(pair, kind, layer, weights.data());
+    return weights;
+}
+
 XF_TEST(weights_are_those_that_the_layers_used) {
     const Ids src = {5, 9, 3, 7, 11, 4, 8, 1}, tgt = {8, 4, 11, 7, 1};
     const auto S = static_cast<int64_t>(src.size()), T = static_cast<int64_t>(tgt.size());
     on_each_device(2, [&](const auto &context, const DeviceName &name) {
         const double tolerance = name.bf16() ? 2e-2 : 1e-5;
-        for (const char *window : {"0", "4"}) {
+        for (const char *window : {"0", "1", "3", "4"}) {
             Settings settings = kReverser;
             settings["model.window"] = window;
             const auto model = make_model(context, settings);
@@ -64,7 +71,7 @@ XF_TEST(weights_are_those_that_the_layers_used) {
             for (int64_t layer = 0; layer < 2; ++layer) {
                 const auto check_self = [&](xf::AttentionKind kind, const xf::AttentionActivations &acts, int64_t n) {
                     const auto qkv = numbers(stream, name.bf16(), acts.qkv, n * c.qkv_columns());
-                    const auto weights = decoder.attention(batch.view(), kind, layer);
+                    const auto weights = weights_of(&decoder, batch.view(), kind, layer);
                     CHECK_EQ(static_cast<int64_t>(weights.size()), c.H * n * n);
                     CHECK(difference(weights, c, n, n, qkv.data() + 2 * c.q_columns(), c.qkv_columns(),
                                      numbers(stream, name.bf16(), acts.context, n * c.v_columns())) < tolerance);
@@ -73,12 +80,28 @@ XF_TEST(weights_are_those_that_the_layers_used) {
                 check_self(xf::AttentionKind::kDecoder, network.decoder_self(layer), T);
                 const xf::AttentionActivations &cross = network.cross(layer);
                 const auto kv = numbers(stream, name.bf16(), cross.kv, S * c.kv_columns());
-                const auto weights = decoder.attention(batch.view(), xf::AttentionKind::kCross, layer);
+                const auto weights = weights_of(&decoder, batch.view(), xf::AttentionKind::kCross, layer);
                 CHECK_EQ(static_cast<int64_t>(weights.size()), c.H * T * S);
                 CHECK(difference(weights, c, T, S, kv.data() + c.q_columns(), c.kv_columns(),
                                  numbers(stream, name.bf16(), cross.context, T * c.v_columns())) < tolerance);
             }
         }
+    });
+}
+
+// They go with the square of the length and are the caller's: no second copy of them is made.
+XF_TEST(only_the_caller_holds_the_weights) {
+    Ids ids(90, 5);
+    ids.back() = xf::kEndToken;
+    on_each_device(1, [&](const auto &context, const DeviceName &) {
+        xf::Decoder decoder(make_model(context, kReverser), options_of(kReverser));
+        const Batch batch(Pairs{{ids}, {ids}});
+        std::vector<float> weights(static_cast<size_t>(2 * 90 * 90), -1.0f);
+        decoder.attention(batch.view(), xf::AttentionKind::kDecoder, 1, weights.data());
+        new_plan.too_large = weights.size() * sizeof(float);
+        decoder.attention(batch.view(), xf::AttentionKind::kDecoder, 1, weights.data());
+        CHECK(!new_plan.failed);
+        new_plan = {};
     });
 }
 

@@ -127,4 +127,27 @@ XF_TEST(nothing_allowed_is_an_unfinished_answer) {
     });
 }
 
+// No answer may end: the limit cuts all of them off, and the best is as probable as the model has it.
+XF_TEST(an_end_that_is_forbidden_is_never_chosen) {
+    const std::vector<Ids> sources = {{5, 9, 3, 1}, {4, 1}};
+    on_each_device(2, [&](const auto &context, const DeviceName &name) {
+        for (const char *beam : {"1", "4"}) {
+            const auto never = [](const xf::Prefix &, uint32_t *allowed) { *allowed &= ~(1u << xf::kEndToken); };
+            const Settings more = {{"decode.beam", beam}, {"decode.n_best", beam}, {"decode.max_extra_tokens", "3"}};
+            xf::Decoder decoder(make_reverser(context), with(more));
+            const Answers answers = decode(&decoder, sources, never);
+            for (size_t s = 0; s < sources.size(); ++s) {
+                CHECK_EQ(answers[s].size(), size_t{1});  // what is cut off is an answer only when nothing ended
+                const xf::Hypothesis &h = answers[s][0];
+                CHECK_EQ(h.finished, false);
+                CHECK_EQ(h.ids.size(), sources[s].size() + 3);
+                for (const int32_t id : h.ids) CHECK(id > xf::kEndToken && id < kReverserIds);
+                CHECK(std::isfinite(h.log_probability));
+                // The same without the end symbol, forced: the target's last token takes the end symbol's place.
+                CHECK_NEAR(score(&decoder, {{sources[s]}, {h.ids}})[0], h.log_probability, name.bf16() ? 0.3 : 1e-3);
+            }
+        }
+    });
+}
+
 }  // namespace

@@ -162,7 +162,7 @@ typedef struct xf_hypothesis {
     double log_probability;
     /** log_probability divided by the length penalty; answers come best first. */
     double score;
-    /** 1 when the answer ended with the end symbol; 0 when the length limit cut it off. */
+    /** 1 when the answer ended with the end symbol; 0 when the length limit cut it off, or nothing could follow it. */
     int32_t finished;
     /** Not used, 0. */
     int32_t reserved;
