@@ -27,12 +27,23 @@ bool evalb_is_punctuation(const char *word, size_t length) {
     return false;
 }
 
-/* The label that stands for all that count as equal to it; -1 for one that does not count. */
+/* A label without what follows "-" or "=": NP of NP-SBJ and NP=2. ADVP and PRT are equal. */
+static size_t counted_name(const char **name) {
+    const size_t length = strcspn(*name, "-=");
+    if (length != 3 || memcmp(*name, "PRT", 3) != 0) return length;
+    *name = "ADVP";
+    return 4;
+}
+
+/* The first label of the table that counts as equal to this one; -1 for one that does not count. */
 static int32_t counted_label(const struct labels *labels, int32_t label) {
-    if (strcmp(labels->names[label], "TOP") == 0) return -1;
-    if (strcmp(labels->names[label], "PRT") != 0) return label;
-    for (int32_t i = 0; i < labels->count; ++i)
-        if (strcmp(labels->names[i], "ADVP") == 0) return i;
+    const char *name = labels->names[label];
+    const size_t length = counted_name(&name);
+    if (length == 3 && memcmp(name, "TOP", 3) == 0) return -1;
+    for (int32_t i = 0; i < label; ++i) {
+        const char *other = labels->names[i];
+        if (counted_name(&other) == length && memcmp(other, name, length) == 0) return i;
+    }
     return label;
 }
 

@@ -2,7 +2,8 @@
  * evalb.h - labelled bracketing scores by the rules of EVALB (Sekine and Collins) with COLLINS.prm.
  *
  * - The brackets of a tree are a multiset of (label, first word, last word); gold and answer share its intersection.
- * - A bracket labelled TOP does not count. ADVP and PRT are equal.
+ * - Of a label counts what stands before "-" or "=": NP-SBJ and NP=2 are NP. A bracket labelled TOP does not count.
+ *   ADVP and PRT are equal.
  * - Punctuation is deleted before words are numbered, and a bracket that holds nothing else is dropped. COLLINS.prm
  *   deletes by part of speech (, : `` '' .); the leaves here have none, so the word's form decides: see
  *   evalb_is_punctuation(). As in the Penn Treebank's tags, "!" and "?" count as ".", and ";", "..." and dashes as ":".

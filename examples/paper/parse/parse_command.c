@@ -28,6 +28,18 @@ struct session {
     bool refused;    /* some line was */
 };
 
+/* A word as the Penn Treebank writes it: brackets in it must not pass for those of the tree. */
+static void print_word(const char *word, size_t length) {
+    for (size_t i = 0; i < length; ++i) {
+        if (word[i] == '(')
+            fputs("-LRB-", stdout);
+        else if (word[i] == ')')
+            fputs("-RRB-", stdout);
+        else
+            putchar(word[i]);
+    }
+}
+
 /* The tree with the words at its leaves, in the manner of the Penn Treebank: "(S (NP Dogs) (VP bark))". */
 static void print_words(const struct session *session, const struct pair *pair, const struct tree *tree) {
     const char *word = pair->text;
@@ -42,7 +54,7 @@ static void print_words(const struct session *session, const struct pair *pair, 
             printf("(%s", session->parser.labels.names[label_of(symbol)]);
         } else {
             const size_t length = strcspn(word, " ");
-            fwrite(word, 1, length, stdout);
+            print_word(word, length);
             word += length + (word[length] == ' ');
         }
     }
@@ -159,7 +171,8 @@ int parse_command(int argc, char **argv) {
     static struct session session;
     const struct flag flags[] = {
         {"model", FLAG_TEXT, &session.model, NULL, "M.xf", "The model. Required."},
-        {"words", FLAG_SWITCH, &session.words, NULL, "", "Prints the words at the leaves: (S (NP Dogs) (VP bark))."},
+        {"words", FLAG_SWITCH, &session.words, NULL, "",
+         "Prints the words at the leaves: (S (NP Dogs) (VP bark)); a bracket in a word is -LRB- or -RRB-."},
         {"beam", FLAG_OPTION, NULL, "decode.beam", "21", "The same as --decode.beam."},
         {"threads", FLAG_OPTION, NULL, "context.threads", "N", "The same as --context.threads."},
     };

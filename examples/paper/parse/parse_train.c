@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "common.h"
+#include "files.h"
 #include "signals.h"
 #include "tree_kind.h"
 
@@ -44,6 +45,7 @@ static enum xf_status save_snapshot(struct parse_run *run, int64_t step, xf_erro
     snapshot_name(run, step, name);
     const enum xf_status status = xf_model_save(run->parser.model, name, err);
     if (status != XF_OK) return status;
+    forget_previous(name); /* a resumed run makes some of them anew */
     if (run->snapshot_count == (size_t)run->flags.average) {
         snapshot_name(run, run->snapshots[0], name);
         remove(name);

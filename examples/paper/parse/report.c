@@ -18,6 +18,7 @@
 
 void print_score(const struct parse_score *score, double nll, const struct tree_kind *trees) {
     const struct evalb *e = &score->evalb;
+    const int64_t answers = e->sentences + e->errors + e->skipped;
     printf("%-12s %s: %s\n", "trees", trees->name, trees->about);
     printf("%-12s %.4f nats per target token, perplexity %.3f\n", "loss", nll, exp(nll));
     printf("%-12s F1 %.2f, recall %.2f, precision %.2f, against %s trees\n", "brackets", evalb_f1(e), evalb_recall(e),
@@ -26,13 +27,15 @@ void print_score(const struct parse_score *score, double nll, const struct tree_
            evalb_complete(e), evalb_average_crossing(e),
            e->sentences > 0 ? 100.0 * (double)e->not_crossing / (double)e->sentences : 0);
     printf("%-12s %lld of %lld answers: %lld cut off, %lld trees with another number of leaves\n", "malformed",
-           (long long)score->malformed, (long long)(e->sentences + e->errors), (long long)score->unfinished,
+           (long long)score->malformed, (long long)answers, (long long)score->unfinished,
            (long long)score->wrong_leaves);
+    if (e->skipped > 0)
+        printf("%-12s %lld sentences of nothing but punctuation are in no score, as in EVALB\n", "skipped",
+               (long long)e->skipped);
     if (e->errors > 0)
         printf("%-12s F1 %.2f, recall %.2f, with the sentences that EVALB leaves out\n", "strict", evalb_strict_f1(e),
                evalb_strict_recall(e));
-    printf("%-12s %.1f sentences/s, %.1f s in all\n", "speed", (double)(e->sentences + e->errors) / score->seconds,
-           score->seconds);
+    printf("%-12s %.1f sentences/s, %.1f s in all\n", "speed", (double)answers / score->seconds, score->seconds);
 }
 
 /* The rows of the paper's Table 4: F1 on section 23 of the Wall Street Journal. */
@@ -116,7 +119,8 @@ static void markdown(struct sentences *lines, const struct table4 *t) {
          "evaluation.",
          (long long)t->parameters, (long long)t->steps, (long long)t->train_pairs, t->train_trees->name,
          t->curve->count > 0 ? t->curve->rows[t->curve->count - 1].seconds : 0.0);
-    if (*scale_text(t->scale) != '\0') line(lines, "%s", scale_text(t->scale));
+    const char *scaled = scale_text(t->config, t->scale);
+    if (*scaled != '\0') line(lines, "%s", scaled);
     line(lines, "%s", "");
     line(lines, "- library: %s; %s", xf_version(), xf_build_info());
     line(lines, "- device: %s", t->device);

@@ -5,6 +5,7 @@
  */
 #include "scale.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -59,7 +60,35 @@ enum xf_status set_scale(xf_config *config, const char *name, xf_error *err) {
     return status;
 }
 
-const char *scale_text(const char *name) {
+/* Whether all that the texts speak of is in a config as the scale sets it. */
+static bool is_kept(const xf_config *config, const char *name) {
+    static const char *const told[] = {"model.d_model",
+                                       "model.d_ff",
+                                       "model.heads",
+                                       "model.d_k",
+                                       "model.d_v",
+                                       "model.encoder_layers",
+                                       "model.decoder_layers",
+                                       "train.dropout",
+                                       "decode.beam",
+                                       "decode.alpha",
+                                       "train.label_smoothing",
+                                       "train.attention_dropout",
+                                       "decode.max_extra_tokens"};
+    xf_config *own = NULL;
+    bool kept = xf_config_create(&own, NULL) == XF_OK && set_scale(own, name, NULL) == XF_OK;
+    for (size_t i = 0; kept && i < sizeof told / sizeof told[0]; ++i) {
+        const char *wanted = NULL, *found = NULL;
+        kept = xf_config_get_str(own, told[i], &wanted, NULL) == XF_OK &&
+               xf_config_get_str(config, told[i], &found, NULL) == XF_OK && strcmp(wanted, found) == 0;
+    }
+    xf_config_free(own);
+    return kept;
+}
+
+const char *scale_text(const xf_config *config, const char *name) {
     const struct scale *scale = find_scale(name);
-    return scale != NULL ? scale->text : "";
+    if (scale == NULL) return "";
+    if (is_kept(config, name)) return scale->text;
+    return "Scaled, with other options than those of --scale: all that are not the library's defaults stand below.";
 }

@@ -15,7 +15,7 @@
  */
 enum xf_status set_scale(xf_config *config, const char *name, xf_error *err);
 
-/* What such a name has scaled, in one sentence; "" for a preset of the library. */
-const char *scale_text(const char *name);
+/* What such a name has scaled in a config, in one sentence; "" for a preset of the library. */
+const char *scale_text(const xf_config *config, const char *name);
 
 #endif

@@ -85,7 +85,8 @@ int parse_train_command(int argc, char **argv) {
     run.flags = (struct parse_train_flags)PARSE_TRAIN_DEFAULTS;
     struct flag flags[PARSE_TRAIN_FLAGS + 1] = {
         {"model", FLAG_TEXT, &run.flags.model, NULL, "M.xf",
-         "Where the model goes; beside it M.xf.ckpt, M.xf.labels, M.xf.tokenizer.json, M.xf.curve.tsv. Required."}};
+         "Where the model goes; beside it M.xf.ckpt, M.xf.labels, M.xf.tokenizer.json, M.xf.curve.tsv, "
+         "M.xf.data. Required."}};
     parse_train_flags(&run.flags, flags + 1);
     struct command_line line = {.usage = "train --train FILE.tsv --dev FILE.tsv --model M.xf [options]",
                                 .about = "Learns to parse from sentences with their trees.",

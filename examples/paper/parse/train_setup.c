@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "files.h"
 #include "parse_train.h"
 #include "tree_kind.h"
 
@@ -87,6 +88,46 @@ static int resume(struct parse_run *run) {
     return -1;
 }
 
+/* A number for all sentences and trees (FNV-1a). */
+static uint64_t sum_of(const struct pairs *pairs) {
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < pairs->count; ++i) {
+        const struct pair *pair = &pairs->list[i];
+        for (size_t k = 0; k <= pair->text_length; ++k)
+            sum = (sum ^ (unsigned char)pair->text[k]) * UINT64_C(0x100000001b3);
+        for (size_t k = 0; k < pair->tree.length; ++k)
+            sum = (sum ^ (uint64_t)pair->tree.symbols[k]) * UINT64_C(0x100000001b3);
+    }
+    return sum;
+}
+
+/*
+ * What decides the batches of a step, in M.xf.data: a checkpoint holds nothing of it, and a run that goes on with other
+ * pairs would be none that any command makes. Returns -1 to go on, or the exit status.
+ */
+static int keep_data(const struct parse_run *run, int64_t batch_tokens, int64_t seed) {
+    char name[PATH_SIZE], found[160], expected[160] = "";
+    snprintf(name, sizeof name, "%.4000s.data", run->flags.model);
+    const int length =
+        snprintf(found, sizeof found, "%zu pairs of the sum %016llx, data.batch_tokens %lld, data.seed %lld",
+                 run->train.count, (unsigned long long)sum_of(&run->train), (long long)batch_tokens, (long long)seed);
+    FILE *file = run->flags.resume ? fopen(name, "rb") : NULL;
+    if (file != NULL) {
+        const bool read = fgets(expected, sizeof expected, file) != NULL;
+        fclose(file);
+        expected[strcspn(expected, "\n")] = '\0';
+        if (read && strcmp(found, expected) == 0) return -1;
+        complain("found %s, expected %s as the run of %s began: give these, or begin anew with --overwrite", found,
+                 expected, run->flags.model);
+        return EXIT_USAGE;
+    }
+    struct sentences line = {0};
+    sentences_add(&line, found, (size_t)length);
+    const int status = write_sentences(name, &line);
+    sentences_free(&line);
+    return status;
+}
+
 int parse_run_open(struct parse_run *run) {
     xf_error err;
     int64_t batch_tokens = 0, seed = 0;
@@ -96,7 +137,7 @@ int parse_run_open(struct parse_run *run) {
     if (!pairs_read(&run->dev, &run->parser.labels, false, run->flags.dev)) return EXIT_FAILED;
     if (!pairs_read(&run->dev_some, &run->parser.labels, false, run->flags.dev)) return EXIT_FAILED;
     pairs_limit(&run->dev_some, run->flags.dev_sentences);
-    const int status = run->flags.resume ? resume(run) : begin(run);
+    int status = run->flags.resume ? resume(run) : begin(run);
     if (status >= 0) return status;
     run->parser.model = xf_trainer_model(run->trainer);
     if (pairs_encode(&run->train, run->parser.tokenizer, &err) != XF_OK ||
@@ -105,6 +146,7 @@ int parse_run_open(struct parse_run *run) {
         xf_config_get_i64(run->config, "data.batch_tokens", &batch_tokens, &err) != XF_OK ||
         xf_config_get_i64(run->config, "data.seed", &seed, &err) != XF_OK)
         return fail(&err);
+    if ((status = keep_data(run, batch_tokens, seed)) >= 0) return status;
     if (!plan_open(&run->plan, &run->train, batch_tokens, (uint64_t)seed)) return EXIT_USAGE;
     printf("%-12s %zu pairs in %zu batches, %zu dev pairs, %d labels, vocabulary %d + %d\n", "data", run->train.count,
            run->plan.count, run->dev.count, (int)run->parser.labels.count, (int)first_id(&run->parser),

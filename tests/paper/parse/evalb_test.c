@@ -80,6 +80,13 @@ static void test_rules(void **state) {
     EXPECT(score_of("a b", "(TOP (S XX (NP XX )NP )S )TOP", "(S XX (NP XX )NP )S"), 2, 2, 2, 0, 1);
     EXPECT(score_of("give up", "(VP XX (PRT XX )PRT )VP", "(VP XX (ADVP XX )ADVP )VP"), 2, 2, 2, 0, 1);
     EXPECT(score_of("give up", "(VP XX (PRT XX )PRT )VP", "(VP XX (PRT XX )PRT )VP"), 2, 2, 2, 0, 1);
+    /* Functions and indices of a label do not count, nor where it stands in the table. */
+    EXPECT(score_of("a b", "(S (NP-SBJ XX )NP-SBJ (VP XX )VP )S", "(S (NP XX )NP (VP XX )VP )S"), 3, 3, 3, 0, 1);
+    EXPECT(score_of("a b", "(S (NP XX )NP (NP=2 XX )NP=2 )S", "(S (NP-SBJ-1 XX )NP-SBJ-1 (NP XX )NP )S"), 3, 3, 3, 0,
+           1);
+    EXPECT(score_of("a b", "(S (NP-SBJ XX )NP-SBJ XX )S", "(S (NPX XX )NPX XX )S"), 2, 2, 1, 0, 0);
+    EXPECT(score_of("give up", "(VP XX (PRT XX )PRT )VP", "(VP XX (ADVP-DIR XX )ADVP-DIR )VP"), 2, 2, 2, 0, 1);
+    EXPECT(score_of("a b", "(TOP-1 (S XX XX )S )TOP-1", "(S XX XX )S"), 1, 1, 1, 0, 1);
     /* Words that look like punctuation and are not. */
     assert_false(evalb_is_punctuation("(", 1));
     assert_false(evalb_is_punctuation("%", 1));

@@ -27,9 +27,17 @@ expect 0 "" train --model whole.xf --steps 30 --eval-every 10 --average 2 --aver
 expect 0 "" train --model parts.xf --steps 17 --eval-every 10 --average 2 --average-every 10
 expect 2 "is there from an earlier run" train --model parts.xf --steps 30
 expect 2 "train.seed is 1 in the checkpoint and 2" train --model parts.xf --steps 30 --resume --train.seed 2
+printf old >parts.xf.avg-20 # a snapshot that is made anew
+expect 2 "data.seed 2, expected 300 pairs" train --model parts.xf --steps 30 --resume --data.seed 2
+expect 2 "data.batch_tokens 380, data.seed 1, expected" train --model parts.xf --steps 30 --resume \
+    --data.batch_tokens 380
+sed '2s/house/robot/' train.tsv >turned.tsv
+expect 2 "expected 300 pairs of the sum" run train --train turned.tsv --dev dev.tsv "${tiny[@]}" --model parts.xf \
+    --steps 30 --resume
 printf '25\t1\t1\t1\t1\t1\t1\t1\t500.0\n' >>parts.xf.curve.tsv # killed after this evaluation, before the checkpoint
 expect 0 "" train --model parts.xf --steps 30 --resume --eval-every 10 --average 2 --average-every 10
 holds "seconds go on from the last line" awk 'END { exit !($9 >= 500) }' parts.xf.curve.tsv
+holds "no older snapshot is kept" test -z "$(compgen -G 'parts.xf.avg-*.prev')"
 holds "the averaged models are equal" cmp -s whole.xf parts.xf
 cut -f 1,2,4-8 whole.xf.curve.tsv >whole.curve # without the loss since the last evaluation, and without the seconds
 cut -f 1,2,4-8 parts.xf.curve.tsv | grep -v '^17' >parts.curve
@@ -62,6 +70,10 @@ holds "the words are those of the sentence" \
     test "$(sed -n 3p trees | tr -s '()A-Z' ' ' | sed 's/^ *//; s/ *$//')" = "a cat runs quickly ."
 "$program" parse --model whole.xf --beam 3 <sentences >trees
 holds "four leaves" test "$(sed -n 1p trees | grep -o XX | wc -l)" = 4
+printf 'the ( dog ) sleeps :)\n' >sentences.brackets
+"$program" parse --model whole.xf --words --beam 3 <sentences.brackets >trees
+holds "brackets of the sentence are not those of the tree: $(cat trees)" \
+    test "$(tr -cd '(' <trees | wc -c)" = "$(tr -cd ')' <trees | wc -c)" -a "$(grep -c -- '-LRB-.*-RRB-.*:-RRB-' trees)" = 1
 printf 'a \xff b\nthe dog sleeps .\n' >bad
 "$program" parse --model whole.xf --beam 2 <bad >trees 2>stderr
 holds "a bad line is told" test $? = 1
@@ -91,6 +103,10 @@ expect 0 "" run evaluate --model whole.xf --test dev.tsv --beam 3 --output answe
 holds "no malformed tree" grep -q "^malformed    0 of 15 answers" stdout
 holds "a tree a line" test "$(wc -l <answers)" = 15
 holds "it says that the trees are generated" grep -qF "against generated (PCFG) trees" stdout
+{ cat dev.tsv && printf '. .\t(S XX XX )S\n'; } >points.tsv
+expect 0 "" run evaluate --model whole.xf --test points.tsv --beam 3
+holds "an answer without a score is one, too" grep -q "^malformed    0 of 21 answers" stdout
+holds "it is told" grep -q "^skipped      1 sentences of nothing but punctuation" stdout
 expect 0 "" run evaluate --model whole.xf --test dev.tsv --beam 3 --unconstrained --decode.max_extra_tokens 20
 
 # Other trees are silver, unless the user says that people made them.
@@ -141,6 +157,10 @@ expect 0 "" alone --steps 6
 holds "it went on" grep -q "after step 4" stdout
 holds "to the end" grep -q " 6 updates" table4/table4.md
 holds "with the same trees" cmp -s drawn <(cat table4/train.tsv table4/dev.tsv table4/test.tsv)
+holds "nothing is said of what a preset scales" test "$(grep -c Scaled table4/table4.md)" = 0
+expect 0 "" alone --steps 1 --scale generated --out claims
+holds "no claim of a beam that was not used" test "$(grep -c 'beam 21' claims/table4.md)" = 0
+holds "it says where the options are" grep -q "^Scaled, with other options than those of --scale" claims/table4.md
 sed -i '7s/the/a/' table4/test.tsv
 cp table4/test.tsv mine
 expect 1 "table4/test.tsv holds something else, expected the 300 generated trees" alone --steps 6
