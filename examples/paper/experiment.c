@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "measure.h"
 #include "output.h"
 #include "signals.h"
 
@@ -152,6 +153,22 @@ static int open_tokenizer(struct experiment *e) {
     return -1;
 }
 
+/* How many held-out pairs the perplexity is of. */
+static int count_measured(struct experiment *e) {
+    xf_batcher *batcher = open_plain_batcher(e->held, e->tokenizer, e->config);
+    xf_batcher_stats stats = XF_BATCHER_STATS_INIT;
+    xf_error err;
+    const enum xf_status status = batcher != NULL ? xf_batcher_stats_get(batcher, &stats, &err) : XF_OK;
+    xf_batcher_free(batcher);
+    if (batcher == NULL) return EXIT_FAILED;
+    if (status != XF_OK) return fail(&err);
+    e->measured = stats.pairs;
+    if (stats.too_long + stats.empty > 0)
+        printf("%-12s %lld pairs are not in the perplexity: longer than data.max_tokens, or empty\n", "",
+               (long long)(stats.too_long + stats.empty));
+    return -1;
+}
+
 int experiment_open(struct experiment *e) {
     xf_error err;
     if (xf_config_create(&e->config, &err) != XF_OK) return fail(&err);
@@ -169,6 +186,7 @@ int experiment_open(struct experiment *e) {
     status = keep_settings(e);
     if (status < 0) status = read_results(e);
     if (status < 0) status = open_tokenizer(e);
+    if (status < 0) status = count_measured(e);
     sentences_of_corpus(&e->sources, e->held, SIDE_SOURCE, e->held_sentences);
     sentences_of_corpus(&e->references, e->held, SIDE_TARGET, e->held_sentences);
     if (check_output() >= 0 && status < 0) status = EXIT_FAILED;

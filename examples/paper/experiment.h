@@ -38,6 +38,7 @@ struct experiment {
     xf_corpus *train, *held;
     xf_tokenizer *tokenizer;
     struct sentences sources, references; /* of the held-out pairs */
+    int64_t measured;                     /* held-out pairs in the perplexity: data.max_tokens leaves out longer ones */
     struct result results[PAPER_ROWS];
     size_t result_count;
     int lock;
@@ -66,6 +67,9 @@ bool add_result(struct experiment *e, const struct result *result);
 
 /* Steps of a row: those of --steps, in the paper's ratio; 0: no limit but the minutes. */
 int64_t steps_of(const struct experiment *e, const struct paper_row *row);
+/* How many snapshots of a row are averaged, and how many steps they are apart. */
+int64_t snapshots_averaged(const struct paper_row *row);
+int64_t snapshot_steps(const struct experiment *e, const struct paper_row *row);
 /* Whether --rows names it, or is not given. */
 bool is_wanted(const struct experiment *e, const char *name);
 

@@ -39,6 +39,14 @@ void experiment_flags(struct experiment *e, struct flag flags[EXPERIMENT_FLAGS])
 
 int64_t steps_of(const struct experiment *e, const struct paper_row *row) { return e->steps * row->steps / 100; }
 
+int64_t snapshots_averaged(const struct paper_row *row) { return row->steps > 100 ? 20 : 5; }
+
+/* So that they span a twentieth of the steps, as in the paper, or the least that there is. */
+int64_t snapshot_steps(const struct experiment *e, const struct paper_row *row) {
+    const int64_t steps = steps_of(e, row), apart = steps / (20 * snapshots_averaged(row));
+    return steps == 0 ? 50 : apart > 0 ? apart : 1;
+}
+
 bool is_wanted(const struct experiment *e, const char *name) {
     if (e->rows == NULL) return true;
     for (const char *at = e->rows; *at != '\0'; at += strcspn(at, ","), at += *at == ',') {
@@ -100,7 +108,8 @@ static int set_schedule(struct experiment *e) {
 }
 
 int set_options(struct experiment *e) {
-    const int status = set_schedule(e);
+    int status = set_schedule(e);
+    if (status < 0) status = fit_max_tokens(e->line, e->config, e->config);
     return status < 0 ? check_flags(e) : status;
 }
 
@@ -131,9 +140,11 @@ void describe_experiment(const struct experiment *e, FILE *file) {
     fprintf(file,
             ", warm-up %s steps (4,000), eq. (3)\ntimes %.3g, %s-LN (post-LN). Seeds: model %s, dropout %s, order %s. "
             "Measured on %s (%lld pairs",
-            shown(e, "train.warmup_steps"), rate, shown(e, "model.norm"),
-            shown(e, "model.seed"), shown(e, "train.seed"), shown(e, "data.seed"), base_name(e->held_path),
-            (long long)xf_corpus_size(e->held));
+            shown(e, "train.warmup_steps"), rate, shown(e, "model.norm"), shown(e, "model.seed"),
+            shown(e, "train.seed"), shown(e, "data.seed"), base_name(e->held_path), (long long)xf_corpus_size(e->held));
+    if (e->measured < xf_corpus_size(e->held))
+        fprintf(file, ", perplexity of the %lld of 1 to %s tokens a side", (long long)e->measured,
+                shown(e, "data.max_tokens"));
     if (e->held_sentences > 0) fprintf(file, ", BLEU of the first %lld", (long long)e->held_sentences);
     fprintf(file,
             ")\nwith beam %s and alpha %s; perplexity per token, un-smoothed; BLEU is sacreBLEU's with 13a tokens, the "

@@ -7,6 +7,7 @@
 
 #include <cblas.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +118,16 @@ bool convolution_both(void *user) {
                     l->diff_y + s.out * d, d, 0.0f, l->diff_weight + j * d * d, d);
     }
     return true;
+}
+
+int device_threads(const char *device) {
+    int threads = 1;
+    for (const char *at = device; (at = strstr(at, ", ")) != NULL;) {
+        int end = 0; /* "12th Gen", the name of a processor, begins with a number, too */
+        at += 2;
+        if (sscanf(at, "%d thread%n", &threads, &end) == 1 && end > 0) return threads;
+    }
+    return 1;
 }
 
 double product_speed(void) {

@@ -32,5 +32,7 @@ bool convolution_both(void *layer);
 
 /* FLOP/s that a large product reaches on one thread: the arithmetic that the machine can sustain. */
 double product_speed(void);
+/* Threads in what xf_context_device() says: "openblas on cpu:0, CPU, avx2, 8 threads, fp32". */
+int device_threads(const char *device);
 
 #endif

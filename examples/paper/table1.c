@@ -67,7 +67,7 @@ static int check_values(struct table1 *t) {
         wrong = "--d from 2 to 8192, a multiple of --heads";
     else if (t->window < 2 || t->kernel < 2 || t->kernel > 99)
         wrong = "--window from 2 and --kernel from 2 to 99";
-    else if (t->shortest < 8 || t->longest > (1 << 20) || t->shortest > t->longest)
+    else if (t->shortest < LEAST_LENGTH || t->longest > MOST_LENGTH || t->shortest > t->longest)
         wrong = "8 <= --min-length <= --max-length <= 1048576";
     else if (t->repeats < 1 || t->repeats > MAX_REPEATS)
         wrong = "--repeats from 1 to 101";

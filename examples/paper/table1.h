@@ -9,7 +9,7 @@
 #include "encoder.h"
 
 enum layer_kind { FULL, RESTRICTED, RECURRENT, CONVOLUTION, ENCODER, ENCODER_RESTRICTED, LAYER_KINDS };
-enum { MAX_LENGTHS = 16 };
+enum { LEAST_LENGTH = 8, MOST_LENGTH = 1 << 20, MAX_LENGTHS = 18 };
 
 struct table1 {
     const char *folder, *device;

@@ -109,6 +109,16 @@ static void add_ratio(struct table *table, double windowed, double full) {
     table_number(table, full > 0 ? windowed / full : NAN, 3);
 }
 
+/* Memory as "forward / with gradients"; what was not measured is 0. */
+static void add_memory(struct table *table, const struct encoder_cost *cost) {
+    if (cost->both_memory > 0)
+        table_cell(table, "%.1f / %.1f", (double)cost->forward_memory / 1048576, (double)cost->both_memory / 1048576);
+    else
+        table_cell(table, "%.1f / -", (double)cost->forward_memory / 1048576);
+}
+
+static void add_bytes(struct table *table, int64_t bytes) { table_number(table, bytes > 0 ? (double)bytes : NAN, 0); }
+
 static void write_window(const struct table1 *t, FILE *file) {
     static const char *const columns[] = {"n",
                                           "attention, forward",
@@ -125,9 +135,7 @@ static void write_window(const struct table1 *t, FILE *file) {
         add_ratio(&table, c[RESTRICTED].both.median, c[FULL].both.median);
         add_ratio(&table, c[ENCODER_RESTRICTED].forward.median, c[ENCODER].forward.median);
         add_ratio(&table, c[ENCODER_RESTRICTED].both.median, c[ENCODER].both.median);
-        for (int kind = ENCODER; kind <= ENCODER_RESTRICTED; ++kind)
-            table_cell(&table, "%.1f / %.1f", (double)c[kind].forward_memory / 1048576,
-                       (double)c[kind].both_memory / 1048576);
+        for (int kind = ENCODER; kind <= ENCODER_RESTRICTED; ++kind) add_memory(&table, &c[kind]);
     }
     table_markdown(&table, file);
     table_free(&table);
@@ -195,8 +203,8 @@ static bool write_tsv(const struct table1 *t) {
             table_cell(&table, "%.0f", layer_work(t, (enum layer_kind)kind, n));
             table_cell(&table, "%lld", (long long)layer_steps(t, (enum layer_kind)kind, n));
             table_cell(&table, "%lld", (long long)layer_path(t, (enum layer_kind)kind, n));
-            table_cell(&table, "%lld", (long long)c->forward_memory);
-            table_cell(&table, "%lld", (long long)c->both_memory);
+            add_bytes(&table, c->forward_memory);
+            add_bytes(&table, c->both_memory);
         }
     }
     char path[4096];

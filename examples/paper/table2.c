@@ -58,7 +58,7 @@ static void fill_table(const struct experiment *e, double speed, struct table *t
     }
 }
 
-static bool write_tables(const struct experiment *e, double speed) {
+static bool write_tables(const struct experiment *e, double speed, bool given) {
     static const char *const columns[] = {"model",
                                           "steps",
                                           "params M",
@@ -71,6 +71,7 @@ static bool write_tables(const struct experiment *e, double speed) {
                                           "paper FLOPs",
                                           "paper's run counted our way"};
     struct table table = {.columns = columns, .column_count = 11};
+    const struct paper_row *base = find_row("base"), *big = find_row("big");
     char path[4096];
     struct output out;
     fill_table(e, speed, &table);
@@ -80,17 +81,23 @@ static bool write_tables(const struct experiment *e, double speed) {
         describe_experiment(e, out.file);
         fprintf(
             out.file,
-            "The base model is the average of its last 5 snapshots, the big one of its last 20, over the last "
-            "twentieth of its steps;\nthe big one has three times the steps, as in the paper.\n\n"
+            "The base model is the average of its last %lld snapshots, taken every %lld steps, the big one of its last "
+            "%lld, taken\nevery %lld%s.\n\n"
             "**Cost, two ways.** Counted: for a pair of s source and t target tokens, in multiply-adds,\n\n"
             "    encoder     N (s (2 d h (d_k + d_v) + 2 d d_ff) + s² h (d_k + d_v))\n"
             "    decoder     N (t (3 d h (d_k + d_v) + 2 d d_ff) + s d h (d_k + d_v) + (t (t + 1) / 2 + s t) h (d_k + "
             "d_v))\n"
             "    projection  t d V\n\n"
             "times 2 for a multiply and an add, times 3 for forward and both products of backward, summed over all "
-            "batches. The\npaper's way: time, times what the hardware can sustain, here %.1f GFLOP/s (a product of "
-            "1024 x 1024 matrices on one\nthread, or --sustained; times the threads).\n\n",
-            speed / 1e9);
+            "batches. The\npaper's way: time, times what the hardware can sustain, ",
+            (long long)snapshots_averaged(base), (long long)snapshot_steps(e, base), (long long)snapshots_averaged(big),
+            (long long)snapshot_steps(e, big),
+            e->steps > 0 ? "; the big one has three times the steps, as in the paper" : "");
+        if (isfinite(speed))
+            fprintf(out.file, "here %.1f GFLOP/s (%s).\n\n", speed / 1e9,
+                    given ? "--sustained" : "a product of 1024 x 1024 matrices on one thread,\ntimes the threads");
+        else
+            fputs("which --sustained says of a device that is no\nprocessor: it was not given.\n\n", out.file);
         table_markdown(&table, out.file);
         fputs("\n![BLEU by training cost](table2.svg)\n", out.file);
         good = output_close(&out);
@@ -132,13 +139,13 @@ static bool draw(const struct experiment *e) {
 
 /* FLOP/s that all threads of the run can sustain: given, or measured where the run is on the processor. */
 static double sustained(const struct experiment *e, double given) {
-    int threads = 1;
-    const char *device = xf_context_device(e->context), *at = device;
+    const char *device = xf_context_device(e->context);
     if (given > 0) return 1e9 * given;
-    if (strstr(device, " on cpu") == NULL) return NAN;
-    while ((at = strstr(at, ", ")) != NULL)
-        if (sscanf(at += 2, "%d thread", &threads) == 1) break;
-    return product_speed() * threads;
+    return strstr(device, " on cpu") != NULL ? product_speed() * device_threads(device) : NAN;
+}
+
+static bool write_all(const struct experiment *e, double speed, bool given) {
+    return write_tables(e, speed, given) && draw(e);
 }
 
 static int run_table2(struct experiment *e, double given) {
@@ -147,8 +154,10 @@ static int run_table2(struct experiment *e, double given) {
     for (int i = 0; i < MODELS && status < 0; ++i) {
         if (find_result(e, paper[i].name) != NULL || !is_wanted(e, paper[i].name)) continue;
         status = train_row(e, find_row(paper[i].name));
+        /* After every row: the big one takes longer than anything before it, and may never end. */
+        if (status < 0 && !write_all(e, speed, given > 0)) status = EXIT_FAILED;
     }
-    if (status < 0) status = write_tables(e, speed) && draw(e) ? EXIT_OK : EXIT_FAILED;
+    if (status < 0) status = write_all(e, speed, given > 0) ? EXIT_OK : EXIT_FAILED;
     if (status == EXIT_OK) printf("%s/table2.md, table2.tsv and table2.svg are written\n", e->folder);
     experiment_close(e);
     return status;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "experiment.h"
+#include "files.h"
 #include "measure.h"
 #include "output.h"
 #include "signals.h"
@@ -29,14 +30,6 @@ struct training {
 };
 
 static double seconds_so_far(const struct training *t) { return t->before + now() - t->began; }
-
-/* The paper averages the last 5 of the base model, the last 20 of the big one: here over a twentieth of the steps. */
-static int64_t averaged(const struct training *t) { return t->row->steps > 100 ? 20 : 5; }
-
-static int64_t average_every(const struct training *t) {
-    const int64_t steps = steps_of(t->e, t->row), every = steps / (20 * averaged(t));
-    return steps == 0 ? 50 : every > 0 ? every : 1;
-}
 
 static bool snapshot_path(const struct training *t, int64_t step, char path[4096]) {
     char ending[64];
@@ -95,7 +88,8 @@ static bool save_snapshot(struct training *t, int64_t step) {
         fail(&err);
         return false;
     }
-    if (snapshot_path(t, step - averaged(t) * average_every(t), path)) remove(path);
+    forget_previous(path); /* a resumed run makes some of them anew */
+    if (snapshot_path(t, step - snapshots_averaged(t->row) * snapshot_steps(t->e, t->row), path)) remove(path);
     return true;
 }
 
@@ -196,7 +190,8 @@ static int train_steps(struct training *t) {
         }
         bad = 0;
         tell(t, &stats);
-        if (t->e->averages && stats.step % average_every(t) == 0 && !save_snapshot(t, stats.step)) return EXIT_FAILED;
+        if (t->e->averages && stats.step % snapshot_steps(t->e, t->row) == 0 && !save_snapshot(t, stats.step))
+            return EXIT_FAILED;
         if (now() - t->saved >= t->e->save_seconds && !save(t)) return EXIT_FAILED;
     }
     t->result.steps = xf_trainer_step(t->trainer);
@@ -209,9 +204,9 @@ static enum xf_status average(const struct training *t, xf_model **out, xf_error
     static char paths[MAX_AVERAGED][4096];
     const char *list[MAX_AVERAGED];
     size_t count = 0;
-    const int64_t every = average_every(t), newest = t->result.steps / every * every;
+    const int64_t every = snapshot_steps(t->e, t->row), newest = t->result.steps / every * every;
     *out = NULL;
-    for (int64_t i = averaged(t) - 1; t->e->averages && i >= 0; --i) {
+    for (int64_t i = snapshots_averaged(t->row) - 1; t->e->averages && i >= 0; --i) {
         if (newest - i * every < 1 || !snapshot_path(t, newest - i * every, paths[count])) continue;
         FILE *file = fopen(paths[count], "rb");
         if (file == NULL) continue;
@@ -254,8 +249,8 @@ static void remove_files(const struct training *t) {
     remove(t->checkpoint);
     remove(t->log);
     if (join_path(path, t->e->folder, t->row->name, ".ckpt.prev")) remove(path);
-    const int64_t every = average_every(t), newest = t->result.steps / every * every;
-    for (int64_t i = 0; t->e->averages && i <= averaged(t); ++i)
+    const int64_t every = snapshot_steps(t->e, t->row), newest = t->result.steps / every * every;
+    for (int64_t i = 0; t->e->averages && i <= snapshots_averaged(t->row); ++i)
         if (snapshot_path(t, newest - i * every, path)) remove(path);
 }
 

@@ -127,6 +127,22 @@ static void test_paths(void **state) {
     assert_true(layer_work(&t, ENCODER, 10) == 1600 + 10.0 * 12 * 64);
 }
 
+/* There is room for every length that --min-length and --max-length allow. */
+static void test_lengths(void **state) {
+    (void)state;
+    int count = 0;
+    for (int64_t n = LEAST_LENGTH; n <= MOST_LENGTH; n *= 2) ++count;
+    assert_true(count <= MAX_LENGTHS);
+}
+
+static void test_threads(void **state) {
+    (void)state;
+    assert_int_equal(device_threads("openblas on cpu:0, AMD EPYC, avx512, own kernels only, 1 thread, fp32"), 1);
+    assert_int_equal(device_threads("openblas on cpu:0, AMD EPYC, avx512, own kernels only, 16 threads, fp32"), 16);
+    assert_int_equal(device_threads("openblas on cpu:0, 12th Gen Intel(R) Core(TM) i7, avx2, 8 threads, fp32"), 8);
+    assert_int_equal(device_threads("something else"), 1);
+}
+
 static void plain_forward(const struct layer *l, double *y) {
     for (int64_t t = 0; t < l->n; ++t) {
         for (int64_t o = 0; o < l->d; ++o) {
@@ -194,6 +210,8 @@ int main(void) {
                                        cmocka_unit_test(test_scale_that_does_not_divide),
                                        cmocka_unit_test(test_flops),
                                        cmocka_unit_test(test_paths),
+                                       cmocka_unit_test(test_threads),
+                                       cmocka_unit_test(test_lengths),
                                        cmocka_unit_test(test_layers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

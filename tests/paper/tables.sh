@@ -22,6 +22,12 @@ expect 2 "found d 30" "$paper" table1 --d 30 --heads 4
 expect 0 "" "$paper" table1 --out t1 --d 16 --heads 2 --window 8 --min-length 16 --max-length 64 --repeats 2 --cpu-time
 holds "tables and plots belong together" python3 "$here/check_svg.py" t1/table1.svg t1/table1.tsv t1/table1.md
 holds "table1.tsv has 3 lengths of 6 layers" test "$(wc -l <t1/table1.tsv)" = 19
+holds "a layer over OpenBLAS has no memory that was measured" \
+    test "$(grep -E '^(recurrent|convolution)' t1/table1.tsv | cut -f 12,13 | sort -u)" = "$(printf -- '-\t-')"
+expect 0 "" "$paper" table1 --out t1f --d 16 --heads 2 --window 8 --min-length 16 --max-length 16 --repeats 1 \
+    --cpu-time --forward-only
+holds "what was not measured has no number" test "$(cut -f 6-8,13 t1f/table1.tsv | sed 1d | tr -d '\t' | sort -u)" = ----
+holds "nor in the table" grep -qE '^\| 16 \|.* / - \| .* / - \|$' t1f/table1.md
 
 expect 2 "there is no row 'C-N3'" "$paper" table3 "${tiny[@]}" --dev held.tsv --out t3 --rows base,C-N3
 expect 2 "there is no row 'C-N2'" "$paper" table2 "${tiny[@]}" --test held.tsv --out t2 --rows base,C-N2
@@ -88,9 +94,29 @@ holds "a run that was stopped says so in its status: $?" test $? = 130
 holds "how to go on is told" grep -qF "the same command goes on" stderr
 holds "a checkpoint is there" test -e stopped/base.ckpt
 
+mkdir -p t2
+printf old >t2/base.avg-9 # a snapshot that is made anew
 expect 0 "" "$paper" table2 "${tiny[@]}" --steps 10 --test held.tsv --out t2 --sustained 50
 holds "tables and plots belong together" python3 "$here/check_svg.py" t2/table2.svg t2/table2.tsv t2/table2.md
 holds "the big model has three times the steps" grep -qE "^big\s30\s" t2/results.tsv
 holds "no snapshot is left over: $(ls t2)" test "$(cd t2 && echo *.avg-* *.ckpt*)" = "*.avg-* *.ckpt*"
+holds "what the hardware sustains was given" grep -qF "here 50.0 GFLOP/s (--sustained)" t2/table2.md
+holds "the snapshots are as they were taken" grep -qF "last 5 snapshots, taken every 1 steps" t2/table2.md
 
-end_checks 30
+# The table is there after each row, whatever becomes of the next.
+mkdir -p t2b/big.ckpt
+expect 1 "big.ckpt" "$paper" table2 "${tiny[@]}" --test held.tsv --out t2b --sustained 50
+holds "the base model has its row" grep -qE '^Transformer \(base model\)\s4\s' t2b/table2.tsv
+holds "with its plot" test -s t2b/table2.svg
+
+# Pairs that are too long for the model or for the options are left out, and told.
+long=(table3 "${tiny[@]}" --dev held.tsv --rows C-N2)
+expect 0 "" "$paper" "${long[@]}" --steps 30 --model.max_length 40 --out short
+holds "the limit is told" grep -q "data.max_tokens is 40 rather than 120" stdout
+holds "so are the pairs" grep -qE " [0-9]+ pairs are not in the perplexity" stdout
+holds "and in the table" grep -qE "\(12 pairs, perplexity of the [0-9]+ of 1 to 40 tokens a side\)" short/table3.md
+holds "where all are in it, nothing is said" test "$(grep -c "perplexity of the" whole/table3.md)" = 0
+expect 2 "data.max_tokens is 300, expected at most model.max_length, which is 256" "$paper" "${long[@]}" \
+    --data.max_tokens 300 --out short2
+
+end_checks 46
