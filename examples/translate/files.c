@@ -102,6 +102,16 @@ int check_writable(const struct named_file *file) {
     return status;
 }
 
+void forget_previous(const char *path) {
+    static const char ending[] = ".prev";
+    const size_t length = strlen(path);
+    char *name = allocate(length + sizeof ending);
+    memcpy(name, path, length);
+    memcpy(name + length, ending, sizeof ending);
+    remove(name);
+    free(name);
+}
+
 int replace_file(const char *path, put_fn put, const void *user) {
     struct replacement made = replacement_of(path);
     FILE *file = open_replacement(&made);

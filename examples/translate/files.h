@@ -32,6 +32,9 @@ int check_apart(const struct named_file *written, const struct named_file *read,
  */
 int check_writable(const struct named_file *file);
 
+/* Removes what the library keeps of a file that it replaces, for one that no run goes on from. */
+void forget_previous(const char *path);
+
 /* Writes what is to stand in a file; false: it could not, and errno says why. */
 typedef bool (*put_fn)(FILE *file, const void *user);
 

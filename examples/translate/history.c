@@ -101,6 +101,24 @@ static int parse_row(char *line, struct history_row *row) {
     return 2 + NUMBERS;
 }
 
+/* The first line tells. */
+static int check_header(const char *path, const char *line) {
+    if (strcmp(line, header) == 0) return -1;
+    const size_t length = strcspn(line, "\n");
+    complain("%s is not the history of a training run: its first line is '%.*s', expected '%.40s ...'", path,
+             length < 40 ? (int)length : 40, line, header);
+    return EXIT_FAILED;
+}
+
+int history_check(const char *path) {
+    char line[LONGEST_ROW];
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return -1; /* writing it will tell why, if it is there */
+    const int status = fgets(line, sizeof line, file) != NULL ? check_header(path, line) : -1;
+    fclose(file);
+    return status;
+}
+
 int history_read(struct history *history, const char *path, int64_t last_step) {
     FILE *file = fopen(path, "rb");
     if (file == NULL && errno == ENOENT) return -1;
@@ -113,10 +131,7 @@ int history_read(struct history *history, const char *path, int64_t last_step) {
     for (long number = 1; status < 0 && fgets(line, sizeof line, file) != NULL; ++number) {
         struct history_row row = {0};
         if (number == 1) {
-            if (strcmp(line, header) == 0) continue;
-            complain("%s is not the history of a training run: its first line is '%.40s', expected '%.40s ...'", path,
-                     line, header);
-            status = EXIT_FAILED;
+            status = check_header(path, line);
             continue;
         }
         const int good = parse_row(line, &row);

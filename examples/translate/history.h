@@ -44,6 +44,9 @@ void history_evaluation(struct history *history, const struct history_row *row);
  */
 int history_read(struct history *history, const char *path, int64_t last_step);
 
+/* Refuses a file that is there and is none that history_write() wrote. Returns -1, or EXIT_FAILED after a message. */
+int history_check(const char *path);
+
 /* Writes a file, replacing the old one at once. Returns -1, or EXIT_FAILED after a message. */
 int history_write(const struct history *history, const char *path);
 

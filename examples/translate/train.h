@@ -85,7 +85,10 @@ void save_snapshot(struct run *run);
 void find_snapshots(struct run *run);
 /* With --patience: keeps the model when the dev loss is the best so far. */
 void save_best(struct run *run, double dev_loss);
-/* Evaluates what a resumed run kept as its best, so that it must be beaten. XF_OK also when there is none. */
+/*
+ * Evaluates what a resumed run kept as its best, and what it goes on from, so that they must be beaten. XF_OK also when
+ * there is neither.
+ */
 enum xf_status find_best(struct run *run, xf_error *err);
 /*
  * Averages the snapshots, or takes the best model kept, and writes the model. Gives that model, which the caller frees,

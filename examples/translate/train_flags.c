@@ -93,6 +93,7 @@ static int check_report(const struct run *run) {
     int status = check_apart(&page, other, 7);
     if (status < 0) status = check_apart(&rows, other, 6);
     if (status < 0) status = check_writable(&page);
+    if (status < 0) status = history_check(history);
     return status;
 }
 
@@ -118,6 +119,11 @@ int check_train_flags(struct run *run) {
         return EXIT_USAGE;
     }
     if (flags->average_every == 0) flags->average_every = flags->save_every;
+    if (flags->average > 1 && flags->average_every == 0) {
+        complain("--average %lld needs snapshots: --average-every is not given and --save-every is 0",
+                 (long long)flags->average);
+        return EXIT_USAGE;
+    }
     const int length = snprintf(run->checkpoint, sizeof run->checkpoint, "%s.ckpt", flags->model);
     if (length < 0 || (size_t)length + 32 > sizeof run->checkpoint) {
         complain("the name of the model is too long");

@@ -46,6 +46,9 @@ void report_step(struct run *run, const xf_step_stats *stats, double seconds) {
 void report_evaluation(struct run *run) {
     if (run->flags.report == NULL || run->row_count == 0) return;
     const struct dev_row *dev = &run->rows[run->row_count - 1];
+    const struct history_rows *known = &run->history.evaluations;
+    for (size_t i = 0; i < known->count; ++i) /* a resumed run measures once more what it goes on from */
+        if (known->rows[i].step == dev->step && strcmp(known->rows[i].kind, dev->label) == 0) return;
     struct history_row row = {.step = dev->step,
                               .epoch = dev->epoch,
                               .elapsed = run->elapsed_before + dev->seconds,

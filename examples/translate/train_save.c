@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "files.h"
 #include "signals.h"
 
 bool save_checkpoint(struct run *run) {
@@ -54,6 +55,7 @@ void save_snapshot(struct run *run) {
         run->save_failed = true;
         return;
     }
+    forget_previous(name); /* a resumed run makes some of them anew */
     if (run->snapshot_count == (size_t)run->flags.average) forget_oldest(run);
     run->snapshots[run->snapshot_count++] = step;
 }
@@ -79,12 +81,11 @@ static void best_name(const struct run *run, char name[MAX_PATH_LENGTH]) {
 }
 
 static void forget_best(const struct run *run) {
-    char name[MAX_PATH_LENGTH], previous[MAX_PATH_LENGTH + 8];
+    char name[MAX_PATH_LENGTH];
     if (run->flags.patience == 0) return;
     best_name(run, name);
-    snprintf(previous, sizeof previous, "%s.prev", name); /* what the library kept when it was replaced */
     remove(name);
-    remove(previous);
+    forget_previous(name);
 }
 
 void save_best(struct run *run, double dev_loss) {
@@ -107,6 +108,24 @@ void save_best(struct run *run, double dev_loss) {
     run->since_best = 0;
 }
 
+/*
+ * The model that a run goes on from counts as well, where it had its evaluation or was stopped in it: the checkpoint is
+ * written before.
+ */
+static enum xf_status find_own(struct run *run, xf_error *err) {
+    const int64_t step = xf_trainer_step(run->trainer);
+    if (step == 0 || step % run->flags.eval_every != 0) return XF_OK;
+    const enum xf_status status = evaluate_dev(run, xf_trainer_model(run->trainer), "dev", err);
+    if (status != XF_OK) return status;
+    report_evaluation(run);
+    const double loss = last_dev_loss(run);
+    if (run->best_loss < 0 || loss < run->best_loss)
+        save_best(run, loss);
+    else if (loss > run->best_loss)
+        run->since_best = 1;
+    return XF_OK;
+}
+
 enum xf_status find_best(struct run *run, xf_error *err) {
     if (run->flags.patience == 0) return XF_OK;
     char name[MAX_PATH_LENGTH];
@@ -117,11 +136,12 @@ enum xf_status find_best(struct run *run, xf_error *err) {
         return XF_OK;
     }
     enum xf_status status = xf_model_load(run->context, name, &best, err);
-    if (status == XF_ERROR_NOT_FOUND) return XF_OK; /* stopped before the first evaluation */
     if (status == XF_OK) status = evaluate_dev(run, best, "best", err);
     if (status == XF_OK) run->best_loss = last_dev_loss(run);
     xf_model_free(best);
-    return status;
+    /* None is there before the first evaluation, and when the run had come to its end. */
+    if (status != XF_OK && status != XF_ERROR_NOT_FOUND) return status;
+    return find_own(run, err);
 }
 
 /* The model of the lowest dev loss; NULL when none was kept. */

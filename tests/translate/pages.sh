@@ -38,6 +38,13 @@ holds "nothing is left beside the page" test -z "$(compgen -G '*.part-*')"
 expect 0 "" train --model m.xf --steps 32 --resume m.xf.ckpt
 holds "without --report the history stays as it is" test "$(tail -n 1 m.xf.tsv | cut -f 2)" = 30
 
+# With --patience what a run goes on from is measured once more, and told once.
+patient() { train --model q.xf --patience 9 --report q.html "$@"; }
+expect 0 "" patient --steps 20
+expect 0 "" patient --steps 30 --resume q.xf.ckpt
+holds "it is measured" grep -qE '^dev +step 20 ' stdout
+holds "each step has one row" test "$(grep -P '^dev\t' q.xf.tsv | cut -f 2 | tr '\n' ' ')" = "10 20 30 "
+
 # A run without --dev pairs has a page, too; so has one of a million steps that was interrupted.
 expect 0 "" train --model n.xf --steps 3 --hold-out 0 --report bare.html
 "$translate" train --train pairs.tsv --preset tiny --threads 1 --model i.xf --steps 1000000 --hold-out 0 --quiet \
@@ -63,6 +70,9 @@ expect 1 "can't write /nonexistent/r.html" train --model r.xf --steps 1 --report
 ln pairs.tsv r.xf.tsv
 expect 2 "the report's history r.xf.tsv is the file of --train" train --model r.xf --steps 1 --report r.html
 holds "the corpus is as it was" cmp pairs.tsv before.tsv
+printf 'a\tb\n' >mine.tsv
+expect 1 "mine.tsv is not the history of a training run: its first line is 'a	b', expected" train --model mine --steps 1 --report r.html
+holds "it is as it was" test "$(cat mine.tsv)" = "$(printf 'a\tb')"
 again() { train --model m.xf --steps 40 --report report.html --resume m.xf.ckpt; }
 cp m.xf.tsv good.tsv
 echo 'source	target' >m.xf.tsv

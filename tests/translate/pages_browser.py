@@ -237,6 +237,64 @@ def check_hostile(browser, path):
     os.remove(name)
 
 
+CONTRAST = """(() => {
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = 1;
+  const ink = canvas.getContext("2d", { willReadFrequently: true });
+  /* The colour of layers over each other: [colour, opacity]. */
+  const pixel = (layers) => {
+    for (const [colour, opacity] of layers) {
+      ink.globalAlpha = opacity;
+      ink.fillStyle = colour;
+      ink.fillRect(0, 0, 1, 1);
+    }
+    return [...ink.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const light = (colour) => colour.map((one) => one / 255).map((one) =>
+    one <= 0.03928 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4).reduce((sum, one, at) =>
+    sum + [0.2126, 0.7152, 0.0722][at] * one, 0);
+  const ratio = (below, colour) => {
+    const both = [light(pixel(below)), light(pixel([...below, [colour, 1]]))].sort((a, b) => b - a);
+    return (both[0] + 0.05) / (both[1] + 0.05);
+  };
+  const style = (element) => getComputedStyle(element);
+  const surface = [style(byId("figure")).backgroundColor, 1];
+  const found = { tokens: [], chips: [], cells: [] };
+  for (const button of document.querySelectorAll("#keys button")) {
+    found.tokens.push(ratio([surface], style(button).color));
+    for (const cell of button.querySelectorAll(".cells span"))
+      found.tokens.push(ratio([surface, [style(cell).backgroundColor, style(cell).opacity]], style(button).color));
+  }
+  for (const chip of document.querySelectorAll("#heads span"))
+    found.chips.push(ratio([[style(chip).backgroundColor, 1]], style(chip).color));
+  for (const cell of document.querySelectorAll("#table td.weight"))
+    found.cells.push(ratio([surface, [style(cell).backgroundColor, 1]], style(cell).color));
+  return found;
+})()"""
+
+
+def check_contrast(browser, path):
+    """Text over the colours of heads and weights can be read: WCAG's 4.5, light and dark."""
+    data = data_of(path)
+    head = [[1000, 0], [0, 1000]]
+    data.update(heads=16, sentences=[{
+        "text": "a b", "answer": "a b", "source": ["\u2581a", "</s>"], "target": ["\u2581a", "</s>"],
+        "encoder": [[head] * 16], "decoder": [[[[1000], [0, 1000]]] * 16], "cross": [[head] * 16]}])
+    name = with_data(path, data)
+    for scheme in ("light", "dark"):
+        browser.media(scheme)
+        browser.open(name)
+        browser.run("byId('table').open = true")
+        browser.settle()
+        browser.hover(QUERY.format(1))
+        found = browser.run(CONTRAST)
+        equal(f"{scheme}: what is measured", [len(found[what]) for what in ("tokens", "chips", "cells")], [34, 16, 4])
+        for what, ratios in found.items():
+            holds(f"{scheme}: the least contrast of {what} is {min(ratios):.2f}, expected 4.5", min(ratios) >= 4.5)
+    browser.media("light")
+    os.remove(name)
+
+
 def check_looks(browser, path):
     """Light, dark and print."""
     ground = "getComputedStyle(document.body).backgroundColor"
@@ -300,11 +358,19 @@ def check_report(browser, path):
     holds("a chart says what it shows", browser.run("CHARTS[0].svg.getAttribute('aria-label')").startswith(
         "Loss against step. training from "))
     equal("evaluations", len(texts(browser, "#evaluations tbody tr")), len(data["evaluations"]))
+    holds("every column has a name", all(texts(browser, "#evaluations thead th")))
     browser.click("#steps summary")
     equal("steps", len(texts(browser, "#steps tbody tr")), len(data["steps"]))
     browser.click("#settings summary")
     equal("settings", len(texts(browser, "#settings tbody tr")), len(data["settings"]))
     quiet(browser, "report after all of that", path)
+    for values in ((4.4, 2.4), (8.2, 5.6), (60.0, 3.1), (2.0, 2.0)):
+        data.update(evaluations=[[10 * at, 0, 1, 2.5, value, 9.5, "dev"] for at, value in enumerate(values, 1)])
+        name = with_data(path, data)
+        browser.open(name)
+        scale = browser.run("[...CHARTS[2].svg.querySelectorAll('text[text-anchor=end]')].map((one) => one.textContent)")
+        holds(f"perplexity from {values[0]} to {values[1]} has a scale: {scale}", len(set(scale)) == len(scale) >= 3)
+        os.remove(name)
     data.update(model="</script><img src=x onerror=alert(1)>", corpus="<b>", state="<i>",
                 steps=[[1, 0, 0, None, 0, None]], settings=[["<", ">"]],
                 evaluations=[[1, 0, 1, 30.5, None, None, "dev"], [1, 0, 1, 4.5, 1e12, 0, "<u>"]])
@@ -349,6 +415,7 @@ def main():
     try:
         check_attention(browser, f"{folder}/attention.html")
         check_hostile(browser, f"{folder}/attention.html")
+        check_contrast(browser, f"{folder}/attention.html")
         check_report(browser, f"{folder}/report.html")
         check_bare(browser, f"{folder}/bare.html")
         for page in ("attention", "report", "bare", "one", "stopped"):

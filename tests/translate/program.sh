@@ -121,6 +121,12 @@ holds "a lost folder is a failure" test $? = 1
 holds "steps are not saved" grep -q 'is not saved' stderr
 holds "each of them is told once" test -z "$(grep -o 'step [0-9]* is not saved' stderr | uniq -d)"
 
+expect 2 "--average 2 needs snapshots" train --model a.xf --steps 1 --average 2 --save-every 0
+# A snapshot that is made anew leaves no older one.
+printf old >a.xf.avg-10
+expect 0 "" train --model a.xf --steps 20 --average 2 --average-every 10 --hold-out 0
+holds "no snapshot is left over: $(echo a.xf*)" test -z "$(compgen -G 'a.xf.avg-*')"
+
 # Early stopping: the run ends when the dev loss has not fallen for a while, and the model is that of the lowest.
 expect 2 "--patience 3 does not go with --average" train --model p.xf --patience 3 --average 2
 expect 2 "--eval-every is 0" train --model p.xf --patience 3 --eval-every 0
@@ -132,11 +138,17 @@ patient() {
 }
 expect 0 "" patient --steps 100000
 holds "it says why it ended" grep -q 'ends .*after 3 evaluations' stdout
+cp stdout before.patience
 losses=$(sed -nE 's/^dev .*dev loss ([0-9.]+) .*/\1/p' stdout)
 lowest=$(sort -n <<<"$losses" | head -n 1)
 holds "three evaluations after the lowest" test "$(tail -n 4 <<<"$losses" | head -n 1)" = "$lowest"
 holds "the model is that of the lowest loss" grep -qE "^best .*dev loss $lowest " stdout
 holds "nothing of the way is left" test -z "$(ls | grep best)"
+lowest_step=$(sed -nE "s/^dev .*step ([0-9]+) .*dev loss $lowest .*/\1/p" <before.patience | head -n 1)
+expect 0 "" patient --steps "$lowest_step" --overwrite
+cp p.xf.ckpt lowest.ckpt
+expect 0 "" patient --steps 100000 --resume lowest.ckpt
+holds "what a run goes on from must be beaten" grep -qE "^best .*dev loss $lowest " stdout
 expect 0 "" patient --steps 10 --overwrite
 cp p.xf.ckpt first.ckpt
 expect 0 "" patient --steps 100000 --resume first.ckpt

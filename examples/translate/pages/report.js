@@ -59,12 +59,13 @@ function ticks(low, high, count) {
   return list;
 }
 
-/* 1, 2 and 5 times powers of ten. */
+/* 1, 2 and 5 times powers of ten; between two of these, as for any other axis. */
 function logTicks(low, high) {
   const list = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); ++power)
     for (const factor of [1, 2, 5]) list.push(factor * 10 ** power);
   const inside = list.filter((value) => value >= low * 0.999 && value <= high * 1.001);
+  if (inside.length < 3) return ticks(low, high, 6);
   const decades = inside.filter((value) => Number.isInteger(Math.log10(value)));
   return inside.length > 7 && decades.length > 2 ? decades : inside;
 }
@@ -267,9 +268,9 @@ function begin() {
   addFacts();
   CHARTS.forEach(addChart);
   const cell = (value, text) => (value === null || value === undefined ? "–" : text(value));
-  addTable("evaluations", ["Step", "Epoch", "Time", "Dev loss", "Perplexity", "BLEU", ""],
+  addTable("evaluations", ["Step", "Epoch", "Time", "Dev loss", "Perplexity", "BLEU", "Model"],
     data.evaluations.map((row) => [whole(row[STEP]), row[EPOCH].toFixed(2), clock(row[ELAPSED]), cell(row[3], fixed(4)),
-      cell(row[4], fixed(2)), cell(row[5], fixed(2)), row[KIND] === "dev" ? "" : row[KIND]]));
+      cell(row[4], fixed(2)), cell(row[5], fixed(2)), row[KIND] === "dev" ? "of that step" : row[KIND]]));
   addTable("steps", ["Up to step", "Epoch", "Time", "Loss", "Learning rate", "Tokens/s"],
     data.steps.map((row) => [whole(row[STEP]), row[EPOCH].toFixed(2), clock(row[ELAPSED]), cell(row[3], fixed(4)),
       cell(row[4], small), cell(row[5], whole)]));
