@@ -49,10 +49,10 @@ struct parse_run {
     double last_line;
 };
 
-#define PARSE_TRAIN_DEFAULTS                                                                                      \
-    {                                                                                                             \
-        .scale = "scaled", .steps = -1, .eval_every = 250, .save_every = 250, .average = 5, .average_every = 100, \
-        .dev_sentences = 200                                                                                      \
+#define PARSE_TRAIN_DEFAULTS                                                                                       \
+    {                                                                                                              \
+        .scale = "scaled", .steps = -1, .eval_every = 1000, .save_every = 250, .average = 5, .average_every = 100, \
+        .dev_sentences = 200                                                                                       \
     }
 
 /* Flags that `train` and `table4` share: fills in the table, which must have room for PARSE_TRAIN_FLAGS rows. */

@@ -26,10 +26,10 @@ void parse_train_flags(struct parse_train_flags *flags, struct flag table[PARSE_
          "scaled: the paper's parsing model with all widths by a quarter; parsing: the paper's own; tiny: for tests; "
          "generated: for table4's own trees. "
          "Options given by key go before it."},
-        {"steps", FLAG_COUNT, &flags->steps, NULL, "6000",
+        {"steps", FLAG_COUNT, &flags->steps, NULL, "40000",
          "Ends at this step; 0 is no limit, if there is one in minutes."},
         {"minutes", FLAG_NUMBER, &flags->minutes, NULL, "M", "Ends after so many minutes."},
-        {"eval-every", FLAG_COUNT, &flags->eval_every, NULL, "250", "Steps between evaluations; 0 is only at the end."},
+        {"eval-every", FLAG_COUNT, &flags->eval_every, NULL, "1000", "Steps between evaluations; 0 is only at the end."},
         {"dev-sentences", FLAG_COUNT, &flags->dev_sentences, NULL, "200",
          "How many dev sentences an evaluation parses (greedily); 0 is all. The dev loss is of all."},
         {"save-every", FLAG_COUNT, &flags->save_every, NULL, "250", "Steps between checkpoints; 0 is only at the end."},
@@ -56,7 +56,7 @@ int check_parse_train_flags(struct parse_train_flags *flags) {
                  (long long)flags->average, (long long)flags->average_every, (int)MAX_AVERAGE);
         return EXIT_USAGE;
     }
-    if (flags->steps < 0) flags->steps = flags->minutes > 0 ? 0 : 6000;
+    if (flags->steps < 0) flags->steps = flags->minutes > 0 ? 0 : 40000;
     if (flags->steps == 0 && flags->minutes <= 0) {
         complain("--steps 0 needs a limit in --minutes");
         return EXIT_USAGE;
