@@ -49,7 +49,10 @@ void *operator new(size_t bytes) { return xf_test::planned_new(bytes, alignof(st
 void *operator new(size_t bytes, std::align_val_t alignment) {
     return xf_test::planned_new(bytes, static_cast<size_t>(alignment));
 }
+// What asks this way copes without: it takes no part in the plan, but must fit the operator delete below.
+void *operator new(size_t bytes, const std::nothrow_t &) noexcept { return std::malloc(bytes); }
 void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, const std::nothrow_t &) noexcept { std::free(memory); }
 void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 void operator delete(void *memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void *memory, size_t, std::align_val_t) noexcept { std::free(memory); }
