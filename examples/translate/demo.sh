@@ -80,7 +80,7 @@ build_program() {
 # The ready model. The program finds it by itself.
 show_ready() {
     [ -e "$ready" ] || return 0
-    say "The model that comes with the program: English sentences, and what it makes of them"
+    say "The model that comes with the program knows the language of computers, and little else"
     while read -r sentence; do
         printf '\n  EN  %s\n  ->  ' "$sentence"
         echo "$sentence" | "$translate" translate
@@ -89,7 +89,7 @@ Do you want to save the changes to this document?
 Opens a dialog where you can select a different printer.
 The file could not be found.
 This command prints a list of all packages that are installed on your system.
-The soldiers marched through the forest at night.
+You do not have permission to open this file.
 END
     say "The same model on the test set ($data/small.test.tsv, 349 sentences it has not seen)"
     "$translate" evaluate --test "$data/small.test.tsv"
@@ -105,7 +105,7 @@ train_model() {
         say "Going on from the checkpoint of an interrupted run (--fresh begins anew)"
         start=(--resume "$model.ckpt")
     else
-        say "Training on 19,500 sentence pairs for $minutes minutes"
+        say "Training on 19,500 sentence pairs, for so many minutes: $minutes"
         rm -f "$model" "$model".*
     fi
     "$translate" train --train "$data/small.tsv" --model "$model" "${start[@]}" --minutes "$minutes" \
