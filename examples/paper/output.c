@@ -1,5 +1,5 @@
 /*
- * output.c - files that are whole or not there, and tables; see output.h.
+ * output.c - folders and tables; see output.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,32 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common.h"
-
-bool output_open(struct output *out, const char *path) {
-    if (snprintf(out->path, sizeof out->path, "%s", path) >= (int)sizeof out->path) {
-        complain("a file name has %zu bytes, expected fewer than %zu", strlen(path), sizeof out->path);
-        return false;
-    }
-    snprintf(out->beside, sizeof out->beside, "%s.part-%ld", out->path, (long)getpid());
-    out->file = fopen(out->beside, "wb");
-    if (out->file == NULL) complain("can't write %s: %s", out->beside, strerror(errno));
-    return out->file != NULL;
-}
-
-bool output_close(struct output *out) {
-    /* On disk before it takes the other's place: after a power cut one of the two is there. */
-    bool good = fflush(out->file) == 0 && ferror(out->file) == 0 && fsync(fileno(out->file)) == 0;
-    int why = errno;
-    if (fclose(out->file) != 0 && good) good = false, why = errno;
-    if (good && rename(out->beside, out->path) != 0) good = false, why = errno;
-    if (good) return true;
-    remove(out->beside);
-    complain("writing %s failed: %s", out->path, strerror(why != 0 ? why : EIO));
-    return false;
-}
 
 bool make_folder(const char *path) {
     struct stat there;
@@ -55,14 +31,7 @@ bool join_path(char path[4096], const char *folder, const char *name, const char
 }
 
 static void add_cell(struct table *table, char *text) {
-    if (table->cell_count == table->capacity) {
-        const size_t capacity = table->capacity > 0 ? 2 * table->capacity : 64;
-        char **cells = allocate(capacity * sizeof *cells);
-        if (table->cell_count > 0) memcpy(cells, table->cells, table->cell_count * sizeof *cells);
-        free(table->cells);
-        table->cells = cells;
-        table->capacity = capacity;
-    }
+    table->cells = with_room(table->cells, table->cell_count, &table->capacity, sizeof *table->cells);
     table->cells[table->cell_count++] = text;
 }
 

@@ -1,5 +1,5 @@
 /*
- * output.h - what a table command leaves behind: text files that are whole or not there, tables as Markdown and TSV.
+ * output.h - what a table command leaves behind: a folder, tables as Markdown and TSV.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,15 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* A file that is written beside its place and put there when it is whole: killing the program leaves the old one. */
-struct output {
-    char path[4096], beside[4128];
-    FILE *file;
-};
-
-/* Both return false after a message. */
-bool output_open(struct output *out, const char *path);
-bool output_close(struct output *out);
+#include "files.h"
 
 /* Makes a folder when it is not there. False after a message. */
 bool make_folder(const char *path);

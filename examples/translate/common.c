@@ -71,6 +71,15 @@ void *allocate(size_t size) {
     return memory;
 }
 
+void *with_room(void *list, size_t count, size_t *capacity, size_t item_size) {
+    if (count < *capacity) return list;
+    *capacity = *capacity > 0 ? 2 * *capacity : 64;
+    void *larger = allocate(*capacity * item_size);
+    if (count > 0) memcpy(larger, list, count * item_size);
+    free(list);
+    return larger;
+}
+
 static void print_log(void *user, enum xf_log_level level, const char *component, const char *message) {
     (void)user;
     (void)component;
@@ -146,20 +155,9 @@ int64_t parameter_count(const xf_model *model) {
 }
 
 void sentences_add(struct sentences *list, const char *text, size_t length) {
-    if (list->count == list->capacity) {
-        const size_t capacity = list->capacity > 0 ? 2 * list->capacity : 256;
-        char **texts = allocate(capacity * sizeof *texts);
-        size_t *lengths = allocate(capacity * sizeof *lengths);
-        if (list->count > 0) {
-            memcpy(texts, list->texts, list->count * sizeof *texts);
-            memcpy(lengths, list->lengths, list->count * sizeof *lengths);
-        }
-        free(list->texts);
-        free(list->lengths);
-        list->texts = texts;
-        list->lengths = lengths;
-        list->capacity = capacity;
-    }
+    size_t capacity = list->capacity; /* both lists grow by the same rule */
+    list->texts = with_room(list->texts, list->count, &capacity, sizeof *list->texts);
+    list->lengths = with_room(list->lengths, list->count, &list->capacity, sizeof *list->lengths);
     char *copy = allocate(length + 1);
     if (length > 0) memcpy(copy, text, length);
     copy[length] = '\0';

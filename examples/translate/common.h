@@ -45,6 +45,9 @@ int check_output(void);
 /* malloc() that ends the program when there is no memory: this is a program, not a library. */
 void *allocate(size_t size);
 
+/* A list with room for one more item: the list itself, or a larger one in its place. */
+void *with_room(void *list, size_t count, size_t *capacity, size_t item_size);
+
 /* Creates the context and sends its warnings to stderr. NULL after a message. */
 xf_context *open_context(const xf_config *config);
 

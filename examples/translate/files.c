@@ -32,47 +32,43 @@ int check_apart(const struct named_file *written, const struct named_file *read,
     return -1;
 }
 
-/* Where a file is made that takes another's place at the end. */
-struct replacement {
-    char *target; /* the file itself, where the path is a link to it */
-    char *beside;
-    mode_t mode; /* of the file that is there, or 0 */
-    bool direct; /* a device or a pipe: it is written as it is */
-};
-
-static struct replacement replacement_of(const char *path) {
-    struct replacement made = {0};
+/* Names the file that takes another's place, and the place. */
+static struct output output_of(const char *path) {
+    struct output out = {.path = path};
     struct stat there;
     const bool exists = stat(path, &there) == 0;
     if (exists && S_ISREG(there.st_mode)) {
-        made.target = realpath(path, NULL);
-        made.mode = there.st_mode & 07777;
+        out.target = realpath(path, NULL);
+        out.mode = there.st_mode & 07777;
     }
-    made.direct = exists && !S_ISREG(there.st_mode);
-    if (made.target == NULL) {
-        made.target = allocate(strlen(path) + 1);
-        strcpy(made.target, path);
+    out.direct = exists && !S_ISREG(there.st_mode);
+    if (out.target == NULL) {
+        out.target = allocate(strlen(path) + 1);
+        strcpy(out.target, path);
     }
-    const size_t size = strlen(made.target) + 32;
-    made.beside = allocate(size);
-    snprintf(made.beside, size, "%s.part-%ld", made.target, (long)getpid());
-    return made;
+    const size_t size = strlen(out.target) + 32;
+    out.beside = allocate(size);
+    snprintf(out.beside, size, "%s.part-%ld", out.target, (long)getpid());
+    return out;
 }
 
-static void forget(struct replacement *made) {
-    free(made->target);
-    free(made->beside);
+static void forget(struct output *out) {
+    free(out->target);
+    free(out->beside);
 }
 
 /* Opens what is written first; NULL: errno says why. An existing file keeps its mode. */
-static FILE *open_replacement(const struct replacement *made) {
-    const int how = made->direct ? O_WRONLY : O_WRONLY | O_CREAT | O_EXCL;
-    const int fd = open(made->direct ? made->target : made->beside, how | O_CLOEXEC, 0666);
+static FILE *open_beside(const struct output *out) {
+    const int how = out->direct ? O_WRONLY : O_WRONLY | O_CREAT | O_EXCL;
+    const char *name = out->direct ? out->target : out->beside;
+    int fd = open(name, how | O_CLOEXEC, 0666);
+    /* A process that had our number was killed while it wrote: in a container numbers are few. */
+    if (fd < 0 && errno == EEXIST && remove(name) == 0) fd = open(name, how | O_CLOEXEC, 0666);
     if (fd < 0) return NULL;
     FILE *file = fdopen(fd, "wb");
     if (file == NULL) close(fd);
     /* A file system without modes has nothing to keep, so a failure is none. */
-    if (file != NULL && made->mode != 0) (void)!fchmod(fd, made->mode);
+    if (file != NULL && out->mode != 0) (void)!fchmod(fd, out->mode);
     return file;
 }
 
@@ -91,14 +87,14 @@ int check_writable(const struct named_file *file) {
     }
     if (exists && access(file->path, W_OK) != 0) return cannot_write(file->path);
     if (exists && !S_ISREG(there.st_mode)) return -1; /* opening a pipe would wait for its reader */
-    struct replacement made = replacement_of(file->path);
-    FILE *opened = open_replacement(&made);
+    struct output out = output_of(file->path);
+    FILE *opened = open_beside(&out);
     const int status = opened != NULL ? -1 : cannot_write(file->path);
     if (opened != NULL) {
         fclose(opened);
-        remove(made.beside);
+        remove(out.beside);
     }
-    forget(&made);
+    forget(&out);
     return status;
 }
 
@@ -112,25 +108,40 @@ void forget_previous(const char *path) {
     free(name);
 }
 
-int replace_file(const char *path, put_fn put, const void *user) {
-    struct replacement made = replacement_of(path);
-    FILE *file = open_replacement(&made);
-    int status = -1;
-    if (file == NULL) {
-        status = cannot_write(path);
-    } else {
-        bool good = put(file, user) && fflush(file) == 0 && ferror(file) == 0;
-        int why = errno; /* fclose() and remove() set it, too */
-        if (fclose(file) != 0 && good) good = false, why = errno;
-        if (good && !made.direct && rename(made.beside, made.target) != 0) good = false, why = errno;
-        if (!good) {
-            if (!made.direct) remove(made.beside);
-            complain("writing %s failed: %s", path, strerror(why));
-            status = EXIT_FAILED;
-        }
+bool output_open(struct output *out, const char *path) {
+    *out = output_of(path);
+    out->file = open_beside(out);
+    if (out->file != NULL) return true;
+    cannot_write(path);
+    forget(out);
+    return false;
+}
+
+/* On disk; a file system that has no such call has no say. */
+static bool is_kept(const struct output *out) {
+    return out->direct || fsync(fileno(out->file)) == 0 || errno == EINVAL || errno == ENOSYS;
+}
+
+/* Ends the file; `good`: all that came before, and else errno says what went wrong. */
+static bool finish(struct output *out, bool good) {
+    good = good && fflush(out->file) == 0 && ferror(out->file) == 0 && is_kept(out);
+    int why = errno; /* fclose() and remove() set it, too */
+    if (fclose(out->file) != 0 && good) good = false, why = errno;
+    if (good && !out->direct && rename(out->beside, out->target) != 0) good = false, why = errno;
+    if (!good) {
+        if (!out->direct) remove(out->beside);
+        complain("writing %s failed: %s", out->path, strerror(why != 0 ? why : EIO));
     }
-    forget(&made);
-    return status;
+    forget(out);
+    return good;
+}
+
+bool output_close(struct output *out) { return finish(out, true); }
+
+int replace_file(const char *path, put_fn put, const void *user) {
+    struct output out;
+    if (!output_open(&out, path)) return EXIT_FAILED;
+    return finish(&out, put(out.file, user)) ? -1 : EXIT_FAILED;
 }
 
 static bool put_sentences(FILE *file, const void *user) {

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "common.h"
 
@@ -35,13 +36,26 @@ int check_writable(const struct named_file *file);
 /* Removes what the library keeps of a file that it replaces, for one that no run goes on from. */
 void forget_previous(const char *path);
 
+/*
+ * A file that is written beside its place and put there when it is whole: after a full disk, a kill or a power cut the
+ * old one is there. Where a path is a link, the file it leads to is replaced; a device or a pipe is written as it is.
+ */
+struct output {
+    const char *path; /* the caller's, until output_close() */
+    char *target, *beside;
+    mode_t mode; /* of the file that is there, or 0 */
+    bool direct;
+    FILE *file;
+};
+
+/* Both return false after a message. output_close() follows output_open() that was good, whatever came between. */
+bool output_open(struct output *out, const char *path);
+bool output_close(struct output *out);
+
 /* Writes what is to stand in a file; false: it could not, and errno says why. */
 typedef bool (*put_fn)(FILE *file, const void *user);
 
-/*
- * Writes a file: beside it first, so that the old one is whole until the new one is. Returns -1, or EXIT_FAILED after
- * a message.
- */
+/* Opens, writes and closes. Returns -1, or EXIT_FAILED after a message. */
 int replace_file(const char *path, put_fn put, const void *user);
 
 /* The same for sentences, one a line. */

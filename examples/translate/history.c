@@ -26,14 +26,7 @@ static void numbers_of(struct history_row *row, double *numbers[NUMBERS]) {
 }
 
 static struct history_row *add_row(struct history_rows *list, const struct history_row *row) {
-    if (list->count == list->capacity) {
-        const size_t capacity = list->capacity > 0 ? 2 * list->capacity : 256;
-        struct history_row *rows = allocate(capacity * sizeof *rows);
-        if (list->count > 0) memcpy(rows, list->rows, list->count * sizeof *rows);
-        free(list->rows);
-        list->rows = rows;
-        list->capacity = capacity;
-    }
+    list->rows = with_room(list->rows, list->count, &list->capacity, sizeof *list->rows);
     list->rows[list->count] = *row;
     return &list->rows[list->count++];
 }

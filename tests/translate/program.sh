@@ -154,4 +154,10 @@ cp p.xf.ckpt first.ckpt
 expect 0 "" patient --steps 100000 --resume first.ckpt
 holds "a resumed run ends too" grep -q 'ends .*after 3 evaluations' stdout
 
-end_checks 50
+# What a killed process with the same number left behind is no hindrance.
+stale() { bash -c 'echo half >"$1.part-$$"; exec "$2" evaluate --model m.xf --test few.tsv --greedy --output "$1"' - out.de "$translate"; }
+expect 0 "" stale
+holds "the output is whole" test "$(wc -l <out.de)" = 4
+holds "and nothing else is left" test "$(echo out.de*)" = out.de
+
+end_checks 53

@@ -25,14 +25,7 @@ static void curve_name(const char *model, char name[PATH_SIZE]) {
 }
 
 void curve_add(struct curve *curve, const struct curve_row *row) {
-    if (curve->count == curve->capacity) {
-        const size_t capacity = curve->capacity > 0 ? 2 * curve->capacity : 64;
-        struct curve_row *grown = allocate(capacity * sizeof *grown);
-        if (curve->count > 0) memcpy(grown, curve->rows, curve->count * sizeof *grown);
-        free(curve->rows);
-        curve->rows = grown;
-        curve->capacity = capacity;
-    }
+    curve->rows = with_room(curve->rows, curve->count, &curve->capacity, sizeof *curve->rows);
     curve->rows[curve->count++] = *row;
 }
 

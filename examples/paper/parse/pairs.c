@@ -36,14 +36,7 @@ bool pairs_add(struct pairs *pairs, const char *text, size_t length) {
         free(pair.deleted);
         return false;
     }
-    if (pairs->count == pairs->capacity) {
-        const size_t capacity = pairs->capacity > 0 ? 2 * pairs->capacity : 256;
-        struct pair *grown = allocate(capacity * sizeof *grown);
-        if (pairs->count > 0) memcpy(grown, pairs->list, pairs->count * sizeof *grown);
-        free(pairs->list);
-        pairs->list = grown;
-        pairs->capacity = capacity;
-    }
+    pairs->list = with_room(pairs->list, pairs->count, &pairs->capacity, sizeof *pairs->list);
     pairs->list[pairs->count++] = pair;
     return true;
 }

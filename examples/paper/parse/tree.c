@@ -11,14 +11,7 @@
 #include "common.h"
 
 void tree_add(struct tree *tree, int32_t symbol) {
-    if (tree->length == tree->capacity) {
-        const size_t capacity = tree->capacity > 0 ? 2 * tree->capacity : 64;
-        int32_t *grown = allocate(capacity * sizeof *grown);
-        if (tree->length > 0) memcpy(grown, tree->symbols, tree->length * sizeof *grown);
-        free(tree->symbols);
-        tree->symbols = grown;
-        tree->capacity = capacity;
-    }
+    tree->symbols = with_room(tree->symbols, tree->length, &tree->capacity, sizeof *tree->symbols);
     tree->symbols[tree->length++] = symbol;
 }
 
