@@ -44,6 +44,13 @@ struct Candidate {
 // Does a rank before b?
 XF_INLINE bool before(Candidate a, Candidate b) { return a.value > b.value || (a.value == b.value && a.id < b.id); }
 
+// Puts c into the sorted list of count, behind what ranks before it; the list must have room for it.
+static void insert(Candidate c, Candidate *list, int64_t count) {
+    int64_t at = count;
+    for (; at > 0 && before(c, list[at - 1]); --at) list[at] = list[at - 1];
+    list[at] = c;
+}
+
 // Is any lane true?
 XF_INLINE bool any_lane(VI x) {
 #if defined(XF_ISA_AVX512)
@@ -68,20 +75,25 @@ static int64_t panel_best(const float *x, int64_t n, int32_t first, int64_t k, c
             if (allowed && (allowed[j / 32] >> (j % 32) & 1) == 0) continue;
             const Candidate c{x[j], first + static_cast<int32_t>(j)};
             if (count == k && !before(c, best[k - 1])) continue;
-            int64_t at = count < k ? count++ : k - 1;
-            for (; at > 0 && before(c, best[at - 1]); --at) best[at] = best[at - 1];
-            best[at] = c;
+            insert(c, best, count < k ? count++ : k - 1);
             if (count == k) bar = best[k - 1].value;
         }
     }
     return count;
 }
 
+// The value of a logit: NaN, which is infinity less infinity, is the worst.
+XF_INLINE float log_probability(float logit, float lse) {
+    const float value = logit - lse;
+    return value == value ? value : -__builtin_inff();
+}
+
 // Joins the panels of a row: log-sum-exp, then the best heads among the panels' lists. Ranks are those of the values
-// returned: different logits can round to one value, so kSpare more are taken and put in order of (value, id).
-static void join_panels(const PanelSums *sums, const Candidate *lists, const int32_t *counts, int64_t panels,
-                        int64_t rows, int64_t width, int64_t k, int32_t *heads, Candidate *chosen, float *values,
-                        int32_t *ids) {
+// returned: different logits can round to one value, so kSpare more are taken and put in order of (value, id). False,
+// with the log-sum-exp, when that isn't enough: rank k and the last one taken have one value, and so may have others.
+static bool join_panels(const PanelSums *sums, const Candidate *lists, const int32_t *counts, int64_t panels,
+                        int64_t rows, int64_t width, int64_t k, int32_t *heads, Candidate *chosen, int64_t *found,
+                        float *log_sum_exp) {
     float top = -__builtin_inff();
     for (int64_t p = 0; p < panels; ++p) top = sums[p * rows].max > top ? sums[p * rows].max : top;
     float total = 0.0f;
@@ -89,7 +101,7 @@ static void join_panels(const PanelSums *sums, const Candidate *lists, const int
         const PanelSums &s = sums[p * rows];
         if (s.sum > 0.0f) total += s.sum * __builtin_expf(s.max - top);
     }
-    const float lse = top + __builtin_logf(total);
+    const float lse = *log_sum_exp = top + __builtin_logf(total);
     for (int64_t p = 0; p < panels; ++p) heads[p] = 0;
     int64_t count = 0;
     while (count < k + kSpare) {
@@ -102,16 +114,29 @@ static void join_panels(const PanelSums *sums, const Candidate *lists, const int
         }
         if (from < 0) break;
         ++heads[from];
-        best.value -= lse;
-        if (best.value != best.value) best.value = -__builtin_inff();
-        int64_t at = count++;
-        for (; at > 0 && before(best, chosen[at - 1]); --at) chosen[at] = chosen[at - 1];
-        chosen[at] = best;
+        best.value = log_probability(best.value, lse);
+        insert(best, chosen, count++);
     }
-    for (int64_t i = 0; i < k; ++i) {
-        values[i] = i < count ? chosen[i].value : -__builtin_inff();
-        ids[i] = i < count ? chosen[i].id : -1;
+    *found = count;
+    return count < k + kSpare || chosen[count - 1].value < chosen[k - 1].value;
+}
+
+// The k best of the row by value, from all of its logits, made once more panel by panel. The same bits: a logit is
+// that of its row and column alone.
+static int64_t rank_row(const xf_linear_fwd &map, int64_t row, int64_t k, const uint8_t *banned,
+                        const uint32_t *allowed, float lse, float *logits, Candidate *chosen) {
+    int64_t count = 0;
+    for (int64_t n0 = 0; n0 < map.N; n0 += kPanel) {
+        const int64_t n1 = min64(map.N, n0 + kPanel);
+        dot_block(map, row, row + 1, n0, n1, logits, kPanel);
+        for (int64_t n = n0; n < n1; ++n) {
+            if (banned[n] || (allowed && (allowed[n / 32] >> (n % 32) & 1) == 0)) continue;
+            const Candidate c{log_probability(logits[n - n0], lse), static_cast<int32_t>(n)};
+            if (count == k && !before(c, chosen[k - 1])) continue;
+            insert(c, chosen, count < k ? count++ : k - 1);
+        }
     }
+    return count;
 }
 
 static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
@@ -134,6 +159,8 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     PanelSums *sums = reinterpret_cast<PanelSums *>(base + sums_at);
     Candidate *lists = reinterpret_cast<Candidate *>(base + lists_at);
     int32_t *counts = reinterpret_cast<int32_t *>(base + counts_at);
+    int32_t *heads = reinterpret_cast<int32_t *>(base + heads_at);
+    Candidate *chosen = reinterpret_cast<Candidate *>(base + chosen_at);
     __builtin_memset(banned, 0, static_cast<size_t>(a.V));
     for (int64_t i = 0; i < a.banned_count; ++i)
         if (a.banned[i] >= 0 && a.banned[i] < a.V) banned[a.banned[i]] = 1;
@@ -161,10 +188,20 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
                 counts[at] = static_cast<int32_t>(count);
             }
         });
-        for (int64_t r = 0; r < rows; ++r)
-            join_panels(sums + r, lists + r * width, counts + r, panels, rows, width, a.k,
-                        reinterpret_cast<int32_t *>(base + heads_at), reinterpret_cast<Candidate *>(base + chosen_at),
-                        a.values + (m0 + r) * a.k, a.ids + (m0 + r) * a.k);
+        for (int64_t r = 0; r < rows; ++r) {
+            const int64_t row = m0 + r;
+            int64_t count = 0;
+            float lse = 0.0f;
+            if (!join_panels(sums + r, lists + r * width, counts + r, panels, rows, width, a.k, heads, chosen, &count,
+                             &lse))
+                count = rank_row(map, row, a.k, banned,
+                                 a.allowed ? a.allowed + row * ceil_div(a.V, 32) : nullptr, lse,
+                                 local(stream, bytes, 0), chosen);
+            for (int64_t i = 0; i < a.k; ++i) {
+                a.values[row * a.k + i] = i < count ? chosen[i].value : -__builtin_inff();
+                a.ids[row * a.k + i] = i < count ? chosen[i].id : -1;
+            }
+        }
     }
     return XF_OK;
 }

@@ -131,6 +131,8 @@ void add_loss_and_top_k(Cases &list) {
         {.op = "top_k", .M = 5, .D = 4, .V = 200, .k = 12, .flags = kTies},
         {.op = "top_k", .M = 7, .D = 3, .V = 37, .k = 37, .flags = kTies},
         {.op = "top_k", .M = 4, .D = 3, .V = 37, .k = 30, .banned = {5, 6, 7, 36, 0}, .flags = kTies},
+        {.op = "top_k", .M = 3, .D = 8, .V = 1100, .k = 5, .banned = {1}, .flags = kNearTies},
+        {.op = "top_k", .M = 5, .D = 8, .V = 700, .k = 6, .flags = kNearTies | kAllowed},
         {.op = "top_k", .M = 5, .D = 16, .V = 31, .k = 31, .flags = kAllowed},
         {.op = "top_k", .M = 4, .D = 3, .V = 2600, .k = 12, .banned = {0, 7}, .flags = kTies | kAllowed},
         {.op = "top_k", .M = 21, .D = 16, .V = 5001, .k = 9, .banned = {0}, .flags = kAllowed},

@@ -28,7 +28,8 @@ enum : uint32_t {
     kGradient = 1u << 12,    // small enough for finite differences
     kIdle = 1u << 13,        // loss: every third row has a negative target
     kAllowed = 1u << 14,     // top_k: each row has ids it may choose
-    kBf16 = 1u << 15,        // on a bf16 stream; set by the checks, not by the list
+    kNearTies = 1u << 15,    // top_k: logits differ by less than a log-probability can show
+    kBf16 = 1u << 16,        // on a bf16 stream; set by the checks, not by the list
 };
 
 struct Case {

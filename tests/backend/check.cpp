@@ -73,14 +73,16 @@ void check_choice(const Problem &problem, const Words &found, Failures &failures
             const size_t at = static_cast<size_t>(row * ids.ld + i);
             const int32_t id = static_cast<int32_t>(id_words[at]);
             const double value = as_float(value_words[static_cast<size_t>(row * values.ld + i)]);
+            const bool near = problem.c.has(kNearTies), ranked = near || problem.c.has(kTies);
+            const double apart = near ? 1e-6 : 1e-9;  // values nearer than this are one
             size_t best = 0;
             for (size_t v = 1; v < left.size(); ++v)
-                if (left[v] > left[best] + 1e-9) best = v;  // the lower id of exact ties
+                if (left[v] > left[best] + apart) best = v;  // the lower id of ties
             if (id == -1 && value == -HUGE_VAL && left[best] == -HUGE_VAL) continue;  // nothing is left
             const bool known = id >= 0 && static_cast<size_t>(id) < left.size();
             if (!known || left[static_cast<size_t>(id)] == -HUGE_VAL ||
                 !(std::fabs(left[static_cast<size_t>(id)] - value) <= tolerance) ||
-                !(left[best] - value <= tolerance) || (problem.c.has(kTies) && best != static_cast<size_t>(id))) {
+                !(left[best] - value <= tolerance) || (ranked && best != static_cast<size_t>(id))) {
                 failures.add(problem, "row " + std::to_string(row) + " choice " + std::to_string(i) + " is id " +
                                           std::to_string(id) + ", expected " + std::to_string(best));
                 return;

@@ -68,10 +68,13 @@ ProblemSet make_top_k(const Case &c) {
     p.at("ids").type = Type::kInt;
     if (c.has(kAllowed)) p.buffers.push_back(per_row(integers("allowed", allowed_bits(c), (c.V + 31) / 32)));
     for (const char *name : {"banned", "values", "ids"}) p.at(name).host = true;
-    if (c.has(kTies))  // whole numbers: every order of adding gives the same logits
+    if (c.has(kTies) || c.has(kNearTies))  // whole numbers: every order of adding gives the same logits
         for (const char *name : {"src", "weights"})
             for (int64_t row = 0; row < p.at(name).rows; ++row)
                 for (int64_t d = 0; d < c.D; ++d) p.at(name).set(row, d, std::round(2.0f * p.at(name).get(row, d)));
+    if (c.has(kNearTies))  // different logits, of which log-sum-exp leaves one value
+        for (int64_t row = 0; row < p.at("src").rows; ++row)
+            for (int64_t d = 0; d < c.D; ++d) p.at("src").set(row, d, 0x1p-30f * p.at("src").get(row, d));
     p.flops = 2.0 * static_cast<double>(c.M) * static_cast<double>(c.V) * static_cast<double>(c.D);
     p.bytes = 4.0 * static_cast<double>(c.V * c.D);
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
