@@ -22,7 +22,7 @@
 
 namespace xf {
 
-constexpr size_t kMaxTokenizerJsonBytes = size_t{1} << 26;
+constexpr size_t kMaxTokenizerJsonBytes = size_t{1} << 27;
 
 // What the file holds beside the options.
 struct TokenizerTable {

@@ -9,10 +9,16 @@
 #include "text/tokenizer_json.h"
 #include "text/tokenizer_json_keys.h"
 #include "text/utf8.h"
+#include "text/vocabulary.h"
 
 namespace xf {
 
 using namespace tokenizer_json;
+
+// What is written can be read: the largest vocabulary of pieces in which every byte becomes \u0000, their quotes and
+// commas, the characters once more; or as many merges of two numbers.
+static_assert(7 * Vocabulary::kMaxTotalBytes + 4 * Vocabulary::kMaxSize < kMaxTokenizerJsonBytes);
+static_assert(Vocabulary::kMaxTotalBytes + 20 * BpeTable::kMaxMerges < kMaxTokenizerJsonBytes);
 
 std::string write_tokenizer_json(const TokenizerOptions &options, const TokenizerTable &table) {
     std::string characters;

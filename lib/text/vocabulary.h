@@ -23,7 +23,7 @@ public:
     static constexpr int32_t kFirstPieceId = kFirstByteId + 256;
     static constexpr int64_t kMaxSize = int64_t{1} << 20;
     static constexpr size_t kMaxPieceBytes = 256;
-    static constexpr size_t kMaxTotalBytes = size_t{1} << 26;
+    static constexpr size_t kMaxTotalBytes = size_t{1} << 24;
 
     // Holds the specials and the bytes.
     Vocabulary();
