@@ -8,7 +8,6 @@
 #include "experiment.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +19,7 @@
 
 /* All that decides the numbers of a row, but the row. */
 static void print_settings(const struct experiment *e, FILE *file) {
-    static const char *const groups[] = {"tokenizer.", "data.", "model.", "train.", "decode."};
+    static const char *const groups[] = {"context.precision", "tokenizer.", "data.", "model.", "train.", "decode."};
     fprintf(file, "scale %lld\nsteps %lld\nminutes-per-row %g\nheld-sentences %lld\n", (long long)e->scale,
             (long long)e->steps, e->minutes, (long long)e->held_sentences);
     fprintf(file, "train %s, %lld pairs\n", base_name(e->train_path), (long long)xf_corpus_size(e->train));
@@ -125,20 +124,6 @@ bool add_result(struct experiment *e, const struct result *result) {
     return output_close(&out);
 }
 
-/* One run at a time in a folder; the lock goes with the process, however that ends. */
-static int lock_folder(struct experiment *e) {
-    char path[4096];
-    if (!make_folder(e->folder) || !join_path(path, e->folder, "lock", "")) return EXIT_FAILED;
-    e->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (e->lock >= 0 && fcntl(e->lock, F_SETLK, &whole) == 0) return -1;
-    if (e->lock >= 0 && (errno == EACCES || errno == EAGAIN))
-        complain("another run works in %s", e->folder);
-    else
-        complain("can't lock %s: %s", path, strerror(errno));
-    return EXIT_FAILED;
-}
-
 static int open_tokenizer(struct experiment *e) {
     char path[4096];
     xf_error err;
@@ -173,7 +158,7 @@ int experiment_open(struct experiment *e) {
     xf_error err;
     if (xf_config_create(&e->config, &err) != XF_OK) return fail(&err);
     int status = set_options(e);
-    if (status < 0) status = lock_folder(e);
+    if (status < 0 && (e->lock = lock_folder(e->folder)) < 0) status = EXIT_FAILED;
     if (status >= 0) return status;
     e->context = open_context(e->config);
     if (e->context == NULL) return EXIT_FAILED;

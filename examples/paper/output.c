@@ -3,16 +3,18 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700
 
 #include "output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common.h"
 
@@ -22,6 +24,20 @@ bool make_folder(const char *path) {
     if (errno == EEXIST && stat(path, &there) == 0 && S_ISDIR(there.st_mode)) return true;
     complain("can't make the folder %s: %s", path, errno == EEXIST ? "it is a file" : strerror(errno));
     return false;
+}
+
+int lock_folder(const char *path) {
+    char name[4096];
+    if (!make_folder(path) || !join_path(name, path, "lock", "")) return -1;
+    const int lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (lock >= 0 && fcntl(lock, F_SETLK, &whole) == 0) return lock;
+    if (lock >= 0 && (errno == EACCES || errno == EAGAIN))
+        complain("another run works in %s", path);
+    else
+        complain("can't lock %s: %s", name, strerror(errno));
+    if (lock >= 0) close(lock);
+    return -1;
 }
 
 bool join_path(char path[4096], const char *folder, const char *name, const char *ending) {

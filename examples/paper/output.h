@@ -15,6 +15,12 @@
 /* Makes a folder when it is not there. False after a message. */
 bool make_folder(const char *path);
 
+/*
+ * Makes the folder and takes its file "lock" for this run, so that no other works there. Returns a descriptor whose end,
+ * with that of the process or sooner, is that of the lock; or -1 after a message.
+ */
+int lock_folder(const char *path);
+
 /* Joins a folder, a name and an ending: "out" "table3" ".md". False after a message when that is too long. */
 bool join_path(char path[4096], const char *folder, const char *name, const char *ending);
 

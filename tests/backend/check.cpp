@@ -77,7 +77,7 @@ void check_choice(const Problem &problem, const Words &found, Failures &failures
             const double apart = near ? 1e-6 : 1e-9;  // values nearer than this are one
             size_t best = 0;
             for (size_t v = 1; v < left.size(); ++v)
-                if (left[v] > left[best] + apart) best = v;  // the lower id of ties
+                if (left[v] > left[best] + apart) best = v;                           // the lower id of ties
             if (id == -1 && value == -HUGE_VAL && left[best] == -HUGE_VAL) continue;  // nothing is left
             const bool known = id >= 0 && static_cast<size_t>(id) < left.size();
             if (!known || left[static_cast<size_t>(id)] == -HUGE_VAL ||

@@ -24,6 +24,7 @@ enum { GENERATED_STEPS = 3000 };
 
 struct table4_run {
     const char *test, *output;
+    int lock;                   /* of the folder */
     struct generated generated; /* the files, when none was given */
     int64_t test_sentences;
     struct parse_run run;
@@ -85,8 +86,8 @@ static int measure_and_write(struct table4_run *self) {
     return was_interrupted() ? EXIT_INTERRUPTED : result;
 }
 
-/* All three files are given, or none: then they are generated, and so are settings that suit them. Returns -1 to go on.
- */
+/* All three files are given, or none: then trees are to be generated, with settings that suit them. Returns -1 to go
+ * on. */
 static int choose_trees(struct table4_run *self) {
     struct parse_train_flags *flags = &self->run.flags;
     const struct named_file files[] = {{"--train", flags->train}, {"--dev", flags->dev}, {"--test", self->test}};
@@ -101,14 +102,22 @@ static int choose_trees(struct table4_run *self) {
         return EXIT_USAGE;
     }
     if (flags->scale == NULL) flags->scale = missing != NULL ? "generated" : "scaled";
-    if (missing == NULL) return make_folder(self->output) ? -1 : EXIT_FAILED;
+    if (missing == NULL) return -1;
     if (flags->gold) {
         complain(
             "found --gold and no files: expected --train, --dev and --test, as people did not make generated trees");
         return EXIT_USAGE;
     }
     if (flags->steps < 0 && flags->minutes <= 0) flags->steps = GENERATED_STEPS;
-    if (!make_folder(self->output) || !generated_make(&self->generated, self->output)) return EXIT_FAILED;
+    return -1;
+}
+
+/* The folder for this run alone, and in it the trees, where none are given. Returns -1 to go on. */
+static int fill_folder(struct table4_run *self) {
+    struct parse_train_flags *flags = &self->run.flags;
+    if ((self->lock = lock_folder(self->output)) < 0) return EXIT_FAILED;
+    if (flags->train != NULL) return -1;
+    if (!generated_make(&self->generated, self->output)) return EXIT_FAILED;
     flags->train = self->generated.train;
     flags->dev = self->generated.dev;
     self->test = self->generated.test;
@@ -118,7 +127,8 @@ static int choose_trees(struct table4_run *self) {
 /* The trees, the folder, the model's name in it, and whether there is a run to go on from. Returns -1 to go on. */
 static int prepare(struct table4_run *self, char model[PATH_SIZE]) {
     char checkpoint[PATH_SIZE];
-    const int status = choose_trees(self);
+    int status = choose_trees(self);
+    if (status < 0) status = fill_folder(self);
     if (status >= 0) return status;
     snprintf(model, PATH_SIZE, "%.4000s/table4.xf", self->output);
     snprintf(checkpoint, sizeof checkpoint, "%.4000s/table4.xf.ckpt", self->output);

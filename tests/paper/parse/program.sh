@@ -140,6 +140,15 @@ expect 0 "" table4 --steps 20 --gold
 holds "gold trees, as told" test "$(head -n 1 table/table4.md)" = "# Table 4: constituency parsing, on gold trees"
 holds "and no silver" test "$(cat table/table4.md table/table4.tsv table/*.svg | grep -ci silver)" = 0
 
+# One run at a time in a folder.
+"$program" table4 --train silver-train.tsv --dev silver-dev.tsv --test silver-dev.tsv --out table "${tiny[@]}" \
+    --decode.beam 3 --decode.max_extra_tokens 30 --steps 100000 </dev/null >first 2>&1 &
+pid=$!
+wait_for grep -q resumed first
+expect 1 "another run works in table" table4 --steps 20
+kill -TERM $pid
+wait $pid
+
 # Without data: trees are generated into the folder, the same command goes on with them, and all numbers say so.
 alone() { run table4 "${tiny[@]}" --decode.beam 2 --decode.max_extra_tokens 20 --test-sentences 20 "$@"; }
 expect 2 "found --gold and no files" alone --gold
@@ -198,4 +207,4 @@ for command in train parse evaluate generate table4; do
     holds "$command --help fits 100 columns" test "$(awk 'length > 100' stdout | wc -l)" -le 2
 done
 
-end_checks 100
+end_checks 101
