@@ -7,7 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 constexpr int64_t kPanel = 512;
-constexpr int64_t kSpare = 8;       // candidates kept beyond k
+constexpr int64_t kSpare = 8;        // candidates kept beyond k
 constexpr int64_t kPanelRows = 256;  // rows whose logits of a panel are held at a time
 
 struct PanelSums {
@@ -194,8 +194,7 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
             float lse = 0.0f;
             if (!join_panels(sums + r, lists + r * width, counts + r, panels, rows, width, a.k, heads, chosen, &count,
                              &lse))
-                count = rank_row(map, row, a.k, banned,
-                                 a.allowed ? a.allowed + row * ceil_div(a.V, 32) : nullptr, lse,
+                count = rank_row(map, row, a.k, banned, a.allowed ? a.allowed + row * ceil_div(a.V, 32) : nullptr, lse,
                                  local(stream, bytes, 0), chosen);
             for (int64_t i = 0; i < a.k; ++i) {
                 a.values[row * a.k + i] = i < count ? chosen[i].value : -__builtin_inff();
