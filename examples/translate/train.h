@@ -15,7 +15,7 @@ enum { MAX_AVERAGE = 64, MAX_PATH_LENGTH = 4096 };
 
 /* The command's own flags. */
 struct train_flags {
-    const char *train, *dev, *model, *resume, *preset, *tokenizer, *report;
+    const char *train, *dev, *model, *resume, *preset, *tokenizer, *init, *report;
     int64_t hold_out, steps, eval_every, save_every, average, average_every, dev_sentences, patience;
     double minutes;
     bool overwrite, quiet;

@@ -30,6 +30,8 @@ int read_train_flags(struct run *run, int argc, char **argv) {
         FLAG("preset", FLAG_TEXT, preset, "small",
              "tiny, small, base, big, parsing or a row of Table 3 such as C-N2; options given by key go before it."),
         FLAG("tokenizer", FLAG_TEXT, tokenizer, "FILE.json", "Uses this tokenizer instead of learning one."),
+        FLAG("init", FLAG_TEXT, init, "OTHER.xf",
+             "Begins with the weights and the tokenizer of this model, at step 0, to suit it to other texts."),
         FLAG("steps", FLAG_COUNT, steps, "100000", "Ends at this step; 0 is no limit, if there is one in minutes."),
         FLAG("minutes", FLAG_NUMBER, minutes, "M", "Ends after so many minutes of training and evaluation."),
         FLAG("eval-every", FLAG_COUNT, eval_every, "1000", "Steps between evaluations on the dev pairs; 0 is never."),
@@ -69,9 +71,10 @@ static int check_files(const struct run *run) {
     const struct named_file read[] = {{"--train", flags->train},
                                       {"--dev", flags->dev},
                                       {"--tokenizer", flags->tokenizer},
+                                      {"--init", flags->init},
                                       {"--resume", flags->resume}};
-    const int status = check_apart(&model, read, 4);
-    return status < 0 ? check_apart(&checkpoint, read, 3) : status;
+    const int status = check_apart(&model, read, 5);
+    return status < 0 ? check_apart(&checkpoint, read, 4) : status;
 }
 
 /* The same for --report: its page, which could also be named as another file of this run, and its history. */
@@ -81,17 +84,17 @@ static int check_report(const struct run *run) {
     if (flags->report == NULL) return -1;
     history_name(run, history);
     const struct named_file page = {"--report", flags->report}, rows = {"the report's history", history};
-    const struct named_file other[] = {{"--train", flags->train},   {"--dev", flags->dev},
-                                       {"--resume", flags->resume}, {"--tokenizer", flags->tokenizer},
-                                       {"--model", flags->model},   {"the checkpoint", run->checkpoint},
-                                       {rows.option, rows.path}};
-    for (size_t i = 4; i < 7; ++i) {
+    const struct named_file other[] = {
+        {"--train", flags->train},           {"--dev", flags->dev},   {"--resume", flags->resume},
+        {"--tokenizer", flags->tokenizer},   {"--init", flags->init}, {"--model", flags->model},
+        {"the checkpoint", run->checkpoint}, {rows.option, rows.path}};
+    for (size_t i = 5; i < 8; ++i) {
         if (strcmp(page.path, other[i].path) != 0) continue;
         complain("--report %s is the name of %s, expected another", page.path, other[i].option);
         return EXIT_USAGE;
     }
-    int status = check_apart(&page, other, 7);
-    if (status < 0) status = check_apart(&rows, other, 6);
+    int status = check_apart(&page, other, 8);
+    if (status < 0) status = check_apart(&rows, other, 7);
     if (status < 0) status = check_writable(&page);
     if (status < 0) status = history_check(history);
     return status;
@@ -129,8 +132,14 @@ int check_train_flags(struct run *run) {
         complain("the name of the model is too long");
         return EXIT_USAGE;
     }
-    if (flags->resume != NULL && flags->tokenizer != NULL) {
-        complain("--tokenizer does not go with --resume: the checkpoint holds the tokenizer the run began with");
+    const char *own = flags->tokenizer != NULL ? "--tokenizer" : flags->init != NULL ? "--init" : NULL;
+    if (flags->resume != NULL && own != NULL) {
+        complain("%s does not go with --resume: the checkpoint holds the model and the tokenizer of the run", own);
+        return EXIT_USAGE;
+    }
+    if (flags->init != NULL && (flags->tokenizer != NULL || flags->preset != NULL)) {
+        complain("%s does not go with --init: the model of that file decides",
+                 flags->tokenizer != NULL ? "--tokenizer" : "--preset");
         return EXIT_USAGE;
     }
     struct stat model;

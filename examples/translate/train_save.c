@@ -230,7 +230,7 @@ void print_resume_command(const struct run *run) {
         int width = 0;
         if (strcmp(run->argv[i], "--overwrite") == 0 || strcmp(run->argv[i], "--") == 0) continue;
         if (is_flag(run->argv, i, "--resume", &width) || is_flag(run->argv, i, "--minutes", &width) ||
-            is_flag(run->argv, i, "--tokenizer", &width))
+            is_flag(run->argv, i, "--tokenizer", &width) || is_flag(run->argv, i, "--init", &width))
             i += width - 1;
         else
             print_quoted(run->argv[i]);

@@ -72,10 +72,11 @@ static bool open_corpora(struct run *run) {
     return true;
 }
 
-/* On a resumed run the checkpoint decides; an option that says something else is a mistake to be told. */
-static int check_settings(const struct run *run) {
-    const xf_config *model = xf_model_config(xf_trainer_model(run->trainer));
-    const xf_config *trainer = xf_trainer_config(run->trainer);
+/*
+ * Where the file of --init or of --resume decides, an option that says something else is a mistake to be told. trainer
+ * is NULL for --init.
+ */
+static int check_settings(const struct run *run, const xf_config *model, const xf_config *trainer) {
     for (size_t i = 0; i < run->line.setting_count; ++i) {
         const char *key = run->line.settings[i].key, *given = NULL, *saved = NULL;
         const xf_config *config = NULL;
@@ -84,8 +85,9 @@ static int check_settings(const struct run *run) {
         if (config == NULL || xf_config_get_str(config, key, &saved, NULL) != XF_OK) continue;
         if (xf_config_get_str(run->config, key, &given, NULL) != XF_OK || strcmp(given, saved) == 0) continue;
         if (strcmp(key, "model.vocab_size") == 0 && strcmp(given, "0") == 0) continue;
-        complain("%s is %s in the checkpoint and %s on the command line; a resumed run can't change it", key, saved,
-                 given);
+        complain("%s is %s in %s and %s on the command line; %s can't change it", key, saved,
+                 trainer != NULL ? "the checkpoint" : run->flags.init, given,
+                 trainer != NULL ? "a resumed run" : "a run that begins with it");
         return EXIT_USAGE;
     }
     return -1;
@@ -119,9 +121,27 @@ static int resume(struct run *run) {
         return EXIT_FAILED;
     }
     find_snapshots(run);
-    const int status = check_settings(run);
-    if (status >= 0) return status;
-    return fit_max_tokens(&run->line, run->config, xf_model_config(xf_trainer_model(run->trainer)));
+    const xf_config *model = xf_model_config(xf_trainer_model(run->trainer));
+    const int status = check_settings(run, model, xf_trainer_config(run->trainer));
+    return status < 0 ? fit_max_tokens(&run->line, run->config, model) : status;
+}
+
+/* The model of another run with its tokenizer, and a trainer at step 0. */
+static int begin_with_init(struct run *run) {
+    xf_model *model = NULL;
+    xf_error err;
+    if (xf_model_load(run->context, run->flags.init, &model, &err) != XF_OK) return fail(&err);
+    int status = -1;
+    if (xf_model_tokenizer(model) == NULL) {
+        complain("%s has no tokenizer", run->flags.init);
+        status = EXIT_FAILED;
+    }
+    if (status < 0) status = check_settings(run, xf_model_config(model), NULL);
+    if (status < 0) status = fit_max_tokens(&run->line, run->config, xf_model_config(model));
+    if (status < 0 && xf_trainer_create(model, run->config, &run->trainer, &err) != XF_OK) status = fail(&err);
+    if (status < 0) printf("%-12s with the weights of %s\n", "begins", run->flags.init);
+    xf_model_free(model); /* the trainer holds it */
+    return status;
 }
 
 /* A fresh model with its tokenizer, and a trainer at step 0. */
@@ -167,10 +187,11 @@ static int open_batchers(struct run *run) {
 
 int run_open(struct run *run) {
     printf("%-12s %s\n", "device", xf_context_device(run->context));
-    int status = run->flags.resume != NULL ? -1 : check_model_options(run);
+    const bool fresh = run->flags.resume == NULL && run->flags.init == NULL;
+    int status = fresh ? check_model_options(run) : -1;
     if (status >= 0) return status;
     if (!open_corpora(run)) return EXIT_FAILED;
-    status = run->flags.resume != NULL ? resume(run) : begin(run);
+    status = fresh ? begin(run) : run->flags.resume != NULL ? resume(run) : begin_with_init(run);
     if (status < 0) status = open_batchers(run);
     return status;
 }

@@ -63,6 +63,33 @@ expect 2 "--tokenizer does not go with --resume" train --model m.xf --resume m.x
 expect 2 "data.max_tokens is 64, expected at most model.max_length, which is 40" \
     train --model l.xf --model.max_length 40 --data.max_tokens 64 --steps 1
 
+# A run that begins with another model: its weights, its tokenizer, its sizes, and none of its moments.
+head -n 800 "$data/small.tsv" | tail -n 400 >others.tsv
+from() { run train --train others.tsv --threads 1 --quiet --data.batch_tokens 800 --hold-out 0 --init m.xf "$@"; }
+expect 0 "" from --model i.xf --steps 1 --train.learning_rate 1e-30
+holds "it says where the weights are from" grep -q "begins .*m.xf" stdout
+measured() { run evaluate --model "$1" --test few.tsv --threads 1 --greedy --output "$1.out" | grep perplexity; }
+holds "the weights are those of m.xf" test "$(measured i.xf)" = "$(measured m.xf)"
+holds "and so are the answers" cmp i.xf.out m.xf.out
+expect 0 "" from --model i.xf --steps 40 --overwrite --save-every 20
+holds "it learns from there" test "$(measured i.xf)" != "$(measured m.xf)"
+expect 2 "--preset does not go with --init" from --model n.xf --preset tiny
+expect 2 "--tokenizer does not go with --init" from --model n.xf --tokenizer none.json
+expect 2 "--init does not go with --resume" from --model i.xf --resume i.xf.ckpt
+expect 2 "model.d_model is 64 in m.xf and 32 on the command line" from --model n.xf --model.d_model 32
+expect 2 "--model m.xf is the file of --init" from --model m.xf --overwrite
+expect 1 "none.xf" run train --train others.tsv --model n.xf --init none.xf
+holds "a refusal leaves nothing" test -z "$(compgen -G 'n.xf*')"
+"$translate" train --train others.tsv --threads 1 --quiet --hold-out 0 --init m.xf --model i2.xf --steps 1000000 \
+    >stdout 2>stderr </dev/null &
+job=$!
+wait_for test -s i2.xf.ckpt
+sleep 0.5
+kill -TERM $job
+wait $job
+holds "the command that goes on does not begin anew" test "$(grep -c -- "--resume i2.xf.ckpt" stderr)" = 1
+holds "and names no other model" test -z "$(grep -- "--init" stderr)"
+
 # Pairs longer than the model's positions are left out, before the first step and after a resume.
 expect 0 "" train --model l.xf --model.max_length 40 --steps 40 --save-every 20 --hold-out 0
 holds "the new limit is told" grep -q "data.max_tokens is 40 rather than 256" stdout
@@ -160,4 +187,4 @@ expect 0 "" stale
 holds "the output is whole" test "$(wc -l <out.de)" = 4
 holds "and nothing else is left" test "$(echo out.de*)" = out.de
 
-end_checks 53
+end_checks 69

@@ -12,7 +12,7 @@
 enum { MAX_AVERAGE = 64 };
 
 struct parse_train_flags {
-    const char *train, *dev, *model, *scale;
+    const char *train, *dev, *model, *init, *scale;
     int64_t steps, eval_every, save_every, average, average_every, dev_sentences;
     double minutes;
     bool resume, overwrite, quiet, gold;
@@ -56,7 +56,7 @@ struct parse_run {
     }
 
 /* Flags that `train` and `table4` share: fills in the table, which must have room for PARSE_TRAIN_FLAGS rows. */
-enum { PARSE_TRAIN_FLAGS = 15 };
+enum { PARSE_TRAIN_FLAGS = 16 };
 void parse_train_flags(struct parse_train_flags *flags, struct flag table[PARSE_TRAIN_FLAGS]);
 /* Returns -1 to go on, or the exit status after a message. */
 int check_parse_train_flags(struct parse_train_flags *flags);

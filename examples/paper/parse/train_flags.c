@@ -26,10 +26,13 @@ void parse_train_flags(struct parse_train_flags *flags, struct flag table[PARSE_
          "scaled: the paper's parsing model with all widths by a quarter; parsing: the paper's own; tiny: for tests; "
          "generated: for table4's own trees. "
          "Options given by key go before it."},
+        {"init", FLAG_TEXT, &flags->init, NULL, "OTHER.xf",
+         "Begins with the weights and the vocabulary of this parser, at step 0. Its sizes must be those of --scale."},
         {"steps", FLAG_COUNT, &flags->steps, NULL, "40000",
          "Ends at this step; 0 is no limit, if there is one in minutes."},
         {"minutes", FLAG_NUMBER, &flags->minutes, NULL, "M", "Ends after so many minutes."},
-        {"eval-every", FLAG_COUNT, &flags->eval_every, NULL, "1000", "Steps between evaluations; 0 is only at the end."},
+        {"eval-every", FLAG_COUNT, &flags->eval_every, NULL, "1000",
+         "Steps between evaluations; 0 is only at the end."},
         {"dev-sentences", FLAG_COUNT, &flags->dev_sentences, NULL, "200",
          "How many dev sentences an evaluation parses (greedily); 0 is all. The dev loss is of all."},
         {"save-every", FLAG_COUNT, &flags->save_every, NULL, "250", "Steps between checkpoints; 0 is only at the end."},
@@ -72,8 +75,8 @@ int check_parse_train_flags(struct parse_train_flags *flags) {
         return EXIT_USAGE;
     }
     const struct named_file model = {"--model", flags->model};
-    const struct named_file read[] = {{"--train", flags->train}, {"--dev", flags->dev}};
-    int status = check_apart(&model, read, 2);
+    const struct named_file read[] = {{"--train", flags->train}, {"--dev", flags->dev}, {"--init", flags->init}};
+    int status = check_apart(&model, read, 3);
     if (status < 0) status = check_writable(&model);
     if (status >= 0 || flags->resume || flags->overwrite || access(name, F_OK) != 0) return status;
     complain("%s is there from an earlier run: go on with --resume, or begin anew with --overwrite", name);

@@ -22,8 +22,36 @@ void snapshot_name(const struct parse_run *run, int64_t step, char name[PATH_SIZ
     snprintf(name, PATH_SIZE, "%.4000s.avg-%lld", run->flags.model, (long long)step);
 }
 
-/* Tokenizer and labels from the training pairs, a fresh model and its trainer. */
-static int begin(struct parse_run *run) {
+/* The options of a group must be in a file what they are on the command line; who: what can't change them. */
+static int check_group(const struct parse_run *run, const char *group, const xf_config *config, const char *file,
+                       const char *who) {
+    for (size_t i = 0; i < xf_config_option_count(); ++i) {
+        xf_option_info info = XF_OPTION_INFO_INIT;
+        const char *saved = NULL, *given = NULL;
+        if (xf_config_option(i, &info, NULL) != XF_OK || strcmp(info.key, "model.vocab_size") == 0) continue;
+        if (strncmp(info.key, group, strlen(group)) != 0) continue;
+        if (xf_config_get_str(config, info.key, &saved, NULL) != XF_OK) continue;
+        if (xf_config_get_str(run->config, info.key, &given, NULL) != XF_OK || strcmp(given, saved) == 0) continue;
+        complain("%s is %s in %s and %s on the command line; %s can't change it", info.key, saved, file, given, who);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
+
+/* The model of --init, whose vocabulary is open. */
+static int begin_with_init(struct parse_run *run) {
+    struct parser parser = {0};
+    xf_error err;
+    if (!parser_load(&parser, run->context, run->flags.init)) return EXIT_FAILED;
+    int status =
+        check_group(run, "model.", xf_model_config(parser.model), run->flags.init, "a run that begins with it");
+    if (status < 0 && xf_trainer_create(parser.model, run->config, &run->trainer, &err) != XF_OK) status = fail(&err);
+    parser_free(&parser); /* the trainer holds the model */
+    return status;
+}
+
+/* A tokenizer from the training pairs, a fresh model and its trainer. */
+static int begin_afresh(struct parse_run *run) {
     xf_model *model = NULL;
     xf_error err;
     enum xf_status status = pairs_tokenizer(&run->train, run->context, run->config, &run->parser.tokenizer, &err);
@@ -33,27 +61,20 @@ static int begin(struct parse_run *run) {
     if (status == XF_OK) status = xf_model_create(run->context, run->config, NULL, &model, &err);
     if (status == XF_OK) status = xf_trainer_create(model, run->config, &run->trainer, &err);
     xf_model_free(model); /* the trainer holds it */
-    if (status != XF_OK) return fail(&err);
+    return status == XF_OK ? -1 : fail(&err);
+}
+
+static int begin(struct parse_run *run) {
+    const int status = run->flags.init != NULL ? begin_with_init(run) : begin_afresh(run);
+    if (status >= 0) return status;
     return parser_save_vocabulary(&run->parser, run->flags.model) ? -1 : EXIT_FAILED;
 }
 
 /* Of the options that make a run what it is, those in the checkpoint must be those of the command line. */
 static int check_settings(const struct parse_run *run) {
-    const xf_config *model = xf_model_config(xf_trainer_model(run->trainer));
-    const xf_config *train = xf_trainer_config(run->trainer);
-    for (size_t i = 0; i < xf_config_option_count(); ++i) {
-        xf_option_info info = XF_OPTION_INFO_INIT;
-        const char *saved = NULL, *given = NULL;
-        if (xf_config_option(i, &info, NULL) != XF_OK || strcmp(info.key, "model.vocab_size") == 0) continue;
-        const bool of_model = strncmp(info.key, "model.", 6) == 0;
-        if (!of_model && strncmp(info.key, "train.", 6) != 0) continue;
-        if (xf_config_get_str(of_model ? model : train, info.key, &saved, NULL) != XF_OK) continue;
-        if (xf_config_get_str(run->config, info.key, &given, NULL) != XF_OK || strcmp(given, saved) == 0) continue;
-        complain("%s is %s in the checkpoint and %s on the command line; a resumed run can't change it", info.key,
-                 saved, given);
-        return EXIT_USAGE;
-    }
-    return -1;
+    const char *where = "the checkpoint", *who = "a resumed run";
+    const int status = check_group(run, "model.", xf_model_config(xf_trainer_model(run->trainer)), where, who);
+    return status < 0 ? check_group(run, "train.", xf_trainer_config(run->trainer), where, who) : status;
 }
 
 /* Finds the snapshots that the earlier run left. */
@@ -70,7 +91,9 @@ static void find_snapshots(struct parse_run *run) {
 static int resume(struct parse_run *run) {
     char name[PATH_SIZE];
     xf_error err;
-    struct labels found = run->parser.labels; /* those of the training pairs */
+    struct labels found = run->parser.labels; /* those of the training pairs, or of --init */
+    xf_tokenizer_free(run->parser.tokenizer);
+    run->parser.tokenizer = NULL;
     if (!parser_load_vocabulary(&run->parser, run->context, run->flags.model)) return EXIT_FAILED;
     if (memcmp(&found, &run->parser.labels, sizeof found) != 0) {
         complain("the labels of %s are not those of %.4000s.labels: the run began with other pairs", run->flags.train,
@@ -133,7 +156,9 @@ int parse_run_open(struct parse_run *run) {
     int64_t batch_tokens = 0, seed = 0;
     memset(&run->parser.labels, 0, sizeof run->parser.labels);
     printf("%-12s %s\n", "device", xf_context_device(run->context));
-    if (!pairs_read(&run->train, &run->parser.labels, true, run->flags.train)) return EXIT_FAILED;
+    if (run->flags.init != NULL && !parser_load_vocabulary(&run->parser, run->context, run->flags.init))
+        return EXIT_FAILED;
+    if (!pairs_read(&run->train, &run->parser.labels, run->flags.init == NULL, run->flags.train)) return EXIT_FAILED;
     if (!pairs_read(&run->dev, &run->parser.labels, false, run->flags.dev)) return EXIT_FAILED;
     if (!pairs_read(&run->dev_some, &run->parser.labels, false, run->flags.dev)) return EXIT_FAILED;
     pairs_limit(&run->dev_some, run->flags.dev_sentences);
@@ -154,6 +179,7 @@ int parse_run_open(struct parse_run *run) {
     printf("%-12s %s to learn from, %s for dev\n", "trees", tree_kind_of(&run->train, run->flags.gold)->name,
            tree_kind_of(&run->dev, run->flags.gold)->name);
     printf("%-12s %lld parameters\n", "model", (long long)parameter_count(run->parser.model));
+    if (run->flags.init != NULL) printf("%-12s with the weights of %s\n", "begun", run->flags.init);
     if (run->flags.resume) printf("%-12s after step %lld\n", "resumed", (long long)run->saved_step);
     return check_output() == EXIT_FAILED ? EXIT_FAILED : -1;
 }

@@ -149,6 +149,21 @@ expect 1 "another run works in table" table4 --steps 20
 kill -TERM $pid
 wait $pid
 
+# A run that begins with another parser: its weights, words and labels.
+from() { run train --train silver-train.tsv --dev silver-dev.tsv "${tiny[@]}" --init table/table4.xf "$@"; }
+expect 0 "" from --model from.xf --steps 1 --train.learning_rate 1e-30
+holds "it says so" grep -q "begun .*table/table4.xf" stdout
+parsed() { run evaluate --model "$1" --test silver-dev.tsv --sentences 10 --beam 1 --threads 1 | grep -E "^(loss|brackets)"; }
+holds "the weights are those of the other" test "$(parsed from.xf)" = "$(parsed table/table4.xf)"
+expect 0 "" from --model from.xf --steps 2 --train.learning_rate 1e-30 --resume
+holds "it goes on" grep -q "after step 1" stdout
+expect 2 "model.d_model is 64 in table/table4.xf and 32 on the command line; a run that begins with it can't change it" \
+    from --model none.xf --model.d_model 32
+printf 'Stop .\t(XYZ XX XX )XYZ\n' >strange.tsv
+expect 1 "strange.tsv, line 1: a label that is unknown" run train --train strange.tsv --dev silver-dev.tsv "${tiny[@]}" --init table/table4.xf --model none.xf
+expect 2 "--model table/table4.xf is the file of --init" from --model table/table4.xf --overwrite
+holds "a refusal leaves nothing" test -z "$(compgen -G 'none.xf*')"
+
 # Without data: trees are generated into the folder, the same command goes on with them, and all numbers say so.
 alone() { run table4 "${tiny[@]}" --decode.beam 2 --decode.max_extra_tokens 20 --test-sentences 20 "$@"; }
 expect 2 "found --gold and no files" alone --gold
@@ -207,4 +222,4 @@ for command in train parse evaluate generate table4; do
     holds "$command --help fits 100 columns" test "$(awk 'length > 100' stdout | wc -l)" -le 2
 done
 
-end_checks 101
+end_checks 111
