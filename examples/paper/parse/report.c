@@ -119,6 +119,7 @@ static void markdown(struct sentences *lines, const struct table4 *t) {
          "evaluation.",
          (long long)t->parameters, (long long)t->steps, (long long)t->train_pairs, t->train_trees->name,
          t->curve->count > 0 ? t->curve->rows[t->curve->count - 1].seconds : 0.0);
+    if (t->init != NULL) line(lines, "These updates began with the weights of %s.", base_name(t->init));
     const char *scaled = scale_text(t->config, t->scale);
     if (*scaled != '\0') line(lines, "%s", scaled);
     line(lines, "%s", "");

@@ -19,6 +19,7 @@ struct table4 {
     const struct curve *curve;
     const xf_config *config;    /* of the run */
     const char *device, *scale; /* the name of set_scale() */
+    const char *init;           /* the model whose weights the training began with, or NULL */
     int64_t parameters, steps, train_pairs, test_pairs;
     const struct tree_kind *train_trees, *dev_trees, *test_trees;
 };

@@ -62,6 +62,7 @@ static int measure_and_write(struct table4_run *self) {
                                .config = run->config,
                                .device = xf_context_device(run->context),
                                .scale = run->flags.scale,
+                               .init = run->flags.init,
                                .parameters = parameter_count(parser.model),
                                .steps = xf_trainer_step(run->trainer),
                                .train_pairs = (int64_t)run->train.count,

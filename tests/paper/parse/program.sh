@@ -159,6 +159,10 @@ expect 0 "" from --model from.xf --steps 2 --train.learning_rate 1e-30 --resume
 holds "it goes on" grep -q "after step 1" stdout
 expect 2 "model.d_model is 64 in table/table4.xf and 32 on the command line; a run that begins with it can't change it" \
     from --model none.xf --model.d_model 32
+expect 0 "" run table4 --train silver-train.tsv --dev silver-dev.tsv --test silver-dev.tsv --out second "${tiny[@]}" \
+    --init table/table4.xf --steps 2 --decode.beam 2 --test-sentences 4
+holds "the table says what it began with" grep -qF "These updates began with the weights of table4.xf." second/table4.md
+holds "which is not said of others" test "$(grep -c "These updates" table/table4.md)" = 0
 printf 'Stop .\t(XYZ XX XX )XYZ\n' >strange.tsv
 expect 1 "strange.tsv, line 1: a label that is unknown" run train --train strange.tsv --dev silver-dev.tsv "${tiny[@]}" --init table/table4.xf --model none.xf
 expect 2 "--model table/table4.xf is the file of --init" from --model table/table4.xf --overwrite
@@ -222,4 +226,4 @@ for command in train parse evaluate generate table4; do
     holds "$command --help fits 100 columns" test "$(awk 'length > 100' stdout | wc -l)" -le 2
 done
 
-end_checks 111
+end_checks 114
