@@ -16,8 +16,19 @@ static int32_t *make_room(int32_t *array, size_t *capacity, size_t count) {
     return allocate(*capacity * sizeof *array);
 }
 
+/* The ids of a tree and the end symbol; returns what is behind them. */
+static int32_t *put_tree(int32_t *ids, const struct tree *tree, const struct alphabet *alphabet) {
+    int64_t leaves = 0;
+    for (size_t i = 0; i < tree->length; ++i) {
+        const int32_t symbol = tree->symbols[i];
+        *ids++ = symbol == SYMBOL_LEAF ? id_of_leaf(alphabet, leaves++) : id_of_bracket(alphabet, symbol);
+    }
+    *ids++ = XF_TOKEN_END;
+    return ids;
+}
+
 void own_batch_fill(struct own_batch *own, const struct pairs *pairs, const size_t *index, size_t count,
-                    int32_t first_id) {
+                    const struct alphabet *alphabet) {
     size_t sources = 0, targets = 0;
     for (size_t i = 0; i < count; ++i) {
         sources += (size_t)pairs->list[index[i]].source_length;
@@ -33,16 +44,15 @@ void own_batch_fill(struct own_batch *own, const struct pairs *pairs, const size
         memcpy(source, pair->source, (size_t)pair->source_length * sizeof *source);
         source += pair->source_length;
         source_offsets[i + 1] = source_offsets[i] + pair->source_length;
-        for (size_t k = 0; k < pair->tree.length; ++k) *target++ = first_id + pair->tree.symbols[k];
-        *target++ = XF_TOKEN_END;
+        if (alphabet != NULL) target = put_tree(target, &pair->tree, alphabet);
         target_offsets[i + 1] = target_offsets[i] + (int32_t)pair->tree.length + 1;
     }
     own->batch = (xf_batch){.struct_size = sizeof own->batch,
                             .sentences = (int64_t)count,
                             .src_ids = own->ids,
                             .src_offsets = source_offsets,
-                            .tgt_ids = first_id >= 0 ? own->ids + sources : NULL,
-                            .tgt_offsets = first_id >= 0 ? target_offsets : NULL};
+                            .tgt_ids = alphabet != NULL ? own->ids + sources : NULL,
+                            .tgt_offsets = alphabet != NULL ? target_offsets : NULL};
 }
 
 void own_batch_free(struct own_batch *own) {

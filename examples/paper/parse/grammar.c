@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#include "tree.h"
-
 /* What the beginning of a tree leaves open. */
 struct state {
     int64_t leaves, open; /* leaves so far, brackets that are open */
@@ -21,8 +19,8 @@ static bool read_prefix(const struct grammar *grammar, const xf_prefix *prefix, 
     *state = (struct state){.innermost = -1, .last = -1};
     int64_t closed = 0; /* backwards: brackets whose beginnings are still to come */
     for (int64_t i = prefix->length - 1; i >= 0; --i) {
-        const int32_t symbol = prefix->ids[i] - grammar->first_id;
-        if (symbol < 0 || symbol > 2 * grammar->labels) return false;
+        const int32_t symbol = symbol_of(&grammar->alphabet, prefix->ids[i]);
+        if (symbol < 0) return false;
         if (i == prefix->length - 1) state->last = symbol;
         if (symbol == SYMBOL_LEAF) {
             ++state->leaves;
@@ -40,9 +38,10 @@ static bool read_prefix(const struct grammar *grammar, const xf_prefix *prefix, 
 
 int32_t grammar_allow(void *user, const xf_prefix *prefix, uint32_t *allowed) {
     const struct grammar *grammar = user;
+    const struct alphabet *alphabet = &grammar->alphabet;
     struct state state;
     if (prefix->sentence >= grammar->sentences || !read_prefix(grammar, prefix, &state)) return 1;
-    if (grammar->first_id + 2 * grammar->labels >= prefix->vocab_size) return 1;
+    if (alphabet->first_id + alphabet_size(alphabet) > prefix->vocab_size) return 1;
     memset(allowed, 0, (size_t)(prefix->vocab_size + 31) / 32 * sizeof *allowed);
 
     const int64_t left = grammar->words[prefix->sentence] - state.leaves;
@@ -50,12 +49,12 @@ int32_t grammar_allow(void *user, const xf_prefix *prefix, uint32_t *allowed) {
     const bool root = prefix->length == 0;
     if (left < 0 || (!root && spare < 0)) return 1;
 #define ALLOW(id) (allowed[(id) / 32] |= UINT32_C(1) << (id) % 32)
-    if (left > 0 && state.open > 0) ALLOW(grammar->first_id + SYMBOL_LEAF);
+    if (left > 0 && state.open > 0) ALLOW(id_of_leaf(alphabet, state.leaves));
     if (left > 0 && (root || state.open > 0) && spare >= 2)
-        for (int32_t label = 0; label < grammar->labels; ++label) ALLOW(grammar->first_id + opening(label));
+        for (int32_t label = 0; label < alphabet->labels; ++label) ALLOW(id_of_bracket(alphabet, opening(label)));
     /* The root is closed last of all; a bracket that was just opened is still empty. */
     if (state.open > 0 && !is_opening(state.last) && (state.open > 1 || left == 0))
-        ALLOW(grammar->first_id + closing(state.innermost));
+        ALLOW(id_of_bracket(alphabet, closing(state.innermost)));
     if (!root && state.open == 0) ALLOW(XF_TOKEN_END);
 #undef ALLOW
     return 0;

@@ -17,10 +17,11 @@
 
 #include <xformer/xformer.h>
 
+#include "alphabet.h"
+
 /* What the constraint is told about the sentences of a call: give its address as `user`. */
 struct grammar {
-    int32_t first_id;     /* the token of symbol 0; that of symbol s is first_id + s */
-    int32_t labels;       /* how many */
+    struct alphabet alphabet;
     const int64_t *words; /* of each sentence of the batch */
     size_t sentences;
 };

@@ -2,7 +2,7 @@
  * pairs.h - sentences with their trees: reading them, turning them into ids, packing them into batches.
  *
  * The source of a pair is the sentence, in ids of a tokenizer that was learnt from the sentences alone. The target is
- * the tree: symbol s is the id V_t + s, where V_t is the tokenizer's size. So a model has V_t + 1 + 2 * labels ids.
+ * the tree, in ids of an alphabet above those.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,7 +11,7 @@
 
 #include <xformer/xformer.h>
 
-#include "tree.h"
+#include "alphabet.h"
 
 struct pair {
     char *text; /* the sentence: words separated by single blanks */
@@ -58,9 +58,9 @@ struct own_batch {
     size_t id_capacity, offset_capacity;
 };
 
-/* Fills a batch with the pairs list[index[0]] to list[index[count - 1]]; without targets when first_id is negative. */
+/* Fills a batch with the pairs list[index[0]] to list[index[count - 1]]; without targets when alphabet is NULL. */
 void own_batch_fill(struct own_batch *own, const struct pairs *pairs, const size_t *index, size_t count,
-                    int32_t first_id);
+                    const struct alphabet *alphabet);
 void own_batch_free(struct own_batch *own);
 
 /*

@@ -105,12 +105,13 @@ static void print_progress(struct parse_run *run, const xf_step_stats *stats) {
 }
 
 static enum xf_status train_loop(struct parse_run *run, xf_error *err) {
+    const struct alphabet alphabet = parser_alphabet(&run->parser);
     enum xf_status status = XF_OK;
     while (status == XF_OK && !is_over(run)) {
         if (was_interrupted()) return XF_ERROR_CANCELLED;
         size_t count = 0;
         const size_t *index = plan_batch(&run->plan, xf_trainer_step(run->trainer), &count);
-        own_batch_fill(&run->batch, &run->train, index, count, first_id(&run->parser));
+        own_batch_fill(&run->batch, &run->train, index, count, &alphabet);
         xf_step_stats stats = XF_STEP_STATS_INIT;
         status = xf_train_step(run->trainer, &run->batch.batch, 1, &stats, err);
         if (status != XF_OK) break;

@@ -13,7 +13,7 @@ enum { MAX_AVERAGE = 64 };
 
 struct parse_train_flags {
     const char *train, *dev, *model, *init, *scale;
-    int64_t steps, eval_every, save_every, average, average_every, dev_sentences;
+    int64_t steps, eval_every, save_every, average, average_every, dev_sentences, leaves;
     double minutes;
     bool resume, overwrite, quiet, gold;
 };
@@ -52,11 +52,11 @@ struct parse_run {
 #define PARSE_TRAIN_DEFAULTS                                                                                       \
     {                                                                                                              \
         .scale = "scaled", .steps = -1, .eval_every = 1000, .save_every = 250, .average = 5, .average_every = 100, \
-        .dev_sentences = 200                                                                                       \
+        .dev_sentences = 200, .leaves = -1                                                                         \
     }
 
 /* Flags that `train` and `table4` share: fills in the table, which must have room for PARSE_TRAIN_FLAGS rows. */
-enum { PARSE_TRAIN_FLAGS = 16 };
+enum { PARSE_TRAIN_FLAGS = 17 };
 void parse_train_flags(struct parse_train_flags *flags, struct flag table[PARSE_TRAIN_FLAGS]);
 /* Returns -1 to go on, or the exit status after a message. */
 int check_parse_train_flags(struct parse_train_flags *flags);

@@ -19,9 +19,24 @@
 #include "grammar.h"
 #include "lines.h"
 
-int32_t first_id(const struct parser *parser) { return xf_tokenizer_size(parser->tokenizer); }
+struct alphabet parser_alphabet(const struct parser *parser) {
+    return (struct alphabet){xf_tokenizer_size(parser->tokenizer), parser->labels.count, parser->leaves};
+}
 
-static bool load_labels(struct labels *labels, const char *path) {
+/* "XX 10": the first line of a parser whose leaves have ten ids. */
+static bool read_leaves(const char *text, size_t length, int32_t *leaves) {
+    static const char head[] = {'X', 'X', ' '};
+    if (length <= sizeof head || length > sizeof head + 4 || memcmp(text, head, sizeof head) != 0) return false;
+    int32_t number = 0;
+    for (size_t i = sizeof head; i < length; ++i) {
+        if (text[i] < '0' || text[i] > '9') return false;
+        number = 10 * number + (text[i] - '0');
+    }
+    *leaves = number;
+    return number >= 2 && number <= MAX_LEAVES;
+}
+
+static bool load_labels(struct labels *labels, int32_t *leaves, const char *path) {
     struct line_reader reader = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
     if (reader.fd < 0) {
         complain("can't open %s: %s", path, strerror(errno));
@@ -29,9 +44,13 @@ static bool load_labels(struct labels *labels, const char *path) {
     }
     const char *text;
     size_t length;
-    bool good = true;
+    bool good = true, first = true;
     labels->count = 0;
+    *leaves = 1;
     for (enum line_status status; good && (status = next_line(&reader, true, &text, &length)) != LINE_END;) {
+        const bool is_leaves = first && status == LINE_OK && read_leaves(text, length, leaves);
+        first = false;
+        if (is_leaves) continue;
         good = status == LINE_OK && length > 0 && length < LABEL_SIZE && labels->count < MAX_LABELS &&
                memchr(text, '\0', length) == NULL && memchr(text, ' ', length) == NULL;
         if (!good) break;
@@ -56,7 +75,7 @@ bool parser_load_vocabulary(struct parser *parser, xf_context *context, const ch
         return false;
     }
     snprintf(name, sizeof name, "%.4000s.labels", path);
-    return load_labels(&parser->labels, name);
+    return load_labels(&parser->labels, &parser->leaves, name);
 }
 
 bool parser_save_vocabulary(const struct parser *parser, const char *path) {
@@ -67,6 +86,10 @@ bool parser_save_vocabulary(const struct parser *parser, const char *path) {
     if (xf_tokenizer_save(parser->tokenizer, name, &err) != XF_OK) {
         fail(&err);
         return false;
+    }
+    if (parser->leaves > 1) {
+        const int length = snprintf(name, sizeof name, "XX %d", (int)parser->leaves);
+        sentences_add(&lines, name, (size_t)length);
     }
     for (int32_t i = 0; i < parser->labels.count; ++i)
         sentences_add(&lines, parser->labels.names[i], strlen(parser->labels.names[i]));
@@ -84,7 +107,8 @@ bool parser_load(struct parser *parser, xf_context *context, const char *path) {
     }
     if (!parser_load_vocabulary(parser, context, path)) return false;
     int64_t size = 0;
-    const int64_t wanted = (int64_t)first_id(parser) + symbol_count(&parser->labels);
+    const struct alphabet alphabet = parser_alphabet(parser);
+    const int64_t wanted = (int64_t)alphabet.first_id + alphabet_size(&alphabet);
     xf_config_get_i64(xf_model_config(parser->model), "model.vocab_size", &size, NULL);
     if (size == wanted) return true;
     complain("%s has %lld ids, expected the %lld of its tokenizer and its labels: they don't belong together", path,
@@ -100,13 +124,15 @@ void parser_free(struct parser *parser) {
 
 /* Takes the best answer over; a token of the source's vocabulary is no symbol, and then there is no tree to speak of.
  */
-static void take_answer(struct answer *answer, const xf_hypothesis *best, int32_t first, int64_t words) {
+static void take_answer(struct answer *answer, const xf_hypothesis *best, const struct alphabet *alphabet,
+                        int64_t words) {
     answer->finished = best->finished != 0;
     answer->log_probability = best->log_probability;
     answer->fault = TREE_OK;
     for (int64_t i = 0; i < best->length && answer->fault == TREE_OK; ++i) {
-        if (best->ids[i] < first) answer->fault = TREE_UNKNOWN_WORD;
-        tree_add(&answer->tree, best->ids[i] - first);
+        const int32_t symbol = symbol_of(alphabet, best->ids[i]);
+        if (symbol < 0) answer->fault = TREE_UNKNOWN_WORD;
+        tree_add(&answer->tree, symbol);
     }
     if (answer->fault == TREE_OK) answer->fault = tree_check(answer->tree.symbols, answer->tree.length, words);
     if (answer->fault == TREE_UNKNOWN_WORD) answer->tree.length = 0;
@@ -120,15 +146,15 @@ enum xf_status parse_all(const struct parser *parser, xf_decoder *decoder, const
     int64_t *words = allocate(pairs->count * sizeof *words);
     for (size_t i = 0; i < pairs->count; ++i) index[i] = i, words[i] = pairs->list[i].words;
     memset(answers, 0, pairs->count * sizeof *answers);
-    own_batch_fill(&own, pairs, index, pairs->count, -1);
-    struct grammar grammar = {first_id(parser), parser->labels.count, words, pairs->count};
+    own_batch_fill(&own, pairs, index, pairs->count, NULL);
+    struct grammar grammar = {parser_alphabet(parser), words, pairs->count};
     enum xf_status status = xf_decoder_set_constraint(decoder, constrained ? grammar_allow : NULL, &grammar, err);
     if (status == XF_OK) status = xf_decode(decoder, &own.batch, &found, err);
     xf_decoder_set_constraint(decoder, NULL, NULL, NULL);
     for (size_t i = 0; status == XF_OK && i < pairs->count; ++i) {
         xf_hypothesis best = XF_HYPOTHESIS_INIT;
         status = xf_hypotheses_get(found, i, 0, &best, err);
-        if (status == XF_OK) take_answer(&answers[i], &best, grammar.first_id, words[i]);
+        if (status == XF_OK) take_answer(&answers[i], &best, &grammar.alphabet, words[i]);
     }
     if (status != XF_OK) answers_free(answers, pairs->count);
     xf_hypotheses_free(found);
@@ -166,12 +192,13 @@ enum xf_status measure_nll(const struct parser *parser, xf_decoder *decoder, con
     enum { AT_A_TIME = 64 }; /* bounds the memory; the sum does not depend on it but for its last bits */
     struct own_batch own = {0};
     size_t index[AT_A_TIME];
+    const struct alphabet alphabet = parser_alphabet(parser);
     double sum = 0, tokens = 0;
     enum xf_status status = XF_OK;
     for (size_t begin = 0; status == XF_OK && begin < pairs->count; begin += AT_A_TIME) {
         size_t count = 0;
         while (count < AT_A_TIME && begin + count < pairs->count) index[count] = begin + count, ++count;
-        own_batch_fill(&own, pairs, index, count, first_id(parser));
+        own_batch_fill(&own, pairs, index, count, &alphabet);
         xf_eval_stats stats = XF_EVAL_STATS_INIT;
         status = xf_evaluate(decoder, &own.batch, 1, &stats, err);
         sum += stats.nll * (double)stats.tgt_tokens;

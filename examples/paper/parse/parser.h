@@ -1,7 +1,8 @@
 /*
  * parser.h - a parser: a model, the tokenizer of its sentences and the labels of its trees; and how good it is.
  *
- * It is three files: M.xf, M.xf.tokenizer.json and M.xf.labels (a label on each line, in the order of the symbols).
+ * It is three files: M.xf, M.xf.tokenizer.json and M.xf.labels (a label on each line, in the order of the symbols;
+ * before them "XX 10" when the leaves have ten ids, see alphabet.h).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,10 +20,11 @@ struct parser {
     xf_model *model;
     xf_tokenizer *tokenizer;
     struct labels labels;
+    int32_t leaves; /* ids of a leaf; see alphabet.h */
 };
 
-/* The id of symbol 0. */
-int32_t first_id(const struct parser *parser);
+/* The ids of its trees. */
+struct alphabet parser_alphabet(const struct parser *parser);
 
 /* Loads the three files. False after a message. */
 bool parser_load(struct parser *parser, xf_context *context, const char *path);

@@ -120,6 +120,11 @@ static void markdown(struct sentences *lines, const struct table4 *t) {
          (long long)t->parameters, (long long)t->steps, (long long)t->train_pairs, t->train_trees->name,
          t->curve->count > 0 ? t->curve->rows[t->curve->count - 1].seconds : 0.0);
     if (t->init != NULL) line(lines, "These updates began with the weights of %s.", base_name(t->init));
+    if (t->leaves > 1)
+        line(lines,
+             "The leaves have %d ids in turn, so that a leaf tells its number modulo %d; in the paper's linearisation "
+             "all have one.",
+             (int)t->leaves, (int)t->leaves);
     const char *scaled = scale_text(t->config, t->scale);
     if (*scaled != '\0') line(lines, "%s", scaled);
     line(lines, "%s", "");

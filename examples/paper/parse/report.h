@@ -20,6 +20,7 @@ struct table4 {
     const xf_config *config;    /* of the run */
     const char *device, *scale; /* the name of set_scale() */
     const char *init;           /* the model whose weights the training began with, or NULL */
+    int32_t leaves;             /* ids of a leaf */
     int64_t parameters, steps, train_pairs, test_pairs;
     const struct tree_kind *train_trees, *dev_trees, *test_trees;
 };

@@ -63,6 +63,7 @@ static int measure_and_write(struct table4_run *self) {
                                .device = xf_context_device(run->context),
                                .scale = run->flags.scale,
                                .init = run->flags.init,
+                               .leaves = parser.leaves,
                                .parameters = parameter_count(parser.model),
                                .steps = xf_trainer_step(run->trainer),
                                .train_pairs = (int64_t)run->train.count,

@@ -38,6 +38,8 @@ void parse_train_flags(struct parse_train_flags *flags, struct flag table[PARSE_
         {"save-every", FLAG_COUNT, &flags->save_every, NULL, "250", "Steps between checkpoints; 0 is only at the end."},
         {"average", FLAG_COUNT, &flags->average, NULL, "5", "Averages the last so many snapshots into the model."},
         {"average-every", FLAG_COUNT, &flags->average_every, NULL, "100", "Steps between those snapshots."},
+        {"leaves", FLAG_COUNT, &flags->leaves, NULL, "1",
+         "How many ids the leaves have in turn; 1: all have the same, as in the paper. 10 makes counting easy."},
         {"resume", FLAG_SWITCH, &flags->resume, NULL, "", "Goes on from the checkpoint, M.xf.ckpt."},
         {"overwrite", FLAG_SWITCH, &flags->overwrite, NULL, "", "Begins anew although the checkpoint is there."},
         GOLD_FLAG(&flags->gold),
@@ -57,6 +59,10 @@ int check_parse_train_flags(struct parse_train_flags *flags) {
     if (flags->average > MAX_AVERAGE || (flags->average > 1 && flags->average_every == 0)) {
         complain("--average is %lld and --average-every %lld, expected at most %d and at least 1",
                  (long long)flags->average, (long long)flags->average_every, (int)MAX_AVERAGE);
+        return EXIT_USAGE;
+    }
+    if (flags->leaves == 0 || flags->leaves > MAX_LEAVES) {
+        complain("--leaves is %lld, expected 1 to %d", (long long)flags->leaves, (int)MAX_LEAVES);
         return EXIT_USAGE;
     }
     if (flags->steps < 0) flags->steps = flags->minutes > 0 ? 0 : 40000;

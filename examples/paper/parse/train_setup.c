@@ -55,9 +55,9 @@ static int begin_afresh(struct parse_run *run) {
     xf_model *model = NULL;
     xf_error err;
     enum xf_status status = pairs_tokenizer(&run->train, run->context, run->config, &run->parser.tokenizer, &err);
+    const struct alphabet alphabet = parser_alphabet(&run->parser);
     if (status == XF_OK)
-        status = xf_config_set_i64(run->config, "model.vocab_size",
-                                   first_id(&run->parser) + symbol_count(&run->parser.labels), &err);
+        status = xf_config_set_i64(run->config, "model.vocab_size", alphabet.first_id + alphabet_size(&alphabet), &err);
     if (status == XF_OK) status = xf_model_create(run->context, run->config, NULL, &model, &err);
     if (status == XF_OK) status = xf_trainer_create(model, run->config, &run->trainer, &err);
     xf_model_free(model); /* the trainer holds it */
@@ -91,7 +91,8 @@ static void find_snapshots(struct parse_run *run) {
 static int resume(struct parse_run *run) {
     char name[PATH_SIZE];
     xf_error err;
-    struct labels found = run->parser.labels; /* those of the training pairs, or of --init */
+    const struct labels found = run->parser.labels; /* those of the training pairs, or of --init */
+    const int32_t leaves = run->parser.leaves;
     xf_tokenizer_free(run->parser.tokenizer);
     run->parser.tokenizer = NULL;
     if (!parser_load_vocabulary(&run->parser, run->context, run->flags.model)) return EXIT_FAILED;
@@ -99,6 +100,11 @@ static int resume(struct parse_run *run) {
         complain("the labels of %s are not those of %.4000s.labels: the run began with other pairs", run->flags.train,
                  run->flags.model);
         return EXIT_FAILED;
+    }
+    if (leaves != run->parser.leaves) {
+        complain("--leaves is %d in %.4000s.labels and %d on the command line; a resumed run can't change it",
+                 (int)run->parser.leaves, run->flags.model, (int)leaves);
+        return EXIT_USAGE;
     }
     checkpoint_name(run, name);
     if (xf_trainer_resume(run->context, name, &run->trainer, &err) != XF_OK) return fail(&err);
@@ -151,13 +157,25 @@ static int keep_data(const struct parse_run *run, int64_t batch_tokens, int64_t 
     return status;
 }
 
+/* The vocabulary of --init. Returns -1 to go on, or the exit status. */
+static int open_init(struct parse_run *run) {
+    if (!parser_load_vocabulary(&run->parser, run->context, run->flags.init)) return EXIT_FAILED;
+    if (run->flags.leaves <= 0 || run->flags.leaves == run->parser.leaves) return -1;
+    complain("--leaves is %d in %s.labels and %lld on the command line; a run that begins with it can't change it",
+             (int)run->parser.leaves, run->flags.init, (long long)run->flags.leaves);
+    return EXIT_USAGE;
+}
+
 int parse_run_open(struct parse_run *run) {
     xf_error err;
     int64_t batch_tokens = 0, seed = 0;
     memset(&run->parser.labels, 0, sizeof run->parser.labels);
     printf("%-12s %s\n", "device", xf_context_device(run->context));
-    if (run->flags.init != NULL && !parser_load_vocabulary(&run->parser, run->context, run->flags.init))
-        return EXIT_FAILED;
+    run->parser.leaves = run->flags.leaves > 0 ? (int32_t)run->flags.leaves : 1;
+    if (run->flags.init != NULL) {
+        const int status = open_init(run);
+        if (status >= 0) return status;
+    }
     if (!pairs_read(&run->train, &run->parser.labels, run->flags.init == NULL, run->flags.train)) return EXIT_FAILED;
     if (!pairs_read(&run->dev, &run->parser.labels, false, run->flags.dev)) return EXIT_FAILED;
     if (!pairs_read(&run->dev_some, &run->parser.labels, false, run->flags.dev)) return EXIT_FAILED;
@@ -173,9 +191,10 @@ int parse_run_open(struct parse_run *run) {
         return fail(&err);
     if ((status = keep_data(run, batch_tokens, seed)) >= 0) return status;
     if (!plan_open(&run->plan, &run->train, batch_tokens, (uint64_t)seed)) return EXIT_USAGE;
+    const struct alphabet alphabet = parser_alphabet(&run->parser);
     printf("%-12s %zu pairs in %zu batches, %zu dev pairs, %d labels, vocabulary %d + %d\n", "data", run->train.count,
-           run->plan.count, run->dev.count, (int)run->parser.labels.count, (int)first_id(&run->parser),
-           (int)symbol_count(&run->parser.labels));
+           run->plan.count, run->dev.count, (int)run->parser.labels.count, (int)alphabet.first_id,
+           (int)alphabet_size(&alphabet));
     printf("%-12s %s to learn from, %s for dev\n", "trees", tree_kind_of(&run->train, run->flags.gold)->name,
            tree_kind_of(&run->dev, run->flags.gold)->name);
     printf("%-12s %lld parameters\n", "model", (long long)parameter_count(run->parser.model));

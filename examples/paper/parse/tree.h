@@ -27,7 +27,6 @@ static inline int32_t closing(int32_t label) { return 2 + 2 * label; }
 static inline bool is_opening(int32_t symbol) { return symbol > 0 && symbol % 2 == 1; }
 static inline bool is_closing(int32_t symbol) { return symbol > 0 && symbol % 2 == 0; }
 static inline int32_t label_of(int32_t symbol) { return (symbol - 1) / 2; }
-static inline int32_t symbol_count(const struct labels *labels) { return 1 + 2 * labels->count; }
 
 /* A sequence of symbols, a tree or not. Zeroed it is empty. */
 struct tree {

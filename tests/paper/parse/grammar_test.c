@@ -2,7 +2,7 @@
  * grammar_test.c - the constraint: what it lets through is exactly the well-formed trees that fit the budget.
  *
  * Exhaustively for small sentences: every sequence the constraint accepts is counted, checked, and compared with the
- * number that a recurrence over trees gives, which knows nothing of prefixes.
+ * number that a recurrence over trees gives, which knows nothing of prefixes. Leaves have one id or several in turn.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,7 +19,7 @@ static bool is_allowed(const uint32_t *allowed, int32_t id) { return (allowed[id
 
 /* Asks the constraint; returns the number of allowed tokens. */
 static int ask(const struct grammar *grammar, const int32_t *ids, int64_t length, int64_t budget, uint32_t *allowed) {
-    const int32_t vocabulary = FIRST + 1 + 2 * grammar->labels;
+    const int32_t vocabulary = FIRST + alphabet_size(&grammar->alphabet);
     memset(allowed, 0xff, MOST_IDS / 8);
     const xf_prefix prefix = {sizeof prefix, 0, ids, length, budget - length, vocabulary, 0};
     assert_int_equal(grammar_allow((void *)grammar, &prefix, allowed), 0);
@@ -32,20 +32,30 @@ static int ask(const struct grammar *grammar, const int32_t *ids, int64_t length
     return count;
 }
 
+/* Ids as symbols; each leaf must have the id of its number. */
+static void read_ids(const struct alphabet *alphabet, const int32_t *ids, int64_t length, int32_t *symbols) {
+    int64_t leaves = 0;
+    for (int64_t i = 0; i < length; ++i) {
+        symbols[i] = symbol_of(alphabet, ids[i]);
+        assert_true(symbols[i] >= 0);
+        if (symbols[i] == SYMBOL_LEAF) assert_int_equal(ids[i], id_of_leaf(alphabet, leaves++));
+    }
+}
+
 /* Counts the answers the constraint lets through. Each is a tree; and at no place may nothing follow. */
 static int64_t count_accepted(const struct grammar *grammar, int32_t *ids, int64_t length, int64_t budget) {
     uint32_t allowed[MOST_IDS / 32];
     int64_t sum = 0;
     const int count = ask(grammar, ids, length, budget, allowed);
     if (length > 0) assert_true(count > 0);
-    for (int32_t id = FIRST; id <= FIRST + 2 * grammar->labels; ++id) {
+    for (int32_t id = FIRST; id < FIRST + alphabet_size(&grammar->alphabet); ++id) {
         if (!is_allowed(allowed, id)) continue;
         ids[length] = id;
         sum += count_accepted(grammar, ids, length + 1, budget);
     }
     if (!is_allowed(allowed, XF_TOKEN_END)) return sum;
     int32_t symbols[64];
-    for (int64_t i = 0; i < length; ++i) symbols[i] = ids[i] - FIRST;
+    read_ids(&grammar->alphabet, ids, length, symbols);
     assert_int_equal(tree_check(symbols, (size_t)length, grammar->words[0]), TREE_OK);
     assert_true(length + 1 <= budget);
     return sum + 1;
@@ -80,7 +90,7 @@ static void test_exhaustive(void **state) {
     for (int32_t labels = 1; labels <= 2; ++labels) {
         count_trees(labels);
         for (int64_t words = 1; words <= (labels == 1 ? 4 : 3); ++words) {
-            const struct grammar grammar = {FIRST, labels, &words, 1};
+            const struct grammar grammar = {{FIRST, labels, labels == 1 ? 3 : 1}, &words, 1};
             for (int64_t budget = 1; budget <= words + 11; ++budget) {
                 /* words leaves, two symbols for a bracket, and the end */
                 int64_t expected = 0;
@@ -91,7 +101,7 @@ static void test_exhaustive(void **state) {
     }
     /* One of these numbers by hand: 1 word, 1 label, up to 5 brackets: (S XX), (S (S XX)) ... */
     const int64_t words = 1;
-    const struct grammar grammar = {FIRST, 1, &words, 1};
+    const struct grammar grammar = {{FIRST, 1, 1}, &words, 1};
     assert_int_equal(count_accepted(&grammar, ids, 0, 12), 5);
 }
 
@@ -102,7 +112,10 @@ static void test_random(void **state) {
     int32_t ids[512], symbols[512];
     for (int round = 0; round < 20000; ++round) {
         const int64_t words = 1 + (int64_t)(next_random(&random) % 40);
-        const struct grammar grammar = {FIRST, 1 + (int32_t)(next_random(&random) % MOST_LABELS), &words, 1};
+        const struct grammar grammar = {
+            {FIRST, 1 + (int32_t)(next_random(&random) % MOST_LABELS), 1 + (int32_t)(next_random(&random) % 10)},
+            &words,
+            1};
         const int64_t budget = words + 3 + (int64_t)(next_random(&random) % (round % 2 == 0 ? 300 : 4));
         int64_t length = 0;
         for (;;) {
@@ -114,9 +127,9 @@ static void test_random(void **state) {
                 while (!is_allowed(allowed, ++id)) continue;
             if (id == XF_TOKEN_END) break;
             assert_true(length + 1 < budget);
-            ids[length] = id;
-            symbols[length++] = id - FIRST;
+            ids[length++] = id;
         }
+        read_ids(&grammar.alphabet, ids, length, symbols);
         assert_int_equal(tree_check(symbols, (size_t)length, words), TREE_OK);
     }
 }
@@ -124,7 +137,7 @@ static void test_random(void **state) {
 static void test_refusals(void **state) {
     (void)state;
     const int64_t words[] = {3, 0};
-    const struct grammar grammar = {FIRST, 2, words, 2};
+    const struct grammar grammar = {{FIRST, 2, 1}, words, 2};
     uint32_t allowed[MOST_IDS / 32];
     const int32_t ids[] = {FIRST + 1, FIRST, FIRST, FIRST, FIRST};
     xf_prefix prefix = {sizeof prefix, 2, ids, 1, 20, FIRST + 5, 0};
@@ -148,8 +161,31 @@ static void test_refusals(void **state) {
     assert_int_equal(allowed[0], 0);
 }
 
+/* Symbols have ids from the first to the last, and back. */
+static void test_alphabet(void **state) {
+    (void)state;
+    const struct alphabet alphabet = {FIRST, 2, 3}; /* XX (0 )0 (1 )1 XX' XX'' */
+    assert_int_equal(alphabet_size(&alphabet), 7);
+    static const int32_t symbols[] = {SYMBOL_LEAF, 1, 2, 3, 4, SYMBOL_LEAF, SYMBOL_LEAF};
+    for (int32_t i = 0; i < 7; ++i) assert_int_equal(symbol_of(&alphabet, FIRST + i), symbols[i]);
+    assert_int_equal(symbol_of(&alphabet, FIRST - 1), -1);
+    assert_int_equal(symbol_of(&alphabet, FIRST + 7), -1);
+    static const int32_t leaves[] = {FIRST, FIRST + 5, FIRST + 6, FIRST, FIRST + 5};
+    for (int32_t i = 0; i < 5; ++i) assert_int_equal(id_of_leaf(&alphabet, i), leaves[i]);
+    for (int32_t symbol = 1; symbol <= 4; ++symbol)
+        assert_int_equal(symbol_of(&alphabet, id_of_bracket(&alphabet, symbol)), symbol);
+    /* A leaf with the id of another number is not allowed after all. */
+    const int64_t words = 3;
+    const struct grammar grammar = {alphabet, &words, 1};
+    uint32_t allowed[MOST_IDS / 32];
+    const int32_t ids[] = {FIRST + 1, FIRST};
+    ask(&grammar, ids, 2, 20, allowed);
+    assert_true(is_allowed(allowed, FIRST + 5));
+    assert_false(is_allowed(allowed, FIRST) || is_allowed(allowed, FIRST + 6));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_exhaustive), cmocka_unit_test(test_random),
-                                       cmocka_unit_test(test_refusals)};
+                                       cmocka_unit_test(test_refusals), cmocka_unit_test(test_alphabet)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

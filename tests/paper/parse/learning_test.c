@@ -38,8 +38,7 @@ static void draw_pairs(struct pairs *pairs, uint64_t seed, int count) {
     ACCEPTED(pairs_encode(pairs, world.parser.tokenizer, &err));
 }
 
-static int open_world(void **state) {
-    (void)state;
+static int open_world(int32_t leaves) {
     static const char *const options[][2] = {
         {"context.threads", "2"},      {"tokenizer.vocab_size", "330"},
         {"model.encoder_layers", "2"}, {"model.decoder_layers", "2"},
@@ -57,10 +56,21 @@ static int open_world(void **state) {
     ACCEPTED(xf_context_create(world.config, NULL, &world.context, &err));
     draw_pairs(&world.train, 1, 2500);
     draw_pairs(&world.test, 2, 100);
-    ACCEPTED(xf_config_set_i64(world.config, "model.vocab_size",
-                               first_id(&world.parser) + symbol_count(&world.parser.labels), &err));
+    world.parser.leaves = leaves;
+    const struct alphabet alphabet = parser_alphabet(&world.parser);
+    ACCEPTED(xf_config_set_i64(world.config, "model.vocab_size", alphabet.first_id + alphabet_size(&alphabet), &err));
     ACCEPTED(xf_model_create(world.context, world.config, NULL, &world.parser.model, &err));
     return 0;
+}
+
+static int open_plain(void **state) {
+    (void)state;
+    return open_world(1);
+}
+
+static int open_numbered(void **state) {
+    (void)state;
+    return open_world(3);
 }
 
 static int close_world(void **state) {
@@ -125,13 +135,14 @@ static void test_learning(void **state) {
     xf_trainer *trainer = NULL;
     struct plan plan = {0};
     struct own_batch own = {0};
+    const struct alphabet alphabet = parser_alphabet(&world.parser);
     assert_true(plan_open(&plan, &world.train, 300, 1));
     ACCEPTED(xf_trainer_create(world.parser.model, world.config, &trainer, &err));
     double first = 0, last = 0;
     for (int64_t step = 0; step < 1400; ++step) {
         size_t count = 0;
         const size_t *index = plan_batch(&plan, step, &count);
-        own_batch_fill(&own, &world.train, index, count, first_id(&world.parser));
+        own_batch_fill(&own, &world.train, index, count, &alphabet);
         xf_step_stats stats = XF_STEP_STATS_INIT;
         ACCEPTED(xf_train_step(trainer, &own.batch, 1, &stats, &err));
         if (step == 0) first = stats.nll;
@@ -156,5 +167,7 @@ static void test_learning(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_untrained), cmocka_unit_test(test_no_room),
                                        cmocka_unit_test(test_learning)};
-    return cmocka_run_group_tests(tests, open_world, close_world);
+    const struct CMUnitTest numbered[] = {cmocka_unit_test(test_untrained), cmocka_unit_test(test_no_room)};
+    const int failed = cmocka_run_group_tests(numbered, open_numbered, close_world);
+    return failed + cmocka_run_group_tests(tests, open_plain, close_world);
 }

@@ -168,6 +168,37 @@ expect 1 "strange.tsv, line 1: a label that is unknown" run train --train strang
 expect 2 "--model table/table4.xf is the file of --init" from --model table/table4.xf --overwrite
 holds "a refusal leaves nothing" test -z "$(compgen -G 'none.xf*')"
 
+# Leaves that have several ids in turn: the trees are the same, the model's vocabulary is not.
+numbered() { train --model numbered.xf --leaves 3 "$@"; }
+expect 0 "" numbered --steps 20
+holds "the labels begin with it" test "$(head -n 1 numbered.xf.labels)" = "XX 3"
+holds "and are else the same" cmp -s <(tail -n +2 numbered.xf.labels) whole.xf.labels
+vocabulary() { "$program" train --train train.tsv --dev dev.tsv "${tiny[@]}" --model "$1" --resume --steps "$2" "${@:3}" |
+    sed -n 's/.*vocabulary //p' | tr -d ' ' ; }
+holds "two ids more" test $((($(vocabulary numbered.xf 20 --leaves 3)) - ($(vocabulary whole.xf 30)))) = 2
+"$program" parse --model numbered.xf --beam 3 <sentences >trees
+holds "four leaves" test "$(sed -n 1p trees | grep -o XX | wc -l)" = 4
+expect 0 "" run evaluate --model numbered.xf --test dev.tsv --beam 3
+holds "none malformed" grep -q "^malformed    0 of 20 answers" stdout
+expect 0 "" run evaluate --model numbered.xf --test dev.tsv --beam 3 --unconstrained --decode.max_extra_tokens 20
+expect 2 "--leaves is 3 in numbered.xf.labels and 1 on the command line" train --model numbered.xf --steps 30 --resume
+expect 0 "" numbered --steps 21 --resume
+for given in 0 1001; do expect 2 "--leaves is $given, expected 1 to 1000" train --model none.xf --leaves $given; done
+expect 2 "--leaves is 3 in numbered.xf.labels and 4 on the command line; a run that begins with it can't change it" \
+    train --model none.xf --init numbered.xf --leaves 4
+expect 0 "" train --model begun.xf --init numbered.xf --steps 1
+holds "a run that begins with it has its leaves" cmp -s begun.xf.labels numbered.xf.labels
+sed -i 1d begun.xf.labels
+expect 1 "they don't belong together" run evaluate --model begun.xf --test dev.tsv
+for line in "XX 1" "XX 1001" "XX 3x" "XX "; do
+    { echo "$line" && cat whole.xf.labels; } >begun.xf.labels
+    expect 1 "is not a list of labels" run evaluate --model begun.xf --test dev.tsv
+done
+expect 0 "" run table4 --train silver-train.tsv --dev silver-dev.tsv --test silver-dev.tsv --out third "${tiny[@]}" \
+    --leaves 3 --steps 2 --decode.beam 2 --test-sentences 4
+holds "the table says so" grep -qF "The leaves have 3 ids in turn" third/table4.md
+holds "which is not said of others" test "$(grep -c "The leaves" table/table4.md)" = 0
+
 # Without data: trees are generated into the folder, the same command goes on with them, and all numbers say so.
 alone() { run table4 "${tiny[@]}" --decode.beam 2 --decode.max_extra_tokens 20 --test-sentences 20 "$@"; }
 expect 2 "found --gold and no files" alone --gold

@@ -98,6 +98,40 @@ static void test_pairs(void **state) {
     assert_false(pairs_read(&pairs, &labels, true, "/nowhere/at-all.tsv"));
 }
 
+/* A batch has the ids of the tokenizer for sentences and those of the alphabet for trees, each with its end. */
+static void test_batch(void **state) {
+    (void)state;
+    struct pairs pairs = {0};
+    struct labels labels = {0};
+    static const char *const lines[] = {"a b\t(S XX XX )S", "a b c d\t(S XX (NP XX XX )NP XX )S"};
+    for (int i = 0; i < 2; ++i) {
+        struct pair *pair;
+        assert_null(pairs_add_line(&pairs, &labels, true, lines[i], strlen(lines[i])));
+        pair = &pairs.list[i];
+        pair->source_length = i + 1;
+        pair->source = malloc((size_t)pair->source_length * sizeof *pair->source);
+        for (int32_t k = 0; k <= i; ++k) pair->source[k] = 10 * i + k;
+    }
+    const size_t index[] = {1, 0};
+    struct own_batch own = {0};
+    const struct alphabet alphabet = {100, 2, 3};
+    own_batch_fill(&own, &pairs, index, 2, &alphabet);
+    assert_int_equal(own.batch.sentences, 2);
+    static const int32_t sources[] = {10, 11, 0}, source_offsets[] = {0, 2, 3}, target_offsets[] = {0, 9, 14};
+    static const int32_t targets[] = {101, 100,          103, 105, 106, 104, 100,
+                                      102, XF_TOKEN_END, 101, 100, 105, 102, XF_TOKEN_END};
+    assert_memory_equal(own.batch.src_ids, sources, sizeof sources);
+    assert_memory_equal(own.batch.src_offsets, source_offsets, sizeof source_offsets);
+    assert_memory_equal(own.batch.tgt_ids, targets, sizeof targets);
+    assert_memory_equal(own.batch.tgt_offsets, target_offsets, sizeof target_offsets);
+    own_batch_fill(&own, &pairs, index, 2, NULL);
+    assert_memory_equal(own.batch.src_ids, sources, sizeof sources);
+    assert_null(own.batch.tgt_ids);
+    assert_null(own.batch.tgt_offsets);
+    own_batch_free(&own);
+    pairs_free(&pairs);
+}
+
 /* The plan of an epoch holds each pair once, keeps to the limit, and differs from that of the next. */
 static void test_plan(void **state) {
     (void)state;
@@ -171,7 +205,7 @@ static void test_pcfg(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_faults), cmocka_unit_test(test_text),
-                                       cmocka_unit_test(test_pairs), cmocka_unit_test(test_plan),
-                                       cmocka_unit_test(test_pcfg)};
+                                       cmocka_unit_test(test_pairs),  cmocka_unit_test(test_plan),
+                                       cmocka_unit_test(test_batch),  cmocka_unit_test(test_pcfg)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
