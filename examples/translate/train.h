@@ -47,6 +47,7 @@ struct run {
     int64_t saved_step;   /* of the checkpoint; -1 when this run has written none */
     int64_t unsaved_step; /* of the checkpoint that failed last, so that it is told once; -1 at first */
     double best_loss;     /* of the evaluations so far, for --patience; negative: none yet */
+    int64_t best_step;    /* of that evaluation */
     int64_t since_best;   /* evaluations after it */
     bool save_failed;     /* some file could not be written: the run goes on, and ends with EXIT_FAILED */
 

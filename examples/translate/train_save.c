@@ -5,9 +5,13 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#define _POSIX_C_SOURCE 200809L
+
 #include "train.h"
 
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "files.h"
@@ -76,72 +80,99 @@ void find_snapshots(struct run *run) {
     }
 }
 
-static void best_name(const struct run *run, char name[MAX_PATH_LENGTH]) {
-    snprintf(name, MAX_PATH_LENGTH, "%.4000s.best", run->flags.model);
+/* The best model so far is a file, too, "OUT.xf.best-1200": its step says how long a resumed run has waited already. */
+static void best_name(const struct run *run, int64_t step, char name[MAX_PATH_LENGTH]) {
+    snprintf(name, MAX_PATH_LENGTH, "%.4000s.best-%lld", run->flags.model, (long long)step);
 }
 
-static void forget_best(const struct run *run) {
+static void forget_best(const struct run *run, int64_t step) {
     char name[MAX_PATH_LENGTH];
-    if (run->flags.patience == 0) return;
-    best_name(run, name);
+    best_name(run, step, name);
     remove(name);
     forget_previous(name);
+}
+
+/* The step in a file's name, -1 when it is not that of a best model. */
+static int64_t step_in_name(const char *name, const char *model) {
+    static const char middle[] = ".best-";
+    const size_t length = strlen(model);
+    if (strncmp(name, model, length) != 0 || strncmp(name + length, middle, strlen(middle)) != 0) return -1;
+    const char *digits = name + length + strlen(middle);
+    const size_t count = strspn(digits, "0123456789");
+    return count > 0 && count < 19 && digits[count] == '\0' ? strtoll(digits, NULL, 10) : -1;
+}
+
+/*
+ * Finds the newest of the best models that an earlier run left, which is the best of them, and deletes the others; all
+ * when none is wanted. Returns its step, -1 when there is none.
+ */
+static int64_t find_best_file(const struct run *run, bool wanted) {
+    char folder[MAX_PATH_LENGTH];
+    const char *model = base_name(run->flags.model);
+    snprintf(folder, sizeof folder, "%.*s", (int)(model - run->flags.model), run->flags.model);
+    int64_t newest = -1;
+    DIR *files = opendir(*folder != '\0' ? folder : ".");
+    if (files == NULL) return -1;
+    for (const struct dirent *file; (file = readdir(files)) != NULL;) {
+        const int64_t step = step_in_name(file->d_name, model), other = wanted && step > newest ? newest : step;
+        if (wanted && step > newest) newest = step;
+        if (other >= 0) forget_best(run, other);
+    }
+    closedir(files);
+    return newest;
+}
+
+/* Evaluations after the best one, up to the one of this step. */
+static void count_since_best(struct run *run) {
+    const int64_t every = run->flags.eval_every;
+    run->since_best = xf_trainer_step(run->trainer) / every - run->best_step / every;
+    if (run->since_best >= run->flags.patience)
+        printf("%-12s after %lld evaluations without a dev loss below %.4f\n", "ends", (long long)run->since_best,
+               run->best_loss);
 }
 
 void save_best(struct run *run, double dev_loss) {
     if (dev_loss < 0) return; /* no dev set */
     if (run->best_loss >= 0 && !(dev_loss < run->best_loss)) {
-        if (++run->since_best >= run->flags.patience)
-            printf("%-12s after %lld evaluations without a dev loss below %.4f\n", "ends", (long long)run->since_best,
-                   run->best_loss);
+        count_since_best(run);
         return;
     }
     char name[MAX_PATH_LENGTH];
     xf_error err;
-    best_name(run, name);
+    const int64_t step = xf_trainer_step(run->trainer);
+    best_name(run, step, name);
     if (xf_model_save(xf_trainer_model(run->trainer), name, &err) != XF_OK) {
         fail(&err);
         run->save_failed = true;
         return; /* the one before stays the best that is kept */
     }
+    forget_previous(name);
+    if (run->best_loss >= 0 && run->best_step != step) forget_best(run, run->best_step);
     run->best_loss = dev_loss;
+    run->best_step = step;
     run->since_best = 0;
-}
-
-/*
- * The model that a run goes on from counts as well, where it had its evaluation or was stopped in it: the checkpoint is
- * written before.
- */
-static enum xf_status find_own(struct run *run, xf_error *err) {
-    const int64_t step = xf_trainer_step(run->trainer);
-    if (step == 0 || step % run->flags.eval_every != 0) return XF_OK;
-    const enum xf_status status = evaluate_dev(run, xf_trainer_model(run->trainer), "dev", err);
-    if (status != XF_OK) return status;
-    report_evaluation(run);
-    const double loss = last_dev_loss(run);
-    if (run->best_loss < 0 || loss < run->best_loss)
-        save_best(run, loss);
-    else if (loss > run->best_loss)
-        run->since_best = 1;
-    return XF_OK;
 }
 
 enum xf_status find_best(struct run *run, xf_error *err) {
     if (run->flags.patience == 0) return XF_OK;
-    char name[MAX_PATH_LENGTH];
-    xf_model *best = NULL;
-    best_name(run, name);
-    if (run->flags.resume == NULL) {
-        forget_best(run);
-        return XF_OK;
+    enum xf_status status = XF_OK;
+    const int64_t found = find_best_file(run, run->flags.resume != NULL), step = xf_trainer_step(run->trainer);
+    if (found >= 0) { /* else the run was stopped before its first evaluation, or had come to its end */
+        char name[MAX_PATH_LENGTH];
+        xf_model *best = NULL;
+        best_name(run, found, name);
+        status = xf_model_load(run->context, name, &best, err);
+        if (status == XF_OK) status = evaluate_dev(run, best, "best", err);
+        if (status == XF_OK) run->best_loss = last_dev_loss(run), run->best_step = found;
+        xf_model_free(best);
     }
-    enum xf_status status = xf_model_load(run->context, name, &best, err);
-    if (status == XF_OK) status = evaluate_dev(run, best, "best", err);
-    if (status == XF_OK) run->best_loss = last_dev_loss(run);
-    xf_model_free(best);
-    /* None is there before the first evaluation, and when the run had come to its end. */
-    if (status != XF_OK && status != XF_ERROR_NOT_FOUND) return status;
-    return find_own(run, err);
+    /* The checkpoint is written before the evaluation of its step, in which the run may have been stopped. */
+    if (status != XF_OK || step == 0 || step % run->flags.eval_every != 0) return status;
+    status = evaluate_dev(run, xf_trainer_model(run->trainer), "dev", err);
+    if (status != XF_OK) return status;
+    report_evaluation(run);
+    save_best(run, last_dev_loss(run));
+    return XF_OK;
 }
 
 /* The model of the lowest dev loss; NULL when none was kept. */
@@ -150,7 +181,7 @@ static xf_model *take_best(struct run *run) {
     xf_model *best = NULL;
     xf_error err;
     if (run->best_loss < 0) return NULL;
-    best_name(run, name);
+    best_name(run, run->best_step, name);
     if (xf_model_load(run->context, name, &best, &err) != XF_OK) {
         fail(&err);
         run->save_failed = true;
@@ -195,7 +226,7 @@ xf_model *save_model(struct run *run) {
         return NULL;
     }
     while (run->snapshot_count > 0) forget_oldest(run);
-    forget_best(run);
+    if (run->best_loss >= 0) forget_best(run, run->best_step);
     return model;
 }
 

@@ -181,6 +181,23 @@ cp p.xf.ckpt first.ckpt
 expect 0 "" patient --steps 100000 --resume first.ckpt
 holds "a resumed run ends too" grep -q 'ends .*after 3 evaluations' stdout
 
+# A run that is killed while it waits has not forgotten for how long: 2 of 3 evaluations are behind this one.
+expect 0 "" patient --steps "$lowest_step" --overwrite
+cp p.xf lowest.xf
+expect 0 "" patient --steps "$((lowest_step + 10))" --overwrite
+cp lowest.xf "p.xf.best-$lowest_step"
+cp lowest.xf p.xf.best-0 # an older one, that was about to be deleted
+expect 0 "" patient --steps 100000 --resume p.xf.ckpt
+holds "it waits for the third alone" grep -qE "^dev .*step $((lowest_step + 15)) " stdout
+holds "and then ends" grep -q 'ends .*after 3 evaluations' stdout
+holds "as the whole run did" test "$(grep '^ends' stdout)" = "$(grep '^ends' before.patience)"
+holds "the model is that of the lowest loss again" cmp -s p.xf lowest.xf
+holds "none of the best is left" test -z "$(compgen -G 'p.xf.best*')"
+touch p.xf.best-7 p.xf.best-x
+expect 0 "" patient --steps 5 --overwrite
+holds "a fresh run takes no old one for its best, and leaves what is not its own" test "$(echo p.xf.best*)" = p.xf.best-x
+rm p.xf.best-x
+
 # What a killed process with the same number left behind is no hindrance.
 stale() { bash -c 'echo half >"$1.part-$$"; exec "$2" evaluate --model m.xf --test few.tsv --greedy --output "$1"' - out.de "$translate"; }
 expect 0 "" stale
