@@ -4,6 +4,9 @@ SPDX-License-Identifier: Apache-2.0
 """
 import gc
 import math
+import signal
+import sys
+import time
 import unittest
 
 from support import WorldTest, xformer
@@ -60,6 +63,47 @@ class Constraints(WorldTest):
         self.assertEqual((nothing.finished, nothing.log_probability), (False, -math.inf))
         decoder.set_constraint(None)
         self.assertEqual(decoder.translate(self.TEXTS), free)
+
+    def test_small_integers(self):
+        """Of NumPy, whose own arithmetic has as many bits."""
+        if numpy is None:
+            self.skipTest("numpy is not installed")
+        decoder = self.world.decoder
+        for kind in (numpy.int16, numpy.uint16, numpy.int64):
+            for id in (15, 17, 40):
+                decoder.set_constraint(lambda asked: [kind(id if not asked.ids else xformer.TOKEN_END)])
+                self.assertEqual(decoder.translate(["one"])[0][0].ids, (id,), kind)
+        decoder.set_constraint(lambda asked: [3.0])
+        with self.assertRaises(TypeError):
+            decoder.translate(["one"])
+        decoder.set_constraint(None)
+
+    def test_a_signal(self):
+        """What a signal's handler raises ends the call, also when Python runs it on the way into the constraint."""
+
+        class Alarm(Exception):
+            pass
+
+        def raising(number, frame):
+            raise Alarm
+
+        decoder, letter, hook = self.world.decoder, 2 + ord("a"), sys.unraisablehook
+        handler = signal.signal(signal.SIGALRM, raising)
+        decoder.set_constraint(lambda asked: [letter])
+        try:
+            for delay in range(1, 9):
+                with self.assertRaises(Alarm):
+                    signal.setitimer(signal.ITIMER_REAL, delay / 400)
+                    end = time.monotonic() + 20
+                    while time.monotonic() < end:
+                        for answer in decoder.translate(["one two"] * 64):
+                            self.assertLessEqual(set(answer[0].ids), {letter})
+                self.assertIs(sys.unraisablehook, hook)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, handler)
+            decoder.set_constraint(None)
+        self.assertEqual(len(decoder.translate(["one", "two"])), 2)
 
     def test_what_it_raises(self):
         class Enough(Exception):

@@ -5,9 +5,13 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import ctypes
+import operator
+import sys
+import threading
 from array import array
+from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from . import _buffer
 from ._abi import call, lib, xf_constraint_fn, xf_eval_stats, xf_hypothesis
@@ -79,15 +83,42 @@ class _Asked:
         """Calls a function that asks the constraint, and raises what that raised."""
         self._first, self._raised = first, None
         try:
-            call(*function)
-            return
+            with self._hears():
+                call(*function)
         except CallbackError:
             if self._raised is None:
                 raise
         raised, self._raised = self._raised, None
-        raise raised
+        if raised is not None:
+            raise raised
+
+    @contextmanager
+    def _hears(self) -> Iterator[None]:
+        """Python runs the handler of a signal before the first line of __call__() as well. What it raises there, as
+        Ctrl-C does, ctypes gives to sys.unraisablehook alone, and tells the library nothing of use. Handlers run in
+        the main thread only, so that the hook is changed by one thread."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = sys.unraisablehook
+
+        def hook(report: Any) -> None:
+            # Since Python 3.13 the callback is named in the message and no longer given.
+            mine = report.object is self or (report.object is None and repr(self) in (report.err_msg or ""))
+            if mine and report.exc_value is not None:
+                self._raised = report.exc_value
+            else:
+                before(report)
+
+        sys.unraisablehook = hook
+        try:
+            yield
+        finally:
+            sys.unraisablehook = before
 
     def __call__(self, user: object, prefix: Any, allowed: Any) -> int:
+        if self._raised is not None:  # before the last time: see _hears()
+            return 1
         try:
             p = prefix.contents
             ids = tuple(p.ids[: p.length]) if p.length else ()
@@ -112,7 +143,7 @@ def _allow(allowed: Any, vocab_size: int, answer: Any) -> None:
         for word in range(words):
             mask[word] = int.from_bytes(data[4 * word : 4 * word + 4], "little")
     else:
-        for id in answer:
+        for id in map(operator.index, answer):  # the arithmetic of small NumPy integers would overflow
             if not 0 <= id < vocab_size:
                 raise ValueError("id %d is allowed, ids go from 0 to %d" % (id, vocab_size - 1))
             mask[id // 32] |= 1 << id % 32
