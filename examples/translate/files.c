@@ -32,6 +32,55 @@ int check_apart(const struct named_file *written, const struct named_file *read,
     return -1;
 }
 
+int64_t number_after(const char *file, const char *model, const char *ending) {
+    const size_t length = strlen(model), more = strlen(ending);
+    if (strncmp(file, model, length) != 0 || strncmp(file + length, ending, more) != 0) return -1;
+    const char *digits = file + length + more;
+    const size_t count = strspn(digits, "0123456789");
+    return count > 0 && count < 19 && digits[count] == '\0' ? strtoll(digits, NULL, 10) : -1;
+}
+
+/* Whether both files are, or would be, in the same folder. */
+static bool share_folder(const char *one, const char *other) {
+    struct stat folders[2];
+    const char *const paths[] = {one, other};
+    for (int i = 0; i < 2; ++i) {
+        const size_t length = (size_t)(base_name(paths[i]) - paths[i]);
+        char *folder = allocate(length + 2);
+        memcpy(folder, paths[i], length);
+        strcpy(folder + length, length == 0 ? "." : "");
+        const bool good = stat(folder, &folders[i]) == 0;
+        free(folder);
+        if (!good) return false;
+    }
+    return folders[0].st_dev == folders[1].st_dev && folders[0].st_ino == folders[1].st_ino;
+}
+
+static int check_numbered(const char *model, const char *ending, const struct named_file *read, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+        if (read[i].path == NULL || number_after(base_name(read[i].path), base_name(model), ending) < 0) continue;
+        if (!share_folder(model, read[i].path)) continue;
+        complain("%s %s has the name of a file that this run writes or deletes, expected another", read[i].option,
+                 read[i].path);
+        return EXIT_USAGE;
+    }
+    return -1;
+}
+
+int check_beside(const char *model, const char *const *endings, const struct named_file *read, size_t count) {
+    int status = -1;
+    for (; *endings != NULL && status < 0; ++endings) {
+        const size_t size = strlen(model) + strlen(*endings) + 1;
+        char *path = allocate(size);
+        snprintf(path, size, "%s%s", model, *endings);
+        const struct named_file written = {"the file", path};
+        const bool numbered = path[size - 2] == '-';
+        status = numbered ? check_numbered(model, *endings, read, count) : check_apart(&written, read, count);
+        free(path);
+    }
+    return status;
+}
+
 /* Names the file that takes another's place, and the place. */
 static struct output output_of(const char *path) {
     struct output out = {.path = path};

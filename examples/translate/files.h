@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -26,6 +27,15 @@ const char *base_name(const char *path);
  * destroy it. Returns -1 to go on, or EXIT_USAGE after a message.
  */
 int check_apart(const struct named_file *written, const struct named_file *read, size_t count);
+
+/*
+ * The same for the files a run writes beside its model, whose names are the model's and one of these endings (the list
+ * ends with NULL). After one that ends with '-' stands a number: no such file may be read, be it there now or not.
+ */
+int check_beside(const char *model, const char *const *endings, const struct named_file *read, size_t count);
+
+/* The number at the end of a file's name when that begins with `model` and `ending`; else -1. Folders are not read. */
+int64_t number_after(const char *file, const char *model, const char *ending);
 
 /*
  * Finds out whether a file can be written, before hours go into what is to stand in it. What it holds is not touched,

@@ -97,9 +97,23 @@ static int stop_early(struct run *run, enum xf_status status, const xf_error *er
     return status == XF_ERROR_CANCELLED ? EXIT_INTERRUPTED : EXIT_FAILED;
 }
 
+/*
+ * Nothing was left to do, and the snapshots went when their average was written: another model would take its place. (A
+ * run that was stopped before that still has them.)
+ */
+static bool is_finished(const struct run *run) {
+    return run->own_checkpoint && run->flags.average > 1 && run->snapshot_count == 0 &&
+           xf_trainer_step(run->trainer) == run->first_step && access(run->flags.model, F_OK) == 0;
+}
+
 static int finish(struct run *run) {
     xf_error err;
     save_checkpoint(run);
+    if (is_finished(run)) {
+        save_report(run, "finished");
+        printf("the model is %s, which was finished before\n", run->flags.model);
+        return run->save_failed ? EXIT_FAILED : EXIT_OK;
+    }
     xf_model *model = save_model(run);
     if (model == NULL) {
         save_report(run, was_interrupted() ? "stopped" : "failed");

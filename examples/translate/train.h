@@ -34,6 +34,7 @@ struct run {
     int argc;
     char **argv;
     char checkpoint[MAX_PATH_LENGTH];
+    bool own_checkpoint; /* --resume names it: what else stands beside the model is of this run */
 
     xf_config *config;
     xf_context *context;
@@ -84,7 +85,7 @@ bool save_checkpoint(struct run *run);
 void save_snapshot(struct run *run);
 /* Finds the snapshots that a run left which is now resumed. */
 void find_snapshots(struct run *run);
-/* With --patience: keeps the model when the dev loss is the best so far. */
+/* With --patience: keeps the model when the dev loss is the best so far, in a file that stays for a resumed run. */
 void save_best(struct run *run, double dev_loss);
 /*
  * Evaluates what a resumed run kept as its best, and what it goes on from, so that they must be beaten. XF_OK also when

@@ -73,8 +73,23 @@ static int check_files(const struct run *run) {
                                       {"--tokenizer", flags->tokenizer},
                                       {"--init", flags->init},
                                       {"--resume", flags->resume}};
-    const int status = check_apart(&model, read, 5);
-    return status < 0 ? check_apart(&checkpoint, read, 4) : status;
+    static const char *const endings[] = {".ckpt.prev", ".avg-", ".best-", NULL};
+    int status = check_apart(&model, read, 5);
+    if (status < 0) status = check_apart(&checkpoint, read, 4);
+    return status < 0 ? check_beside(flags->model, endings, read, 4) : status;
+}
+
+/* Whether --resume goes on from the checkpoint that the run will write, or from the one before. */
+static bool resumes_own(const struct run *run) {
+    char previous[MAX_PATH_LENGTH + 8];
+    struct stat given, own;
+    if (run->flags.resume == NULL || stat(run->flags.resume, &given) != 0) return false;
+    snprintf(previous, sizeof previous, "%s.prev", run->checkpoint);
+    for (int i = 0; i < 2; ++i)
+        if (stat(i == 0 ? run->checkpoint : previous, &own) == 0 && own.st_dev == given.st_dev &&
+            own.st_ino == given.st_ino)
+            return true;
+    return false;
 }
 
 /* The same for --report: its page, which could also be named as another file of this run, and its history. */
@@ -150,9 +165,10 @@ int check_train_flags(struct run *run) {
     int status = check_files(run);
     if (status < 0) status = check_report(run);
     if (status >= 0) return status;
-    if (flags->resume == NULL && !flags->overwrite && access(run->checkpoint, F_OK) == 0) {
-        complain("%s is there from an earlier run: go on with --resume %s, or begin anew with --overwrite",
-                 run->checkpoint, run->checkpoint);
+    run->own_checkpoint = resumes_own(run);
+    if (!run->own_checkpoint && !flags->overwrite && access(run->checkpoint, F_OK) == 0) {
+        complain("%s is there from an earlier run: go on with --resume %s, or %s with --overwrite", run->checkpoint,
+                 run->checkpoint, flags->resume == NULL ? "begin anew" : "put another run in its place");
         return EXIT_USAGE;
     }
     return -1;

@@ -11,7 +11,6 @@
 
 #include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "files.h"
@@ -47,26 +46,33 @@ static void forget_oldest(struct run *run) {
     memmove(run->snapshots, run->snapshots + 1, run->snapshot_count * sizeof run->snapshots[0]);
 }
 
+/* A snapshot leaves the average when it is too old, whether or not those after it could be written. */
+static void forget_old(struct run *run, int64_t step) {
+    const int64_t window = run->flags.average * run->flags.average_every;
+    while (run->snapshot_count > 0 && run->snapshots[0] <= step - window) forget_oldest(run);
+}
+
 void save_snapshot(struct run *run) {
     const int64_t step = xf_trainer_step(run->trainer);
     if (run->snapshot_count > 0 && run->snapshots[run->snapshot_count - 1] == step) return;
     char name[MAX_PATH_LENGTH];
     xf_error err;
     snapshot_name(run, step, name);
-    if (xf_model_save(xf_trainer_model(run->trainer), name, &err) != XF_OK) {
-        fail(&err);
-        complain("the average goes without step %lld", (long long)step);
-        run->save_failed = true;
+    const bool good = xf_model_save(xf_trainer_model(run->trainer), name, &err) == XF_OK;
+    forget_old(run, step);
+    if (good) {
+        forget_previous(name); /* a resumed run makes some of them anew */
+        run->snapshots[run->snapshot_count++] = step;
         return;
     }
-    forget_previous(name); /* a resumed run makes some of them anew */
-    if (run->snapshot_count == (size_t)run->flags.average) forget_oldest(run);
-    run->snapshots[run->snapshot_count++] = step;
+    fail(&err);
+    complain("the average goes without step %lld", (long long)step);
+    run->save_failed = true;
 }
 
 void find_snapshots(struct run *run) {
     const int64_t every = run->flags.average_every, step = xf_trainer_step(run->trainer);
-    if (run->flags.average <= 1 || every == 0) return;
+    if (run->flags.average <= 1 || every == 0 || !run->own_checkpoint) return;
     const int64_t newest = step - step % every;
     int64_t oldest = newest - (run->flags.average - 1) * every;
     if (oldest < every) oldest = every;
@@ -92,16 +98,6 @@ static void forget_best(const struct run *run, int64_t step) {
     forget_previous(name);
 }
 
-/* The step in a file's name, -1 when it is not that of a best model. */
-static int64_t step_in_name(const char *name, const char *model) {
-    static const char middle[] = ".best-";
-    const size_t length = strlen(model);
-    if (strncmp(name, model, length) != 0 || strncmp(name + length, middle, strlen(middle)) != 0) return -1;
-    const char *digits = name + length + strlen(middle);
-    const size_t count = strspn(digits, "0123456789");
-    return count > 0 && count < 19 && digits[count] == '\0' ? strtoll(digits, NULL, 10) : -1;
-}
-
 /*
  * Finds the newest of the best models that an earlier run left, which is the best of them, and deletes the others; all
  * when none is wanted. Returns its step, -1 when there is none.
@@ -114,7 +110,8 @@ static int64_t find_best_file(const struct run *run, bool wanted) {
     DIR *files = opendir(*folder != '\0' ? folder : ".");
     if (files == NULL) return -1;
     for (const struct dirent *file; (file = readdir(files)) != NULL;) {
-        const int64_t step = step_in_name(file->d_name, model), other = wanted && step > newest ? newest : step;
+        const int64_t step = number_after(file->d_name, model, ".best-");
+        const int64_t other = wanted && step > newest ? newest : step;
         if (wanted && step > newest) newest = step;
         if (other >= 0) forget_best(run, other);
     }
@@ -156,7 +153,7 @@ void save_best(struct run *run, double dev_loss) {
 enum xf_status find_best(struct run *run, xf_error *err) {
     if (run->flags.patience == 0) return XF_OK;
     enum xf_status status = XF_OK;
-    const int64_t found = find_best_file(run, run->flags.resume != NULL), step = xf_trainer_step(run->trainer);
+    const int64_t found = find_best_file(run, run->own_checkpoint), step = xf_trainer_step(run->trainer);
     if (found >= 0) { /* else the run was stopped before its first evaluation, or had come to its end */
         char name[MAX_PATH_LENGTH];
         xf_model *best = NULL;
@@ -226,7 +223,6 @@ xf_model *save_model(struct run *run) {
         return NULL;
     }
     while (run->snapshot_count > 0) forget_oldest(run);
-    if (run->best_loss >= 0) forget_best(run, run->best_step);
     return model;
 }
 
@@ -270,7 +266,13 @@ void print_resume_command(const struct run *run) {
         const double left = run->flags.minutes - (now() - run->started) / 60;
         fprintf(stderr, " --minutes %.2f", left > 0.1 ? left : 0.1);
     }
-    fprintf(stderr, " --resume");
-    print_quoted(run->checkpoint);
+    if (*run->checkpoint == '-') { /* as a value of its own it would be taken for a flag */
+        char argument[MAX_PATH_LENGTH + 16];
+        snprintf(argument, sizeof argument, "--resume=%s", run->checkpoint);
+        print_quoted(argument);
+    } else {
+        fprintf(stderr, " --resume");
+        print_quoted(run->checkpoint);
+    }
     fputc('\n', stderr);
 }

@@ -113,6 +113,21 @@ static int check_model_options(struct run *run) {
     return status == XF_ERROR_INVALID_ARGUMENT || status == XF_ERROR_LIMIT ? EXIT_USAGE : EXIT_FAILED;
 }
 
+/* The dev loss of a resumed run is measured as that of the run it goes on with. */
+static bool take_smoothing(struct run *run) {
+    static const char *const keys[] = {"train.label_smoothing", "train.label_smoothing_kind"};
+    xf_error err;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; ++i) {
+        const char *value = NULL;
+        if (xf_config_get_str(xf_trainer_config(run->trainer), keys[i], &value, &err) == XF_OK &&
+            xf_config_set(run->config, keys[i], value, &err) == XF_OK)
+            continue;
+        fail(&err);
+        return false;
+    }
+    return true;
+}
+
 static int resume(struct run *run) {
     xf_error err;
     if (xf_trainer_resume(run->context, run->flags.resume, &run->trainer, &err) != XF_OK) return fail(&err);
@@ -123,6 +138,7 @@ static int resume(struct run *run) {
     find_snapshots(run);
     const xf_config *model = xf_model_config(xf_trainer_model(run->trainer));
     const int status = check_settings(run, model, xf_trainer_config(run->trainer));
+    if (status < 0 && !take_smoothing(run)) return EXIT_FAILED;
     return status < 0 ? fit_max_tokens(&run->line, run->config, model) : status;
 }
 

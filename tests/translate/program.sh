@@ -153,6 +153,57 @@ expect 2 "--average 2 needs snapshots" train --model a.xf --steps 1 --average 2 
 printf old >a.xf.avg-10
 expect 0 "" train --model a.xf --steps 20 --average 2 --average-every 10 --hold-out 0
 holds "no snapshot is left over: $(echo a.xf*)" test -z "$(compgen -G 'a.xf.avg-*')"
+cp a.xf averaged.xf
+expect 0 "" train --model a.xf --steps 20 --average 2 --average-every 10 --hold-out 0 --resume a.xf.ckpt
+holds "the command that was finished changes nothing" cmp -s a.xf averaged.xf
+holds "it says so" grep -q "which was finished before" stdout
+
+# Snapshots that can't be written leave the average without them, and never with older ones in their place.
+mkdir f.xf.avg-{10..20}
+expect 1 "the average goes without step 20" train --model f.xf --steps 20 --average 3 --average-every 2 --hold-out 0
+holds "no model of early steps passes for the average" test "$(grep -c averaged stdout)" = 0
+rmdir f.xf.avg-*
+rm -f f.xf*
+expect 0 "" train --model f.xf --steps 20 --average 3 --average-every 2 --hold-out 0 --minutes 5
+holds "as many as asked for" grep -q "averaged .*3 snapshots, steps 16 to 20" stdout
+
+# What stands beside a model belongs to its run alone.
+for name in f.xf.avg-4 f.xf.best-4; do
+    cp f.xf $name
+    expect 2 "--init $name has the name of a file that this run writes or deletes" \
+        run train --train pairs.tsv --model f.xf --init $name --overwrite --threads 1 --steps 1
+    holds "it is there" test -s $name
+    rm $name
+done
+cp f.xf.ckpt f.xf.ckpt.prev
+expect 2 "the file f.xf.ckpt.prev is the file of --init" \
+    run train --train pairs.tsv --model f.xf --init f.xf.ckpt.prev --overwrite --threads 1 --steps 1
+other() { train --model f.xf --hold-out 0 --steps 30 --resume a.xf.ckpt "$@"; }
+cp f.xf.ckpt before.ckpt
+expect 2 "f.xf.ckpt is there from an earlier run: go on with --resume f.xf.ckpt, or put another run in its place" other
+holds "its checkpoint is as it was" cmp -s f.xf.ckpt before.ckpt
+cp f.xf f.xf.avg-20
+expect 0 "" other --overwrite --average 3 --average-every 5
+holds "another run's snapshots are not this one's" grep -q "averaged .*2 snapshots, steps 25 to 30" stdout
+rm -f f.xf.avg-20
+
+# A resumed run measures its dev loss as the run did that it goes on with.
+smoothed() { train --model l2.xf --hold-out 20 --dev-sentences 0 "$@"; }
+expect 0 "" smoothed --steps 2 --train.label_smoothing 0.3
+cp l2.xf.ckpt l2.ckpt
+expect 0 "" smoothed --steps 4 --resume l2.xf.ckpt
+told=$(grep -o 'step 4  dev loss [0-9.]*' stdout)
+cp l2.ckpt l2.xf.ckpt
+expect 0 "" smoothed --steps 4 --resume l2.xf.ckpt --train.label_smoothing 0.3
+holds "the losses are of one kind: $told" test "$(grep -o 'step 4  dev loss [0-9.]*' stdout)" = "$told" -a -n "$told"
+
+# The command that goes on is one that is accepted, whatever the model is called.
+"$translate" train --train pairs.tsv "${tiny[@]}" --model=--w.xf --steps 100000 --hold-out 0 >stdout 2>stderr </dev/null &
+job=$!
+wait_for test -s ./--w.xf.ckpt
+kill -TERM $job
+wait $job
+holds "it gives the checkpoint as the flag's value" grep -q -- "--resume=--w.xf.ckpt" stderr
 
 # Early stopping: the run ends when the dev loss has not fallen for a while, and the model is that of the lowest.
 expect 2 "--patience 3 does not go with --average" train --model p.xf --patience 3 --average 2
@@ -170,21 +221,26 @@ losses=$(sed -nE 's/^dev .*dev loss ([0-9.]+) .*/\1/p' stdout)
 lowest=$(sort -n <<<"$losses" | head -n 1)
 holds "three evaluations after the lowest" test "$(tail -n 4 <<<"$losses" | head -n 1)" = "$lowest"
 holds "the model is that of the lowest loss" grep -qE "^best .*dev loss $lowest " stdout
-holds "nothing of the way is left" test -z "$(ls | grep best)"
+holds "the best stays for a run that goes on" test "$(echo p.xf.best-*)" = "p.xf.best-$(
+    sed -nE "s/^dev .*step ([0-9]+) .*dev loss $lowest .*/\1/p" stdout | head -n 1)"
+cp p.xf whole.xf
+expect 0 "" patient --steps 100000 --resume p.xf.ckpt
+holds "the command that was finished gives the same model" cmp -s p.xf whole.xf
 lowest_step=$(sed -nE "s/^dev .*step ([0-9]+) .*dev loss $lowest .*/\1/p" <before.patience | head -n 1)
 expect 0 "" patient --steps "$lowest_step" --overwrite
 cp p.xf.ckpt lowest.ckpt
-expect 0 "" patient --steps 100000 --resume lowest.ckpt
+expect 0 "" patient --steps 100000 --resume lowest.ckpt --overwrite
 holds "what a run goes on from must be beaten" grep -qE "^best .*dev loss $lowest " stdout
 expect 0 "" patient --steps 10 --overwrite
 cp p.xf.ckpt first.ckpt
-expect 0 "" patient --steps 100000 --resume first.ckpt
+expect 0 "" patient --steps 100000 --resume first.ckpt --overwrite
 holds "a resumed run ends too" grep -q 'ends .*after 3 evaluations' stdout
 
 # A run that is killed while it waits has not forgotten for how long: 2 of 3 evaluations are behind this one.
 expect 0 "" patient --steps "$lowest_step" --overwrite
 cp p.xf lowest.xf
 expect 0 "" patient --steps "$((lowest_step + 10))" --overwrite
+rm -f p.xf.best-*
 cp lowest.xf "p.xf.best-$lowest_step"
 cp lowest.xf p.xf.best-0 # an older one, that was about to be deleted
 expect 0 "" patient --steps 100000 --resume p.xf.ckpt
@@ -192,10 +248,11 @@ holds "it waits for the third alone" grep -qE "^dev .*step $((lowest_step + 15))
 holds "and then ends" grep -q 'ends .*after 3 evaluations' stdout
 holds "as the whole run did" test "$(grep '^ends' stdout)" = "$(grep '^ends' before.patience)"
 holds "the model is that of the lowest loss again" cmp -s p.xf lowest.xf
-holds "none of the best is left" test -z "$(compgen -G 'p.xf.best*')"
+holds "the best stays, and no other" test "$(echo p.xf.best*)" = "p.xf.best-$lowest_step"
 touch p.xf.best-7 p.xf.best-x
 expect 0 "" patient --steps 5 --overwrite
-holds "a fresh run takes no old one for its best, and leaves what is not its own" test "$(echo p.xf.best*)" = p.xf.best-x
+holds "a fresh run takes no old one for its best, and leaves what is not its own" \
+    test "$(echo p.xf.best*)" = "p.xf.best-5 p.xf.best-x"
 rm p.xf.best-x
 
 # What a killed process with the same number left behind is no hindrance.
