@@ -42,7 +42,7 @@ static void print_word(const char *word, size_t length) {
 
 /* The tree with the words at its leaves, in the manner of the Penn Treebank: "(S (NP Dogs) (VP bark))". */
 static void print_words(const struct session *session, const struct pair *pair, const struct tree *tree) {
-    const char *word = pair->text;
+    const char *word = pair->text, *end = pair->text + pair->text_length;
     for (size_t i = 0; i < tree->length; ++i) {
         const int32_t symbol = tree->symbols[i];
         if (is_closing(symbol)) {
@@ -53,9 +53,10 @@ static void print_words(const struct session *session, const struct pair *pair, 
         if (symbol != SYMBOL_LEAF) {
             printf("(%s", session->parser.labels.names[label_of(symbol)]);
         } else {
-            const size_t length = strcspn(word, " ");
-            print_word(word, length);
-            word += length + (word[length] == ' ');
+            const char *blank = memchr(word, ' ', (size_t)(end - word)); /* a word may hold a NUL byte */
+            if (blank == NULL) blank = end;
+            print_word(word, (size_t)(blank - word));
+            word = blank < end ? blank + 1 : end;
         }
     }
     putchar('\n');

@@ -34,8 +34,9 @@ struct parse_run {
     struct parse_train_flags flags;
     xf_config *config;
     xf_context *context;
-    struct parser parser;              /* its model is the trainer's */
-    struct pairs train, dev, dev_some; /* dev_some: those parsed while training */
+    struct parser parser; /* its model is the trainer's */
+    struct pairs train, dev,
+        dev_some; /* dev_some: the first of dev, which are parsed while training; it owns nothing */
     struct plan plan;
     struct own_batch batch;
     xf_trainer *trainer;

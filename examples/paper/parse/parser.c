@@ -19,6 +19,9 @@
 #include "grammar.h"
 #include "lines.h"
 
+const char *const parser_endings[] = {".tokenizer.json", ".labels",    ".ckpt", ".ckpt.prev",
+                                      ".data",           ".curve.tsv", ".avg-", NULL};
+
 struct alphabet parser_alphabet(const struct parser *parser) {
     return (struct alphabet){xf_tokenizer_size(parser->tokenizer), parser->labels.count, parser->leaves};
 }

@@ -16,6 +16,9 @@
 
 enum { PATH_SIZE = 4096 };
 
+/* What stands beside a model's name in the names of a parser's files, and of a training run's; for check_beside(). */
+extern const char *const parser_endings[];
+
 struct parser {
     xf_model *model;
     xf_tokenizer *tokenizer;

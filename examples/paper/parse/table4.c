@@ -126,6 +126,17 @@ static int fill_folder(struct table4_run *self) {
     return -1;
 }
 
+/* What the table and the parser are written to must not be what is read; check_parse_train_flags() knows the rest. */
+static int check_read(const struct table4_run *self, const char *model) {
+    static const char *const tables[] = {"table4.md", "table4.tsv", "table4.svg", "table4-loss.svg", NULL};
+    char folder[PATH_SIZE];
+    snprintf(folder, sizeof folder, "%.4000s/", self->output);
+    const struct named_file read[] = {
+        {"--test", self->test}, {"--train", self->run.flags.train}, {"--dev", self->run.flags.dev}};
+    const int status = check_beside(model, parser_endings, read, 1);
+    return status < 0 ? check_beside(folder, tables, read, 3) : status;
+}
+
 /* The trees, the folder, the model's name in it, and whether there is a run to go on from. Returns -1 to go on. */
 static int prepare(struct table4_run *self, char model[PATH_SIZE]) {
     char checkpoint[PATH_SIZE];
@@ -134,6 +145,7 @@ static int prepare(struct table4_run *self, char model[PATH_SIZE]) {
     if (status >= 0) return status;
     snprintf(model, PATH_SIZE, "%.4000s/table4.xf", self->output);
     snprintf(checkpoint, sizeof checkpoint, "%.4000s/table4.xf.ckpt", self->output);
+    if ((status = check_read(self, model)) >= 0) return status;
     self->run.flags.model = model;
     self->run.flags.resume = !self->run.flags.overwrite && access(checkpoint, F_OK) == 0;
     return check_parse_train_flags(&self->run.flags);

@@ -83,9 +83,16 @@ int check_parse_train_flags(struct parse_train_flags *flags) {
     const struct named_file model = {"--model", flags->model};
     const struct named_file read[] = {{"--train", flags->train}, {"--dev", flags->dev}, {"--init", flags->init}};
     int status = check_apart(&model, read, 3);
+    if (status < 0) status = check_beside(flags->model, parser_endings, read, 3);
     if (status < 0) status = check_writable(&model);
-    if (status >= 0 || flags->resume || flags->overwrite || access(name, F_OK) != 0) return status;
-    complain("%s is there from an earlier run: go on with --resume, or begin anew with --overwrite", name);
+    if (status >= 0 || flags->resume || flags->overwrite) return status;
+    if (access(name, F_OK) == 0) {
+        complain("%s is there from an earlier run: go on with --resume, or begin anew with --overwrite", name);
+        return EXIT_USAGE;
+    }
+    snprintf(name, sizeof name, "%s.labels", flags->model);
+    if (access(name, F_OK) != 0) return -1;
+    complain("%s is there, of another parser: take another name, or its place with --overwrite", name);
     return EXIT_USAGE;
 }
 

@@ -64,10 +64,24 @@ static int begin_afresh(struct parse_run *run) {
     return status == XF_OK ? -1 : fail(&err);
 }
 
-static int begin(struct parse_run *run) {
-    const int status = run->flags.init != NULL ? begin_with_init(run) : begin_afresh(run);
-    if (status >= 0) return status;
-    return parser_save_vocabulary(&run->parser, run->flags.model) ? -1 : EXIT_FAILED;
+static int begin(struct parse_run *run) { return run->flags.init != NULL ? begin_with_init(run) : begin_afresh(run); }
+
+/*
+ * Writes what the run begins with, once nothing is left to refuse. An older parser of that name goes first: with
+ * another vocabulary it would give wrong answers.
+ */
+static int replace_parser(struct parse_run *run) {
+    char name[PATH_SIZE];
+    checkpoint_name(run, name);
+    const char *const models[] = {run->flags.model, name};
+    for (size_t i = 0; i < 2; ++i) {
+        remove(models[i]);
+        forget_previous(models[i]);
+    }
+    if (!parser_save_vocabulary(&run->parser, run->flags.model)) return EXIT_FAILED;
+    snprintf(name, sizeof name, "%.4000s.tokenizer.json", run->flags.model);
+    forget_previous(name);
+    return -1;
 }
 
 /* Of the options that make a run what it is, those in the checkpoint must be those of the command line. */
@@ -178,19 +192,20 @@ int parse_run_open(struct parse_run *run) {
     }
     if (!pairs_read(&run->train, &run->parser.labels, run->flags.init == NULL, run->flags.train)) return EXIT_FAILED;
     if (!pairs_read(&run->dev, &run->parser.labels, false, run->flags.dev)) return EXIT_FAILED;
-    if (!pairs_read(&run->dev_some, &run->parser.labels, false, run->flags.dev)) return EXIT_FAILED;
-    pairs_limit(&run->dev_some, run->flags.dev_sentences);
     int status = run->flags.resume ? resume(run) : begin(run);
     if (status >= 0) return status;
     run->parser.model = xf_trainer_model(run->trainer);
     if (pairs_encode(&run->train, run->parser.tokenizer, &err) != XF_OK ||
         pairs_encode(&run->dev, run->parser.tokenizer, &err) != XF_OK ||
-        pairs_encode(&run->dev_some, run->parser.tokenizer, &err) != XF_OK ||
         xf_config_get_i64(run->config, "data.batch_tokens", &batch_tokens, &err) != XF_OK ||
         xf_config_get_i64(run->config, "data.seed", &seed, &err) != XF_OK)
         return fail(&err);
-    if ((status = keep_data(run, batch_tokens, seed)) >= 0) return status;
+    run->dev_some = run->dev;
+    if (run->flags.dev_sentences > 0 && (size_t)run->flags.dev_sentences < run->dev.count)
+        run->dev_some.count = (size_t)run->flags.dev_sentences;
     if (!plan_open(&run->plan, &run->train, batch_tokens, (uint64_t)seed)) return EXIT_USAGE;
+    if (!run->flags.resume && (status = replace_parser(run)) >= 0) return status;
+    if ((status = keep_data(run, batch_tokens, seed)) >= 0) return status;
     const struct alphabet alphabet = parser_alphabet(&run->parser);
     printf("%-12s %zu pairs in %zu batches, %zu dev pairs, %d labels, vocabulary %d + %d\n", "data", run->train.count,
            run->plan.count, run->dev.count, (int)run->parser.labels.count, (int)alphabet.first_id,
@@ -210,7 +225,6 @@ void parse_run_close(struct parse_run *run) {
     own_batch_free(&run->batch);
     pairs_free(&run->train);
     pairs_free(&run->dev);
-    pairs_free(&run->dev_some);
     curve_free(&run->curve);
     xf_trainer_free(run->trainer);
     run->trainer = NULL;

@@ -199,6 +199,50 @@ expect 0 "" run table4 --train silver-train.tsv --dev silver-dev.tsv --test silv
 holds "the table says so" grep -qF "The leaves have 3 ids in turn" third/table4.md
 holds "which is not said of others" test "$(grep -c "The leaves" table/table4.md)" = 0
 
+# What is written is nothing that is read, under any of the names of a parser's files.
+for name in trees.data trees.labels trees.ckpt trees.curve.tsv trees.tokenizer.json trees.ckpt.prev; do
+    cp train.tsv $name
+    expect 2 "the file $name is the file of --train" run train --train $name --dev dev.tsv "${tiny[@]}" --model trees \
+        --overwrite --steps 1
+    holds "$name is as it was" cmp -s $name train.tsv
+    rm $name
+done
+cp dev.tsv trees.avg-100
+expect 2 "--dev trees.avg-100 has the name of a file that this run writes" run train --train train.tsv \
+    --dev trees.avg-100 "${tiny[@]}" --model trees --steps 1
+for name in table4.md table4.tsv table4.xf.labels; do
+    mkdir -p fourth && cp dev.tsv "fourth/$name"
+    expect 2 "is the file of --test" run table4 --train train.tsv --dev dev.tsv --test "fourth/$name" --out fourth \
+        "${tiny[@]}" --steps 1
+    rm -r fourth
+done
+for name in labels tokenizer.json ckpt; do
+    cp numbered.xf.$name kept
+    expect 2 "the file numbered.xf.$name is the file of --output" \
+        run evaluate --model numbered.xf --test dev.tsv --output numbered.xf.$name
+    holds "it is as it was" cmp -s kept numbered.xf.$name
+done
+
+# A parser stays whole until nothing of a run in its place is left to refuse.
+sums() { cat numbered.xf numbered.xf.labels numbered.xf.tokenizer.json numbered.xf.data numbered.xf.ckpt | cksum; }
+before=$(sums)
+expect 2 "is there from an earlier run" run train --train turned.tsv --dev dev.tsv "${tiny[@]}" --model numbered.xf
+expect 2 "expected at most data.batch_tokens, which is 20" run train --train turned.tsv --dev dev.tsv "${tiny[@]}" \
+    --model numbered.xf --overwrite --data.batch_tokens 20
+holds "it is as it was" test "$(sums)" = "$before"
+rm numbered.xf.ckpt
+expect 2 "numbered.xf.labels is there, of another parser" run train --train turned.tsv --dev dev.tsv "${tiny[@]}" \
+    --model numbered.xf
+expect 0 "" run train --train turned.tsv --dev dev.tsv "${tiny[@]}" --model numbered.xf --overwrite --steps 2
+holds "nothing of the older one is left" test "$(echo numbered.xf*.prev)" = numbered.xf.ckpt.prev
+
+# A pipe can be read once, and is.
+expect 0 "" run train --train train.tsv --dev <(cat dev.tsv) "${tiny[@]}" --model piped.xf --steps 1
+# A word may hold any byte.
+printf 'the d\0og sleeps .\n' >zero
+"$program" parse --model whole.xf --words --beam 2 <zero >trees
+holds "all words are there" test "$(tr '\0' '_' <trees | tr -s '()A-Z' ' ' | sed 's/^ *//; s/ *$//')" = "the d_og sleeps ."
+
 # Without data: trees are generated into the folder, the same command goes on with them, and all numbers say so.
 alone() { run table4 "${tiny[@]}" --decode.beam 2 --decode.max_extra_tokens 20 --test-sentences 20 "$@"; }
 expect 2 "found --gold and no files" alone --gold
