@@ -6,8 +6,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <new>
 
 namespace xf {
 namespace {
@@ -48,7 +50,7 @@ private:
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads) : process_(getpid()) {
     if (threads <= 0) threads = allowed_processors();
     // Workers take no signals: the host's handlers run on the host's threads.
     const SignalsBlocked blocked;
@@ -62,6 +64,11 @@ ThreadPool::ThreadPool(int threads) {
 }
 
 ThreadPool::~ThreadPool() {
+    if (process_ != getpid()) {
+        // The C library reuses their stacks for the child's own threads: their numbers are nobody's, or another's.
+        for (std::thread &thread : threads_) ::new (static_cast<void *>(&thread)) std::thread();
+        return;
+    }
     stop_.store(true, std::memory_order_relaxed);
     job_.fetch_add(1, std::memory_order_release);
     job_.notify_all();

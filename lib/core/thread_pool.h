@@ -12,6 +12,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -42,6 +44,7 @@ private:
     void drain(uint32_t job, int32_t worker) noexcept;
 
     std::vector<std::thread> threads_;
+    pid_t process_;    // in which they run: after a fork they are in the parent alone
     std::mutex busy_;  // held by the caller whose job is on
     // The job: written while no ticket has a task left. Atomic because a late worker may read while the next is
     // written; what it read is used only if its ticket, with a task left, is still the current one.
