@@ -2,7 +2,7 @@
 //
 // Own kernels beat it with AVX2 and AVX-512 (docs/adr/0002-cpu-kernels.md). It remains the better choice where this
 // plugin has only portable code: CPUs without AVX2 and machines that are not x86. The serial static library is linked
-// in and hidden: it starts no threads, takes no part in fork, and shares no state with an OpenBLAS of the host.
+// in and hidden: it starts no threads and shares no state with an OpenBLAS of the host.
 //
 // Two traps, both of its work buffers. OpenBLAS spins for ever, or ends the process, when it can't map one (OpenBLAS
 // #5289, #5303). And the serial build picks a free one without a lock, so that two threads can get the same (seen with
@@ -37,7 +37,7 @@ namespace xf::openblas {
 
 namespace {
 
-constexpr int32_t kMostThreads = 64;                          // with more workers: own kernels
+constexpr int32_t kMostThreads = 64;                          // the others of more workers wait
 constexpr std::size_t kBufferBytes = std::size_t{160} << 20;  // address space per buffer (128 MiB) with a margin
 
 struct Slot {
@@ -47,30 +47,40 @@ struct Slot {
 Slot slots[kMostThreads];
 std::atomic<int32_t> slot_count{0};
 pthread_mutex_t slot_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+// In a child the threads that held a buffer, or the lock, are not there to give it back.
+void forget_holders() {
+    for (Slot &slot : slots) slot.used.store(false);
+    slot_lock = PTHREAD_MUTEX_INITIALIZER;
+}
+
+void watch_forks() { pthread_atfork(nullptr, nullptr, forget_holders); }
 
 }  // namespace
 
 const char *blas_info() { return openblas_get_config(); }
 
-// The most threads any device asked for share the buffers: a call that finds none waits for another to end.
+bool has_blas() { return true; }
+
+// The most threads any device asked for share the buffers. How many there are must not decide what computes: other
+// kernels add in another order, and bits would depend on the number of threads.
 bool blas_reserve(int32_t threads) {
-    if (threads > kMostThreads) return false;
+    pthread_once(&fork_once, watch_forks);
+    if (threads > kMostThreads) threads = kMostThreads;
     pthread_mutex_lock(&slot_lock);
     int32_t count = slot_count.load();
-    const std::size_t bytes = kBufferBytes * static_cast<std::size_t>(threads > count ? threads - count : 0);
-    if (bytes) {
-        void *probe = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (probe != MAP_FAILED) {
-            munmap(probe, bytes);
-            for (; count < threads; ++count) {
-                slots[count].buffer = __real_blas_memory_alloc(1);
-                if (!slots[count].buffer) break;
-                slot_count.store(count + 1);
-            }
-        }
+    for (; count < threads; ++count) {
+        void *probe =
+            mmap(nullptr, kBufferBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (probe == MAP_FAILED) break;
+        munmap(probe, kBufferBytes);
+        slots[count].buffer = __real_blas_memory_alloc(1);
+        if (!slots[count].buffer) break;
+        slot_count.store(count + 1);
     }
     pthread_mutex_unlock(&slot_lock);
-    return count >= threads;
+    return count > 0;
 }
 
 void blas_gemm(bool transpose_a, bool transpose_b, int64_t M, int64_t N, int64_t K, const float *a, int64_t lda,
@@ -106,6 +116,7 @@ namespace xf::openblas {
 #else
 
 const char *blas_info() { return "built without OpenBLAS"; }
+bool has_blas() { return false; }
 bool blas_reserve(int32_t) { return false; }
 void blas_gemm(bool, bool, int64_t, int64_t, int64_t, const float *, int64_t, const float *, int64_t, float, float *,
                int64_t) {}

@@ -1,4 +1,4 @@
-// OpenBLAS behind four functions; see blas.cpp for what is used of it and why so little.
+// OpenBLAS behind five functions; see blas.cpp for what is used of it and why so little.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -10,8 +10,11 @@ namespace xf::openblas {
 // One line for people: "OpenBLAS 0.3.21 ... SINGLE_THREADED", or that the plugin was built without.
 const char *blas_info();
 
-// Makes OpenBLAS map the work buffers of this many threads now, so that no later call has to. False: there is no
-// OpenBLAS here, or no memory for it.
+// Whether the plugin was built with it.
+bool has_blas();
+
+// Makes OpenBLAS map the work buffers of this many threads now, so that no later call has to; as many as there is
+// address space for, since a call without one waits. False: not even one.
 bool blas_reserve(int32_t threads);
 
 // C = A B + beta C, row-major, on the calling thread. transpose_a: A is stored [K, M]; transpose_b: B is [N, K].

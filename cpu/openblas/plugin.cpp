@@ -5,6 +5,8 @@
 // architecture, so that it runs on a CPU which can't run the rest.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <pthread.h>
+
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -77,6 +79,13 @@ void cpu_brand(char *text, size_t size) {
 #endif
 }
 
+pthread_once_t texts_once = PTHREAD_ONCE_INIT;
+
+void write_texts() {
+    cpu_brand(name_text, sizeof name_text);
+    std::snprintf(version_text, sizeof version_text, XF_PLUGIN_VERSION ", %s", blas_info());
+}
+
 const Ops *find_isa(const char *wish, xf_error *err) {
     const bool any = !wish || !*wish || !std::strcmp(wish, "auto");
     bool has_avx2 = false, has_avx512 = false;
@@ -104,12 +113,15 @@ int32_t device_open(const xf_host_v1 *host, int32_t index, xf_device **device, x
     if (index != 0) return fail(err, XF_ERROR_NOT_FOUND, "CPU device %d: there is only device 0", index);
     const Ops *ops = find_isa(host->isa, err);
     if (!ops) return XF_ERROR_UNSUPPORTED;
+    const bool use_blas = ops == ops_base() && has_blas();
+    if (use_blas && !blas_reserve(host->workers(host->user)))
+        return fail(err, XF_ERROR_NO_MEMORY, "no address space for the work buffer of OpenBLAS");
     xf_device *result = static_cast<xf_device *>(host->alloc(host->user, sizeof(xf_device)));
     if (!result) return fail(err, XF_ERROR_NO_MEMORY, "no memory for a CPU device");
     std::memset(result, 0, sizeof *result);
     result->host = host;
     result->ops = ops;
-    result->use_blas = ops == ops_base() && blas_reserve(host->workers(host->user));
+    result->use_blas = use_blas;
     char brand[64];
     cpu_brand(brand, sizeof brand);
     std::snprintf(result->info, sizeof result->info, "%s, %s, %s", brand, ops->isa,
@@ -210,10 +222,6 @@ extern "C" __attribute__((visibility("default"))) const xf_backend_v1 *xf_plugin
         fail(err, XF_ERROR_VERSION, "the openblas plugin has ABI %u, the library has %u", XF_PLUGIN_ABI, host_abi);
         return nullptr;
     }
-    // Written with the same text by whoever comes first or again: harmless when two threads load at once.
-    char text[sizeof name_text];
-    cpu_brand(text, sizeof text);
-    std::memcpy(name_text, text, sizeof text);
-    std::snprintf(version_text, sizeof version_text, XF_PLUGIN_VERSION ", %s", blas_info());
+    pthread_once(&texts_once, write_texts);  // another thread may read them already
     return &kBackend;
 }

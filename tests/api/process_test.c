@@ -141,6 +141,15 @@ static int in_child(const char *device, const struct result *expected) {
 #undef WANT
 }
 
+/* Waits for a child that must end by itself with status 0. */
+static void check_child(pid_t child, const char *what) {
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        fail_msg("%s: the child ended with signal %d, exit status %d", what, WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+                 WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+}
+
 static void test_fork(void **state) {
     (void)state;
     for (int d = 0; d < 2; ++d) {
@@ -154,15 +163,118 @@ static void test_fork(void **state) {
             alarm(60); /* a child that hangs is killed, and seen */
             _exit(in_child(devices[d], &expected));
         }
-        int status = 0;
-        assert_int_equal(waitpid(child, &status, 0), child);
-        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-            fail_msg("%s: the child ended with signal %d, exit status %d", devices[d],
-                     WIFSIGNALED(status) ? WTERMSIG(status) : 0, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+        check_child(child, devices[d]);
         const struct result after = decode_all(model, devices[d]); /* the parent goes on */
         assert_memory_equal(&after, &expected, sizeof after);
         xf_model_free(model);
         xf_context_free(context);
+    }
+}
+
+static xf_context *context_of(const char *threads, const char *isa) {
+    xf_config *config = small_config("cpu");
+    xf_context *context = NULL;
+    set(config, "context.threads", threads);
+    set(config, "context.isa", isa);
+    ACCEPTED(xf_context_create(config, NULL, &context, err));
+    xf_config_free(config);
+    return context;
+}
+
+/* An idle context that was inherited is freed: before and after the child has one of its own, with many threads. */
+static void test_fork_and_free(void **state) {
+    (void)state;
+    static const char *const threads[] = {"2", "4", "8", "64"};
+    for (int i = 0; i < 4; ++i) {
+        xf_context *context = context_of(threads[i], "auto");
+        for (int own_first = 0; own_first < 2; ++own_first) {
+            fflush(NULL);
+            const pid_t child = fork();
+            if (child == 0) {
+                alarm(60);
+                xf_context *own = own_first ? context_of("4", "auto") : NULL;
+                xf_context_free(context);
+                if (!own_first) own = context_of("4", "auto");
+                xf_context_free(own);
+                _exit(0);
+            }
+            check_child(child, threads[i]);
+        }
+        xf_context_free(context);
+    }
+}
+
+struct training {
+    xf_trainer *trainer;
+    xf_batch batch;
+    volatile int stop;
+};
+
+static void *train_on(void *arg) {
+    struct training *training = arg;
+    while (!training->stop)
+        if (xf_train_step(training->trainer, &training->batch, 1, NULL, NULL) != XF_OK) break;
+    return NULL;
+}
+
+static xf_trainer *wide_trainer(xf_context *context) {
+    xf_config *config = small_config("cpu");
+    xf_model *model = NULL;
+    xf_trainer *trainer = NULL;
+    set(config, "model.vocab_size", "96");
+    set(config, "model.d_ff", "1024"); /* most of the time goes into products */
+    ACCEPTED(xf_model_create(context, config, NULL, &model, err));
+    ACCEPTED(xf_trainer_create(model, config, &trainer, err));
+    xf_model_free(model);
+    xf_config_free(config);
+    return trainer;
+}
+
+/* A fork while a thread of the parent is in a product, with whatever that holds. */
+static void test_fork_in_a_product(void **state) {
+    (void)state;
+    static const char *const isas[] = {"base", "auto"};
+    for (int i = 0; i < 2; ++i) {
+        xf_context *context = context_of("1", isas[i]);
+        struct training training = {wide_trainer(context), sample(), 0};
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, train_on, &training), 0);
+        for (int round = 0; round < 6; ++round) {
+            usleep(30000 + 3137 * (unsigned)round);
+            fflush(NULL);
+            const pid_t child = fork();
+            if (child == 0) {
+                alarm(60);
+                xf_context *own = context_of("1", isas[i]);
+                xf_trainer *trainer = wide_trainer(own);
+                const xf_batch batch = sample();
+                _exit(xf_train_step(trainer, &batch, 1, NULL, NULL) == XF_OK ? 0 : 1);
+            }
+            check_child(child, isas[i]);
+        }
+        training.stop = 1;
+        pthread_join(thread, NULL);
+        xf_trainer_free(training.trainer);
+        xf_context_free(context);
+    }
+}
+
+/* The instruction set alone decides what computes: more workers than OpenBLAS has buffers change no bit. */
+static void test_very_many_threads(void **state) {
+    (void)state;
+    static const char *const threads[] = {"1", "64", "65"};
+    const xf_batch batch = sample();
+    xf_step_stats stats[3];
+    for (int i = 0; i < 3; ++i) {
+        xf_context *context = context_of(threads[i], "base");
+        xf_trainer *trainer = wide_trainer(context);
+        for (int step = 0; step < 3; ++step) {
+            stats[i] = (xf_step_stats)XF_STEP_STATS_INIT;
+            ACCEPTED(xf_train_step(trainer, &batch, 1, &stats[i], err));
+        }
+        xf_trainer_free(trainer);
+        xf_context_free(context);
+        assert_memory_equal(&stats[i], &stats[0], sizeof stats[0]);
     }
 }
 
@@ -224,9 +336,9 @@ static void test_floating_point_state(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_threads),
-        cmocka_unit_test_setup_teardown(test_fork, world_open, world_close),
-        cmocka_unit_test(test_floating_point_state),
+        cmocka_unit_test(test_two_threads),       cmocka_unit_test_setup_teardown(test_fork, world_open, world_close),
+        cmocka_unit_test(test_fork_and_free),     cmocka_unit_test(test_fork_in_a_product),
+        cmocka_unit_test(test_very_many_threads), cmocka_unit_test(test_floating_point_state),
     };
     return RUN(tests, NULL, NULL);
 }
