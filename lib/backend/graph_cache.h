@@ -20,7 +20,15 @@ public:
     void run(Stream &stream, const Key &key, const Calls &calls) {
         if (graphs_.size() > kMost) graphs_.clear();
         const auto [at, first] = graphs_.try_emplace(key);
-        if (first) return calls();  // what they need is allocated now
+        if (first) {  // what they need is allocated now
+            try {
+                calls();
+            } catch (...) {  // not all of it
+                graphs_.erase(at);
+                throw;
+            }
+            return;
+        }
         if (!at->second) at->second.emplace(Graph::record(stream, calls));
         at->second->run();
     }

@@ -100,7 +100,9 @@ BackendEntry open_plugin(const std::string &path) {
              path.c_str());
     xf_error error{};
     const xf_backend_v1 *ops = init(XF_PLUGIN_ABI, &error);
-    if (ops == nullptr) fail(XF_ERROR_BACKEND, "backend '%s' can't serve: %.200s", path.c_str(), error.message);
+    if (ops == nullptr)
+        fail(error.status == XF_ERROR_VERSION ? XF_ERROR_VERSION : XF_ERROR_BACKEND, "backend '%s' can't serve: %.200s",
+             path.c_str(), error.message);
     XF_CHECK(ops->size >= sizeof(xf_backend_v1) && ops->abi == XF_PLUGIN_ABI, XF_ERROR_VERSION,
              "backend '%s' has plugin version %u and a table of %u bytes, expected version %u and %zu bytes",
              path.c_str(), ops->abi, ops->size, XF_PLUGIN_ABI, sizeof(xf_backend_v1));

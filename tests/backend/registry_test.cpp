@@ -13,6 +13,7 @@
 #include <string>
 
 #include "backend/context.h"
+#include "backend/graph_cache.h"
 #include "support/test.hpp"
 #include "xformer/config.h"
 #include "xformer/context.h"
@@ -115,6 +116,39 @@ XF_TEST(a_refused_instruction_set_is_an_error) {
                     XF_ERROR_UNSUPPORTED);
         CHECK_EQ(refusal({{"context.device", device}}), "");
     }
+}
+
+XF_TEST(a_plugin_of_another_version_is_told_as_one) {
+    const MadeUp made_up("cuda", nullptr);
+    setenv("XF_TEST_REFUSAL", "1", 1);
+    xf::Registry registry;
+    xf_status status = XF_OK;
+    try {
+        registry.load(std::string(XF_TEST_FOLDER) + "/libxformer_cuda.so");
+    } catch (const xf::Error &error) {
+        status = error.status();
+    }
+    unsetenv("XF_TEST_REFUSAL");
+    CHECK_EQ(status, XF_ERROR_VERSION);
+}
+
+// Calls that were broken off did not allocate all they need: they must not be recorded when they come again.
+XF_TEST(calls_that_failed_are_made_anew_before_they_are_recorded) {
+    xf::Context context(options_of({{"context.device", "cpu:ref"}}), nullptr);
+    xf::Stream stream(context.device());
+    xf::GraphCache<int> cache;
+    for (int i = 0; i < 2; ++i) {
+        bool thrown = false;
+        try {
+            cache.run(stream, 7, [] { xf::fail(XF_ERROR_CANCELLED, "broken off"); });
+        } catch (const xf::Error &error) {
+            thrown = error.status() == XF_ERROR_CANCELLED;
+        }
+        CHECK(thrown);
+    }
+    int made = 0;
+    cache.run(stream, 7, [&] { ++made; });
+    CHECK_EQ(made, 1);
 }
 
 XF_TEST(an_unknown_device_tells_what_there_is) {

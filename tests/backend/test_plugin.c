@@ -38,7 +38,12 @@ static const char *device_info(xf_device *device) {
 
 __attribute__((visibility("default"))) const xf_backend_v1 *xf_plugin_init(uint32_t host_abi, xf_error *err) {
     static xf_backend_v1 table;
-    (void)host_abi, (void)err;
+    (void)host_abi;
+    if (getenv("XF_TEST_REFUSAL") != NULL) {
+        err->status = XF_ERROR_VERSION;
+        snprintf(err->message, sizeof err->message, "it is of another version");
+        return NULL;
+    }
     const char *kind = getenv("XF_TEST_KIND");
     table.size = sizeof table;
     table.abi = XF_PLUGIN_ABI;
