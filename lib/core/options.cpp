@@ -71,10 +71,20 @@ bool is_choice(std::string_view choices, std::string_view word) {
     return false;
 }
 
+enum class Parsed { kGood, kBad, kTooLarge };
+
 template <class T>
-bool parse(std::string_view text, T *value) {
+Parsed parse(std::string_view text, T *value) {
     const auto result = std::from_chars(text.data(), text.data() + text.size(), *value);
-    return result.ec == std::errc() && result.ptr == text.data() + text.size() && !text.empty();
+    if (text.empty() || result.ptr != text.data() + text.size()) return Parsed::kBad;
+    if (result.ec == std::errc()) return Parsed::kGood;
+    return result.ec == std::errc::result_out_of_range ? Parsed::kTooLarge : Parsed::kBad;
+}
+
+// from_chars() does not tell a number that is too small for a double from one that is too large.
+bool is_tiny(std::string_view text) {
+    long double value = 1;
+    return parse(text, &value) == Parsed::kGood && value > -1 && value < 1;
 }
 
 }  // namespace
@@ -89,15 +99,27 @@ void Options::set(std::string_view key, std::string_view text) {
         fail(XF_ERROR_INVALID_ARGUMENT, "option '%s' is '%.*s', expected %s", row.key,
              static_cast<int>(std::min<size_t>(text.size(), 64)), text.data(), type_name(row.type));
     };
+    const auto too_large = [&] {
+        fail(XF_ERROR_OUT_OF_RANGE, "option '%s' is '%.*s', expected %s to %s", row.key,
+             static_cast<int>(std::min<size_t>(text.size(), 64)), text.data(), number(row.minimum).c_str(),
+             number(row.maximum).c_str());
+    };
     switch (row.type) {
         case XF_OPTION_I64: {
             int64_t value = 0;
-            if (!parse(text, &value)) bad();
+            const Parsed parsed = parse(text, &value);
+            if (parsed == Parsed::kBad) bad();
+            if (parsed == Parsed::kTooLarge) too_large();
             return set_i64(key, value);
         }
         case XF_OPTION_F64: {
             double value = 0;
-            if (!parse(text, &value)) bad();
+            const Parsed parsed = parse(text, &value);
+            if (parsed == Parsed::kBad) bad();
+            if (parsed == Parsed::kTooLarge) {
+                if (!is_tiny(text)) too_large();
+                value = 0;
+            }
             return set_f64(key, value);
         }
         case XF_OPTION_BOOL:

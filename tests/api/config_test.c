@@ -122,11 +122,24 @@ static void test_values(void **state) {
     refused_with(c, "model.norm", "rms", XF_ERROR_OUT_OF_RANGE, "post|pre");
     refused_with(c, "model.norm", "post|pre", XF_ERROR_OUT_OF_RANGE, "post|pre");
     refused_with(c, "model.norm", "", XF_ERROR_OUT_OF_RANGE, "post|pre");
+    /* Beyond what a type holds is beyond any bound, and a number too small to tell from 0 is 0. */
+    refused_with(c, "decode.beam", "9223372036854775808", XF_ERROR_OUT_OF_RANGE, "1 to 1024");
+    refused_with(c, "decode.beam", "-99999999999999999999", XF_ERROR_OUT_OF_RANGE, "1 to 1024");
+    refused_with(c, "train.dropout", "1e999", XF_ERROR_OUT_OF_RANGE, "0 to 0.95");
+    refused_with(c, "train.dropout", "-1e999", XF_ERROR_OUT_OF_RANGE, "0 to 0.95");
+    static const char *const tiny[] = {"1e-400", "-1e-400", "0.0000000001e-330"};
+    for (size_t i = 0; i < sizeof tiny / sizeof *tiny; ++i) {
+        double value = 1;
+        set(c, "train.dropout", tiny[i]);
+        ACCEPTED(xf_config_get_f64(c, "train.dropout", &value, err));
+        assert_true(value == 0);
+    }
+    set(c, "train.dropout", "0.1");
     static const char *const bad_integers[] = {"",    " 4",  "4 ",   "+4",                  "4.0",
-                                               "4e0", "0x4", "four", "9223372036854775808", "nan"};
+                                               "4e0", "0x4", "four", "9223372036854775808x", "nan"};
     for (size_t i = 0; i < sizeof bad_integers / sizeof *bad_integers; ++i)
         refused_with(c, "decode.beam", bad_integers[i], XF_ERROR_INVALID_ARGUMENT, "an integer");
-    static const char *const bad_numbers[] = {"", "0,1", " 0.1", "0.1x", "1e", "1e999", "--1"};
+    static const char *const bad_numbers[] = {"", "0,1", " 0.1", "0.1x", "1e", "1e999x", "--1"};
     for (size_t i = 0; i < sizeof bad_numbers / sizeof *bad_numbers; ++i)
         refused_with(c, "train.dropout", bad_numbers[i], XF_ERROR_INVALID_ARGUMENT, "a number");
     refused_with(c, "train.dropout", "nan", XF_ERROR_OUT_OF_RANGE, "0 to 0.95");

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/heap.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -125,6 +126,25 @@ XF_TEST(many_threads_keep_one_account_within_the_budget) {
     CHECK_EQ(heap.current(), 0);
     CHECK(heap.peak() <= kBudget);
     CHECK(heap.peak() > 0);
+}
+
+XF_TEST(what_is_refused_takes_no_room_from_others) {
+    Heap heap(nullptr, 1000);
+    std::atomic<bool> stop{false};
+    std::thread greedy([&] {
+        while (!stop)
+            if (void *p = heap.alloc(int64_t{1} << 40); p != nullptr) heap.free(p, int64_t{1} << 40);
+    });
+    int refused = 0;
+    for (int i = 0; i < 200000; ++i) {
+        void *p = heap.alloc(48);
+        refused += p == nullptr;
+        heap.free(p, 48);
+    }
+    stop = true;
+    greedy.join();
+    CHECK_EQ(refused, 0);
+    CHECK_EQ(heap.current(), 0);
 }
 
 }  // namespace

@@ -71,8 +71,10 @@ XF_TEST(integers_take_their_bounds_and_no_more) {
              {low - 1, high + 1, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()})
             CHECK_FAILS(options.set_i64(row.key, value), XF_ERROR_OUT_OF_RANGE);
         CHECK_EQ(options.i64(row.key), high);
-        for (const char *text : {"", " 1", "1 ", "1.5", "0x10", "+5", "1e3", "99999999999999999999", "many"})
+        for (const char *text : {"", " 1", "1 ", "1.5", "0x10", "+5", "1e3", "99999999999999999999x", "many"})
             CHECK_FAILS(options.set(row.key, text), XF_ERROR_INVALID_ARGUMENT);
+        for (const char *text : {"9223372036854775808", "99999999999999999999", "-99999999999999999999"})
+            CHECK_FAILS(options.set(row.key, text), XF_ERROR_OUT_OF_RANGE);
         CHECK_EQ(options.i64(row.key), high);
     });
 }
@@ -94,6 +96,8 @@ XF_TEST(numbers_take_their_bounds_and_no_more) {
                                    infinity, -infinity, std::nan("")})
             CHECK_FAILS(options.set_f64(row.key, value), XF_ERROR_OUT_OF_RANGE);
         CHECK_FAILS(options.set(row.key, "nan"), XF_ERROR_OUT_OF_RANGE);
+        for (const char *text : {"1e999", "-1e999", "1e99999"})
+            CHECK_FAILS(options.set(row.key, text), XF_ERROR_OUT_OF_RANGE);
         for (const char *text : {"", "0,5", "0.5x", " 0.5", "0x1p-1"})
             CHECK_FAILS(options.set(row.key, text), XF_ERROR_INVALID_ARGUMENT);
         CHECK_EQ(options.f64(row.key), row.maximum);
