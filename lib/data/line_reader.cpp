@@ -4,6 +4,7 @@
 #include "data/line_reader.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@ namespace xf {
 namespace {
 
 constexpr size_t kBlockBytes = size_t{1} << 20;
+constexpr int kPatienceMs = 100;
 
 class FileSource final : public ByteSource {
 public:
@@ -40,12 +42,17 @@ public:
     FileSource &operator=(const FileSource &) = delete;
     ~FileSource() override { ::close(fd_); }
 
+    // A pipe is not waited for in read(), which a signal need not end: who waits can be cancelled.
     size_t read(char *dst, size_t size) override {
-        for (;;) {
-            const ssize_t got = ::read(fd_, dst, size);
-            if (got >= 0) return static_cast<size_t>(got);
-            if (errno != EINTR) fail_errno(errno, "read", path_);
+        const ssize_t got = ::read(fd_, dst, size);
+        if (got >= 0) return static_cast<size_t>(got);
+        if (errno == EAGAIN) {
+            pollfd wanted{fd_, POLLIN, 0};
+            (void)::poll(&wanted, 1, kPatienceMs);
+        } else if (errno != EINTR) {
+            fail_errno(errno, "read", path_);
         }
+        return kNoneYet;
     }
 
     uint64_t size_hint() const override { return size_; }
@@ -58,7 +65,6 @@ private:
         // A device such as /dev/zero or /dev/full never ends.
         XF_CHECK(S_ISREG(info.st_mode) || S_ISFIFO(info.st_mode), XF_ERROR_IO,
                  "cannot open '%s': expected a regular file or a pipe, found another kind of file", path_.c_str());
-        if (S_ISFIFO(info.st_mode) && ::fcntl(fd_, F_SETFL, 0) != 0) fail_errno(errno, "examine", path_);
         if (S_ISREG(info.st_mode) && info.st_size > 0) size_ = static_cast<uint64_t>(info.st_size);
     }
 
@@ -101,7 +107,10 @@ bool LineReader::fill() {
         begin_ = 0;
     }
     if (end_ == buffer_.size()) buffer_.resize(buffer_.empty() ? kBlockBytes : 2 * buffer_.size());
-    const size_t got = source_->read(buffer_.data() + end_, std::min(kBlockBytes, buffer_.size() - end_));
+    size_t got;
+    while ((got = source_->read(buffer_.data() + end_, std::min(kBlockBytes, buffer_.size() - end_))) ==
+           ByteSource::kNoneYet)
+        if (poll_) poll_();
     at_end_ = got == 0;
     end_ += got;
     return got > 0;

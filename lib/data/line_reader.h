@@ -21,6 +21,8 @@ namespace xf {
 class ByteSource {
 public:
     virtual ~ByteSource() = default;
+    // What read() gives when a pipe had nothing for a moment, or a signal came.
+    static constexpr size_t kNoneYet = SIZE_MAX;
     // Reads up to `size` bytes; 0 only at the end. Throws on a read error.
     virtual size_t read(char *dst, size_t size) = 0;
     // A guess at the bytes still to come, 0 if unknown. Only good for reserving.
@@ -40,8 +42,8 @@ public:
         bool cut = false;       // longer than max_line_bytes; text is empty
     };
 
-    // poll is called before each block of at most 1 MiB is read, however long a line is; what it throws ends the
-    // reading.
+    // poll is called before each block of at most 1 MiB is read, however long a line is, and now and then while a pipe
+    // has none; what it throws ends the reading.
     LineReader(std::unique_ptr<ByteSource> source, size_t max_line_bytes, std::function<void()> poll = {});
 
     // False at the end. A last line needs no newline; a newline at the end begins no further line.

@@ -6,9 +6,13 @@
 #define _POSIX_C_SOURCE 200809L
 #include "support.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
 
@@ -61,6 +65,67 @@ static void test_before_a_call(void **state) {
         assert_int_equal(xf_trainer_step(world.trainer), steps);
         ACCEPTED(call(i, &batch, err)); /* the flag is cleared */
     }
+}
+
+static xf_context *waiting;
+
+static void cancel_it(int number) {
+    (void)number;
+    xf_context_cancel(waiting);
+}
+
+static void *cancel_later(void *arg) {
+    const struct timespec pause = {0, 50000000};
+    nanosleep(&pause, NULL);
+    xf_context_cancel(arg);
+    return NULL;
+}
+
+static void *close_later(void *arg) {
+    const struct timespec pause = {0, 250000000};
+    nanosleep(&pause, NULL);
+    close((int)(intptr_t)arg);
+    return NULL;
+}
+
+#define REFUSED_ONCE(expected, call)                                \
+    do {                                                            \
+        xf_error error_;                                            \
+        xf_error *err = &error_;                                    \
+        check_refusal((expected), (call), err, __FILE__, __LINE__); \
+    } while (0)
+
+/* A pipe whose writer is silent: cancelled by another thread, and by a handler whose signal restarts calls. */
+static void test_silent_pipe(void **state) {
+    (void)state;
+    const char *path = scratch_path("pipe");
+    remove(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    const int writer = open(path, O_RDWR);
+    assert_true(writer >= 0);
+    xf_corpus *corpus = NULL;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, cancel_later, world.context), 0);
+    REFUSED_ONCE(XF_ERROR_CANCELLED, xf_corpus_open(world.context, NULL, path, &corpus, err));
+    pthread_join(thread, NULL);
+
+    waiting = world.context;
+    struct sigaction action, before;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = cancel_it;
+    action.sa_flags = SA_RESTART;
+    assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+    alarm(1);
+    REFUSED_ONCE(XF_ERROR_CANCELLED, xf_corpus_open(world.context, NULL, path, &corpus, err));
+    sigaction(SIGALRM, &before, NULL);
+
+    /* It goes on to read what comes. */
+    assert_int_equal(write(writer, "a\tb\n", 4), 4);
+    assert_int_equal(pthread_create(&thread, NULL, close_later, (void *)(intptr_t)writer), 0);
+    ACCEPTED(xf_corpus_open(world.context, NULL, path, &corpus, err));
+    assert_int_equal(xf_corpus_size(corpus), 1);
+    pthread_join(thread, NULL);
+    xf_corpus_free(corpus);
 }
 
 struct watch {
@@ -203,7 +268,7 @@ static void test_tokenizer(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_before_a_call), cmocka_unit_test(test_in_the_middle),
-                                       cmocka_unit_test(test_tokenizer)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_before_a_call), cmocka_unit_test(test_silent_pipe),
+                                       cmocka_unit_test(test_in_the_middle), cmocka_unit_test(test_tokenizer)};
     return RUN(tests, world_open, world_close);
 }
