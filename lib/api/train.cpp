@@ -61,8 +61,15 @@ xf_status xf_train_step(xf_trainer *trainer, const xf_batch *batches, size_t cou
 
 xf_status xf_train_accumulate(xf_trainer *trainer, const xf_batch *batch, xf_step_stats *stats, xf_error *err) {
     return guard(err, [&] {
-        check_trainer(trainer, stats);
-        put_stats(stats, trainer->trainer->accumulate(get_batch(batch)));
+        check_handle(trainer, "trainer");
+        try {
+            check_trainer(trainer, stats);
+            put_stats(stats, trainer->trainer->accumulate(get_batch(batch)));
+        } catch (
+            ...) {  // whatever was wrong, a wrong argument, too: who begins the group anew must not count some twice
+            trainer->trainer->drop_gradients();
+            throw;
+        }
     });
 }
 

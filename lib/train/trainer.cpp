@@ -109,19 +109,14 @@ void Trainer::drop_gradients() noexcept {
 }
 
 StepStats Trainer::accumulate(const xf_batch &batch) {
-    try {
-        const StepStats stats = run_batch(batch);
-        ++waiting_;
-        sum_.sentences += stats.sentences;
-        sum_.src_tokens += stats.src_tokens;
-        sum_.tgt_tokens += stats.tgt_tokens;
-        sum_.loss_sum += stats.loss_sum;
-        sum_.nll_sum += stats.nll_sum;
-        return stats;
-    } catch (...) {
-        drop_gradients();
-        throw;
-    }
+    const StepStats stats = run_batch(batch);
+    ++waiting_;
+    sum_.sentences += stats.sentences;
+    sum_.src_tokens += stats.src_tokens;
+    sum_.tgt_tokens += stats.tgt_tokens;
+    sum_.loss_sum += stats.loss_sum;
+    sum_.nll_sum += stats.nll_sum;
+    return stats;
 }
 
 StepStats Trainer::update() {
@@ -166,8 +161,8 @@ StepStats Trainer::update() {
 
 StepStats Trainer::step(const xf_batch *batches, size_t count) {
     XF_CHECK(waiting_ == 0, XF_ERROR_STATE, "gradients of %u batches wait for xf_train_update()", waiting_);
-    for (size_t i = 0; i < count; ++i) accumulate(batches[i]);
     try {
+        for (size_t i = 0; i < count; ++i) accumulate(batches[i]);
         return update();
     } catch (...) {
         drop_gradients();

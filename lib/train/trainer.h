@@ -49,8 +49,9 @@ public:
 
     // One update; after an error everything is as before.
     StepStats step(const xf_batch *batches, size_t count);
-    StepStats accumulate(const xf_batch &batch);
+    StepStats accumulate(const xf_batch &batch);  // after an error the caller drops the gradients
     StepStats update();
+    void drop_gradients() noexcept;
     void read_gradient(const Parameter &parameter, float *values);
 
     void save(const std::string &path, const std::string &tokenizer, const DataPosition &position);
@@ -62,7 +63,6 @@ public:
 
 private:
     StepStats run_batch(const xf_batch &batch);
-    void drop_gradients() noexcept;
     size_t block_bytes() const { return static_cast<size_t>(model_->table().total) * sizeof(float); }
 
     std::shared_ptr<Model> model_;

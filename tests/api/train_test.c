@@ -166,6 +166,18 @@ static void test_states(void **state) {
     REFUSED(XF_ERROR_STATE, stats, xf_train_step(world.trainer, &batch, 1, &stats, err));
     REFUSED(XF_ERROR_STATE, nothing, xf_trainer_save(world.trainer, NULL, path, err));
     ACCEPTED(xf_train_update(world.trainer, NULL, err));
+    /* Whatever is wrong with the next batch of a group drops those that wait. */
+    xf_batch strange = batch;
+    strange.struct_size = 3;
+    xf_step_stats odd = {.struct_size = 3};
+    for (int i = 0; i < 3; ++i) {
+        ACCEPTED(xf_train_accumulate(world.trainer, &batch, NULL, err));
+        if (i == 0) REFUSED(XF_ERROR_INVALID_ARGUMENT, stats, xf_train_accumulate(world.trainer, NULL, &stats, err));
+        if (i == 1)
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, stats, xf_train_accumulate(world.trainer, &strange, &stats, err));
+        if (i == 2) REFUSED(XF_ERROR_INVALID_ARGUMENT, odd, xf_train_accumulate(world.trainer, &batch, &odd, err));
+        REFUSED(XF_ERROR_STATE, stats, xf_train_update(world.trainer, &stats, err));
+    }
     REFUSED(XF_ERROR_STATE, stats, xf_train_update(world.trainer, &stats, err));
 
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_trainer_save(world.trainer, NULL, NULL, err));
