@@ -8,6 +8,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/bpe_train.h"
 
+#include <sys/random.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -277,8 +280,16 @@ void Trainer::run(const BpeTrainOptions &options, const std::function<bool()> &c
 
 }  // namespace
 
+uint64_t random_seed() {
+    uint64_t seed = 0;
+    // Without entropy, early in a boot, addresses must do.
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof seed))
+        seed = mix_hash(reinterpret_cast<uintptr_t>(&seed) ^ static_cast<uint64_t>(getpid()));
+    return seed;
+}
+
 void WordCounts::add(std::string_view word) {
-    const uint64_t hash = hash_bytes(word);
+    const uint64_t hash = hash_bytes(word, seed_);
     const int32_t known = index_.find(hash, [&](int32_t i) { return bytes(words_[static_cast<size_t>(i)]) == word; });
     if (known >= 0) {
         ++words_[static_cast<size_t>(known)].count;

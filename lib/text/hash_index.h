@@ -2,8 +2,8 @@
 //
 // The vocabulary, the merges, and the words and pairs of training are all "find this key among my records": the table
 // stores only a hash and the record's number (8 bytes a slot), so the records stay in plain vectors, in an order that
-// no hash influences. The trap: a hostile file can choose keys that collide. Callers that read files check
-// longest_probe(), which is small for any honest data.
+// no hash influences. The trap: a hostile file can choose keys that collide. Callers that read models check
+// longest_probe(), which is small for any honest data; those that read texts hash with a seed nobody knows.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -21,8 +21,8 @@ inline uint64_t mix_hash(uint64_t x) {
     return x ^ (x >> 32);
 }
 
-inline uint64_t hash_bytes(std::string_view bytes) {
-    uint64_t hash = mix_hash(bytes.size() + 1);
+inline uint64_t hash_bytes(std::string_view bytes, uint64_t seed = 0) {
+    uint64_t hash = mix_hash((bytes.size() + 1) ^ seed);
     while (bytes.size() > 8) {
         uint64_t word;
         std::memcpy(&word, bytes.data(), 8);
@@ -33,6 +33,9 @@ inline uint64_t hash_bytes(std::string_view bytes) {
     if (!bytes.empty()) std::memcpy(&rest, bytes.data(), bytes.size());
     return mix_hash(hash ^ rest);
 }
+
+// A seed that no input can have been made for.
+uint64_t random_seed();
 
 class HashIndex {
 public:
