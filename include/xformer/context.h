@@ -122,7 +122,7 @@ XF_API enum xf_status xf_context_set_log(xf_context *context, xf_log_fn fn, void
 /**
  * @brief Asks the long call that runs on this context to stop, or the next one if none runs.
  *
- * Training, decoding, tokenizer training and corpus reading look at the flag between operations and return
+ * Training, decoding, tokenizer training, corpus reading and averaging look at the flag between operations and return
  * XF_ERROR_CANCELLED, and the flag is cleared; their handles stay usable. Of several calls that run on one context at
  * the same time one takes the flag and the others go on: what is to be stopped apart needs a context of its own. A
  * lock-free atomic store: safe from another thread and from a signal handler.

@@ -105,7 +105,8 @@ XF_API enum xf_status xf_model_export(const xf_model *model, const xf_config *co
  * @param count [in] at least 1
  * @param out [out] the model; the caller frees it with xf_model_free()
  * @param err [out] NULL allowed
- * @return as xf_model_load(); XF_ERROR_INVALID_ARGUMENT when configurations differ
+ * @return as xf_model_load(); XF_ERROR_INVALID_ARGUMENT when configurations differ, XF_ERROR_CANCELLED after
+ * xf_context_cancel()
  * @threads shared-read
  * @par Source
  * Vaswani et al. 2017, s. 6.1: the last 5 (base) or 20 (big) checkpoints
