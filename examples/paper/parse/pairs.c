@@ -88,6 +88,13 @@ void pairs_free(struct pairs *pairs) {
     memset(pairs, 0, sizeof *pairs);
 }
 
+void pairs_keep_last(struct pairs *pairs, size_t count) {
+    if (pairs->count <= count + 1) return;
+    for (size_t i = count; i + 1 < pairs->count; ++i) free_pair(&pairs->list[i]);
+    pairs->list[count] = pairs->list[pairs->count - 1];
+    pairs->count = count + 1;
+}
+
 void pairs_limit(struct pairs *pairs, int64_t limit) {
     while (limit > 0 && pairs->count > (size_t)limit) free_pair(&pairs->list[--pairs->count]);
 }

@@ -41,6 +41,9 @@ const char *pairs_add_line(struct pairs *pairs, struct labels *labels, bool grow
 bool pairs_read(struct pairs *pairs, struct labels *labels, bool grow, const char *path);
 void pairs_free(struct pairs *pairs);
 
+/* Of the pairs behind the first `count` keeps the last alone. */
+void pairs_keep_last(struct pairs *pairs, size_t count);
+
 /* Keeps the first `limit` pairs (all when limit is 0). */
 void pairs_limit(struct pairs *pairs, int64_t limit);
 

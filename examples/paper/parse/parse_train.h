@@ -9,11 +9,11 @@
 #include "options.h"
 #include "parser.h"
 
-enum { MAX_AVERAGE = 64 };
+enum { MAX_AVERAGE = 64, MOST_COPIES = 100 };
 
 struct parse_train_flags {
     const char *train, *dev, *model, *init, *scale;
-    int64_t steps, eval_every, save_every, average, average_every, dev_sentences, leaves;
+    int64_t steps, eval_every, save_every, average, average_every, dev_sentences, leaves, recombine;
     double minutes;
     bool resume, overwrite, quiet, gold;
 };
@@ -38,6 +38,7 @@ struct parse_run {
     struct pairs train, dev,
         dev_some; /* dev_some: the first of dev, which are parsed while training; it owns nothing */
     struct plan plan;
+    size_t train_read; /* of train: those in the file, before those made of them */
     struct own_batch batch;
     xf_trainer *trainer;
     struct curve curve;
@@ -57,7 +58,7 @@ struct parse_run {
     }
 
 /* Flags that `train` and `table4` share: fills in the table, which must have room for PARSE_TRAIN_FLAGS rows. */
-enum { PARSE_TRAIN_FLAGS = 17 };
+enum { PARSE_TRAIN_FLAGS = 18 };
 void parse_train_flags(struct parse_train_flags *flags, struct flag table[PARSE_TRAIN_FLAGS]);
 /* Returns -1 to go on, or the exit status after a message. */
 int check_parse_train_flags(struct parse_train_flags *flags);

@@ -119,6 +119,11 @@ static void markdown(struct sentences *lines, const struct table4 *t) {
          "evaluation.",
          (long long)t->parameters, (long long)t->steps, (long long)t->train_pairs, t->train_trees->name,
          t->curve->count > 0 ? t->curve->rows[t->curve->count - 1].seconds : 0.0);
+    if (t->made_pairs > 0)
+        line(lines,
+             "Another %lld pairs were made of these: brackets, words and all, exchanged for others of the same label "
+             "(Shi et al. 2021).",
+             (long long)t->made_pairs);
     if (t->init != NULL) line(lines, "These updates began with the weights of %s.", base_name(t->init));
     if (t->leaves > 1)
         line(lines,

@@ -21,7 +21,7 @@ struct table4 {
     const char *device, *scale; /* the name of set_scale() */
     const char *init;           /* the model whose weights the training began with, or NULL */
     int32_t leaves;             /* ids of a leaf */
-    int64_t parameters, steps, train_pairs, test_pairs;
+    int64_t parameters, steps, train_pairs, made_pairs, test_pairs;
     const struct tree_kind *train_trees, *dev_trees, *test_trees;
 };
 

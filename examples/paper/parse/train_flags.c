@@ -40,6 +40,8 @@ void parse_train_flags(struct parse_train_flags *flags, struct flag table[PARSE_
         {"average-every", FLAG_COUNT, &flags->average_every, NULL, "100", "Steps between those snapshots."},
         {"leaves", FLAG_COUNT, &flags->leaves, NULL, "1",
          "How many ids the leaves have in turn; 1: all have the same, as in the paper. 10 makes counting easy."},
+        {"recombine", FLAG_COUNT, &flags->recombine, NULL, "0",
+         "Adds so many pairs for each: with brackets exchanged for others of the same label (see README)."},
         {"resume", FLAG_SWITCH, &flags->resume, NULL, "", "Goes on from the checkpoint, M.xf.ckpt."},
         {"overwrite", FLAG_SWITCH, &flags->overwrite, NULL, "", "Begins anew although the checkpoint is there."},
         GOLD_FLAG(&flags->gold),
@@ -63,6 +65,10 @@ int check_parse_train_flags(struct parse_train_flags *flags) {
     }
     if (flags->leaves == 0 || flags->leaves > MAX_LEAVES) {
         complain("--leaves is %lld, expected 1 to %d", (long long)flags->leaves, (int)MAX_LEAVES);
+        return EXIT_USAGE;
+    }
+    if (flags->recombine > MOST_COPIES) {
+        complain("--recombine is %lld, expected at most %d", (long long)flags->recombine, (int)MOST_COPIES);
         return EXIT_USAGE;
     }
     if (flags->steps < 0) flags->steps = flags->minutes > 0 ? 0 : 40000;

@@ -12,6 +12,7 @@
 #include "common.h"
 #include "files.h"
 #include "parse_train.h"
+#include "recombine.h"
 #include "tree_kind.h"
 
 void checkpoint_name(const struct parse_run *run, char name[PATH_SIZE]) {
@@ -180,6 +181,18 @@ static int open_init(struct parse_run *run) {
     return EXIT_USAGE;
 }
 
+/* After the tokenizer, which learns from real sentences. Returns -1 to go on, or the exit status. */
+static int recombine(struct parse_run *run) {
+    xf_error err;
+    int64_t seed = 0, longest = 0;
+    run->train_read = run->train.count;
+    if (xf_config_get_i64(run->config, "data.seed", &seed, &err) != XF_OK) return fail(&err);
+    for (size_t i = 0; i < run->train.count; ++i)
+        if (run->train.list[i].words > longest) longest = run->train.list[i].words;
+    pairs_recombine(&run->train, run->flags.recombine, longest, (uint64_t)seed);
+    return -1;
+}
+
 int parse_run_open(struct parse_run *run) {
     xf_error err;
     int64_t batch_tokens = 0, seed = 0;
@@ -195,6 +208,7 @@ int parse_run_open(struct parse_run *run) {
     int status = run->flags.resume ? resume(run) : begin(run);
     if (status >= 0) return status;
     run->parser.model = xf_trainer_model(run->trainer);
+    if ((status = recombine(run)) >= 0) return status;
     if (pairs_encode(&run->train, run->parser.tokenizer, &err) != XF_OK ||
         pairs_encode(&run->dev, run->parser.tokenizer, &err) != XF_OK ||
         xf_config_get_i64(run->config, "data.batch_tokens", &batch_tokens, &err) != XF_OK ||
@@ -210,6 +224,9 @@ int parse_run_open(struct parse_run *run) {
     printf("%-12s %zu pairs in %zu batches, %zu dev pairs, %d labels, vocabulary %d + %d\n", "data", run->train.count,
            run->plan.count, run->dev.count, (int)run->parser.labels.count, (int)alphabet.first_id,
            (int)alphabet_size(&alphabet));
+    if (run->train.count > run->train_read)
+        printf("%-12s %zu of the pairs are made of the other %zu\n", "recombined", run->train.count - run->train_read,
+               run->train_read);
     printf("%-12s %s to learn from, %s for dev\n", "trees", tree_kind_of(&run->train, run->flags.gold)->name,
            tree_kind_of(&run->dev, run->flags.gold)->name);
     printf("%-12s %lld parameters\n", "model", (long long)parameter_count(run->parser.model));

@@ -199,6 +199,22 @@ expect 0 "" run table4 --train silver-train.tsv --dev silver-dev.tsv --test silv
 holds "the table says so" grep -qF "The leaves have 3 ids in turn" third/table4.md
 holds "which is not said of others" test "$(grep -c "The leaves" table/table4.md)" = 0
 
+# More pairs, made of those there are.
+more() { train --model more.xf --recombine 2 "$@"; }
+expect 0 "" more --steps 20 --average 2 --average-every 10
+holds "it says so" grep -qE "^recombined +[0-9]+ of the pairs are made of the other 300" stdout
+cp more.xf more.whole
+expect 0 "" more --steps 10 --average 2 --average-every 10 --overwrite
+expect 2 "pairs of the sum" train --model more.xf --recombine 1 --steps 20 --resume
+expect 0 "" more --steps 20 --average 2 --average-every 10 --resume
+holds "a resumed run has the same pairs" cmp -s more.xf more.whole
+expect 2 "--recombine is 101, expected at most 100" train --model none.xf --recombine 101
+expect 0 "" run table4 --train silver-train.tsv --dev silver-dev.tsv --test silver-dev.tsv --out fifth "${tiny[@]}" \
+    --recombine 1 --steps 2 --decode.beam 2 --test-sentences 4
+holds "the table says so" grep -qE "^Another [0-9]+ pairs were made of these" fifth/table4.md
+holds "and how many were read" grep -q "updates on 300 pairs" fifth/table4.md
+holds "which is not said of others" test "$(grep -c "were made of these" table/table4.md)" = 0
+
 # What is written is nothing that is read, under any of the names of a parser's files.
 for name in trees.data trees.labels trees.ckpt trees.curve.tsv trees.tokenizer.json trees.ckpt.prev; do
     cp train.tsv $name

@@ -14,6 +14,7 @@
 
 #include "pairs.h"
 #include "pcfg.h"
+#include "recombine.h"
 
 static enum tree_fault fault_of(const char *text, int64_t leaves) {
     struct labels labels = {0};
@@ -132,6 +133,69 @@ static void test_batch(void **state) {
     pairs_free(&pairs);
 }
 
+/* Whether each word is the label of the bracket it stands in, in small letters: so are the words of the next test. */
+static bool words_fit(const struct pair *pair, const struct labels *labels) {
+    int32_t open[64];
+    size_t depth = 0;
+    const char *word = pair->text;
+    for (size_t i = 0; i < pair->tree.length; ++i) {
+        const int32_t symbol = pair->tree.symbols[i];
+        if (is_opening(symbol)) open[depth++] = label_of(symbol);
+        if (is_closing(symbol)) --depth;
+        if (symbol != SYMBOL_LEAF) continue;
+        const char *label = labels->names[open[depth - 1]];
+        for (; *label != '\0'; ++label, ++word)
+            if (*word != *label + ('a' - 'A')) return false;
+        if (*word++ != ' ' && i + 1 < pair->tree.length && depth > 1) return false;
+    }
+    return true;
+}
+
+/* Words go with their brackets, trees stay trees, limits hold, and the seed alone decides. */
+static void test_recombine(void **state) {
+    (void)state;
+    static const char *const lines[] = {
+        "np np vp np s\t(S (NP XX XX )NP (VP XX (NP XX )NP )VP XX )S",
+        "vp pp np np np s\t(S (VP XX (PP XX (NP XX XX XX )NP )PP )VP XX )S",
+        "np pp np vp s s\t(S (NP (NP XX )NP (PP XX (NP XX )NP )PP )NP (VP XX (S XX )S )VP XX )S", "s\t(S XX )S",
+        "adjp s\t(S (ADJP XX )ADJP XX )S"};
+    enum { COUNT = 5, COPIES = 40, LONGEST = 9 };
+    struct pairs pairs[3] = {{0}};
+    struct labels labels = {0};
+    for (int k = 0; k < 3; ++k) {
+        for (int i = 0; i < COUNT; ++i)
+            assert_null(pairs_add_line(&pairs[k], &labels, true, lines[i], strlen(lines[i])));
+        pairs_recombine(&pairs[k], COPIES, LONGEST, k < 2 ? 7 : 8);
+    }
+    int64_t longest = 0;
+    size_t changed = 0;
+    for (size_t i = 0; i < pairs[0].count; ++i) {
+        const struct pair *pair = &pairs[0].list[i];
+        assert_int_equal(tree_check(pair->tree.symbols, pair->tree.length, pair->words), TREE_OK);
+        assert_true(words_fit(pair, &labels));
+        assert_true(pair->words <= LONGEST);
+        if (pair->words > longest) longest = pair->words;
+        changed += i >= COUNT && strcmp(pair->text, pairs[0].list[0].text) != 0;
+        /* The last two lines have nothing that could be exchanged: no bracket, or one whose label no other has. */
+        if (i >= COUNT) assert_true(pair->words > 2);
+    }
+    assert_true(pairs[0].count > COUNT + 2 * COPIES && pairs[0].count <= COUNT + 3 * COPIES);
+    assert_int_equal(longest, LONGEST);
+    assert_true(changed > COPIES);
+    /* The same seed, the same pairs; another, others. */
+    assert_int_equal(pairs[1].count, pairs[0].count);
+    size_t equal = 0;
+    for (size_t i = 0; i < pairs[0].count; ++i) {
+        assert_string_equal(pairs[0].list[i].text, pairs[1].list[i].text);
+        assert_int_equal(pairs[0].list[i].tree.length, pairs[1].list[i].tree.length);
+        equal += i < pairs[2].count && strcmp(pairs[0].list[i].text, pairs[2].list[i].text) == 0;
+    }
+    assert_true(equal < pairs[0].count);
+    for (int k = 0; k < 3; ++k) pairs_free(&pairs[k]);
+    pairs_recombine(&pairs[0], 3, 9, 1); /* of nothing, nothing */
+    assert_int_equal(pairs[0].count, 0);
+}
+
 /* The plan of an epoch holds each pair once, keeps to the limit, and differs from that of the next. */
 static void test_plan(void **state) {
     (void)state;
@@ -206,6 +270,7 @@ static void test_pcfg(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_faults), cmocka_unit_test(test_text),
                                        cmocka_unit_test(test_pairs),  cmocka_unit_test(test_plan),
-                                       cmocka_unit_test(test_batch),  cmocka_unit_test(test_pcfg)};
+                                       cmocka_unit_test(test_batch),  cmocka_unit_test(test_recombine),
+                                       cmocka_unit_test(test_pcfg)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
