@@ -77,6 +77,11 @@ go build -o "$work/bin/" ./bench ./examples/translate
 printf 'one two\n\nthree two one\n' >"$work/sentences"
 "$work/bin/translate" -beam 2 "$work/numerals/numerals.xf" <"$work/sentences" >"$work/translated"
 printf 'eins zwei\n\ndrei zwei eins\n' | cmp - "$work/translated" || fail "translate: $(cat "$work/translated")"
+# Ctrl-C ends it while it waits for a line that does not come.
+mkfifo "$work/silent"
+status=0
+timeout --preserve-status -k 20 -s INT 2 "$work/bin/translate" "$work/numerals/numerals.xf" <>"$work/silent" || status=$?
+[ "$status" -eq 130 ] || fail "translate: Ctrl-C while it waits ends it with $status"
 "$work/bin/bench" "$work/numerals/numerals.xf" "$work/sentences" "$work/benched" 2 >"$work/seconds"
 cmp "$work/translated" "$work/benched" || fail "bench: $(cat "$work/benched")"
 [ "$(grep -cE '^[0-9]+\.[0-9]{6}$' "$work/seconds")" -eq 2 ] || fail "bench: $(cat "$work/seconds")"

@@ -3,10 +3,14 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#define _POSIX_C_SOURCE 200809L
+
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "experiment.h"
 #include "files.h"
@@ -47,26 +51,37 @@ static bool write_log(const struct training *t) {
         complain("can't write %s: %s", t->log, strerror(errno));
         return false;
     }
-    fprintf(file, "%lld %.3f %.9e %lld\n", (long long)xf_trainer_step(t->trainer), seconds_so_far(t), t->result.flops,
-            (long long)t->result.tokens);
-    const bool good = ferror(file) == 0;
+    /* A line that a power cut tore has no full stop, and the one after it begins anew. */
+    fprintf(file, "\n%lld %.3f %.9e %lld .\n", (long long)xf_trainer_step(t->trainer), seconds_so_far(t),
+            t->result.flops, (long long)t->result.tokens);
+    const bool good = fflush(file) == 0 && fsync(fileno(file)) == 0;
     if (fclose(file) == 0 && good) return true;
     complain("writing %s failed: %s", t->log, strerror(errno));
     return false;
 }
 
-static void read_log(struct training *t) {
+/* False after a message when there is no line of the checkpoint. */
+static bool read_log(struct training *t) {
     FILE *file = fopen(t->log, "rb");
-    long long step, tokens;
-    double seconds, flops;
-    if (file == NULL) return;
-    while (fscanf(file, "%lld %lf %lf %lld", &step, &seconds, &flops, &tokens) == 4) {
+    char line[256];
+    bool found = false;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        long long step, tokens;
+        double seconds, flops;
+        int end = 0;
+        if (sscanf(line, "%lld %lf %lf %lld .%n", &step, &seconds, &flops, &tokens, &end) != 4 || end == 0) continue;
         if (step != xf_trainer_step(t->trainer)) continue;
         t->before = seconds;
         t->result.flops = flops;
         t->result.tokens = tokens;
+        found = true;
     }
-    fclose(file);
+    if (file != NULL) fclose(file);
+    if (!found)
+        complain("%s has no line of step %lld, at which %s stands: what it has cost so far is lost; begin the row anew "
+                 "by deleting that file",
+                 t->log, (long long)xf_trainer_step(t->trainer), t->checkpoint);
+    return found;
 }
 
 static bool save(struct training *t) {
@@ -108,7 +123,7 @@ static int open_training(struct training *t) {
     status = xf_trainer_resume(e->context, t->checkpoint, &t->trainer, &err);
     if (status == XF_OK) {
         status = xf_trainer_seek(t->trainer, t->batcher, &err);
-        read_log(t);
+        if (status == XF_OK && !read_log(t)) return EXIT_FAILED;
     } else if (status == XF_ERROR_NOT_FOUND) {
         remove(t->log); /* of a run that was killed before its first checkpoint */
         status = xf_model_create(e->context, t->config, e->tokenizer, &model, &err);

@@ -93,6 +93,16 @@ wait $pid
 holds "a run that was stopped says so in its status: $?" test $? = 130
 holds "how to go on is told" grep -qF "the same command goes on" stderr
 holds "a checkpoint is there" test -e stopped/base.ckpt
+cp stopped/base.log whole.log
+head -c -4 whole.log >stopped/base.log # the last line was torn
+expect 1 "base.log has no line of step" "$paper" "${run[@]}" --steps 100000 --out stopped
+{ head -n -1 whole.log && printf '5 0.1 1e9' && tail -n 2 whole.log; } >stopped/base.log # an earlier one was
+"$paper" "${run[@]}" --steps 100000 --out stopped >stdout 2>stderr &
+pid=$!
+sleep 1
+kill -TERM $pid
+wait $pid
+holds "a line that was torn and is not needed does no harm: $?" test $? = 130
 
 mkdir -p t2
 printf old >t2/base.avg-9 # a snapshot that is made anew

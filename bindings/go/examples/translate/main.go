@@ -31,7 +31,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	err := run(ctx, flag.Arg(0), *beam, os.Stdin, os.Stdout)
-	if errors.Is(err, xformer.ErrCancelled) {
+	if errors.Is(err, xformer.ErrCancelled) || errors.Is(err, context.Canceled) {
 		os.Exit(130)
 	}
 	if err != nil {
@@ -57,22 +57,50 @@ func run(ctx context.Context, path string, beam int, input io.Reader, output io.
 	}
 	defer decoder.Close()
 
-	lines := bufio.NewScanner(input)
-	lines.Buffer(nil, 1<<20)
+	lines := read(input)
 	var texts []string
-	for lines.Scan() {
-		if texts = append(texts, lines.Text()); len(texts) < linesPerCall {
-			continue
+	for {
+		// Waiting for a line must not keep Ctrl-C waiting.
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case line, more := <-lines:
+			if more && line.err == nil {
+				if texts = append(texts, line.text); len(texts) < linesPerCall {
+					continue
+				}
+			}
+			if err := write(ctx, decoder, texts, output); err != nil || !more {
+				return err
+			}
+			if line.err != nil {
+				return line.err
+			}
+			texts = texts[:0]
 		}
-		if err := write(ctx, decoder, texts, output); err != nil {
-			return err
+	}
+}
+
+// A line of the input, or why there is no further one.
+type line struct {
+	text string
+	err  error
+}
+
+func read(input io.Reader) <-chan line {
+	lines := make(chan line)
+	go func() {
+		defer close(lines)
+		scanner := bufio.NewScanner(input)
+		scanner.Buffer(nil, 1<<20)
+		for scanner.Scan() {
+			lines <- line{text: scanner.Text()}
 		}
-		texts = texts[:0]
-	}
-	if err := lines.Err(); err != nil {
-		return err
-	}
-	return write(ctx, decoder, texts, output)
+		if err := scanner.Err(); err != nil {
+			lines <- line{err: err}
+		}
+	}()
+	return lines
 }
 
 func write(ctx context.Context, decoder *xformer.Decoder, texts []string, output io.Writer) error {
