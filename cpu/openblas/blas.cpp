@@ -14,9 +14,9 @@
 #include "blas.h"
 
 #if defined(XF_WITH_OPENBLAS)
-#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -40,22 +40,28 @@ namespace {
 constexpr int32_t kMostThreads = 64;                          // the others of more workers wait
 constexpr std::size_t kBufferBytes = std::size_t{160} << 20;  // address space per buffer (128 MiB) with a margin
 
+// What one thread may hold at a time, by its process: after a fork the threads of the parent are not there to give it
+// back, and what they held is free.
+class Held {
+public:
+    bool take() {
+        const pid_t self = getpid();
+        pid_t holder = holder_.load(std::memory_order_relaxed);
+        return holder != self && holder_.compare_exchange_strong(holder, self);
+    }
+    void give_back() { holder_.store(0); }
+
+private:
+    std::atomic<pid_t> holder_{0};
+};
+
 struct Slot {
     void *buffer;
-    std::atomic<bool> used;
+    Held used;
 };
 Slot slots[kMostThreads];
 std::atomic<int32_t> slot_count{0};
-pthread_mutex_t slot_lock = PTHREAD_MUTEX_INITIALIZER;
-pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-// In a child the threads that held a buffer, or the lock, are not there to give it back.
-void forget_holders() {
-    for (Slot &slot : slots) slot.used.store(false);
-    slot_lock = PTHREAD_MUTEX_INITIALIZER;
-}
-
-void watch_forks() { pthread_atfork(nullptr, nullptr, forget_holders); }
+Held growing;
 
 }  // namespace
 
@@ -66,9 +72,8 @@ bool has_blas() { return true; }
 // The most threads any device asked for share the buffers. How many there are must not decide what computes: other
 // kernels add in another order, and bits would depend on the number of threads.
 bool blas_reserve(int32_t threads) {
-    pthread_once(&fork_once, watch_forks);
     if (threads > kMostThreads) threads = kMostThreads;
-    pthread_mutex_lock(&slot_lock);
+    while (!growing.take()) sched_yield();
     int32_t count = slot_count.load();
     for (; count < threads; ++count) {
         void *probe =
@@ -79,7 +84,7 @@ bool blas_reserve(int32_t threads) {
         if (!slots[count].buffer) break;
         slot_count.store(count + 1);
     }
-    pthread_mutex_unlock(&slot_lock);
+    growing.give_back();
     return count > 0;
 }
 
@@ -100,7 +105,7 @@ void *__wrap_blas_memory_alloc(int) {
     for (;;) {
         const int32_t count = slot_count.load();
         for (int32_t i = 0; i < count; ++i)
-            if (!slots[i].used.load(std::memory_order_relaxed) && !slots[i].used.exchange(true)) return slots[i].buffer;
+            if (slots[i].used.take()) return slots[i].buffer;
         sched_yield();
     }
 }
@@ -108,7 +113,7 @@ void *__wrap_blas_memory_alloc(int) {
 void __wrap_blas_memory_free(void *buffer) {
     using namespace xf::openblas;
     for (Slot &slot : slots)
-        if (slot.buffer == buffer) slot.used.store(false);
+        if (slot.buffer == buffer) slot.used.give_back();
 }
 
 namespace xf::openblas {
