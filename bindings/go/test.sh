@@ -78,6 +78,7 @@ printf 'one two\n\nthree two one\n' >"$work/sentences"
 "$work/bin/translate" -beam 2 "$work/numerals/numerals.xf" <"$work/sentences" >"$work/translated"
 printf 'eins zwei\n\ndrei zwei eins\n' | cmp - "$work/translated" || fail "translate: $(cat "$work/translated")"
 # Ctrl-C ends it while it waits for a line that does not come.
+rm -f "$work/silent"
 mkfifo "$work/silent"
 status=0
 timeout --preserve-status -k 20 -s INT 2 "$work/bin/translate" "$work/numerals/numerals.xf" <>"$work/silent" || status=$?
