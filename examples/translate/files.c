@@ -20,12 +20,16 @@ const char *base_name(const char *path) {
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
+bool is_same_file(const char *one, const char *other) {
+    struct stat a, b;
+    return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 int check_apart(const struct named_file *written, const struct named_file *read, size_t count) {
-    struct stat target, source;
+    struct stat target;
     if (written->path == NULL || stat(written->path, &target) != 0 || !S_ISREG(target.st_mode)) return -1;
     for (size_t i = 0; i < count; ++i) {
-        if (read[i].path == NULL || stat(read[i].path, &source) != 0) continue;
-        if (source.st_dev != target.st_dev || source.st_ino != target.st_ino) continue;
+        if (read[i].path == NULL || !is_same_file(read[i].path, written->path)) continue;
         complain("%s %s is the file of %s, which would be overwritten", written->option, written->path, read[i].option);
         return EXIT_USAGE;
     }
@@ -40,20 +44,22 @@ int64_t number_after(const char *file, const char *model, const char *ending) {
     return count > 0 && count < 19 && digits[count] == '\0' ? strtoll(digits, NULL, 10) : -1;
 }
 
+/* The folder of a file, which the caller frees. */
+static char *folder_of(const char *path) {
+    const size_t length = (size_t)(base_name(path) - path);
+    char *folder = allocate(length + 2);
+    strcpy(folder, ".");
+    if (length > 0) memcpy(folder, path, length), folder[length] = '\0';
+    return folder;
+}
+
 /* Whether both files are, or would be, in the same folder. */
 static bool share_folder(const char *one, const char *other) {
-    struct stat folders[2];
-    const char *const paths[] = {one, other};
-    for (int i = 0; i < 2; ++i) {
-        const size_t length = (size_t)(base_name(paths[i]) - paths[i]);
-        char *folder = allocate(length + 2);
-        memcpy(folder, paths[i], length);
-        strcpy(folder + length, length == 0 ? "." : "");
-        const bool good = stat(folder, &folders[i]) == 0;
-        free(folder);
-        if (!good) return false;
-    }
-    return folders[0].st_dev == folders[1].st_dev && folders[0].st_ino == folders[1].st_ino;
+    char *a = folder_of(one), *b = folder_of(other);
+    const bool same = is_same_file(a, b);
+    free(a);
+    free(b);
+    return same;
 }
 
 static int check_numbered(const char *model, const char *ending, const struct named_file *read, size_t count) {

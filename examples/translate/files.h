@@ -19,6 +19,9 @@ struct named_file {
     const char *option, *path;
 };
 
+/* Whether two names lead to one file or folder that is there. */
+bool is_same_file(const char *one, const char *other);
+
 /* The name of a file without its folders, which are nobody's business but the user's. */
 const char *base_name(const char *path);
 

@@ -82,14 +82,9 @@ static int check_files(const struct run *run) {
 /* Whether --resume goes on from the checkpoint that the run will write, or from the one before. */
 static bool resumes_own(const struct run *run) {
     char previous[MAX_PATH_LENGTH + 8];
-    struct stat given, own;
-    if (run->flags.resume == NULL || stat(run->flags.resume, &given) != 0) return false;
+    if (run->flags.resume == NULL) return false;
     snprintf(previous, sizeof previous, "%s.prev", run->checkpoint);
-    for (int i = 0; i < 2; ++i)
-        if (stat(i == 0 ? run->checkpoint : previous, &own) == 0 && own.st_dev == given.st_dev &&
-            own.st_ino == given.st_ino)
-            return true;
-    return false;
+    return is_same_file(run->flags.resume, run->checkpoint) || is_same_file(run->flags.resume, previous);
 }
 
 /* The same for --report: its page, which could also be named as another file of this run, and its history. */

@@ -65,8 +65,7 @@ xf_status xf_train_accumulate(xf_trainer *trainer, const xf_batch *batch, xf_ste
         try {
             check_trainer(trainer, stats);
             put_stats(stats, trainer->trainer->accumulate(get_batch(batch)));
-        } catch (
-            ...) {  // whatever was wrong, a wrong argument, too: who begins the group anew must not count some twice
+        } catch (...) {  // a wrong argument, too: who begins the group anew must not count some twice
             trainer->trainer->drop_gradients();
             throw;
         }

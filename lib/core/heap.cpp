@@ -39,13 +39,11 @@ int64_t Heap::take(int64_t size) noexcept {
     if (refused_.load(std::memory_order_relaxed) != 0) refused_.store(0, std::memory_order_relaxed);
     // Nothing is added before it is known to fit: another thread's small piece must not fail by what is refused here.
     int64_t held = current_.load(std::memory_order_relaxed);
-    do {
-        if (budget_ == 0 || size <= budget_ - held) continue;
-        held_.store(held, std::memory_order_relaxed);
-        refused_.store(size, std::memory_order_relaxed);
-        return 0;
-    } while (!current_.compare_exchange_weak(held, held + size, std::memory_order_relaxed));
-    return held + size;
+    while (budget_ == 0 || size <= budget_ - held)
+        if (current_.compare_exchange_weak(held, held + size, std::memory_order_relaxed)) return held + size;
+    held_.store(held, std::memory_order_relaxed);
+    refused_.store(size, std::memory_order_relaxed);
+    return 0;
 }
 
 void Heap::note(int64_t now) noexcept {

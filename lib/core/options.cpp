@@ -99,7 +99,9 @@ void Options::set(std::string_view key, std::string_view text) {
         fail(XF_ERROR_INVALID_ARGUMENT, "option '%s' is '%.*s', expected %s", row.key,
              static_cast<int>(std::min<size_t>(text.size(), 64)), text.data(), type_name(row.type));
     };
-    const auto too_large = [&] {
+    const auto check = [&](Parsed parsed) {
+        if (parsed == Parsed::kGood) return;
+        if (parsed == Parsed::kBad) bad();
         fail(XF_ERROR_OUT_OF_RANGE, "option '%s' is '%.*s', expected %s to %s", row.key,
              static_cast<int>(std::min<size_t>(text.size(), 64)), text.data(), number(row.minimum).c_str(),
              number(row.maximum).c_str());
@@ -107,20 +109,14 @@ void Options::set(std::string_view key, std::string_view text) {
     switch (row.type) {
         case XF_OPTION_I64: {
             int64_t value = 0;
-            const Parsed parsed = parse(text, &value);
-            if (parsed == Parsed::kBad) bad();
-            if (parsed == Parsed::kTooLarge) too_large();
+            check(parse(text, &value));
             return set_i64(key, value);
         }
         case XF_OPTION_F64: {
             double value = 0;
             const Parsed parsed = parse(text, &value);
-            if (parsed == Parsed::kBad) bad();
-            if (parsed == Parsed::kTooLarge) {
-                if (!is_tiny(text)) too_large();
-                value = 0;
-            }
-            return set_f64(key, value);
+            if (parsed != Parsed::kTooLarge || !is_tiny(text)) check(parsed);
+            return set_f64(key, value);  // a tiny one left the 0
         }
         case XF_OPTION_BOOL:
             if (text != "true" && text != "false" && text != "1" && text != "0") bad();

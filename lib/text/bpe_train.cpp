@@ -278,8 +278,7 @@ void Trainer::run(const BpeTrainOptions &options, const std::function<bool()> &c
     }
 }
 
-}  // namespace
-
+// A seed that no text can have been made for.
 uint64_t random_seed() {
     uint64_t seed = 0;
     // Without entropy, early in a boot, addresses must do.
@@ -287,6 +286,10 @@ uint64_t random_seed() {
         seed = mix_hash(reinterpret_cast<uintptr_t>(&seed) ^ static_cast<uint64_t>(getpid()));
     return seed;
 }
+
+}  // namespace
+
+WordCounts::WordCounts() : seed_(random_seed()) {}
 
 void WordCounts::add(std::string_view word) {
     const uint64_t hash = hash_bytes(word, seed_);

@@ -39,12 +39,14 @@ public:
         int64_t count;
     };
 
+    WordCounts();
+
     void add(std::string_view word);
     const std::vector<Word> &words() const { return words_; }
     std::string_view bytes(const Word &word) const { return std::string_view(bytes_).substr(word.offset, word.size); }
 
 private:
-    uint64_t seed_ = random_seed();  // of the hash alone: words stay in the order in which they came
+    uint64_t seed_;  // of the hash alone: words stay in the order in which they came
     std::string bytes_;
     std::vector<Word> words_;
     HashIndex index_;

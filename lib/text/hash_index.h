@@ -34,9 +34,6 @@ inline uint64_t hash_bytes(std::string_view bytes, uint64_t seed = 0) {
     return mix_hash(hash ^ rest);
 }
 
-// A seed that no input can have been made for.
-uint64_t random_seed();
-
 class HashIndex {
 public:
     static constexpr uint32_t kMaxProbe = 1024;  // at half load, linear probing stays far below

@@ -76,19 +76,14 @@ static void shuffle(size_t *list, size_t count, uint64_t *state) {
     }
 }
 
-static int64_t cost_of(const struct pair *pair) {
-    const int64_t target = (int64_t)pair->tree.length + 1;
-    return pair->source_length > target ? pair->source_length : target;
-}
-
 /* Sorts plan->order by cost; pairs of equal cost stay in their order (a counting sort). */
 static void sort_by_cost(struct plan *plan) {
     const size_t count = plan->pairs->count, costs = (size_t)plan->batch_tokens + 2;
     size_t *places = allocate(costs * sizeof *places), *sorted = allocate(count * sizeof *sorted);
     memset(places, 0, costs * sizeof *places);
-    for (size_t i = 0; i < count; ++i) places[cost_of(&plan->pairs->list[i]) + 1]++;
+    for (size_t i = 0; i < count; ++i) places[pair_tokens(&plan->pairs->list[i]) + 1]++;
     for (size_t i = 1; i < costs; ++i) places[i] += places[i - 1];
-    for (size_t i = 0; i < count; ++i) sorted[places[cost_of(&plan->pairs->list[plan->order[i]])]++] = plan->order[i];
+    for (size_t i = 0; i < count; ++i) sorted[places[pair_tokens(&plan->pairs->list[plan->order[i]])]++] = plan->order[i];
     memcpy(plan->order, sorted, count * sizeof *sorted);
     free(places);
     free(sorted);
@@ -104,7 +99,7 @@ static void make_epoch(struct plan *plan, int64_t epoch) {
     plan->count = 0;
     int64_t tokens = plan->batch_tokens; /* as if a batch were full: the first pair begins one */
     for (size_t i = 0; i < count; ++i) {
-        const int64_t cost = cost_of(&plan->pairs->list[plan->order[i]]);
+        const int64_t cost = pair_tokens(&plan->pairs->list[plan->order[i]]);
         if (tokens + cost > plan->batch_tokens) {
             plan->batches[plan->count] = plan->count;
             plan->begins[plan->count++] = i;
@@ -119,9 +114,9 @@ static void make_epoch(struct plan *plan, int64_t epoch) {
 
 bool plan_open(struct plan *plan, const struct pairs *pairs, int64_t batch_tokens, uint64_t seed) {
     for (size_t i = 0; i < pairs->count; ++i) {
-        if (cost_of(&pairs->list[i]) <= batch_tokens) continue;
+        if (pair_tokens(&pairs->list[i]) <= batch_tokens) continue;
         complain("pair %zu has %lld tokens, expected at most data.batch_tokens, which is %lld", i + 1,
-                 (long long)cost_of(&pairs->list[i]), (long long)batch_tokens);
+                 (long long)pair_tokens(&pairs->list[i]), (long long)batch_tokens);
         return false;
     }
     *plan = (struct plan){.pairs = pairs, .batch_tokens = batch_tokens, .seed = seed, .epoch = -1};

@@ -95,6 +95,22 @@ void pairs_keep_last(struct pairs *pairs, size_t count) {
     pairs->count = count + 1;
 }
 
+int64_t pair_tokens(const struct pair *pair) {
+    const int64_t target = (int64_t)pair->tree.length + 1;
+    return pair->source_length > target ? pair->source_length : target;
+}
+
+void pairs_drop_long(struct pairs *pairs, size_t first, int64_t tokens) {
+    size_t kept = first;
+    for (size_t i = first; i < pairs->count; ++i) {
+        if (pair_tokens(&pairs->list[i]) <= tokens)
+            pairs->list[kept++] = pairs->list[i];
+        else
+            free_pair(&pairs->list[i]);
+    }
+    pairs->count = kept;
+}
+
 void pairs_limit(struct pairs *pairs, int64_t limit) {
     while (limit > 0 && pairs->count > (size_t)limit) free_pair(&pairs->list[--pairs->count]);
 }

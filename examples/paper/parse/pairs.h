@@ -44,6 +44,12 @@ void pairs_free(struct pairs *pairs);
 /* Of the pairs behind the first `count` keeps the last alone. */
 void pairs_keep_last(struct pairs *pairs, size_t count);
 
+/* What a pair costs in a batch: the tokens of its longer side. Encoded pairs alone. */
+int64_t pair_tokens(const struct pair *pair);
+
+/* Deletes the pairs from `first` on that cost more than `tokens`. */
+void pairs_drop_long(struct pairs *pairs, size_t first, int64_t tokens);
+
 /* Keeps the first `limit` pairs (all when limit is 0). */
 void pairs_limit(struct pairs *pairs, int64_t limit);
 

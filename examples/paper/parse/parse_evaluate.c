@@ -87,12 +87,6 @@ static int evaluate(const struct evaluation *evaluation, const xf_config *config
     return status;
 }
 
-/* The other two files of the parser are no place for answers either, nor are those it can be trained on from. */
-static int check_output_name(const struct evaluation *evaluation) {
-    const struct named_file output = {"--output", evaluation->output};
-    return check_beside(evaluation->model, parser_endings, &output, 1);
-}
-
 int parse_evaluate_command(int argc, char **argv) {
     struct evaluation evaluation = {0};
     const struct flag flags[] = {
@@ -121,7 +115,7 @@ int parse_evaluate_command(int argc, char **argv) {
     const struct named_file output = {"--output", evaluation.output};
     const struct named_file read[] = {{"--test", evaluation.test}, {"--model", evaluation.model}};
     status = check_apart(&output, read, sizeof read / sizeof read[0]);
-    if (status < 0 && evaluation.output != NULL) status = check_output_name(&evaluation);
+    if (status < 0) status = check_beside(evaluation.model, parser_endings, &output, 1);
     if (status < 0) status = check_writable(&output);
     if (status >= 0) return status;
     xf_config *config = NULL;

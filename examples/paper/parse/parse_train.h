@@ -35,8 +35,8 @@ struct parse_run {
     xf_config *config;
     xf_context *context;
     struct parser parser; /* its model is the trainer's */
-    struct pairs train, dev,
-        dev_some; /* dev_some: the first of dev, which are parsed while training; it owns nothing */
+    struct pairs train, dev;
+    struct pairs dev_some; /* the first of dev, which are parsed while training; owns nothing */
     struct plan plan;
     size_t train_read; /* of train: those in the file, before those made of them */
     struct own_batch batch;

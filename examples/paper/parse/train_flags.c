@@ -96,9 +96,8 @@ int check_parse_train_flags(struct parse_train_flags *flags) {
         complain("%s is there from an earlier run: go on with --resume, or begin anew with --overwrite", name);
         return EXIT_USAGE;
     }
-    snprintf(name, sizeof name, "%s.labels", flags->model);
-    if (access(name, F_OK) != 0) return -1;
-    complain("%s is there, of another parser: take another name, or its place with --overwrite", name);
+    if (access(flags->model, F_OK) != 0) return -1;
+    complain("--model %s is there: give another name, or put a new parser in its place with --overwrite", flags->model);
     return EXIT_USAGE;
 }
 

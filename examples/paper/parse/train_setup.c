@@ -214,6 +214,7 @@ int parse_run_open(struct parse_run *run) {
         xf_config_get_i64(run->config, "data.batch_tokens", &batch_tokens, &err) != XF_OK ||
         xf_config_get_i64(run->config, "data.seed", &seed, &err) != XF_OK)
         return fail(&err);
+    pairs_drop_long(&run->train, run->train_read, batch_tokens); /* made ones may have deeper trees than all others */
     run->dev_some = run->dev;
     if (run->flags.dev_sentences > 0 && (size_t)run->flags.dev_sentences < run->dev.count)
         run->dev_some.count = (size_t)run->flags.dev_sentences;

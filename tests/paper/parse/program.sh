@@ -208,6 +208,8 @@ expect 0 "" more --steps 10 --average 2 --average-every 10 --overwrite
 expect 2 "pairs of the sum" train --model more.xf --recombine 1 --steps 20 --resume
 expect 0 "" more --steps 20 --average 2 --average-every 10 --resume
 holds "a resumed run has the same pairs" cmp -s more.xf more.whole
+longest=$(awk -F '\t' '{ n = split($2, symbols, " ") + 1; if (n > most) most = n } END { print most }' train.tsv)
+expect 0 "" train --model deep.xf --recombine 20 --data.batch_tokens "$longest" --steps 1
 expect 2 "--recombine is 101, expected at most 100" train --model none.xf --recombine 101
 expect 0 "" run table4 --train silver-train.tsv --dev silver-dev.tsv --test silver-dev.tsv --out fifth "${tiny[@]}" \
     --recombine 1 --steps 2 --decode.beam 2 --test-sentences 4
@@ -247,7 +249,7 @@ expect 2 "expected at most data.batch_tokens, which is 20" run train --train tur
     --model numbered.xf --overwrite --data.batch_tokens 20
 holds "it is as it was" test "$(sums)" = "$before"
 rm numbered.xf.ckpt
-expect 2 "numbered.xf.labels is there, of another parser" run train --train turned.tsv --dev dev.tsv "${tiny[@]}" \
+expect 2 "--model numbered.xf is there: give another name" run train --train turned.tsv --dev dev.tsv "${tiny[@]}" \
     --model numbered.xf
 expect 0 "" run train --train turned.tsv --dev dev.tsv "${tiny[@]}" --model numbered.xf --overwrite --steps 2
 holds "nothing of the older one is left" test "$(echo numbered.xf*.prev)" = numbered.xf.ckpt.prev

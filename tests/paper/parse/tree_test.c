@@ -133,11 +133,15 @@ static void test_batch(void **state) {
     pairs_free(&pairs);
 }
 
-/* Whether each word is the label of the bracket it stands in, in small letters: so are the words of the next test. */
+/*
+ * Whether each word is the label of the bracket it stands in, in small letters, and the first of the sentence alone ends
+ * with a plus: so are the words of the next test.
+ */
 static bool words_fit(const struct pair *pair, const struct labels *labels) {
     int32_t open[64];
     size_t depth = 0;
     const char *word = pair->text;
+    bool first = true;
     for (size_t i = 0; i < pair->tree.length; ++i) {
         const int32_t symbol = pair->tree.symbols[i];
         if (is_opening(symbol)) open[depth++] = label_of(symbol);
@@ -146,6 +150,9 @@ static bool words_fit(const struct pair *pair, const struct labels *labels) {
         const char *label = labels->names[open[depth - 1]];
         for (; *label != '\0'; ++label, ++word)
             if (*word != *label + ('a' - 'A')) return false;
+        if ((*word == '+') != first) return false;
+        word += first;
+        first = false;
         if (*word++ != ' ' && i + 1 < pair->tree.length && depth > 1) return false;
     }
     return true;
@@ -155,10 +162,10 @@ static bool words_fit(const struct pair *pair, const struct labels *labels) {
 static void test_recombine(void **state) {
     (void)state;
     static const char *const lines[] = {
-        "np np vp np s\t(S (NP XX XX )NP (VP XX (NP XX )NP )VP XX )S",
-        "vp pp np np np s\t(S (VP XX (PP XX (NP XX XX XX )NP )PP )VP XX )S",
-        "np pp np vp s s\t(S (NP (NP XX )NP (PP XX (NP XX )NP )PP )NP (VP XX (S XX )S )VP XX )S", "s\t(S XX )S",
-        "adjp s\t(S (ADJP XX )ADJP XX )S"};
+        "np+ np vp np s\t(S (NP XX XX )NP (VP XX (NP XX )NP )VP XX )S",
+        "vp+ pp np np np s\t(S (VP XX (PP XX (NP XX XX XX )NP )PP )VP XX )S",
+        "np+ pp np vp s s\t(S (NP (NP XX )NP (PP XX (NP XX )NP )PP )NP (VP XX (S XX )S )VP XX )S", "s+\t(S XX )S",
+        "adjp+ s\t(S (ADJP XX )ADJP XX )S"};
     enum { COUNT = 5, COPIES = 40, LONGEST = 9 };
     struct pairs pairs[3] = {{0}};
     struct labels labels = {0};
