@@ -14,11 +14,11 @@
 namespace xf::cuda {
 
 struct CublasLt {
-#define XF_CUBLASLT_FUNCTIONS(f)                                                                              \
-    f(GetVersion) f(GetStatusString) f(Create) f(Destroy) f(Matmul) f(MatmulAlgoGetHeuristic)                 \
-    f(MatmulAlgoCheck) f(MatmulDescCreate) f(MatmulDescDestroy) f(MatmulDescSetAttribute)                     \
-    f(MatrixLayoutCreate) f(MatrixLayoutDestroy) f(MatmulPreferenceCreate) f(MatmulPreferenceDestroy)         \
-    f(MatmulPreferenceSetAttribute)
+#define XF_CUBLASLT_FUNCTIONS(f)                                                                                 \
+    f(GetVersion) f(GetStatusString) f(Create) f(Destroy) f(Matmul) f(MatmulAlgoGetHeuristic) f(MatmulAlgoCheck) \
+        f(MatmulDescCreate) f(MatmulDescDestroy) f(MatmulDescSetAttribute) f(MatrixLayoutCreate)                 \
+            f(MatrixLayoutDestroy) f(MatmulPreferenceCreate) f(MatmulPreferenceDestroy)                          \
+                f(MatmulPreferenceSetAttribute)
 #define XF_CUBLASLT_MEMBER(name) decltype(&cublasLt##name) name;
     XF_CUBLASLT_FUNCTIONS(XF_CUBLASLT_MEMBER)
 #undef XF_CUBLASLT_MEMBER

@@ -64,7 +64,7 @@ static void product_tile(const float *a, int64_t a_row, int64_t a_col, const flo
 typedef void (*ProductFn)(const float *, int64_t, int64_t, const float *, int64_t, float *, int64_t, int64_t, int64_t,
                           bool);
 constexpr ProductFn kProducts[] = {
-    nullptr, product_tile<1>, product_tile<2>, product_tile<3>, product_tile<4>,
+    nullptr,         product_tile<1>, product_tile<2>, product_tile<3>, product_tile<4>,
 #if defined(XF_ISA_AVX512) || defined(XF_ISA_AVX2)
     product_tile<5>, product_tile<6>,
 #endif
@@ -134,8 +134,8 @@ static void softmax_row(float *x, int64_t n, float scale, float *max_out, float 
 }
 
 // Blocks of scores rows [0, rows) x keys [begin, end) rounded out to whole blocks; s is at key 0.
-static void score_blocks(const float *q, int64_t ld_q, int64_t rows, int64_t depth, const float *packed,
-                         int64_t begin, int64_t end, float *s, int64_t ld_s) {
+static void score_blocks(const float *q, int64_t ld_q, int64_t rows, int64_t depth, const float *packed, int64_t begin,
+                         int64_t end, float *s, int64_t ld_s) {
     for (int64_t j = begin / kKeys * kKeys; j < end; j += kKeys)
         product(q, ld_q, 1, packed + j * depth, kKeys, s + j, ld_s, rows, kKeys, depth, false);
 }
@@ -178,8 +178,8 @@ static void attention_pair(const xf_attention &a, const Dropout &drops, int64_t 
                     all.end - all.begin, true);
         for (int64_t r = 0; r < rows; ++r) {
             if (joint && all.end < seen[r].end)
-                product(s + r * wide + all.end, wide, 1, v + all.end * a.ld_v, a.ld_v, dst + r * a.ld_dst, a.ld_dst,
-                        1, a.dv, seen[r].end - all.end, true);
+                product(s + r * wide + all.end, wide, 1, v + all.end * a.ld_v, a.ld_v, dst + r * a.ld_dst, a.ld_dst, 1,
+                        a.dv, seen[r].end - all.end, true);
             float *out = dst + r * a.ld_dst;
             const float factor = inverse[r];
             each_vector(a.dv, [&](int64_t i, int64_t n) { put(out + i, get(out + i, n) * factor, n); });

@@ -1,8 +1,9 @@
 // One decoding step of self-attention over a cache with an ancestor index.
 //
-// Nothing is copied when hypotheses change places: a row finds its key of step u through ancestors[slot of r][u]. A task owns
-// a few (row, head) pairs. Scores are dot products of kW partial sums and a fixed tree; the weighted sum of values
-// runs over rising u. Rows read steps < t of the cache and their own k and v, so storing step t races with nobody.
+// Nothing is copied when hypotheses change places: a row finds its key of step u through ancestors[slot of r][u]. A
+// task owns a few (row, head) pairs. Scores are dot products of kW partial sums and a fixed tree; the weighted sum of
+// values runs over rising u. Rows read steps < t of the cache and their own k and v, so storing step t races with
+// nobody.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -44,8 +45,7 @@ static void attention_step_pair(const xf_attention_step &a, int64_t r, int64_t h
                     sum[c] = fma(p, load_n(value + c * kW, max64(0, width - c * kW)), sum[c]);
             }
         }
-        for (int c = 0; c < kTileVecs; ++c)
-            store_n(dst + i + c * kW, sum[c] * inverse, max64(0, width - c * kW));
+        for (int c = 0; c < kTileVecs; ++c) store_n(dst + i + c * kW, sum[c] * inverse, max64(0, width - c * kW));
     }
 }
 

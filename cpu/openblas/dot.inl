@@ -15,8 +15,8 @@ constexpr int kDotRows = 3;
 constexpr int kDotRows = 2;
 #endif
 constexpr int kDotCols = 4;
-constexpr int64_t kDotDepth = 512;   // 6 rows are 12 KiB
-constexpr int64_t kDotPanel = 64;    // columns that stay in the L2 cache for all rows; twice that if K is small
+constexpr int64_t kDotDepth = 512;  // 6 rows are 12 KiB
+constexpr int64_t kDotPanel = 64;   // columns that stay in the L2 cache for all rows; twice that if K is small
 
 // R rows x C columns of the block [0, len) of K; C is 4 or 8, of which cols are stored.
 template <int R, int C>
@@ -95,7 +95,7 @@ static void dot_tile(const float *src, int64_t ld_src, const float *weights, int
 typedef void (*DotFn)(const float *, int64_t, const float *, int64_t, int64_t, int64_t, float *, int64_t, bool,
                       const float *, bool);
 #if defined(XF_ISA_AVX512)
-constexpr DotFn kDots[] = {nullptr,       dot_tile<1, 8>, dot_tile<2, 8>, dot_tile<3, 8>,
+constexpr DotFn kDots[] = {nullptr,        dot_tile<1, 8>, dot_tile<2, 8>, dot_tile<3, 8>,
                            dot_tile<4, 4>, dot_tile<5, 4>, dot_tile<6, 4>};
 constexpr int kDotWidth[] = {0, 8, 8, 8, 4, 4, 4};
 #else

@@ -17,10 +17,10 @@ constexpr int kRows = 6, kVecs = 2;
 constexpr int kRows = 4, kVecs = 2;
 #endif
 constexpr int kCols = kVecs * kW;
-constexpr int64_t kDepth = 512;                  // depth of a block of K
-constexpr int64_t kMostPanels = 96;              // of A in one task: see row_ranges()
-constexpr int64_t kAhead = 16;                   // rows that packing prefetches ahead
-constexpr int64_t kPackedFloats = 4 << 20;       // of B packed at a time: about what the last-level cache likes
+constexpr int64_t kDepth = 512;             // depth of a block of K
+constexpr int64_t kMostPanels = 96;         // of A in one task: see row_ranges()
+constexpr int64_t kAhead = 16;              // rows that packing prefetches ahead
+constexpr int64_t kPackedFloats = 4 << 20;  // of B packed at a time: about what the last-level cache likes
 
 // A is [M, K] at a + m * a_row + k * a_col, B is [K, N] at b + k * b_row + n * b_col; one step of each pair is 1.
 struct Gemm {
@@ -40,7 +40,7 @@ struct Gemm {
 
 // What happens to a tile of C at the end of a block of K.
 struct Finish {
-    bool load;          // add what C holds
+    bool load;  // add what C holds
     bool relu;
     const float *bias;  // at the tile's first column
     const float *mask;  // at the tile's first number
@@ -191,13 +191,12 @@ static void gemm_tile(int64_t depth, const float *a, const float *b, float *c, i
 
 typedef void (*TileFn)(int64_t, const float *, const float *, float *, int64_t, int64_t, const Finish &);
 constexpr TileFn kTiles[] = {
-    nullptr, gemm_tile<1>, gemm_tile<2>, gemm_tile<3>, gemm_tile<4>,
+    nullptr,      gemm_tile<1>, gemm_tile<2>, gemm_tile<3>,  gemm_tile<4>,
 #if defined(XF_ISA_AVX512) || defined(XF_ISA_AVX2)
     gemm_tile<5>, gemm_tile<6>,
 #endif
 #if defined(XF_ISA_AVX512)
-    gemm_tile<7>, gemm_tile<8>, gemm_tile<9>, gemm_tile<10>, gemm_tile<11>, gemm_tile<12>, gemm_tile<13>,
-    gemm_tile<14>,
+    gemm_tile<7>, gemm_tile<8>, gemm_tile<9>, gemm_tile<10>, gemm_tile<11>, gemm_tile<12>, gemm_tile<13>, gemm_tile<14>,
 #endif
 };
 

@@ -39,9 +39,10 @@ namespace {
 #include "loss.inl"
 
 constexpr Ops kOps = {
-    XF_ISA_NAME,   embed_fwd,    embed_bwd,    linear_fwd, linear_bwd_data, linear_bwd_weights, attention_fwd,
-    attention_bwd, add_norm_fwd, add_norm_bwd, loss,       adam,            sum_squares,        attention_step,
-    top_k,
+    XF_ISA_NAME,     embed_fwd,          embed_bwd,     linear_fwd,
+    linear_bwd_data, linear_bwd_weights, attention_fwd, attention_bwd,
+    add_norm_fwd,    add_norm_bwd,       loss,          adam,
+    sum_squares,     attention_step,     top_k,
 };
 
 }  // namespace

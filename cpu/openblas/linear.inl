@@ -42,8 +42,8 @@ static int32_t linear_bwd_data(xf_stream *stream, const xf_linear_bwd_data *a, x
 constexpr int64_t kBiasRows = 256;  // rows per partial sum of a bias gradient
 
 // dst[n] += sum over rows, first within tiles of kBiasRows rows, then over the tiles in rising order.
-static void add_column_sums(const xf_stream *stream, const float *src, int64_t ld, int64_t M, int64_t N,
-                            float *partial, float *dst) {
+static void add_column_sums(const xf_stream *stream, const float *src, int64_t ld, int64_t M, int64_t N, float *partial,
+                            float *dst) {
     const int64_t tiles = ceil_div(M, kBiasRows);
     parallel(stream, tiles, [&](int64_t tile, int32_t) {
         const int64_t end = min64(M, (tile + 1) * kBiasRows);

@@ -179,9 +179,9 @@ int32_t mem_zero(xf_stream *, void *dst, size_t bytes, xf_error *) {
 }
 
 // An operation of the table hands on to the kernels the device was opened with.
-#define XF_FORWARD(op)                                                              \
-    int32_t op(xf_stream *stream, const struct xf_##op *args, xf_error *err) {      \
-        return stream->device->ops->op(stream, args, err);                          \
+#define XF_FORWARD(op)                                                         \
+    int32_t op(xf_stream *stream, const struct xf_##op *args, xf_error *err) { \
+        return stream->device->ops->op(stream, args, err);                     \
     }
 XF_FORWARD(embed_fwd)
 XF_FORWARD(embed_bwd)
@@ -203,20 +203,54 @@ int32_t attention_fwd(xf_stream *stream, const xf_attention *args, xf_error *err
 }
 
 const xf_backend_v1 kBackend = {
-    sizeof(xf_backend_v1), XF_PLUGIN_ABI, "openblas", version_text, "cpu", 100, 1u << XF_FP32,
-    device_count, device_name, device_open, device_close, device_info,
-    stream_create, stream_free, stream_sync,
-    mem_alloc, mem_free, mem_copy, mem_copy, mem_copy, mem_zero,
-    embed_fwd, embed_bwd, linear_fwd, linear_bwd_data, linear_bwd_weights, attention_fwd, attention_bwd,
-    add_norm_fwd, add_norm_bwd, loss, adam, sum_squares, attention_step, top_k,
-    nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,  // optional: to_bf16, beam_step, graphs
+    sizeof(xf_backend_v1),
+    XF_PLUGIN_ABI,
+    "openblas",
+    version_text,
+    "cpu",
+    100,
+    1u << XF_FP32,
+    device_count,
+    device_name,
+    device_open,
+    device_close,
+    device_info,
+    stream_create,
+    stream_free,
+    stream_sync,
+    mem_alloc,
+    mem_free,
+    mem_copy,
+    mem_copy,
+    mem_copy,
+    mem_zero,
+    embed_fwd,
+    embed_bwd,
+    linear_fwd,
+    linear_bwd_data,
+    linear_bwd_weights,
+    attention_fwd,
+    attention_bwd,
+    add_norm_fwd,
+    add_norm_bwd,
+    loss,
+    adam,
+    sum_squares,
+    attention_step,
+    top_k,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,  // optional: to_bf16, beam_step, graphs
 };
 
 }  // namespace
 }  // namespace xf::openblas
 
 extern "C" __attribute__((visibility("default"))) const xf_backend_v1 *xf_plugin_init(uint32_t host_abi,
-                                                                                       xf_error *err) {
+                                                                                      xf_error *err) {
     using namespace xf::openblas;
     if (host_abi != XF_PLUGIN_ABI) {
         fail(err, XF_ERROR_VERSION, "the openblas plugin has ABI %u, the library has %u", XF_PLUGIN_ABI, host_abi);

@@ -18,9 +18,7 @@ static int32_t embed_fwd(xf_stream *stream, const xf_embed_fwd *args, xf_error *
         for (int64_t t = task * tile; t < min64(a.rows, (task + 1) * tile); ++t) {
             const float *w = a.weights + int64_t{a.ids[t]} * a.D, *p = a.positions + int64_t{a.pos[t]} * a.D;
             float *dst = a.dst + t * a.D;
-            each_vector(a.D, [&](int64_t i, int64_t n) {
-                put(dst + i, get(w + i, n) * a.scale + get(p + i, n), n);
-            });
+            each_vector(a.D, [&](int64_t i, int64_t n) { put(dst + i, get(w + i, n) * a.scale + get(p + i, n), n); });
             if (drops.threshold) drop(drops, static_cast<uint64_t>(t * a.D), a.D, dst);
         }
     });

@@ -69,7 +69,7 @@ XF_INLINE VU64 mul_even(VU a, VU b) {
 XF_INLINE V4 hsum4(VF a, VF b, VF c, VF d) {
     const __m256 ab = _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
     const __m256 cd = _mm256_add_ps(_mm256_permute2f128_ps(c, d, 0x20), _mm256_permute2f128_ps(c, d, 0x31));
-    const __m256 pairs = _mm256_hadd_ps(ab, cd);     // a01 a23 c01 c23 | b01 b23 d01 d23
+    const __m256 pairs = _mm256_hadd_ps(ab, cd);       // a01 a23 c01 c23 | b01 b23 d01 d23
     const __m256 sums = _mm256_hadd_ps(pairs, pairs);  // a c a c | b d b d
     return _mm_unpacklo_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps(sums, 1));
 }
@@ -101,9 +101,7 @@ XF_INLINE V4 hsum4(VF a, VF b, VF c, VF d) {
 }
 #endif
 
-XF_INLINE float hsum(VF x) {
-    return hsum4(x, VF{}, VF{}, VF{})[0];
-}
+XF_INLINE float hsum(VF x) { return hsum4(x, VF{}, VF{}, VF{})[0]; }
 
 XF_INLINE float hmax(VF x) {
     float best = x[0];

@@ -20,17 +20,19 @@ static void write_pairs(char *text) {
         for (int side = 0; side < 2; ++side)
             for (unsigned w = 0; w < length; ++w)
                 text += sprintf(text, "%s%s", words[side][(first >> (8 + 5 * w)) % 6],
-                                w + 1 < length ? " " : side == 0 ? "\t" : "\n");
+                                w + 1 < length ? " "
+                                : side == 0    ? "\t"
+                                               : "\n");
     }
 }
 
 /* Runs a call and ends the program with its sentence when it fails. */
-#define DO(call)                                    \
-    do {                                            \
-        if ((call) < 0) {                           \
-            fprintf(stderr, "%s\n", err.message);   \
-            return 1;                               \
-        }                                           \
+#define DO(call)                                  \
+    do {                                          \
+        if ((call) < 0) {                         \
+            fprintf(stderr, "%s\n", err.message); \
+            return 1;                             \
+        }                                         \
     } while (0)
 
 int main(int argc, char **argv) {

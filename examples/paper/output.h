@@ -16,8 +16,8 @@
 bool make_folder(const char *path);
 
 /*
- * Makes the folder and takes its file "lock" for this run, so that no other works there. Returns a descriptor whose end,
- * with that of the process or sooner, is that of the lock; or -1 after a message.
+ * Makes the folder and takes its file "lock" for this run, so that no other works there. Returns a descriptor whose
+ * end, with that of the process or sooner, is that of the lock; or -1 after a message.
  */
 int lock_folder(const char *path);
 

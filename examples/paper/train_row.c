@@ -78,9 +78,10 @@ static bool read_log(struct training *t) {
     }
     if (file != NULL) fclose(file);
     if (!found)
-        complain("%s has no line of step %lld, at which %s stands: what it has cost so far is lost; begin the row anew "
-                 "by deleting that file",
-                 t->log, (long long)xf_trainer_step(t->trainer), t->checkpoint);
+        complain(
+            "%s has no line of step %lld, at which %s stands: what it has cost so far is lost; begin the row anew "
+            "by deleting that file",
+            t->log, (long long)xf_trainer_step(t->trainer), t->checkpoint);
     return found;
 }
 

@@ -44,7 +44,8 @@ typedef struct xf_backend_info {
 } xf_backend_info;
 
 /** @brief A zeroed xf_backend_info with its struct_size. @since 0.1 */
-#define XF_BACKEND_INFO_INIT {sizeof(xf_backend_info), NULL, NULL, NULL, NULL, 0, 0, NULL}
+#define XF_BACKEND_INFO_INIT \
+    { sizeof(xf_backend_info), NULL, NULL, NULL, NULL, 0, 0, NULL }
 
 /**
  * @brief Loads a backend plugin from a file, beside those found at xf_context_create().

@@ -64,7 +64,8 @@ typedef struct xf_option_info {
 } xf_option_info;
 
 /** @brief A zeroed xf_option_info with its struct_size. @since 0.1 */
-#define XF_OPTION_INFO_INIT {sizeof(xf_option_info), NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, NULL}
+#define XF_OPTION_INFO_INIT \
+    { sizeof(xf_option_info), NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, NULL }
 
 /**
  * @brief Creates a config in which every option has its default.

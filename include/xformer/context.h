@@ -55,7 +55,8 @@ typedef struct xf_allocator {
 } xf_allocator;
 
 /** @brief A zeroed xf_allocator with its struct_size. @since 0.1 */
-#define XF_ALLOCATOR_INIT {sizeof(xf_allocator), NULL, NULL, NULL}
+#define XF_ALLOCATOR_INIT \
+    { sizeof(xf_allocator), NULL, NULL, NULL }
 
 /** @brief Weight of a log line. @since 0.1 */
 enum xf_log_level {
@@ -158,7 +159,8 @@ typedef struct xf_memory_stats {
 } xf_memory_stats;
 
 /** @brief A zeroed xf_memory_stats with its struct_size. @since 0.1 */
-#define XF_MEMORY_STATS_INIT {sizeof(xf_memory_stats), 0, 0, 0, 0}
+#define XF_MEMORY_STATS_INIT \
+    { sizeof(xf_memory_stats), 0, 0, 0, 0 }
 
 /**
  * @brief Reads the memory account of a context.

@@ -52,7 +52,8 @@ typedef struct xf_corpus_stats {
 } xf_corpus_stats;
 
 /** @brief A zeroed xf_corpus_stats with its struct_size. @since 0.1 */
-#define XF_CORPUS_STATS_INIT {sizeof(xf_corpus_stats), 0, 0, 0, 0, 0, 0, 0}
+#define XF_CORPUS_STATS_INIT \
+    { sizeof(xf_corpus_stats), 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * @brief Packed sentences: the ids of all sentences one after the other, and where each begins.
@@ -81,7 +82,8 @@ typedef struct xf_batch {
 } xf_batch;
 
 /** @brief An empty batch with its struct_size. @since 0.1 */
-#define XF_BATCH_INIT {sizeof(xf_batch), 0, NULL, NULL, NULL, NULL, NULL}
+#define XF_BATCH_INIT \
+    { sizeof(xf_batch), 0, NULL, NULL, NULL, NULL, NULL }
 
 /**
  * @brief Opens a file of pairs, one a line: source TAB target, UTF-8.
@@ -175,8 +177,8 @@ XF_API enum xf_status xf_corpus_stats_get(const xf_corpus *corpus, xf_corpus_sta
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_corpus_pair(const xf_corpus *corpus, int64_t index, const char **source,
-                                     size_t *source_length, const char **target, size_t *target_length, xf_error *err);
+XF_API enum xf_status xf_corpus_pair(const xf_corpus *corpus, int64_t index, const char **source, size_t *source_length,
+                                     const char **target, size_t *target_length, xf_error *err);
 
 /**
  * @brief Makes a batcher: encodes the corpus and plans the first epoch.
@@ -196,8 +198,8 @@ XF_API enum xf_status xf_corpus_pair(const xf_corpus *corpus, int64_t index, con
  * Vaswani et al. 2017, s. 5.1
  * @since 0.1
  */
-XF_API enum xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokenizer,
-                                        const xf_config *config, xf_batcher **out, xf_error *err);
+XF_API enum xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokenizer, const xf_config *config,
+                                        xf_batcher **out, xf_error *err);
 
 /**
  * @brief Frees a batcher and the batch it last gave.
@@ -243,7 +245,8 @@ typedef struct xf_batcher_stats {
 } xf_batcher_stats;
 
 /** @brief A zeroed xf_batcher_stats with its struct_size. @since 0.1 */
-#define XF_BATCHER_STATS_INIT {sizeof(xf_batcher_stats), 0, 0, 0, 0, 0, 0, 0, 0}
+#define XF_BATCHER_STATS_INIT \
+    { sizeof(xf_batcher_stats), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * @brief Tells where a batcher stands and what it holds.

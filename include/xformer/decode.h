@@ -169,7 +169,8 @@ typedef struct xf_hypothesis {
 } xf_hypothesis;
 
 /** @brief A zeroed xf_hypothesis with its struct_size. @since 0.1 */
-#define XF_HYPOTHESIS_INIT {sizeof(xf_hypothesis), NULL, 0, NULL, 0, 0, 0, 0, 0}
+#define XF_HYPOTHESIS_INIT \
+    { sizeof(xf_hypothesis), NULL, 0, NULL, 0, 0, 0, 0, 0 }
 
 /**
  * @brief Counts the sentences answered.
@@ -244,7 +245,8 @@ typedef struct xf_eval_stats {
 } xf_eval_stats;
 
 /** @brief A zeroed xf_eval_stats with its struct_size. @since 0.1 */
-#define XF_EVAL_STATS_INIT {sizeof(xf_eval_stats), 0, 0, 0, 0, 0}
+#define XF_EVAL_STATS_INIT \
+    { sizeof(xf_eval_stats), 0, 0, 0, 0, 0 }
 
 /**
  * @brief Measures loss and perplexity on pairs. Can be cancelled.

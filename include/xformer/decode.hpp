@@ -43,7 +43,10 @@ struct HypothesisAt {
     std::size_t sentence = 0;
     Hypothesis operator()(std::size_t rank) const {
         const auto h = fill(xf_hypothesis XF_HYPOTHESIS_INIT, xf_hypotheses_get, hypotheses, sentence, rank);
-        return {{h.text, h.text_length}, {h.ids, static_cast<std::size_t>(h.length)}, h.log_probability, h.score,
+        return {{h.text, h.text_length},
+                {h.ids, static_cast<std::size_t>(h.length)},
+                h.log_probability,
+                h.score,
                 h.finished != 0};
     }
 };

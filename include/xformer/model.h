@@ -95,8 +95,7 @@ XF_API enum xf_status xf_model_save(const xf_model *model, const char *path, xf_
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_model_export(const xf_model *model, const xf_config *config, const char *path,
-                                      xf_error *err);
+XF_API enum xf_status xf_model_export(const xf_model *model, const xf_config *config, const char *path, xf_error *err);
 
 /**
  * @brief Loads several files of one model and averages their parameters, in double precision.
@@ -154,7 +153,8 @@ typedef struct xf_param_info {
 } xf_param_info;
 
 /** @brief A zeroed xf_param_info with its struct_size. @since 0.1 */
-#define XF_PARAM_INFO_INIT {sizeof(xf_param_info), NULL, 0, 0}
+#define XF_PARAM_INFO_INIT \
+    { sizeof(xf_param_info), NULL, 0, 0 }
 
 /**
  * @brief Counts the parameter tensors.

@@ -51,7 +51,8 @@ typedef struct xf_step_stats {
 } xf_step_stats;
 
 /** @brief A zeroed xf_step_stats with its struct_size. @since 0.1 */
-#define XF_STEP_STATS_INIT {sizeof(xf_step_stats), 0, 0, 0, 0, 0, 0, 0, 0}
+#define XF_STEP_STATS_INIT \
+    { sizeof(xf_step_stats), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * @brief Creates a trainer at step 0.
@@ -152,8 +153,8 @@ XF_API int64_t xf_trainer_step(const xf_trainer *trainer);
 /**
  * @brief Gives the trainer's model.
  * @param trainer [in] the trainer
- * @return owned by the trainer, valid until it is freed, and xf_model_free() leaves it alone; NULL when trainer is not a
- *         trainer
+ * @return owned by the trainer, valid until it is freed, and xf_model_free() leaves it alone; NULL when trainer is not
+ * a trainer
  * @threads shared-read
  * @since 0.1
  */

@@ -26,7 +26,8 @@ xf_status xf_backend_info_get(const xf_context *context, size_t index, xf_backen
         check_handle(context, "context");
         check_struct(info, "info");
         const auto &entries = context->context->registry().entries();
-        XF_CHECK(index < entries.size(), XF_ERROR_OUT_OF_RANGE, "backend %zu, expected 0 to %zu", index, entries.size() - 1);
+        XF_CHECK(index < entries.size(), XF_ERROR_OUT_OF_RANGE, "backend %zu, expected 0 to %zu", index,
+                 entries.size() - 1);
         const BackendEntry &entry = entries[index];
         const bool active = entry.ops != nullptr && entry.ops == context->context->active().ops;
         put_struct(info, xf_backend_info{0, entry.name.c_str(), entry.version.c_str(), entry.path.c_str(),

@@ -110,10 +110,11 @@ size_t xf_config_option_count(void) { return option_count(); }
 xf_status xf_config_option(size_t index, xf_option_info *info, xf_error *err) {
     return guard(err, [&] {
         check_struct(info, "info");
-        XF_CHECK(index < option_count(), XF_ERROR_OUT_OF_RANGE, "option %zu, expected 0 to %zu", index, option_count() - 1);
+        XF_CHECK(index < option_count(), XF_ERROR_OUT_OF_RANGE, "option %zu, expected 0 to %zu", index,
+                 option_count() - 1);
         const Option &row = option(index);
-        put_struct(info, xf_option_info{0, row.key, row.type, 0, row.default_value, row.minimum, row.maximum, row.choices,
-                                        row.doc, row.paper, row.since});
+        put_struct(info, xf_option_info{0, row.key, row.type, 0, row.default_value, row.minimum, row.maximum,
+                                        row.choices, row.doc, row.paper, row.since});
     });
 }
 

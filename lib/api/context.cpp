@@ -33,8 +33,8 @@ xf_status xf_context_set_log(xf_context *context, xf_log_fn fn, void *user, xf_l
         int number;  // what C may pass is more than what C++ may read as the enumeration
         static_assert(sizeof number == sizeof level);
         std::memcpy(&number, &level, sizeof number);
-        XF_CHECK(number >= XF_LOG_ERROR && number <= XF_LOG_DEBUG, XF_ERROR_INVALID_ARGUMENT, "log level %d, expected 0 to 3",
-                 number);
+        XF_CHECK(number >= XF_LOG_ERROR && number <= XF_LOG_DEBUG, XF_ERROR_INVALID_ARGUMENT,
+                 "log level %d, expected 0 to 3", number);
         context->context->set_log(fn, user, level);
     });
 }

@@ -10,7 +10,8 @@ using namespace xf;
 namespace {
 
 template <class Open>
-xf_status open_corpus(xf_context *context, const xf_config *config, xf_corpus **out, xf_error *err, Open open) noexcept {
+xf_status open_corpus(xf_context *context, const xf_config *config, xf_corpus **out, xf_error *err,
+                      Open open) noexcept {
     return guard(err, [&] {
         check_handle(context, "context");
         check_pointer(out, "out");
@@ -52,7 +53,8 @@ xf_status xf_corpus_from_memory(xf_context *context, const xf_config *config, co
                                 size_t length, xf_corpus **out, xf_error *err) {
     return open_corpus(context, config, out, err, [&](const CorpusOptions &options, const Corpus::Warn &warn) {
         check_pointer(name, "name");
-        XF_CHECK(text != nullptr || length == 0, XF_ERROR_INVALID_ARGUMENT, "text is NULL with a length of %zu", length);
+        XF_CHECK(text != nullptr || length == 0, XF_ERROR_INVALID_ARGUMENT, "text is NULL with a length of %zu",
+                 length);
         return Corpus::from_memory(name, std::string_view(text, length), options, warn);
     });
 }
@@ -109,7 +111,8 @@ xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokeniz
         };
         handle->corpus = std::make_shared<EncodedCorpus>(encode_corpus(*corpus->corpus, encode, longest));
         handle->fingerprint = handle->corpus->fingerprint();
-        for (const char *key : {"data.batch_tokens", "data.shuffle", "data.seed"}) handle->order[key] = options.text(key);
+        for (const char *key : {"data.batch_tokens", "data.shuffle", "data.seed"})
+            handle->order[key] = options.text(key);
         const int64_t skipped = handle->corpus->skipped_too_long + handle->corpus->skipped_empty;
         if (skipped > 0)
             handle->context->log(

@@ -58,7 +58,8 @@ template <class Handle>
 Handle &check_handle(Handle *handle, const char *name) {
     using Plain = std::remove_const_t<Handle>;
     check_pointer(handle, name);
-    XF_CHECK(handle->magic == Plain::kMagic, XF_ERROR_INVALID_ARGUMENT, "%s is not %s, or was freed", name, Plain::kKind);
+    XF_CHECK(handle->magic == Plain::kMagic, XF_ERROR_INVALID_ARGUMENT, "%s is not %s, or was freed", name,
+             Plain::kKind);
     if constexpr (requires { handle->context; }) {
         XF_CHECK(handle->context->pid() == getpid(), XF_ERROR_FORKED,
                  "%s belongs to process %d, from which this one was forked: create a context of its own", name,
@@ -117,7 +118,8 @@ T get_struct(const T *in, const char *name, size_t oldest = sizeof(T)) {
     std::memcpy(&value, in, std::min(size, sizeof(T)));
     const auto *bytes = reinterpret_cast<const unsigned char *>(in);
     for (size_t i = sizeof(T); i < size; ++i)
-        XF_CHECK(bytes[i] == 0, XF_ERROR_UNSUPPORTED, "%s has a member that this version of the library does not know", name);
+        XF_CHECK(bytes[i] == 0, XF_ERROR_UNSUPPORTED, "%s has a member that this version of the library does not know",
+                 name);
     value.struct_size = sizeof(T);
     return value;
 }

@@ -48,8 +48,8 @@ void save(const xf_model &model, const char *path, const char *dtype) {
 }
 
 void check_count(const Parameter &p, size_t count) {
-    XF_CHECK(count == static_cast<size_t>(p.size()), XF_ERROR_INVALID_ARGUMENT, "count is %zu, expected %lld for '%s'", count,
-             static_cast<long long>(p.size()), p.name.c_str());
+    XF_CHECK(count == static_cast<size_t>(p.size()), XF_ERROR_INVALID_ARGUMENT, "count is %zu, expected %lld for '%s'",
+             count, static_cast<long long>(p.size()), p.name.c_str());
 }
 
 }  // namespace

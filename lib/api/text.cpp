@@ -22,8 +22,7 @@ TokenizerOptions tokenizer_options(const Options &options) {
     t.normalization = form == "none"  ? Normalization::kNone
                       : form == "nfc" ? Normalization::kNfc
                                       : Normalization::kNfkc;
-    t.invalid_utf8 =
-        options.str("tokenizer.invalid_utf8") == "replace" ? InvalidUtf8::kReplace : InvalidUtf8::kError;
+    t.invalid_utf8 = options.str("tokenizer.invalid_utf8") == "replace" ? InvalidUtf8::kReplace : InvalidUtf8::kError;
     return t;
 }
 

@@ -84,7 +84,8 @@ xf_status xf_trainer_gradient_read(xf_trainer *trainer, size_t index, float *val
         check_handle(trainer, "trainer");
         check_pointer(values, "values");
         const auto &list = trainer->trainer->model()->table().list;
-        XF_CHECK(index < list.size(), XF_ERROR_OUT_OF_RANGE, "parameter %zu, expected 0 to %zu", index, list.size() - 1);
+        XF_CHECK(index < list.size(), XF_ERROR_OUT_OF_RANGE, "parameter %zu, expected 0 to %zu", index,
+                 list.size() - 1);
         XF_CHECK(count == static_cast<size_t>(list[index].size()), XF_ERROR_INVALID_ARGUMENT,
                  "count is %zu, expected %lld for '%s'", count, static_cast<long long>(list[index].size()),
                  list[index].name.c_str());
@@ -139,17 +140,20 @@ xf_status xf_trainer_seek(const xf_trainer *trainer, xf_batcher *batcher, xf_err
         const DataPosition &position = trainer->trainer->position();
         XF_CHECK(position.fingerprint != 0, XF_ERROR_STATE, "no batcher's position was saved with this trainer");
         XF_CHECK(position.fingerprint == batcher->fingerprint, XF_ERROR_DATA,
-                 "the batcher holds other pairs than the one whose position was saved: resuming would not continue that run");
+                 "the batcher holds other pairs than the one whose position was saved: resuming would not continue "
+                 "that run");
         for (const auto &[key, value] : position.order) {
             const auto now = batcher->order.find(key);
             XF_CHECK(now != batcher->order.end() && now->second == value, XF_ERROR_DATA,
-                     "option '%s' is '%s', expected '%.32s' as in the saved run: resuming would not continue it", key.c_str(),
-                     now != batcher->order.end() ? now->second.c_str() : "", value.c_str());
+                     "option '%s' is '%s', expected '%.32s' as in the saved run: resuming would not continue it",
+                     key.c_str(), now != batcher->order.end() ? now->second.c_str() : "", value.c_str());
         }
         batcher->batcher->seek({position.epoch, position.batch});
     });
 }
 
-const xf_config *xf_trainer_config(const xf_trainer *trainer) { return is_handle(trainer) ? &trainer->config : nullptr; }
+const xf_config *xf_trainer_config(const xf_trainer *trainer) {
+    return is_handle(trainer) ? &trainer->config : nullptr;
+}
 
 }  // extern "C"

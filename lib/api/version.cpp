@@ -17,14 +17,14 @@ const char *xf_version(void) {
 int32_t xf_version_num(void) { return XF_VERSION_NUM; }
 
 const char *xf_build_info(void) {
-    return "libxformer " XF_TEXT(XF_VERSION_MAJOR) "." XF_TEXT(XF_VERSION_MINOR) "." XF_TEXT(XF_VERSION_PATCH)
-           ", compiler " __VERSION__
+    return "libxformer " XF_TEXT(XF_VERSION_MAJOR) "." XF_TEXT(XF_VERSION_MINOR) "." XF_TEXT(
+        XF_VERSION_PATCH) ", compiler " __VERSION__
 #if defined(NDEBUG)
-           ", release"
+                          ", release"
 #else
-           ", debug"
+                          ", debug"
 #endif
-           ", utf8proc " XF_TEXT(UTF8PROC_VERSION_MAJOR) "." XF_TEXT(UTF8PROC_VERSION_MINOR);
+                          ", utf8proc " XF_TEXT(UTF8PROC_VERSION_MAJOR) "." XF_TEXT(UTF8PROC_VERSION_MINOR);
 }
 
 }  // extern "C"

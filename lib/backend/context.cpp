@@ -54,9 +54,9 @@ void Context::open_device(const std::string &name) {
                          entry->name.c_str());
                 device_ = std::make_unique<Device>(*entry->ops, host_, heap_, i);
                 active_ = *entry;
-                description_ = format("%s on %s:%d, %s, %d thread%s, %s", active_.name.c_str(), active_.kind.c_str(),
-                                      i, active_.ops->device_info(device_->handle()), pool_.workers(), pool_.workers() == 1 ? "" : "s",
-                                      dtype_ == XF_BF16 ? "bf16" : "fp32");
+                description_ = format("%s on %s:%d, %s, %d thread%s, %s", active_.name.c_str(), active_.kind.c_str(), i,
+                                      active_.ops->device_info(device_->handle()), pool_.workers(),
+                                      pool_.workers() == 1 ? "" : "s", dtype_ == XF_BF16 ? "bf16" : "fp32");
                 return;
             } catch (const Error &error) {
                 // Another backend would not give the instruction set that was asked for.

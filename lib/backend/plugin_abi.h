@@ -95,8 +95,8 @@ typedef struct xf_host_v1 {
  * low half of output word j, 2j+1 the high half. rate == 0 switches dropout off and nothing is drawn.
  * step and batch are read when the operation runs, not when it is recorded. lib/core/philox.h has the code. */
 typedef struct xf_dropout {
-    float rate;           /* 0 <= rate < 1 */
-    uint32_t site;        /* which dropout of the model */
+    float rate;    /* 0 <= rate < 1 */
+    uint32_t site; /* which dropout of the model */
     uint64_t seed;
     const uint32_t *when; /* device memory, {step of the optimizer, batch within the step}; may be NULL at rate 0 */
 } xf_dropout;
@@ -107,7 +107,7 @@ typedef struct xf_embed_fwd {
     int64_t rows, D;
     const int32_t *ids;     /* [rows], each in [0, V) */
     const int32_t *pos;     /* [rows], each in [0, P) */
-    const xf_num *weights;   /* [V, D] */
+    const xf_num *weights;  /* [V, D] */
     const float *positions; /* [P, D] */
     float scale;
     xf_num *dst; /* [rows, D] */
@@ -122,7 +122,7 @@ typedef struct xf_embed_bwd {
     const int32_t *group_ids; /* [groups] */
     const int32_t *starts;    /* [groups + 1] */
     const int32_t *order;     /* [rows] */
-    const xf_num *diff_dst;    /* [rows, D] */
+    const xf_num *diff_dst;   /* [rows, D] */
     float scale;
     float *diff_weights; /* [V, D] */
     xf_dropout dropout;
@@ -136,7 +136,7 @@ typedef struct xf_linear_fwd {
     const xf_num *src; /* [M, K], rows ld_src apart */
     int64_t ld_src;
     const xf_num *weights; /* [N, K], dense */
-    const xf_num *bias;   /* [N] or NULL */
+    const xf_num *bias;    /* [N] or NULL */
     xf_num *dst;           /* [M, N], rows ld_dst apart; not overlapping src */
     int64_t ld_dst;
     uint32_t flags; /* XF_LINEAR_ROW_INVARIANT: must be row-invariant, and fast for small M (decoding) */
@@ -210,11 +210,11 @@ typedef struct xf_add_norm_fwd {
     int64_t M, D;
     const xf_num *residual; /* [M, D] */
     const xf_num *src;      /* [M, D] or NULL */
-    const float *weights;  /* [D] */
-    const float *bias;     /* [D] */
+    const float *weights;   /* [D] */
+    const float *bias;      /* [D] */
     float eps;
-    xf_num *sum;   /* [M, D] or NULL */
-    xf_num *dst;   /* [M, D] */
+    xf_num *sum;  /* [M, D] or NULL */
+    xf_num *dst;  /* [M, D] */
     float *stats; /* [M, 2] or NULL */
     xf_dropout dropout;
 } xf_add_norm_fwd;
@@ -227,12 +227,12 @@ typedef struct xf_add_norm_bwd {
     const xf_num *diff_dst; /* [M, D] */
     const xf_num *diff_sum; /* [M, D] or NULL: gradient that reaches the sum by the residual path (pre-LN) */
     const xf_num *sum;      /* [M, D] */
-    const float *stats;    /* [M, 2] */
-    const float *weights;  /* [D] */
+    const float *stats;     /* [M, 2] */
+    const float *weights;   /* [D] */
     xf_num *diff_residual;  /* [M, D] */
     xf_num *diff_src;       /* [M, D] or NULL */
-    float *diff_weights;   /* [D] */
-    float *diff_bias;      /* [D] */
+    float *diff_weights;    /* [D] */
+    float *diff_bias;       /* [D] */
     xf_dropout dropout;
 } xf_add_norm_bwd;
 
@@ -247,14 +247,14 @@ typedef struct xf_add_norm_bwd {
  * its diff_src are 0, and it adds nothing to diff_weights; src is finite there. */
 typedef struct xf_loss {
     int64_t M, V, D;
-    const xf_num *src;       /* [M, D] */
-    const xf_num *weights;   /* [V, D] */
+    const xf_num *src;      /* [M, D] */
+    const xf_num *weights;  /* [V, D] */
     const int32_t *targets; /* [M] */
     float smoothing;
     uint32_t uniform;
     float *loss;         /* [M] */
     float *nll;          /* [M] */
-    xf_num *diff_src;     /* [M, D] or NULL */
+    xf_num *diff_src;    /* [M, D] or NULL */
     float *diff_weights; /* [V, D] or NULL */
 } xf_loss;
 
@@ -310,17 +310,17 @@ typedef struct xf_attention_step {
 /* For each row: log-softmax of src weights^T over V, and its k largest values in falling order, ties by rising id.
  * A NaN counts as minus infinity. k <= V. banned ids (may be none) are left out of the choice, not of the
  * normalisation, and so are the ids of a row whose bit in allowed is 0. When fewer than k are left, the row ends in
- * {-inf, -1}. Ties are those of the values given back. Row-invariant. values and ids are HOST memory, complete on return,
- * or device memory when on_device. */
+ * {-inf, -1}. Ties are those of the values given back. Row-invariant. values and ids are HOST memory, complete on
+ * return, or device memory when on_device. */
 typedef struct xf_top_k {
     int64_t rows, V, D, k;
     const xf_num *src;     /* [rows, D] */
     const xf_num *weights; /* [V, D] */
     int64_t banned_count;
-    const int32_t *banned; /* host memory, [banned_count] */
+    const int32_t *banned;   /* host memory, [banned_count] */
     const uint32_t *allowed; /* [rows, (V + 31) / 32], bit v % 32 of word v / 32 is id v; NULL: all are allowed */
-    float *values;         /* [rows, k] natural-log probabilities */
-    int32_t *ids;          /* [rows, k] */
+    float *values;           /* [rows, k] natural-log probabilities */
+    int32_t *ids;            /* [rows, k] */
     uint32_t on_device;
 } xf_top_k;
 
@@ -353,27 +353,27 @@ typedef struct xf_beam_finished {
 typedef struct xf_beam_step {
     int64_t active_count, sentences, beam, n_best, k;
     int32_t end_token;
-    int64_t ld_ancestors;           /* most steps */
-    const int32_t *active;          /* [active_count] sentence, or -1 */
-    const float *values;            /* [active_count * beam, k] */
-    const int32_t *ids;             /* [active_count * beam, k] */
-    const double *penalty;          /* [ld_ancestors + 1] */
-    const int32_t *limit;           /* [sentences] most tokens, at most ld_ancestors */
-    int32_t *length, *live, *done;  /* [sentences] */
-    double *live_logp;              /* [sentences * beam] */
-    int32_t *ancestors;             /* [sentences * beam, ld_ancestors] */
+    int64_t ld_ancestors;                    /* most steps */
+    const int32_t *active;                   /* [active_count] sentence, or -1 */
+    const float *values;                     /* [active_count * beam, k] */
+    const int32_t *ids;                      /* [active_count * beam, k] */
+    const double *penalty;                   /* [ld_ancestors + 1] */
+    const int32_t *limit;                    /* [sentences] most tokens, at most ld_ancestors */
+    int32_t *length, *live, *done;           /* [sentences] */
+    double *live_logp;                       /* [sentences * beam] */
+    int32_t *ancestors;                      /* [sentences * beam, ld_ancestors] */
     int32_t *history_token, *history_parent; /* [ld_ancestors, sentences * beam] */
-    xf_beam_finished *finished;     /* [sentences, n_best], best first */
-    int32_t *finished_count;        /* [sentences] */
-    int32_t *tokens, *steps;        /* [active_count * beam]: the rows of the next step */
-    int32_t *remaining;             /* [1]: how many active sentences are not done after this call */
+    xf_beam_finished *finished;              /* [sentences, n_best], best first */
+    int32_t *finished_count;                 /* [sentences] */
+    int32_t *tokens, *steps;                 /* [active_count * beam]: the rows of the next step */
+    int32_t *remaining;                      /* [1]: how many active sentences are not done after this call */
 } xf_beam_step;
 
 /* What a backend is and does. Every pointer is set but for those marked optional; an operation works on the device of
  * its stream, in the order of the stream's calls, and may still be running when the call returns. */
 typedef struct xf_backend_v1 {
-    uint32_t size; /* sizeof(xf_backend_v1) of the plugin */
-    uint32_t abi;  /* XF_PLUGIN_ABI of the plugin */
+    uint32_t size;       /* sizeof(xf_backend_v1) of the plugin */
+    uint32_t abi;        /* XF_PLUGIN_ABI of the plugin */
     const char *name;    /* "ref", "openblas", "cuda" */
     const char *version; /* of the plugin and what it stands on, for people */
     const char *kind;    /* "cpu" or "cuda": the first part of a device name */

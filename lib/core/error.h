@@ -43,7 +43,7 @@ std::string number(double value);
 
 }  // namespace xf
 
-#define XF_CHECK(condition, status, ...)                  \
-    do {                                                  \
+#define XF_CHECK(condition, status, ...)                   \
+    do {                                                   \
         if (!(condition)) ::xf::fail(status, __VA_ARGS__); \
     } while (0)

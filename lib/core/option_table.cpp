@@ -11,8 +11,8 @@ constexpr double kMaxDim = 1 << 16, kMaxSeed = 9007199254740991.0;
 
 constexpr Option kOptions[] = {
     {"context.device", kStr, "auto", 0, 0, nullptr,
-     "What computes: auto, cpu, cpu:ref, cpu:openblas, cuda, cuda:N; a device that is named and absent is an error.", "",
-     "0.1"},
+     "What computes: auto, cpu, cpu:ref, cpu:openblas, cuda, cuda:N; a device that is named and absent is an error.",
+     "", "0.1"},
     {"context.threads", kI64, "0", 0, 1024, nullptr,
      "Worker threads on the CPU; 0 is one per processor this process may use. Results do not depend on it.", "", "0.1"},
     {"context.memory_budget", kI64, "0", 0, 9e15, nullptr,
@@ -21,15 +21,17 @@ constexpr Option kOptions[] = {
      "Instruction set of the CPU kernels; auto is the best this CPU has.", "", "0.1"},
 
     {"context.precision", kStr, "fp32", 0, 0, "fp32|bf16",
-     "What activations and matrix products are computed in; parameters, gradients and sums stay fp32. CUDA serves both.", "",
-     "0.1"},
+     "What activations and matrix products are computed in; parameters, gradients and sums stay fp32. CUDA serves "
+     "both.",
+     "", "0.1"},
     {"context.graphs", kBool, "true", 0, 1, nullptr,
-     "Calls that repeat are recorded once and replayed, where the device can (CUDA graphs). Results do not depend on it.", "",
-     "0.1"},
+     "Calls that repeat are recorded once and replayed, where the device can (CUDA graphs). Results do not depend on "
+     "it.",
+     "", "0.1"},
 
     {"tokenizer.kind", kStr, "bpe", 0, 0, "bpe|wordpiece",
-     "Byte pair encoding, or WordPiece: pieces chosen by likelihood, words cut at the longest piece that fits.", "s. 5.1",
-     "0.1"},
+     "Byte pair encoding, or WordPiece: pieces chosen by likelihood, words cut at the longest piece that fits.",
+     "s. 5.1", "0.1"},
     {"tokenizer.vocab_size", kI64, "37000", 259, 1 << 20, nullptr,
      "Tokens to learn, the 2 symbols and 256 bytes included.", "s. 5.1", "0.1"},
     {"tokenizer.normalization", kStr, "nfkc", 0, 0, "none|nfc|nfkc",
@@ -48,8 +50,8 @@ constexpr Option kOptions[] = {
      "Pairs with a side of more tokens, the end symbol counted, are left out of training and counted.", "", "0.1"},
     {"data.max_bytes", kI64, "65536", 1, 1 << 28, nullptr, "Lines with a longer side are skipped and counted.", "",
      "0.1"},
-    {"data.strict", kBool, "false", 0, 1, nullptr, "The first bad line of a corpus is an error rather than skipped.", "",
-     "0.1"},
+    {"data.strict", kBool, "false", 0, 1, nullptr, "The first bad line of a corpus is an error rather than skipped.",
+     "", "0.1"},
     {"data.shuffle", kBool, "true", 0, 1, nullptr,
      "Shuffle every epoch and put pairs of similar length together; off keeps the corpus order.", "s. 5.1", "0.1"},
     {"data.seed", kI64, "1", 0, kMaxSeed, nullptr, "Seed of the shuffle.", "", "0.1"},
@@ -69,14 +71,14 @@ constexpr Option kOptions[] = {
      "0.1"},
     {"model.positions", kStr, "sinusoid", 0, 0, "sinusoid|learned", "How positions enter the embeddings.",
      "s. 3.5, Table 3 (E)", "0.1"},
-    {"model.max_length", kI64, "1024", 2, 1 << 20, nullptr,
-     "Longest sequence in tokens; rows of the position table.", "s. 3.5", "0.1"},
-    {"model.window", kI64, "0", 0, 1 << 20, nullptr,
-     "r: self-attention sees positions up to r / 2 away; 0 sees all.", "s. 4", "0.1"},
+    {"model.max_length", kI64, "1024", 2, 1 << 20, nullptr, "Longest sequence in tokens; rows of the position table.",
+     "s. 3.5", "0.1"},
+    {"model.window", kI64, "0", 0, 1 << 20, nullptr, "r: self-attention sees positions up to r / 2 away; 0 sees all.",
+     "s. 4", "0.1"},
     {"model.seed", kI64, "1", 0, kMaxSeed, nullptr, "Seed of the initial parameters.", "", "0.1"},
 
-    {"train.dropout", kF64, "0.1", 0, 0.95, nullptr,
-     "Rate after each sub-layer and on embedding plus position.", "s. 5.4", "0.1"},
+    {"train.dropout", kF64, "0.1", 0, 0.95, nullptr, "Rate after each sub-layer and on embedding plus position.",
+     "s. 5.4", "0.1"},
     {"train.attention_dropout", kF64, "0", 0, 0.95, nullptr, "Rate on attention weights.", "s. 6.3", "0.1"},
     {"train.label_smoothing", kF64, "0.1", 0, 0.99, nullptr, "Probability mass taken from the right token.", "s. 5.4",
      "0.1"},
@@ -105,8 +107,8 @@ constexpr Option kOptions[] = {
      "A longer source is an error, and so is one longer than model.max_length.", "", "0.1"},
 
     {"file.precision", kStr, "fp32", 0, 0, "fp32|fp16|bf16",
-     "Numbers in a model file that xf_model_export writes; a narrow file is half as large and is widened when loaded.", "",
-     "0.1"},
+     "Numbers in a model file that xf_model_export writes; a narrow file is half as large and is widened when loaded.",
+     "", "0.1"},
 };
 
 }  // namespace

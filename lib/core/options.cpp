@@ -34,8 +34,8 @@ size_t find(std::string_view key) {
     size_t nearest = 0, best = SIZE_MAX;
     for (size_t i = 0; i < option_count(); ++i) {
         const std::string_view known = option(i).key;
-        const size_t distance = std::min(edit_distance(shown, known),
-                                         1 + edit_distance(shown, known.substr(known.find('.') + 1)));
+        const size_t distance =
+            std::min(edit_distance(shown, known), 1 + edit_distance(shown, known.substr(known.find('.') + 1)));
         if (distance < best) best = distance, nearest = i;
     }
     fail(XF_ERROR_NOT_FOUND, "there is no option '%.*s'; the nearest is '%s'", static_cast<int>(shown.size()),
@@ -44,10 +44,14 @@ size_t find(std::string_view key) {
 
 const char *type_name(xf_option_type type) {
     switch (type) {
-        case XF_OPTION_I64: return "an integer";
-        case XF_OPTION_F64: return "a number";
-        case XF_OPTION_BOOL: return "true or false";
-        default: return "text";
+        case XF_OPTION_I64:
+            return "an integer";
+        case XF_OPTION_F64:
+            return "a number";
+        case XF_OPTION_BOOL:
+            return "true or false";
+        default:
+            return "text";
     }
 }
 
@@ -121,7 +125,8 @@ void Options::set(std::string_view key, std::string_view text) {
         case XF_OPTION_BOOL:
             if (text != "true" && text != "false" && text != "1" && text != "0") bad();
             return set_bool(key, text == "true" || text == "1");
-        default: return set_str(key, text);
+        default:
+            return set_str(key, text);
     }
 }
 
@@ -166,18 +171,20 @@ const Options::Value &Options::value(std::string_view key, xf_option_type type) 
 int64_t Options::i64(std::string_view key) const { return std::get<int64_t>(value(key, XF_OPTION_I64)); }
 double Options::f64(std::string_view key) const { return std::get<double>(value(key, XF_OPTION_F64)); }
 bool Options::boolean(std::string_view key) const { return std::get<bool>(value(key, XF_OPTION_BOOL)); }
-const std::string &Options::str(std::string_view key) const {
-    return std::get<std::string>(value(key, XF_OPTION_STR));
-}
+const std::string &Options::str(std::string_view key) const { return std::get<std::string>(value(key, XF_OPTION_STR)); }
 
 const std::string &Options::text(std::string_view key) const { return entries_[find(key)].text; }
 
 void Options::put(size_t index, Value value) {
     std::string text;
-    if (const auto *i = std::get_if<int64_t>(&value)) text = std::to_string(*i);
-    else if (const auto *f = std::get_if<double>(&value)) text = number(*f);
-    else if (const auto *b = std::get_if<bool>(&value)) text = *b ? "true" : "false";
-    else text = std::get<std::string>(value);
+    if (const auto *i = std::get_if<int64_t>(&value))
+        text = std::to_string(*i);
+    else if (const auto *f = std::get_if<double>(&value))
+        text = number(*f);
+    else if (const auto *b = std::get_if<bool>(&value))
+        text = *b ? "true" : "false";
+    else
+        text = std::get<std::string>(value);
     entries_[index] = {std::move(value), std::move(text)};
 }
 

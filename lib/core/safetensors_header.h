@@ -27,7 +27,7 @@ struct TensorInfo {
 struct SafetensorsLimits {
     uint64_t file_bytes = uint64_t{1} << 40;
     uint64_t header_bytes = 100'000'000;  // the format's own limit
-    size_t tensors = size_t{1} << 17;  // the largest checkpoint, of 1024 + 1024 layers, has 92,163
+    size_t tensors = size_t{1} << 17;     // the largest checkpoint, of 1024 + 1024 layers, has 92,163
     size_t metadata_keys = 4096;
     size_t name_bytes = 1024;
     size_t rank = 8;

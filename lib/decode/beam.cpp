@@ -11,7 +11,9 @@
 
 namespace xf {
 
-double length_penalty(int64_t length, double alpha) { return std::pow((5.0 + static_cast<double>(length)) / 6.0, alpha); }
+double length_penalty(int64_t length, double alpha) {
+    return std::pow((5.0 + static_cast<double>(length)) / 6.0, alpha);
+}
 
 BeamSearch::BeamSearch(const BeamOptions &options, int64_t limit) : options_(options), limit_(limit) {
     live_.push_back({0, kStartToken, 0});
@@ -31,7 +33,8 @@ void BeamSearch::advance(const float *values, const int32_t *ids, int64_t k) {
         for (int64_t j = 0; j < k; ++j) {
             const size_t at = beam * static_cast<size_t>(k) + static_cast<size_t>(j);
             if (!(values[at] > -INFINITY)) break;  // nothing possible is left in this row
-            candidates_.push_back({live_[beam].log_probability + values[at], static_cast<int32_t>(beam), static_cast<int32_t>(j), ids[at]});
+            candidates_.push_back({live_[beam].log_probability + values[at], static_cast<int32_t>(beam),
+                                   static_cast<int32_t>(j), ids[at]});
         }
     }
     const auto better = [](const Candidate &a, const Candidate &b) {
@@ -88,7 +91,8 @@ std::vector<Hypothesis> BeamSearch::result() const {
     for (const Finished &f : finished_) hypotheses.push_back({path(f.node), f.log_probability, f.score, true});
     if (hypotheses.empty()) {
         const double penalty = length_penalty(std::max<int64_t>(length_, 1), options_.alpha);
-        hypotheses.push_back({path(live_node_[0]), live_[0].log_probability, live_[0].log_probability / penalty, false});
+        hypotheses.push_back(
+            {path(live_node_[0]), live_[0].log_probability, live_[0].log_probability / penalty, false});
     }
     return hypotheses;
 }

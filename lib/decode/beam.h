@@ -3,7 +3,8 @@
 // Each step takes, for every live hypothesis, its best continuations; of all of them the 2B best are looked at. Those
 // that end compete for the finished set, the B best others live on. The search ends when no live hypothesis can beat
 // the worst finished one that is kept: alive_best / lp(limit) < worst_kept. The limit and the test belong to the
-// sentence, so its batch can't change its answer. Ties: the older beam first, then the order of its list (xf_top_k: the lower id).
+// sentence, so its batch can't change its answer. Ties: the older beam first, then the order of its list (xf_top_k: the
+// lower id).
 //
 // Beam size 1 is greedy search: the best continuation, and an end where the end symbol is best.
 //

@@ -2,7 +2,8 @@
 //
 // BLEU is a ratio of sums over the corpus, so segments are added one by one and only ten integers are kept.
 // k13a on plain text is what papers should report; kNone on text that is tokenized already, without smoothing, is
-// multi-bleu.perl; kSplitHyphens without smoothing is what the paper's Table 2 reports (s. 6.1). The trap: a score without its signature says nothing; print both.
+// multi-bleu.perl; kSplitHyphens without smoothing is what the paper's Table 2 reports (s. 6.1). The trap: a score
+// without its signature says nothing; print both.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

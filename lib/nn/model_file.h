@@ -2,7 +2,8 @@
 //
 // Metadata: "format" "xformer", "format_version", "kind" ("model" or "checkpoint"), every option of the group "model."
 // by its key, "tokenizer" (its JSON, opaque here), and what the caller adds. Tensors: each parameter under its module
-// path: F32, or F16 or BF16 in an exported model. A checkpoint is F32 and holds further blocks of the same shape under a prefix ("adam.m.").
+// path: F32, or F16 or BF16 in an exported model. A checkpoint is F32 and holds further blocks of the same shape under
+// a prefix ("adam.m.").
 //
 // A file is hostile until proved: names, shapes and the number of tensors are compared with what the configuration
 // calls for before a model is allocated, and the checksum over all bytes is compared before the model is given out.
@@ -22,16 +23,16 @@ namespace xf {
 
 // A block of the parameter table's shape beside the parameters: Adam's moments.
 struct ExtraBlock {
-    const char *prefix;  // "adam.m."
-    float *data;         // device memory
+    const char *prefix;                                // "adam.m."
+    float *data;                                       // device memory
     float least = -std::numeric_limits<float>::max();  // a smaller number in a file is XF_ERROR_CORRUPT
 };
 
 struct FileContents {
-    std::string kind;       // "model", "checkpoint"
-    std::string tokenizer;  // JSON, empty when there is none
+    std::string kind;           // "model", "checkpoint"
+    std::string tokenizer;      // JSON, empty when there is none
     std::string dtype = "F32";  // of the parameters; F16 and BF16 round them
-    Metadata extra;         // further keys
+    Metadata extra;             // further keys
 };
 
 void save_model_file(const std::string &path, const Model &model, Stream &stream, const FileContents &contents,

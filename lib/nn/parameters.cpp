@@ -25,7 +25,8 @@ double uniform(uint32_t bits) { return (bits + 0.5) * (1.0 / 4294967296.0); }
 void fill_uniform(uint64_t seed, uint32_t tensor, double bound, int64_t count, float *dst) {
     for (int64_t i = 0; i < count; i += 4) {
         const auto block = static_cast<uint64_t>(i / 4);
-        const Philox r = philox(seed, static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), tensor, kInitStream);
+        const Philox r =
+            philox(seed, static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), tensor, kInitStream);
         for (int64_t j = 0; j < 4 && i + j < count; ++j)
             dst[i + j] = static_cast<float>((2 * uniform(r.word[j]) - 1) * bound);
     }
@@ -34,7 +35,8 @@ void fill_uniform(uint64_t seed, uint32_t tensor, double bound, int64_t count, f
 void fill_normal(uint64_t seed, uint32_t tensor, double deviation, int64_t count, float *dst) {
     for (int64_t i = 0; i < count; i += 4) {
         const auto block = static_cast<uint64_t>(i / 4);
-        const Philox r = philox(seed, static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), tensor, kInitStream);
+        const Philox r =
+            philox(seed, static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), tensor, kInitStream);
         for (int64_t j = 0; j < 4 && i + j < count; ++j) {  // Box and Muller 1958
             const double radius = std::sqrt(-2 * std::log(uniform(r.word[j & 2])));
             const double angle = kTwoPi * uniform(r.word[(j & 2) + 1]);
@@ -111,7 +113,8 @@ void ParameterTable::initialise(uint64_t seed, float *block) const {
         float *dst = block + p.offset;
         const auto tensor = static_cast<uint32_t>(i);
         switch (p.init) {
-            case Init::kZero: break;
+            case Init::kZero:
+                break;
             case Init::kOne:
                 for (int64_t j = 0; j < p.size(); ++j) dst[j] = 1;
                 break;

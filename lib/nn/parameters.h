@@ -17,11 +17,11 @@ namespace xf {
 enum class Init { kGlorot, kEmbedding, kZero, kOne };
 
 struct Parameter {
-    std::string name;     // module path, the name in files and messages
+    std::string name;       // module path, the name in files and messages
     int64_t rows, columns;  // [out, in]; [V, D]; vectors are [1, n]
     bool vector;
     Init init;
-    int64_t offset;       // into the block, in numbers
+    int64_t offset;  // into the block, in numbers
     int64_t size() const { return rows * columns; }
 };
 

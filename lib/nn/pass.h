@@ -13,7 +13,8 @@ enum class Stack : uint32_t { kEncoder = 0, kDecoder = 1 };
 constexpr uint32_t embed_site(Stack stack) { return static_cast<uint32_t>(stack); }
 // sub: 0 self-attention, 1 cross-attention, 2 feed-forward. attention: on the attention weights.
 constexpr uint32_t sublayer_site(Stack stack, int64_t layer, uint32_t sub, bool attention) {
-    return 16 + ((static_cast<uint32_t>(stack) * 1024 + static_cast<uint32_t>(layer)) * 4 + sub) * 2 + (attention ? 1 : 0);
+    return 16 + ((static_cast<uint32_t>(stack) * 1024 + static_cast<uint32_t>(layer)) * 4 + sub) * 2 +
+           (attention ? 1 : 0);
 }
 
 struct DropoutKey {

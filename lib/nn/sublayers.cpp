@@ -8,8 +8,8 @@
 namespace xf {
 namespace {
 
-void linear(const Pass &pass, int64_t M, int64_t N, int64_t K, Num src, int64_t weights, Num bias,
-            Num dst, uint32_t flags = 0) {
+void linear(const Pass &pass, int64_t M, int64_t N, int64_t K, Num src, int64_t weights, Num bias, Num dst,
+            uint32_t flags = 0) {
     xf_linear_fwd args{};
     args.M = M;
     args.N = N;
@@ -25,8 +25,8 @@ void linear(const Pass &pass, int64_t M, int64_t N, int64_t K, Num src, int64_t 
 }
 
 // Gradients of dst = src weights^T (+ bias).
-void linear_weights_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num diff_dst, Num src,
-                        int64_t weights, float *diff_bias = nullptr) {
+void linear_weights_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num diff_dst, Num src, int64_t weights,
+                        float *diff_bias = nullptr) {
     xf_linear_bwd_weights args{};
     args.M = M;
     args.N = N;
@@ -40,8 +40,8 @@ void linear_weights_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num d
     pass.stream.run(args);
 }
 
-void linear_data_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num diff_dst, int64_t weights,
-                     Num diff_src, bool accumulate, Num relu_dst = nullptr) {
+void linear_data_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num diff_dst, int64_t weights, Num diff_src,
+                     bool accumulate, Num relu_dst = nullptr) {
     xf_linear_bwd_data args{};
     args.M = M;
     args.N = N;
@@ -154,9 +154,8 @@ void cross_attention_fwd(const Pass &pass, const AttentionOffsets &at, const Pac
 }
 
 void cross_attention_bwd(const Pass &pass, const AttentionOffsets &at, const PackedBatch &batch, uint32_t dropout_site,
-                         Num src, Num memory, const AttentionActivations &acts,
-                         const BackwardScratch &scratch, Num diff_src, bool accumulate, Num diff_memory,
-                         bool accumulate_memory) {
+                         Num src, Num memory, const AttentionActivations &acts, const BackwardScratch &scratch,
+                         Num diff_src, bool accumulate, Num diff_memory, bool accumulate_memory) {
     const ModelConfig &c = pass.config();
     const int64_t T = batch.tgt.rows, S = batch.src.rows;
     output_bwd(pass, at, T, acts, scratch);

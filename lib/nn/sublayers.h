@@ -19,10 +19,10 @@ struct NormActivations {
 };
 
 struct AttentionActivations {
-    Num qkv;  // self: [T, H(2K+W)]; cross: the queries [T, HK]
-    Num kv;   // cross: [S, H(K+W)]
+    Num qkv;      // self: [T, H(2K+W)]; cross: the queries [T, HK]
+    Num kv;       // cross: [S, H(K+W)]
     Num context;  // [T, HW] heads side by side, before W_O
-    float *lse;      // [T, H], null in inference
+    float *lse;   // [T, H], null in inference
     NormActivations norm;
 };
 
@@ -50,9 +50,8 @@ void self_attention_bwd(const Pass &pass, const AttentionOffsets &at, const Pack
 void cross_attention_fwd(const Pass &pass, const AttentionOffsets &at, const PackedBatch &batch, uint32_t dropout_site,
                          Num src, Num memory, const AttentionActivations &acts);
 void cross_attention_bwd(const Pass &pass, const AttentionOffsets &at, const PackedBatch &batch, uint32_t dropout_site,
-                         Num src, Num memory, const AttentionActivations &acts,
-                         const BackwardScratch &scratch, Num diff_src, bool accumulate, Num diff_memory,
-                         bool accumulate_memory);
+                         Num src, Num memory, const AttentionActivations &acts, const BackwardScratch &scratch,
+                         Num diff_src, bool accumulate, Num diff_memory, bool accumulate_memory);
 
 // Position-wise feed-forward, eq. (2).
 void feed_forward_fwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, Num src,

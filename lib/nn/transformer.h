@@ -66,8 +66,8 @@ private:
 
     void plan(const PackedBatch &batch, Mode mode, bool decoder, Arena *arena);
     Flow enter(const Pass &pass, Stack stack, const PackedSide &side, const NormOffsets &first);
-    Flow boundary(const Pass &pass, const NormOffsets &norm, int64_t rows, const Flow &flow, const NormActivations &acts,
-                  uint32_t site);
+    Flow boundary(const Pass &pass, const NormOffsets &norm, int64_t rows, const Flow &flow,
+                  const NormActivations &acts, uint32_t site);
     void boundary_bwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const NormActivations &acts,
                       uint32_t site, DiffFlow *flow, Num diff_out);
     void leave_bwd(const Pass &pass, Stack stack, const PackedSide &side, const NormOffsets &first, DiffFlow *flow);

@@ -28,7 +28,8 @@ public:
     void add(Stream *stream, const float *block) {
         for (int64_t at = 0; at < count_; at += kPiece) {
             stream->download(piece_, block + at, piece_bytes(at));
-            for (int64_t i = 0; i < std::min(kPiece, count_ - at); ++i) values_[at + i] += static_cast<double>(piece_[i]);
+            for (int64_t i = 0; i < std::min(kPiece, count_ - at); ++i)
+                values_[at + i] += static_cast<double>(piece_[i]);
         }
     }
 

@@ -11,8 +11,8 @@ namespace xf {
 
 struct Schedule {
     enum class Kind { kInverseSqrt, kConstant } kind;
-    double factor;       // train.learning_rate
-    double warmup;       // steps
+    double factor;  // train.learning_rate
+    double warmup;  // steps
     double d_model;
 
     // step counts from 1. kInverseSqrt: factor d_model^-0.5 min(step^-0.5, step warmup^-1.5);

@@ -167,10 +167,10 @@ IS(XF_TOKEN_START, 0);
 IS(XF_TOKEN_END, 1);
 
 /* Every initialiser names its own type. */
-#define INIT(type, value)                                          \
-    do {                                                           \
-        const type object = value;                                 \
-        if (object.struct_size != sizeof object) return 1;         \
+#define INIT(type, value)                                  \
+    do {                                                   \
+        const type object = value;                         \
+        if (object.struct_size != sizeof object) return 1; \
     } while (0)
 
 int main(void) {

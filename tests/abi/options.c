@@ -10,10 +10,14 @@
 
 static const char *type_name(int32_t type) {
     switch (type) {
-        case XF_OPTION_I64: return "i64";
-        case XF_OPTION_F64: return "f64";
-        case XF_OPTION_BOOL: return "bool";
-        case XF_OPTION_STR: return "str";
+        case XF_OPTION_I64:
+            return "i64";
+        case XF_OPTION_F64:
+            return "f64";
+        case XF_OPTION_BOOL:
+            return "bool";
+        case XF_OPTION_STR:
+            return "str";
     }
     return "unknown";
 }

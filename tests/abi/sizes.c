@@ -4,8 +4,8 @@
  *
  * Smaller than any release had: refused, nothing written. From the first release's size on: filled as far as the size
  * goes. Larger (a newer program): outputs are filled and their unknown tail zeroed; inputs are taken when the unknown
- * tail is zero and refused as unsupported when it is not. A size that no struct can have is refused. Not one byte behind
- * struct_size is ever touched.
+ * tail is zero and refused as unsupported when it is not. A size that no struct can have is refused. Not one byte
+ * behind struct_size is ever touched.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -57,7 +57,8 @@ static enum xf_status bleu_score(void *out, xf_error *err) {
 static enum xf_status step_stats(void *out, xf_error *err) {
     const int64_t before = xf_trainer_step(trainer);
     const enum xf_status status = xf_train_step(trainer, &batch, 1, out, err);
-    check(xf_trainer_step(trainer) == before + (status == XF_OK), "xf_step_stats", 0, "steps do not agree with the status", err);
+    check(xf_trainer_step(trainer) == before + (status == XF_OK), "xf_step_stats", 0,
+          "steps do not agree with the status", err);
     return status;
 }
 static enum xf_status half_step_stats(void *out, xf_error *err) {
@@ -123,8 +124,8 @@ static void output_of(const struct output *o, size_t size, enum xf_status expect
         memset(&whole, kPaint, sizeof whole);
         whole.struct_size = o->size;
         o->fill(&whole, NULL);
-        check(memcmp(whole.bytes + sizeof(size_t), room.bytes + sizeof(size_t), known - sizeof(size_t)) == 0, o->type, size,
-              "the known part is not the same as in full size", NULL);
+        check(memcmp(whole.bytes + sizeof(size_t), room.bytes + sizeof(size_t), known - sizeof(size_t)) == 0, o->type,
+              size, "the known part is not the same as in full size", NULL);
     }
 }
 
@@ -207,18 +208,26 @@ static void arrays(void) {
     check(xf_evaluate(decoder, &batch, 1, &one, &err) == XF_OK, "xf_batch", sizeof batch, "one batch", &err);
     check(xf_evaluate(decoder, (const xf_batch *)&two, 2, &both, &err) == XF_OK, "xf_batch", size, "two batches", &err);
     check(both.sentences == 2 * one.sentences, "xf_batch", size, "the second batch was not found", NULL);
-    check(xf_train_step(trainer, (const xf_batch *)&two, 2, NULL, &err) == XF_OK, "xf_batch", size, "two batches", &err);
+    check(xf_train_step(trainer, (const xf_batch *)&two, 2, NULL, &err) == XF_OK, "xf_batch", size, "two batches",
+          &err);
     memcpy(two.bytes + size, &batch.struct_size, sizeof size);
     check(xf_train_step(trainer, (const xf_batch *)&two, 2, NULL, &err) == XF_ERROR_INVALID_ARGUMENT, "xf_batch", size,
           "two sizes in one array", &err);
 }
 
 static int open_world(xf_error *err) {
-    static const char *const options[][2] = {
-        {"context.device", "cpu:ref"},   {"context.threads", "1"},      {"tokenizer.vocab_size", "270"},
-        {"model.encoder_layers", "1"},   {"model.decoder_layers", "1"}, {"model.d_model", "8"},
-        {"model.d_ff", "8"},             {"model.heads", "1"},          {"model.d_k", "8"},
-        {"model.d_v", "8"},              {"model.max_length", "32"},    {"decode.max_extra_tokens", "4"}};
+    static const char *const options[][2] = {{"context.device", "cpu:ref"},
+                                             {"context.threads", "1"},
+                                             {"tokenizer.vocab_size", "270"},
+                                             {"model.encoder_layers", "1"},
+                                             {"model.decoder_layers", "1"},
+                                             {"model.d_model", "8"},
+                                             {"model.d_ff", "8"},
+                                             {"model.heads", "1"},
+                                             {"model.d_k", "8"},
+                                             {"model.d_v", "8"},
+                                             {"model.max_length", "32"},
+                                             {"decode.max_extra_tokens", "4"}};
     static const char text[] = "one two\teins zwei\ntwo one\tzwei eins\n";
     static const char *const question = "one two";
     if (xf_config_create(&config, err) != XF_OK) return 0;

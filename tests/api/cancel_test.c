@@ -28,18 +28,35 @@ static enum xf_status call(int number, const xf_batch *batch, xf_error *err) {
     xf_eval_stats stats = {.struct_size = sizeof stats};
     enum xf_status status;
     switch (number) {
-        case 0: return xf_train_step(world.trainer, batch, 1, NULL, err);
+        case 0:
+            return xf_train_step(world.trainer, batch, 1, NULL, err);
         case 1:
             status = xf_train_accumulate(world.trainer, batch, NULL, err);
             return status == XF_OK ? xf_train_update(world.trainer, NULL, err) : status;
-        case 2: status = xf_decode(world.decoder, batch, &hypotheses, err); break;
-        case 3: status = xf_translate(world.decoder, texts, NULL, 1, &hypotheses, err); break;
-        case 4: status = xf_score(world.decoder, batch, scores, err); break;
-        case 5: status = xf_evaluate(world.decoder, batch, 1, &stats, err); break;
-        case 6: status = xf_tokenizer_train(world.context, world.config, world.corpus, &tokenizer, err); break;
-        case 7: status = xf_batcher_create(world.corpus, world.tokenizer, world.config, &batcher, err); break;
-        case 8: status = xf_corpus_from_memory(world.context, NULL, "m", "a\tb\n", 4, &corpus, err); break;
-        default: status = xf_corpus_open(world.context, NULL, scratch_path("pairs.tsv"), &corpus, err); break;
+        case 2:
+            status = xf_decode(world.decoder, batch, &hypotheses, err);
+            break;
+        case 3:
+            status = xf_translate(world.decoder, texts, NULL, 1, &hypotheses, err);
+            break;
+        case 4:
+            status = xf_score(world.decoder, batch, scores, err);
+            break;
+        case 5:
+            status = xf_evaluate(world.decoder, batch, 1, &stats, err);
+            break;
+        case 6:
+            status = xf_tokenizer_train(world.context, world.config, world.corpus, &tokenizer, err);
+            break;
+        case 7:
+            status = xf_batcher_create(world.corpus, world.tokenizer, world.config, &batcher, err);
+            break;
+        case 8:
+            status = xf_corpus_from_memory(world.context, NULL, "m", "a\tb\n", 4, &corpus, err);
+            break;
+        default:
+            status = xf_corpus_open(world.context, NULL, scratch_path("pairs.tsv"), &corpus, err);
+            break;
     }
     if (status != XF_OK) assert_true(!corpus && !tokenizer && !batcher && !hypotheses);
     xf_corpus_free(corpus);

@@ -101,8 +101,12 @@ static void test_unknown_keys(void **state) {
     /* What comes from outside does not break the sentence: line ends, escapes, bytes that are no UTF-8, length. */
     static char longest[100000];
     memset(longest, 'x', sizeof longest - 1);
-    const char *const hostile[] = {"two\nlines", "\x1b[31mred", "caf\xc3", "\xff\xfe",
-                                   "0123456789012345678901234567890123456789012345678901234567890123\xc3\xa9", longest};
+    const char *const hostile[] = {"two\nlines",
+                                   "\x1b[31mred",
+                                   "caf\xc3",
+                                   "\xff\xfe",
+                                   "0123456789012345678901234567890123456789012345678901234567890123\xc3\xa9",
+                                   longest};
     for (size_t i = 0; i < sizeof hostile / sizeof *hostile; ++i) {
         refused_with(c, hostile[i], "1", XF_ERROR_NOT_FOUND, "");
         refused_with(c, "decode.beam", hostile[i], XF_ERROR_INVALID_ARGUMENT, "decode.beam");
@@ -135,8 +139,8 @@ static void test_values(void **state) {
         assert_true(value == 0);
     }
     set(c, "train.dropout", "0.1");
-    static const char *const bad_integers[] = {"",    " 4",  "4 ",   "+4",                  "4.0",
-                                               "4e0", "0x4", "four", "9223372036854775808x", "nan"};
+    static const char *const bad_integers[] = {
+        "", " 4", "4 ", "+4", "4.0", "4e0", "0x4", "four", "9223372036854775808x", "nan"};
     for (size_t i = 0; i < sizeof bad_integers / sizeof *bad_integers; ++i)
         refused_with(c, "decode.beam", bad_integers[i], XF_ERROR_INVALID_ARGUMENT, "an integer");
     static const char *const bad_numbers[] = {"", "0,1", " 0.1", "0.1x", "1e", "1e999x", "--1"};
@@ -242,8 +246,11 @@ static void test_text_stays_valid(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pointers_and_handles), cmocka_unit_test(test_unknown_keys), cmocka_unit_test(test_values),
-        cmocka_unit_test(test_table),                cmocka_unit_test(test_text_stays_valid),
+        cmocka_unit_test(test_pointers_and_handles),
+        cmocka_unit_test(test_unknown_keys),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_text_stays_valid),
     };
     return RUN(tests, world_open, world_close);
 }

@@ -24,8 +24,9 @@ static void test_create(void **state) {
         if (i != CONFIG && wrong_handle(i) != NULL)
             REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_context_create(wrong_handle(i), NULL, &out, err));
 
-    static const char *const devices[] = {"",          "gpu", "cpu:nothing", "cpu:99",                   "cpu:-1", "cuda:7000",
-                                          "cpu:ref:0", "CPU", "cpu:1x",      "cpu:99999999999999999999", "cpu:",   "ref"};
+    static const char *const devices[] = {"",          "gpu",       "cpu:nothing", "cpu:99", "cpu:-1",
+                                          "cuda:7000", "cpu:ref:0", "CPU",         "cpu:1x", "cpu:99999999999999999999",
+                                          "cpu:",      "ref"};
     xf_config *config = small_config("cpu:ref");
     for (size_t i = 0; i < sizeof devices / sizeof *devices; ++i) {
         set(config, "context.device", devices[i]);
@@ -79,7 +80,7 @@ static void test_refusals(void **state) {
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing,
             xf_context_set_log(world.context, unused_log, NULL, (enum xf_log_level)4, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing,
-            xf_context_set_log(world.context, unused_log, NULL, (enum xf_log_level)-1, err));
+            xf_context_set_log(world.context, unused_log, NULL, (enum xf_log_level) - 1, err));
     ACCEPTED(xf_context_set_log(world.context, NULL, NULL, XF_LOG_DEBUG, err));
     xf_memory_stats stats;
     memset(&stats, 0x5A, sizeof stats);

@@ -72,7 +72,8 @@ static void test_read(void **state) {
     REFUSED(XF_ERROR_INVALID_ARGUMENT, source, xf_corpus_pair(world.corpus, 0, &source, &s, NULL, &t, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, source, xf_corpus_pair(world.corpus, 0, &source, &s, &target, NULL, err));
     ACCEPTED(xf_corpus_pair(world.corpus, 1, &source, &s, &target, &t, err));
-    assert_true(s == 14 && memcmp(source, "two three four", s) == 0 && t == 14 && memcmp(target, "zwei drei vier", t) == 0);
+    assert_true(s == 14 && memcmp(source, "two three four", s) == 0 && t == 14 &&
+                memcmp(target, "zwei drei vier", t) == 0);
     xf_corpus_stats stats;
     memset(&stats, 0x5A, sizeof stats);
     stats.struct_size = sizeof stats;
@@ -116,7 +117,8 @@ static void test_batcher(void **state) {
     REFUSED_HANDLE(BATCHER, stats, xf_batcher_stats_get(handle, &stats, err));
     CHECK_OUTPUT_STRUCT(xf_batcher_stats, got, xf_batcher_stats_get(world.batcher, got, err));
     ACCEPTED(xf_batcher_stats_get(world.batcher, &stats, err));
-    assert_true(stats.epoch == 0 && stats.batch == 2 && stats.batches >= 2 && stats.pairs == 12); /* refusals took none */
+    assert_true(stats.epoch == 0 && stats.batch == 2 && stats.batches >= 2 &&
+                stats.pairs == 12); /* refusals took none */
 
     const int64_t far = stats.batches + 1000;
     REFUSED_HANDLE(BATCHER, nothing, xf_batcher_seek(handle, 0, 0, err));

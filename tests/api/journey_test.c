@@ -168,10 +168,17 @@ static void test_orders(void **state) {
             const int at = rest % n;
             rest /= n;
             switch (left[at]) {
-                case 0: xf_context_free(context); break;
-                case 1: xf_model_free(model); break;
-                case 2: xf_trainer_free(trainer); break;
-                default: xf_decoder_free(decoder);
+                case 0:
+                    xf_context_free(context);
+                    break;
+                case 1:
+                    xf_model_free(model);
+                    break;
+                case 2:
+                    xf_trainer_free(trainer);
+                    break;
+                default:
+                    xf_decoder_free(decoder);
             }
             left[at] = left[n - 1];
         }

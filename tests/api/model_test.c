@@ -151,7 +151,8 @@ static void test_export(void **state) {
         const char *precision;
         double error;
     } formats[] = {{"fp32", 0}, {"fp16", 1.0 / 2048}, {"bf16", 1.0 / 256}};
-    const char *path = scratch_path("exported"), *again = scratch_path("exported again"), *whole = scratch_path("whole");
+    const char *path = scratch_path("exported"), *again = scratch_path("exported again"),
+               *whole = scratch_path("whole");
     xf_config *c = small_config("cpu:ref");
     REFUSED_HANDLE(MODEL, nothing, xf_model_export(handle, c, path, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_export(world.model, c, NULL, err));
@@ -235,7 +236,6 @@ static void test_export(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_create), cmocka_unit_test(test_files),
-                                       cmocka_unit_test(test_export),
-                                       cmocka_unit_test(test_parameters)};
+                                       cmocka_unit_test(test_export), cmocka_unit_test(test_parameters)};
     return RUN(tests, world_open, world_close);
 }

@@ -83,9 +83,9 @@ void *wrong_handle(int which) {
     const uint32_t freed_magic = 0xDEADF4EEu;
     memcpy(freed, &freed_magic, sizeof freed_magic);
     memcpy(text, "This is not a handle.", 22);
-    void *const handles[WRONG_HANDLES] = {world.config,  world.context, world.corpus,     world.tokenizer, world.batcher,
-                                          world.model,   world.trainer, world.decoder,    world.hypotheses, NULL,
-                                          zeros,         freed,         text};
+    void *const handles[WRONG_HANDLES] = {world.config, world.context, world.corpus,  world.tokenizer,  world.batcher,
+                                          world.model,  world.trainer, world.decoder, world.hypotheses, NULL,
+                                          zeros,        freed,         text};
     return handles[which];
 }
 
@@ -93,11 +93,22 @@ void set(xf_config *config, const char *key, const char *value) { ACCEPTED(xf_co
 
 xf_config *small_config(const char *device) {
     static const char *const values[][2] = {
-        {"model.encoder_layers", "1"}, {"model.decoder_layers", "1"}, {"model.d_model", "16"},   {"model.d_ff", "24"},
-        {"model.heads", "2"},          {"model.d_k", "8"},            {"model.d_v", "8"},        {"model.max_length", "64"},
-        {"tokenizer.vocab_size", "290"}, {"data.batch_tokens", "40"}, {"train.warmup_steps", "5"},
-        {"train.schedule", "constant"}, {"train.learning_rate", "0.01"}, {"decode.max_extra_tokens", "8"},
-        {"context.threads", "2"},      {"data.seed", "7"},
+        {"model.encoder_layers", "1"},
+        {"model.decoder_layers", "1"},
+        {"model.d_model", "16"},
+        {"model.d_ff", "24"},
+        {"model.heads", "2"},
+        {"model.d_k", "8"},
+        {"model.d_v", "8"},
+        {"model.max_length", "64"},
+        {"tokenizer.vocab_size", "290"},
+        {"data.batch_tokens", "40"},
+        {"train.warmup_steps", "5"},
+        {"train.schedule", "constant"},
+        {"train.learning_rate", "0.01"},
+        {"decode.max_extra_tokens", "8"},
+        {"context.threads", "2"},
+        {"data.seed", "7"},
     };
     xf_config *config = NULL;
     ACCEPTED(xf_config_create(&config, err));

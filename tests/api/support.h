@@ -52,67 +52,66 @@ extern char nothing;
 void check_refusal(enum xf_status expected, enum xf_status found, const xf_error *err, const char *file, int line);
 void check_accepted(enum xf_status found, const xf_error *err, const char *file, int line);
 
-#define REFUSED(expected, kept, call)                                          \
-    do {                                                                       \
-        unsigned char before_[sizeof(kept)];                                   \
-        memcpy(before_, &(kept), sizeof before_);                              \
-        xf_error error_;                                                       \
-        memset(&error_, 0xA5, sizeof error_);                                  \
-        xf_error *err = &error_;                                               \
-        check_refusal((expected), (call), err, __FILE__, __LINE__);            \
-        assert_memory_equal(before_, &(kept), sizeof before_);                 \
-        err = NULL;                                                            \
-        check_refusal((expected), (call), err, __FILE__, __LINE__);            \
-        assert_memory_equal(before_, &(kept), sizeof before_);                 \
+#define REFUSED(expected, kept, call)                               \
+    do {                                                            \
+        unsigned char before_[sizeof(kept)];                        \
+        memcpy(before_, &(kept), sizeof before_);                   \
+        xf_error error_;                                            \
+        memset(&error_, 0xA5, sizeof error_);                       \
+        xf_error *err = &error_;                                    \
+        check_refusal((expected), (call), err, __FILE__, __LINE__); \
+        assert_memory_equal(before_, &(kept), sizeof before_);      \
+        err = NULL;                                                 \
+        check_refusal((expected), (call), err, __FILE__, __LINE__); \
+        assert_memory_equal(before_, &(kept), sizeof before_);      \
     } while (0)
 
-#define REFUSED_HANDLE(kind, kept, call)                                       \
-    for (int wrong_ = 0; wrong_ < WRONG_HANDLES; ++wrong_) {                   \
-        if (wrong_ == (int)(kind)) continue;                                   \
-        void *const handle = wrong_handle(wrong_);                             \
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, kept, call);                        \
+#define REFUSED_HANDLE(kind, kept, call)                     \
+    for (int wrong_ = 0; wrong_ < WRONG_HANDLES; ++wrong_) { \
+        if (wrong_ == (int)(kind)) continue;                 \
+        void *const handle = wrong_handle(wrong_);           \
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, kept, call);      \
     }
 
 /* The call succeeds and leaves the error object alone. */
-#define ACCEPTED(call)                                                         \
-    do {                                                                       \
-        xf_error error_;                                                       \
-        memset(&error_, 0xA5, sizeof error_);                                  \
-        xf_error *err = &error_;                                               \
-        check_accepted((call), err, __FILE__, __LINE__);                       \
+#define ACCEPTED(call)                                   \
+    do {                                                 \
+        xf_error error_;                                 \
+        memset(&error_, 0xA5, sizeof error_);            \
+        xf_error *err = &error_;                         \
+        check_accepted((call), err, __FILE__, __LINE__); \
     } while (0)
 
 /*
  * An output struct: too small is refused; a larger one of a later version is filled as far as it is known. The call
  * names the struct `out`, which may be NULL in the second form.
  */
-#define CHECK_OUTPUT_STRUCT(type, out, call)                                   \
-    do {                                                                       \
-        CHECK_OUTPUT_STRUCT_OR_NULL(type, out, call);                          \
-        type *out = NULL;                                                      \
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, call);                     \
+#define CHECK_OUTPUT_STRUCT(type, out, call)               \
+    do {                                                   \
+        CHECK_OUTPUT_STRUCT_OR_NULL(type, out, call);      \
+        type *out = NULL;                                  \
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, call); \
     } while (0)
-#define CHECK_OUTPUT_STRUCT_OR_NULL(type, out, call)                           \
-    do {                                                                       \
-        struct {                                                               \
-            type known;                                                        \
-            unsigned char tail[40];                                            \
-        } larger_;                                                             \
-        type *out = &larger_.known;                                            \
-        memset(&larger_, 0x5A, sizeof larger_);                                \
-        larger_.known.struct_size = 0;                                         \
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, larger_, call);                     \
-        larger_.known.struct_size = sizeof(type) - 1;                          \
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, larger_, call);                     \
-        larger_.known.struct_size = SIZE_MAX - 7;                              \
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, larger_, call);                     \
-        larger_.known.struct_size = sizeof larger_;                            \
-        ACCEPTED(call);                                                        \
-        assert_int_equal(larger_.known.struct_size, sizeof larger_);           \
-        for (size_t tail_ = 0; tail_ < sizeof larger_.tail; ++tail_)           \
-            assert_int_equal(larger_.tail[tail_], 0);                          \
-        larger_.known.struct_size = sizeof(type);                              \
-        ACCEPTED(call);                                                        \
+#define CHECK_OUTPUT_STRUCT_OR_NULL(type, out, call)                                                           \
+    do {                                                                                                       \
+        struct {                                                                                               \
+            type known;                                                                                        \
+            unsigned char tail[40];                                                                            \
+        } larger_;                                                                                             \
+        type *out = &larger_.known;                                                                            \
+        memset(&larger_, 0x5A, sizeof larger_);                                                                \
+        larger_.known.struct_size = 0;                                                                         \
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, larger_, call);                                                     \
+        larger_.known.struct_size = sizeof(type) - 1;                                                          \
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, larger_, call);                                                     \
+        larger_.known.struct_size = SIZE_MAX - 7;                                                              \
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, larger_, call);                                                     \
+        larger_.known.struct_size = sizeof larger_;                                                            \
+        ACCEPTED(call);                                                                                        \
+        assert_int_equal(larger_.known.struct_size, sizeof larger_);                                           \
+        for (size_t tail_ = 0; tail_ < sizeof larger_.tail; ++tail_) assert_int_equal(larger_.tail[tail_], 0); \
+        larger_.known.struct_size = sizeof(type);                                                              \
+        ACCEPTED(call);                                                                                        \
     } while (0)
 
 /* Group setup and teardown. */

@@ -10,7 +10,8 @@ static void test_make(void **state) {
     xf_tokenizer *out = SENTINEL;
     REFUSED_HANDLE(CONTEXT, out, xf_tokenizer_train(handle, world.config, world.corpus, &out, err));
     REFUSED_HANDLE(CORPUS, out, xf_tokenizer_train(world.context, world.config, handle, &out, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_tokenizer_train(world.context, world.config, world.corpus, NULL, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing,
+            xf_tokenizer_train(world.context, world.config, world.corpus, NULL, err));
     for (int i = 0; i < WRONG_HANDLES; ++i)
         if (i != CONFIG && wrong_handle(i) != NULL)
             REFUSED(XF_ERROR_INVALID_ARGUMENT, out,
@@ -89,11 +90,13 @@ static void test_decode(void **state) {
     ACCEPTED(xf_tokenizer_encode(world.tokenizer, "one two", 7, ids, 64, &count, err));
     REFUSED_HANDLE(TOKENIZER, length, xf_tokenizer_decode(handle, ids, count, text, 64, &length, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, length, xf_tokenizer_decode(world.tokenizer, NULL, 3, text, 64, &length, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, length, xf_tokenizer_decode(world.tokenizer, ids, count, NULL, 64, &length, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, length,
+            xf_tokenizer_decode(world.tokenizer, ids, count, NULL, 64, &length, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, text, xf_tokenizer_decode(world.tokenizer, ids, count, text, 64, NULL, err));
     for (size_t room = 0; room <= 7; ++room) {
         length = 0;
-        REFUSED(XF_ERROR_BUFFER_TOO_SMALL, text, xf_tokenizer_decode(world.tokenizer, ids, count, text, room, &length, err));
+        REFUSED(XF_ERROR_BUFFER_TOO_SMALL, text,
+                xf_tokenizer_decode(world.tokenizer, ids, count, text, room, &length, err));
         assert_int_equal(length, 7);
     }
     ACCEPTED(xf_tokenizer_decode(world.tokenizer, ids, count, text, 8, &length, err));
@@ -107,7 +110,8 @@ static void test_decode(void **state) {
     for (int i = 0; i < 4; ++i) {
         length = 99;
         ids[1] = bad[i];
-        REFUSED(XF_ERROR_OUT_OF_RANGE, length, xf_tokenizer_decode(world.tokenizer, ids, count, text, 64, &length, err));
+        REFUSED(XF_ERROR_OUT_OF_RANGE, length,
+                xf_tokenizer_decode(world.tokenizer, ids, count, text, 64, &length, err));
         REFUSED(XF_ERROR_OUT_OF_RANGE, length, xf_tokenizer_piece(world.tokenizer, bad[i], text, 64, &length, err));
     }
     REFUSED_HANDLE(TOKENIZER, length, xf_tokenizer_piece(handle, 0, text, 64, &length, err));
@@ -160,7 +164,6 @@ static void test_wordpiece(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_make), cmocka_unit_test(test_encode),
-                                       cmocka_unit_test(test_decode),
-                                       cmocka_unit_test(test_wordpiece)};
+                                       cmocka_unit_test(test_decode), cmocka_unit_test(test_wordpiece)};
     return RUN(tests, world_open, world_close);
 }

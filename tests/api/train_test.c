@@ -79,8 +79,8 @@ static void test_batches(void **state) {
         b.sentences = sizes[i];
         refused_batch(XF_ERROR_INVALID_ARGUMENT, &b);
     }
-    const int32_t wrong_offsets[][3] = {{1, 3, 6},  {0, 0, 6},  {0, 6, 3}, {0, 3, 3},
-                                        {0, -3, 6}, {-3, 0, 3}, {0, INT32_MAX, INT32_MIN}};
+    const int32_t wrong_offsets[][3] = {
+        {1, 3, 6}, {0, 0, 6}, {0, 6, 3}, {0, 3, 3}, {0, -3, 6}, {-3, 0, 3}, {0, INT32_MAX, INT32_MIN}};
     for (int i = 0; i < 7; ++i) {
         const enum xf_status expected = i == 6 ? XF_ERROR_OUT_OF_RANGE : XF_ERROR_INVALID_ARGUMENT;
         b = good;

@@ -327,8 +327,7 @@ XF_TEST(a_failure_during_the_trials_chooses_nothing) {
             const int32_t status = product.run(session.stream, nullptr, &err);
             if (fake().fail_after != 0) break;
             ++reached;
-            CHECK_EQ(status,
-                     int32_t{failure == CUBLAS_STATUS_ALLOC_FAILED ? XF_ERROR_NO_MEMORY : XF_ERROR_BACKEND});
+            CHECK_EQ(status, int32_t{failure == CUBLAS_STATUS_ALLOC_FAILED ? XF_ERROR_NO_MEMORY : XF_ERROR_BACKEND});
             CHECK(fake().multiplied.empty());
             CHECK_EQ(session.logged, 0);  // no "own, slower kernel"
             fake().forget();

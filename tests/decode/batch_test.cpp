@@ -164,7 +164,8 @@ XF_TEST(all_devices_agree_within_rounding) {
         CHECK(near >= (device.bf16() ? kSentences * 9 / 10 : kSentences));
         CHECK(alike >= (device.bf16() ? kSentences * 3 / 4 : kSentences - 2));  // two may be as good as each other
         const std::vector<double> mine = score(&decoder, pairs);
-        for (size_t i = 0; i < mine.size(); ++i) CHECK_NEAR(mine[i], scores[i], (device.bf16() ? 2e-2 : 1e-5) * std::fabs(scores[i]));
+        for (size_t i = 0; i < mine.size(); ++i)
+            CHECK_NEAR(mine[i], scores[i], (device.bf16() ? 2e-2 : 1e-5) * std::fabs(scores[i]));
     });
 }
 

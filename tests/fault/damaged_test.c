@@ -12,8 +12,17 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-enum file_kind { MODEL_FILE, CHECKPOINT_FILE, CHECKPOINT_AS_MODEL, TOKENIZER_FILE, CORPUS_FILE, PARALLEL_FILE, FILE_KINDS };
-static const char *const kind_names[] = {"model", "checkpoint", "checkpoint as model", "tokenizer", "corpus", "parallel"};
+enum file_kind {
+    MODEL_FILE,
+    CHECKPOINT_FILE,
+    CHECKPOINT_AS_MODEL,
+    TOKENIZER_FILE,
+    CORPUS_FILE,
+    PARALLEL_FILE,
+    FILE_KINDS
+};
+static const char *const kind_names[] = {"model",     "checkpoint", "checkpoint as model",
+                                         "tokenizer", "corpus",     "parallel"};
 
 static struct good {
     const char *path; /* the file that is damaged */
@@ -51,10 +60,18 @@ static enum xf_status load(int kind, xf_error *err) {
     enum xf_status status;
     switch (kind) {
         case MODEL_FILE:
-        case CHECKPOINT_AS_MODEL: status = xf_model_load(world.context, good[kind].path, &model, err); break;
-        case CHECKPOINT_FILE: status = xf_trainer_resume(world.context, good[kind].path, &trainer, err); break;
-        case TOKENIZER_FILE: status = xf_tokenizer_load(world.context, good[kind].path, &tokenizer, err); break;
-        case CORPUS_FILE: status = xf_corpus_open(world.context, NULL, good[kind].path, &corpus, err); break;
+        case CHECKPOINT_AS_MODEL:
+            status = xf_model_load(world.context, good[kind].path, &model, err);
+            break;
+        case CHECKPOINT_FILE:
+            status = xf_trainer_resume(world.context, good[kind].path, &trainer, err);
+            break;
+        case TOKENIZER_FILE:
+            status = xf_tokenizer_load(world.context, good[kind].path, &tokenizer, err);
+            break;
+        case CORPUS_FILE:
+            status = xf_corpus_open(world.context, NULL, good[kind].path, &corpus, err);
+            break;
         default:
             status = xf_corpus_open_parallel(world.context, NULL, good[kind].path, other_side, &corpus, err);
     }

@@ -57,10 +57,17 @@ struct World {
     }
     World() {
         need(xf_config_create(&config, &error));
-        const char *const values[][2] = {
-            {"context.device", "cpu:ref"}, {"context.threads", "1"}, {"model.encoder_layers", "1"}, {"model.d_model", "8"},
-            {"model.decoder_layers", "1"}, {"model.d_ff", "8"},      {"model.heads", "2"},          {"model.d_k", "4"},
-            {"model.d_v", "4"},            {"model.max_length", "32"}, {"tokenizer.vocab_size", "280"}};
+        const char *const values[][2] = {{"context.device", "cpu:ref"},
+                                         {"context.threads", "1"},
+                                         {"model.encoder_layers", "1"},
+                                         {"model.d_model", "8"},
+                                         {"model.decoder_layers", "1"},
+                                         {"model.d_ff", "8"},
+                                         {"model.heads", "2"},
+                                         {"model.d_k", "4"},
+                                         {"model.d_v", "4"},
+                                         {"model.max_length", "32"},
+                                         {"tokenizer.vocab_size", "280"}};
         for (const auto &[key, value] : values) need(xf_config_set(config, key, value, &error));
         need(xf_context_create(config, nullptr, &context, &error));
         need(xf_corpus_from_memory(context, nullptr, "m", "one two\teins zwei\n", 18, &corpus, &error));
@@ -103,15 +110,17 @@ struct World {
         content.write(path);
     }
     // Through each way in that looks at the content; a checkpoint that is no longer one is looked at as a model too.
-    void refused(xf_status expected, const char *what, const std::function<void(Content &)> &change, bool model_too = true) {
+    void refused(xf_status expected, const char *what, const std::function<void(Content &)> &change,
+                 bool model_too = true) {
         write(change);
         const int64_t before = allocations();
         const auto check = [&](const char *call, xf_status found, bool allocates = false) {
-            const bool sentence = error.status == found && std::strlen(error.message) > 10 &&
-                                  !std::strpbrk(error.message, "\n\r\x1b");
+            const bool sentence =
+                error.status == found && std::strlen(error.message) > 10 && !std::strpbrk(error.message, "\n\r\x1b");
             if (found != expected || !sentence)
-                xf_test::record(__FILE__, __LINE__, xf::format("%s: %s gave %s: %s", what, call, xf_status_name(found),
-                                                               found < 0 ? error.message : "-"));
+                xf_test::record(__FILE__, __LINE__,
+                                xf::format("%s: %s gave %s: %s", what, call, xf_status_name(found),
+                                           found < 0 ? error.message : "-"));
             if (!allocates && allocations() != before)
                 xf_test::record(__FILE__, __LINE__, xf::format("%s: %s allocated", what, call));
         };

@@ -25,17 +25,39 @@ auto lack(const char *key) {
 XF_TEST(configurations) {
     World w;
     const char *const corrupt[][2] = {
-        {"model.d_model", "65536"},       {"model.d_model", "9"},           {"model.d_model", "0"},
-        {"model.d_model", "-8"},          {"model.d_model", "8.0"},         {"model.d_model", ""},
-        {"model.d_model", "99999999999999999999"}, {"model.d_ff", "262144"}, {"model.heads", "0"},
-        {"model.heads", "1"},             {"model.heads", "1024"},          {"model.d_k", "0"},
-        {"model.encoder_layers", "0"},    {"model.encoder_layers", "2"},    {"model.encoder_layers", "1024"},
-        {"model.decoder_layers", "1024"}, {"model.vocab_size", "0"},        {"model.vocab_size", "3"},
-        {"model.vocab_size", "281"},      {"model.vocab_size", "1048576"},  {"model.vocab_size", "1048577"},
-        {"model.norm", "pre"},            {"model.norm", "two\nlines\x1b"}, {"model.positions", "learned"},
-        {"model.positions", "none"},      {"model.norm_epsilon", "nan"},    {"model.norm_epsilon", "0"},
-        {"model.max_length", "0"},        {"model.max_length", "1048577"},  {"model.window", "-1"},
-        {"train.dropout", "2"},           {"train.adam_beta2", "1"},        {"train.schedule", "none"},
+        {"model.d_model", "65536"},
+        {"model.d_model", "9"},
+        {"model.d_model", "0"},
+        {"model.d_model", "-8"},
+        {"model.d_model", "8.0"},
+        {"model.d_model", ""},
+        {"model.d_model", "99999999999999999999"},
+        {"model.d_ff", "262144"},
+        {"model.heads", "0"},
+        {"model.heads", "1"},
+        {"model.heads", "1024"},
+        {"model.d_k", "0"},
+        {"model.encoder_layers", "0"},
+        {"model.encoder_layers", "2"},
+        {"model.encoder_layers", "1024"},
+        {"model.decoder_layers", "1024"},
+        {"model.vocab_size", "0"},
+        {"model.vocab_size", "3"},
+        {"model.vocab_size", "281"},
+        {"model.vocab_size", "1048576"},
+        {"model.vocab_size", "1048577"},
+        {"model.norm", "pre"},
+        {"model.norm", "two\nlines\x1b"},
+        {"model.positions", "learned"},
+        {"model.positions", "none"},
+        {"model.norm_epsilon", "nan"},
+        {"model.norm_epsilon", "0"},
+        {"model.max_length", "0"},
+        {"model.max_length", "1048577"},
+        {"model.window", "-1"},
+        {"train.dropout", "2"},
+        {"train.adam_beta2", "1"},
+        {"train.schedule", "none"},
     };
     for (const auto &[key, value] : corrupt)
         w.refused(XF_ERROR_CORRUPT, xf::format("%s = %.20s", key, value).c_str(), set(key, value));
@@ -65,10 +87,13 @@ XF_TEST(headers_of_the_format) {
     w.refused(XF_ERROR_CORRUPT, "a model with moments", set("kind", "model"));
     w.refused(XF_ERROR_CORRUPT, "nothing but metadata", [](Content &c) { c.tensors.clear(); });
     w.refused(XF_ERROR_CORRUPT, "nothing at all", [](Content &c) { c = {}; });
-    w.refused(XF_ERROR_CORRUPT, "a model without moments", [](Content &c) {
-        c.drop("adam.");
-        c.metadata["kind"] = "model";
-    }, false);
+    w.refused(
+        XF_ERROR_CORRUPT, "a model without moments",
+        [](Content &c) {
+            c.drop("adam.");
+            c.metadata["kind"] = "model";
+        },
+        false);
 }
 
 XF_TEST(tensors) {
@@ -84,8 +109,9 @@ XF_TEST(tensors) {
     w.refused(XF_ERROR_CORRUPT, "a flat tensor", [&](Content &c) { c.tensors[name].shape = {64}; });
     w.refused(XF_ERROR_CORRUPT, "a tensor of another shape", [&](Content &c) { c.tensors[name].shape = {4, 16}; });
     CHECK_SAYS(w, "has the shape [4, 16], expected [8, 8]");
-    w.refused(XF_ERROR_CORRUPT, "a vector of another shape",
-              [](Content &c) { c.tensors["encoder.0.feed_forward.in.bias"].shape = {2, 4}; });
+    w.refused(XF_ERROR_CORRUPT, "a vector of another shape", [](Content &c) {
+        c.tensors["encoder.0.feed_forward.in.bias"].shape = {2, 4};
+    });
     CHECK_SAYS(w, "has the shape [2, 4], expected [8]");
     w.refused(XF_ERROR_CORRUPT, "a tensor of another type", [&](Content &c) { c.tensors[name].dtype = "I32"; });
     w.refused(XF_ERROR_CORRUPT, "an empty tensor", [&](Content &c) { c.tensors[name] = {"F32", {0, 8}, {}}; });
@@ -94,8 +120,9 @@ XF_TEST(tensors) {
     });
     w.refused(XF_ERROR_CORRUPT, "no moments", [](Content &c) { c.drop("adam."); });
     w.refused(XF_ERROR_CORRUPT, "no second moments", [](Content &c) { c.drop("adam.v."); });
-    w.refused(XF_ERROR_CORRUPT, "moments of another shape",
-              [&](Content &c) { c.tensors[std::string("adam.m.") + name].shape = {4, 16}; });
+    w.refused(XF_ERROR_CORRUPT, "moments of another shape", [&](Content &c) {
+        c.tensors[std::string("adam.m.") + name].shape = {4, 16};
+    });
     w.refused(XF_ERROR_CORRUPT, "small tensors for a large configuration", [](Content &c) {
         c.metadata["model.d_model"] = "65536";
         for (auto &[key, tensor] : c.tensors) tensor = {"F32", {1}, std::vector<char>(4)};
@@ -118,9 +145,10 @@ XF_TEST(narrow_tensors) {
         w.refused(XF_ERROR_CORRUPT, "a narrow checkpoint", [&](Content &c) { narrow(c, name, 0); });
         // One, the largest number, then infinity, minus infinity, NaN.
         const bool fp16 = std::string_view(dtype) == "F16";
-        const std::vector<uint16_t> good = fp16 ? std::vector<uint16_t>{0x3C00, 0x7BFF} : std::vector<uint16_t>{0x3F80, 0x7F7F};
-        const std::vector<uint16_t> bad = fp16 ? std::vector<uint16_t>{0x7C00, 0xFC00, 0x7E00}
-                                               : std::vector<uint16_t>{0x7F80, 0xFF80, 0x7FC0};
+        const std::vector<uint16_t> good =
+            fp16 ? std::vector<uint16_t>{0x3C00, 0x7BFF} : std::vector<uint16_t>{0x3F80, 0x7F7F};
+        const std::vector<uint16_t> bad =
+            fp16 ? std::vector<uint16_t>{0x7C00, 0xFC00, 0x7E00} : std::vector<uint16_t>{0x7F80, 0xFF80, 0x7FC0};
         const auto load = [&](uint16_t half) {
             w.write([&](Content &c) {
                 c.drop("adam.");
@@ -139,8 +167,8 @@ XF_TEST(narrow_tensors) {
 
 XF_TEST(optimizer_state) {
     World w;
-    const char *const wrong[] = {"-1",  "-9223372036854775808", "9223372036854775807", "9223372036854775808",
-                                 "1e3", " 1",                   "",                    "one\n"};
+    const char *const wrong[] = {
+        "-1", "-9223372036854775808", "9223372036854775807", "9223372036854775808", "1e3", " 1", "", "one\n"};
     for (const char *key : {"step", "position.epoch", "position.batch"}) {
         for (const char *value : wrong) w.refused(XF_ERROR_CORRUPT, key, set(key, value), false);
         w.refused(XF_ERROR_CORRUPT, key, lack(key), false);
@@ -168,7 +196,8 @@ XF_TEST(tokenizers) {
     std::string other = json;
     const size_t merges = other.find("\"merges\":[[");
     CHECK(merges != std::string::npos);
-    other.erase(merges + 10, other.find(']', merges) - merges - 9 + (other[other.find(']', merges) + 1] == ',' ? 1 : 0));
+    other.erase(merges + 10,
+                other.find(']', merges) - merges - 9 + (other[other.find(']', merges) + 1] == ',' ? 1 : 0));
     w.write([&](Content &c) { c.metadata["tokenizer"] = other; });
     CHECK_EQ(xf_model_load(w.context, w.path.c_str(), &model, &w.error), XF_ERROR_CORRUPT);
     CHECK(model == nullptr);

@@ -21,9 +21,12 @@ static const char *const names[SAVES] = {"model", "checkpoint", "tokenizer"};
 
 static enum xf_status save(int which, const char *path, xf_error *err) {
     switch (which) {
-        case 0: return xf_model_save(world.model, path, err);
-        case 1: return xf_trainer_save(world.trainer, world.batcher, path, err);
-        default: return xf_tokenizer_save(world.tokenizer, path, err);
+        case 0:
+            return xf_model_save(world.model, path, err);
+        case 1:
+            return xf_trainer_save(world.trainer, world.batcher, path, err);
+        default:
+            return xf_tokenizer_save(world.tokenizer, path, err);
     }
 }
 
@@ -33,9 +36,14 @@ static enum xf_status load(int which, const char *path) {
     xf_tokenizer *tokenizer = NULL;
     enum xf_status status;
     switch (which) {
-        case 0: status = xf_model_load(world.context, path, &model, NULL); break;
-        case 1: status = xf_trainer_resume(world.context, path, &trainer, NULL); break;
-        default: status = xf_tokenizer_load(world.context, path, &tokenizer, NULL);
+        case 0:
+            status = xf_model_load(world.context, path, &model, NULL);
+            break;
+        case 1:
+            status = xf_trainer_resume(world.context, path, &trainer, NULL);
+            break;
+        default:
+            status = xf_tokenizer_load(world.context, path, &tokenizer, NULL);
     }
     xf_model_free(model);
     xf_trainer_free(trainer);

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char blank[128], fifo[128], dangling[128], loop[128], closed_file[128], long_name[400], long_path[9000], lines[128];
+static char blank[128], fifo[128], dangling[128], loop[128], closed_file[128], long_name[400], long_path[9000],
+    lines[128];
 
 static int setup(void **state) {
     world_open(state);

@@ -1,7 +1,7 @@
 // The outputs of encoder and decoder, and the logits they give, against the PyTorch model of reference.py.
 //
-// The library never stores logits; here they are the decoder's output times the tied embedding (paper s. 3.4), summed in
-// double.
+// The library never stores logits; here they are the decoder's output times the tied embedding (paper s. 3.4), summed
+// in double.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "../nn/fixture.hpp"

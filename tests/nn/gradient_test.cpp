@@ -105,8 +105,8 @@ void unsettle(Net *net) {
 
 // A GPU's gradients against those of ref, which finite differences prove: the emulated one is too slow for differences,
 // and bf16 too coarse. Dropout has the same masks everywhere, so this holds under dropout too.
-void compare_with_ref(Net *net, const Settings &settings, const Pairs &pairs, const Dropout &key, const DeviceName &name,
-                      const char *variant) {
+void compare_with_ref(Net *net, const Settings &settings, const Pairs &pairs, const Dropout &key,
+                      const DeviceName &name, const char *variant) {
     Net ref(open_device(kDevices[0], 1), settings);
     unsettle(&ref);
     const std::vector<float> expected = ref.gradient(pairs, key), found = net->gradient(pairs, key);

@@ -75,7 +75,8 @@ XF_TEST(inference_gives_the_losses_of_training) {
             Net net(context, settings);
             const auto train = net.losses(pairs), infer = net.losses(pairs, {}, false, xf::Transformer::Mode::kInfer);
             for (size_t i = 0; i < pairs.size(); ++i)
-                for (size_t j = 0; j < train[i].size(); ++j) CHECK_NEAR(train[i][j], infer[i][j], name.bf16() ? 5e-2 : 1e-5);
+                for (size_t j = 0; j < train[i].size(); ++j)
+                    CHECK_NEAR(train[i][j], infer[i][j], name.bf16() ? 5e-2 : 1e-5);
         }
     });
 }

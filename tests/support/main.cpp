@@ -9,10 +9,10 @@
 #include <vector>
 
 extern "C" {
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <cmocka.h>
 }
 
 namespace xf_test {

@@ -54,13 +54,13 @@ void check_fails(F &&body, xf_status status, const char *text, const char *file,
 
 }  // namespace xf_test
 
-#define XF_TEST(name)                                        \
-    static void name();                                      \
+#define XF_TEST(name)                                             \
+    static void name();                                           \
     static const xf_test::Registrar register_##name(#name, name); \
     static void name()
-#define CHECK(condition)                                                     \
-    do {                                                                     \
-        if (!(condition)) xf_test::record(__FILE__, __LINE__, #condition);   \
+#define CHECK(condition)                                                   \
+    do {                                                                   \
+        if (!(condition)) xf_test::record(__FILE__, __LINE__, #condition); \
     } while (0)
 #define CHECK_EQ(a, b) xf_test::check_equal((a), (b), #a " == " #b, __FILE__, __LINE__)
 #define CHECK_NEAR(a, b, tolerance) xf_test::check_near((a), (b), (tolerance), #a " ~ " #b, __FILE__, __LINE__)

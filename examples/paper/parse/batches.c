@@ -83,7 +83,8 @@ static void sort_by_cost(struct plan *plan) {
     memset(places, 0, costs * sizeof *places);
     for (size_t i = 0; i < count; ++i) places[pair_tokens(&plan->pairs->list[i]) + 1]++;
     for (size_t i = 1; i < costs; ++i) places[i] += places[i - 1];
-    for (size_t i = 0; i < count; ++i) sorted[places[pair_tokens(&plan->pairs->list[plan->order[i]])]++] = plan->order[i];
+    for (size_t i = 0; i < count; ++i)
+        sorted[places[pair_tokens(&plan->pairs->list[plan->order[i]])]++] = plan->order[i];
     memcpy(plan->order, sorted, count * sizeof *sorted);
     free(places);
     free(sorted);

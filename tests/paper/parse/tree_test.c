@@ -134,8 +134,8 @@ static void test_batch(void **state) {
 }
 
 /*
- * Whether each word is the label of the bracket it stands in, in small letters, and the first of the sentence alone ends
- * with a plus: so are the words of the next test.
+ * Whether each word is the label of the bracket it stands in, in small letters, and the first of the sentence alone
+ * ends with a plus: so are the words of the next test.
  */
 static bool words_fit(const struct pair *pair, const struct labels *labels) {
     int32_t open[64];
