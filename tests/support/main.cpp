@@ -8,11 +8,13 @@
 #include <cstring>
 #include <vector>
 
+// cmocka.h expects what it uses to be there already, so it is a block of its own: a formatter sorts within blocks.
 extern "C" {
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+
+#include <cmocka.h>
 }
 
 namespace xf_test {
