@@ -70,7 +70,7 @@ ThreadPool::~ThreadPool() {
         return;
     }
     stop_.store(true, std::memory_order_relaxed);
-    job_.fetch_add(1, std::memory_order_release);
+    job_.fetch_add(1, std::memory_order_seq_cst);  // as in run()
     job_.notify_all();
     for (std::thread &thread : threads_) thread.join();
 }
@@ -87,7 +87,11 @@ void ThreadPool::run(int64_t tasks, Body body, void *arg) noexcept {
     tasks_.store(static_cast<uint32_t>(tasks), std::memory_order_relaxed);
     remaining_.store(static_cast<int32_t>(tasks), std::memory_order_relaxed);
     ticket_.store(uint64_t{job} << 32 | static_cast<uint32_t>(tasks), std::memory_order_release);
-    job_.store(job, std::memory_order_release);
+    // Sequentially consistent, for notify_all() first looks whether anyone sleeps. A worker that goes to sleep counts
+    // itself and then reads job_; here job_ is written and then the count is read. With less than seq_cst that read may
+    // pass the write (x86 has a store buffer): the count is still 0 while the worker still reads the old number, and it
+    // sleeps through the job.
+    job_.store(job, std::memory_order_seq_cst);
     job_.notify_all();
     drain(job, 0);
     for (int spin = 0;; ++spin) {
@@ -113,7 +117,8 @@ void ThreadPool::drain(uint32_t job, int32_t worker) noexcept {
         if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire))
             continue;
         body(arg, tasks - left, worker);
-        if (remaining_.fetch_sub(1, std::memory_order_acq_rel) == 1) remaining_.notify_all();
+        // seq_cst as in run(): here the caller is the one that sleeps, and nobody would wake it later.
+        if (remaining_.fetch_sub(1, std::memory_order_seq_cst) == 1) remaining_.notify_all();
         ticket = ticket_.load(std::memory_order_acquire);
     }
 }

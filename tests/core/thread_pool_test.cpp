@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <set>
 #include <thread>
@@ -144,6 +145,32 @@ XF_TEST(pools_start_and_stop_idle_or_just_used) {
         CHECK(i % 3 == 0 || tally.each(1));
     }
     CHECK(ThreadPool(0).workers() >= 1);
+}
+
+// Each task waits for the other, so a worker that sleeps through the job is one that is waited for in vain.
+XF_TEST(a_sleeping_worker_takes_part_in_the_next_job) {
+    struct Meeting {
+        std::atomic<int> present{0};
+        std::atomic<bool> late{false};
+    } meeting;
+    const auto meet = [](void *arg, int64_t, int32_t) {
+        auto &m = *static_cast<Meeting *>(arg);
+        ++m.present;
+        const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (m.present < 2 && !m.late)
+            if (std::chrono::steady_clock::now() > end)
+                m.late = true;
+            else
+                std::this_thread::yield();
+    };
+    ThreadPool pool(2);
+    for (int job = 0; job < 300 && !meeting.late; ++job) {
+        // Workers spin for some ten microseconds: these pauses end before, at and after the moment they fall asleep.
+        std::this_thread::sleep_for(std::chrono::microseconds(job % 30 * 10));
+        meeting.present = 0;
+        pool.run(2, meet, &meeting);
+    }
+    CHECK(!meeting.late);
 }
 
 // The host's handlers run on the host's threads.
