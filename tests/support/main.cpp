@@ -8,13 +8,12 @@
 #include <cstring>
 #include <vector>
 
-// cmocka.h expects what it uses to be there already, so it is a block of its own: a formatter sorts within blocks.
 extern "C" {
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
-#include <cmocka.h>
+#include <cmocka.h>  // needs those above
 }
 
 namespace xf_test {
