@@ -118,7 +118,7 @@ type BatcherStats struct {
 func (b *Batcher) Stats() (BatcherStats, error) {
 	s := C.xf_batcher_stats{struct_size: C.sizeof_xf_batcher_stats}
 	err := call(func(e *C.xf_error) C.enum_xf_status {
-		return C.xf_batcher_stats_get(b.ptr(), &s, e)
+		return C.xf_batcher_get_stats(b.ptr(), &s, e)
 	}, reading(b.h))
 	return BatcherStats{int64(s.epoch), int64(s.batch), int64(s.batches), int64(s.pairs), int64(s.too_long),
 		int64(s.empty), int64(s.src_tokens), int64(s.tgt_tokens)}, err

@@ -159,14 +159,14 @@ func (c *Config) Set(key string, value any) error {
 	kind := typeOf(key)
 	switch v := value.(type) {
 	case string:
-		return c.setText(kind, name, v)
+		return c.setText(name, v)
 	case bool:
-		flag := C.int32_t(0)
+		flag := C.int64_t(0)
 		if v {
 			flag = 1
 		}
 		return c.set(func(e *C.xf_error) C.enum_xf_status {
-			return C.xf_config_set_bool(c.h.config(), chars(name), flag, e)
+			return C.xf_config_set_i64(c.h.config(), chars(name), flag, e)
 		})
 	case float64:
 		return c.setFloat(name, v)
@@ -196,15 +196,12 @@ func (c *Config) setFloat(name []byte, value float64) error {
 	})
 }
 
-func (c *Config) setText(kind OptionType, name []byte, value string) error {
+func (c *Config) setText(name []byte, value string) error {
 	text, err := cString("value", value)
 	if err != nil {
 		return err
 	}
 	return c.set(func(e *C.xf_error) C.enum_xf_status {
-		if kind == OptionString {
-			return C.xf_config_set_str(c.h.config(), chars(name), chars(text), e)
-		}
 		return C.xf_config_set(c.h.config(), chars(name), chars(text), e)
 	})
 }

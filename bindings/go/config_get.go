@@ -38,9 +38,9 @@ func (c *Config) Float(key string) (float64, error) {
 
 // Bool is the value of an option of the type OptionBool.
 func (c *Config) Bool(key string) (bool, error) {
-	var value C.int32_t
+	var value C.int64_t
 	err := c.get(key, func(name *C.char, e *C.xf_error) C.enum_xf_status {
-		return C.xf_config_get_bool(c.h.config(), name, &value, e)
+		return C.xf_config_get_i64(c.h.config(), name, &value, e)
 	})
 	return value != 0, err
 }
@@ -50,7 +50,7 @@ func (c *Config) Text(key string) (string, error) {
 	var value string
 	err := c.get(key, func(name *C.char, e *C.xf_error) C.enum_xf_status {
 		var p *C.char
-		status := C.xf_config_get_str(c.h.config(), name, &p, e)
+		status := C.xf_config_get(c.h.config(), name, &p, e)
 		if status == C.XF_OK {
 			value = C.GoString(p) // the config's, until the option is set again
 		}

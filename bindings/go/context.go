@@ -103,7 +103,7 @@ type MemoryStats struct {
 func (c *Context) Memory() (MemoryStats, error) {
 	stats := C.xf_memory_stats{struct_size: C.sizeof_xf_memory_stats}
 	err := call(func(e *C.xf_error) C.enum_xf_status {
-		return C.xf_context_memory(c.ptr(), &stats, e)
+		return C.xf_context_get_memory(c.ptr(), &stats, e)
 	}, either(c.h))
 	return MemoryStats{int64(stats.current), int64(stats.peak), int64(stats.budget), int64(stats.allocations)}, err
 }
@@ -132,7 +132,7 @@ func (c *Context) Backends() ([]BackendInfo, error) {
 	err := call(func(e *C.xf_error) C.enum_xf_status {
 		for i := C.size_t(0); i < C.xf_backend_count(c.ptr()); i++ {
 			info := C.xf_backend_info{struct_size: C.sizeof_xf_backend_info}
-			if status := C.xf_backend_info_get(c.ptr(), i, &info, e); status != C.XF_OK {
+			if status := C.xf_backend_get(c.ptr(), i, &info, e); status != C.XF_OK {
 				return status
 			}
 			found = append(found, BackendInfo{

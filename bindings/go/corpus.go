@@ -57,10 +57,10 @@ func (c *Context) openCorpus(ctx context.Context, settings Settings,
 			if status != C.XF_OK {
 				return status
 			}
-			corpus = &Corpus{context: c, size: int64(C.xf_corpus_size(p))}
+			corpus = &Corpus{context: c, size: int64(C.xf_corpus_pair_count(p))}
 			corpus.h = c.child(&guard{kind: "corpus"}, freeCorpus).open(unsafe.Pointer(p), c.h.guard)
 			s := C.xf_corpus_stats{struct_size: C.sizeof_xf_corpus_stats}
-			status = C.xf_corpus_stats_get(p, &s, e)
+			status = C.xf_corpus_get_stats(p, &s, e)
 			corpus.stats = CorpusStats{int64(s.lines), int64(s.kept), int64(s.bad_columns), int64(s.empty_side),
 				int64(s.too_long), int64(s.invalid_utf8), int64(s.nul_byte)}
 			return status
@@ -144,7 +144,7 @@ func (c *Corpus) Pair(index int) (Pair, error) {
 	err := call(func(e *C.xf_error) C.enum_xf_status {
 		var source, target *C.char
 		var sourceLength, targetLength C.size_t
-		status := C.xf_corpus_pair(c.ptr(), C.int64_t(index), &source, &sourceLength, &target, &targetLength, e)
+		status := C.xf_corpus_get_pair(c.ptr(), C.int64_t(index), &source, &sourceLength, &target, &targetLength, e)
 		if status == C.XF_OK {
 			pair = Pair{text(source, sourceLength), text(target, targetLength)}
 		}

@@ -114,10 +114,10 @@ func (d *Decoder) answers(ctx context.Context,
 
 // readAnswers copies the answers from where C has them.
 func readAnswers(p *C.xf_hypotheses, e *C.xf_error) ([]Answers, C.enum_xf_status) {
-	all := make([]Answers, C.xf_hypotheses_count(p))
+	all := make([]Answers, C.xf_hypotheses_sentence_count(p))
 	h := C.xf_hypothesis{struct_size: C.sizeof_xf_hypothesis}
 	for i := range all {
-		all[i] = make(Answers, C.xf_hypotheses_size(p, C.size_t(i)))
+		all[i] = make(Answers, C.xf_hypotheses_answer_count(p, C.size_t(i)))
 		for rank := range all[i] {
 			if status := C.xf_hypotheses_get(p, C.size_t(i), C.size_t(rank), &h, e); status != C.XF_OK {
 				return nil, status

@@ -41,9 +41,9 @@ func freeModel(p unsafe.Pointer) {
 // wrapModel makes a model of a pointer. A model that is part of a trainer has that as its owner, and its guard.
 func (c *Context) wrapModel(h *handle, p *C.xf_model) *Model {
 	m := &Model{h: h.open(unsafe.Pointer(p), c.h.guard), context: c, index: make(map[string]C.size_t)}
-	for i := C.size_t(0); i < C.xf_model_param_count(p); i++ {
-		info := C.xf_param_info{struct_size: C.sizeof_xf_param_info}
-		if C.xf_model_param_info(p, i, &info, nil) != C.XF_OK {
+	for i := C.size_t(0); i < C.xf_model_tensor_count(p); i++ {
+		info := C.xf_tensor_info{struct_size: C.sizeof_xf_param_info}
+		if C.xf_model_get_tensor(p, i, &info, nil) != C.XF_OK {
 			break // fewer than it counts: those are not known here
 		}
 		param := ParamInfo{C.GoString(info.name), int64(info.rows), int64(info.columns)}
@@ -185,7 +185,7 @@ func (m *Model) ReadParam(name string) ([]float32, error) {
 	}
 	values := make([]float32, size)
 	err = call(func(e *C.xf_error) C.enum_xf_status {
-		return C.xf_model_param_read(m.ptr(), index, (*C.float)(unsafe.Pointer(first(values))), C.size_t(size), e)
+		return C.xf_model_read_tensor(m.ptr(), index, (*C.float)(unsafe.Pointer(first(values))), C.size_t(size), e)
 	}, reading(m.h))
 	if err != nil {
 		return nil, err
@@ -200,6 +200,6 @@ func (m *Model) WriteParam(name string, values []float32) error {
 		return err
 	}
 	return call(func(e *C.xf_error) C.enum_xf_status {
-		return C.xf_model_param_write(m.ptr(), index, (*C.float)(unsafe.Pointer(first(values))), C.size_t(len(values)), e)
+		return C.xf_model_write_tensor(m.ptr(), index, (*C.float)(unsafe.Pointer(first(values))), C.size_t(len(values)), e)
 	}, writing(m.h))
 }

@@ -73,9 +73,9 @@ var optionTable = struct {
 func options() ([]OptionInfo, map[string]int) {
 	optionTable.once.Do(func() {
 		optionTable.at = make(map[string]int)
-		for i := C.size_t(0); i < C.xf_config_option_count(); i++ {
+		for i := C.size_t(0); i < C.xf_option_count(); i++ {
 			row := C.xf_option_info{struct_size: C.sizeof_xf_option_info}
-			if C.xf_config_option(i, &row, nil) != C.XF_OK {
+			if C.xf_option_get(i, &row, nil) != C.XF_OK {
 				continue // a library with another table than it counts: the option is not known here
 			}
 			info := OptionInfo{

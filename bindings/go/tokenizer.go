@@ -37,7 +37,7 @@ func freeTokenizer(p unsafe.Pointer) {
 }
 
 func wrapTokenizer(h *handle, p *C.xf_tokenizer, context *guard) *Tokenizer {
-	return &Tokenizer{h.open(unsafe.Pointer(p), context), int(C.xf_tokenizer_size(p))}
+	return &Tokenizer{h.open(unsafe.Pointer(p), context), int(C.xf_tokenizer_vocab_size(p))}
 }
 
 func (c *Context) newTokenizer(p *C.xf_tokenizer) *Tokenizer {
@@ -129,7 +129,7 @@ func (t *Tokenizer) Decode(tokens []int32) (string, error) {
 // Piece names an id for people: "</s>", "<0x41>", or the piece with U+2581 for its leading space.
 func (t *Tokenizer) Piece(id int32) (string, error) {
 	return t.fill(64, func(room []byte, length *C.size_t, e *C.xf_error) C.enum_xf_status {
-		return C.xf_tokenizer_piece(t.ptr(), C.int32_t(id), chars(room), C.size_t(len(room)), length, e)
+		return C.xf_tokenizer_get_piece(t.ptr(), C.int32_t(id), chars(room), C.size_t(len(room)), length, e)
 	})
 }
 

@@ -57,7 +57,7 @@ func (c *Context) makeTrainer(model *guard, f func(p **C.xf_trainer, e *C.xf_err
 		status := f(&p, e)
 		if status == C.XF_OK {
 			t := &Trainer{context: c, model: model, steps: new(atomic.Int64)}
-			t.steps.Store(int64(C.xf_trainer_step(p)))
+			t.steps.Store(int64(C.xf_trainer_step_count(p)))
 			t.h = c.child(&guard{kind: "trainer"}, freeTrainer)
 			// "A trainer has exclusive use of its model while one of its calls runs."
 			t.h.writes = append(t.h.writes, claim{model, true})
@@ -126,7 +126,7 @@ func (t *Trainer) Steps() int64 {
 // did notes what an update made.
 func (t *Trainer) did(status C.enum_xf_status) C.enum_xf_status {
 	if status == C.XF_OK {
-		t.steps.Store(int64(C.xf_trainer_step(t.ptr())))
+		t.steps.Store(int64(C.xf_trainer_step_count(t.ptr())))
 	}
 	return status
 }
@@ -206,7 +206,7 @@ func (t *Trainer) ReadGradient(name string) ([]float32, error) {
 	}
 	values := make([]float32, size)
 	err = call(func(e *C.xf_error) C.enum_xf_status {
-		return C.xf_trainer_gradient_read(t.ptr(), index, (*C.float)(unsafe.Pointer(first(values))), C.size_t(size), e)
+		return C.xf_trainer_read_gradient(t.ptr(), index, (*C.float)(unsafe.Pointer(first(values))), C.size_t(size), e)
 	}, writing(t.h))
 	if err != nil {
 		return nil, err
@@ -234,7 +234,7 @@ func (t *Trainer) Save(path string, batcher *Batcher) error {
 func (t *Trainer) Position() (epoch, batch int64, err error) {
 	var at, in C.int64_t
 	err = call(func(e *C.xf_error) C.enum_xf_status {
-		return C.xf_trainer_position(t.ptr(), &in, &at, e)
+		return C.xf_trainer_get_position(t.ptr(), &in, &at, e)
 	}, reading(t.h))
 	return int64(in), int64(at), err
 }

@@ -102,7 +102,7 @@ static int measure(const xf_config *config, const struct encoder_shape *shape, i
         const work_fn work = trains ? stack_both : stack_forward;
         catch_signals(two.context);
         if (time_difference(work, &one, work, &two, 1, repeats, timing) &&
-            xf_context_memory(two.context, &stats, NULL) == XF_OK) {
+            xf_context_get_memory(two.context, &stats, NULL) == XF_OK) {
             *memory = stats.peak;
             status = -1;
         } else if (was_interrupted()) {

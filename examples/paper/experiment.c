@@ -22,15 +22,15 @@ static void print_settings(const struct experiment *e, FILE *file) {
     static const char *const groups[] = {"context.precision", "tokenizer.", "data.", "model.", "train.", "decode."};
     fprintf(file, "scale %lld\nsteps %lld\nminutes-per-row %g\nheld-sentences %lld\n", (long long)e->scale,
             (long long)e->steps, e->minutes, (long long)e->held_sentences);
-    fprintf(file, "train %s, %lld pairs\n", base_name(e->train_path), (long long)xf_corpus_size(e->train));
-    fprintf(file, "held-out %s, %lld pairs\n", base_name(e->held_path), (long long)xf_corpus_size(e->held));
-    for (size_t i = 0; i < xf_config_option_count(); ++i) {
+    fprintf(file, "train %s, %lld pairs\n", base_name(e->train_path), (long long)xf_corpus_pair_count(e->train));
+    fprintf(file, "held-out %s, %lld pairs\n", base_name(e->held_path), (long long)xf_corpus_pair_count(e->held));
+    for (size_t i = 0; i < xf_option_count(); ++i) {
         xf_option_info info = XF_OPTION_INFO_INIT;
         const char *value = "";
-        if (xf_config_option(i, &info, NULL) != XF_OK) continue;
+        if (xf_option_get(i, &info, NULL) != XF_OK) continue;
         for (size_t g = 0; g < sizeof groups / sizeof groups[0]; ++g)
             if (strncmp(info.key, groups[g], strlen(groups[g])) == 0 &&
-                xf_config_get_str(e->config, info.key, &value, NULL) == XF_OK)
+                xf_config_get(e->config, info.key, &value, NULL) == XF_OK)
                 fprintf(file, "%s %s\n", info.key, value);
     }
 }
@@ -134,7 +134,7 @@ static int open_tokenizer(struct experiment *e) {
         if (status == XF_OK) status = xf_tokenizer_save(e->tokenizer, path, &err);
     }
     if (status != XF_OK) return fail(&err);
-    printf("%-12s %d tokens\n", "vocabulary", (int)xf_tokenizer_size(e->tokenizer));
+    printf("%-12s %d tokens\n", "vocabulary", (int)xf_tokenizer_vocab_size(e->tokenizer));
     return -1;
 }
 
@@ -143,7 +143,7 @@ static int count_measured(struct experiment *e) {
     xf_batcher *batcher = open_plain_batcher(e->held, e->tokenizer, e->config);
     xf_batcher_stats stats = XF_BATCHER_STATS_INIT;
     xf_error err;
-    const enum xf_status status = batcher != NULL ? xf_batcher_stats_get(batcher, &stats, &err) : XF_OK;
+    const enum xf_status status = batcher != NULL ? xf_batcher_get_stats(batcher, &stats, &err) : XF_OK;
     xf_batcher_free(batcher);
     if (batcher == NULL) return EXIT_FAILED;
     if (status != XF_OK) return fail(&err);

@@ -103,7 +103,7 @@ static int set_schedule(struct experiment *e) {
     enum xf_status status = xf_config_set_f64(e->config, "train.learning_rate", factor, &err);
     for (size_t i = 0; status == XF_OK && i < sizeof values / sizeof values[0]; ++i)
         status = xf_config_set_i64(e->config, values[i].key, values[i].value, &err);
-    if (status == XF_OK && is_short) status = xf_config_set_str(e->config, "model.norm", "pre", &err);
+    if (status == XF_OK && is_short) status = xf_config_set(e->config, "model.norm", "pre", &err);
     return status == XF_OK ? apply_settings(e->line, e->config) : fail(&err);
 }
 
@@ -115,7 +115,7 @@ int set_options(struct experiment *e) {
 
 static const char *shown(const struct experiment *e, const char *key) {
     const char *value = "?";
-    xf_config_get_str(e->config, key, &value, NULL);
+    xf_config_get(e->config, key, &value, NULL);
     return value;
 }
 
@@ -133,16 +133,17 @@ void describe_experiment(const struct experiment *e, FILE *file) {
     fprintf(file,
             "Training on %s (%lld pairs; the paper: 4.5 million) with a vocabulary of %d (37,000),\n%s + %s tokens a "
             "step (25,000 + 25,000), ",
-            base_name(e->train_path), (long long)xf_corpus_size(e->train), (int)xf_tokenizer_size(e->tokenizer),
-            shown(e, "data.batch_tokens"), shown(e, "data.batch_tokens"));
+            base_name(e->train_path), (long long)xf_corpus_pair_count(e->train),
+            (int)xf_tokenizer_vocab_size(e->tokenizer), shown(e, "data.batch_tokens"), shown(e, "data.batch_tokens"));
     if (e->steps > 0) fprintf(file, "%lld steps where the paper has 100,000", (long long)e->steps);
     if (e->minutes > 0) fprintf(file, "%s%g minutes a row", e->steps > 0 ? " or " : "", e->minutes);
     fprintf(file,
             ", warm-up %s steps (4,000), eq. (3)\ntimes %.3g, %s-LN (post-LN). Seeds: model %s, dropout %s, order %s. "
             "Measured on %s (%lld pairs",
             shown(e, "train.warmup_steps"), rate, shown(e, "model.norm"), shown(e, "model.seed"),
-            shown(e, "train.seed"), shown(e, "data.seed"), base_name(e->held_path), (long long)xf_corpus_size(e->held));
-    if (e->measured < xf_corpus_size(e->held))
+            shown(e, "train.seed"), shown(e, "data.seed"), base_name(e->held_path),
+            (long long)xf_corpus_pair_count(e->held));
+    if (e->measured < xf_corpus_pair_count(e->held))
         fprintf(file, ", perplexity of the %lld of 1 to %s tokens a side", (long long)e->measured,
                 shown(e, "data.max_tokens"));
     if (e->held_sentences > 0) fprintf(file, ", BLEU of the first %lld", (long long)e->held_sentences);

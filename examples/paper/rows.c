@@ -64,7 +64,7 @@ int set_row(xf_config *config, const char *name, int64_t scale) {
 
 struct model_size size_of(const xf_config *config, int64_t vocabulary) {
     const char *positions = "";
-    xf_config_get_str(config, "model.positions", &positions, NULL);
+    xf_config_get(config, "model.positions", &positions, NULL);
     return (struct model_size){
         .encoder_layers = option(config, "model.encoder_layers"),
         .decoder_layers = option(config, "model.decoder_layers"),

@@ -125,7 +125,7 @@ static bool draw(const struct experiment *e) {
     const struct plot_series series[] = {{"here, counted", x[0], y[0], MODELS, labels},
                                          {"the paper", x[1], y[1], MODELS, labels}};
     snprintf(subtitle, sizeof subtitle, "here: widths / %lld, %lld training pairs; the test sets differ",
-             (long long)e->scale, (long long)xf_corpus_size(e->train));
+             (long long)e->scale, (long long)xf_corpus_pair_count(e->train));
     const struct plot plot = {.kind = PLOT_POINTS,
                               .title = "Table 2: BLEU by training cost",
                               .subtitle = subtitle,

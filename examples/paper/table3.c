@@ -124,7 +124,7 @@ static bool write_difference(const struct experiment *e, const char *ending, boo
     const struct plot_series series[] = {{"here", NULL, here, PAPER_ROWS - 1, NULL},
                                          {"the paper", NULL, paper, PAPER_ROWS - 1, NULL}};
     snprintf(subtitle, sizeof subtitle, "widths / %lld, %lld training pairs; the paper: full size, 4.5 million",
-             (long long)e->scale, (long long)xf_corpus_size(e->train));
+             (long long)e->scale, (long long)xf_corpus_pair_count(e->train));
     const struct plot plot = {.kind = PLOT_BARS,
                               .title = title,
                               .subtitle = subtitle,

@@ -52,7 +52,7 @@ static bool write_log(const struct training *t) {
         return false;
     }
     /* A line that a power cut tore has no full stop, and the one after it begins anew. */
-    fprintf(file, "\n%lld %.3f %.9e %lld .\n", (long long)xf_trainer_step(t->trainer), seconds_so_far(t),
+    fprintf(file, "\n%lld %.3f %.9e %lld .\n", (long long)xf_trainer_step_count(t->trainer), seconds_so_far(t),
             t->result.flops, (long long)t->result.tokens);
     const bool good = fflush(file) == 0 && fsync(fileno(file)) == 0;
     if (fclose(file) == 0 && good) return true;
@@ -70,7 +70,7 @@ static bool read_log(struct training *t) {
         double seconds, flops;
         int end = 0;
         if (sscanf(line, "%lld %lf %lf %lld .%n", &step, &seconds, &flops, &tokens, &end) != 4 || end == 0) continue;
-        if (step != xf_trainer_step(t->trainer)) continue;
+        if (step != xf_trainer_step_count(t->trainer)) continue;
         t->before = seconds;
         t->result.flops = flops;
         t->result.tokens = tokens;
@@ -81,7 +81,7 @@ static bool read_log(struct training *t) {
         complain(
             "%s has no line of step %lld, at which %s stands: what it has cost so far is lost; begin the row anew "
             "by deleting that file",
-            t->log, (long long)xf_trainer_step(t->trainer), t->checkpoint);
+            t->log, (long long)xf_trainer_step_count(t->trainer), t->checkpoint);
     return found;
 }
 
@@ -132,7 +132,7 @@ static int open_training(struct training *t) {
         xf_model_free(model);
     }
     if (status != XF_OK) return fail(&err);
-    t->size = size_of(t->config, xf_tokenizer_size(e->tokenizer));
+    t->size = size_of(t->config, xf_tokenizer_vocab_size(e->tokenizer));
     t->result.parameters = parameter_count(xf_trainer_model(t->trainer));
     snprintf(t->result.name, sizeof t->result.name, "%s", t->row->name);
     return -1;
@@ -146,7 +146,7 @@ static void close_training(struct training *t) {
 
 static bool is_over(const struct training *t) {
     const int64_t steps = steps_of(t->e, t->row);
-    if (steps > 0 && xf_trainer_step(t->trainer) >= steps) return true;
+    if (steps > 0 && xf_trainer_step_count(t->trainer) >= steps) return true;
     return t->e->minutes > 0 && seconds_so_far(t) >= 60 * t->e->minutes;
 }
 
@@ -156,7 +156,7 @@ static enum xf_status one_step(struct training *t, xf_step_stats *stats, xf_erro
     xf_batch batch = XF_BATCH_INIT;
     enum xf_status status = XF_DONE;
     for (int i = 0; i < 2 && status == XF_DONE; ++i) { /* after an epoch's end comes the first batch of the next */
-        status = xf_batcher_stats_get(t->batcher, &at, err);
+        status = xf_batcher_get_stats(t->batcher, &at, err);
         if (status == XF_OK) status = xf_batcher_next(t->batcher, &batch, err);
     }
     if (status != XF_OK) return status;
@@ -183,7 +183,7 @@ static void tell(struct training *t, const xf_step_stats *stats) {
 
 static int interrupted(struct training *t) {
     complain("%s: interrupted after step %lld; the same command goes on", t->row->name,
-             (long long)xf_trainer_step(t->trainer));
+             (long long)xf_trainer_step_count(t->trainer));
     return save(t) ? EXIT_INTERRUPTED : EXIT_FAILED;
 }
 
@@ -210,7 +210,7 @@ static int train_steps(struct training *t) {
             return EXIT_FAILED;
         if (now() - t->saved >= t->e->save_seconds && !save(t)) return EXIT_FAILED;
     }
-    t->result.steps = xf_trainer_step(t->trainer);
+    t->result.steps = xf_trainer_step_count(t->trainer);
     t->result.seconds = seconds_so_far(t);
     return save(t) ? -1 : EXIT_FAILED;
 }

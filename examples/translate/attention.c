@@ -58,10 +58,10 @@ static bool put_pieces(struct text *json, const xf_tokenizer *tokenizer, const i
     for (int64_t i = 0; i < count; ++i) {
         char room[256], *piece = room;
         size_t length = 0;
-        enum xf_status status = xf_tokenizer_piece(tokenizer, ids[i], room, sizeof room, &length, err);
+        enum xf_status status = xf_tokenizer_get_piece(tokenizer, ids[i], room, sizeof room, &length, err);
         if (status == XF_ERROR_BUFFER_TOO_SMALL) {
             piece = allocate(length + 1);
-            status = xf_tokenizer_piece(tokenizer, ids[i], piece, length + 1, &length, err);
+            status = xf_tokenizer_get_piece(tokenizer, ids[i], piece, length + 1, &length, err);
         }
         if (status == XF_OK) {
             if (i > 0) text_add(json, ",", 1);

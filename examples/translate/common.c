@@ -125,7 +125,7 @@ xf_model *open_model(xf_context *context, const char *path) {
 
 void print_corpus(const char *name, const xf_corpus *corpus) {
     xf_corpus_stats stats = {.struct_size = sizeof stats};
-    if (xf_corpus_stats_get(corpus, &stats, NULL) != XF_OK) return;
+    if (xf_corpus_get_stats(corpus, &stats, NULL) != XF_OK) return;
     printf("%-12s %lld pairs\n", name, (long long)stats.kept);
     if (stats.kept == stats.lines) return;
     const struct {
@@ -148,9 +148,9 @@ void print_corpus(const char *name, const xf_corpus *corpus) {
 
 int64_t parameter_count(const xf_model *model) {
     int64_t sum = 0;
-    xf_param_info info = {.struct_size = sizeof info};
-    for (size_t i = 0; i < xf_model_param_count(model); ++i)
-        if (xf_model_param_info(model, i, &info, NULL) == XF_OK) sum += info.rows * info.columns;
+    xf_tensor_info info = {.struct_size = sizeof info};
+    for (size_t i = 0; i < xf_model_tensor_count(model); ++i)
+        if (xf_model_get_tensor(model, i, &info, NULL) == XF_OK) sum += info.rows * info.columns;
     return sum;
 }
 
@@ -178,11 +178,11 @@ void sentences_free(struct sentences *list) {
 }
 
 void sentences_of_corpus(struct sentences *list, const xf_corpus *corpus, enum side side, int64_t limit) {
-    const int64_t size = xf_corpus_size(corpus);
+    const int64_t size = xf_corpus_pair_count(corpus);
     const char *text[2];
     size_t length[2];
     for (int64_t i = 0; i < size && (limit == 0 || i < limit); ++i)
-        if (xf_corpus_pair(corpus, i, &text[0], &length[0], &text[1], &length[1], NULL) == XF_OK)
+        if (xf_corpus_get_pair(corpus, i, &text[0], &length[0], &text[1], &length[1], NULL) == XF_OK)
             sentences_add(list, text[side], length[side]);
 }
 

@@ -34,7 +34,7 @@ static enum xf_status print_loss(xf_decoder *decoder, xf_batcher *batcher, xf_er
     xf_eval_stats stats;
     xf_batcher_stats held = {.struct_size = sizeof held};
     enum xf_status status = measure_loss(decoder, batcher, &stats, err);
-    if (status == XF_OK) status = xf_batcher_stats_get(batcher, &held, err);
+    if (status == XF_OK) status = xf_batcher_get_stats(batcher, &held, err);
     if (status != XF_OK) return status;
     printf("%-12s %.4f nats per target token; with label smoothing %.4f\n", "loss", stats.nll, stats.loss);
     printf("%-12s %.3f per target token, of %lld tokens in %lld pairs\n", "perplexity", stats.perplexity,
@@ -87,11 +87,11 @@ static int evaluate(const struct evaluation *evaluation, const struct command_li
     if (corpus != NULL && xf_decoder_create(model, config, &decoder, &err) != XF_OK) fail(&err);
     if (decoder != NULL) {
         const char *beam = "?", *alpha = "?";
-        xf_config_get_str(config, "decode.beam", &beam, NULL);
+        xf_config_get(config, "decode.beam", &beam, NULL);
         printf("%-12s %s\n", "device", xf_context_device(context));
         printf("%-12s %s, %lld parameters\n", "model", evaluation->model, (long long)parameter_count(model));
         print_corpus("test", corpus);
-        if (xf_config_get_str(config, "decode.alpha", &alpha, NULL) == XF_OK)
+        if (xf_config_get(config, "decode.alpha", &alpha, NULL) == XF_OK)
             printf("%-12s beam %s, alpha %s\n", "decoding", beam, alpha);
         status = fit_max_tokens(line, config, xf_model_config(model));
         if (status < 0) status = measure(evaluation, config, decoder, model, corpus);

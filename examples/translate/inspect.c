@@ -14,19 +14,19 @@
 static void print_configuration(const xf_model *model) {
     const xf_config *config = xf_model_config(model);
     printf("configuration\n");
-    for (size_t i = 0; i < xf_config_option_count(); ++i) {
+    for (size_t i = 0; i < xf_option_count(); ++i) {
         xf_option_info info = {.struct_size = sizeof info};
         const char *value = NULL;
-        if (xf_config_option(i, &info, NULL) != XF_OK || strncmp(info.key, "model.", 6) != 0) continue;
-        if (xf_config_get_str(config, info.key, &value, NULL) == XF_OK) printf("  %-22s %s\n", info.key, value);
+        if (xf_option_get(i, &info, NULL) != XF_OK || strncmp(info.key, "model.", 6) != 0) continue;
+        if (xf_config_get(config, info.key, &value, NULL) == XF_OK) printf("  %-22s %s\n", info.key, value);
     }
 }
 
 static void print_parameters(const xf_model *model) {
     printf("\nparameters\n");
-    for (size_t i = 0; i < xf_model_param_count(model); ++i) {
-        xf_param_info info = {.struct_size = sizeof info};
-        if (xf_model_param_info(model, i, &info, NULL) != XF_OK) continue;
+    for (size_t i = 0; i < xf_model_tensor_count(model); ++i) {
+        xf_tensor_info info = {.struct_size = sizeof info};
+        if (xf_model_get_tensor(model, i, &info, NULL) != XF_OK) continue;
         char shape[48];
         snprintf(shape, sizeof shape, "%lld x %lld", (long long)info.rows, (long long)info.columns);
         printf("  %-44s %16s %12lld\n", info.name, shape, (long long)(info.rows * info.columns));
@@ -39,13 +39,13 @@ static int print_piece(const xf_tokenizer *tokenizer, int32_t id) {
     char text[1024];
     size_t length = 0;
     xf_error err;
-    if (xf_tokenizer_piece(tokenizer, id, text, sizeof text, &length, &err) == XF_OK) return printf(" %s", text);
+    if (xf_tokenizer_get_piece(tokenizer, id, text, sizeof text, &length, &err) == XF_OK) return printf(" %s", text);
     if (err.status == XF_ERROR_BUFFER_TOO_SMALL) return printf(" (%zu bytes)", length);
     return printf(" (%s)", err.message);
 }
 
 static void print_sample(const xf_tokenizer *tokenizer) {
-    const int32_t size = xf_tokenizer_size(tokenizer);
+    const int32_t size = xf_tokenizer_vocab_size(tokenizer);
     printf("\nvocabulary     %d tokens; some of them:\n ", (int)size);
     for (int32_t i = 0; i < 24; ++i) print_piece(tokenizer, (int32_t)((int64_t)i * (size - 1) / 23));
     printf("\n");

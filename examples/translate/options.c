@@ -15,7 +15,7 @@
 static bool option_at(size_t index, xf_option_info *info) {
     memset(info, 0, sizeof *info);
     info->struct_size = sizeof *info;
-    return xf_config_option(index, info, NULL) == XF_OK;
+    return xf_option_get(index, info, NULL) == XF_OK;
 }
 
 /* Whether the groups, "context. decode.", hold the start of the key. */
@@ -74,7 +74,7 @@ static int unknown_flag(const struct command_line *line, const char *name, size_
     size_t count = 0;
     for (size_t i = 0; i < line->flag_count && count < 256; ++i) known[count++] = line->flags[i].name;
     xf_option_info info;
-    for (size_t i = 0; i < xf_config_option_count() && count < 256; ++i) {
+    for (size_t i = 0; i < xf_option_count() && count < 256; ++i) {
         if (!option_at(i, &info)) continue;
         if (in_groups(line->groups, info.key)) {
             known[count++] = info.key;
@@ -125,7 +125,7 @@ static int read_flag(struct command_line *line, int argc, char **argv, int *i) {
         if (same(name, length, line->flags[k].name)) flag = &line->flags[k];
     xf_option_info info = {0};
     bool is_option = false;
-    for (size_t k = 0; flag == NULL && !is_option && k < xf_config_option_count(); ++k)
+    for (size_t k = 0; flag == NULL && !is_option && k < xf_option_count(); ++k)
         is_option = option_at(k, &info) && same(name, length, info.key) && in_groups(line->groups, info.key);
     if (flag == NULL && !is_option) return unknown_flag(line, name, length);
 
@@ -190,7 +190,7 @@ static void print_help(const struct command_line *line) {
     printf("\nOptions of the library, with their defaults:\n");
     char group[32] = "";
     xf_option_info info;
-    for (size_t i = 0; i < xf_config_option_count(); ++i) {
+    for (size_t i = 0; i < xf_option_count(); ++i) {
         if (!option_at(i, &info) || !in_groups(line->groups, info.key)) continue;
         const size_t length = strcspn(info.key, ".");
         if (length < sizeof group && !same(info.key, length, group)) {

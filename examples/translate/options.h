@@ -2,7 +2,7 @@
  * options.h - the command line of examples/translate.
  *
  * A command has flags of its own, listed in a table, and takes every library option of the groups it names by its
- * key: --train.dropout 0.1. Those come from xf_config_option(), so that an option added to the library works here
+ * key: --train.dropout 0.1. Those come from xf_option_get(), so that an option added to the library works here
  * and shows up in --help without a line of code.
  *
  * SPDX-License-Identifier: Apache-2.0

@@ -23,11 +23,11 @@ static bool is_over(const struct run *run, int64_t step) {
 /* One update. After an error the batcher stands where it stood, so that a checkpoint resumes with this very batch. */
 static enum xf_status train_one(struct run *run, xf_step_stats *stats, xf_error *err) {
     xf_batcher_stats before = {.struct_size = sizeof before};
-    enum xf_status status = xf_batcher_stats_get(run->batcher, &before, err);
+    enum xf_status status = xf_batcher_get_stats(run->batcher, &before, err);
     xf_batch batch = XF_BATCH_INIT;
     if (status == XF_OK) status = xf_batcher_next(run->batcher, &batch, err);
     if (status == XF_DONE) { /* the end of an epoch: what follows is the first batch of the next */
-        status = xf_batcher_stats_get(run->batcher, &before, err);
+        status = xf_batcher_get_stats(run->batcher, &before, err);
         if (status == XF_OK) status = xf_batcher_next(run->batcher, &batch, err);
     }
     if (status != XF_OK) return status;
@@ -56,7 +56,7 @@ static enum xf_status after_step(struct run *run, int64_t step, xf_error *err) {
 /* Trains until the limit, a signal or an error. */
 static enum xf_status train_loop(struct run *run, xf_error *err) {
     int bad_steps = 0;
-    while (!is_over(run, xf_trainer_step(run->trainer))) {
+    while (!is_over(run, xf_trainer_step_count(run->trainer))) {
         if (was_interrupted()) return XF_ERROR_CANCELLED;
         xf_step_stats stats;
         const double began = now();
@@ -88,7 +88,7 @@ static void print_way_on(const struct run *run) {
 /* After Ctrl-C or an error: saves what there is and says how to go on. */
 static int stop_early(struct run *run, enum xf_status status, const xf_error *err) {
     if (status == XF_ERROR_CANCELLED)
-        complain("interrupted after step %lld", (long long)xf_trainer_step(run->trainer));
+        complain("interrupted after step %lld", (long long)xf_trainer_step_count(run->trainer));
     else
         fail(err);
     save_checkpoint(run);
@@ -103,7 +103,7 @@ static int stop_early(struct run *run, enum xf_status status, const xf_error *er
  */
 static bool is_finished(const struct run *run) {
     return run->own_checkpoint && run->flags.average > 1 && run->snapshot_count == 0 &&
-           xf_trainer_step(run->trainer) == run->first_step && access(run->flags.model, F_OK) == 0;
+           xf_trainer_step_count(run->trainer) == run->first_step && access(run->flags.model, F_OK) == 0;
 }
 
 static int finish(struct run *run) {
@@ -121,7 +121,7 @@ static int finish(struct run *run) {
         return was_interrupted() ? EXIT_INTERRUPTED : EXIT_FAILED;
     }
     const bool other = model != xf_trainer_model(run->trainer);
-    const bool known = run->row_count > 0 && run->rows[run->row_count - 1].step == xf_trainer_step(run->trainer);
+    const bool known = run->row_count > 0 && run->rows[run->row_count - 1].step == xf_trainer_step_count(run->trainer);
     enum xf_status status = XF_OK;
     if (was_interrupted()) /* while the files were written, which nothing stops */
         status = XF_ERROR_CANCELLED;
@@ -153,7 +153,7 @@ static int train(struct run *run) {
     /* Written before the first step as well: a full disk or a folder that is not there shows now, not in an hour. */
     if (!save_checkpoint(run)) return EXIT_FAILED;
     run->started = now();
-    run->first_step = xf_trainer_step(run->trainer);
+    run->first_step = xf_trainer_step_count(run->trainer);
     save_report(run, "running");
     xf_error err;
     enum xf_status result = find_best(run, &err);

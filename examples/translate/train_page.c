@@ -22,7 +22,7 @@ int open_report(struct run *run) {
     if (run->flags.report == NULL || run->flags.resume == NULL) return -1;
     char name[MAX_PATH_LENGTH];
     history_name(run, name);
-    const int status = history_read(&run->history, name, xf_trainer_step(run->trainer));
+    const int status = history_read(&run->history, name, xf_trainer_step_count(run->trainer));
     run->elapsed_before = history_elapsed(&run->history);
     return status;
 }
@@ -85,13 +85,13 @@ static void put_settings(struct text *json, const struct run *run) {
                   {"data.", run->config}};
     const char *comma = "";
     text_print(json, "[");
-    for (size_t i = 0; i < xf_config_option_count(); ++i) {
+    for (size_t i = 0; i < xf_option_count(); ++i) {
         xf_option_info info = {.struct_size = sizeof info};
-        if (xf_config_option(i, &info, NULL) != XF_OK) continue;
+        if (xf_option_get(i, &info, NULL) != XF_OK) continue;
         for (size_t k = 0; k < sizeof groups / sizeof groups[0]; ++k) {
             const char *value = NULL;
             if (strncmp(info.key, groups[k].group, strlen(groups[k].group)) != 0) continue;
-            if (xf_config_get_str(groups[k].config, info.key, &value, NULL) != XF_OK) continue;
+            if (xf_config_get(groups[k].config, info.key, &value, NULL) != XF_OK) continue;
             text_print(json, "%s[", comma);
             put_string(json, info.key);
             text_print(json, ",");
@@ -146,7 +146,7 @@ void save_report(struct run *run, const char *state) {
     put_name(&json, "device");
     put_string(&json, xf_context_device(run->context));
     put_name(&json, "step");
-    text_print(&json, "%lld", (long long)xf_trainer_step(run->trainer));
+    text_print(&json, "%lld", (long long)xf_trainer_step_count(run->trainer));
     put_name(&json, "last_step"); /* 0: there is no such limit */
     text_print(&json, "%lld", (long long)run->flags.steps);
     put_name(&json, "elapsed");
@@ -154,7 +154,7 @@ void save_report(struct run *run, const char *state) {
     put_name(&json, "epoch");
     text_print(&json, "%.4f", epoch_of(run));
     put_name(&json, "pairs");
-    text_print(&json, "%lld", (long long)xf_corpus_size(run->corpus));
+    text_print(&json, "%lld", (long long)xf_corpus_pair_count(run->corpus));
     put_name(&json, "parameters");
     text_print(&json, "%lld", (long long)parameter_count(xf_trainer_model(run->trainer)));
     put_name(&json, "settings");

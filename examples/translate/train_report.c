@@ -11,20 +11,21 @@
 
 double epoch_of(const struct run *run) {
     xf_batcher_stats stats = {.struct_size = sizeof stats};
-    if (xf_batcher_stats_get(run->batcher, &stats, NULL) != XF_OK || stats.batches == 0) return 0;
+    if (xf_batcher_get_stats(run->batcher, &stats, NULL) != XF_OK || stats.batches == 0) return 0;
     return (double)stats.epoch + (double)stats.batch / (double)stats.batches;
 }
 
 void print_run(const struct run *run) {
     xf_batcher_stats stats = {.struct_size = sizeof stats};
-    if (xf_batcher_stats_get(run->batcher, &stats, NULL) == XF_OK) {
+    if (xf_batcher_get_stats(run->batcher, &stats, NULL) == XF_OK) {
         printf("%-12s %lld pairs in %lld batches, %lld source and %lld target tokens\n", "epoch",
                (long long)stats.pairs, (long long)stats.batches, (long long)stats.src_tokens,
                (long long)stats.tgt_tokens);
     }
     printf("%-12s %lld parameters\n", "model", (long long)parameter_count(xf_trainer_model(run->trainer)));
     if (run->flags.resume != NULL)
-        printf("%-12s %s, after step %lld\n", "resumed", run->flags.resume, (long long)xf_trainer_step(run->trainer));
+        printf("%-12s %s, after step %lld\n", "resumed", run->flags.resume,
+               (long long)xf_trainer_step_count(run->trainer));
     check_output();
 }
 
@@ -90,8 +91,13 @@ enum xf_status evaluate_dev(struct run *run, const xf_model *model, const char *
     if (status == XF_OK && run->dev_sources.count > 0)
         status = measure_bleu(decoder, &run->dev_sources, &run->dev_references, &answers, &bleu, NULL, err);
     if (status == XF_OK) {
-        struct dev_row row = {label,      xf_trainer_step(run->trainer), epoch_of(run), stats.loss, stats.perplexity,
-                              bleu.score, now() - run->started};
+        struct dev_row row = {label,
+                              xf_trainer_step_count(run->trainer),
+                              epoch_of(run),
+                              stats.loss,
+                              stats.perplexity,
+                              bleu.score,
+                              now() - run->started};
         keep_row(run, &row);
         char elapsed[24];
         if (run->terminal && !run->flags.quiet) fputs("\r\033[K", stdout);

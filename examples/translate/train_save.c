@@ -18,7 +18,7 @@
 
 bool save_checkpoint(struct run *run) {
     xf_error err;
-    const int64_t step = xf_trainer_step(run->trainer);
+    const int64_t step = xf_trainer_step_count(run->trainer);
     if (run->saved_step == step) return true;
     if (xf_trainer_save(run->trainer, run->batcher, run->checkpoint, &err) == XF_OK) {
         run->saved_step = step;
@@ -53,7 +53,7 @@ static void forget_old(struct run *run, int64_t step) {
 }
 
 void save_snapshot(struct run *run) {
-    const int64_t step = xf_trainer_step(run->trainer);
+    const int64_t step = xf_trainer_step_count(run->trainer);
     if (run->snapshot_count > 0 && run->snapshots[run->snapshot_count - 1] == step) return;
     char name[MAX_PATH_LENGTH];
     xf_error err;
@@ -71,7 +71,7 @@ void save_snapshot(struct run *run) {
 }
 
 void find_snapshots(struct run *run) {
-    const int64_t every = run->flags.average_every, step = xf_trainer_step(run->trainer);
+    const int64_t every = run->flags.average_every, step = xf_trainer_step_count(run->trainer);
     if (run->flags.average <= 1 || every == 0 || !run->own_checkpoint) return;
     const int64_t newest = step - step % every;
     int64_t oldest = newest - (run->flags.average - 1) * every;
@@ -122,7 +122,7 @@ static int64_t find_best_file(const struct run *run, bool wanted) {
 /* Evaluations after the best one, up to the one of this step. */
 static void count_since_best(struct run *run) {
     const int64_t every = run->flags.eval_every;
-    run->since_best = xf_trainer_step(run->trainer) / every - run->best_step / every;
+    run->since_best = xf_trainer_step_count(run->trainer) / every - run->best_step / every;
     if (run->since_best >= run->flags.patience)
         printf("%-12s after %lld evaluations without a dev loss below %.4f\n", "ends", (long long)run->since_best,
                run->best_loss);
@@ -136,7 +136,7 @@ void save_best(struct run *run, double dev_loss) {
     }
     char name[MAX_PATH_LENGTH];
     xf_error err;
-    const int64_t step = xf_trainer_step(run->trainer);
+    const int64_t step = xf_trainer_step_count(run->trainer);
     best_name(run, step, name);
     if (xf_model_save(xf_trainer_model(run->trainer), name, &err) != XF_OK) {
         fail(&err);
@@ -153,7 +153,7 @@ void save_best(struct run *run, double dev_loss) {
 enum xf_status find_best(struct run *run, xf_error *err) {
     if (run->flags.patience == 0) return XF_OK;
     enum xf_status status = XF_OK;
-    const int64_t found = find_best_file(run, run->own_checkpoint), step = xf_trainer_step(run->trainer);
+    const int64_t found = find_best_file(run, run->own_checkpoint), step = xf_trainer_step_count(run->trainer);
     if (found >= 0) { /* else the run was stopped before its first evaluation, or had come to its end */
         char name[MAX_PATH_LENGTH];
         xf_model *best = NULL;

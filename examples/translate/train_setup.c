@@ -23,11 +23,12 @@ static xf_corpus *corpus_of(struct run *run, const char *name, const struct text
 /* Takes every hold_out-th pair out of the training corpus and makes the dev corpus of them. */
 static bool hold_out(struct run *run) {
     struct text kept = {0}, held = {0};
-    const int64_t size = xf_corpus_size(run->corpus), every = run->flags.hold_out;
+    const int64_t size = xf_corpus_pair_count(run->corpus), every = run->flags.hold_out;
     const char *source, *target;
     size_t source_length, target_length;
     for (int64_t i = 0; i < size; ++i) {
-        if (xf_corpus_pair(run->corpus, i, &source, &source_length, &target, &target_length, NULL) != XF_OK) continue;
+        if (xf_corpus_get_pair(run->corpus, i, &source, &source_length, &target, &target_length, NULL) != XF_OK)
+            continue;
         struct text *lines = (i + 1) % every == 0 ? &held : &kept;
         text_add(lines, source, source_length);
         text_add(lines, "\t", 1);
@@ -82,8 +83,8 @@ static int check_settings(const struct run *run, const xf_config *model, const x
         const xf_config *config = NULL;
         if (strncmp(key, "model.", 6) == 0) config = model;
         if (strncmp(key, "train.", 6) == 0) config = trainer;
-        if (config == NULL || xf_config_get_str(config, key, &saved, NULL) != XF_OK) continue;
-        if (xf_config_get_str(run->config, key, &given, NULL) != XF_OK || strcmp(given, saved) == 0) continue;
+        if (config == NULL || xf_config_get(config, key, &saved, NULL) != XF_OK) continue;
+        if (xf_config_get(run->config, key, &given, NULL) != XF_OK || strcmp(given, saved) == 0) continue;
         if (strcmp(key, "model.vocab_size") == 0 && strcmp(given, "0") == 0) continue;
         complain("%s is %s in %s and %s on the command line; %s can't change it", key, saved,
                  trainer != NULL ? "the checkpoint" : run->flags.init, given,
@@ -119,7 +120,7 @@ static bool take_smoothing(struct run *run) {
     xf_error err;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; ++i) {
         const char *value = NULL;
-        if (xf_config_get_str(xf_trainer_config(run->trainer), keys[i], &value, &err) == XF_OK &&
+        if (xf_config_get(xf_trainer_config(run->trainer), keys[i], &value, &err) == XF_OK &&
             xf_config_set(run->config, keys[i], value, &err) == XF_OK)
             continue;
         fail(&err);
@@ -172,7 +173,7 @@ static int begin(struct run *run) {
     else
         status = xf_tokenizer_train(run->context, run->config, run->corpus, &tokenizer, &err);
     if (status == XF_OK) {
-        printf("%-12s %d tokens, ", "vocabulary", (int)xf_tokenizer_size(tokenizer));
+        printf("%-12s %d tokens, ", "vocabulary", (int)xf_tokenizer_vocab_size(tokenizer));
         if (run->flags.tokenizer != NULL)
             printf("from %s\n", run->flags.tokenizer);
         else

@@ -51,7 +51,7 @@ static void print_answers(void *user, size_t index, const xf_hypotheses *found, 
         if (!session->numbered) putchar('\n');
         return;
     }
-    const size_t answers = session->numbered ? xf_hypotheses_size(found, place) : 1;
+    const size_t answers = session->numbered ? xf_hypotheses_answer_count(found, place) : 1;
     for (size_t rank = 0; rank < answers; ++rank) {
         xf_hypothesis answer = {.struct_size = sizeof answer};
         if (xf_hypotheses_get(found, place, rank, &answer, NULL) != XF_OK) continue;

@@ -81,8 +81,7 @@ XF_API size_t xf_backend_count(const xf_context *context);
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_backend_info_get(const xf_context *context, size_t index, xf_backend_info *info,
-                                          xf_error *err);
+XF_API enum xf_status xf_backend_get(const xf_context *context, size_t index, xf_backend_info *info, xf_error *err);
 
 /** @} */
 

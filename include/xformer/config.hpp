@@ -38,10 +38,10 @@ public:
         } else if constexpr (std::is_same_v<T, double>) {
             return read<double>(xf_config_get_f64, key);
         } else if constexpr (std::is_same_v<T, bool>) {
-            return read<std::int32_t>(xf_config_get_bool, key) != 0;
+            return read<std::int64_t>(xf_config_get_i64, key) != 0;
         } else {
             static_assert(std::is_same_v<T, std::string>, "an option is a std::int64_t, double, bool or std::string");
-            return read<const char *>(xf_config_get_str, key);
+            return read<const char *>(xf_config_get, key);
         }
     }
 
@@ -83,7 +83,7 @@ public:
     template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
     Config &set(CString key, T value) {
         if constexpr (std::is_same_v<T, bool>) {
-            return detail::call(xf_config_set_bool, get(), key.c_str(), std::int32_t{value}), *this;
+            return detail::call(xf_config_set_i64, get(), key.c_str(), std::int64_t{value}), *this;
         } else if constexpr (std::is_floating_point_v<T>) {
             return detail::call(xf_config_set_f64, get(), key.c_str(), static_cast<double>(value)), *this;
         } else {
@@ -96,14 +96,14 @@ public:
 namespace detail {
 struct OptionAt {
     xf_option_info operator()(std::size_t index) const {
-        return fill(xf_option_info XF_OPTION_INFO_INIT, xf_config_option, index);
+        return fill(xf_option_info XF_OPTION_INFO_INIT, xf_option_get, index);
     }
 };
 }  // namespace detail
 /** @endcond */
 
 /** @brief The table of all options. @return xf_option_info, row by row */
-inline Range<detail::OptionAt> options() { return {xf_config_option_count(), {}}; }
+inline Range<detail::OptionAt> options() { return {xf_option_count(), {}}; }
 
 /** @} */
 

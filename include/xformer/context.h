@@ -84,7 +84,7 @@ typedef void (*xf_log_fn)(void *user, enum xf_log_level level, const char *compo
  * processor this process may use), "context.memory_budget" (bytes of tensors; 0: no limit), "context.isa",
  * "context.precision" and "context.graphs".
  * A device that is named and can't be opened is an error; "auto" takes the best that opens. Backends that could not
- * be used are told by xf_backend_info_get().
+ * be used are told by xf_backend_get().
  *
  * @param config [in] NULL: all defaults
  * @param allocator [in] NULL: the library's own; copied, its functions must live as long as the context
@@ -171,7 +171,7 @@ typedef struct xf_memory_stats {
  * @threads any
  * @since 0.1
  */
-XF_API enum xf_status xf_context_memory(const xf_context *context, xf_memory_stats *stats, xf_error *err);
+XF_API enum xf_status xf_context_get_memory(const xf_context *context, xf_memory_stats *stats, xf_error *err);
 
 /** @} */
 

@@ -56,7 +56,7 @@ private:
 struct BackendAt {
     const xf_context *context = nullptr;
     xf_backend_info operator()(std::size_t index) const {
-        return fill(xf_backend_info XF_BACKEND_INFO_INIT, xf_backend_info_get, context, index);
+        return fill(xf_backend_info XF_BACKEND_INFO_INIT, xf_backend_get, context, index);
     }
 };
 
@@ -100,7 +100,7 @@ public:
     }
     /** @brief Reads the memory account. @return bytes of tensors */
     xf_memory_stats memory() const {
-        return detail::fill(xf_memory_stats XF_MEMORY_STATS_INIT, xf_context_memory, get());
+        return detail::fill(xf_memory_stats XF_MEMORY_STATS_INIT, xf_context_get_memory, get());
     }
     /** @brief Loads a plugin, to look it over. @param path [in] file name */
     void load_backend(CString path) { detail::call(xf_backend_load, get(), path.c_str()); }

@@ -151,7 +151,7 @@ XF_API void xf_corpus_free(xf_corpus *corpus);
  * @threads shared-read
  * @since 0.1
  */
-XF_API int64_t xf_corpus_size(const xf_corpus *corpus);
+XF_API int64_t xf_corpus_pair_count(const xf_corpus *corpus);
 
 /**
  * @brief Tells how many lines were read, kept and skipped, and why.
@@ -162,12 +162,12 @@ XF_API int64_t xf_corpus_size(const xf_corpus *corpus);
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_corpus_stats_get(const xf_corpus *corpus, xf_corpus_stats *stats, xf_error *err);
+XF_API enum xf_status xf_corpus_get_stats(const xf_corpus *corpus, xf_corpus_stats *stats, xf_error *err);
 
 /**
  * @brief Gives the text of a pair. Not NUL-terminated; owned by the corpus, valid until it is freed.
  * @param corpus [in] the corpus
- * @param index [in] from 0 to xf_corpus_size() - 1
+ * @param index [in] from 0 to xf_corpus_pair_count() - 1
  * @param source [out] UTF-8
  * @param source_length [out] bytes
  * @param target [out] UTF-8
@@ -177,8 +177,9 @@ XF_API enum xf_status xf_corpus_stats_get(const xf_corpus *corpus, xf_corpus_sta
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_corpus_pair(const xf_corpus *corpus, int64_t index, const char **source, size_t *source_length,
-                                     const char **target, size_t *target_length, xf_error *err);
+XF_API enum xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, const char **source,
+                                         size_t *source_length, const char **target, size_t *target_length,
+                                         xf_error *err);
 
 /**
  * @brief Makes a batcher: encodes the corpus and plans the first epoch.
@@ -257,7 +258,7 @@ typedef struct xf_batcher_stats {
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_batcher_stats_get(const xf_batcher *batcher, xf_batcher_stats *stats, xf_error *err);
+XF_API enum xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher_stats *stats, xf_error *err);
 
 /**
  * @brief Moves a batcher to a position, so that the next batch is the one that stood there.

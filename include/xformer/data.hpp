@@ -37,7 +37,7 @@ struct PairAt {
     Pair operator()(std::size_t index) const {
         const char *source = nullptr, *target = nullptr;
         std::size_t source_length = 0, target_length = 0;
-        call(xf_corpus_pair, corpus, static_cast<std::int64_t>(index), &source, &source_length, &target,
+        call(xf_corpus_get_pair, corpus, static_cast<std::int64_t>(index), &source, &source_length, &target,
              &target_length);
         return {{source, source_length}, {target, target_length}};
     }
@@ -94,14 +94,14 @@ public:
     }
 
     /** @brief Counts. @return pairs */
-    std::size_t size() const noexcept { return static_cast<std::size_t>(xf_corpus_size(get())); }
+    std::size_t size() const noexcept { return static_cast<std::size_t>(xf_corpus_pair_count(get())); }
     auto begin() const { return pairs().begin(); } /**< @brief The first pair. @return its place */
     auto end() const { return pairs().end(); }     /**< @brief Behind the last pair. @return that place */
     /** @brief One pair. @param index [in] below size(), else an Error @return its text */
     Pair operator[](std::size_t index) const { return pairs()[index]; }
     /** @brief Tells what became of the lines. @return kept, and skipped for which reason */
     xf_corpus_stats stats() const {
-        return detail::fill(xf_corpus_stats XF_CORPUS_STATS_INIT, xf_corpus_stats_get, get());
+        return detail::fill(xf_corpus_stats XF_CORPUS_STATS_INIT, xf_corpus_get_stats, get());
     }
 
 private:
@@ -243,7 +243,7 @@ public:
 
     /** @brief Tells where it stands. @return the place of the next batch, and what an epoch has */
     xf_batcher_stats stats() const {
-        return detail::fill(xf_batcher_stats XF_BATCHER_STATS_INIT, xf_batcher_stats_get, get());
+        return detail::fill(xf_batcher_stats XF_BATCHER_STATS_INIT, xf_batcher_get_stats, get());
     }
     /** @brief Moves to a place. @param epoch [in] from 0 @param batch [in] from 0 */
     void seek(std::int64_t epoch, std::int64_t batch = 0) { detail::call(xf_batcher_seek, get(), epoch, batch); }

@@ -179,17 +179,17 @@ typedef struct xf_hypothesis {
  * @threads shared-read
  * @since 0.1
  */
-XF_API size_t xf_hypotheses_count(const xf_hypotheses *hypotheses);
+XF_API size_t xf_hypotheses_sentence_count(const xf_hypotheses *hypotheses);
 
 /**
  * @brief Counts the answers to one sentence: 1 to "decode.n_best".
  * @param hypotheses [in] the answers
- * @param sentence [in] from 0 to xf_hypotheses_count() - 1
+ * @param sentence [in] from 0 to xf_hypotheses_sentence_count() - 1
  * @return answers; 0 when there is no such sentence
  * @threads shared-read
  * @since 0.1
  */
-XF_API size_t xf_hypotheses_size(const xf_hypotheses *hypotheses, size_t sentence);
+XF_API size_t xf_hypotheses_answer_count(const xf_hypotheses *hypotheses, size_t sentence);
 
 /**
  * @brief Reads one answer.

@@ -54,7 +54,7 @@ struct HypothesisAt {
 struct AnswersAt {
     const xf_hypotheses *hypotheses = nullptr;
     Range<HypothesisAt> operator()(std::size_t sentence) const {
-        return {xf_hypotheses_size(hypotheses, sentence), {hypotheses, sentence}};
+        return {xf_hypotheses_answer_count(hypotheses, sentence), {hypotheses, sentence}};
     }
 };
 
@@ -71,7 +71,9 @@ using Answers = Range<detail::HypothesisAt>;
 class Hypotheses : public Owner<View<xf_hypotheses>, xf_hypotheses, xf_hypotheses_free> {
 public:
     using Owner::Owner;
-    std::size_t size() const noexcept { return xf_hypotheses_count(get()); } /**< @brief Counts. @return sentences */
+    std::size_t size() const noexcept {
+        return xf_hypotheses_sentence_count(get());
+    }                                            /**< @brief Counts. @return sentences */
     auto begin() const { return all().begin(); } /**< @brief The first sentence. @return its place */
     auto end() const { return all().end(); }     /**< @brief Behind the last. @return that place */
     /** @brief The answers to a sentence. @param sentence [in] from size() on there are none @return best first */

@@ -27,15 +27,15 @@ inline namespace v0_1 {
 namespace detail {
 struct ParamAt {
     const xf_model *model = nullptr;
-    xf_param_info operator()(std::size_t index) const {
-        return fill(xf_param_info XF_PARAM_INFO_INIT, xf_model_param_info, model, index);
+    xf_tensor_info operator()(std::size_t index) const {
+        return fill(xf_tensor_info XF_TENSOR_INFO_INIT, xf_model_get_tensor, model, index);
     }
 };
 
 // All numbers of a parameter, read by read(index, numbers).
 template <class Read>
 std::vector<float> all_of(const xf_model *model, std::size_t index, const Read &read) {
-    const xf_param_info info = ParamAt{model}(index);
+    const xf_tensor_info info = ParamAt{model}(index);
     std::vector<float> values(static_cast<std::size_t>(info.rows * info.columns));
     read(index, span<float>(values));
     return values;
@@ -62,12 +62,12 @@ public:
         detail::call(xf_model_export, get(), config.get(), path.c_str());
     }
 
-    /** @brief The parameter tensors. @return xf_param_info in the order of the file; names are owned by the model */
-    Range<detail::ParamAt> params() const { return {xf_model_param_count(get()), {get()}}; }
+    /** @brief The parameter tensors. @return xf_tensor_info in the order of the file; names are owned by the model */
+    Range<detail::ParamAt> params() const { return {xf_model_tensor_count(get()), {get()}}; }
     /** @brief Finds a parameter. @param name [in] such as "embedding.weight" @return its number in params() */
     std::size_t find(std::string_view name) const {
         std::size_t index = 0;
-        for (const xf_param_info &info : params()) {
+        for (const xf_tensor_info &info : params()) {
             if (info.name == name) return index;
             ++index;
         }
@@ -80,11 +80,11 @@ public:
     }
     /** @brief Copies a parameter out. @param index [in] its number @param values [out] rows * columns numbers */
     void read(std::size_t index, span<float> values) const {
-        detail::call(xf_model_param_read, get(), index, values.data(), values.size());
+        detail::call(xf_model_read_tensor, get(), index, values.data(), values.size());
     }
     /** @brief Replaces a parameter. @param index [in] its number @param values [in] rows * columns finite numbers */
     void write(std::size_t index, span<const float> values) {
-        detail::call(xf_model_param_write, get(), index, values.data(), values.size());
+        detail::call(xf_model_write_tensor, get(), index, values.data(), values.size());
     }
 };
 

@@ -92,7 +92,7 @@ XF_API void xf_tokenizer_free(xf_tokenizer *tokenizer);
  * @threads shared-read
  * @since 0.1
  */
-XF_API int32_t xf_tokenizer_size(const xf_tokenizer *tokenizer);
+XF_API int32_t xf_tokenizer_vocab_size(const xf_tokenizer *tokenizer);
 
 /**
  * @brief Turns text into ids, without start and end symbols.
@@ -140,8 +140,8 @@ XF_API enum xf_status xf_tokenizer_decode(const xf_tokenizer *tokenizer, const i
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_tokenizer_piece(const xf_tokenizer *tokenizer, int32_t id, char *text, size_t capacity,
-                                         size_t *length, xf_error *err);
+XF_API enum xf_status xf_tokenizer_get_piece(const xf_tokenizer *tokenizer, int32_t id, char *text, size_t capacity,
+                                             size_t *length, xf_error *err);
 
 /** @} */
 

@@ -29,7 +29,7 @@ public:
     /** @brief Looks at a handle. @param handle [in] stays the caller's */
     constexpr explicit TokenizerView(const xf_tokenizer *handle) noexcept : View(handle) {}
     /** @brief Counts the ids. @return V */
-    std::size_t size() const noexcept { return static_cast<std::size_t>(xf_tokenizer_size(get())); }
+    std::size_t size() const noexcept { return static_cast<std::size_t>(xf_tokenizer_vocab_size(get())); }
     /** @brief Encodes. @param text [in] UTF-8 @return ids, without start and end symbols */
     std::vector<std::int32_t> encode(std::string_view text) const {
         std::vector<std::int32_t> ids;
@@ -56,7 +56,7 @@ public:
     std::string piece(std::int32_t id) const {
         std::string text(32, '\0');
         detail::fit(text, [&](std::string &room, std::size_t *length, xf_error *error) {
-            return xf_tokenizer_piece(get(), id, room.data(), room.size() + 1, length, error);
+            return xf_tokenizer_get_piece(get(), id, room.data(), room.size() + 1, length, error);
         });
         return text;
     }

@@ -57,11 +57,11 @@ public:
     /** @brief Copies a waiting gradient. @param index [in] of the parameter
      *  @param values [out] rows * columns numbers */
     void gradient(std::size_t index, span<float> values) {
-        detail::call(xf_trainer_gradient_read, get(), index, values.data(), values.size());
+        detail::call(xf_trainer_read_gradient, get(), index, values.data(), values.size());
     }
 
     /** @brief Counts the updates made. @return steps; -1 when this is empty */
-    std::int64_t steps() const noexcept { return xf_trainer_step(get()); }
+    std::int64_t steps() const noexcept { return xf_trainer_step_count(get()); }
     /** @brief What is trained. @return owned by the trainer */
     ModelView model() const noexcept { return ModelView(xf_trainer_model(get())); }
     /** @brief The options it works with. @return owned by the trainer */
@@ -76,7 +76,7 @@ public:
     /** @brief Tells the place that was saved with the checkpoint. @return zeros when none was */
     Position position() const {
         Position position{0, 0};
-        detail::call(xf_trainer_position, get(), &position.epoch, &position.batch);
+        detail::call(xf_trainer_get_position, get(), &position.epoch, &position.batch);
         return position;
     }
     /** @brief Moves a batcher to that place. @param batcher [in,out] of the same corpus, tokenizer and options */

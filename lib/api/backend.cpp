@@ -21,7 +21,7 @@ size_t xf_backend_count(const xf_context *context) {
     return is_handle(context) ? context->context->registry().entries().size() : 0;
 }
 
-xf_status xf_backend_info_get(const xf_context *context, size_t index, xf_backend_info *info, xf_error *err) {
+xf_status xf_backend_get(const xf_context *context, size_t index, xf_backend_info *info, xf_error *err) {
     return guard(err, [&] {
         check_handle(context, "context");
         check_struct(info, "info");

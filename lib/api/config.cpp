@@ -75,20 +75,6 @@ xf_status xf_config_set_f64(xf_config *config, const char *key, double value, xf
     return set_option(config, key, err, [&](Options &options) { options.set_f64(key, value); });
 }
 
-xf_status xf_config_set_bool(xf_config *config, const char *key, int32_t value, xf_error *err) {
-    return set_option(config, key, err, [&](Options &options) {
-        XF_CHECK(value == 0 || value == 1, XF_ERROR_OUT_OF_RANGE, "option '%s' is %d, expected 0 or 1", key, value);
-        options.set_bool(key, value != 0);
-    });
-}
-
-xf_status xf_config_set_str(xf_config *config, const char *key, const char *value, xf_error *err) {
-    return set_option(config, key, err, [&](Options &options) {
-        check_pointer(value, "value");
-        options.set_str(key, value);
-    });
-}
-
 xf_status xf_config_get_i64(const xf_config *config, const char *key, int64_t *value, xf_error *err) {
     return get_option(config, key, value, err, [&](const Options &options) { return options.i64(key); });
 }
@@ -97,17 +83,13 @@ xf_status xf_config_get_f64(const xf_config *config, const char *key, double *va
     return get_option(config, key, value, err, [&](const Options &options) { return options.f64(key); });
 }
 
-xf_status xf_config_get_bool(const xf_config *config, const char *key, int32_t *value, xf_error *err) {
-    return get_option(config, key, value, err, [&](const Options &options) { return options.boolean(key) ? 1 : 0; });
-}
-
-xf_status xf_config_get_str(const xf_config *config, const char *key, const char **value, xf_error *err) {
+xf_status xf_config_get(const xf_config *config, const char *key, const char **value, xf_error *err) {
     return get_option(config, key, value, err, [&](const Options &options) { return options.text(key).c_str(); });
 }
 
-size_t xf_config_option_count(void) { return option_count(); }
+size_t xf_option_count(void) { return option_count(); }
 
-xf_status xf_config_option(size_t index, xf_option_info *info, xf_error *err) {
+xf_status xf_option_get(size_t index, xf_option_info *info, xf_error *err) {
     return guard(err, [&] {
         check_struct(info, "info");
         XF_CHECK(index < option_count(), XF_ERROR_OUT_OF_RANGE, "option %zu, expected 0 to %zu", index,

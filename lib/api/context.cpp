@@ -47,7 +47,7 @@ const char *xf_context_device(const xf_context *context) {
     return is_handle(context) ? context->context->description().c_str() : nullptr;
 }
 
-xf_status xf_context_memory(const xf_context *context, xf_memory_stats *stats, xf_error *err) {
+xf_status xf_context_get_memory(const xf_context *context, xf_memory_stats *stats, xf_error *err) {
     return guard(err, [&] {
         check_handle(context, "context");
         check_struct(stats, "stats");

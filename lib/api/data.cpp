@@ -61,9 +61,9 @@ xf_status xf_corpus_from_memory(xf_context *context, const xf_config *config, co
 
 void xf_corpus_free(xf_corpus *corpus) { free_handle(corpus); }
 
-int64_t xf_corpus_size(const xf_corpus *corpus) { return is_handle(corpus) ? corpus->corpus->size() : 0; }
+int64_t xf_corpus_pair_count(const xf_corpus *corpus) { return is_handle(corpus) ? corpus->corpus->size() : 0; }
 
-xf_status xf_corpus_stats_get(const xf_corpus *corpus, xf_corpus_stats *stats, xf_error *err) {
+xf_status xf_corpus_get_stats(const xf_corpus *corpus, xf_corpus_stats *stats, xf_error *err) {
     return guard(err, [&] {
         check_handle(corpus, "corpus");
         check_struct(stats, "stats");
@@ -73,8 +73,8 @@ xf_status xf_corpus_stats_get(const xf_corpus *corpus, xf_corpus_stats *stats, x
     });
 }
 
-xf_status xf_corpus_pair(const xf_corpus *corpus, int64_t index, const char **source, size_t *source_length,
-                         const char **target, size_t *target_length, xf_error *err) {
+xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, const char **source, size_t *source_length,
+                             const char **target, size_t *target_length, xf_error *err) {
     return guard(err, [&] {
         check_handle(corpus, "corpus");
         check_pointer(source, "source");
@@ -141,7 +141,7 @@ xf_status xf_batcher_next(xf_batcher *batcher, xf_batch *batch, xf_error *err) {
     });
 }
 
-xf_status xf_batcher_stats_get(const xf_batcher *batcher, xf_batcher_stats *stats, xf_error *err) {
+xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher_stats *stats, xf_error *err) {
     return guard(err, [&] {
         check_handle(batcher, "batcher");
         check_struct(stats, "stats");

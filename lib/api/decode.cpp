@@ -129,12 +129,12 @@ xf_status xf_decoder_set_constraint(xf_decoder *decoder, xf_constraint_fn fn, vo
     });
 }
 
-size_t xf_hypotheses_count(const xf_hypotheses *hypotheses) {
+size_t xf_hypotheses_sentence_count(const xf_hypotheses *hypotheses) {
     return is_handle(hypotheses) ? hypotheses->answers.size() : 0;
 }
 
-size_t xf_hypotheses_size(const xf_hypotheses *hypotheses, size_t sentence) {
-    return sentence < xf_hypotheses_count(hypotheses) ? hypotheses->answers[sentence].size() : 0;
+size_t xf_hypotheses_answer_count(const xf_hypotheses *hypotheses, size_t sentence) {
+    return sentence < xf_hypotheses_sentence_count(hypotheses) ? hypotheses->answers[sentence].size() : 0;
 }
 
 xf_status xf_hypotheses_get(const xf_hypotheses *hypotheses, size_t sentence, size_t rank, xf_hypothesis *hypothesis,
@@ -145,7 +145,7 @@ xf_status xf_hypotheses_get(const xf_hypotheses *hypotheses, size_t sentence, si
         XF_CHECK(sentence < hypotheses->answers.size() && rank < hypotheses->answers[sentence].size(),
                  XF_ERROR_OUT_OF_RANGE,
                  "answer %zu of sentence %zu, there are %zu sentences with %zu answers to this one", rank, sentence,
-                 hypotheses->answers.size(), xf_hypotheses_size(hypotheses, sentence));
+                 hypotheses->answers.size(), xf_hypotheses_answer_count(hypotheses, sentence));
         const auto &answer = hypotheses->answers[sentence][rank];
         const Hypothesis &h = answer.hypothesis;
         put_struct(hypothesis, xf_hypothesis{0, h.ids.data(), static_cast<int64_t>(h.ids.size()),

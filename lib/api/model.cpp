@@ -138,17 +138,17 @@ const xf_tokenizer *xf_model_tokenizer(const xf_model *model) {
     return is_handle(model) && model->tokenizer.tokenizer != nullptr ? &model->tokenizer : nullptr;
 }
 
-size_t xf_model_param_count(const xf_model *model) { return is_handle(model) ? model->model->table().list.size() : 0; }
+size_t xf_model_tensor_count(const xf_model *model) { return is_handle(model) ? model->model->table().list.size() : 0; }
 
-xf_status xf_model_param_info(const xf_model *model, size_t index, xf_param_info *info, xf_error *err) {
+xf_status xf_model_get_tensor(const xf_model *model, size_t index, xf_tensor_info *info, xf_error *err) {
     return guard(err, [&] {
         const Parameter &p = parameter(model, index);
         check_struct(info, "info");
-        put_struct(info, xf_param_info{0, p.name.c_str(), p.rows, p.columns});
+        put_struct(info, xf_tensor_info{0, p.name.c_str(), p.rows, p.columns});
     });
 }
 
-xf_status xf_model_param_read(const xf_model *model, size_t index, float *values, size_t count, xf_error *err) {
+xf_status xf_model_read_tensor(const xf_model *model, size_t index, float *values, size_t count, xf_error *err) {
     return guard(err, [&] {
         const Parameter &p = parameter(model, index);
         check_pointer(values, "values");
@@ -158,7 +158,7 @@ xf_status xf_model_param_read(const xf_model *model, size_t index, float *values
     });
 }
 
-xf_status xf_model_param_write(xf_model *model, size_t index, const float *values, size_t count, xf_error *err) {
+xf_status xf_model_write_tensor(xf_model *model, size_t index, const float *values, size_t count, xf_error *err) {
     return guard(err, [&] {
         const Parameter &p = parameter(model, index);
         check_pointer(values, "values");

@@ -94,7 +94,7 @@ xf_status xf_tokenizer_save(const xf_tokenizer *tokenizer, const char *path, xf_
 
 void xf_tokenizer_free(xf_tokenizer *tokenizer) { free_handle(tokenizer); }
 
-int32_t xf_tokenizer_size(const xf_tokenizer *tokenizer) {
+int32_t xf_tokenizer_vocab_size(const xf_tokenizer *tokenizer) {
     return is_handle(tokenizer) ? tokenizer->tokenizer->size() : 0;
 }
 
@@ -127,8 +127,8 @@ xf_status xf_tokenizer_decode(const xf_tokenizer *tokenizer, const int32_t *ids,
     });
 }
 
-xf_status xf_tokenizer_piece(const xf_tokenizer *tokenizer, int32_t id, char *text, size_t capacity, size_t *length,
-                             xf_error *err) {
+xf_status xf_tokenizer_get_piece(const xf_tokenizer *tokenizer, int32_t id, char *text, size_t capacity, size_t *length,
+                                 xf_error *err) {
     return guard(err, [&] {
         check_handle(tokenizer, "tokenizer");
         check_buffer(text, capacity, "text");

@@ -79,7 +79,7 @@ xf_status xf_train_update(xf_trainer *trainer, xf_step_stats *stats, xf_error *e
     });
 }
 
-xf_status xf_trainer_gradient_read(xf_trainer *trainer, size_t index, float *values, size_t count, xf_error *err) {
+xf_status xf_trainer_read_gradient(xf_trainer *trainer, size_t index, float *values, size_t count, xf_error *err) {
     return guard(err, [&] {
         check_handle(trainer, "trainer");
         check_pointer(values, "values");
@@ -93,7 +93,9 @@ xf_status xf_trainer_gradient_read(xf_trainer *trainer, size_t index, float *val
     });
 }
 
-int64_t xf_trainer_step(const xf_trainer *trainer) { return is_handle(trainer) ? trainer->trainer->steps_done() : -1; }
+int64_t xf_trainer_step_count(const xf_trainer *trainer) {
+    return is_handle(trainer) ? trainer->trainer->steps_done() : -1;
+}
 
 xf_model *xf_trainer_model(xf_trainer *trainer) { return is_handle(trainer) ? &trainer->model : nullptr; }
 
@@ -123,7 +125,7 @@ xf_status xf_trainer_resume(xf_context *context, const char *path, xf_trainer **
     });
 }
 
-xf_status xf_trainer_position(const xf_trainer *trainer, int64_t *epoch, int64_t *batch, xf_error *err) {
+xf_status xf_trainer_get_position(const xf_trainer *trainer, int64_t *epoch, int64_t *batch, xf_error *err) {
     return guard(err, [&] {
         check_handle(trainer, "trainer");
         check_pointer(epoch, "epoch");

@@ -94,7 +94,10 @@ bool is_tiny(std::string_view text) {
 }  // namespace
 
 Options::Options() : entries_(option_count()) {
-    for (size_t i = 0; i < option_count(); ++i) set(option(i).key, option(i).default_value);
+    for (size_t i = 0; i < option_count(); ++i) {
+        set(option(i).key, option(i).default_value);
+        entries_[i].set = false;
+    }
 }
 
 void Options::set(std::string_view key, std::string_view text) {
@@ -133,9 +136,9 @@ void Options::set(std::string_view key, std::string_view text) {
 void Options::set_i64(std::string_view key, int64_t value) {
     const size_t i = find(key);
     if (option(i).type == XF_OPTION_F64) return set_f64(key, static_cast<double>(value));
-    check_type(option(i), XF_OPTION_I64);
+    if (option(i).type != XF_OPTION_BOOL) check_type(option(i), XF_OPTION_I64);
     check_bounds(option(i), static_cast<double>(value));
-    put(i, value);
+    option(i).type == XF_OPTION_BOOL ? put(i, value != 0) : put(i, value);
 }
 
 void Options::set_f64(std::string_view key, double value) {
@@ -168,10 +171,18 @@ const Options::Value &Options::value(std::string_view key, xf_option_type type) 
     return entries_[i].value;
 }
 
-int64_t Options::i64(std::string_view key) const { return std::get<int64_t>(value(key, XF_OPTION_I64)); }
+int64_t Options::i64(std::string_view key) const {
+    const size_t i = find(key);
+    if (const auto *flag = std::get_if<bool>(&entries_[i].value)) return *flag ? 1 : 0;
+    check_type(option(i), XF_OPTION_I64);
+    return std::get<int64_t>(entries_[i].value);
+}
+
 double Options::f64(std::string_view key) const { return std::get<double>(value(key, XF_OPTION_F64)); }
 bool Options::boolean(std::string_view key) const { return std::get<bool>(value(key, XF_OPTION_BOOL)); }
 const std::string &Options::str(std::string_view key) const { return std::get<std::string>(value(key, XF_OPTION_STR)); }
+
+bool Options::is_set(std::string_view key) const { return entries_[find(key)].set; }
 
 const std::string &Options::text(std::string_view key) const { return entries_[find(key)].text; }
 
@@ -185,7 +196,13 @@ void Options::put(size_t index, Value value) {
         text = *b ? "true" : "false";
     else
         text = std::get<std::string>(value);
-    entries_[index] = {std::move(value), std::move(text)};
+    entries_[index] = {std::move(value), std::move(text), true};
+}
+
+void Options::copy_set(const Options &other, std::string_view prefix) {
+    for (size_t i = 0; i < option_count(); ++i)
+        if (other.entries_[i].set && std::string_view(option(i).key).starts_with(prefix))
+            entries_[i] = other.entries_[i];
 }
 
 void Options::copy_group(const Options &other, std::string_view prefix) {

@@ -47,11 +47,15 @@ public:
     double f64(std::string_view key) const;
     bool boolean(std::string_view key) const;
     const std::string &str(std::string_view key) const;
+    // Whether the option was given a value, be it the default: in a call that changes what exists, others don't count.
+    bool is_set(std::string_view key) const;
     // Any type as text, in the form set() reads.
     const std::string &text(std::string_view key) const;
 
     // Copies the values of the keys that begin with prefix ("model.") from other.
     void copy_group(const Options &other, std::string_view prefix);
+    // The same for those that were set there.
+    void copy_set(const Options &other, std::string_view prefix);
 
 private:
     using Value = std::variant<int64_t, double, bool, std::string>;
@@ -60,6 +64,7 @@ private:
     struct Entry {
         Value value;
         std::string text;  // of value, kept so that reading it changes nothing
+        bool set = false;
     };
     std::vector<Entry> entries_;  // parallel to the table
 };

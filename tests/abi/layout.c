@@ -85,11 +85,11 @@ AT(xf_batcher_stats, empty, 48);
 AT(xf_batcher_stats, src_tokens, 56);
 AT(xf_batcher_stats, tgt_tokens, 64);
 
-AT_LEAST(xf_param_info, 32);
-AT(xf_param_info, struct_size, 0);
-AT(xf_param_info, name, 8);
-AT(xf_param_info, rows, 16);
-AT(xf_param_info, columns, 24);
+AT_LEAST(xf_tensor_info, 32);
+AT(xf_tensor_info, struct_size, 0);
+AT(xf_tensor_info, name, 8);
+AT(xf_tensor_info, rows, 16);
+AT(xf_tensor_info, columns, 24);
 
 AT_LEAST(xf_step_stats, 72);
 AT(xf_step_stats, struct_size, 0);
@@ -181,7 +181,7 @@ int main(void) {
     INIT(xf_corpus_stats, XF_CORPUS_STATS_INIT);
     INIT(xf_batch, XF_BATCH_INIT);
     INIT(xf_batcher_stats, XF_BATCHER_STATS_INIT);
-    INIT(xf_param_info, XF_PARAM_INFO_INIT);
+    INIT(xf_tensor_info, XF_TENSOR_INFO_INIT);
     INIT(xf_step_stats, XF_STEP_STATS_INIT);
     INIT(xf_hypothesis, XF_HYPOTHESIS_INIT);
     INIT(xf_eval_stats, XF_EVAL_STATS_INIT);

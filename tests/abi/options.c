@@ -23,11 +23,11 @@ static const char *type_name(int32_t type) {
 }
 
 int main(void) {
-    const size_t count = xf_config_option_count();
+    const size_t count = xf_option_count();
     for (size_t i = 0; i < count; ++i) {
         xf_option_info info = XF_OPTION_INFO_INIT;
         xf_error err;
-        if (xf_config_option(i, &info, &err) != XF_OK) {
+        if (xf_option_get(i, &info, &err) != XF_OK) {
             fprintf(stderr, "option %zu: %s\n", i, err.message);
             return 1;
         }

@@ -106,8 +106,8 @@ CASES = [
     Case("parameters swapped, one type", "surface", (
         ("data.h", "xf_batcher_seek(xf_batcher *batcher, int64_t epoch, int64_t batch,",
          "xf_batcher_seek(xf_batcher *batcher, int64_t batch, int64_t epoch,"),)),
-    Case("another return type", "acc surface", (("train.h", "XF_API int64_t xf_trainer_step(", "XF_API int32_t xf_trainer_step("),)),
-    Case("something returned no more", "acc surface", (("text.h", "XF_API int32_t xf_tokenizer_size(", "XF_API void xf_tokenizer_size("),)),
+    Case("another return type", "acc surface", (("train.h", "XF_API int64_t xf_trainer_step_count(", "XF_API int32_t xf_trainer_step_count("),)),
+    Case("something returned no more", "acc surface", (("text.h", "XF_API int32_t xf_tokenizer_vocab_size(", "XF_API void xf_tokenizer_vocab_size("),)),
     Case("const dropped in a parameter", "acc surface", (
         ("config.h", "xf_config_copy(const xf_config *config,", "xf_config_copy(xf_config *config,"),)),
     Case("const dropped in what is returned", "surface", (

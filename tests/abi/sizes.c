@@ -37,12 +37,12 @@ static void check(int fact, const char *type, size_t size, const char *what, con
 }
 
 /* How each struct is filled by the library. */
-static enum xf_status backend_info(void *out, xf_error *err) { return xf_backend_info_get(context, 0, out, err); }
-static enum xf_status option_info(void *out, xf_error *err) { return xf_config_option(0, out, err); }
-static enum xf_status memory_stats(void *out, xf_error *err) { return xf_context_memory(context, out, err); }
-static enum xf_status corpus_stats(void *out, xf_error *err) { return xf_corpus_stats_get(corpus, out, err); }
-static enum xf_status batcher_stats(void *out, xf_error *err) { return xf_batcher_stats_get(batcher, out, err); }
-static enum xf_status param_info(void *out, xf_error *err) { return xf_model_param_info(model, 0, out, err); }
+static enum xf_status backend_info(void *out, xf_error *err) { return xf_backend_get(context, 0, out, err); }
+static enum xf_status option_info(void *out, xf_error *err) { return xf_option_get(0, out, err); }
+static enum xf_status memory_stats(void *out, xf_error *err) { return xf_context_get_memory(context, out, err); }
+static enum xf_status corpus_stats(void *out, xf_error *err) { return xf_corpus_get_stats(corpus, out, err); }
+static enum xf_status batcher_stats(void *out, xf_error *err) { return xf_batcher_get_stats(batcher, out, err); }
+static enum xf_status param_info(void *out, xf_error *err) { return xf_model_get_tensor(model, 0, out, err); }
 static enum xf_status hypothesis(void *out, xf_error *err) { return xf_hypotheses_get(hypotheses, 0, 0, out, err); }
 static enum xf_status eval_stats(void *out, xf_error *err) { return xf_evaluate(decoder, &batch, 1, out, err); }
 static enum xf_status next_batch(void *out, xf_error *err) {
@@ -55,9 +55,9 @@ static enum xf_status bleu_score(void *out, xf_error *err) {
 }
 /* Three calls fill a step; one that is refused makes none. */
 static enum xf_status step_stats(void *out, xf_error *err) {
-    const int64_t before = xf_trainer_step(trainer);
+    const int64_t before = xf_trainer_step_count(trainer);
     const enum xf_status status = xf_train_step(trainer, &batch, 1, out, err);
-    check(xf_trainer_step(trainer) == before + (status == XF_OK), "xf_step_stats", 0,
+    check(xf_trainer_step_count(trainer) == before + (status == XF_OK), "xf_step_stats", 0,
           "steps do not agree with the status", err);
     return status;
 }
@@ -86,7 +86,7 @@ static const struct output {
     {"xf_memory_stats", sizeof(xf_memory_stats), 40, memory_stats, 1},
     {"xf_corpus_stats", sizeof(xf_corpus_stats), 64, corpus_stats, 1},
     {"xf_batcher_stats", sizeof(xf_batcher_stats), 72, batcher_stats, 1},
-    {"xf_param_info", sizeof(xf_param_info), 32, param_info, 1},
+    {"xf_tensor_info", sizeof(xf_tensor_info), 32, param_info, 1},
     {"xf_hypothesis", sizeof(xf_hypothesis), 64, hypothesis, 1},
     {"xf_bleu_score", sizeof(xf_bleu_score), 168, bleu_score, 1},
     {"xf_eval_stats", sizeof(xf_eval_stats), 48, eval_stats, 0},

@@ -14,10 +14,10 @@ static void test_refusals(void **state) {
     assert_true(count >= 1);
     for (int i = 0; i < WRONG_HANDLES; ++i)
         if (i != CONTEXT) assert_int_equal(xf_backend_count(wrong_handle(i)), 0);
-    REFUSED_HANDLE(CONTEXT, info, xf_backend_info_get(handle, 0, &info, err));
-    REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_backend_info_get(world.context, count, &info, err));
-    REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_backend_info_get(world.context, SIZE_MAX, &info, err));
-    CHECK_OUTPUT_STRUCT(xf_backend_info, out, xf_backend_info_get(world.context, 0, out, err));
+    REFUSED_HANDLE(CONTEXT, info, xf_backend_get(handle, 0, &info, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_backend_get(world.context, count, &info, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_backend_get(world.context, SIZE_MAX, &info, err));
+    CHECK_OUTPUT_STRUCT(xf_backend_info, out, xf_backend_get(world.context, 0, out, err));
     REFUSED_HANDLE(CONTEXT, nothing, xf_backend_load(handle, "libxformer_none.so", err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_backend_load(world.context, NULL, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_backend_load(world.context, "", err));
@@ -40,7 +40,7 @@ static void test_list(void **state) {
     int active = 0;
     for (size_t i = 0; i < xf_backend_count(world.context); ++i) {
         xf_backend_info info = {.struct_size = sizeof info};
-        ACCEPTED(xf_backend_info_get(world.context, i, &info, err));
+        ACCEPTED(xf_backend_get(world.context, i, &info, err));
         assert_true(info.name && info.version && info.path && info.kind && info.reason);
         assert_int_equal(info.device_count > 0, info.reason[0] == 0);
         active += info.active;
@@ -57,13 +57,13 @@ static void test_load(void **state) {
         skip();
     }
     xf_backend_info first = {.struct_size = sizeof first}, last = {.struct_size = sizeof last};
-    ACCEPTED(xf_backend_info_get(world.context, 0, &first, err));
+    ACCEPTED(xf_backend_get(world.context, 0, &first, err));
     const size_t count = xf_backend_count(world.context);
     for (int i = 0; i < 20; ++i) ACCEPTED(xf_backend_load(world.context, XF_TEST_PLUGIN, err));
     assert_int_equal(xf_backend_count(world.context), count + 20);
     assert_string_equal(first.name, "ref");
     assert_string_equal(first.kind, "cpu");
-    ACCEPTED(xf_backend_info_get(world.context, count + 19, &last, err));
+    ACCEPTED(xf_backend_get(world.context, count + 19, &last, err));
     assert_string_equal(last.name, "openblas");
     assert_string_equal(last.path, XF_TEST_PLUGIN);
     assert_string_equal(last.reason, "");

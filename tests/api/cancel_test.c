@@ -73,13 +73,13 @@ static void test_before_a_call(void **state) {
     fclose(file);
     const xf_batch batch = next_batch(world.batcher);
     for (int i = 0; i < CALLS; ++i) {
-        const int64_t steps = xf_trainer_step(world.trainer);
+        const int64_t steps = xf_trainer_step_count(world.trainer);
         xf_error error;
         xf_context_cancel(world.context);
         const enum xf_status status = call(i, &batch, &error);
         if (status != XF_ERROR_CANCELLED) fail_msg("call %d returned %s", i, xf_status_name(status));
         check_refusal(XF_ERROR_CANCELLED, status, &error, __FILE__, __LINE__);
-        assert_int_equal(xf_trainer_step(world.trainer), steps);
+        assert_int_equal(xf_trainer_step_count(world.trainer), steps);
         ACCEPTED(call(i, &batch, err)); /* the flag is cleared */
     }
 }
@@ -140,7 +140,7 @@ static void test_silent_pipe(void **state) {
     assert_int_equal(write(writer, "a\tb\n", 4), 4);
     assert_int_equal(pthread_create(&thread, NULL, close_later, (void *)(intptr_t)writer), 0);
     ACCEPTED(xf_corpus_open(world.context, NULL, path, &corpus, err));
-    assert_int_equal(xf_corpus_size(corpus), 1);
+    assert_int_equal(xf_corpus_pair_count(corpus), 1);
     pthread_join(thread, NULL);
     xf_corpus_free(corpus);
 }
@@ -216,7 +216,7 @@ static void test_in_the_middle(void **state) {
             while ((status = xf_train_step(stormy.trainer, &batch, 1, &found, NULL)) == XF_ERROR_CANCELLED) {
                 ++cancelled_steps;
                 atomic_store(&watch.delay_ns, watch.delay_ns * 4 / 3 % 200000000);
-                assert_int_equal(xf_trainer_step(stormy.trainer), step - 1);
+                assert_int_equal(xf_trainer_step_count(stormy.trainer), step - 1);
             }
             assert_int_equal(status, XF_OK);
             assert_memory_equal(&expected, &found, sizeof found);

@@ -38,7 +38,7 @@ static void test_constraint(void **state) {
     (void)state;
     xf_decoder *decoder = NULL;
     xf_hypotheses *found = NULL;
-    struct seen seen = {0, 0, {0, 0, 0}, xf_tokenizer_size(world.tokenizer)};
+    struct seen seen = {0, 0, {0, 0, 0}, xf_tokenizer_vocab_size(world.tokenizer)};
     ACCEPTED(xf_decoder_create(world.model, world.config, &decoder, err));
     REFUSED_HANDLE(DECODER, nothing, xf_decoder_set_constraint(handle, only_a, &seen, err));
     ACCEPTED(xf_decoder_set_constraint(decoder, only_a, &seen, err));

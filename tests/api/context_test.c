@@ -85,8 +85,8 @@ static void test_refusals(void **state) {
     xf_memory_stats stats;
     memset(&stats, 0x5A, sizeof stats);
     stats.struct_size = sizeof stats;
-    REFUSED_HANDLE(CONTEXT, stats, xf_context_memory(handle, &stats, err));
-    CHECK_OUTPUT_STRUCT(xf_memory_stats, out, xf_context_memory(world.context, out, err));
+    REFUSED_HANDLE(CONTEXT, stats, xf_context_get_memory(handle, &stats, err));
+    CHECK_OUTPUT_STRUCT(xf_memory_stats, out, xf_context_get_memory(world.context, out, err));
     for (int i = 0; i < WRONG_HANDLES; ++i) {
         if (i == CONTEXT) continue;
         assert_null(xf_context_device(wrong_handle(i)));
@@ -134,15 +134,15 @@ static void test_precision(void **state) {
     xf_config *config = NULL;
     xf_context *out = NULL;
     ACCEPTED(xf_config_create(&config, err));
-    ACCEPTED(xf_config_set_str(config, "context.device", "cpu", err));
-    ACCEPTED(xf_config_set_str(config, "context.precision", "bf16", err));
+    ACCEPTED(xf_config_set(config, "context.device", "cpu", err));
+    ACCEPTED(xf_config_set(config, "context.precision", "bf16", err));
     REFUSED(XF_ERROR_UNSUPPORTED, out, xf_context_create(config, NULL, &out, err));
     xf_error refusal = {0};
     assert_int_equal(xf_context_create(config, NULL, &out, &refusal), XF_ERROR_UNSUPPORTED);
     assert_non_null(strstr(refusal.message, "cuda"));
-    assert_int_not_equal(xf_config_set_str(config, "context.precision", "fp16", &refusal), XF_OK);
-    ACCEPTED(xf_config_set_str(config, "context.precision", "fp32", err));
-    ACCEPTED(xf_config_set_bool(config, "context.graphs", 0, err));
+    assert_int_not_equal(xf_config_set(config, "context.precision", "fp16", &refusal), XF_OK);
+    ACCEPTED(xf_config_set(config, "context.precision", "fp32", err));
+    ACCEPTED(xf_config_set_i64(config, "context.graphs", 0, err));
     ACCEPTED(xf_context_create(config, NULL, &out, err));
     assert_non_null(strstr(xf_context_device(out), "fp32"));
     xf_context_free(out);

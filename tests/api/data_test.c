@@ -51,10 +51,10 @@ static void test_open(void **state) {
     REFUSED(XF_ERROR_DATA, out, xf_corpus_from_memory(x, strict, "m", "a\tb\nc", 5, &out, err));
     xf_config_free(strict);
     ACCEPTED(xf_corpus_open(x, NULL, both, &out, err));
-    assert_int_equal(xf_corpus_size(out), 12);
+    assert_int_equal(xf_corpus_pair_count(out), 12);
     xf_corpus_free(out);
     ACCEPTED(xf_corpus_open_parallel(x, NULL, src, tgt, &out, err));
-    assert_int_equal(xf_corpus_size(out), 2);
+    assert_int_equal(xf_corpus_pair_count(out), 2);
     xf_corpus_free(out);
     xf_corpus_free(NULL);
 }
@@ -64,24 +64,25 @@ static void test_read(void **state) {
     const char *source = SENTINEL, *target = SENTINEL;
     size_t s = 99, t = 99;
     const int64_t wrong[] = {-1, 12, INT64_MAX, INT64_MIN};
-    REFUSED_HANDLE(CORPUS, source, xf_corpus_pair(handle, 0, &source, &s, &target, &t, err));
+    REFUSED_HANDLE(CORPUS, source, xf_corpus_get_pair(handle, 0, &source, &s, &target, &t, err));
     for (int i = 0; i < 4; ++i)
-        REFUSED(XF_ERROR_OUT_OF_RANGE, target, xf_corpus_pair(world.corpus, wrong[i], &source, &s, &target, &t, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, s, xf_corpus_pair(world.corpus, 0, NULL, &s, &target, &t, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, source, xf_corpus_pair(world.corpus, 0, &source, NULL, &target, &t, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, source, xf_corpus_pair(world.corpus, 0, &source, &s, NULL, &t, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, source, xf_corpus_pair(world.corpus, 0, &source, &s, &target, NULL, err));
-    ACCEPTED(xf_corpus_pair(world.corpus, 1, &source, &s, &target, &t, err));
+        REFUSED(XF_ERROR_OUT_OF_RANGE, target,
+                xf_corpus_get_pair(world.corpus, wrong[i], &source, &s, &target, &t, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, s, xf_corpus_get_pair(world.corpus, 0, NULL, &s, &target, &t, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, source, xf_corpus_get_pair(world.corpus, 0, &source, NULL, &target, &t, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, source, xf_corpus_get_pair(world.corpus, 0, &source, &s, NULL, &t, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, source, xf_corpus_get_pair(world.corpus, 0, &source, &s, &target, NULL, err));
+    ACCEPTED(xf_corpus_get_pair(world.corpus, 1, &source, &s, &target, &t, err));
     assert_true(s == 14 && memcmp(source, "two three four", s) == 0 && t == 14 &&
                 memcmp(target, "zwei drei vier", t) == 0);
     xf_corpus_stats stats;
     memset(&stats, 0x5A, sizeof stats);
     stats.struct_size = sizeof stats;
-    REFUSED_HANDLE(CORPUS, stats, xf_corpus_stats_get(handle, &stats, err));
-    CHECK_OUTPUT_STRUCT(xf_corpus_stats, out, xf_corpus_stats_get(world.corpus, out, err));
+    REFUSED_HANDLE(CORPUS, stats, xf_corpus_get_stats(handle, &stats, err));
+    CHECK_OUTPUT_STRUCT(xf_corpus_stats, out, xf_corpus_get_stats(world.corpus, out, err));
     for (int i = 0; i < WRONG_HANDLES; ++i) {
         if (i == CORPUS) continue;
-        assert_int_equal(xf_corpus_size(wrong_handle(i)), 0);
+        assert_int_equal(xf_corpus_pair_count(wrong_handle(i)), 0);
         xf_corpus_free(wrong_handle(i));
     }
 }
@@ -114,9 +115,9 @@ static void test_batcher(void **state) {
     xf_batcher_stats stats;
     memset(&stats, 0x5A, sizeof stats);
     stats.struct_size = sizeof stats;
-    REFUSED_HANDLE(BATCHER, stats, xf_batcher_stats_get(handle, &stats, err));
-    CHECK_OUTPUT_STRUCT(xf_batcher_stats, got, xf_batcher_stats_get(world.batcher, got, err));
-    ACCEPTED(xf_batcher_stats_get(world.batcher, &stats, err));
+    REFUSED_HANDLE(BATCHER, stats, xf_batcher_get_stats(handle, &stats, err));
+    CHECK_OUTPUT_STRUCT(xf_batcher_stats, got, xf_batcher_get_stats(world.batcher, got, err));
+    ACCEPTED(xf_batcher_get_stats(world.batcher, &stats, err));
     assert_true(stats.epoch == 0 && stats.batch == 2 && stats.batches >= 2 &&
                 stats.pairs == 12); /* refusals took none */
 
@@ -128,7 +129,7 @@ static void test_batcher(void **state) {
     REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_batcher_seek(world.batcher, INT64_MAX, 0, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_batcher_seek(world.batcher, 3, INT64_MAX, err));
     xf_batcher_stats after = {.struct_size = sizeof after};
-    ACCEPTED(xf_batcher_stats_get(world.batcher, &after, err));
+    ACCEPTED(xf_batcher_get_stats(world.batcher, &after, err));
     assert_memory_equal(&stats, &after, sizeof after);
 
     /* The last epoch that can be asked for, and past its end. */

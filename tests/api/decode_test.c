@@ -86,7 +86,7 @@ static void test_batches(void **state) {
         b.tgt_offsets = wrong_offsets[i];
         refused_batch(XF_OK, invalid, &b);
     }
-    const int32_t wrong[] = {-1, xf_tokenizer_size(world.tokenizer), INT32_MIN, INT32_MAX};
+    const int32_t wrong[] = {-1, xf_tokenizer_vocab_size(world.tokenizer), INT32_MIN, INT32_MAX};
     for (int i = 0; i < 4; ++i) {
         const int32_t bad_ids[6] = {5, 6, 1, 7, wrong[i], 1};
         b = good;
@@ -120,10 +120,10 @@ static void test_hypotheses(void **state) {
     xf_hypothesis h;
     memset(&h, 0x5A, sizeof h);
     h.struct_size = sizeof h;
-    assert_int_equal(xf_hypotheses_count(world.hypotheses), 2);
-    assert_int_equal(xf_hypotheses_size(world.hypotheses, 0), 1);
-    assert_int_equal(xf_hypotheses_size(world.hypotheses, 2), 0);
-    assert_int_equal(xf_hypotheses_size(world.hypotheses, SIZE_MAX), 0);
+    assert_int_equal(xf_hypotheses_sentence_count(world.hypotheses), 2);
+    assert_int_equal(xf_hypotheses_answer_count(world.hypotheses, 0), 1);
+    assert_int_equal(xf_hypotheses_answer_count(world.hypotheses, 2), 0);
+    assert_int_equal(xf_hypotheses_answer_count(world.hypotheses, SIZE_MAX), 0);
     REFUSED_HANDLE(HYPOTHESES, h, xf_hypotheses_get(handle, 0, 0, &h, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, h, xf_hypotheses_get(world.hypotheses, 2, 0, &h, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, h, xf_hypotheses_get(world.hypotheses, 0, 1, &h, err));
@@ -133,8 +133,8 @@ static void test_hypotheses(void **state) {
     assert_true(h.length == 0 && h.score == 0 && h.finished == 1 && h.text_length == 0 && h.text[0] == 0);
     for (int i = 0; i < WRONG_HANDLES; ++i) {
         if (i == HYPOTHESES) continue;
-        assert_int_equal(xf_hypotheses_count(wrong_handle(i)), 0);
-        assert_int_equal(xf_hypotheses_size(wrong_handle(i), 0), 0);
+        assert_int_equal(xf_hypotheses_sentence_count(wrong_handle(i)), 0);
+        assert_int_equal(xf_hypotheses_answer_count(wrong_handle(i), 0), 0);
         xf_hypotheses_free(wrong_handle(i));
     }
     xf_hypotheses_free(NULL);
@@ -155,9 +155,9 @@ static xf_decoder *decoder_with(const xf_model *model, const char *beam, const c
 static void check_answers(xf_decoder *decoder, int32_t V, size_t most, int64_t extra) {
     xf_hypotheses *found = NULL;
     ACCEPTED(xf_decode(decoder, &good, &found, err));
-    assert_int_equal(xf_hypotheses_count(found), 2);
+    assert_int_equal(xf_hypotheses_sentence_count(found), 2);
     for (size_t s = 0; s < 2; ++s) {
-        const size_t answers = xf_hypotheses_size(found, s);
+        const size_t answers = xf_hypotheses_answer_count(found, s);
         assert_true(answers >= 1 && answers <= most);
         double last = INFINITY;
         for (size_t rank = 0; rank < answers; ++rank) {
@@ -179,7 +179,8 @@ static void test_edges(void **state) {
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; ++i) {
         xf_decoder *decoder = decoder_with(world.model, settings[i][0], settings[i][1], settings[i][2]);
-        check_answers(decoder, xf_tokenizer_size(world.tokenizer), (size_t)atoi(settings[i][1]), atoi(settings[i][2]));
+        check_answers(decoder, xf_tokenizer_vocab_size(world.tokenizer), (size_t)atoi(settings[i][1]),
+                      atoi(settings[i][2]));
         xf_decoder_free(decoder);
     }
     /* The smallest vocabulary: two symbols to choose from, and a beam of many times that. */
@@ -196,7 +197,7 @@ static void test_edges(void **state) {
     REFUSED(XF_ERROR_OUT_OF_RANGE, found, xf_decode(decoder, &good, &found, err)); /* ids of a larger vocabulary */
     REFUSED(XF_ERROR_STATE, found, xf_translate(decoder, texts, NULL, 1, &found, err));
     ACCEPTED(xf_decode(decoder, &small, &found, err));
-    assert_true(xf_hypotheses_size(found, 0) > 4);
+    assert_true(xf_hypotheses_answer_count(found, 0) > 4);
     xf_hypothesis h = {.struct_size = sizeof h};
     ACCEPTED(xf_hypotheses_get(found, 0, 0, &h, err));
     assert_null(h.text);
@@ -210,7 +211,7 @@ static void test_edges(void **state) {
     double score = 99;
     xf_eval_stats stats = {.struct_size = sizeof stats};
     ACCEPTED(xf_decode(world.decoder, &empty, &found, err));
-    assert_int_equal(xf_hypotheses_count(found), 0);
+    assert_int_equal(xf_hypotheses_sentence_count(found), 0);
     xf_hypotheses_free(found);
     ACCEPTED(xf_translate(world.decoder, NULL, NULL, 0, &found, err));
     xf_hypotheses_free(found);
@@ -238,7 +239,7 @@ static void test_edges(void **state) {
 static void test_smoothing(void **state) {
     (void)state;
     static const char *const kinds[] = {"others", "uniform"};
-    const double s = 0.3, V = xf_tokenizer_size(world.tokenizer);
+    const double s = 0.3, V = xf_tokenizer_vocab_size(world.tokenizer);
     double all[2], nll[2]; /* the sum of -log P over all tokens, from the loss; nats per target token */
     for (int i = 0; i < 2; ++i) {
         xf_config *config = small_config("cpu:ref");

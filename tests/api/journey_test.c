@@ -83,7 +83,7 @@ static void journey(const char *device) {
     xf_config *config = small_config(device);
     for (int i = 0; i < N; ++i) {
         size_t length = 0;
-        ACCEPTED(xf_corpus_pair(corpus, i, &texts[i], &source_lengths[i], &references[i], &length, err));
+        ACCEPTED(xf_corpus_get_pair(corpus, i, &texts[i], &source_lengths[i], &references[i], &length, err));
         snprintf(copies[i], sizeof copies[i], "%.*s", (int)length, references[i]);
         references[i] = copies[i];
     }

@@ -197,7 +197,7 @@ static void test_each_allocation_fails(void **state) {
                 check_refusal(XF_ERROR_NO_MEMORY, status, &error, __FILE__, __LINE__);
                 ++failures;
                 if (i == 7 || i == 10)
-                    assert_int_equal(xf_trainer_step(i == 7 ? r.trainer : r.resumed), i == 7 ? 0 : 1);
+                    assert_int_equal(xf_trainer_step_count(i == 7 ? r.trainer : r.resumed), i == 7 ? 0 : 1);
                 ACCEPTED(stage(&r, i, &allocator, err)); /* and once more, with memory */
             }
             if (failures != 1)
@@ -236,7 +236,7 @@ static void test_budgets(void **state) {
             if (i < STAGES) seen[i] = 1;
             if (r.context != NULL) {
                 xf_memory_stats memory = {.struct_size = sizeof memory};
-                ACCEPTED(xf_context_memory(r.context, &memory, err));
+                ACCEPTED(xf_context_get_memory(r.context, &memory, err));
                 assert_true(memory.peak <= budget && memory.current <= memory.peak && memory.budget == budget);
             }
             close_run(&r);
@@ -261,16 +261,16 @@ static void test_steady_state(void **state) {
             ACCEPTED(xf_train_step(r.trainer, &r.batch, 1, NULL, err));
             ACCEPTED(xf_train_accumulate(r.resumed, &r.batch, NULL, err));
             ACCEPTED(xf_train_update(r.resumed, NULL, err));
-            if (step == 4) ACCEPTED(xf_context_memory(r.context, &before, err));
+            if (step == 4) ACCEPTED(xf_context_get_memory(r.context, &before, err));
         }
-        ACCEPTED(xf_context_memory(r.context, &after, err));
+        ACCEPTED(xf_context_get_memory(r.context, &after, err));
         assert_memory_equal(&before, &after, sizeof after);
 
         for (int i = 0; i < 20; ++i) {
             ACCEPTED(stage(&r, DECODING, NULL, err));
-            if (i == 4) ACCEPTED(xf_context_memory(r.context, &before, err));
+            if (i == 4) ACCEPTED(xf_context_get_memory(r.context, &before, err));
         }
-        ACCEPTED(xf_context_memory(r.context, &after, err));
+        ACCEPTED(xf_context_get_memory(r.context, &after, err));
         assert_memory_equal(&before, &after, sizeof after);
 
         /* Answers for which the cache grows while they are made. */
@@ -280,12 +280,12 @@ static void test_steady_state(void **state) {
         ACCEPTED(xf_decoder_create(r.loaded, r.config, &r.decoder, err));
         for (int i = 0; i < 8; ++i) {
             ACCEPTED(stage(&r, DECODING, NULL, err));
-            if (i == 2) ACCEPTED(xf_context_memory(r.context, &before, err));
+            if (i == 2) ACCEPTED(xf_context_get_memory(r.context, &before, err));
         }
-        ACCEPTED(xf_context_memory(r.context, &after, err));
+        ACCEPTED(xf_context_get_memory(r.context, &after, err));
         assert_memory_equal(&before, &after, sizeof after);
         int64_t longest = 0;
-        for (size_t s = 0; s < xf_hypotheses_count(r.hypotheses); ++s) {
+        for (size_t s = 0; s < xf_hypotheses_sentence_count(r.hypotheses); ++s) {
             xf_hypothesis best = XF_HYPOTHESIS_INIT;
             ACCEPTED(xf_hypotheses_get(r.hypotheses, s, 0, &best, err));
             if (best.length > longest) longest = best.length;

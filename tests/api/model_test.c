@@ -96,50 +96,50 @@ static void test_files(void **state) {
     assert_same_files(path, scratch_path("average"));
     xf_model_free(out);
     ACCEPTED(xf_model_load(world.context, path, &out, err));
-    assert_int_equal(xf_tokenizer_size(xf_model_tokenizer(out)), xf_tokenizer_size(world.tokenizer));
+    assert_int_equal(xf_tokenizer_vocab_size(xf_model_tokenizer(out)), xf_tokenizer_vocab_size(world.tokenizer));
     xf_model_free(out);
 }
 
 static void test_parameters(void **state) {
     (void)state;
-    const size_t count = xf_model_param_count(world.model);
-    xf_param_info info = {sizeof info, NULL, 0, 0};
-    ACCEPTED(xf_model_param_info(world.model, 1, &info, err));
+    const size_t count = xf_model_tensor_count(world.model);
+    xf_tensor_info info = {sizeof info, NULL, 0, 0};
+    ACCEPTED(xf_model_get_tensor(world.model, 1, &info, err));
     const size_t size = (size_t)(info.rows * info.columns);
     float *values = calloc(size + 1, sizeof *values), *before = calloc(size + 1, sizeof *values);
     memset(&info, 0x5A, sizeof info);
     info.struct_size = sizeof info;
-    REFUSED_HANDLE(MODEL, info, xf_model_param_info(handle, 0, &info, err));
-    REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_model_param_info(world.model, count, &info, err));
-    REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_model_param_info(world.model, SIZE_MAX, &info, err));
-    CHECK_OUTPUT_STRUCT(xf_param_info, out, xf_model_param_info(world.model, 0, out, err));
-    REFUSED_HANDLE(MODEL, *values, xf_model_param_read(handle, 1, values, size, err));
-    REFUSED(XF_ERROR_OUT_OF_RANGE, *values, xf_model_param_read(world.model, count, values, size, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_param_read(world.model, 1, NULL, size, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, *values, xf_model_param_read(world.model, 1, values, size - 1, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, *values, xf_model_param_read(world.model, 1, values, size + 1, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, *values, xf_model_param_read(world.model, 1, values, 0, err));
-    ACCEPTED(xf_model_param_read(world.model, 1, before, size, err));
+    REFUSED_HANDLE(MODEL, info, xf_model_get_tensor(handle, 0, &info, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_model_get_tensor(world.model, count, &info, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_model_get_tensor(world.model, SIZE_MAX, &info, err));
+    CHECK_OUTPUT_STRUCT(xf_tensor_info, out, xf_model_get_tensor(world.model, 0, out, err));
+    REFUSED_HANDLE(MODEL, *values, xf_model_read_tensor(handle, 1, values, size, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, *values, xf_model_read_tensor(world.model, count, values, size, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_read_tensor(world.model, 1, NULL, size, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, *values, xf_model_read_tensor(world.model, 1, values, size - 1, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, *values, xf_model_read_tensor(world.model, 1, values, size + 1, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, *values, xf_model_read_tensor(world.model, 1, values, 0, err));
+    ACCEPTED(xf_model_read_tensor(world.model, 1, before, size, err));
 
-    REFUSED_HANDLE(MODEL, nothing, xf_model_param_write(handle, 1, values, size, err));
-    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_model_param_write(world.model, count, values, size, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_param_write(world.model, 1, NULL, size, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_param_write(world.model, 1, values, size + 1, err));
+    REFUSED_HANDLE(MODEL, nothing, xf_model_write_tensor(handle, 1, values, size, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_model_write_tensor(world.model, count, values, size, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_write_tensor(world.model, 1, NULL, size, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_write_tensor(world.model, 1, values, size + 1, err));
     const float wrong[] = {NAN, INFINITY, -INFINITY};
     for (int i = 0; i < 3; ++i) {
         values[size - 1] = wrong[i];
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_param_write(world.model, 1, values, size, err));
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_write_tensor(world.model, 1, values, size, err));
     }
-    ACCEPTED(xf_model_param_read(world.model, 1, values, size, err));
+    ACCEPTED(xf_model_read_tensor(world.model, 1, values, size, err));
     assert_memory_equal(values, before, size * sizeof *values);
-    ACCEPTED(xf_model_param_write(world.model, 1, before, size, err));
+    ACCEPTED(xf_model_write_tensor(world.model, 1, before, size, err));
     free(values);
     free(before);
     for (int i = 0; i < WRONG_HANDLES; ++i) {
         if (i == MODEL) continue;
         assert_null(xf_model_config(wrong_handle(i)));
         assert_null(xf_model_tokenizer(wrong_handle(i)));
-        assert_int_equal(xf_model_param_count(wrong_handle(i)), 0);
+        assert_int_equal(xf_model_tensor_count(wrong_handle(i)), 0);
         xf_model_free(wrong_handle(i));
     }
 }
@@ -186,12 +186,12 @@ static void test_export(void **state) {
     /* 70000 is beyond fp16, not beyond bf16; a refused export leaves the old file. */
     xf_model *large = NULL;
     ACCEPTED(xf_model_load(world.context, whole, &large, err));
-    xf_param_info info = {sizeof info, NULL, 0, 0};
-    ACCEPTED(xf_model_param_info(large, 0, &info, err));
+    xf_tensor_info info = {sizeof info, NULL, 0, 0};
+    ACCEPTED(xf_model_get_tensor(large, 0, &info, err));
     const size_t numbers = (size_t)(info.rows * info.columns);
     float *values = calloc(numbers, sizeof *values);
     values[numbers / 2] = 70000;
-    ACCEPTED(xf_model_param_write(large, 0, values, numbers, err));
+    ACCEPTED(xf_model_write_tensor(large, 0, values, numbers, err));
     set(c, "file.precision", "fp16");
     REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_model_export(large, c, path, err));
     assert_same_files(path, again);
@@ -210,19 +210,19 @@ static void test_export(void **state) {
         values[numbers / 2] = ends[i].fits;
         values[0] = 0x1p-26f; /* below half of fp16's smallest number */
         values[1] = -0x1.8p-24f;
-        ACCEPTED(xf_model_param_write(large, 0, values, numbers, err));
+        ACCEPTED(xf_model_write_tensor(large, 0, values, numbers, err));
         ACCEPTED(xf_model_export(large, c, path, err));
         xf_model *loaded = NULL;
         ACCEPTED(xf_model_load(world.context, path, &loaded, err));
         float *found = malloc(numbers * sizeof *found);
-        ACCEPTED(xf_model_param_read(loaded, 0, found, numbers, err));
+        ACCEPTED(xf_model_read_tensor(loaded, 0, found, numbers, err));
         assert_true(found[numbers / 2] == ends[i].last);
         assert_true(found[0] == (i == 0 ? 0 : 0x1p-26f) && found[1] == (i == 0 ? -0x1p-23f : -0x1.8p-24f));
         free(found);
         xf_model_free(loaded);
         ACCEPTED(xf_model_export(large, c, again, err));
         values[numbers / 2] = ends[i].beyond;
-        ACCEPTED(xf_model_param_write(large, 0, values, numbers, err));
+        ACCEPTED(xf_model_write_tensor(large, 0, values, numbers, err));
         xf_error why;
         assert_int_equal(xf_model_export(large, c, path, &why), XF_ERROR_OUT_OF_RANGE);
         assert_non_null(strstr(why.message, info.name));

@@ -10,12 +10,12 @@
 static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
 
 static void fill(xf_model *model, size_t index, float value) {
-    xf_param_info info = {.struct_size = sizeof info};
-    ACCEPTED(xf_model_param_info(model, index, &info, err));
+    xf_tensor_info info = {.struct_size = sizeof info};
+    ACCEPTED(xf_model_get_tensor(model, index, &info, err));
     const size_t size = (size_t)(info.rows * info.columns);
     float *values = malloc(size * sizeof *values);
     for (size_t i = 0; i < size; ++i) values[i] = i % 2 ? value : -value;
-    ACCEPTED(xf_model_param_write(model, index, values, size, err));
+    ACCEPTED(xf_model_write_tensor(model, index, values, size, err));
     free(values);
 }
 
@@ -36,16 +36,16 @@ static void test_training(void **state) {
         const char *sound = scratch_path("sound"), *before = scratch_path("before"), *after = scratch_path("after");
         ACCEPTED(xf_model_save(model, sound, err));
         int refused = 0;
-        for (size_t p = 0; p < xf_model_param_count(model); ++p) {
+        for (size_t p = 0; p < xf_model_tensor_count(model); ++p) {
             /* Each tensor in turn, in a fresh copy of the trained state. */
-            xf_param_info info = {.struct_size = sizeof info};
-            ACCEPTED(xf_model_param_info(model, p, &info, err));
+            xf_tensor_info info = {.struct_size = sizeof info};
+            ACCEPTED(xf_model_get_tensor(model, p, &info, err));
             const size_t size = (size_t)(info.rows * info.columns);
             float *kept = malloc(size * sizeof *kept);
-            ACCEPTED(xf_model_param_read(model, p, kept, size, err));
+            ACCEPTED(xf_model_read_tensor(model, p, kept, size, err));
             fill(model, p, 1e38f);
             ACCEPTED(xf_trainer_save(trainer, NULL, before, err));
-            const int64_t step = xf_trainer_step(trainer);
+            const int64_t step = xf_trainer_step_count(trainer);
             xf_step_stats stats;
             memset(&stats, 0x5A, sizeof stats);
             stats.struct_size = sizeof stats;
@@ -55,14 +55,14 @@ static void test_training(void **state) {
                 check_refusal(XF_ERROR_NONFINITE, status, &error, __FILE__, __LINE__);
                 REFUSED(XF_ERROR_NONFINITE, stats, xf_train_step(trainer, &batch, 1, &stats, err));
                 ++refused;
-                assert_int_equal(xf_trainer_step(trainer), step);
+                assert_int_equal(xf_trainer_step_count(trainer), step);
                 ACCEPTED(xf_trainer_save(trainer, NULL, after, err)); /* parameters, moments, step */
                 assert_same_files(before, after);
-                ACCEPTED(xf_model_param_write(model, p, kept, size, err));
+                ACCEPTED(xf_model_write_tensor(model, p, kept, size, err));
                 ACCEPTED(xf_train_step(trainer, &batch, 1, &stats, err)); /* it goes on */
                 assert_true(isfinite(stats.loss) && stats.step == step + 1);
             } else {
-                ACCEPTED(xf_model_param_write(model, p, kept, size, err));
+                ACCEPTED(xf_model_write_tensor(model, p, kept, size, err));
             }
             free(kept);
             size_t count;
@@ -71,7 +71,7 @@ static void test_training(void **state) {
             free(all);
         }
         print_message("%s: %d of %d tensors at 1e38 gave a loss or gradient that is not finite\n", devices[d], refused,
-                      (int)xf_model_param_count(model));
+                      (int)xf_model_tensor_count(model));
         assert_true(refused > 3);
         xf_trainer_free(trainer);
         xf_model_free(model);
@@ -96,14 +96,14 @@ static void test_decoding(void **state) {
         ACCEPTED(xf_model_create(context, config, NULL, &model, err));
         ACCEPTED(xf_decoder_create(model, config, &decoder, err));
         int cut = 0;
-        for (size_t p = 0; p < xf_model_param_count(model); ++p) {
+        for (size_t p = 0; p < xf_model_tensor_count(model); ++p) {
             fill(model, p, 1e38f); /* one more each time, so all in the end */
             xf_hypotheses *found = NULL;
             double scores[2];
             xf_eval_stats stats = {.struct_size = sizeof stats};
             ACCEPTED(xf_decode(decoder, &batch, &found, err));
             for (size_t s = 0; s < 2; ++s) {
-                assert_true(xf_hypotheses_size(found, s) >= 1);
+                assert_true(xf_hypotheses_answer_count(found, s) >= 1);
                 xf_hypothesis h = {.struct_size = sizeof h};
                 ACCEPTED(xf_hypotheses_get(found, s, 0, &h, err));
                 assert_true(h.length <= 11);
@@ -138,17 +138,17 @@ static void test_no_smoothing(void **state) {
         xf_decoder *decoder = NULL;
         ACCEPTED(xf_model_create(context, config, NULL, &model, err));
         ACCEPTED(xf_decoder_create(model, config, &decoder, err));
-        const size_t last = xf_model_param_count(model) - 1; /* of the last norm */
-        xf_param_info info = {.struct_size = sizeof info};
-        ACCEPTED(xf_model_param_info(model, last, &info, err));
+        const size_t last = xf_model_tensor_count(model) - 1; /* of the last norm */
+        xf_tensor_info info = {.struct_size = sizeof info};
+        ACCEPTED(xf_model_get_tensor(model, last, &info, err));
         assert_non_null(strstr(info.name, "norm.bias"));
         const size_t width = (size_t)info.columns, size = 40 * width;
         float *bias = calloc(width, sizeof *bias), *table = malloc(size * sizeof *table);
         bias[0] = 1e38f;
-        ACCEPTED(xf_model_param_write(model, last, bias, width, err));
-        ACCEPTED(xf_model_param_read(model, 0, table, size, err));
+        ACCEPTED(xf_model_write_tensor(model, last, bias, width, err));
+        ACCEPTED(xf_model_read_tensor(model, 0, table, size, err));
         for (size_t v = 0; v < 40; ++v) table[v * width] = 1; /* every logit is about 1e38 */
-        ACCEPTED(xf_model_param_write(model, 0, table, size, err));
+        ACCEPTED(xf_model_write_tensor(model, 0, table, size, err));
         xf_eval_stats stats = XF_EVAL_STATS_INIT;
         ACCEPTED(xf_evaluate(decoder, &batch, 1, &stats, err));
         assert_true(isfinite(stats.nll));

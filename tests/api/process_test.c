@@ -113,12 +113,12 @@ static int in_child(const char *device, const struct result *expected) {
     WANT(4, xf_train_step(world.trainer, &batch, 1, NULL, NULL) == XF_ERROR_FORKED);
     WANT(5, xf_trainer_save(world.trainer, NULL, "x", NULL) == XF_ERROR_FORKED);
     WANT(6, xf_model_save(world.model, "x", NULL) == XF_ERROR_FORKED);
-    WANT(7, xf_model_param_read(world.model, 0, &value, 1, NULL) == XF_ERROR_FORKED);
+    WANT(7, xf_model_read_tensor(world.model, 0, &value, 1, NULL) == XF_ERROR_FORKED);
     WANT(8, xf_model_create(world.context, world.config, world.tokenizer, &model, NULL) == XF_ERROR_FORKED);
     WANT(9, xf_corpus_from_memory(world.context, NULL, "m", "a\tb", 3, &corpus, NULL) == XF_ERROR_FORKED);
     WANT(10, xf_batcher_create(world.corpus, world.tokenizer, NULL, &batcher, NULL) == XF_ERROR_FORKED);
     WANT(11, xf_batcher_next(world.batcher, &next, NULL) == XF_ERROR_FORKED);
-    WANT(12, xf_context_memory(world.context, &memory, NULL) == XF_ERROR_FORKED);
+    WANT(12, xf_context_get_memory(world.context, &memory, NULL) == XF_ERROR_FORKED);
     WANT(13, xf_backend_load(world.context, "x", NULL) == XF_ERROR_FORKED);
 
     /* A garbage collector may free what it inherited. */

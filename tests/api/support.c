@@ -235,14 +235,14 @@ void assert_same_files(const char *a, const char *b) {
 float *all_params(const xf_model *model, size_t *count) {
     float *values = NULL;
     *count = 0;
-    for (size_t i = 0; i < xf_model_param_count(model); ++i) {
-        xf_param_info info = {sizeof info, NULL, 0, 0};
-        ACCEPTED(xf_model_param_info(model, i, &info, err));
+    for (size_t i = 0; i < xf_model_tensor_count(model); ++i) {
+        xf_tensor_info info = {sizeof info, NULL, 0, 0};
+        ACCEPTED(xf_model_get_tensor(model, i, &info, err));
         const size_t size = (size_t)(info.rows * info.columns);
         float *const longer = realloc(values, (*count + size) * sizeof(float));
         assert_non_null(longer);
         values = longer;
-        ACCEPTED(xf_model_param_read(model, i, values + *count, size, err));
+        ACCEPTED(xf_model_read_tensor(model, i, values + *count, size, err));
         *count += size;
     }
     return values;

@@ -4,8 +4,8 @@
  * REFUSED runs a call twice, with an error object and without, and checks the status, the sentence and that an output
  * kept its bytes. The call names its last argument `err`; in REFUSED_HANDLE it also names the wrong handle `handle`:
  *
- *     REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_model_param_info(world.model, 9999, &info, err));
- *     REFUSED_HANDLE(MODEL, info, xf_model_param_info(handle, 0, &info, err));
+ *     REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_model_get_tensor(world.model, 9999, &info, err));
+ *     REFUSED_HANDLE(MODEL, info, xf_model_get_tensor(handle, 0, &info, err));
  *
  * SPDX-License-Identifier: Apache-2.0
  */

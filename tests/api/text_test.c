@@ -28,7 +28,7 @@ static void test_make(void **state) {
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_tokenizer_load(world.context, NULL, &out, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_tokenizer_load(world.context, path, NULL, err));
     ACCEPTED(xf_tokenizer_load(world.context, path, &out, err));
-    assert_int_equal(xf_tokenizer_size(out), xf_tokenizer_size(world.tokenizer));
+    assert_int_equal(xf_tokenizer_vocab_size(out), xf_tokenizer_vocab_size(world.tokenizer));
     const char *again = scratch_path("again.json");
     ACCEPTED(xf_tokenizer_save(out, again, err));
     assert_same_files(path, again);
@@ -37,7 +37,7 @@ static void test_make(void **state) {
     for (int i = 0; i < WRONG_HANDLES; ++i) {
         if (i == TOKENIZER) continue;
         xf_tokenizer_free(wrong_handle(i));
-        assert_int_equal(xf_tokenizer_size(wrong_handle(i)), 0);
+        assert_int_equal(xf_tokenizer_vocab_size(wrong_handle(i)), 0);
     }
 }
 
@@ -82,7 +82,7 @@ static void test_encode(void **state) {
 
 static void test_decode(void **state) {
     (void)state;
-    const int32_t size = xf_tokenizer_size(world.tokenizer);
+    const int32_t size = xf_tokenizer_vocab_size(world.tokenizer);
     int32_t ids[64];
     char text[512];
     size_t count = 0, length = 99;
@@ -112,15 +112,16 @@ static void test_decode(void **state) {
         ids[1] = bad[i];
         REFUSED(XF_ERROR_OUT_OF_RANGE, length,
                 xf_tokenizer_decode(world.tokenizer, ids, count, text, 64, &length, err));
-        REFUSED(XF_ERROR_OUT_OF_RANGE, length, xf_tokenizer_piece(world.tokenizer, bad[i], text, 64, &length, err));
+        REFUSED(XF_ERROR_OUT_OF_RANGE, length, xf_tokenizer_get_piece(world.tokenizer, bad[i], text, 64, &length, err));
     }
-    REFUSED_HANDLE(TOKENIZER, length, xf_tokenizer_piece(handle, 0, text, 64, &length, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, length, xf_tokenizer_piece(world.tokenizer, 0, NULL, 64, &length, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, text, xf_tokenizer_piece(world.tokenizer, 0, text, 64, NULL, err));
-    REFUSED(XF_ERROR_BUFFER_TOO_SMALL, text, xf_tokenizer_piece(world.tokenizer, XF_TOKEN_END, text, 4, &length, err));
-    ACCEPTED(xf_tokenizer_piece(world.tokenizer, XF_TOKEN_END, text, 5, &length, err));
+    REFUSED_HANDLE(TOKENIZER, length, xf_tokenizer_get_piece(handle, 0, text, 64, &length, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, length, xf_tokenizer_get_piece(world.tokenizer, 0, NULL, 64, &length, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, text, xf_tokenizer_get_piece(world.tokenizer, 0, text, 64, NULL, err));
+    REFUSED(XF_ERROR_BUFFER_TOO_SMALL, text,
+            xf_tokenizer_get_piece(world.tokenizer, XF_TOKEN_END, text, 4, &length, err));
+    ACCEPTED(xf_tokenizer_get_piece(world.tokenizer, XF_TOKEN_END, text, 5, &length, err));
     assert_string_equal(text, "</s>");
-    for (int32_t id = 0; id < size; ++id) ACCEPTED(xf_tokenizer_piece(world.tokenizer, id, text, 64, &length, err));
+    for (int32_t id = 0; id < size; ++id) ACCEPTED(xf_tokenizer_get_piece(world.tokenizer, id, text, 64, &length, err));
     for (int32_t id = 0; id < 64; ++id) ids[id] = id * 4; /* any ids give some text */
     ACCEPTED(xf_tokenizer_decode(world.tokenizer, ids, 64, text, sizeof text, &length, err));
 }
@@ -129,13 +130,13 @@ static void test_decode(void **state) {
 static void test_wordpiece(void **state) {
     (void)state;
     xf_config *c = small_config("cpu:ref");
-    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_config_set_str(c, "tokenizer.kind", "unigram", err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_config_set(c, "tokenizer.kind", "unigram", err));
     set(c, "tokenizer.kind", "wordpiece");
     set(c, "tokenizer.vocab_size", "280");
     const char *path = scratch_path("wordpiece.json"), *model_path = scratch_path("wordpiece.model");
     xf_tokenizer *made = NULL, *read = NULL;
     ACCEPTED(xf_tokenizer_train(world.context, c, world.corpus, &made, err));
-    assert_int_equal(xf_tokenizer_size(made), 280);
+    assert_int_equal(xf_tokenizer_vocab_size(made), 280);
     ACCEPTED(xf_tokenizer_save(made, path, err));
     ACCEPTED(xf_tokenizer_load(world.context, path, &read, err));
     xf_model *model = NULL;

@@ -22,24 +22,24 @@ static void test_handles(void **state) {
     REFUSED_HANDLE(TRAINER, stats, xf_train_step(handle, &batch, 1, &stats, err));
     REFUSED_HANDLE(TRAINER, stats, xf_train_accumulate(handle, &batch, &stats, err));
     REFUSED_HANDLE(TRAINER, stats, xf_train_update(handle, &stats, err));
-    REFUSED_HANDLE(TRAINER, value, xf_trainer_gradient_read(handle, 0, &value, 1, err));
+    REFUSED_HANDLE(TRAINER, value, xf_trainer_read_gradient(handle, 0, &value, 1, err));
     REFUSED_HANDLE(TRAINER, nothing, xf_trainer_save(handle, NULL, "x", err));
-    REFUSED_HANDLE(TRAINER, epoch, xf_trainer_position(handle, &epoch, &at, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, at, xf_trainer_position(t, NULL, &at, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, epoch, xf_trainer_position(t, &epoch, NULL, err));
+    REFUSED_HANDLE(TRAINER, epoch, xf_trainer_get_position(handle, &epoch, &at, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, at, xf_trainer_get_position(t, NULL, &at, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, epoch, xf_trainer_get_position(t, &epoch, NULL, err));
     REFUSED_HANDLE(TRAINER, nothing, xf_trainer_seek(handle, world.batcher, err));
     REFUSED_HANDLE(BATCHER, nothing, xf_trainer_seek(t, handle, err));
     REFUSED(XF_ERROR_STATE, nothing, xf_trainer_seek(t, world.batcher, err));
     for (int i = 0; i < WRONG_HANDLES; ++i) {
         if (i == TRAINER) continue;
-        assert_int_equal(xf_trainer_step(wrong_handle(i)), -1);
+        assert_int_equal(xf_trainer_step_count(wrong_handle(i)), -1);
         assert_null(xf_trainer_model(wrong_handle(i)));
         assert_null(xf_trainer_config(wrong_handle(i)));
         xf_trainer_free(wrong_handle(i));
     }
     xf_trainer_free(NULL);
     xf_model_free(xf_trainer_model(t)); /* its own: does nothing */
-    assert_int_equal(xf_model_param_count(xf_trainer_model(t)), xf_model_param_count(world.model));
+    assert_int_equal(xf_model_tensor_count(xf_trainer_model(t)), xf_model_tensor_count(world.model));
 }
 
 /* Every batch that can't be: through both ways in. */
@@ -54,7 +54,7 @@ static void refused_batch(enum xf_status expected, const xf_batch *batch) {
 
 static void test_batches(void **state) {
     (void)state;
-    const int32_t V = xf_tokenizer_size(world.tokenizer);
+    const int32_t V = xf_tokenizer_vocab_size(world.tokenizer);
     int32_t ids[128] = {5, 6, 1, 7, 8, 1}, other[128] = {5, 6, 1, 7, 8, 1}, offsets[3] = {0, 3, 6}, tgt[3] = {0, 3, 6};
     for (int i = 6; i < 128; ++i) ids[i] = other[i] = 9;
     const xf_batch good = {sizeof good, 2, ids, offsets, other, tgt, NULL};
@@ -115,7 +115,7 @@ static void test_batches(void **state) {
     }
     refused_batch(XF_ERROR_INVALID_ARGUMENT, NULL);
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_train_step(world.trainer, &good, 0, NULL, err));
-    assert_int_equal(xf_trainer_step(world.trainer), 0);
+    assert_int_equal(xf_trainer_step_count(world.trainer), 0);
     float *after = all_params(world.model, &count);
     assert_memory_equal(before, after, count * sizeof *after);
     free(before);
@@ -136,12 +136,12 @@ static void test_later_batches(void **state) {
     ACCEPTED(xf_train_step(world.trainer, &later[0].known, 2, &stats, err));
     assert_true(stats.sentences == 4 && stats.src_tokens == 12 && stats.tgt_tokens == 12);
     later[1].more[1] = 1;
-    const int64_t steps = xf_trainer_step(world.trainer);
+    const int64_t steps = xf_trainer_step_count(world.trainer);
     REFUSED(XF_ERROR_UNSUPPORTED, stats, xf_train_step(world.trainer, &later[0].known, 2, &stats, err));
     later[1].more[1] = 0;
     later[1].known.struct_size = sizeof(xf_batch); /* an array whose elements differ in size can't be walked */
     REFUSED(XF_ERROR_INVALID_ARGUMENT, stats, xf_train_step(world.trainer, &later[0].known, 2, &stats, err));
-    assert_int_equal(xf_trainer_step(world.trainer), steps);
+    assert_int_equal(xf_trainer_step_count(world.trainer), steps);
     ACCEPTED(xf_train_step(world.trainer, &later[0].known, 1, NULL, err));
 }
 
@@ -149,20 +149,20 @@ static void test_states(void **state) {
     (void)state;
     const int32_t ids[3] = {5, 6, 1}, offsets[2] = {0, 3};
     const xf_batch batch = {sizeof batch, 1, ids, offsets, ids, offsets, NULL};
-    xf_param_info info = {sizeof info, NULL, 0, 0};
-    ACCEPTED(xf_model_param_info(world.model, 1, &info, err));
-    const size_t size = (size_t)(info.rows * info.columns), params = xf_model_param_count(world.model);
+    xf_tensor_info info = {sizeof info, NULL, 0, 0};
+    ACCEPTED(xf_model_get_tensor(world.model, 1, &info, err));
+    const size_t size = (size_t)(info.rows * info.columns), params = xf_model_tensor_count(world.model);
     float *values = calloc(size + 1, sizeof *values);
     const char *path = scratch_path("checkpoint");
     xf_step_stats stats = {.struct_size = sizeof stats};
     REFUSED(XF_ERROR_STATE, stats, xf_train_update(world.trainer, &stats, err));
-    REFUSED(XF_ERROR_STATE, *values, xf_trainer_gradient_read(world.trainer, 1, values, size, err));
+    REFUSED(XF_ERROR_STATE, *values, xf_trainer_read_gradient(world.trainer, 1, values, size, err));
     ACCEPTED(xf_train_accumulate(world.trainer, &batch, &stats, err));
     assert_true(stats.step == 0 && stats.learning_rate == 0 && stats.gradient_norm == 0 && stats.tgt_tokens == 3);
-    REFUSED(XF_ERROR_OUT_OF_RANGE, *values, xf_trainer_gradient_read(world.trainer, params, values, size, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, *values, xf_trainer_gradient_read(world.trainer, 1, values, size + 1, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_trainer_gradient_read(world.trainer, 1, NULL, size, err));
-    ACCEPTED(xf_trainer_gradient_read(world.trainer, 1, values, size, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, *values, xf_trainer_read_gradient(world.trainer, params, values, size, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, *values, xf_trainer_read_gradient(world.trainer, 1, values, size + 1, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_trainer_read_gradient(world.trainer, 1, NULL, size, err));
+    ACCEPTED(xf_trainer_read_gradient(world.trainer, 1, values, size, err));
     REFUSED(XF_ERROR_STATE, stats, xf_train_step(world.trainer, &batch, 1, &stats, err));
     REFUSED(XF_ERROR_STATE, nothing, xf_trainer_save(world.trainer, NULL, path, err));
     ACCEPTED(xf_train_update(world.trainer, NULL, err));
@@ -198,8 +198,8 @@ static void test_states(void **state) {
     REFUSED(XF_ERROR_CORRUPT, out, xf_trainer_resume(world.context, model, &out, err));
     ACCEPTED(xf_trainer_resume(world.context, path, &out, err));
     int64_t epoch = 0, at = 0;
-    ACCEPTED(xf_trainer_position(out, &epoch, &at, err));
-    assert_true(epoch == 3 && at == 1 && xf_trainer_step(out) == xf_trainer_step(world.trainer));
+    ACCEPTED(xf_trainer_get_position(out, &epoch, &at, err));
+    assert_true(epoch == 3 && at == 1 && xf_trainer_step_count(out) == xf_trainer_step_count(world.trainer));
     double rate = 0;
     ACCEPTED(xf_config_get_f64(xf_trainer_config(out), "train.learning_rate", &rate, err));
     assert_true(rate == 0.01);
@@ -213,7 +213,7 @@ static void test_states(void **state) {
     ACCEPTED(xf_batcher_seek(world.batcher, 0, 0, err));
     ACCEPTED(xf_trainer_seek(out, world.batcher, err));
     xf_batcher_stats where = {.struct_size = sizeof where};
-    ACCEPTED(xf_batcher_stats_get(world.batcher, &where, err));
+    ACCEPTED(xf_batcher_get_stats(world.batcher, &where, err));
     assert_true(where.epoch == 3 && where.batch == 1);
     xf_batcher_free(batcher);
     xf_corpus_free(corpus);

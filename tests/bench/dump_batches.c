@@ -38,7 +38,7 @@ static void dump(const xf_corpus *corpus, const xf_tokenizer *tokenizer, const x
     fwrite(&count, sizeof count, 1, file);
     if (fclose(file) != 0) die("writing %s failed", path);
     xf_batcher_stats stats = {.struct_size = sizeof stats};
-    CHECK(xf_batcher_stats_get, batcher, &stats);
+    CHECK(xf_batcher_get_stats, batcher, &stats);
     printf("%s: %d batches; an epoch has %lld batches, %lld pairs, %lld + %lld tokens\n", path, count,
            (long long)stats.batches, (long long)stats.pairs, (long long)stats.src_tokens, (long long)stats.tgt_tokens);
     xf_batcher_free(batcher);
@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
     } else {
         CHECK(xf_tokenizer_train, context, config, train, &tokenizer);
     }
-    printf("vocabulary: %d\n", xf_tokenizer_size(tokenizer));
+    printf("vocabulary: %d\n", xf_tokenizer_vocab_size(tokenizer));
     CHECK(xf_model_create, context, config, tokenizer, &model);
     CHECK(xf_model_save, model, arg_text(a, "model", NULL));
     const int64_t count = arg_number(a, "count", 1000);

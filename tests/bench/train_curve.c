@@ -56,16 +56,16 @@ int main(int argc, char **argv) {
     const double save_every = 60.0 * (double)arg_number(a, "minutes", 5);
     const double stop_after = 60.0 * (double)arg_number(a, "stop_after", 0);
     fprintf(stderr, "%s; %lld parameter tensors; from step %lld\n", xf_context_device(context),
-            (long long)xf_model_param_count(model), (long long)xf_trainer_step(trainer));
+            (long long)xf_model_tensor_count(model), (long long)xf_trainer_step_count(trainer));
     const double begin = seconds();
     double time = 0, saved = begin;
-    if (xf_trainer_step(trainer) == 0) print_dev(model, config, &dev, 0, 0);
-    int64_t step = xf_trainer_step(trainer);
+    if (xf_trainer_step_count(trainer) == 0) print_dev(model, config, &dev, 0, 0);
+    int64_t step = xf_trainer_step_count(trainer);
     while (step < steps) {
         const double before = seconds();
         CHECK(xf_train_step, trainer, &batches.batches[step % batches.count], 1, NULL);
         time += seconds() - before;
-        step = xf_trainer_step(trainer);
+        step = xf_trainer_step_count(trainer);
         if (step % every == 0 || step == steps) print_dev(model, config, &dev, step, time);
         const int stop = step == steps || (stop_after > 0 && seconds() - begin > stop_after);
         if (*checkpoint != '\0' && (stop || seconds() - saved > save_every)) {

@@ -122,7 +122,7 @@ static void init(args a) {
 /* Writes the best answer of each source, ids separated by spaces, one a line. */
 static void write_answers(FILE *file, const xf_hypotheses *hypotheses) {
     xf_hypothesis answer = {.struct_size = sizeof answer};
-    for (size_t i = 0; i < xf_hypotheses_count(hypotheses); ++i) {
+    for (size_t i = 0; i < xf_hypotheses_sentence_count(hypotheses); ++i) {
         CHECK(xf_hypotheses_get, hypotheses, i, 0, &answer);
         for (int64_t j = 0; j < answer.length; ++j) fprintf(file, j > 0 ? " %d" : "%d", answer.ids[j]);
         fputc('\n', file);
@@ -132,7 +132,7 @@ static void write_answers(FILE *file, const xf_hypotheses *hypotheses) {
 static int64_t answer_tokens(const xf_hypotheses *hypotheses) {
     int64_t tokens = 0;
     xf_hypothesis answer = {.struct_size = sizeof answer};
-    for (size_t i = 0; i < xf_hypotheses_count(hypotheses); ++i) {
+    for (size_t i = 0; i < xf_hypotheses_sentence_count(hypotheses); ++i) {
         CHECK(xf_hypotheses_get, hypotheses, i, 0, &answer);
         tokens += answer.length + answer.finished;
     }

@@ -51,7 +51,7 @@ int main(void) {
     size_t printed = 0;
     printf(
         "# Options\n\n"
-        "Every choice of the library is a row of one table; `xf_config_option()` reads it, and this page is printed\n"
+        "Every choice of the library is a row of one table; `xf_option_get()` reads it, and this page is printed\n"
         "from it. An option is set by its key: `xf_config_set(config, \"decode.beam\", \"8\", &err)`, or by the\n"
         "function of its type. A value outside the bounds is an error, never clamped. What stands in the last column\n"
         "is a section of the paper.\n\n"
@@ -70,7 +70,7 @@ int main(void) {
         printf("| `%s` |", presets[i]);
         for (size_t k = 0; k < sizeof columns / sizeof *columns; ++k) {
             const char *value = NULL;
-            if (xf_config_get_str(config, columns[k], &value, NULL) != XF_OK) return EXIT_FAILURE;
+            if (xf_config_get(config, columns[k], &value, NULL) != XF_OK) return EXIT_FAILURE;
             printf(" %s |", value);
         }
         printf("\n");
@@ -80,9 +80,9 @@ int main(void) {
         const size_t length = strlen(groups[g][0]);
         printf("\n## %s\n\n%s\n\n", groups[g][0], groups[g][1]);
         printf("| option | default | values | meaning | paper |\n|---|---|---|---|---|\n");
-        for (size_t i = 0; i < xf_config_option_count(); ++i) {
+        for (size_t i = 0; i < xf_option_count(); ++i) {
             xf_option_info option = XF_OPTION_INFO_INIT;
-            if (xf_config_option(i, &option, NULL) != XF_OK) return EXIT_FAILURE;
+            if (xf_option_get(i, &option, NULL) != XF_OK) return EXIT_FAILURE;
             if (strncmp(option.key, groups[g][0], length) != 0 || option.key[length] != '.') continue;
             printf("| `%s` | `%s` | ", option.key, option.default_value);
             print_values(&option);
@@ -90,8 +90,8 @@ int main(void) {
             ++printed;
         }
     }
-    if (printed == xf_config_option_count()) return EXIT_SUCCESS;
-    fprintf(stderr, "%d options of %d belong to no group of this page\n", (int)(xf_config_option_count() - printed),
-            (int)xf_config_option_count());
+    if (printed == xf_option_count()) return EXIT_SUCCESS;
+    fprintf(stderr, "%d options of %d belong to no group of this page\n", (int)(xf_option_count() - printed),
+            (int)xf_option_count());
     return EXIT_FAILURE;
 }

@@ -37,16 +37,16 @@ static void use_tokenizer(const xf_tokenizer *tokenizer) {
     char text[256];
     if (xf_tokenizer_encode(tokenizer, "one two \xC3\xA9", 10, ids, 64, &count, NULL) == XF_OK)
         assert_int_equal(xf_tokenizer_decode(tokenizer, ids, count, text, sizeof text, &length, NULL), XF_OK);
-    const int32_t last = xf_tokenizer_size(tokenizer) - 1;
-    assert_int_equal(xf_tokenizer_piece(tokenizer, last, text, sizeof text, &length, NULL), XF_OK);
+    const int32_t last = xf_tokenizer_vocab_size(tokenizer) - 1;
+    assert_int_equal(xf_tokenizer_get_piece(tokenizer, last, text, sizeof text, &length, NULL), XF_OK);
 }
 
 static void use_corpus(const xf_corpus *corpus) {
-    assert_true(xf_corpus_size(corpus) > 0);
-    for (int64_t i = 0; i < xf_corpus_size(corpus); ++i) {
+    assert_true(xf_corpus_pair_count(corpus) > 0);
+    for (int64_t i = 0; i < xf_corpus_pair_count(corpus); ++i) {
         const char *source, *target;
         size_t source_length, target_length;
-        assert_int_equal(xf_corpus_pair(corpus, i, &source, &source_length, &target, &target_length, NULL), XF_OK);
+        assert_int_equal(xf_corpus_get_pair(corpus, i, &source, &source_length, &target, &target_length, NULL), XF_OK);
         assert_true(source_length > 0 && target_length > 0);
         assert_null(memchr(source, 0, source_length));
     }

@@ -101,7 +101,7 @@ struct World {
     int64_t allocations() {
         xf_memory_stats stats{};
         stats.struct_size = sizeof stats;
-        need(xf_context_memory(context, &stats, &error));
+        need(xf_context_get_memory(context, &stats, &error));
         return stats.allocations;
     }
     void write(const std::function<void(Content &)> &change) {

@@ -83,14 +83,14 @@ struct Batch {
     xf_batch view = XF_BATCH_INIT;
 };
 
-xf_param_info param_info(const xf_model *model, size_t index) {
-    xf_param_info info{};
+xf_tensor_info param_info(const xf_model *model, size_t index) {
+    xf_tensor_info info{};
     info.struct_size = sizeof info;
-    XF_GOLDEN_OK(xf_model_param_info, model, index, &info);
+    XF_GOLDEN_OK(xf_model_get_tensor, model, index, &info);
     return info;
 }
 
-size_t param_size(const xf_param_info &info) { return static_cast<size_t>(info.rows * info.columns); }
+size_t param_size(const xf_tensor_info &info) { return static_cast<size_t>(info.rows * info.columns); }
 
 // One device and one golden file; options may be changed and a parameter moved, to see that it is noticed.
 class Comparison {
@@ -103,9 +103,9 @@ public:
         xf_model *model = nullptr;
         XF_GOLDEN_OK(xf_model_create, const_cast<xf_context *>(context), config_.get(), nullptr, &model);
         model_.reset(model);
-        for (size_t i = 0; i < xf_model_param_count(model); ++i) {
+        for (size_t i = 0; i < xf_model_tensor_count(model); ++i) {
             const std::vector<float> values = golden.floats(std::string("param.") + param_info(model, i).name);
-            XF_GOLDEN_OK(xf_model_param_write, model, i, values.data(), values.size());
+            XF_GOLDEN_OK(xf_model_write_tensor, model, i, values.data(), values.size());
         }
     }
 
@@ -165,10 +165,10 @@ private:
                     relative_error(std::vector<double>{stats.loss, stats.nll}, golden_.floats("batch0.loss")));
         if (stats.tgt_tokens != batch0_.tgt_offsets.back() || stats.src_tokens != batch0_.src_offsets.back())
             report_.differ("loss", "tokens of xf_train_accumulate");
-        for (size_t i = 0; i < xf_model_param_count(model_.get()); ++i) {
-            const xf_param_info info = param_info(model_.get(), i);
+        for (size_t i = 0; i < xf_model_tensor_count(model_.get()); ++i) {
+            const xf_tensor_info info = param_info(model_.get(), i);
             std::vector<float> found(param_size(info));
-            XF_GOLDEN_OK(xf_trainer_gradient_read, trainer.get(), i, found.data(), found.size());
+            XF_GOLDEN_OK(xf_trainer_read_gradient, trainer.get(), i, found.data(), found.size());
             report_.add("gradient", info.name, relative_error(found, golden_.floats(std::string("grad.") + info.name)));
         }
     }
@@ -187,10 +187,10 @@ private:
                 report_.add("steps", xf::format("%s of step %zu", names[i], step + 1),
                             relative_error(std::vector<double>{found[i]}, {expected[4 * step + i]}));
         }
-        for (size_t i = 0; i < xf_model_param_count(model_.get()); ++i) {
-            const xf_param_info info = param_info(model_.get(), i);
+        for (size_t i = 0; i < xf_model_tensor_count(model_.get()); ++i) {
+            const xf_tensor_info info = param_info(model_.get(), i);
             std::vector<float> found(param_size(info));
-            XF_GOLDEN_OK(xf_model_param_read, model_.get(), i, found.data(), found.size());
+            XF_GOLDEN_OK(xf_model_read_tensor, model_.get(), i, found.data(), found.size());
             report_.add("weights", info.name, relative_error(found, golden_.floats(std::string("after.") + info.name)));
         }
     }
@@ -206,13 +206,13 @@ private:
                                    counts = golden_.ints(name + ".count"), finished = golden_.ints(name + ".finished");
         const std::vector<float> log_probs = golden_.floats(name + ".log_probs"),
                                  scores = golden_.floats(name + ".scores");
-        if (xf_hypotheses_count(raw) != counts.size()) return report_.differ("search", name + " sentences");
+        if (xf_hypotheses_sentence_count(raw) != counts.size()) return report_.differ("search", name + " sentences");
         for (size_t sentence = 0, at = 0; sentence < counts.size(); ++sentence) {
             const size_t count = static_cast<size_t>(counts[sentence]);
             const std::string where = xf::format("%s sentence %zu", name.c_str(), sentence);
-            if (xf_hypotheses_size(raw, sentence) != count) report_.differ("search", where + " answers");
+            if (xf_hypotheses_answer_count(raw, sentence) != count) report_.differ("search", where + " answers");
             for (size_t rank = 0; rank < count; ++rank, ++at) {
-                if (rank >= xf_hypotheses_size(raw, sentence)) continue;
+                if (rank >= xf_hypotheses_answer_count(raw, sentence)) continue;
                 xf_hypothesis answer{};
                 answer.struct_size = sizeof answer;
                 XF_GOLDEN_OK(xf_hypotheses_get, raw, sentence, rank, &answer);
@@ -254,13 +254,13 @@ XF_TEST(parameters_have_the_names_shapes_and_order_of_the_reference) {
         size_t index = 0;
         for (const xf::TensorInfo &tensor : golden.tensors()) {
             if (!tensor.name.starts_with("param.")) continue;
-            CHECK(index < xf_model_param_count(comparison.model()));
-            const xf_param_info info = param_info(comparison.model(), index++);
+            CHECK(index < xf_model_tensor_count(comparison.model()));
+            const xf_tensor_info info = param_info(comparison.model(), index++);
             CHECK_EQ(std::string("param.") + info.name, tensor.name);
             CHECK_EQ(info.columns, tensor.shape.back());
             CHECK_EQ(info.rows, tensor.shape.size() == 2 ? tensor.shape[0] : 1);
         }
-        CHECK_EQ(index, xf_model_param_count(comparison.model()));
+        CHECK_EQ(index, xf_model_tensor_count(comparison.model()));
     }
 }
 
@@ -289,15 +289,15 @@ XF_TEST(a_changed_parameter_is_noticed) {
     for (const char *file : kFiles) {
         const Golden golden = open(file);
         Comparison original(golden, context.get());
-        for (size_t i = 0; i < xf_model_param_count(original.model()); ++i) {
+        for (size_t i = 0; i < xf_model_tensor_count(original.model()); ++i) {
             Comparison changed(golden, context.get());
-            const xf_param_info info = param_info(changed.model(), i);
+            const xf_tensor_info info = param_info(changed.model(), i);
             std::vector<float> values = golden.floats(std::string("param.") + info.name);
             const std::vector<float> grads = golden.floats(std::string("grad.") + info.name);
             const auto most = std::max_element(grads.begin(), grads.end(),
                                                [](float a, float b) { return std::fabs(a) < std::fabs(b); });
             values[static_cast<size_t>(most - grads.begin())] += 0.01f;
-            XF_GOLDEN_OK(xf_model_param_write, changed.model(), i, values.data(), values.size());
+            XF_GOLDEN_OK(xf_model_write_tensor, changed.model(), i, values.data(), values.size());
             if (changed.gradients().good()) xf_test::record(__FILE__, __LINE__, std::string(file) + ": " + info.name);
         }
     }

@@ -149,8 +149,7 @@ TEST(the_table_of_options) {
             CHECK(xformer::Config().value<std::string>(row.key) == row.default_value);
         beam = beam || (std::string(row.key) == "decode.beam" && row.type == XF_OPTION_I64);
     }
-    CHECK(beam && count == xformer::options().size() && count == xf_config_option_count() &&
-          !xformer::options().empty());
+    CHECK(beam && count == xformer::options().size() && count == xf_option_count() && !xformer::options().empty());
     CHECK(xformer::options()[3].key == std::next(xformer::options().begin(), 3).operator*().key);
     CHECK_THROWS(XF_ERROR_OUT_OF_RANGE, xformer::options()[count]);
 }

@@ -176,7 +176,7 @@ std::string steps(xf_trainer *trainer, xf_batcher *batcher, int count) {
 int64_t batch_number(const xf_batcher *batcher) {
     xf_batcher_stats stats{};
     stats.struct_size = sizeof stats;
-    OK(xf_batcher_stats_get, batcher, &stats);
+    OK(xf_batcher_get_stats, batcher, &stats);
     return stats.epoch * 1000000 + stats.batch;
 }
 

@@ -138,7 +138,7 @@ class StructSizes(unittest.TestCase):
             row = ctypes.cast(raw, ctypes.POINTER(_abi.xf_option_info))
             row.contents.struct_size = given
             try:
-                _abi.call(_abi.lib.xf_config_option, 0, row)
+                _abi.call(_abi.lib.xf_option_get, 0, row)
             except xformer.InvalidArgumentError:
                 self.assertLess(given, size)  # smaller than in the first version
                 continue

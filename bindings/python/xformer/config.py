@@ -49,9 +49,9 @@ def options() -> Mapping[str, Option]:
     """The option table of the loaded library, by key."""
     if not _table:
         rows = {}
-        for index in range(lib.xf_config_option_count()):
+        for index in range(lib.xf_option_count()):
             row = xf_option_info()
-            call(lib.xf_config_option, index, ctypes.byref(row))
+            call(lib.xf_option_get, index, ctypes.byref(row))
             choices = row.choices and tuple(row.choices.decode().split("|"))
             option = Option(
                 row.key.decode(),
@@ -115,15 +115,14 @@ class Config(Handle, _Mapping):  # type: ignore[type-arg]
         row = _row(key)
         with self._write() as config:
             if isinstance(value, str):
-                of_text = row is not None and row.type == OptionType.STR
-                call(lib.xf_config_set_str if of_text else lib.xf_config_set, config, name, c_string(value))
+                call(lib.xf_config_set, config, name, c_string(value))
             elif row is None:
                 # The library has the sentence for an unknown key, with the nearest one.
                 call(lib.xf_config_set, config, name, str(value).encode())
             elif row.type == OptionType.F64:
                 call(lib.xf_config_set_f64, config, name, float(value))
             elif row.type == OptionType.BOOL:
-                call(lib.xf_config_set_bool, config, name, _integer(key, value, 32))
+                call(lib.xf_config_set_i64, config, name, _integer(key, value, 64))
             elif row.type == OptionType.I64 and not isinstance(value, bool):
                 call(lib.xf_config_set_i64, config, name, _integer(key, value, 64))
             else:
@@ -140,8 +139,8 @@ class Config(Handle, _Mapping):  # type: ignore[type-arg]
                 call(lib.xf_config_get_f64, config, name, ctypes.byref(real))
                 return real.value
             if row.type == OptionType.BOOL:
-                flag = ctypes.c_int32()
-                call(lib.xf_config_get_bool, config, name, ctypes.byref(flag))
+                flag = ctypes.c_int64()
+                call(lib.xf_config_get_i64, config, name, ctypes.byref(flag))
                 return bool(flag.value)
             number = ctypes.c_int64()
             call(lib.xf_config_get_i64, config, name, ctypes.byref(number))
@@ -152,7 +151,7 @@ class Config(Handle, _Mapping):  # type: ignore[type-arg]
         # Exclusive: the text belongs to the config until the option is set again.
         with self._write() as config:
             value = ctypes.c_char_p()
-            call(lib.xf_config_get_str, config, c_string(key), ctypes.byref(value))
+            call(lib.xf_config_get, config, c_string(key), ctypes.byref(value))
             return (value.value or b"").decode("utf-8")
 
     def get(self, key: str, default: Any = None) -> Any:

@@ -107,7 +107,7 @@ class Context(Handle):
         """The memory account; may be read while calls run."""
         stats = xf_memory_stats()
         with self._any() as context:
-            call(lib.xf_context_memory, context, ctypes.byref(stats))
+            call(lib.xf_context_get_memory, context, ctypes.byref(stats))
         return MemoryStats(stats.current, stats.peak, stats.budget, stats.allocations)
 
     @property
@@ -117,7 +117,7 @@ class Context(Handle):
         with self._read() as context:
             for index in range(lib.xf_backend_count(context)):
                 info = xf_backend_info()
-                call(lib.xf_backend_info_get, context, index, ctypes.byref(info))
+                call(lib.xf_backend_get, context, index, ctypes.byref(info))
                 found.append(
                     BackendInfo(
                         _text(info.name),

@@ -98,7 +98,7 @@ class Corpus(Handle):
 
     def __len__(self) -> int:
         with self._read() as corpus:
-            return int(lib.xf_corpus_size(corpus))
+            return int(lib.xf_corpus_pair_count(corpus))
 
     def __getitem__(self, index: int) -> Tuple[str, str]:
         size = len(self)
@@ -108,7 +108,7 @@ class Corpus(Handle):
         lengths = (ctypes.c_size_t(), ctypes.c_size_t())
         out = [ctypes.byref(x) for side in zip(texts, lengths) for x in side]
         with self._read() as corpus:
-            call(lib.xf_corpus_pair, corpus, index % size, *out)
+            call(lib.xf_corpus_get_pair, corpus, index % size, *out)
             source, target = (ctypes.string_at(t.value or 0, n.value).decode("utf-8") for t, n in zip(texts, lengths))
         return source, target
 
@@ -120,7 +120,7 @@ class Corpus(Handle):
         """How many lines were read, kept and skipped, and why."""
         stats = xf_corpus_stats()
         with self._read() as corpus:
-            call(lib.xf_corpus_stats_get, corpus, ctypes.byref(stats))
+            call(lib.xf_corpus_get_stats, corpus, ctypes.byref(stats))
         return CorpusStats(*_fields(stats))
 
 
@@ -280,7 +280,7 @@ class Batcher(Handle):
         """Where it stands and what it holds."""
         stats = xf_batcher_stats()
         with self._read() as batcher:
-            call(lib.xf_batcher_stats_get, batcher, ctypes.byref(stats))
+            call(lib.xf_batcher_get_stats, batcher, ctypes.byref(stats))
         return BatcherStats(*_fields(stats))
 
     def seek(self, epoch: int, batch: int = 0) -> None:

@@ -198,8 +198,8 @@ class Decoder(Handle):
                 else:
                     self._asked.during(first, function, decoder, *args, ctypes.byref(found))
             return [
-                [_hypothesis(found, sentence, rank) for rank in range(lib.xf_hypotheses_size(found, sentence))]
-                for sentence in range(lib.xf_hypotheses_count(found))
+                [_hypothesis(found, sentence, rank) for rank in range(lib.xf_hypotheses_answer_count(found, sentence))]
+                for sentence in range(lib.xf_hypotheses_sentence_count(found))
             ]
         finally:
             lib.xf_hypotheses_free(found)

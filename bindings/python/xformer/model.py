@@ -9,7 +9,7 @@ from array import array
 from typing import Any, Iterable, NamedTuple, Optional, Tuple, Union
 
 from . import _buffer
-from ._abi import call, lib, xf_param_info
+from ._abi import call, lib, xf_tensor_info
 from ._buffer import Path
 from ._handle import Guard, Handle
 from .config import Config, ConfigLike, using
@@ -104,7 +104,7 @@ class Model(Handle):
     def params(self) -> Tuple[ParamInfo, ...]:
         """The parameter tensors in the order of the file."""
         with self._read() as model:
-            return tuple(_info(model, index) for index in range(lib.xf_model_param_count(model)))
+            return tuple(_info(model, index) for index in range(lib.xf_model_tensor_count(model)))
 
     def read(self, param: Union[int, str], out: Any = None) -> memoryview:
         """A copy of a parameter tensor, named by index or name, as a memoryview of shape (rows, columns).
@@ -114,7 +114,7 @@ class Model(Handle):
             index = index_of(model, param)
             info = _info(model, index)
             values, count = room(info, out)
-            call(lib.xf_model_param_read, model, index, _buffer.address(values), count)
+            call(lib.xf_model_read_tensor, model, index, _buffer.address(values), count)
         return shaped(values, info)
 
     def write(self, param: Union[int, str], values: Any) -> None:
@@ -122,18 +122,18 @@ class Model(Handle):
         or nested sequences."""
         numbers, count = _buffer.numbers(values, "f")
         with self._write() as model:
-            call(lib.xf_model_param_write, model, index_of(model, param), _buffer.address(numbers), count)
+            call(lib.xf_model_write_tensor, model, index_of(model, param), _buffer.address(numbers), count)
 
 
 def _info(model: Any, index: int) -> ParamInfo:
-    info = xf_param_info()
-    call(lib.xf_model_param_info, model, index, ctypes.byref(info))
+    info = xf_tensor_info()
+    call(lib.xf_model_get_tensor, model, index, ctypes.byref(info))
     return ParamInfo(info.name.decode(), info.rows, info.columns)
 
 
 def index_of(model: Any, param: Union[int, str]) -> int:
     """The index of a parameter, of the pointer to a model."""
-    count = lib.xf_model_param_count(model)
+    count = lib.xf_model_tensor_count(model)
     if isinstance(param, str):
         for index in range(count):
             if _info(model, index).name == param:

@@ -73,7 +73,7 @@ class Tokenizer(Handle):
     def __len__(self) -> int:
         """V, the number of ids."""
         with self._read() as tokenizer:
-            return int(lib.xf_tokenizer_size(tokenizer))
+            return int(lib.xf_tokenizer_vocab_size(tokenizer))
 
     def encode(self, text: Text, *, end: bool = False) -> List[int]:
         """The ids of a text; ``end`` adds the end symbol, which sentences of a :class:`Batch` need."""
@@ -99,7 +99,7 @@ class Tokenizer(Handle):
     def piece(self, id: int) -> str:
         """The name of an id for people: "</s>", "<0x41>", or the piece with U+2581 for its leading space."""
         number = array("i", [id])[0]  # an OverflowError where ctypes would cut off
-        return self._text(lambda t, *out: call(lib.xf_tokenizer_piece, t, number, *out), 64)
+        return self._text(lambda t, *out: call(lib.xf_tokenizer_get_piece, t, number, *out), 64)
 
     def _text(self, fill: Callable[..., int], capacity: int) -> str:
         length = ctypes.c_size_t()

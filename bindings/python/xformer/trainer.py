@@ -97,7 +97,7 @@ class Trainer(Handle):
     def steps(self) -> int:
         """Number of updates made."""
         with self._read() as trainer:
-            return int(lib.xf_trainer_step(trainer))
+            return int(lib.xf_trainer_step_count(trainer))
 
     def step(self, batches: Batches) -> StepStats:
         """Makes one update from a batch, or from several whose gradients are added."""
@@ -139,7 +139,7 @@ class Trainer(Handle):
         with self._write() as trainer:
             index, info = info_of(lib.xf_trainer_model(trainer), param)
             values, count = room(info, out)
-            call(lib.xf_trainer_gradient_read, trainer, index, _buffer.address(values), count)
+            call(lib.xf_trainer_read_gradient, trainer, index, _buffer.address(values), count)
         return shaped(values, info)
 
     def save(self, path: Path, batcher: Optional[Batcher] = None) -> None:
@@ -158,7 +158,7 @@ class Trainer(Handle):
         """(epoch, batch) of the batcher saved with the checkpoint; (0, 0) when none was."""
         epoch, batch = ctypes.c_int64(), ctypes.c_int64()
         with self._read() as trainer:
-            call(lib.xf_trainer_position, trainer, ctypes.byref(epoch), ctypes.byref(batch))
+            call(lib.xf_trainer_get_position, trainer, ctypes.byref(epoch), ctypes.byref(batch))
         return epoch.value, batch.value
 
     def seek(self, batcher: Batcher) -> None:

@@ -10,8 +10,8 @@
 /* [has_option] */
 static int has_option(const char *key) {
     xf_option_info info = XF_OPTION_INFO_INIT;
-    for (size_t i = 0; i < xf_config_option_count(); ++i)
-        if (xf_config_option(i, &info, NULL) == XF_OK && strcmp(info.key, key) == 0) return 1;
+    for (size_t i = 0; i < xf_option_count(); ++i)
+        if (xf_option_get(i, &info, NULL) == XF_OK && strcmp(info.key, key) == 0) return 1;
     return 0;
 }
 /* [has_option] */
@@ -33,7 +33,7 @@ int main(void) {
     must(xf_context_create(NULL, NULL, &context, &err));
     memset(&stats, 0x55, sizeof stats);
     stats.known.struct_size = sizeof stats;
-    must(xf_context_memory(context, &stats.known, &err));
+    must(xf_context_get_memory(context, &stats.known, &err));
     printf("a member that the library does not know: %d\n", (int)stats.of_a_later_version);
     /* [struct_size] */
     xf_context_free(context);

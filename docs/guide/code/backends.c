@@ -14,7 +14,7 @@ int main(void) {
     printf("this context: %s\n", xf_context_device(context));
     for (size_t i = 0; i < xf_backend_count(context); ++i) {
         xf_backend_info info = XF_BACKEND_INFO_INIT;
-        must(xf_backend_info_get(context, i, &info, &err));
+        must(xf_backend_get(context, i, &info, &err));
         printf("%c %s (%s), %d devices%s%s\n", info.active ? '*' : ' ', info.name, info.kind, (int)info.device_count,
                info.reason[0] != 0 ? ": " : "", info.reason);
     }

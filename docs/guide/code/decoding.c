@@ -36,8 +36,8 @@ int main(void) {
     must(xf_config_set(config, "decode.n_best", "2", &err));
     must(xf_decoder_create(model, config, &decoder, &err));
     must(xf_translate(decoder, texts, NULL, 3, &answers, &err));
-    for (size_t i = 0; i < xf_hypotheses_count(answers); ++i) {
-        for (size_t rank = 0; rank < xf_hypotheses_size(answers, i); ++rank) {
+    for (size_t i = 0; i < xf_hypotheses_sentence_count(answers); ++i) {
+        for (size_t rank = 0; rank < xf_hypotheses_answer_count(answers, i); ++rank) {
             must(xf_hypotheses_get(answers, i, rank, &h, &err));
             printf("%d.%d  %.2f  '%s'%s\n", (int)i, (int)rank, h.score, h.text, h.finished ? "" : " (cut off)");
         }

@@ -11,13 +11,13 @@
 /* The L2 norm of the gradient that waits, over all parameters. */
 static double gradient_norm(xf_trainer *trainer) {
     const xf_model *model = xf_trainer_model(trainer);
-    xf_param_info info = XF_PARAM_INFO_INIT;
+    xf_tensor_info info = XF_TENSOR_INFO_INIT;
     double squares = 0;
-    for (size_t i = 0; i < xf_model_param_count(model); ++i) {
-        must(xf_model_param_info(model, i, &info, &err));
+    for (size_t i = 0; i < xf_model_tensor_count(model); ++i) {
+        must(xf_model_get_tensor(model, i, &info, &err));
         const size_t count = (size_t)(info.rows * info.columns);
         float *values = malloc(count * sizeof *values);
-        must(xf_trainer_gradient_read(trainer, i, values, count, &err));
+        must(xf_trainer_read_gradient(trainer, i, values, count, &err));
         for (size_t k = 0; k < count; ++k) squares += (double)values[k] * values[k];
         free(values);
     }
@@ -68,13 +68,13 @@ int main(void) {
     /* [halves] */
 
     /* Scaling a layer norm by 1e38 sends the loss beyond fp32. */
-    xf_param_info info = XF_PARAM_INFO_INIT;
-    must(xf_model_param_info(model, xf_model_param_count(model) - 2, &info, &err));
+    xf_tensor_info info = XF_TENSOR_INFO_INIT;
+    must(xf_model_get_tensor(model, xf_model_tensor_count(model) - 2, &info, &err));
     float *values = malloc((size_t)info.columns * sizeof *values);
     for (int64_t i = 0; i < info.columns; ++i) values[i] = huge[0];
-    must(xf_model_param_write(model, xf_model_param_count(model) - 2, values, (size_t)info.columns, &err));
+    must(xf_model_write_tensor(model, xf_model_tensor_count(model) - 2, values, (size_t)info.columns, &err));
     free(values);
-    if (!guarded_step(trainer, &batch, &stats)) printf("still at step %d\n", (int)xf_trainer_step(trainer));
+    if (!guarded_step(trainer, &batch, &stats)) printf("still at step %d\n", (int)xf_trainer_step_count(trainer));
 
     xf_trainer_free(trainer);
     xf_model_free(model);

@@ -46,7 +46,7 @@ int main(void) {
         xf_hypotheses *answers = NULL;
         must(xf_translate(decoder, texts, NULL, 2, &answers, &err));
         xf_hypotheses_free(answers);
-        must(xf_context_memory(context, &memory, &err));
+        must(xf_context_get_memory(context, &memory, &err));
         if (round == 0) allocations = memory.allocations;
     }
     printf("new allocations after the first call: %d\n", (int)(memory.allocations - allocations));

@@ -4,11 +4,11 @@
 int main(int argc, char **argv) {
     xf_context *context = NULL;
     xf_model *model = NULL;
-    xf_param_info info = XF_PARAM_INFO_INIT;
+    xf_tensor_info info = XF_TENSOR_INFO_INIT;
     must(xf_context_create(NULL, NULL, &context, &err));
     must(xf_model_load(context, argc > 1 ? argv[1] : "numerals.xf", &model, &err));
-    for (size_t i = 0; i < xf_model_param_count(model); ++i) {
-        must(xf_model_param_info(model, i, &info, &err));
+    for (size_t i = 0; i < xf_model_tensor_count(model); ++i) {
+        must(xf_model_get_tensor(model, i, &info, &err));
         printf("%s [%d, %d]\n", info.name, (int)info.rows, (int)info.columns);
     }
     xf_model_free(model);

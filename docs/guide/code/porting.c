@@ -11,16 +11,16 @@
 /* [write] */
 /* Replaces the tensor of that name; its shape must be the one that the model has. */
 static void write_tensor(xf_model *model, const char *name, const float *values, int64_t rows, int64_t columns) {
-    xf_param_info info = XF_PARAM_INFO_INIT;
-    for (size_t i = 0; i < xf_model_param_count(model); ++i) {
-        must(xf_model_param_info(model, i, &info, &err));
+    xf_tensor_info info = XF_TENSOR_INFO_INIT;
+    for (size_t i = 0; i < xf_model_tensor_count(model); ++i) {
+        must(xf_model_get_tensor(model, i, &info, &err));
         if (strcmp(info.name, name) != 0) continue;
         if (info.rows != rows || info.columns != columns) {
             fprintf(stderr, "%s is [%d, %d], expected [%d, %d]\n", name, (int)rows, (int)columns, (int)info.rows,
                     (int)info.columns);
             exit(EXIT_FAILURE);
         }
-        must(xf_model_param_write(model, i, values, (size_t)(rows * columns), &err));
+        must(xf_model_write_tensor(model, i, values, (size_t)(rows * columns), &err));
         return;
     }
     fprintf(stderr, "the model has no tensor %s\n", name);
@@ -32,7 +32,7 @@ int main(void) {
     xf_context *context = NULL;
     xf_model *source = NULL, *model = NULL;
     xf_decoder *decoder = NULL;
-    xf_param_info info = XF_PARAM_INFO_INIT;
+    xf_tensor_info info = XF_TENSOR_INFO_INIT;
     const int32_t ids[] = {300 - 40, 300 - 39, XF_TOKEN_END}, offsets[] = {0, 3};
     xf_batch batch = XF_BATCH_INIT;
     double expected, found;
@@ -44,11 +44,11 @@ int main(void) {
     /* [port] */
     /* The configuration, and the tokenizer when there is one: without it the model knows ids alone. */
     must(xf_model_create(context, xf_model_config(source), xf_model_tokenizer(source), &model, &err));
-    for (size_t i = 0; i < xf_model_param_count(source); ++i) {
-        must(xf_model_param_info(source, i, &info, &err));
+    for (size_t i = 0; i < xf_model_tensor_count(source); ++i) {
+        must(xf_model_get_tensor(source, i, &info, &err));
         const size_t count = (size_t)(info.rows * info.columns);
         float *values = malloc(count * sizeof *values);
-        must(xf_model_param_read(source, i, values, count, &err));
+        must(xf_model_read_tensor(source, i, values, count, &err));
         write_tensor(model, info.name, values, info.rows, info.columns);
         free(values);
     }

@@ -11,21 +11,21 @@
 /* Goes on until so many updates were made. */
 static void train_to(xf_trainer *trainer, xf_batcher *batcher, int64_t step) {
     xf_batch batch = XF_BATCH_INIT;
-    while (xf_trainer_step(trainer) < step)
+    while (xf_trainer_step_count(trainer) < step)
         if (must(xf_batcher_next(batcher, &batch, &err)) != XF_DONE)
             must(xf_train_step(trainer, &batch, 1, NULL, &err));
 }
 /* [steps] */
 
 static int same_parameters(const xf_model *a, const xf_model *b) {
-    xf_param_info info = XF_PARAM_INFO_INIT;
+    xf_tensor_info info = XF_TENSOR_INFO_INIT;
     int same = 1;
-    for (size_t i = 0; i < xf_model_param_count(a); ++i) {
-        must(xf_model_param_info(a, i, &info, &err));
+    for (size_t i = 0; i < xf_model_tensor_count(a); ++i) {
+        must(xf_model_get_tensor(a, i, &info, &err));
         const size_t count = (size_t)(info.rows * info.columns);
         float *left = malloc(count * sizeof *left), *right = malloc(count * sizeof *right);
-        must(xf_model_param_read(a, i, left, count, &err));
-        must(xf_model_param_read(b, i, right, count, &err));
+        must(xf_model_read_tensor(a, i, left, count, &err));
+        must(xf_model_read_tensor(b, i, right, count, &err));
         same = same && memcmp(left, right, count * sizeof *left) == 0;
         free(left);
         free(right);
@@ -68,7 +68,7 @@ int main(void) {
     must(xf_trainer_seek(resumed, again, &err));
     train_to(resumed, again, 60);
     /* [resume] */
-    printf("step %d: %s\n", (int)xf_trainer_step(resumed),
+    printf("step %d: %s\n", (int)xf_trainer_step_count(resumed),
            same_parameters(model, xf_trainer_model(resumed)) ? "the same bits" : "other bits");
 
     xf_trainer_free(resumed);

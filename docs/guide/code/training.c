@@ -32,13 +32,13 @@ static double dev_chrf(xf_decoder *decoder, const xf_corpus *dev) {
     const char *texts[MOST], *expected[MOST], *found[MOST];
     const char *source, *target;
     size_t source_length, target_length;
-    const int64_t count = xf_corpus_size(dev) < MOST ? xf_corpus_size(dev) : MOST;
+    const int64_t count = xf_corpus_pair_count(dev) < MOST ? xf_corpus_pair_count(dev) : MOST;
     xf_hypotheses *answers = NULL;
     xf_hypothesis best = XF_HYPOTHESIS_INIT;
     double score;
 
     for (int64_t i = 0; i < count; ++i) { /* the texts of a corpus are not NUL-terminated */
-        must(xf_corpus_pair(dev, i, &source, &source_length, &target, &target_length, &err));
+        must(xf_corpus_get_pair(dev, i, &source, &source_length, &target, &target_length, &err));
         snprintf(sources[i], sizeof sources[i], "%.*s", (int)source_length, source);
         snprintf(references[i], sizeof references[i], "%.*s", (int)target_length, target);
         texts[i] = sources[i];

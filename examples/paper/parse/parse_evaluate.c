@@ -70,9 +70,9 @@ static int evaluate(const struct evaluation *evaluation, const xf_config *config
             fail(&err);
         } else {
             const char *beam = "?", *alpha = "?", *extra = "?";
-            xf_config_get_str(config, "decode.beam", &beam, NULL);
-            xf_config_get_str(config, "decode.alpha", &alpha, NULL);
-            xf_config_get_str(config, "decode.max_extra_tokens", &extra, NULL);
+            xf_config_get(config, "decode.beam", &beam, NULL);
+            xf_config_get(config, "decode.alpha", &alpha, NULL);
+            xf_config_get(config, "decode.max_extra_tokens", &extra, NULL);
             printf("%-12s %s\n", "device", xf_context_device(context));
             printf("%-12s %s, %lld parameters\n", "model", evaluation->model, (long long)parameter_count(parser.model));
             printf("%-12s beam %s, alpha %s, source length + %s, %s\n", "decoding", beam, alpha, extra,

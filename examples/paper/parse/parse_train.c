@@ -22,14 +22,14 @@ static bool is_due(int64_t step, int64_t every) { return every > 0 && step % eve
 static double seconds_so_far(const struct parse_run *run) { return run->earlier_seconds + now() - run->started; }
 
 static bool is_over(const struct parse_run *run) {
-    if (run->flags.steps > 0 && xf_trainer_step(run->trainer) >= run->flags.steps) return true;
+    if (run->flags.steps > 0 && xf_trainer_step_count(run->trainer) >= run->flags.steps) return true;
     return run->flags.minutes > 0 && now() - run->started >= 60 * run->flags.minutes;
 }
 
 static bool save_checkpoint(struct parse_run *run) {
     char name[PATH_SIZE];
     xf_error err;
-    const int64_t step = xf_trainer_step(run->trainer);
+    const int64_t step = xf_trainer_step_count(run->trainer);
     checkpoint_name(run, name);
     if (run->saved_step != step && xf_trainer_save(run->trainer, NULL, name, &err) != XF_OK) {
         fail(&err);
@@ -60,7 +60,7 @@ static enum xf_status evaluate(struct parse_run *run, xf_error *err) {
     xf_decoder *decoder = NULL;
     xf_config *greedy = NULL;
     struct parse_score score;
-    struct curve_row row = {.step = xf_trainer_step(run->trainer)};
+    struct curve_row row = {.step = xf_trainer_step_count(run->trainer)};
     struct answer *answers = allocate(run->dev_some.count * sizeof *answers);
     enum xf_status status = xf_config_copy(run->config, &greedy, err);
     if (status == XF_OK) status = xf_config_set_i64(greedy, "decode.beam", 1, err);
@@ -110,7 +110,7 @@ static enum xf_status train_loop(struct parse_run *run, xf_error *err) {
     while (status == XF_OK && !is_over(run)) {
         if (was_interrupted()) return XF_ERROR_CANCELLED;
         size_t count = 0;
-        const size_t *index = plan_batch(&run->plan, xf_trainer_step(run->trainer), &count);
+        const size_t *index = plan_batch(&run->plan, xf_trainer_step_count(run->trainer), &count);
         own_batch_fill(&run->batch, &run->train, index, count, &alphabet);
         xf_step_stats stats = XF_STEP_STATS_INIT;
         status = xf_train_step(run->trainer, &run->batch.batch, 1, &stats, err);
@@ -155,7 +155,7 @@ int parse_train(struct parse_run *run) {
     if (!save_checkpoint(run)) return EXIT_FAILED;
     xf_error err;
     enum xf_status status = train_loop(run, &err);
-    const int64_t step = xf_trainer_step(run->trainer);
+    const int64_t step = xf_trainer_step_count(run->trainer);
     const bool known = run->curve.count > 0 && run->curve.rows[run->curve.count - 1].step == step;
     if (status == XF_OK && !known) status = evaluate(run, &err);
     const bool saved = save_checkpoint(run);

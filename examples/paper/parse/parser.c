@@ -23,7 +23,7 @@ const char *const parser_endings[] = {".tokenizer.json", ".labels",    ".ckpt", 
                                       ".data",           ".curve.tsv", ".avg-", NULL};
 
 struct alphabet parser_alphabet(const struct parser *parser) {
-    return (struct alphabet){xf_tokenizer_size(parser->tokenizer), parser->labels.count, parser->leaves};
+    return (struct alphabet){xf_tokenizer_vocab_size(parser->tokenizer), parser->labels.count, parser->leaves};
 }
 
 /* "XX 10": the first line of a parser whose leaves have ten ids. */

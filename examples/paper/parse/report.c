@@ -81,13 +81,13 @@ static void score_row(struct sentences *lines, const char *format, const char *n
 static void changed_options(const xf_config *config, char *text, size_t size) {
     size_t used = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < xf_config_option_count(); ++i) {
+    for (size_t i = 0; i < xf_option_count(); ++i) {
         xf_option_info info = XF_OPTION_INFO_INIT;
         const char *value = NULL;
-        if (xf_config_option(i, &info, NULL) != XF_OK) continue;
+        if (xf_option_get(i, &info, NULL) != XF_OK) continue;
         const bool seed = strstr(info.key, ".seed") != NULL;
         if (strncmp(info.key, "context.", 8) == 0 || strncmp(info.key, "file.", 5) == 0) continue;
-        if (xf_config_get_str(config, info.key, &value, NULL) != XF_OK) continue;
+        if (xf_config_get(config, info.key, &value, NULL) != XF_OK) continue;
         if ((!seed && strcmp(value, info.default_value) == 0) || used >= size) continue;
         const int length = snprintf(text + used, size - used, "%s%s=%s", used > 0 ? " " : "", info.key, value);
         used += length > 0 ? (size_t)length : 0;

@@ -79,8 +79,8 @@ static bool is_kept(const xf_config *config, const char *name) {
     bool kept = xf_config_create(&own, NULL) == XF_OK && set_scale(own, name, NULL) == XF_OK;
     for (size_t i = 0; kept && i < sizeof told / sizeof told[0]; ++i) {
         const char *wanted = NULL, *found = NULL;
-        kept = xf_config_get_str(own, told[i], &wanted, NULL) == XF_OK &&
-               xf_config_get_str(config, told[i], &found, NULL) == XF_OK && strcmp(wanted, found) == 0;
+        kept = xf_config_get(own, told[i], &wanted, NULL) == XF_OK &&
+               xf_config_get(config, told[i], &found, NULL) == XF_OK && strcmp(wanted, found) == 0;
     }
     xf_config_free(own);
     return kept;

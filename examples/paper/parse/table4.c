@@ -65,7 +65,7 @@ static int measure_and_write(struct table4_run *self) {
                                .init = run->flags.init,
                                .leaves = parser.leaves,
                                .parameters = parameter_count(parser.model),
-                               .steps = xf_trainer_step(run->trainer),
+                               .steps = xf_trainer_step_count(run->trainer),
                                .train_pairs = (int64_t)run->train_read,
                                .made_pairs = (int64_t)(run->train.count - run->train_read),
                                .test_pairs = (int64_t)test.count,

@@ -26,13 +26,13 @@ void snapshot_name(const struct parse_run *run, int64_t step, char name[PATH_SIZ
 /* The options of a group must be in a file what they are on the command line; who: what can't change them. */
 static int check_group(const struct parse_run *run, const char *group, const xf_config *config, const char *file,
                        const char *who) {
-    for (size_t i = 0; i < xf_config_option_count(); ++i) {
+    for (size_t i = 0; i < xf_option_count(); ++i) {
         xf_option_info info = XF_OPTION_INFO_INIT;
         const char *saved = NULL, *given = NULL;
-        if (xf_config_option(i, &info, NULL) != XF_OK || strcmp(info.key, "model.vocab_size") == 0) continue;
+        if (xf_option_get(i, &info, NULL) != XF_OK || strcmp(info.key, "model.vocab_size") == 0) continue;
         if (strncmp(info.key, group, strlen(group)) != 0) continue;
-        if (xf_config_get_str(config, info.key, &saved, NULL) != XF_OK) continue;
-        if (xf_config_get_str(run->config, info.key, &given, NULL) != XF_OK || strcmp(given, saved) == 0) continue;
+        if (xf_config_get(config, info.key, &saved, NULL) != XF_OK) continue;
+        if (xf_config_get(run->config, info.key, &given, NULL) != XF_OK || strcmp(given, saved) == 0) continue;
         complain("%s is %s in %s and %s on the command line; %s can't change it", info.key, saved, file, given, who);
         return EXIT_USAGE;
     }
@@ -94,7 +94,7 @@ static int check_settings(const struct parse_run *run) {
 
 /* Finds the snapshots that the earlier run left. */
 static void find_snapshots(struct parse_run *run) {
-    const int64_t every = run->flags.average_every, newest = xf_trainer_step(run->trainer) / every * every;
+    const int64_t every = run->flags.average_every, newest = xf_trainer_step_count(run->trainer) / every * every;
     char name[PATH_SIZE];
     for (int64_t at = newest - (run->flags.average - 1) * every; at <= newest; at += every) {
         if (at <= 0) continue;
@@ -123,7 +123,7 @@ static int resume(struct parse_run *run) {
     }
     checkpoint_name(run, name);
     if (xf_trainer_resume(run->context, name, &run->trainer, &err) != XF_OK) return fail(&err);
-    run->saved_step = xf_trainer_step(run->trainer);
+    run->saved_step = xf_trainer_step_count(run->trainer);
     const int status = check_settings(run);
     if (status >= 0) return status;
     if (run->flags.average > 1) find_snapshots(run);

@@ -110,7 +110,7 @@ static xf_config *use_config(void) {
     xf_config *config = NULL, *copy = NULL;
     int64_t whole = 0;
     double number = 0;
-    int32_t truth = 0;
+    int64_t truth = 0;
     const char *text = NULL;
     size_t i;
 
@@ -119,13 +119,13 @@ static xf_config *use_config(void) {
     for (i = 0; i < sizeof options / sizeof *options; ++i) DO(xf_config_set(config, options[i][0], options[i][1], &err));
     DO(xf_config_set_i64(config, "model.window", 0, &err));
     DO(xf_config_set_f64(config, "train.learning_rate", 0.01, &err));
-    DO(xf_config_set_bool(config, "data.shuffle", 0, &err));
-    DO(xf_config_set_str(config, "tokenizer.normalization", "nfc", &err));
+    DO(xf_config_set_i64(config, "data.shuffle", 0, &err));
+    DO(xf_config_set(config, "tokenizer.normalization", "nfc", &err));
     DO(xf_config_copy(config, &copy, &err));
     DO(xf_config_get_i64(copy, "model.d_model", &whole, &err));
     DO(xf_config_get_f64(copy, "train.learning_rate", &number, &err));
-    DO(xf_config_get_bool(copy, "data.shuffle", &truth, &err));
-    DO(xf_config_get_str(copy, "tokenizer.normalization", &text, &err));
+    DO(xf_config_get_i64(copy, "data.shuffle", &truth, &err));
+    DO(xf_config_get(copy, "tokenizer.normalization", &text, &err));
     IS(whole == 16 && number == 0.01 && truth == 0 && text != NULL && strcmp(text, "nfc") == 0);
     xf_config_free(copy);
 
@@ -133,10 +133,10 @@ static xf_config *use_config(void) {
     IS(err.status == XF_ERROR_NOT_FOUND && strstr(err.message, "no.such.option") != NULL);
     GIVES(XF_ERROR_OUT_OF_RANGE, xf_config_set_i64(config, "model.heads", -1, &err));
 
-    IS(xf_config_option_count() > 40);
-    for (i = 0; i < xf_config_option_count(); ++i) {
+    IS(xf_option_count() > 40);
+    for (i = 0; i < xf_option_count(); ++i) {
         START(info, none);
-        DO(xf_config_option(i, &info.value, &err));
+        DO(xf_option_get(i, &info.value, &err));
         INTACT(info, xf_option_info);
         IS(info.value.key[0] != '\0' && info.value.doc[0] != '\0' && info.value.since[0] != '\0');
     }
@@ -159,12 +159,12 @@ static xf_context *use_context(const xf_config *config) {
     DO(xf_context_set_log(context, on_log, &log_lines, XF_LOG_WARNING, &err));
     IS(xf_context_device(context) != NULL);
     START(memory, no_memory);
-    DO(xf_context_memory(context, &memory.value, &err));
+    DO(xf_context_get_memory(context, &memory.value, &err));
     INTACT(memory, xf_memory_stats);
     IS(xf_backend_count(context) >= 1);
     for (i = 0; i < xf_backend_count(context); ++i) {
         START(backend, no_backend);
-        DO(xf_backend_info_get(context, i, &backend.value, &err));
+        DO(xf_backend_get(context, i, &backend.value, &err));
         INTACT(backend, xf_backend_info);
         active += (size_t)backend.value.active;
     }
@@ -181,13 +181,13 @@ static xf_corpus *use_corpus(xf_context *context, const xf_config *config) {
     size_t source_length = 0, target_length = 0;
 
     DO(xf_corpus_from_memory(context, config, "pairs", pairs, strlen(pairs), &corpus, &err));
-    IS(xf_corpus_size(corpus) == 7);
+    IS(xf_corpus_pair_count(corpus) == 7);
     START(stats, none);
-    DO(xf_corpus_stats_get(corpus, &stats.value, &err));
+    DO(xf_corpus_get_stats(corpus, &stats.value, &err));
     INTACT(stats, xf_corpus_stats);
     IS(stats.value.lines == 8 && stats.value.kept == 7 && stats.value.bad_columns == 1);
     IS(log_lines > 0);
-    DO(xf_corpus_pair(corpus, 2, &source, &source_length, &target, &target_length, &err));
+    DO(xf_corpus_get_pair(corpus, 2, &source, &source_length, &target, &target_length, &err));
     IS(source_length == 8 && memcmp(source, "four one", 8) == 0 && target_length == 9);
     GIVES(XF_ERROR_NOT_FOUND, xf_corpus_open(context, config, "/no/such/file", &missing, &err));
     GIVES(XF_ERROR_NOT_FOUND, xf_corpus_open_parallel(context, NULL, "/no/such/file", "/nor/this", &missing, &err));
@@ -205,33 +205,33 @@ static xf_tokenizer *use_tokenizer(xf_context *context, const xf_config *config,
     DO(xf_tokenizer_train(context, config, corpus, &tokenizer, &err));
     DO(xf_tokenizer_save(tokenizer, path, &err));
     DO(xf_tokenizer_load(context, path, &again, &err));
-    IS(xf_tokenizer_size(again) == xf_tokenizer_size(tokenizer) && xf_tokenizer_size(again) > 257);
+    IS(xf_tokenizer_vocab_size(again) == xf_tokenizer_vocab_size(tokenizer) && xf_tokenizer_vocab_size(again) > 257);
     DO(xf_tokenizer_encode(again, "four one", 8, ids, 64, &count, &err));
     DO(xf_tokenizer_decode(again, ids, count, text, sizeof text, &length, &err));
     IS(length == 8 && strcmp(text, "four one") == 0);
     GIVES(XF_ERROR_BUFFER_TOO_SMALL, xf_tokenizer_decode(again, ids, count, text, 2, &length, &err));
-    DO(xf_tokenizer_piece(again, XF_TOKEN_END, text, sizeof text, &length, &err));
+    DO(xf_tokenizer_get_piece(again, XF_TOKEN_END, text, sizeof text, &length, &err));
     IS(strcmp(text, "</s>") == 0);
     xf_tokenizer_free(again);
     return tokenizer;
 }
 
 static void use_model(const xf_model *model) {
-    static const xf_param_info none = XF_PARAM_INFO_INIT;
-    GUARDED(xf_param_info) info;
+    static const xf_tensor_info none = XF_TENSOR_INFO_INIT;
+    GUARDED(xf_tensor_info) info;
     int64_t d_model = 0;
     float *values;
     size_t i, count;
 
     DO(xf_config_get_i64(xf_model_config(model), "model.d_model", &d_model, &err));
-    IS(d_model == 16 && xf_model_tokenizer(model) != NULL && xf_model_param_count(model) > 20);
-    for (i = 0; i < xf_model_param_count(model); ++i) {
+    IS(d_model == 16 && xf_model_tokenizer(model) != NULL && xf_model_tensor_count(model) > 20);
+    for (i = 0; i < xf_model_tensor_count(model); ++i) {
         START(info, none);
-        DO(xf_model_param_info(model, i, &info.value, &err));
-        INTACT(info, xf_param_info);
+        DO(xf_model_get_tensor(model, i, &info.value, &err));
+        INTACT(info, xf_tensor_info);
         count = (size_t)(info.value.rows * info.value.columns);
         values = malloc(count * sizeof *values);
-        DO(xf_model_param_read(model, i, values, count, &err));
+        DO(xf_model_read_tensor(model, i, values, count, &err));
         free(values);
     }
 }
@@ -259,12 +259,12 @@ static void use_trainer(xf_trainer *trainer, xf_batcher *batcher, const char *pa
         if (failures != 0) return;
         START(step, no_step);
         if (done == 7) {
-            xf_param_info info = XF_PARAM_INFO_INIT;
+            xf_tensor_info info = XF_TENSOR_INFO_INIT;
             DO(xf_train_accumulate(trainer, &batch.value, &step.value, &err));
-            while (xf_model_param_info(xf_trainer_model(trainer), bias, &info, NULL) == XF_OK &&
+            while (xf_model_get_tensor(xf_trainer_model(trainer), bias, &info, NULL) == XF_OK &&
                    info.rows * info.columns != 16)
                 ++bias;
-            DO(xf_trainer_gradient_read(trainer, bias, gradient, 16, &err));
+            DO(xf_trainer_read_gradient(trainer, bias, gradient, 16, &err));
             DO(xf_train_update(trainer, &step.value, &err));
         } else {
             DO(xf_train_step(trainer, &batch.value, 1, &step.value, &err));
@@ -274,12 +274,12 @@ static void use_trainer(xf_trainer *trainer, xf_batcher *batcher, const char *pa
         if (done == 1) first = step.value.nll;
         last = step.value.nll;
     }
-    IS(last < first && xf_trainer_step(trainer) == 30);
+    IS(last < first && xf_trainer_step_count(trainer) == 30);
     GIVES(XF_ERROR_STATE, xf_train_update(trainer, NULL, &err));
     IS(xf_trainer_config(trainer) != NULL);
 
     START(stats, no_stats);
-    DO(xf_batcher_stats_get(batcher, &stats.value, &err));
+    DO(xf_batcher_get_stats(batcher, &stats.value, &err));
     INTACT(stats, xf_batcher_stats);
     IS(stats.value.pairs == 7 && stats.value.batches > 1);
     DO(xf_batcher_seek(batcher, 0, 1, &err));
@@ -296,7 +296,7 @@ static void use_decoder(xf_decoder *decoder, const xf_batch *batch) {
     double scores[8];
 
     DO(xf_translate(decoder, texts, NULL, 2, &answers, &err));
-    IS(xf_hypotheses_count(answers) == 2 && xf_hypotheses_size(answers, 0) == 1);
+    IS(xf_hypotheses_sentence_count(answers) == 2 && xf_hypotheses_answer_count(answers, 0) == 1);
     START(best, no_answer);
     DO(xf_hypotheses_get(answers, 0, 0, &best.value, &err));
     INTACT(best, xf_hypothesis);
@@ -307,7 +307,7 @@ static void use_decoder(xf_decoder *decoder, const xf_batch *batch) {
     answers = NULL;
 
     DO(xf_decode(decoder, batch, &answers, &err));
-    IS(xf_hypotheses_count(answers) == (size_t)batch->sentences);
+    IS(xf_hypotheses_sentence_count(answers) == (size_t)batch->sentences);
     xf_hypotheses_free(answers);
     IS(batch->sentences <= 8);
     DO(xf_score(decoder, batch, scores, &err));
@@ -339,7 +339,7 @@ int main(int argc, char **argv) {
     float values[64];
     int64_t epoch = -1, number = -1;
     xf_batch batch = XF_BATCH_INIT;
-    xf_param_info info = XF_PARAM_INFO_INIT;
+    xf_tensor_info info = XF_TENSOR_INFO_INIT;
     xf_config *config;
     xf_context *context;
     xf_corpus *corpus;
@@ -375,15 +375,15 @@ int main(int argc, char **argv) {
     both[0] = file;
     both[1] = checkpoint;
     DO(xf_model_average(context, both, 2, &average, &err));
-    for (i = 0; xf_model_param_info(average, i, &info, NULL) == XF_OK; ++i)
+    for (i = 0; xf_model_get_tensor(average, i, &info, NULL) == XF_OK; ++i)
         if (info.rows * info.columns <= 64) {
-            DO(xf_model_param_read(loaded, i, values, (size_t)(info.rows * info.columns), &err));
-            DO(xf_model_param_write(average, i, values, (size_t)(info.rows * info.columns), &err));
+            DO(xf_model_read_tensor(loaded, i, values, (size_t)(info.rows * info.columns), &err));
+            DO(xf_model_write_tensor(average, i, values, (size_t)(info.rows * info.columns), &err));
         }
     DO(xf_trainer_resume(context, checkpoint, &resumed, &err));
-    DO(xf_trainer_position(resumed, &epoch, &number, &err));
+    DO(xf_trainer_get_position(resumed, &epoch, &number, &err));
     DO(xf_trainer_seek(resumed, batcher, &err));
-    IS(epoch == 0 && number == 1 && xf_trainer_step(resumed) == 30);
+    IS(epoch == 0 && number == 1 && xf_trainer_step_count(resumed) == 30);
     DO(xf_batcher_next(batcher, &batch, &err));
 
     DO(xf_decoder_create(loaded, config, &decoder, &err));

@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
     printf("version %s\n", xf_version());
     for (size_t i = 0; i < xf_backend_count(context); ++i) {
         xf_backend_info info = XF_BACKEND_INFO_INIT;
-        DO(xf_backend_info_get(context, i, &info, &err));
+        DO(xf_backend_get(context, i, &info, &err));
         printf("%s:%s active %d, from '%s', reason '%s'\n", info.kind, info.name, (int)info.active, info.path,
                info.reason);
     }

@@ -15,7 +15,7 @@ static int32_t in_child(void *context) {
     const pid_t child = fork();
     if (child == 0) {
         xf_memory_stats stats = XF_MEMORY_STATS_INIT;
-        _exit(-xf_context_memory(context, &stats, NULL));
+        _exit(-xf_context_get_memory(context, &stats, NULL));
     }
     if (child < 0 || waitpid(child, &end, 0) != child || !WIFEXITED(end)) return XF_ERROR_INTERNAL;
     return -WEXITSTATUS(end);

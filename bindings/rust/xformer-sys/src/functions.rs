@@ -42,15 +42,6 @@ extern "C" {
     pub fn xf_config_set_i64(config: *mut xf_config, key: *const c_char, value: i64, err: *mut xf_error) -> xf_status;
     /// Sets a floating-point option. Threads: exclusive.
     pub fn xf_config_set_f64(config: *mut xf_config, key: *const c_char, value: f64, err: *mut xf_error) -> xf_status;
-    /// Sets a boolean option. Threads: exclusive.
-    pub fn xf_config_set_bool(config: *mut xf_config, key: *const c_char, value: i32, err: *mut xf_error) -> xf_status;
-    /// Sets a text option. Threads: exclusive.
-    pub fn xf_config_set_str(
-        config: *mut xf_config,
-        key: *const c_char,
-        value: *const c_char,
-        err: *mut xf_error,
-    ) -> xf_status;
     /// Reads an integer option. Threads: shared-read.
     pub fn xf_config_get_i64(
         config: *const xf_config,
@@ -65,24 +56,17 @@ extern "C" {
         value: *mut f64,
         err: *mut xf_error,
     ) -> xf_status;
-    /// Reads a boolean option. Threads: shared-read.
-    pub fn xf_config_get_bool(
-        config: *const xf_config,
-        key: *const c_char,
-        value: *mut i32,
-        err: *mut xf_error,
-    ) -> xf_status;
     /// Reads an option of any type as text, in the form that xf_config_set() reads. Threads: shared-read.
-    pub fn xf_config_get_str(
+    pub fn xf_config_get(
         config: *const xf_config,
         key: *const c_char,
         value: *mut *const c_char,
         err: *mut xf_error,
     ) -> xf_status;
     /// Counts the rows of the option table. Threads: any.
-    pub fn xf_config_option_count() -> usize;
+    pub fn xf_option_count() -> usize;
     /// Reads one row of the option table. Threads: any.
-    pub fn xf_config_option(index: usize, info: *mut xf_option_info, err: *mut xf_error) -> xf_status;
+    pub fn xf_option_get(index: usize, info: *mut xf_option_info, err: *mut xf_error) -> xf_status;
 
     // context.h
     /// Creates a context: loads the backends found beside the library and opens the device. Threads: any.
@@ -109,7 +93,7 @@ extern "C" {
     /// threads". Threads: shared-read.
     pub fn xf_context_device(context: *const xf_context) -> *const c_char;
     /// Reads the memory account of a context. Threads: any.
-    pub fn xf_context_memory(context: *const xf_context, stats: *mut xf_memory_stats, err: *mut xf_error) -> xf_status;
+    pub fn xf_context_get_memory(context: *const xf_context, stats: *mut xf_memory_stats, err: *mut xf_error) -> xf_status;
 
     // backend.h
     /// Loads a backend plugin from a file, beside those found at xf_context_create(). Threads: exclusive.
@@ -117,7 +101,7 @@ extern "C" {
     /// Counts the backends known to a context, available or not. Threads: shared-read.
     pub fn xf_backend_count(context: *const xf_context) -> usize;
     /// Describes one backend. Threads: shared-read.
-    pub fn xf_backend_info_get(
+    pub fn xf_backend_get(
         context: *const xf_context,
         index: usize,
         info: *mut xf_backend_info,
@@ -156,12 +140,12 @@ extern "C" {
     /// Frees a corpus. Batchers keep what they need. Threads: exclusive.
     pub fn xf_corpus_free(corpus: *mut xf_corpus);
     /// Counts the pairs of a corpus. Threads: shared-read.
-    pub fn xf_corpus_size(corpus: *const xf_corpus) -> i64;
+    pub fn xf_corpus_pair_count(corpus: *const xf_corpus) -> i64;
     /// Tells how many lines were read, kept and skipped, and why. Threads: shared-read.
-    pub fn xf_corpus_stats_get(corpus: *const xf_corpus, stats: *mut xf_corpus_stats, err: *mut xf_error) -> xf_status;
+    pub fn xf_corpus_get_stats(corpus: *const xf_corpus, stats: *mut xf_corpus_stats, err: *mut xf_error) -> xf_status;
     /// Gives the text of a pair. Not NUL-terminated; owned by the corpus, valid until it is freed. Threads: shared-
     /// read.
-    pub fn xf_corpus_pair(
+    pub fn xf_corpus_get_pair(
         corpus: *const xf_corpus,
         index: i64,
         source: *mut *const c_char,
@@ -183,7 +167,7 @@ extern "C" {
     /// Gives the next batch. Threads: exclusive.
     pub fn xf_batcher_next(batcher: *mut xf_batcher, batch: *mut xf_batch, err: *mut xf_error) -> xf_status;
     /// Tells where a batcher stands and what it holds. Threads: shared-read.
-    pub fn xf_batcher_stats_get(
+    pub fn xf_batcher_get_stats(
         batcher: *const xf_batcher,
         stats: *mut xf_batcher_stats,
         err: *mut xf_error,
@@ -212,7 +196,7 @@ extern "C" {
     /// Frees a tokenizer. Models that use it keep it alive. Threads: exclusive.
     pub fn xf_tokenizer_free(tokenizer: *mut xf_tokenizer);
     /// Counts the ids of a tokenizer, V. Threads: shared-read.
-    pub fn xf_tokenizer_size(tokenizer: *const xf_tokenizer) -> i32;
+    pub fn xf_tokenizer_vocab_size(tokenizer: *const xf_tokenizer) -> i32;
     /// Turns text into ids, without start and end symbols. Threads: shared-read.
     pub fn xf_tokenizer_encode(
         tokenizer: *const xf_tokenizer,
@@ -235,7 +219,7 @@ extern "C" {
     ) -> xf_status;
     /// Names an id for people: "<s>", "</s>", "<0x41>", or the piece with U+2581 for its leading space. Threads:
     /// shared-read.
-    pub fn xf_tokenizer_piece(
+    pub fn xf_tokenizer_get_piece(
         tokenizer: *const xf_tokenizer,
         id: i32,
         text: *mut c_char,
@@ -287,16 +271,16 @@ extern "C" {
     /// Gives the model's tokenizer. Threads: shared-read.
     pub fn xf_model_tokenizer(model: *const xf_model) -> *const xf_tokenizer;
     /// Counts the parameter tensors. Threads: shared-read.
-    pub fn xf_model_param_count(model: *const xf_model) -> usize;
+    pub fn xf_model_tensor_count(model: *const xf_model) -> usize;
     /// Describes a parameter tensor. Threads: shared-read.
-    pub fn xf_model_param_info(
+    pub fn xf_model_get_tensor(
         model: *const xf_model,
         index: usize,
-        info: *mut xf_param_info,
+        info: *mut xf_tensor_info,
         err: *mut xf_error,
     ) -> xf_status;
     /// Copies a parameter tensor out, row-major. Threads: shared-read.
-    pub fn xf_model_param_read(
+    pub fn xf_model_read_tensor(
         model: *const xf_model,
         index: usize,
         values: *mut f32,
@@ -304,7 +288,7 @@ extern "C" {
         err: *mut xf_error,
     ) -> xf_status;
     /// Replaces a parameter tensor: for porting models and for tests. Threads: exclusive.
-    pub fn xf_model_param_write(
+    pub fn xf_model_write_tensor(
         model: *mut xf_model,
         index: usize,
         values: *const f32,
@@ -340,7 +324,7 @@ extern "C" {
     /// Second half of a step: updates the parameters from the gradients that wait. Threads: exclusive.
     pub fn xf_train_update(trainer: *mut xf_trainer, stats: *mut xf_step_stats, err: *mut xf_error) -> xf_status;
     /// Copies out a waiting gradient: that of the mean loss per target token so far. Threads: exclusive.
-    pub fn xf_trainer_gradient_read(
+    pub fn xf_trainer_read_gradient(
         trainer: *mut xf_trainer,
         index: usize,
         values: *mut f32,
@@ -348,7 +332,7 @@ extern "C" {
         err: *mut xf_error,
     ) -> xf_status;
     /// Tells the number of updates made. Threads: shared-read.
-    pub fn xf_trainer_step(trainer: *const xf_trainer) -> i64;
+    pub fn xf_trainer_step_count(trainer: *const xf_trainer) -> i64;
     /// Gives the trainer's model. Threads: shared-read.
     pub fn xf_trainer_model(trainer: *mut xf_trainer) -> *mut xf_model;
     /// Saves a checkpoint: model, tokenizer, options, moments, step, and a batcher's position. Threads: exclusive.
@@ -368,7 +352,7 @@ extern "C" {
     ) -> xf_status;
     /// Tells the batcher position that was saved with the checkpoint; xf_trainer_seek() goes there. Threads:
     /// shared-read.
-    pub fn xf_trainer_position(
+    pub fn xf_trainer_get_position(
         trainer: *const xf_trainer,
         epoch: *mut i64,
         batch: *mut i64,
@@ -415,9 +399,9 @@ extern "C" {
         err: *mut xf_error,
     ) -> xf_status;
     /// Counts the sentences answered. Threads: shared-read.
-    pub fn xf_hypotheses_count(hypotheses: *const xf_hypotheses) -> usize;
+    pub fn xf_hypotheses_sentence_count(hypotheses: *const xf_hypotheses) -> usize;
     /// Counts the answers to one sentence: 1 to "decode.n_best". Threads: shared-read.
-    pub fn xf_hypotheses_size(hypotheses: *const xf_hypotheses, sentence: usize) -> usize;
+    pub fn xf_hypotheses_answer_count(hypotheses: *const xf_hypotheses, sentence: usize) -> usize;
     /// Reads one answer. Threads: shared-read.
     pub fn xf_hypotheses_get(
         hypotheses: *const xf_hypotheses,

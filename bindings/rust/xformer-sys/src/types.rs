@@ -220,8 +220,8 @@ pub struct xf_batcher_stats {
 /// One parameter tensor.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct xf_param_info {
-    /// In: sizeof(xf_param_info) of the caller.
+pub struct xf_tensor_info {
+    /// In: sizeof(xf_tensor_info) of the caller.
     pub struct_size: usize,
     /// Module path, such as "encoder.0.self_attention.q.weight"; owned by the model.
     pub name: *const c_char,
@@ -359,7 +359,7 @@ init! {
     XF_CORPUS_STATS_INIT: xf_corpus_stats,
     XF_BATCH_INIT: xf_batch,
     XF_BATCHER_STATS_INIT: xf_batcher_stats,
-    XF_PARAM_INFO_INIT: xf_param_info,
+    XF_TENSOR_INFO_INIT: xf_tensor_info,
     XF_STEP_STATS_INIT: xf_step_stats,
     XF_HYPOTHESIS_INIT: xf_hypothesis,
     XF_EVAL_STATS_INIT: xf_eval_stats,

@@ -45,7 +45,7 @@ fn layouts() -> Vec<(String, i64)> {
         xf_corpus_stats { struct_size, lines, kept, bad_columns, empty_side, too_long, invalid_utf8, nul_byte }
         xf_batch { struct_size, sentences, src_ids, src_offsets, tgt_ids, tgt_offsets, pair_index }
         xf_batcher_stats { struct_size, epoch, batch, batches, pairs, too_long, empty, src_tokens, tgt_tokens }
-        xf_param_info { struct_size, name, rows, columns }
+        xf_tensor_info { struct_size, name, rows, columns }
         xf_step_stats {
             struct_size, step, sentences, src_tokens, tgt_tokens, loss, nll, learning_rate, gradient_norm
         }

@@ -122,7 +122,7 @@ impl Batcher {
     pub fn stats(&self) -> Result<BatcherStats> {
         let (batcher, mut stats) = (self.enter()?, sys::XF_BATCHER_STATS_INIT);
         // SAFETY: the batcher is alive and is read; `stats` has its size.
-        call(|error| unsafe { sys::xf_batcher_stats_get(batcher, &mut stats, error) })?;
+        call(|error| unsafe { sys::xf_batcher_get_stats(batcher, &mut stats, error) })?;
         Ok(BatcherStats {
             epoch: stats.epoch,
             batch: stats.batch,

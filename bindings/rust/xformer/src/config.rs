@@ -67,7 +67,7 @@ pub struct OptionInfo {
 pub fn options() -> Result<Vec<OptionInfo>> {
     version::check()?;
     // SAFETY: a number, from any thread.
-    let count = unsafe { sys::xf_config_option_count() };
+    let count = unsafe { sys::xf_option_count() };
     (0..count).map(option).collect()
 }
 
@@ -75,7 +75,7 @@ fn option(index: usize) -> Result<OptionInfo> {
     let mut row = sys::XF_OPTION_INFO_INIT;
     // SAFETY: `row` has its size; all its strings are static, "choices" may be NULL.
     unsafe {
-        call(|error| sys::xf_config_option(index, &mut row, error))?;
+        call(|error| sys::xf_option_get(index, &mut row, error))?;
         let text = |text| fixed(text).map(|text| text.unwrap_or(""));
         Ok(OptionInfo {
             key: text(row.key)?,
@@ -227,22 +227,10 @@ impl Config {
             match value {
                 Value::I64(value) => sys::xf_config_set_i64(config, key, value, error),
                 Value::F64(value) => sys::xf_config_set_f64(config, key, value, error),
-                Value::Bool(value) => sys::xf_config_set_bool(config, key, value.into(), error),
+                Value::Bool(value) => sys::xf_config_set_i64(config, key, value.into(), error),
                 Value::Str(_) => sys::xf_config_set(config, key, text.as_ptr(), error),
             }
         })?;
-        Ok(self)
-    }
-
-    /// Sets a text option; one of another type is an error, where [`set`](Config::set) would read the text.
-    ///
-    /// # Errors
-    ///
-    /// As [`set`](Config::set).
-    pub fn set_str(&mut self, key: &str, value: &str) -> Result<&mut Self> {
-        let (key, value) = (c_string("the key", key.as_bytes())?, c_string("the value", value.as_bytes())?);
-        // SAFETY: the config is used by this call alone; key and value are C strings.
-        call(|error| unsafe { sys::xf_config_set_str(self.handle.get_mut(), key.as_ptr(), value.as_ptr(), error) })?;
         Ok(self)
     }
 
@@ -278,7 +266,7 @@ impl Config {
     pub fn get_bool(&self, key: &str) -> Result<bool> {
         let (key, mut value) = (c_string("the key", key.as_bytes())?, 0);
         // SAFETY: the config is read, the key is a C string, `value` is valid.
-        call(|error| unsafe { sys::xf_config_get_bool(self.handle.get(), key.as_ptr(), &mut value, error) })?;
+        call(|error| unsafe { sys::xf_config_get_i64(self.handle.get(), key.as_ptr(), &mut value, error) })?;
         Ok(value != 0)
     }
 
@@ -292,7 +280,7 @@ impl Config {
         // SAFETY: the config is read, the key is a C string, `value` is valid; the text lives until the config is
         // changed or freed, for which the borrow has to end.
         let text = unsafe {
-            call(|error| sys::xf_config_get_str(self.handle.get(), key.as_ptr(), &mut value, error))?;
+            call(|error| sys::xf_config_get(self.handle.get(), key.as_ptr(), &mut value, error))?;
             CStr::from_ptr(value)
         };
         text.to_str().map_err(|error| Error::new(Status::Data, format!("the option's text is not UTF-8: {}", error)))

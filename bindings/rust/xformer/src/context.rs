@@ -242,7 +242,7 @@ impl Context {
     pub fn memory(&self) -> Result<MemoryStats> {
         let (context, mut stats) = (self.shared.enter()?, sys::XF_MEMORY_STATS_INIT);
         // SAFETY: the context is alive, the call is for any thread, `stats` has its size.
-        call(|error| unsafe { sys::xf_context_memory(context, &mut stats, error) })?;
+        call(|error| unsafe { sys::xf_context_get_memory(context, &mut stats, error) })?;
         let sys::xf_memory_stats { current, peak, budget, allocations, .. } = stats;
         Ok(MemoryStats { current, peak, budget, allocations })
     }
@@ -270,7 +270,7 @@ impl Context {
         // SAFETY: the context is alive and is read, `info` has its size; the strings, which are the context's, are
         // copied here, where nothing can change it.
         unsafe {
-            call(|error| sys::xf_backend_info_get(context, index, &mut info, error))?;
+            call(|error| sys::xf_backend_get(context, index, &mut info, error))?;
             Ok(BackendInfo {
                 name: lossy(info.name),
                 version: lossy(info.version),

@@ -74,7 +74,7 @@ impl Corpus {
         let pointer = context.shared().enter()?;
         let handle = create(Some(context.shared()), |out, error| make(pointer, out, error))?;
         // SAFETY: the corpus is alive and is read.
-        let len = unsafe { sys::xf_corpus_size(handle.get()) };
+        let len = unsafe { sys::xf_corpus_pair_count(handle.get()) };
         Ok(Corpus { handle, len: len.try_into().unwrap_or(0) })
     }
 
@@ -184,7 +184,7 @@ impl Corpus {
         let [source_length, target_length] = &mut lengths;
         // SAFETY: the corpus is alive and is read; all outputs are valid.
         call(|error| unsafe {
-            sys::xf_corpus_pair(corpus, index, source, source_length, target, target_length, error)
+            sys::xf_corpus_get_pair(corpus, index, source, source_length, target, target_length, error)
         })?;
         // SAFETY: texts of these lengths that live as long as the corpus, which the result borrows.
         let side = |i: usize| unsafe { slice::from_raw_parts(texts[i] as *const u8, lengths[i]) };
@@ -207,7 +207,7 @@ impl Corpus {
     pub fn stats(&self) -> Result<CorpusStats> {
         let (corpus, mut stats) = (self.enter()?, sys::XF_CORPUS_STATS_INIT);
         // SAFETY: the corpus is alive and is read; `stats` has its size.
-        call(|error| unsafe { sys::xf_corpus_stats_get(corpus, &mut stats, error) })?;
+        call(|error| unsafe { sys::xf_corpus_get_stats(corpus, &mut stats, error) })?;
         Ok(CorpusStats {
             lines: stats.lines,
             kept: stats.kept,

@@ -44,7 +44,7 @@ pub struct Hypotheses {
 impl Hypotheses {
     pub(crate) fn new(handle: Handle<sys::xf_hypotheses>) -> Self {
         // SAFETY: the hypotheses are alive and are read.
-        let len = unsafe { sys::xf_hypotheses_count(handle.get()) };
+        let len = unsafe { sys::xf_hypotheses_sentence_count(handle.get()) };
         Hypotheses { handle, len }
     }
 
@@ -65,7 +65,7 @@ impl Hypotheses {
 
     fn answers(&self, sentence: usize) -> Answers<'_> {
         // SAFETY: the hypotheses are alive and are read.
-        let len = unsafe { sys::xf_hypotheses_size(self.handle.get(), sentence) };
+        let len = unsafe { sys::xf_hypotheses_answer_count(self.handle.get(), sentence) };
         Answers { hypotheses: self, sentence, ranks: 0..len }
     }
 

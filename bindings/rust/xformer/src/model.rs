@@ -117,15 +117,15 @@ impl Model {
         let model = shared.pointer();
         // SAFETY: the model is alive and is read; what it gives lives as long.
         let (config, tokenizer, count) =
-            unsafe { (sys::xf_model_config(model), sys::xf_model_tokenizer(model), sys::xf_model_param_count(model)) };
+            unsafe { (sys::xf_model_config(model), sys::xf_model_tokenizer(model), sys::xf_model_tensor_count(model)) };
         let none = || Error::new(Status::Internal, "a model has no config");
         shared.config = NonNull::new(config as *mut sys::xf_config).ok_or_else(none)?;
         shared.tokenizer = NonNull::new(tokenizer as *mut sys::xf_tokenizer);
         for index in 0..count {
-            let mut info = sys::XF_PARAM_INFO_INIT;
+            let mut info = sys::XF_TENSOR_INFO_INIT;
             // SAFETY: the model is alive and is read, `info` has its size; the name is copied.
             let name = unsafe {
-                call(|error| sys::xf_model_param_info(model, index, &mut info, error))?;
+                call(|error| sys::xf_model_get_tensor(model, index, &mut info, error))?;
                 lossy(info.name)
             };
             shared.params.push(ParamInfo { name, rows: info.rows as usize, columns: info.columns as usize });
@@ -268,7 +268,7 @@ impl Model {
     pub fn read_into(&self, index: usize, values: &mut [f32]) -> Result<()> {
         let (model, _reading) = self.reading()?;
         // SAFETY: the model is alive and is read; the values have that count.
-        call(|error| unsafe { sys::xf_model_param_read(model, index, values.as_mut_ptr(), values.len(), error) })
+        call(|error| unsafe { sys::xf_model_read_tensor(model, index, values.as_mut_ptr(), values.len(), error) })
             .map(drop)
     }
 
@@ -286,6 +286,6 @@ impl Model {
     pub fn write(&self, index: usize, values: &[f32]) -> Result<()> {
         let (model, _writing) = self.writing()?;
         // SAFETY: the model is alive and in no other call; the values have that count.
-        call(|error| unsafe { sys::xf_model_param_write(model, index, values.as_ptr(), values.len(), error) }).map(drop)
+        call(|error| unsafe { sys::xf_model_write_tensor(model, index, values.as_ptr(), values.len(), error) }).map(drop)
     }
 }

@@ -58,7 +58,7 @@ unsafe impl Sync for Owner {}
 impl Tokenizer {
     fn own(handle: Handle<sys::xf_tokenizer>) -> Self {
         // SAFETY: the tokenizer is alive and is read.
-        let size = unsafe { sys::xf_tokenizer_size(handle.get()) };
+        let size = unsafe { sys::xf_tokenizer_vocab_size(handle.get()) };
         Tokenizer { owner: Owner::Own(Arc::new(handle)), size }
     }
 
@@ -69,7 +69,7 @@ impl Tokenizer {
     /// `pointer` came from xf_model_tokenizer of this model.
     pub(crate) unsafe fn of_model(pointer: NonNull<sys::xf_tokenizer>, model: Arc<model::Shared>) -> Self {
         // SAFETY: the tokenizer lives as long as its model, and is read.
-        let size = unsafe { sys::xf_tokenizer_size(pointer.as_ptr()) };
+        let size = unsafe { sys::xf_tokenizer_vocab_size(pointer.as_ptr()) };
         Tokenizer { owner: Owner::Model(pointer, model), size }
     }
 
@@ -183,7 +183,7 @@ impl Tokenizer {
         let tokenizer = self.enter()?;
         let bytes = text_bytes(64, |text, capacity, length, error| {
             // SAFETY: the tokenizer is alive and is read; the text has that capacity.
-            unsafe { sys::xf_tokenizer_piece(tokenizer, id, text, capacity, length, error) }
+            unsafe { sys::xf_tokenizer_get_piece(tokenizer, id, text, capacity, length, error) }
         });
         bytes.map(text)
     }

@@ -129,7 +129,7 @@ impl Trainer {
     /// Number of updates made.
     pub fn step_count(&self) -> i64 {
         // SAFETY: the trainer is alive and is read.
-        unsafe { sys::xf_trainer_step(self.handle.get()) }
+        unsafe { sys::xf_trainer_step_count(self.handle.get()) }
     }
 
     /// For a call that changes the trainer, and so needs its model too.
@@ -200,7 +200,7 @@ impl Trainer {
         let (trainer, _writing) = self.writing()?;
         let (data, count) = (values.as_mut_ptr(), values.len());
         // SAFETY: trainer and model are in no other call; the values have that count.
-        call(|error| unsafe { sys::xf_trainer_gradient_read(trainer, index, data, count, error) })?;
+        call(|error| unsafe { sys::xf_trainer_read_gradient(trainer, index, data, count, error) })?;
         Ok(values)
     }
 
@@ -267,7 +267,7 @@ impl Trainer {
         self.handle.context().enter()?;
         let (mut epoch, mut batch) = (0, 0);
         // SAFETY: the trainer is alive and is read; both outputs are valid.
-        call(|error| unsafe { sys::xf_trainer_position(self.handle.get(), &mut epoch, &mut batch, error) })?;
+        call(|error| unsafe { sys::xf_trainer_get_position(self.handle.get(), &mut epoch, &mut batch, error) })?;
         Ok((epoch, batch))
     }
 

@@ -32,9 +32,7 @@ fn invalid_arguments() {
     refused(w.config.set("model.d_model", "wide"), Status::InvalidArgument, "'wide'");
     refused(w.config.set("model.d_model", true), Status::InvalidArgument, "model.d_model");
     refused(w.config.set("model.norm", 1.5), Status::InvalidArgument, "model.norm");
-    refused(w.config.set_str("model.d_model", "64"), Status::InvalidArgument, "model.d_model");
     refused(w.config.set("model\0", 1), Status::InvalidArgument, "NUL at byte 5");
-    refused(w.config.get_bool("model.d_model"), Status::InvalidArgument, "model.d_model");
     let best = config_with(&[("decode.beam", "2"), ("decode.n_best", "3")]);
     refused(Decoder::new(&w.model, &best), Status::InvalidArgument, "n_best");
     refused(bleu::<&str, &str>(&[], &[], BleuTokenize::V13a), Status::InvalidArgument, "0");

@@ -411,7 +411,7 @@ fn configs() {
     let mut config = Config::new().expect("a config");
     config.set("decode.beam", 7).and_then(|c| c.set("train.dropout", 0.25)).expect("numbers");
     config.set("data.shuffle", false).and_then(|c| c.set("train.learning_rate", 2)).expect("more");
-    config.set_str("model.norm", "pre").and_then(|c| c.set("model.heads", "3")).expect("text");
+    config.set("model.norm", "pre").and_then(|c| c.set("model.heads", "3")).expect("text");
     config.set("context.device", &String::from("cpu")).expect("a string");
     let copy = config.clone();
     config.preset("C-N2").and_then(|c| c.preset("big")).expect("presets");

@@ -57,12 +57,6 @@ JNIEXPORT void JNICALL Java_xformer_Native_configSet(JNIEnv *env, jclass class, 
     set_text(env, config, key, value, xf_config_set);
 }
 
-JNIEXPORT void JNICALL Java_xformer_Native_configSetString(JNIEnv *env, jclass class, jlong config, jbyteArray key,
-                                                           jbyteArray value) {
-    (void)class;
-    set_text(env, config, key, value, xf_config_set_str);
-}
-
 JNIEXPORT void JNICALL Java_xformer_Native_configSetLong(JNIEnv *env, jclass class, jlong config, jbyteArray key,
                                                          jlong value) {
     bytes k = bytes_open(env, key);
@@ -89,7 +83,7 @@ JNIEXPORT void JNICALL Java_xformer_Native_configSetBoolean(JNIEnv *env, jclass 
     xf_error err;
     (void)class;
     if (k.data == NULL) return;
-    ended_well(env, xf_config_set_bool(FROM_JAVA(xf_config, config), (const char *)k.data, value != JNI_FALSE, &err),
+    ended_well(env, xf_config_set_i64(FROM_JAVA(xf_config, config), (const char *)k.data, value != JNI_FALSE, &err),
                &err);
     bytes_close(env, &k);
 }
@@ -119,11 +113,11 @@ JNIEXPORT jdouble JNICALL Java_xformer_Native_configGetDouble(JNIEnv *env, jclas
 JNIEXPORT jboolean JNICALL Java_xformer_Native_configGetBoolean(JNIEnv *env, jclass class, jlong config,
                                                                 jbyteArray key) {
     bytes k = bytes_open(env, key);
-    int32_t value = 0;
+    int64_t value = 0;
     xf_error err;
     (void)class;
     if (k.data == NULL) return JNI_FALSE;
-    ended_well(env, xf_config_get_bool(FROM_JAVA(xf_config, config), (const char *)k.data, &value, &err), &err);
+    ended_well(env, xf_config_get_i64(FROM_JAVA(xf_config, config), (const char *)k.data, &value, &err), &err);
     bytes_close(env, &k);
     return value != 0 ? JNI_TRUE : JNI_FALSE;
 }
@@ -136,7 +130,7 @@ JNIEXPORT jbyteArray JNICALL Java_xformer_Native_configGetString(JNIEnv *env, jc
     xf_error err;
     (void)class;
     if (k.data == NULL) return NULL;
-    if (ended_well(env, xf_config_get_str(FROM_JAVA(xf_config, config), (const char *)k.data, &value, &err), &err))
+    if (ended_well(env, xf_config_get(FROM_JAVA(xf_config, config), (const char *)k.data, &value, &err), &err))
         found = bytes_of_string(env, value);
     bytes_close(env, &k);
     return found;
@@ -144,7 +138,7 @@ JNIEXPORT jbyteArray JNICALL Java_xformer_Native_configGetString(JNIEnv *env, jc
 
 JNIEXPORT jint JNICALL Java_xformer_Native_optionCount(JNIEnv *env, jclass class) {
     (void)env, (void)class;
-    return (jint)xf_config_option_count();
+    return (jint)xf_option_count();
 }
 
 JNIEXPORT jint JNICALL Java_xformer_Native_option(JNIEnv *env, jclass class, jint index, jobjectArray texts,
@@ -152,7 +146,7 @@ JNIEXPORT jint JNICALL Java_xformer_Native_option(JNIEnv *env, jclass class, jin
     xf_option_info row = XF_OPTION_INFO_INIT;
     xf_error err;
     (void)class;
-    if (ended_well(env, xf_config_option((size_t)index, &row, &err), &err)) {
+    if (ended_well(env, xf_option_get((size_t)index, &row, &err), &err)) {
         const char *const all[] = {row.key, row.default_value, row.choices, row.doc, row.paper, row.since};
         const jdouble limits[] = {row.minimum, row.maximum};
         if (put_strings(env, texts, all, 6)) (*env)->SetDoubleArrayRegion(env, bounds, 0, 2, limits);
@@ -199,7 +193,7 @@ JNIEXPORT void JNICALL Java_xformer_Native_contextMemory(JNIEnv *env, jclass cla
     xf_memory_stats m = XF_MEMORY_STATS_INIT;
     xf_error err;
     (void)class;
-    if (ended_well(env, xf_context_memory(FROM_JAVA(xf_context, context), &m, &err), &err)) {
+    if (ended_well(env, xf_context_get_memory(FROM_JAVA(xf_context, context), &m, &err), &err)) {
         const jlong all[] = {m.current, m.peak, m.budget, m.allocations};
         (*env)->SetLongArrayRegion(env, stats, 0, 4, all);
     }
@@ -215,7 +209,7 @@ JNIEXPORT void JNICALL Java_xformer_Native_backend(JNIEnv *env, jclass class, jl
     xf_backend_info info = XF_BACKEND_INFO_INIT;
     xf_error err;
     (void)class;
-    if (ended_well(env, xf_backend_info_get(FROM_JAVA(xf_context, context), (size_t)index, &info, &err), &err)) {
+    if (ended_well(env, xf_backend_get(FROM_JAVA(xf_context, context), (size_t)index, &info, &err), &err)) {
         const char *const all[] = {info.name, info.version, info.path, info.kind, info.reason};
         const jint both[] = {info.device_count, info.active};
         if (put_strings(env, texts, all, 5)) (*env)->SetIntArrayRegion(env, counts, 0, 2, both);

@@ -77,14 +77,14 @@ JNIEXPORT void JNICALL Java_xformer_Native_corpusFree(JNIEnv *env, jclass class,
 
 JNIEXPORT jlong JNICALL Java_xformer_Native_corpusSize(JNIEnv *env, jclass class, jlong corpus) {
     (void)env, (void)class;
-    return xf_corpus_size(FROM_JAVA(xf_corpus, corpus));
+    return xf_corpus_pair_count(FROM_JAVA(xf_corpus, corpus));
 }
 
 JNIEXPORT void JNICALL Java_xformer_Native_corpusStats(JNIEnv *env, jclass class, jlong corpus, jlongArray stats) {
     xf_corpus_stats s = XF_CORPUS_STATS_INIT;
     xf_error err;
     (void)class;
-    if (ended_well(env, xf_corpus_stats_get(FROM_JAVA(xf_corpus, corpus), &s, &err), &err)) {
+    if (ended_well(env, xf_corpus_get_stats(FROM_JAVA(xf_corpus, corpus), &s, &err), &err)) {
         const jlong all[] = {s.lines, s.kept, s.bad_columns, s.empty_side, s.too_long, s.invalid_utf8, s.nul_byte};
         (*env)->SetLongArrayRegion(env, stats, 0, 7, all);
     }
@@ -96,10 +96,10 @@ JNIEXPORT void JNICALL Java_xformer_Native_corpusPair(JNIEnv *env, jclass class,
     size_t source_length = 0, target_length = 0;
     xf_error err;
     (void)class;
-    if (ended_well(
-            env,
-            xf_corpus_pair(FROM_JAVA(xf_corpus, corpus), index, &source, &source_length, &target, &target_length, &err),
-            &err) &&
+    if (ended_well(env,
+                   xf_corpus_get_pair(FROM_JAVA(xf_corpus, corpus), index, &source, &source_length, &target,
+                                      &target_length, &err),
+                   &err) &&
         put_bytes(env, sides, 0, source, source_length))
         put_bytes(env, sides, 1, target, target_length);
 }
@@ -136,7 +136,7 @@ JNIEXPORT void JNICALL Java_xformer_Native_batcherStats(JNIEnv *env, jclass clas
     xf_batcher_stats s = XF_BATCHER_STATS_INIT;
     xf_error err;
     (void)class;
-    if (ended_well(env, xf_batcher_stats_get(FROM_JAVA(xf_batcher, batcher), &s, &err), &err)) {
+    if (ended_well(env, xf_batcher_get_stats(FROM_JAVA(xf_batcher, batcher), &s, &err), &err)) {
         const jlong all[] = {s.epoch, s.batch, s.batches, s.pairs, s.too_long, s.empty, s.src_tokens, s.tgt_tokens};
         (*env)->SetLongArrayRegion(env, stats, 0, 8, all);
     }
@@ -194,7 +194,7 @@ JNIEXPORT void JNICALL Java_xformer_Native_tokenizerFree(JNIEnv *env, jclass cla
 
 JNIEXPORT jint JNICALL Java_xformer_Native_tokenizerSize(JNIEnv *env, jclass class, jlong tokenizer) {
     (void)env, (void)class;
-    return xf_tokenizer_size(FROM_JAVA(xf_tokenizer, tokenizer));
+    return xf_tokenizer_vocab_size(FROM_JAVA(xf_tokenizer, tokenizer));
 }
 
 JNIEXPORT jintArray JNICALL Java_xformer_Native_tokenizerEncode(JNIEnv *env, jclass class, jlong tokenizer,
@@ -263,7 +263,7 @@ JNIEXPORT jbyteArray JNICALL Java_xformer_Native_tokenizerPiece(JNIEnv *env, jcl
         free(text);
         text = malloc(capacity);
         if (text == NULL) break;
-        status = xf_tokenizer_piece(FROM_JAVA(xf_tokenizer, tokenizer), id, text, capacity, &length, &err);
+        status = xf_tokenizer_get_piece(FROM_JAVA(xf_tokenizer, tokenizer), id, text, capacity, &length, &err);
     }
     if (text == NULL)
         throw_no_memory(env);

@@ -123,12 +123,12 @@ JNIEXPORT void JNICALL Java_xformer_Native_hypothesesFree(JNIEnv *env, jclass cl
 
 JNIEXPORT jint JNICALL Java_xformer_Native_hypothesesCount(JNIEnv *env, jclass class, jlong hypotheses) {
     (void)env, (void)class;
-    return (jint)xf_hypotheses_count(FROM_JAVA(xf_hypotheses, hypotheses));
+    return (jint)xf_hypotheses_sentence_count(FROM_JAVA(xf_hypotheses, hypotheses));
 }
 
 JNIEXPORT jint JNICALL Java_xformer_Native_hypothesesSize(JNIEnv *env, jclass class, jlong hypotheses, jint sentence) {
     (void)env, (void)class;
-    return (jint)xf_hypotheses_size(FROM_JAVA(xf_hypotheses, hypotheses), (size_t)sentence);
+    return (jint)xf_hypotheses_answer_count(FROM_JAVA(xf_hypotheses, hypotheses), (size_t)sentence);
 }
 
 JNIEXPORT jintArray JNICALL Java_xformer_Native_hypothesis(JNIEnv *env, jclass class, jlong hypotheses, jint sentence,

@@ -86,15 +86,15 @@ JNIEXPORT jlong JNICALL Java_xformer_Native_modelTokenizer(JNIEnv *env, jclass c
 
 JNIEXPORT jint JNICALL Java_xformer_Native_paramCount(JNIEnv *env, jclass class, jlong model) {
     (void)env, (void)class;
-    return (jint)xf_model_param_count(FROM_JAVA(xf_model, model));
+    return (jint)xf_model_tensor_count(FROM_JAVA(xf_model, model));
 }
 
 JNIEXPORT jbyteArray JNICALL Java_xformer_Native_paramInfo(JNIEnv *env, jclass class, jlong model, jint index,
                                                            jlongArray shape) {
-    xf_param_info info = XF_PARAM_INFO_INIT;
+    xf_tensor_info info = XF_TENSOR_INFO_INIT;
     xf_error err;
     (void)class;
-    if (ended_well(env, xf_model_param_info(FROM_JAVA(xf_model, model), (size_t)index, &info, &err), &err)) {
+    if (ended_well(env, xf_model_get_tensor(FROM_JAVA(xf_model, model), (size_t)index, &info, &err), &err)) {
         const jlong both[] = {info.rows, info.columns};
         (*env)->SetLongArrayRegion(env, shape, 0, 2, both);
         if (!(*env)->ExceptionCheck(env)) return bytes_of_string(env, info.name);
@@ -109,7 +109,7 @@ JNIEXPORT void JNICALL Java_xformer_Native_paramRead(JNIEnv *env, jclass class, 
     enum xf_status status;
     (void)class;
     if (!numbers_open(env, values, true, &n)) return;
-    status = xf_model_param_read(FROM_JAVA(xf_model, model), (size_t)index, n.data, n.count, &err);
+    status = xf_model_read_tensor(FROM_JAVA(xf_model, model), (size_t)index, n.data, n.count, &err);
     numbers_close(env, &n, status == XF_OK ? 0 : JNI_ABORT);
     ended_well(env, status, &err);
 }
@@ -120,7 +120,7 @@ JNIEXPORT void JNICALL Java_xformer_Native_paramWrite(JNIEnv *env, jclass class,
     xf_error err;
     (void)class;
     if (!numbers_open(env, values, true, &n)) return;
-    ended_well(env, xf_model_param_write(FROM_JAVA(xf_model, model), (size_t)index, n.data, n.count, &err), &err);
+    ended_well(env, xf_model_write_tensor(FROM_JAVA(xf_model, model), (size_t)index, n.data, n.count, &err), &err);
     numbers_close(env, &n, JNI_ABORT);
 }
 
@@ -203,14 +203,14 @@ JNIEXPORT void JNICALL Java_xformer_Native_gradientRead(JNIEnv *env, jclass clas
     enum xf_status status;
     (void)class;
     if (!numbers_open(env, values, true, &n)) return;
-    status = xf_trainer_gradient_read(FROM_JAVA(xf_trainer, trainer), (size_t)index, n.data, n.count, &err);
+    status = xf_trainer_read_gradient(FROM_JAVA(xf_trainer, trainer), (size_t)index, n.data, n.count, &err);
     numbers_close(env, &n, status == XF_OK ? 0 : JNI_ABORT);
     ended_well(env, status, &err);
 }
 
 JNIEXPORT jlong JNICALL Java_xformer_Native_trainerSteps(JNIEnv *env, jclass class, jlong trainer) {
     (void)env, (void)class;
-    return xf_trainer_step(FROM_JAVA(xf_trainer, trainer));
+    return xf_trainer_step_count(FROM_JAVA(xf_trainer, trainer));
 }
 
 JNIEXPORT jlong JNICALL Java_xformer_Native_trainerModel(JNIEnv *env, jclass class, jlong trainer) {
@@ -236,7 +236,7 @@ JNIEXPORT void JNICALL Java_xformer_Native_trainerPosition(JNIEnv *env, jclass c
     int64_t epoch = 0, batch = 0;
     xf_error err;
     (void)class;
-    if (ended_well(env, xf_trainer_position(FROM_JAVA(xf_trainer, trainer), &epoch, &batch, &err), &err)) {
+    if (ended_well(env, xf_trainer_get_position(FROM_JAVA(xf_trainer, trainer), &epoch, &batch, &err), &err)) {
         const jlong both[] = {epoch, batch};
         (*env)->SetLongArrayRegion(env, position, 0, 2, both);
     }

@@ -8,10 +8,7 @@
 
 int32_t xf_version_num(void);
 void xf_config_set(void);
-void xf_config_set_str(void);
 
 int32_t xf_version_num(void) { return STUB_VERSION; }
 
 void xf_config_set(void) {}
-
-void xf_config_set_str(void) {}

@@ -146,11 +146,7 @@ public final class Config extends AbstractMap<String, Object> implements AutoClo
             long config = call.pointer();
             Object before = row == null ? null : value(config, row);
             if (value instanceof String text) {
-                if (row != null && row.type() == OptionType.STRING) {
-                    Native.configSetString(config, name, Text.terminated(text));
-                } else {
-                    Native.configSet(config, name, Text.terminated(text));
-                }
+                Native.configSet(config, name, Text.terminated(text));
             } else if (value instanceof Boolean flag) {
                 Native.configSetBoolean(config, name, flag);
             } else if (value instanceof Double || value instanceof Float

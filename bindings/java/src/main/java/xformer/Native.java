@@ -34,7 +34,6 @@ final class Native {
     static native void configSetLong(long config, byte[] key, long value);
     static native void configSetDouble(long config, byte[] key, double value);
     static native void configSetBoolean(long config, byte[] key, boolean value);
-    static native void configSetString(long config, byte[] key, byte[] value);
     static native long configGetLong(long config, byte[] key);
     static native double configGetDouble(long config, byte[] key);
     static native boolean configGetBoolean(long config, byte[] key);

@@ -1,4 +1,4 @@
-/* The struct xf_param_info of C. SPDX-License-Identifier: Apache-2.0 */
+/* The struct xf_tensor_info of C. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
 /**
