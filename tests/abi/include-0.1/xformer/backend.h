@@ -44,7 +44,8 @@ typedef struct xf_backend_info {
 } xf_backend_info;
 
 /** @brief A zeroed xf_backend_info with its struct_size. @since 0.1 */
-#define XF_BACKEND_INFO_INIT {sizeof(xf_backend_info), NULL, NULL, NULL, NULL, 0, 0, NULL}
+#define XF_BACKEND_INFO_INIT \
+    { sizeof(xf_backend_info), NULL, NULL, NULL, NULL, 0, 0, NULL }
 
 /**
  * @brief Loads a backend plugin from a file, beside those found at xf_context_create().
@@ -80,8 +81,7 @@ XF_API size_t xf_backend_count(const xf_context *context);
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_backend_info_get(const xf_context *context, size_t index, xf_backend_info *info,
-                                          xf_error *err);
+XF_API enum xf_status xf_backend_get(const xf_context *context, size_t index, xf_backend_info *info, xf_error *err);
 
 /** @} */
 

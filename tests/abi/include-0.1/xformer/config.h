@@ -64,7 +64,8 @@ typedef struct xf_option_info {
 } xf_option_info;
 
 /** @brief A zeroed xf_option_info with its struct_size. @since 0.1 */
-#define XF_OPTION_INFO_INIT {sizeof(xf_option_info), NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, NULL}
+#define XF_OPTION_INFO_INIT \
+    { sizeof(xf_option_info), NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, NULL }
 
 /**
  * @brief Creates a config in which every option has its default.
@@ -132,7 +133,7 @@ XF_API enum xf_status xf_config_preset(xf_config *config, const char *name, xf_e
 XF_API enum xf_status xf_config_set(xf_config *config, const char *key, const char *value, xf_error *err);
 
 /**
- * @brief Sets an integer option.
+ * @brief Sets an integer option, or a boolean one by 0 or 1.
  * @param config [in,out] the config
  * @param key [in] an option's key
  * @param value [in] within the option's bounds
@@ -156,31 +157,7 @@ XF_API enum xf_status xf_config_set_i64(xf_config *config, const char *key, int6
 XF_API enum xf_status xf_config_set_f64(xf_config *config, const char *key, double value, xf_error *err);
 
 /**
- * @brief Sets a boolean option.
- * @param config [in,out] the config
- * @param key [in] an option's key
- * @param value [in] 0 or 1
- * @param err [out] NULL allowed
- * @return as xf_config_set()
- * @threads exclusive
- * @since 0.1
- */
-XF_API enum xf_status xf_config_set_bool(xf_config *config, const char *key, int32_t value, xf_error *err);
-
-/**
- * @brief Sets a text option.
- * @param config [in,out] the config
- * @param key [in] an option's key
- * @param value [in] one of the option's words, where it has a list; copied
- * @param err [out] NULL allowed
- * @return as xf_config_set()
- * @threads exclusive
- * @since 0.1
- */
-XF_API enum xf_status xf_config_set_str(xf_config *config, const char *key, const char *value, xf_error *err);
-
-/**
- * @brief Reads an integer option.
+ * @brief Reads an integer option, or a boolean one as 0 or 1.
  * @param config [in] the config
  * @param key [in] an option's key
  * @param value [out] its value
@@ -204,18 +181,6 @@ XF_API enum xf_status xf_config_get_i64(const xf_config *config, const char *key
 XF_API enum xf_status xf_config_get_f64(const xf_config *config, const char *key, double *value, xf_error *err);
 
 /**
- * @brief Reads a boolean option.
- * @param config [in] the config
- * @param key [in] an option's key
- * @param value [out] 0 or 1
- * @param err [out] NULL allowed
- * @return as xf_config_get_i64()
- * @threads shared-read
- * @since 0.1
- */
-XF_API enum xf_status xf_config_get_bool(const xf_config *config, const char *key, int32_t *value, xf_error *err);
-
-/**
  * @brief Reads an option of any type as text, in the form that xf_config_set() reads.
  * @param config [in] the config
  * @param key [in] an option's key
@@ -225,7 +190,7 @@ XF_API enum xf_status xf_config_get_bool(const xf_config *config, const char *ke
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_config_get_str(const xf_config *config, const char *key, const char **value, xf_error *err);
+XF_API enum xf_status xf_config_get(const xf_config *config, const char *key, const char **value, xf_error *err);
 
 /**
  * @brief Counts the rows of the option table.
@@ -233,18 +198,18 @@ XF_API enum xf_status xf_config_get_str(const xf_config *config, const char *key
  * @threads any
  * @since 0.1
  */
-XF_API size_t xf_config_option_count(void);
+XF_API size_t xf_option_count(void);
 
 /**
  * @brief Reads one row of the option table.
- * @param index [in] from 0 to xf_config_option_count() - 1
+ * @param index [in] from 0 to xf_option_count() - 1
  * @param info [in,out] struct_size set by the caller; the rest is filled as far as that size goes
  * @param err [out] NULL allowed
  * @return XF_OK, XF_ERROR_INVALID_ARGUMENT (NULL, struct_size too small), XF_ERROR_OUT_OF_RANGE
  * @threads any
  * @since 0.1
  */
-XF_API enum xf_status xf_config_option(size_t index, xf_option_info *info, xf_error *err);
+XF_API enum xf_status xf_option_get(size_t index, xf_option_info *info, xf_error *err);
 
 /** @} */
 

@@ -55,7 +55,8 @@ typedef struct xf_allocator {
 } xf_allocator;
 
 /** @brief A zeroed xf_allocator with its struct_size. @since 0.1 */
-#define XF_ALLOCATOR_INIT {sizeof(xf_allocator), NULL, NULL, NULL}
+#define XF_ALLOCATOR_INIT \
+    { sizeof(xf_allocator), NULL, NULL, NULL }
 
 /** @brief Weight of a log line. @since 0.1 */
 enum xf_log_level {
@@ -83,7 +84,7 @@ typedef void (*xf_log_fn)(void *user, enum xf_log_level level, const char *compo
  * processor this process may use), "context.memory_budget" (bytes of tensors; 0: no limit), "context.isa",
  * "context.precision" and "context.graphs".
  * A device that is named and can't be opened is an error; "auto" takes the best that opens. Backends that could not
- * be used are told by xf_backend_info_get().
+ * be used are told by xf_backend_get().
  *
  * @param config [in] NULL: all defaults
  * @param allocator [in] NULL: the library's own; copied, its functions must live as long as the context
@@ -122,7 +123,7 @@ XF_API enum xf_status xf_context_set_log(xf_context *context, xf_log_fn fn, void
 /**
  * @brief Asks the long call that runs on this context to stop, or the next one if none runs.
  *
- * Training, decoding, tokenizer training and corpus reading look at the flag between operations and return
+ * Training, decoding, tokenizer training, corpus reading and averaging look at the flag between operations and return
  * XF_ERROR_CANCELLED, and the flag is cleared; their handles stay usable. Of several calls that run on one context at
  * the same time one takes the flag and the others go on: what is to be stopped apart needs a context of its own. A
  * lock-free atomic store: safe from another thread and from a signal handler.
@@ -158,7 +159,8 @@ typedef struct xf_memory_stats {
 } xf_memory_stats;
 
 /** @brief A zeroed xf_memory_stats with its struct_size. @since 0.1 */
-#define XF_MEMORY_STATS_INIT {sizeof(xf_memory_stats), 0, 0, 0, 0}
+#define XF_MEMORY_STATS_INIT \
+    { sizeof(xf_memory_stats), 0, 0, 0, 0 }
 
 /**
  * @brief Reads the memory account of a context.
@@ -169,7 +171,7 @@ typedef struct xf_memory_stats {
  * @threads any
  * @since 0.1
  */
-XF_API enum xf_status xf_context_memory(const xf_context *context, xf_memory_stats *stats, xf_error *err);
+XF_API enum xf_status xf_context_get_memory(const xf_context *context, xf_memory_stats *stats, xf_error *err);
 
 /** @} */
 

@@ -52,7 +52,8 @@ typedef struct xf_corpus_stats {
 } xf_corpus_stats;
 
 /** @brief A zeroed xf_corpus_stats with its struct_size. @since 0.1 */
-#define XF_CORPUS_STATS_INIT {sizeof(xf_corpus_stats), 0, 0, 0, 0, 0, 0, 0}
+#define XF_CORPUS_STATS_INIT \
+    { sizeof(xf_corpus_stats), 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * @brief Packed sentences: the ids of all sentences one after the other, and where each begins.
@@ -81,7 +82,8 @@ typedef struct xf_batch {
 } xf_batch;
 
 /** @brief An empty batch with its struct_size. @since 0.1 */
-#define XF_BATCH_INIT {sizeof(xf_batch), 0, NULL, NULL, NULL, NULL, NULL}
+#define XF_BATCH_INIT \
+    { sizeof(xf_batch), 0, NULL, NULL, NULL, NULL, NULL }
 
 /**
  * @brief Opens a file of pairs, one a line: source TAB target, UTF-8.
@@ -149,7 +151,7 @@ XF_API void xf_corpus_free(xf_corpus *corpus);
  * @threads shared-read
  * @since 0.1
  */
-XF_API int64_t xf_corpus_size(const xf_corpus *corpus);
+XF_API int64_t xf_corpus_pair_count(const xf_corpus *corpus);
 
 /**
  * @brief Tells how many lines were read, kept and skipped, and why.
@@ -160,12 +162,12 @@ XF_API int64_t xf_corpus_size(const xf_corpus *corpus);
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_corpus_stats_get(const xf_corpus *corpus, xf_corpus_stats *stats, xf_error *err);
+XF_API enum xf_status xf_corpus_get_stats(const xf_corpus *corpus, xf_corpus_stats *stats, xf_error *err);
 
 /**
  * @brief Gives the text of a pair. Not NUL-terminated; owned by the corpus, valid until it is freed.
  * @param corpus [in] the corpus
- * @param index [in] from 0 to xf_corpus_size() - 1
+ * @param index [in] from 0 to xf_corpus_pair_count() - 1
  * @param source [out] UTF-8
  * @param source_length [out] bytes
  * @param target [out] UTF-8
@@ -175,8 +177,9 @@ XF_API enum xf_status xf_corpus_stats_get(const xf_corpus *corpus, xf_corpus_sta
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_corpus_pair(const xf_corpus *corpus, int64_t index, const char **source,
-                                     size_t *source_length, const char **target, size_t *target_length, xf_error *err);
+XF_API enum xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, const char **source,
+                                         size_t *source_length, const char **target, size_t *target_length,
+                                         xf_error *err);
 
 /**
  * @brief Makes a batcher: encodes the corpus and plans the first epoch.
@@ -196,8 +199,8 @@ XF_API enum xf_status xf_corpus_pair(const xf_corpus *corpus, int64_t index, con
  * Vaswani et al. 2017, s. 5.1
  * @since 0.1
  */
-XF_API enum xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokenizer,
-                                        const xf_config *config, xf_batcher **out, xf_error *err);
+XF_API enum xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokenizer, const xf_config *config,
+                                        xf_batcher **out, xf_error *err);
 
 /**
  * @brief Frees a batcher and the batch it last gave.
@@ -243,7 +246,8 @@ typedef struct xf_batcher_stats {
 } xf_batcher_stats;
 
 /** @brief A zeroed xf_batcher_stats with its struct_size. @since 0.1 */
-#define XF_BATCHER_STATS_INIT {sizeof(xf_batcher_stats), 0, 0, 0, 0, 0, 0, 0, 0}
+#define XF_BATCHER_STATS_INIT \
+    { sizeof(xf_batcher_stats), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * @brief Tells where a batcher stands and what it holds.
@@ -254,7 +258,7 @@ typedef struct xf_batcher_stats {
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_batcher_stats_get(const xf_batcher *batcher, xf_batcher_stats *stats, xf_error *err);
+XF_API enum xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher_stats *stats, xf_error *err);
 
 /**
  * @brief Moves a batcher to a position, so that the next batch is the one that stood there.

@@ -169,7 +169,8 @@ typedef struct xf_hypothesis {
 } xf_hypothesis;
 
 /** @brief A zeroed xf_hypothesis with its struct_size. @since 0.1 */
-#define XF_HYPOTHESIS_INIT {sizeof(xf_hypothesis), NULL, 0, NULL, 0, 0, 0, 0, 0}
+#define XF_HYPOTHESIS_INIT \
+    { sizeof(xf_hypothesis), NULL, 0, NULL, 0, 0, 0, 0, 0 }
 
 /**
  * @brief Counts the sentences answered.
@@ -178,17 +179,17 @@ typedef struct xf_hypothesis {
  * @threads shared-read
  * @since 0.1
  */
-XF_API size_t xf_hypotheses_count(const xf_hypotheses *hypotheses);
+XF_API size_t xf_hypotheses_sentence_count(const xf_hypotheses *hypotheses);
 
 /**
  * @brief Counts the answers to one sentence: 1 to "decode.n_best".
  * @param hypotheses [in] the answers
- * @param sentence [in] from 0 to xf_hypotheses_count() - 1
+ * @param sentence [in] from 0 to xf_hypotheses_sentence_count() - 1
  * @return answers; 0 when there is no such sentence
  * @threads shared-read
  * @since 0.1
  */
-XF_API size_t xf_hypotheses_size(const xf_hypotheses *hypotheses, size_t sentence);
+XF_API size_t xf_hypotheses_answer_count(const xf_hypotheses *hypotheses, size_t sentence);
 
 /**
  * @brief Reads one answer.
@@ -244,7 +245,8 @@ typedef struct xf_eval_stats {
 } xf_eval_stats;
 
 /** @brief A zeroed xf_eval_stats with its struct_size. @since 0.1 */
-#define XF_EVAL_STATS_INIT {sizeof(xf_eval_stats), 0, 0, 0, 0, 0}
+#define XF_EVAL_STATS_INIT \
+    { sizeof(xf_eval_stats), 0, 0, 0, 0, 0 }
 
 /**
  * @brief Measures loss and perplexity on pairs. Can be cancelled.

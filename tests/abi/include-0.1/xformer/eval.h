@@ -53,7 +53,10 @@ typedef struct xf_bleu_score {
 } xf_bleu_score;
 
 /** @brief A zeroed xf_bleu_score with its struct_size. @since 0.1 */
-#define XF_BLEU_SCORE_INIT {sizeof(xf_bleu_score), 0, {0}, 0, 0, 0, {0}}
+#define XF_BLEU_SCORE_INIT                            \
+    {                                                 \
+        sizeof(xf_bleu_score), 0, {0}, 0, 0, 0, { 0 } \
+    }
 
 /**
  * @brief Computes corpus BLEU.
@@ -85,8 +88,8 @@ XF_API enum xf_status xf_bleu(const char *const *hypotheses, const char *const *
  * Popovic 2015
  * @since 0.1
  */
-XF_API enum xf_status xf_chrf(const char *const *hypotheses, const char *const *references, size_t count,
-                              double *score, xf_error *err);
+XF_API enum xf_status xf_chrf(const char *const *hypotheses, const char *const *references, size_t count, double *score,
+                              xf_error *err);
 
 /** @} */
 

@@ -95,8 +95,7 @@ XF_API enum xf_status xf_model_save(const xf_model *model, const char *path, xf_
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_model_export(const xf_model *model, const xf_config *config, const char *path,
-                                      xf_error *err);
+XF_API enum xf_status xf_model_export(const xf_model *model, const xf_config *config, const char *path, xf_error *err);
 
 /**
  * @brief Loads several files of one model and averages their parameters, in double precision.
@@ -105,7 +104,8 @@ XF_API enum xf_status xf_model_export(const xf_model *model, const xf_config *co
  * @param count [in] at least 1
  * @param out [out] the model; the caller frees it with xf_model_free()
  * @param err [out] NULL allowed
- * @return as xf_model_load(); XF_ERROR_INVALID_ARGUMENT when configurations differ
+ * @return as xf_model_load(); XF_ERROR_INVALID_ARGUMENT when configurations differ, XF_ERROR_CANCELLED after
+ * xf_context_cancel()
  * @threads shared-read
  * @par Source
  * Vaswani et al. 2017, s. 6.1: the last 5 (base) or 20 (big) checkpoints
@@ -141,8 +141,8 @@ XF_API const xf_config *xf_model_config(const xf_model *model);
 XF_API const xf_tokenizer *xf_model_tokenizer(const xf_model *model);
 
 /** @brief One parameter tensor. @since 0.1 */
-typedef struct xf_param_info {
-    /** In: sizeof(xf_param_info) of the caller. */
+typedef struct xf_tensor_info {
+    /** In: sizeof(xf_tensor_info) of the caller. */
     size_t struct_size;
     /** Module path, such as "encoder.0.self_attention.q.weight"; owned by the model. */
     const char *name;
@@ -150,10 +150,11 @@ typedef struct xf_param_info {
     int64_t rows;
     /** Columns: inputs of a linear map, d_model of an embedding; the length of a vector. */
     int64_t columns;
-} xf_param_info;
+} xf_tensor_info;
 
-/** @brief A zeroed xf_param_info with its struct_size. @since 0.1 */
-#define XF_PARAM_INFO_INIT {sizeof(xf_param_info), NULL, 0, 0}
+/** @brief A zeroed xf_tensor_info with its struct_size. @since 0.1 */
+#define XF_TENSOR_INFO_INIT \
+    { sizeof(xf_tensor_info), NULL, 0, 0 }
 
 /**
  * @brief Counts the parameter tensors.
@@ -162,19 +163,19 @@ typedef struct xf_param_info {
  * @threads shared-read
  * @since 0.1
  */
-XF_API size_t xf_model_param_count(const xf_model *model);
+XF_API size_t xf_model_tensor_count(const xf_model *model);
 
 /**
  * @brief Describes a parameter tensor.
  * @param model [in] the model
- * @param index [in] from 0 to xf_model_param_count() - 1; the order is that of the file
+ * @param index [in] from 0 to xf_model_tensor_count() - 1; the order is that of the file
  * @param info [in,out] struct_size set by the caller
  * @param err [out] NULL allowed
  * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_model_param_info(const xf_model *model, size_t index, xf_param_info *info, xf_error *err);
+XF_API enum xf_status xf_model_get_tensor(const xf_model *model, size_t index, xf_tensor_info *info, xf_error *err);
 
 /**
  * @brief Copies a parameter tensor out, row-major.
@@ -187,8 +188,8 @@ XF_API enum xf_status xf_model_param_info(const xf_model *model, size_t index, x
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_model_param_read(const xf_model *model, size_t index, float *values, size_t count,
-                                          xf_error *err);
+XF_API enum xf_status xf_model_read_tensor(const xf_model *model, size_t index, float *values, size_t count,
+                                           xf_error *err);
 
 /**
  * @brief Replaces a parameter tensor: for porting models and for tests.
@@ -197,12 +198,12 @@ XF_API enum xf_status xf_model_param_read(const xf_model *model, size_t index, f
  * @param values [in] count numbers, row-major, all finite
  * @param count [in] must be rows * columns
  * @param err [out] NULL allowed
- * @return as xf_model_param_read()
+ * @return as xf_model_read_tensor()
  * @threads exclusive
  * @since 0.1
  */
-XF_API enum xf_status xf_model_param_write(xf_model *model, size_t index, const float *values, size_t count,
-                                           xf_error *err);
+XF_API enum xf_status xf_model_write_tensor(xf_model *model, size_t index, const float *values, size_t count,
+                                            xf_error *err);
 
 /** @} */
 

@@ -7,8 +7,8 @@
  * Conventions of all headers:
  * - On an error no output is written, but for the size with XF_ERROR_BUFFER_TOO_SMALL: *out and every output struct
  *   stay as they were. So set a handle to NULL before the call that makes it, and any path may free it.
- * - A struct that begins with struct_size may grow at its end in later versions. The caller sets it to sizeof of its own
- *   struct (XF_HYPOTHESIS_INIT and its like do). Outputs: the library fills what both sides know and zeroes the rest.
+ * - A struct that begins with struct_size may grow at its end in later versions. The caller sets it to sizeof of its
+ * own struct (XF_HYPOTHESIS_INIT and its like do). Outputs: the library fills what both sides know and zeroes the rest.
  *   Inputs: what the library does not know must be zero, else XF_ERROR_UNSUPPORTED. In an array all have one size.
  * - Strings are UTF-8 and NUL-terminated; where a length stands beside, NUL is a character like others.
  * - "exclusive", "shared-read", "any" in the thread rules are explained in context.h.

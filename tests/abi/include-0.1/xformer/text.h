@@ -2,9 +2,9 @@
  * xformer/text.h - the tokenizer: text to ids and back.
  *
  * Byte pair encoding (Sennrich et al. 2016; paper s. 5.1) or WordPiece (Schuster and Nakajima 2012; Wu et al. 2016,
- * s. 4.1), learnt by the library from raw text and shared by source and target. Reversible: decode(encode(x)) is x after
- * Unicode normalisation, white space included; bytes stand in for what the vocabulary lacks, so there is no unknown
- * token.
+ * s. 4.1), learnt by the library from raw text and shared by source and target. Reversible: decode(encode(x)) is x
+ * after Unicode normalisation, white space included; bytes stand in for what the vocabulary lacks, so there is no
+ * unknown token.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -35,8 +35,8 @@ extern "C" {
  * @brief Learns a vocabulary from both sides of a corpus.
  *
  * Reads the options of the group "tokenizer.". Ids: 0 start, 1 end, 2 to
- * 257 the bytes, then characters, then longer pieces in the order learnt. A small corpus may give fewer than asked for. The
- * same corpus and options give the same tokenizer. Takes seconds; can be cancelled.
+ * 257 the bytes, then characters, then longer pieces in the order learnt. A small corpus may give fewer than asked for.
+ * The same corpus and options give the same tokenizer. Takes seconds; can be cancelled.
  *
  * @param context [in] the context
  * @param config [in] NULL: all defaults
@@ -92,7 +92,7 @@ XF_API void xf_tokenizer_free(xf_tokenizer *tokenizer);
  * @threads shared-read
  * @since 0.1
  */
-XF_API int32_t xf_tokenizer_size(const xf_tokenizer *tokenizer);
+XF_API int32_t xf_tokenizer_vocab_size(const xf_tokenizer *tokenizer);
 
 /**
  * @brief Turns text into ids, without start and end symbols.
@@ -140,8 +140,8 @@ XF_API enum xf_status xf_tokenizer_decode(const xf_tokenizer *tokenizer, const i
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_tokenizer_piece(const xf_tokenizer *tokenizer, int32_t id, char *text, size_t capacity,
-                                         size_t *length, xf_error *err);
+XF_API enum xf_status xf_tokenizer_get_piece(const xf_tokenizer *tokenizer, int32_t id, char *text, size_t capacity,
+                                             size_t *length, xf_error *err);
 
 /** @} */
 

@@ -51,7 +51,8 @@ typedef struct xf_step_stats {
 } xf_step_stats;
 
 /** @brief A zeroed xf_step_stats with its struct_size. @since 0.1 */
-#define XF_STEP_STATS_INIT {sizeof(xf_step_stats), 0, 0, 0, 0, 0, 0, 0, 0}
+#define XF_STEP_STATS_INIT \
+    { sizeof(xf_step_stats), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * @brief Creates a trainer at step 0.
@@ -129,7 +130,7 @@ XF_API enum xf_status xf_train_update(xf_trainer *trainer, xf_step_stats *stats,
 /**
  * @brief Copies out a waiting gradient: that of the mean loss per target token so far.
  * @param trainer [in] the trainer
- * @param index [in] parameter, as in xf_model_param_info()
+ * @param index [in] parameter, as in xf_model_get_tensor()
  * @param values [out] room for count numbers, row-major
  * @param count [in] must be rows * columns
  * @param err [out] NULL allowed
@@ -137,7 +138,7 @@ XF_API enum xf_status xf_train_update(xf_trainer *trainer, xf_step_stats *stats,
  * @threads exclusive
  * @since 0.1
  */
-XF_API enum xf_status xf_trainer_gradient_read(xf_trainer *trainer, size_t index, float *values, size_t count,
+XF_API enum xf_status xf_trainer_read_gradient(xf_trainer *trainer, size_t index, float *values, size_t count,
                                                xf_error *err);
 
 /**
@@ -147,13 +148,13 @@ XF_API enum xf_status xf_trainer_gradient_read(xf_trainer *trainer, size_t index
  * @threads shared-read
  * @since 0.1
  */
-XF_API int64_t xf_trainer_step(const xf_trainer *trainer);
+XF_API int64_t xf_trainer_step_count(const xf_trainer *trainer);
 
 /**
  * @brief Gives the trainer's model.
  * @param trainer [in] the trainer
- * @return owned by the trainer, valid until it is freed, and xf_model_free() leaves it alone; NULL when trainer is not a
- *         trainer
+ * @return owned by the trainer, valid until it is freed, and xf_model_free() leaves it alone; NULL when trainer is not
+ * a trainer
  * @threads shared-read
  * @since 0.1
  */
@@ -199,7 +200,7 @@ XF_API enum xf_status xf_trainer_resume(xf_context *context, const char *path, x
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_trainer_position(const xf_trainer *trainer, int64_t *epoch, int64_t *batch, xf_error *err);
+XF_API enum xf_status xf_trainer_get_position(const xf_trainer *trainer, int64_t *epoch, int64_t *batch, xf_error *err);
 
 /**
  * @brief Moves a batcher to the position that was saved with the checkpoint, when it would go on as the saved run.
