@@ -15,20 +15,7 @@ namespace xf::openblas {
 // One implementation of every operation, for one instruction set.
 struct Ops {
     const char *isa;
-    int32_t (*embed_fwd)(xf_stream *, const xf_embed_fwd *, xf_error *);
-    int32_t (*embed_bwd)(xf_stream *, const xf_embed_bwd *, xf_error *);
-    int32_t (*linear_fwd)(xf_stream *, const xf_linear_fwd *, xf_error *);
-    int32_t (*linear_bwd_data)(xf_stream *, const xf_linear_bwd_data *, xf_error *);
-    int32_t (*linear_bwd_weights)(xf_stream *, const xf_linear_bwd_weights *, xf_error *);
-    int32_t (*attention_fwd)(xf_stream *, const xf_attention *, xf_error *);
-    int32_t (*attention_bwd)(xf_stream *, const xf_attention_bwd *, xf_error *);
-    int32_t (*add_norm_fwd)(xf_stream *, const xf_add_norm_fwd *, xf_error *);
-    int32_t (*add_norm_bwd)(xf_stream *, const xf_add_norm_bwd *, xf_error *);
-    int32_t (*loss)(xf_stream *, const xf_loss *, xf_error *);
-    int32_t (*adam)(xf_stream *, const xf_adam *, xf_error *);
-    int32_t (*sum_squares)(xf_stream *, const xf_sum_squares *, xf_error *);
-    int32_t (*attention_step)(xf_stream *, const xf_attention_step *, xf_error *);
-    int32_t (*top_k)(xf_stream *, const xf_top_k *, xf_error *);
+    XF_FOR_EACH_REQUIRED_OP(XF_OP_MEMBER)
 };
 
 // One per compiled instruction set; the x86 ones return NULL elsewhere.

@@ -38,12 +38,7 @@ namespace {
 
 #include "loss.inl"
 
-constexpr Ops kOps = {
-    XF_ISA_NAME,     embed_fwd,          embed_bwd,     linear_fwd,
-    linear_bwd_data, linear_bwd_weights, attention_fwd, attention_bwd,
-    add_norm_fwd,    add_norm_bwd,       loss,          adam,
-    sum_squares,     attention_step,     top_k,
-};
+constexpr Ops kOps = {.isa = XF_ISA_NAME, XF_FOR_EACH_REQUIRED_OP(XF_OP_SET)};
 
 }  // namespace
 }  // namespace xf::openblas

@@ -179,72 +179,44 @@ int32_t mem_zero(xf_stream *, void *dst, size_t bytes, xf_error *) {
 }
 
 // An operation of the table hands on to the kernels the device was opened with.
-#define XF_FORWARD(op)                                                         \
-    int32_t op(xf_stream *stream, const struct xf_##op *args, xf_error *err) { \
-        return stream->device->ops->op(stream, args, err);                     \
+#define XF_FORWARD(name, type)                                         \
+    int32_t name(xf_stream *stream, const type *args, xf_error *err) { \
+        return stream->device->ops->name(stream, args, err);           \
     }
-XF_FORWARD(embed_fwd)
-XF_FORWARD(embed_bwd)
-XF_FORWARD(linear_fwd)
-XF_FORWARD(linear_bwd_data)
-XF_FORWARD(linear_bwd_weights)
-XF_FORWARD(attention_bwd)
-XF_FORWARD(add_norm_fwd)
-XF_FORWARD(add_norm_bwd)
-XF_FORWARD(loss)
-XF_FORWARD(adam)
-XF_FORWARD(sum_squares)
-XF_FORWARD(attention_step)
-XF_FORWARD(top_k)
+XF_FOR_EACH_REQUIRED_OP(XF_FORWARD)
 #undef XF_FORWARD
 
-int32_t attention_fwd(xf_stream *stream, const xf_attention *args, xf_error *err) {
-    return stream->device->ops->attention_fwd(stream, args, err);
-}
-
+// clang-format off
 const xf_backend_v1 kBackend = {
-    sizeof(xf_backend_v1),
-    XF_PLUGIN_ABI,
-    "openblas",
-    version_text,
-    "cpu",
-    100,
-    1u << XF_FP32,
-    device_count,
-    device_name,
-    device_open,
-    device_close,
-    device_info,
-    stream_create,
-    stream_free,
-    stream_sync,
-    mem_alloc,
-    mem_free,
-    mem_copy,
-    mem_copy,
-    mem_copy,
-    mem_zero,
-    embed_fwd,
-    embed_bwd,
-    linear_fwd,
-    linear_bwd_data,
-    linear_bwd_weights,
-    attention_fwd,
-    attention_bwd,
-    add_norm_fwd,
-    add_norm_bwd,
-    loss,
-    adam,
-    sum_squares,
-    attention_step,
-    top_k,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,
-    nullptr,  // optional: to_bf16, beam_step, graphs
+    .size = sizeof(xf_backend_v1),
+    .abi = XF_PLUGIN_ABI,
+    .name = "openblas",
+    .version = version_text,
+    .kind = "cpu",
+    .score = 100,
+    .dtypes = 1u << XF_FP32,
+    .device_count = device_count,
+    .device_name = device_name,
+    .device_open = device_open,
+    .device_close = device_close,
+    .device_info = device_info,
+    .stream_create = stream_create,
+    .stream_free = stream_free,
+    .stream_sync = stream_sync,
+    .mem_alloc = mem_alloc,
+    .mem_free = mem_free,
+    .mem_upload = mem_copy,
+    .mem_download = mem_copy,
+    .mem_copy = mem_copy,
+    .mem_zero = mem_zero,
+    XF_FOR_EACH_REQUIRED_OP(XF_OP_SET)
+    XF_FOR_EACH_OPTIONAL_OP(XF_OP_NONE)
+    .graph_begin = nullptr,
+    .graph_end = nullptr,
+    .graph_run = nullptr,
+    .graph_free = nullptr,
 };
+// clang-format on
 
 }  // namespace
 }  // namespace xf::openblas

@@ -98,49 +98,37 @@ int32_t mem_zero(xf_stream *, void *dst, size_t bytes, xf_error *) {
     return XF_OK;
 }
 
+// clang-format off
 const xf_backend_v1 kTable = {
-    sizeof(xf_backend_v1),
-    XF_PLUGIN_ABI,
-    "ref",
-    "plain C++ loops",
-    "cpu",
-    1,
-    1u << XF_FP32,
-    device_count,
-    device_name,
-    device_open,
-    device_close,
-    device_info,
-    stream_create,
-    stream_free,
-    stream_sync,
-    mem_alloc,
-    mem_free,
-    move,
-    move,
-    move,
-    mem_zero,
-    embed_fwd,
-    embed_bwd,
-    linear_fwd,
-    linear_bwd_data,
-    linear_bwd_weights,
-    attention_fwd,
-    attention_bwd,
-    add_norm_fwd,
-    add_norm_bwd,
-    loss,
-    adam,
-    sum_squares,
-    attention_step,
-    top_k,
-    nullptr,  // to_bf16
-    nullptr,  // beam_step
-    nullptr,  // graph_begin, graph_end, graph_run, graph_free
-    nullptr,
-    nullptr,
-    nullptr,
+    .size = sizeof(xf_backend_v1),
+    .abi = XF_PLUGIN_ABI,
+    .name = "ref",
+    .version = "plain C++ loops",
+    .kind = "cpu",
+    .score = 1,
+    .dtypes = 1u << XF_FP32,
+    .device_count = device_count,
+    .device_name = device_name,
+    .device_open = device_open,
+    .device_close = device_close,
+    .device_info = device_info,
+    .stream_create = stream_create,
+    .stream_free = stream_free,
+    .stream_sync = stream_sync,
+    .mem_alloc = mem_alloc,
+    .mem_free = mem_free,
+    .mem_upload = move,
+    .mem_download = move,
+    .mem_copy = move,
+    .mem_zero = mem_zero,
+    XF_FOR_EACH_REQUIRED_OP(XF_OP_SET)
+    XF_FOR_EACH_OPTIONAL_OP(XF_OP_NONE)
+    .graph_begin = nullptr,
+    .graph_end = nullptr,
+    .graph_run = nullptr,
+    .graph_free = nullptr,
 };
+// clang-format on
 
 }  // namespace
 }  // namespace xf::ref

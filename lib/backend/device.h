@@ -85,22 +85,11 @@ public:
     void zero(void *dst, size_t bytes);
     void sync();
 
-    void run(const xf_embed_fwd &args) { call(&xf_backend_v1::embed_fwd, args); }
-    void run(const xf_embed_bwd &args) { call(&xf_backend_v1::embed_bwd, args); }
-    void run(const xf_linear_fwd &args) { call(&xf_backend_v1::linear_fwd, args); }
-    void run(const xf_linear_bwd_data &args) { call(&xf_backend_v1::linear_bwd_data, args); }
-    void run(const xf_linear_bwd_weights &args) { call(&xf_backend_v1::linear_bwd_weights, args); }
-    void run(const xf_attention &args) { call(&xf_backend_v1::attention_fwd, args); }
-    void run(const xf_attention_bwd &args) { call(&xf_backend_v1::attention_bwd, args); }
-    void run(const xf_add_norm_fwd &args) { call(&xf_backend_v1::add_norm_fwd, args); }
-    void run(const xf_add_norm_bwd &args) { call(&xf_backend_v1::add_norm_bwd, args); }
-    void run(const xf_loss &args) { call(&xf_backend_v1::loss, args); }
-    void run(const xf_adam &args) { call(&xf_backend_v1::adam, args); }
-    void run(const xf_sum_squares &args) { call(&xf_backend_v1::sum_squares, args); }
-    void run(const xf_attention_step &args) { call(&xf_backend_v1::attention_step, args); }
-    void run(const xf_top_k &args) { call(&xf_backend_v1::top_k, args); }
-    void run(const xf_to_bf16 &args) { call(&xf_backend_v1::to_bf16, args); }
-    void run(const xf_beam_step &args) { call(&xf_backend_v1::beam_step, args); }
+    // run(xf_top_k{...}): the operation whose arguments these are.
+#define XF_RUN(name, type) \
+    void run(const type &args) { call(&xf_backend_v1::name, args); }
+    XF_FOR_EACH_OP(XF_RUN)
+#undef XF_RUN
 
 private:
     template <class Args>

@@ -369,6 +369,44 @@ typedef struct xf_beam_step {
     int32_t *remaining;                      /* [1]: how many active sentences are not done after this call */
 } xf_beam_step;
 
+/* Every operation, in the order of the table: X(name, type of its arguments). No two share a type. Whatever lists the
+ * operations is made from here, by the macros below or by one of its own. Those of the first list every backend
+ * has. Those of the second may be NULL: to_bf16 without XF_BF16 in dtypes, beam_step anywhere.
+ *
+ * A new operation is its type above and its line here. Whatever follows the operations in the table moves, so
+ * XF_PLUGIN_ABI goes up by one. */
+#define XF_FOR_EACH_REQUIRED_OP(X)               \
+    X(embed_fwd, xf_embed_fwd)                   \
+    X(embed_bwd, xf_embed_bwd)                   \
+    X(linear_fwd, xf_linear_fwd)                 \
+    X(linear_bwd_data, xf_linear_bwd_data)       \
+    X(linear_bwd_weights, xf_linear_bwd_weights) \
+    X(attention_fwd, xf_attention)               \
+    X(attention_bwd, xf_attention_bwd)           \
+    X(add_norm_fwd, xf_add_norm_fwd)             \
+    X(add_norm_bwd, xf_add_norm_bwd)             \
+    X(loss, xf_loss)                             \
+    X(adam, xf_adam)                             \
+    X(sum_squares, xf_sum_squares)               \
+    X(attention_step, xf_attention_step)         \
+    X(top_k, xf_top_k)
+
+#define XF_FOR_EACH_OPTIONAL_OP(X) \
+    X(to_bf16, xf_to_bf16)         \
+    X(beam_step, xf_beam_step)
+
+#define XF_FOR_EACH_OP(X)      \
+    XF_FOR_EACH_REQUIRED_OP(X) \
+    XF_FOR_EACH_OPTIONAL_OP(X)
+
+/* A member of a table, a function's declaration, and the initialiser of a member: by the function of its name, or by
+ * none. So XF_FOR_EACH_OP(XF_OP_MEMBER) has among others
+ *     int32_t (*top_k)(xf_stream *, const xf_top_k *, xf_error *); */
+#define XF_OP_MEMBER(name, type) int32_t (*name)(xf_stream *, const type *, xf_error *);
+#define XF_OP_DECLARE(name, type) int32_t name(xf_stream *stream, const type *args, xf_error *err);
+#define XF_OP_SET(name, type) .name = name,
+#define XF_OP_NONE(name, type) .name = NULL,
+
 /* What a backend is and does. Every pointer is set but for those marked optional; an operation works on the device of
  * its stream, in the order of the stream's calls, and may still be running when the call returns. */
 typedef struct xf_backend_v1 {
@@ -401,23 +439,7 @@ typedef struct xf_backend_v1 {
     int32_t (*mem_copy)(xf_stream *stream, void *dst, const void *src, size_t bytes, xf_error *err);
     int32_t (*mem_zero)(xf_stream *stream, void *dst, size_t bytes, xf_error *err);
 
-    int32_t (*embed_fwd)(xf_stream *stream, const xf_embed_fwd *args, xf_error *err);
-    int32_t (*embed_bwd)(xf_stream *stream, const xf_embed_bwd *args, xf_error *err);
-    int32_t (*linear_fwd)(xf_stream *stream, const xf_linear_fwd *args, xf_error *err);
-    int32_t (*linear_bwd_data)(xf_stream *stream, const xf_linear_bwd_data *args, xf_error *err);
-    int32_t (*linear_bwd_weights)(xf_stream *stream, const xf_linear_bwd_weights *args, xf_error *err);
-    int32_t (*attention_fwd)(xf_stream *stream, const xf_attention *args, xf_error *err);
-    int32_t (*attention_bwd)(xf_stream *stream, const xf_attention_bwd *args, xf_error *err);
-    int32_t (*add_norm_fwd)(xf_stream *stream, const xf_add_norm_fwd *args, xf_error *err);
-    int32_t (*add_norm_bwd)(xf_stream *stream, const xf_add_norm_bwd *args, xf_error *err);
-    int32_t (*loss)(xf_stream *stream, const xf_loss *args, xf_error *err);
-    int32_t (*adam)(xf_stream *stream, const xf_adam *args, xf_error *err);
-    int32_t (*sum_squares)(xf_stream *stream, const xf_sum_squares *args, xf_error *err);
-    int32_t (*attention_step)(xf_stream *stream, const xf_attention_step *args, xf_error *err);
-    int32_t (*top_k)(xf_stream *stream, const xf_top_k *args, xf_error *err);
-    int32_t (*to_bf16)(xf_stream *stream, const xf_to_bf16 *args, xf_error *err); /* NULL without XF_BF16 in dtypes */
-
-    int32_t (*beam_step)(xf_stream *stream, const xf_beam_step *args, xf_error *err); /* optional */
+    XF_FOR_EACH_OP(XF_OP_MEMBER)
 
     /* Optional, all four or none: operations between begin and end are recorded and not run; run repeats them with the
      * same arguments, reading and writing the same memory. Recorded may be operations, mem_copy and mem_zero. The same

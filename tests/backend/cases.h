@@ -1,7 +1,7 @@
 // The one list of shapes that every operation of every backend is tested with: {operation, shape letters, flags}.
 //
 // A row of the list is all that a new shape needs. problem.h turns a case into calls; check.h says what is checked of
-// each call. A new operation adds rows here and a builder in problem_*.cpp.
+// each call. A new operation has rows here and a Builder in a problem_*.cpp.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

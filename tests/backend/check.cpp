@@ -140,6 +140,31 @@ std::string difference(const Problem &problem, const Words &a, const Words &b) {
     return "";
 }
 
+int check_listed(const Backend &backend) {
+    static std::set<std::string> called;
+    xf_backend_v1 noting = *backend.table;
+#define XF_NOTE(name, type)                                                \
+    noting.name = [](xf_stream *stream, const type *args, xf_error *err) { \
+        called.insert(#name);                                              \
+        return xf_ref_backend()->name(stream, args, err);                  \
+    };
+    XF_FOR_EACH_REQUIRED_OP(XF_NOTE)
+#undef XF_NOTE
+    Opened opened({&noting, backend.isa}, 1);
+    std::set<std::string> names;
+    for (const Tested &tested : all_tested(false))
+        if (names.insert(tested.problem.name).second) run(opened, tested.problem);
+    int missing = 0;
+#define XF_MISSING(name, type)                                              \
+    if (called.count(#name) == 0) {                                         \
+        std::fprintf(stderr, "%s: no case of cases.cpp calls it\n", #name); \
+        ++missing;                                                          \
+    }
+    XF_FOR_EACH_REQUIRED_OP(XF_MISSING)
+#undef XF_MISSING
+    return missing;
+}
+
 int check_parity(const Backend &backend) {
     Failures failures(backend);
     Opened opened(backend, 2);

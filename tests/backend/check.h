@@ -26,6 +26,8 @@ const std::vector<Tested> &all_tested(bool bf16);
 
 // Results against ref, and memory that is no output. Includes that top_k's choice is the definition's.
 int check_parity(const Backend &backend);
+// That the case list calls every operation that each backend has.
+int check_listed(const Backend &backend);
 // Forward passes against the words of plugin_abi.h, without any code of ref.
 int check_definition(const Backend &backend);
 // Central differences of the forward pass against the backward pass, for every differentiable input.

@@ -7,6 +7,17 @@
 #include "core/philox.h"
 
 namespace xf_test {
+namespace {
+
+// In a function, since builders of other files come before main, in any order.
+std::map<std::string, Build> &builders() {
+    static std::map<std::string, Build> list;
+    return list;
+}
+
+}  // namespace
+
+Builder::Builder(const char *op, Build build) { builders()[op] = build; }
 
 float Buffer::get(int64_t row, int64_t column) const {
     float value;
@@ -117,27 +128,9 @@ Problem narrowed(const Problem &problem) {
 
 ProblemSet make_problems(const Case &c, const Reference &wide, bool reversed) {
     const Reference reference = [&](const Problem &problem) { return wide(narrowed(problem)); };
-    ProblemSet set;
-    if (c.op == "linear")
-        set = make_linear(c);
-    else if (c.op == "embed")
-        set = make_embed(c);
-    else if (c.op == "add_norm")
-        set = make_add_norm(c, reference);
-    else if (c.op == "attention")
-        set = make_attention(c, reference, reversed);
-    else if (c.op == "attention_step")
-        set = make_attention_step(c);
-    else if (c.op == "loss")
-        set = make_loss(c);
-    else if (c.op == "top_k")
-        set = make_top_k(c);
-    else if (c.op == "adam")
-        set = make_adam(c);
-    else if (c.op == "sum_squares")
-        set = make_sum_squares(c);
-    else
-        xf::fail(XF_ERROR_NOT_FOUND, "no operation \"%s\" in the case list", c.op.c_str());
+    const auto builder = builders().find(c.op);
+    XF_CHECK(builder != builders().end(), XF_ERROR_NOT_FOUND, "no operation \"%s\" in the case list", c.op.c_str());
+    ProblemSet set = builder->second(c, reference, reversed);
     for (Problem &problem : set.problems) {
         problem.c = c;
         problem = narrowed(problem);

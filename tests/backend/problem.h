@@ -120,14 +120,10 @@ Buffer copied(const Problem &problem, const Words &words, const std::string &nam
 constexpr int32_t kDropoutStep = 7, kDropoutBatch = 3;
 xf_dropout dropout_of(const Case &c, const Args &args, uint32_t site);
 
-ProblemSet make_linear(const Case &c);
-ProblemSet make_embed(const Case &c);
-ProblemSet make_add_norm(const Case &c, const Reference &reference);
-ProblemSet make_attention(const Case &c, const Reference &reference, bool reversed);
-ProblemSet make_attention_step(const Case &c);
-ProblemSet make_loss(const Case &c);
-ProblemSet make_top_k(const Case &c);
-ProblemSet make_adam(const Case &c);
-ProblemSet make_sum_squares(const Case &c);
+// What makes the calls of a case of this operation. A builder of problem_*.cpp makes itself known by one of these.
+using Build = ProblemSet (*)(const Case &, const Reference &, bool reversed);
+struct Builder {
+    Builder(const char *op, Build build);
+};
 
 }  // namespace xf_test

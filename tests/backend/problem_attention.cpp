@@ -163,8 +163,6 @@ Problem backward(const Shape &shape, const Reference &reference) {
     return p;
 }
 
-}  // namespace
-
 ProblemSet make_attention(const Case &c, const Reference &reference, bool reversed) {
     const Shape shape(c, reversed);
     ProblemSet set;
@@ -174,8 +172,9 @@ ProblemSet make_attention(const Case &c, const Reference &reference, bool revers
     for (const std::string name : {"q", "k", "v"}) set.gradients.push_back({name, "attention_bwd", "diff_" + name});
     return set;
 }
+const Builder attention("attention", make_attention);
 
-ProblemSet make_attention_step(const Case &c) {
+ProblemSet make_attention_step(const Case &c, const Reference &, bool) {
     const int64_t slots = c.M + 3, steps = c.t + 2, wide_k = c.H * c.dk, wide_v = c.H * c.dv, ld_ancestors = c.t + 1;
     std::vector<int32_t> slot_of_row, steps_of_row, ancestors;
     for (int64_t r = 0; r < c.M; ++r) {
@@ -234,5 +233,7 @@ ProblemSet make_attention_step(const Case &c) {
     set.problems = {p};
     return set;
 }
+const Builder attention_step("attention_step", make_attention_step);
 
+}  // namespace
 }  // namespace xf_test

@@ -78,9 +78,7 @@ Problem backward_weights(const Case &c) {
     return p;
 }
 
-}  // namespace
-
-ProblemSet make_linear(const Case &c) {
+ProblemSet make_linear(const Case &c, const Reference &, bool) {
     ProblemSet set;
     set.problems = {forward(c, "linear_fwd", 0u), forward(c, "linear_fwd row-invariant", XF_LINEAR_ROW_INVARIANT),
                     backward_data(c), backward_weights(c)};
@@ -94,5 +92,7 @@ ProblemSet make_linear(const Case &c) {
     if (c.has(kBias)) set.gradients.push_back({"bias", "linear_bwd_weights", "diff_bias"});
     return set;
 }
+const Builder linear("linear", make_linear);
 
+}  // namespace
 }  // namespace xf_test

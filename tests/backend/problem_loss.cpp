@@ -39,9 +39,7 @@ Problem loss_problem(const Case &c, const std::string &name, bool gradients) {
     return p;
 }
 
-}  // namespace
-
-ProblemSet make_loss(const Case &c) {
+ProblemSet make_loss(const Case &c, const Reference &, bool) {
     ProblemSet set;
     set.problems = {loss_problem(c, "loss", false), loss_problem(c, "loss with gradients", true)};
     set.forward = "loss";
@@ -49,6 +47,7 @@ ProblemSet make_loss(const Case &c) {
     set.gradients = {{"src", "loss with gradients", "diff_src"}, {"weights", "loss with gradients", "diff_weights"}};
     return set;
 }
+const Builder loss("loss", make_loss);
 
 // Bits for the ids a row may choose: all, none, the last, or a third of them by the pattern of the row.
 std::vector<int32_t> allowed_bits(const Case &c) {
@@ -61,7 +60,7 @@ std::vector<int32_t> allowed_bits(const Case &c) {
     return bits;
 }
 
-ProblemSet make_top_k(const Case &c) {
+ProblemSet make_top_k(const Case &c, const Reference &, bool) {
     Problem p{.name = "top_k", .c = c, .rows = c.M, .row_invariant = true};
     p.buffers = {per_row(input("src", c.M, c.D, c.D)), input("weights", c.V, c.D, c.D), integers("banned", c.banned),
                  per_row(fp32(output("values", c.M, c.k, c.k))), per_row(output("ids", c.M, c.k, c.k))};
@@ -96,5 +95,7 @@ ProblemSet make_top_k(const Case &c) {
     set.problems = {p};
     return set;
 }
+const Builder top_k("top_k", make_top_k);
 
+}  // namespace
 }  // namespace xf_test

@@ -143,9 +143,7 @@ Problem norm_backward(const Case &c, const Reference &reference) {
     return p;
 }
 
-}  // namespace
-
-ProblemSet make_embed(const Case &c) {
+ProblemSet make_embed(const Case &c, const Reference &, bool) {
     const std::vector<int32_t> ids = random_ids("ids", c.M, c.V), pos = random_ids("pos", c.M, kPositions);
     ProblemSet set;
     set.problems = {embed_forward(c, ids, pos), embed_backward(c, "embed_bwd", ids, c.V, 1.5f),
@@ -155,8 +153,9 @@ ProblemSet make_embed(const Case &c) {
     set.gradients = {{"weights", "embed_bwd", "diff_weights"}, {"positions", "embed_bwd of positions", "diff_weights"}};
     return set;
 }
+const Builder embed("embed", make_embed);
 
-ProblemSet make_add_norm(const Case &c, const Reference &reference) {
+ProblemSet make_add_norm(const Case &c, const Reference &reference, bool) {
     ProblemSet set;
     set.problems = {norm_forward(c), norm_backward(c, reference)};
     set.forward = "add_norm_fwd";
@@ -167,8 +166,9 @@ ProblemSet make_add_norm(const Case &c, const Reference &reference) {
     if (!c.has(kNoSrc)) set.gradients.push_back({"src", "add_norm_bwd", "diff_src"});
     return set;
 }
+const Builder add_norm("add_norm", make_add_norm);
 
-ProblemSet make_adam(const Case &c) {
+ProblemSet make_adam(const Case &c, const Reference &, bool) {
     Problem p{.name = "adam", .c = c, .rows = c.N};
     for (const char *name : {"params", "grads", "m", "v"}) p.buffers.push_back(fp32(sum(name, 1, c.N, c.N)));
     for (int64_t i = 0; i < c.N; ++i) p.at("v").set(0, i, p.at("v").get(0, i) * p.at("v").get(0, i));
@@ -191,8 +191,9 @@ ProblemSet make_adam(const Case &c) {
     set.problems = {p};
     return set;
 }
+const Builder adam("adam", make_adam);
 
-ProblemSet make_sum_squares(const Case &c) {
+ProblemSet make_sum_squares(const Case &c, const Reference &, bool) {
     Problem p{.name = "sum_squares", .c = c, .rows = c.N};
     p.buffers = {fp32(input("src", 1, c.N, c.N)), fp32(output("dst", 1, 2, 2))};
     p.at("dst").host = true;
@@ -206,5 +207,7 @@ ProblemSet make_sum_squares(const Case &c) {
     set.problems = {p};
     return set;
 }
+const Builder sum_squares("sum_squares", make_sum_squares);
 
+}  // namespace
 }  // namespace xf_test
