@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""links.py - what the Markdown pages name is there: links, anchors, functions, options, files.
+"""links.py - what the Markdown pages name is there: links, anchors, functions, options, files. And docs/ops names every
+operation.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -55,6 +56,18 @@ def missing_files(name, text, root):
             if not (root / path).exists() and not installed.match(path)]
 
 
+def operations(header):
+    """The operations of plugin_abi.h, from the lists of XF_FOR_EACH_REQUIRED_OP and XF_FOR_EACH_OPTIONAL_OP."""
+    return re.findall(r"^ +X\((\w+), xf_\w+\)", header, re.M)
+
+
+def unexplained(header, overview):
+    """Operations that the table of docs/ops/overview.md doesn't name."""
+    rows = "\n".join(line for line in overview.split("\n") if line.startswith("| ["))
+    return [f"docs/ops/overview.md: no page has the operation {name}" for name in operations(header)
+            if f"`{name}`" not in rows]
+
+
 def sources(root):
     for folder in CODE_FOLDERS:
         for path in sorted((root / folder).rglob("*")):
@@ -83,8 +96,10 @@ def main():
         count += len(pages.links(text))
         faults += broken_links(page, text, root) + unknown_names(name, text, identifiers, options)
         faults += missing_files(name, text, root)
-    if len(options) < 30 or count < 30:
-        faults.append(f"only {len(options)} options and {count} links were seen")
+    header = (root / "lib/backend/plugin_abi.h").read_text(encoding="utf-8")
+    faults += unexplained(header, (root / "docs/ops/overview.md").read_text(encoding="utf-8"))
+    if len(options) < 30 or count < 30 or len(operations(header)) < 10:
+        faults.append(f"only {len(options)} options, {count} links and {len(operations(header))} operations were seen")
     print("\n".join(faults) or f"{count} links, {len(options)} options")
     sys.exit(bool(faults))
 

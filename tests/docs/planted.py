@@ -95,6 +95,12 @@ class Links(unittest.TestCase):
         self.assertEqual(links.missing_files("p", "`lib/a.cpp` `lib/xformer/plugin.so`", self.root), [])
         self.assertEqual(len(links.missing_files("p", "`lib/b.cpp`", self.root)), 1)
 
+    def test_operations(self):
+        header = "#define XF_FOR_EACH_REQUIRED_OP(X) \\\n    X(add, xf_add) \\\n    X(add_bwd, xf_add_bwd)\n"
+        self.assertEqual(links.operations(header), ["add", "add_bwd"])
+        self.assertEqual(links.unexplained(header, "| [add](add.md) | `add` `add_bwd` |"), [])
+        self.assertEqual(len(links.unexplained(header, "| [add](add.md) | `add` |\n`add_bwd`")), 1)
+
 
 class ShownCode(unittest.TestCase):
     def setUp(self):
