@@ -78,6 +78,19 @@ enum xf_log_level {
 typedef void (*xf_log_fn)(void *user, enum xf_log_level level, const char *component, const char *message);
 
 /**
+ * @brief Hears how far a long call has come: tokenizer training, encoding, loading, saving, averaging, translating,
+ *        evaluating.
+ *
+ * task is a static word: "tokenizer", "encode", "load", "save", "average", "translate", "evaluate". done goes from 0 to
+ * total, in units of the task (bytes, sentences, merges). Called on the thread that made the call, at most about ten
+ * times a second and once at the end; not at all by calls that end sooner. The rules of xf_log_fn hold. Any answer but
+ * 0 ends the call with XF_ERROR_CALLBACK.
+ *
+ * @since 0.1
+ */
+typedef int32_t (*xf_progress_fn)(void *user, const char *task, int64_t done, int64_t total);
+
+/**
  * @brief Creates a context: loads the backends found beside the library and opens the device.
  *
  * Reads the options "context.device" ("auto", "cpu", "cpu:ref", "cuda", "cuda:1"), "context.threads" (0: one per
