@@ -12,13 +12,13 @@ constexpr std::chrono::milliseconds kBetweenReports{100};
 
 }  // namespace
 
-Call::Call(const CancelSource &context, const CancelSource *own, xf_progress_fn progress, void *progress_user)
+Call::Call(const CancelSource &context, const CancelSource *own, xf_progress_fn listener, void *listener_user)
     : context_(&context),
       own_(own),
       context_epoch_(context.epoch()),
       own_epoch_(own != nullptr ? own->epoch() : 0),
-      progress_(progress),
-      progress_user_(progress_user) {}
+      progress_(listener),
+      progress_user_(listener_user) {}
 
 void Call::check() const {
     if ((context_ != nullptr && context_->epoch() != context_epoch_) ||

@@ -30,8 +30,8 @@ class Call {
 public:
     // One that nobody cancels or watches.
     Call() = default;
-    // context and own (may be null) must outlive the call. progress may be null.
-    Call(const CancelSource &context, const CancelSource *own, xf_progress_fn progress, void *progress_user);
+    // context and own (may be null) must outlive the call. listener may be null.
+    Call(const CancelSource &context, const CancelSource *own, xf_progress_fn listener, void *listener_user);
     Call(const Call &) = delete;
     Call &operator=(const Call &) = delete;
 
