@@ -85,7 +85,7 @@ xf_status xf_model_load(xf_context *context, const char *path, xf_model **out, x
         check_pointer(out, "out");
         const ModelFile file(path);
         auto tokenizer = parse_tokenizer(file.contents().tokenizer);
-        auto model = std::make_shared<Model>(context->context, file.options());
+        auto model = file.make_model(context->context);
         Stream stream(context->context->device());
         file.load(*model, stream, {});
         auto handle = std::make_unique<xf_model>();
@@ -123,7 +123,7 @@ xf_status xf_model_average(xf_context *context, const char *const *paths, size_t
             list.emplace_back(paths[i]);
         }
         std::string tokenizer;
-        auto model = average_models(context->context, list, &tokenizer);
+        auto model = average_files(context->context, list, &tokenizer, Call());
         auto handle = std::make_unique<xf_model>();
         fill_model_handle(handle.get(), std::move(model), parse_tokenizer(tokenizer));
         *out = handle.release();

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "api/guard.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 
 namespace xf {
 

@@ -21,22 +21,21 @@
 #include <string>
 
 #include "core/file.h"
+#include "core/output.h"
 
 namespace xf {
 
-class AtomicFile {
+class AtomicFile final : public Output {
 public:
     // Creates the temp file, so that a folder that can't be written is reported before the work.
     explicit AtomicFile(const std::string &path, const IoOps &io = posix_io(), bool keep_previous = true);
-    ~AtomicFile();
+    ~AtomicFile() override;
     AtomicFile(const AtomicFile &) = delete;
     AtomicFile &operator=(const AtomicFile &) = delete;
 
-    // Asks the file system for the space first, so that a full disk fails early. No error where it can't be asked.
-    void reserve(uint64_t bytes);
-
-    void write(const void *src, size_t bytes);                     // appends
-    void rewrite(uint64_t offset, const void *src, size_t bytes);  // within what was written
+    void reserve(uint64_t bytes) override;
+    void write(const void *src, size_t bytes) override;
+    void rewrite(uint64_t offset, const void *src, size_t bytes) override;
 
     // Puts the file in its place. After a failure, here or in write(), the object can only be destroyed. One failure
     // comes after the new file is in place: when the folder can't be flushed, the message says so.

@@ -56,28 +56,36 @@ void check_path(const std::string &path) {
 }
 
 InputFile::InputFile(std::string path, const IoOps &io)
-    : path_(std::move(path)), io_(&io), fd_(open_to_read(path_, io), io) {
+    : Input(std::move(path)), io_(&io), own_(open_to_read(name_, io), io), fd_(own_.get()) {
+    examine();
+}
+
+InputFile::InputFile(int fd, const IoOps &io) : Input(format("descriptor %d", fd)), io_(&io), own_(-1, io), fd_(fd) {
+    examine();
+}
+
+void InputFile::examine() {
     struct stat status = {};
-    if (io.fstat(fd_.get(), &status) < 0) fail_errno(errno, "examine", path_);
+    if (io_->fstat(fd_, &status) < 0) {
+        XF_CHECK(errno != EBADF, XF_ERROR_INVALID_ARGUMENT, "'%s' is not open, expected one of a regular file",
+                 name_.c_str());
+        fail_errno(errno, "examine", name_);
+    }
     if (S_ISDIR(status.st_mode))
-        throw Error(XF_ERROR_IO, format("'%s' is a folder, expected a file", path_.c_str()), EISDIR);
+        throw Error(XF_ERROR_IO, format("'%s' is a folder, expected a file", name_.c_str()), EISDIR);
     if (!S_ISREG(status.st_mode))
-        throw Error(XF_ERROR_IO, format("'%s' is a device, FIFO or socket, expected a regular file", path_.c_str()),
+        throw Error(XF_ERROR_IO, format("'%s' is a device, FIFO or socket, expected a regular file", name_.c_str()),
                     EINVAL);
     size_ = checked_cast<uint64_t>(status.st_size, "the size of a file");
 }
 
-void InputFile::read_at(uint64_t offset, void *dst, size_t bytes) const {
-    XF_CHECK(offset <= size_ && bytes <= size_ - offset, XF_ERROR_CORRUPT,
-             "'%s' has %llu bytes, expected %zu at byte %llu", path_.c_str(), static_cast<unsigned long long>(size_),
-             bytes, static_cast<unsigned long long>(offset));
+void InputFile::fetch(uint64_t offset, void *dst, size_t bytes) const {
     char *to = static_cast<char *>(dst);
     while (bytes > 0) {
-        const ssize_t got =
-            retry_interrupted([&] { return io_->pread(fd_.get(), to, bytes, static_cast<off_t>(offset)); });
-        if (got < 0) fail_errno(errno, "read", path_);
+        const ssize_t got = retry_interrupted([&] { return io_->pread(fd_, to, bytes, static_cast<off_t>(offset)); });
+        if (got < 0) fail_errno(errno, "read", name_);
         XF_CHECK(got > 0, XF_ERROR_CORRUPT, "'%s' ended at byte %llu while it was read, expected %llu bytes",
-                 path_.c_str(), static_cast<unsigned long long>(offset), static_cast<unsigned long long>(size_));
+                 name_.c_str(), static_cast<unsigned long long>(offset), static_cast<unsigned long long>(size_));
         to += got;
         offset += static_cast<uint64_t>(got);
         bytes -= static_cast<size_t>(got);

@@ -17,6 +17,8 @@
 #include <cstdint>
 #include <string>
 
+#include "core/input.h"
+
 namespace xf {
 
 // Each member acts like the POSIX function of its name, errno included. `folder` is a descriptor or AT_FDCWD.
@@ -64,20 +66,20 @@ private:
 void check_path(const std::string &path);
 
 // A regular file, open for reading at any offset.
-class InputFile {
+class InputFile final : public Input {
 public:
     explicit InputFile(std::string path, const IoOps &io = posix_io());
-    const std::string &path() const { return path_; }
-    uint64_t size() const { return size_; }  // when it was opened
-
-    // All of [offset, offset + bytes) or XF_ERROR_CORRUPT when the file ends before, XF_ERROR_IO when reading fails.
-    void read_at(uint64_t offset, void *dst, size_t bytes) const;
+    // A descriptor that stays the caller's; its position is neither used nor changed. XF_ERROR_INVALID_ARGUMENT when it
+    // is not open.
+    explicit InputFile(int fd, const IoOps &io = posix_io());
 
 private:
-    std::string path_;
+    void examine();
+    void fetch(uint64_t offset, void *dst, size_t bytes) const override;
+
     const IoOps *io_;
-    Fd fd_;
-    uint64_t size_ = 0;
+    Fd own_;  // closed with the object; -1 for a descriptor of the caller's
+    int fd_;
 };
 
 // The whole file; XF_ERROR_LIMIT, before anything is allocated, when it is longer than max_bytes.

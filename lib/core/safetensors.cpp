@@ -29,56 +29,44 @@ uint64_t load_length(const char *src) {
 }  // namespace
 
 SafetensorsReader SafetensorsReader::open(const std::string &path, const SafetensorsLimits &limits, const IoOps &io) {
-    auto file = std::make_unique<InputFile>(path, io);
-    const uint64_t size = file->size();
-    return SafetensorsReader(std::move(file), nullptr, size, path, limits);
+    return SafetensorsReader(std::make_shared<InputFile>(path, io), limits);
 }
 
-SafetensorsReader SafetensorsReader::from_memory(const void *bytes, size_t size, const SafetensorsLimits &limits,
-                                                 std::string name) {
-    return SafetensorsReader(nullptr, static_cast<const char *>(bytes), size, std::move(name), limits);
+SafetensorsReader SafetensorsReader::from_memory(const void *bytes, size_t size, const SafetensorsLimits &limits) {
+    return SafetensorsReader(std::make_shared<MemoryInput>(bytes, size), limits);
 }
 
-SafetensorsReader::SafetensorsReader(std::unique_ptr<InputFile> file, const char *memory, uint64_t size,
-                                     std::string name, const SafetensorsLimits &limits)
-    : file_(std::move(file)), memory_(memory), size_(size), name_(std::move(name)) {
+SafetensorsReader::SafetensorsReader(std::shared_ptr<const Input> input, const SafetensorsLimits &limits)
+    : input_(std::move(input)) {
+    const std::string &name = input_->name();
+    const uint64_t size = input_->size();
     using Big = unsigned long long;
-    XF_CHECK(size_ >= kLengthBytes, XF_ERROR_CORRUPT, "'%s' has %llu bytes, expected a safetensors file", name_.c_str(),
-             static_cast<Big>(size_));
-    XF_CHECK(size_ <= limits.file_bytes, XF_ERROR_LIMIT, "'%s' has %llu bytes, expected at most %llu", name_.c_str(),
-             static_cast<Big>(size_), static_cast<Big>(limits.file_bytes));
+    XF_CHECK(size >= kLengthBytes, XF_ERROR_CORRUPT, "'%s' has %llu bytes, expected a safetensors file", name.c_str(),
+             static_cast<Big>(size));
+    XF_CHECK(size <= limits.file_bytes, XF_ERROR_LIMIT, "'%s' has %llu bytes, expected at most %llu", name.c_str(),
+             static_cast<Big>(size), static_cast<Big>(limits.file_bytes));
     char length[kLengthBytes];
-    fetch(0, length, sizeof length);
+    input_->read_at(0, length, sizeof length);
     const uint64_t json_bytes = load_length(length);
     // A length beyond the file is damage or another kind of file, and a length that no header has is the latter.
-    XF_CHECK(json_bytes <= size_ - kLengthBytes || json_bytes <= limits.header_bytes, XF_ERROR_CORRUPT,
-             "'%s' is not a safetensors file: it has %llu bytes and would begin with a header of %llu", name_.c_str(),
-             static_cast<Big>(size_), static_cast<Big>(json_bytes));
-    XF_CHECK(json_bytes <= size_ - kLengthBytes, XF_ERROR_CORRUPT,
-             "'%s' has %llu bytes, expected more by its header length %llu", name_.c_str(), static_cast<Big>(size_),
+    XF_CHECK(json_bytes <= size - kLengthBytes || json_bytes <= limits.header_bytes, XF_ERROR_CORRUPT,
+             "'%s' is not a safetensors file: it has %llu bytes and would begin with a header of %llu", name.c_str(),
+             static_cast<Big>(size), static_cast<Big>(json_bytes));
+    XF_CHECK(json_bytes <= size - kLengthBytes, XF_ERROR_CORRUPT,
+             "'%s' has %llu bytes, expected more by its header length %llu", name.c_str(), static_cast<Big>(size),
              static_cast<Big>(json_bytes));
     XF_CHECK(json_bytes <= limits.header_bytes, XF_ERROR_LIMIT,
-             "'%s' has a header of %llu bytes, expected at most %llu", name_.c_str(), static_cast<Big>(json_bytes),
+             "'%s' has a header of %llu bytes, expected at most %llu", name.c_str(), static_cast<Big>(json_bytes),
              static_cast<Big>(limits.header_bytes));
     data_at_ = kLengthBytes + json_bytes;
     std::string json(static_cast<size_t>(json_bytes), '\0');
-    fetch(kLengthBytes, json.data(), json.size());
-    header_ = parse_safetensors_header(json, size_ - data_at_, limits, name_);
+    input_->read_at(kLengthBytes, json.data(), json.size());
+    header_ = parse_safetensors_header(json, size - data_at_, limits, name);
     for (size_t i = 0; i < header_.tensors.size(); ++i) index_.emplace(header_.tensors[i].name, i);
     if (!has_digest()) return;
     std::fill_n(json.begin() + static_cast<std::ptrdiff_t>(header_.digest_at), kDigestDigits, '0');
     beginning_.update(length, sizeof length);
     beginning_.update(json.data(), json.size());
-}
-
-void SafetensorsReader::fetch(uint64_t offset, void *dst, size_t bytes) const {
-    XF_CHECK(offset <= size_ && bytes <= size_ - offset, XF_ERROR_INTERNAL,
-             "'%s': a read beyond its end was let through", name_.c_str());
-    if (file_) {
-        file_->read_at(offset, dst, bytes);
-    } else if (bytes > 0) {
-        std::memcpy(dst, memory_ + offset, bytes);
-    }
 }
 
 const TensorInfo *SafetensorsReader::find(std::string_view name) const {
@@ -87,19 +75,21 @@ const TensorInfo *SafetensorsReader::find(std::string_view name) const {
 }
 
 void SafetensorsReader::read(const TensorInfo &tensor, void *dst, size_t bytes) const {
-    XF_CHECK(tensor.begin <= tensor.end && tensor.end <= size_ - data_at_ && bytes == tensor.end - tensor.begin,
-             XF_ERROR_INVALID_ARGUMENT, "'%s': tensor '%s' read into %zu bytes, expected %llu", name_.c_str(),
-             tensor.name.c_str(), bytes, static_cast<unsigned long long>(tensor.end - tensor.begin));
-    fetch(data_at_ + tensor.begin, dst, bytes);
+    XF_CHECK(
+        tensor.begin <= tensor.end && tensor.end <= input_->size() - data_at_ && bytes == tensor.end - tensor.begin,
+        XF_ERROR_INVALID_ARGUMENT, "'%s': tensor '%s' read into %zu bytes, expected %llu", input_->name().c_str(),
+        tensor.name.c_str(), bytes, static_cast<unsigned long long>(tensor.end - tensor.begin));
+    input_->read_at(data_at_ + tensor.begin, dst, bytes);
 }
 
-void SafetensorsReader::verify() const {
-    load_all([](const TensorInfo &) -> void * { return nullptr; });
+void SafetensorsReader::verify(const Call &call) const {
+    load_all([](const TensorInfo &) -> void * { return nullptr; }, call);
 }
 
-void SafetensorsReader::load_all(const Destination &destination) const {
-    XF_CHECK(has_digest(), XF_ERROR_CORRUPT, "'%s' has no checksum, expected 64 digits as metadata '%s'", name_.c_str(),
-             kDigestKey);
+void SafetensorsReader::load_all(const Destination &destination, const Call &call) const {
+    const auto total = static_cast<int64_t>(input_->size());
+    XF_CHECK(has_digest(), XF_ERROR_CORRUPT, "'%s' has no checksum, expected 64 digits as metadata '%s'",
+             input_->name().c_str(), kDigestKey);
     Sha256 hash = beginning_;
     std::vector<char> scratch;
     for (const TensorInfo &tensor : header_.tensors) {
@@ -111,15 +101,16 @@ void SafetensorsReader::load_all(const Destination &destination) const {
         }
         for (uint64_t at = tensor.begin; at < tensor.end;) {
             const size_t piece = static_cast<size_t>(std::min<uint64_t>(kPiece, tensor.end - at));
-            fetch(data_at_ + at, to, piece);
+            input_->read_at(data_at_ + at, to, piece);
             hash.update(to, piece);
             at += piece;
             if (!skip) to += piece;
+            call.progress("load", static_cast<int64_t>(data_at_ + at), total);
         }
     }
     const std::string found = hash.hex(), &expected = header_.metadata.at(kDigestKey);
-    XF_CHECK(found == expected, XF_ERROR_CORRUPT, "'%s' is damaged: its SHA-256 is %s, expected %s", name_.c_str(),
-             found.c_str(), expected.c_str());
+    XF_CHECK(found == expected, XF_ERROR_CORRUPT, "'%s' is damaged: its SHA-256 is %s, expected %s",
+             input_->name().c_str(), found.c_str(), expected.c_str());
 }
 
 void SafetensorsWriter::add(std::string name, std::string dtype, std::vector<int64_t> shape, const void *data,
@@ -150,47 +141,59 @@ void SafetensorsWriter::set_metadata(std::string key, std::string value) {
     metadata_[std::move(key)] = std::move(value);
 }
 
-std::string SafetensorsWriter::write(const std::string &path, const IoOps &io, bool keep_previous) const {
-    // Wide elements first, so that each tensor begins at a multiple of its element's size for tools that map the file.
+struct SafetensorsWriter::Layout {
     std::vector<const Entry *> order;
-    for (const Entry &entry : entries_) order.push_back(&entry);
-    std::stable_sort(order.begin(), order.end(), [](const Entry *a, const Entry *b) {
+    std::string json;
+    size_t digest_at;
+    uint64_t bytes;
+};
+
+SafetensorsWriter::Layout SafetensorsWriter::lay_out(const std::string &name) const {
+    Layout layout{};
+    // Wide elements first, so that each tensor begins at a multiple of its element's size for tools that map the file.
+    for (const Entry &entry : entries_) layout.order.push_back(&entry);
+    std::stable_sort(layout.order.begin(), layout.order.end(), [](const Entry *a, const Entry *b) {
         return dtype_bytes(a->info.dtype) > dtype_bytes(b->info.dtype);
     });
     std::vector<TensorInfo> tensors;
     uint64_t data_bytes = 0;
-    for (const Entry *entry : order) {
+    for (const Entry *entry : layout.order) {
         TensorInfo &info = tensors.emplace_back(entry->info);
         info.begin = data_bytes;
         info.end = data_bytes = checked_add(data_bytes, entry->info.end, "the size of a file");
     }
     Metadata metadata = metadata_;
     metadata[kDigestKey] = std::string(kDigestDigits, '0');
-    const std::string json = format_safetensors_header(metadata, tensors);
-    size_t digest_at = 0;
+    layout.json = format_safetensors_header(metadata, tensors);
     try {  // what can't be read back is not written: names, UTF-8, limits
-        XF_CHECK(json.size() <= SafetensorsLimits().header_bytes, XF_ERROR_LIMIT,
-                 "'%s' would have a header of %zu bytes, expected at most %llu", path.c_str(), json.size(),
+        XF_CHECK(layout.json.size() <= SafetensorsLimits().header_bytes, XF_ERROR_LIMIT,
+                 "'%s' would have a header of %zu bytes, expected at most %llu", name.c_str(), layout.json.size(),
                  static_cast<unsigned long long>(SafetensorsLimits().header_bytes));
-        digest_at = parse_safetensors_header(json, data_bytes, {}, path).digest_at;
+        layout.digest_at = parse_safetensors_header(layout.json, data_bytes, {}, name).digest_at;
     } catch (const Error &error) {
         if (error.status() != XF_ERROR_CORRUPT) throw;
         throw Error(XF_ERROR_INVALID_ARGUMENT, error.what());
     }
+    layout.bytes = checked_add<uint64_t>(kLengthBytes + layout.json.size(), data_bytes, "the size of a file");
+    return layout;
+}
 
-    AtomicFile file(path, io, keep_previous);
-    file.reserve(checked_add<uint64_t>(kLengthBytes + json.size(), data_bytes, "the size of a file"));
+std::string SafetensorsWriter::put(const Layout &layout, Output *output, const Call &call) {
+    output->reserve(layout.bytes);
     Sha256 hash;
-    const auto put = [&](const void *src, size_t bytes) {
+    uint64_t written = 0;
+    const auto append = [&](const void *src, size_t bytes) {
         hash.update(src, bytes);
-        file.write(src, bytes);
+        output->write(src, bytes);
+        written += bytes;
+        call.progress("save", static_cast<int64_t>(written), static_cast<int64_t>(layout.bytes));
     };
     char length[kLengthBytes];
-    store_length(json.size(), length);
-    put(length, sizeof length);
-    put(json.data(), json.size());
+    store_length(layout.json.size(), length);
+    append(length, sizeof length);
+    append(layout.json.data(), layout.json.size());
     std::vector<char> scratch;
-    for (const Entry *entry : order) {
+    for (const Entry *entry : layout.order) {
         for (uint64_t at = 0; at < entry->info.end;) {
             const size_t piece = static_cast<size_t>(std::min<uint64_t>(kPiece, entry->info.end - at));
             const char *from = static_cast<const char *>(entry->data) + at;
@@ -199,14 +202,28 @@ std::string SafetensorsWriter::write(const std::string &path, const IoOps &io, b
                 entry->source(at, scratch.data(), piece);
                 from = scratch.data();
             }
-            put(from, piece);
+            append(from, piece);
             at += piece;
         }
     }
     const std::string digest = hash.hex();
-    file.rewrite(kLengthBytes + digest_at, digest.data(), digest.size());
+    output->rewrite(kLengthBytes + layout.digest_at, digest.data(), digest.size());
+    return digest;
+}
+
+std::string SafetensorsWriter::write(const std::string &path, const IoOps &io, bool keep_previous,
+                                     const Call &call) const {
+    const Layout layout = lay_out(path);
+    AtomicFile file(path, io, keep_previous);
+    const std::string digest = put(layout, &file, call);
     file.commit();
     return digest;
 }
+
+std::string SafetensorsWriter::write(Output *output, const std::string &name, const Call &call) const {
+    return put(lay_out(name), output, call);
+}
+
+uint64_t SafetensorsWriter::bytes(const std::string &name) const { return lay_out(name).bytes; }
 
 }  // namespace xf

@@ -16,7 +16,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/call.h"
 #include "core/file.h"
+#include "core/output.h"
 #include "core/safetensors_header.h"
 #include "core/sha256.h"
 
@@ -24,14 +26,17 @@ namespace xf {
 
 class SafetensorsReader {
 public:
-    // Reads and checks the header. No memory beyond it; the file stays open while the object lives.
+    // Reads and checks the header. No memory beyond it.
+    explicit SafetensorsReader(std::shared_ptr<const Input> input, const SafetensorsLimits &limits = {});
+
+    // Of a file, which stays open while the object lives.
     static SafetensorsReader open(const std::string &path, const SafetensorsLimits &limits = {},
                                   const IoOps &io = posix_io());
 
-    // The same of bytes that stay the caller's and unchanged while the object lives; `name` is for messages.
-    static SafetensorsReader from_memory(const void *bytes, size_t size, const SafetensorsLimits &limits = {},
-                                         std::string name = "memory");
+    // Of bytes that stay the caller's and unchanged while the object lives.
+    static SafetensorsReader from_memory(const void *bytes, size_t size, const SafetensorsLimits &limits = {});
 
+    const Input &input() const { return *input_; }
     const Metadata &metadata() const { return header_.metadata; }
     const std::vector<TensorInfo> &tensors() const { return header_.tensors; }  // in the order of their data
     const TensorInfo *find(std::string_view name) const;                        // null when there is none
@@ -42,23 +47,16 @@ public:
     // The data of one tensor; `bytes` must be exactly end - begin.
     void read(const TensorInfo &tensor, void *dst, size_t bytes) const;
 
-    // Reads all and compares the checksum: XF_ERROR_CORRUPT when it differs or is missing.
-    void verify() const;
+    // Reads all and compares the checksum: XF_ERROR_CORRUPT when it differs or is missing. call hears "load", in bytes.
+    void verify(const Call &call = Call()) const;
 
     // verify() that also keeps the data: `destination` gives the memory of each tensor, end - begin bytes, in the
     // order of tensors(), or null to skip it. After a failure the memory holds nothing of worth.
     using Destination = std::function<void *(const TensorInfo &)>;
-    void load_all(const Destination &destination) const;
+    void load_all(const Destination &destination, const Call &call = Call()) const;
 
 private:
-    SafetensorsReader(std::unique_ptr<InputFile> file, const char *memory, uint64_t size, std::string name,
-                      const SafetensorsLimits &limits);
-    void fetch(uint64_t offset, void *dst, size_t bytes) const;
-
-    std::unique_ptr<InputFile> file_;  // null: memory_
-    const char *memory_;
-    uint64_t size_;
-    std::string name_;
+    std::shared_ptr<const Input> input_;
     uint64_t data_at_ = 0;
     SafetensorsHeader header_;
     std::map<std::string_view, size_t> index_;  // into header_.tensors, whose strings it views
@@ -77,10 +75,20 @@ public:
     void set_metadata(std::string key, std::string value);  // not "sha256"
 
     // Replaces the file as AtomicFile does and returns its checksum. The same tensors and metadata give the same
-    // bytes. Names that are not UTF-8 or occur twice are XF_ERROR_INVALID_ARGUMENT.
-    std::string write(const std::string &path, const IoOps &io = posix_io(), bool keep_previous = true) const;
+    // bytes. Names that are not UTF-8 or occur twice are XF_ERROR_INVALID_ARGUMENT. call hears "save", in bytes.
+    std::string write(const std::string &path, const IoOps &io = posix_io(), bool keep_previous = true,
+                      const Call &call = Call()) const;
+
+    // The same bytes elsewhere, and how many they are: nothing is asked of the sources for that. `name` is for
+    // messages.
+    std::string write(Output *output, const std::string &name, const Call &call = Call()) const;
+    uint64_t bytes(const std::string &name) const;
 
 private:
+    struct Layout;
+    Layout lay_out(const std::string &name) const;
+    static std::string put(const Layout &layout, Output *output, const Call &call);
+
     struct Entry {
         TensorInfo info;  // begin 0, end the number of bytes
         const void *data;

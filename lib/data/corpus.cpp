@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "data/line_reader.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 
 namespace xf {
 namespace {

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/characters.h"
 
-#include "text/utf8.h"
+#include "core/utf8.h"
 
 namespace xf {
 

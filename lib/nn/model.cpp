@@ -10,6 +10,8 @@
 namespace xf {
 namespace {
 
+constexpr int64_t kPiece = 1 << 16;  // numbers on the way from one device to another
+
 // Paper s. 3.5: PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same. Piece by piece, so
 // that a file that asks for a long table costs device memory under the budget and little beside it.
 void upload_sinusoids(Stream *stream, int64_t positions, int64_t D, float *table) {
@@ -61,6 +63,22 @@ void Model::initialise() {
     stream.upload(params_.data(), block.data(), block.size() * sizeof(float));
     parameters_written(stream);
     stream.sync();
+}
+
+std::shared_ptr<Model> Model::copy_to(std::shared_ptr<Context> context, const Call &call) const {
+    auto copy = std::make_shared<Model>(std::move(context), options_);
+    copy->metadata_ = metadata_;
+    Stream from(context_->device()), to(copy->context_->device());
+    std::vector<float> piece;  // by way of the host: two devices know nothing of each other
+    for (int64_t at = 0; at < table_.total; at += kPiece) {
+        call.check();
+        piece.resize(static_cast<size_t>(std::min(kPiece, table_.total - at)));
+        from.download(piece.data(), params() + at, piece.size() * sizeof(float));
+        to.upload(copy->params() + at, piece.data(), piece.size() * sizeof(float));
+    }
+    copy->parameters_written(to);
+    to.sync();
+    return copy;
 }
 
 void Model::parameters_written(Stream &stream) const {

@@ -7,8 +7,10 @@
 #include <string>
 
 #include "backend/context.h"
+#include "core/call.h"
 #include "nn/model_config.h"
 #include "nn/parameters.h"
+#include "nn/user_metadata.h"
 
 namespace xf {
 
@@ -19,11 +21,17 @@ public:
 
     void initialise();
 
+    // The same parameters and texts in a context, which may be of another device.
+    std::shared_ptr<Model> copy_to(std::shared_ptr<Context> context, const Call &call) const;
+
     Context &context() const { return *context_; }
     const std::shared_ptr<Context> &context_ptr() const { return context_; }
     const Options &options() const { return options_; }
     const ModelConfig &config() const { return config_; }
     const ParameterTable &table() const { return table_; }
+
+    UserMetadata &metadata() { return metadata_; }
+    const UserMetadata &metadata() const { return metadata_; }
 
     // The type of activations and of the matrices they are multiplied with.
     uint32_t dtype() const { return context_->dtype(); }
@@ -49,6 +57,7 @@ private:
     Options options_;
     ModelConfig config_;
     ParameterTable table_;
+    UserMetadata metadata_;
     Buffer params_, copy_;
     Buffer sinusoids_;
 };

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/checked.h"
 #include "core/error.h"
 #include "core/half.h"
 
@@ -76,10 +77,8 @@ bool all_within(const float *values, size_t count, float least) {
 
 bool is_option(std::string_view key) { return key.starts_with("model.") || key.starts_with("train."); }
 
-}  // namespace
-
-void save_model_file(const std::string &path, const Model &model, Stream &stream, const FileContents &contents,
-                     const std::vector<ExtraBlock> &blocks) {
+SafetensorsWriter make_writer(const Model &model, Stream *stream, const FileContents &contents,
+                              const std::vector<ExtraBlock> &blocks) {
     SafetensorsWriter writer;
     writer.set_metadata("format", kFormat);
     writer.set_metadata("format_version", kVersion);
@@ -89,31 +88,60 @@ void save_model_file(const std::string &path, const Model &model, Stream &stream
         if (std::string_view(option(i).key).starts_with("model."))
             writer.set_metadata(option(i).key, model.options().text(option(i).key));
     for (const auto &[key, value] : contents.extra) writer.set_metadata(key, value);
+    for (const auto &[key, value] : model.metadata().all()) writer.set_metadata(UserMetadata::kPrefix + key, value);
     if (is_narrow(contents.dtype))
-        add_narrow(&writer, &stream, model.table(), contents.dtype, model.params());
+        add_narrow(&writer, stream, model.table(), contents.dtype, model.params());
     else
-        add_block(&writer, &stream, model.table(), "", model.params());
-    for (const ExtraBlock &block : blocks) add_block(&writer, &stream, model.table(), block.prefix, block.data);
-    writer.write(path);
+        add_block(&writer, stream, model.table(), "", model.params());
+    for (const ExtraBlock &block : blocks) add_block(&writer, stream, model.table(), block.prefix, block.data);
+    return writer;
 }
 
-ModelFile::ModelFile(const std::string &path) : path_(path), reader_(SafetensorsReader::open(path)) {
+}  // namespace
+
+std::string file_dtype(const Options &options) {
+    const std::string &precision = options.str("file.precision");
+    return precision == "fp16" ? "F16" : precision == "bf16" ? "BF16" : "F32";
+}
+
+void save_model_file(const std::string &path, const Model &model, Stream &stream, const FileContents &contents,
+                     const std::vector<ExtraBlock> &blocks, const Call &call) {
+    make_writer(model, &stream, contents, blocks).write(path, posix_io(), true, call);
+}
+
+size_t save_model_memory(void *buffer, size_t capacity, const Model &model, Stream &stream,
+                         const FileContents &contents, const Call &call) {
+    const SafetensorsWriter writer = make_writer(model, &stream, contents, {});
+    const auto bytes = checked_cast<size_t>(writer.bytes("memory"), "the size of a model");
+    if (bytes > capacity) return bytes;
+    MemoryOutput output(buffer, capacity);
+    writer.write(&output, "memory", call);
+    return bytes;
+}
+
+ModelFile::ModelFile(std::shared_ptr<const Input> input) : reader_(std::move(input)), table_(read_header()) {
+    check_tensors();
+}
+
+ParameterTable ModelFile::read_header() {
     const Metadata &metadata = reader_.metadata();
-    const auto format = metadata.find("format");
-    XF_CHECK(format != metadata.end() && format->second == kFormat, XF_ERROR_CORRUPT,
-             "'%s' is a safetensors file but not one of a model of this library", path.c_str());
+    const auto made_by = metadata.find("format");
+    XF_CHECK(made_by != metadata.end() && made_by->second == kFormat, XF_ERROR_CORRUPT,
+             "'%s' is a safetensors file but not one of a model of this library", path().c_str());
     XF_CHECK(require("format_version") == kVersion, XF_ERROR_VERSION, "'%s' has format version %.32s, expected %s",
-             path.c_str(), require("format_version").c_str(), kVersion);
+             path().c_str(), require("format_version").c_str(), kVersion);
     contents_.kind = require("kind");
     XF_CHECK(kind() == "model" || kind() == "checkpoint", XF_ERROR_VERSION,
-             "'%s' is of kind '%.32s', expected model or checkpoint", path.c_str(), kind().c_str());
+             "'%s' is of kind '%.32s', expected model or checkpoint", path().c_str(), kind().c_str());
     for (const auto &[key, value] : metadata) {
-        if (is_option(key)) {
+        if (key.starts_with(UserMetadata::kPrefix)) {
+            take_user_text(key, value);
+        } else if (is_option(key)) {
             try {
                 options_.set(key, value);
             } catch (const Error &error) {
                 fail(error.status() == XF_ERROR_NOT_FOUND ? XF_ERROR_VERSION : XF_ERROR_CORRUPT, "'%s': %s",
-                     path.c_str(), error.what());
+                     path().c_str(), error.what());
             }
         } else if (key == "tokenizer") {
             contents_.tokenizer = value;
@@ -121,52 +149,70 @@ ModelFile::ModelFile(const std::string &path) : path_(path), reader_(Safetensors
             contents_.extra[key] = value;
         }
     }
-    check_tensors();
+    // A damaged configuration is the file's fault, not the caller's.
+    try {
+        // A table has at least one tensor a layer: a file with fewer is refused before the table is made.
+        const auto layers = options_.i64("model.encoder_layers") + options_.i64("model.decoder_layers");
+        XF_CHECK(static_cast<uint64_t>(layers) <= reader_.tensors().size(), XF_ERROR_CORRUPT,
+                 "'%s' has %zu tensors for %lld layers", path().c_str(), reader_.tensors().size(),
+                 static_cast<long long>(layers));
+        return ParameterTable(ModelConfig::from(options_));
+    } catch (const Error &error) {
+        if (error.status() != XF_ERROR_INVALID_ARGUMENT) throw;
+        throw Error(XF_ERROR_CORRUPT, format("'%s': %s", path().c_str(), error.what()));
+    }
+}
+
+void ModelFile::take_user_text(std::string_view key, const std::string &value) {
+    key.remove_prefix(std::string_view(UserMetadata::kPrefix).size());
+    try {
+        user_.set(key, value);
+    } catch (const Error &error) {
+        fail(error.status() == XF_ERROR_LIMIT ? XF_ERROR_LIMIT : XF_ERROR_CORRUPT, "'%s': metadata '%s%.32s': %s",
+             path().c_str(), UserMetadata::kPrefix, std::string(key).c_str(), error.what());
+    }
 }
 
 const std::string &ModelFile::require(const std::string &key) const {
     const auto found = reader_.metadata().find(key);
-    XF_CHECK(found != reader_.metadata().end(), XF_ERROR_CORRUPT, "'%s' lacks the metadata '%s'", path_.c_str(),
+    XF_CHECK(found != reader_.metadata().end(), XF_ERROR_CORRUPT, "'%s' lacks the metadata '%s'", path().c_str(),
              key.c_str());
     return found->second;
 }
 
-void ModelFile::check_tensors() const {
-    // A damaged configuration is the file's fault, not the caller's.
-    const auto table = [&] {
-        try {
-            // A table has at least one tensor a layer: a file with fewer is refused before the table is made.
-            const auto layers = options_.i64("model.encoder_layers") + options_.i64("model.decoder_layers");
-            XF_CHECK(static_cast<uint64_t>(layers) <= reader_.tensors().size(), XF_ERROR_CORRUPT,
-                     "'%s' has %zu tensors for %lld layers", path_.c_str(), reader_.tensors().size(),
-                     static_cast<long long>(layers));
-            return ParameterTable(ModelConfig::from(options_));
-        } catch (const Error &error) {
-            if (error.status() != XF_ERROR_INVALID_ARGUMENT) throw;
-            throw Error(XF_ERROR_CORRUPT, format("'%s': %s", path_.c_str(), error.what()));
-        }
-    }();
+void ModelFile::check_tensors() {
     const size_t blocks = kind() == "checkpoint" ? 1 + std::size(kCheckpointPrefixes) : 1;
-    XF_CHECK(reader_.tensors().size() == table.list.size() * blocks, XF_ERROR_CORRUPT,
-             "'%s' has %zu tensors, expected %zu for its configuration", path_.c_str(), reader_.tensors().size(),
-             table.list.size() * blocks);
+    XF_CHECK(reader_.tensors().size() == table_.list.size() * blocks, XF_ERROR_CORRUPT,
+             "'%s' has %zu tensors, expected %zu for its configuration", path().c_str(), reader_.tensors().size(),
+             table_.list.size() * blocks);
+    size_t widest = 0;
     for (size_t block = 0; block < blocks; ++block) {
         const std::string prefix = block == 0 ? "" : kCheckpointPrefixes[block - 1];
-        for (const Parameter &p : table.list) {
+        for (const Parameter &p : table_.list) {
             const TensorInfo *tensor = reader_.find(prefix + p.name);
-            XF_CHECK(tensor != nullptr, XF_ERROR_CORRUPT, "'%s' lacks the tensor '%s%s'", path_.c_str(), prefix.c_str(),
-                     p.name.c_str());
+            XF_CHECK(tensor != nullptr, XF_ERROR_CORRUPT, "'%s' lacks the tensor '%s%s'", path().c_str(),
+                     prefix.c_str(), p.name.c_str());
             XF_CHECK(tensor->shape == shape_of(p), XF_ERROR_CORRUPT,
-                     "'%s': tensor '%s%s' has the shape %s, expected %s", path_.c_str(), prefix.c_str(), p.name.c_str(),
-                     shown(tensor->shape).c_str(), shown(shape_of(p)).c_str());
+                     "'%s': tensor '%s%s' has the shape %s, expected %s", path().c_str(), prefix.c_str(),
+                     p.name.c_str(), shown(tensor->shape).c_str(), shown(shape_of(p)).c_str());
             XF_CHECK(tensor->dtype == "F32" || (kind() == "model" && is_narrow(tensor->dtype)), XF_ERROR_CORRUPT,
-                     "'%s': tensor '%s%s' is of type %s, expected F32%s", path_.c_str(), prefix.c_str(), p.name.c_str(),
-                     tensor->dtype.c_str(), kind() == "model" ? ", F16 or BF16" : "");
+                     "'%s': tensor '%s%s' is of type %s, expected F32%s", path().c_str(), prefix.c_str(),
+                     p.name.c_str(), tensor->dtype.c_str(), kind() == "model" ? ", F16 or BF16" : "");
+            if (dtype_bytes(tensor->dtype) <= widest) continue;
+            widest = dtype_bytes(tensor->dtype);
+            contents_.dtype = tensor->dtype;
         }
     }
 }
 
-void ModelFile::load(const Model &model, Stream &stream, const std::vector<ExtraBlock> &blocks) const {
+std::shared_ptr<Model> ModelFile::make_model(std::shared_ptr<Context> context) const {
+    auto model = std::make_shared<Model>(std::move(context), options_);
+    model->metadata() = user_;
+    return model;
+}
+
+void ModelFile::load(const Model &model, Stream &stream, const std::vector<ExtraBlock> &blocks,
+                     const Call &call) const {
     struct Destination {
         float *data;
         float least;
@@ -197,7 +243,7 @@ void ModelFile::load(const Model &model, Stream &stream, const std::vector<Extra
         if (!direct) stream.upload(to.data, values, count * sizeof(float));
         pending = nullptr;
     };
-    reader_.load_all([&](const TensorInfo &tensor) -> void * {
+    const auto destination = [&](const TensorInfo &tensor) -> void * {
         finish();
         const auto found = destinations.find(tensor.name);
         if (found == destinations.end()) return nullptr;
@@ -210,9 +256,10 @@ void ModelFile::load(const Model &model, Stream &stream, const std::vector<Extra
             return halves.data();
         }
         return direct ? found->second.data : staging.data();
-    });
+    };
+    reader_.load_all(destination, call);
     finish();
-    XF_CHECK(bad.empty(), XF_ERROR_CORRUPT, "'%s': tensor '%s' has a number that is not finite%s", path_.c_str(),
+    XF_CHECK(bad.empty(), XF_ERROR_CORRUPT, "'%s': tensor '%s' has a number that is not finite%s", path().c_str(),
              bad.c_str(), destinations.at(bad).least < 0 ? "" : " or negative");
     model.parameters_written(stream);
     stream.sync();

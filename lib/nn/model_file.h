@@ -1,9 +1,11 @@
 // Models and checkpoints as safetensors files.
 //
+// They come from and go to a file, memory, a descriptor or a callback (core/input.h, core/output.h) by the same code.
+//
 // Metadata: "format" "xformer", "format_version", "kind" ("model" or "checkpoint"), every option of the group "model."
-// by its key, "tokenizer" (its JSON, opaque here), and what the caller adds. Tensors: each parameter under its module
-// path: F32, or F16 or BF16 in an exported model. A checkpoint is F32 and holds further blocks of the same shape under
-// a prefix ("adam.m.").
+// by its key, "tokenizer" (its JSON, opaque here), the host's texts as "user.KEY", and what the caller adds. Tensors:
+// each parameter under its module path: F32, or F16 or BF16 in a narrow model. A checkpoint is F32 and holds further
+// blocks of the same shape under a prefix ("adam.m.").
 //
 // A file is hostile until proved: names, shapes and the number of tensors are compared with what the configuration
 // calls for before a model is allocated, and the checksum over all bytes is compared before the model is given out.
@@ -35,13 +37,22 @@ struct FileContents {
     Metadata extra;             // further keys
 };
 
+// "F32", "F16" or "BF16", as "file.precision" of the options asks for.
+std::string file_dtype(const Options &options);
+
 void save_model_file(const std::string &path, const Model &model, Stream &stream, const FileContents &contents,
-                     const std::vector<ExtraBlock> &blocks);
+                     const std::vector<ExtraBlock> &blocks, const Call &call = Call());
+
+// The bytes of such a file, into memory of so many bytes or more; gives their number. With less memory nothing is
+// written or read.
+size_t save_model_memory(void *buffer, size_t capacity, const Model &model, Stream &stream,
+                         const FileContents &contents, const Call &call = Call());
 
 // An opened file whose header agrees with a model of its configuration; nothing large is allocated yet.
 class ModelFile {
 public:
-    explicit ModelFile(const std::string &path);
+    explicit ModelFile(std::shared_ptr<const Input> input);
+    explicit ModelFile(const std::string &path) : ModelFile(std::make_shared<InputFile>(path)) {}
 
     const std::string &kind() const { return contents_.kind; }
     const FileContents &contents() const { return contents_; }
@@ -49,18 +60,30 @@ public:
     const std::string &require(const std::string &key) const;
     // The options of the groups "model." and "train." that the file names; others have their defaults.
     const Options &options() const { return options_; }
-    const std::string &path() const { return path_; }
+    const std::string &path() const { return reader_.input().name(); }
+    uint64_t bytes() const { return reader_.input().size(); }
+    // Of the parameters: "F32", "F16" or "BF16"; the widest where they differ.
+    const std::string &dtype() const { return contents_.dtype; }
+    // What a model of its configuration has.
+    const ParameterTable &table() const { return table_; }
+
+    // A model of its configuration with the host's texts, its parameters zero until load().
+    std::shared_ptr<Model> make_model(std::shared_ptr<Context> context) const;
 
     // Reads the parameters, and the blocks when they are given (else they are skipped); checks the checksum, and that
-    // all numbers are finite.
-    void load(const Model &model, Stream &stream, const std::vector<ExtraBlock> &blocks) const;
+    // all numbers are finite. call hears "load", in bytes.
+    void load(const Model &model, Stream &stream, const std::vector<ExtraBlock> &blocks,
+              const Call &call = Call()) const;
 
 private:
-    void check_tensors() const;
-    std::string path_;
+    ParameterTable read_header();
+    void take_user_text(std::string_view key, const std::string &value);
+    void check_tensors();
     SafetensorsReader reader_;
     FileContents contents_;
     Options options_;
+    UserMetadata user_;
+    ParameterTable table_;  // last: it is made of what is read into the others
 };
 
 }  // namespace xf

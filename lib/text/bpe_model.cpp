@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "core/error.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 
 namespace xf {
 namespace {

@@ -16,7 +16,7 @@
 #include <limits>
 
 #include "core/error.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 
 namespace xf {
 namespace {

@@ -7,7 +7,7 @@
 #include "text/bpe_model.h"
 #include "text/bpe_train.h"
 #include "text/tokenizer_json.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 #include "text/wordpiece_model.h"
 
 namespace xf {

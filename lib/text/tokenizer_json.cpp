@@ -20,7 +20,7 @@
 #include "core/error.h"
 #include "core/json_allocator.h"
 #include "text/tokenizer_json_keys.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 
 namespace xf {
 

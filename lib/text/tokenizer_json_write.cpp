@@ -8,7 +8,7 @@
 #include "core/json_allocator.h"
 #include "text/tokenizer_json.h"
 #include "text/tokenizer_json_keys.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 #include "text/vocabulary.h"
 
 namespace xf {

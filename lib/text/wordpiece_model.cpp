@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "text/bpe_model.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 
 namespace xf {
 

@@ -203,7 +203,7 @@ std::unique_ptr<Trainer> Trainer::resume(const std::shared_ptr<Context> &context
     position.fingerprint = parse_number<uint64_t>(file, "position.fingerprint", 16);
     for (const auto &[key, value] : file.contents().extra)
         if (key.starts_with(kPosition + "data.")) position.order[key.substr(kPosition.size())] = value;
-    auto trainer = std::make_unique<Trainer>(std::make_shared<Model>(context, file.options()), file.options());
+    auto trainer = std::make_unique<Trainer>(file.make_model(context), file.options());
     file.load(*trainer->model_, trainer->stream_,
               {{"adam.m.", trainer->m_.floats()}, {"adam.v.", trainer->v_.floats(), 0.0f}});
     trainer->step_ = step;

@@ -13,7 +13,7 @@
 
 #include "text/bpe_train.h"
 #include "text/tokenizer.h"
-#include "text/utf8.h"
+#include "core/utf8.h"
 
 namespace xf_test {
 

@@ -1,7 +1,7 @@
 // The UTF-8 decoder; see utf8.h. The bounds of the second byte carry all the special cases of the format.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "text/utf8.h"
+#include "core/utf8.h"
 
 #include <cstring>
 

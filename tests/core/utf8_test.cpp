@@ -1,7 +1,7 @@
 // The UTF-8 decoder against the tables of the Unicode standard.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "text/utf8.h"
+#include "core/utf8.h"
 
 #include "support/test.hpp"
 
