@@ -226,11 +226,11 @@ const xf_backend_v1 kBackend = {
     .mem_download = mem_download,
     .mem_copy = mem_copy,
     .mem_zero = mem_zero,
-    XF_FOR_EACH_OP(XF_CALL)
     .graph_begin = graph_begin,
     .graph_end = graph_end,
     .graph_run = graph_run,
     .graph_free = graph_free,
+    XF_FOR_EACH_OP(XF_CALL)
 };
 // clang-format on
 #undef XF_CALL

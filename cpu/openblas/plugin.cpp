@@ -209,12 +209,12 @@ const xf_backend_v1 kBackend = {
     .mem_download = mem_copy,
     .mem_copy = mem_copy,
     .mem_zero = mem_zero,
-    XF_FOR_EACH_REQUIRED_OP(XF_OP_SET)
-    XF_FOR_EACH_OPTIONAL_OP(XF_OP_NONE)
     .graph_begin = nullptr,
     .graph_end = nullptr,
     .graph_run = nullptr,
     .graph_free = nullptr,
+    XF_FOR_EACH_REQUIRED_OP(XF_OP_SET)
+    XF_FOR_EACH_OPTIONAL_OP(XF_OP_NONE)
 };
 // clang-format on
 

@@ -121,12 +121,12 @@ const xf_backend_v1 kTable = {
     .mem_download = move,
     .mem_copy = move,
     .mem_zero = mem_zero,
-    XF_FOR_EACH_REQUIRED_OP(XF_OP_SET)
-    XF_FOR_EACH_OPTIONAL_OP(XF_OP_NONE)
     .graph_begin = nullptr,
     .graph_end = nullptr,
     .graph_run = nullptr,
     .graph_free = nullptr,
+    XF_FOR_EACH_REQUIRED_OP(XF_OP_SET)
+    XF_FOR_EACH_OPTIONAL_OP(XF_OP_NONE)
 };
 // clang-format on
 

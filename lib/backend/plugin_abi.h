@@ -40,7 +40,7 @@ extern "C" {
 #endif
 
 /* Must be equal on both sides while the version is 0.x; from 1.0 on tables grow by their size member alone. */
-#define XF_PLUGIN_ABI 3u
+#define XF_PLUGIN_ABI 4u
 
 /* The number types a stream can have. A device says in its dtypes mask (1u << type) which it serves. */
 enum { XF_FP32 = 0, XF_BF16 = 1 };
@@ -373,8 +373,8 @@ typedef struct xf_beam_step {
  * operations is made from here, by the macros below or by one of its own. Those of the first list every backend
  * has. Those of the second may be NULL: to_bf16 without XF_BF16 in dtypes, beam_step anywhere.
  *
- * A new operation is its type above and its line here. Whatever follows the operations in the table moves, so
- * XF_PLUGIN_ABI goes up by one. */
+ * A new operation is its type above and its line here. Nothing follows the operations in the table: one at the end of
+ * the second list moves no other; a new required one moves the second list, so XF_PLUGIN_ABI goes up by one. */
 #define XF_FOR_EACH_REQUIRED_OP(X)               \
     X(embed_fwd, xf_embed_fwd)                   \
     X(embed_bwd, xf_embed_bwd)                   \
@@ -439,8 +439,6 @@ typedef struct xf_backend_v1 {
     int32_t (*mem_copy)(xf_stream *stream, void *dst, const void *src, size_t bytes, xf_error *err);
     int32_t (*mem_zero)(xf_stream *stream, void *dst, size_t bytes, xf_error *err);
 
-    XF_FOR_EACH_OP(XF_OP_MEMBER)
-
     /* Optional, all four or none: operations between begin and end are recorded and not run; run repeats them with the
      * same arguments, reading and writing the same memory. Recorded may be operations, mem_copy and mem_zero. The same
      * calls must have been made unrecorded on this stream before, so that nothing has to be allocated. After an error
@@ -449,6 +447,8 @@ typedef struct xf_backend_v1 {
     int32_t (*graph_end)(xf_stream *stream, xf_graph **graph, xf_error *err);
     int32_t (*graph_run)(xf_stream *stream, xf_graph *graph, xf_error *err);
     void (*graph_free)(xf_stream *stream, xf_graph *graph);
+
+    XF_FOR_EACH_OP(XF_OP_MEMBER)
 } xf_backend_v1;
 
 /* The plugin's one export. Returns NULL when it can't serve this core (and says why in err). */
