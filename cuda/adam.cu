@@ -2,11 +2,12 @@
 // of the parameters in bf16.
 //
 //     g = grad_scale * grad    m = beta1 m + (1 - beta1) g    v = beta2 v + (1 - beta2) g^2
-//     param -= alpha * m / (sqrt(v) + eps_hat)                grad = 0
+//     param -= decay * param + alpha * m / (sqrt(v) + eps_hat)    grad = 0
+//     ema += ema_rate * (param - ema)
 //
 // All are bound by memory and pass once over it, 16 bytes per access when the pointers allow. adam moves 32 bytes per
-// parameter, 34 with the bf16 copy. sum_squares adds in double: blocks of kSquaresTile elements, then their sums in one
-// block; which thread adds what depends on n alone.
+// parameter, 2 more with the bf16 copy, 8 more with the average. sum_squares adds in double: blocks of kSquaresTile
+// elements, then their sums in one block; which thread adds what depends on n alone.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "ops.h"
@@ -20,7 +21,7 @@ constexpr int kFour = 4;
 constexpr int64_t kSquaresTile = 16384;
 
 struct AdamRates {
-    float alpha, beta1, beta2, rest1, rest2, eps_hat, grad_scale;
+    float alpha, beta1, beta2, rest1, rest2, eps_hat, grad_scale, decay, ema_rate;
 };
 
 // One parameter: param, m and v become the new ones.
@@ -28,12 +29,17 @@ __device__ inline void adam_step(const AdamRates &r, float grad, float &param, f
     const float g = grad * r.grad_scale;
     m = fmaf(r.beta1, m, r.rest1 * g);
     v = fmaf(r.beta2, v, r.rest2 * (g * g));
+    if (r.decay != 0.0f) param = fmaf(-r.decay, param, param);
     param = fmaf(-r.alpha, m / (sqrtf(v) + r.eps_hat), param);
+}
+
+__device__ inline float averaged(const AdamRates &r, float average, float param) {
+    return fmaf(r.ema_rate, param - average, average);
 }
 
 struct AdamArrays {
     int64_t n;
-    float *params, *grads, *m, *v;
+    float *params, *grads, *m, *v, *ema;
     bf16 *copy;
 };
 
@@ -59,6 +65,12 @@ __global__ void __launch_bounds__(kThreads) adam_kernel(AdamArrays a, AdamRates 
         *reinterpret_cast<Four *>(a.v + begin) = v;
         *reinterpret_cast<Four *>(a.grads + begin) = grad;
         if (a.copy) *reinterpret_cast<Copy *>(a.copy + begin) = copy;
+        if (a.ema) {
+            Four ema = *reinterpret_cast<const Four *>(a.ema + begin);
+#pragma unroll
+            for (int j = 0; j < kFour; ++j) ema.x[j] = averaged(r, ema.x[j], param.x[j]);
+            *reinterpret_cast<Four *>(a.ema + begin) = ema;
+        }
         return;
     }
     for (int64_t i = begin; i < begin + kFour && i < a.n; ++i) {
@@ -66,6 +78,7 @@ __global__ void __launch_bounds__(kThreads) adam_kernel(AdamArrays a, AdamRates 
         adam_step(r, a.grads[i], param, m, v);
         a.params[i] = param, a.m[i] = m, a.v[i] = v, a.grads[i] = 0.0f;
         if (a.copy) a.copy[i] = from_float<bf16>(param);
+        if (a.ema) a.ema[i] = averaged(r, a.ema[i], param);
     }
 }
 
@@ -137,9 +150,11 @@ int32_t adam(xf_stream *stream, const xf_adam *args, xf_error *err) {
     const xf_adam &a = *args;
     const int32_t status = enter(stream, err);
     if (status != XF_OK || a.n <= 0) return status;
-    const AdamArrays arrays{a.n, a.params, a.grads, a.m, a.v, static_cast<bf16 *>(a.params_bf16)};
-    const AdamRates rates{a.alpha, a.beta1, a.beta2, 1.0f - a.beta1, 1.0f - a.beta2, a.eps_hat, a.grad_scale};
-    const auto kernel = aligned(a.params, a.grads, a.m, a.v, arrays.copy) ? adam_kernel<true> : adam_kernel<false>;
+    const AdamArrays arrays{a.n, a.params, a.grads, a.m, a.v, a.ema, static_cast<bf16 *>(a.params_bf16)};
+    const AdamRates rates{a.alpha,   a.beta1,      a.beta2, 1.0f - a.beta1, 1.0f - a.beta2,
+                          a.eps_hat, a.grad_scale, a.decay, a.ema_rate};
+    const auto kernel =
+        aligned(a.params, a.grads, a.m, a.v, a.ema, arrays.copy) ? adam_kernel<true> : adam_kernel<false>;
     return launch(stream, err, "adam", kernel, blocks_of(a.n, kThreads * kFour), dim3(kThreads), 0, arrays, rates);
 }
 

@@ -41,6 +41,7 @@ struct xf_device {
     std::atomic<int32_t> lost;  // the CUDA code of the first sticky fault, 0 for none
     xf::cuda::GemmState *gemm;
     char info[192];
+    char isa[16];
 };
 
 namespace xf::cuda {

@@ -158,6 +158,7 @@ int32_t open(xf_device *device, xf_error *err) {
     status = check_code(device, properties, err);
     if (status == XF_OK) status = gemm_open(device, &device->gemm, err);
     if (status != XF_OK) return status;
+    std::snprintf(device->isa, sizeof device->isa, "sm_%d", device->capability);
     std::snprintf(device->info, sizeof device->info, "%.80s, sm_%d, %d SMs, %.0f GiB, " XF_CUDA_VERSION ", %s",
                   properties.name, device->capability, device->multiprocessors,
                   static_cast<double>(properties.totalGlobalMem) / (1024.0 * 1024.0 * 1024.0), gemm_version());
@@ -190,6 +191,8 @@ void device_close(xf_device *device) {
 
 const char *device_info(xf_device *device) { return device->info; }
 
+const char *device_isa(xf_device *device) { return device->isa; }
+
 // An operation of the table: on the stream's device, with an error that says the same as the status.
 template <class A, int32_t (*kOperation)(xf_stream *, const A *, xf_error *)>
 int32_t call(xf_stream *stream, const A *args, xf_error *err) {
@@ -217,6 +220,7 @@ const xf_backend_v1 kBackend = {
     .device_open = device_open,
     .device_close = device_close,
     .device_info = device_info,
+    .device_isa = device_isa,
     .stream_create = stream_create,
     .stream_free = stream_free,
     .stream_sync = stream_sync,

@@ -49,6 +49,7 @@ struct xf_device {
     const xf::openblas::Ops *ops;
     bool use_blas; /* training products go to OpenBLAS */
     char info[192];
+    char isa[128];
 };
 
 struct xf_stream {

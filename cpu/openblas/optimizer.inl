@@ -10,6 +10,7 @@ static int32_t adam(xf_stream *stream, const xf_adam *args, xf_error *) {
     parallel(stream, ceil_div(a.n, kAdamTile), [&](int64_t task, int32_t) {
         const int64_t begin = task * kAdamTile, size = min64(kAdamTile, a.n - begin);
         float *params = a.params + begin, *grads = a.grads + begin, *m = a.m + begin, *v = a.v + begin;
+        float *ema = a.ema ? a.ema + begin : nullptr;
         const float rest1 = 1.0f - a.beta1, rest2 = 1.0f - a.beta2;
         each_vector(size, [&](int64_t i, int64_t n) {
             const VF g = get(grads + i, n) * a.grad_scale;
@@ -17,8 +18,15 @@ static int32_t adam(xf_stream *stream, const xf_adam *args, xf_error *) {
             const VF v1 = fma(get(v + i, n), splat(a.beta2), g * g * rest2);
             put(m + i, m1, n);
             put(v + i, v1, n);
-            put(params + i, get(params + i, n) - m1 / (vsqrt(v1) + a.eps_hat) * a.alpha, n);
+            VF param = get(params + i, n);
+            if (a.decay != 0.0f) param = fma(param, splat(-a.decay), param);
+            param = param - m1 / (vsqrt(v1) + a.eps_hat) * a.alpha;
+            put(params + i, param, n);
             put(grads + i, VF{}, n);
+            if (ema) {
+                const VF average = get(ema + i, n);
+                put(ema + i, fma(param - average, splat(a.ema_rate), average), n);
+            }
         });
     });
     return XF_OK;

@@ -126,6 +126,8 @@ int32_t device_open(const xf_host_v1 *host, int32_t index, xf_device **device, x
     cpu_brand(brand, sizeof brand);
     std::snprintf(result->info, sizeof result->info, "%s, %s, %s", brand, ops->isa,
                   result->use_blas ? blas_info() : "own kernels only");
+    std::snprintf(result->isa, sizeof result->isa, "%s%s%s", ops->isa, result->use_blas ? ", " : "",
+                  result->use_blas ? blas_info() : "");
     *device = result;
     return XF_OK;
 }
@@ -135,6 +137,8 @@ void device_close(xf_device *device) {
 }
 
 const char *device_info(xf_device *device) { return device->info; }
+
+const char *device_isa(xf_device *device) { return device->isa; }
 
 int32_t stream_create(xf_device *device, uint32_t dtype, xf_stream **stream, xf_error *err) {
     if (dtype != XF_FP32) return fail(err, XF_ERROR_UNSUPPORTED, "this backend computes in fp32 alone");
@@ -200,6 +204,7 @@ const xf_backend_v1 kBackend = {
     .device_open = device_open,
     .device_close = device_close,
     .device_info = device_info,
+    .device_isa = device_isa,
     .stream_create = stream_create,
     .stream_free = stream_free,
     .stream_sync = stream_sync,

@@ -1,7 +1,8 @@
 // The optimizer's pass (paper s. 5.3; Kingma & Ba 2015, the form at the end of s. 2) and the gradient's norm.
 //
 //     g = grad_scale * grad    m = beta1 m + (1 - beta1) g    v = beta2 v + (1 - beta2) g^2
-//     param -= alpha * m / (sqrt(v) + eps_hat)                grad = 0
+//     param -= decay * param + alpha * m / (sqrt(v) + eps_hat)    grad = 0
+//     ema += ema_rate * (param - ema)
 //
 // sum_squares adds partial sums of fixed blocks in rising order: the result doesn't know the number of workers.
 //
@@ -26,8 +27,11 @@ int32_t adam(xf_stream *stream, const xf_adam *args, xf_error *) {
         const double v = beta2 * a.v[i] + (1.0 - beta2) * g * g;
         a.m[i] = static_cast<float>(m);
         a.v[i] = static_cast<float>(v);
-        a.params[i] = static_cast<float>(a.params[i] - a.alpha * m / (std::sqrt(v) + a.eps_hat));
+        double param = a.params[i];
+        if (a.decay != 0.0f) param -= a.decay * param;
+        a.params[i] = static_cast<float>(param - a.alpha * m / (std::sqrt(v) + a.eps_hat));
         a.grads[i] = 0.0f;
+        if (a.ema) a.ema[i] = static_cast<float>(a.ema[i] + a.ema_rate * (static_cast<double>(a.params[i]) - a.ema[i]));
     });
     return XF_OK;
 }

@@ -60,6 +60,8 @@ void device_close(xf_device *device) {
 
 const char *device_info(xf_device *) { return "plain loops, sums in double"; }
 
+const char *device_isa(xf_device *) { return "any"; }
+
 int32_t stream_create(xf_device *device, uint32_t dtype, xf_stream **stream, xf_error *err) {
     if (dtype != XF_FP32) return report(err, XF_ERROR_UNSUPPORTED, "The reference backend computes in fp32 alone.");
     void *memory = device->host->alloc(device->host->user, sizeof(xf_stream));
@@ -112,6 +114,7 @@ const xf_backend_v1 kTable = {
     .device_open = device_open,
     .device_close = device_close,
     .device_info = device_info,
+    .device_isa = device_isa,
     .stream_create = stream_create,
     .stream_free = stream_free,
     .stream_sync = stream_sync,

@@ -106,8 +106,7 @@ xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *batcher, const 
         DataPosition position;
         if (batcher != nullptr) {
             check_handle(batcher, "batcher");
-            position = {batcher->batcher->position().epoch, batcher->batcher->position().batch, batcher->fingerprint,
-                        batcher->order};
+            position = DataPosition::of(*batcher->batcher, batcher->fingerprint, batcher->order);
         }
         const auto &tokenizer = trainer->model.tokenizer.tokenizer;
         trainer->trainer->save(path, tokenizer != nullptr ? tokenizer->serialize() : "", position);
@@ -121,7 +120,7 @@ xf_status xf_trainer_resume(xf_context *context, const char *path, xf_trainer **
         check_pointer(out, "out");
         const ModelFile file(path);
         auto tokenizer = parse_tokenizer(file.contents().tokenizer);
-        *out = make_handle(Trainer::resume(context->context, file), std::move(tokenizer)).release();
+        *out = make_handle(Trainer::resume(context->context, file, Options()), std::move(tokenizer)).release();
     });
 }
 
@@ -139,18 +138,7 @@ xf_status xf_trainer_seek(const xf_trainer *trainer, xf_batcher *batcher, xf_err
     return guard(err, [&] {
         check_handle(trainer, "trainer");
         check_handle(batcher, "batcher");
-        const DataPosition &position = trainer->trainer->position();
-        XF_CHECK(position.fingerprint != 0, XF_ERROR_STATE, "no batcher's position was saved with this trainer");
-        XF_CHECK(position.fingerprint == batcher->fingerprint, XF_ERROR_DATA,
-                 "the batcher holds other pairs than the one whose position was saved: resuming would not continue "
-                 "that run");
-        for (const auto &[key, value] : position.order) {
-            const auto now = batcher->order.find(key);
-            XF_CHECK(now != batcher->order.end() && now->second == value, XF_ERROR_DATA,
-                     "option '%s' is '%s', expected '%.32s' as in the saved run: resuming would not continue it",
-                     key.c_str(), now != batcher->order.end() ? now->second.c_str() : "", value.c_str());
-        }
-        batcher->batcher->seek({position.epoch, position.batch});
+        trainer->trainer->seek(batcher->batcher.get(), batcher->fingerprint, batcher->order);
     });
 }
 

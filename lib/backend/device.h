@@ -24,6 +24,8 @@ public:
     const xf_backend_v1 &ops() const { return ops_; }
     xf_device *handle() const { return handle_; }
     bool records() const { return ops_.graph_begin != nullptr; }
+    // The instruction set of its operations: "avx512", "sm_90".
+    const char *isa() const { return ops_.device_isa(handle_); }
     // Whether device memory is the host's own, so that files can be read straight into it.
     bool host_memory() const;
     // Throws when status is not XF_OK: what the plugin says, or the budget where that is the reason.

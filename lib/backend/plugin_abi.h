@@ -260,14 +260,17 @@ typedef struct xf_loss {
 
 /* Adam (paper s. 5.3), one pass over n numbers; g = grad_scale * grad:
  *     m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
- *     param -= lr * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + eps)      (the form of s. 2, Kingma & Ba)
- * and grad = 0 afterwards. alpha is lr * sqrt(1 - beta2^t) / (1 - beta1^t), computed by the core in double;
- * eps_hat: that form's epsilon, applied as written. */
+ *     param -= decay * param + lr * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + eps)
+ *     ema += ema_rate * (param - ema), where there is one, with the new param
+ * (the form of s. 2, Kingma & Ba; decoupled decay as Loshchilov & Hutter 2019) and grad = 0 afterwards. With decay 0
+ * and no ema the bits are those of plain Adam. alpha is lr * sqrt(1 - beta2^t) / (1 - beta1^t), computed by the core in
+ * double; eps_hat: that form's epsilon, applied as written. */
 typedef struct xf_adam {
     int64_t n;
     float *params, *grads, *m, *v;
     void *params_bf16; /* [n] gets the new params rounded to bf16, or NULL; only where dtypes has XF_BF16 */
-    float alpha, beta1, beta2, eps_hat, grad_scale;
+    float *ema;        /* [n] the moving average of params, or NULL */
+    float alpha, beta1, beta2, eps_hat, grad_scale, decay, ema_rate;
 } xf_adam;
 
 /* dst = src rounded to bf16, to nearest even: the copy of the parameters that a bf16 stream multiplies with. */
@@ -426,6 +429,9 @@ typedef struct xf_backend_v1 {
     void (*device_close)(xf_device *device);
     /* One line about what was chosen, for logs and benchmarks: "avx512, own GEMM". Owned by the device. */
     const char *(*device_info)(xf_device *device);
+    /* What results depend on beside the backend and the number type, in a word: "avx512", "sm_90". Checkpoints keep it.
+     * Owned by the device. */
+    const char *(*device_isa)(xf_device *device);
 
     int32_t (*stream_create)(xf_device *device, uint32_t dtype, xf_stream **stream, xf_error *err);
     void (*stream_free)(xf_stream *stream);

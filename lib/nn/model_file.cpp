@@ -16,8 +16,12 @@ namespace {
 
 constexpr char kFormat[] = "xformer";
 constexpr char kVersion[] = "1";
-// What a checkpoint holds beside the parameters.
-constexpr const char *kCheckpointPrefixes[] = {"adam.m.", "adam.v."};
+// What a file holds: the parameters, and a checkpoint's further blocks.
+std::vector<std::string> prefixes(const std::string &kind, const Options &options) {
+    if (kind != "checkpoint") return {""};
+    if (options.f64("train.ema") > 0) return {"", "adam.m.", "adam.v.", "ema."};
+    return {"", "adam.m.", "adam.v."};
+}
 
 std::vector<int64_t> shape_of(const Parameter &p) {
     return p.vector ? std::vector<int64_t>{p.columns} : std::vector<int64_t>{p.rows, p.columns};
@@ -104,9 +108,9 @@ std::string file_dtype(const Options &options) {
     return precision == "fp16" ? "F16" : precision == "bf16" ? "BF16" : "F32";
 }
 
-void save_model_file(const std::string &path, const Model &model, Stream &stream, const FileContents &contents,
-                     const std::vector<ExtraBlock> &blocks, const Call &call) {
-    make_writer(model, &stream, contents, blocks).write(path, posix_io(), true, call);
+std::string save_model_file(const std::string &path, const Model &model, Stream &stream, const FileContents &contents,
+                            const std::vector<ExtraBlock> &blocks, const Call &call) {
+    return make_writer(model, &stream, contents, blocks).write(path, posix_io(), true, call);
 }
 
 size_t save_model_memory(void *buffer, size_t capacity, const Model &model, Stream &stream,
@@ -181,13 +185,12 @@ const std::string &ModelFile::require(const std::string &key) const {
 }
 
 void ModelFile::check_tensors() {
-    const size_t blocks = kind() == "checkpoint" ? 1 + std::size(kCheckpointPrefixes) : 1;
-    XF_CHECK(reader_.tensors().size() == table_.list.size() * blocks, XF_ERROR_CORRUPT,
+    const std::vector<std::string> blocks = prefixes(kind(), options_);
+    XF_CHECK(reader_.tensors().size() == table_.list.size() * blocks.size(), XF_ERROR_CORRUPT,
              "'%s' has %zu tensors, expected %zu for its configuration", path().c_str(), reader_.tensors().size(),
-             table_.list.size() * blocks);
+             table_.list.size() * blocks.size());
     size_t widest = 0;
-    for (size_t block = 0; block < blocks; ++block) {
-        const std::string prefix = block == 0 ? "" : kCheckpointPrefixes[block - 1];
+    for (const std::string &prefix : blocks) {
         for (const Parameter &p : table_.list) {
             const TensorInfo *tensor = reader_.find(prefix + p.name);
             XF_CHECK(tensor != nullptr, XF_ERROR_CORRUPT, "'%s' lacks the tensor '%s%s'", path().c_str(),

@@ -23,7 +23,7 @@
 
 namespace xf {
 
-// A block of the parameter table's shape beside the parameters: Adam's moments.
+// A block of the parameter table's shape beside the parameters: Adam's moments, the moving average.
 struct ExtraBlock {
     const char *prefix;                                // "adam.m."
     float *data;                                       // device memory
@@ -40,8 +40,9 @@ struct FileContents {
 // "F32", "F16" or "BF16", as "file.precision" of the options asks for.
 std::string file_dtype(const Options &options);
 
-void save_model_file(const std::string &path, const Model &model, Stream &stream, const FileContents &contents,
-                     const std::vector<ExtraBlock> &blocks, const Call &call = Call());
+// Returns the checksum.
+std::string save_model_file(const std::string &path, const Model &model, Stream &stream, const FileContents &contents,
+                            const std::vector<ExtraBlock> &blocks, const Call &call = Call());
 
 // The bytes of such a file, into memory of so many bytes or more; gives their number. With less memory nothing is
 // written or read.
@@ -74,6 +75,9 @@ public:
     // all numbers are finite. call hears "load", in bytes.
     void load(const Model &model, Stream &stream, const std::vector<ExtraBlock> &blocks,
               const Call &call = Call()) const;
+
+    // The checksum alone; nothing is kept of what is read.
+    void verify() const { reader_.verify(); }
 
 private:
     ParameterTable read_header();

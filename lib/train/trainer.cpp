@@ -1,9 +1,8 @@
-// See trainer.h.
+// Steps. What becomes of a checkpoint is in checkpoint.cpp. See trainer.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "train/trainer.h"
 
-#include <charconv>
 #include <cmath>
 
 namespace xf {
@@ -16,44 +15,12 @@ double sum(const std::vector<float> &values) {
     return total;
 }
 
-const std::string kPosition = "position.";  // prefix of the metadata that say where the data stood
-
-template <class T>
-T parse_number(const ModelFile &file, const std::string &key, int base) {
-    const std::string &text = file.require(key);
-    T value{};
-    const auto result = std::from_chars(text.data(), text.data() + text.size(), value, base);
-    XF_CHECK(result.ec == std::errc() && result.ptr == text.data() + text.size(), XF_ERROR_CORRUPT,
-             "'%s': metadata '%s' is '%.32s', expected a number", file.path().c_str(), key.c_str(), text.c_str());
-    return value;
-}
-
-int64_t parse_count(const ModelFile &file, const std::string &key) {
-    constexpr int64_t kMost = int64_t{1} << 53;  // so that counting on from there never overflows
-    const auto value = parse_number<int64_t>(file, key, 10);
-    XF_CHECK(value >= 0 && value <= kMost, XF_ERROR_CORRUPT, "'%s': metadata '%s' is %lld, expected 0 to %lld",
-             file.path().c_str(), key.c_str(), static_cast<long long>(value), static_cast<long long>(kMost));
-    return value;
+xf_batch view(const Batch &b) {
+    return {sizeof(xf_batch),     b.size(),           b.src_ids.data(), b.src_offsets.data(), b.tgt_ids.data(),
+            b.tgt_offsets.data(), b.pair_index.data()};
 }
 
 }  // namespace
-
-TrainConfig TrainConfig::from(const Options &options, int64_t d_model) {
-    TrainConfig c{};
-    c.dropout = static_cast<float>(options.f64("train.dropout"));
-    c.attention_dropout = static_cast<float>(options.f64("train.attention_dropout"));
-    c.label_smoothing = static_cast<float>(options.f64("train.label_smoothing"));
-    c.smooth_uniform = options.str("train.label_smoothing_kind") == "uniform";
-    c.schedule = {
-        options.str("train.schedule") == "constant" ? Schedule::Kind::kConstant : Schedule::Kind::kInverseSqrt,
-        options.f64("train.learning_rate"), static_cast<double>(options.i64("train.warmup_steps")),
-        static_cast<double>(d_model)};
-    c.beta1 = options.f64("train.adam_beta1");
-    c.beta2 = options.f64("train.adam_beta2");
-    c.epsilon = options.f64("train.adam_epsilon");
-    c.seed = static_cast<uint64_t>(options.i64("train.seed"));
-    return c;
-}
 
 Trainer::Trainer(std::shared_ptr<Model> model, const Options &options)
     : model_(std::move(model)),
@@ -65,6 +32,23 @@ Trainer::Trainer(std::shared_ptr<Model> model, const Options &options)
         *buffer = Buffer(stream_.device(), block_bytes());
         stream_.zero(buffer->data(), block_bytes());
     }
+    if (config_.ema > 0) ema_ = Buffer(stream_.device(), block_bytes());
+    find_runs();
+}
+
+// Matrices are decayed; norms and biases, which no weight multiplies, are not. A gap between two tensors goes with the
+// one before it: it is zero and stays so.
+void Trainer::find_runs() {
+    const ParameterTable &table = model_->table();
+    runs_.push_back({0, table.total, false});
+    if (config_.weight_decay == 0) return;
+    for (const Parameter &p : table.list) {
+        Run &last = runs_.back();
+        if (last.decays == !p.vector) continue;
+        last.count = p.offset - last.begin;
+        runs_.push_back({p.offset, table.total - p.offset, !p.vector});
+    }
+    if (runs_.front().count == 0) runs_.erase(runs_.begin());
 }
 
 StepStats Trainer::run_batch(const xf_batch &batch) {
@@ -97,8 +81,6 @@ StepStats Trainer::run_batch(const xf_batch &batch) {
     stats.loss_sum = sum(token_values_);
     stream_.download(token_values_.data(), network_.token_nll(), token_values_.size() * sizeof(float));
     stats.nll_sum = sum(token_values_);
-    XF_CHECK(std::isfinite(stats.loss_sum), XF_ERROR_NONFINITE, "the loss of step %lld is not finite",
-             static_cast<long long>(step_ + 1));
     return stats;
 }
 
@@ -108,7 +90,13 @@ void Trainer::drop_gradients() noexcept {
     sum_ = StepStats();
 }
 
+void Trainer::check_sound() const {
+    XF_CHECK(!lost_, XF_ERROR_STATE, "a return to '%s' failed halfway, and what was trained is lost: resume from it",
+             checkpoint_.path.c_str());
+}
+
 StepStats Trainer::accumulate(const xf_batch &batch) {
+    check_sound();
     const StepStats stats = run_batch(batch);
     ++waiting_;
     sum_.sentences += stats.sentences;
@@ -116,58 +104,135 @@ StepStats Trainer::accumulate(const xf_batch &batch) {
     sum_.tgt_tokens += stats.tgt_tokens;
     sum_.loss_sum += stats.loss_sum;
     sum_.nll_sum += stats.nll_sum;
+    if (!std::isfinite(stats.loss_sum))
+        fail_nonfinite(format("the loss of step %lld is not finite", static_cast<long long>(step_ + 1)));
     return stats;
 }
 
-StepStats Trainer::update() {
-    XF_CHECK(waiting_ > 0, XF_ERROR_STATE, "no gradients wait for an update");
-    const int64_t step = step_ + 1;
-    const double scale = 1.0 / static_cast<double>(sum_.tgt_tokens);
-    double squares = 0;
-    stream_.run(xf_sum_squares{model_->table().total, grads_.floats(), &squares});
-    // A gradient whose square is beyond fp32 would make Adam's second moment infinite for ever.
-    constexpr double kLargestSquare = 1e36;
-    if (!(squares * scale * scale < kLargestSquare)) {
-        drop_gradients();
-        fail(XF_ERROR_NONFINITE, "the gradient of step %lld is not finite or its norm is above 1e18",
-             static_cast<long long>(step));
-    }
-    StepStats stats = sum_;
-    stats.step = step;
-    stats.learning_rate = config_.schedule.rate(step);
-    stats.gradient_norm = std::sqrt(squares) * scale;
-    const double correction = std::sqrt(1 - std::pow(config_.beta2, static_cast<double>(step))) /
-                              (1 - std::pow(config_.beta1, static_cast<double>(step)));
+void Trainer::adam(double scale, double rate) {
+    const auto step = static_cast<double>(step_ + 1);
+    const double correction = std::sqrt(1 - std::pow(config_.beta2, step)) / (1 - std::pow(config_.beta1, step));
     xf_adam args{};
-    args.n = model_->table().total;
-    args.params = model_->params();
-    args.grads = grads_.floats();
-    args.m = m_.floats();
-    args.v = v_.floats();
-    args.params_bf16 = model_->copy();
-    args.alpha = static_cast<float>(stats.learning_rate * correction);
+    args.alpha = static_cast<float>(rate * correction);
     args.beta1 = static_cast<float>(config_.beta1);
     args.beta2 = static_cast<float>(config_.beta2);
     args.eps_hat = static_cast<float>(config_.epsilon);
     args.grad_scale = static_cast<float>(scale);
-    stream_.run(args);  // leaves the gradients zero
+    args.ema_rate = static_cast<float>(1 - config_.ema);
+    for (const Run &run : runs_) {
+        args.n = run.count;
+        args.params = model_->params() + run.begin;
+        args.grads = grads_.floats() + run.begin;
+        args.m = m_.floats() + run.begin;
+        args.v = v_.floats() + run.begin;
+        args.ema = config_.ema > 0 ? ema_.floats() + run.begin : nullptr;
+        if (model_->copy() != nullptr)
+            args.params_bf16 = static_cast<char *>(model_->copy()) + run.begin * number_bytes(XF_BF16);
+        args.decay = run.decays ? static_cast<float>(rate * config_.weight_decay) : 0.0f;
+        stream_.run(args);  // leaves the gradients zero
+    }
     stream_.sync();
+}
+
+StepStats Trainer::finish() {
+    XF_CHECK(waiting_ > 0, XF_ERROR_STATE, "no gradients wait for an update");
+    const int64_t step = step_ + 1;
+    double scale = 1.0 / static_cast<double>(sum_.tgt_tokens), squares = 0;
+    stream_.run(xf_sum_squares{model_->table().total, grads_.floats(), &squares});
+    StepStats stats = sum_;
+    stats.step = step;
+    stats.learning_rate = config_.schedule.rate(step);
+    sum_.gradient_norm = stats.gradient_norm = std::sqrt(squares) * scale;
+    // A gradient whose square is beyond fp32 would make Adam's second moment infinite for ever.
+    constexpr double kLargestSquare = 1e36;
+    if (!(squares * scale * scale < kLargestSquare))
+        fail_nonfinite(
+            format("the gradient of step %lld is not finite or its norm is above 1e18", static_cast<long long>(step)));
+    if (config_.clip_norm > 0 && stats.gradient_norm > config_.clip_norm)
+        scale *= config_.clip_norm / stats.gradient_norm;
+    if (config_.ema > 0 && !averages_) stream_.copy(ema_.data(), model_->params(), block_bytes());
+    averages_ = config_.ema > 0;
+    adam(scale, stats.learning_rate);
     step_ = step;
     dirty_ = false;
-    waiting_ = 0;
-    sum_ = StepStats();
+    bad_steps_ = 0;
+    drop_gradients();
     return stats;
 }
 
-StepStats Trainer::step(const xf_batch *batches, size_t count) {
+StepStats Trainer::update() {
+    check_sound();
+    try {
+        return finish();
+    } catch (const Error &error) {
+        if (error.status() == XF_ERROR_NONFINITE) drop_gradients();
+        throw;
+    }
+}
+
+void Trainer::fail_nonfinite(const std::string &what) {
+    ++bad_steps_;
+    fail(XF_ERROR_NONFINITE, "%s", what.c_str());
+}
+
+// In the handler of the error: what train.on_nonfinite says, or the error again.
+StepStats Trainer::after_nonfinite(const Error &error, StepStats lost) {
+    constexpr int kMostInARow = 10;
+    using Policy = TrainConfig::OnNonfinite;
+    const bool back = config_.on_nonfinite == Policy::kRollback && !checkpoint_.path.empty();
+    if (config_.on_nonfinite != Policy::kSkip && !back) throw;
+    if (bad_steps_ >= kMostInARow)
+        fail(XF_ERROR_NONFINITE, "%s, and so it was with the %d steps before it", error.what(), bad_steps_ - 1);
+    if (back) roll_back();
+    const std::string then =
+        back ? format("back to step %lld, saved in '%s'", static_cast<long long>(step_), checkpoint_.path.c_str())
+             : "its batches are left out";
+    model_->context().log(XF_LOG_WARNING, "train", format("%s: %s", error.what(), then.c_str()));
+    lost.step = step_;
+    lost.outcome = back ? Outcome::kRolledBack : Outcome::kSkipped;
+    return lost;
+}
+
+template <class Work>
+StepStats Trainer::attempt(const Work &work) {
     XF_CHECK(waiting_ == 0, XF_ERROR_STATE, "gradients of %u batches wait for xf_train_update()", waiting_);
     try {
-        for (size_t i = 0; i < count; ++i) accumulate(batches[i]);
-        return update();
+        work();
+        return finish();
+    } catch (const Error &error) {
+        const StepStats lost = sum_;
+        drop_gradients();
+        if (error.status() != XF_ERROR_NONFINITE) throw;
+        return after_nonfinite(error, lost);
     } catch (...) {
         drop_gradients();
         throw;
     }
+}
+
+StepStats Trainer::step(const xf_batch *batches, size_t count) {
+    return attempt([&] {
+        for (size_t i = 0; i < count; ++i) accumulate(batches[i]);
+    });
+}
+
+bool Trainer::next(Batcher *batcher, StepStats *stats) {
+    const Batcher::Position before = batcher->position();
+    if (!batcher->next(&gathered_)) return false;
+    try {
+        *stats = attempt([&] {
+            accumulate(view(gathered_));
+            for (int64_t i = 1; i < config_.accumulate; ++i) {
+                if (batcher->position().batch == batcher->batches_in_epoch()) break;  // the next call tells
+                batcher->next(&gathered_);
+                accumulate(view(gathered_));
+            }
+        });
+    } catch (...) {
+        batcher->seek(before);  // in the same epoch: can't fail
+        throw;
+    }
+    return true;
 }
 
 void Trainer::read_gradient(const Parameter &parameter, float *values) {
@@ -175,40 +240,6 @@ void Trainer::read_gradient(const Parameter &parameter, float *values) {
     stream_.download(values, grads_.floats() + parameter.offset, static_cast<size_t>(parameter.size()) * sizeof(float));
     const double scale = 1.0 / static_cast<double>(sum_.tgt_tokens);
     for (int64_t i = 0; i < parameter.size(); ++i) values[i] = static_cast<float>(values[i] * scale);
-}
-
-void Trainer::save(const std::string &path, const std::string &tokenizer, const DataPosition &position) {
-    XF_CHECK(waiting_ == 0, XF_ERROR_STATE, "gradients of %u batches wait for xf_train_update()", waiting_);
-    FileContents contents;
-    contents.kind = "checkpoint";
-    contents.tokenizer = tokenizer;
-    contents.extra["step"] = std::to_string(step_);
-    contents.extra["position.epoch"] = std::to_string(position.epoch);
-    contents.extra["position.batch"] = std::to_string(position.batch);
-    contents.extra["position.fingerprint"] = format("%016llx", static_cast<unsigned long long>(position.fingerprint));
-    for (const auto &[key, value] : position.order) contents.extra[kPosition + key] = value;
-    for (size_t i = 0; i < option_count(); ++i)
-        if (std::string_view(option(i).key).starts_with("train."))
-            contents.extra[option(i).key] = options_.text(option(i).key);
-    save_model_file(path, *model_, stream_, contents, {{"adam.m.", m_.floats()}, {"adam.v.", v_.floats()}});
-}
-
-std::unique_ptr<Trainer> Trainer::resume(const std::shared_ptr<Context> &context, const ModelFile &file) {
-    XF_CHECK(file.kind() == "checkpoint", XF_ERROR_CORRUPT, "'%s' is a model without optimizer state, not a checkpoint",
-             file.path().c_str());
-    const int64_t step = parse_count(file, "step");
-    DataPosition position;
-    position.epoch = parse_count(file, "position.epoch");
-    position.batch = parse_count(file, "position.batch");
-    position.fingerprint = parse_number<uint64_t>(file, "position.fingerprint", 16);
-    for (const auto &[key, value] : file.contents().extra)
-        if (key.starts_with(kPosition + "data.")) position.order[key.substr(kPosition.size())] = value;
-    auto trainer = std::make_unique<Trainer>(file.make_model(context), file.options());
-    file.load(*trainer->model_, trainer->stream_,
-              {{"adam.m.", trainer->m_.floats()}, {"adam.v.", trainer->v_.floats(), 0.0f}});
-    trainer->step_ = step;
-    trainer->position_ = position;
-    return trainer;
 }
 
 }  // namespace xf

@@ -3,58 +3,62 @@
 // Gradients of the SUM of the token losses gather in one block, over one batch or several; the update scales them by
 // the number of target tokens, so the result does not depend on how a step was cut except by rounding.
 //
+// A step whose loss or gradient is not finite changes nothing. What follows is a policy (train.on_nonfinite): an error,
+// the next batch, or the last checkpoint, which is why the trainer knows what it saved last. Until a step is good
+// again nothing is saved: what diverged must not take the place of what was good.
+//
+// The steady state allocates nothing: what a step needs stays, and grows with the largest batch.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "backend/graph_cache.h"
 #include "nn/model_file.h"
 #include "nn/transformer.h"
-#include "train/schedule.h"
+#include "train/position.h"
+#include "train/train_config.h"
 #include "xformer/data.h"
 
 namespace xf {
 
-struct TrainConfig {
-    float dropout, attention_dropout, label_smoothing;
-    bool smooth_uniform;
-    Schedule schedule;
-    double beta1, beta2, epsilon;
-    uint64_t seed;
-
-    static TrainConfig from(const Options &options, int64_t d_model);
-};
+enum class Outcome { kUpdated = 0, kSkipped = 1, kRolledBack = 2 };
 
 struct StepStats {
     int64_t step = 0, sentences = 0, src_tokens = 0, tgt_tokens = 0;
     double loss_sum = 0, nll_sum = 0;
     double learning_rate = 0, gradient_norm = 0;
-};
-
-// Where the data stood when a checkpoint was saved.
-struct DataPosition {
-    int64_t epoch = 0, batch = 0;
-    uint64_t fingerprint = 0;  // of the encoded corpus; 0: none was saved
-    Metadata order;            // the options that fix which batches come when, by key: "data.seed" and its like
+    Outcome outcome = Outcome::kUpdated;
 };
 
 class Trainer {
 public:
     Trainer(std::shared_ptr<Model> model, const Options &options);
 
-    // From a checkpoint; the tokenizer's JSON is left to the caller.
-    static std::unique_ptr<Trainer> resume(const std::shared_ptr<Context> &context, const ModelFile &file);
+    // From a checkpoint, with what `changes` sets; the tokenizer's JSON is left to the caller.
+    static std::unique_ptr<Trainer> resume(const std::shared_ptr<Context> &context, const ModelFile &file,
+                                           const Options &changes);
 
     // One update; after an error everything is as before.
     StepStats step(const xf_batch *batches, size_t count);
+    // The same with train.accumulate batches of a batcher, fewer at the end of an epoch. False where an epoch has
+    // ended: nothing was done. After an error the batcher stands where it stood.
+    bool next(Batcher *batcher, StepStats *stats);
+
     StepStats accumulate(const xf_batch &batch);  // after an error the caller drops the gradients
     StepStats update();
     void drop_gradients() noexcept;
     void read_gradient(const Parameter &parameter, float *values);
 
     void save(const std::string &path, const std::string &tokenizer, const DataPosition &position);
+    // A model of its own with the moving average as its parameters.
+    std::shared_ptr<Model> average() const;
+
+    // Moves a batcher to the position that was saved, or to the same share of the epoch and says so in the log.
+    void seek(Batcher *batcher, uint64_t fingerprint, const Metadata &order) const;
 
     int64_t steps_done() const { return step_; }
     const std::shared_ptr<Model> &model() const { return model_; }
@@ -62,7 +66,23 @@ public:
     const DataPosition &position() const { return position_; }
 
 private:
+    // Parameters that lie in one piece and are all decayed, or none of them.
+    struct Run {
+        int64_t begin, count;
+        bool decays;
+    };
+
+    template <class Work>
+    StepStats attempt(const Work &work);
+    StepStats after_nonfinite(const Error &error, StepStats lost);
+    [[noreturn]] void fail_nonfinite(const std::string &what);
     StepStats run_batch(const xf_batch &batch);
+    StepStats finish();
+    void adam(double scale, double rate);
+    void find_runs();
+    void check_sound() const;
+    void load(const ModelFile &file);
+    void roll_back();
     size_t block_bytes() const { return static_cast<size_t>(model_->table().total) * sizeof(float); }
 
     std::shared_ptr<Model> model_;
@@ -71,19 +91,27 @@ private:
     Stream stream_;
     Transformer network_;
     PackedBatch batch_;
+    Batch gathered_;  // of next()
     struct PassKey {
         PackedBatch::Shape shape;
         const void *workspace;
         auto operator<=>(const PassKey &) const = default;
     };
     GraphCache<PassKey> graphs_;
-    Buffer grads_, m_, v_;
+    Buffer grads_, m_, v_, ema_;
+    std::vector<Run> runs_;
     std::vector<float> token_values_;
     int64_t step_ = 0;
-    uint32_t waiting_ = 0;  // batches whose gradients wait for update()
-    bool dirty_ = false;    // the block of gradients is not zero
-    StepStats sum_;
+    uint32_t waiting_ = 0;   // batches whose gradients wait for update()
+    bool dirty_ = false;     // the block of gradients is not zero
+    bool averages_ = false;  // ema_ holds something: from the first update on
+    bool lost_ = false;      // a return to a checkpoint failed halfway: parameters and moments are of no step
+    int bad_steps_ = 0;      // that were not finite, since the last good one
+    StepStats sum_;          // of what waits
     DataPosition position_;
+    struct {
+        std::string path, digest;
+    } checkpoint_;  // saved or resumed from last; empty: none
 };
 
 }  // namespace xf

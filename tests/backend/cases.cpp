@@ -147,7 +147,11 @@ Cases make_cases() {
     add_attention(list);
     add_loss_and_top_k(list);
     for (int64_t N : {0, 1, 3, 17, 4095, 4097, 20000})
-        list.insert(list.end(), {{.op = "adam", .N = N}, {.op = "sum_squares", .N = N}});
+        list.insert(list.end(), {{.op = "adam", .N = N},
+                                 {.op = "adam", .N = N, .flags = kDecay | kAverage},
+                                 {.op = "sum_squares", .N = N}});
+    list.push_back({.op = "adam", .N = 100, .flags = kDecay});
+    list.push_back({.op = "adam", .N = 100, .flags = kAverage});
     return list;
 }
 

@@ -30,6 +30,8 @@ enum : uint32_t {
     kAllowed = 1u << 14,     // top_k: each row has ids it may choose
     kNearTies = 1u << 15,    // top_k: logits differ by less than a log-probability can show
     kBf16 = 1u << 16,        // on a bf16 stream; set by the checks, not by the list
+    kDecay = 1u << 17,       // adam: with weight decay
+    kAverage = 1u << 18,     // adam: with the moving average
 };
 
 struct Case {

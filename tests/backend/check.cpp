@@ -197,11 +197,14 @@ int check_copies(const Backend &backend) {
                                .m = a.f("m"),
                                .v = a.f("v"),
                                .params_bf16 = a.find("copy"),
+                               .ema = nullptr,
                                .alpha = 0.01f,
                                .beta1 = 0.9f,
                                .beta2 = 0.98f,
                                .eps_hat = 1e-9f,
-                               .grad_scale = 0.25f};
+                               .grad_scale = 0.25f,
+                               .decay = 0.0f,
+                               .ema_rate = 0.0f};
             return table.adam(stream, &args, err);
         };
         Problem q{.name = "to_bf16", .c = {.op = "to_bf16", .N = N}, .rows = N};

@@ -156,7 +156,10 @@ void define_adam(const Call &call) {
         call.expect("m", 0, i, m);
         call.expect("v", 0, i, v);
         call.expect("grads", 0, i, 0.0);
-        call.expect("params", 0, i, call.in("params", 0, i) - 0.01 * m / (std::sqrt(v) + 1e-9));
+        const double before = call.in("params", 0, i), decay = call.p.c.has(kDecay) ? 0.03 : 0.0;
+        const double after = before - decay * before - 0.01 * m / (std::sqrt(v) + 1e-9);
+        call.expect("params", 0, i, after);
+        if (call.p.c.has(kAverage)) call.expect("ema", 0, i, 0.95 * call.in("ema", 0, i) + 0.05 * after);
     }
 }
 

@@ -172,7 +172,8 @@ ProblemSet make_adam(const Case &c, const Reference &, bool) {
     Problem p{.name = "adam", .c = c, .rows = c.N};
     for (const char *name : {"params", "grads", "m", "v"}) p.buffers.push_back(fp32(sum(name, 1, c.N, c.N)));
     for (int64_t i = 0; i < c.N; ++i) p.at("v").set(0, i, p.at("v").get(0, i) * p.at("v").get(0, i));
-    p.bytes = 32.0 * static_cast<double>(c.N);
+    if (c.has(kAverage)) p.buffers.push_back(fp32(sum("ema", 1, c.N, c.N)));
+    p.bytes = (c.has(kAverage) ? 40.0 : 32.0) * static_cast<double>(c.N);
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
         const xf_adam args{.n = c.N,
                            .params = a.f("params"),
@@ -180,11 +181,14 @@ ProblemSet make_adam(const Case &c, const Reference &, bool) {
                            .m = a.f("m"),
                            .v = a.f("v"),
                            .params_bf16 = nullptr,
+                           .ema = c.has(kAverage) ? a.f("ema") : nullptr,
                            .alpha = 0.01f,
                            .beta1 = 0.9f,
                            .beta2 = 0.98f,
                            .eps_hat = 1e-9f,
-                           .grad_scale = 0.25f};
+                           .grad_scale = 0.25f,
+                           .decay = c.has(kDecay) ? 0.03f : 0.0f,
+                           .ema_rate = c.has(kAverage) ? 0.05f : 0.0f};
         return table.adam(stream, &args, err);
     };
     ProblemSet set;

@@ -36,6 +36,11 @@ static const char *device_info(xf_device *device) {
     return "made up";
 }
 
+static const char *device_isa(xf_device *device) {
+    (void)device;
+    return "made up";
+}
+
 __attribute__((visibility("default"))) const xf_backend_v1 *xf_plugin_init(uint32_t host_abi, xf_error *err) {
     static xf_backend_v1 table;
     (void)host_abi;
@@ -56,5 +61,6 @@ __attribute__((visibility("default"))) const xf_backend_v1 *xf_plugin_init(uint3
     table.device_open = device_open;
     table.device_close = device_close;
     table.device_info = device_info;
+    table.device_isa = device_isa;
     return &table;
 }

@@ -70,7 +70,7 @@ inline std::unique_ptr<xf::Trainer> make_trainer(const std::shared_ptr<xf::Conte
 }
 
 inline std::unique_ptr<xf::Trainer> resume(const std::shared_ptr<xf::Context> &context, const std::string &path) {
-    return xf::Trainer::resume(context, xf::ModelFile(path));
+    return xf::Trainer::resume(context, xf::ModelFile(path), xf::Options());
 }
 
 inline void save(xf::Trainer *trainer, const std::string &path) { trainer->save(path, "", xf::DataPosition()); }

@@ -1,0 +1,108 @@
+// What a trainer saves, and the two ways back: a trainer made of a file, and the return of one that diverged.
+//
+// A checkpoint says where it was computed ("run.backend", "run.isa", "run.precision"), because a run that goes on
+// elsewhere has other bits, and whoever compares runs must hear of it. See trainer.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "core/safetensors_header.h"
+#include "train/trainer.h"
+
+namespace xf {
+namespace {
+
+Metadata place_of(Context &context) {
+    return {{"run.backend", context.active().name},
+            {"run.isa", context.device().isa()},
+            {"run.precision", context.dtype() == XF_BF16 ? "bf16" : "fp32"}};
+}
+
+void compare_place(Context &context, const ModelFile &file) {
+    for (const auto &[key, now] : place_of(context)) {
+        const auto saved = file.contents().extra.find(key);
+        if (saved == file.contents().extra.end() || saved->second == now) continue;
+        context.log(XF_LOG_WARNING, "train",
+                    format("'%s' was computed with %s '%.64s', now it is '%s': the run goes on with other bits",
+                           file.path().c_str(), key.c_str() + std::string_view("run.").size(), saved->second.c_str(),
+                           now.c_str()));
+    }
+}
+
+}  // namespace
+
+void Trainer::save(const std::string &path, const std::string &tokenizer, const DataPosition &position) {
+    check_sound();
+    XF_CHECK(waiting_ == 0, XF_ERROR_STATE, "gradients of %u batches wait for xf_train_update()", waiting_);
+    XF_CHECK(bad_steps_ == 0, XF_ERROR_NONFINITE,
+             "the last step was not finite: '%s' is left as it is until a step is good", path.c_str());
+    FileContents contents;
+    contents.kind = "checkpoint";
+    contents.tokenizer = tokenizer;
+    contents.extra = place_of(model_->context());
+    contents.extra["step"] = std::to_string(step_);
+    position.write(&contents.extra);
+    for (size_t i = 0; i < option_count(); ++i)
+        if (std::string_view(option(i).key).starts_with("train."))
+            contents.extra[option(i).key] = options_.text(option(i).key);
+    std::vector<ExtraBlock> blocks = {{"adam.m.", m_.floats()}, {"adam.v.", v_.floats()}};
+    if (config_.ema > 0) blocks.push_back({"ema.", averages_ ? ema_.floats() : model_->params()});
+    checkpoint_.digest = save_model_file(path, *model_, stream_, contents, blocks);
+    checkpoint_.path = path;
+}
+
+void Trainer::load(const ModelFile &file) {
+    std::vector<ExtraBlock> blocks = {{"adam.m.", m_.floats()}, {"adam.v.", v_.floats(), 0.0f}};
+    if (config_.ema > 0) blocks.push_back({"ema.", ema_.floats()});
+    const int64_t step = read_count(file, "step");
+    lost_ = true;
+    file.load(*model_, stream_, blocks);
+    lost_ = false;
+    step_ = step;
+    averages_ = config_.ema > 0;
+}
+
+// What is here is kept until the file has proved to be what was saved.
+void Trainer::roll_back() {
+    const ModelFile file(checkpoint_.path);
+    XF_CHECK(file.require(kDigestKey) == checkpoint_.digest, XF_ERROR_CORRUPT,
+             "'%s' is no longer the checkpoint that this trainer saved or resumed from", checkpoint_.path.c_str());
+    file.verify();
+    load(file);
+}
+
+std::unique_ptr<Trainer> Trainer::resume(const std::shared_ptr<Context> &context, const ModelFile &file,
+                                         const Options &changes) {
+    XF_CHECK(file.kind() == "checkpoint", XF_ERROR_CORRUPT, "'%s' is a model without optimizer state, not a checkpoint",
+             file.path().c_str());
+    DataPosition position = DataPosition::read(file);
+    const Options options = resumed_options(file.options(), changes);
+    auto trainer = std::make_unique<Trainer>(file.make_model(context), options);
+    trainer->load(file);
+    trainer->position_ = std::move(position);
+    trainer->checkpoint_ = {file.path(), file.require(kDigestKey)};
+    compare_place(*context, file);
+    return trainer;
+}
+
+void Trainer::seek(Batcher *batcher, uint64_t fingerprint, const Metadata &order) const {
+    if (position_.seek(batcher, fingerprint, order)) return;
+    model_->context().log(
+        XF_LOG_WARNING, "train",
+        format("data.batch_tokens is not what it was: the run goes on at batch %lld of %lld, which "
+               "was %lld of %lld; some pairs of this epoch are seen twice or not at all",
+               static_cast<long long>(batcher->position().batch), static_cast<long long>(batcher->batches_in_epoch()),
+               static_cast<long long>(position_.batch), static_cast<long long>(position_.batches)));
+}
+
+std::shared_ptr<Model> Trainer::average() const {
+    XF_CHECK(config_.ema > 0, XF_ERROR_STATE, "train.ema is 0: no average is kept");
+    check_sound();
+    auto model = std::make_shared<Model>(model_->context_ptr(), model_->options());
+    model->metadata() = model_->metadata();
+    Stream stream(model_->context().device(), model_->dtype());
+    stream.copy(model->params(), averages_ ? ema_.floats() : model_->params(), block_bytes());
+    model->parameters_written(stream);
+    stream.sync();
+    return model;
+}
+
+}  // namespace xf

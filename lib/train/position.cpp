@@ -1,0 +1,88 @@
+// See position.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "train/position.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "core/error.h"
+
+namespace xf {
+namespace {
+
+const std::string kPrefix = "position.";
+const std::string kBatchTokens = "data.batch_tokens";
+
+template <class T>
+T parse_number(const ModelFile &file, const std::string &key, int base) {
+    const std::string &text = file.require(key);
+    T value{};
+    const auto result = std::from_chars(text.data(), text.data() + text.size(), value, base);
+    XF_CHECK(result.ec == std::errc() && result.ptr == text.data() + text.size(), XF_ERROR_CORRUPT,
+             "'%s': metadata '%s' is '%.32s', expected a number", file.path().c_str(), key.c_str(), text.c_str());
+    return value;
+}
+
+}  // namespace
+
+int64_t read_count(const ModelFile &file, const std::string &key) {
+    constexpr int64_t kMost = int64_t{1} << 53;  // so that counting on from there never overflows
+    const auto value = parse_number<int64_t>(file, key, 10);
+    XF_CHECK(value >= 0 && value <= kMost, XF_ERROR_CORRUPT, "'%s': metadata '%s' is %lld, expected 0 to %lld",
+             file.path().c_str(), key.c_str(), static_cast<long long>(value), static_cast<long long>(kMost));
+    return value;
+}
+
+DataPosition DataPosition::of(const Batcher &batcher, uint64_t fingerprint, const Metadata &order) {
+    const Batcher::Position at = batcher.position();
+    return {at.epoch, at.batch, batcher.batches_in_epoch(), fingerprint, order};
+}
+
+void DataPosition::write(Metadata *metadata) const {
+    Metadata &to = *metadata;
+    to[kPrefix + "epoch"] = std::to_string(epoch);
+    to[kPrefix + "batch"] = std::to_string(batch);
+    to[kPrefix + "batches"] = std::to_string(batches);
+    to[kPrefix + "fingerprint"] = format("%016llx", static_cast<unsigned long long>(fingerprint));
+    for (const auto &[key, value] : order) to[kPrefix + key] = value;
+}
+
+DataPosition DataPosition::read(const ModelFile &file) {
+    DataPosition position;
+    position.epoch = read_count(file, kPrefix + "epoch");
+    position.batch = read_count(file, kPrefix + "batch");
+    position.batches = read_count(file, kPrefix + "batches");
+    XF_CHECK(position.batch <= position.batches, XF_ERROR_CORRUPT, "'%s' stands at batch %lld of %lld",
+             file.path().c_str(), static_cast<long long>(position.batch), static_cast<long long>(position.batches));
+    position.fingerprint = parse_number<uint64_t>(file, kPrefix + "fingerprint", 16);
+    for (const auto &[key, value] : file.contents().extra)
+        if (key.starts_with(kPrefix + "data.")) position.order[key.substr(kPrefix.size())] = value;
+    return position;
+}
+
+bool DataPosition::seek(Batcher *batcher, uint64_t fingerprint_now, const Metadata &order_now) const {
+    XF_CHECK(fingerprint != 0, XF_ERROR_STATE, "no batcher's position was saved with this trainer");
+    XF_CHECK(fingerprint == fingerprint_now, XF_ERROR_DATA,
+             "the batcher holds other pairs than the one whose position was saved: resuming would not continue that "
+             "run");
+    bool same = true;
+    for (const auto &[key, value] : order) {
+        const auto now = order_now.find(key);
+        if (now != order_now.end() && now->second == value) continue;
+        same = false;
+        XF_CHECK(now != order_now.end() && key == kBatchTokens, XF_ERROR_DATA,
+                 "option '%s' is '%s', expected '%.32s' as in the saved run: resuming would not continue it",
+                 key.c_str(), now != order_now.end() ? now->second.c_str() : "", value.c_str());
+    }
+    if (same || batches == 0) {
+        batcher->seek({epoch, batch});
+        return same;
+    }
+    batcher->seek({epoch, 0});
+    const double share = static_cast<double>(batch) / static_cast<double>(batches);
+    batcher->seek({epoch, std::llround(share * static_cast<double>(batcher->batches_in_epoch()))});
+    return false;
+}
+
+}  // namespace xf

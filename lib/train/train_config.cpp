@@ -1,0 +1,75 @@
+// See train_config.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "train/train_config.h"
+
+#include <string_view>
+
+#include "core/error.h"
+
+namespace xf {
+namespace {
+
+// What the saved state was made with: dropout's masks, the moments, the average.
+constexpr std::string_view kFixed[] = {"train.seed", "train.adam_beta1", "train.adam_beta2", "train.adam_epsilon",
+                                       "train.ema"};
+
+bool is_fixed(std::string_view key) {
+    if (key.starts_with("model.")) return true;
+    for (const std::string_view fixed : kFixed)
+        if (key == fixed) return true;
+    return false;
+}
+
+Schedule::Kind schedule_kind(const std::string &name) {
+    return name == "constant" ? Schedule::Kind::kConstant
+           : name == "linear" ? Schedule::Kind::kLinear
+           : name == "cosine" ? Schedule::Kind::kCosine
+                              : Schedule::Kind::kInverseSqrt;
+}
+
+}  // namespace
+
+TrainConfig TrainConfig::from(const Options &options, int64_t d_model) {
+    TrainConfig c{};
+    c.dropout = static_cast<float>(options.f64("train.dropout"));
+    c.attention_dropout = static_cast<float>(options.f64("train.attention_dropout"));
+    c.label_smoothing = static_cast<float>(options.f64("train.label_smoothing"));
+    c.smooth_uniform = options.str("train.label_smoothing_kind") == "uniform";
+    const int64_t warmup = options.i64("train.warmup_steps"), total = options.i64("train.total_steps");
+    c.schedule = {schedule_kind(options.str("train.schedule")), options.f64("train.learning_rate"),
+                  static_cast<double>(warmup), static_cast<double>(d_model), static_cast<double>(total)};
+    if (c.schedule.kind == Schedule::Kind::kLinear || c.schedule.kind == Schedule::Kind::kCosine)
+        XF_CHECK(total > warmup, XF_ERROR_INVALID_ARGUMENT,
+                 "train.total_steps is %lld, expected more than train.warmup_steps, %lld, for a %s schedule",
+                 static_cast<long long>(total), static_cast<long long>(warmup), options.str("train.schedule").c_str());
+    c.beta1 = options.f64("train.adam_beta1");
+    c.beta2 = options.f64("train.adam_beta2");
+    c.epsilon = options.f64("train.adam_epsilon");
+    c.weight_decay = options.f64("train.weight_decay");
+    c.clip_norm = options.f64("train.clip_norm");
+    c.ema = options.f64("train.ema");
+    c.accumulate = options.i64("train.accumulate");
+    const std::string &policy = options.str("train.on_nonfinite");
+    c.on_nonfinite = policy == "skip"       ? OnNonfinite::kSkip
+                     : policy == "rollback" ? OnNonfinite::kRollback
+                                            : OnNonfinite::kStop;
+    c.seed = static_cast<uint64_t>(options.i64("train.seed"));
+    return c;
+}
+
+Options resumed_options(const Options &saved, const Options &changes) {
+    for (size_t i = 0; i < option_count(); ++i) {
+        const char *key = option(i).key;
+        if (!is_fixed(key) || !changes.is_set(key) || changes.text(key) == saved.text(key)) continue;
+        // 0 asks for the tokenizer's size, which is the saved one.
+        if (std::string_view(key) == "model.vocab_size" && changes.i64(key) == 0) continue;
+        fail(XF_ERROR_STATE, "option '%s' is '%.64s', in the checkpoint '%.64s': a run that goes on can't change it",
+             key, changes.text(key).c_str(), saved.text(key).c_str());
+    }
+    Options options = saved;
+    options.copy_set(changes, "train.");
+    return options;
+}
+
+}  // namespace xf
