@@ -77,7 +77,7 @@ static void dot_tile(const float *src, int64_t ld_src, const float *weights, int
             if (c + 4 <= cols) {
                 if (load_dst) y += *reinterpret_cast<const V4Mem *>(out);
                 if (bias) y += *reinterpret_cast<const V4Mem *>(bias + c);
-                if (relu) y = y > V4{} ? y : V4{};
+                if (relu) y = y < V4{} ? V4{} : y;
                 *reinterpret_cast<V4Mem *>(out) = y;
                 continue;
             }
@@ -85,7 +85,7 @@ static void dot_tile(const float *src, int64_t ld_src, const float *weights, int
                 float x = y[i];
                 if (load_dst) x += out[i];
                 if (bias) x += bias[c + i];
-                if (relu) x = x > 0.0f ? x : 0.0f;
+                if (relu) x = x < 0.0f ? 0.0f : x;
                 out[i] = x;
             }
         }

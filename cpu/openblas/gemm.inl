@@ -164,7 +164,7 @@ static void gemm_tile(int64_t depth, const float *a, const float *b, float *c, i
                 float *out = c + i * ldc + v * kW;
                 if (f.load) y += load(out);
                 if (f.bias) y += load(f.bias + v * kW);
-                if (f.relu) y = y > VF{} ? y : VF{};
+                if (f.relu) y = vrelu(y);
                 if (f.mask) y = load(f.mask + i * f.ld_mask + v * kW) <= VF{} ? VF{} : y;
                 store(out, y);
             }
@@ -182,7 +182,7 @@ static void gemm_tile(int64_t depth, const float *a, const float *b, float *c, i
             float y = rest[i][j];
             if (f.load) y += c[i * ldc + j];
             if (f.bias) y += f.bias[j];
-            if (f.relu) y = y > 0.0f ? y : 0.0f;
+            if (f.relu) y = y < 0.0f ? 0.0f : y;
             if (f.mask && f.mask[i * f.ld_mask + j] <= 0.0f) y = 0.0f;
             c[i * ldc + j] = y;
         }

@@ -20,7 +20,7 @@ static void blas_tile(const Gemm &g, int64_t m0, int64_t m1, int64_t n0, int64_t
         each_vector(n1 - n0, [&](int64_t i, int64_t n) {
             VF y = get(c + m * g.ldc + i, n);
             if (g.bias) y += get(g.bias + n0 + i, n);
-            if (g.relu) y = y > VF{} ? y : VF{};
+            if (g.relu) y = vrelu(y);
             if (g.mask) y = get(g.mask + (m0 + m) * g.ld_mask + n0 + i, n) <= VF{} ? VF{} : y;
             put(c + m * g.ldc + i, y, n);
         });

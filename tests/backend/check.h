@@ -38,7 +38,7 @@ int check_workers(const Backend &backend);
 int check_rows(const Backend &backend);
 // Masks of dropout against Philox, forward and backward.
 int check_dropout(const Backend &backend);
-// NaN and Inf: found by sum_squares, kept in their row, minus infinity for top_k.
+// NaN and Inf: found by sum_squares, kept in their row, let through by ReLU, minus infinity for top_k.
 int check_nan(const Backend &backend);
 // The bf16 copies that adam and to_bf16 make, to the bit.
 int check_copies(const Backend &backend);
