@@ -8,6 +8,8 @@
 #include <immintrin.h>
 #endif
 
+#include <utility>
+
 #include "blas.h"
 #include "device.h"
 

@@ -1,7 +1,7 @@
 // Vectors of kW floats, for whichever instruction set the including file is compiled for.
 //
-// Plain arithmetic uses GCC's vector extension, so that one source serves SSE2, AVX2, AVX-512 and other machines;
-// only what the extension can't say (fused multiply-add, masked loads, horizontal sums) is written per set.
+// Plain arithmetic uses the vector extension of GCC and clang, so that one source serves SSE2, AVX2, AVX-512 and other
+// machines; only what it can't say (fused multiply-add, masked loads, horizontal sums) is written per set.
 // The trap: -ffp-contract stays off. fma() is asked for by name, so that every copy of a formula (main loop, tail,
 // another tile height) rounds alike: row-invariance rests on it.
 //
@@ -94,12 +94,15 @@ XF_INLINE VU64 mul_even(VU a, VU b) {
     return (reinterpret_cast<VU64>(a) & low) * (reinterpret_cast<VU64>(b) & low);
 }
 XF_INLINE V4 hsum4(VF a, VF b, VF c, VF d) {
-    const VI even = {0, 4, 1, 5}, odd = {2, 6, 3, 7};
-    const VF ac = __builtin_shuffle(a, c, even) + __builtin_shuffle(a, c, odd);
-    const VF bd = __builtin_shuffle(b, d, even) + __builtin_shuffle(b, d, odd);
-    return __builtin_shuffle(ac, bd, even) + __builtin_shuffle(ac, bd, odd);
+    const VF ac = __builtin_shufflevector(a, c, 0, 4, 1, 5) + __builtin_shufflevector(a, c, 2, 6, 3, 7);
+    const VF bd = __builtin_shufflevector(b, d, 0, 4, 1, 5) + __builtin_shufflevector(b, d, 2, 6, 3, 7);
+    return __builtin_shufflevector(ac, bd, 0, 4, 1, 5) + __builtin_shufflevector(ac, bd, 2, 6, 3, 7);
 }
 #endif
+
+// max(x, 0) that lets NaN through, so that a broken step is seen: vmax takes its second operand then. Elsewhere the
+// same is written x < 0 ? 0 : x.
+XF_INLINE VF vrelu(VF x) { return vmax(VF{}, x); }
 
 XF_INLINE float hsum(VF x) { return hsum4(x, VF{}, VF{}, VF{})[0]; }
 
@@ -109,18 +112,19 @@ XF_INLINE float hmax(VF x) {
     return best;
 }
 
-// The two halves of a and b interleaved: a0 b0 a1 b1 ...
+// a and b interleaved from lane kFrom on: a0 b0 a1 b1 ... The built-in is the one that GCC and clang share; its indices
+// must be constants.
+template <int kFrom, class V, int... kLane>
+XF_INLINE V zip(V a, V b, std::integer_sequence<int, kLane...>) {
+    return __builtin_shufflevector(a, b, (kFrom + kLane / 2 + (kLane & 1) * kW)...);
+}
 template <class V>
 XF_INLINE V zip_low(V a, V b) {
-    VI pick;
-    for (int i = 0; i < kW; ++i) pick[i] = i / 2 + (i & 1) * kW;
-    return __builtin_shuffle(a, b, pick);
+    return zip<0>(a, b, std::make_integer_sequence<int, kW>());
 }
 template <class V>
 XF_INLINE V zip_high(V a, V b) {
-    VI pick;
-    for (int i = 0; i < kW; ++i) pick[i] = kW / 2 + i / 2 + (i & 1) * kW;
-    return __builtin_shuffle(a, b, pick);
+    return zip<kW / 2>(a, b, std::make_integer_sequence<int, kW>());
 }
 
 // Transposes kW vectors: log2(kW) rounds of interleaving row i with row i + kW/2.

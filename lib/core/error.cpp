@@ -5,12 +5,10 @@
 
 #include <cerrno>
 #include <charconv>
-#include <cstdarg>
 #include <cstdio>
 #include <cstring>
 
 namespace xf {
-namespace {
 
 std::string vformat(const char *fmt, va_list args) {
     va_list again;
@@ -21,8 +19,6 @@ std::string vformat(const char *fmt, va_list args) {
     va_end(again);
     return text;
 }
-
-}  // namespace
 
 std::string format(const char *fmt, ...) {
     va_list args;

@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdarg>
 #include <exception>
 #include <string>
 
@@ -32,6 +33,7 @@ private:
 
 // printf into a std::string.
 std::string format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+std::string vformat(const char *fmt, va_list args) __attribute__((format(printf, 1, 0)));
 
 // A double in the shortest form that reads back the same, with a point whatever the locale.
 std::string number(double value);

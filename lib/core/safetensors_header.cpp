@@ -57,10 +57,7 @@ public:
 private:
     enum class State { kStart, kRoot, kEnter, kMetadata, kMetadataValue, kTensor, kDtype, kShape, kOffsets, kEnd };
 
-    template <class... Values>
-    [[noreturn]] void refuse(xf_status status, const char *fmt, Values... values) const {
-        fail(status, "'%s': %s", where_.c_str(), format(fmt, values...).c_str());
-    }
+    [[noreturn]] void refuse(xf_status status, const char *fmt, ...) const __attribute__((format(printf, 3, 4)));
     [[noreturn]] bool unexpected(const char *what) const {
         refuse(XF_ERROR_CORRUPT, "the header has %s before byte %zu, expected the form of safetensors", what,
                stream_.Tell());
@@ -82,6 +79,14 @@ private:
     TensorInfo tensor_;
     std::vector<uint64_t> offsets_;
 };
+
+void HeaderHandler::refuse(xf_status status, const char *fmt, ...) const {
+    va_list args;
+    va_start(args, fmt);
+    const std::string text = vformat(fmt, args);
+    va_end(args);
+    fail(status, "'%s': %s", where_.c_str(), text.c_str());
+}
 
 bool HeaderHandler::StartObject() {
     if (state_ == State::kStart) {

@@ -107,7 +107,9 @@ void BpeModel::encode(WordSplitter words, std::vector<int32_t> *ids) const {
 }
 
 void BpeModel::encode_word(std::string_view word, Scratch *scratch, std::vector<int32_t> *ids) const {
-    auto &[symbols, next, previous, heap] = *scratch;
+    // Not a structured binding: clang lets no lambda capture one before its version 16.
+    std::vector<int32_t> &symbols = scratch->symbols, &next = scratch->next, &previous = scratch->previous;
+    std::vector<uint64_t> &heap = scratch->heap;
     symbols.clear();
     append_characters(vocabulary_, word, &symbols);
     const auto count = static_cast<int32_t>(symbols.size());  // at most WordSplitter::kMaxWordBytes and a few

@@ -23,8 +23,7 @@ struct Hypothesis {
 class Walk {
 public:
     Walk(Net *net, const std::vector<Ids> &sources, std::vector<int64_t> steps)
-        : net_(net),
-          network_(*net->model, net->stream),
+        : network_(*net->model, net->stream),
           step_(*net->model, net->stream),
           steps_(std::move(steps)),
           live_(sources.size()) {
@@ -83,7 +82,6 @@ private:
         return rows;
     }
 
-    Net *net_;
     xf::Transformer network_;
     xf::DecoderStep step_;
     xf::PackedBatch packed_;

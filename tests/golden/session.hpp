@@ -48,7 +48,7 @@ inline Config make_config(const Settings &settings) {
     xf_config *raw = nullptr;
     XF_GOLDEN_OK(xf_config_create, &raw);
     Config config(raw);
-    for (const auto &[key, value] : settings) XF_GOLDEN_OK(xf_config_set, raw, key.c_str(), value.c_str());
+    for (const auto &pair : settings) XF_GOLDEN_OK(xf_config_set, raw, pair.first.c_str(), pair.second.c_str());
     return config;
 }
 

@@ -20,6 +20,9 @@
 #define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wunused-const-variable"  // constants that stand in launch bounds alone
+#endif
 #define __align__(n) __attribute__((aligned(n)))
 // Under ASan a plain static: it gets redzones. Else thread-local: then all of them lie in one known range, which the
 // emulator fills with NaNs before each block. Either way there is one for all threads of a block.
