@@ -48,13 +48,13 @@ enum xf_status {
 
     /** A NULL, a handle of the wrong kind, a value the parameter can't take. */
     XF_ERROR_INVALID_ARGUMENT = -1,
-    /** The allocator said no, or the context's memory budget would be exceeded. */
+    /** The allocator gave nothing, or the context's memory budget would be exceeded. */
     XF_ERROR_NO_MEMORY = -2,
     /** No option, file, backend or tensor of that name. */
     XF_ERROR_NOT_FOUND = -3,
     /** A number outside the documented bounds. */
     XF_ERROR_OUT_OF_RANGE = -4,
-    /** The caller's buffer is too small; the needed size was written to its size argument. */
+    /** The caller's buffer is too small; the size needed was written to its size argument. */
     XF_ERROR_BUFFER_TOO_SMALL = -5,
     /** The call is not allowed in the handle's present state. */
     XF_ERROR_STATE = -6,

@@ -2,9 +2,9 @@
  * xformer/text.h - the tokenizer: text to ids and back.
  *
  * Byte pair encoding (Sennrich et al. 2016; paper s. 5.1) or WordPiece (Schuster and Nakajima 2012; Wu et al. 2016,
- * s. 4.1), learnt by the library from raw text and shared by source and target. Reversible: decode(encode(x)) is x
- * after Unicode normalisation, white space included; bytes stand in for what the vocabulary lacks, so there is no
- * unknown token.
+ * s. 4.1), learnt by the library from raw text and shared by source and target. Reversible: decode(encode(x)) is x after
+ * Unicode normalisation, white space included. What the vocabulary lacks is spelt in bytes, so there is no unknown
+ * token.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -34,9 +34,9 @@ extern "C" {
 /**
  * @brief Learns a vocabulary from both sides of a corpus.
  *
- * Reads the options of the group "tokenizer.". Ids: 0 start, 1 end, 2 to
- * 257 the bytes, then characters, then longer pieces in the order learnt. A small corpus may give fewer than asked for.
- * The same corpus and options give the same tokenizer. Takes seconds; can be cancelled.
+ * Reads the options of the group "tokenizer.". Ids: 0 start, 1 end, 2 to 257 the bytes, then characters, then longer
+ * pieces in the order learnt. A small corpus may give fewer than asked for. The same corpus and options give the same
+ * tokenizer. Takes seconds; can be cancelled.
  *
  * @param context [in] the context
  * @param config [in] NULL: all defaults
@@ -129,7 +129,7 @@ XF_API enum xf_status xf_tokenizer_decode(const xf_tokenizer *tokenizer, const i
                                           size_t capacity, size_t *length, xf_error *err);
 
 /**
- * @brief Names an id for people: "<s>", "</s>", "<0x41>", or the piece with U+2581 for its leading space.
+ * @brief Gives the name of an id, for people: "<s>", "</s>", "<0x41>", or the piece with U+2581 for its leading space.
  * @param tokenizer [in] the tokenizer
  * @param id [in] from 0 to V - 1
  * @param text [out] room for capacity bytes, as in xf_tokenizer_decode()
