@@ -32,6 +32,45 @@ const struct paper_row paper_rows[PAPER_ROWS] = {
     {"big", "big", "d_model 1024, d_ff 4096, h 16, dropout 0.3", 4.33, 26.4, 213, 300},
 };
 
+/* What the rows change of base; big is a preset of the library. */
+static const struct {
+    const char *row, *key, *value;
+} changes[] = {
+    {"A-h1", "model.heads", "1"},
+    {"A-h1", "model.d_k", "512"},
+    {"A-h1", "model.d_v", "512"},
+    {"A-h4", "model.heads", "4"},
+    {"A-h4", "model.d_k", "128"},
+    {"A-h4", "model.d_v", "128"},
+    {"A-h16", "model.heads", "16"},
+    {"A-h16", "model.d_k", "32"},
+    {"A-h16", "model.d_v", "32"},
+    {"A-h32", "model.heads", "32"},
+    {"A-h32", "model.d_k", "16"},
+    {"A-h32", "model.d_v", "16"},
+    {"B-dk16", "model.d_k", "16"},
+    {"B-dk32", "model.d_k", "32"},
+    {"C-N2", "model.encoder_layers", "2"},
+    {"C-N2", "model.decoder_layers", "2"},
+    {"C-N4", "model.encoder_layers", "4"},
+    {"C-N4", "model.decoder_layers", "4"},
+    {"C-N8", "model.encoder_layers", "8"},
+    {"C-N8", "model.decoder_layers", "8"},
+    {"C-dmodel256", "model.d_model", "256"},
+    {"C-dmodel256", "model.d_k", "32"},
+    {"C-dmodel256", "model.d_v", "32"},
+    {"C-dmodel1024", "model.d_model", "1024"},
+    {"C-dmodel1024", "model.d_k", "128"},
+    {"C-dmodel1024", "model.d_v", "128"},
+    {"C-dff1024", "model.d_ff", "1024"},
+    {"C-dff4096", "model.d_ff", "4096"},
+    {"D-dropout0.0", "train.dropout", "0"},
+    {"D-dropout0.2", "train.dropout", "0.2"},
+    {"D-smoothing0.0", "train.label_smoothing", "0"},
+    {"D-smoothing0.2", "train.label_smoothing", "0.2"},
+    {"E-learned", "model.positions", "learned"},
+};
+
 const struct paper_row *find_row(const char *name) {
     for (int i = 0; i < PAPER_ROWS; ++i)
         if (strcmp(paper_rows[i].name, name) == 0) return &paper_rows[i];
@@ -48,7 +87,13 @@ int set_row(xf_config *config, const char *name, int64_t scale) {
     static const char *const widths[] = {"model.d_model", "model.d_ff", "model.d_k", "model.d_v"};
     const int64_t warmup = option(config, "train.warmup_steps");
     xf_error err;
-    enum xf_status status = xf_config_preset(config, name, &err);
+    if (find_row(name) == NULL) {
+        complain("there is no row '%s' in Table 3", name);
+        return EXIT_USAGE;
+    }
+    enum xf_status status = xf_config_preset(config, strcmp(name, "big") == 0 ? "big" : "base", &err);
+    for (size_t i = 0; status == XF_OK && i < sizeof changes / sizeof changes[0]; ++i)
+        if (strcmp(changes[i].row, name) == 0) status = xf_config_set(config, changes[i].key, changes[i].value, &err);
     if (status == XF_OK) status = xf_config_set_i64(config, "train.warmup_steps", warmup, &err);
     for (size_t i = 0; status == XF_OK && i < sizeof widths / sizeof widths[0]; ++i) {
         const int64_t width = option(config, widths[i]);

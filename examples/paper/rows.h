@@ -9,7 +9,7 @@
 
 #include <xformer/xformer.h>
 
-/* One row. The name is that of a preset of the library. */
+/* One row. */
 struct paper_row {
     const char *name, *group, *change;
     double perplexity, bleu; /* newstest2013 */
@@ -25,7 +25,8 @@ const struct paper_row *find_row(const char *name);
 
 /*
  * Sets a row's options and divides its widths, d_model, d_ff, d_k and d_v, by the scale; layers and heads stay. Keeps
- * "train.warmup_steps". Returns -1, or the exit status 2 after a message when the scale does not divide a width.
+ * "train.warmup_steps". Returns -1, or the exit status 2 after a message when there is no such row or the scale does
+ * not divide a width.
  */
 int set_row(xf_config *config, const char *name, int64_t scale);
 

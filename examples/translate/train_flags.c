@@ -28,7 +28,7 @@ int read_train_flags(struct run *run, int argc, char **argv) {
         FLAG("hold-out", FLAG_COUNT, hold_out, "40",
              "Without --dev, each pair number 40, 80, 120 ... of the training file is held out for that; 0 is none."),
         FLAG("preset", FLAG_TEXT, preset, "small",
-             "tiny, small, base, big, parsing or a row of Table 3 such as C-N2; options given by key go before it."),
+             "tiny, small, base, big or parsing; options given by key go before it."),
         FLAG("tokenizer", FLAG_TEXT, tokenizer, "FILE.json", "Uses this tokenizer instead of learning one."),
         FLAG("init", FLAG_TEXT, init, "OTHER.xf",
              "Begins with the weights and the tokenizer of this model, at step 0, to suit it to other texts."),

@@ -1,4 +1,4 @@
-// Named sets of options: the paper's models, every row of its Table 3, its parser, and two of our own.
+// Named sets of options: the paper's two models and its parser, and two of our own.
 //
 // A preset sets every column of the table below, so that of two presets the later one counts alone. What "parsing" sets
 // of decoding besides stays, as all that a preset does not name.
@@ -16,40 +16,16 @@ struct Preset {
     const char *name;
     int64_t layers, d_model, d_ff, heads, d_k;  // d_v is d_k
     double dropout, attention_dropout, label_smoothing;
-    const char *positions;
     int64_t warmup;
 };
 
 constexpr Preset kPresets[] = {
-    {"tiny", 2, 64, 128, 4, 16, 0.1, 0, 0.1, "sinusoid", 400},
-    {"small", 4, 256, 1024, 4, 64, 0.1, 0, 0.1, "sinusoid", 2000},
-    {"base", 6, 512, 2048, 8, 64, 0.1, 0, 0.1, "sinusoid", 4000},
-    {"big", 6, 1024, 4096, 16, 64, 0.3, 0, 0.1, "sinusoid", 4000},
-    // Table 3. (A): h with d_k = d_v = d_model / h.
-    {"A-h1", 6, 512, 2048, 1, 512, 0.1, 0, 0.1, "sinusoid", 4000},
-    {"A-h4", 6, 512, 2048, 4, 128, 0.1, 0, 0.1, "sinusoid", 4000},
-    {"A-h16", 6, 512, 2048, 16, 32, 0.1, 0, 0.1, "sinusoid", 4000},
-    {"A-h32", 6, 512, 2048, 32, 16, 0.1, 0, 0.1, "sinusoid", 4000},
-    // (B): d_k; d_v stays 64, see below.
-    {"B-dk16", 6, 512, 2048, 8, 16, 0.1, 0, 0.1, "sinusoid", 4000},
-    {"B-dk32", 6, 512, 2048, 8, 32, 0.1, 0, 0.1, "sinusoid", 4000},
-    // (C): N, d_model, d_ff.
-    {"C-N2", 2, 512, 2048, 8, 64, 0.1, 0, 0.1, "sinusoid", 4000},
-    {"C-N4", 4, 512, 2048, 8, 64, 0.1, 0, 0.1, "sinusoid", 4000},
-    {"C-N8", 8, 512, 2048, 8, 64, 0.1, 0, 0.1, "sinusoid", 4000},
-    {"C-dmodel256", 6, 256, 2048, 8, 32, 0.1, 0, 0.1, "sinusoid", 4000},
-    {"C-dmodel1024", 6, 1024, 2048, 8, 128, 0.1, 0, 0.1, "sinusoid", 4000},
-    {"C-dff1024", 6, 512, 1024, 8, 64, 0.1, 0, 0.1, "sinusoid", 4000},
-    {"C-dff4096", 6, 512, 4096, 8, 64, 0.1, 0, 0.1, "sinusoid", 4000},
-    // (D): dropout, label smoothing.
-    {"D-dropout0.0", 6, 512, 2048, 8, 64, 0.0, 0, 0.1, "sinusoid", 4000},
-    {"D-dropout0.2", 6, 512, 2048, 8, 64, 0.2, 0, 0.1, "sinusoid", 4000},
-    {"D-smoothing0.0", 6, 512, 2048, 8, 64, 0.1, 0, 0.0, "sinusoid", 4000},
-    {"D-smoothing0.2", 6, 512, 2048, 8, 64, 0.1, 0, 0.2, "sinusoid", 4000},
-    // (E).
-    {"E-learned", 6, 512, 2048, 8, 64, 0.1, 0, 0.1, "learned", 4000},
+    {"tiny", 2, 64, 128, 4, 16, 0.1, 0, 0.1, 400},
+    {"small", 4, 256, 1024, 4, 64, 0.1, 0, 0.1, 2000},
+    {"base", 6, 512, 2048, 8, 64, 0.1, 0, 0.1, 4000},
+    {"big", 6, 1024, 4096, 16, 64, 0.3, 0, 0.1, 4000},
     // s. 6.3; what it leaves open is as in base, with d_k = d_model / h and the dropout of attention its choice.
-    {"parsing", 4, 1024, 2048, 8, 128, 0.1, 0.1, 0.1, "sinusoid", 4000},
+    {"parsing", 4, 1024, 2048, 8, 128, 0.1, 0.1, 0.1, 4000},
 };
 
 }  // namespace
@@ -63,8 +39,8 @@ void Options::preset(std::string_view name) {
         set_i64("model.d_ff", p.d_ff);
         set_i64("model.heads", p.heads);
         set_i64("model.d_k", p.d_k);
-        set_i64("model.d_v", name.starts_with("B-") ? 64 : p.d_k);
-        set_str("model.positions", p.positions);
+        set_i64("model.d_v", p.d_k);
+        set_str("model.positions", "sinusoid");
         set_f64("train.dropout", p.dropout);
         set_f64("train.attention_dropout", p.attention_dropout);
         set_f64("train.label_smoothing", p.label_smoothing);
@@ -75,10 +51,8 @@ void Options::preset(std::string_view name) {
         set_i64("decode.max_extra_tokens", 300);
         return;
     }
-    fail(
-        XF_ERROR_NOT_FOUND,
-        "there is no preset '%.*s', expected tiny, small, base, big, parsing, or a row of Table 3 such as A-h1 or C-N2",
-        static_cast<int>(std::min<size_t>(name.size(), 64)), name.data());
+    fail(XF_ERROR_NOT_FOUND, "there is no preset '%.*s', expected tiny, small, base, big or parsing",
+         static_cast<int>(std::min<size_t>(name.size(), 64)), name.data());
 }
 
 }  // namespace xf

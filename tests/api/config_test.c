@@ -201,6 +201,7 @@ static void test_table(void **state) {
     REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_option_get(SIZE_MAX, &info, err));
     CHECK_OUTPUT_STRUCT(xf_option_info, out, xf_option_get(0, out, err));
 
+    REFUSED(XF_ERROR_NOT_FOUND, nothing, xf_config_preset(c, "C-N2", err)); /* a row of examples/paper */
     static const char *const presets[] = {"tiny", "small", "base", "big"};
     for (int i = 0; i < 4; ++i) ACCEPTED(xf_config_preset(c, presets[i], err));
     ACCEPTED(xf_config_copy(c, &copy, err));

@@ -19,7 +19,7 @@ static const char *const groups[][2] = {
      "Read by `xf_trainer_create()` and kept in the checkpoint; `train.label_smoothing` and its kind also by\n"
      "`xf_decoder_create()`, for `xf_evaluate()`. See [training](training.md)."},
     {"decode", "Read by `xf_decoder_create()`. See [decoding](decoding.md)."},
-    {"file", "Read by `xf_model_export()`. See [files](files.md#narrow-files)."},
+    {"file", "Read by `xf_model_save()`. See [files](files.md#narrow-files)."},
 };
 
 /* In a cell of a table a bar ends the cell. */
@@ -55,8 +55,8 @@ int main(void) {
         "from it. An option is set by its key: `xf_config_set(config, \"decode.beam\", \"8\", &err)`, or by the\n"
         "function of its type. A value outside the bounds is an error, never clamped. What stands in the last column\n"
         "is a section of the paper.\n\n"
-        "`xf_config_preset()` sets several at once. Besides these, each row of the paper's Table 3 is a preset; the\n"
-        "function's description has their names.\n\n"
+        "`xf_config_preset()` sets several at once. Besides these there is `parsing`, the model of s. 6.3. The other\n"
+        "rows of Table 3 stand in examples/paper/rows.c.\n\n"
         "| preset | layers | d_model | d_ff | heads | d_k, d_v | dropout | warm-up steps |\n"
         "|---|---|---|---|---|---|---|---|\n");
     static const char *const presets[] = {"tiny", "small", "base", "big"};

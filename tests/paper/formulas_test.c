@@ -71,12 +71,53 @@ static void test_parameters_of_paper(void **state) {
     }
 }
 
+/* What each row changes of base, counted over all options; base takes it back. */
+static void test_rows(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *key, *value;
+        int changes;
+    } wanted[] = {
+        {"A-h1", "model.heads", "1", 3},
+        {"A-h32", "model.d_v", "16", 3},
+        {"B-dk16", "model.d_k", "16", 1},
+        {"C-N2", "model.decoder_layers", "2", 2},
+        {"C-dmodel1024", "model.d_v", "128", 3},
+        {"C-dff4096", "model.d_ff", "4096", 1},
+        {"D-dropout0.0", "train.dropout", "0", 1},
+        {"D-smoothing0.2", "train.label_smoothing", "0.2", 1},
+        {"E-learned", "model.positions", "learned", 1},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; ++i) {
+        xf_config *config = row_config(wanted[i].name, 1), *base = row_config("base", 1);
+        const char *value = NULL;
+        assert_int_equal(xf_config_get(config, wanted[i].key, &value, NULL), XF_OK);
+        assert_string_equal(value, wanted[i].value);
+        int changes = 0;
+        for (size_t k = 0; k < xf_option_count(); ++k) {
+            xf_option_info info = XF_OPTION_INFO_INIT;
+            const char *here = NULL, *there = NULL;
+            assert_int_equal(xf_option_get(k, &info, NULL), XF_OK);
+            assert_int_equal(xf_config_get(config, info.key, &here, NULL), XF_OK);
+            assert_int_equal(xf_config_get(base, info.key, &there, NULL), XF_OK);
+            changes += strcmp(here, there) != 0;
+        }
+        assert_int_equal(changes, wanted[i].changes);
+        assert_int_equal(set_row(config, "base", 1), -1);
+        assert_int_equal(xf_config_get(config, wanted[i].key, &value, NULL), XF_OK);
+        assert_string_not_equal(value, wanted[i].value);
+        xf_config_free(base);
+        xf_config_free(config);
+    }
+}
+
 static void test_scale_that_does_not_divide(void **state) {
     (void)state;
     xf_config *config = NULL;
     assert_int_equal(xf_config_create(&config, NULL), XF_OK);
     assert_int_equal(set_row(config, "A-h32", 32), EXIT_USAGE);
     assert_int_equal(set_row(config, "base", 0), EXIT_USAGE);
+    assert_int_equal(set_row(config, "C-N3", 1), EXIT_USAGE);
     assert_int_equal(set_row(config, "base", 3), EXIT_USAGE);
     xf_config_free(config);
 }
@@ -207,6 +248,7 @@ static void test_layers(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_parameters_of_models),
                                        cmocka_unit_test(test_parameters_of_paper),
+                                       cmocka_unit_test(test_rows),
                                        cmocka_unit_test(test_scale_that_does_not_divide),
                                        cmocka_unit_test(test_flops),
                                        cmocka_unit_test(test_paths),

@@ -101,10 +101,8 @@ XF_API enum xf_status xf_config_copy(const xf_config *config, xf_config **out, x
  * @brief Sets the model and training options of a named preset; other options stay.
  *
  * "base" and "big" are the paper's; "small" (about 10 M parameters with a vocabulary of 10,000) and "tiny" (for tests)
- * are this library's. Each row of Table 3 is one: "A-h1", "A-h4", "A-h16", "A-h32", "B-dk16", "B-dk32", "C-N2", "C-N4",
- * "C-N8", "C-dmodel256", "C-dmodel1024", "C-dff1024", "C-dff4096", "D-dropout0.0", "D-dropout0.2", "D-smoothing0.0",
- * "D-smoothing0.2", "E-learned". Each sets both numbers of layers, d_model, d_ff, heads, d_k, d_v, positions, both
- * dropouts, label smoothing and warm-up. "parsing" is the model of s. 6.3 and also sets beam, alpha and extra tokens.
+ * are this library's. Each sets both numbers of layers, d_model, d_ff, heads, d_k, d_v, positions, both dropouts, label
+ * smoothing and warm-up. "parsing" is the model of s. 6.3 and also sets beam, alpha and extra tokens.
  *
  * @param config [in,out] the config
  * @param name [in] one of these names
@@ -112,7 +110,7 @@ XF_API enum xf_status xf_config_copy(const xf_config *config, xf_config **out, x
  * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND (no such preset; config unchanged)
  * @threads exclusive
  * @par Source
- * Vaswani et al. 2017, Table 3, s. 6.3
+ * Vaswani et al. 2017, Table 3 (base, big), s. 6.3 (parsing)
  * @since 0.1
  */
 XF_API enum xf_status xf_config_preset(xf_config *config, const char *name, xf_error *err);
