@@ -93,7 +93,9 @@ bool is_inert(uint32_t c) {
     if (in(0x14A, 0x17E) || in(0x410, 0x44F)) return true;                      // its ligatures; Cyrillic
     if (in(0x2012, 0x2016) || in(0x2018, 0x2022)) return true;                  // dashes, quotes, bullet
     if (in(0x3041, 0x3096) || in(0x30A1, 0x30FA)) return true;                  // kana
-    return in(0x4E00, 0x9FA5) || in(0xAC00, 0xD7A3);                            // Han, Hangul syllables
+    // One below the Hangul finals: utf8proc 2.8 composes it with the syllable before it, to nothing. Cut off, it stays.
+    if (c == 0x11A7) return true;
+    return in(0x4E00, 0x9FA5) || in(0xAC00, 0xD7A3);  // Han, Hangul syllables
 }
 
 void normalize(std::string_view text, Normalization form, InvalidUtf8 invalid, std::string *out) {

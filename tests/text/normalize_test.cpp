@@ -1,4 +1,5 @@
-// Normalisation against utf8proc_map(), which does the same with a quadratic sort.
+// Normalisation against utf8proc_map(), which does the same with a quadratic sort, and to version 2.8 loses U+11A7
+// after a Hangul syllable: it is given the parts between.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "text/normalize.h"
@@ -16,8 +17,12 @@ using namespace xf_test;
 
 namespace {
 
+constexpr std::string_view kNoFinal = "\xE1\x86\xA7";  // U+11A7, which combines with nothing
+
 std::string by_utf8proc(std::string_view text, Normalization form) {
     if (form == Normalization::kNone || text.empty()) return std::string(text);
+    if (const size_t at = text.rfind(kNoFinal); at != text.npos && at > 0)
+        return by_utf8proc(text.substr(0, at), form) + by_utf8proc(text.substr(at), form);
     const int flags = UTF8PROC_STABLE | UTF8PROC_COMPOSE | (form == Normalization::kNfkc ? UTF8PROC_COMPAT : 0);
     utf8proc_uint8_t *out = nullptr;
     const utf8proc_ssize_t n =
@@ -66,6 +71,19 @@ XF_TEST(inert_characters_stand_alone) {
         }
     }
     CHECK_EQ(wrong, 0);
+}
+
+// Unicode 15, section 3.12: finals begin at U+11A8; in the arithmetic U+11A7 stands for "none", as text for itself.
+XF_TEST(a_hangul_syllable_does_not_swallow_what_is_no_final) {
+    const std::string syllable = "\xEA\xB0\x80", first = "\xE1\x84\x80", vowel = "\xE1\x85\xA1";  // U+AC00, 1100, 1161
+    const std::string none(kNoFinal), final = "\xE1\x86\xA8", closed = "\xEA\xB0\x81";            // U+11A8, AC01
+    for (const Normalization form : {Normalization::kNfc, Normalization::kNfkc}) {
+        CHECK_EQ(normalized(syllable + none, form), syllable + none);
+        CHECK_EQ(normalized(first + vowel + none, form), syllable + none);
+        CHECK_EQ(normalized(syllable + none + none + final, form), syllable + none + none + final);
+        CHECK_EQ(normalized(syllable + none + "\xCC\x95\xCC\x96", form), syllable + none + "\xCC\x96\xCC\x95");
+        CHECK_EQ(normalized(syllable + final, form), closed);
+    }
 }
 
 XF_TEST(invalid_text_is_refused_with_its_offset_or_replaced) {
