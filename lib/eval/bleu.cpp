@@ -46,17 +46,32 @@ std::vector<Gram> grams_of(const std::vector<int32_t> &words, size_t order) {
     return grams;
 }
 
+// The blanks of Perl's \s in a string of bytes: multi-bleu.perl and the script that splits compounds know no
+// characters, so U+00A0 is a part of a word to them.
+bool ascii_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
 // A match takes both its neighbours, so of "a-b-c" one hyphen is split: as the script does that is followed here.
 std::string split_hyphens(std::string_view text) {
-    const auto blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
     std::string out;
     for (size_t at = 0; at < text.size(); ++at) {
         out += text[at];
-        if (at + 2 >= text.size() || text[at + 1] != '-' || blank(text[at]) || blank(text[at + 2])) continue;
+        if (at + 2 >= text.size() || text[at + 1] != '-' || ascii_blank(text[at]) || ascii_blank(text[at + 2]))
+            continue;
         out.append(" ##AT##-##AT## ").append(1, text[at + 2]);
         at += 2;
     }
     return out;
+}
+
+std::vector<std::string_view> split_bytes(std::string_view text) {
+    std::vector<std::string_view> words;
+    for (size_t at = 0; at < text.size();) {
+        size_t end = at;
+        while (end < text.size() && !ascii_blank(text[end])) ++end;
+        if (end > at) words.push_back(text.substr(at, end - at));
+        at = end + 1;
+    }
+    return words;
 }
 
 std::string tokenized(BleuTokenizer tokenizer, std::string_view text) {
@@ -76,9 +91,9 @@ std::string tokenized(BleuTokenizer tokenizer, std::string_view text) {
 void Bleu::add(std::string_view hypothesis, std::string_view reference) {
     const std::string hyp_text = tokenized(options_.tokenizer, hypothesis);
     const std::string ref_text = tokenized(options_.tokenizer, reference);
+    const auto split = options_.tokenizer == BleuTokenizer::kSplitHyphens ? split_bytes : split_words;
     WordNumbers numbers;
-    const std::vector<int32_t> hyp = numbers.number(split_words(hyp_text));
-    const std::vector<int32_t> ref = numbers.number(split_words(ref_text));
+    const std::vector<int32_t> hyp = numbers.number(split(hyp_text)), ref = numbers.number(split(ref_text));
     std::array<int64_t, kOrders> counts, totals;
     for (size_t order = 1; order <= kOrders; ++order) {
         std::vector<Gram> hyp_grams = grams_of(hyp, order), ref_grams = grams_of(ref, order);

@@ -15,7 +15,8 @@
 
 namespace xf {
 
-// kSplitHyphens: as kNone, after s/(\S)-(\S)/$1 ##AT##-##AT## $2/g, the tokens of a split compound.
+// kNone splits at what Python calls a blank. kSplitHyphens splits bytes at ASCII's blanks, as multi-bleu.perl, after
+// s/(\S)-(\S)/$1 ##AT##-##AT## $2/g, the tokens of a split compound.
 enum class BleuTokenizer { k13a, kNone, kSplitHyphens };
 
 // What a precision without a match becomes. kExp: 1/2, 1/4, ... of one match (NIST); kNone: 0, and so is the score.
