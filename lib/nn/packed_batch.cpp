@@ -9,71 +9,6 @@
 #include "nn/arena.h"
 
 namespace xf {
-namespace {
-
-struct HostSide {
-    std::vector<int32_t> ids, positions, begin, length;
-    int64_t max_length = 0;
-
-    // Sentences of token 0 behind the last one, as long as may be and then empty, up to so many rows and sentences.
-    void pad(int64_t rows, int64_t sentences, int64_t longest) {
-        while (static_cast<int64_t>(begin.size()) < sentences) {
-            const auto at = static_cast<int64_t>(ids.size());
-            const int64_t count = std::min(rows - at, longest);
-            begin.push_back(static_cast<int32_t>(at));
-            length.push_back(static_cast<int32_t>(count));
-            ids.resize(static_cast<size_t>(at + count), kStartToken);
-            for (int64_t i = 0; i < count; ++i) positions.push_back(static_cast<int32_t>(i));
-        }
-    }
-};
-
-HostSide unpack(int64_t sentences, const int32_t *ids, const int32_t *offsets) {
-    HostSide side;
-    side.ids.assign(ids, ids + offsets[sentences]);
-    side.positions.reserve(side.ids.size());
-    for (int64_t b = 0; b < sentences; ++b) {
-        const int32_t length = offsets[b + 1] - offsets[b];
-        side.begin.push_back(offsets[b]);
-        side.length.push_back(length);
-        side.max_length = std::max<int64_t>(side.max_length, length);
-        for (int32_t i = 0; i < length; ++i) side.positions.push_back(i);
-    }
-    return side;
-}
-
-struct HostGroups {
-    std::vector<int32_t> ids, starts, order;
-
-    // Groups without tokens behind the last one.
-    void pad(int64_t groups, size_t rows) {
-        ids.resize(static_cast<size_t>(groups), ids.back());
-        starts.resize(ids.size() + 1, starts.back());
-        order.resize(rows, 0);
-    }
-};
-
-// The first count of the keys, each in [0, limit), by counting: a GPU would wait for a sort.
-HostGroups group(const std::vector<int32_t> &keys, size_t count, int64_t limit) {
-    std::vector<int32_t> next(static_cast<size_t>(limit) + 1);  // where the next token of a key goes
-    for (size_t i = 0; i < count; ++i) ++next[static_cast<size_t>(keys[i]) + 1];
-    HostGroups groups;
-    for (size_t key = 0; key < static_cast<size_t>(limit); ++key) {
-        if (next[key + 1] > 0) {
-            groups.ids.push_back(static_cast<int32_t>(key));
-            groups.starts.push_back(next[key]);
-        }
-        next[key + 1] += next[key];
-    }
-    groups.starts.push_back(static_cast<int32_t>(count));
-    groups.order.resize(count);
-    for (size_t i = 0; i < count; ++i)
-        groups.order[static_cast<size_t>(next[static_cast<size_t>(keys[i])]++)] = static_cast<int32_t>(i);
-    return groups;
-}
-
-}  // namespace
-
 void check_side(const char *side, int64_t sentences, const int32_t *ids, const int32_t *offsets,
                 const ModelConfig &config) {
     XF_CHECK(ids != nullptr && offsets != nullptr, XF_ERROR_INVALID_ARGUMENT, "the batch's %s ids or offsets are NULL",
@@ -96,6 +31,59 @@ int64_t drop_stride(int64_t longest) {
     return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(longest, 8))));
 }
 
+// Sentences of token 0 behind the last one, as long as may be and then empty, up to so many rows and sentences.
+void PackedBatch::HostSide::pad(int64_t rows, int64_t sentences, int64_t longest) {
+    while (static_cast<int64_t>(begin.size()) < sentences) {
+        const auto at = static_cast<int64_t>(ids.size());
+        const int64_t count = std::min(rows - at, longest);
+        begin.push_back(static_cast<int32_t>(at));
+        length.push_back(static_cast<int32_t>(count));
+        ids.resize(static_cast<size_t>(at + count), kStartToken);
+        for (int64_t i = 0; i < count; ++i) positions.push_back(static_cast<int32_t>(i));
+    }
+}
+
+void PackedBatch::HostSide::unpack(int64_t sentences, const int32_t *from, const int32_t *offsets) {
+    ids.assign(from, from + offsets[sentences]);
+    positions.clear();
+    begin.clear();
+    length.clear();
+    max_length = 0;
+    for (int64_t b = 0; b < sentences; ++b) {
+        const int32_t tokens = offsets[b + 1] - offsets[b];
+        begin.push_back(offsets[b]);
+        length.push_back(tokens);
+        max_length = std::max<int64_t>(max_length, tokens);
+        for (int32_t i = 0; i < tokens; ++i) positions.push_back(i);
+    }
+}
+
+// Groups without tokens behind the last one.
+void PackedBatch::HostGroups::pad(int64_t groups, size_t rows) {
+    ids.resize(static_cast<size_t>(groups), ids.back());
+    starts.resize(ids.size() + 1, starts.back());
+    order.resize(rows, 0);
+}
+
+// By counting: a GPU would wait for a sort.
+void PackedBatch::HostGroups::group(const std::vector<int32_t> &keys, size_t count, int64_t limit) {
+    next.assign(static_cast<size_t>(limit) + 1, 0);
+    for (size_t i = 0; i < count; ++i) ++next[static_cast<size_t>(keys[i]) + 1];
+    ids.clear();
+    starts.clear();
+    for (size_t key = 0; key < static_cast<size_t>(limit); ++key) {
+        if (next[key + 1] > 0) {
+            ids.push_back(static_cast<int32_t>(key));
+            starts.push_back(next[key]);
+        }
+        next[key + 1] += next[key];
+    }
+    starts.push_back(static_cast<int32_t>(count));
+    order.resize(count);
+    for (size_t i = 0; i < count; ++i)
+        order[static_cast<size_t>(next[static_cast<size_t>(keys[i])]++)] = static_cast<int32_t>(i);
+}
+
 size_t PackedBatch::append(const std::vector<int32_t> &values) {
     const size_t at = host_.size();
     host_.insert(host_.end(), values.begin(), values.end());
@@ -114,7 +102,10 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
     host_.clear();
     B = batch.sentences;
     sentences = batch.sentences;
-    const size_t at_when = append({static_cast<int32_t>(time.step), static_cast<int32_t>(time.batch)});
+    host_.resize(16);
+    const size_t at_when = 0;
+    host_[0] = static_cast<int32_t>(time.step);
+    host_[1] = static_cast<int32_t>(time.batch);
     const bool pad = both && groups && stream.device().records();
     struct Side {
         size_t ids, positions, begin, length, group[2][3];
@@ -128,8 +119,9 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
         packed->rows = static_cast<int64_t>(side.ids.size());
         packed->max_length = side.max_length;
         for (int which = 0; groups && which < (config.learned_positions ? 2 : 1); ++which) {
-            HostGroups g = which == 0 ? group(side.ids, static_cast<size_t>(packed->tokens), config.V)
-                                      : group(side.positions, static_cast<size_t>(packed->tokens), config.max_length);
+            HostGroups &g = groups_;
+            g.group(which == 0 ? side.ids : side.positions, static_cast<size_t>(packed->tokens),
+                    which == 0 ? config.V : config.max_length);
             if (pad) g.pad(bucket(static_cast<int64_t>(g.ids.size())), side.ids.size());
             at.group[which][0] = append(g.ids);
             at.group[which][1] = append(g.starts);
@@ -153,10 +145,11 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
     };
 
     src = tgt = PackedSide();
-    HostSide source = unpack(B, batch.src_ids, batch.src_offsets), target;
+    HostSide &source = source_, &target = target_;
+    source.unpack(B, batch.src_ids, batch.src_offsets);
     src.tokens = static_cast<int64_t>(source.ids.size());
     if (both) {
-        target = unpack(B, batch.tgt_ids, batch.tgt_offsets);
+        target.unpack(B, batch.tgt_ids, batch.tgt_offsets);
         tgt.tokens = static_cast<int64_t>(target.ids.size());
     }
     if (pad) {
@@ -177,9 +170,9 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
     Side at_tgt{};
     size_t at_targets = 0;
     if (both) {
-        std::vector<int32_t> ids = target.ids;
-        std::fill(ids.begin() + tgt.tokens, ids.end(), -1);
-        at_targets = append(ids);
+        at_targets = append(target.ids);
+        std::fill_n(host_.begin() + static_cast<std::ptrdiff_t>(at_targets) + tgt.tokens,
+                    static_cast<int64_t>(target.ids.size()) - tgt.tokens, -1);
         for (size_t i = target.ids.size(); i-- > 0;)  // shifted right, behind the start symbol
             target.ids[i] = target.positions[i] == 0 ? kStartToken : target.ids[i - 1];
         at_tgt = add(target, &tgt);

@@ -78,7 +78,24 @@ public:
     }
 
 private:
+    // What load() makes on the way; kept, so that the steady state allocates nothing.
+    struct HostSide {
+        std::vector<int32_t> ids, positions, begin, length;
+        int64_t max_length = 0;
+        void unpack(int64_t sentences, const int32_t *from, const int32_t *offsets);
+        void pad(int64_t rows, int64_t sentences, int64_t longest);
+    };
+    struct HostGroups {
+        std::vector<int32_t> ids, starts, order;
+        std::vector<int32_t> next;  // where the next token of a key goes
+        // The first count of the keys, each in [0, limit).
+        void group(const std::vector<int32_t> &keys, size_t count, int64_t limit);
+        void pad(int64_t groups, size_t rows);
+    };
+
     size_t append(const std::vector<int32_t> &values);
+    HostSide source_, target_;
+    HostGroups groups_;
     std::vector<int32_t> host_;
     Buffer device_;
 };
