@@ -10,6 +10,9 @@
  * - A struct that begins with struct_size may grow at its end in later versions. The caller sets it to sizeof of its
  * own struct (XF_HYPOTHESIS_INIT and its like do). Outputs: the library fills what both sides know and zeroes the rest.
  *   Inputs: what the library does not know must be zero, else XF_ERROR_UNSUPPORTED. In an array all have one size.
+ * - Names. A function that returns what it tells is named by the noun (xf_model_config); "_count" counts; "get" writes
+ * to its outputs and returns a status. "read" and "write" copy numbers. A function acts on the object it is named
+ * after.
  * - Strings are UTF-8 and NUL-terminated; where a length stands beside, NUL is a character like others.
  * - "exclusive", "shared-read", "any" in the thread rules are explained in context.h.
  *
@@ -58,6 +61,8 @@ enum xf_status {
     XF_ERROR_BUFFER_TOO_SMALL = -5,
     /** The call is not allowed in the handle's present state. */
     XF_ERROR_STATE = -6,
+    /** Another call uses the handle in a way that this one can't share; see context.h. Nothing was done. */
+    XF_ERROR_BUSY = -7,
 
     /** The operating system refused to open, read or write; native_code is errno. */
     XF_ERROR_IO = -20,
@@ -79,10 +84,12 @@ enum xf_status {
     /** The handle belongs to a process from which this one was forked. */
     XF_ERROR_FORKED = -43,
 
-    /** xf_context_cancel() was called. The handle is usable; what it holds is as documented for errors. */
+    /** The call was cancelled. The handle is usable; what it holds is as documented for errors. */
     XF_ERROR_CANCELLED = -60,
     /** The caller's callback asked to stop. */
     XF_ERROR_CALLBACK = -61,
+    /** "decode.deadline_ms" passed before there was anything to give. */
+    XF_ERROR_DEADLINE = -62,
 
     /** A defect of the library: please report it. */
     XF_ERROR_INTERNAL = -99

@@ -11,9 +11,9 @@ extern "C" {
 
 xf_status xf_backend_load(xf_context *context, const char *path, xf_error *err) {
     return guard(err, [&] {
-        check_handle(context, "context");
+        const auto use = shared(context, "context");
         check_pointer(path, "path");
-        context->context->registry().load(path);
+        use->context->registry().load(path);
     });
 }
 
@@ -23,13 +23,13 @@ size_t xf_backend_count(const xf_context *context) {
 
 xf_status xf_backend_get(const xf_context *context, size_t index, xf_backend_info *info, xf_error *err) {
     return guard(err, [&] {
-        check_handle(context, "context");
+        const auto use = shared(context, "context");
         check_struct(info, "info");
-        const auto &entries = context->context->registry().entries();
+        const auto &entries = use->context->registry().entries();
         XF_CHECK(index < entries.size(), XF_ERROR_OUT_OF_RANGE, "backend %zu, expected 0 to %zu", index,
                  entries.size() - 1);
         const BackendEntry &entry = entries[index];
-        const bool active = entry.ops != nullptr && entry.ops == context->context->active().ops;
+        const bool active = entry.ops != nullptr && entry.ops == use->context->active().ops;
         put_struct(info, xf_backend_info{0, entry.name.c_str(), entry.version.c_str(), entry.path.c_str(),
                                          entry.kind.c_str(), entry.device_count, active, entry.reason.c_str()});
     });

@@ -13,19 +13,19 @@ namespace {
 template <class Set>
 xf_status set_option(xf_config *config, const char *key, xf_error *err, Set set) noexcept {
     return guard(err, [&] {
-        check_handle(config, "config");
+        const auto use = exclusive(config, "config");
         check_pointer(key, "key");
-        set(config->options);
+        set(use->options);
     });
 }
 
 template <class T, class Get>
 xf_status get_option(const xf_config *config, const char *key, T *value, xf_error *err, Get get) noexcept {
     return guard(err, [&] {
-        check_handle(config, "config");
+        const auto use = shared(config, "config");
         check_pointer(key, "key");
         check_pointer(value, "value");
-        *value = get(config->options);
+        *value = get(use->options);
     });
 }
 
@@ -44,19 +44,19 @@ void xf_config_free(xf_config *config) { free_handle(config); }
 
 xf_status xf_config_copy(const xf_config *config, xf_config **out, xf_error *err) {
     return guard(err, [&] {
-        check_handle(config, "config");
+        const auto use = shared(config, "config");
         check_pointer(out, "out");
         auto copy = std::make_unique<xf_config>();
-        copy->options = config->options;
+        copy->options = use->options;
         *out = copy.release();
     });
 }
 
 xf_status xf_config_preset(xf_config *config, const char *name, xf_error *err) {
     return guard(err, [&] {
-        check_handle(config, "config");
+        const auto use = exclusive(config, "config");
         check_pointer(name, "name");
-        config->options.preset(name);
+        use->options.preset(name);
     });
 }
 

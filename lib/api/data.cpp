@@ -13,17 +13,17 @@ template <class Open>
 xf_status open_corpus(xf_context *context, const xf_config *config, xf_corpus **out, xf_error *err,
                       Open open) noexcept {
     return guard(err, [&] {
-        check_handle(context, "context");
+        const auto use = shared(context, "context");
         check_pointer(out, "out");
-        const Options &options = options_of(config);
+        const OptionsOf options(config);
         CorpusOptions corpus_options;
-        corpus_options.max_bytes_per_side = options.i64("data.max_bytes");
-        corpus_options.strict = options.boolean("data.strict");
+        corpus_options.max_bytes_per_side = options->i64("data.max_bytes");
+        corpus_options.strict = options->boolean("data.strict");
         auto handle = std::make_unique<xf_corpus>();
-        handle->context = context->context;
-        corpus_options.poll = [&] { handle->context->check_cancelled(); };
+        handle->context = use->context;
+        const Call call = use->context->call();
         const Corpus::Warn warn = [&](const std::string &line) { handle->context->log(XF_LOG_WARNING, "data", line); };
-        handle->corpus = open(corpus_options, warn);
+        handle->corpus = open(corpus_options, warn, call);
         *out = handle.release();
     });
 }
@@ -34,29 +34,32 @@ extern "C" {
 
 xf_status xf_corpus_open(xf_context *context, const xf_config *config, const char *path, xf_corpus **out,
                          xf_error *err) {
-    return open_corpus(context, config, out, err, [&](const CorpusOptions &options, const Corpus::Warn &warn) {
-        check_pointer(path, "path");
-        return Corpus::open_tsv(path, options, warn);
-    });
+    return open_corpus(context, config, out, err,
+                       [&](const CorpusOptions &options, const Corpus::Warn &warn, const Call &call) {
+                           check_pointer(path, "path");
+                           return Corpus::open_tsv(path, options, warn, call);
+                       });
 }
 
 xf_status xf_corpus_open_parallel(xf_context *context, const xf_config *config, const char *source_path,
                                   const char *target_path, xf_corpus **out, xf_error *err) {
-    return open_corpus(context, config, out, err, [&](const CorpusOptions &options, const Corpus::Warn &warn) {
-        check_pointer(source_path, "source_path");
-        check_pointer(target_path, "target_path");
-        return Corpus::open_pair(source_path, target_path, options, warn);
-    });
+    return open_corpus(context, config, out, err,
+                       [&](const CorpusOptions &options, const Corpus::Warn &warn, const Call &call) {
+                           check_pointer(source_path, "source_path");
+                           check_pointer(target_path, "target_path");
+                           return Corpus::open_pair(source_path, target_path, options, warn, call);
+                       });
 }
 
 xf_status xf_corpus_from_memory(xf_context *context, const xf_config *config, const char *name, const char *text,
                                 size_t length, xf_corpus **out, xf_error *err) {
-    return open_corpus(context, config, out, err, [&](const CorpusOptions &options, const Corpus::Warn &warn) {
-        check_pointer(name, "name");
-        XF_CHECK(text != nullptr || length == 0, XF_ERROR_INVALID_ARGUMENT, "text is NULL with a length of %zu",
-                 length);
-        return Corpus::from_memory(name, std::string_view(text, length), options, warn);
-    });
+    return open_corpus(context, config, out, err,
+                       [&](const CorpusOptions &options, const Corpus::Warn &warn, const Call &call) {
+                           check_pointer(name, "name");
+                           XF_CHECK(text != nullptr || length == 0, XF_ERROR_INVALID_ARGUMENT,
+                                    "text is NULL with a length of %zu", length);
+                           return Corpus::from_memory(name, std::string_view(text, length), options, warn, call);
+                       });
 }
 
 void xf_corpus_free(xf_corpus *corpus) { free_handle(corpus); }
@@ -65,9 +68,9 @@ int64_t xf_corpus_pair_count(const xf_corpus *corpus) { return is_handle(corpus)
 
 xf_status xf_corpus_get_stats(const xf_corpus *corpus, xf_corpus_stats *stats, xf_error *err) {
     return guard(err, [&] {
-        check_handle(corpus, "corpus");
+        const auto use = shared(corpus, "corpus");
         check_struct(stats, "stats");
-        const CorpusStats &s = corpus->corpus->stats();
+        const CorpusStats &s = use->corpus->stats();
         put_struct(stats, xf_corpus_stats{0, s.lines, s.kept, s.no_tab + s.many_tabs, s.empty_side, s.too_long,
                                           s.invalid_utf8, s.nul_byte});
     });
@@ -76,12 +79,12 @@ xf_status xf_corpus_get_stats(const xf_corpus *corpus, xf_corpus_stats *stats, x
 xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, const char **source, size_t *source_length,
                              const char **target, size_t *target_length, xf_error *err) {
     return guard(err, [&] {
-        check_handle(corpus, "corpus");
+        const auto use = shared(corpus, "corpus");
         check_pointer(source, "source");
         check_pointer(source_length, "source_length");
         check_pointer(target, "target");
         check_pointer(target_length, "target_length");
-        const Corpus &pairs = *corpus->corpus;
+        const Corpus &pairs = *use->corpus;
         XF_CHECK(index >= 0 && index < pairs.size(), XF_ERROR_OUT_OF_RANGE, "pair %lld, expected 0 to %lld",
                  static_cast<long long>(index), static_cast<long long>(pairs.size() - 1));
         *source = pairs.source(index).data();
@@ -94,31 +97,31 @@ xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, const char 
 xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokenizer, const xf_config *config,
                             xf_batcher **out, xf_error *err) {
     return guard(err, [&] {
-        check_handle(corpus, "corpus");
-        check_handle(tokenizer, "tokenizer");
+        const auto pairs = shared(corpus, "corpus");
+        const auto words = shared(tokenizer, "tokenizer");
         check_pointer(out, "out");
-        const Options &options = options_of(config);
+        const OptionsOf options(config);
         BatcherOptions batcher_options;
-        batcher_options.batch_tokens = options.i64("data.batch_tokens");
-        batcher_options.shuffle = options.boolean("data.shuffle");
-        batcher_options.seed = static_cast<uint64_t>(options.i64("data.seed"));
-        const int64_t longest = std::min(options.i64("data.max_tokens"), batcher_options.batch_tokens);
+        batcher_options.batch_tokens = options->i64("data.batch_tokens");
+        batcher_options.shuffle = options->boolean("data.shuffle");
+        batcher_options.seed = static_cast<uint64_t>(options->i64("data.seed"));
+        const int64_t longest = std::min(options->i64("data.max_tokens"), batcher_options.batch_tokens);
         auto handle = std::make_unique<xf_batcher>();
-        handle->context = corpus->context;
+        handle->context = pairs->context;
+        const Call call = pairs->context->call();
         const Encode encode = [&](std::string_view text, std::vector<int32_t> *ids) {
-            handle->context->check_cancelled();
-            tokenizer->tokenizer->encode(text, ids);
+            words->tokenizer->encode(text, ids);
         };
-        handle->corpus = std::make_shared<EncodedCorpus>(encode_corpus(*corpus->corpus, encode, longest));
+        handle->corpus = std::make_shared<EncodedCorpus>(encode_corpus(*pairs->corpus, encode, longest, call));
         handle->fingerprint = handle->corpus->fingerprint();
         for (const char *key : {"data.batch_tokens", "data.shuffle", "data.seed"})
-            handle->order[key] = options.text(key);
+            handle->order[key] = options->text(key);
         const int64_t skipped = handle->corpus->skipped_too_long + handle->corpus->skipped_empty;
         if (skipped > 0)
             handle->context->log(
                 XF_LOG_WARNING, "data",
                 format("%lld of %lld pairs are left out: %lld have a side of more than %lld tokens, %lld an empty one",
-                       static_cast<long long>(skipped), static_cast<long long>(corpus->corpus->size()),
+                       static_cast<long long>(skipped), static_cast<long long>(pairs->corpus->size()),
                        static_cast<long long>(handle->corpus->skipped_too_long), static_cast<long long>(longest),
                        static_cast<long long>(handle->corpus->skipped_empty)));
         handle->batcher = std::make_unique<Batcher>(handle->corpus, batcher_options);
@@ -130,10 +133,10 @@ void xf_batcher_free(xf_batcher *batcher) { free_handle(batcher); }
 
 xf_status xf_batcher_next(xf_batcher *batcher, xf_batch *batch, xf_error *err) {
     return guard(err, [&] {
-        check_handle(batcher, "batcher");
+        const auto use = exclusive(batcher, "batcher");
         check_struct(batch, "batch");
-        const bool more = batcher->batcher->next(&batcher->batch);
-        const Batch &b = batcher->batch;
+        const bool more = use->batcher->next(&use->batch);
+        const Batch &b = use->batch;
         put_struct(batch, more ? xf_batch{0, b.size(), b.src_ids.data(), b.src_offsets.data(), b.tgt_ids.data(),
                                           b.tgt_offsets.data(), b.pair_index.data()}
                                : xf_batch{});
@@ -143,11 +146,11 @@ xf_status xf_batcher_next(xf_batcher *batcher, xf_batch *batch, xf_error *err) {
 
 xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher_stats *stats, xf_error *err) {
     return guard(err, [&] {
-        check_handle(batcher, "batcher");
+        const auto use = shared(batcher, "batcher");
         check_struct(stats, "stats");
-        const EncodedCorpus &corpus = *batcher->corpus;
-        const Batcher::Position position = batcher->batcher->position();
-        put_struct(stats, xf_batcher_stats{0, position.epoch, position.batch, batcher->batcher->batches_in_epoch(),
+        const EncodedCorpus &corpus = *use->corpus;
+        const Batcher::Position position = use->batcher->position();
+        put_struct(stats, xf_batcher_stats{0, position.epoch, position.batch, use->batcher->batches_in_epoch(),
                                            corpus.size(), corpus.skipped_too_long, corpus.skipped_empty,
                                            static_cast<int64_t>(corpus.src_ids.size()),
                                            static_cast<int64_t>(corpus.tgt_ids.size())});
@@ -156,8 +159,8 @@ xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher_stats *stat
 
 xf_status xf_batcher_seek(xf_batcher *batcher, int64_t epoch, int64_t batch, xf_error *err) {
     return guard(err, [&] {
-        check_handle(batcher, "batcher");
-        batcher->batcher->seek({epoch, batch});
+        const auto use = exclusive(batcher, "batcher");
+        use->batcher->seek({epoch, batch});
     });
 }
 

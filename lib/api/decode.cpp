@@ -11,6 +11,18 @@ using namespace xf;
 
 namespace {
 
+// A decoder for itself, and its model beside others, for the time of a call that can be cancelled.
+struct DecoderUse {
+    explicit DecoderUse(xf_decoder *decoder)
+        : handle(decoder, "decoder", true),
+          model(handle->decoder->model(), false),
+          call(handle->context->call(&handle->cancel)) {}
+
+    Use<xf_decoder> handle;
+    ModelUse model;
+    Call call;
+};
+
 std::unique_ptr<xf_hypotheses> make_answers(std::vector<std::vector<Hypothesis>> found, const Tokenizer *tokenizer) {
     auto handle = std::make_unique<xf_hypotheses>();
     handle->has_text = tokenizer != nullptr;
@@ -80,24 +92,29 @@ extern "C" {
 
 xf_status xf_decoder_create(const xf_model *model, const xf_config *config, xf_decoder **out, xf_error *err) {
     return guard(err, [&] {
-        check_handle(model, "model");
+        const auto use = shared(model, "model");
         check_pointer(out, "out");
         auto handle = std::make_unique<xf_decoder>();
-        handle->context = model->context;
-        handle->tokenizer = model->tokenizer.tokenizer;
-        handle->decoder = std::make_unique<Decoder>(model->model, options_of(config));
+        handle->context = use->context;
+        if (use->tokenizer != nullptr) handle->tokenizer = use->tokenizer->tokenizer;
+        handle->decoder = std::make_unique<Decoder>(use->model, *OptionsOf(config));
         *out = handle.release();
     });
 }
 
 void xf_decoder_free(xf_decoder *decoder) { free_handle(decoder); }
 
+void xf_decoder_cancel(xf_decoder *decoder) {
+    if (is_handle(decoder)) decoder->cancel.cancel();
+}
+
 xf_status xf_decode(xf_decoder *decoder, const xf_batch *batch, xf_hypotheses **out, xf_error *err) {
     return guard(err, [&] {
-        check_handle(decoder, "decoder");
+        const DecoderUse use(decoder);
         const xf_batch own = get_batch(batch);
         check_pointer(out, "out");
-        *out = make_answers(decoder->decoder->decode(own, constraint_of(*decoder, nullptr)), decoder->tokenizer.get())
+        *out = make_answers(decoder->decoder->decode(own, constraint_of(*decoder, nullptr), use.call),
+                            decoder->tokenizer.get())
                    .release();
     });
 }
@@ -105,7 +122,7 @@ xf_status xf_decode(xf_decoder *decoder, const xf_batch *batch, xf_hypotheses **
 xf_status xf_translate(xf_decoder *decoder, const char *const *texts, const size_t *lengths, size_t count,
                        xf_hypotheses **out, xf_error *err) {
     return guard(err, [&] {
-        check_handle(decoder, "decoder");
+        const DecoderUse use(decoder);
         XF_CHECK(texts != nullptr || count == 0, XF_ERROR_INVALID_ARGUMENT, "texts is NULL with a count of %zu", count);
         check_pointer(out, "out");
         XF_CHECK(decoder->tokenizer != nullptr, XF_ERROR_STATE, "the model has no tokenizer: use xf_decode()");
@@ -114,7 +131,7 @@ xf_status xf_translate(xf_decoder *decoder, const char *const *texts, const size
         batch.sentences = static_cast<int64_t>(encoded.origin.size());
         batch.src_ids = encoded.ids.data();
         batch.src_offsets = encoded.offsets.data();
-        auto found = decoder->decoder->decode(batch, constraint_of(*decoder, &encoded.origin));
+        auto found = decoder->decoder->decode(batch, constraint_of(*decoder, &encoded.origin), use.call);
         std::vector<std::vector<Hypothesis>> answers(count, {Hypothesis{{}, 0, 0, true}});
         for (size_t i = 0; i < found.size(); ++i) answers[encoded.origin[i]] = std::move(found[i]);
         *out = make_answers(std::move(answers), decoder->tokenizer.get()).release();
@@ -123,9 +140,9 @@ xf_status xf_translate(xf_decoder *decoder, const char *const *texts, const size
 
 xf_status xf_decoder_set_constraint(xf_decoder *decoder, xf_constraint_fn fn, void *user, xf_error *err) {
     return guard(err, [&] {
-        check_handle(decoder, "decoder");
-        decoder->constraint = fn;
-        decoder->constraint_user = user;
+        const auto use = exclusive(decoder, "decoder");
+        use->constraint = fn;
+        use->constraint_user = user;
     });
 }
 
@@ -140,7 +157,7 @@ size_t xf_hypotheses_answer_count(const xf_hypotheses *hypotheses, size_t senten
 xf_status xf_hypotheses_get(const xf_hypotheses *hypotheses, size_t sentence, size_t rank, xf_hypothesis *hypothesis,
                             xf_error *err) {
     return guard(err, [&] {
-        check_handle(hypotheses, "hypotheses");
+        const auto use = shared(hypotheses, "hypotheses");
         check_struct(hypothesis, "hypothesis");
         XF_CHECK(sentence < hypotheses->answers.size() && rank < hypotheses->answers[sentence].size(),
                  XF_ERROR_OUT_OF_RANGE,
@@ -158,21 +175,21 @@ void xf_hypotheses_free(xf_hypotheses *hypotheses) { free_handle(hypotheses); }
 
 xf_status xf_score(xf_decoder *decoder, const xf_batch *batch, double *log_probabilities, xf_error *err) {
     return guard(err, [&] {
-        check_handle(decoder, "decoder");
+        const DecoderUse use(decoder);
         const xf_batch own = get_batch(batch);
         check_pointer(log_probabilities, "log_probabilities");
-        decoder->decoder->score(own, log_probabilities);
+        decoder->decoder->score(own, log_probabilities, use.call);
     });
 }
 
 xf_status xf_evaluate(xf_decoder *decoder, const xf_batch *batches, size_t count, xf_eval_stats *stats, xf_error *err) {
     return guard(err, [&] {
-        check_handle(decoder, "decoder");
+        const DecoderUse use(decoder);
         XF_CHECK(batches != nullptr || count == 0, XF_ERROR_INVALID_ARGUMENT, "batches is NULL with a count of %zu",
                  count);
         check_struct(stats, "stats");
         EvalStats sum;
-        for (const xf_batch &batch : get_batches(batches, count)) decoder->decoder->evaluate(batch, &sum);
+        for (const xf_batch &batch : get_batches(batches, count)) decoder->decoder->evaluate(batch, &sum, use.call);
         const double tokens = static_cast<double>(std::max<int64_t>(sum.tgt_tokens, 1));
         put_struct(stats, xf_eval_stats{0, sum.sentences, sum.tgt_tokens, sum.loss_sum / tokens, sum.nll_sum / tokens,
                                         std::exp(sum.nll_sum / tokens)});
@@ -182,7 +199,7 @@ xf_status xf_evaluate(xf_decoder *decoder, const xf_batch *batches, size_t count
 xf_status xf_attention_weights(xf_decoder *decoder, const xf_batch *pair, int32_t kind, int32_t layer, float *weights,
                                size_t capacity, size_t *count, xf_error *err) {
     return guard(err, [&] {
-        check_handle(decoder, "decoder");
+        const DecoderUse use(decoder);
         const xf_batch own = get_batch(pair);
         XF_CHECK(own.sentences == 1, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences, expected 1",
                  static_cast<long long>(own.sentences));
@@ -201,7 +218,7 @@ xf_status xf_attention_weights(xf_decoder *decoder, const xf_batch *pair, int32_
             *count = needed;
             fail(XF_ERROR_BUFFER_TOO_SMALL, "there are %zu weights, the capacity is %zu", needed, capacity);
         }
-        decoder->decoder->attention(own, which, layer, weights);
+        decoder->decoder->attention(own, which, layer, weights, use.call);
         *count = needed;
     });
 }

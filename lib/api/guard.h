@@ -1,7 +1,11 @@
-// The C edge: exceptions to statuses, handle checks, structs that may be older or newer than ours.
+// The C edge: exceptions to statuses, who uses a handle, structs that may be older or newer than ours.
 //
-// Every function of lib/api is `return guard(err, [&] { ... });`. Nothing is thrown past it, the host's floating-point
-// state is restored behind it, and on an error no output has been written: bodies write outputs last.
+// Every function of lib/api that can fail is `return guard(err, [&] { ... });`. Nothing is thrown past it, the host's
+// floating-point state is restored behind it, its thread is not cancelled within, and on an error no output has been
+// written: bodies write outputs last.
+//
+// A body holds each handle that it is given, by shared() or exclusive(), until it returns. What can't be had is
+// XF_ERROR_BUSY: nobody waits. A handle that is freed meanwhile goes with its last user.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,6 +19,7 @@
 #include <vector>
 
 #include "api/handles.h"
+#include "core/cancel_state.h"
 #include "core/error.h"
 #include "core/float_state.h"
 
@@ -27,6 +32,7 @@ xf_status report(xf_error *err, xf_status status, int native_code, const char *m
 template <class Body>
 xf_status guard(xf_error *err, Body &&body) noexcept {
     const FloatState state;
+    const CancelState cancel_state;
     try {
         if constexpr (std::is_void_v<decltype(body())>) {
             body();
@@ -53,13 +59,17 @@ inline void check_pointer(const void *pointer, const char *name) {
     XF_CHECK(pointer != nullptr, XF_ERROR_INVALID_ARGUMENT, "%s is NULL", name);
 }
 
+template <class Handle>
+bool is_handle(const Handle *handle) {
+    return handle != nullptr && handle->magic.load(std::memory_order_relaxed) == Handle::kMagic;
+}
+
 // A handle of the right kind that belongs to this process.
 template <class Handle>
 Handle &check_handle(Handle *handle, const char *name) {
     using Plain = std::remove_const_t<Handle>;
     check_pointer(handle, name);
-    XF_CHECK(handle->magic == Plain::kMagic, XF_ERROR_INVALID_ARGUMENT, "%s is not %s, or was freed", name,
-             Plain::kKind);
+    XF_CHECK(is_handle<Plain>(handle), XF_ERROR_INVALID_ARGUMENT, "%s is not %s, or was freed", name, Plain::kKind);
     if constexpr (requires { handle->context; }) {
         XF_CHECK(handle->context->pid() == getpid(), XF_ERROR_FORKED,
                  "%s belongs to process %d, from which this one was forked: create a context of its own", name,
@@ -68,10 +78,52 @@ Handle &check_handle(Handle *handle, const char *name) {
     return *handle;
 }
 
+// A handle for the time of a call: beside other readers, or for itself.
 template <class Handle>
-bool is_handle(const Handle *handle) {
-    return handle != nullptr && handle->magic == Handle::kMagic;
+class Use {
+public:
+    Use(Handle *handle, const char *name, bool exclusive) : handle_(check_handle(handle, name)), exclusive_(exclusive) {
+        XF_CHECK(handle_.usage.begin(exclusive_), XF_ERROR_BUSY, "the %s is in use by another call", name);
+    }
+    ~Use() {
+        if (handle_.usage.end(exclusive_)) delete &handle_;
+    }
+    Use(const Use &) = delete;
+    Use &operator=(const Use &) = delete;
+
+    Handle *operator->() const { return &handle_; }
+    Handle &operator*() const { return handle_; }
+
+private:
+    Handle &handle_;
+    bool exclusive_;
+};
+
+template <class Handle>
+Use<Handle> shared(Handle *handle, const char *name) {
+    return Use<Handle>(handle, name, false);
 }
+template <class Handle>
+Use<Handle> exclusive(Handle *handle, const char *name) {
+    return Use<Handle>(handle, name, true);
+}
+
+// The parameters that handles, decoders and trainers share; held beside the handle by what reads or writes them.
+class ModelUse {
+public:
+    ModelUse(const Model &model, bool exclusive) : usage_(model.usage()), exclusive_(exclusive) {
+        XF_CHECK(usage_.begin(exclusive_), XF_ERROR_BUSY, "%s",
+                 exclusive_ ? "the model is in use by another call, and this one needs it for itself"
+                            : "the model is being changed by another call");
+    }
+    ~ModelUse() { usage_.end(exclusive_); }
+    ModelUse(const ModelUse &) = delete;
+    ModelUse &operator=(const ModelUse &) = delete;
+
+private:
+    Usage &usage_;
+    bool exclusive_;
+};
 
 template <class Handle>
 void free_handle(Handle *handle) noexcept {
@@ -79,15 +131,24 @@ void free_handle(Handle *handle) noexcept {
     if constexpr (requires { handle->borrowed; })
         if (handle->borrowed) return;  // part of another handle: its owner frees it
     const FloatState state;
-    handle->magic = kFreedMagic;
-    delete handle;
+    const CancelState cancel_state;
+    let_go(handle);
 }
 
-// The caller's config or the defaults.
-inline const Options &options_of(const xf_config *config) {
-    static const Options defaults;
-    return config == nullptr ? defaults : check_handle(config, "config").options;
-}
+// The caller's config, held for the time of a call, or the defaults.
+class OptionsOf {
+public:
+    explicit OptionsOf(const xf_config *config) : use_(config != nullptr ? config : &defaults(), "config", false) {}
+    const Options &operator*() const { return use_->options; }
+    const Options *operator->() const { return &use_->options; }
+
+private:
+    static const xf_config &defaults() {
+        static const xf_config config;
+        return config;
+    }
+    Use<const xf_config> use_;
+};
 
 constexpr size_t kLargestStruct = 4096;  // more in struct_size is an error of the caller
 

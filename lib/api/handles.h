@@ -1,17 +1,21 @@
 // What stands behind the opaque handles. Each begins with a magic word, so that a wrong or freed handle is an error and
 // not a crash (as far as freed memory can tell), and holds its parents by count, so that handles may be freed in any
-// order.
+// order. Its usage word says who uses it at the moment (guard.h).
+//
+// A handle that is part of another (the tokenizer of a model) is an object of its own: who uses it while its owner is
+// freed keeps it until the end of the call.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <map>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "backend/context.h"
 #include "core/options.h"
+#include "core/usage.h"
 #include "data/batcher.h"
 #include "data/corpus.h"
 #include "decode/decoder.h"
@@ -21,42 +25,58 @@
 #include "xformer/xformer.h"
 
 namespace xf {
+
 constexpr uint32_t kFreedMagic = 0xDEADF4EEu;
+
+template <uint32_t Magic>
+struct Handle {
+    static constexpr uint32_t kMagic = Magic;
+    std::atomic<uint32_t> magic{Magic};
+    mutable Usage usage;
+};
+
+// Lets go of a handle: it goes now, or with the last call that uses it.
+template <class T>
+void let_go(T *handle) noexcept {
+    handle->magic.store(kFreedMagic, std::memory_order_relaxed);
+    if (handle->usage.let_go()) delete handle;
 }
 
-struct xf_config {
-    static constexpr uint32_t kMagic = 0x58460001u;
+struct LetGo {
+    template <class T>
+    void operator()(T *handle) const noexcept {
+        let_go(handle);
+    }
+};
+// A handle that is part of another.
+template <class T>
+using Part = std::unique_ptr<T, LetGo>;
+
+}  // namespace xf
+
+struct xf_config : xf::Handle<0x58460001u> {
     static constexpr const char *kKind = "a config";
-    uint32_t magic = kMagic;
     xf::Options options;
 };
 
-struct xf_context {
-    static constexpr uint32_t kMagic = 0x58460002u;
+struct xf_context : xf::Handle<0x58460002u> {
     static constexpr const char *kKind = "a context";
-    uint32_t magic = kMagic;
     std::shared_ptr<xf::Context> context;
 };
 
-struct xf_tokenizer {
-    static constexpr uint32_t kMagic = 0x58460003u;
+struct xf_tokenizer : xf::Handle<0x58460003u> {
     static constexpr const char *kKind = "a tokenizer";
-    uint32_t magic = kMagic;
     std::shared_ptr<const xf::Tokenizer> tokenizer;
 };
 
-struct xf_corpus {
-    static constexpr uint32_t kMagic = 0x58460004u;
+struct xf_corpus : xf::Handle<0x58460004u> {
     static constexpr const char *kKind = "a corpus";
-    uint32_t magic = kMagic;
     std::shared_ptr<xf::Context> context;
     std::shared_ptr<const xf::Corpus> corpus;
 };
 
-struct xf_batcher {
-    static constexpr uint32_t kMagic = 0x58460005u;
+struct xf_batcher : xf::Handle<0x58460005u> {
     static constexpr const char *kKind = "a batcher";
-    uint32_t magic = kMagic;
     std::shared_ptr<xf::Context> context;
     std::shared_ptr<const xf::EncodedCorpus> corpus;
     uint64_t fingerprint = 0;
@@ -65,46 +85,40 @@ struct xf_batcher {
     xf::Batch batch;
 };
 
-struct xf_model {
-    static constexpr uint32_t kMagic = 0x58460006u;
+struct xf_model : xf::Handle<0x58460006u> {
     static constexpr const char *kKind = "a model";
-    uint32_t magic = kMagic;
     bool borrowed = false;  // the one that xf_trainer_model gives: freeing it does nothing
     std::shared_ptr<xf::Context> context;
     std::shared_ptr<xf::Model> model;
-    xf_tokenizer tokenizer;  // its pointer is null when the model has none
-    xf_config config;        // a copy for the caller to look at
+    xf::Part<xf_tokenizer> tokenizer;  // null when the model has none
+    xf::Part<xf_config> config;        // a copy for the caller to look at
 };
 
-struct xf_trainer {
-    static constexpr uint32_t kMagic = 0x58460007u;
+struct xf_trainer : xf::Handle<0x58460007u> {
     static constexpr const char *kKind = "a trainer";
-    uint32_t magic = kMagic;
     std::shared_ptr<xf::Context> context;
     std::unique_ptr<xf::Trainer> trainer;
-    xf_model model;
-    xf_config config;
+    xf::CancelSource cancel;
+    xf::Part<xf_model> model;
+    xf::Part<xf_config> config;
 };
 
-struct xf_decoder {
-    static constexpr uint32_t kMagic = 0x58460008u;
+struct xf_decoder : xf::Handle<0x58460008u> {
     static constexpr const char *kKind = "a decoder";
-    uint32_t magic = kMagic;
     std::shared_ptr<xf::Context> context;
     std::shared_ptr<const xf::Tokenizer> tokenizer;
     std::unique_ptr<xf::Decoder> decoder;
+    xf::CancelSource cancel;
     xf_constraint_fn constraint = nullptr;
     void *constraint_user = nullptr;
 };
 
-struct xf_hypotheses {
-    static constexpr uint32_t kMagic = 0x58460009u;
+struct xf_hypotheses : xf::Handle<0x58460009u> {
     static constexpr const char *kKind = "a set of hypotheses";
     struct Answer {
         xf::Hypothesis hypothesis;
         std::string text;
     };
-    uint32_t magic = kMagic;
     bool has_text = false;
     std::vector<std::vector<Answer>> answers;
 };

@@ -19,9 +19,16 @@ void fill_model_handle(xf_model *handle, std::shared_ptr<Model> model, std::shar
                  "the tokenizer has %d tokens, the model's vocabulary %lld", tokenizer->size(),
                  static_cast<long long>(model->config().V));
     handle->context = model->context_ptr();
-    handle->config.options = model->options();
+    handle->config.reset(new xf_config);
+    handle->config->options = model->options();
     handle->model = std::move(model);
-    handle->tokenizer.tokenizer = std::move(tokenizer);
+    if (tokenizer == nullptr) return;
+    handle->tokenizer.reset(new xf_tokenizer);
+    handle->tokenizer->tokenizer = std::move(tokenizer);
+}
+
+std::string tokenizer_json(const xf_model &model) {
+    return model.tokenizer != nullptr ? model.tokenizer->tokenizer->serialize() : std::string();
 }
 
 std::shared_ptr<const Tokenizer> parse_tokenizer(const std::string &json) {
@@ -32,8 +39,8 @@ std::shared_ptr<const Tokenizer> parse_tokenizer(const std::string &json) {
 
 namespace {
 
-const Parameter &parameter(const xf_model *model, size_t index) {
-    const auto &list = check_handle(model, "model").model->table().list;
+const Parameter &parameter(const xf_model &model, size_t index) {
+    const auto &list = model.model->table().list;
     XF_CHECK(index < list.size(), XF_ERROR_OUT_OF_RANGE, "parameter %zu, expected 0 to %zu", index, list.size() - 1);
     return list[index];
 }
@@ -42,9 +49,10 @@ void save(const xf_model &model, const char *path, const char *dtype) {
     FileContents contents;
     contents.kind = "model";
     contents.dtype = dtype;
-    if (model.tokenizer.tokenizer != nullptr) contents.tokenizer = model.tokenizer.tokenizer->serialize();
+    contents.tokenizer = tokenizer_json(model);
+    const ModelUse parameters(*model.model, false);
     Stream stream(model.context->device());
-    save_model_file(path, *model.model, stream, contents, {});
+    save_model_file(path, *model.model, stream, contents, {}, model.context->call());
 }
 
 void check_count(const Parameter &p, size_t count) {
@@ -59,19 +67,19 @@ extern "C" {
 xf_status xf_model_create(xf_context *context, const xf_config *config, const xf_tokenizer *tokenizer, xf_model **out,
                           xf_error *err) {
     return guard(err, [&] {
-        check_handle(context, "context");
+        const auto use = shared(context, "context");
         check_pointer(out, "out");
-        Options options = options_of(config);
+        Options options = *OptionsOf(config);
         std::shared_ptr<const Tokenizer> own;
         if (tokenizer != nullptr) {
-            own = check_handle(tokenizer, "tokenizer").tokenizer;
+            own = shared(tokenizer, "tokenizer")->tokenizer;
             const int64_t asked = options.i64("model.vocab_size");
             XF_CHECK(asked == 0 || asked == own->size(), XF_ERROR_INVALID_ARGUMENT,
                      "model.vocab_size is %lld, the tokenizer has %d", static_cast<long long>(asked), own->size());
             options.set_i64("model.vocab_size", own->size());
         }
         auto handle = std::make_unique<xf_model>();
-        auto model = std::make_shared<Model>(context->context, options);
+        auto model = std::make_shared<Model>(use->context, options);
         model->initialise();
         fill_model_handle(handle.get(), std::move(model), std::move(own));
         *out = handle.release();
@@ -80,14 +88,15 @@ xf_status xf_model_create(xf_context *context, const xf_config *config, const xf
 
 xf_status xf_model_load(xf_context *context, const char *path, xf_model **out, xf_error *err) {
     return guard(err, [&] {
-        check_handle(context, "context");
+        const auto use = shared(context, "context");
         check_pointer(path, "path");
         check_pointer(out, "out");
+        const Call call = use->context->call();
         const ModelFile file(path);
         auto tokenizer = parse_tokenizer(file.contents().tokenizer);
-        auto model = file.make_model(context->context);
-        Stream stream(context->context->device());
-        file.load(*model, stream, {});
+        auto model = file.make_model(use->context);
+        Stream stream(use->context->device());
+        file.load(*model, stream, {}, call);
         auto handle = std::make_unique<xf_model>();
         fill_model_handle(handle.get(), std::move(model), std::move(tokenizer));
         *out = handle.release();
@@ -96,24 +105,24 @@ xf_status xf_model_load(xf_context *context, const char *path, xf_model **out, x
 
 xf_status xf_model_save(const xf_model *model, const char *path, xf_error *err) {
     return guard(err, [&] {
-        check_handle(model, "model");
+        const auto use = shared(model, "model");
         check_pointer(path, "path");
-        save(*model, path, "F32");
+        save(*use, path, "F32");
     });
 }
 
 xf_status xf_model_export(const xf_model *model, const xf_config *config, const char *path, xf_error *err) {
     return guard(err, [&] {
-        check_handle(model, "model");
-        const std::string precision = options_of(config).str("file.precision");
+        const auto use = shared(model, "model");
+        const std::string precision = OptionsOf(config)->str("file.precision");
         check_pointer(path, "path");
-        save(*model, path, precision == "fp16" ? "F16" : precision == "bf16" ? "BF16" : "F32");
+        save(*use, path, precision == "fp16" ? "F16" : precision == "bf16" ? "BF16" : "F32");
     });
 }
 
 xf_status xf_model_average(xf_context *context, const char *const *paths, size_t count, xf_model **out, xf_error *err) {
     return guard(err, [&] {
-        check_handle(context, "context");
+        const auto use = shared(context, "context");
         check_pointer(paths, "paths");
         check_pointer(out, "out");
         XF_CHECK(count > 0, XF_ERROR_INVALID_ARGUMENT, "count is 0, expected at least 1");
@@ -123,7 +132,7 @@ xf_status xf_model_average(xf_context *context, const char *const *paths, size_t
             list.emplace_back(paths[i]);
         }
         std::string tokenizer;
-        auto model = average_files(context->context, list, &tokenizer, Call());
+        auto model = average_files(use->context, list, &tokenizer, use->context->call());
         auto handle = std::make_unique<xf_model>();
         fill_model_handle(handle.get(), std::move(model), parse_tokenizer(tokenizer));
         *out = handle.release();
@@ -132,17 +141,18 @@ xf_status xf_model_average(xf_context *context, const char *const *paths, size_t
 
 void xf_model_free(xf_model *model) { free_handle(model); }
 
-const xf_config *xf_model_config(const xf_model *model) { return is_handle(model) ? &model->config : nullptr; }
+const xf_config *xf_model_config(const xf_model *model) { return is_handle(model) ? model->config.get() : nullptr; }
 
 const xf_tokenizer *xf_model_tokenizer(const xf_model *model) {
-    return is_handle(model) && model->tokenizer.tokenizer != nullptr ? &model->tokenizer : nullptr;
+    return is_handle(model) ? model->tokenizer.get() : nullptr;
 }
 
 size_t xf_model_tensor_count(const xf_model *model) { return is_handle(model) ? model->model->table().list.size() : 0; }
 
 xf_status xf_model_get_tensor(const xf_model *model, size_t index, xf_tensor_info *info, xf_error *err) {
     return guard(err, [&] {
-        const Parameter &p = parameter(model, index);
+        const auto use = shared(model, "model");
+        const Parameter &p = parameter(*use, index);
         check_struct(info, "info");
         put_struct(info, xf_tensor_info{0, p.name.c_str(), p.rows, p.columns});
     });
@@ -150,25 +160,29 @@ xf_status xf_model_get_tensor(const xf_model *model, size_t index, xf_tensor_inf
 
 xf_status xf_model_read_tensor(const xf_model *model, size_t index, float *values, size_t count, xf_error *err) {
     return guard(err, [&] {
-        const Parameter &p = parameter(model, index);
+        const auto use = shared(model, "model");
+        const Parameter &p = parameter(*use, index);
         check_pointer(values, "values");
         check_count(p, count);
-        Stream stream(model->context->device());
-        stream.download(values, model->model->params() + p.offset, count * sizeof(float));
+        const ModelUse parameters(*use->model, false);
+        Stream stream(use->context->device());
+        stream.download(values, use->model->params() + p.offset, count * sizeof(float));
     });
 }
 
 xf_status xf_model_write_tensor(xf_model *model, size_t index, const float *values, size_t count, xf_error *err) {
     return guard(err, [&] {
-        const Parameter &p = parameter(model, index);
+        const auto use = exclusive(model, "model");
+        const Parameter &p = parameter(*use, index);
         check_pointer(values, "values");
         check_count(p, count);
         for (size_t i = 0; i < count; ++i)
             XF_CHECK(std::isfinite(values[i]), XF_ERROR_INVALID_ARGUMENT, "value %zu for '%s' is not finite", i,
                      p.name.c_str());
-        Stream stream(model->context->device());
-        stream.upload(model->model->params() + p.offset, values, count * sizeof(float));
-        model->model->parameters_written(stream);
+        const ModelUse parameters(*use->model, true);
+        Stream stream(use->context->device());
+        stream.upload(use->model->params() + p.offset, values, count * sizeof(float));
+        use->model->parameters_written(stream);
         stream.sync();
     });
 }

@@ -13,6 +13,9 @@ namespace xf {
 // Throws XF_ERROR_CORRUPT when vocabulary and tokenizer differ in size.
 void fill_model_handle(xf_model *handle, std::shared_ptr<Model> model, std::shared_ptr<const Tokenizer> tokenizer);
 
+// Its JSON, empty when the model has none.
+std::string tokenizer_json(const xf_model &model);
+
 // Null for an empty text.
 std::shared_ptr<const Tokenizer> parse_tokenizer(const std::string &json);
 

@@ -48,11 +48,11 @@ extern "C" {
 xf_status xf_tokenizer_train(xf_context *context, const xf_config *config, const xf_corpus *corpus, xf_tokenizer **out,
                              xf_error *err) {
     return guard(err, [&] {
-        check_handle(context, "context");
-        check_handle(corpus, "corpus");
+        const auto use = shared(context, "context");
+        const auto texts = shared(corpus, "corpus");
         check_pointer(out, "out");
-        const TokenizerOptions options = tokenizer_options(options_of(config));
-        const Corpus &pairs = *corpus->corpus;
+        const TokenizerOptions options = tokenizer_options(*OptionsOf(config));
+        const Corpus &pairs = *texts->corpus;
         int64_t next = 0;
         const LineSource lines = [&](std::string_view *line) {
             if (next >= 2 * pairs.size()) return false;
@@ -60,19 +60,15 @@ xf_status xf_tokenizer_train(xf_context *context, const xf_config *config, const
             ++next;
             return true;
         };
-        Context &owner = *context->context;
         auto handle = std::make_unique<xf_tokenizer>();
-        handle->tokenizer = Tokenizer::train(options, lines, [&] {
-            owner.check_cancelled();  // throws, and so clears the flag
-            return false;
-        });
+        handle->tokenizer = Tokenizer::train(options, lines, use->context->call());
         *out = handle.release();
     });
 }
 
 xf_status xf_tokenizer_load(xf_context *context, const char *path, xf_tokenizer **out, xf_error *err) {
     return guard(err, [&] {
-        check_handle(context, "context");
+        const auto use = shared(context, "context");
         check_pointer(path, "path");
         check_pointer(out, "out");
         auto handle = std::make_unique<xf_tokenizer>();
@@ -83,9 +79,9 @@ xf_status xf_tokenizer_load(xf_context *context, const char *path, xf_tokenizer 
 
 xf_status xf_tokenizer_save(const xf_tokenizer *tokenizer, const char *path, xf_error *err) {
     return guard(err, [&] {
-        check_handle(tokenizer, "tokenizer");
+        const auto use = shared(tokenizer, "tokenizer");
         check_pointer(path, "path");
-        const std::string json = tokenizer->tokenizer->serialize();
+        const std::string json = use->tokenizer->serialize();
         AtomicFile file(path);
         file.write(json.data(), json.size());
         file.commit();
@@ -101,12 +97,12 @@ int32_t xf_tokenizer_vocab_size(const xf_tokenizer *tokenizer) {
 xf_status xf_tokenizer_encode(const xf_tokenizer *tokenizer, const char *text, size_t length, int32_t *ids,
                               size_t capacity, size_t *count, xf_error *err) {
     return guard(err, [&] {
-        check_handle(tokenizer, "tokenizer");
+        const auto use = shared(tokenizer, "tokenizer");
         check_buffer(text, length, "text");
         check_buffer(ids, capacity, "ids");
         check_pointer(count, "count");
         std::vector<int32_t> encoded;
-        tokenizer->tokenizer->encode(std::string_view(text, length), &encoded);
+        use->tokenizer->encode(std::string_view(text, length), &encoded);
         *count = encoded.size();
         if (encoded.size() > capacity)
             return report(err, XF_ERROR_BUFFER_TOO_SMALL, 0,
@@ -119,21 +115,21 @@ xf_status xf_tokenizer_encode(const xf_tokenizer *tokenizer, const char *text, s
 xf_status xf_tokenizer_decode(const xf_tokenizer *tokenizer, const int32_t *ids, size_t count, char *text,
                               size_t capacity, size_t *length, xf_error *err) {
     return guard(err, [&] {
-        check_handle(tokenizer, "tokenizer");
+        const auto use = shared(tokenizer, "tokenizer");
         check_buffer(ids, count, "ids");
         check_buffer(text, capacity, "text");
         check_pointer(length, "length");
-        return put_text(tokenizer->tokenizer->decode(ids, count), text, capacity, length, err);
+        return put_text(use->tokenizer->decode(ids, count), text, capacity, length, err);
     });
 }
 
 xf_status xf_tokenizer_get_piece(const xf_tokenizer *tokenizer, int32_t id, char *text, size_t capacity, size_t *length,
                                  xf_error *err) {
     return guard(err, [&] {
-        check_handle(tokenizer, "tokenizer");
+        const auto use = shared(tokenizer, "tokenizer");
         check_buffer(text, capacity, "text");
         check_pointer(length, "length");
-        return put_text(tokenizer->tokenizer->piece(id), text, capacity, length, err);
+        return put_text(use->tokenizer->piece(id), text, capacity, length, err);
     });
 }
 

@@ -17,18 +17,30 @@ void put_stats(xf_step_stats *out, const StepStats &s) {
                                   s.nll_sum / tokens, s.learning_rate, s.gradient_norm});
 }
 
-xf_trainer &check_trainer(xf_trainer *trainer, const xf_step_stats *stats) {
-    check_handle(trainer, "trainer");
+void check_stats(const xf_step_stats *stats) {
     if (stats != nullptr) check_struct(stats, "stats");
-    return *trainer;
 }
+
+// A trainer and its model for themselves, for the time of a call that can be cancelled.
+struct TrainerUse {
+    explicit TrainerUse(xf_trainer *trainer)
+        : handle(trainer, "trainer", true),
+          model(*handle->trainer->model(), true),
+          call(handle->context->call(&handle->cancel)) {}
+
+    Use<xf_trainer> handle;
+    ModelUse model;
+    Call call;
+};
 
 std::unique_ptr<xf_trainer> make_handle(std::unique_ptr<Trainer> trainer, std::shared_ptr<const Tokenizer> tokenizer) {
     auto handle = std::make_unique<xf_trainer>();
     handle->context = trainer->model()->context_ptr();
-    handle->model.borrowed = true;
-    fill_model_handle(&handle->model, trainer->model(), std::move(tokenizer));
-    handle->config.options = trainer->options();
+    handle->model.reset(new xf_model);
+    handle->model->borrowed = true;
+    fill_model_handle(handle->model.get(), trainer->model(), std::move(tokenizer));
+    handle->config.reset(new xf_config);
+    handle->config->options = trainer->options();
     handle->trainer = std::move(trainer);
     return handle;
 }
@@ -39,32 +51,38 @@ extern "C" {
 
 xf_status xf_trainer_create(xf_model *model, const xf_config *config, xf_trainer **out, xf_error *err) {
     return guard(err, [&] {
-        check_handle(model, "model");
+        const auto use = exclusive(model, "model");
         check_pointer(out, "out");
-        auto trainer = std::make_unique<Trainer>(model->model, options_of(config));
-        *out = make_handle(std::move(trainer), model->tokenizer.tokenizer).release();
+        auto trainer = std::make_unique<Trainer>(use->model, *OptionsOf(config));
+        *out =
+            make_handle(std::move(trainer), use->tokenizer != nullptr ? use->tokenizer->tokenizer : nullptr).release();
     });
 }
 
 void xf_trainer_free(xf_trainer *trainer) { free_handle(trainer); }
 
+void xf_trainer_cancel(xf_trainer *trainer) {
+    if (is_handle(trainer)) trainer->cancel.cancel();
+}
+
 xf_status xf_train_step(xf_trainer *trainer, const xf_batch *batches, size_t count, xf_step_stats *stats,
                         xf_error *err) {
     return guard(err, [&] {
-        check_trainer(trainer, stats);
+        const TrainerUse use(trainer);
+        check_stats(stats);
         check_pointer(batches, "batches");
         XF_CHECK(count > 0, XF_ERROR_INVALID_ARGUMENT, "count is 0, expected at least 1");
         const std::vector<xf_batch> own = get_batches(batches, count);
-        put_stats(stats, trainer->trainer->step(own.data(), count));
+        put_stats(stats, trainer->trainer->step(own.data(), count, use.call));
     });
 }
 
 xf_status xf_train_accumulate(xf_trainer *trainer, const xf_batch *batch, xf_step_stats *stats, xf_error *err) {
     return guard(err, [&] {
-        check_handle(trainer, "trainer");
+        const TrainerUse use(trainer);
         try {
-            check_trainer(trainer, stats);
-            put_stats(stats, trainer->trainer->accumulate(get_batch(batch)));
+            check_stats(stats);
+            put_stats(stats, trainer->trainer->accumulate(get_batch(batch), use.call));
         } catch (...) {  // a wrong argument, too: who begins the group anew must not count some twice
             trainer->trainer->drop_gradients();
             throw;
@@ -74,14 +92,15 @@ xf_status xf_train_accumulate(xf_trainer *trainer, const xf_batch *batch, xf_ste
 
 xf_status xf_train_update(xf_trainer *trainer, xf_step_stats *stats, xf_error *err) {
     return guard(err, [&] {
-        check_trainer(trainer, stats);
+        const TrainerUse use(trainer);
+        check_stats(stats);
         put_stats(stats, trainer->trainer->update());
     });
 }
 
 xf_status xf_trainer_read_gradient(xf_trainer *trainer, size_t index, float *values, size_t count, xf_error *err) {
     return guard(err, [&] {
-        check_handle(trainer, "trainer");
+        const auto use = exclusive(trainer, "trainer");
         check_pointer(values, "values");
         const auto &list = trainer->trainer->model()->table().list;
         XF_CHECK(index < list.size(), XF_ERROR_OUT_OF_RANGE, "parameter %zu, expected 0 to %zu", index,
@@ -97,36 +116,37 @@ int64_t xf_trainer_step_count(const xf_trainer *trainer) {
     return is_handle(trainer) ? trainer->trainer->steps_done() : -1;
 }
 
-xf_model *xf_trainer_model(xf_trainer *trainer) { return is_handle(trainer) ? &trainer->model : nullptr; }
+xf_model *xf_trainer_model(xf_trainer *trainer) { return is_handle(trainer) ? trainer->model.get() : nullptr; }
 
 xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *batcher, const char *path, xf_error *err) {
     return guard(err, [&] {
-        check_handle(trainer, "trainer");
+        const auto use = exclusive(trainer, "trainer");
         check_pointer(path, "path");
         DataPosition position;
         if (batcher != nullptr) {
-            check_handle(batcher, "batcher");
+            const auto data = shared(batcher, "batcher");
             position = DataPosition::of(*batcher->batcher, batcher->fingerprint, batcher->order);
         }
-        const auto &tokenizer = trainer->model.tokenizer.tokenizer;
-        trainer->trainer->save(path, tokenizer != nullptr ? tokenizer->serialize() : "", position);
+        const ModelUse parameters(*use->trainer->model(), false);
+        use->trainer->save(path, tokenizer_json(*use->model), position, use->context->call(&use->cancel));
     });
 }
 
 xf_status xf_trainer_resume(xf_context *context, const char *path, xf_trainer **out, xf_error *err) {
     return guard(err, [&] {
-        check_handle(context, "context");
+        const auto use = shared(context, "context");
         check_pointer(path, "path");
         check_pointer(out, "out");
+        const Call call = use->context->call();
         const ModelFile file(path);
         auto tokenizer = parse_tokenizer(file.contents().tokenizer);
-        *out = make_handle(Trainer::resume(context->context, file, Options()), std::move(tokenizer)).release();
+        *out = make_handle(Trainer::resume(use->context, file, Options(), call), std::move(tokenizer)).release();
     });
 }
 
 xf_status xf_trainer_get_position(const xf_trainer *trainer, int64_t *epoch, int64_t *batch, xf_error *err) {
     return guard(err, [&] {
-        check_handle(trainer, "trainer");
+        const auto use = shared(trainer, "trainer");
         check_pointer(epoch, "epoch");
         check_pointer(batch, "batch");
         *epoch = trainer->trainer->position().epoch;
@@ -136,14 +156,14 @@ xf_status xf_trainer_get_position(const xf_trainer *trainer, int64_t *epoch, int
 
 xf_status xf_trainer_seek(const xf_trainer *trainer, xf_batcher *batcher, xf_error *err) {
     return guard(err, [&] {
-        check_handle(trainer, "trainer");
-        check_handle(batcher, "batcher");
+        const auto use = shared(trainer, "trainer");
+        const auto data = exclusive(batcher, "batcher");
         trainer->trainer->seek(batcher->batcher.get(), batcher->fingerprint, batcher->order);
     });
 }
 
 const xf_config *xf_trainer_config(const xf_trainer *trainer) {
-    return is_handle(trainer) ? &trainer->config : nullptr;
+    return is_handle(trainer) ? trainer->config.get() : nullptr;
 }
 
 }  // extern "C"

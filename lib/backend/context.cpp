@@ -90,9 +90,4 @@ void Context::log(xf_log_level level, const char *component, const std::string &
     fn(user, level, component, message.c_str());
 }
 
-void Context::check_cancelled() {
-    if (cancel_.load(std::memory_order_relaxed) && cancel_.exchange(false, std::memory_order_relaxed))
-        fail(XF_ERROR_CANCELLED, "cancelled by the caller");
-}
-
 }  // namespace xf

@@ -1,4 +1,4 @@
-// What an xf_context holds: memory account, worker threads, log, cancel flag, backends and the opened device.
+// What an xf_context holds: memory account, worker threads, log, backends and the opened device; who can be cancelled.
 //
 // Every other object holds a shared pointer to its context, so handles may be freed in any order.
 //
@@ -7,13 +7,13 @@
 
 #include <sys/types.h>
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
 
 #include "backend/device.h"
 #include "backend/registry.h"
+#include "core/call.h"
 #include "core/heap.h"
 #include "core/options.h"
 #include "core/thread_pool.h"
@@ -42,11 +42,10 @@ public:
     void set_log(xf_log_fn fn, void *user, xf_log_level level);
     void log(xf_log_level level, const char *component, const std::string &message) const;
 
-    // Async-signal-safe.
-    void cancel() noexcept { cancel_.store(true, std::memory_order_relaxed); }
-    bool cancelled() const noexcept { return cancel_.load(std::memory_order_relaxed); }
-    // Throws XF_ERROR_CANCELLED and clears the flag when cancel() was called.
-    void check_cancelled();
+    // Cancels every call that runs; async-signal-safe.
+    void cancel() noexcept { cancel_.cancel(); }
+    // What a call that begins now is given; own: what alone may cancel it beside the context.
+    Call call(const CancelSource *own = nullptr) const { return Call(cancel_, own, nullptr, nullptr); }
 
 private:
     void open_device(const std::string &name);
@@ -57,7 +56,7 @@ private:
     std::string isa_;
     uint32_t dtype_;
     bool graphs_;
-    std::atomic<bool> cancel_{false};
+    CancelSource cancel_;
     mutable std::mutex log_mutex_;
     xf_log_fn log_fn_ = nullptr;
     void *log_user_ = nullptr;

@@ -21,6 +21,8 @@ extern "C" const char *xf_status_name(int32_t status) {
             return "XF_ERROR_BUFFER_TOO_SMALL";
         case XF_ERROR_STATE:
             return "XF_ERROR_STATE";
+        case XF_ERROR_BUSY:
+            return "XF_ERROR_BUSY";
         case XF_ERROR_IO:
             return "XF_ERROR_IO";
         case XF_ERROR_CORRUPT:
@@ -43,6 +45,8 @@ extern "C" const char *xf_status_name(int32_t status) {
             return "XF_ERROR_CANCELLED";
         case XF_ERROR_CALLBACK:
             return "XF_ERROR_CALLBACK";
+        case XF_ERROR_DEADLINE:
+            return "XF_ERROR_DEADLINE";
         case XF_ERROR_INTERNAL:
             return "XF_ERROR_INTERNAL";
         default:

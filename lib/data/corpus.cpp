@@ -46,8 +46,8 @@ std::string shown_path(std::string_view path) {
 
 class CorpusBuilder {
 public:
-    CorpusBuilder(const CorpusOptions &options, const Corpus::Warn &warn)
-        : options_(options), warn_(warn), corpus_(new Corpus) {
+    CorpusBuilder(const CorpusOptions &options, const Corpus::Warn &warn, const Call &call)
+        : options_(options), warn_(warn), call_(call), corpus_(new Corpus) {
         XF_CHECK(options.max_bytes_per_side >= 1 && options.max_bytes_per_side <= kMaxBytesPerSide,
                  XF_ERROR_OUT_OF_RANGE, "max_bytes_per_side is %" PRId64 ", expected 1 to %" PRId64,
                  options.max_bytes_per_side, kMaxBytesPerSide);
@@ -56,7 +56,7 @@ public:
     }
 
     void read_tsv(const std::string &name, std::unique_ptr<ByteSource> source) {
-        LineReader reader(std::move(source), line_bound(2), options_.poll);
+        LineReader reader(std::move(source), line_bound(2), call_);
         reserve(reader.size_hint());
         const std::string shown = shown_path(name);
         for (LineReader::Line line; reader.next(&line);) {
@@ -68,8 +68,8 @@ public:
     }
 
     void read_pair(const std::string &source_path, const std::string &target_path) {
-        LineReader src(open_file_source(source_path), line_bound(1), options_.poll);
-        LineReader tgt(open_file_source(target_path), line_bound(1), options_.poll);
+        LineReader src(open_file_source(source_path), line_bound(1), call_);
+        LineReader tgt(open_file_source(target_path), line_bound(1), call_);
         reserve(src.size_hint() + tgt.size_hint());
         const std::string src_shown = shown_path(source_path), tgt_shown = shown_path(target_path);
         for (;;) {
@@ -118,7 +118,7 @@ private:
     // Beside the poll of each block: many lines of a block that are warned about or counted take longer than a line
     // does.
     void poll(int64_t line) const {
-        if (line % 1024 == 1 && options_.poll) options_.poll();
+        if (line % 1024 == 1) call_.check();
     }
 
     // What can be said of a line before it is split.
@@ -215,6 +215,7 @@ private:
 
     const CorpusOptions options_;
     const Corpus::Warn &warn_;
+    const Call &call_;
     std::shared_ptr<Corpus> corpus_;
     int64_t warned_ = 0;
 };
@@ -224,23 +225,23 @@ std::string_view Corpus::side(int64_t k) const {
     return std::string_view(text_).substr(offsets_[at], offsets_[at + 1] - offsets_[at]);
 }
 
-std::shared_ptr<const Corpus> Corpus::open_tsv(const std::string &path, const CorpusOptions &options,
-                                               const Warn &warn) {
-    CorpusBuilder builder(options, warn);
+std::shared_ptr<const Corpus> Corpus::open_tsv(const std::string &path, const CorpusOptions &options, const Warn &warn,
+                                               const Call &call) {
+    CorpusBuilder builder(options, warn, call);
     builder.read_tsv(path, open_file_source(path));
     return builder.finish();
 }
 
 std::shared_ptr<const Corpus> Corpus::open_pair(const std::string &source_path, const std::string &target_path,
-                                                const CorpusOptions &options, const Warn &warn) {
-    CorpusBuilder builder(options, warn);
+                                                const CorpusOptions &options, const Warn &warn, const Call &call) {
+    CorpusBuilder builder(options, warn, call);
     builder.read_pair(source_path, target_path);
     return builder.finish();
 }
 
 std::shared_ptr<const Corpus> Corpus::from_memory(std::string_view name, std::string_view tsv,
-                                                  const CorpusOptions &options, const Warn &warn) {
-    CorpusBuilder builder(options, warn);
+                                                  const CorpusOptions &options, const Warn &warn, const Call &call) {
+    CorpusBuilder builder(options, warn, call);
     builder.read_tsv(std::string(name), memory_source(tsv));
     return builder.finish();
 }

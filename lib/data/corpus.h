@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/call.h"
+
 namespace xf {
 
 // What became of the lines. A line with several faults counts under one of them: lines == kept + skipped().
@@ -35,7 +37,6 @@ struct CorpusOptions {
     int64_t max_bytes_per_side = int64_t{1} << 16;  // 1 .. 2^28
     int64_t max_words = 0;                          // of one side, between blanks; 0 is no limit
     bool strict = false;                            // the first bad line is an error; else it is skipped and counted
-    std::function<void()> poll;                     // at each MiB and 1024 lines, may be empty; what it throws ends it
 };
 
 // Immutable once made, so any number of threads may read it.
@@ -44,15 +45,18 @@ public:
     // Gets at most ten sentences about skipped lines and one summary; may be empty.
     using Warn = std::function<void(const std::string &)>;
 
+    // The call is asked at each MiB and each 1024 lines, and while a pipe has nothing.
     // Not one good pair is an error: there is nothing to train on, and the file is likely of another kind.
     static std::shared_ptr<const Corpus> open_tsv(const std::string &path, const CorpusOptions &options,
-                                                  const Warn &warn = {});
+                                                  const Warn &warn = {}, const Call &call = {});
     // Different numbers of lines are an error whatever the options say: every pair after the gap would be wrong.
     static std::shared_ptr<const Corpus> open_pair(const std::string &source_path, const std::string &target_path,
-                                                   const CorpusOptions &options, const Warn &warn = {});
+                                                   const CorpusOptions &options, const Warn &warn = {},
+                                                   const Call &call = {});
     // As open_tsv, of bytes in memory, which are copied; `name` stands for the path in sentences.
     static std::shared_ptr<const Corpus> from_memory(std::string_view name, std::string_view tsv,
-                                                     const CorpusOptions &options, const Warn &warn = {});
+                                                     const CorpusOptions &options, const Warn &warn = {},
+                                                     const Call &call = {});
 
     int64_t size() const { return stats_.kept; }
     std::string_view source(int64_t i) const { return side(2 * i); }

@@ -26,7 +26,8 @@ void absorb(uint64_t *hash, uint64_t word) {
 
 }  // namespace
 
-EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t max_tokens_per_side, int32_t end_id) {
+EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t max_tokens_per_side, const Call &call,
+                            int32_t end_id) {
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
     XF_CHECK(max_tokens_per_side >= 2 && max_tokens_per_side <= kMost, XF_ERROR_OUT_OF_RANGE,
              "the tokens per side are limited to %" PRId64 ", expected a limit of 2 to %" PRId64, max_tokens_per_side,
@@ -35,6 +36,7 @@ EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t 
     std::vector<int32_t> src, tgt;
     const auto limit = static_cast<size_t>(max_tokens_per_side) - 1;
     for (int64_t i = 0; i < corpus.size(); ++i) {
+        call.progress("encode", i, corpus.size());
         src.clear();
         tgt.clear();
         encode(corpus.source(i), &src);
@@ -49,6 +51,7 @@ EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t 
             encoded.corpus_index.push_back(i);
         }
     }
+    call.progress("encode", corpus.size(), corpus.size());
     return encoded;
 }
 

@@ -40,8 +40,8 @@ private:
 // Writes the ids of a text; it may throw. It is given an empty vector, so appending and replacing are the same.
 using Encode = std::function<void(std::string_view text, std::vector<int32_t> *ids)>;
 
-// max_tokens_per_side counts the end symbol and is at least 2.
+// Reports as "encode". max_tokens_per_side counts the end symbol and is at least 2.
 EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t max_tokens_per_side,
-                            int32_t end_id = 1);
+                            const Call &call = {}, int32_t end_id = 1);
 
 }  // namespace xf

@@ -94,13 +94,13 @@ std::unique_ptr<ByteSource> open_file_source(const std::string &path) { return s
 
 std::unique_ptr<ByteSource> memory_source(std::string_view bytes) { return std::make_unique<MemorySource>(bytes); }
 
-LineReader::LineReader(std::unique_ptr<ByteSource> source, size_t max_line_bytes, std::function<void()> poll)
-    : source_(std::move(source)), max_line_bytes_(max_line_bytes), poll_(std::move(poll)) {}
+LineReader::LineReader(std::unique_ptr<ByteSource> source, size_t max_line_bytes, const Call &call)
+    : source_(std::move(source)), max_line_bytes_(max_line_bytes), call_(call) {}
 
 // Makes room, then reads one block. False at the end of the source.
 bool LineReader::fill() {
     if (at_end_) return false;
-    if (poll_) poll_();
+    call_.check();
     if (begin_ > 0) {
         std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
         end_ -= begin_;
@@ -110,7 +110,7 @@ bool LineReader::fill() {
     size_t got;
     while ((got = source_->read(buffer_.data() + end_, std::min(kBlockBytes, buffer_.size() - end_))) ==
            ByteSource::kNoneYet)
-        if (poll_) poll_();
+        call_.check();
     at_end_ = got == 0;
     end_ += got;
     return got > 0;

@@ -9,11 +9,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/call.h"
 
 namespace xf {
 
@@ -42,9 +43,9 @@ public:
         bool cut = false;       // longer than max_line_bytes; text is empty
     };
 
-    // poll is called before each block of at most 1 MiB is read, however long a line is, and now and then while a pipe
-    // has none; what it throws ends the reading.
-    LineReader(std::unique_ptr<ByteSource> source, size_t max_line_bytes, std::function<void()> poll = {});
+    // The call, which must outlive the reader, is asked before each block of at most 1 MiB is read, however long a line
+    // is, and now and then while a pipe has none.
+    LineReader(std::unique_ptr<ByteSource> source, size_t max_line_bytes, const Call &call);
 
     // False at the end. A last line needs no newline; a newline at the end begins no further line.
     bool next(Line *line);
@@ -58,7 +59,7 @@ private:
 
     std::unique_ptr<ByteSource> source_;
     size_t max_line_bytes_;
-    std::function<void()> poll_;
+    const Call &call_;
     std::vector<char> buffer_;
     size_t begin_ = 0;  // buffer_[begin_, end_) is read and not yet given out
     size_t end_ = 0;

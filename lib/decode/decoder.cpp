@@ -143,7 +143,8 @@ void Decoder::check_sources(const xf_batch &batch) const {
     }
 }
 
-std::vector<std::vector<Hypothesis>> Decoder::decode(const xf_batch &batch, const Constraint &constraint) {
+std::vector<std::vector<Hypothesis>> Decoder::decode(const xf_batch &batch, const Constraint &constraint,
+                                                     const Call &call) {
     std::vector<std::vector<Hypothesis>> answers(static_cast<size_t>(std::max<int64_t>(batch.sentences, 0)));
     if (batch.sentences == 0) return answers;
     check_sources(batch);
@@ -153,7 +154,8 @@ std::vector<std::vector<Hypothesis>> Decoder::decode(const xf_batch &batch, cons
         decode_group(batch,
                      std::vector<int64_t>(order.begin() + static_cast<std::ptrdiff_t>(begin),
                                           order.begin() + static_cast<std::ptrdiff_t>(end)),
-                     constraint, &answers);
+                     constraint, call, &answers);
+        call.progress("translate", static_cast<int64_t>(end), batch.sentences);
     }
     return answers;
 }
@@ -176,12 +178,12 @@ void Decoder::constrain(const Constraint &constraint, const std::vector<int64_t>
 }
 
 void Decoder::decode_group(const xf_batch &batch, const std::vector<int64_t> &group, const Constraint &constraint,
-                           std::vector<std::vector<Hypothesis>> *answers) {
+                           const Call &call, std::vector<std::vector<Hypothesis>> *answers) {
     const ModelConfig &c = model_->config();
     const Picked picked(batch, group, false);
     packed_.load(stream_, c, picked.view, PackedBatch::Sides::kSource, false);
     network_.prepare(packed_, Transformer::Mode::kInfer, false);
-    Pass pass{readable(model_), stream_};
+    Pass pass{readable(model_), stream_, call};
     pass.invariant = true;
     const Num memory = network_.encode(pass, packed_);
 
@@ -195,7 +197,7 @@ void Decoder::decode_group(const xf_batch &batch, const std::vector<int64_t> &gr
     const int64_t k = std::min(BeamSearch::continuations(config_.beam), c.V - 1);
     if (!constraint && DeviceSearch::possible(stream_.device())) {
         step_.begin(packed_.src, sentences, memory, search_.slots(config_.beam, sentences), search_.steps(longest));
-        std::vector<std::vector<Hypothesis>> found = search_.run(config_.beam, limits, k);
+        std::vector<std::vector<Hypothesis>> found = search_.run(config_.beam, limits, k, call);
         for (size_t s = 0; s < group.size(); ++s) (*answers)[static_cast<size_t>(group[s])] = std::move(found[s]);
         return;
     }
@@ -210,7 +212,7 @@ void Decoder::decode_group(const xf_batch &batch, const std::vector<int64_t> &gr
     std::vector<float> values;
     std::vector<int32_t> ids;
     for (int64_t t = 0; !active.empty(); ++t) {
-        pass.check_cancelled();
+        call.check();
         book.collect(searches, active, t, &rows);
         if (constraint) constrain(constraint, group, searches, active, &rows.allowed);
         values.resize(rows.tokens.size() * static_cast<size_t>(k));
@@ -228,7 +230,7 @@ void Decoder::decode_group(const xf_batch &batch, const std::vector<int64_t> &gr
 }
 
 template <class Use>
-void Decoder::forced(const xf_batch &batch, float smoothing, Use use) {
+void Decoder::forced(const xf_batch &batch, float smoothing, const Call &call, Use use) {
     XF_CHECK(batch.sentences >= 0, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences",
              static_cast<long long>(batch.sentences));
     if (batch.sentences == 0) return;
@@ -248,7 +250,7 @@ void Decoder::forced(const xf_batch &batch, float smoothing, Use use) {
         const Picked picked(batch, group, true);
         packed_.load(stream_, model_->config(), picked.view, PackedBatch::Sides::kBoth, false);
         network_.prepare(packed_, Transformer::Mode::kInfer, true);
-        Pass pass{readable(model_), stream_};
+        Pass pass{readable(model_), stream_, call};
         pass.invariant = true;
         network_.encode(pass, packed_);
         network_.decode(pass, packed_);
@@ -264,19 +266,19 @@ void Decoder::forced(const xf_batch &batch, float smoothing, Use use) {
     }
 }
 
-void Decoder::score(const xf_batch &batch, double *log_probabilities) {
+void Decoder::score(const xf_batch &batch, double *log_probabilities, const Call &call) {
     std::vector<double> scores(static_cast<size_t>(std::max<int64_t>(batch.sentences, 0)));
-    forced(batch, 0, [&](int64_t b, const float *, const float *nll, int64_t count) {
+    forced(batch, 0, call, [&](int64_t b, const float *, const float *nll, int64_t count) {
         scores[static_cast<size_t>(b)] = -std::accumulate(nll, nll + count, 0.0);
     });
     std::copy(scores.begin(), scores.end(), log_probabilities);
 }
 
-void Decoder::evaluate(const xf_batch &batch, EvalStats *stats) {
+void Decoder::evaluate(const xf_batch &batch, EvalStats *stats, const Call &call) {
     // Sums per sentence, then in the order of the batch: grouping must not show in the last bit.
     std::vector<double> losses(static_cast<size_t>(std::max<int64_t>(batch.sentences, 0))), nlls(losses.size());
     int64_t tokens = 0;
-    forced(batch, config_.label_smoothing, [&](int64_t b, const float *loss, const float *nll, int64_t count) {
+    forced(batch, config_.label_smoothing, call, [&](int64_t b, const float *loss, const float *nll, int64_t count) {
         losses[static_cast<size_t>(b)] = std::accumulate(loss, loss + count, 0.0);
         nlls[static_cast<size_t>(b)] = std::accumulate(nll, nll + count, 0.0);
         tokens += count;
@@ -304,12 +306,12 @@ AttentionShape Decoder::attention_shape(const xf_batch &pair, AttentionKind kind
     return {c.H, c.K, T, S, false, 0, scale};
 }
 
-void Decoder::attention(const xf_batch &pair, AttentionKind kind, int64_t layer, float *weights) {
+void Decoder::attention(const xf_batch &pair, AttentionKind kind, int64_t layer, float *weights, const Call &call) {
     const ModelConfig &c = model_->config();
     const AttentionShape shape = attention_shape(pair, kind);
     packed_.load(stream_, c, pair, PackedBatch::Sides::kBoth, false);
     network_.prepare(packed_, Transformer::Mode::kTrain, true);  // which keeps every layer's queries and keys
-    Pass pass{readable(model_), stream_};
+    Pass pass{readable(model_), stream_, call};
     pass.invariant = true;
     network_.encode(pass, packed_);
     network_.decode(pass, packed_);

@@ -47,29 +47,30 @@ public:
     const DecodeConfig &config() const { return config_; }
 
     // Answers in the order of the batch's sources; targets are not looked at. constraint: none when empty.
-    std::vector<std::vector<Hypothesis>> decode(const xf_batch &batch, const Constraint &constraint);
+    std::vector<std::vector<Hypothesis>> decode(const xf_batch &batch, const Constraint &constraint,
+                                                const Call &call = {});
 
     // Log-probability of each target given its source.
-    void score(const xf_batch &batch, double *log_probabilities);
+    void score(const xf_batch &batch, double *log_probabilities, const Call &call = {});
 
     // Adds a batch to the stats.
-    void evaluate(const xf_batch &batch, EvalStats *stats);
+    void evaluate(const xf_batch &batch, EvalStats *stats, const Call &call = {});
 
     // Attention over the one pair of a batch (paper eq. 1): its shape, and the weights, as many as it counts. After an
     // error they are as they were.
     AttentionShape attention_shape(const xf_batch &pair, AttentionKind kind) const;
-    void attention(const xf_batch &pair, AttentionKind kind, int64_t layer, float *weights);
+    void attention(const xf_batch &pair, AttentionKind kind, int64_t layer, float *weights, const Call &call = {});
 
 private:
     void check_sources(const xf_batch &batch) const;
     void decode_group(const xf_batch &batch, const std::vector<int64_t> &group, const Constraint &constraint,
-                      std::vector<std::vector<Hypothesis>> *answers);
+                      const Call &call, std::vector<std::vector<Hypothesis>> *answers);
     void constrain(const Constraint &constraint, const std::vector<int64_t> &group,
                    const std::vector<BeamSearch> &searches, const std::vector<int32_t> &active,
                    std::vector<uint32_t> *allowed) const;
     // Calls use(b, losses, nlls, count) for each sentence; loss and nll of its target tokens.
     template <class Use>
-    void forced(const xf_batch &batch, float smoothing, Use use);
+    void forced(const xf_batch &batch, float smoothing, const Call &call, Use use);
 
     std::shared_ptr<const Model> model_;
     DecodeConfig config_;

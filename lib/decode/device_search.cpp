@@ -181,7 +181,7 @@ void DeviceSearch::drop_finished() {
 }
 
 std::vector<std::vector<Hypothesis>> DeviceSearch::run(const BeamOptions &options, const std::vector<int64_t> &limits,
-                                                       int64_t k) {
+                                                       int64_t k, const Call &call) {
     options_ = options;
     sentences_ = padded(static_cast<int64_t>(limits.size()));
     const int64_t longest = *std::max_element(limits.begin(), limits.end());
@@ -193,7 +193,7 @@ std::vector<std::vector<Hypothesis>> DeviceSearch::run(const BeamOptions &option
     place(all, std::vector<Row>(all.size() * static_cast<size_t>(options_.beam), {kStartToken, 0}));
     int64_t t = 0;
     for (;;) {
-        model_.context().check_cancelled();
+        call.check();
         for (const int64_t stop = std::min(longest, t + kStepsBetweenLooks); t < stop; ++t) {
             step_.reserve(static_cast<int64_t>(active_.size()) * options_.beam, t + 1);
             one_step();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/graph_cache.h"
+#include "core/call.h"
 #include "decode/beam.h"
 #include "decode/step.h"
 
@@ -27,7 +28,8 @@ public:
     int64_t steps(int64_t longest) const { return padded(longest); }
 
     // The best hypotheses of each sentence; limits: most tokens of each, the end symbol counted.
-    std::vector<std::vector<Hypothesis>> run(const BeamOptions &options, const std::vector<int64_t> &limits, int64_t k);
+    std::vector<std::vector<Hypothesis>> run(const BeamOptions &options, const std::vector<int64_t> &limits, int64_t k,
+                                             const Call &call);
 
 private:
     // Device memory; sizes in docs/ops/beam_step.md. The rows' part is written anew when sentences leave.

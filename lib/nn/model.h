@@ -8,6 +8,7 @@
 
 #include "backend/context.h"
 #include "core/call.h"
+#include "core/usage.h"
 #include "nn/model_config.h"
 #include "nn/parameters.h"
 #include "nn/user_metadata.h"
@@ -48,6 +49,9 @@ public:
     // To be called when params() were written by anything but an update: makes the copy anew.
     void parameters_written(Stream &stream) const;
 
+    // Who reads or writes the parameters at the moment: handles, decoders and trainers that share them.
+    Usage &usage() const { return usage_; }
+
     // [max_length, D]: parameters or sinusoids.
     const float *encoder_positions() const;
     const float *decoder_positions() const;
@@ -60,6 +64,7 @@ private:
     UserMetadata metadata_;
     Buffer params_, copy_;
     Buffer sinusoids_;
+    mutable Usage usage_;
 };
 
 }  // namespace xf

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backend/device.h"
+#include "core/call.h"
 #include "nn/model.h"
 
 namespace xf {
@@ -26,6 +27,7 @@ struct DropoutKey {
 struct Pass {
     Model &model;
     Stream &stream;
+    const Call &call;        // asked between the sub-layers
     float *grads = nullptr;  // block of the parameter table; null in inference
     bool invariant = false;  // decoding and scoring: rows must not feel their batch
     DropoutKey dropout{};
@@ -37,7 +39,6 @@ struct Pass {
     uint32_t linear_flags() const { return invariant ? XF_LINEAR_ROW_INVARIANT : 0; }
     xf_dropout drop(uint32_t site) const { return make(dropout.rate, site); }
     xf_dropout drop_attention(uint32_t site) const { return make(dropout.attention_rate, site); }
-    void check_cancelled() const { model.context().check_cancelled(); }
 
 private:
     xf_dropout make(float rate, uint32_t site) const { return {rate, site, dropout.seed, dropout.when}; }

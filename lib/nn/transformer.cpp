@@ -105,7 +105,7 @@ Transformer::Flow Transformer::enter(const Pass &pass, Stack stack, const Packed
 
 Transformer::Flow Transformer::boundary(const Pass &pass, const NormOffsets &norm, int64_t rows, const Flow &flow,
                                         const NormActivations &acts, uint32_t site) {
-    pass.check_cancelled();
+    pass.call.check();
     xf_add_norm_fwd args{};
     args.M = rows;
     args.D = model_.config().D;

@@ -11,7 +11,7 @@ namespace xf {
 // sub-layer below then adds the gradient of its input (the same value). Pre-LN: residual and input part here.
 void Transformer::boundary_bwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const NormActivations &acts,
                                uint32_t site, DiffFlow *flow, Num diff_out) {
-    pass.check_cancelled();
+    pass.call.check();
     const bool pre = model_.config().pre_norm;
     xf_add_norm_bwd args{};
     args.M = rows;

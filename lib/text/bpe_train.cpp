@@ -69,7 +69,7 @@ class Trainer {
 public:
     Trainer(const WordCounts &words, const BpeTrainOptions &options, Criterion criterion);
 
-    void run(const BpeTrainOptions &options, const std::function<bool()> &cancelled);
+    void run(const BpeTrainOptions &options, const Call &call);
 
     BpeTable take_table() { return std::move(table_); }
     const Vocabulary &vocabulary() const { return vocabulary_; }
@@ -246,12 +246,12 @@ void Trainer::apply(int32_t i) {
     }
 }
 
-void Trainer::run(const BpeTrainOptions &options, const std::function<bool()> &cancelled) {
+void Trainer::run(const BpeTrainOptions &options, const Call &call) {
     for (size_t i = 0; i < next_.size(); ++i)
         if (next_[i] >= 0) increase(symbols_[i], symbols_[static_cast<size_t>(next_[i])], static_cast<int32_t>(i));
     int64_t next_look = criterion_ == Criterion::kLikelihood ? 0 : options.vocab_size;
     for (uint32_t step = 0; vocabulary_.size() < options.vocab_size; ++step) {
-        if (cancelled && step % 128 == 0 && cancelled()) fail(XF_ERROR_CANCELLED, "tokenizer training was cancelled");
+        if (step % 128 == 0) call.progress("tokenizer", vocabulary_.size(), options.vocab_size);
         if (vocabulary_.size() >= next_look) {
             look_at_all(options.min_pair_count);
             next_look = vocabulary_.size() + vocabulary_.size() / 20;
@@ -276,6 +276,7 @@ void Trainer::run(const BpeTrainOptions &options, const std::function<bool()> &c
             push(top.pair);
         }
     }
+    call.progress("tokenizer", options.vocab_size, options.vocab_size);
 }
 
 // A seed that no text can have been made for.
@@ -305,18 +306,17 @@ void WordCounts::add(std::string_view word) {
     bytes_.append(word);
 }
 
-BpeTable train_bpe(WordCounts words, const BpeTrainOptions &options, const std::function<bool()> &cancelled) {
+BpeTable train_bpe(WordCounts words, const BpeTrainOptions &options, const Call &call) {
     Trainer trainer(words, options, Criterion::kCount);
     words = WordCounts();
-    trainer.run(options, cancelled);
+    trainer.run(options, call);
     return trainer.take_table();
 }
 
-WordPieceTable train_wordpiece(WordCounts words, const BpeTrainOptions &options,
-                               const std::function<bool()> &cancelled) {
+WordPieceTable train_wordpiece(WordCounts words, const BpeTrainOptions &options, const Call &call) {
     Trainer trainer(words, options, Criterion::kLikelihood);
     words = WordCounts();
-    trainer.run(options, cancelled);
+    trainer.run(options, call);
     const Vocabulary &vocabulary = trainer.vocabulary();
     WordPieceTable table{trainer.take_table().characters, {}};
     const auto first = Vocabulary::kFirstPieceId + static_cast<int32_t>(table.characters.size());

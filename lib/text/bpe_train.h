@@ -19,11 +19,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/call.h"
 #include "text/bpe_model.h"
 #include "text/hash_index.h"
 #include "text/wordpiece_model.h"
@@ -58,9 +58,8 @@ struct BpeTrainOptions {
     double character_coverage;  // share of the characters above U+007F that get a piece, the most frequent first
 };
 
-// Frees the words as soon as they are not needed. `cancelled` may be empty; XF_ERROR_CANCELLED when it returns true.
-BpeTable train_bpe(WordCounts words, const BpeTrainOptions &options, const std::function<bool()> &cancelled);
-WordPieceTable train_wordpiece(WordCounts words, const BpeTrainOptions &options,
-                               const std::function<bool()> &cancelled);
+// Frees the words as soon as they are not needed. Reports as "tokenizer": the pieces it has of those it may have.
+BpeTable train_bpe(WordCounts words, const BpeTrainOptions &options, const Call &call);
+WordPieceTable train_wordpiece(WordCounts words, const BpeTrainOptions &options, const Call &call);
 
 }  // namespace xf

@@ -26,14 +26,13 @@ Tokenizer::Tokenizer(const TokenizerOptions &options, std::unique_ptr<const Word
     : options_(options), model_(std::move(model)) {}
 
 std::shared_ptr<const Tokenizer> Tokenizer::train(const TokenizerOptions &options, const LineSource &lines,
-                                                  const std::function<bool()> &cancelled) {
+                                                  const Call &call) {
     check_tokenizer_options(options, XF_ERROR_INVALID_ARGUMENT);
     WordCounts words;
     std::string text;
     std::string_view line;
     for (int64_t number = 1; lines(&line); ++number) {
-        if (cancelled && number % 1024 == 1 && cancelled())
-            fail(XF_ERROR_CANCELLED, "tokenizer training was cancelled at line %lld", static_cast<long long>(number));
+        if (number % 1024 == 1) call.check();
         if (line.empty()) continue;
         text.assign(1, ' ');
         try {
@@ -49,9 +48,9 @@ std::shared_ptr<const Tokenizer> Tokenizer::train(const TokenizerOptions &option
     const BpeTrainOptions pieces{options.vocab_size, options.min_pair_count, options.character_coverage};
     std::unique_ptr<const WordModel> model;
     if (options.kind == TokenizerKind::kBpe)
-        model = std::make_unique<BpeModel>(train_bpe(std::move(words), pieces, cancelled));
+        model = std::make_unique<BpeModel>(train_bpe(std::move(words), pieces, call));
     else
-        model = std::make_unique<WordPieceModel>(train_wordpiece(std::move(words), pieces, cancelled));
+        model = std::make_unique<WordPieceModel>(train_wordpiece(std::move(words), pieces, call));
     return std::shared_ptr<const Tokenizer>(new Tokenizer(options, std::move(model)));
 }
 

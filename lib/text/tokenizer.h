@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/call.h"
 #include "text/normalize.h"
 #include "text/word_model.h"
 
@@ -43,9 +44,9 @@ public:
 
     // Learns a tokenizer. The result depends on the options and the multiset of lines, not on their order.
     // XF_ERROR_INVALID_ARGUMENT for options out of range; XF_ERROR_DATA for invalid UTF-8, naming the line, and for a
-    // text without characters; XF_ERROR_CANCELLED when `cancelled`, which may be empty, returns true.
+    // text without characters. Reports as "tokenizer", in pieces found.
     static std::shared_ptr<const Tokenizer> train(const TokenizerOptions &options, const LineSource &lines,
-                                                  const std::function<bool()> &cancelled);
+                                                  const Call &call = {});
 
     // Reads what serialize() wrote. The text may be hostile: XF_ERROR_CORRUPT, XF_ERROR_LIMIT, XF_ERROR_VERSION.
     static std::shared_ptr<const Tokenizer> parse(std::string_view json);

@@ -108,7 +108,6 @@ std::shared_ptr<Model> average_files(const std::shared_ptr<Context> &context, co
     std::shared_ptr<Model> model;
     std::unique_ptr<Sums> sums;
     for (const std::string &path : paths) {
-        context->check_cancelled();
         const ModelFile file(path);
         if (model == nullptr) {
             model = file.make_model(context);

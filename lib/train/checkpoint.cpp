@@ -29,7 +29,8 @@ void compare_place(Context &context, const ModelFile &file) {
 
 }  // namespace
 
-void Trainer::save(const std::string &path, const std::string &tokenizer, const DataPosition &position) {
+void Trainer::save(const std::string &path, const std::string &tokenizer, const DataPosition &position,
+                   const Call &call) {
     check_sound();
     XF_CHECK(waiting_ == 0, XF_ERROR_STATE, "gradients of %u batches wait for xf_train_update()", waiting_);
     XF_CHECK(bad_steps_ == 0, XF_ERROR_NONFINITE,
@@ -38,23 +39,23 @@ void Trainer::save(const std::string &path, const std::string &tokenizer, const 
     contents.kind = "checkpoint";
     contents.tokenizer = tokenizer;
     contents.extra = place_of(model_->context());
-    contents.extra["step"] = std::to_string(step_);
+    contents.extra["step"] = std::to_string(steps_done());
     position.write(&contents.extra);
     for (size_t i = 0; i < option_count(); ++i)
         if (std::string_view(option(i).key).starts_with("train."))
             contents.extra[option(i).key] = options_.text(option(i).key);
     std::vector<ExtraBlock> blocks = {{"adam.m.", m_.floats()}, {"adam.v.", v_.floats()}};
     if (config_.ema > 0) blocks.push_back({"ema.", averages_ ? ema_.floats() : model_->params()});
-    checkpoint_.digest = save_model_file(path, *model_, stream_, contents, blocks);
+    checkpoint_.digest = save_model_file(path, *model_, stream_, contents, blocks, call);
     checkpoint_.path = path;
 }
 
-void Trainer::load(const ModelFile &file) {
+void Trainer::load(const ModelFile &file, const Call &call) {
     std::vector<ExtraBlock> blocks = {{"adam.m.", m_.floats()}, {"adam.v.", v_.floats(), 0.0f}};
     if (config_.ema > 0) blocks.push_back({"ema.", ema_.floats()});
     const int64_t step = read_count(file, "step");
     lost_ = true;
-    file.load(*model_, stream_, blocks);
+    file.load(*model_, stream_, blocks, call);
     lost_ = false;
     step_ = step;
     averages_ = config_.ema > 0;
@@ -66,17 +67,17 @@ void Trainer::roll_back() {
     XF_CHECK(file.require(kDigestKey) == checkpoint_.digest, XF_ERROR_CORRUPT,
              "'%s' is no longer the checkpoint that this trainer saved or resumed from", checkpoint_.path.c_str());
     file.verify();
-    load(file);
+    load(file, Call());  // who stops halfway has nothing
 }
 
 std::unique_ptr<Trainer> Trainer::resume(const std::shared_ptr<Context> &context, const ModelFile &file,
-                                         const Options &changes) {
+                                         const Options &changes, const Call &call) {
     XF_CHECK(file.kind() == "checkpoint", XF_ERROR_CORRUPT, "'%s' is a model without optimizer state, not a checkpoint",
              file.path().c_str());
     DataPosition position = DataPosition::read(file);
     const Options options = resumed_options(file.options(), changes);
     auto trainer = std::make_unique<Trainer>(file.make_model(context), options);
-    trainer->load(file);
+    trainer->load(file, call);
     trainer->position_ = std::move(position);
     trainer->checkpoint_ = {file.path(), file.require(kDigestKey)};
     compare_place(*context, file);

@@ -51,13 +51,13 @@ void Trainer::find_runs() {
     if (runs_.front().count == 0) runs_.erase(runs_.begin());
 }
 
-StepStats Trainer::run_batch(const xf_batch &batch) {
-    model_->context().check_cancelled();
+StepStats Trainer::run_batch(const xf_batch &batch, const Call &call) {
+    call.check();
     // The mask belongs to the update that is being made and to the batch within it.
     batch_.load(stream_, model_->config(), batch, PackedBatch::Sides::kBoth, true,
                 {static_cast<uint32_t>(step_ + 1), waiting_});
     network_.prepare(batch_, Transformer::Mode::kTrain, true);
-    Pass pass{*model_, stream_};
+    Pass pass{*model_, stream_, call};
     pass.grads = grads_.floats();
     pass.dropout = {config_.dropout, config_.attention_dropout, config_.seed, batch_.when};
     if (dirty_ && waiting_ == 0) stream_.zero(grads_.data(), block_bytes());
@@ -95,9 +95,9 @@ void Trainer::check_sound() const {
              checkpoint_.path.c_str());
 }
 
-StepStats Trainer::accumulate(const xf_batch &batch) {
+StepStats Trainer::accumulate(const xf_batch &batch, const Call &call) {
     check_sound();
-    const StepStats stats = run_batch(batch);
+    const StepStats stats = run_batch(batch, call);
     ++waiting_;
     sum_.sentences += stats.sentences;
     sum_.src_tokens += stats.src_tokens;
@@ -210,22 +210,22 @@ StepStats Trainer::attempt(const Work &work) {
     }
 }
 
-StepStats Trainer::step(const xf_batch *batches, size_t count) {
+StepStats Trainer::step(const xf_batch *batches, size_t count, const Call &call) {
     return attempt([&] {
-        for (size_t i = 0; i < count; ++i) accumulate(batches[i]);
+        for (size_t i = 0; i < count; ++i) accumulate(batches[i], call);
     });
 }
 
-bool Trainer::next(Batcher *batcher, StepStats *stats) {
+bool Trainer::next(Batcher *batcher, StepStats *stats, const Call &call) {
     const Batcher::Position before = batcher->position();
     if (!batcher->next(&gathered_)) return false;
     try {
         *stats = attempt([&] {
-            accumulate(view(gathered_));
+            accumulate(view(gathered_), call);
             for (int64_t i = 1; i < config_.accumulate; ++i) {
                 if (batcher->position().batch == batcher->batches_in_epoch()) break;  // the next call tells
                 batcher->next(&gathered_);
-                accumulate(view(gathered_));
+                accumulate(view(gathered_), call);
             }
         });
     } catch (...) {

@@ -12,6 +12,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,27 +41,29 @@ public:
 
     // From a checkpoint, with what `changes` sets; the tokenizer's JSON is left to the caller.
     static std::unique_ptr<Trainer> resume(const std::shared_ptr<Context> &context, const ModelFile &file,
-                                           const Options &changes);
+                                           const Options &changes, const Call &call = {});
 
     // One update; after an error everything is as before.
-    StepStats step(const xf_batch *batches, size_t count);
+    StepStats step(const xf_batch *batches, size_t count, const Call &call = {});
     // The same with train.accumulate batches of a batcher, fewer at the end of an epoch. False where an epoch has
     // ended: nothing was done. After an error the batcher stands where it stood.
-    bool next(Batcher *batcher, StepStats *stats);
+    bool next(Batcher *batcher, StepStats *stats, const Call &call = {});
 
-    StepStats accumulate(const xf_batch &batch);  // after an error the caller drops the gradients
+    // After an error the caller drops the gradients.
+    StepStats accumulate(const xf_batch &batch, const Call &call = {});
     StepStats update();
     void drop_gradients() noexcept;
     void read_gradient(const Parameter &parameter, float *values);
 
-    void save(const std::string &path, const std::string &tokenizer, const DataPosition &position);
+    void save(const std::string &path, const std::string &tokenizer, const DataPosition &position,
+              const Call &call = {});
     // A model of its own with the moving average as its parameters.
     std::shared_ptr<Model> average() const;
 
     // Moves a batcher to the position that was saved, or to the same share of the epoch and says so in the log.
     void seek(Batcher *batcher, uint64_t fingerprint, const Metadata &order) const;
 
-    int64_t steps_done() const { return step_; }
+    int64_t steps_done() const { return step_; }  // any thread, at any time
     const std::shared_ptr<Model> &model() const { return model_; }
     const Options &options() const { return options_; }
     const DataPosition &position() const { return position_; }
@@ -76,12 +79,12 @@ private:
     StepStats attempt(const Work &work);
     StepStats after_nonfinite(const Error &error, StepStats lost);
     [[noreturn]] void fail_nonfinite(const std::string &what);
-    StepStats run_batch(const xf_batch &batch);
+    StepStats run_batch(const xf_batch &batch, const Call &call);
     StepStats finish();
     void adam(double scale, double rate);
     void find_runs();
     void check_sound() const;
-    void load(const ModelFile &file);
+    void load(const ModelFile &file, const Call &call);
     void roll_back();
     size_t block_bytes() const { return static_cast<size_t>(model_->table().total) * sizeof(float); }
 
@@ -101,7 +104,7 @@ private:
     Buffer grads_, m_, v_, ema_;
     std::vector<Run> runs_;
     std::vector<float> token_values_;
-    int64_t step_ = 0;
+    std::atomic<int64_t> step_{0};
     uint32_t waiting_ = 0;   // batches whose gradients wait for update()
     bool dirty_ = false;     // the block of gradients is not zero
     bool averages_ = false;  // ema_ holds something: from the first update on

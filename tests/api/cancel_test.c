@@ -1,9 +1,10 @@
 /*
- * xf_context_cancel(): before a call, from another thread in the middle of one, and that nothing changed by it.
+ * Cancelling: while nothing runs, from another thread or a signal handler in the middle of a call, one decoder of two,
+ * and that nothing changed by it. And pthread_cancel(), which is not the library's business.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
 #include "support.h"
 
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -66,21 +68,23 @@ static enum xf_status call(int number, const xf_batch *batch, xf_error *err) {
     return status;
 }
 
-static void test_before_a_call(void **state) {
+/* A cancel while nothing runs does nothing. */
+static void test_idle(void **state) {
     (void)state;
     FILE *file = fopen(scratch_path("pairs.tsv"), "w");
     fputs("a\tb\n", file);
     fclose(file);
     const xf_batch batch = next_batch(world.batcher);
     for (int i = 0; i < CALLS; ++i) {
-        const int64_t steps = xf_trainer_step_count(world.trainer);
-        xf_error error;
         xf_context_cancel(world.context);
-        const enum xf_status status = call(i, &batch, &error);
-        if (status != XF_ERROR_CANCELLED) fail_msg("call %d returned %s", i, xf_status_name(status));
-        check_refusal(XF_ERROR_CANCELLED, status, &error, __FILE__, __LINE__);
-        assert_int_equal(xf_trainer_step_count(world.trainer), steps);
-        ACCEPTED(call(i, &batch, err)); /* the flag is cleared */
+        xf_decoder_cancel(world.decoder);
+        xf_trainer_cancel(world.trainer);
+        ACCEPTED(call(i, &batch, err));
+    }
+    for (int i = 0; i < WRONG_HANDLES; ++i) {
+        if (i != CONTEXT) xf_context_cancel(wrong_handle(i));
+        if (i != DECODER) xf_decoder_cancel(wrong_handle(i));
+        if (i != TRAINER) xf_trainer_cancel(wrong_handle(i));
     }
 }
 
@@ -91,10 +95,19 @@ static void cancel_it(int number) {
     xf_context_cancel(waiting);
 }
 
-static void *cancel_later(void *arg) {
-    const struct timespec pause = {0, 50000000};
-    nanosleep(&pause, NULL);
-    xf_context_cancel(arg);
+struct watch {
+    xf_context *context;
+    atomic_int stop;
+    atomic_long delay_ns;
+};
+
+static void *cancel_often(void *arg) {
+    struct watch *watch = arg;
+    while (!atomic_load(&watch->stop)) {
+        const struct timespec pause = {0, atomic_load(&watch->delay_ns)};
+        nanosleep(&pause, NULL);
+        xf_context_cancel(watch->context);
+    }
     return NULL;
 }
 
@@ -121,9 +134,11 @@ static void test_silent_pipe(void **state) {
     const int writer = open(path, O_RDWR);
     assert_true(writer >= 0);
     xf_corpus *corpus = NULL;
+    struct watch watch = {world.context, 0, 50000000};
     pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, cancel_later, world.context), 0);
+    assert_int_equal(pthread_create(&thread, NULL, cancel_often, &watch), 0);
     REFUSED_ONCE(XF_ERROR_CANCELLED, xf_corpus_open(world.context, NULL, path, &corpus, err));
+    atomic_store(&watch.stop, 1);
     pthread_join(thread, NULL);
 
     waiting = world.context;
@@ -132,8 +147,10 @@ static void test_silent_pipe(void **state) {
     action.sa_handler = cancel_it;
     action.sa_flags = SA_RESTART;
     assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
-    alarm(1);
+    const struct itimerval often = {{0, 50000}, {0, 50000}}, never = {{0, 0}, {0, 0}};
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
     REFUSED_ONCE(XF_ERROR_CANCELLED, xf_corpus_open(world.context, NULL, path, &corpus, err));
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
     sigaction(SIGALRM, &before, NULL);
 
     /* It goes on to read what comes. */
@@ -145,20 +162,90 @@ static void test_silent_pipe(void **state) {
     xf_corpus_free(corpus);
 }
 
-struct watch {
-    xf_context *context;
-    atomic_int stop;
-    atomic_long delay_ns;
+struct reader {
+    const char *path;
+    enum xf_status status;
+    atomic_int begun;
 };
 
-static void *cancel_often(void *arg) {
-    struct watch *watch = arg;
-    while (!atomic_load(&watch->stop)) {
-        const struct timespec pause = {0, atomic_load(&watch->delay_ns)};
-        nanosleep(&pause, NULL);
-        xf_context_cancel(watch->context);
-    }
+static void *read_pipe(void *arg) {
+    struct reader *reader = arg;
+    xf_corpus *corpus = NULL;
+    atomic_store(&reader->begun, 1);
+    reader->status = xf_corpus_open(world.context, NULL, reader->path, &corpus, NULL);
+    pthread_testcancel();
     return NULL;
+}
+
+/* A thread that pthread_cancel() meets within a call ends after the call. */
+static void test_pthread_cancel(void **state) {
+    (void)state;
+    const char *path = scratch_path("pipe");
+    const int writer = open(path, O_RDWR);
+    assert_true(writer >= 0);
+    struct reader reader = {path, XF_OK, 0};
+    pthread_t thread;
+    void *result = NULL;
+    assert_int_equal(pthread_create(&thread, NULL, read_pipe, &reader), 0);
+    while (!atomic_load(&reader.begun)) usleep(1000);
+    usleep(50000);
+    assert_int_equal(pthread_cancel(thread), 0);
+    usleep(200000);
+    struct watch watch = {world.context, 0, 20000000};
+    pthread_t canceller;
+    assert_int_equal(pthread_create(&canceller, NULL, cancel_often, &watch), 0);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    atomic_store(&watch.stop, 1);
+    pthread_join(canceller, NULL);
+    close(writer);
+    assert_int_equal(reader.status, XF_ERROR_CANCELLED);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+}
+
+/* Two decoders work side by side: one is cancelled, the other goes on. */
+struct side {
+    xf_decoder *decoder;
+    const xf_batch *batch;
+    enum xf_status status;
+    atomic_int *inside; /* how many of the two are in the middle of their call */
+    atomic_int asked, go_on;
+};
+
+static int32_t wait_inside(void *user, const xf_prefix *prefix, uint32_t *allowed) {
+    struct side *side = user;
+    (void)prefix, (void)allowed;
+    if (atomic_fetch_add(&side->asked, 1) == 0) atomic_fetch_add(side->inside, 1);
+    while (!atomic_load(&side->go_on)) usleep(1000);
+    return 0;
+}
+
+static void *decode_side(void *arg) {
+    struct side *side = arg;
+    xf_hypotheses *answers = NULL;
+    side->status = xf_decode(side->decoder, side->batch, &answers, NULL);
+    xf_hypotheses_free(answers);
+    return NULL;
+}
+
+static void test_one_of_two(void **state) {
+    (void)state;
+    const xf_batch batch = next_batch(world.batcher);
+    struct side sides[2];
+    pthread_t threads[2];
+    atomic_int inside = 0;
+    for (int i = 0; i < 2; ++i) {
+        sides[i] = (struct side){NULL, &batch, XF_OK, &inside, 0, 0};
+        ACCEPTED(xf_decoder_create(world.model, world.config, &sides[i].decoder, err));
+        ACCEPTED(xf_decoder_set_constraint(sides[i].decoder, wait_inside, &sides[i], err));
+        assert_int_equal(pthread_create(&threads[i], NULL, decode_side, &sides[i]), 0);
+    }
+    while (atomic_load(&inside) < 2) usleep(1000);
+    xf_decoder_cancel(sides[0].decoder);
+    for (int i = 0; i < 2; ++i) atomic_store(&sides[i].go_on, 1);
+    for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
+    assert_int_equal(sides[0].status, XF_ERROR_CANCELLED);
+    assert_int_equal(sides[1].status, XF_OK);
+    for (int i = 0; i < 2; ++i) xf_decoder_free(sides[i].decoder);
 }
 
 /* A world of its own on a device; a larger model, so that a call takes long enough to be met. */
@@ -285,7 +372,8 @@ static void test_tokenizer(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_before_a_call), cmocka_unit_test(test_silent_pipe),
-                                       cmocka_unit_test(test_in_the_middle), cmocka_unit_test(test_tokenizer)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_idle),           cmocka_unit_test(test_silent_pipe),
+                                       cmocka_unit_test(test_pthread_cancel), cmocka_unit_test(test_one_of_two),
+                                       cmocka_unit_test(test_in_the_middle),  cmocka_unit_test(test_tokenizer)};
     return RUN(tests, world_open, world_close);
 }

@@ -90,7 +90,7 @@ static void test_constraint(void **state) {
     xf_decoder_free(decoder);
 }
 
-/* A cancel from within, and one that waits. */
+/* A cancel from within. */
 static int32_t cancel_at_the_third(void *user, const xf_prefix *prefix, uint32_t *allowed) {
     (void)prefix, (void)allowed;
     int *const calls = user;
@@ -114,9 +114,7 @@ static void test_cancel(void **state) {
     pair.sentences = 1;
     float weights[64] = {99};
     size_t count = 77;
-    xf_context_cancel(world.context);
-    assert_int_equal(xf_attention_weights(decoder, &pair, 0, 0, weights, 64, &count, &why), XF_ERROR_CANCELLED);
-    assert_true(count == 77 && weights[0] == 99);
+    xf_context_cancel(world.context); /* nothing runs */
     ACCEPTED(xf_attention_weights(decoder, &pair, 0, 0, weights, 64, &count, err));
     xf_decoder_free(decoder);
 }

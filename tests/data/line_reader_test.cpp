@@ -73,6 +73,8 @@ std::string random_text(Random *random) {
     return text;
 }
 
+const xf::Call nobody;  // cancels these
+
 }  // namespace
 
 XF_TEST(lines_do_not_depend_on_pieces) {
@@ -81,8 +83,9 @@ XF_TEST(lines_do_not_depend_on_pieces) {
         const std::string text = random_text(&random);
         const size_t max_bytes = random.below(12);
         const auto expected = split_plainly(text, max_bytes);
-        CHECK(read_lines(LineReader(std::make_unique<Pieces>(text, 1 + round % 9, round), max_bytes)) == expected);
-        CHECK(read_lines(LineReader(xf::memory_source(text), max_bytes)) == expected);
+        CHECK(read_lines(LineReader(std::make_unique<Pieces>(text, 1 + round % 9, round), max_bytes, nobody)) ==
+              expected);
+        CHECK(read_lines(LineReader(xf::memory_source(text), max_bytes, nobody)) == expected);
     }
 }
 
@@ -92,11 +95,11 @@ XF_TEST(lines_may_lie_across_blocks) {
     while (text.size() < (5u << 20))
         text += std::string(random.below(random.below(20) == 0 ? 1500000 : 300), 'x') + "\n";
     for (size_t max_bytes : {size_t{0}, size_t{200}, size_t{1} << 20, size_t{1} << 24})
-        CHECK(read_lines(LineReader(xf::memory_source(text), max_bytes)) == split_plainly(text, max_bytes));
+        CHECK(read_lines(LineReader(xf::memory_source(text), max_bytes, nobody)) == split_plainly(text, max_bytes));
 }
 
 XF_TEST(a_read_error_is_not_an_end) {
-    LineReader reader(std::make_unique<Pieces>("one\ntwo", 3, 1, true), 100);
+    LineReader reader(std::make_unique<Pieces>("one\ntwo", 3, 1, true), 100, nobody);
     LineReader::Line line;
     CHECK(reader.next(&line));
     CHECK_EQ(line.text, "one");

@@ -64,7 +64,8 @@ XF_TEST(weights_are_those_that_the_layers_used) {
             packed.load(stream, model->config(), batch.view(), xf::PackedBatch::Sides::kBoth, false);
             xf::Transformer network(*model, stream);
             network.prepare(packed, xf::Transformer::Mode::kTrain, true);
-            xf::Pass pass{*model, stream};
+            const xf::Call call;
+            xf::Pass pass{*model, stream, call};
             network.encode(pass, packed);
             network.decode(pass, packed);
             const xf::ModelConfig &c = model->config();

@@ -30,7 +30,8 @@ public:
         const Batch batch(sources);
         packed_.load(net->stream, net->model->config(), batch.view(), xf::PackedBatch::Sides::kSource, false);
         network_.prepare(packed_, xf::Transformer::Mode::kInfer, false);
-        xf::Pass pass{*net->model, net->stream};
+        const xf::Call call;
+        xf::Pass pass{*net->model, net->stream, call};
         pass.invariant = true;
         const xf::Num memory = network_.encode(pass, packed_);
         const auto sentences = static_cast<int64_t>(sources.size());

@@ -316,7 +316,7 @@ private:
         const Batch batch(pairs);
         packed_.load(stream, model->config(), batch.view(), xf::PackedBatch::Sides::kBoth, true, {key.step, key.batch});
         network_.prepare(packed_, mode, true);
-        xf::Pass pass{*model, stream};
+        xf::Pass pass{*model, stream, call_};
         pass.grads = grads;
         pass.invariant = invariant;
         pass.dropout = {key.rate, key.attention_rate, key.seed, packed_.when};
@@ -331,6 +331,7 @@ private:
         return pass;
     }
 
+    const xf::Call call_;
     xf::Transformer network_;
     xf::Buffer grads_;
     xf::PackedBatch packed_;

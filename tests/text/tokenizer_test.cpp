@@ -140,17 +140,53 @@ XF_TEST(options_have_bounds) {
     CHECK_FAILS(train({"", ""}), XF_ERROR_DATA);
 }
 
-XF_TEST(training_can_be_cancelled) {
-    for (const int after : {0, 1}) {  // while reading lines, while learning
-        int calls = 0;
-        bool given = false;
-        const LineSource one = [&](std::string_view *line) {
-            *line = "low low";
-            return !std::exchange(given, true);
-        };
-        CHECK_FAILS(Tokenizer::train({}, one, [&] { return calls++ >= after; }), XF_ERROR_CANCELLED);
-        CHECK_EQ(calls, after + 1);
+// Who hears of the progress of a call on a source, and cancels it at the nth report.
+struct Listener {
+    xf::CancelSource source;
+    int64_t last = -1, total = -1;
+    static int32_t hear(void *user, const char *task, int64_t done, int64_t total) {
+        auto *self = static_cast<Listener *>(user);
+        CHECK(std::string(task) == "tokenizer" && done >= self->last && done <= total);
+        self->last = done;
+        self->total = total;
+        return 0;
     }
+};
+
+XF_TEST(training_can_be_cancelled) {
+    for (const bool reading : {true, false}) {  // while reading lines, while learning
+        xf::CancelSource source;
+        const xf::Call call(source, nullptr, nullptr, nullptr);
+        int64_t lines = 0;
+        const LineSource many = [&](std::string_view *line) {
+            *line = "low low";
+            if (++lines == 3000 && reading) source.cancel();
+            if (lines == 5000 && !reading) source.cancel();
+            return lines < 5000;
+        };
+        CHECK_FAILS(Tokenizer::train({}, many, call), XF_ERROR_CANCELLED);
+        CHECK(reading ? lines < 4500 : lines == 5000);
+    }
+}
+
+XF_TEST(training_tells_how_far_it_is) {
+    Listener listener;
+    const xf::Call call(listener.source, nullptr, Listener::hear, &listener);
+    uint32_t seed = 1;
+    std::string line;
+    int64_t lines = 0;
+    const LineSource random = [&](std::string_view *next) {
+        line.clear();
+        for (int i = 0; i < 60; ++i)
+            line += static_cast<char>((seed = seed * 1664525u + 1013904223u) >> 24 < 40 ? ' ' : 'a' + (seed >> 28));
+        *next = line;
+        return ++lines < 20000;
+    };
+    TokenizerOptions options;
+    options.vocab_size = 3000;
+    const auto tokenizer = Tokenizer::train(options, random, call);
+    CHECK_EQ(listener.total, 3000);
+    CHECK_EQ(listener.last, listener.total);  // it took more than a tenth of a second
 }
 
 XF_TEST(ten_megabytes_without_a_space) {

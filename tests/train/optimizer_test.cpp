@@ -160,8 +160,10 @@ XF_TEST(after_an_error_everything_is_as_before) {
         CHECK_FAILS(hurt->step(mixed, 2), XF_ERROR_OUT_OF_RANGE);
         CHECK_FAILS(hurt->update(), XF_ERROR_STATE);
         CHECK_FAILS(hurt->read_gradient(hurt->model()->table().list[0], nullptr), XF_ERROR_STATE);
-        context->cancel();
-        CHECK_FAILS(hurt->step(mixed, 1), XF_ERROR_CANCELLED);
+        xf::CancelSource source;
+        const xf::Call call = context->call(&source);
+        source.cancel();
+        CHECK_FAILS(hurt->step(mixed, 1, call), XF_ERROR_CANCELLED);
         CHECK_EQ(hurt->steps_done(), 2);
         // A parameter that is not finite: the loss is not, and nothing else changes.
         xf::Stream stream(context->device());

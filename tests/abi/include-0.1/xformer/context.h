@@ -6,11 +6,15 @@
  * alive: handles may be freed in any order. What a function gives "owned by" another handle is no handle to be freed
  * and goes with its owner.
  *
- * Threads. Distinct handles may be used from distinct threads at the same time. One handle must not be used by two
- * threads at once, except by functions marked "any" (xf_context_cancel, xf_version ...) and "shared-read" (they only
- * read the handle; many threads may do so at once while none changes it). A model may be read by many decoders at
- * once; a trainer has exclusive use of its model while one of its calls runs. The library adds no hidden locks on
- * user handles.
+ * Threads. Distinct handles may be used from distinct threads at the same time. What one handle allows is said by each
+ * function: "exclusive" calls need the handle for themselves, "shared-read" calls only read it and may run side by
+ * side, "any" calls may run at any time. A call that finds a handle taken returns XF_ERROR_BUSY at once: nothing waits,
+ * and nothing breaks. A trainer needs its model for itself while one of its calls runs; many decoders may read one
+ * model. Freeing a handle while another thread's call uses it is safe: the object goes when that call returns.
+ *
+ * Cancel. xf_context_cancel(), xf_decoder_cancel() and xf_trainer_cancel() stop the calls that are running at that
+ * moment; each returns XF_ERROR_CANCELLED and its handle stays usable. They may be called from any thread and from a
+ * signal handler. While nothing runs they do nothing: a later call is not affected.
  *
  * Forks. After fork() a child may only exec, or create contexts of its own: using a context of the parent gives
  * XF_ERROR_FORKED.
@@ -134,15 +138,9 @@ XF_API enum xf_status xf_context_set_log(xf_context *context, xf_log_fn fn, void
                                          xf_error *err);
 
 /**
- * @brief Asks the long call that runs on this context to stop, or the next one if none runs.
- *
- * Training, decoding, tokenizer training, corpus reading and averaging look at the flag between operations and return
- * XF_ERROR_CANCELLED, and the flag is cleared; their handles stay usable. Of several calls that run on one context at
- * the same time one takes the flag and the others go on: what is to be stopped apart needs a context of its own. A
- * lock-free atomic store: safe from another thread and from a signal handler.
- *
+ * @brief Cancels every call that runs on this context and its objects at the moment.
  * @param context [in] NULL is allowed and does nothing
- * @threads any
+ * @threads any; async-signal-safe
  * @since 0.1
  */
 XF_API void xf_context_cancel(xf_context *context);

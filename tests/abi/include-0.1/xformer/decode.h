@@ -51,10 +51,18 @@ XF_API enum xf_status xf_decoder_create(const xf_model *model, const xf_config *
 /**
  * @brief Frees a decoder. Hypotheses it gave stay valid.
  * @param decoder [in] NULL is allowed and does nothing
- * @threads exclusive
+ * @threads any
  * @since 0.1
  */
 XF_API void xf_decoder_free(xf_decoder *decoder);
+
+/**
+ * @brief Cancels the call that runs on this decoder at the moment; other decoders of the context go on.
+ * @param decoder [in] NULL is allowed and does nothing
+ * @threads any; async-signal-safe
+ * @since 0.1
+ */
+XF_API void xf_decoder_cancel(xf_decoder *decoder);
 
 /**
  * @brief Decodes source sentences given as ids.
