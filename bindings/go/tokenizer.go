@@ -126,7 +126,7 @@ func (t *Tokenizer) Decode(tokens []int32) (string, error) {
 	})
 }
 
-// Piece names an id for people: "</s>", "<0x41>", or the piece with U+2581 for its leading space.
+// Piece names an id for people: "</s>", "<0xC3>", or the piece with U+2581 for its leading space.
 func (t *Tokenizer) Piece(id int32) (string, error) {
 	return t.fill(64, func(room []byte, length *C.size_t, e *C.xf_error) C.enum_xf_status {
 		return C.xf_tokenizer_get_piece(t.ptr(), C.int32_t(id), chars(room), C.size_t(len(room)), length, e)

@@ -52,7 +52,7 @@ public:
         });
         return text;
     }
-    /** @brief Names an id for people. @param id [in] below size() @return such as "</s>" or "<0x41>", or its piece */
+    /** @brief Names an id for people. @param id [in] below size() @return such as "</s>" or "<0xC3>", or its piece */
     std::string piece(std::int32_t id) const {
         std::string text(32, '\0');
         detail::fit(text, [&](std::string &room, std::size_t *length, xf_error *error) {

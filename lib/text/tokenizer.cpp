@@ -107,7 +107,7 @@ std::string Tokenizer::piece(int32_t id) const {
     if (id == kStartId) return "<s>";
     if (id == kEndId) return "</s>";
     const auto hex = [](char c) { return format("<0x%02X>", static_cast<unsigned>(static_cast<unsigned char>(c))); };
-    if (id < Vocabulary::kFirstPieceId) return hex(bytes[0]);
+    if (Vocabulary::is_fallback(id)) return hex(bytes[0]);  // alone it is no character
     std::string name;
     for (const char c : bytes) {
         if (c == ' ')

@@ -127,7 +127,7 @@ TEST(tokenizers) {
         xformer::Config().set("tokenizer.vocab_size", 1000));
     const std::string xs(40, 'x');
     CHECK(longest.encode(xs).size() < 5 && longest.decode(longest.encode(xs)) == xs);
-    CHECK(w.tokenizer.piece(XF_TOKEN_END) == "</s>" && w.tokenizer.piece(2 + 'A') == "<0x41>");
+    CHECK(w.tokenizer.piece(XF_TOKEN_END) == "</s>" && w.tokenizer.piece(2 + 'A') == "A");
     bool found = false;
     for (std::int32_t id = 258; id < static_cast<std::int32_t>(longest.size()); ++id)
         found = found || longest.piece(id).size() > 32;

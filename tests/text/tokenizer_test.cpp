@@ -88,7 +88,12 @@ XF_TEST(pieces_have_names) {
     const auto tokenizer = train({"low low low\n\nlow\n\nlow"});
     CHECK_EQ(tokenizer->piece(0), "<s>");
     CHECK_EQ(tokenizer->piece(1), "</s>");
-    CHECK_EQ(tokenizer->piece(Vocabulary::byte_id('A')), "<0x41>");
+    CHECK_EQ(tokenizer->piece(Vocabulary::byte_id('A')), "A");
+    CHECK_EQ(tokenizer->piece(Vocabulary::byte_id(',')), ",");
+    CHECK_EQ(tokenizer->piece(Vocabulary::byte_id(' ')), "\xE2\x96\x81");
+    CHECK_EQ(tokenizer->piece(Vocabulary::byte_id(0)), "<0x00>");
+    CHECK_EQ(tokenizer->piece(Vocabulary::byte_id(0x7F)), "<0x7F>");
+    CHECK_EQ(tokenizer->piece(Vocabulary::byte_id(0x80)), "<0x80>");
     CHECK_EQ(tokenizer->piece(Vocabulary::byte_id(0xFF)), "<0xFF>");
     CHECK_EQ(tokenizer->piece(encode(*tokenizer, "low")[0]), "\xE2\x96\x81low");
     CHECK_EQ(tokenizer->piece(encode(*tokenizer, "low\n\nlow")[1]), "<0x0A><0x0A>");

@@ -106,6 +106,8 @@ def check_attention(hostile):
           [one["answer"] for one in data["sentences"]] == [answers[0], answers[2], answers[4]])
     pieces = data["sentences"][0]["source"]
     holds("some piece holds markup as it is", any("<" in piece and piece != "</s>" for piece in pieces))
+    holds("a printable byte is shown as its character",
+          not any(re.search("<0x([2-6].|7[0-9A-E])>", piece) for piece in pieces) and "<" in "".join(pieces[:-1]))
     text = "".join(chr(int(piece[3:5], 16)) if re.fullmatch("<0x[0-9A-F]{2}>", piece) else piece
                    for piece in pieces[:-1])
     holds("the pieces make the line", text.replace("\u2581", " ").strip() == hostile)

@@ -97,7 +97,7 @@ class Tokenizer(Handle):
         return self._text(lambda t, *out: call(lib.xf_tokenizer_decode, t, pointer, count, *out), 8 * count + 16)
 
     def piece(self, id: int) -> str:
-        """The name of an id for people: "</s>", "<0x41>", or the piece with U+2581 for its leading space."""
+        """The name of an id for people: "</s>", "<0xC3>", or the piece with U+2581 for its leading space."""
         number = array("i", [id])[0]  # an OverflowError where ctypes would cut off
         return self._text(lambda t, *out: call(lib.xf_tokenizer_get_piece, t, number, *out), 64)
 

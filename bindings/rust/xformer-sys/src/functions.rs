@@ -217,7 +217,7 @@ extern "C" {
         length: *mut usize,
         err: *mut xf_error,
     ) -> xf_status;
-    /// Names an id for people: "<s>", "</s>", "<0x41>", or the piece with U+2581 for its leading space. Threads:
+    /// Names an id for people: "<s>", "</s>", "<0xC3>", or the piece with U+2581 for its leading space. Threads:
     /// shared-read.
     pub fn xf_tokenizer_get_piece(
         tokenizer: *const xf_tokenizer,

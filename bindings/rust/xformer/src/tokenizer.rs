@@ -174,7 +174,7 @@ impl Tokenizer {
         })
     }
 
-    /// The name of an id for people: `</s>`, `<0x41>`, or the piece with U+2581 for its leading space.
+    /// The name of an id for people: `</s>`, `<0xC3>`, or the piece with U+2581 for its leading space.
     ///
     /// # Errors
     ///

@@ -157,7 +157,7 @@ public final class Tokenizer extends NativeObject {
      * Names an id for people.
      *
      * @param id from 0 to V - 1
-     * @return such as "&lt;/s&gt;", "&lt;0x41&gt;", or the piece with U+2581 for its leading space
+     * @return such as "&lt;/s&gt;", "&lt;0xC3&gt;", or the piece with U+2581 for its leading space
      */
     public String piece(int id) {
         try (Call tokenizer = peer.read()) {
