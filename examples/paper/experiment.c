@@ -22,6 +22,8 @@ static void print_settings(const struct experiment *e, FILE *file) {
     static const char *const groups[] = {"context.precision", "tokenizer.", "data.", "model.", "train.", "decode."};
     fprintf(file, "scale %lld\nsteps %lld\nminutes-per-row %g\nheld-sentences %lld\n", (long long)e->scale,
             (long long)e->steps, e->minutes, (long long)e->held_sentences);
+    /* Folders of before the choice go on. */
+    if (e->tokenize != XF_BLEU_13A) fprintf(file, "bleu %s\n", e->bleu);
     fprintf(file, "train %s, %lld pairs\n", base_name(e->train_path), (long long)xf_corpus_pair_count(e->train));
     fprintf(file, "held-out %s, %lld pairs\n", base_name(e->held_path), (long long)xf_corpus_pair_count(e->held));
     for (size_t i = 0; i < xf_option_count(); ++i) {

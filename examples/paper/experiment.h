@@ -24,8 +24,9 @@ struct result {
 
 struct experiment {
     /* Flags. */
-    const char *folder, *train_path, *held_path, *rows;
+    const char *folder, *train_path, *held_path, *rows, *bleu;
     int64_t scale, steps, held_sentences;
+    int32_t tokenize; /* enum xf_bleu_tokenize, that bleu names */
     double minutes, save_seconds;
     bool quiet;
     bool averages;                   /* the last snapshots, as in s. 6.1 */
@@ -47,7 +48,7 @@ struct experiment {
 /* Sets defaults; what read_command_line() reads comes afterwards. */
 void experiment_defaults(struct experiment *e);
 /* The flags that table2 and table3 share, and how many. */
-enum { EXPERIMENT_FLAGS = 8 };
+enum { EXPERIMENT_FLAGS = 9 };
 void experiment_flags(struct experiment *e, struct flag flags[EXPERIMENT_FLAGS]);
 
 /*

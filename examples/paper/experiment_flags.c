@@ -8,10 +8,12 @@
 
 #include "experiment.h"
 #include "files.h"
+#include "measure.h"
 
 void experiment_defaults(struct experiment *e) {
     *e = (struct experiment){.train_path = PAPER_DATA "/small.tsv",
                              .held_path = PAPER_DATA "/small.test.tsv",
+                             .bleu = "13a",
                              .scale = 8,
                              .steps = 200,
                              .save_seconds = 30,
@@ -31,6 +33,7 @@ void experiment_flags(struct experiment *e, struct flag flags[EXPERIMENT_FLAGS])
         {"rows", FLAG_TEXT, &e->rows, NULL, "NAMES", "Only these rows, such as base,big; the rest can follow later."},
         {"held-sentences", FLAG_COUNT, &e->held_sentences, NULL, "0",
          "Translates only the first so many held-out pairs for BLEU; 0: all."},
+        {"bleu", FLAG_TEXT, &e->bleu, NULL, "13a", BLEU_FLAG_HELP},
         {"save-seconds", FLAG_NUMBER, &e->save_seconds, NULL, "30", "Writes the checkpoint this often."},
         {"quiet", FLAG_SWITCH, &e->quiet, NULL, "", "No progress lines."},
     };
@@ -56,11 +59,12 @@ bool is_wanted(const struct experiment *e, const char *name) {
     return false;
 }
 
-static int check_flags(const struct experiment *e) {
+static int check_flags(struct experiment *e) {
     if (e->steps == 0 && e->minutes <= 0) {
         complain("--steps and --minutes-per-row are both 0, expected an end of the training");
         return EXIT_USAGE;
     }
+    if (!read_bleu(e->bleu, &e->tokenize)) return EXIT_USAGE;
     for (const char *at = e->rows != NULL ? e->rows : ""; *at != '\0'; at += strcspn(at, ","), at += *at == ',') {
         char name[32];
         bool known = false;
@@ -147,8 +151,10 @@ void describe_experiment(const struct experiment *e, FILE *file) {
         fprintf(file, ", perplexity of the %lld of 1 to %s tokens a side", (long long)e->measured,
                 shown(e, "data.max_tokens"));
     if (e->held_sentences > 0) fprintf(file, ", BLEU of the first %lld", (long long)e->held_sentences);
-    fprintf(file,
-            ")\nwith beam %s and alpha %s; perplexity per token, un-smoothed; BLEU is sacreBLEU's with 13a tokens, the "
-            "paper's that of\nmulti-bleu.\n",
-            shown(e, "decode.beam"), shown(e, "decode.alpha"));
+    fprintf(file, ")\nwith beam %s and alpha %s; perplexity per token, un-smoothed; BLEU is %s.\n",
+            shown(e, "decode.beam"), shown(e, "decode.alpha"),
+            e->tokenize == XF_BLEU_SPLIT_HYPHENS
+                ? "the paper's, multi-bleu with compounds split, of\nthe text as it stands in the pairs, which must be "
+                  "tokenised"
+                : "sacreBLEU's with 13a tokens, the paper's that of\nmulti-bleu");
 }

@@ -248,7 +248,8 @@ static enum xf_status evaluate(struct training *t, xf_error *err) {
         status = err->status = XF_ERROR_DATA;
     }
     if (status == XF_OK) status = measure_loss(decoder, batcher, &stats, err);
-    if (status == XF_OK) status = measure_bleu(decoder, &t->e->sources, &t->e->references, &answers, &bleu, NULL, err);
+    if (status == XF_OK)
+        status = measure_bleu(decoder, &t->e->sources, &t->e->references, t->e->tokenize, &answers, &bleu, NULL, err);
     if (status == XF_OK) {
         t->result.perplexity = stats.perplexity;
         t->result.bleu = bleu.score;

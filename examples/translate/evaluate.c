@@ -12,7 +12,8 @@
 #include "options.h"
 
 struct evaluation {
-    const char *model, *test, *output;
+    const char *model, *test, *output, *bleu;
+    int32_t tokenize; /* enum xf_bleu_tokenize */
     bool greedy;
 };
 
@@ -60,7 +61,8 @@ static int measure(const struct evaluation *evaluation, const xf_config *config,
         sentences_of_corpus(&references, corpus, SIDE_TARGET, 0);
         enum xf_status result = print_loss(decoder, batcher, &err);
         const double began = now();
-        if (result == XF_OK) result = measure_bleu(decoder, &sources, &references, &answers, &bleu, &chrf, &err);
+        if (result == XF_OK)
+            result = measure_bleu(decoder, &sources, &references, evaluation->tokenize, &answers, &bleu, &chrf, &err);
         if (result == XF_OK)
             print_bleu(&bleu, chrf, &answers, now() - began);
         else
@@ -112,12 +114,13 @@ static int check_output_file(const struct evaluation *evaluation) {
 }
 
 int evaluate_command(int argc, char **argv) {
-    struct evaluation evaluation = {0};
+    struct evaluation evaluation = {.bleu = "13a"};
     const struct flag flags[] = {
         {"model", FLAG_TEXT, &evaluation.model, NULL, "en-de.xf",
          "The model, or a checkpoint. Without it the one beside the program: English to German."},
         {"test", FLAG_TEXT, &evaluation.test, NULL, "FILE.tsv", "Pairs: source TAB reference, one a line. Required."},
         {"output", FLAG_TEXT, &evaluation.output, NULL, "FILE", "Writes the translations there, one a line."},
+        {"bleu", FLAG_TEXT, &evaluation.bleu, NULL, "13a", BLEU_FLAG_HELP},
         {"beam", FLAG_OPTION, NULL, "decode.beam", "4", "The same as --decode.beam."},
         {"alpha", FLAG_OPTION, NULL, "decode.alpha", "0.6", "The same as --decode.alpha."},
         {"greedy", FLAG_SWITCH, &evaluation.greedy, NULL, "", "The same as --decode.beam 1."},
@@ -131,6 +134,7 @@ int evaluate_command(int argc, char **argv) {
                                 .flag_count = sizeof flags / sizeof flags[0]};
     int status = read_command_line(&line, argc - 2, argv + 2);
     if (status >= 0) return status;
+    if (!read_bleu(evaluation.bleu, &evaluation.tokenize)) return EXIT_USAGE;
     if (evaluation.test == NULL) {
         complain("--test FILE.tsv is missing; see translate evaluate --help");
         return EXIT_USAGE;

@@ -6,6 +6,7 @@
 #include "measure.h"
 
 #include <math.h>
+#include <string.h>
 
 xf_batcher *open_plain_batcher(const xf_corpus *corpus, const xf_tokenizer *tokenizer, const xf_config *config) {
     xf_batcher *batcher = NULL;
@@ -53,14 +54,23 @@ static void keep_best(void *user, size_t index, const xf_hypotheses *found, size
     sentences_add(&out->texts, best.text, best.text_length);
 }
 
+bool read_bleu(const char *name, int32_t *tokenize) {
+    const bool paper = strcmp(name, "paper") == 0;
+    *tokenize = paper ? XF_BLEU_SPLIT_HYPHENS : XF_BLEU_13A;
+    if (paper || strcmp(name, "13a") == 0) return true;
+    complain("--bleu is '%s', expected 13a or paper", name);
+    return false;
+}
+
 enum xf_status measure_bleu(xf_decoder *decoder, const struct sentences *sources, const struct sentences *references,
-                            struct translations *out, xf_bleu_score *score, double *chrf, xf_error *err) {
+                            int32_t tokenize, struct translations *out, xf_bleu_score *score, double *chrf,
+                            xf_error *err) {
     enum xf_status status = translate_each(decoder, sources, keep_best, out, err);
     const char *const *hypotheses = (const char *const *)out->texts.texts;
     const char *const *wanted = (const char *const *)references->texts;
     if (status == XF_OK && score != NULL) {
         *score = (xf_bleu_score){.struct_size = sizeof *score};
-        status = xf_bleu(hypotheses, wanted, sources->count, XF_BLEU_13A, score, err);
+        status = xf_bleu(hypotheses, wanted, sources->count, tokenize, score, err);
     }
     if (status == XF_OK && chrf != NULL) status = xf_chrf(hypotheses, wanted, sources->count, chrf, err);
     return status;

@@ -23,8 +23,16 @@ struct translations {
     int64_t cut;            /* answers that ended at the length limit */
 };
 
-/* Translates the sources and compares with the references; score and chrf may be NULL. */
+/* The flag --bleu: what it says of itself, and what its value names. False after a message. */
+#define BLEU_FLAG_HELP                                                                                                \
+    "13a: sacreBLEU's, for plain text. paper: that of the paper's Table 2, multi-bleu with compounds split at their " \
+    "hyphens, for text that is tokenised."
+bool read_bleu(const char *name, int32_t *tokenize);
+
+/* Translates the sources and compares with the references; tokenize is an enum xf_bleu_tokenize, score and chrf may be
+ * NULL. */
 enum xf_status measure_bleu(xf_decoder *decoder, const struct sentences *sources, const struct sentences *references,
-                            struct translations *out, xf_bleu_score *score, double *chrf, xf_error *err);
+                            int32_t tokenize, struct translations *out, xf_bleu_score *score, double *chrf,
+                            xf_error *err);
 
 #endif

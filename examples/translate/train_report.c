@@ -89,7 +89,8 @@ enum xf_status evaluate_dev(struct run *run, const xf_model *model, const char *
     if (status == XF_OK) status = xf_decoder_create(model, greedy, &decoder, err);
     if (status == XF_OK) status = measure_loss(decoder, run->dev_batcher, &stats, err);
     if (status == XF_OK && run->dev_sources.count > 0)
-        status = measure_bleu(decoder, &run->dev_sources, &run->dev_references, &answers, &bleu, NULL, err);
+        status =
+            measure_bleu(decoder, &run->dev_sources, &run->dev_references, XF_BLEU_13A, &answers, &bleu, NULL, err);
     if (status == XF_OK) {
         struct dev_row row = {label,
                               xf_trainer_step_count(run->trainer),

@@ -115,6 +115,11 @@ holds "the snapshots are as they were taken" grep -qF "last 5 snapshots, taken e
 
 # The table is there after each row, whatever becomes of the next.
 mkdir -p t2b/big.ckpt
+holds "BLEU is sacreBLEU's" grep -qF "sacreBLEU's with 13a tokens" t2/table2.md
+expect 2 "--bleu is 'moses', expected 13a or paper" "$paper" table2 "${tiny[@]}" --test held.tsv --out t2p --bleu moses
+expect 2 "t2" "$paper" table2 "${tiny[@]}" --steps 10 --test held.tsv --out t2 --sustained 50 --bleu paper
+expect 0 "" "$paper" table2 "${tiny[@]}" --test held.tsv --out t2p --sustained 50 --bleu paper --rows base
+holds "the table tells that BLEU is the paper's" grep -qF "BLEU is the paper's, multi-bleu with compounds split" t2p/table2.md
 expect 1 "big.ckpt" "$paper" table2 "${tiny[@]}" --test held.tsv --out t2b --sustained 50
 holds "the base model has its row" grep -qE '^Transformer \(base model\)\s4\s' t2b/table2.tsv
 holds "with its plot" test -s t2b/table2.svg

@@ -46,6 +46,12 @@ holds "the output keeps its mode" test "$(stat -c %a out.txt)" = 600
 holds "the link is still one" test -L out.link
 holds "nothing is left beside the output" test -z "$(ls | grep '\.part-')"
 expect 0 "" evaluate --output /dev/null
+holds "BLEU is sacreBLEU's" grep -qF "|tok:13a|smooth:exp|" stdout
+expect 2 "--bleu is 'papers', expected 13a or paper" evaluate --bleu papers
+printf 'a well-known file\teine Open-Source-Datei und ein E-Mail-Konto\n' >compounds.tsv
+expect 0 "" evaluate --test compounds.tsv --bleu paper
+holds "--bleu paper is the paper's" grep -qF "|tok:none-hyphens-split|smooth:none|" stdout
+holds "it splits compounds: 5 words are 13" grep -qE '^BLEU .* words for 13$' stdout
 
 # Wrong usage is told at once.
 expect 2 "decode.beam is 3" evaluate --beam 3
