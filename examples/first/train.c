@@ -49,7 +49,6 @@ int main(int argc, char **argv) {
     xf_hypotheses *answers = NULL;
     xf_hypothesis best = XF_HYPOTHESIS_INIT;
     xf_step_stats stats = XF_STEP_STATS_INIT;
-    xf_batch batch = XF_BATCH_INIT;
 
     write_pairs(pairs);
     DO(xf_config_create(&config, &err));
@@ -66,10 +65,9 @@ int main(int argc, char **argv) {
     DO(xf_trainer_create(model, config, &trainer, &err));
 
     while (stats.step < 900) {
-        const enum xf_status status = xf_batcher_next(batcher, &batch, &err);
+        const enum xf_status status = xf_train_next(trainer, batcher, &stats, &err);
         DO(status);
         if (status == XF_DONE) continue; /* an epoch has ended; the next call begins another */
-        DO(xf_train_step(trainer, &batch, 1, &stats, &err));
         if (stats.step % 100 == 0) printf("step %3d  loss %.3f\n", (int)stats.step, stats.loss);
     }
 

@@ -121,7 +121,7 @@ static int open_training(struct training *t) {
     if (!join_path(t->log, e->folder, t->row->name, ".log")) return EXIT_FAILED;
     enum xf_status status = xf_batcher_create(e->train, e->tokenizer, t->config, &t->batcher, &err);
     if (status != XF_OK) return fail(&err);
-    status = xf_trainer_resume(e->context, t->checkpoint, &t->trainer, &err);
+    status = xf_trainer_resume(e->context, t->checkpoint, NULL, &t->trainer, &err);
     if (status == XF_OK) {
         status = xf_trainer_seek(t->trainer, t->batcher, &err);
         if (status == XF_OK && !read_log(t)) return EXIT_FAILED;

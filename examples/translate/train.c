@@ -22,19 +22,10 @@ static bool is_over(const struct run *run, int64_t step) {
 
 /* One update. After an error the batcher stands where it stood, so that a checkpoint resumes with this very batch. */
 static enum xf_status train_one(struct run *run, xf_step_stats *stats, xf_error *err) {
-    xf_batcher_stats before = {.struct_size = sizeof before};
-    enum xf_status status = xf_batcher_get_stats(run->batcher, &before, err);
-    xf_batch batch = XF_BATCH_INIT;
-    if (status == XF_OK) status = xf_batcher_next(run->batcher, &batch, err);
-    if (status == XF_DONE) { /* the end of an epoch: what follows is the first batch of the next */
-        status = xf_batcher_get_stats(run->batcher, &before, err);
-        if (status == XF_OK) status = xf_batcher_next(run->batcher, &batch, err);
-    }
-    if (status != XF_OK) return status;
-    *stats = (xf_step_stats){.struct_size = sizeof *stats};
-    status = xf_train_step(run->trainer, &batch, 1, stats, err);
-    if (status != XF_OK && status != XF_ERROR_NONFINITE)
-        xf_batcher_seek(run->batcher, before.epoch, before.batch, NULL);
+    enum xf_status status = XF_DONE;
+    *stats = (xf_step_stats)XF_STEP_STATS_INIT;
+    while (status == XF_DONE) /* the end of an epoch: what follows is the first batch of the next */
+        status = xf_train_next(run->trainer, run->batcher, stats, err);
     return status;
 }
 
@@ -55,18 +46,18 @@ static enum xf_status after_step(struct run *run, int64_t step, xf_error *err) {
 
 /* Trains until the limit, a signal or an error. */
 static enum xf_status train_loop(struct run *run, xf_error *err) {
-    int bad_steps = 0;
     while (!is_over(run, xf_trainer_step_count(run->trainer))) {
         if (was_interrupted()) return XF_ERROR_CANCELLED;
         xf_step_stats stats;
         const double began = now();
         enum xf_status status = train_one(run, &stats, err);
-        if (status == XF_ERROR_NONFINITE && ++bad_steps < 10) {
-            complain("%s; this batch is left out", err->message);
+        if (status != XF_OK) return status;
+        if (stats.outcome != XF_STEP_UPDATED) {
+            complain("loss or gradient was not finite: %s step %lld",
+                     stats.outcome == XF_STEP_SKIPPED ? "a batch is left out after" : "the run went back to",
+                     (long long)stats.step);
             continue;
         }
-        if (status != XF_OK) return status;
-        bad_steps = 0;
         const double seconds = now() - began;
         count_step(run, &stats, seconds);
         report_step(run, &stats, seconds);
@@ -178,6 +169,8 @@ int train_command(int argc, char **argv) {
         fail(&err);
         status = EXIT_USAGE;
     }
+    /* One bad batch is no reason to end a run of hours. */
+    if (status < 0 && xf_config_set(run.config, "train.on_nonfinite", "skip", &err) != XF_OK) status = fail(&err);
     if (status < 0) status = apply_settings(&run.line, run.config);
     if (status < 0 && (run.context = open_context(run.config)) == NULL) status = EXIT_FAILED;
     if (status < 0) {

@@ -129,9 +129,24 @@ static bool take_smoothing(struct run *run) {
     return true;
 }
 
-static int resume(struct run *run) {
+/* The checkpoint, with the options of the command line that a run may change on its way. */
+static int resume_trainer(struct run *run) {
+    xf_config *changes = NULL;
     xf_error err;
-    if (xf_trainer_resume(run->context, run->flags.resume, &run->trainer, &err) != XF_OK) return fail(&err);
+    enum xf_status status = xf_config_create(&changes, &err);
+    for (size_t i = 0; i < run->line.setting_count && status == XF_OK; ++i)
+        if (strncmp(run->line.settings[i].key, "train.", 6) == 0)
+            status = xf_config_set(changes, run->line.settings[i].key, run->line.settings[i].value, &err);
+    if (status == XF_OK) status = xf_trainer_resume(run->context, run->flags.resume, changes, &run->trainer, &err);
+    xf_config_free(changes);
+    if (status == XF_OK) return -1;
+    fail(&err);
+    return status == XF_ERROR_STATE ? EXIT_USAGE : EXIT_FAILED;
+}
+
+static int resume(struct run *run) {
+    const int resumed = resume_trainer(run);
+    if (resumed >= 0) return resumed;
     if (xf_model_tokenizer(xf_trainer_model(run->trainer)) == NULL) {
         complain("%s has no tokenizer", run->flags.resume);
         return EXIT_FAILED;

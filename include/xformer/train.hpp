@@ -35,9 +35,9 @@ public:
     explicit Trainer(ModelView model, ConfigView config = {})
         : Trainer(detail::make<Trainer>(xf_trainer_create, model.get(), config.get())) {}
     /** @brief Continues from a checkpoint. @param context [in] the context @param path [in] file name
-     *  @return trainer and model as they were */
-    static Trainer resume(const Context &context, CString path) {
-        return detail::make<Trainer>(xf_trainer_resume, context.get(), path.c_str());
+     *  @param config [in] options "train." that change @return trainer and model as they were */
+    static Trainer resume(const Context &context, CString path, ConfigView config = {}) {
+        return detail::make<Trainer>(xf_trainer_resume, context.get(), path.c_str(), config.get());
     }
 
     /** @brief Makes an update. @param batch [in] with targets @return what the step did */

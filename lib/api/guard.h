@@ -193,14 +193,18 @@ inline xf_batch get_batch(const xf_batch *in) {
 }
 
 // The structs of the caller's array may be larger than ours, but all are of one size.
-inline std::vector<xf_batch> get_batches(const xf_batch *in, size_t count) {
-    std::vector<xf_batch> batches;
+inline void get_batches(const xf_batch *in, size_t count, std::vector<xf_batch> *batches) {
+    batches->clear();
     for (size_t i = 0; i < count; ++i) {
         const auto *at = reinterpret_cast<const xf_batch *>(reinterpret_cast<const char *>(in) + i * in->struct_size);
-        batches.push_back(get_batch(at));
+        batches->push_back(get_batch(at));
         XF_CHECK(at->struct_size == in->struct_size, XF_ERROR_INVALID_ARGUMENT,
                  "batch %zu has struct_size %zu, expected %zu as the first", i, at->struct_size, in->struct_size);
     }
+}
+inline std::vector<xf_batch> get_batches(const xf_batch *in, size_t count) {
+    std::vector<xf_batch> batches;
+    get_batches(in, count, &batches);
     return batches;
 }
 

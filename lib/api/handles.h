@@ -98,6 +98,7 @@ struct xf_trainer : xf::Handle<0x58460007u> {
     static constexpr const char *kKind = "a trainer";
     std::shared_ptr<xf::Context> context;
     std::unique_ptr<xf::Trainer> trainer;
+    std::vector<xf_batch> batches;  // of the call that runs; kept, so that a step allocates nothing
     xf::CancelSource cancel;
     xf::Part<xf_model> model;
     xf::Part<xf_config> config;

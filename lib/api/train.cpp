@@ -13,8 +13,9 @@ namespace {
 void put_stats(xf_step_stats *out, const StepStats &s) {
     if (out == nullptr) return;
     const auto tokens = static_cast<double>(s.tgt_tokens);
-    put_struct(out, xf_step_stats{0, s.step, s.sentences, s.src_tokens, s.tgt_tokens, s.loss_sum / tokens,
-                                  s.nll_sum / tokens, s.learning_rate, s.gradient_norm});
+    put_struct(
+        out, xf_step_stats{0, s.step, s.sentences, s.src_tokens, s.tgt_tokens, s.loss_sum / tokens, s.nll_sum / tokens,
+                           s.learning_rate, s.gradient_norm, static_cast<int32_t>(s.outcome), 0});
 }
 
 void check_stats(const xf_step_stats *stats) {
@@ -72,8 +73,20 @@ xf_status xf_train_step(xf_trainer *trainer, const xf_batch *batches, size_t cou
         check_stats(stats);
         check_pointer(batches, "batches");
         XF_CHECK(count > 0, XF_ERROR_INVALID_ARGUMENT, "count is 0, expected at least 1");
-        const std::vector<xf_batch> own = get_batches(batches, count);
-        put_stats(stats, trainer->trainer->step(own.data(), count, use.call));
+        get_batches(batches, count, &trainer->batches);
+        put_stats(stats, trainer->trainer->step(trainer->batches.data(), count, use.call));
+    });
+}
+
+xf_status xf_train_next(xf_trainer *trainer, xf_batcher *batcher, xf_step_stats *stats, xf_error *err) {
+    return guard(err, [&] {
+        const TrainerUse use(trainer);
+        const auto data = exclusive(batcher, "batcher");
+        check_stats(stats);
+        StepStats made;
+        if (!trainer->trainer->next(data->batcher.get(), &made, use.call)) return XF_DONE;
+        put_stats(stats, made);
+        return XF_OK;
     });
 }
 
@@ -132,7 +145,20 @@ xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *batcher, const 
     });
 }
 
-xf_status xf_trainer_resume(xf_context *context, const char *path, xf_trainer **out, xf_error *err) {
+xf_status xf_trainer_ema(const xf_trainer *trainer, xf_model **out, xf_error *err) {
+    return guard(err, [&] {
+        const auto use = shared(trainer, "trainer");
+        check_pointer(out, "out");
+        const ModelUse parameters(*use->trainer->model(), false);
+        auto handle = std::make_unique<xf_model>();
+        const auto &tokenizer = use->model->tokenizer;
+        fill_model_handle(handle.get(), use->trainer->average(), tokenizer != nullptr ? tokenizer->tokenizer : nullptr);
+        *out = handle.release();
+    });
+}
+
+xf_status xf_trainer_resume(xf_context *context, const char *path, const xf_config *config, xf_trainer **out,
+                            xf_error *err) {
     return guard(err, [&] {
         const auto use = shared(context, "context");
         check_pointer(path, "path");
@@ -140,7 +166,8 @@ xf_status xf_trainer_resume(xf_context *context, const char *path, xf_trainer **
         const Call call = use->context->call();
         const ModelFile file(path);
         auto tokenizer = parse_tokenizer(file.contents().tokenizer);
-        *out = make_handle(Trainer::resume(use->context, file, Options(), call), std::move(tokenizer)).release();
+        *out =
+            make_handle(Trainer::resume(use->context, file, *OptionsOf(config), call), std::move(tokenizer)).release();
     });
 }
 

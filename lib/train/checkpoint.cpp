@@ -74,6 +74,7 @@ std::unique_ptr<Trainer> Trainer::resume(const std::shared_ptr<Context> &context
                                          const Options &changes, const Call &call) {
     XF_CHECK(file.kind() == "checkpoint", XF_ERROR_CORRUPT, "'%s' is a model without optimizer state, not a checkpoint",
              file.path().c_str());
+    read_count(file, "step");  // like the rest of the header before anything is allocated
     DataPosition position = DataPosition::read(file);
     const Options options = resumed_options(file.options(), changes);
     auto trainer = std::make_unique<Trainer>(file.make_model(context), options);

@@ -69,7 +69,7 @@ static void journey(const char *device) {
     ACCEPTED(xf_model_save(loaded, again, err));
     assert_same_files(saved, again);
     ACCEPTED(xf_trainer_save(trainer, NULL, checkpoint, err));
-    ACCEPTED(xf_trainer_resume(context, checkpoint, &resumed, err));
+    ACCEPTED(xf_trainer_resume(context, checkpoint, NULL, &resumed, err));
     ACCEPTED(xf_trainer_save(resumed, NULL, checkpoint_again, err));
     assert_same_files(checkpoint, checkpoint_again);
 

@@ -81,7 +81,7 @@ static enum xf_status stage(struct run *r, int number, const xf_allocator *alloc
         case 8:
             return xf_trainer_save(r->trainer, r->batcher, r->checkpoint_path, err);
         case 9:
-            return xf_trainer_resume(r->context, r->checkpoint_path, &r->resumed, err);
+            return xf_trainer_resume(r->context, r->checkpoint_path, NULL, &r->resumed, err);
         case 10:
             return xf_train_step(r->resumed, &r->batch, 1, NULL, err);
         case 11:

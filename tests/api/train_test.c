@@ -20,6 +20,12 @@ static void test_handles(void **state) {
         if (i != CONFIG && wrong_handle(i) != NULL)
             REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_trainer_create(world.model, wrong_handle(i), &out, err));
     REFUSED_HANDLE(TRAINER, stats, xf_train_step(handle, &batch, 1, &stats, err));
+    REFUSED_HANDLE(TRAINER, stats, xf_train_next(handle, world.batcher, &stats, err));
+    REFUSED_HANDLE(BATCHER, stats, xf_train_next(t, handle, &stats, err));
+    xf_model *average = SENTINEL;
+    REFUSED_HANDLE(TRAINER, average, xf_trainer_ema(handle, &average, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_trainer_ema(t, NULL, err));
+    REFUSED(XF_ERROR_STATE, average, xf_trainer_ema(t, &average, err)); /* train.ema is 0 */
     REFUSED_HANDLE(TRAINER, stats, xf_train_accumulate(handle, &batch, &stats, err));
     REFUSED_HANDLE(TRAINER, stats, xf_train_update(handle, &stats, err));
     REFUSED_HANDLE(TRAINER, value, xf_trainer_read_gradient(handle, 0, &value, 1, err));
@@ -35,8 +41,11 @@ static void test_handles(void **state) {
         assert_int_equal(xf_trainer_step_count(wrong_handle(i)), -1);
         assert_null(xf_trainer_model(wrong_handle(i)));
         assert_null(xf_trainer_config(wrong_handle(i)));
+        xf_trainer_cancel(wrong_handle(i));
         xf_trainer_free(wrong_handle(i));
     }
+    xf_trainer_cancel(NULL);
+    xf_trainer_cancel(t); /* nothing runs: it does nothing */
     xf_trainer_free(NULL);
     xf_model_free(xf_trainer_model(t)); /* its own: does nothing */
     assert_int_equal(xf_model_tensor_count(xf_trainer_model(t)), xf_model_tensor_count(world.model));
@@ -191,12 +200,15 @@ static void test_states(void **state) {
     xf_trainer *out = SENTINEL;
     const char *model = scratch_path("model");
     ACCEPTED(xf_model_save(world.model, model, err));
-    REFUSED_HANDLE(CONTEXT, out, xf_trainer_resume(handle, path, &out, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_trainer_resume(world.context, NULL, &out, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_trainer_resume(world.context, path, NULL, err));
-    REFUSED(XF_ERROR_NOT_FOUND, out, xf_trainer_resume(world.context, "absent", &out, err));
-    REFUSED(XF_ERROR_CORRUPT, out, xf_trainer_resume(world.context, model, &out, err));
-    ACCEPTED(xf_trainer_resume(world.context, path, &out, err));
+    for (int i = 0; i < WRONG_HANDLES; ++i)
+        if (i != CONFIG && wrong_handle(i) != NULL)
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_trainer_resume(world.context, path, wrong_handle(i), &out, err));
+    REFUSED_HANDLE(CONTEXT, out, xf_trainer_resume(handle, path, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_trainer_resume(world.context, NULL, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_trainer_resume(world.context, path, NULL, NULL, err));
+    REFUSED(XF_ERROR_NOT_FOUND, out, xf_trainer_resume(world.context, "absent", NULL, &out, err));
+    REFUSED(XF_ERROR_CORRUPT, out, xf_trainer_resume(world.context, model, NULL, &out, err));
+    ACCEPTED(xf_trainer_resume(world.context, path, NULL, &out, err));
     int64_t epoch = 0, at = 0;
     ACCEPTED(xf_trainer_get_position(out, &epoch, &at, err));
     assert_true(epoch == 3 && at == 1 && xf_trainer_step_count(out) == xf_trainer_step_count(world.trainer));
@@ -221,8 +233,86 @@ static void test_states(void **state) {
     free(values);
 }
 
+static int64_t batch_number(const xf_batcher *batcher, int64_t *batches) {
+    xf_batcher_stats where = XF_BATCHER_STATS_INIT;
+    ACCEPTED(xf_batcher_get_stats(batcher, &where, err));
+    if (batches != NULL) *batches = where.batches;
+    return where.batch;
+}
+
+/* What xf_train_next does is what xf_batcher_next and xf_train_step do, but for what becomes of a failure. */
+static void test_next(void **state) {
+    (void)state;
+    xf_trainer *whole = NULL, *parts = NULL;
+    xf_model *model = NULL, *average = NULL;
+    xf_batcher *batcher = NULL;
+    xf_config *config = NULL;
+    ACCEPTED(xf_config_copy(world.config, &config, err));
+    set(config, "train.accumulate", "3");
+    set(config, "train.ema", "0.5");
+    ACCEPTED(xf_batcher_create(world.corpus, world.tokenizer, config, &batcher, err));
+    ACCEPTED(xf_model_create(world.context, config, world.tokenizer, &model, err));
+    ACCEPTED(xf_trainer_create(model, config, &whole, err));
+    xf_model_free(model);
+    ACCEPTED(xf_model_create(world.context, config, world.tokenizer, &model, err));
+    ACCEPTED(xf_trainer_create(model, config, &parts, err));
+    ACCEPTED(xf_batcher_seek(world.batcher, 0, 0, err));
+    xf_step_stats stats = XF_STEP_STATS_INIT, expected = XF_STEP_STATS_INIT;
+    int64_t batches = 0, short_groups = 0, ends = 0;
+    for (int step = 0; step < 40; ++step) {
+        const int64_t before = batch_number(batcher, &batches);
+        const int64_t group = batches - before < 3 ? batches - before : 3;
+        stats.step = -7;
+        const enum xf_status status = xf_train_next(whole, batcher, &stats, NULL);
+        if (status == XF_DONE) { /* once an epoch, and nothing was done */
+            assert_true(group == 0 && stats.step == -7 && batch_number(batcher, NULL) == 0);
+            xf_batch none = XF_BATCH_INIT;
+            assert_int_equal(xf_batcher_next(world.batcher, &none, NULL), XF_DONE);
+            ++ends;
+            continue;
+        }
+        assert_int_equal(status, XF_OK);
+        short_groups += group < 3;
+        for (int64_t i = 0; i < group; ++i) {
+            const xf_batch batch = next_batch(world.batcher);
+            ACCEPTED(xf_train_accumulate(parts, &batch, NULL, err));
+        }
+        ACCEPTED(xf_train_update(parts, &expected, err));
+        assert_memory_equal(&stats, &expected, sizeof stats);
+        assert_int_equal(batch_number(batcher, NULL), before + group);
+    }
+    assert_true(ends > 1 && short_groups > 0);
+
+    /* A call that fails leaves nothing out, whichever batch of the group it was. */
+    const xf_batch waiting = next_batch(world.batcher);
+    const int64_t before = batch_number(batcher, NULL);
+    ACCEPTED(xf_train_accumulate(whole, &waiting, NULL, err));
+    REFUSED(XF_ERROR_STATE, stats, xf_train_next(whole, batcher, &stats, err));
+    assert_int_equal(batch_number(batcher, NULL), before);
+    ACCEPTED(xf_train_update(whole, NULL, err));
+
+    /* The average is a model of its own, with the tokenizer. */
+    ACCEPTED(xf_trainer_ema(whole, &average, err));
+    size_t count;
+    float *mean = all_params(average, &count), *now = all_params(xf_trainer_model(whole), &count);
+    assert_memory_not_equal(mean, now, count * sizeof *now);
+    assert_non_null(xf_model_tokenizer(average));
+    xf_trainer_free(whole);
+    float *again = all_params(average, &count);
+    assert_memory_equal(mean, again, count * sizeof *now);
+    free(mean);
+    free(now);
+    free(again);
+    xf_model_free(average);
+    xf_trainer_free(parts);
+    xf_model_free(model);
+    xf_batcher_free(batcher);
+    xf_config_free(config);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_handles), cmocka_unit_test(test_batches),
-                                       cmocka_unit_test(test_later_batches), cmocka_unit_test(test_states)};
+                                       cmocka_unit_test(test_later_batches), cmocka_unit_test(test_states),
+                                       cmocka_unit_test(test_next)};
     return RUN(tests, world_open, world_close);
 }

@@ -32,7 +32,7 @@ static xf_trainer *start(args a, xf_context *context, const xf_config *config, c
     FILE *old = *checkpoint != '\0' ? fopen(checkpoint, "rb") : NULL;
     if (old != NULL) {
         fclose(old);
-        CHECK(xf_trainer_resume, context, checkpoint, &trainer);
+        CHECK(xf_trainer_resume, context, checkpoint, NULL, &trainer);
         return trainer;
     }
     CHECK(xf_model_load, context, arg_text(a, "model", NULL), &model);

@@ -64,7 +64,7 @@ static enum xf_status load(int kind, xf_error *err) {
             status = xf_model_load(world.context, good[kind].path, &model, err);
             break;
         case CHECKPOINT_FILE:
-            status = xf_trainer_resume(world.context, good[kind].path, &trainer, err);
+            status = xf_trainer_resume(world.context, good[kind].path, NULL, &trainer, err);
             break;
         case TOKENIZER_FILE:
             status = xf_tokenizer_load(world.context, good[kind].path, &tokenizer, err);

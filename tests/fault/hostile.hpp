@@ -125,7 +125,7 @@ struct World {
                 xf_test::record(__FILE__, __LINE__, xf::format("%s: %s allocated", what, call));
         };
         xf_trainer *no_trainer = nullptr;
-        check("xf_trainer_resume", xf_trainer_resume(context, path.c_str(), &no_trainer, &error));
+        check("xf_trainer_resume", xf_trainer_resume(context, path.c_str(), nullptr, &no_trainer, &error));
         if (!model_too) return;
         xf_model *no_model = nullptr;
         const char *paths[] = {path.c_str()};

@@ -169,7 +169,7 @@ XF_TEST(optimizer_state) {
     World w;
     const char *const wrong[] = {
         "-1", "-9223372036854775808", "9223372036854775807", "9223372036854775808", "1e3", " 1", "", "one\n"};
-    for (const char *key : {"step", "position.epoch", "position.batch"}) {
+    for (const char *key : {"step", "position.epoch", "position.batch", "position.batches"}) {
         for (const char *value : wrong) w.refused(XF_ERROR_CORRUPT, key, set(key, value), false);
         w.refused(XF_ERROR_CORRUPT, key, lack(key), false);
     }
@@ -216,7 +216,7 @@ XF_TEST(numbers_that_are_none) {
             w.write([&](Content &c) { c.floats(key)[0] = value; });
             xf_trainer *trainer = nullptr;
             xf_model *model = nullptr;
-            CHECK_EQ(xf_trainer_resume(w.context, w.path.c_str(), &trainer, &w.error), XF_ERROR_CORRUPT);
+            CHECK_EQ(xf_trainer_resume(w.context, w.path.c_str(), nullptr, &trainer, &w.error), XF_ERROR_CORRUPT);
             CHECK(std::string(w.error.message).find(key) != std::string::npos);
             CHECK_EQ(xf_model_load(w.context, w.path.c_str(), &model, &w.error), moment ? XF_OK : XF_ERROR_CORRUPT);
             xf_model_free(model);
@@ -232,7 +232,7 @@ XF_TEST(strange_but_sound) {
         xf_decoder *decoder = nullptr;
         xf_hypotheses *found = nullptr;
         const char *texts[] = {"one two"};
-        if (xf_trainer_resume(w.context, w.path.c_str(), &trainer, &w.error) != XF_OK)
+        if (xf_trainer_resume(w.context, w.path.c_str(), nullptr, &trainer, &w.error) != XF_OK)
             return xf_test::record(__FILE__, __LINE__, xf::format("%s: %s", what, w.error.message));
         CHECK_EQ(xf_decoder_create(xf_trainer_model(trainer), nullptr, &decoder, &w.error), XF_OK);
         CHECK_EQ(xf_translate(decoder, texts, nullptr, 1, &found, &w.error), XF_OK);

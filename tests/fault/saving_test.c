@@ -40,7 +40,7 @@ static enum xf_status load(int which, const char *path) {
             status = xf_model_load(world.context, path, &model, NULL);
             break;
         case 1:
-            status = xf_trainer_resume(world.context, path, &trainer, NULL);
+            status = xf_trainer_resume(world.context, path, NULL, &trainer, NULL);
             break;
         default:
             status = xf_tokenizer_load(world.context, path, &tokenizer, NULL);

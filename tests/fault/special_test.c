@@ -48,7 +48,7 @@ static void refused(const char *path, enum xf_status binary, enum xf_status text
     alarm(60); /* a read that never ends is killed, and seen */
     REFUSED(binary, model, xf_model_load(world.context, path, &model, err));
     REFUSED(binary, model, xf_model_average(world.context, paths, 1, &model, err));
-    REFUSED(binary, trainer, xf_trainer_resume(world.context, path, &trainer, err));
+    REFUSED(binary, trainer, xf_trainer_resume(world.context, path, NULL, &trainer, err));
     REFUSED(binary, tokenizer, xf_tokenizer_load(world.context, path, &tokenizer, err));
     REFUSED(text, corpus, xf_corpus_open(world.context, NULL, path, &corpus, err));
     REFUSED(text, corpus, xf_corpus_open_parallel(world.context, NULL, path, lines, &corpus, err));
@@ -79,7 +79,7 @@ static void test_reading(void **state) {
     refused("/proc/self/stat", XF_ERROR_CORRUPT, XF_ERROR_DATA);
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_load(world.context, "", &(xf_model *){NULL}, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_tokenizer_load(world.context, "", &(xf_tokenizer *){NULL}, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_trainer_resume(world.context, "", &(xf_trainer *){NULL}, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_trainer_resume(world.context, "", NULL, &(xf_trainer *){NULL}, err));
 }
 
 /* A native code tells the program what the sentence tells its user. */

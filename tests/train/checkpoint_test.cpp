@@ -148,7 +148,7 @@ struct World {
     }
     Handle<xf_trainer> resumed(const std::string &path) const {
         xf_trainer *p = nullptr;
-        OK(xf_trainer_resume, context.get(), path.c_str(), &p);
+        OK(xf_trainer_resume, context.get(), path.c_str(), nullptr, &p);
         return Handle<xf_trainer>(p);
     }
     Handle<xf_config> config;

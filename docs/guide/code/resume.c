@@ -10,10 +10,7 @@
 /* [steps] */
 /* Goes on until so many updates were made. */
 static void train_to(xf_trainer *trainer, xf_batcher *batcher, int64_t step) {
-    xf_batch batch = XF_BATCH_INIT;
-    while (xf_trainer_step_count(trainer) < step)
-        if (must(xf_batcher_next(batcher, &batch, &err)) != XF_DONE)
-            must(xf_train_step(trainer, &batch, 1, NULL, &err));
+    while (xf_trainer_step_count(trainer) < step) must(xf_train_next(trainer, batcher, NULL, &err));
 }
 /* [steps] */
 
@@ -63,7 +60,7 @@ int main(void) {
     must(xf_config_set(one_thread, "context.threads", "1", &err));
     must(xf_context_create(one_thread, NULL, &other, &err));
     /* [resume] */
-    must(xf_trainer_resume(other, "run.xf", &resumed, &err));
+    must(xf_trainer_resume(other, "run.xf", NULL, &resumed, &err));
     must(xf_batcher_create(corpus, xf_model_tokenizer(xf_trainer_model(resumed)), config, &again, &err));
     must(xf_trainer_seek(resumed, again, &err));
     train_to(resumed, again, 60);

@@ -9,7 +9,6 @@ int main(void) {
     xf_batcher *batcher = NULL;
     xf_model *model = NULL;
     xf_trainer *trainer = NULL;
-    xf_batch batch = XF_BATCH_INIT;
     xf_step_stats stats = XF_STEP_STATS_INIT;
 
     must(xf_config_create(&config, &err));
@@ -27,8 +26,7 @@ int main(void) {
     must(xf_trainer_create(model, config, &trainer, &err));
 
     while (stats.step < 400) {
-        if (must(xf_batcher_next(batcher, &batch, &err)) == XF_DONE) continue; /* the next call begins another epoch */
-        must(xf_train_step(trainer, &batch, 1, &stats, &err));
+        if (must(xf_train_next(trainer, batcher, &stats, &err)) == XF_DONE) continue; /* an epoch has ended */
         if (stats.step % 100 == 0) printf("step %d  loss %.3f\n", (int)stats.step, stats.loss);
     }
     must(xf_model_save(model, "numerals.xf", &err)); /* the tokenizer is inside */

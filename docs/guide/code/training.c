@@ -64,7 +64,6 @@ int main(void) {
     xf_model *model = NULL, *average = NULL;
     xf_trainer *trainer = NULL;
     xf_decoder *decoder = NULL;
-    xf_batch batch = XF_BATCH_INIT;
     xf_step_stats stats = XF_STEP_STATS_INIT;
 
     must(xf_config_create(&config, &err));
@@ -92,8 +91,7 @@ int main(void) {
     double best = INFINITY;
     int without_progress = 0, evaluations = 0;
     while (stats.step < MOST_STEPS && without_progress < PATIENCE) {
-        if (must(xf_batcher_next(batcher, &batch, &err)) == XF_DONE) continue;
-        must(xf_train_step(trainer, &batch, 1, &stats, &err));
+        if (must(xf_train_next(trainer, batcher, &stats, &err)) == XF_DONE) continue; /* an epoch has ended */
         if (stats.step % EVERY != 0) continue;
 
         char path[32];

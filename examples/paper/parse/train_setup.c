@@ -122,7 +122,7 @@ static int resume(struct parse_run *run) {
         return EXIT_USAGE;
     }
     checkpoint_name(run, name);
-    if (xf_trainer_resume(run->context, name, &run->trainer, &err) != XF_OK) return fail(&err);
+    if (xf_trainer_resume(run->context, name, NULL, &run->trainer, &err) != XF_OK) return fail(&err);
     run->saved_step = xf_trainer_step_count(run->trainer);
     const int status = check_settings(run);
     if (status >= 0) return status;

@@ -3,6 +3,8 @@
  *
  * Training as in Vaswani et al. 2017, s. 5: label smoothing, dropout, Adam with the warm-up schedule of eq. (3). The
  * same seed gives the same bits for any number of threads, and a resumed run equals one that was never interrupted.
+ * Beside the paper's schedule there are others; clipping, decoupled weight decay and an exponential moving average of
+ * the parameters are off unless asked for.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,11 +30,21 @@ extern "C" {
 /** @brief The state of an optimization: gradients, moments, step, workspace. @since 0.1 */
 typedef struct xf_trainer xf_trainer;
 
+/** @brief What became of a training step. @since 0.1 */
+enum xf_step_outcome {
+    /** The parameters were updated. */
+    XF_STEP_UPDATED = 0,
+    /** Loss or gradient was not finite and "train.on_nonfinite" is skip: the batches were left out. */
+    XF_STEP_SKIPPED = 1,
+    /** The same with rollback: parameters, moments and step are those of the last checkpoint again. */
+    XF_STEP_ROLLED_BACK = 2
+};
+
 /** @brief What a training step did. @since 0.1 */
 typedef struct xf_step_stats {
     /** In: sizeof(xf_step_stats) of the caller. */
     size_t struct_size;
-    /** Number of the update just made, from 1. */
+    /** Updates made so far, this one counted. */
     int64_t step;
     /** Sentence pairs used. */
     int64_t sentences;
@@ -44,21 +56,25 @@ typedef struct xf_step_stats {
     double loss;
     /** Un-smoothed cross-entropy, nats per target token, under dropout. */
     double nll;
-    /** Learning rate of the update, eq. (3). */
+    /** Learning rate of the update: eq. (3), or as "train.schedule" says. */
     double learning_rate;
-    /** L2 norm of the gradient of the mean loss. */
+    /** L2 norm of the gradient of the mean loss, before "train.clip_norm". */
     double gradient_norm;
+    /** An enum xf_step_outcome. */
+    int32_t outcome;
+    /** Not used, 0. */
+    int32_t reserved;
 } xf_step_stats;
 
 /** @brief A zeroed xf_step_stats with its struct_size. @since 0.1 */
 #define XF_STEP_STATS_INIT \
-    { sizeof(xf_step_stats), 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(xf_step_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
  * @brief Creates a trainer at step 0.
  *
- * Reads the options of the group "train.". Memory: gradients and two moments as large as the parameters, and a
- * workspace that grows to the largest batch seen.
+ * Reads the options of the group "train.". Memory: gradients and two moments as large as the parameters, with
+ * "train.ema" one more block of that size, and a workspace that grows to the largest batch seen.
  *
  * @param model [in] what is trained; kept alive by the trainer
  * @param config [in] NULL: all defaults
@@ -94,6 +110,10 @@ XF_API void xf_trainer_cancel(xf_trainer *trainer);
  * Forward, loss, backward, then Adam on the gradient of the mean loss per target token of all the batches together.
  * Can be cancelled. After any error the parameters, the moments and the step number are as before the call.
  *
+ * Loss or gradients that are not finite are XF_ERROR_NONFINITE, or, as "train.on_nonfinite" says, a step that is
+ * skipped or a return to the last checkpoint that this trainer saved or resumed from; the tenth in a row is an error
+ * all the same.
+ *
  * @param trainer [in,out] the trainer
  * @param batches [in] count batches with targets, each with at least one sentence; ids from 0 to V - 1
  * @param count [in] at least 1
@@ -101,7 +121,8 @@ XF_API void xf_trainer_cancel(xf_trainer *trainer);
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (an id, a sentence longer than "model.max_length"),
  *         XF_ERROR_NONFINITE (loss or gradient is not finite: nothing was changed), XF_ERROR_NO_MEMORY,
- *         XF_ERROR_BACKEND, XF_ERROR_CANCELLED, XF_ERROR_STATE (gradients of xf_train_accumulate() are waiting)
+ *         XF_ERROR_BACKEND, XF_ERROR_CANCELLED, XF_ERROR_BUSY (the model, too), XF_ERROR_STATE (gradients of
+ *         xf_train_accumulate() are waiting)
  * @threads exclusive
  * @par Determinism
  * Bits depend on model, options, step and batches only.
@@ -109,6 +130,30 @@ XF_API void xf_trainer_cancel(xf_trainer *trainer);
  */
 XF_API enum xf_status xf_train_step(xf_trainer *trainer, const xf_batch *batches, size_t count, xf_step_stats *stats,
                                     xf_error *err);
+
+/**
+ * @brief Makes one update from the next batches of a batcher: "train.accumulate" of them, fewer at the end of an epoch.
+ *
+ * When the call fails or is cancelled the batcher stands where it stood, so that nothing is left out. A skipped or
+ * rolled-back step leaves its batches behind.
+ *
+ * @param trainer [in,out] the trainer
+ * @param batcher [in,out] where the batches come from
+ * @param stats [in,out] struct_size set by the caller; NULL allowed
+ * @param err [out] NULL allowed
+ * @return as xf_train_step(); XF_DONE at the end of an epoch: nothing was done, the next call begins the next epoch
+ * @threads exclusive, the batcher too
+ * @since 0.1
+ */
+XF_API enum xf_status xf_train_next(xf_trainer *trainer, xf_batcher *batcher, xf_step_stats *stats, xf_error *err);
+
+/**
+ * @brief Cancels the call that runs on this trainer at the moment; others of the context go on.
+ * @param trainer [in] NULL is allowed and does nothing
+ * @threads any; async-signal-safe
+ * @since 0.1
+ */
+XF_API void xf_trainer_cancel(xf_trainer *trainer);
 
 /**
  * @brief First half of a step: adds a batch's gradients to those that wait for xf_train_update().
@@ -169,7 +214,19 @@ XF_API int64_t xf_trainer_step_count(const xf_trainer *trainer);
 XF_API xf_model *xf_trainer_model(xf_trainer *trainer);
 
 /**
- * @brief Saves a checkpoint: model, tokenizer, options, moments, step, and a batcher's position.
+ * @brief Copies the exponential moving average of the parameters to a model of its own.
+ * @param trainer [in] the trainer, made with "train.ema" above 0
+ * @param out [out] the model, with tokenizer and metadata; the caller frees it with xf_model_free()
+ * @param err [out] NULL allowed
+ * @return XF_OK; XF_ERROR_STATE (no average is kept), XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND,
+ *         XF_ERROR_BUSY
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API enum xf_status xf_trainer_ema(const xf_trainer *trainer, xf_model **out, xf_error *err);
+
+/**
+ * @brief Saves a checkpoint: model, tokenizer, metadata, options, moments, average, step, and a batcher's position.
  *
  * One file, written beside the old one and put in its place at once; the old one stays as "<path>.prev". Killing
  * the process at any instant leaves a file that loads. xf_model_load() reads it too.
@@ -178,8 +235,9 @@ XF_API xf_model *xf_trainer_model(xf_trainer *trainer);
  * @param batcher [in] its position is stored; NULL: none
  * @param path [in] file name
  * @param err [out] NULL allowed
- * @return XF_OK; XF_ERROR_STATE (gradients wait), XF_ERROR_IO, XF_ERROR_NOT_FOUND, XF_ERROR_INVALID_ARGUMENT,
- *         XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND; after an error the old file is as it was, unless the
+ * @return XF_OK; XF_ERROR_STATE (gradients wait), XF_ERROR_NONFINITE (the last step was not finite: what this trainer
+ *         saved last may be the last good one and is not replaced), XF_ERROR_IO, XF_ERROR_NOT_FOUND,
+ * XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND; after an error the old file is as it was, unless the
  *         message says that the new one is in place and only its folder could not be flushed
  * @threads exclusive
  * @since 0.1
@@ -188,15 +246,23 @@ XF_API enum xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *bat
 
 /**
  * @brief Continues from a checkpoint: makes a trainer and its model as they were when it was saved.
+ *
+ * Options may change: those of the group "train." that were set in config take the place of the saved ones, but for
+ * "train.seed", Adam's and "train.ema", on which the saved state depends. When backend, instruction set or precision
+ * are not those of the saved run the log says so, as a warning: the run goes on, with other bits.
+ *
  * @param context [in] the context; threads may differ from those of the saved run, the bits do not
  * @param path [in] file name; not trusted
+ * @param config [in] NULL: as saved
  * @param out [out] the trainer, which holds its model (xf_trainer_model()); the caller frees it with xf_trainer_free()
  * @param err [out] NULL allowed
- * @return as xf_model_load(); XF_ERROR_CORRUPT also when the file is a model without optimizer state
+ * @return as xf_model_load(); XF_ERROR_CORRUPT also when the file is a model without optimizer state; XF_ERROR_STATE
+ * when config has another value for an option that can't change: the message names it
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_trainer_resume(xf_context *context, const char *path, xf_trainer **out, xf_error *err);
+XF_API enum xf_status xf_trainer_resume(xf_context *context, const char *path, const xf_config *config,
+                                        xf_trainer **out, xf_error *err);
 
 /**
  * @brief Tells the batcher position that was saved with the checkpoint; xf_trainer_seek() goes there.
@@ -212,11 +278,15 @@ XF_API enum xf_status xf_trainer_get_position(const xf_trainer *trainer, int64_t
 
 /**
  * @brief Moves a batcher to the position that was saved with the checkpoint, when it would go on as the saved run.
+ *
+ * With another "data.batch_tokens" it goes to the batch at the same share of the epoch; some pairs of that epoch are
+ * then seen twice or not at all, which the log says.
+ *
  * @param trainer [in] from xf_trainer_resume()
  * @param batcher [in,out] made from the same corpus, tokenizer and options as in the saved run
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_STATE (no position was saved), XF_ERROR_DATA (other pairs, or another
- *         "data.batch_tokens", "data.shuffle" or "data.seed": batcher unchanged),
+ *         "data.shuffle" or "data.seed": batcher unchanged),
  *         XF_ERROR_OUT_OF_RANGE, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY
  * @threads exclusive
  * @since 0.1
