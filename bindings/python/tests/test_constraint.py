@@ -2,7 +2,6 @@
 
 SPDX-License-Identifier: Apache-2.0
 """
-import gc
 import math
 import signal
 import sys
@@ -48,20 +47,14 @@ class Constraints(WorldTest):
 
             answers.append(packed)
         for constraint in answers:
-            decoder.set_constraint(constraint)
-            gc.collect()
-            for chunk in (1, 2, 256):
-                self.seen.clear()
-                found = decoder.translate(self.TEXTS, chunk=chunk)
-                self.assertEqual([h[0].text for h in found], ["a", "", "aaa"])
-                self.assertTrue(all(h[0].finished and math.isfinite(h[0].score) for h in found))
-                self.assertEqual(self.seen, {0, 2})  # an empty text is not asked about
-        decoder.set_constraint(lambda asked: None)
-        self.assertEqual(decoder.translate(self.TEXTS), free)
-        decoder.set_constraint(lambda asked: [])
-        nothing = decoder.translate(["one"])[0][0]
+            self.seen.clear()
+            found = decoder.translate(self.TEXTS, constraint=constraint)
+            self.assertEqual([h[0].text for h in found], ["a", "", "aaa"])
+            self.assertTrue(all(h[0].finished and math.isfinite(h[0].score) for h in found))
+            self.assertEqual(self.seen, {0, 2})  # an empty text is not asked about
+        self.assertEqual(decoder.translate(self.TEXTS, constraint=lambda asked: None), free)
+        nothing = decoder.translate(["one"], constraint=lambda asked: [])[0][0]
         self.assertEqual((nothing.finished, nothing.log_probability), (False, -math.inf))
-        decoder.set_constraint(None)
         self.assertEqual(decoder.translate(self.TEXTS), free)
 
     def test_small_integers(self):
@@ -71,12 +64,12 @@ class Constraints(WorldTest):
         decoder = self.world.decoder
         for kind in (numpy.int16, numpy.uint16, numpy.int64):
             for id in (15, 17, 40):
-                decoder.set_constraint(lambda asked: [kind(id if not asked.ids else xformer.TOKEN_END)])
-                self.assertEqual(decoder.translate(["one"])[0][0].ids, (id,), kind)
-        decoder.set_constraint(lambda asked: [3.0])
+                answers = decoder.translate(
+                    ["one"], constraint=lambda asked: [kind(id if not asked.ids else xformer.TOKEN_END)]
+                )
+                self.assertEqual(answers[0][0].ids, (id,), kind)
         with self.assertRaises(TypeError):
-            decoder.translate(["one"])
-        decoder.set_constraint(None)
+            decoder.translate(["one"], constraint=lambda asked: [3.0])
 
     def test_a_signal(self):
         """What a signal's handler raises ends the call, also when Python runs it on the way into the constraint."""
@@ -89,20 +82,18 @@ class Constraints(WorldTest):
 
         decoder, letter, hook = self.world.decoder, 2 + ord("a"), sys.unraisablehook
         handler = signal.signal(signal.SIGALRM, raising)
-        decoder.set_constraint(lambda asked: [letter])
         try:
             for delay in range(1, 9):
                 with self.assertRaises(Alarm):
                     signal.setitimer(signal.ITIMER_REAL, delay / 400)
                     end = time.monotonic() + 20
                     while time.monotonic() < end:
-                        for answer in decoder.translate(["one two"] * 64):
+                        for answer in decoder.translate(["one two"] * 64, constraint=lambda asked: [letter]):
                             self.assertLessEqual(set(answer[0].ids), {letter})
                 self.assertIs(sys.unraisablehook, hook)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, handler)
-            decoder.set_constraint(None)
         self.assertEqual(len(decoder.translate(["one", "two"])), 2)
 
     def test_what_it_raises(self):
@@ -123,24 +114,39 @@ class Constraints(WorldTest):
             (lambda asked: 5, TypeError),
             (lambda asked: decoder.translate(["one"]), xformer.BusyError),
         ):
-            decoder.set_constraint(constraint)
             for function, given in ((decoder.decode, batch), (decoder.translate, ["one"])):
                 with self.assertRaises(kind) as caught:
-                    function(given)
+                    function(given, constraint=constraint)
                 if kind is Enough:
                     self.assertIs(caught.exception.__cause__, cause)
-        decoder.set_constraint(None)
         self.assertEqual(len(decoder.decode(batch)), 1)
 
     def test_a_given_beginning(self):
-        """Forced decoding by a constraint gives the score of the target."""
+        """Forced decoding, by a constraint or by a prefix, gives the score of the target."""
         w = self.world
         target = w.tokenizer.encode("vier zwei", end=True)
-        w.decoder.set_constraint(lambda asked: [target[len(asked.ids)]])
-        answer = w.decoder.translate(["four two"])[0][0]
+        answer = w.decoder.translate(["four two"], constraint=lambda asked: [target[len(asked.ids)]])[0][0]
         self.assertEqual(answer.text, "vier zwei")
         batch = xformer.Batch.from_texts(w.tokenizer, ["four two"], ["vier zwei"])
         self.assertAlmostEqual(w.decoder.score(batch)[0], answer.log_probability, 4)
+        self.assertAlmostEqual(sum(answer.token_log_probabilities), answer.log_probability, 4)
+
+        begun = w.decoder.translate(["four two", "one"], prefixes=["vier zwei", None])
+        self.assertTrue(begun[0][0].text.startswith("vier zwei"))
+        self.assertEqual(begun[1], w.decoder.translate(["one"])[0])
+        self.assertEqual(begun[0][0].token_log_probabilities[:2], answer.token_log_probabilities[:2])
+        ids = w.decoder.decode(xformer.Batch.from_texts(w.tokenizer, ["four two"]), prefixes=[target[:-1]])
+        self.assertEqual(ids[0], begun[0])
+        self.assertRaises(ValueError, w.decoder.translate, ["one"], prefixes=["a", "b"])
+
+    def test_options_of_a_call(self):
+        w = self.world
+        one = w.decoder.translate(["one two"])
+        three = w.decoder.translate(["one two"], {"decode.n_best": 3})
+        self.assertEqual(([len(a) for a in three], three[0][0]), ([3], one[0][0]))
+        long = w.decoder.translate(["one two"], {"decode.min_tokens": 5})
+        self.assertGreaterEqual(len(long[0][0].ids), 5)
+        self.assertEqual(w.decoder.translate(["one two"]), one)
 
 
 class Attention(WorldTest):

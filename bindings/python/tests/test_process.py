@@ -22,13 +22,14 @@ def slow_world():
     sizes = {"model.d_model": 256, "model.d_ff": 1024, "model.vocab_size": 4000, "model.decoder_layers": 4}
     model = xformer.Model(context, {**OPTIONS, **sizes, "model.max_length": 512})
     decoder = xformer.Decoder(model, {"decode.max_extra_tokens": 300, "decode.beam": 8})
-    return context, decoder, xformer.Batch.from_ids([[2 + i, 7, 8, 1] for i in range(300)])
+    return context, model, decoder, xformer.Batch.from_ids([[2 + i, 7, 8, 1] for i in range(300)])
 
 
 class Logs(WorldTest):
     def test_lines_and_exceptions(self):
-        context, lines, strange = self.world.context, [], []
-        context.set_log(lambda *line: lines.append(line), xformer.LogLevel.DEBUG)
+        lines, strange = [], []
+        context = xformer.Context(OPTIONS, log=lambda *line: lines.append(line), log_level=xformer.LogLevel.DEBUG)
+        self.assertTrue(any("cpu" in text for _, _, text in lines))  # what was chosen
         gc.collect()
         xformer.Corpus.from_text(context, "a\tb\nbad\n", name="some text")
         self.assertTrue(any(level == xformer.LogLevel.WARNING and "some text" in text for level, _, text in lines))
@@ -36,7 +37,7 @@ class Logs(WorldTest):
         def raising(level, component, message):
             raise RuntimeError("from the callback")
 
-        context.set_log(raising)
+        context = xformer.Context(OPTIONS, log=raising)
         before, sys.unraisablehook = sys.unraisablehook, lambda report: strange.append(report.exc_value)
         try:
             self.assertEqual(len(xformer.Corpus.from_text(context, "a\tb\nbad\n")), 1)  # the call goes on
@@ -44,32 +45,38 @@ class Logs(WorldTest):
             sys.unraisablehook = before
         self.assertEqual({str(error) for error in strange}, {"from the callback"})
 
-        count = len(lines)
-        context.set_log(None)
-        xformer.Corpus.from_text(context, "a\tb\nbad\n")
-        self.assertEqual(len(lines), count)
-
     def test_a_callback_outlives_its_context(self):
-        context, lines = self.world.context, []
-        context.set_log(lambda *line: lines.append(line), xformer.LogLevel.DEBUG)
+        lines = []
+        context = xformer.Context(OPTIONS, log=lambda *line: lines.append(line), log_level=xformer.LogLevel.DEBUG)
+        model = xformer.Model(context, {**OPTIONS, "model.vocab_size": 9})
         context.close()
         del context
         gc.collect()
-        self.world.decoder.translate(SOURCES)
-        self.world.trainer.step(self.world.batcher.next())
+        count = len(lines)
+        model.save(self.path("model.xf"))
+        self.assertGreater(len(lines), count)
 
-    def test_a_callback_that_uses_what_is_in_use(self):
-        context, found = self.world.context, []
+    def test_progress(self):
+        class Enough(Exception):
+            pass
 
-        def meddle(level, component, message):
-            try:
-                context.set_log(None)
-            except xformer.BusyError as error:
-                found.append(str(error))
+        def tell(task, done, total):
+            heard.append((task, done, total))
+            if stop:
+                raise Enough
 
-        context.set_log(meddle)
-        xformer.Corpus.from_text(context, "a\tb\nbad\n")
-        self.assertEqual(set(found), {"the context is in another call"})
+        heard, stop = [], False
+        context = xformer.Context(OPTIONS, progress=tell)
+        model = xformer.Model(context, {**OPTIONS, "model.vocab_size": 2000, "model.d_model": 128})
+        decoder = xformer.Decoder(model, {"decode.max_extra_tokens": 60, "decode.batch_sentences": 1})
+        batch = xformer.Batch.from_ids([[2 + i, 7, 8, 1] for i in range(40)])
+        found = decoder.decode(batch)
+        self.assertEqual({task for task, _, _ in heard}, {"translate"})
+        self.assertEqual([done for _, done, _ in heard], sorted(done for _, done, _ in heard))
+        stop = True
+        self.assertRaises(Enough, decoder.decode, batch)
+        stop = False
+        self.assertEqual(decoder.decode(batch), found)
 
 
 class Threads(unittest.TestCase):
@@ -100,7 +107,7 @@ class Threads(unittest.TestCase):
                     self.assertEqual(found, [[expected] * 5] * 4)
 
     def test_cancel_busy_and_close_from_another_thread(self):
-        context, decoder, batch = slow_world()
+        context, model, decoder, batch = slow_world()
         result = []
 
         def decode():
@@ -112,16 +119,17 @@ class Threads(unittest.TestCase):
         def running():
             thread = threading.Thread(target=decode)
             thread.start()
-            while decoder._uses == 0 and thread.is_alive():
-                time.sleep(0.001)
-            time.sleep(0.05)
+            time.sleep(0.1)
             return thread
 
         started = time.monotonic()
         thread = running()
         self.assertRaises(xformer.BusyError, decoder.translate, ["x"])
         self.assertGreater(context.memory.current, 0)
-        context.cancel()
+        other = xformer.Decoder(model, {"decode.max_extra_tokens": 1})
+        other.cancel()  # is another's
+        self.assertTrue(thread.is_alive())
+        decoder.cancel()
         thread.join()
         self.assertIsInstance(result.pop(), xformer.CancelledError)
         self.assertLess(time.monotonic() - started, 20)
@@ -131,21 +139,19 @@ class Threads(unittest.TestCase):
         thread = running()
         decoder.close()  # frees when the call has ended
         self.assertTrue(decoder.closed)
-        self.assertTrue(decoder._pointer)
+        self.assertTrue(thread.is_alive())
         context.cancel()
         thread.join()
         self.assertIsInstance(result.pop(), xformer.CancelledError)
-        self.assertFalse(decoder._pointer)
         self.assertRaises(xformer.ClosedError, decoder.decode, small)
         context.close()
 
-    def test_cancelled_training_changes_nothing(self):
+    def test_cancelling_while_nothing_runs_does_nothing(self):
         with World() as world:
-            before = world.model.read(0).tolist()
-            world.context.cancel()
-            self.assertRaises(xformer.CancelledError, world.trainer.step, world.batcher.next())
-            self.assertEqual((world.model.read(0).tolist(), world.trainer.steps), (before, 0))
+            for thing in (world.context, world.trainer, world.decoder):
+                thing.cancel()
             world.trainer.step(world.batcher.next())
+            self.assertEqual(len(world.decoder.translate(["one"])), 1)
 
 
 class Processes(unittest.TestCase):
@@ -161,7 +167,7 @@ class Processes(unittest.TestCase):
             "    print(w.trainer.steps in (stats.step, stats.step + 1), len(w.decoder.translate(['one'])))\n"
             "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
             "try:\n"
-            "    w.decoder.translate(['one two three'] * 1000000, chunk=8)\n"
+            "    w.decoder.translate(['one two three'] * 1000000)\n"
             "except KeyboardInterrupt:\n"
             "    print(w.trainer.step(w.batcher.next() or w.batcher.next()).step == w.trainer.steps)\n"
         )
@@ -170,12 +176,12 @@ class Processes(unittest.TestCase):
     def test_the_end_of_the_interpreter(self):
         for rest in (
             "",
-            "w.cycle = w; w.context.set_log(lambda *line: w)",
+            "w.cycle = w; w.logged = xformer.Context(OPTIONS, log=lambda *line: w)",
             "import builtins; builtins.kept = w",
             "import sys; sys.exit(3)",
             "import threading; threading.Thread(target=lambda: w.decoder.translate(['one'] * 500)).start()",
         ):
-            done = run_python("from support import World\nw = World()\nw.trainer.step(w.batcher.next())\n" + rest)
+            done = run_python("from support import *\nw = World()\nw.trainer.step(w.batcher.next())\n" + rest)
             self.assertEqual((done.stdout, done.stderr), ("", ""), rest)
             self.assertEqual(done.returncode, 3 if "exit" in rest else 0, rest)
 
@@ -223,7 +229,7 @@ class Processes(unittest.TestCase):
             world.trainer.step(world.batcher.next())
             world.decoder.translate(SOURCES)
             world.model.read(0)
-            world.context.set_log(lambda *line: world)  # a cycle
+            world.logged = xformer.Context(OPTIONS, log=lambda *line: world)  # a cycle
             if i % 2:
                 world.close()
             del world
@@ -231,16 +237,18 @@ class Processes(unittest.TestCase):
 
         def refusals(i):
             self.assertRaises(xformer.NotFoundError, xformer.Model.load, kept.context, "/none")
-            self.assertRaises(xformer.DataError, kept.decoder.translate, [b"\xff"])
+            self.assertRaises(xformer.DataError, lambda: kept.decoder.translate([b"\xff"])[0][0])
             self.assertRaises(xformer.NotFoundError, xformer.Config, {"none": 1})
 
         def constrained(i):
             with xformer.Decoder(kept.model, OPTIONS) as decoder:
-                decoder.set_constraint(lambda asked: [xformer.TOKEN_END] if i % 2 else decoder)  # a cycle
+                def constraint(asked):
+                    return [xformer.TOKEN_END] if i % 2 else decoder  # a cycle
+
                 if i % 2:
-                    decoder.translate(["one"])
+                    decoder.translate(["one"], constraint=constraint)
                 else:
-                    self.assertRaises(TypeError, decoder.translate, ["one"])
+                    self.assertRaises(TypeError, decoder.translate, ["one"], constraint=constraint)
 
         kept = World()
         self.addCleanup(kept.close)

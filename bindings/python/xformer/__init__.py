@@ -3,9 +3,9 @@
 Threads: the interpreter lock is free during each call of the library. One object in two calls at once is a BusyError,
 unless both only read it.
 
-Ctrl-C: Python raises KeyboardInterrupt when the call of the library that runs has returned. ``Trainer.train`` and
-``Decoder.translate`` work in short calls, so it comes soon and between two steps. To end one long call (training a
-tokenizer, ``Decoder.decode`` of a large batch) call ``Context.cancel()`` from another thread.
+Ctrl-C ends a long call (translating, training a tokenizer, loading) within a tenth of a second and a training loop
+between two steps: KeyboardInterrupt, and all objects stay usable. From another thread, ``cancel()`` of a context, a
+trainer or a decoder ends what runs on it in CancelledError.
 
 Forks: a child can't use the objects of its parent (ForkedError), but may make a Context of its own.
 
@@ -13,39 +13,17 @@ SPDX-License-Identifier: Apache-2.0
 """
 from __future__ import annotations
 
+from . import config, context, data, decoder, errors, eval, model, text, trainer
 from ._abi import lib as _lib
-from .config import Config, ConfigLike, Option, OptionType, Value, options
-from .context import BackendInfo, Context, LogLevel, MemoryStats
-from .data import Batch, Batcher, BatcherStats, Corpus, CorpusStats
-from .decoder import Answers, AttentionKind, Constraint, Decoder, EvalStats, Hypothesis, Prefix, translate
-from .errors import (
-    BackendError,
-    BufferTooSmallError,
-    BusyError,
-    CallbackError,
-    CancelledError,
-    ClosedError,
-    CorruptError,
-    DataError,
-    FileError,
-    ForkedError,
-    InternalError,
-    InvalidArgumentError,
-    LimitError,
-    NoMemoryError,
-    NonfiniteError,
-    NotFoundError,
-    OutOfRangeError,
-    StateError,
-    Status,
-    UnsupportedError,
-    VersionError,
-    XformerError,
-)
-from .eval import BleuScore, bleu, chrf
-from .model import Model, ParamInfo
-from .text import TOKEN_END, TOKEN_START, Tokenizer
-from .trainer import StepStats, Trainer
+from .config import *
+from .context import *
+from .data import *
+from .decoder import *
+from .errors import *
+from .eval import *
+from .model import *
+from .text import *
+from .trainer import *
 
 #: Version of this package, the headers of which it mirrors.
 __version__ = "0.1.0"
@@ -71,64 +49,6 @@ def status_name(status: int) -> str:
     return str(_lib.xf_status_name(status).decode())
 
 
-__all__ = [
-    "Answers",
-    "AttentionKind",
-    "BackendError",
-    "BackendInfo",
-    "Batch",
-    "Batcher",
-    "BatcherStats",
-    "BleuScore",
-    "BufferTooSmallError",
-    "BusyError",
-    "CallbackError",
-    "CancelledError",
-    "ClosedError",
-    "Config",
-    "ConfigLike",
-    "Constraint",
-    "Context",
-    "Corpus",
-    "CorpusStats",
-    "CorruptError",
-    "DataError",
-    "Decoder",
-    "EvalStats",
-    "FileError",
-    "ForkedError",
-    "Hypothesis",
-    "InternalError",
-    "InvalidArgumentError",
-    "LimitError",
-    "LogLevel",
-    "MemoryStats",
-    "Model",
-    "NoMemoryError",
-    "NonfiniteError",
-    "NotFoundError",
-    "Option",
-    "OptionType",
-    "OutOfRangeError",
-    "ParamInfo",
-    "Prefix",
-    "StateError",
-    "Status",
-    "StepStats",
-    "TOKEN_END",
-    "TOKEN_START",
-    "Tokenizer",
-    "Trainer",
-    "UnsupportedError",
-    "Value",
-    "VersionError",
-    "XformerError",
-    "bleu",
-    "build_info",
-    "chrf",
-    "options",
-    "status_name",
-    "translate",
-    "version",
-    "version_num",
-]
+__all__ = ["build_info", "status_name", "version", "version_num"]
+__all__ += config.__all__ + context.__all__ + data.__all__ + decoder.__all__ + errors.__all__
+__all__ += eval.__all__ + model.__all__ + text.__all__ + trainer.__all__

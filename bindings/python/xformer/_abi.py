@@ -14,11 +14,13 @@ from ctypes import (
     c_char,
     c_char_p,
     c_double,
+    c_float,
     c_int,
     c_int32,
     c_int64,
     c_size_t,
     c_uint32,
+    c_uint64,
     c_void_p,
 )
 from typing import Any, Dict, Tuple
@@ -37,138 +39,113 @@ class Sized(Structure):
         super().__init__(ctypes.sizeof(type(self)), *args)
 
 
-class xf_allocator(Sized):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("user", c_void_p),
-        ("alloc", ctypes.CFUNCTYPE(c_void_p, c_void_p, c_size_t, c_size_t)),
-        ("free", ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)),
-    ]
-
-
-class xf_memory_stats(Sized):
-    _fields_ = [("struct_size", c_size_t)] + [(n, c_int64) for n in ("current", "peak", "budget", "allocations")]
-
-
-class xf_backend_info(Sized):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("name", c_char_p),
-        ("version", c_char_p),
-        ("path", c_char_p),
-        ("kind", c_char_p),
-        ("device_count", c_int32),
-        ("active", c_int32),
-        ("reason", c_char_p),
-    ]
-
-
-class xf_option_info(Sized):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("key", c_char_p),
-        ("type", c_int32),
-        ("reserved", c_int32),
-        ("default_value", c_char_p),
-        ("minimum", c_double),
-        ("maximum", c_double),
-        ("choices", c_char_p),
-        ("doc", c_char_p),
-        ("paper", c_char_p),
-        ("since", c_char_p),
-    ]
-
-
-class xf_corpus_stats(Sized):
-    _fields_ = [("struct_size", c_size_t)] + [
-        (n, c_int64) for n in ("lines", "kept", "bad_columns", "empty_side", "too_long", "invalid_utf8", "nul_byte")
-    ]
-
-
-class xf_batch(Sized):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("sentences", c_int64),
-        ("src_ids", POINTER(c_int32)),
-        ("src_offsets", POINTER(c_int32)),
-        ("tgt_ids", POINTER(c_int32)),
-        ("tgt_offsets", POINTER(c_int32)),
-        ("pair_index", POINTER(c_int64)),
-    ]
-
-
-class xf_batcher_stats(Sized):
-    _fields_ = [("struct_size", c_size_t)] + [
-        (n, c_int64)
-        for n in ("epoch", "batch", "batches", "pairs", "too_long", "empty", "src_tokens", "tgt_tokens")
-    ]
-
-
-class xf_tensor_info(Sized):
-    _fields_ = [("struct_size", c_size_t), ("name", c_char_p), ("rows", c_int64), ("columns", c_int64)]
-
-
-class xf_step_stats(Sized):
-    _fields_ = (
-        [("struct_size", c_size_t)]
-        + [(n, c_int64) for n in ("step", "sentences", "src_tokens", "tgt_tokens")]
-        + [(n, c_double) for n in ("loss", "nll", "learning_rate", "gradient_norm")]
-    )
-
-
-class xf_prefix(Sized):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("sentence", c_size_t),
-        ("ids", POINTER(c_int32)),
-        ("length", c_int64),
-        ("remaining", c_int64),
-        ("vocab_size", c_int32),
-        ("reserved", c_int32),
-    ]
-
-
-class xf_hypothesis(Sized):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("ids", POINTER(c_int32)),
-        ("length", c_int64),
-        ("text", c_void_p),  # not c_char_p: ctypes would stop at a NUL, and a text may hold one
-        ("text_length", c_size_t),
-        ("log_probability", c_double),
-        ("score", c_double),
-        ("finished", c_int32),
-        ("reserved", c_int32),
-    ]
-
-
-class xf_eval_stats(Sized):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("sentences", c_int64),
-        ("tgt_tokens", c_int64),
-        ("loss", c_double),
-        ("nll", c_double),
-        ("perplexity", c_double),
-    ]
-
-
-class xf_bleu_score(Sized):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("score", c_double),
-        ("precisions", c_double * 4),
-        ("brevity_penalty", c_double),
-        ("hypothesis_length", c_int64),
-        ("reference_length", c_int64),
-        ("signature", c_char * 96),
-    ]
-
-
 #: void (*xf_log_fn)(void *user, enum xf_log_level, const char *component, const char *message)
 xf_log_fn = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_char_p)
+#: int32_t (*xf_progress_fn)(void *user, const char *task, int64_t done, int64_t total)
+xf_progress_fn = ctypes.CFUNCTYPE(c_int32, c_void_p, c_char_p, c_int64, c_int64)
 #: int32_t (*xf_constraint_fn)(void *user, const xf_prefix *prefix, uint32_t *allowed)
-xf_constraint_fn = ctypes.CFUNCTYPE(c_int32, c_void_p, POINTER(xf_prefix), POINTER(c_uint32))
+xf_constraint_fn = ctypes.CFUNCTYPE(c_int32, c_void_p, c_void_p, POINTER(c_uint32))
+
+_TYPES: Dict[str, Any] = {
+    "i32": c_int32,
+    "i64": c_int64,
+    "u64": c_uint64,
+    "size": c_size_t,
+    "f64": c_double,
+    "text": c_char_p,
+    "ptr": c_void_p,
+    "i32s": POINTER(c_int32),
+    "i64s": POINTER(c_int64),
+    "f32s": POINTER(c_float),
+    "texts": POINTER(c_char_p),
+    "sizes": POINTER(c_size_t),
+    "f64x4": c_double * 4,
+    "char16": c_char * 16,
+    "char96": c_char * 96,
+    "log": xf_log_fn,
+    "progress": xf_progress_fn,
+    "constraint": xf_constraint_fn,
+}
+
+
+def _struct(name: str, *fields: str) -> Any:
+    """A Sized with the members of each "type: name name ..."."""
+    rows = [(member, _TYPES[row.split(": ")[0]]) for row in fields for member in row.split(": ")[1].split()]
+    return type(name, (Sized,), {"_fields_": [("struct_size", c_size_t)] + rows, "__module__": __name__})
+
+
+xf_host = _struct(
+    "xf_host",
+    "ptr: alloc_user alloc free log_user",
+    "log: log",
+    "i32: log_level reserved",
+    "ptr: progress_user",
+    "progress: progress",
+    "ptr: parallel_user parallel",
+)
+xf_memory_stats = _struct("xf_memory_stats", "i64: current peak budget allocations")
+xf_backend_info = _struct("xf_backend_info", "text: name version path kind", "i32: state device_count", "text: reason")
+xf_option_info = _struct(
+    "xf_option_info",
+    "text: key",
+    "i32: type reserved",
+    "text: default_value",
+    "f64: minimum maximum",
+    "text: choices doc paper since",
+)
+xf_corpus_stats = _struct(
+    "xf_corpus_stats", "i64: lines kept bad_columns empty_side too_long invalid_utf8 nul_byte"
+)
+xf_batch = _struct(
+    "xf_batch", "i64: sentences", "i32s: src_ids src_offsets tgt_ids tgt_offsets", "i64s: pair_index"
+)
+xf_batcher_stats = _struct(
+    "xf_batcher_stats", "i64: epoch batch batches pairs too_long empty src_tokens tgt_tokens"
+)
+xf_source = _struct("xf_source", "text: path", "ptr: data", "u64: size", "ptr: read read_user", "i32: fd reserved")
+xf_model_summary = _struct(
+    "xf_model_summary",
+    "i64: parameters vocab_size file_bytes decode_bytes train_bytes step",
+    "i32: has_tokenizer reserved",
+    "char16: precision",
+)
+xf_tensor_info = _struct("xf_tensor_info", "text: name", "i64: rows columns")
+xf_step_stats = _struct(
+    "xf_step_stats",
+    "i64: step sentences src_tokens tgt_tokens",
+    "f64: loss nll learning_rate gradient_norm",
+    "i32: outcome reserved",
+)
+xf_prefix = _struct("xf_prefix", "size: sentence", "i32s: ids", "i64: length remaining", "i32: vocab_size reserved")
+xf_decode_params = _struct(
+    "xf_decode_params",
+    "ptr: config",
+    "texts: prefixes",
+    "sizes: prefix_lengths",
+    "i32s: prefix_ids prefix_offsets",
+    "constraint: constraint",
+    "ptr: constraint_user",
+)
+# text is no "text": ctypes would stop at a NUL, and an answer may hold one.
+xf_hypothesis = _struct(
+    "xf_hypothesis",
+    "i32s: ids",
+    "i64: length",
+    "ptr: text",
+    "size: text_length",
+    "f32s: token_log_probabilities",
+    "f64: log_probability score",
+    "i32: finished complete",
+)
+xf_eval_stats = _struct("xf_eval_stats", "i64: sentences tgt_tokens", "f64: loss nll perplexity")
+xf_bleu_score = _struct(
+    "xf_bleu_score",
+    "f64: score",
+    "f64x4: precisions",
+    "f64: brevity_penalty",
+    "i64: hypothesis_length reference_length",
+    "char96: signature",
+)
 
 # Handles, and arrays of the caller, are void * here: each handle carries a mark that the library checks itself.
 _H = _OUT = _DATA = c_void_p
@@ -196,18 +173,20 @@ PROTOTYPES: Dict[str, Tuple[Any, Tuple[Any, ...]]] = {
     "xf_config_get": (_STATUS, (_H, _STR, _STRS, _ERR)),
     "xf_option_count": (c_size_t, ()),
     "xf_option_get": (_STATUS, (c_size_t, POINTER(xf_option_info), _ERR)),
-    "xf_context_create": (_STATUS, (_H, POINTER(xf_allocator), _OUT, _ERR)),
+    "xf_context_create": (_STATUS, (_H, POINTER(xf_host), _OUT, _ERR)),
     "xf_context_free": (None, (_H,)),
-    "xf_context_set_log": (_STATUS, (_H, xf_log_fn, c_void_p, c_int, _ERR)),
     "xf_context_cancel": (None, (_H,)),
     "xf_context_device": (_STR, (_H,)),
     "xf_context_get_memory": (_STATUS, (_H, POINTER(xf_memory_stats), _ERR)),
-    "xf_backend_load": (_STATUS, (_H, _STR, _ERR)),
     "xf_backend_count": (c_size_t, (_H,)),
     "xf_backend_get": (_STATUS, (_H, c_size_t, POINTER(xf_backend_info), _ERR)),
     "xf_corpus_open": (_STATUS, (_H, _H, _STR, _OUT, _ERR)),
     "xf_corpus_open_parallel": (_STATUS, (_H, _H, _STR, _STR, _OUT, _ERR)),
     "xf_corpus_from_memory": (_STATUS, (_H, _H, _STR, _STR, c_size_t, _OUT, _ERR)),
+    "xf_corpus_from_pairs": (_STATUS, (_H, _H, _STRS, _SIZE, _STRS, _SIZE, c_size_t, _OUT, _ERR)),
+    "xf_corpus_from_ids": (_STATUS, (_H, POINTER(xf_batch), _OUT, _ERR)),
+    "xf_corpus_subset": (_STATUS, (_H, _DATA, c_size_t, _OUT, _ERR)),
+    "xf_corpus_split": (_STATUS, (_H, c_int64, c_int64, _OUT, _OUT, _ERR)),
     "xf_corpus_free": (None, (_H,)),
     "xf_corpus_pair_count": (c_int64, (_H,)),
     "xf_corpus_get_stats": (_STATUS, (_H, POINTER(xf_corpus_stats), _ERR)),
@@ -227,40 +206,52 @@ PROTOTYPES: Dict[str, Tuple[Any, Tuple[Any, ...]]] = {
     "xf_tokenizer_get_piece": (_STATUS, (_H, c_int32, _STR, c_size_t, _SIZE, _ERR)),
     "xf_model_create": (_STATUS, (_H, _H, _H, _OUT, _ERR)),
     "xf_model_load": (_STATUS, (_H, _STR, _OUT, _ERR)),
-    "xf_model_save": (_STATUS, (_H, _STR, _ERR)),
-    "xf_model_export": (_STATUS, (_H, _H, _STR, _ERR)),
-    "xf_model_average": (_STATUS, (_H, _STRS, c_size_t, _OUT, _ERR)),
+    "xf_model_load_from": (_STATUS, (_H, POINTER(xf_source), _OUT, _ERR)),
+    "xf_model_inspect": (_STATUS, (_H, _H, POINTER(xf_source), POINTER(xf_model_summary), _ERR)),
+    "xf_model_save": (_STATUS, (_H, _H, _STR, _ERR)),
+    "xf_model_save_memory": (_STATUS, (_H, _H, _DATA, c_size_t, _SIZE, _ERR)),
+    "xf_model_average": (_STATUS, (_DATA, c_size_t, _OUT, _ERR)),
+    "xf_model_average_files": (_STATUS, (_H, _STRS, c_size_t, _OUT, _ERR)),
+    "xf_model_copy": (_STATUS, (_H, _H, _OUT, _ERR)),
     "xf_model_free": (None, (_H,)),
     "xf_model_config": (_H, (_H,)),
     "xf_model_tokenizer": (_H, (_H,)),
+    "xf_model_set_metadata": (_STATUS, (_H, _STR, _STR, _ERR)),
+    "xf_model_metadata": (_STR, (_H, _STR)),
+    "xf_model_metadata_key": (_STR, (_H, c_size_t)),
     "xf_model_tensor_count": (c_size_t, (_H,)),
     "xf_model_get_tensor": (_STATUS, (_H, c_size_t, POINTER(xf_tensor_info), _ERR)),
     "xf_model_read_tensor": (_STATUS, (_H, c_size_t, _DATA, c_size_t, _ERR)),
     "xf_model_write_tensor": (_STATUS, (_H, c_size_t, _DATA, c_size_t, _ERR)),
     "xf_trainer_create": (_STATUS, (_H, _H, _OUT, _ERR)),
     "xf_trainer_free": (None, (_H,)),
+    "xf_trainer_cancel": (None, (_H,)),
     "xf_train_step": (_STATUS, (_H, POINTER(xf_batch), c_size_t, POINTER(xf_step_stats), _ERR)),
+    "xf_train_next": (_STATUS, (_H, _H, POINTER(xf_step_stats), _ERR)),
     "xf_train_accumulate": (_STATUS, (_H, POINTER(xf_batch), POINTER(xf_step_stats), _ERR)),
     "xf_train_update": (_STATUS, (_H, POINTER(xf_step_stats), _ERR)),
     "xf_trainer_read_gradient": (_STATUS, (_H, c_size_t, _DATA, c_size_t, _ERR)),
     "xf_trainer_step_count": (c_int64, (_H,)),
     "xf_trainer_model": (_H, (_H,)),
+    "xf_trainer_ema": (_STATUS, (_H, _OUT, _ERR)),
     "xf_trainer_save": (_STATUS, (_H, _H, _STR, _ERR)),
-    "xf_trainer_resume": (_STATUS, (_H, _STR, _OUT, _ERR)),
+    "xf_trainer_resume": (_STATUS, (_H, _STR, _H, _OUT, _ERR)),
     "xf_trainer_get_position": (_STATUS, (_H, POINTER(c_int64), POINTER(c_int64), _ERR)),
     "xf_trainer_seek": (_STATUS, (_H, _H, _ERR)),
     "xf_trainer_config": (_H, (_H,)),
     "xf_decoder_create": (_STATUS, (_H, _H, _OUT, _ERR)),
     "xf_decoder_free": (None, (_H,)),
-    "xf_decode": (_STATUS, (_H, POINTER(xf_batch), _OUT, _ERR)),
-    "xf_translate": (_STATUS, (_H, _STRS, _SIZE, c_size_t, _OUT, _ERR)),
-    "xf_decoder_set_constraint": (_STATUS, (_H, xf_constraint_fn, c_void_p, _ERR)),
+    "xf_decoder_cancel": (None, (_H,)),
+    "xf_decode": (_STATUS, (_H, POINTER(xf_batch), POINTER(xf_decode_params), _OUT, _ERR)),
+    "xf_translate": (_STATUS, (_H, _STRS, _SIZE, c_size_t, POINTER(xf_decode_params), _OUT, _ERR)),
     "xf_hypotheses_sentence_count": (c_size_t, (_H,)),
+    "xf_hypotheses_status": (_STATUS, (_H, c_size_t, _ERR)),
     "xf_hypotheses_answer_count": (c_size_t, (_H, c_size_t)),
     "xf_hypotheses_get": (_STATUS, (_H, c_size_t, c_size_t, POINTER(xf_hypothesis), _ERR)),
     "xf_hypotheses_free": (None, (_H,)),
     "xf_score": (_STATUS, (_H, POINTER(xf_batch), _DATA, _ERR)),
     "xf_evaluate": (_STATUS, (_H, POINTER(xf_batch), c_size_t, POINTER(xf_eval_stats), _ERR)),
+    "xf_evaluate_batcher": (_STATUS, (_H, _H, POINTER(xf_eval_stats), _ERR)),
     "xf_attention_weights": (_STATUS, (_H, POINTER(xf_batch), c_int32, c_int32, _DATA, c_size_t, _SIZE, _ERR)),
     "xf_bleu": (_STATUS, (_STRS, _STRS, c_size_t, c_int32, POINTER(xf_bleu_score), _ERR)),
     "xf_chrf": (_STATUS, (_STRS, _STRS, c_size_t, POINTER(c_double), _ERR)),

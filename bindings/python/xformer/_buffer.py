@@ -105,3 +105,8 @@ def path_bytes(path: Path) -> bytes:
 def strings(texts: Sequence[bytes]) -> Any:
     """An array of char *, which keeps the bytes alive."""
     return (ctypes.c_char_p * len(texts))(*texts)
+
+
+def texts(values: Sequence[bytes]) -> Tuple[Any, Any]:
+    """An array of char * and one of their lengths, for texts that may hold a NUL."""
+    return strings(values), (ctypes.c_size_t * len(values))(*map(len, values))

@@ -7,13 +7,15 @@ from __future__ import annotations
 import ctypes
 import operator
 from collections.abc import Mapping as _Mapping
-from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple, Union
 
 from ._abi import call, lib, xf_option_info
-from ._buffer import c_string
+from ._buffer import c_string, int64
 from ._handle import Handle
+
+__all__ = ["Config", "ConfigLike", "Option", "OptionType", "Value", "options"]
+
 
 #: Value of an option: what its type says, or text in the form of a command line.
 Value = Union[bool, int, float, str]
@@ -80,30 +82,28 @@ class Config(Handle, _Mapping):  # type: ignore[type-arg]
     _free = lib.xf_config_free
 
     def __init__(self, values: Optional[Mapping[str, Value]] = None, *, preset: Optional[str] = None) -> None:
-        """preset ("tiny", "small", "base" or "big") is applied first, then values."""
-        self._setup()
-        call(lib.xf_config_create, ctypes.byref(self._pointer))
+        """preset ("tiny", "small", "base", "big" or "parsing") is applied first, then values."""
+        self._create(lib.xf_config_create)
         if preset is not None:
             self.preset(preset)
         if values is not None:
             self.update(values)
 
     @classmethod
-    def _copy_of(cls, pointer: int) -> "Config":
+    def _copy_of(cls, pointer: Any) -> "Config":
         self = cls.__new__(cls)
-        self._setup()
-        call(lib.xf_config_copy, pointer, ctypes.byref(self._pointer))
+        self._create(lib.xf_config_copy, pointer)
         return self
 
     def copy(self) -> "Config":
         """A config of its own with the same values."""
-        with self._read() as config:
-            return self._copy_of(config)  # type: ignore[arg-type]
+        return self._copy_of(self._c)
+
+    __copy__ = copy
 
     def preset(self, name: str) -> None:
-        """Sets the model and training options of "tiny", "small", "base" or "big"; other options stay."""
-        with self._write() as config:
-            call(lib.xf_config_preset, config, c_string(name))
+        """Sets the model and training options of a preset; other options stay."""
+        call(lib.xf_config_preset, self._c, c_string(name))
 
     def update(self, values: Mapping[str, Value]) -> None:
         """Sets several options, one after the other."""
@@ -111,47 +111,35 @@ class Config(Handle, _Mapping):  # type: ignore[type-arg]
             self[key] = value
 
     def __setitem__(self, key: str, value: Value) -> None:
-        name = c_string(key)
-        row = _row(key)
-        with self._write() as config:
-            if isinstance(value, str):
-                call(lib.xf_config_set, config, name, c_string(value))
-            elif row is None:
-                # The library has the sentence for an unknown key, with the nearest one.
-                call(lib.xf_config_set, config, name, str(value).encode())
-            elif row.type == OptionType.F64:
-                call(lib.xf_config_set_f64, config, name, float(value))
-            elif row.type == OptionType.BOOL:
-                call(lib.xf_config_set_i64, config, name, _integer(key, value, 64))
-            elif row.type == OptionType.I64 and not isinstance(value, bool):
-                call(lib.xf_config_set_i64, config, name, _integer(key, value, 64))
-            else:
-                raise TypeError("%s is %s, not %s" % (key, row.type.name, type(value).__name__))
+        name, row = c_string(key), _row(key)
+        if isinstance(value, str) or row is None:
+            # The library has the sentence for an unknown key, with the nearest one.
+            call(lib.xf_config_set, self._c, name, c_string(str(value)))
+        elif row.type == OptionType.F64:
+            call(lib.xf_config_set_f64, self._c, name, float(value))
+        elif row.type == OptionType.STR or (row.type == OptionType.I64 and isinstance(value, bool)):
+            raise TypeError("%s is %s, not %s" % (key, row.type.name, type(value).__name__))
+        else:
+            call(lib.xf_config_set_i64, self._c, name, int64(operator.index(value)))
 
     def __getitem__(self, key: str) -> Value:
         row = _row(key)
         if row is None or row.type == OptionType.STR:
             return self.text(key)
-        with self._read() as config:
-            name = c_string(key)
-            if row.type == OptionType.F64:
-                real = ctypes.c_double()
-                call(lib.xf_config_get_f64, config, name, ctypes.byref(real))
-                return real.value
-            if row.type == OptionType.BOOL:
-                flag = ctypes.c_int64()
-                call(lib.xf_config_get_i64, config, name, ctypes.byref(flag))
-                return bool(flag.value)
-            number = ctypes.c_int64()
-            call(lib.xf_config_get_i64, config, name, ctypes.byref(number))
-            return number.value
+        name = c_string(key)
+        if row.type == OptionType.F64:
+            real = ctypes.c_double()
+            call(lib.xf_config_get_f64, self._c, name, ctypes.byref(real))
+            return real.value
+        number = ctypes.c_int64()
+        call(lib.xf_config_get_i64, self._c, name, ctypes.byref(number))
+        return bool(number.value) if row.type == OptionType.BOOL else number.value
 
     def text(self, key: str) -> str:
         """An option of any type in the form of a command line."""
-        # Exclusive: the text belongs to the config until the option is set again.
-        with self._write() as config:
+        with self.copy() as mine:  # the text belongs to the config until the option is set again, by a thread perhaps
             value = ctypes.c_char_p()
-            call(lib.xf_config_get, config, c_string(key), ctypes.byref(value))
+            call(lib.xf_config_get, mine._c, c_string(key), ctypes.byref(value))
             return (value.value or b"").decode("utf-8")
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -185,23 +173,8 @@ def _row(key: str) -> Optional[Option]:
     return _table.get(key)
 
 
-def _integer(key: str, value: Any, bits: int) -> int:
-    """ctypes would cut off what is too large; the library shall see it and say so."""
-    number = operator.index(value)
-    limit = 1 << (bits - 1)
-    if not -limit <= number < limit:
-        raise OverflowError("%s: %d does not fit in %d bits" % (key, number, bits))
-    return number
-
-
-@contextmanager
-def using(config: ConfigLike) -> Iterator[Optional[ctypes.c_void_p]]:
-    """The pointer of a config, of a mapping made into one for this call, or None."""
+def pointer_of(config: ConfigLike) -> Any:
+    """What the library takes of a config, of a mapping made into one, or of None."""
     if config is None:
-        yield None
-    elif isinstance(config, Config):
-        with config._read() as pointer:
-            yield pointer
-    else:
-        with Config(config) as made, made._read() as pointer:
-            yield pointer
+        return None
+    return config._c if isinstance(config, Config) else Config(config)._c

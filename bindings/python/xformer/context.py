@@ -6,16 +6,18 @@ from __future__ import annotations
 
 import ctypes
 from enum import IntEnum
-from typing import Any, Callable, NamedTuple, Optional, Tuple
+from typing import Callable, NamedTuple, Optional, Tuple
 
-from ._abi import call, lib, xf_backend_info, xf_log_fn, xf_memory_stats
-from ._buffer import Path, path_bytes
+from ._abi import call, lib, xf_backend_info, xf_host, xf_log_fn, xf_memory_stats, xf_progress_fn
+from ._callback import heard
 from ._handle import Handle
-from .config import ConfigLike, using
+from .config import ConfigLike, pointer_of
+
+__all__ = ["BackendInfo", "BackendState", "Context", "LogLevel", "MemoryStats"]
 
 
 class LogLevel(IntEnum):
-    """Weight of a log line."""
+    """Severity of a log line."""
 
     ERROR = 0
     WARNING = 1
@@ -23,11 +25,22 @@ class LogLevel(IntEnum):
     DEBUG = 3
 
 
+class BackendState(IntEnum):
+    """What a context knows of a backend: FOUND was not needed and so not opened; ACTIVE computes here."""
+
+    ABSENT = 0
+    FOUND = 1
+    UNUSABLE = 2
+    USABLE = 3
+    ACTIVE = 4
+
+
 LogCallback = Callable[[LogLevel, str, str], object]
+ProgressCallback = Callable[[str, int, int], object]
 
 
 class MemoryStats(NamedTuple):
-    """Memory of a context's tensors in bytes; budget is 0 when there is none."""
+    """Memory of a context's tensors and corpora in bytes; budget is 0 when there is none."""
 
     current: int
     peak: int
@@ -36,14 +49,14 @@ class MemoryStats(NamedTuple):
 
 
 class BackendInfo(NamedTuple):
-    """A backend, present or not; reason says why it is not available, "" when it is."""
+    """A backend, present or not; reason says why it can't serve, "" when it can or was not asked."""
 
     name: str
     version: str
     path: str
     kind: str
+    state: BackendState
     device_count: int
-    active: bool
     reason: str
 
 
@@ -57,81 +70,64 @@ class Context(Handle):
     ``config`` is a :class:`Config` or a mapping of options, of which those of the group "context." are read here:
     ``Context({"context.threads": 2, "context.device": "cpu"})``.
 
-    Objects of distinct contexts may be used from distinct threads at will; objects of one context as well, but for one
-    object in two calls at once, which is a BusyError unless both calls only read it. After ``os.fork()`` the child
-    can't use the contexts of its parent (ForkedError): let :mod:`multiprocessing` start its workers by "spawn".
+    ``log(level, component, message)`` hears lines up to ``log_level``. An exception in it does not stop the call: it goes
+    to :func:`sys.unraisablehook`. ``progress(task, done, total)`` hears how far a long call has come, at most ten times
+    a second; what it raises ends that call and is raised there. Both run within calls, on their threads, and must not
+    use the objects of this context but to cancel.
+
+    Objects may be used from several threads; one object in two calls at once is a BusyError, unless both only read it.
+    After ``os.fork()`` the child can't use the contexts of its parent (ForkedError): let :mod:`multiprocessing` start
+    its workers by "spawn".
     """
 
     _kind = "context"
     _free = lib.xf_context_free
 
-    def __init__(self, config: ConfigLike = None) -> None:
-        self._setup()
-        self._log: Any = None
-        with using(config) as options:
-            call(lib.xf_context_create, options, None, ctypes.byref(self._pointer))
+    def __init__(
+        self,
+        config: ConfigLike = None,
+        *,
+        log: Optional[LogCallback] = None,
+        log_level: LogLevel = LogLevel.WARNING,
+        progress: Optional[ProgressCallback] = None,
+    ) -> None:
+        def log_line(user: object, level: int, component: bytes, message: bytes) -> None:
+            log(LogLevel(level), _text(component), _text(message))  # type: ignore[misc]
 
-    def set_log(self, callback: Optional[LogCallback], level: LogLevel = LogLevel.WARNING) -> None:
-        """Sends log lines up to ``level`` to ``callback(level, component, message)``; None is silence, the beginning.
+        def tick(user: object, task: bytes, done: int, total: int) -> None:
+            if progress is not None:
+                progress(_text(task), done, total)
 
-        It is called within calls, on their threads, and must not use this context but for :meth:`cancel`. An exception
-        in it does not stop the call: it goes to :func:`sys.unraisablehook`.
-        """
-        level = LogLevel(level)
-        function = xf_log_fn(0)
-        if callback is not None:
-            wanted = callback
-
-            def log_line(user: object, weight: int, component: bytes, message: bytes) -> None:
-                wanted(LogLevel(weight), _text(component), _text(message))
-
-            function = xf_log_fn(log_line)
-        with self._write() as context:
-            call(lib.xf_context_set_log, context, function, None, level)
-            # The library calls it as long as an object of this context lives; all of them hold this object.
-            self._log = function
+        host = xf_host()
+        host.log = xf_log_fn(log_line) if log is not None else xf_log_fn(0)
+        host.log_level = LogLevel(log_level)
+        host.progress = xf_progress_fn(heard(tick))  # without a listener too: it lets Ctrl-C in
+        # The library calls them as long as an object of this context lives; all of them hold what is kept here.
+        self._create(lib.xf_context_create, pointer_of(config), ctypes.byref(host), keep=(host.log, host.progress))
 
     def cancel(self) -> None:
-        """Asks the long call that runs on this context in another thread, or the next one, to end in CancelledError."""
-        with self._any() as context:
-            lib.xf_context_cancel(context)
+        """Ends the calls that run in other threads on objects of this context in CancelledError."""
+        lib.xf_context_cancel(self._c)
 
     @property
     def device(self) -> str:
         """What this context computes with, one line for people."""
-        with self._read() as context:
-            return _text(lib.xf_context_device(context))
+        return _text(lib.xf_context_device(self._c))
 
     @property
     def memory(self) -> MemoryStats:
         """The memory account; may be read while calls run."""
         stats = xf_memory_stats()
-        with self._any() as context:
-            call(lib.xf_context_get_memory, context, ctypes.byref(stats))
-        return MemoryStats(stats.current, stats.peak, stats.budget, stats.allocations)
+        call(lib.xf_context_get_memory, self._c, ctypes.byref(stats))
+        return MemoryStats(*(getattr(stats, name) for name in MemoryStats._fields))
 
     @property
     def backends(self) -> Tuple[BackendInfo, ...]:
         """The backends known here, available or not."""
         found = []
-        with self._read() as context:
-            for index in range(lib.xf_backend_count(context)):
-                info = xf_backend_info()
-                call(lib.xf_backend_get, context, index, ctypes.byref(info))
-                found.append(
-                    BackendInfo(
-                        _text(info.name),
-                        _text(info.version),
-                        _text(info.path),
-                        _text(info.kind),
-                        info.device_count,
-                        bool(info.active),
-                        _text(info.reason),
-                    )
-                )
+        for index in range(lib.xf_backend_count(self._c)):
+            info = xf_backend_info()
+            call(lib.xf_backend_get, self._c, index, ctypes.byref(info))
+            names = (_text(text) for text in (info.name, info.version, info.path, info.kind))
+            found.append(BackendInfo(*names, BackendState(info.state), info.device_count, _text(info.reason)))
         return tuple(found)
-
-    def load_backend(self, path: Path) -> None:
-        """Loads a plugin from a file, to look it over: it is listed in :attr:`backends` afterwards."""
-        with self._write() as context:
-            call(lib.xf_backend_load, context, path_bytes(path))

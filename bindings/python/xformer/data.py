@@ -11,11 +11,14 @@ from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Tupl
 from . import _buffer
 from ._abi import call, lib, xf_batch, xf_batcher_stats, xf_corpus_stats
 from ._buffer import Path, Text
-from ._handle import Handle
-from .config import ConfigLike, using
+from ._callback import long_call
+from ._handle import Handle, Native
+from .config import ConfigLike, pointer_of
 from .context import Context
 from .errors import Status
 from .text import Tokenizer
+
+__all__ = ["Batch", "Batcher", "BatcherStats", "Corpus", "CorpusStats"]
 
 
 class CorpusStats(NamedTuple):
@@ -48,68 +51,77 @@ def _fields(stats: Any) -> Iterator[int]:
 
 
 class Corpus(Handle):
-    """Sentence pairs as text; immutable. Made by :meth:`open`, :meth:`open_parallel`, :meth:`from_text` or
-    :meth:`from_pairs`. Bad lines are skipped, counted in :attr:`stats` and told to the log; with the option
-    "data.strict" the first one is a DataError."""
+    """Sentence pairs, as text or as ids; immutable. Made by the class methods. Bad pairs are skipped, counted in
+    :attr:`stats` and told to the log; with the option "data.strict" the first one is a DataError."""
 
     _kind = "corpus"
     _free = lib.xf_corpus_free
-    _context: Context
 
     def __init__(self) -> None:
-        raise TypeError("make a corpus by Corpus.open(), open_parallel(), from_text() or from_pairs()")
+        raise TypeError("make a corpus by Corpus.open(), open_parallel(), from_text(), from_pairs() or from_ids()")
 
     @classmethod
-    def _make(cls, context: Context, config: ConfigLike, function: Any, *args: object) -> "Corpus":
+    def _make(cls, function: Any, owner: Handle, *args: object) -> "Corpus":
         self = cls.__new__(cls)
-        self._setup(keep=(context,), guards=(context._guard,))
-        self._context = context
-        with context._read() as c, using(config) as options:
-            call(function, c, options, *args, ctypes.byref(self._pointer))
+        self._create(function, owner._c, *args, keep=owner._c, by=long_call)
         return self
 
     @classmethod
     def open(cls, context: Context, path: Path, config: ConfigLike = None) -> "Corpus":
         """Opens a file of lines "source TAB target"."""
-        return cls._make(context, config, lib.xf_corpus_open, _buffer.path_bytes(path))
+        return cls._make(lib.xf_corpus_open, context, pointer_of(config), _buffer.path_bytes(path))
 
     @classmethod
     def open_parallel(cls, context: Context, source: Path, target: Path, config: ConfigLike = None) -> "Corpus":
         """Opens two files with as many lines, a sentence each."""
         names = (_buffer.path_bytes(source), _buffer.path_bytes(target))
-        return cls._make(context, config, lib.xf_corpus_open_parallel, *names)
+        return cls._make(lib.xf_corpus_open_parallel, context, pointer_of(config), *names)
 
     @classmethod
     def from_text(cls, context: Context, text: Text, config: ConfigLike = None, *, name: str = "text") -> "Corpus":
         """Makes a corpus from lines "source TAB target" in memory; messages call it ``name``."""
         data = _buffer.utf8(text)
-        return cls._make(context, config, lib.xf_corpus_from_memory, _buffer.c_string(name), data, len(data))
+        given = (_buffer.c_string(name), data, len(data))
+        return cls._make(lib.xf_corpus_from_memory, context, pointer_of(config), *given)
 
     @classmethod
     def from_pairs(cls, context: Context, pairs: Iterable[Tuple[Text, Text]], config: ConfigLike = None) -> "Corpus":
-        """Makes a corpus from (source, target) pairs, which may not hold tabs or line ends."""
-        lines = []
-        for index, pair in enumerate(pairs):
-            source, target = map(_buffer.utf8, pair)
-            if any(mark in source or mark in target for mark in (b"\t", b"\n", b"\r")):
-                raise ValueError("pair %d holds a tab or a line end" % index)
-            lines.append(source + b"\t" + target + b"\n")
-        return cls.from_text(context, b"".join(lines), config, name="pairs")
+        """Makes a corpus from (source, target) pairs, whatever characters they hold."""
+        rows = [(_buffer.utf8(source), _buffer.utf8(target)) for source, target in pairs]
+        sides = [array for side in (0, 1) for array in _buffer.texts([row[side] for row in rows])]
+        return cls._make(lib.xf_corpus_from_pairs, context, pointer_of(config), *sides, len(rows))
+
+    @classmethod
+    def from_ids(cls, context: Context, pairs: "Batch") -> "Corpus":
+        """Makes a corpus, without text, from the ids of a tokenizer of one's own; a batcher of it needs no tokenizer."""
+        return cls._make(lib.xf_corpus_from_ids, context, ctypes.byref(pairs._c()))
+
+    def subset(self, indices: Any) -> "Corpus":
+        """Some pairs of this corpus, by a sequence or buffer of their numbers, in that order."""
+        numbers, count = _buffer.numbers(indices, "q")
+        return self._make(lib.xf_corpus_subset, self, _buffer.address(numbers), count)
+
+    def split(self, held_out: int, seed: int = 1) -> Tuple["Corpus", "Corpus"]:
+        """Two corpora: the rest, and ``held_out`` pairs drawn at random."""
+        rest, drawn = (Corpus.__new__(Corpus) for _ in range(2))
+        natives = [Native(Corpus._free, self._c) for _ in range(2)]
+        number = (_buffer.int64(held_out), _buffer.int64(seed))
+        call(lib.xf_corpus_split, self._c, *number, natives[0].out(), natives[1].out())
+        rest._native, drawn._native = natives
+        return rest, drawn
 
     def __len__(self) -> int:
-        with self._read() as corpus:
-            return int(lib.xf_corpus_pair_count(corpus))
+        return int(lib.xf_corpus_pair_count(self._c))
 
     def __getitem__(self, index: int) -> Tuple[str, str]:
-        size = len(self)
+        size, corpus = len(self), self._c  # which holds the texts while they are copied
         if not -size <= index < size:
             raise IndexError("pair %d of %d" % (index, size))
         texts = (ctypes.c_void_p(), ctypes.c_void_p())
         lengths = (ctypes.c_size_t(), ctypes.c_size_t())
         out = [ctypes.byref(x) for side in zip(texts, lengths) for x in side]
-        with self._read() as corpus:
-            call(lib.xf_corpus_get_pair, corpus, index % size, *out)
-            source, target = (ctypes.string_at(t.value or 0, n.value).decode("utf-8") for t, n in zip(texts, lengths))
+        call(lib.xf_corpus_get_pair, corpus, index % size, *out)
+        source, target = (ctypes.string_at(t.value or 0, n.value).decode("utf-8") for t, n in zip(texts, lengths))
         return source, target
 
     def __iter__(self) -> Iterator[Tuple[str, str]]:
@@ -117,10 +129,9 @@ class Corpus(Handle):
 
     @property
     def stats(self) -> CorpusStats:
-        """How many lines were read, kept and skipped, and why."""
+        """How many pairs were read, kept and skipped, and why."""
         stats = xf_corpus_stats()
-        with self._read() as corpus:
-            call(lib.xf_corpus_get_stats, corpus, ctypes.byref(stats))
+        call(lib.xf_corpus_get_stats, self._c, ctypes.byref(stats))
         return CorpusStats(*_fields(stats))
 
 
@@ -168,7 +179,7 @@ class Batch:
         sides = [[tokenizer.encode(text, end=True) for text in side] for side in (sources, targets) if side is not None]
         return cls.from_ids(*sides)
 
-    def _c(self) -> xf_batch:
+    def _c(self) -> Any:
         def pointer(buffer: Any, number: Any) -> Any:
             return ctypes.cast(_buffer.address(buffer), ctypes.POINTER(number)) if buffer is not None else None
 
@@ -246,21 +257,20 @@ class Batcher(Handle):
     _kind = "batcher"
     _free = lib.xf_batcher_free
 
-    def __init__(self, corpus: Corpus, tokenizer: Tokenizer, config: ConfigLike = None) -> None:
-        context = corpus._context
-        self._setup(keep=(context,), guards=(context._guard,))
-        with corpus._read() as pairs, tokenizer._read() as words, using(config) as options:
-            call(lib.xf_batcher_create, pairs, words, options, ctypes.byref(self._pointer))
+    def __init__(self, corpus: Corpus, tokenizer: Optional[Tokenizer] = None, config: ConfigLike = None) -> None:
+        """tokenizer: None for a corpus of ids."""
+        words = None if tokenizer is None else tokenizer._c
+        given = (corpus._c, words, pointer_of(config))
+        self._create(lib.xf_batcher_create, *given, keep=corpus._c, by=long_call)
 
     def next(self) -> Optional[Batch]:
         """The next batch; None at the end of an epoch, after which the next epoch begins."""
-        given = xf_batch()
-        with self._write() as batcher:
-            if call(lib.xf_batcher_next, batcher, ctypes.byref(given)) == Status.DONE:
-                return None
-            # Copied: the arrays are the batcher's, and its next call fills them anew.
-            sides = [_copy(given.src_ids, given.src_offsets, given), _copy(given.tgt_ids, given.tgt_offsets, given)]
-            index = given.pair_index and _array("q", given.pair_index, given.sentences)
+        given, batcher = xf_batch(), self._c
+        if call(lib.xf_batcher_next, batcher, ctypes.byref(given)) == Status.DONE:
+            return None
+        # Copied: the arrays are the batcher's, and its next call fills them anew.
+        sides = [_copy(given.src_ids, given.src_offsets, given), _copy(given.tgt_ids, given.tgt_offsets, given)]
+        index = given.pair_index and _array("q", given.pair_index, given.sentences)
         return Batch(*sides[0], *sides[1], index or None)
 
     def __iter__(self) -> Iterator[Batch]:
@@ -270,23 +280,16 @@ class Batcher(Handle):
                 return
             yield batch
 
-    def forever(self) -> Iterator[Batch]:
-        """Batches of epoch after epoch, without an end."""
-        while True:
-            yield from self
-
     @property
     def stats(self) -> BatcherStats:
         """Where it stands and what it holds."""
         stats = xf_batcher_stats()
-        with self._read() as batcher:
-            call(lib.xf_batcher_get_stats, batcher, ctypes.byref(stats))
+        call(lib.xf_batcher_get_stats, self._c, ctypes.byref(stats))
         return BatcherStats(*_fields(stats))
 
     def seek(self, epoch: int, batch: int = 0) -> None:
         """Moves to a position, so that the next batch is the one that stood there."""
-        with self._write() as batcher:
-            call(lib.xf_batcher_seek, batcher, _buffer.int64(epoch), _buffer.int64(batch))
+        call(lib.xf_batcher_seek, self._c, _buffer.int64(epoch), _buffer.int64(batch))
 
 
 def _array(code: str, pointer: Any, count: int) -> Any:
@@ -295,6 +298,6 @@ def _array(code: str, pointer: Any, count: int) -> Any:
     return numbers
 
 
-def _copy(ids: Any, offsets: Any, batch: xf_batch) -> Tuple[Any, Any]:
+def _copy(ids: Any, offsets: Any, batch: Any) -> Tuple[Any, Any]:
     starts = _array("i", offsets, batch.sentences + 1)
     return _array("i", ids, starts[-1]), starts

@@ -6,34 +6,48 @@ from __future__ import annotations
 
 import ctypes
 import operator
-import sys
-import threading
 from array import array
-from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _buffer
-from ._abi import call, lib, xf_constraint_fn, xf_eval_stats, xf_hypothesis
+from ._abi import call, lib, xf_constraint_fn, xf_decode_params, xf_eval_stats, xf_hypothesis, xf_prefix
 from ._buffer import Path, Text
-from ._handle import Handle
-from .config import ConfigLike, using
+from ._callback import heard, long_call
+from ._handle import Handle, Native
+from .config import ConfigLike, pointer_of
 from .context import Context
-from .errors import BufferTooSmallError, CallbackError
-from .data import Batch
+from .data import Batch, Batcher
+from .errors import BufferTooSmallError, XformerError
 from .model import Model
 from .trainer import Batches, batch_array
 
+__all__ = ["Answers", "AttentionKind", "Constraint", "Decoder", "EvalStats", "Hypothesis", "Prefix", "translate"]
+
 
 class Hypothesis(NamedTuple):
-    """One answer. ``text`` is None when the model has no tokenizer; ``finished`` tells that the end symbol ended it
-    and not the length limit."""
+    """One answer. ``text`` is None when the model has no tokenizer. ``token_log_probabilities`` has one entry for each id,
+    and one for the end symbol when ``finished``: when that ended it and not a limit. ``complete``: the search ran to its
+    end, and was not ended by the deadline."""
 
     text: Optional[str]
     ids: Tuple[int, ...]
+    token_log_probabilities: Tuple[float, ...]
     log_probability: float
     score: float
     finished: bool
+    complete: bool
+
+
+class Answers(List[Hypothesis]):
+    """The answers to one sentence, best first. When there is none, ``error`` says why, and asking for one raises it."""
+
+    error: Optional[XformerError] = None
+
+    def __getitem__(self, index: Any) -> Any:
+        if self.error is not None:
+            raise self.error
+        return super().__getitem__(index)
 
 
 class EvalStats(NamedTuple):
@@ -64,70 +78,8 @@ class Prefix(NamedTuple):
     vocab_size: int
 
 
-#: Says which ids may follow: ids, a mask of bits, or None for all. See :meth:`Decoder.set_constraint`.
+#: Says which ids may follow: ids, a mask of bits, or None for all. See :meth:`Decoder.translate`.
 Constraint = Callable[[Prefix], Union[Iterable[int], bytes, bytearray, memoryview, None]]
-
-#: The answers to one sentence, best first.
-Answers = List[Hypothesis]
-
-
-class _Asked:
-    """A constraint on its way through C: the text from which its sentences count, and what it raised."""
-
-    def __init__(self, constraint: Constraint) -> None:
-        self._first = 0
-        self._raised: Optional[BaseException] = None
-        self._constraint = constraint
-
-    def during(self, first: int, *function: Any) -> None:
-        """Calls a function that asks the constraint, and raises what that raised."""
-        self._first, self._raised = first, None
-        try:
-            with self._hears():
-                call(*function)
-        except CallbackError:
-            if self._raised is None:
-                raise
-        raised, self._raised = self._raised, None
-        if raised is not None:
-            raise raised
-
-    @contextmanager
-    def _hears(self) -> Iterator[None]:
-        """Python runs the handler of a signal before the first line of __call__() as well. What it raises there, as
-        Ctrl-C does, ctypes gives to sys.unraisablehook alone, and tells the library nothing of use. Handlers run in
-        the main thread only, so that the hook is changed by one thread."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = sys.unraisablehook
-
-        def hook(report: Any) -> None:
-            # Since Python 3.13 the callback is named in the message and no longer given.
-            mine = report.object is self or (report.object is None and repr(self) in (report.err_msg or ""))
-            if mine and report.exc_value is not None:
-                self._raised = report.exc_value
-            else:
-                before(report)
-
-        sys.unraisablehook = hook
-        try:
-            yield
-        finally:
-            sys.unraisablehook = before
-
-    def __call__(self, user: object, prefix: Any, allowed: Any) -> int:
-        if self._raised is not None:  # before the last time: see _hears()
-            return 1
-        try:
-            p = prefix.contents
-            ids = tuple(p.ids[: p.length]) if p.length else ()
-            asked = Prefix(self._first + p.sentence, ids, p.remaining, p.vocab_size)
-            _allow(allowed, p.vocab_size, self._constraint(asked))
-            return 0
-        except BaseException as error:  # of any kind: it goes on where the library was called
-            self._raised = error
-            return 1
 
 
 def _allow(allowed: Any, vocab_size: int, answer: Any) -> None:
@@ -160,79 +112,77 @@ class Decoder(Handle):
     _free = lib.xf_decoder_free
 
     def __init__(self, model: Model, config: ConfigLike = None) -> None:
-        context = model._context
-        self._setup(keep=(context, model), guards=(context._guard, model._guard))
-        self._asked: Optional[_Asked] = None
-        self._constraint = xf_constraint_fn(0)
-        with model._read() as m, using(config) as options:
-            call(lib.xf_decoder_create, m, options, ctypes.byref(self._pointer))
+        self._create(lib.xf_decoder_create, model._c, pointer_of(config), keep=model._c)
 
-    def translate(self, texts: Iterable[Text], *, chunk: int = 256) -> List[Answers]:
+    def translate(
+        self,
+        texts: Iterable[Text],
+        config: ConfigLike = None,
+        *,
+        prefixes: Optional[Sequence[Optional[Text]]] = None,
+        constraint: Optional[Constraint] = None,
+    ) -> List[Answers]:
         """Translates texts: for each, in their order, its "decode.n_best" answers, best first.
 
-        The library is called for ``chunk`` texts at a time, so that Ctrl-C takes effect after at most so many. Answers
-        do not depend on it; a text that an error's message names by number is counted within its chunk.
+        A text that can't be translated does not fail the others: see :class:`Answers`. ``config`` sets options "decode."
+        for this call, a deadline say. ``prefixes`` are what the answers begin with, None for any.
+
+        ``constraint(prefix)`` is called for each hypothesis and step. It gives the ids that may follow, TOKEN_END among
+        them when the answer may end here; or, for many, a mask in which bit ``id % 8`` of byte ``id // 8`` is set
+        (``numpy.packbits(allowed, bitorder="little").tobytes()``); or None, when all may. It must not use this decoder.
+        What it raises ends the call and is raised here. Scores stay the model's own; a sentence without an allowed answer
+        has one with ``finished`` False and a ``log_probability`` of minus infinity.
         """
         if isinstance(texts, (str, bytes)):
             raise TypeError("translate() takes several texts: [text]")
-        if chunk < 1:
-            raise ValueError("chunk is %d, at least 1 is needed" % chunk)
         data = [_buffer.utf8(text) for text in texts]
-        answers: List[Answers] = []
-        for start in range(0, len(data), chunk):
-            part = data[start : start + chunk]
-            lengths = (ctypes.c_size_t * len(part))(*map(len, part))
-            answers += self._answers(start, lib.xf_translate, _buffer.strings(part), lengths, len(part))
-        return answers
+        params, held = _params(config, constraint)
+        if prefixes is not None:
+            begun = [_buffer.utf8(prefix or b"") for prefix in prefixes]
+            if len(begun) != len(data):
+                raise ValueError("%d prefixes for %d texts" % (len(begun), len(data)))
+            params.prefixes, params.prefix_lengths = held = _buffer.texts(begun)
+        return self._answers(lib.xf_translate, *_buffer.texts(data), len(data), ctypes.byref(params))
 
-    def decode(self, batch: Batch) -> List[Answers]:
-        """Decodes sources given as ids, as :meth:`translate` does texts; in one call."""
-        return self._answers(0, lib.xf_decode, ctypes.byref(batch._c()))
+    def decode(
+        self,
+        batch: Batch,
+        config: ConfigLike = None,
+        *,
+        prefixes: Optional[Sequence[Sequence[int]]] = None,
+        constraint: Optional[Constraint] = None,
+    ) -> List[Answers]:
+        """Decodes sources given as ids, as :meth:`translate` does texts; prefixes are ids without an end symbol."""
+        params, held = _params(config, constraint)
+        if prefixes is not None:
+            if len(prefixes) != len(batch):
+                raise ValueError("%d prefixes for %d sentences" % (len(prefixes), len(batch)))
+            begun = Batch.from_ids(prefixes)._c()
+            params.prefix_ids, params.prefix_offsets = begun.src_ids, begun.src_offsets
+        return self._answers(lib.xf_decode, ctypes.byref(batch._c()), ctypes.byref(params))
 
-    def _answers(self, first: int, function: Any, *args: object) -> List[Answers]:
-        found = ctypes.c_void_p()
-        try:
-            with self._write() as decoder:
-                if self._asked is None:
-                    call(function, decoder, *args, ctypes.byref(found))
-                else:
-                    self._asked.during(first, function, decoder, *args, ctypes.byref(found))
-            return [
-                [_hypothesis(found, sentence, rank) for rank in range(lib.xf_hypotheses_answer_count(found, sentence))]
-                for sentence in range(lib.xf_hypotheses_sentence_count(found))
-            ]
-        finally:
-            lib.xf_hypotheses_free(found)
+    def _answers(self, function: Any, *args: object) -> List[Answers]:
+        found = Native(lib.xf_hypotheses_free)
+        long_call(function, self._c, *args, found.out())
+        return [_answers_of(found, sentence) for sentence in range(lib.xf_hypotheses_sentence_count(found))]
 
-    def set_constraint(self, constraint: Optional[Constraint]) -> None:
-        """Holds :meth:`translate` and :meth:`decode` to what a function allows: a grammar, a beginning, a lexicon. None
-        takes the constraint away.
-
-        ``constraint(prefix)`` is called for each hypothesis and step. It gives the ids that may follow, TOKEN_END
-        among them when the answer may end here; or, for many, a mask in which bit ``id % 8`` of byte ``id // 8`` is set
-        (``numpy.packbits(allowed, bitorder="little").tobytes()``); or None, when all may. It must not use this decoder.
-        What it raises ends the call and is raised there. Scores stay the model's own; a sentence without an allowed
-        answer has one with ``finished`` False and a ``log_probability`` of minus infinity.
-        """
-        asked = None if constraint is None else _Asked(constraint)
-        function = xf_constraint_fn(0) if asked is None else xf_constraint_fn(asked)
-        with self._write() as decoder:
-            call(lib.xf_decoder_set_constraint, decoder, function, None)
-            self._asked, self._constraint = asked, function
+    def cancel(self) -> None:
+        """Ends the call that runs in another thread on this decoder in CancelledError."""
+        lib.xf_decoder_cancel(self._c)
 
     def score(self, batch: Batch) -> List[float]:
         """The natural logarithm of the probability of each target given its source, end symbol included."""
         scores = (ctypes.c_double * len(batch))()
-        with self._write() as decoder:
-            call(lib.xf_score, decoder, ctypes.byref(batch._c()), scores)
+        long_call(lib.xf_score, self._c, ctypes.byref(batch._c()), scores)
         return list(scores)
 
-    def evaluate(self, batches: Batches) -> EvalStats:
-        """Loss and perplexity on pairs, over all batches together."""
-        rows, count = batch_array(batches)
+    def evaluate(self, batches: Union[Batches, Batcher]) -> EvalStats:
+        """Loss and perplexity over all pairs of a batcher, once, which then stands where it stood; or of batches."""
         stats = xf_eval_stats()
-        with self._write() as decoder:
-            call(lib.xf_evaluate, decoder, rows, count, ctypes.byref(stats))
+        if isinstance(batches, Batcher):
+            long_call(lib.xf_evaluate_batcher, self._c, batches._c, ctypes.byref(stats))
+        else:
+            long_call(lib.xf_evaluate, self._c, *batch_array(batches), ctypes.byref(stats))
         return EvalStats(*(getattr(stats, name) for name in EvalStats._fields))
 
     def attention_weights(self, pair: Batch, kind: AttentionKind, layer: int) -> memoryview:
@@ -241,13 +191,12 @@ class Decoder(Handle):
         kind, number = AttentionKind(kind), array("i", [layer])[0]
         count = ctypes.c_size_t()
         weights = array("f")
-        with self._write() as decoder:
-            given = (decoder, ctypes.byref(pair._c()), kind, number)
-            try:
-                call(lib.xf_attention_weights, *given, None, 0, ctypes.byref(count))
-            except BufferTooSmallError:
-                weights = array("f", bytes(4 * count.value))
-                call(lib.xf_attention_weights, *given, _buffer.address(weights), len(weights), ctypes.byref(count))
+        given = (self._c, ctypes.byref(pair._c()), kind, number)
+        try:
+            call(lib.xf_attention_weights, *given, None, 0, ctypes.byref(count))
+        except BufferTooSmallError:
+            weights = array("f", bytes(4 * count.value))
+            call(lib.xf_attention_weights, *given, _buffer.address(weights), len(weights), ctypes.byref(count))
         tokens = {False: len(pair.src_ids), True: len(pair.tgt_ids or ())}
         queries, keys = tokens[kind != AttentionKind.ENCODER], tokens[kind == AttentionKind.DECODER]
         data: Any = memoryview(weights).cast("B")
@@ -255,16 +204,47 @@ class Decoder(Handle):
         return cube
 
 
-def _hypothesis(found: Any, sentence: int, rank: int) -> Hypothesis:
+def _params(config: ConfigLike, constraint: Optional[Constraint]) -> Tuple[Any, Any]:
+    """What holds for one call, and what it points to."""
+    options = pointer_of(config)
+    params = xf_decode_params()
+    params.config = None if options is None else options._as_parameter_
+    if constraint is not None:
+        wanted = constraint
+
+        def ask(user: object, prefix: Any, allowed: Any) -> None:
+            p = xf_prefix.from_address(prefix)
+            ids = tuple(p.ids[: p.length]) if p.length else ()
+            _allow(allowed, p.vocab_size, wanted(Prefix(p.sentence, ids, p.remaining, p.vocab_size)))
+
+        params.constraint = xf_constraint_fn(heard(ask))
+    return params, options
+
+
+def _answers_of(found: Native, sentence: int) -> Answers:
+    answers = Answers(
+        _hypothesis(found, sentence, rank) for rank in range(lib.xf_hypotheses_answer_count(found, sentence))
+    )
+    try:
+        call(lib.xf_hypotheses_status, found, sentence)
+    except XformerError as error:
+        answers.error = error
+    return answers
+
+
+def _hypothesis(found: Native, sentence: int, rank: int) -> Hypothesis:
     h = xf_hypothesis()
     call(lib.xf_hypotheses_get, found, sentence, rank, ctypes.byref(h))
     # With "tokenizer.normalization" none a text need not be UTF-8.
     text = ctypes.string_at(h.text, h.text_length).decode("utf-8", "replace") if h.text else None
-    return Hypothesis(text, tuple(h.ids[: h.length]) if h.length else (), h.log_probability, h.score, bool(h.finished))
+    ids = tuple(h.ids[: h.length]) if h.length else ()
+    tokens = h.length + h.finished
+    by_token = tuple(h.token_log_probabilities[:tokens]) if tokens and h.token_log_probabilities else ()
+    return Hypothesis(text, ids, by_token, h.log_probability, h.score, bool(h.finished), bool(h.complete))
 
 
 def translate(model: Union[Model, Path], texts: Iterable[Text], config: ConfigLike = None) -> List[str]:
-    """The best translation of each text.
+    """The best translation of each text; the first text that can't be translated raises its error.
 
     ``xformer.translate("en-de.xf", ["Good morning."])`` is a whole program: a file is loaded for this call alone. Who
     calls more than once loads a :class:`Model` and gives that, or keeps a :class:`Decoder`. ``config`` is for the

@@ -7,6 +7,13 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Dict, Type, Union
 
+__all__ = [  # fmt: skip
+    "BackendError", "BufferTooSmallError", "BusyError", "CallbackError", "CancelledError", "ClosedError",
+    "CorruptError", "DataError", "DeadlineError", "FileError", "ForkedError", "InternalError",
+    "InvalidArgumentError", "LimitError", "NoMemoryError", "NonfiniteError", "NotFoundError", "OutOfRangeError",
+    "StateError", "Status", "UnsupportedError", "VersionError", "XformerError",
+]
+
 
 class Status(IntEnum):
     """The statuses of ``xformer/status.h``; their numbers never change."""
@@ -19,6 +26,7 @@ class Status(IntEnum):
     OUT_OF_RANGE = -4
     BUFFER_TOO_SMALL = -5
     STATE = -6
+    BUSY = -7
     IO = -20
     CORRUPT = -21
     LIMIT = -22
@@ -30,6 +38,7 @@ class Status(IntEnum):
     FORKED = -43
     CANCELLED = -60
     CALLBACK = -61
+    DEADLINE = -62
     INTERNAL = -99
 
 
@@ -83,11 +92,8 @@ class ClosedError(StateError):
         super().__init__(message, status, native_code)
 
 
-class BusyError(StateError):
+class BusyError(XformerError):
     """The object is in another call, of another thread perhaps, that can't run beside this one. Nothing was done."""
-
-    def __init__(self, message: str, status: Union[Status, int] = Status.STATE, native_code: int = 0) -> None:
-        super().__init__(message, status, native_code)
 
 
 class FileError(XformerError):
@@ -127,11 +133,15 @@ class ForkedError(XformerError):
 
 
 class CancelledError(XformerError):
-    """:meth:`Context.cancel` was called. The object stays usable."""
+    """The call was cancelled. The object stays usable."""
 
 
 class CallbackError(XformerError):
     """A callback asked to stop."""
+
+
+class DeadlineError(XformerError):
+    """"decode.deadline_ms" passed before there was anything to give for a sentence."""
 
 
 class InternalError(XformerError):
@@ -145,6 +155,7 @@ BY_STATUS: Dict[int, Type[XformerError]] = {
     Status.OUT_OF_RANGE: OutOfRangeError,
     Status.BUFFER_TOO_SMALL: BufferTooSmallError,
     Status.STATE: StateError,
+    Status.BUSY: BusyError,
     Status.IO: FileError,
     Status.CORRUPT: CorruptError,
     Status.LIMIT: LimitError,
@@ -156,6 +167,7 @@ BY_STATUS: Dict[int, Type[XformerError]] = {
     Status.FORKED: ForkedError,
     Status.CANCELLED: CancelledError,
     Status.CALLBACK: CallbackError,
+    Status.DEADLINE: DeadlineError,
     Status.INTERNAL: InternalError,
 }
 

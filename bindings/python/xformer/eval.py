@@ -10,6 +10,9 @@ from typing import Any, Iterable, NamedTuple, Tuple
 from ._abi import call, lib, xf_bleu_score
 from ._buffer import Text, c_string, strings
 
+__all__ = ["BleuScore", "bleu", "chrf"]
+
+
 _TOKENIZE = {"13a": 0, "none": 1, "split_hyphens": 2}
 
 

@@ -6,23 +6,87 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from typing import Any, Iterable, NamedTuple, Optional, Tuple, Union
+from itertools import count
+from typing import Any, Iterable, Iterator, MutableMapping, NamedTuple, Optional, Tuple, Union
 
 from . import _buffer
-from ._abi import call, lib, xf_tensor_info
+from ._abi import call, lib, xf_model_summary, xf_source, xf_tensor_info
 from ._buffer import Path
-from ._handle import Guard, Handle
-from .config import Config, ConfigLike, using
+from ._callback import long_call
+from ._handle import Handle
+from .config import Config, ConfigLike, pointer_of
 from .context import Context
+from .errors import BufferTooSmallError
 from .text import Tokenizer
 
+__all__ = ["Metadata", "Model", "ModelSummary", "TensorInfo"]
 
-class ParamInfo(NamedTuple):
+
+class TensorInfo(NamedTuple):
     """One parameter tensor: its module path and shape; a vector has 1 row."""
 
     name: str
     rows: int
     columns: int
+
+
+class ModelSummary(NamedTuple):
+    """What a model file holds and, in bytes of a context's account, needs; step is -1 unless it is a checkpoint."""
+
+    parameters: int
+    vocab_size: int
+    file_bytes: int
+    decode_bytes: int
+    train_bytes: int
+    step: int
+    has_tokenizer: bool
+    precision: str
+
+
+#: Where a model comes from: a file name, an open file of the system, or the bytes of one (bytearray, memoryview).
+Source = Union[Path, int, bytearray, memoryview, Any]
+
+
+def _source(given: Source) -> Tuple[Any, Any]:
+    """The C form of a source, and what it points to."""
+    source, held = xf_source(), None
+    source.fd = -1
+    if isinstance(given, (bytearray, memoryview)):
+        held = bytes(given)
+        source.data, source.size = ctypes.cast(ctypes.c_char_p(held), ctypes.c_void_p), len(held)
+    elif isinstance(given, int) or hasattr(given, "fileno"):
+        source.fd = given if isinstance(given, int) else given.fileno()
+    else:
+        source.path = _buffer.path_bytes(given)
+    return source, held
+
+
+class Metadata(MutableMapping[str, str]):
+    """The texts that are kept with a model, in its files too: ``model.metadata["licence"] = "CC0"``."""
+
+    def __init__(self, model: "Model") -> None:
+        self._model = model
+
+    def __getitem__(self, key: str) -> str:
+        value = lib.xf_model_metadata(self._model._c, _buffer.c_string(key))
+        if value is None:
+            raise KeyError(key)
+        return str(value.decode())
+
+    def __setitem__(self, key: str, value: str) -> None:
+        call(lib.xf_model_set_metadata, self._model._c, _buffer.c_string(key), _buffer.c_string(value))
+
+    def __delitem__(self, key: str) -> None:
+        self[key]
+        call(lib.xf_model_set_metadata, self._model._c, _buffer.c_string(key), None)
+
+    def __iter__(self) -> Iterator[str]:
+        model = self._model._c
+        keys = iter(lambda at=count(): lib.xf_model_metadata_key(model, next(at)), None)  # type: ignore[misc]
+        return iter([key.decode() for key in keys])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 class Model(Handle):
@@ -34,117 +98,134 @@ class Model(Handle):
 
     _kind = "model"
     _free = lib.xf_model_free
-    _context: Context
 
     def __init__(self, context: Context, config: ConfigLike = None, tokenizer: Optional[Tokenizer] = None) -> None:
-        self._begin(context)
-        with context._read() as c, using(config) as options:
-            if tokenizer is None:
-                call(lib.xf_model_create, c, options, None, ctypes.byref(self._pointer))
-            else:
-                with tokenizer._read() as words:
-                    call(lib.xf_model_create, c, options, words, ctypes.byref(self._pointer))
-
-    def _begin(self, context: Context, owner: Optional[Handle] = None, guard: Optional[Guard] = None) -> None:
-        self._setup(keep=(context,), guards=(context._guard,), owner=owner, guard=guard)
-        self._context = context
+        words = None if tokenizer is None else tokenizer._c
+        self._create(lib.xf_model_create, context._c, pointer_of(config), words, keep=context._c)
 
     @classmethod
-    def load(cls, context: Context, path: Path) -> "Model":
-        """Loads what :meth:`save` or :meth:`Trainer.save` wrote. The file is checked before it is used."""
+    def _make(cls, function: Any, *args: object, keep: Any) -> "Model":
         self = cls.__new__(cls)
-        self._begin(context)
-        with context._read() as c:
-            call(lib.xf_model_load, c, _buffer.path_bytes(path), ctypes.byref(self._pointer))
+        self._create(function, *args, keep=keep, by=long_call)
         return self
 
     @classmethod
-    def average(cls, context: Context, paths: Iterable[Path]) -> "Model":
-        """Loads several files of one model and averages their parameters."""
-        self = cls.__new__(cls)
-        self._begin(context)
+    def load(cls, context: Context, source: Source) -> "Model":
+        """Loads what :meth:`save`, :meth:`to_bytes` or :meth:`Trainer.save` wrote: a file name, an open file, or a
+        bytearray or memoryview. All of it is checked before it is used."""
+        given, held = _source(source)
+        if given.path is not None:
+            return cls._make(lib.xf_model_load, context._c, given.path, keep=context._c)
+        return cls._make(lib.xf_model_load_from, context._c, ctypes.byref(given), keep=context._c)
+
+    @staticmethod
+    def inspect(context: Context, source: Source, config: ConfigLike = None) -> ModelSummary:
+        """Reads what a model holds, and what decoding and training by ``config`` would need, from its header alone."""
+        (given, held), summary = _source(source), xf_model_summary()
+        where = (context._c, pointer_of(config), ctypes.byref(given))
+        call(lib.xf_model_inspect, *where, ctypes.byref(summary))
+        numbers = (getattr(summary, name) for name in ModelSummary._fields[:6])
+        return ModelSummary(*numbers, bool(summary.has_tokenizer), summary.precision.decode())
+
+    @classmethod
+    def average(cls, models: Iterable["Model"]) -> "Model":
+        """The mean of the parameters of models; tokenizer and metadata are the first one's."""
+        natives = [model._c for model in models]
+        pointers = (ctypes.c_void_p * len(natives))(*(native._as_parameter_.value for native in natives))
+        return cls._make(lib.xf_model_average, pointers, len(natives), keep=natives[:1])
+
+    @classmethod
+    def average_files(cls, context: Context, paths: Iterable[Path]) -> "Model":
+        """The same of files, with the memory of two models however many there are."""
         names = [_buffer.path_bytes(path) for path in paths]
-        with context._read() as c:
-            call(lib.xf_model_average, c, _buffer.strings(names), len(names), ctypes.byref(self._pointer))
-        return self
+        given = (context._c, _buffer.strings(names), len(names))
+        return cls._make(lib.xf_model_average_files, *given, keep=context._c)
 
-    @classmethod
-    def _borrow(cls, owner: Handle, context: Context, pointer: int, guard: Guard) -> "Model":
-        """A model that belongs to a trainer."""
-        self = cls.__new__(cls)
-        self._begin(context, owner, guard)
-        self._pointer = ctypes.c_void_p(pointer)
-        return self
+    def copy(self, context: Optional[Context] = None) -> "Model":
+        """A model of its own with the same parameters, tokenizer and metadata, on the device of another context
+        perhaps."""
+        where = None if context is None else context._c
+        return self._make(lib.xf_model_copy, self._c, where, keep=where or self._c)
 
-    def save(self, path: Path) -> None:
-        """Saves it, replacing an old file at once or not at all; the old one stays as "<path>.prev"."""
-        with self._read() as model:
-            call(lib.xf_model_save, model, _buffer.path_bytes(path))
+    def save(self, path: Path, config: ConfigLike = None) -> None:
+        """Saves it, replacing an old file at once or not at all; the old one stays as "<path>.prev". With
+        ``{"file.precision": "fp16"}`` or "bf16" the file is half as large; numbers are rounded, and widened when loaded."""
+        long_call(lib.xf_model_save, self._c, pointer_of(config), _buffer.path_bytes(path))
 
-    def export(self, path: Path, config: ConfigLike = None) -> None:
-        """Writes it as the options "file." say: ``{"file.precision": "fp16"}`` or "bf16" halves the file. Numbers are
-        rounded; :meth:`load` widens them."""
-        with self._read() as model, using(config) as options:
-            call(lib.xf_model_export, model, options, _buffer.path_bytes(path))
+    def to_bytes(self, config: ConfigLike = None) -> bytearray:
+        """What :meth:`save` writes, in memory."""
+        model, options, size = self._c, pointer_of(config), ctypes.c_size_t()
+        room = bytearray()
+        while True:  # once more: the size is told when there is no room
+            try:
+                place = _buffer.address(room)
+                long_call(lib.xf_model_save_memory, model, options, place, len(room), ctypes.byref(size))
+                return room
+            except BufferTooSmallError:
+                room = bytearray(size.value)
+
+    @property
+    def metadata(self) -> Metadata:
+        """The texts that are kept with the model: where it came from, its languages, a licence."""
+        return Metadata(self)
 
     @property
     def config(self) -> Config:
         """A copy of the configuration the model was made with, "model.vocab_size" filled in."""
-        with self._read() as model:
-            return Config._copy_of(lib.xf_model_config(model))
+        model = self._c
+        return Config._copy_of(lib.xf_model_config(model))
 
     @property
     def tokenizer(self) -> Optional[Tokenizer]:
-        """The model's tokenizer, usable until the model is closed; None when it has none."""
-        with self._read() as model:
-            pointer = lib.xf_model_tokenizer(model)
-            return Tokenizer._borrow(self, self._context, pointer) if pointer else None
+        """The model's tokenizer; None when it has none."""
+        model = self._c
+        pointer = lib.xf_model_tokenizer(model)
+        return Tokenizer._borrow(pointer, model) if pointer else None
 
     @property
-    def params(self) -> Tuple[ParamInfo, ...]:
+    def tensors(self) -> Tuple[TensorInfo, ...]:
         """The parameter tensors in the order of the file."""
-        with self._read() as model:
-            return tuple(_info(model, index) for index in range(lib.xf_model_tensor_count(model)))
+        model = self._c
+        return tuple(_info(model, index) for index in range(lib.xf_model_tensor_count(model)))
 
-    def read(self, param: Union[int, str], out: Any = None) -> memoryview:
+    def read(self, tensor: Union[int, str], out: Any = None) -> memoryview:
         """A copy of a parameter tensor, named by index or name, as a memoryview of shape (rows, columns).
 
         ``out`` is a writable buffer of rows * columns 32-bit floats to be filled in place of a new one."""
-        with self._read() as model:
-            index = index_of(model, param)
-            info = _info(model, index)
-            values, count = room(info, out)
-            call(lib.xf_model_read_tensor, model, index, _buffer.address(values), count)
+        model = self._c
+        index, info = info_of(model, tensor)
+        values, size = room(info, out)
+        call(lib.xf_model_read_tensor, model, index, _buffer.address(values), size)
         return shaped(values, info)
 
-    def write(self, param: Union[int, str], values: Any) -> None:
+    def write(self, tensor: Union[int, str], values: Any) -> None:
         """Replaces a parameter tensor by rows * columns finite numbers in row-major order: a buffer of 32-bit floats,
         or nested sequences."""
-        numbers, count = _buffer.numbers(values, "f")
-        with self._write() as model:
-            call(lib.xf_model_write_tensor, model, index_of(model, param), _buffer.address(numbers), count)
+        numbers, size = _buffer.numbers(values, "f")
+        call(lib.xf_model_write_tensor, self._c, info_of(self._c, tensor)[0], _buffer.address(numbers), size)
 
 
-def _info(model: Any, index: int) -> ParamInfo:
+def _info(model: Any, index: int) -> TensorInfo:
     info = xf_tensor_info()
     call(lib.xf_model_get_tensor, model, index, ctypes.byref(info))
-    return ParamInfo(info.name.decode(), info.rows, info.columns)
+    return TensorInfo(info.name.decode(), info.rows, info.columns)
 
 
-def index_of(model: Any, param: Union[int, str]) -> int:
-    """The index of a parameter, of the pointer to a model."""
-    count = lib.xf_model_tensor_count(model)
-    if isinstance(param, str):
-        for index in range(count):
-            if _info(model, index).name == param:
-                return index
-        raise KeyError(param)
-    if not 0 <= param < count:
-        raise IndexError("parameter %d of %d" % (param, count))
-    return param
+def info_of(model: Any, tensor: Union[int, str]) -> Tuple[int, TensorInfo]:
+    """Index and shape of a tensor, named by either, of a model."""
+    size = lib.xf_model_tensor_count(model)
+    if isinstance(tensor, str):
+        for index in range(size):
+            info = _info(model, index)
+            if info.name == tensor:
+                return index, info
+        raise KeyError(tensor)
+    if not 0 <= tensor < size:
+        raise IndexError("tensor %d of %d" % (tensor, size))
+    return tensor, _info(model, tensor)
 
 
-def room(info: ParamInfo, out: Any) -> Tuple[Any, int]:
+def room(info: TensorInfo, out: Any) -> Tuple[Any, int]:
     """Where a tensor is copied to, and how many numbers fit: out, or a new array."""
     if out is not None:
         return _buffer.writable(out, "f")
@@ -152,14 +233,8 @@ def room(info: ParamInfo, out: Any) -> Tuple[Any, int]:
     return numbers, len(numbers)
 
 
-def shaped(values: Any, info: ParamInfo) -> memoryview:
+def shaped(values: Any, info: TensorInfo) -> memoryview:
     """Numbers as a matrix."""
     data: Any = memoryview(values).cast("B")
     matrix: memoryview = data.cast("f", (info.rows, info.columns))
     return matrix
-
-
-def info_of(model: Any, param: Union[int, str]) -> Tuple[int, ParamInfo]:
-    """Index and shape of a parameter, of the pointer to a model."""
-    index = index_of(model, param)
-    return index, _info(model, index)

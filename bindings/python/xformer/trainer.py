@@ -5,20 +5,33 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import ctypes
+from enum import IntEnum
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Tuple, Union
 
 from . import _buffer
 from ._abi import call, lib, xf_batch, xf_step_stats
 from ._buffer import Path
-from ._handle import Guard, Handle, Use
-from .config import Config, ConfigLike, using
+from ._callback import long_call
+from ._handle import Handle
+from .config import Config, ConfigLike, pointer_of
 from .context import Context
 from .data import Batch, Batcher
+from .errors import Status
 from .model import Model, info_of, room, shaped
+
+__all__ = ["Outcome", "StepStats", "Trainer"]
+
+
+class Outcome(IntEnum):
+    """What became of a step: SKIPPED and ROLLED_BACK only as "train.on_nonfinite" says."""
+
+    UPDATED = 0
+    SKIPPED = 1
+    ROLLED_BACK = 2
 
 
 class StepStats(NamedTuple):
-    """What a training step did. Losses are nats per target token, under dropout."""
+    """What a training step did. Losses are nats per target token, under dropout; the norm is that before clipping."""
 
     step: int
     sentences: int
@@ -28,6 +41,7 @@ class StepStats(NamedTuple):
     nll: float
     learning_rate: float
     gradient_norm: float
+    outcome: Outcome
 
 
 Batches = Union[Batch, Iterable[Batch]]
@@ -37,10 +51,6 @@ def batch_array(batches: Batches) -> Tuple[Any, int]:
     """One batch or several as a C array, which keeps the buffers alive, and its length."""
     rows = [batches._c()] if isinstance(batches, Batch) else [batch._c() for batch in batches]
     return (xf_batch * len(rows))(*rows), len(rows)
-
-
-def _stats(stats: xf_step_stats) -> StepStats:
-    return StepStats(*(getattr(stats, name) for name in StepStats._fields))
 
 
 class Trainer(Handle):
@@ -54,114 +64,101 @@ class Trainer(Handle):
     _free = lib.xf_trainer_free
 
     def __init__(self, model: Model, config: ConfigLike = None) -> None:
-        self._begin(model._context, model._guard, model)
-        with model._write() as m, using(config) as options:
-            call(lib.xf_trainer_create, m, options, ctypes.byref(self._pointer))
-
-    def _begin(self, context: Context, model_guard: Guard, model: Optional[Model]) -> None:
-        self._setup(keep=(context,) if model is None else (context, model), guards=(context._guard,))
-        self._context = context
-        self._model_guard = model_guard
-        self._model = model
+        self._create(lib.xf_trainer_create, model._c, pointer_of(config), keep=model._c)
 
     @classmethod
-    def resume(cls, context: Context, path: Path) -> "Trainer":
-        """Continues from a checkpoint: trainer and model are as they were when :meth:`save` was called."""
+    def resume(cls, context: Context, path: Path, config: ConfigLike = None) -> "Trainer":
+        """Continues from a checkpoint: trainer and model are as they were when :meth:`save` was called, but for the
+        options "train." that ``config`` sets. StateError names one that can't change."""
         self = cls.__new__(cls)
-        self._begin(context, Guard(Model._kind), None)
-        with context._read() as c:
-            call(lib.xf_trainer_resume, c, _buffer.path_bytes(path), ctypes.byref(self._pointer))
+        given = (context._c, _buffer.path_bytes(path), pointer_of(config))
+        self._create(lib.xf_trainer_resume, *given, keep=context._c, by=long_call)
         return self
-
-    def _write(self) -> Use:
-        # "A trainer has exclusive use of its model while one of its calls runs."
-        return Use(self, ((self._guard, True), (self._model_guard, True), (self._context._guard, False)))
 
     @property
     def model(self) -> Model:
-        """The model that is trained. After :meth:`resume`, or when the model was closed, it is the trainer's and ends
-        with it; decoders made from it go on."""
-        if self._model is not None and not self._model.closed:
-            self._check_open()
-            return self._model
-        with self._read() as trainer:
-            return Model._borrow(self, self._context, lib.xf_trainer_model(trainer), self._model_guard)
+        """The trainer's model."""
+        trainer = self._c
+        model: Model = Model._borrow(lib.xf_trainer_model(trainer), trainer)
+        return model
 
     @property
     def config(self) -> Config:
-        """A copy of the "train." options the trainer works with, also after a resume."""
-        with self._read() as trainer:
-            return Config._copy_of(lib.xf_trainer_config(trainer))
+        """A copy of the "train." options it works with, also after a resume."""
+        trainer = self._c
+        return Config._copy_of(lib.xf_trainer_config(trainer))
 
     @property
     def steps(self) -> int:
-        """Number of updates made."""
-        with self._read() as trainer:
-            return int(lib.xf_trainer_step_count(trainer))
+        """Updates made."""
+        return int(lib.xf_trainer_step_count(self._c))
+
+    def _stats(self, function: Any, *args: object) -> Optional[StepStats]:
+        stats = xf_step_stats()
+        if call(function, self._c, *args, ctypes.byref(stats)) == Status.DONE:
+            return None
+        return StepStats(*(getattr(stats, name) for name in StepStats._fields[:-1]), Outcome(stats.outcome))
 
     def step(self, batches: Batches) -> StepStats:
-        """Makes one update from a batch, or from several whose gradients are added."""
-        rows, count = batch_array(batches)
-        stats = xf_step_stats()
-        with self._write() as trainer:
-            call(lib.xf_train_step, trainer, rows, count, ctypes.byref(stats))
-        return _stats(stats)
+        """One update from one batch, or from several whose gradients are added."""
+        return self._stats(lib.xf_train_step, *batch_array(batches))  # type: ignore[return-value]
+
+    def next(self, batcher: Batcher) -> Optional[StepStats]:
+        """One update from the next batches of a batcher, "train.accumulate" of them; None at the end of an epoch. After
+        an error the batcher stands where it stood."""
+        return self._stats(lib.xf_train_next, batcher._c)
 
     def train(self, batcher: Batcher, steps: Optional[int] = None) -> Iterator[StepStats]:
-        """Yields the stats of each of ``steps`` updates (None: without an end), over as many epochs as that takes.
+        """Yields the stats of each of ``steps`` calls of :meth:`next` (None: without an end), over as many epochs as
+        that takes.
 
         Works as it is iterated: stop when you like. Ctrl-C takes effect between two steps, and the trainer can be
         saved then.
         """
         made = 0
-        for batch in batcher.forever() if steps is None or steps > 0 else ():
-            yield self.step(batch)
-            made += 1
-            if made == steps:
-                return
+        while steps is None or made < steps:
+            stats = self.next(batcher)
+            if stats is not None:
+                made += 1
+                yield stats
+
+    def cancel(self) -> None:
+        """Ends the call that runs in another thread on this trainer in CancelledError."""
+        lib.xf_trainer_cancel(self._c)
 
     def accumulate(self, batch: Batch) -> StepStats:
         """First half of a step: adds a batch's gradients to those that wait for :meth:`update`; stats of this batch."""
-        stats = xf_step_stats()
-        with self._write() as trainer:
-            call(lib.xf_train_accumulate, trainer, ctypes.byref(batch._c()), ctypes.byref(stats))
-        return _stats(stats)
+        return self._stats(lib.xf_train_accumulate, ctypes.byref(batch._c()))  # type: ignore[return-value]
 
     def update(self) -> StepStats:
         """Second half of a step: updates the parameters from the gradients that wait."""
-        stats = xf_step_stats()
-        with self._write() as trainer:
-            call(lib.xf_train_update, trainer, ctypes.byref(stats))
-        return _stats(stats)
+        return self._stats(lib.xf_train_update)  # type: ignore[return-value]
 
-    def gradient(self, param: Union[int, str], out: Any = None) -> memoryview:
+    def gradient(self, tensor: Union[int, str], out: Any = None) -> memoryview:
         """A copy of a waiting gradient, as in :meth:`Model.read`."""
-        with self._write() as trainer:
-            index, info = info_of(lib.xf_trainer_model(trainer), param)
-            values, count = room(info, out)
-            call(lib.xf_trainer_read_gradient, trainer, index, _buffer.address(values), count)
+        trainer = self._c
+        index, info = info_of(lib.xf_trainer_model(trainer), tensor)
+        values, count = room(info, out)
+        call(lib.xf_trainer_read_gradient, trainer, index, _buffer.address(values), count)
         return shaped(values, info)
+
+    def ema(self) -> Model:
+        """The exponential moving average of the parameters ("train.ema") as a model of its own."""
+        return Model._make(lib.xf_trainer_ema, self._c, keep=self._c)
 
     def save(self, path: Path, batcher: Optional[Batcher] = None) -> None:
         """Saves a checkpoint: model, tokenizer, options, moments, step, and a batcher's position. The old file is
         replaced at once or not at all and stays as "<path>.prev"; :meth:`Model.load` reads it too."""
-        name = _buffer.path_bytes(path)
-        with self._write() as trainer:
-            if batcher is None:
-                call(lib.xf_trainer_save, trainer, None, name)
-            else:
-                with batcher._read() as position:
-                    call(lib.xf_trainer_save, trainer, position, name)
+        position = None if batcher is None else batcher._c
+        long_call(lib.xf_trainer_save, self._c, position, _buffer.path_bytes(path))
 
     @property
     def position(self) -> Tuple[int, int]:
         """(epoch, batch) of the batcher saved with the checkpoint; (0, 0) when none was."""
         epoch, batch = ctypes.c_int64(), ctypes.c_int64()
-        with self._read() as trainer:
-            call(lib.xf_trainer_get_position, trainer, ctypes.byref(epoch), ctypes.byref(batch))
+        call(lib.xf_trainer_get_position, self._c, ctypes.byref(epoch), ctypes.byref(batch))
         return epoch.value, batch.value
 
     def seek(self, batcher: Batcher) -> None:
         """Moves a batcher, made from the same corpus, tokenizer and options, to the saved position."""
-        with self._read() as trainer, batcher._write() as moved:
-            call(lib.xf_trainer_seek, trainer, moved)
+        call(lib.xf_trainer_seek, self._c, batcher._c)
