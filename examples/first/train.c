@@ -75,7 +75,7 @@ int main(int argc, char **argv) {
     DO(xf_translate(decoder, &question, NULL, 1, &answers, &err));
     DO(xf_hypotheses_get(answers, 0, 0, &best, &err));
     printf("%s -> %s\n", question, best.text);
-    if (argc > 1) DO(xf_model_save(model, argv[1], &err));
+    if (argc > 1) DO(xf_model_save(model, NULL, argv[1], &err));
 
     xf_hypotheses_free(answers);
     xf_decoder_free(decoder);

@@ -100,7 +100,7 @@ static bool save_snapshot(struct training *t, int64_t step) {
     char path[4096];
     xf_error err;
     if (!snapshot_path(t, step, path)) return false;
-    if (xf_model_save(xf_trainer_model(t->trainer), path, &err) != XF_OK) {
+    if (xf_model_save(xf_trainer_model(t->trainer), NULL, path, &err) != XF_OK) {
         fail(&err);
         return false;
     }
@@ -230,7 +230,7 @@ static enum xf_status average(const struct training *t, xf_model **out, xf_error
         list[count] = paths[count];
         ++count;
     }
-    return count < 2 ? XF_OK : xf_model_average(t->e->context, list, count, out, err);
+    return count < 2 ? XF_OK : xf_model_average_files(t->e->context, list, count, out, err);
 }
 
 static enum xf_status evaluate(struct training *t, xf_error *err) {

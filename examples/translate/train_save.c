@@ -58,7 +58,7 @@ void save_snapshot(struct run *run) {
     char name[MAX_PATH_LENGTH];
     xf_error err;
     snapshot_name(run, step, name);
-    const bool good = xf_model_save(xf_trainer_model(run->trainer), name, &err) == XF_OK;
+    const bool good = xf_model_save(xf_trainer_model(run->trainer), NULL, name, &err) == XF_OK;
     forget_old(run, step);
     if (good) {
         forget_previous(name); /* a resumed run makes some of them anew */
@@ -138,7 +138,7 @@ void save_best(struct run *run, double dev_loss) {
     xf_error err;
     const int64_t step = xf_trainer_step_count(run->trainer);
     best_name(run, step, name);
-    if (xf_model_save(xf_trainer_model(run->trainer), name, &err) != XF_OK) {
+    if (xf_model_save(xf_trainer_model(run->trainer), NULL, name, &err) != XF_OK) {
         fail(&err);
         run->save_failed = true;
         return; /* the one before stays the best that is kept */
@@ -198,7 +198,7 @@ static xf_model *average_snapshots(struct run *run) {
     }
     xf_model *model = NULL;
     xf_error err;
-    if (xf_model_average(run->context, paths, run->snapshot_count, &model, &err) != XF_OK) {
+    if (xf_model_average_files(run->context, paths, run->snapshot_count, &model, &err) != XF_OK) {
         fail(&err);
         run->save_failed = true;
         if (err.status != XF_ERROR_CANCELLED) complain("the model is not averaged; it is that of the last step");
@@ -216,7 +216,7 @@ xf_model *save_model(struct run *run) {
     if (other == NULL && chosen && was_interrupted()) return NULL;
     xf_model *model = other != NULL ? other : xf_trainer_model(run->trainer);
     xf_error err;
-    if (xf_model_save(model, run->flags.model, &err) != XF_OK) {
+    if (xf_model_save(model, NULL, run->flags.model, &err) != XF_OK) {
         fail(&err);
         run->save_failed = true;
         xf_model_free(other);

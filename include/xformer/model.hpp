@@ -55,12 +55,9 @@ public:
     /** @brief Its tokenizer. @return owned by the model; none when it has none */
     TokenizerView tokenizer() const noexcept { return TokenizerView(xf_model_tokenizer(get())); }
     /** @brief Saves it; the old file stays as "<path>.prev". @param path [in] file name */
-    void save(CString path) const { detail::call(xf_model_save, get(), path.c_str()); }
-    /** @brief Saves it in another form; see xf_model_export(). @param path [in] file name
-     *  @param config [in] options "file." */
-    void save(CString path, ConfigView config) const {
-        detail::call(xf_model_export, get(), config.get(), path.c_str());
-    }
+    void save(CString path) const { save(path, ConfigView()); }
+    /** @brief The same in another precision. @param path [in] file name @param config [in] options "file." */
+    void save(CString path, ConfigView config) const { detail::call(xf_model_save, get(), config.get(), path.c_str()); }
 
     /** @brief The parameter tensors. @return xf_tensor_info in the order of the file; names are owned by the model */
     Range<detail::ParamAt> params() const { return {xf_model_tensor_count(get()), {get()}}; }
@@ -104,7 +101,7 @@ public:
     /** @brief Averages files of one model. @param context [in] the context @param paths [in] file names
      *  @return the mean */
     static Model average(const Context &context, const std::vector<std::string> &paths) {
-        return detail::make<Model>(xf_model_average, context.get(), detail::pointers(paths).data(), paths.size());
+        return detail::make<Model>(xf_model_average_files, context.get(), detail::pointers(paths).data(), paths.size());
     }
 };
 

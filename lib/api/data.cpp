@@ -9,22 +9,26 @@ using namespace xf;
 
 namespace {
 
+std::shared_ptr<Heap> heap_of(const std::shared_ptr<Context> &context) { return {context, &context->heap()}; }
+
+xf_corpus *make_handle(const std::shared_ptr<Context> &context, std::shared_ptr<const Corpus> corpus) {
+    auto handle = std::make_unique<xf_corpus>();
+    handle->context = context;
+    handle->corpus = std::move(corpus);
+    return handle.release();
+}
+
 template <class Open>
 xf_status open_corpus(xf_context *context, const xf_config *config, xf_corpus **out, xf_error *err,
                       Open open) noexcept {
     return guard(err, [&] {
         const auto use = shared(context, "context");
         check_pointer(out, "out");
-        const OptionsOf options(config);
-        CorpusOptions corpus_options;
-        corpus_options.max_bytes_per_side = options->i64("data.max_bytes");
-        corpus_options.strict = options->boolean("data.strict");
-        auto handle = std::make_unique<xf_corpus>();
-        handle->context = use->context;
+        CorpusOptions options = CorpusOptions::from(*OptionsOf(config));
+        options.heap = heap_of(use->context);
         const Call call = use->context->call();
-        const Corpus::Warn warn = [&](const std::string &line) { handle->context->log(XF_LOG_WARNING, "data", line); };
-        handle->corpus = open(corpus_options, warn, call);
-        *out = handle.release();
+        const Corpus::Warn warn = [&](const std::string &line) { use->context->log(XF_LOG_WARNING, "data", line); };
+        *out = make_handle(use->context, open(options, warn, call));
     });
 }
 
@@ -34,32 +38,72 @@ extern "C" {
 
 xf_status xf_corpus_open(xf_context *context, const xf_config *config, const char *path, xf_corpus **out,
                          xf_error *err) {
-    return open_corpus(context, config, out, err,
-                       [&](const CorpusOptions &options, const Corpus::Warn &warn, const Call &call) {
-                           check_pointer(path, "path");
-                           return Corpus::open_tsv(path, options, warn, call);
-                       });
+    return open_corpus(context, config, out, err, [&](auto &...rest) {
+        check_pointer(path, "path");
+        return Corpus::open_tsv(path, rest...);
+    });
 }
 
 xf_status xf_corpus_open_parallel(xf_context *context, const xf_config *config, const char *source_path,
                                   const char *target_path, xf_corpus **out, xf_error *err) {
-    return open_corpus(context, config, out, err,
-                       [&](const CorpusOptions &options, const Corpus::Warn &warn, const Call &call) {
-                           check_pointer(source_path, "source_path");
-                           check_pointer(target_path, "target_path");
-                           return Corpus::open_pair(source_path, target_path, options, warn, call);
-                       });
+    return open_corpus(context, config, out, err, [&](auto &...rest) {
+        check_pointer(source_path, "source_path");
+        check_pointer(target_path, "target_path");
+        return Corpus::open_pair(source_path, target_path, rest...);
+    });
 }
 
 xf_status xf_corpus_from_memory(xf_context *context, const xf_config *config, const char *name, const char *text,
                                 size_t length, xf_corpus **out, xf_error *err) {
-    return open_corpus(context, config, out, err,
-                       [&](const CorpusOptions &options, const Corpus::Warn &warn, const Call &call) {
-                           check_pointer(name, "name");
-                           XF_CHECK(text != nullptr || length == 0, XF_ERROR_INVALID_ARGUMENT,
-                                    "text is NULL with a length of %zu", length);
-                           return Corpus::from_memory(name, std::string_view(text, length), options, warn, call);
-                       });
+    return open_corpus(context, config, out, err, [&](auto &...rest) {
+        check_pointer(name, "name");
+        XF_CHECK(text != nullptr || length == 0, XF_ERROR_INVALID_ARGUMENT, "text is NULL with a length of %zu",
+                 length);
+        return Corpus::from_memory(name, std::string_view(text, length), rest...);
+    });
+}
+
+xf_status xf_corpus_from_pairs(xf_context *context, const xf_config *config, const char *const *sources,
+                               const size_t *source_lengths, const char *const *targets, const size_t *target_lengths,
+                               size_t count, xf_corpus **out, xf_error *err) {
+    return open_corpus(context, config, out, err, [&](auto &...rest) {
+        XF_CHECK(count == 0 || (sources != nullptr && targets != nullptr), XF_ERROR_INVALID_ARGUMENT,
+                 "sources or targets is NULL with a count of %zu", count);
+        return Corpus::from_pairs({sources, source_lengths}, {targets, target_lengths}, count, rest...);
+    });
+}
+
+xf_status xf_corpus_from_ids(xf_context *context, const xf_batch *pairs, xf_corpus **out, xf_error *err) {
+    return guard(err, [&] {
+        const auto use = shared(context, "context");
+        const xf_batch batch = get_batch(pairs);
+        check_pointer(out, "out");
+        *out = make_handle(use->context, Corpus::from_ids(batch, heap_of(use->context)));
+    });
+}
+
+xf_status xf_corpus_subset(const xf_corpus *corpus, const int64_t *indices, size_t count, xf_corpus **out,
+                           xf_error *err) {
+    return guard(err, [&] {
+        const auto use = shared(corpus, "corpus");
+        check_pointer(indices, "indices");
+        XF_CHECK(count > 0, XF_ERROR_INVALID_ARGUMENT, "count is 0, expected at least 1");
+        check_pointer(out, "out");
+        *out = make_handle(use->context, use->corpus->subset(indices, count));
+    });
+}
+
+xf_status xf_corpus_split(const xf_corpus *corpus, int64_t held_out_count, int64_t seed, xf_corpus **rest,
+                          xf_corpus **held_out, xf_error *err) {
+    return guard(err, [&] {
+        const auto use = shared(corpus, "corpus");
+        check_pointer(rest, "rest");
+        check_pointer(held_out, "held_out");
+        const Corpus::Parts parts = use->corpus->split(held_out_count, static_cast<uint64_t>(seed));
+        std::unique_ptr<xf_corpus> first(make_handle(use->context, parts.rest));
+        *held_out = make_handle(use->context, parts.held_out);
+        *rest = first.release();
+    });
 }
 
 void xf_corpus_free(xf_corpus *corpus) { free_handle(corpus); }
@@ -85,8 +129,8 @@ xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, const char 
         check_pointer(target, "target");
         check_pointer(target_length, "target_length");
         const Corpus &pairs = *use->corpus;
-        XF_CHECK(index >= 0 && index < pairs.size(), XF_ERROR_OUT_OF_RANGE, "pair %lld, expected 0 to %lld",
-                 static_cast<long long>(index), static_cast<long long>(pairs.size() - 1));
+        pairs.check_text();
+        pairs.check_index(index);
         *source = pairs.source(index).data();
         *source_length = pairs.source(index).size();
         *target = pairs.target(index).data();
@@ -97,34 +141,19 @@ xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, const char 
 xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokenizer, const xf_config *config,
                             xf_batcher **out, xf_error *err) {
     return guard(err, [&] {
-        const auto pairs = shared(corpus, "corpus");
-        const auto words = shared(tokenizer, "tokenizer");
+        const auto use = shared(corpus, "corpus");
+        std::shared_ptr<const Tokenizer> words;
+        if (tokenizer != nullptr) words = shared(tokenizer, "tokenizer")->tokenizer;
         check_pointer(out, "out");
-        const OptionsOf options(config);
-        BatcherOptions batcher_options;
-        batcher_options.batch_tokens = options->i64("data.batch_tokens");
-        batcher_options.shuffle = options->boolean("data.shuffle");
-        batcher_options.seed = static_cast<uint64_t>(options->i64("data.seed"));
-        const int64_t longest = std::min(options->i64("data.max_tokens"), batcher_options.batch_tokens);
+        const auto options = BatcherOptions::from(*OptionsOf(config));
+        Encode encode;
+        if (words != nullptr)
+            encode = [&words](std::string_view text, std::vector<int32_t> *ids) { words->encode(text, ids); };
+        const Call call = use->context->call();
+        const Corpus::Warn warn = [&](const std::string &line) { use->context->log(XF_LOG_WARNING, "data", line); };
         auto handle = std::make_unique<xf_batcher>();
-        handle->context = pairs->context;
-        const Call call = pairs->context->call();
-        const Encode encode = [&](std::string_view text, std::vector<int32_t> *ids) {
-            words->tokenizer->encode(text, ids);
-        };
-        handle->corpus = std::make_shared<EncodedCorpus>(encode_corpus(*pairs->corpus, encode, longest, call));
-        handle->fingerprint = handle->corpus->fingerprint();
-        for (const char *key : {"data.batch_tokens", "data.shuffle", "data.seed"})
-            handle->order[key] = options->text(key);
-        const int64_t skipped = handle->corpus->skipped_too_long + handle->corpus->skipped_empty;
-        if (skipped > 0)
-            handle->context->log(
-                XF_LOG_WARNING, "data",
-                format("%lld of %lld pairs are left out: %lld have a side of more than %lld tokens, %lld an empty one",
-                       static_cast<long long>(skipped), static_cast<long long>(pairs->corpus->size()),
-                       static_cast<long long>(handle->corpus->skipped_too_long), static_cast<long long>(longest),
-                       static_cast<long long>(handle->corpus->skipped_empty)));
-        handle->batcher = std::make_unique<Batcher>(handle->corpus, batcher_options);
+        handle->context = use->context;
+        handle->batcher = Batcher::of(*use->corpus, encode, options, heap_of(use->context), warn, call);
         *out = handle.release();
     });
 }
@@ -148,7 +177,7 @@ xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher_stats *stat
     return guard(err, [&] {
         const auto use = shared(batcher, "batcher");
         check_struct(stats, "stats");
-        const EncodedCorpus &corpus = *use->corpus;
+        const EncodedCorpus &corpus = use->batcher->corpus();
         const Batcher::Position position = use->batcher->position();
         put_struct(stats, xf_batcher_stats{0, position.epoch, position.batch, use->batcher->batches_in_epoch(),
                                            corpus.size(), corpus.skipped_too_long, corpus.skipped_empty,
@@ -158,10 +187,7 @@ xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher_stats *stat
 }
 
 xf_status xf_batcher_seek(xf_batcher *batcher, int64_t epoch, int64_t batch, xf_error *err) {
-    return guard(err, [&] {
-        const auto use = exclusive(batcher, "batcher");
-        use->batcher->seek({epoch, batch});
-    });
+    return guard(err, [&] { exclusive(batcher, "batcher")->batcher->seek({epoch, batch}); });
 }
 
 }  // extern "C"

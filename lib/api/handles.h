@@ -78,9 +78,6 @@ struct xf_corpus : xf::Handle<0x58460004u> {
 struct xf_batcher : xf::Handle<0x58460005u> {
     static constexpr const char *kKind = "a batcher";
     std::shared_ptr<xf::Context> context;
-    std::shared_ptr<const xf::EncodedCorpus> corpus;
-    uint64_t fingerprint = 0;
-    xf::Metadata order;  // options that fix which batches come when; see train/trainer.h
     std::unique_ptr<xf::Batcher> batcher;
     xf::Batch batch;
 };

@@ -7,7 +7,6 @@
 
 #include "api/guard.h"
 #include "api/model_handle.h"
-#include "train/average.h"
 
 using namespace xf;
 
@@ -45,16 +44,6 @@ const Parameter &parameter(const xf_model &model, size_t index) {
     return list[index];
 }
 
-void save(const xf_model &model, const char *path, const char *dtype) {
-    FileContents contents;
-    contents.kind = "model";
-    contents.dtype = dtype;
-    contents.tokenizer = tokenizer_json(model);
-    const ModelUse parameters(*model.model, false);
-    Stream stream(model.context->device());
-    save_model_file(path, *model.model, stream, contents, {}, model.context->call());
-}
-
 void check_count(const Parameter &p, size_t count) {
     XF_CHECK(count == static_cast<size_t>(p.size()), XF_ERROR_INVALID_ARGUMENT, "count is %zu, expected %lld for '%s'",
              count, static_cast<long long>(p.size()), p.name.c_str());
@@ -86,65 +75,32 @@ xf_status xf_model_create(xf_context *context, const xf_config *config, const xf
     });
 }
 
-xf_status xf_model_load(xf_context *context, const char *path, xf_model **out, xf_error *err) {
-    return guard(err, [&] {
-        const auto use = shared(context, "context");
-        check_pointer(path, "path");
-        check_pointer(out, "out");
-        const Call call = use->context->call();
-        const ModelFile file(path);
-        auto tokenizer = parse_tokenizer(file.contents().tokenizer);
-        auto model = file.make_model(use->context);
-        Stream stream(use->context->device());
-        file.load(*model, stream, {}, call);
-        auto handle = std::make_unique<xf_model>();
-        fill_model_handle(handle.get(), std::move(model), std::move(tokenizer));
-        *out = handle.release();
-    });
-}
-
-xf_status xf_model_save(const xf_model *model, const char *path, xf_error *err) {
-    return guard(err, [&] {
-        const auto use = shared(model, "model");
-        check_pointer(path, "path");
-        save(*use, path, "F32");
-    });
-}
-
-xf_status xf_model_export(const xf_model *model, const xf_config *config, const char *path, xf_error *err) {
-    return guard(err, [&] {
-        const auto use = shared(model, "model");
-        const std::string precision = OptionsOf(config)->str("file.precision");
-        check_pointer(path, "path");
-        save(*use, path, precision == "fp16" ? "F16" : precision == "bf16" ? "BF16" : "F32");
-    });
-}
-
-xf_status xf_model_average(xf_context *context, const char *const *paths, size_t count, xf_model **out, xf_error *err) {
-    return guard(err, [&] {
-        const auto use = shared(context, "context");
-        check_pointer(paths, "paths");
-        check_pointer(out, "out");
-        XF_CHECK(count > 0, XF_ERROR_INVALID_ARGUMENT, "count is 0, expected at least 1");
-        std::vector<std::string> list;
-        for (size_t i = 0; i < count; ++i) {
-            check_pointer(paths[i], "a path");
-            list.emplace_back(paths[i]);
-        }
-        std::string tokenizer;
-        auto model = average_files(use->context, list, &tokenizer, use->context->call());
-        auto handle = std::make_unique<xf_model>();
-        fill_model_handle(handle.get(), std::move(model), parse_tokenizer(tokenizer));
-        *out = handle.release();
-    });
-}
-
 void xf_model_free(xf_model *model) { free_handle(model); }
 
 const xf_config *xf_model_config(const xf_model *model) { return is_handle(model) ? model->config.get() : nullptr; }
 
 const xf_tokenizer *xf_model_tokenizer(const xf_model *model) {
     return is_handle(model) ? model->tokenizer.get() : nullptr;
+}
+
+xf_status xf_model_set_metadata(xf_model *model, const char *key, const char *value, xf_error *err) {
+    return guard(err, [&] {
+        const auto use = exclusive(model, "model");
+        check_pointer(key, "key");
+        const ModelUse parameters(*use->model, true);
+        if (value != nullptr)
+            use->model->metadata().set(key, value);
+        else
+            use->model->metadata().remove(key);
+    });
+}
+
+const char *xf_model_metadata(const xf_model *model, const char *key) {
+    return is_handle(model) && key != nullptr ? model->model->metadata().find(key) : nullptr;
+}
+
+const char *xf_model_metadata_key(const xf_model *model, size_t index) {
+    return is_handle(model) ? model->model->metadata().key(index) : nullptr;
 }
 
 size_t xf_model_tensor_count(const xf_model *model) { return is_handle(model) ? model->model->table().list.size() : 0; }

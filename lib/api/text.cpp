@@ -12,20 +12,6 @@ namespace {
 
 constexpr uint64_t kMaxTokenizerFile = uint64_t{1} << 28;
 
-TokenizerOptions tokenizer_options(const Options &options) {
-    TokenizerOptions t;
-    t.kind = options.str("tokenizer.kind") == "bpe" ? TokenizerKind::kBpe : TokenizerKind::kWordPiece;
-    t.vocab_size = options.i64("tokenizer.vocab_size");
-    t.min_pair_count = options.i64("tokenizer.min_pair_count");
-    t.character_coverage = options.f64("tokenizer.character_coverage");
-    const std::string &form = options.str("tokenizer.normalization");
-    t.normalization = form == "none"  ? Normalization::kNone
-                      : form == "nfc" ? Normalization::kNfc
-                                      : Normalization::kNfkc;
-    t.invalid_utf8 = options.str("tokenizer.invalid_utf8") == "replace" ? InvalidUtf8::kReplace : InvalidUtf8::kError;
-    return t;
-}
-
 // Gives text to a caller's buffer: the length always, the text and a NUL when they fit.
 xf_status put_text(const std::string &value, char *text, size_t capacity, size_t *length, xf_error *err) {
     *length = value.size();
@@ -34,6 +20,16 @@ xf_status put_text(const std::string &value, char *text, size_t capacity, size_t
                       format("the text needs %zu bytes, the buffer has %zu", value.size() + 1, capacity).c_str());
     std::memcpy(text, value.c_str(), value.size() + 1);
     return XF_OK;
+}
+
+// Both sides of each pair.
+LineSource lines_of(const Corpus &corpus) {
+    return [&corpus, next = int64_t{0}](std::string_view *line) mutable {
+        if (next >= 2 * corpus.size()) return false;
+        *line = next % 2 == 0 ? corpus.source(next / 2) : corpus.target(next / 2);
+        ++next;
+        return true;
+    };
 }
 
 void check_buffer(const void *buffer, size_t capacity, const char *name) {
@@ -51,17 +47,10 @@ xf_status xf_tokenizer_train(xf_context *context, const xf_config *config, const
         const auto use = shared(context, "context");
         const auto texts = shared(corpus, "corpus");
         check_pointer(out, "out");
-        const TokenizerOptions options = tokenizer_options(*OptionsOf(config));
-        const Corpus &pairs = *texts->corpus;
-        int64_t next = 0;
-        const LineSource lines = [&](std::string_view *line) {
-            if (next >= 2 * pairs.size()) return false;
-            *line = next % 2 == 0 ? pairs.source(next / 2) : pairs.target(next / 2);
-            ++next;
-            return true;
-        };
+        texts->corpus->check_text();
+        const auto options = TokenizerOptions::from(*OptionsOf(config));
         auto handle = std::make_unique<xf_tokenizer>();
-        handle->tokenizer = Tokenizer::train(options, lines, use->context->call());
+        handle->tokenizer = Tokenizer::train(options, lines_of(*texts->corpus), use->context->call());
         *out = handle.release();
     });
 }

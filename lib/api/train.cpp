@@ -138,7 +138,7 @@ xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *batcher, const 
         DataPosition position;
         if (batcher != nullptr) {
             const auto data = shared(batcher, "batcher");
-            position = DataPosition::of(*batcher->batcher, batcher->fingerprint, batcher->order);
+            position = DataPosition::of(*data->batcher, data->batcher->fingerprint(), data->batcher->order());
         }
         const ModelUse parameters(*use->trainer->model(), false);
         use->trainer->save(path, tokenizer_json(*use->model), position, use->context->call(&use->cancel));
@@ -185,7 +185,7 @@ xf_status xf_trainer_seek(const xf_trainer *trainer, xf_batcher *batcher, xf_err
     return guard(err, [&] {
         const auto use = shared(trainer, "trainer");
         const auto data = exclusive(batcher, "batcher");
-        trainer->trainer->seek(batcher->batcher.get(), batcher->fingerprint, batcher->order);
+        trainer->trainer->seek(data->batcher.get(), data->batcher->fingerprint(), data->batcher->order());
     });
 }
 

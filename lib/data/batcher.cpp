@@ -20,14 +20,14 @@ constexpr int64_t kBatchesPerWindow = 100;
 // Keeps the order of the batches independent of the order of the pairs.
 constexpr uint64_t kBatchOrderStream = 0x6261746368657321u;
 
-void check_offsets(const std::vector<int64_t> &offsets, size_t tokens, const char *side) {
+void check_offsets(const HeapVector<int64_t> &offsets, size_t tokens, const char *side) {
     XF_CHECK(!offsets.empty() && offsets.front() == 0 && offsets.back() == static_cast<int64_t>(tokens) &&
                  std::is_sorted(offsets.begin(), offsets.end()),
              XF_ERROR_INVALID_ARGUMENT, "the %s offsets do not rise from 0 to the %zu tokens", side, tokens);
 }
 
 // Appends the sentences of `pairs` of one side.
-void gather_side(const std::vector<int32_t> &ids, const std::vector<int64_t> &offsets, const uint32_t *begin,
+void gather_side(const HeapVector<int32_t> &ids, const HeapVector<int64_t> &offsets, const uint32_t *begin,
                  const uint32_t *end, std::vector<int32_t> *out_ids, std::vector<int32_t> *out_offsets) {
     out_ids->clear();
     out_offsets->assign(1, 0);
@@ -39,18 +39,41 @@ void gather_side(const std::vector<int32_t> &ids, const std::vector<int64_t> &of
 
 }  // namespace
 
+BatcherOptions BatcherOptions::from(const Options &options) {
+    BatcherOptions b;
+    b.batch_tokens = options.i64("data.batch_tokens");
+    b.max_tokens = options.i64("data.max_tokens");
+    b.seed = static_cast<uint64_t>(options.i64("data.seed"));
+    b.shuffle = options.boolean("data.shuffle");
+    return b;
+}
+
 Batcher::Batcher(std::shared_ptr<const EncodedCorpus> corpus, const BatcherOptions &options)
     : corpus_(std::move(corpus)), options_(options) {
     XF_CHECK(corpus_ != nullptr, XF_ERROR_INVALID_ARGUMENT, "the corpus is NULL");
     XF_CHECK(options.batch_tokens >= 1 && options.batch_tokens <= kMaxInt32, XF_ERROR_OUT_OF_RANGE,
              "batch_tokens is %" PRId64 ", expected 1 to %" PRId64, options.batch_tokens, kMaxInt32);
-    XF_CHECK(options.max_sentences >= 0, XF_ERROR_OUT_OF_RANGE, "max_sentences is %" PRId64 ", expected 0 or more",
-             options.max_sentences);
-    XF_CHECK(options.window >= 0, XF_ERROR_OUT_OF_RANGE, "the window is %" PRId64 " pairs, expected 0 or more",
-             options.window);
     check_corpus();
-    window_ = options.window > 0 ? options.window : default_window();
+    fingerprint_ = corpus_->fingerprint();
+    window_ = default_window();
     plan_ = make_plan(0);
+}
+
+std::unique_ptr<Batcher> Batcher::of(const Corpus &corpus, const Encode &encode, const BatcherOptions &options,
+                                     const std::shared_ptr<Heap> &heap, const Corpus::Warn &warn, const Call &call) {
+    auto encoded = std::make_shared<EncodedCorpus>(encode_corpus(corpus, encode, options.longest_side(), call, heap));
+    const int64_t skipped = encoded->skipped_too_long + encoded->skipped_empty;
+    if (skipped > 0 && warn)
+        warn(format("%" PRId64 " of %" PRId64 " pairs are left out: %" PRId64 " have a side of more than %" PRId64
+                    " tokens, %" PRId64 " an empty one",
+                    skipped, corpus.size(), encoded->skipped_too_long, options.longest_side(), encoded->skipped_empty));
+    return std::make_unique<Batcher>(std::move(encoded), options);
+}
+
+std::map<std::string, std::string> Batcher::order() const {
+    return {{"data.batch_tokens", std::to_string(options_.batch_tokens)},
+            {"data.shuffle", options_.shuffle ? "true" : "false"},
+            {"data.seed", std::to_string(options_.seed)}};
 }
 
 void Batcher::check_corpus() const {
@@ -77,9 +100,7 @@ int64_t Batcher::default_window() const {
     // A batch is full when its longer side is, so the longer side's mean length says how many pairs it takes.
     const auto tokens = static_cast<int64_t>(std::max(corpus_->src_ids.size(), corpus_->tgt_ids.size()));
     const int64_t mean = std::max<int64_t>(1, tokens / corpus_->size());
-    int64_t pairs = std::max<int64_t>(1, options_.batch_tokens / mean);
-    if (options_.max_sentences > 0) pairs = std::min(pairs, options_.max_sentences);
-    return kBatchesPerWindow * pairs;
+    return kBatchesPerWindow * std::max<int64_t>(1, options_.batch_tokens / mean);
 }
 
 // Longest side first in the key: it decides how many pairs fit. The position in the shuffled order decides ties.
@@ -90,7 +111,7 @@ void Batcher::sort_windows(std::vector<uint32_t> *order) const {
         uint32_t at, pair;
         auto operator<=>(const Key &) const = default;
     };
-    const size_t n = order->size(), window = static_cast<size_t>(std::min<int64_t>(window_, kMaxInt32));
+    const size_t n = order->size(), window = static_cast<size_t>(window_);
     std::vector<Key> keys;
     for (size_t begin = 0; begin < n; begin += window) {
         const size_t end = std::min(n, begin + window);
@@ -109,18 +130,16 @@ void Batcher::sort_windows(std::vector<uint32_t> *order) const {
 void Batcher::cut(Plan *plan) const {
     const EncodedCorpus &c = *corpus_;
     plan->starts.clear();
-    int64_t src = 0, tgt = 0, pairs = 0;
+    int64_t src = 0, tgt = 0;
     for (size_t at = 0; at < plan->order.size(); ++at) {
         const int64_t more_src = c.src_length(plan->order[at]), more_tgt = c.tgt_length(plan->order[at]);
-        const bool full = src + more_src > options_.batch_tokens || tgt + more_tgt > options_.batch_tokens ||
-                          (options_.max_sentences > 0 && pairs == options_.max_sentences);
+        const bool full = src + more_src > options_.batch_tokens || tgt + more_tgt > options_.batch_tokens;
         if (at == 0 || full) {
             plan->starts.push_back(static_cast<uint32_t>(at));
-            src = tgt = pairs = 0;
+            src = tgt = 0;
         }
         src += more_src;
         tgt += more_tgt;
-        ++pairs;
     }
     plan->starts.push_back(static_cast<uint32_t>(plan->order.size()));
 }

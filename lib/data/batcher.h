@@ -9,8 +9,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "data/encoded_corpus.h"
@@ -28,10 +31,13 @@ struct Batch {
 
 struct BatcherOptions {
     int64_t batch_tokens = 4096;  // at most so many source tokens, and at most so many target tokens, end symbols too
-    int64_t max_sentences = 0;    // at most so many pairs; 0 is no limit
+    int64_t max_tokens = 256;     // pairs with a longer side are left out before
     uint64_t seed = 1;
     bool shuffle = true;  // false: corpus order, cut greedily, the same in each epoch
-    int64_t window = 0;   // pairs sorted by length together; 0 is about 100 batches' worth
+
+    static BatcherOptions from(const Options &options);
+    // What encode_corpus() is to leave out: a pair must fit a batch, too.
+    int64_t longest_side() const { return std::min(max_tokens, batch_tokens); }
 };
 
 class Batcher {
@@ -41,6 +47,10 @@ public:
         int64_t epoch = 0;
         int64_t batch = 0;
     };
+
+    // Encodes a corpus (encode_corpus() says what encode is) and makes its batcher. warn hears of the pairs left out.
+    static std::unique_ptr<Batcher> of(const Corpus &corpus, const Encode &encode, const BatcherOptions &options,
+                                       const std::shared_ptr<Heap> &heap, const Corpus::Warn &warn, const Call &call);
 
     // An error that names the pair if one does not fit a batch; one that says so if there is no pair at all.
     Batcher(std::shared_ptr<const EncodedCorpus> corpus, const BatcherOptions &options);
@@ -55,6 +65,10 @@ public:
 
     int64_t batches_in_epoch() const { return batches(plan_); }
     const EncodedCorpus &corpus() const { return *corpus_; }
+
+    // What a position means something with: these ids, and the options by key that fix which batches come when.
+    uint64_t fingerprint() const { return fingerprint_; }
+    std::map<std::string, std::string> order() const;
 
 private:
     struct Plan {
@@ -72,8 +86,9 @@ private:
 
     std::shared_ptr<const EncodedCorpus> corpus_;
     BatcherOptions options_;
-    int64_t window_ = 0;
-    Plan plan_;  // of position_.epoch
+    uint64_t fingerprint_ = 0;
+    int64_t window_ = 0;  // pairs that are sorted by length together
+    Plan plan_;           // of position_.epoch
     Position position_;
 };
 

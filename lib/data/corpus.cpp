@@ -1,249 +1,130 @@
-// Checking lines and keeping pairs; see corpus.h.
+// What a corpus gives, corpora of ids, and parts; see corpus.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "data/corpus.h"
 
 #include <algorithm>
 #include <cinttypes>
+#include <cstring>
 
 #include "core/error.h"
-#include "data/line_reader.h"
-#include "core/utf8.h"
+#include "data/shuffle.h"
 
 namespace xf {
 namespace {
 
-constexpr int64_t kMaxBytesPerSide = int64_t{1} << 28;
-constexpr int64_t kMaxSentences = 10;
-// A size hint is a claim (a sparse file of 1 TB costs nothing to make), so no more is reserved on its word.
-constexpr uint64_t kMaxReserve = uint64_t{1} << 28;
+constexpr int32_t kEndId = 1;
+// A constant of its own, so that what is held out says nothing of an epoch's order.
+constexpr uint64_t kSplitStream = 0x73706C6974706172u;
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
-
-bool all_blank(std::string_view text) { return std::all_of(text.begin(), text.end(), is_blank); }
-
-int64_t count_words(std::string_view text) {
-    int64_t words = 0;
-    bool in_word = false;
-    for (char c : text) {
-        const bool word = !is_blank(c);
-        words += word && !in_word;
-        in_word = word;
+void check_side(const char *side, int64_t sentences, const int32_t *ids, const int32_t *offsets) {
+    XF_CHECK(ids != nullptr && offsets != nullptr, XF_ERROR_INVALID_ARGUMENT, "the %s ids or offsets are NULL", side);
+    XF_CHECK(offsets[0] == 0, XF_ERROR_INVALID_ARGUMENT, "the first %s offset is %d, expected 0", side, offsets[0]);
+    for (int64_t i = 0; i < sentences; ++i) {
+        const int64_t length = int64_t{offsets[i + 1]} - offsets[i];
+        XF_CHECK(length >= 2, XF_ERROR_INVALID_ARGUMENT,
+                 "%s sentence %" PRId64 " has %" PRId64 " ids, expected at least a token and the end symbol", side, i,
+                 length);
+        XF_CHECK(ids[offsets[i + 1] - 1] == kEndId, XF_ERROR_INVALID_ARGUMENT,
+                 "%s sentence %" PRId64 " ends with id %d, expected the end symbol %d", side, i,
+                 ids[offsets[i + 1] - 1], kEndId);
     }
-    return words;
-}
-
-// The end of a long path says more than its beginning, and an error message has room for 247 bytes.
-std::string shown_path(std::string_view path) {
-    constexpr size_t kMost = 120;
-    if (path.size() <= kMost) return std::string(path);
-    size_t from = path.size() - kMost;
-    while (from < path.size() && (static_cast<unsigned char>(path[from]) & 0xC0) == 0x80) ++from;
-    return "..." + std::string(path.substr(from));
+    for (int32_t i = 0; i < offsets[sentences]; ++i)
+        XF_CHECK(ids[i] >= 0, XF_ERROR_OUT_OF_RANGE, "%s id %d at %d, expected 0 or more", side, ids[i], i);
 }
 
 }  // namespace
 
-class CorpusBuilder {
-public:
-    CorpusBuilder(const CorpusOptions &options, const Corpus::Warn &warn, const Call &call)
-        : options_(options), warn_(warn), call_(call), corpus_(new Corpus) {
-        XF_CHECK(options.max_bytes_per_side >= 1 && options.max_bytes_per_side <= kMaxBytesPerSide,
-                 XF_ERROR_OUT_OF_RANGE, "max_bytes_per_side is %" PRId64 ", expected 1 to %" PRId64,
-                 options.max_bytes_per_side, kMaxBytesPerSide);
-        XF_CHECK(options.max_words >= 0, XF_ERROR_OUT_OF_RANGE, "max_words is %" PRId64 ", expected 0 or more",
-                 options.max_words);
-    }
+CorpusOptions CorpusOptions::from(const Options &options) {
+    CorpusOptions c;
+    c.max_bytes_per_side = options.i64("data.max_bytes");
+    c.strict = options.boolean("data.strict");
+    return c;
+}
 
-    void read_tsv(const std::string &name, std::unique_ptr<ByteSource> source) {
-        LineReader reader(std::move(source), line_bound(2), call_);
-        reserve(reader.size_hint());
-        const std::string shown = shown_path(name);
-        for (LineReader::Line line; reader.next(&line);) {
-            poll(reader.lines());
-            take_tsv({shown, reader.lines()}, line);
-        }
-        summarise(shown);
-        check_not_empty(shown);
-    }
+Corpus::Store::Store(const std::shared_ptr<Heap> &heap)
+    : bytes(HeapAllocator<char>(heap)), offsets(1, 0, HeapAllocator<uint64_t>(heap)) {}
 
-    void read_pair(const std::string &source_path, const std::string &target_path) {
-        LineReader src(open_file_source(source_path), line_bound(1), call_);
-        LineReader tgt(open_file_source(target_path), line_bound(1), call_);
-        reserve(src.size_hint() + tgt.size_hint());
-        const std::string src_shown = shown_path(source_path), tgt_shown = shown_path(target_path);
-        for (;;) {
-            LineReader::Line src_line, tgt_line;
-            const bool src_more = src.next(&src_line), tgt_more = tgt.next(&tgt_line);
-            if (!src_more && !tgt_more) break;
-            if (src_more != tgt_more) fail_unequal(&src, src_shown, &tgt, tgt_shown);
-            poll(src.lines());
-            ++corpus_->stats_.lines;
-            if (!good({src_shown, src.lines()}, src_line) || !good({tgt_shown, tgt.lines()}, tgt_line)) continue;
-            if (!good_side({src_shown, src.lines()}, "source", src_line.text)) continue;
-            if (!good_side({tgt_shown, tgt.lines()}, "target", tgt_line.text)) continue;
-            keep(src_line.text, tgt_line.text);
-        }
-        summarise(src_shown);
-        check_not_empty(src_shown);
-    }
+Corpus::Corpus(std::shared_ptr<const Store> store) : store_(std::move(store)) {}
 
-    std::shared_ptr<const Corpus> finish() { return std::move(corpus_); }
+std::string_view Corpus::text(int64_t side) const {
+    const auto at = static_cast<size_t>(side);
+    return {store_->bytes.data() + store_->offsets[at], store_->offsets[at + 1] - store_->offsets[at]};
+}
 
-private:
-    struct Place {
-        const std::string &file;
-        int64_t line;
+std::span<const int32_t> Corpus::ids(int64_t side) const {
+    const std::string_view bytes = text(side);
+    return {reinterpret_cast<const int32_t *>(bytes.data()), bytes.size() / sizeof(int32_t) - 1};
+}
+
+void Corpus::check_index(int64_t i) const {
+    XF_CHECK(i >= 0 && i < size(), XF_ERROR_OUT_OF_RANGE, "pair %" PRId64 ", expected 0 to %" PRId64, i, size() - 1);
+}
+
+void Corpus::check_text() const {
+    XF_CHECK(has_text(), XF_ERROR_STATE, "the corpus was made from ids and has no text");
+}
+
+std::shared_ptr<const Corpus> Corpus::from_ids(const xf_batch &pairs, std::shared_ptr<Heap> heap) {
+    XF_CHECK(pairs.sentences > 0, XF_ERROR_DATA, "there is not one pair of sentences");
+    check_side("source", pairs.sentences, pairs.src_ids, pairs.src_offsets);
+    check_side("target", pairs.sentences, pairs.tgt_ids, pairs.tgt_offsets);
+    auto store = std::make_shared<Store>(heap);
+    store->is_text = false;
+    store->offsets.reserve(2 * static_cast<size_t>(pairs.sentences) + 1);
+    store->bytes.reserve((static_cast<size_t>(pairs.src_offsets[pairs.sentences]) +
+                          static_cast<size_t>(pairs.tgt_offsets[pairs.sentences])) *
+                         sizeof(int32_t));
+    const auto append = [&](const int32_t *ids, const int32_t *offsets, int64_t i) {
+        const auto *begin = reinterpret_cast<const char *>(ids + offsets[i]);
+        store->bytes.insert(store->bytes.end(), begin, begin + (offsets[i + 1] - offsets[i]) * sizeof(int32_t));
+        store->offsets.push_back(store->bytes.size());
     };
-
-    size_t line_bound(int sides) const { return static_cast<size_t>(options_.max_bytes_per_side) * sides + 1; }
-
-    void reserve(uint64_t bytes) { corpus_->text_.reserve(static_cast<size_t>(std::min(bytes, kMaxReserve))); }
-
-    void take_tsv(const Place &place, const LineReader::Line &line) {
-        ++corpus_->stats_.lines;
-        if (!good(place, line)) return;
-        const std::string_view text = line.text;
-        const size_t tab = text.find('\t');
-        if (tab == std::string_view::npos) return skip(place, &CorpusStats::no_tab, "no tab between source and target");
-        const std::string_view src = text.substr(0, tab), tgt = text.substr(tab + 1);
-        if (tgt.find('\t') != std::string_view::npos) {
-            const auto columns = static_cast<int64_t>(std::count(tgt.begin(), tgt.end(), '\t')) + 2;
-            return skip(place, &CorpusStats::many_tabs,
-                        format("%" PRId64 " columns, expected 2: source, tab, target", columns));
-        }
-        if (good_side(place, "source", src) && good_side(place, "target", tgt)) keep(src, tgt);
+    for (int64_t i = 0; i < pairs.sentences; ++i) {
+        append(pairs.src_ids, pairs.src_offsets, i);
+        append(pairs.tgt_ids, pairs.tgt_offsets, i);
     }
-
-    // Beside the poll of each block: many lines of a block that are warned about or counted take longer than a line
-    // does.
-    void poll(int64_t line) const {
-        if (line % 1024 == 1) call_.check();
-    }
-
-    // What can be said of a line before it is split.
-    bool good(const Place &place, const LineReader::Line &line) {
-        const std::string_view text = line.text;
-        if (line.cut) {
-            skip(place, &CorpusStats::too_long,
-                 format("the line is longer than %" PRId64 " bytes a side", options_.max_bytes_per_side));
-            return false;
-        }
-        const size_t nul = text.find('\0');
-        if (nul != std::string_view::npos) {
-            skip(place, &CorpusStats::nul_byte, format("a NUL byte at byte %zu of the line", nul + 1));
-            return false;
-        }
-        const size_t invalid = find_invalid_utf8(text);
-        if (invalid != std::string_view::npos) {
-            skip(place, &CorpusStats::invalid_utf8, format("not valid UTF-8 at byte %zu of the line", invalid + 1));
-            return false;
-        }
-        return true;
-    }
-
-    bool good_side(const Place &place, const char *side, std::string_view text) {
-        if (all_blank(text)) {
-            skip(place, &CorpusStats::empty_side, format("the %s is empty", side));
-            return false;
-        }
-        const auto bytes = static_cast<int64_t>(text.size());
-        if (bytes > options_.max_bytes_per_side) {
-            skip(place, &CorpusStats::too_long,
-                 format("the %s has %" PRId64 " bytes, at most %" PRId64 " are taken", side, bytes,
-                        options_.max_bytes_per_side));
-            return false;
-        }
-        // Words and the blanks between them: there can't be more words than half the bytes.
-        if (options_.max_words == 0 || bytes / 2 < options_.max_words) return true;
-        const int64_t words = count_words(text);
-        if (words <= options_.max_words) return true;
-        skip(place, &CorpusStats::too_long,
-             format("the %s has %" PRId64 " words, at most %" PRId64 " are taken", side, words, options_.max_words));
-        return false;
-    }
-
-    void keep(std::string_view src, std::string_view tgt) {
-        corpus_->text_.append(src);
-        corpus_->offsets_.push_back(corpus_->text_.size());
-        corpus_->text_.append(tgt);
-        corpus_->offsets_.push_back(corpus_->text_.size());
-        ++corpus_->stats_.kept;
-    }
-
-    void skip(const Place &place, int64_t CorpusStats::*reason, const std::string &what) {
-        ++(corpus_->stats_.*reason);
-        if (!options_.strict && (!warn_ || warned_ == kMaxSentences)) return;
-        const std::string sentence = format("%s:%" PRId64 ": %s", place.file.c_str(), place.line, what.c_str());
-        XF_CHECK(!options_.strict, XF_ERROR_DATA, "%s", sentence.c_str());
-        ++warned_;
-        warn_(sentence);
-    }
-
-    void summarise(const std::string &shown) {
-        const CorpusStats &s = corpus_->stats_;
-        if (!warn_ || s.skipped() == 0) return;
-        std::string text = format("%s: skipped %" PRId64 " of %" PRId64 " lines:", shown.c_str(), s.skipped(), s.lines);
-        const char *separator = " ";
-        const auto add = [&](int64_t count, const char *what) {
-            if (count == 0) return;
-            text += format("%s%" PRId64 " %s", separator, count, what);
-            separator = ", ";
-        };
-        add(s.no_tab, "without a tab");
-        add(s.many_tabs, "with more than two columns");
-        add(s.empty_side, "with an empty side");
-        add(s.too_long, "too long");
-        add(s.invalid_utf8, "not valid UTF-8");
-        add(s.nul_byte, "with a NUL byte");
-        warn_(text);
-    }
-
-    void check_not_empty(const std::string &shown) const {
-        XF_CHECK(corpus_->stats_.kept > 0, XF_ERROR_DATA, "%s: not one good pair of sentences in %" PRId64 " lines",
-                 shown.c_str(), corpus_->stats_.lines);
-    }
-
-    [[noreturn]] static void fail_unequal(LineReader *src, const std::string &src_shown, LineReader *tgt,
-                                          const std::string &tgt_shown) {
-        LineReader::Line line;
-        while (src->next(&line)) continue;
-        while (tgt->next(&line)) continue;
-        fail(XF_ERROR_DATA, "'%s' has %" PRId64 " lines and '%s' has %" PRId64 ", expected as many", src_shown.c_str(),
-             src->lines(), tgt_shown.c_str(), tgt->lines());
-    }
-
-    const CorpusOptions options_;
-    const Corpus::Warn &warn_;
-    const Call &call_;
-    std::shared_ptr<Corpus> corpus_;
-    int64_t warned_ = 0;
-};
-
-std::string_view Corpus::side(int64_t k) const {
-    const auto at = static_cast<size_t>(k);
-    return std::string_view(text_).substr(offsets_[at], offsets_[at + 1] - offsets_[at]);
+    std::shared_ptr<Corpus> corpus(new Corpus(std::move(store)));
+    corpus->stats_.lines = corpus->stats_.kept = pairs.sentences;
+    return corpus;
 }
 
-std::shared_ptr<const Corpus> Corpus::open_tsv(const std::string &path, const CorpusOptions &options, const Warn &warn,
-                                               const Call &call) {
-    CorpusBuilder builder(options, warn, call);
-    builder.read_tsv(path, open_file_source(path));
-    return builder.finish();
+std::shared_ptr<const Corpus> Corpus::part(HeapVector<int64_t> pairs) const {
+    std::shared_ptr<Corpus> corpus(new Corpus(store_));
+    corpus->all_ = false;
+    corpus->stats_.lines = corpus->stats_.kept = static_cast<int64_t>(pairs.size());
+    corpus->pairs_ = std::move(pairs);
+    return corpus;
 }
 
-std::shared_ptr<const Corpus> Corpus::open_pair(const std::string &source_path, const std::string &target_path,
-                                                const CorpusOptions &options, const Warn &warn, const Call &call) {
-    CorpusBuilder builder(options, warn, call);
-    builder.read_pair(source_path, target_path);
-    return builder.finish();
+std::shared_ptr<const Corpus> Corpus::subset(const int64_t *indices, size_t count) const {
+    HeapVector<int64_t> pairs{HeapAllocator<int64_t>(store_->bytes.get_allocator())};
+    pairs.reserve(count);
+    for (size_t i = 0; i < count; ++i) {
+        check_index(indices[i]);
+        pairs.push_back(stored(indices[i]));
+    }
+    return part(std::move(pairs));
 }
 
-std::shared_ptr<const Corpus> Corpus::from_memory(std::string_view name, std::string_view tsv,
-                                                  const CorpusOptions &options, const Warn &warn, const Call &call) {
-    CorpusBuilder builder(options, warn, call);
-    builder.read_tsv(std::string(name), memory_source(tsv));
-    return builder.finish();
+Corpus::Parts Corpus::split(int64_t held_out_count, uint64_t seed) const {
+    XF_CHECK(held_out_count >= 1 && held_out_count < size(), XF_ERROR_OUT_OF_RANGE,
+             "%" PRId64 " pairs to hold out of %" PRId64 ", expected 1 to %" PRId64, held_out_count, size(),
+             size() - 1);
+    const HeapAllocator<int64_t> account(store_->bytes.get_allocator());
+    HeapVector<int64_t> rest(account), held(account);
+    held.reserve(static_cast<size_t>(held_out_count));
+    rest.reserve(static_cast<size_t>(size() - held_out_count));
+    const Permutation order(seed ^ kSplitStream, 0, static_cast<uint64_t>(size()));
+    for (int64_t i = 0; i < held_out_count; ++i) held.push_back(static_cast<int64_t>(order(static_cast<uint64_t>(i))));
+    std::sort(held.begin(), held.end());
+    size_t next = 0;
+    for (int64_t i = 0; i < size(); ++i) {
+        const bool out = next < held.size() && held[next] == i;
+        if (!out) rest.push_back(stored(i));
+        if (out) held[next++] = stored(i);
+    }
+    return {part(std::move(rest)), part(std::move(held))};
 }
 
 }  // namespace xf

@@ -11,10 +11,11 @@
 namespace xf {
 namespace {
 
-void append(std::vector<int32_t> *ids, std::vector<int64_t> *offsets, const std::vector<int32_t> &sentence,
-            int32_t end_id) {
+constexpr int32_t kEndId = 1;
+
+void append(std::span<const int32_t> sentence, HeapVector<int32_t> *ids, HeapVector<int64_t> *offsets) {
     ids->insert(ids->end(), sentence.begin(), sentence.end());
-    ids->push_back(end_id);
+    ids->push_back(kEndId);
     offsets->push_back(static_cast<int64_t>(ids->size()));
 }
 
@@ -26,28 +27,42 @@ void absorb(uint64_t *hash, uint64_t word) {
 
 }  // namespace
 
+EncodedCorpus::EncodedCorpus(const std::shared_ptr<Heap> &heap)
+    : src_ids(HeapAllocator<int32_t>(heap)),
+      tgt_ids(src_ids.get_allocator()),
+      src_offsets(1, 0, HeapAllocator<int64_t>(heap)),
+      tgt_offsets(src_offsets),
+      corpus_index(src_offsets.get_allocator()) {}
+
 EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t max_tokens_per_side, const Call &call,
-                            int32_t end_id) {
+                            const std::shared_ptr<Heap> &heap) {
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
     XF_CHECK(max_tokens_per_side >= 2 && max_tokens_per_side <= kMost, XF_ERROR_OUT_OF_RANGE,
              "the tokens per side are limited to %" PRId64 ", expected a limit of 2 to %" PRId64, max_tokens_per_side,
              kMost);
-    EncodedCorpus encoded;
-    std::vector<int32_t> src, tgt;
+    XF_CHECK(corpus.has_text() || !encode, XF_ERROR_INVALID_ARGUMENT,
+             "the corpus was made from ids, expected no tokenizer for it");
+    XF_CHECK(!corpus.has_text() || encode, XF_ERROR_INVALID_ARGUMENT,
+             "the tokenizer is NULL, expected one for a corpus of text");
+    EncodedCorpus encoded(heap);
+    std::vector<int32_t> src_room, tgt_room;
+    const auto encoded_text = [&](std::string_view text, std::vector<int32_t> *room) {
+        room->clear();
+        encode(text, room);
+        return std::span<const int32_t>(*room);
+    };
     const auto limit = static_cast<size_t>(max_tokens_per_side) - 1;
     for (int64_t i = 0; i < corpus.size(); ++i) {
         call.progress("encode", i, corpus.size());
-        src.clear();
-        tgt.clear();
-        encode(corpus.source(i), &src);
-        encode(corpus.target(i), &tgt);
+        const auto src = encode ? encoded_text(corpus.source(i), &src_room) : corpus.source_ids(i);
+        const auto tgt = encode ? encoded_text(corpus.target(i), &tgt_room) : corpus.target_ids(i);
         if (src.empty() || tgt.empty()) {
             ++encoded.skipped_empty;
         } else if (src.size() > limit || tgt.size() > limit) {
             ++encoded.skipped_too_long;
         } else {
-            append(&encoded.src_ids, &encoded.src_offsets, src, end_id);
-            append(&encoded.tgt_ids, &encoded.tgt_offsets, tgt, end_id);
+            append(src, &encoded.src_ids, &encoded.src_offsets);
+            append(tgt, &encoded.tgt_ids, &encoded.tgt_offsets);
             encoded.corpus_index.push_back(i);
         }
     }

@@ -1,6 +1,7 @@
 // A corpus as token ids, packed: what batches are cut from.
 //
-// Encoding is done once, by a callback, so that lib/data knows no tokenizer. Each side ends with the end symbol, which
+// Encoding is done once, by a callback, so that lib/data knows no tokenizer; a corpus of ids needs none. The ids are on
+// the account of the context. Each side ends with the end symbol, which
 // counts as a token everywhere: in offsets, in limits and in batch sizes.
 // The trap: pairs may be dropped here (too many tokens, or none), so index i is not the corpus's; corpus_index[i] is.
 //
@@ -12,16 +13,19 @@
 #include <string_view>
 #include <vector>
 
+#include "core/call.h"
 #include "data/corpus.h"
 
 namespace xf {
 
 struct EncodedCorpus {
-    std::vector<int32_t> src_ids, tgt_ids;
-    std::vector<int64_t> src_offsets = {0}, tgt_offsets = {0};  // [size()+1]; pair i is ids[offsets[i], offsets[i+1])
-    std::vector<int64_t> corpus_index;                          // [size()]: which pair of the corpus
-    int64_t skipped_too_long = 0;                               // a side has more than max_tokens_per_side
-    int64_t skipped_empty = 0;                                  // a side has no token but the end symbol
+    explicit EncodedCorpus(const std::shared_ptr<Heap> &heap = nullptr);
+
+    HeapVector<int32_t> src_ids, tgt_ids;
+    HeapVector<int64_t> src_offsets, tgt_offsets;  // [size()+1], from 0; pair i is ids[offsets[i], offsets[i+1])
+    HeapVector<int64_t> corpus_index;              // [size()]: which pair of the corpus
+    int64_t skipped_too_long = 0;                  // a side has more than max_tokens_per_side
+    int64_t skipped_empty = 0;                     // a side has no token but the end symbol
 
     int64_t size() const { return static_cast<int64_t>(src_offsets.size()) - 1; }
     int64_t src_length(int64_t i) const { return length(src_offsets, i); }
@@ -31,7 +35,7 @@ struct EncodedCorpus {
     uint64_t fingerprint() const;
 
 private:
-    static int64_t length(const std::vector<int64_t> &offsets, int64_t i) {
+    static int64_t length(const HeapVector<int64_t> &offsets, int64_t i) {
         const auto at = static_cast<size_t>(i);
         return offsets[at + 1] - offsets[at];
     }
@@ -40,8 +44,9 @@ private:
 // Writes the ids of a text; it may throw. It is given an empty vector, so appending and replacing are the same.
 using Encode = std::function<void(std::string_view text, std::vector<int32_t> *ids)>;
 
-// Reports as "encode". max_tokens_per_side counts the end symbol and is at least 2.
+// max_tokens_per_side counts the end symbol and is at least 2. encode is empty for a corpus of ids, and for no other:
+// XF_ERROR_INVALID_ARGUMENT. call hears "encode", in pairs.
 EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t max_tokens_per_side,
-                            const Call &call = {}, int32_t end_id = 1);
+                            const Call &call = Call(), const std::shared_ptr<Heap> &heap = nullptr);
 
 }  // namespace xf

@@ -58,8 +58,8 @@ struct BpeTrainOptions {
     double character_coverage;  // share of the characters above U+007F that get a piece, the most frequent first
 };
 
-// Frees the words as soon as they are not needed. Reports as "tokenizer": the pieces it has of those it may have.
-BpeTable train_bpe(WordCounts words, const BpeTrainOptions &options, const Call &call);
-WordPieceTable train_wordpiece(WordCounts words, const BpeTrainOptions &options, const Call &call);
+// Frees the words as soon as they are not needed. call hears "tokenizer", in pieces.
+BpeTable train_bpe(WordCounts words, const BpeTrainOptions &options, const Call &call = Call());
+WordPieceTable train_wordpiece(WordCounts words, const BpeTrainOptions &options, const Call &call = Call());
 
 }  // namespace xf

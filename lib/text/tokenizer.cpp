@@ -4,13 +4,27 @@
 #include "text/tokenizer.h"
 
 #include "core/error.h"
+#include "core/utf8.h"
 #include "text/bpe_model.h"
 #include "text/bpe_train.h"
 #include "text/tokenizer_json.h"
-#include "core/utf8.h"
 #include "text/wordpiece_model.h"
 
 namespace xf {
+
+TokenizerOptions TokenizerOptions::from(const Options &options) {
+    TokenizerOptions t;
+    t.kind = options.str("tokenizer.kind") == "bpe" ? TokenizerKind::kBpe : TokenizerKind::kWordPiece;
+    t.vocab_size = options.i64("tokenizer.vocab_size");
+    t.min_pair_count = options.i64("tokenizer.min_pair_count");
+    t.character_coverage = options.f64("tokenizer.character_coverage");
+    const std::string &form = options.str("tokenizer.normalization");
+    t.normalization = form == "none"  ? Normalization::kNone
+                      : form == "nfc" ? Normalization::kNfc
+                                      : Normalization::kNfkc;
+    t.invalid_utf8 = options.str("tokenizer.invalid_utf8") == "replace" ? InvalidUtf8::kReplace : InvalidUtf8::kError;
+    return t;
+}
 
 void check_tokenizer_options(const TokenizerOptions &options, xf_status status) {
     XF_CHECK(options.vocab_size >= Vocabulary::kFirstPieceId && options.vocab_size <= Vocabulary::kMaxSize, status,

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/call.h"
+#include "core/options.h"
 #include "text/normalize.h"
 #include "text/word_model.h"
 
@@ -32,6 +33,8 @@ struct TokenizerOptions {
     InvalidUtf8 invalid_utf8 = InvalidUtf8::kError;
     int64_t min_pair_count = 2;          // pairs that occur less often are not merged: 1 or more
     double character_coverage = 0.9999;  // share of characters above U+007F that get a piece of their own: 0 to 1
+
+    static TokenizerOptions from(const Options &options);
 };
 
 // Gives the next line of training text, without its line end, valid until the next call; false at the end.
@@ -44,9 +47,9 @@ public:
 
     // Learns a tokenizer. The result depends on the options and the multiset of lines, not on their order.
     // XF_ERROR_INVALID_ARGUMENT for options out of range; XF_ERROR_DATA for invalid UTF-8, naming the line, and for a
-    // text without characters. Reports as "tokenizer", in pieces found.
+    // text without characters. call hears "tokenizer", in pieces.
     static std::shared_ptr<const Tokenizer> train(const TokenizerOptions &options, const LineSource &lines,
-                                                  const Call &call = {});
+                                                  const Call &call = Call());
 
     // Reads what serialize() wrote. The text may be hostile: XF_ERROR_CORRUPT, XF_ERROR_LIMIT, XF_ERROR_VERSION.
     static std::shared_ptr<const Tokenizer> parse(std::string_view json);

@@ -19,8 +19,8 @@
 
 #include "core/error.h"
 #include "core/json_allocator.h"
-#include "text/tokenizer_json_keys.h"
 #include "core/utf8.h"
+#include "text/tokenizer_json_keys.h"
 
 namespace xf {
 

@@ -6,9 +6,9 @@
 #include <rapidjson/writer.h>
 
 #include "core/json_allocator.h"
+#include "core/utf8.h"
 #include "text/tokenizer_json.h"
 #include "text/tokenizer_json_keys.h"
-#include "core/utf8.h"
 #include "text/vocabulary.h"
 
 namespace xf {

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "core/error.h"
-#include "text/bpe_model.h"
 #include "core/utf8.h"
+#include "text/bpe_model.h"
 
 namespace xf {
 

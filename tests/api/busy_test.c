@@ -39,7 +39,7 @@ static void check_taken(void) {
     REFUSED(XF_ERROR_BUSY, steps, xf_model_write_tensor(xf_trainer_model(world.trainer), 0, values, tensor_size, err));
     assert_int_equal(xf_trainer_step_count(world.trainer), steps);
     ACCEPTED(xf_model_read_tensor(world.model, 0, values, tensor_size, err));
-    ACCEPTED(xf_model_save(world.model, scratch_path("model"), err));
+    ACCEPTED(xf_model_save(world.model, NULL, scratch_path("model"), err));
     ACCEPTED(xf_trainer_save(world.trainer, NULL, scratch_path("checkpoint"), err));
     ACCEPTED(xf_decoder_create(world.model, world.config, &other, err));
     ACCEPTED(xf_decode(other, &batch, &answers, err));

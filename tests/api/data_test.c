@@ -147,8 +147,133 @@ static void test_batcher(void **state) {
         if (i != BATCHER) xf_batcher_free(wrong_handle(i));
 }
 
+/* Corpora that a host makes of what it has in memory, and parts of them. */
+static void test_made(void **state) {
+    (void)state;
+    xf_context *x = world.context;
+    xf_corpus *out = SENTINEL, *more = SENTINEL;
+    const char *texts[] = {"one\ttab", "two", ""}, *with_null[] = {"a", NULL};
+    const size_t lengths[] = {3, 3, 0};
+    REFUSED_HANDLE(CONTEXT, out, xf_corpus_from_pairs(handle, NULL, texts, NULL, texts, NULL, 2, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_from_pairs(x, NULL, NULL, NULL, texts, NULL, 2, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_from_pairs(x, NULL, texts, NULL, NULL, NULL, 2, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_corpus_from_pairs(x, NULL, texts, NULL, texts, NULL, 2, NULL, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_from_pairs(x, NULL, texts, NULL, with_null, NULL, 2, &out, err));
+    REFUSED(XF_ERROR_DATA, out, xf_corpus_from_pairs(x, NULL, texts, NULL, texts, NULL, 0, &out, err));
+    ACCEPTED(xf_corpus_from_pairs(x, NULL, texts, NULL, texts, lengths, 3, &out, err));
+    assert_int_equal(xf_corpus_pair_count(out), 2);
+    xf_corpus_stats stats = XF_CORPUS_STATS_INIT;
+    ACCEPTED(xf_corpus_get_stats(out, &stats, err));
+    assert_true(stats.lines == 3 && stats.empty_side == 1);
+    const char *source = NULL, *target = NULL;
+    size_t source_length = 0, target_length = 0;
+    ACCEPTED(xf_corpus_get_pair(out, 0, &source, &source_length, &target, &target_length, err));
+    assert_true(source_length == 7 && memcmp(source, "one\ttab", 7) == 0);
+    assert_true(target_length == 3 && memcmp(target, "one", 3) == 0);
+    xf_corpus_free(out);
+
+    const int32_t ids[] = {5, 6, 1, 7, 1, 8, 9, 1}, offsets[] = {0, 3, 5, 8}, falling[] = {0, 5, 3, 8};
+    const int32_t negative[] = {5, -6, 1, 7, 1, 8, 9, 1};
+    xf_batch pairs = XF_BATCH_INIT;
+    out = SENTINEL;
+    REFUSED(XF_ERROR_DATA, out, xf_corpus_from_ids(x, &pairs, &out, err));
+    pairs.sentences = 3;
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_from_ids(x, &pairs, &out, err));
+    pairs.src_ids = pairs.tgt_ids = ids;
+    pairs.src_offsets = pairs.tgt_offsets = offsets;
+    REFUSED_HANDLE(CONTEXT, out, xf_corpus_from_ids(handle, &pairs, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_from_ids(x, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_corpus_from_ids(x, &pairs, NULL, err));
+    pairs.tgt_offsets = falling;
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_from_ids(x, &pairs, &out, err));
+    pairs.tgt_offsets = offsets;
+    pairs.tgt_ids = negative;
+    REFUSED(XF_ERROR_OUT_OF_RANGE, out, xf_corpus_from_ids(x, &pairs, &out, err));
+    pairs.tgt_ids = ids;
+    ACCEPTED(xf_corpus_from_ids(x, &pairs, &out, err));
+    REFUSED(XF_ERROR_STATE, nothing, xf_corpus_get_pair(out, 0, &source, &source_length, &target, &target_length, err));
+    xf_tokenizer *tokenizer = SENTINEL;
+    REFUSED(XF_ERROR_STATE, tokenizer, xf_tokenizer_train(x, NULL, out, &tokenizer, err));
+
+    /* A batcher of ids has no tokenizer, one of text needs it. */
+    xf_batcher *batcher = SENTINEL;
+    xf_config *c = small_config("cpu:ref");
+    set(c, "data.shuffle", "false");
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, batcher, xf_batcher_create(out, world.tokenizer, c, &batcher, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, batcher, xf_batcher_create(world.corpus, NULL, c, &batcher, err));
+    ACCEPTED(xf_batcher_create(out, NULL, c, &batcher, err));
+    xf_batch batch = XF_BATCH_INIT;
+    ACCEPTED(xf_batcher_next(batcher, &batch, err));
+    assert_int_equal(batch.sentences, 3);
+    assert_memory_equal(batch.src_ids, ids, sizeof ids);
+    assert_memory_equal(batch.tgt_offsets, offsets, sizeof offsets);
+    xf_batcher_free(batcher);
+    xf_config_free(c);
+    xf_corpus_free(out);
+
+    const int64_t wanted[] = {11, 0, 11}, beyond[] = {12}, below[] = {-1};
+    out = SENTINEL;
+    REFUSED_HANDLE(CORPUS, out, xf_corpus_subset(handle, wanted, 3, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_subset(world.corpus, NULL, 3, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_subset(world.corpus, wanted, 0, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_corpus_subset(world.corpus, wanted, 3, NULL, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, out, xf_corpus_subset(world.corpus, beyond, 1, &out, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, out, xf_corpus_subset(world.corpus, below, 1, &out, err));
+    REFUSED_HANDLE(CORPUS, out, xf_corpus_split(handle, 3, 1, &out, &more, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_corpus_split(world.corpus, 3, 1, NULL, &more, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_corpus_split(world.corpus, 3, 1, &out, NULL, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, out, xf_corpus_split(world.corpus, 0, 1, &out, &more, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, out, xf_corpus_split(world.corpus, 12, 1, &out, &more, err));
+    assert_true(out == SENTINEL && more == SENTINEL);
+    ACCEPTED(xf_corpus_subset(world.corpus, wanted, 3, &out, err));
+    assert_int_equal(xf_corpus_pair_count(out), 3);
+    xf_corpus_free(out);
+    ACCEPTED(xf_corpus_split(world.corpus, 3, -7, &out, &more, err));
+    assert_int_equal(xf_corpus_pair_count(out), 9);
+    assert_int_equal(xf_corpus_pair_count(more), 3);
+    xf_corpus_free(out);
+    ACCEPTED(xf_corpus_get_pair(more, 2, &source, &source_length, &target, &target_length, err));
+    xf_corpus_free(more);
+}
+
+/* What a corpus and a batcher hold is on the context's account and under its budget. */
+static void test_account(void **state) {
+    (void)state;
+    xf_memory_stats before = XF_MEMORY_STATS_INIT, after = XF_MEMORY_STATS_INIT;
+    const size_t size = 8 << 20;
+    char *text = malloc(size);
+    for (size_t i = 0; i + 32 <= size; i += 32) memcpy(text + i, "a sentence here\tanother one...\n", 32);
+    xf_corpus *corpus = NULL;
+    xf_batcher *batcher = NULL;
+    ACCEPTED(xf_context_get_memory(world.context, &before, err));
+    ACCEPTED(xf_corpus_from_memory(world.context, NULL, "m", text, size, &corpus, err));
+    ACCEPTED(xf_context_get_memory(world.context, &after, err));
+    assert_true(after.current - before.current >= (int64_t)size);
+    xf_memory_stats encoded = XF_MEMORY_STATS_INIT, end = XF_MEMORY_STATS_INIT;
+    ACCEPTED(xf_batcher_create(corpus, world.tokenizer, NULL, &batcher, err));
+    ACCEPTED(xf_context_get_memory(world.context, &encoded, err));
+    xf_batcher_stats stats = XF_BATCHER_STATS_INIT;
+    ACCEPTED(xf_batcher_get_stats(batcher, &stats, err));
+    assert_true(encoded.current - after.current >= 4 * (stats.src_tokens + stats.tgt_tokens));
+    xf_batcher_free(batcher);
+    xf_corpus_free(corpus);
+    ACCEPTED(xf_context_get_memory(world.context, &end, err));
+    assert_int_equal(end.current, before.current);
+
+    xf_config *c = small_config("cpu:ref");
+    xf_context *poor = NULL;
+    set(c, "context.memory_budget", "4000000");
+    ACCEPTED(xf_context_create(c, NULL, &poor, err));
+    corpus = SENTINEL;
+    REFUSED(XF_ERROR_NO_MEMORY, corpus, xf_corpus_from_memory(poor, NULL, "m", text, size, &corpus, err));
+    xf_context_free(poor);
+    xf_config_free(c);
+    free(text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_open), cmocka_unit_test(test_read),
-                                       cmocka_unit_test(test_batcher)};
+                                       cmocka_unit_test(test_batcher), cmocka_unit_test(test_made),
+                                       cmocka_unit_test(test_account)};
     return RUN(tests, world_open, world_close);
 }

@@ -64,9 +64,9 @@ static void journey(const char *device) {
     xf_model *model = trained(context, device, corpus, &trainer, 150), *loaded = NULL;
     const char *saved = scratch_path("journey.model"), *again = scratch_path("again.model");
     const char *checkpoint = scratch_path("journey.ckpt"), *checkpoint_again = scratch_path("again.ckpt");
-    ACCEPTED(xf_model_save(model, saved, err));
+    ACCEPTED(xf_model_save(model, NULL, saved, err));
     ACCEPTED(xf_model_load(context, saved, &loaded, err));
-    ACCEPTED(xf_model_save(loaded, again, err));
+    ACCEPTED(xf_model_save(loaded, NULL, again, err));
     assert_same_files(saved, again);
     ACCEPTED(xf_trainer_save(trainer, NULL, checkpoint, err));
     ACCEPTED(xf_trainer_resume(context, checkpoint, NULL, &resumed, err));

@@ -85,8 +85,8 @@ static enum xf_status stage(struct run *r, int number, const xf_allocator *alloc
         case 10:
             return xf_train_step(r->resumed, &r->batch, 1, NULL, err);
         case 11:
-            status = xf_model_save(xf_trainer_model(r->resumed), r->model_path, err);
-            if (status == XF_OK) status = xf_model_export(xf_trainer_model(r->resumed), r->config, r->narrow_path, err);
+            status = xf_model_save(xf_trainer_model(r->resumed), NULL, r->model_path, err);
+            if (status == XF_OK) status = xf_model_save(xf_trainer_model(r->resumed), r->config, r->narrow_path, err);
             return status;
         case 12:
             if (r->narrow == NULL)
@@ -99,7 +99,7 @@ static enum xf_status stage(struct run *r, int number, const xf_allocator *alloc
             return xf_decoder_create(r->loaded, r->config, &r->decoder, err);
         case 14: {
             const char *paths[] = {r->model_path, r->narrow_path};
-            return xf_model_average(r->context, paths, 2, &r->averaged, err);
+            return xf_model_average_files(r->context, paths, 2, &r->averaged, err);
         }
         case 15: {
             const int32_t ids[] = {5, 6, 1}, offsets[] = {0, 3};
@@ -167,7 +167,7 @@ static long long undisturbed(const char *device, const char *path, double *score
     open_run(&r, device, "0");
     for (int i = 0; i < STAGES; ++i) ACCEPTED(stage(&r, i, &allocator, err));
     const long long calls = host.calls;
-    ACCEPTED(xf_model_save(r.loaded, path, err));
+    ACCEPTED(xf_model_save(r.loaded, NULL, path, err));
     *score = r.score;
     close_run(&r);
     assert_int_equal(host.live_bytes, 0);
@@ -203,7 +203,7 @@ static void test_each_allocation_fails(void **state) {
             if (failures != 1)
                 fail_msg("%s: allocation %lld of %lld: %d stages failed", devices[d], n, calls, failures);
             assert_true(r.score == score);
-            ACCEPTED(xf_model_save(r.loaded, found, err));
+            ACCEPTED(xf_model_save(r.loaded, NULL, found, err));
             assert_same_files(expected, found);
             close_run(&r);
             assert_int_equal(host.live_bytes, 0);

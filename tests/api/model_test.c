@@ -61,12 +61,12 @@ static void test_files(void **state) {
     (void)state;
     xf_model *out = SENTINEL;
     const char *path = scratch_path("a.model"), *other = scratch_path("b.model"), *absent = scratch_path("absent");
-    REFUSED_HANDLE(MODEL, nothing, xf_model_save(handle, path, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_save(world.model, NULL, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_save(world.model, "", err));
-    REFUSED(XF_ERROR_IO, nothing, xf_model_save(world.model, "/", err));
-    REFUSED(XF_ERROR_NOT_FOUND, nothing, xf_model_save(world.model, "/nowhere/at/all", err));
-    ACCEPTED(xf_model_save(world.model, path, err));
+    REFUSED_HANDLE(MODEL, nothing, xf_model_save(handle, NULL, path, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_save(world.model, NULL, NULL, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_save(world.model, NULL, "", err));
+    REFUSED(XF_ERROR_IO, nothing, xf_model_save(world.model, NULL, "/", err));
+    REFUSED(XF_ERROR_NOT_FOUND, nothing, xf_model_save(world.model, NULL, "/nowhere/at/all", err));
+    ACCEPTED(xf_model_save(world.model, NULL, path, err));
     REFUSED_HANDLE(CONTEXT, out, xf_model_load(handle, path, &out, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_load(world.context, NULL, &out, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_load(world.context, path, NULL, err));
@@ -77,22 +77,22 @@ static void test_files(void **state) {
     set(c, "model.d_ff", "40");
     xf_model *different = NULL;
     ACCEPTED(xf_model_create(world.context, c, world.tokenizer, &different, err));
-    ACCEPTED(xf_model_save(different, other, err));
+    ACCEPTED(xf_model_save(different, NULL, other, err));
     xf_model_free(different);
     xf_config_free(c);
     const char *paths[] = {path, path}, *with_null[] = {path, NULL}, *with_absent[] = {path, absent},
                *unlike[] = {path, other};
-    REFUSED_HANDLE(CONTEXT, out, xf_model_average(handle, paths, 2, &out, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average(world.context, NULL, 2, &out, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average(world.context, paths, 0, &out, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_average(world.context, paths, 2, NULL, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average(world.context, with_null, 2, &out, err));
-    REFUSED(XF_ERROR_NOT_FOUND, out, xf_model_average(world.context, with_absent, 2, &out, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average(world.context, unlike, 2, &out, err));
+    REFUSED_HANDLE(CONTEXT, out, xf_model_average_files(handle, paths, 2, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average_files(world.context, NULL, 2, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average_files(world.context, paths, 0, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_average_files(world.context, paths, 2, NULL, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average_files(world.context, with_null, 2, &out, err));
+    REFUSED(XF_ERROR_NOT_FOUND, out, xf_model_average_files(world.context, with_absent, 2, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average_files(world.context, unlike, 2, &out, err));
 
     /* The average of a model with itself is that model, to the byte. */
-    ACCEPTED(xf_model_average(world.context, paths, 2, &out, err));
-    ACCEPTED(xf_model_save(out, scratch_path("average"), err));
+    ACCEPTED(xf_model_average_files(world.context, paths, 2, &out, err));
+    ACCEPTED(xf_model_save(out, NULL, scratch_path("average"), err));
     assert_same_files(path, scratch_path("average"));
     xf_model_free(out);
     ACCEPTED(xf_model_load(world.context, path, &out, err));
@@ -145,29 +145,28 @@ static void test_parameters(void **state) {
 }
 
 /* Numbers of 16 bits: half the file, each number rounded to nearest, and rounded once alone. */
-static void test_export(void **state) {
+static void test_precision(void **state) {
     (void)state;
     static const struct {
         const char *precision;
         double error;
     } formats[] = {{"fp32", 0}, {"fp16", 1.0 / 2048}, {"bf16", 1.0 / 256}};
-    const char *path = scratch_path("exported"), *again = scratch_path("exported again"),
-               *whole = scratch_path("whole");
+    const char *path = scratch_path("narrow"), *again = scratch_path("narrow again"), *whole = scratch_path("whole");
     xf_config *c = small_config("cpu:ref");
-    REFUSED_HANDLE(MODEL, nothing, xf_model_export(handle, c, path, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_export(world.model, c, NULL, err));
+    REFUSED_HANDLE(MODEL, nothing, xf_model_save(handle, c, path, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_save(world.model, c, NULL, err));
     for (int i = 0; i < WRONG_HANDLES; ++i)
         if (i != CONFIG && wrong_handle(i) != NULL)
-            REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_export(world.model, wrong_handle(i), path, err));
-    ACCEPTED(xf_model_save(world.model, whole, err));
-    ACCEPTED(xf_model_export(world.model, NULL, path, err));
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_save(world.model, wrong_handle(i), path, err));
+    ACCEPTED(xf_model_save(world.model, NULL, whole, err));
+    ACCEPTED(xf_model_save(world.model, NULL, path, err));
     assert_same_files(whole, path);
     size_t count = 0, whole_size = 0, size = 0;
     float *exact = all_params(world.model, &count);
     free(file_bytes(whole, &whole_size));
     for (int i = 0; i < 3; ++i) {
         set(c, "file.precision", formats[i].precision);
-        ACCEPTED(xf_model_export(world.model, c, path, err));
+        ACCEPTED(xf_model_save(world.model, c, path, err));
         free(file_bytes(path, &size));
         const size_t saved = i == 0 ? 0 : 2 * count, header = 1024; /* its places and types have other lengths */
         assert_true(size + saved < whole_size + header && whole_size < size + saved + header);
@@ -176,14 +175,14 @@ static void test_export(void **state) {
         float *rounded = all_params(loaded, &count);
         for (size_t k = 0; k < count; ++k)
             assert_true(fabs((double)rounded[k] - exact[k]) <= formats[i].error * fabs((double)exact[k]) + 3e-8);
-        ACCEPTED(xf_model_export(loaded, c, again, err));
+        ACCEPTED(xf_model_save(loaded, c, again, err));
         assert_same_files(path, again);
         free(rounded);
         xf_model_free(loaded);
     }
     free(exact);
 
-    /* 70000 is beyond fp16, not beyond bf16; a refused export leaves the old file. */
+    /* 70000 is beyond fp16, not beyond bf16; a refused save leaves the old file. */
     xf_model *large = NULL;
     ACCEPTED(xf_model_load(world.context, whole, &large, err));
     xf_tensor_info info = {sizeof info, NULL, 0, 0};
@@ -193,10 +192,10 @@ static void test_export(void **state) {
     values[numbers / 2] = 70000;
     ACCEPTED(xf_model_write_tensor(large, 0, values, numbers, err));
     set(c, "file.precision", "fp16");
-    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_model_export(large, c, path, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_model_save(large, c, path, err));
     assert_same_files(path, again);
     set(c, "file.precision", "bf16");
-    ACCEPTED(xf_model_export(large, c, path, err));
+    ACCEPTED(xf_model_save(large, c, path, err));
 
     /* What rounds to a number of the type is written, what rounds to infinity would never load again. */
     static const struct {
@@ -211,7 +210,7 @@ static void test_export(void **state) {
         values[0] = 0x1p-26f; /* below half of fp16's smallest number */
         values[1] = -0x1.8p-24f;
         ACCEPTED(xf_model_write_tensor(large, 0, values, numbers, err));
-        ACCEPTED(xf_model_export(large, c, path, err));
+        ACCEPTED(xf_model_save(large, c, path, err));
         xf_model *loaded = NULL;
         ACCEPTED(xf_model_load(world.context, path, &loaded, err));
         float *found = malloc(numbers * sizeof *found);
@@ -220,11 +219,11 @@ static void test_export(void **state) {
         assert_true(found[0] == (i == 0 ? 0 : 0x1p-26f) && found[1] == (i == 0 ? -0x1p-23f : -0x1.8p-24f));
         free(found);
         xf_model_free(loaded);
-        ACCEPTED(xf_model_export(large, c, again, err));
+        ACCEPTED(xf_model_save(large, c, again, err));
         values[numbers / 2] = ends[i].beyond;
         ACCEPTED(xf_model_write_tensor(large, 0, values, numbers, err));
         xf_error why;
-        assert_int_equal(xf_model_export(large, c, path, &why), XF_ERROR_OUT_OF_RANGE);
+        assert_int_equal(xf_model_save(large, c, path, &why), XF_ERROR_OUT_OF_RANGE);
         assert_non_null(strstr(why.message, info.name));
         assert_non_null(strstr(why.message, ends[i].precision));
         assert_same_files(path, again);
@@ -236,6 +235,6 @@ static void test_export(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_create), cmocka_unit_test(test_files),
-                                       cmocka_unit_test(test_export), cmocka_unit_test(test_parameters)};
+                                       cmocka_unit_test(test_precision), cmocka_unit_test(test_parameters)};
     return RUN(tests, world_open, world_close);
 }

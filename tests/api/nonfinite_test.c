@@ -34,7 +34,7 @@ static void test_training(void **state) {
         ACCEPTED(xf_trainer_create(model, config, &trainer, err));
         ACCEPTED(xf_train_step(trainer, &batch, 1, NULL, err));
         const char *sound = scratch_path("sound"), *before = scratch_path("before");
-        ACCEPTED(xf_model_save(model, sound, err));
+        ACCEPTED(xf_model_save(model, NULL, sound, err));
         int refused = 0;
         for (size_t p = 0; p < xf_model_tensor_count(model); ++p) {
             /* Each tensor in turn, in a fresh copy of the trained state. */

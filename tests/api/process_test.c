@@ -112,7 +112,7 @@ static int in_child(const char *device, const struct result *expected) {
     WANT(3, xf_score(world.decoder, &batch, scores, NULL) == XF_ERROR_FORKED);
     WANT(4, xf_train_step(world.trainer, &batch, 1, NULL, NULL) == XF_ERROR_FORKED);
     WANT(5, xf_trainer_save(world.trainer, NULL, "x", NULL) == XF_ERROR_FORKED);
-    WANT(6, xf_model_save(world.model, "x", NULL) == XF_ERROR_FORKED);
+    WANT(6, xf_model_save(world.model, NULL, "x", NULL) == XF_ERROR_FORKED);
     WANT(7, xf_model_read_tensor(world.model, 0, &value, 1, NULL) == XF_ERROR_FORKED);
     WANT(8, xf_model_create(world.context, world.config, world.tokenizer, &model, NULL) == XF_ERROR_FORKED);
     WANT(9, xf_corpus_from_memory(world.context, NULL, "m", "a\tb", 3, &corpus, NULL) == XF_ERROR_FORKED);

@@ -141,7 +141,7 @@ static void test_wordpiece(void **state) {
     ACCEPTED(xf_tokenizer_load(world.context, path, &read, err));
     xf_model *model = NULL;
     ACCEPTED(xf_model_create(world.context, c, read, &model, err));
-    ACCEPTED(xf_model_save(model, model_path, err));
+    ACCEPTED(xf_model_save(model, NULL, model_path, err));
     xf_model_free(model);
     ACCEPTED(xf_model_load(world.context, model_path, &model, err));
     const xf_tokenizer *const three[] = {made, read, xf_model_tokenizer(model)};

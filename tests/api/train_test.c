@@ -199,7 +199,7 @@ static void test_states(void **state) {
 
     xf_trainer *out = SENTINEL;
     const char *model = scratch_path("model");
-    ACCEPTED(xf_model_save(world.model, model, err));
+    ACCEPTED(xf_model_save(world.model, NULL, model, err));
     for (int i = 0; i < WRONG_HANDLES; ++i)
         if (i != CONFIG && wrong_handle(i) != NULL)
             REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_trainer_resume(world.context, path, wrong_handle(i), &out, err));

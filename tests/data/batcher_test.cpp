@@ -58,7 +58,6 @@ void check_packed(const EncodedCorpus &corpus, const Batch &batch, const Batcher
     CHECK_EQ(static_cast<size_t>(batch.tgt_offsets.back()), batch.tgt_ids.size());
     CHECK(static_cast<int64_t>(batch.src_ids.size()) <= options.batch_tokens);
     CHECK(static_cast<int64_t>(batch.tgt_ids.size()) <= options.batch_tokens);
-    if (options.max_sentences > 0) CHECK(batch.size() <= options.max_sentences);
     for (size_t b = 0; b < pairs; ++b) {
         const int64_t pair = batch.pair_index[b] - kFirst;
         CHECK_EQ(batch.src_offsets[b + 1] - batch.src_offsets[b], corpus.src_length(pair));
@@ -75,10 +74,8 @@ XF_TEST(every_pair_once_an_epoch) {
     for (int n : {1, 2, 17, 1000}) {
         const auto corpus = make_corpus(n);
         for (bool shuffle : {true, false}) {
-            for (int64_t window : {0, 1, 7, 5000}) {
-                BatcherOptions options = options_of(100, shuffle);
-                options.window = window;
-                options.max_sentences = window == 7 ? 3 : 0;
+            for (int64_t tokens : {41, 100, 5000}) {
+                const BatcherOptions options = options_of(tokens, shuffle);
                 Batcher batcher(corpus, options);
                 for (int epoch = 0; epoch < 3; ++epoch) {
                     std::vector<int64_t> seen;
@@ -90,7 +87,8 @@ XF_TEST(every_pair_once_an_epoch) {
                     }
                     CHECK_EQ(count, expected);
                     std::sort(seen.begin(), seen.end());
-                    CHECK(seen == corpus->corpus_index);
+                    CHECK(
+                        std::equal(seen.begin(), seen.end(), corpus->corpus_index.begin(), corpus->corpus_index.end()));
                     CHECK_EQ(batcher.position().epoch, epoch + 1);
                     CHECK_EQ(batcher.position().batch, 0);
                 }
@@ -196,12 +194,6 @@ XF_TEST(what_can_not_be_batched_is_an_error) {
     auto corpus = make_corpus(10);
     CHECK_FAILS(Batcher(corpus, options_of(0)), XF_ERROR_OUT_OF_RANGE);
     CHECK_FAILS(Batcher(corpus, options_of(int64_t{1} << 31)), XF_ERROR_OUT_OF_RANGE);
-    BatcherOptions options;
-    options.max_sentences = -1;
-    CHECK_FAILS(Batcher(corpus, options), XF_ERROR_OUT_OF_RANGE);
-    options = {};
-    options.window = -1;
-    CHECK_FAILS(Batcher(corpus, options), XF_ERROR_OUT_OF_RANGE);
     try {
         Batcher(corpus, options_of(3));
         CHECK(false);
@@ -216,11 +208,23 @@ XF_TEST(what_can_not_be_batched_is_an_error) {
     CHECK_FAILS(Batcher(corpus, {}), XF_ERROR_INVALID_ARGUMENT);
 }
 
-XF_TEST(huge_windows_and_limits_do_no_harm) {
+XF_TEST(huge_limits_do_no_harm) {
     const auto corpus = make_corpus(20);
-    BatcherOptions options = options_of(INT32_MAX);
-    options.window = INT64_MAX;
-    options.max_sentences = INT64_MAX;
-    Batcher batcher(corpus, options);
+    Batcher batcher(corpus, options_of(INT32_MAX));
     CHECK_EQ(batcher.batches_in_epoch(), 1);
+}
+
+XF_TEST(options_are_read_where_they_are_used) {
+    xf::Options options;
+    options.set_i64("data.batch_tokens", 100);
+    options.set_i64("data.max_tokens", 300);
+    options.set_i64("data.seed", 7);
+    options.set_bool("data.shuffle", false);
+    BatcherOptions read = BatcherOptions::from(options);
+    CHECK_EQ(read.batch_tokens, 100);
+    CHECK_EQ(read.longest_side(), 100);  // a pair must fit a batch
+    CHECK_EQ(read.seed, 7u);
+    CHECK(!read.shuffle);
+    options.set_i64("data.max_tokens", 50);
+    CHECK_EQ(BatcherOptions::from(options).longest_side(), 50);
 }

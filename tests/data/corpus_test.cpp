@@ -7,10 +7,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -115,9 +117,6 @@ XF_TEST(strict_names_file_line_and_fault) {
     CHECK_EQ(complaint("ab\xC3\t\n"), "m.tsv:1: not valid UTF-8 at byte 3 of the line");
     CHECK_EQ(complaint(std::string("a\0\tb", 4)), "m.tsv:1: a NUL byte at byte 2 of the line");
     CorpusOptions few;
-    few.max_words = 2;
-    CHECK_EQ(complaint("a b\ta  b c \n", few), "m.tsv:1: the target has 3 words, at most 2 are taken");
-    CHECK_EQ(complaint("a b\t a  b \n", few), "no error");
     few.max_bytes_per_side = 4;
     CHECK_EQ(complaint("abcde\tb\n", few), "m.tsv:1: the source has 5 bytes, at most 4 are taken");
     CHECK_EQ(complaint("abcd\tabcd\r\n", few), "no error");
@@ -167,7 +166,6 @@ XF_TEST(a_million_words_and_endless_lines) {
     CHECK_EQ(parse("a\tb\n" + std::string(20000000, 'x'))->stats().too_long, 1);  // no newline at all
     CorpusOptions wide;
     wide.max_bytes_per_side = 1 << 28;
-    wide.max_words = 1000000;
     const auto corpus = parse(words + "\tx\na\tb\n", wide);  // longer than the reader's first buffer
     CHECK_EQ(corpus->size(), 2);
     CHECK_EQ(corpus->source(0), words);
@@ -190,9 +188,6 @@ XF_TEST(options_out_of_bounds_are_errors) {
     options.max_bytes_per_side = 0;
     CHECK_FAILS(parse("a\tb", options), XF_ERROR_OUT_OF_RANGE);
     options.max_bytes_per_side = INT64_MAX;
-    CHECK_FAILS(parse("a\tb", options), XF_ERROR_OUT_OF_RANGE);
-    options = {};
-    options.max_words = -1;
     CHECK_FAILS(parse("a\tb", options), XF_ERROR_OUT_OF_RANGE);
 }
 
@@ -357,4 +352,137 @@ XF_TEST(long_paths_keep_their_end) {
         CHECK(text.size() < XF_ERROR_MESSAGE_SIZE);
         CHECK(text.find("/train.tsv:1: no tab") != std::string::npos);
     }
+}
+
+// Pairs from memory are counted and told of as lines are, but tabs and line ends in them are text.
+XF_TEST(pairs_in_memory) {
+    const char *sources[] = {"a\tb", "", "c\nd", "\xC3", "long text", "e"};
+    const char *targets[] = {"1", "2", "3\r", "4", "5", "6"};
+    CorpusOptions options;
+    options.max_bytes_per_side = 4;
+    std::vector<std::string> said;
+    const auto hear = [&](const std::string &sentence) { said.push_back(sentence); };
+    const auto corpus = Corpus::from_pairs({sources, nullptr}, {targets, nullptr}, 6, options, hear);
+    CHECK_EQ(corpus->size(), 3);
+    CHECK_EQ(corpus->source(0), "a\tb");
+    CHECK_EQ(corpus->source(1), "c\nd");
+    CHECK_EQ(corpus->target(1), "3\r");
+    CHECK_EQ(corpus->target(2), "6");
+    CHECK_EQ(corpus->stats().lines, 6);
+    CHECK_EQ(corpus->stats().empty_side, 1);
+    CHECK_EQ(corpus->stats().invalid_utf8, 1);
+    CHECK_EQ(corpus->stats().too_long, 1);
+    CHECK_EQ(said.size(), 4u);
+    CHECK_EQ(said[0], "pairs:2: the source is empty");
+    CHECK_EQ(said[3], "pairs: skipped 3 of 6 lines: 1 with an empty side, 1 too long, 1 not valid UTF-8");
+    const size_t two[] = {1, 1}, nul[] = {3, 1};
+    const auto cut = Corpus::from_pairs({sources, two}, {targets, two}, 1, options);
+    CHECK_EQ(cut->source(0), "a");
+    const char *with_nul[] = {"a\0b", "c"};
+    CHECK_EQ(Corpus::from_pairs({with_nul, nul}, {targets, nullptr}, 2, options)->stats().nul_byte, 1);
+    options.strict = true;
+    CHECK_FAILS(Corpus::from_pairs({sources, nullptr}, {targets, nullptr}, 6, options), XF_ERROR_DATA);
+    CHECK_FAILS(Corpus::from_pairs({sources, nullptr}, {targets, nullptr}, 0, options), XF_ERROR_DATA);
+    const char *none[] = {nullptr};
+    CHECK_FAILS(Corpus::from_pairs({none, nullptr}, {targets, nullptr}, 1, options), XF_ERROR_INVALID_ARGUMENT);
+}
+
+namespace {
+
+std::shared_ptr<const Corpus> ids_corpus(std::vector<int32_t> src, std::vector<int32_t> src_offsets,
+                                         std::vector<int32_t> tgt, std::vector<int32_t> tgt_offsets) {
+    const xf_batch batch = {sizeof batch, static_cast<int64_t>(src_offsets.size()) - 1,
+                            src.data(),   src_offsets.data(),
+                            tgt.data(),   tgt_offsets.data(),
+                            nullptr};
+    return Corpus::from_ids(batch, nullptr);
+}
+
+}  // namespace
+
+XF_TEST(ids_in_memory) {
+    const auto corpus = ids_corpus({5, 6, 1, 7, 1}, {0, 3, 5}, {8, 1, 9, 1, 1}, {0, 2, 5});
+    CHECK_EQ(corpus->size(), 2);
+    CHECK(!corpus->has_text());
+    CHECK_FAILS(corpus->check_text(), XF_ERROR_STATE);
+    CHECK_EQ(corpus->source_ids(0).size(), 2u);
+    CHECK_EQ(corpus->source_ids(0)[1], 6);
+    CHECK_EQ(corpus->target_ids(1).size(), 2u);
+    CHECK_EQ(corpus->target_ids(1)[1], 1);  // an end symbol before the last is a token like others
+    CHECK_EQ(corpus->stats().kept, 2);
+    CHECK_FAILS(ids_corpus({}, {0}, {}, {0}), XF_ERROR_DATA);
+    CHECK_FAILS(ids_corpus({5, 1}, {0, 2}, {1}, {0, 1}), XF_ERROR_INVALID_ARGUMENT);     // no token
+    CHECK_FAILS(ids_corpus({5, 6}, {0, 2}, {5, 1}, {0, 2}), XF_ERROR_INVALID_ARGUMENT);  // no end symbol
+    CHECK_FAILS(ids_corpus({5, 1}, {1, 2}, {5, 1}, {0, 2}), XF_ERROR_INVALID_ARGUMENT);  // not from 0
+    CHECK_FAILS(ids_corpus({5, 1}, {0, 2, 0}, {5, 1}, {0, 2, 2}), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(ids_corpus({-5, 1}, {0, 2}, {5, 1}, {0, 2}), XF_ERROR_OUT_OF_RANGE);
+}
+
+XF_TEST(parts_share_the_text_and_outlive_the_whole) {
+    std::string text;
+    for (int i = 0; i < 100; ++i) text += xf::format("s%d\tt%d\n", i, i);
+    auto corpus = parse(text);
+    const int64_t wanted[] = {7, 99, 7};
+    const auto some = corpus->subset(wanted, 3);
+    const int64_t last[] = {1};
+    const auto of_some = some->subset(last, 1);
+    const char *where = corpus->source(99).data();
+    CHECK_FAILS(some->subset(wanted, 1), XF_ERROR_OUT_OF_RANGE);
+    const int64_t below[] = {-1};
+    CHECK_FAILS(corpus->subset(below, 1), XF_ERROR_OUT_OF_RANGE);
+    corpus.reset();
+    CHECK_EQ(some->size(), 3);
+    CHECK_EQ(some->source(0), "s7");
+    CHECK_EQ(some->target(1), "t99");
+    CHECK_EQ(some->stats().lines, 3);
+    CHECK_EQ(of_some->source(0), "s99");
+    CHECK(of_some->source(0).data() == where);
+}
+
+XF_TEST(a_split_is_the_seeds_and_keeps_the_order) {
+    std::string text;
+    for (int i = 0; i < 1000; ++i) text += xf::format("%d\tt\n", i);
+    const auto corpus = parse(text);
+    const auto numbers = [](const Corpus &part) {
+        std::vector<int> all;
+        for (int64_t i = 0; i < part.size(); ++i) all.push_back(std::stoi(std::string(part.source(i))));
+        return all;
+    };
+    const auto one = corpus->split(100, 1), again = corpus->split(100, 1), other = corpus->split(100, 2);
+    const std::vector<int> held = numbers(*one.held_out), rest = numbers(*one.rest);
+    CHECK_EQ(held.size(), 100u);
+    CHECK(std::is_sorted(held.begin(), held.end()));
+    CHECK(std::is_sorted(rest.begin(), rest.end()));
+    std::vector<int> all;
+    std::merge(held.begin(), held.end(), rest.begin(), rest.end(), std::back_inserter(all));
+    CHECK_EQ(all.size(), 1000u);
+    for (int i = 0; i < 1000; ++i) CHECK_EQ(all[static_cast<size_t>(i)], i);
+    CHECK(numbers(*again.held_out) == held);
+    CHECK(numbers(*other.held_out) != held);
+    CHECK(held.front() < 100 && held.back() >= 900);  // of the whole, not of its beginning
+    const auto parts = one.rest->split(899, 3);       // a part is a corpus like others
+    CHECK_EQ(parts.rest->size(), 1);
+    CHECK_FAILS(corpus->split(0, 1), XF_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(corpus->split(1000, 1), XF_ERROR_OUT_OF_RANGE);
+}
+
+// The text and what is kept of each pair are on the account, under its budget, until the last part has gone.
+XF_TEST(a_corpus_is_on_the_account) {
+    const auto heap = std::make_shared<xf::Heap>(nullptr, 1 << 20);
+    CorpusOptions options;
+    options.heap = heap;
+    std::string text;
+    for (int i = 0; i < 10000; ++i) text += "some words\tmore words\n";
+    auto corpus = parse(text, options);
+    const auto size = static_cast<int64_t>(text.size()) - 20000, offsets = int64_t{10000} * 16;
+    CHECK(heap->current() >= size + offsets);
+    CHECK(heap->current() <= 2 * (size + offsets));
+    auto held_out = corpus->split(10, 1).held_out;
+    corpus.reset();
+    CHECK(heap->current() >= size);
+    held_out.reset();
+    CHECK_EQ(heap->current(), 0);
+    for (int i = 0; i < 6; ++i) text += text;
+    CHECK_FAILS(parse(text, options), XF_ERROR_NO_MEMORY);
+    CHECK_EQ(heap->current(), 0);
 }

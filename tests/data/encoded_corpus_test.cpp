@@ -26,10 +26,10 @@ xf::EncodedCorpus encode(const char *tsv, int64_t limit) {
 XF_TEST(each_side_ends_with_the_end_symbol) {
     const xf::EncodedCorpus e = encode("ab\tc\nd\tef\n", 100);
     CHECK_EQ(e.size(), 2);
-    CHECK((e.src_ids == std::vector<int32_t>{10, 11, 1, 13, 1}));
-    CHECK((e.tgt_ids == std::vector<int32_t>{12, 1, 14, 15, 1}));
-    CHECK((e.src_offsets == std::vector<int64_t>{0, 3, 5}));
-    CHECK((e.tgt_offsets == std::vector<int64_t>{0, 2, 5}));
+    CHECK((e.src_ids == xf::HeapVector<int32_t>{10, 11, 1, 13, 1}));
+    CHECK((e.tgt_ids == xf::HeapVector<int32_t>{12, 1, 14, 15, 1}));
+    CHECK((e.src_offsets == xf::HeapVector<int64_t>{0, 3, 5}));
+    CHECK((e.tgt_offsets == xf::HeapVector<int64_t>{0, 2, 5}));
     CHECK_EQ(e.src_length(0), 3);
     CHECK_EQ(e.tgt_length(1), 3);
 }
@@ -39,7 +39,7 @@ XF_TEST(what_does_not_fit_is_dropped_and_counted) {
     CHECK_EQ(e.size(), 2);
     CHECK_EQ(e.skipped_empty, 2);
     CHECK_EQ(e.skipped_too_long, 2);
-    CHECK((e.corpus_index == std::vector<int64_t>{0, 5}));
+    CHECK((e.corpus_index == xf::HeapVector<int64_t>{0, 5}));
 }
 
 XF_TEST(limits_out_of_bounds_are_errors) {
@@ -62,4 +62,47 @@ XF_TEST(fingerprints_tell_corpora_apart) {
     CHECK_EQ(encode("ab\tc\n", 10).fingerprint(), prints[4]);
     std::sort(prints.begin(), prints.end());
     CHECK(std::adjacent_find(prints.begin(), prints.end()) == prints.end());
+}
+
+XF_TEST(a_corpus_of_ids_needs_no_tokenizer) {
+    const int32_t ids[] = {5, 6, 1, 7, 1}, offsets[] = {0, 3, 5};
+    const xf_batch pairs = {sizeof pairs, 2, ids, offsets, ids, offsets, nullptr};
+    const auto corpus = xf::Corpus::from_ids(pairs, nullptr);
+    const xf::EncodedCorpus e = xf::encode_corpus(*corpus, {}, 100);
+    CHECK((e.src_ids == xf::HeapVector<int32_t>{5, 6, 1, 7, 1}));
+    CHECK((e.tgt_offsets == xf::HeapVector<int64_t>{0, 3, 5}));
+    CHECK_EQ(xf::encode_corpus(*corpus, {}, 2).skipped_too_long, 1);
+    CHECK_FAILS(xf::encode_corpus(*corpus, letters, 100), XF_ERROR_INVALID_ARGUMENT);
+    const auto text = xf::Corpus::from_memory("m.tsv", "a\tb\n", {});
+    CHECK_FAILS(xf::encode_corpus(*text, {}, 100), XF_ERROR_INVALID_ARGUMENT);
+}
+
+XF_TEST(ids_are_on_the_account) {
+    const auto heap = std::make_shared<xf::Heap>(nullptr, 0);
+    std::string tsv;
+    for (int i = 0; i < 1000; ++i) tsv += "abcdefgh\tabcdefgh\n";
+    const auto corpus = xf::Corpus::from_memory("m.tsv", tsv, {});
+    const int64_t bytes = 1000 * (2 * 9 * 4 + 3 * 8);
+    {
+        const xf::EncodedCorpus e = xf::encode_corpus(*corpus, letters, 100, xf::Call(), heap);
+        CHECK(heap->current() >= bytes);
+        CHECK(heap->current() <= 2 * bytes + 64);
+    }
+    CHECK_EQ(heap->current(), 0);
+    const auto small = std::make_shared<xf::Heap>(nullptr, bytes / 2);
+    CHECK_FAILS(xf::encode_corpus(*corpus, letters, 100, xf::Call(), small), XF_ERROR_NO_MEMORY);
+    CHECK_EQ(small->current(), 0);
+}
+
+XF_TEST(encoding_can_be_cancelled) {
+    const auto corpus = xf::Corpus::from_memory("m.tsv", "a\tb\nc\td\ne\tf\n", {});
+    xf::CancelSource source;
+    const xf::Call call(source, nullptr, nullptr, nullptr);
+    int encoded = 0;
+    const auto encode = [&](std::string_view text, std::vector<int32_t> *ids) {
+        letters(text, ids);
+        if (++encoded == 2) source.cancel();
+    };
+    CHECK_FAILS(xf::encode_corpus(*corpus, encode, 100, call), XF_ERROR_CANCELLED);
+    CHECK_EQ(encoded, 2);
 }

@@ -116,7 +116,7 @@ static int setup(void **state) {
         strcpy(paths[kind], scratch_path((const char *const[]){"m", "c", "a", "t", "tsv", "src", "tgt"}[kind]));
     const xf_batch batch = next_batch(world.batcher);
     ACCEPTED(xf_train_step(world.trainer, &batch, 1, NULL, err));
-    ACCEPTED(xf_model_save(world.model, paths[MODEL_FILE], err));
+    ACCEPTED(xf_model_save(world.model, NULL, paths[MODEL_FILE], err));
     ACCEPTED(xf_trainer_save(world.trainer, world.batcher, paths[CHECKPOINT_FILE], err));
     ACCEPTED(xf_trainer_save(world.trainer, world.batcher, paths[CHECKPOINT_AS_MODEL], err));
     ACCEPTED(xf_tokenizer_save(world.tokenizer, paths[TOKENIZER_FILE], err));

@@ -130,7 +130,7 @@ struct World {
         xf_model *no_model = nullptr;
         const char *paths[] = {path.c_str()};
         check("xf_model_load", xf_model_load(context, path.c_str(), &no_model, &error));
-        check("xf_model_average", xf_model_average(context, paths, 1, &no_model, &error), true);
+        check("xf_model_average", xf_model_average_files(context, paths, 1, &no_model, &error), true);
         CHECK(no_model == nullptr && no_trainer == nullptr);
     }
 };

@@ -22,7 +22,7 @@ static const char *const names[SAVES] = {"model", "checkpoint", "tokenizer"};
 static enum xf_status save(int which, const char *path, xf_error *err) {
     switch (which) {
         case 0:
-            return xf_model_save(world.model, path, err);
+            return xf_model_save(world.model, NULL, path, err);
         case 1:
             return xf_trainer_save(world.trainer, world.batcher, path, err);
         default:

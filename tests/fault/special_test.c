@@ -47,7 +47,7 @@ static void refused(const char *path, enum xf_status binary, enum xf_status text
     const char *paths[] = {path};
     alarm(60); /* a read that never ends is killed, and seen */
     REFUSED(binary, model, xf_model_load(world.context, path, &model, err));
-    REFUSED(binary, model, xf_model_average(world.context, paths, 1, &model, err));
+    REFUSED(binary, model, xf_model_average_files(world.context, paths, 1, &model, err));
     REFUSED(binary, trainer, xf_trainer_resume(world.context, path, NULL, &trainer, err));
     REFUSED(binary, tokenizer, xf_tokenizer_load(world.context, path, &tokenizer, err));
     REFUSED(text, corpus, xf_corpus_open(world.context, NULL, path, &corpus, err));
@@ -94,7 +94,7 @@ static void test_native_code(void **state) {
     assert_int_equal(error.native_code, 21); /* EISDIR */
     assert_int_equal(xf_corpus_open(world.context, NULL, "/", &corpus, &error), XF_ERROR_IO);
     assert_int_equal(error.native_code, 21);
-    assert_int_equal(xf_model_save(world.model, "/nowhere/at/all", &error), XF_ERROR_NOT_FOUND);
+    assert_int_equal(xf_model_save(world.model, NULL, "/nowhere/at/all", &error), XF_ERROR_NOT_FOUND);
     assert_int_equal(error.native_code, 2);
 }
 

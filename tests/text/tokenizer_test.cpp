@@ -194,6 +194,24 @@ XF_TEST(training_tells_how_far_it_is) {
     CHECK_EQ(listener.last, listener.total);  // it took more than a tenth of a second
 }
 
+XF_TEST(options_are_read_where_they_are_used) {
+    xf::Options options;
+    options.set("tokenizer.kind", "wordpiece");
+    options.set_i64("tokenizer.vocab_size", 500);
+    options.set("tokenizer.normalization", "nfc");
+    options.set("tokenizer.invalid_utf8", "replace");
+    options.set_i64("tokenizer.min_pair_count", 3);
+    options.set_f64("tokenizer.character_coverage", 0.5);
+    const TokenizerOptions read = TokenizerOptions::from(options);
+    CHECK(read.kind == TokenizerKind::kWordPiece);
+    CHECK_EQ(read.vocab_size, 500);
+    CHECK(read.normalization == Normalization::kNfc);
+    CHECK(read.invalid_utf8 == InvalidUtf8::kReplace);
+    CHECK_EQ(read.min_pair_count, 3);
+    CHECK_EQ(read.character_coverage, 0.5);
+    CHECK(TokenizerOptions::from(xf::Options()).kind == TokenizerKind::kBpe);
+}
+
 XF_TEST(ten_megabytes_without_a_space) {
     const auto tokenizer = train(mixed_corpus());
     for (const char *unit : {"a", "newest", "\xC3\xA4\xE4\xB8\xAD", " ", "?!"}) {

@@ -52,7 +52,7 @@ int main(void) {
         write_tensor(model, info.name, values, info.rows, info.columns);
         free(values);
     }
-    must(xf_model_save(model, "ported.xf", &err));
+    must(xf_model_save(model, NULL, "ported.xf", &err));
     /* [port] */
 
     /* [prove] */

@@ -29,7 +29,7 @@ int main(void) {
         if (must(xf_train_next(trainer, batcher, &stats, &err)) == XF_DONE) continue; /* an epoch has ended */
         if (stats.step % 100 == 0) printf("step %d  loss %.3f\n", (int)stats.step, stats.loss);
     }
-    must(xf_model_save(model, "numerals.xf", &err)); /* the tokenizer is inside */
+    must(xf_model_save(model, NULL, "numerals.xf", &err)); /* the tokenizer is inside */
 
     xf_trainer_free(trainer);
     xf_model_free(model);

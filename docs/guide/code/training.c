@@ -102,7 +102,7 @@ int main(void) {
         if (loss < 0.99 * best) {
             best = loss;
             without_progress = 0;
-            must(xf_model_save(model, "best.xf", &err)); /* the old one stays as best.xf.prev */
+            must(xf_model_save(model, NULL, "best.xf", &err)); /* the old one stays as best.xf.prev */
         } else {
             ++without_progress;
         }
@@ -113,7 +113,7 @@ int main(void) {
 
     /* [average] */
     const char *const paths[LAST] = {"run.0.xf", "run.1.xf", "run.2.xf"};
-    must(xf_model_average(context, paths, LAST, &average, &err));
+    must(xf_model_average_files(context, paths, LAST, &average, &err));
     must(xf_decoder_create(average, NULL, &decoder, &err));
     printf("chrF of the average: %.1f\n", dev_chrf(decoder, dev_corpus));
     /* [average] */

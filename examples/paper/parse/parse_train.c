@@ -43,7 +43,7 @@ static bool save_checkpoint(struct parse_run *run) {
 static enum xf_status save_snapshot(struct parse_run *run, int64_t step, xf_error *err) {
     char name[PATH_SIZE];
     snapshot_name(run, step, name);
-    const enum xf_status status = xf_model_save(run->parser.model, name, err);
+    const enum xf_status status = xf_model_save(run->parser.model, NULL, name, err);
     if (status != XF_OK) return status;
     forget_previous(name); /* a resumed run makes some of them anew */
     if (run->snapshot_count == (size_t)run->flags.average) {
@@ -135,10 +135,10 @@ static enum xf_status save_model(struct parse_run *run, xf_error *err) {
         snapshot_name(run, run->snapshots[i], names[i]);
         paths[i] = names[i];
     }
-    if (run->snapshot_count < 2) return xf_model_save(run->parser.model, run->flags.model, err);
+    if (run->snapshot_count < 2) return xf_model_save(run->parser.model, NULL, run->flags.model, err);
     xf_model *average = NULL;
-    enum xf_status status = xf_model_average(run->context, paths, run->snapshot_count, &average, err);
-    if (status == XF_OK) status = xf_model_save(average, run->flags.model, err);
+    enum xf_status status = xf_model_average_files(run->context, paths, run->snapshot_count, &average, err);
+    if (status == XF_OK) status = xf_model_save(average, NULL, run->flags.model, err);
     if (status == XF_OK)
         printf("averaged     %zu snapshots, steps %lld to %lld\n", run->snapshot_count, (long long)run->snapshots[0],
                (long long)run->snapshots[run->snapshot_count - 1]);

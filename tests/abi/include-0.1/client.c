@@ -369,12 +369,12 @@ int main(int argc, char **argv) {
     DO(xf_trainer_create(model, config, &trainer, &err));
     use_trainer(trainer, batcher, checkpoint);
     if (failures != 0) return 1;
-    DO(xf_model_save(model, file, &err));
+    DO(xf_model_save(model, NULL, file, &err));
 
     DO(xf_model_load(context, file, &loaded, &err));
     both[0] = file;
     both[1] = checkpoint;
-    DO(xf_model_average(context, both, 2, &average, &err));
+    DO(xf_model_average_files(context, both, 2, &average, &err));
     for (i = 0; xf_model_get_tensor(average, i, &info, NULL) == XF_OK; ++i)
         if (info.rows * info.columns <= 64) {
             DO(xf_model_read_tensor(loaded, i, values, (size_t)(info.rows * info.columns), &err));

@@ -24,7 +24,7 @@ extern "C" {
  * @{
  */
 
-/** @brief Sentence pairs as text; immutable. @since 0.1 */
+/** @brief Sentence pairs, as text or as ids; immutable. @since 0.1 */
 typedef struct xf_corpus xf_corpus;
 /** @brief A tokenizer; see text.h. @since 0.1 */
 typedef struct xf_tokenizer xf_tokenizer;
@@ -90,7 +90,7 @@ typedef struct xf_batch {
  *
  * Bad lines (see xf_corpus_stats) are skipped, counted and told to the log with file and line number; with
  * "data.strict" the first one is an error. LF and CRLF line ends and a byte order mark are understood. The text is
- * held in memory. Reads "data.max_bytes", "data.strict".
+ * held in memory, within the context's account. Reads "data.max_bytes", "data.strict".
  *
  * @param context [in] the context
  * @param config [in] NULL: all defaults
@@ -137,9 +137,74 @@ XF_API enum xf_status xf_corpus_from_memory(xf_context *context, const xf_config
                                             const char *text, size_t length, xf_corpus **out, xf_error *err);
 
 /**
- * @brief Frees a corpus. Batchers keep what they need.
+ * @brief Makes a corpus from pairs in memory. The texts are copied; tabs and line ends in them are text.
+ *
+ * Pairs are skipped and counted as bad lines of a file are.
+ *
+ * @param context [in] the context
+ * @param config [in] NULL: all defaults
+ * @param sources [in] count strings of UTF-8
+ * @param source_lengths [in] bytes of each, or NULL when they are NUL-terminated
+ * @param targets [in] count strings of UTF-8
+ * @param target_lengths [in] bytes of each, or NULL when they are NUL-terminated
+ * @param count [in] pairs
+ * @param out [out] the corpus; the caller frees it with xf_corpus_free()
+ * @param err [out] NULL allowed
+ * @return as xf_corpus_open()
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API enum xf_status xf_corpus_from_pairs(xf_context *context, const xf_config *config, const char *const *sources,
+                                           const size_t *source_lengths, const char *const *targets,
+                                           const size_t *target_lengths, size_t count, xf_corpus **out, xf_error *err);
+
+/**
+ * @brief Makes a corpus from ids: for a host with a tokenizer of its own. The ids are copied.
+ * @param context [in] the context
+ * @param pairs [in] sources and targets, each sentence with at least one token before its end symbol; ids not negative:
+ *        that they are below V is checked when they are used
+ * @param out [out] the corpus, which has no text; the caller frees it with xf_corpus_free()
+ * @param err [out] NULL allowed
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (an id), XF_ERROR_DATA (not one pair),
+ *         XF_ERROR_NO_MEMORY
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API enum xf_status xf_corpus_from_ids(xf_context *context, const xf_batch *pairs, xf_corpus **out, xf_error *err);
+
+/**
+ * @brief Makes a corpus of some pairs of another. The text is shared, not copied.
+ * @param corpus [in] not needed afterwards
+ * @param indices [in] count pairs of it, in the order wanted; a pair may come more than once
+ * @param count [in] at least 1
+ * @param out [out] the corpus; the caller frees it with xf_corpus_free()
+ * @param err [out] NULL allowed
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (an index), XF_ERROR_NO_MEMORY
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API enum xf_status xf_corpus_subset(const xf_corpus *corpus, const int64_t *indices, size_t count, xf_corpus **out,
+                                       xf_error *err);
+
+/**
+ * @brief Splits a corpus at random: some pairs are held out, the others are for training. Both keep the corpus' order.
+ * @param corpus [in] not needed afterwards
+ * @param held_out_count [in] pairs to hold out, from 1 to xf_corpus_pair_count() - 1
+ * @param seed [in] the same seed holds out the same pairs of the same number
+ * @param rest [out] the others; the caller frees it with xf_corpus_free()
+ * @param held_out [out] the pairs held out; the caller frees it with xf_corpus_free()
+ * @param err [out] NULL allowed
+ * @return as xf_corpus_subset()
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API enum xf_status xf_corpus_split(const xf_corpus *corpus, int64_t held_out_count, int64_t seed, xf_corpus **rest,
+                                      xf_corpus **held_out, xf_error *err);
+
+/**
+ * @brief Frees a corpus. Batchers and parts of it keep what they need.
  * @param corpus [in] NULL is allowed and does nothing
- * @threads exclusive
+ * @threads any
  * @since 0.1
  */
 XF_API void xf_corpus_free(xf_corpus *corpus);
@@ -173,7 +238,7 @@ XF_API enum xf_status xf_corpus_get_stats(const xf_corpus *corpus, xf_corpus_sta
  * @param target [out] UTF-8
  * @param target_length [out] bytes
  * @param err [out] NULL allowed
- * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE
+ * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE, XF_ERROR_STATE (a corpus of ids)
  * @threads shared-read
  * @since 0.1
  */
@@ -189,11 +254,12 @@ XF_API enum xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index,
  * "data.seed".
  *
  * @param corpus [in] the corpus; not needed afterwards
- * @param tokenizer [in] the tokenizer; not needed afterwards
+ * @param tokenizer [in] the tokenizer, NULL for a corpus of ids; not needed afterwards
  * @param config [in] NULL: all defaults
  * @param out [out] the batcher; the caller frees it with xf_batcher_free()
  * @param err [out] NULL allowed
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_DATA (no pair is left), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_DATA (no pair is left), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED,
+ *         XF_ERROR_CALLBACK (progress)
  * @threads shared-read
  * @par Source
  * Vaswani et al. 2017, s. 5.1

@@ -1,0 +1,132 @@
+// See summary.h. The shapes are those of transformer.cpp, lib/decode/step.cpp and lib/train/trainer.cpp.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/summary.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "nn/arena.h"
+#include "nn/packed_batch.h"
+
+namespace xf {
+namespace {
+
+// Dry counts of one configuration on one device.
+class Needs {
+public:
+    Needs(const ModelFile &file, Context &context)
+        : table_(file.table()), c_(ModelConfig::from(file.options())), context_(context) {}
+
+    int64_t model() const {
+        int64_t bytes = block();
+        if (context_.dtype() == XF_BF16) bytes += block() / 2;
+        if (!c_.learned_positions) bytes += c_.max_length * c_.D * number_bytes(XF_FP32);
+        return bytes;
+    }
+
+    int64_t training(int64_t tokens, bool ema) const {
+        const int64_t rows = context_.graphs() ? row_bucket(tokens) : tokens;
+        const int64_t state = (ema ? 4 : 3) * block();  // gradients, two moments, the average
+        return model() + state + batch(2 * rows) + stacks(rows, rows, true) + scratch(rows, true);
+    }
+
+    int64_t decoding(int64_t sentences, int64_t tokens, int64_t beam) const {
+        const int64_t source = sentences * tokens, rows = sentences * beam;
+        const int64_t steps = context_.graphs() ? bucket(tokens) : tokens;
+        Arena arena(context_.dtype());
+        arena.numbers(source * c_.decoder_layers, c_.kv_columns());  // keys and values of the sources
+        // The cache grows by doubling, and while it does the old one is there, too.
+        const int64_t columns = c_.q_columns() + c_.v_columns();
+        arena.numbers(c_.decoder_layers * (steps + (steps + 1) / 2), rows * columns);
+        arena.numbers(rows, 5 * c_.D + std::max(c_.qkv_columns(), c_.F) + c_.v_columns());
+        arena.ints(3 * rows * steps);  // which ancestor is where
+        return model() + batch(source) + stacks(source, 0, false) + static_cast<int64_t>(arena.bytes()) +
+               scratch(source, false);
+    }
+
+private:
+    int64_t block() const { return table_.total * static_cast<int64_t>(number_bytes(XF_FP32)); }
+
+    // Ids, positions, groups by id.
+    static int64_t batch(int64_t tokens) { return tokens * 8 * static_cast<int64_t>(sizeof(int32_t)); }
+
+    // What the layers of both stacks write, in training with what the way back needs.
+    int64_t stacks(int64_t S, int64_t T, bool train) const {
+        Arena arena(context_.dtype());
+        const auto norm = [&](int64_t rows) {
+            arena.numbers(rows, 2 * c_.D);
+            if (train) arena.floats(rows, 2);
+        };
+        const auto attention = [&](int64_t rows, int64_t kv_rows) {
+            arena.numbers(rows, kv_rows > 0 ? c_.q_columns() : c_.qkv_columns());
+            arena.numbers(kv_rows, c_.kv_columns());
+            arena.numbers(rows, c_.v_columns());
+            if (train) arena.floats(rows, c_.H);
+            norm(rows);
+        };
+        const auto feed_forward = [&](int64_t rows) {
+            arena.numbers(rows, c_.F);
+            norm(rows);
+        };
+        const auto held = [&](int64_t layers) { return train ? layers : std::min<int64_t>(layers, 2); };
+        for (const int64_t rows : {S, T}) {
+            arena.numbers(rows, c_.D);
+            if (c_.pre_norm) norm(rows);
+        }
+        for (int64_t i = 0; i < held(c_.encoder_layers); ++i) {
+            attention(S, 0);
+            feed_forward(S);
+        }
+        for (int64_t i = 0; T > 0 && i < held(c_.decoder_layers); ++i) {
+            attention(T, 0);
+            attention(T, S);
+            feed_forward(T);
+        }
+        if (train) {
+            arena.floats(T, 2);
+            arena.numbers(std::max(S, T), 4 * c_.D + c_.v_columns() + std::max(c_.qkv_columns(), c_.F));
+            arena.numbers(S, c_.kv_columns());
+        }
+        return static_cast<int64_t>(arena.bytes());
+    }
+
+    int64_t scratch(int64_t rows, bool train) const {
+        (void)rows;
+        (void)train;
+        return 0;
+    }
+
+    const ParameterTable &table_;
+    ModelConfig c_;
+    Context &context_;
+};
+
+int64_t step_of(const ModelFile &file) {
+    if (file.kind() != "checkpoint") return -1;
+    const std::string &text = file.require("step");
+    int64_t step = -1;
+    const auto result = std::from_chars(text.data(), text.data() + text.size(), step);
+    XF_CHECK(result.ec == std::errc() && result.ptr == text.data() + text.size() && step >= 0, XF_ERROR_CORRUPT,
+             "'%s': metadata 'step' is '%.32s', expected a number", file.path().c_str(), text.c_str());
+    return step;
+}
+
+}  // namespace
+
+ModelSummary summarise(const ModelFile &file, Context &context, const Options &options) {
+    const Needs needs(file, context);
+    ModelSummary s{};
+    for (const Parameter &p : file.table().list) s.parameters += p.size();
+    s.vocab_size = file.options().i64("model.vocab_size");
+    s.file_bytes = static_cast<int64_t>(file.bytes());
+    const int64_t longest = std::min(options.i64("data.max_tokens"), file.options().i64("model.max_length"));
+    s.decode_bytes = needs.decoding(options.i64("decode.batch_sentences"), longest, options.i64("decode.beam"));
+    s.train_bytes = needs.training(options.i64("data.batch_tokens"), options.f64("train.ema") > 0);
+    s.step = step_of(file);
+    s.has_tokenizer = !file.contents().tokenizer.empty();
+    s.precision = file.dtype() == "F16" ? "fp16" : file.dtype() == "BF16" ? "bf16" : "fp32";
+    return s;
+}
+
+}  // namespace xf
