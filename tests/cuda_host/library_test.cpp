@@ -46,9 +46,10 @@ void step_with(xf::Trainer *trainer, const Batch &batch) {
     trainer->step(&view, 1);
 }
 
-// Everything a program does, in a row.
+// Everything a program does, in a row; little of it, as it is done once for each allocation.
 void journey(const DeviceName &name) {
-    const Task task;
+    Task task;
+    task.sentences = 3;
     const auto trainer = make_trainer(open_device(name, 1), kTraining);
     train_to(trainer.get(), task, 3);
     xf::Decoder decoder(trainer->model(), options_of({{"decode.max_extra_tokens", "9"}}));

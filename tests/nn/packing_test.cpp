@@ -92,7 +92,8 @@ XF_TEST(a_target_token_changes_no_earlier_loss) {
         for (const Variant &variant : kVariants) {
             Net net(context, variant.settings());
             const auto before = net.losses(pairs);
-            for (size_t j = 0; j < pairs.tgt[1].size(); ++j) {
+            const size_t step = name.cuda() ? 3 : 1;  // a GPU may be the emulated one
+            for (size_t j = 0; j < pairs.tgt[1].size(); j += step) {
                 Pairs changed = pairs;
                 changed.tgt[1][j] = pairs.tgt[1][j] == 5 ? 6 : 5;
                 const auto after = net.losses(changed);
@@ -101,7 +102,8 @@ XF_TEST(a_target_token_changes_no_earlier_loss) {
                 CHECK(shows(after[1][j], before[1][j]));
                 if (j + 1 < before[1].size()) CHECK(shows(after[1][j + 1], before[1][j + 1]));
             }
-            for (size_t j = 0; j < pairs.src[1].size(); ++j) {  // the source is seen whole, but not by the neighbours
+            for (size_t j = 0; j < pairs.src[1].size();
+                 j += step) {  // the source is seen whole, but not by the neighbours
                 Pairs changed = pairs;
                 changed.src[1][j] = pairs.src[1][j] == 5 ? 6 : 5;
                 const auto after = net.losses(changed);

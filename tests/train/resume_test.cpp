@@ -82,7 +82,7 @@ XF_TEST(a_hundred_steps_kill_and_a_hundred_more_are_two_hundred) {
     Draw draw(31);
     for (const DeviceName &device : kDevices) {
         if (!wanted(device)) continue;
-        const int64_t half = device.cuda() ? 20 : kSteps / 2;  // the GPU may be the emulated one
+        const int64_t half = device.cuda() ? 8 : kSteps / 2;  // the GPU may be the emulated one
         const Folder folder;
         const std::string straight = folder.file("straight"), broken = folder.file("broken");
         const int opened = wait_for(start([&] { return run(device, 2, straight, 2 * half, 2 * half); }));
