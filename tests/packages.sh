@@ -16,6 +16,7 @@ if [ "${1-}" = test ]; then
     packages+=(golang-go openjdk-17-jdk-headless junit4)                   # bindings
     packages+=(python3-pytest python3-setuptools python3-wheel python3-pip patchelf)
     packages+=(chromium)                                                   # tests/translate: the pages in a browser
+    packages+=(clang-format-14)                                            # tests/style
     command -v cargo >/dev/null || packages+=(cargo rustc)
 fi
 

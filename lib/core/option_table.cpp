@@ -126,8 +126,7 @@ constexpr Option kOptions[] = {
      "A longer source is an error, and so is one longer than model.max_length.", "", "0.1"},
 
     {"file.precision", kStr, "fp32", 0, 0, "fp32|fp16|bf16",
-     "Numbers in a saved model; a narrow file is half as large and is widened when loaded.",
-     "", "0.1"},
+     "Numbers in a saved model; a narrow file is half as large and is widened when loaded.", "", "0.1"},
 };
 
 }  // namespace

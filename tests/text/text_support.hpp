@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/utf8.h"
 #include "text/bpe_train.h"
 #include "text/tokenizer.h"
-#include "core/utf8.h"
 
 namespace xf_test {
 
