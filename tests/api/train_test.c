@@ -290,6 +290,25 @@ static void test_next(void **state) {
     REFUSED(XF_ERROR_STATE, stats, xf_train_next(whole, batcher, &stats, err));
     assert_int_equal(batch_number(batcher, NULL), before);
     ACCEPTED(xf_train_update(whole, NULL, err));
+    xf_tensor_info info = XF_TENSOR_INFO_INIT;
+    const size_t last = xf_model_tensor_count(model) - 2; /* the weights of the last norm */
+    ACCEPTED(xf_model_get_tensor(xf_trainer_model(whole), last, &info, err));
+    const size_t width = (size_t)info.columns;
+    float kept[64], huge[64];
+    assert_true(width <= 64);
+    for (size_t i = 0; i < width; ++i) huge[i] = 3e38f;
+    ACCEPTED(xf_model_read_tensor(xf_trainer_model(whole), last, kept, width, err));
+    ACCEPTED(xf_model_write_tensor(xf_trainer_model(whole), last, huge, width, err));
+    for (int64_t at = 0; at < 2; ++at) { /* within an epoch and where it ends in a short group */
+        ACCEPTED(xf_batcher_seek(batcher, 1, 0, err));
+        (void)batch_number(batcher, &batches);
+        const int64_t place = at == 0 ? 0 : batches - 1;
+        ACCEPTED(xf_batcher_seek(batcher, 1, place, err));
+        REFUSED(XF_ERROR_NONFINITE, stats, xf_train_next(whole, batcher, &stats, err));
+        assert_int_equal(batch_number(batcher, NULL), place);
+    }
+    ACCEPTED(xf_model_write_tensor(xf_trainer_model(whole), last, kept, width, err));
+    ACCEPTED(xf_train_next(whole, batcher, &stats, err));
 
     /* The average is a model of its own, with the tokenizer. */
     ACCEPTED(xf_trainer_ema(whole, &average, err));
