@@ -28,7 +28,7 @@ public:
     int64_t training(int64_t tokens, bool ema) const {
         const int64_t rows = context_.graphs() ? row_bucket(tokens) : tokens;
         const int64_t state = (ema ? 4 : 3) * block();  // gradients, two moments, the average
-        return model() + state + batch(2 * rows) + stacks(rows, rows, true) + scratch(rows, true);
+        return with_scratch(model() + state + batch(2 * rows) + stacks(rows, rows, true)) + training_scratch(rows);
     }
 
     int64_t decoding(int64_t sentences, int64_t tokens, int64_t beam) const {
@@ -41,8 +41,7 @@ public:
         arena.numbers(c_.decoder_layers * (steps + (steps + 1) / 2), rows * columns);
         arena.numbers(rows, 5 * c_.D + std::max(c_.qkv_columns(), c_.F) + c_.v_columns());
         arena.ints(3 * rows * steps);  // which ancestor is where
-        return model() + batch(source) + stacks(source, 0, false) + static_cast<int64_t>(arena.bytes()) +
-               scratch(source, false);
+        return with_scratch(model() + batch(source) + stacks(source, 0, false) + static_cast<int64_t>(arena.bytes()));
     }
 
 private:
@@ -91,10 +90,13 @@ private:
         return static_cast<int64_t>(arena.bytes());
     }
 
-    int64_t scratch(int64_t rows, bool train) const {
-        (void)rows;
-        (void)train;
-        return 0;
+    // And scratch of the kernels, which only a backend knows: what was measured of the CPU's, and something more.
+    static int64_t with_scratch(int64_t bytes) { return bytes + bytes / 10; }
+
+    // The logits of a chunk of rows and their gradients; packed panels of the products and of their gradients.
+    int64_t training_scratch(int64_t rows) const {
+        constexpr int64_t kChunk = 1024, kPanels = int64_t{20} << 20;
+        return std::min(rows, kChunk) * c_.V * static_cast<int64_t>(number_bytes(XF_FP32)) + kPanels;
     }
 
     const ParameterTable &table_;

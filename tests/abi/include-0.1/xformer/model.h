@@ -181,7 +181,8 @@ XF_API enum xf_status xf_model_save(const xf_model *model, const xf_config *conf
  * @param capacity [in] bytes
  * @param size [out] bytes of the model, also when they don't fit
  * @param err [out] NULL allowed
- * @return as xf_model_save(); XF_ERROR_BUFFER_TOO_SMALL (*size is set, buffer is not; nothing was converted)
+ * @return as xf_model_save(); XF_ERROR_BUFFER_TOO_SMALL (*size is set, buffer is not; nothing was converted). After
+ *         another error what buffer holds is of no use
  * @threads shared-read
  * @since 0.1
  */
@@ -204,7 +205,7 @@ XF_API enum xf_status xf_model_save_memory(const xf_model *model, const xf_confi
 XF_API enum xf_status xf_model_average(const xf_model *const *models, size_t count, xf_model **out, xf_error *err);
 
 /**
- * @brief The same of files, with the memory of two models however many there are.
+ * @brief The same of files, with about three times a model's memory however many there are.
  * @param context [in] the context
  * @param paths [in] count file names: models or checkpoints of the same configuration
  * @param count [in] at least 1
