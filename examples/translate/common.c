@@ -89,12 +89,11 @@ static void print_log(void *user, enum xf_log_level level, const char *component
 xf_context *open_context(const xf_config *config) {
     xf_context *context = NULL;
     xf_error err;
-    if (xf_context_create(config, NULL, &context, &err) != XF_OK) {
-        fail(&err);
-        return NULL;
-    }
-    xf_context_set_log(context, print_log, NULL, XF_LOG_WARNING, NULL);
-    return context;
+    xf_host host = XF_HOST_INIT;
+    host.log = print_log;
+    if (xf_context_create(config, &host, &context, &err) == XF_OK) return context;
+    fail(&err);
+    return NULL;
 }
 
 const char *model_beside(void) {

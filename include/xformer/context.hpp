@@ -6,8 +6,11 @@
 #ifndef XFORMER_CONTEXT_HPP
 #define XFORMER_CONTEXT_HPP
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string_view>
 
 #include "xformer/backend.h"
@@ -33,24 +36,59 @@ using LogFunction = std::function<void(xf_log_level, std::string_view, std::stri
 /** @cond INTERNAL */
 namespace detail {
 
-// A log function, while it is the context's.
+// Who hears the log of a context. The library is given a number and not a pointer: what was made from the context may
+// outlive the function, and is silent then.
 class Log {
 public:
-    Log(xf_context *context, LogFunction function, xf_log_level level)
-        : context_(context), function_(std::move(function)) {
-        call(xf_context_set_log, context, &Log::line, static_cast<void *>(this), level);
+    Log() {
+        const std::lock_guard<std::mutex> lock(book().mutex);
+        number_ = ++book().last;
     }
     Log(const Log &) = delete;
     Log &operator=(const Log &) = delete;
-    ~Log() { xf_context_set_log(context_, nullptr, nullptr, XF_LOG_ERROR, nullptr); }
+    ~Log() { set({}, XF_LOG_ERROR); }
 
-private:
-    static void line(void *self, xf_log_level level, const char *component, const char *message) noexcept {
-        Call::protect([=] { static_cast<Log *>(self)->function_(level, component, message); });
+    void set(LogFunction function, xf_log_level level) {
+        std::shared_ptr<Target> target;
+        if (function) target = std::make_shared<Target>(Target{std::move(function), level});
+        const std::lock_guard<std::mutex> lock(book().mutex);
+        if (target != nullptr)
+            book().targets[number_] = std::move(target);
+        else
+            book().targets.erase(number_);
+    }
+    // The library's own filter is set when a context is made, this one at any time.
+    void listen(xf_host *host) const {
+        host->log = &Log::line;
+        host->log_user = reinterpret_cast<void *>(number_);
+        host->log_level = XF_LOG_DEBUG;
     }
 
-    xf_context *context_;
-    LogFunction function_;
+private:
+    struct Target {
+        LogFunction function;
+        xf_log_level level;
+    };
+    struct Book {
+        std::mutex mutex;
+        std::uintptr_t last = 0;
+        std::map<std::uintptr_t, std::shared_ptr<Target>> targets;
+    };
+    static Book &book() {
+        static Book *const one = new Book;  // never destroyed: a context may be, after it
+        return *one;
+    }
+    static void line(void *number, xf_log_level level, const char *component, const char *message) noexcept {
+        std::shared_ptr<Target> target;
+        {
+            const std::lock_guard<std::mutex> lock(book().mutex);
+            const auto found = book().targets.find(reinterpret_cast<std::uintptr_t>(number));
+            if (found != book().targets.end() && level <= found->second->level) target = found->second;
+        }
+        if (target != nullptr) Call::protect([=] { target->function(level, component, message); });
+    }
+
+    std::uintptr_t number_ = 0;
 };
 
 struct BackendAt {
@@ -67,14 +105,15 @@ struct BackendAt {
 class Context : public Owner<View<xf_context>, xf_context, xf_context_free> {
 public:
     using Owner::Owner;
-    /** @brief Opens the device. @param config [in] options "context." @param allocator [in] the host's, or NULL */
-    explicit Context(ConfigView config = {}, const xf_allocator *allocator = nullptr)
-        : Context(detail::make<Context>(xf_context_create, config.get(), allocator)) {}
+    /** @brief Opens the device. @param config [in] options "context."
+     *  @param host [in] the host's services; with a log of its own set_log() is not to be had */
+    explicit Context(ConfigView config = {}, xf_host host = XF_HOST_INIT)
+        : Context(host.log == nullptr ? std::make_unique<detail::Log>() : nullptr, config, host) {}
     /** @brief Takes another's handle and log function. @param other [in,out] empty afterwards */
     Context(Context &&other) noexcept = default;
     /** @brief Takes another's handle and log function. @param other [in,out] empty afterwards @return this */
     Context &operator=(Context &&other) noexcept {
-        log_ = std::move(other.log_);  // first, because it silences the old context
+        log_ = std::move(other.log_);
         Owner::operator=(std::move(other));
         return *this;
     }
@@ -85,13 +124,15 @@ public:
     /** @brief Sets who receives the log. The function ends with this object; what outlives it is silent. So neither set
      *  it nor destroy the context while another thread is in a call of an object made from it.
      *  @param function [in] empty: silence
-     *  @param level [in] the least weighty level that is wanted */
+     *  @param level [in] the least severe level to report */
     void set_log(LogFunction function, xf_log_level level = XF_LOG_WARNING) {
-        log_.reset();
-        if (function) log_ = std::make_unique<detail::Log>(get(), std::move(function), level);
+        if (log_ != nullptr)
+            log_->set(std::move(function), level);
+        else if (function)
+            throw Error(XF_ERROR_INVALID_ARGUMENT, "the context is empty, or was not made here without a log");
     }
-    /** @brief Asks the long call that runs on this context, or else the next one, to end in Cancelled. From any thread,
-     *  or from a signal handler. */
+    /** @brief Ends the calls that run on this context and what was made from it at the moment in Cancelled. From any
+     *  thread, or from a signal handler. */
     void cancel() const noexcept { xf_context_cancel(get()); }
     /** @brief Tells what computes. @return one line for people, owned by the context; "" when this is empty */
     std::string_view device() const noexcept {
@@ -102,12 +143,19 @@ public:
     xf_memory_stats memory() const {
         return detail::fill(xf_memory_stats XF_MEMORY_STATS_INIT, xf_context_get_memory, get());
     }
-    /** @brief Loads a plugin, to look it over. @param path [in] file name */
-    void load_backend(CString path) { detail::call(xf_backend_load, get(), path.c_str()); }
     /** @brief The backends, available or not. @return xf_backend_info, of which the strings are owned by the context */
     Range<detail::BackendAt> backends() const { return {xf_backend_count(get()), {get()}}; }
 
 private:
+    Context(std::unique_ptr<detail::Log> log, ConfigView config, xf_host host)
+        : Context(detail::make<Context>(xf_context_create, config.get(), listened(log.get(), &host))) {
+        log_ = std::move(log);
+    }
+    static const xf_host *listened(const detail::Log *log, xf_host *host) {
+        if (log != nullptr) log->listen(host);
+        return host;
+    }
+
     std::unique_ptr<detail::Log> log_;
 };
 

@@ -9,14 +9,6 @@ using namespace xf;
 
 extern "C" {
 
-xf_status xf_backend_load(xf_context *context, const char *path, xf_error *err) {
-    return guard(err, [&] {
-        const auto use = shared(context, "context");
-        check_pointer(path, "path");
-        use->context->registry().load(path);
-    });
-}
-
 size_t xf_backend_count(const xf_context *context) {
     return is_handle(context) ? context->context->registry().entries().size() : 0;
 }
@@ -29,9 +21,8 @@ xf_status xf_backend_get(const xf_context *context, size_t index, xf_backend_inf
         XF_CHECK(index < entries.size(), XF_ERROR_OUT_OF_RANGE, "backend %zu, expected 0 to %zu", index,
                  entries.size() - 1);
         const BackendEntry &entry = entries[index];
-        const bool active = entry.ops != nullptr && entry.ops == use->context->active().ops;
         put_struct(info, xf_backend_info{0, entry.name.c_str(), entry.version.c_str(), entry.path.c_str(),
-                                         entry.kind.c_str(), entry.device_count, active, entry.reason.c_str()});
+                                         entry.kind.c_str(), entry.state, entry.device_count, entry.reason.c_str()});
     });
 }
 

@@ -9,35 +9,26 @@ using namespace xf;
 
 extern "C" {
 
-xf_status xf_context_create(const xf_config *config, const xf_allocator *allocator, xf_context **out, xf_error *err) {
+xf_status xf_context_create(const xf_config *config, const xf_host *host, xf_context **out, xf_error *err) {
     return guard(err, [&] {
         check_pointer(out, "out");
         const OptionsOf options(config);
-        xf_allocator own{};
-        if (allocator != nullptr) {
-            own = get_struct(allocator, "allocator");
-            XF_CHECK(own.alloc != nullptr && own.free != nullptr, XF_ERROR_INVALID_ARGUMENT,
-                     "allocator->alloc or allocator->free is NULL");
+        xf_host own{};
+        if (host != nullptr) {
+            own = get_struct(host, "host");
+            XF_CHECK((own.alloc != nullptr) == (own.free != nullptr), XF_ERROR_INVALID_ARGUMENT,
+                     "host->alloc or host->free is NULL, expected both or neither");
+            XF_CHECK(own.log_level >= XF_LOG_ERROR && own.log_level <= XF_LOG_DEBUG, XF_ERROR_INVALID_ARGUMENT,
+                     "host->log_level is %d, expected 0 to 3", own.log_level);
+            XF_CHECK(own.reserved == 0, XF_ERROR_UNSUPPORTED, "host->reserved is %d, expected 0", own.reserved);
         }
         auto handle = std::make_unique<xf_context>();
-        handle->context = std::make_shared<Context>(*options, allocator != nullptr ? &own : nullptr);
+        handle->context = std::make_shared<Context>(*options, &own);
         *out = handle.release();
     });
 }
 
 void xf_context_free(xf_context *context) { free_handle(context); }
-
-xf_status xf_context_set_log(xf_context *context, xf_log_fn fn, void *user, xf_log_level level, xf_error *err) {
-    return guard(err, [&] {
-        const auto use = shared(context, "context");
-        int number;  // what C may pass is more than what C++ may read as the enumeration
-        static_assert(sizeof number == sizeof level);
-        std::memcpy(&number, &level, sizeof number);
-        XF_CHECK(number >= XF_LOG_ERROR && number <= XF_LOG_DEBUG, XF_ERROR_INVALID_ARGUMENT,
-                 "log level %d, expected 0 to 3", number);
-        use->context->set_log(fn, user, level);
-    });
-}
 
 void xf_context_cancel(xf_context *context) {
     if (is_handle(context)) context->context->cancel();

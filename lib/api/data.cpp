@@ -28,7 +28,12 @@ xf_status open_corpus(xf_context *context, const xf_config *config, xf_corpus **
         options.heap = heap_of(use->context);
         const Call call = use->context->call();
         const Corpus::Warn warn = [&](const std::string &line) { use->context->log(XF_LOG_WARNING, "data", line); };
-        *out = make_handle(use->context, open(options, warn, call));
+        auto corpus = open(options, warn, call);
+        const CorpusStats &stats = corpus->stats();
+        use->context->log(XF_LOG_INFO, "data",
+                          format("a corpus of %lld pairs, from %lld lines", static_cast<long long>(stats.kept),
+                                 static_cast<long long>(stats.lines)));
+        *out = make_handle(use->context, std::move(corpus));
     });
 }
 

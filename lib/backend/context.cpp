@@ -10,13 +10,15 @@
 
 namespace xf {
 
-Context::Context(const Options &options, const xf_allocator *allocator)
+Context::Context(const Options &options, const xf_host *host)
     : pid_(getpid()),
-      heap_(allocator, options.i64("context.memory_budget")),
-      pool_(static_cast<int>(options.i64("context.threads"))),
+      services_(host != nullptr ? *host : xf_host{}),
+      heap_({services_.alloc_user, services_.alloc, services_.free}, options.i64("context.memory_budget")),
+      pool_(static_cast<int>(options.i64("context.threads")), {services_.parallel_user, services_.parallel}),
       isa_(options.str("context.isa")),
       dtype_(options.str("context.precision") == "bf16" ? XF_BF16 : XF_FP32),
-      graphs_(options.boolean("context.graphs")) {
+      graphs_(options.boolean("context.graphs")),
+      registry_(options.str("context.backend_path")) {
     host_.size = sizeof host_;
     host_.abi = XF_PLUGIN_ABI;
     host_.user = this;
@@ -39,55 +41,61 @@ Context::Context(const Options &options, const xf_allocator *allocator)
     open_device(options.str("context.device"));
 }
 
-// The best device that the name may mean and that opens: a GPU may be full. What did not open is listed with its
-// reason.
-void Context::open_device(const std::string &name) {
-    std::exception_ptr first;
-    int32_t index = 0;
-    for (BackendEntry *entry : registry_.select(name, &index)) {
-        std::string reasons;
-        const int32_t begin = std::max(index, 0), end = index < 0 ? entry->device_count : index + 1;
-        for (int32_t i = begin; i < end; ++i) {
-            try {
-                XF_CHECK((entry->ops->dtypes & (1u << dtype_)) != 0, XF_ERROR_UNSUPPORTED,
-                         "backend %s computes in fp32 alone, context.precision is bf16, which cuda has",
-                         entry->name.c_str());
-                device_ = std::make_unique<Device>(*entry->ops, host_, heap_, i);
-                active_ = *entry;
-                description_ = format("%s on %s:%d, %s, %d thread%s, %s", active_.name.c_str(), active_.kind.c_str(), i,
-                                      active_.ops->device_info(device_->handle()), pool_.workers(),
-                                      pool_.workers() == 1 ? "" : "s", dtype_ == XF_BF16 ? "bf16" : "fp32");
-                return;
-            } catch (const Error &error) {
-                // Another backend would not give the instruction set that was asked for.
-                if (error.status() == XF_ERROR_UNSUPPORTED && isa_ != "auto") throw;
-                if (!first) first = std::current_exception();
-                reasons += (reasons.empty() ? "" : "; ") + std::string(error.what());
-            }
+// Opens one of the entry's devices: index, or any when it is negative. False, with the reason in the entry, when none
+// can be had; throws what must not be passed over.
+bool Context::open_on(BackendEntry *entry, int32_t index) {
+    std::string reasons;
+    const int32_t begin = std::max(index, 0), end = index < 0 ? entry->device_count : index + 1;
+    for (int32_t i = begin; i < end; ++i) {
+        try {
+            XF_CHECK((entry->ops->dtypes & (1u << dtype_)) != 0, XF_ERROR_UNSUPPORTED,
+                     "backend %s computes in fp32 alone, context.precision is bf16, which cuda has",
+                     entry->name.c_str());
+            device_ = std::make_unique<Device>(*entry->ops, host_, heap_, i);
+            entry->state = XF_BACKEND_ACTIVE;
+            active_ = entry;
+            description_ = format("%s on %s:%d, %s, %d thread%s, %s", entry->name.c_str(), entry->kind.c_str(), i,
+                                  entry->ops->device_info(device_->handle()), pool_.workers(),
+                                  pool_.workers() == 1 ? "" : "s", dtype_ == XF_BF16 ? "bf16" : "fp32");
+            return true;
+        } catch (const Error &error) {
+            // Another backend would not give the instruction set that was asked for; and there is no other device.
+            if ((error.status() == XF_ERROR_UNSUPPORTED && isa_ != "auto") || index >= 0) throw;
+            if (reasons.empty()) entry->failure = std::current_exception();
+            reasons += (reasons.empty() ? "" : "; ") + std::string(error.what());
         }
-        entry->device_count = 0;
-        entry->reason = std::move(reasons);
     }
-    std::rethrow_exception(first);
+    entry->device_count = 0;
+    entry->state = XF_BACKEND_UNUSABLE;
+    entry->reason = std::move(reasons);
+    return false;
 }
 
-void Context::set_log(xf_log_fn fn, void *user, xf_log_level level) {
-    const std::lock_guard<std::mutex> lock(log_mutex_);
-    log_fn_ = fn;
-    log_user_ = user;
-    log_level_ = level;
+// The best device that the name may mean and that opens: a GPU may be full. Plugins are opened one after the other,
+// until one serves. What was passed over is listed with its reason, and the host hears of it.
+void Context::open_device(const std::string &name) {
+    const Registry::Wanted wanted = registry_.want(name);
+    std::vector<const BackendEntry *> passed;
+    for (BackendEntry *entry : wanted.entries) {
+        log(XF_LOG_DEBUG, "context", format("device '%s': trying %s", name.c_str(), entry->name.c_str()));
+        if (registry_.open(entry, wanted.kind) && wanted.index < entry->device_count && open_on(entry, wanted.index))
+            break;
+        passed.push_back(entry);
+    }
+    if (device_ == nullptr) registry_.fail_unavailable(name, wanted);
+    for (const BackendEntry *entry : passed) {
+        // That a machine has no CUDA plugin is nothing to be warned of; that plain loops compute is.
+        const bool expected = entry->state == XF_BACKEND_ABSENT && entry->kind == "cuda";
+        const std::string why =
+            entry->reason.empty() ? format("it has %d devices", entry->device_count) : entry->reason;
+        log(expected ? XF_LOG_DEBUG : XF_LOG_WARNING, "context",
+            format("%s computes and not %s: %s", active_->name.c_str(), entry->name.c_str(), why.c_str()));
+    }
+    log(XF_LOG_INFO, "context", description_);
 }
 
 void Context::log(xf_log_level level, const char *component, const std::string &message) const {
-    xf_log_fn fn;
-    void *user;
-    {
-        const std::lock_guard<std::mutex> lock(log_mutex_);
-        if (log_fn_ == nullptr || level > log_level_) return;
-        fn = log_fn_;
-        user = log_user_;
-    }
-    fn(user, level, component, message.c_str());
+    if (logs(level)) services_.log(services_.log_user, level, component, message.c_str());
 }
 
 }  // namespace xf

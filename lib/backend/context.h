@@ -1,4 +1,4 @@
-// What an xf_context holds: memory account, worker threads, log, backends and the opened device; who can be cancelled.
+// What an xf_context holds: the host's services, memory account, worker threads, backends and the opened device.
 //
 // Every other object holds a shared pointer to its context, so handles may be freed in any order.
 //
@@ -8,7 +8,6 @@
 #include <sys/types.h>
 
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "backend/device.h"
@@ -22,7 +21,8 @@ namespace xf {
 
 class Context {
 public:
-    Context(const Options &options, const xf_allocator *allocator);
+    // host: copied; null for none of its services.
+    Context(const Options &options, const xf_host *host);
     Context(const Context &) = delete;
     Context &operator=(const Context &) = delete;
 
@@ -36,33 +36,34 @@ public:
     Registry &registry() { return registry_; }
     const Registry &registry() const { return registry_; }
     const std::string &description() const { return description_; }
-    const BackendEntry &active() const { return active_; }
+    const BackendEntry &active() const { return *active_; }
     pid_t pid() const { return pid_; }
 
-    void set_log(xf_log_fn fn, void *user, xf_log_level level);
+    // Whether anybody hears lines of a level: what is costly to say is not made up for nobody.
+    bool logs(xf_log_level level) const { return services_.log != nullptr && level <= services_.log_level; }
     void log(xf_log_level level, const char *component, const std::string &message) const;
 
     // Cancels every call that runs; async-signal-safe.
     void cancel() noexcept { cancel_.cancel(); }
     // What a call that begins now is given; own: what alone may cancel it beside the context.
-    Call call(const CancelSource *own = nullptr) const { return Call(cancel_, own, nullptr, nullptr); }
+    Call call(const CancelSource *own = nullptr) const {
+        return Call(cancel_, own, services_.progress, services_.progress_user);
+    }
 
 private:
     void open_device(const std::string &name);
+    bool open_on(BackendEntry *entry, int32_t index);
 
     pid_t pid_;
+    xf_host services_;
     Heap heap_;
     ThreadPool pool_;
     std::string isa_;
     uint32_t dtype_;
     bool graphs_;
     CancelSource cancel_;
-    mutable std::mutex log_mutex_;
-    xf_log_fn log_fn_ = nullptr;
-    void *log_user_ = nullptr;
-    xf_log_level log_level_ = XF_LOG_WARNING;
     Registry registry_;
-    BackendEntry active_;
+    const BackendEntry *active_ = nullptr;
     xf_host_v1 host_{};
     std::unique_ptr<Device> device_;
     std::string description_;

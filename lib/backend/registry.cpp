@@ -23,7 +23,11 @@ extern "C" const xf_backend_v1 *xf_ref_backend(void);  // cpu/ref
 namespace xf {
 namespace {
 
-constexpr const char *kPlugins[] = {"openblas", "cuda"};
+// The best first; "ref" is built in.
+struct Known {
+    const char *name, *kind;
+};
+constexpr Known kKnown[] = {{"cuda", "cuda"}, {"openblas", "cpu"}, {"ref", "cpu"}};
 
 // The file mapped at an address, by the kernel's absolute name. Empty when that can't be told.
 std::string mapped_file(const void *address) {
@@ -55,143 +59,168 @@ std::string own_folder() {
     return slash == std::string::npos ? std::string() : file.substr(0, slash);
 }
 
-std::vector<std::string> search_path() {
+// Folders of a list with colons; a relative one would mean the current directory.
+void add_folders(std::string_view list, std::vector<std::string> *folders) {
+    while (!list.empty()) {
+        const size_t end = list.find(':');
+        const std::string_view folder = list.substr(0, end);
+        if (!folder.empty() && folder[0] == '/') folders->emplace_back(folder);
+        list = end == std::string_view::npos ? std::string_view() : list.substr(end + 1);
+    }
+}
+
+std::vector<std::string> search_path(const std::string &first) {
     std::vector<std::string> folders;
+    add_folders(first, &folders);
     const std::string own = own_folder();
     if (!own.empty()) {
         folders.push_back(own + "/xformer");
         folders.push_back(own);
     }
     const char *extra = secure_getenv("XF_BACKEND_PATH");
-    for (std::string_view rest = extra != nullptr ? extra : ""; !rest.empty();) {
-        const size_t end = rest.find(':');
-        const std::string_view folder = rest.substr(0, end);
-        if (!folder.empty() && folder[0] == '/') folders.emplace_back(folder);  // relative means the current directory
-        rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
-    }
+    add_folders(extra != nullptr ? extra : "", &folders);
     return folders;
 }
 
-BackendEntry describe(const xf_backend_v1 *ops, std::string path) {
-    BackendEntry entry;
-    entry.name = ops->name;
-    entry.version = ops->version;
-    entry.kind = ops->kind;
-    entry.path = std::move(path);
-    entry.ops = ops;
-    xf_error error{};
-    entry.device_count = ops->device_count(&error);
-    if (entry.device_count <= 0) entry.reason = error.message[0] != 0 ? error.message : "it found no device";
-    return entry;
+// The name becomes a part of a file's.
+bool is_plugin_name(std::string_view name) {
+    return !name.empty() && name.size() <= 32 && std::all_of(name.begin(), name.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    });
 }
 
-BackendEntry open_plugin(const std::string &path) {
-    XF_CHECK(!path.empty(), XF_ERROR_INVALID_ARGUMENT, "the path is empty, expected the name of a file");
-    // A name without a slash would be searched for by the dynamic linker: say where.
-    const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
-    void *library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+std::string file_of(const std::string &name) { return format("libxformer_%s.so", name.c_str()); }
+
+// Throws when the devices can't be counted, too.
+void describe(const xf_backend_v1 *ops, BackendEntry *entry) {
+    entry->version = ops->version;
+    entry->kind = ops->kind;
+    xf_error error{};
+    const int32_t count = ops->device_count(&error);
+    XF_CHECK(count > 0, XF_ERROR_NOT_FOUND, "%s", error.message[0] != 0 ? error.message : "it found no device");
+    entry->ops = ops;
+    entry->device_count = count;
+    entry->state = XF_BACKEND_USABLE;
+}
+
+const xf_backend_v1 *open_plugin(const std::string &path) {
+    void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library == nullptr) {
         const char *reason = dlerror();
-        fail(access(file.c_str(), F_OK) == 0 ? XF_ERROR_BACKEND : XF_ERROR_NOT_FOUND, "cannot load backend '%s': %s",
-             path.c_str(), reason != nullptr ? reason : "unknown");
+        fail(XF_ERROR_NOT_FOUND, "cannot load '%s': %s", path.c_str(), reason != nullptr ? reason : "unknown");
     }
     const auto init = reinterpret_cast<xf_plugin_init_fn>(dlsym(library, XF_PLUGIN_INIT_NAME));
-    XF_CHECK(init != nullptr, XF_ERROR_BACKEND, "'%s' is not a backend: it has no function " XF_PLUGIN_INIT_NAME,
+    XF_CHECK(init != nullptr, XF_ERROR_NOT_FOUND, "'%s' is not a backend: it has no function " XF_PLUGIN_INIT_NAME,
              path.c_str());
     xf_error error{};
     const xf_backend_v1 *ops = init(XF_PLUGIN_ABI, &error);
     if (ops == nullptr)
-        fail(error.status == XF_ERROR_VERSION ? XF_ERROR_VERSION : XF_ERROR_BACKEND, "backend '%s' can't serve: %.200s",
+        fail(error.status == XF_ERROR_VERSION ? XF_ERROR_VERSION : XF_ERROR_NOT_FOUND, "'%s' can't serve: %.200s",
              path.c_str(), error.message);
     XF_CHECK(ops->size >= sizeof(xf_backend_v1) && ops->abi == XF_PLUGIN_ABI, XF_ERROR_VERSION,
-             "backend '%s' has plugin version %u and a table of %u bytes, expected version %u and %zu bytes",
-             path.c_str(), ops->abi, ops->size, XF_PLUGIN_ABI, sizeof(xf_backend_v1));
-    return describe(ops, path);
+             "'%s' has plugin version %u and a table of %u bytes, expected version %u and %zu bytes", path.c_str(),
+             ops->abi, ops->size, XF_PLUGIN_ABI, sizeof(xf_backend_v1));
+    return ops;
 }
 
 }  // namespace
 
-Registry::Registry() {
-    entries_.push_back(describe(xf_ref_backend(), ""));
-    const std::vector<std::string> folders = search_path();
-    for (const char *name : kPlugins) {
-        const std::string file = format("libxformer_%s.so", name);
-        bool found = false;
-        for (const std::string &folder : folders) {
+Registry::Registry(const std::string &path) : folders_(search_path(path)) {
+    for (const Known &known : kKnown) find(known.name, known.kind);
+}
+
+BackendEntry *Registry::find(const std::string &name, const std::string &kind) {
+    for (BackendEntry &entry : entries_)
+        if (entry.name == name) return entry.kind == kind ? &entry : nullptr;
+    BackendEntry entry;
+    entry.name = name;
+    entry.kind = kind;
+    if (name == "ref") {
+        describe(xf_ref_backend(), &entry);
+    } else {
+        const std::string file = file_of(name);
+        for (const std::string &folder : folders_) {
             const std::string path = folder + "/" + file;
             if (access(path.c_str(), F_OK) != 0) continue;
-            try_load(path);
-            found = true;
+            entry.path = path;
+            entry.state = XF_BACKEND_FOUND;
             break;
         }
-        if (!found) {
-            BackendEntry missing;
-            missing.name = name;
-            missing.kind = std::string_view(name) == "cuda" ? "cuda" : "cpu";
-            missing.reason = format("%s was not found", file.c_str());
-            entries_.push_back(std::move(missing));
+        if (entry.state == XF_BACKEND_ABSENT) entry.reason = format("%s was not found", file.c_str());
+    }
+    entries_.push_back(std::move(entry));
+    return &entries_.back();
+}
+
+bool Registry::open(BackendEntry *entry, const std::string &kind) {
+    if (entry->state == XF_BACKEND_FOUND) {
+        try {
+            describe(open_plugin(entry->path), entry);
+            XF_CHECK(kind.empty() || entry->kind == kind, XF_ERROR_NOT_FOUND, "its devices are of the kind %s",
+                     entry->kind.c_str());
+        } catch (const Error &error) {
+            entry->state = XF_BACKEND_UNUSABLE;
+            entry->device_count = 0;
+            entry->reason = error.what();
+            entry->failure = std::current_exception();
         }
     }
+    return entry->state == XF_BACKEND_USABLE;
 }
 
-void Registry::try_load(const std::string &path) {
-    try {
-        entries_.push_back(open_plugin(path));
-    } catch (const Error &error) {
-        BackendEntry entry;
-        const size_t begin = path.rfind("libxformer_") + 11;
-        entry.name = path.substr(begin, path.rfind(".so") - begin);
-        entry.path = path;
-        entry.kind = entry.name == "cuda" ? "cuda" : "cpu";
-        entry.reason = error.what();
-        entries_.push_back(std::move(entry));
-    }
-}
-
-const BackendEntry &Registry::load(const std::string &path) {
-    entries_.push_back(open_plugin(path));
-    return entries_.back();
-}
-
-std::vector<BackendEntry *> Registry::select(const std::string &device, int32_t *index) {
+Registry::Wanted Registry::want(const std::string &device) {
     const size_t colon = device.find(':');
     const std::string kind = device.substr(0, colon);
     const std::string rest = colon == std::string::npos ? "" : device.substr(colon + 1);
-    int32_t number = 0;
-    const auto parsed = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-    const bool numbered = !rest.empty() && parsed.ec == std::errc() && parsed.ptr == rest.data() + rest.size();
-    std::vector<BackendEntry *> found;
-    std::string reasons;
-    const bool cut = colon != std::string::npos && rest.empty();  // "cpu:" names nothing
-    for (BackendEntry &entry : entries_) {
-        if (cut || (kind != "auto" && kind != entry.kind)) continue;
-        if (!rest.empty() && !numbered && rest != entry.name) continue;
-        if (entry.ops == nullptr || entry.device_count <= 0 || number < 0 || number >= entry.device_count) {
-            const std::string why =
-                !entry.reason.empty() ? entry.reason : format("it has %d devices", entry.device_count);
-            reasons += "; " + entry.name + ": " + why;
-            continue;
+    Wanted wanted;
+    const bool any = kind == "auto";
+    if (!any) wanted.kind = kind;
+    if (colon == std::string::npos) {
+        for (const Known &known : kKnown)
+            if (any || kind == known.kind) wanted.entries.push_back(find(known.name, known.kind));
+    } else if (kind == "cpu" || kind == "cuda") {
+        int32_t number = 0;
+        const auto parsed = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+        if (!rest.empty() && parsed.ec == std::errc() && parsed.ptr == rest.data() + rest.size() && number >= 0) {
+            wanted.index = number;
+            for (const Known &known : kKnown)
+                if (kind == known.kind) wanted.entries.push_back(find(known.name, known.kind));
+        } else if (is_plugin_name(rest)) {
+            BackendEntry *named = find(rest, kind);
+            if (named != nullptr) wanted.entries.push_back(named);
         }
-        found.push_back(&entry);
     }
-    if (found.empty())
-        fail(XF_ERROR_NOT_FOUND, "there is no device '%.60s', expected %s%s", device.c_str(), possible().c_str(),
-             reasons.c_str());
-    std::stable_sort(found.begin(), found.end(),
-                     [](const BackendEntry *a, const BackendEntry *b) { return a->ops->score > b->ops->score; });
-    if (numbered) found.resize(1);  // that device is meant and no other
-    *index = numbered ? number : -1;
-    return found;
+    if (wanted.entries.empty()) fail_unavailable(device, wanted);
+    return wanted;
 }
 
-// The names that select() takes here, for people: "auto, cpu, cpu:ref, cpu:openblas".
+void Registry::fail_unavailable(const std::string &device, const Wanted &wanted) const {
+    std::string reasons;
+    for (const BackendEntry *entry : wanted.entries) {
+        if (entry->failure != nullptr) {
+            try {
+                std::rethrow_exception(entry->failure);
+            } catch (const Error &error) {
+                if (error.status() != XF_ERROR_NOT_FOUND) throw;
+            }
+        }
+        const std::string why =
+            !entry->reason.empty() ? entry->reason : format("it has %d devices", entry->device_count);
+        reasons += "; " + entry->name + ": " + why;
+    }
+    fail(XF_ERROR_NOT_FOUND, "there is no device '%.60s', expected %s%s", device.c_str(), possible().c_str(),
+         reasons.c_str());
+}
+
+// The names that may be had here, for people: "auto, cpu, cpu:ref, cpu:openblas". Devices have numbers once their
+// plugin is opened.
 std::string Registry::possible() const {
     std::vector<std::string> names = {"auto"};
     const auto add = [&names](std::string name) {
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
     };
     for (const BackendEntry &entry : entries_) {
-        if (entry.device_count <= 0) continue;
+        if (entry.state == XF_BACKEND_ABSENT || entry.state == XF_BACKEND_UNUSABLE) continue;
         add(entry.kind);
         add(entry.kind + ":" + entry.name);
         for (int32_t i = 0; i < entry.device_count && entry.device_count > 1; ++i)

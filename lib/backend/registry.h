@@ -1,44 +1,59 @@
-// Finds and loads backends.
+// Finds backends, and opens those that are wanted.
 //
-// Searched, in this order: the folder "xformer" beside the file that holds this code, that file's own folder, and the
-// folders of XF_BACKEND_PATH (not in set-user-ID programs). Never the current directory: not even when
-// the library was loaded by a name relative to it. A plugin is opened RTLD_LOCAL
-// and never closed: CUDA and others register work for process exit.
+// Searched, in this order: the folders of "context.backend_path", the folder "xformer" beside the file that holds this
+// code, that file's own folder, and the folders of XF_BACKEND_PATH (not in set-user-ID programs). Never the current
+// directory: not even when the library was loaded by a name relative to it.
+//
+// Looking opens nothing: a plugin's constructors, and those of what it stands on, run only when a device is wanted that
+// it may have. It is opened RTLD_LOCAL and never closed: CUDA and others register work for process exit.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <deque>
+#include <exception>
 #include <string>
 #include <vector>
 
 #include "backend/plugin_abi.h"
+#include "xformer/backend.h"
 
 namespace xf {
 
 struct BackendEntry {
-    std::string name, version, path, kind, reason;  // reason: why it can't be used, empty when it can
+    std::string name, version, path, kind, reason;  // reason: why it can't be used; empty when it can or was not asked
     int32_t device_count = 0;
-    const xf_backend_v1 *ops = nullptr;  // null when it could not be loaded
+    int32_t state = XF_BACKEND_ABSENT;
+    const xf_backend_v1 *ops = nullptr;  // null while it is not opened
+    std::exception_ptr failure;          // when it could not be opened, or none of its devices
 };
 
 class Registry {
 public:
-    Registry();  // the built-in backend and the plugins that are found; never fails for a bad plugin
+    // The built-in backend and the plugins that are known by name. path: folders to look in first.
+    explicit Registry(const std::string &path);
 
     const std::deque<BackendEntry> &entries() const { return entries_; }
 
-    // Loads one file and lists it; throws when it is no usable plugin.
-    const BackendEntry &load(const std::string &path);
+    // What a name like "auto", "cpu", "cpu:openblas", "cuda:1" may mean, the best first.
+    struct Wanted {
+        std::vector<BackendEntry *> entries;
+        std::string kind;    // of the device; empty for any
+        int32_t index = -1;  // of the device; negative for any
+    };
+    // Throws XF_ERROR_NOT_FOUND, with what is possible, when it means nothing.
+    Wanted want(const std::string &device);
 
-    // The usable backends that a name like "auto", "cpu", "cpu:openblas", "cuda:1" may mean, the highest score first;
-    // at least one, and only one when the name has a number. *index is that number, or -1 for any device. Throws with
-    // what is possible, and with the reason when what is named can't be had.
-    std::vector<BackendEntry *> select(const std::string &device, int32_t *index);
+    // Opens what was only found. False, with the reason in the entry, when it can't serve devices of the kind.
+    bool open(BackendEntry *entry, const std::string &kind);
+
+    // Nothing of what was wanted can be had: what was refused first, or XF_ERROR_NOT_FOUND with the reasons.
+    [[noreturn]] void fail_unavailable(const std::string &device, const Wanted &wanted) const;
 
 private:
-    void try_load(const std::string &path);
+    BackendEntry *find(const std::string &name, const std::string &kind);
     std::string possible() const;
+    std::vector<std::string> folders_;
     std::deque<BackendEntry> entries_;  // never moved: xf_backend_info points to their strings
 };
 

@@ -26,13 +26,8 @@ void default_free(void *, void *ptr, size_t) { std::free(ptr); }
 
 }  // namespace
 
-Heap::Heap(const xf_allocator *allocator, int64_t budget) : allocator_{}, budget_(budget) {
-    if (allocator != nullptr) {
-        allocator_ = *allocator;
-    } else {
-        allocator_.alloc = default_alloc;
-        allocator_.free = default_free;
-    }
+Heap::Heap(const Allocator &allocator, int64_t budget) : allocator_(allocator), budget_(budget) {
+    if (allocator_.alloc == nullptr) allocator_ = {nullptr, default_alloc, default_free};
 }
 
 int64_t Heap::take(int64_t size) noexcept {

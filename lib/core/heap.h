@@ -11,14 +11,19 @@
 #include <cstdint>
 #include <string>
 
-#include "xformer/context.h"
-
 namespace xf {
+
+// Where memory comes from; both functions null: the library's own.
+struct Allocator {
+    void *user = nullptr;
+    void *(*alloc)(void *user, size_t size, size_t alignment) = nullptr;
+    void (*free)(void *user, void *ptr, size_t size) = nullptr;
+};
 
 class Heap {
 public:
-    // allocator may be null: the library's own. budget in bytes, 0 for none.
-    Heap(const xf_allocator *allocator, int64_t budget);
+    // budget in bytes, 0 for none.
+    Heap(const Allocator &allocator, int64_t budget);
 
     // 64-byte aligned; null when there is no memory or the budget would be exceeded. Any thread.
     void *alloc(size_t bytes) noexcept;
@@ -43,7 +48,7 @@ private:
     int64_t take(int64_t size) noexcept;
     void note(int64_t now) noexcept;
 
-    xf_allocator allocator_;
+    Allocator allocator_;
     int64_t budget_;
     std::atomic<int64_t> current_{0}, peak_{0}, allocations_{0};
     std::atomic<int64_t> refused_{0}, held_{0};  // bytes asked for beyond the budget, 0 for none; held at that time

@@ -13,8 +13,12 @@ constexpr Option kOptions[] = {
     {"context.device", kStr, "auto", 0, 0, nullptr,
      "What computes: auto, cpu, cpu:ref, cpu:openblas, cuda, cuda:N; a device that is named and absent is an error.",
      "", "0.1"},
+    {"context.backend_path", kStr, "", 0, 0, nullptr,
+     "Folders where plugins are looked for first, separated by colons; each name begins with a slash.", "", "0.1"},
     {"context.threads", kI64, "0", 0, 1024, nullptr,
-     "Worker threads on the CPU; 0 is one per processor this process may use. Results do not depend on it.", "", "0.1"},
+     "Worker threads on the CPU; 0 is one per processor this process may use. With an executor: the most tasks it is "
+     "given at once. Results do not depend on it.",
+     "", "0.1"},
     {"context.memory_budget", kI64, "0", 0, 9e15, nullptr,
      "Bytes of tensors the context may hold; more is XF_ERROR_NO_MEMORY; 0 is no limit.", "", "0.1"},
     {"context.isa", kStr, "auto", 0, 0, "auto|base|avx2|avx512",

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <new>
 
+#include "core/float_state.h"
+
 namespace xf {
 namespace {
 
@@ -50,8 +52,12 @@ private:
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) : process_(getpid()) {
+ThreadPool::ThreadPool(int threads, const Executor &executor) : executor_(executor), process_(getpid()) {
     if (threads <= 0) threads = allowed_processors();
+    if (executor_.parallel != nullptr) {
+        workers_ = threads;
+        return;
+    }
     // Workers take no signals: the host's handlers run on the host's threads.
     const SignalsBlocked blocked;
     try {
@@ -61,6 +67,7 @@ ThreadPool::ThreadPool(int threads) : process_(getpid()) {
         // No more threads, or no memory for them: go on with those that started. Results are the same. Nothing may
         // leave from here: the threads that run would be destroyed unjoined, which ends the process.
     }
+    workers_ = static_cast<int>(threads_.size()) + 1;
 }
 
 ThreadPool::~ThreadPool() {
@@ -77,8 +84,15 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::run(int64_t tasks, Body body, void *arg) noexcept {
     if (tasks <= 0) return;
-    if (tasks == 1 || threads_.empty() || tasks >= kMaxTasks || !busy_.try_lock()) {
+    // A host's executor may run another call's work, or this one's pieces, on the thread that waits here: what finds
+    // the pool taken does its work alone.
+    if (tasks == 1 || workers_ == 1 || tasks >= kMaxTasks || busy_.exchange(true, std::memory_order_acquire)) {
         for (int64_t task = 0; task < tasks; ++task) body(arg, task, 0);
+        return;
+    }
+    if (executor_.parallel != nullptr) {
+        run_on_host(tasks, body, arg);
+        busy_.store(false, std::memory_order_release);
         return;
     }
     const uint32_t job = job_.load(std::memory_order_relaxed) + 1;
@@ -102,7 +116,26 @@ void ThreadPool::run(int64_t tasks, Body body, void *arg) noexcept {
         else
             remaining_.wait(left, std::memory_order_acquire);
     }
-    busy_.unlock();
+    busy_.store(false, std::memory_order_release);
+}
+
+void ThreadPool::run_on_host(int64_t tasks, Body body, void *arg) noexcept {
+    struct Job {
+        Body body;
+        void *arg;
+        int64_t tasks;
+        std::atomic<int64_t> next{0};
+    } job{body, arg, tasks};
+    const auto count = static_cast<int32_t>(std::min<int64_t>(workers_, tasks));
+    executor_.parallel(
+        executor_.user, count,
+        [](void *of, int32_t worker) {
+            const FloatState state;  // the host's thread may flush denormals
+            Job &mine = *static_cast<Job *>(of);
+            for (int64_t task; (task = mine.next.fetch_add(1, std::memory_order_relaxed)) < mine.tasks;)
+                mine.body(mine.arg, task, worker);
+        },
+        &job);
 }
 
 void ThreadPool::drain(uint32_t job, int32_t worker) noexcept {

@@ -110,7 +110,9 @@ std::string file_dtype(const Options &options) {
 
 std::string save_model_file(const std::string &path, const Model &model, Stream &stream, const FileContents &contents,
                             const std::vector<ExtraBlock> &blocks, const Call &call) {
-    return make_writer(model, &stream, contents, blocks).write(path, posix_io(), true, call);
+    std::string digest = make_writer(model, &stream, contents, blocks).write(path, posix_io(), true, call);
+    model.context().log(XF_LOG_INFO, "file", format("saved the %s '%s'", contents.kind.c_str(), path.c_str()));
+    return digest;
 }
 
 size_t save_model_memory(void *buffer, size_t capacity, const Model &model, Stream &stream,
@@ -266,6 +268,9 @@ void ModelFile::load(const Model &model, Stream &stream, const std::vector<Extra
              bad.c_str(), destinations.at(bad).least < 0 ? "" : " or negative");
     model.parameters_written(stream);
     stream.sync();
+    model.context().log(XF_LOG_INFO, "file",
+                        format("loaded the %s '%s', %llu bytes", kind().c_str(), path().c_str(),
+                               static_cast<unsigned long long>(bytes())));
 }
 
 }  // namespace xf

@@ -19,11 +19,19 @@ AT(xf_error, native_code, 4);
 AT(xf_error, message, 8);
 IS(XF_ERROR_MESSAGE_SIZE, 248);
 
-AT_LEAST(xf_allocator, 32);
-AT(xf_allocator, struct_size, 0);
-AT(xf_allocator, user, 8);
-AT(xf_allocator, alloc, 16);
-AT(xf_allocator, free, 24);
+AT_LEAST(xf_host, 88);
+AT(xf_host, struct_size, 0);
+AT(xf_host, alloc_user, 8);
+AT(xf_host, alloc, 16);
+AT(xf_host, free, 24);
+AT(xf_host, log_user, 32);
+AT(xf_host, log, 40);
+AT(xf_host, log_level, 48);
+AT(xf_host, reserved, 52);
+AT(xf_host, progress_user, 56);
+AT(xf_host, progress, 64);
+AT(xf_host, parallel_user, 72);
+AT(xf_host, parallel, 80);
 
 AT_LEAST(xf_memory_stats, 40);
 AT(xf_memory_stats, struct_size, 0);
@@ -51,8 +59,8 @@ AT(xf_backend_info, name, 8);
 AT(xf_backend_info, version, 16);
 AT(xf_backend_info, path, 24);
 AT(xf_backend_info, kind, 32);
-AT(xf_backend_info, device_count, 40);
-AT(xf_backend_info, active, 44);
+AT(xf_backend_info, state, 40);
+AT(xf_backend_info, device_count, 44);
 AT(xf_backend_info, reason, 48);
 
 AT_LEAST(xf_corpus_stats, 64);
@@ -174,7 +182,7 @@ IS(XF_TOKEN_END, 1);
     } while (0)
 
 int main(void) {
-    INIT(xf_allocator, XF_ALLOCATOR_INIT);
+    INIT(xf_host, XF_HOST_INIT);
     INIT(xf_memory_stats, XF_MEMORY_STATS_INIT);
     INIT(xf_option_info, XF_OPTION_INFO_INIT);
     INIT(xf_backend_info, XF_BACKEND_INFO_INIT);

@@ -153,7 +153,7 @@ static void input_of(const char *type, enum xf_status (*take)(void *in, xf_error
     check(take(&room, &err) == expected, type, size, "another status than expected", &err);
 }
 
-static enum xf_status take_allocator(void *in, xf_error *err) {
+static enum xf_status take_host(void *in, xf_error *err) {
     xf_context *other = NULL;
     const enum xf_status status = xf_context_create(config, in, &other, err);
     xf_context_free(other);
@@ -246,7 +246,7 @@ static int open_world(xf_error *err) {
 
 int main(void) {
     xf_error err = {XF_OK, 0, ""};
-    xf_allocator allocator = XF_ALLOCATOR_INIT;
+    xf_host host = XF_HOST_INIT;
     if (!open_world(&err)) {
         printf("%s\n", err.message);
         return 1;
@@ -258,9 +258,9 @@ int main(void) {
         output_of(o, o->size + 1, XF_ERROR_INVALID_ARGUMENT);
         output_of(o, (size_t)1 << 40, XF_ERROR_INVALID_ARGUMENT);
     }
-    allocator.alloc = allocate;
-    allocator.free = release;
-    inputs("xf_allocator", take_allocator, &allocator, sizeof allocator, 32);
+    host.alloc = allocate;
+    host.free = release;
+    inputs("xf_host", take_host, &host, sizeof host, 88);
     next_batch(&batch, NULL);
     inputs("xf_batch", train_on, &batch, sizeof batch, 56);
     inputs("xf_batch", accumulate, &batch, sizeof batch, 56);

@@ -56,13 +56,13 @@ static int32_t allow_all(void *user, const xf_prefix *prefix, uint32_t *allowed)
     return 0;
 }
 
-static enum xf_status stage(struct run *r, int number, const xf_allocator *allocator, xf_error *err) {
+static enum xf_status stage(struct run *r, int number, const xf_host *services, xf_error *err) {
     double scores[64];
     xf_eval_stats stats = {.struct_size = sizeof stats};
     enum xf_status status;
     switch (number) {
         case 0:
-            return xf_context_create(r->config, allocator, &r->context, err);
+            return xf_context_create(r->config, services, &r->context, err);
         case 1:
             return xf_corpus_from_memory(r->context, NULL, "numbers", corpus_text, strlen(corpus_text), &r->corpus,
                                          err);
@@ -162,10 +162,11 @@ static int has(const char *device) {
 /* The result of a run that nothing disturbs: the model's file, and the allocations it takes. */
 static long long undisturbed(const char *device, const char *path, double *score) {
     struct host host = {0};
-    const xf_allocator allocator = {sizeof allocator, &host, host_alloc, host_free};
+    const xf_host services = {
+        .struct_size = sizeof services, .alloc_user = &host, .alloc = host_alloc, .free = host_free};
     struct run r;
     open_run(&r, device, "0");
-    for (int i = 0; i < STAGES; ++i) ACCEPTED(stage(&r, i, &allocator, err));
+    for (int i = 0; i < STAGES; ++i) ACCEPTED(stage(&r, i, &services, err));
     const long long calls = host.calls;
     ACCEPTED(xf_model_save(r.loaded, NULL, path, err));
     *score = r.score;
@@ -185,20 +186,21 @@ static void test_each_allocation_fails(void **state) {
         assert_true(calls > 20);
         for (long long n = 1; n <= calls; ++n) {
             struct host host = {0};
-            const xf_allocator allocator = {sizeof allocator, &host, host_alloc, host_free};
+            const xf_host services = {
+                .struct_size = sizeof services, .alloc_user = &host, .alloc = host_alloc, .free = host_free};
             struct run r;
             open_run(&r, devices[d], "0");
             host.fail_at = n;
             int failures = 0;
             for (int i = 0; i < STAGES; ++i) {
                 xf_error error;
-                const enum xf_status status = stage(&r, i, &allocator, &error);
+                const enum xf_status status = stage(&r, i, &services, &error);
                 if (status == XF_OK) continue;
                 check_refusal(XF_ERROR_NO_MEMORY, status, &error, __FILE__, __LINE__);
                 ++failures;
                 if (i == 7 || i == 10)
                     assert_int_equal(xf_trainer_step_count(i == 7 ? r.trainer : r.resumed), i == 7 ? 0 : 1);
-                ACCEPTED(stage(&r, i, &allocator, err)); /* and once more, with memory */
+                ACCEPTED(stage(&r, i, &services, err)); /* and once more, with memory */
             }
             if (failures != 1)
                 fail_msg("%s: allocation %lld of %lld: %d stages failed", devices[d], n, calls, failures);
@@ -304,7 +306,8 @@ static void test_an_update_that_fails(void **state) {
     int failures = 0;
     for (long long n = 0; n <= 1 || failures == n - 1; ++n) {
         struct host host = {0};
-        const xf_allocator allocator = {sizeof allocator, &host, host_alloc, host_free};
+        const xf_host services = {
+            .struct_size = sizeof services, .alloc_user = &host, .alloc = host_alloc, .free = host_free};
         xf_config *config = small_config("cpu:ref");
         set(config, "model.d_model", "2");
         set(config, "model.d_ff", "262144");
@@ -312,7 +315,7 @@ static void test_an_update_that_fails(void **state) {
         xf_context *context = NULL;
         xf_model *model = NULL;
         xf_trainer *trainer = NULL;
-        ACCEPTED(xf_context_create(config, &allocator, &context, err));
+        ACCEPTED(xf_context_create(config, &services, &context, err));
         ACCEPTED(xf_model_create(context, config, NULL, &model, err));
         ACCEPTED(xf_trainer_create(model, config, &trainer, err));
         xf_step_stats stats = XF_STEP_STATS_INIT;

@@ -119,7 +119,6 @@ static int in_child(const char *device, const struct result *expected) {
     WANT(10, xf_batcher_create(world.corpus, world.tokenizer, NULL, &batcher, NULL) == XF_ERROR_FORKED);
     WANT(11, xf_batcher_next(world.batcher, &next, NULL) == XF_ERROR_FORKED);
     WANT(12, xf_context_get_memory(world.context, &memory, NULL) == XF_ERROR_FORKED);
-    WANT(13, xf_backend_load(world.context, "x", NULL) == XF_ERROR_FORKED);
 
     /* A garbage collector may free what it inherited. */
     xf_decoder_free(world.decoder);

@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "backend/context.h"
 #include "backend/graph_cache.h"
@@ -29,17 +31,50 @@ xf::Options options_of(const Settings &settings) {
     return options;
 }
 
-// The made-up plugin, found as "cuda" in its folder, for as long as this lives.
+// The made-up plugin under the names of some plugins, in a folder that is looked in first, for as long as this lives.
 class MadeUp {
 public:
-    MadeUp(const char *kind, const char *opens, xf_status status = XF_ERROR_NO_MEMORY) {
-        setenv("XF_BACKEND_PATH", XF_TEST_FOLDER, 1);
+    MadeUp(const std::vector<std::string> &names, const char *kind, const char *opens,
+           xf_status status = XF_ERROR_NO_MEMORY) {
+        std::string pattern = (fs::temp_directory_path() / "xf-made-up-XXXXXX").string();
+        folder_ = ::mkdtemp(pattern.data());
+        for (const std::string &name : names)
+            fs::copy_file(std::string(XF_TEST_FOLDER) + "/libxformer_cuda.so", file(name));
         setenv("XF_TEST_KIND", kind, 1);
         setenv("XF_TEST_STATUS", std::to_string(status).c_str(), 1);
         if (opens != nullptr) setenv("XF_TEST_OPENS", opens, 1);
     }
     ~MadeUp() {
-        for (const char *name : {"XF_BACKEND_PATH", "XF_TEST_KIND", "XF_TEST_STATUS", "XF_TEST_OPENS"}) unsetenv(name);
+        for (const char *name : {"XF_TEST_KIND", "XF_TEST_STATUS", "XF_TEST_OPENS", "XF_TEST_REFUSAL"}) unsetenv(name);
+        std::error_code ignored;
+        fs::remove_all(folder_, ignored);
+    }
+    std::string file(const std::string &name) const { return (folder_ / ("libxformer_" + name + ".so")).string(); }
+    Settings device(const std::string &name) const {
+        return {{"context.device", name}, {"context.backend_path", "relative:" + folder_.string()}};
+    }
+    // A plugin's code is never unloaded: whether it was ever opened is seen in the map of this process.
+    bool opened(const std::string &name) const {
+        std::ifstream maps("/proc/self/maps");
+        for (std::string line; std::getline(maps, line);)
+            if (line.find(file(name)) != std::string::npos) return true;
+        return false;
+    }
+
+private:
+    fs::path folder_;
+};
+
+// Lines of a context's log, each with the number of its level before it.
+struct Heard {
+    std::string text;
+    xf_host host = XF_HOST_INIT;
+    Heard() {
+        host.log_user = this;
+        host.log_level = XF_LOG_DEBUG;
+        host.log = [](void *user, xf_log_level level, const char *component, const char *message) {
+            static_cast<Heard *>(user)->text += std::to_string(level) + component + ": " + message + "\n";
+        };
     }
 };
 
@@ -64,72 +99,105 @@ bool holds(const std::string &text, const std::string &part) { return text.find(
 
 // auto, and a kind that several backends serve, take the best that opens and tell why the better ones did not.
 XF_TEST(a_backend_that_does_not_open_is_passed_over) {
-    for (const char *kind : {"cuda", "cpu"}) {
-        const MadeUp plugin(kind, nullptr);
-        for (const char *device : {"auto", "cpu"}) {
-            const xf::Context context(options_of({{"context.device", device}}), nullptr);
-            CHECK(context.active().name != "made-up");
-            CHECK_EQ(context.active().kind, "cpu");
-            const xf::BackendEntry *entry = entry_of(context.registry(), "made-up");
-            CHECK(entry != nullptr);
-            const bool tried = std::string(device) == "auto" || std::string(kind) == "cpu";
-            if (entry == nullptr) continue;
-            CHECK_EQ(entry->reason, tried ? "device 0 is full; device 1 is full" : "");
-            CHECK_EQ(entry->device_count, tried ? 0 : 2);
-        }
+    for (const char *device : {"auto", "cpu"}) {
+        const MadeUp plugin({"openblas"}, "cpu", nullptr);
+        Heard heard;
+        const xf::Context context(options_of(plugin.device(device)), &heard.host);
+        CHECK_EQ(context.active().name, "ref");
+        CHECK(holds(heard.text, "1context: ref computes and not openblas: device 0 is full; device 1 is full\n"));
+        CHECK(holds(heard.text, "2context: ref on cpu:0"));
+        const xf::BackendEntry *entry = entry_of(context.registry(), "openblas");
+        CHECK_EQ(entry->reason, "device 0 is full; device 1 is full");
+        CHECK_EQ(entry->device_count, 0);
+        CHECK_EQ(entry->state, XF_BACKEND_UNUSABLE);
+        CHECK_EQ(entry_of(context.registry(), "ref")->state, XF_BACKEND_ACTIVE);
     }
+}
+
+// A device is wanted: only what may have it is opened. That the machine has a GPU plugin is seen all the same.
+XF_TEST(a_plugin_that_is_not_wanted_is_not_opened) {
+    const MadeUp plugin({"cuda", "foo"}, "cuda", "0");
+    for (const char *device : {"cpu:ref", "cpu", "cpu:0", "cpu:nothing", "gpu"}) {
+        refusal(plugin.device(device));
+        CHECK(!plugin.opened("cuda"));
+    }
+    const xf::Context context(options_of(plugin.device("cpu:ref")), nullptr);
+    CHECK_EQ(entry_of(context.registry(), "cuda")->state, XF_BACKEND_FOUND);
+    CHECK_EQ(entry_of(context.registry(), "cuda")->path, plugin.file("cuda"));
+    std::string name;
+    CHECK_EQ(refusal(plugin.device("auto"), &name), "");
+    CHECK_EQ(name, "cuda");
+    CHECK(plugin.opened("cuda") && !plugin.opened("foo"));
+    // A plugin that nobody knows is found by its name, and serves what it says.
+    CHECK(holds(refusal(plugin.device("cpu:foo")), "foo: its devices are of the kind cuda"));
+    CHECK_EQ(refusal(plugin.device("cuda:foo"), &name), "");
+    CHECK_EQ(name, "foo");
 }
 
 XF_TEST(auto_takes_any_device_of_the_best_backend) {
     for (const char *opens : {"0", "1"}) {
-        const MadeUp plugin("cuda", opens);
-        for (const char *device : {"auto", "cuda", "cuda:made-up"}) {
-            const xf::Context context(options_of({{"context.device", device}}), nullptr);
-            CHECK_EQ(context.active().name, "made-up");
-            CHECK(holds(context.description(), std::string("made-up on cuda:") + opens));
-            CHECK_EQ(entry_of(context.registry(), "made-up")->reason, "");
-            CHECK_EQ(entry_of(context.registry(), "made-up")->device_count, 2);
+        const MadeUp plugin({"cuda"}, "cuda", opens);
+        for (const char *device : {"auto", "cuda", "cuda:cuda"}) {
+            const xf::Context context(options_of(plugin.device(device)), nullptr);
+            CHECK_EQ(context.active().name, "cuda");
+            CHECK(holds(context.description(), std::string("cuda on cuda:") + opens));
+            CHECK_EQ(entry_of(context.registry(), "cuda")->reason, "");
+            CHECK_EQ(entry_of(context.registry(), "cuda")->device_count, 2);
         }
     }
 }
 
 XF_TEST(a_named_device_that_does_not_open_is_an_error) {
-    const MadeUp plugin("cuda", "0");
-    CHECK_FAILS(xf::Context(options_of({{"context.device", "cuda:1"}}), nullptr), XF_ERROR_NO_MEMORY);
-    CHECK(holds(refusal({{"context.device", "cuda:1"}}), "device 1 is full"));
-    const MadeUp none("cpu", "7");
-    CHECK(holds(refusal({{"context.device", "cpu:0"}}), "device 0 is full"));
-    CHECK(holds(refusal({{"context.device", "cpu:made-up"}}), "device 0 is full"));
+    const MadeUp plugin({"cuda"}, "cuda", "0");
+    CHECK_FAILS(xf::Context(options_of(plugin.device("cuda:1")), nullptr), XF_ERROR_NO_MEMORY);
+    CHECK(holds(refusal(plugin.device("cuda:1")), "device 1 is full"));
+    CHECK(holds(refusal(plugin.device("cuda:2")), "it has 2 devices"));
+    const MadeUp none({"openblas"}, "cpu", "7");
+    CHECK(holds(refusal(none.device("cpu:0")), "device 0 is full"));
+    CHECK(holds(refusal(none.device("cpu:openblas")), "device 0 is full"));
 }
 
 XF_TEST(nothing_opens) {
-    const MadeUp plugin("cuda", nullptr);
-    CHECK(holds(refusal({{"context.device", "cuda"}}), "device 0 is full"));
-    CHECK(holds(refusal({{"context.device", "auto"}, {"context.memory_budget", "1"}}), "device 0 is full"));
+    const MadeUp plugin({"cuda"}, "cuda", nullptr);
+    CHECK(holds(refusal(plugin.device("cuda")), "device 0 is full"));
+    Settings poor = plugin.device("auto");
+    poor["context.memory_budget"] = "1";
+    CHECK(holds(refusal(poor), "device 0 is full"));
 }
 
 // The wish for an instruction set is the caller's: another backend would not fulfil it.
 XF_TEST(a_refused_instruction_set_is_an_error) {
-    const MadeUp plugin("cpu", nullptr, XF_ERROR_UNSUPPORTED);
+    const MadeUp plugin({"openblas"}, "cpu", nullptr, XF_ERROR_UNSUPPORTED);
     for (const char *device : {"auto", "cpu"}) {
-        CHECK_FAILS(xf::Context(options_of({{"context.device", device}, {"context.isa", "avx2"}}), nullptr),
-                    XF_ERROR_UNSUPPORTED);
-        CHECK_EQ(refusal({{"context.device", device}}), "");
+        Settings avx2 = plugin.device(device);
+        avx2["context.isa"] = "avx2";
+        CHECK_FAILS(xf::Context(options_of(avx2), nullptr), XF_ERROR_UNSUPPORTED);
+        CHECK_EQ(refusal(plugin.device(device)), "");
     }
 }
 
 XF_TEST(a_plugin_of_another_version_is_told_as_one) {
-    const MadeUp made_up("cuda", nullptr);
+    const MadeUp plugin({"cuda"}, "cuda", nullptr);
     setenv("XF_TEST_REFUSAL", "1", 1);
-    xf::Registry registry;
-    xf_status status = XF_OK;
-    try {
-        registry.load(std::string(XF_TEST_FOLDER) + "/libxformer_cuda.so");
-    } catch (const xf::Error &error) {
-        status = error.status();
+    CHECK_FAILS(xf::Context(options_of(plugin.device("cuda")), nullptr), XF_ERROR_VERSION);
+    Heard heard;
+    const xf::Context context(options_of(plugin.device("auto")), &heard.host);
+    CHECK_EQ(context.active().kind, "cpu");
+    CHECK(holds(heard.text, "1context: " + context.active().name + " computes and not cuda: "));
+    CHECK(holds(heard.text, "it is of another version"));
+}
+
+// A file of the right name that is no plugin.
+XF_TEST(what_is_no_plugin_is_refused_with_a_reason) {
+    const MadeUp plugin({}, "cpu", nullptr);
+    std::ofstream(plugin.file("text")) << "\177ELF and then something else\n";
+    fs::create_directory(plugin.file("folder"));
+    for (const char *name : {"text", "folder"}) {
+        CHECK_FAILS(xf::Context(options_of(plugin.device(std::string("cpu:") + name)), nullptr), XF_ERROR_NOT_FOUND);
+        CHECK(holds(refusal(plugin.device(std::string("cpu:") + name)), std::string(name) + ": cannot load '"));
     }
-    unsetenv("XF_TEST_REFUSAL");
-    CHECK_EQ(status, XF_ERROR_VERSION);
+    for (const char *device : {"cpu:../x", "cpu:X", "cpu:a b", "cuda:ref", "auto:ref", "auto:0"})
+        CHECK_FAILS(xf::Context(options_of(plugin.device(device)), nullptr), XF_ERROR_NOT_FOUND);
 }
 
 // Calls that were broken off did not allocate all they need: they must not be recorded when they come again.
@@ -153,12 +221,13 @@ XF_TEST(calls_that_failed_are_made_anew_before_they_are_recorded) {
 
 XF_TEST(an_unknown_device_tells_what_there_is) {
     for (const char *device : {"gpu", "cpu:nothing", "cuda:7"}) {
-        const MadeUp plugin("cuda", "0");
-        std::string text = refusal({{"context.device", device}});
+        const MadeUp plugin({"cuda"}, "cuda", "0");
+        std::string text = refusal(plugin.device(device));
         std::replace(text.begin(), text.end(), ';', ',');
         CHECK(holds(text, std::string("there is no device '") + device + "'"));
-        for (const char *possible : {"auto", "cpu", "cpu:ref", "cuda", "cuda:made-up", "cuda:0", "cuda:1"})
+        for (const char *possible : {"auto", "cpu", "cpu:ref", "cuda", "cuda:cuda"})
             CHECK(holds(text + ",", std::string(" ") + possible + ","));
+        if (std::string(device) == "cuda:7") CHECK(holds(text, " cuda:1"));
     }
 }
 

@@ -29,8 +29,9 @@ static void print_note(void *user, enum xf_log_level level, const char *componen
 static xf_context *open_context(args a) {
     xf_context *context;
     xf_config *config = config_from(a);
-    CHECK(xf_context_create, config, NULL, &context);
-    CHECK(xf_context_set_log, context, print_note, NULL, XF_LOG_INFO);
+    xf_host host = XF_HOST_INIT;
+    host.log = print_note;
+    CHECK(xf_context_create, config, &host, &context);
     xf_config_free(config);
     return context;
 }
@@ -104,7 +105,7 @@ static void init(args a) {
     xf_context *context = open_context(a);
     xf_config *config = config_from(a);
     xf_model *model = fresh_model(context, config);
-    CHECK(xf_model_save, model, arg_text(a, "model", NULL));
+    CHECK(xf_model_save, model, NULL, arg_text(a, "model", NULL));
     xf_batch batch = random_batch(arg_number(a, "sentences", 64), arg_number(a, "tokens", 25), vocab_size(model), 2);
     batch.tgt_ids = batch.tgt_offsets = NULL;
     FILE *file = fopen(arg_text(a, "sources", NULL), "wb");

@@ -17,7 +17,7 @@ namespace {
 using xf::Heap;
 
 XF_TEST(counts_what_is_held_and_the_peak) {
-    Heap heap(nullptr, 0);
+    Heap heap({}, 0);
     void *a = heap.alloc(1000), *b = heap.alloc(500);
     CHECK_EQ(heap.current(), 1500);
     heap.free(a, 1000);
@@ -28,12 +28,12 @@ XF_TEST(counts_what_is_held_and_the_peak) {
     CHECK_EQ(heap.allocations(), 3);
     heap.free(b, 500);
     heap.free(c, 100);
-    heap.free(nullptr, 12345);
+    heap.free({}, 12345);
     CHECK_EQ(heap.current(), 0);
 }
 
 XF_TEST(memory_is_aligned_and_writable_small_and_huge) {
-    Heap heap(nullptr, 0);
+    Heap heap({}, 0);
     for (const size_t bytes : {size_t{0}, size_t{1}, size_t{63}, size_t{4096}, size_t{5} << 20}) {
         void *p = heap.alloc(bytes);
         CHECK(p != nullptr);
@@ -45,7 +45,7 @@ XF_TEST(memory_is_aligned_and_writable_small_and_huge) {
 }
 
 XF_TEST(the_budget_is_exact_and_a_refusal_changes_nothing) {
-    Heap heap(nullptr, 1000);
+    Heap heap({}, 1000);
     CHECK_EQ(heap.budget(), 1000);
     void *a = heap.alloc(600);
     CHECK(a != nullptr);
@@ -65,7 +65,7 @@ XF_TEST(the_budget_is_exact_and_a_refusal_changes_nothing) {
 }
 
 XF_TEST(absurd_sizes_are_refused_without_overflow) {
-    Heap heap(nullptr, 0);
+    Heap heap({}, 0);
     CHECK(heap.alloc(SIZE_MAX) == nullptr);
     CHECK(heap.alloc(static_cast<size_t>(INT64_MAX)) == nullptr);
     CHECK(heap.alloc(static_cast<size_t>(INT64_MAX) / 2) == nullptr);
@@ -80,8 +80,7 @@ struct HostMemory {
 
 XF_TEST(the_host_allocator_gets_back_what_it_gave) {
     HostMemory host;
-    xf_allocator allocator{};
-    allocator.struct_size = sizeof allocator;
+    xf::Allocator allocator;
     allocator.user = &host;
     allocator.alloc = [](void *user, size_t size, size_t alignment) -> void * {
         auto &memory = *static_cast<HostMemory *>(user);
@@ -96,7 +95,7 @@ XF_TEST(the_host_allocator_gets_back_what_it_gave) {
         memory.live.erase(ptr);
         std::free(ptr);
     };
-    Heap heap(&allocator, 0);
+    Heap heap(allocator, 0);
     void *a = heap.alloc(0), *b = heap.alloc(70), *c = heap.alloc(size_t{4} << 20);
     CHECK_EQ(host.live.size(), size_t{3});
     host.refuse = true;
@@ -112,7 +111,7 @@ XF_TEST(the_host_allocator_gets_back_what_it_gave) {
 
 XF_TEST(many_threads_keep_one_account_within_the_budget) {
     constexpr int64_t kBudget = 10000;
-    Heap heap(nullptr, kBudget);
+    Heap heap({}, kBudget);
     std::vector<std::thread> threads;
     for (size_t t = 0; t < 4; ++t)
         threads.emplace_back([&heap, t] {
@@ -129,7 +128,7 @@ XF_TEST(many_threads_keep_one_account_within_the_budget) {
 }
 
 XF_TEST(what_is_refused_takes_no_room_from_others) {
-    Heap heap(nullptr, 1000);
+    Heap heap({}, 1000);
     std::atomic<bool> stop{false};
     std::thread greedy([&] {
         while (!stop)

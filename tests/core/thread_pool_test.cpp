@@ -8,6 +8,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -46,6 +47,42 @@ XF_TEST(every_task_runs_once_with_any_number_of_threads) {
                 CHECK(tally.each(round));
             }
         }
+    }
+}
+
+// A host's executor, in the order it likes; no thread is started.
+XF_TEST(a_host_may_run_the_tasks) {
+    struct Host {
+        bool backwards;
+        int32_t largest;
+    };
+    for (const bool backwards : {false, true}) {
+        Host host{backwards, 0};
+        ThreadPool pool(4, {&host, [](void *user, int32_t count, void (*task)(void *, int32_t), void *arg) {
+                                Host &self = *static_cast<Host *>(user);
+                                self.largest = std::max(self.largest, count);
+                                for (int32_t i = 0; i < count; ++i) task(arg, self.backwards ? count - 1 - i : i);
+                            }});
+        CHECK_EQ(pool.workers(), 4);
+        for (const int64_t tasks : {0, 1, 2, 3, 64, 1000}) {
+            Tally tally(tasks);
+            pool.run(tasks, Tally::add, &tally);
+            CHECK(tally.each(1));
+        }
+        CHECK_EQ(host.largest, 4);
+        // A task that calls again finds the pool taken, on whatever thread.
+        struct Nested {
+            ThreadPool *pool;
+            Tally tally{6};
+        } nested{&pool};
+        pool.run(
+            3,
+            [](void *arg, int64_t, int32_t) {
+                auto *self = static_cast<Nested *>(arg);
+                self->pool->run(6, Tally::add, &self->tally);
+            },
+            &nested);
+        CHECK(nested.tally.each(3));
     }
 }
 

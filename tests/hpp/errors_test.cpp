@@ -42,7 +42,6 @@ TEST(files) {
         write(folder / "damaged", damaged);
         CHECK_THROWS(XF_ERROR_CORRUPT, xformer::Model::load(w.context, folder / "damaged"));
     }
-    CHECK_THROWS(XF_ERROR_BACKEND, w.context.load_backend(folder / "model.xf"));
 
     w.tokenizer.save(folder / "words.json");
     std::string newer = content(folder / "words.json");
@@ -69,21 +68,21 @@ TEST(an_allocator) {
     struct Host {
         int left, held;
     } host{1000, 0};
-    xf_allocator allocator = XF_ALLOCATOR_INIT;
-    allocator.user = &host;
-    allocator.alloc = [](void *user, std::size_t size, std::size_t alignment) -> void * {
+    xf_host services = XF_HOST_INIT;
+    services.alloc_user = &host;
+    services.alloc = [](void *user, std::size_t size, std::size_t alignment) -> void * {
         auto *const h = static_cast<Host *>(user);
         if (h->left-- <= 0) return nullptr;
         ++h->held;
         return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
     };
-    allocator.free = [](void *user, void *ptr, std::size_t) {
+    services.free = [](void *user, void *ptr, std::size_t) {
         --static_cast<Host *>(user)->held;
         std::free(ptr);
     };
     {
         const auto config = small_config().set("model.vocab_size", 9);
-        const xformer::Context context(config, &allocator);
+        const xformer::Context context(config, services);
         const xformer::Model model(context, config);
         CHECK(host.held > 0);
         host.left = 0;

@@ -286,10 +286,8 @@ TEST(contexts) {
     const World w;
     CHECK(w.context.device().find("cpu") != std::string_view::npos && w.context.memory().current > 0);
     bool active = false;
-    for (const xf_backend_info &backend : w.context.backends()) active = active || backend.active != 0;
+    for (const xf_backend_info &backend : w.context.backends()) active = active || backend.state == XF_BACKEND_ACTIVE;
     CHECK(active && w.context.backends().size() >= 3);
-    xformer::Context other(w.config);
-    CHECK_THROWS(XF_ERROR_NOT_FOUND, other.load_backend("/nonexistent"));
 }
 
 }  // namespace

@@ -53,14 +53,14 @@ inline xf::Options options_of(const Settings &settings) {
 }
 
 // Null, with the reason printed, when this machine lacks the device.
-inline std::shared_ptr<xf::Context> open_device(const DeviceName &name, int threads) {
+inline std::shared_ptr<xf::Context> open_device(const DeviceName &name, int threads, const xf_host *host = nullptr) {
     try {
         return std::make_shared<xf::Context>(options_of({{"context.device", name.device},
                                                          {"context.isa", name.isa},
                                                          {"context.precision", name.precision},
                                                          {"context.graphs", name.graphs},
                                                          {"context.threads", std::to_string(threads)}}),
-                                             nullptr);
+                                             host);
     } catch (const xf::Error &error) {
         if (name.required) throw;
         static std::set<std::string> told;

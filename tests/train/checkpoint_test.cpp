@@ -107,6 +107,7 @@ using Handle = std::unique_ptr<T, Freer>;
 
 // Text, tokenizer and batches through the public API.
 struct World {
+    mutable std::string said;  // by the log
     World() {
         xf_config *c = nullptr;
         OK(xf_config_create, &c);
@@ -117,7 +118,12 @@ struct World {
         settings["data.batch_tokens"] = "120";
         for (const auto &[key, value] : settings) OK(xf_config_set, c, key.c_str(), value.c_str());
         xf_context *x = nullptr;
-        OK(xf_context_create, c, nullptr, &x);
+        xf_host host = XF_HOST_INIT;
+        host.log_user = &said;
+        host.log = [](void *user, xf_log_level, const char *component, const char *message) {
+            *static_cast<std::string *>(user) += std::string(component) + ": " + message + "\n";
+        };
+        OK(xf_context_create, c, &host, &x);
         context.reset(x);
         corpus = make_corpus("");
         xf_tokenizer *t = nullptr;
@@ -182,7 +188,7 @@ int64_t batch_number(const xf_batcher *batcher) {
 
 XF_TEST(the_position_in_the_data_is_found_again_and_only_in_the_same_data) {
     const Folder folder;
-    const World world;
+    World world;
     const Handle<xf_trainer> trainer = world.new_trainer();
     const Handle<xf_batcher> batcher = world.make_batcher(world.corpus.get());
     const std::string path = folder.file("run");
@@ -219,11 +225,7 @@ XF_TEST(the_position_in_the_data_is_found_again_and_only_in_the_same_data) {
         OK(xf_config_set, world.config.get(), order.key, order.own);
     }
     // Batches of another size: the same share of the epoch, and the log says so.
-    std::string said;
-    const auto hear = [](void *user, xf_log_level, const char *component, const char *message) {
-        *static_cast<std::string *>(user) += std::string(component) + ": " + message + "\n";
-    };
-    OK(xf_context_set_log, world.context.get(), hear, &said, XF_LOG_WARNING);
+    std::string &said = world.said;
     int64_t epoch = 0, at = 0;
     OK(xf_trainer_get_position, again.get(), &epoch, &at);
     int64_t of = 0;
@@ -240,7 +242,6 @@ XF_TEST(the_position_in_the_data_is_found_again_and_only_in_the_same_data) {
         CHECK_EQ(said.find("train: data.batch_tokens is not what it was"), stats.batches == of ? std::string::npos : 0);
     }
     OK(xf_config_set, world.config.get(), "data.batch_tokens", "120");
-    OK(xf_context_set_log, world.context.get(), nullptr, nullptr, XF_LOG_WARNING);
     OK(xf_trainer_save, again.get(), nullptr, path.c_str());
     CHECK_EQ(xf_trainer_seek(world.resumed(path).get(), batcher.get(), nullptr), XF_ERROR_STATE);
 }

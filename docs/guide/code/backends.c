@@ -6,17 +6,21 @@ static void log_line(void *user, enum xf_log_level level, const char *component,
     fprintf(stderr, "%s%s: %s\n", level <= XF_LOG_WARNING ? "! " : "", component, message);
 }
 
+static const char *const states[] = {"absent", "found", "unusable", "usable", "active"};
+
 int main(void) {
     xf_context *context = NULL;
-    must(xf_context_create(NULL, NULL, &context, &err));
-    must(xf_context_set_log(context, log_line, NULL, XF_LOG_WARNING, &err));
+    xf_host host = XF_HOST_INIT;
+    host.log = log_line;
+    host.log_level = XF_LOG_INFO;
+    must(xf_context_create(NULL, &host, &context, &err));
 
     printf("this context: %s\n", xf_context_device(context));
     for (size_t i = 0; i < xf_backend_count(context); ++i) {
         xf_backend_info info = XF_BACKEND_INFO_INIT;
         must(xf_backend_get(context, i, &info, &err));
-        printf("%c %s (%s), %d devices%s%s\n", info.active ? '*' : ' ', info.name, info.kind, (int)info.device_count,
-               info.reason[0] != 0 ? ": " : "", info.reason);
+        printf("%c %s (%s), %s%s%s\n", info.state == XF_BACKEND_ACTIVE ? '*' : ' ', info.name, info.kind,
+               states[info.state], info.reason[0] != 0 ? ": " : "", info.reason);
     }
     xf_context_free(context);
 

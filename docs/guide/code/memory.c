@@ -29,12 +29,12 @@ int main(void) {
     const char *const texts[] = {"three two one", "four five six"};
 
     /* [create] */
-    xf_allocator allocator = XF_ALLOCATOR_INIT;
-    allocator.alloc = host_alloc;
-    allocator.free = host_free;
+    xf_host host = XF_HOST_INIT;
+    host.alloc = host_alloc;
+    host.free = host_free;
     must(xf_config_create(&config, &err));
     must(xf_config_set(config, "context.memory_budget", "64000000", &err));
-    must(xf_context_create(config, &allocator, &context, &err));
+    must(xf_context_create(config, &host, &context, &err));
     /* [create] */
     must(xf_model_load(context, "numerals.xf", &model, &err));
     must(xf_decoder_create(model, config, &decoder, &err));

@@ -1,10 +1,10 @@
 /*
  * xformer/context.h - the root of everything: device, threads, memory, log, cancel.
  *
- * A context owns an opened device, a pool of worker threads, a memory account and a log callback. Nothing in the
- * library is global, so two users in one process do not meet. Every other object belongs to one context and keeps it
- * alive: handles may be freed in any order. What a function gives "owned by" another handle is no handle to be freed
- * and goes with its owner.
+ * A context owns an opened device, worker threads, a memory account and what the host gave it: an allocator, a log, an
+ * executor. Nothing in the library is global, so two users in one process never meet. Every other object belongs to one
+ * context and keeps it alive: handles may be freed in any order. What a function gives "owned by" another handle is not
+ * yours to free; it goes with its owner.
  *
  * Threads. Distinct handles may be used from distinct threads at the same time. What one handle allows is said by each
  * function: "exclusive" calls need the handle for themselves, "shared-read" calls only read it and may run side by
@@ -40,43 +40,21 @@ extern "C" {
 /** @brief The root object. Create with xf_context_create(). @since 0.1 */
 typedef struct xf_context xf_context;
 
-/**
- * @brief The host's allocator for what is large: tensors, arenas, scratch. Small C++ objects use operator new.
- *
- * Both functions are called from any thread, several at a time.
- *
- * @since 0.1
- */
-typedef struct xf_allocator {
-    /** sizeof(xf_allocator) of the caller. */
-    size_t struct_size;
-    /** Passed back to both functions. */
-    void *user;
-    /** Returns size bytes aligned to alignment (a power of two), or NULL. */
-    void *(*alloc)(void *user, size_t size, size_t alignment);
-    /** Frees what alloc returned; size as then. */
-    void (*free)(void *user, void *ptr, size_t size);
-} xf_allocator;
-
-/** @brief A zeroed xf_allocator with its struct_size. @since 0.1 */
-#define XF_ALLOCATOR_INIT \
-    { sizeof(xf_allocator), NULL, NULL, NULL }
-
-/** @brief Weight of a log line. @since 0.1 */
+/** @brief Severity of a log line. @since 0.1 */
 enum xf_log_level {
     /** Something failed; the call that failed also returns it. */
     XF_LOG_ERROR = 0,
     /** Something is not as the caller may think: a skipped line, a backend that could not be used. */
     XF_LOG_WARNING = 1,
-    /** What was chosen and done. */
+    /** What was chosen and done: the device, each load, save and resume. */
     XF_LOG_INFO = 2,
     /** Detail for those who look for a fault. */
     XF_LOG_DEBUG = 3
 };
 
 /**
- * @brief Receives log lines. Called on the thread that made the call, never from a worker; must not throw, longjmp,
- *        or call functions on the same context other than xf_context_cancel().
+ * @brief Receives log lines. Called on the thread that made the call, never from a worker; must not throw, longjmp, or
+ *        call functions on the same context other than the cancel functions.
  * @since 0.1
  */
 typedef void (*xf_log_fn)(void *user, enum xf_log_level level, const char *component, const char *message);
@@ -94,48 +72,88 @@ typedef void (*xf_log_fn)(void *user, enum xf_log_level level, const char *compo
  */
 typedef int32_t (*xf_progress_fn)(void *user, const char *task, int64_t done, int64_t total);
 
+/** @brief One piece of parallel work, given to the host by xf_parallel_fn. @since 0.1 */
+typedef void (*xf_task_fn)(void *arg, int32_t index);
+
 /**
- * @brief Creates a context: loads the backends found beside the library and opens the device.
+ * @brief The host's executor: runs task(arg, i) once for each i from 0 to count - 1 and returns when all have returned.
  *
- * Reads the options "context.device" ("auto", "cpu", "cpu:ref", "cuda", "cuda:1"), "context.threads" (0: one per
- * processor this process may use), "context.memory_budget" (bytes of tensors; 0: no limit), "context.isa",
- * "context.precision" and "context.graphs".
- * A device that is named and can't be opened is an error; "auto" takes the best that opens. Backends that could not
- * be used are told by xf_backend_get().
+ * On whatever threads, side by side or one after the other: for (i = 0; i < count; ++i) task(arg, i) is an executor.
+ * Called on the thread that made the call, by several at a time when several calls run. count is at most
+ * "context.threads". Results do not depend on how the tasks are run. Must not throw or longjmp.
+ *
+ * @since 0.1
+ */
+typedef void (*xf_parallel_fn)(void *user, int32_t count, xf_task_fn task, void *arg);
+
+/**
+ * @brief What a host does for a context. Every member may be NULL: the library then does it by itself, or not at all.
+ * @since 0.1
+ */
+typedef struct xf_host {
+    /** sizeof(xf_host) of the caller. */
+    size_t struct_size;
+
+    /** Passed to alloc and free. */
+    void *alloc_user;
+    /**
+     * Memory for what is large: tensors, arenas, scratch, corpora. Returns size bytes aligned to alignment (a power of
+     * two), or NULL. Any thread, several at a time. Small C++ objects use operator new. alloc and free come together.
+     */
+    void *(*alloc)(void *user, size_t size, size_t alignment);
+    /** Frees what alloc returned; size as then. */
+    void (*free)(void *user, void *ptr, size_t size);
+
+    /** Passed to log. */
+    void *log_user;
+    /** NULL: nothing is printed anywhere. */
+    xf_log_fn log;
+    /** An enum xf_log_level: the least severe level to report. */
+    int32_t log_level;
+    /** Not used, 0. */
+    int32_t reserved;
+
+    /** Passed to progress. */
+    void *progress_user;
+    /** NULL: nobody wants to know. */
+    xf_progress_fn progress;
+
+    /** Passed to parallel. */
+    void *parallel_user;
+    /** NULL: the context starts threads of its own. With an executor it starts none. */
+    xf_parallel_fn parallel;
+} xf_host;
+
+/** @brief A zeroed xf_host with its struct_size; the log level is XF_LOG_WARNING. @since 0.1 */
+#define XF_HOST_INIT \
+    { sizeof(xf_host), NULL, NULL, NULL, NULL, NULL, XF_LOG_WARNING, 0, NULL, NULL, NULL, NULL }
+
+/**
+ * @brief Creates a context: opens the device and starts the worker threads.
+ *
+ * Reads the options of the group "context.". A device that is named and can't be opened is an error; "auto" takes the
+ * best that opens and tells the log, as a warning, why a better one was not taken. Only the plugins that the device may
+ * need are opened: a context on "cpu" never loads the CUDA plugin.
  *
  * @param config [in] NULL: all defaults
- * @param allocator [in] NULL: the library's own; copied, its functions must live as long as the context
+ * @param host [in] NULL: none of its services; copied. What its functions need must live as long as the context
  * @param out [out] the new context; the caller frees it with xf_context_free()
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND (no such device), XF_ERROR_UNSUPPORTED (instruction
- *         set, precision, a member of allocator), XF_ERROR_BACKEND, XF_ERROR_NO_MEMORY
+ *         set, precision, a member of host), XF_ERROR_VERSION (a plugin of another version), XF_ERROR_BACKEND,
+ *         XF_ERROR_NO_MEMORY
  * @threads any
  * @since 0.1
  */
-XF_API enum xf_status xf_context_create(const xf_config *config, const xf_allocator *allocator, xf_context **out,
-                                        xf_error *err);
+XF_API enum xf_status xf_context_create(const xf_config *config, const xf_host *host, xf_context **out, xf_error *err);
 
 /**
  * @brief Frees the caller's hold on a context. It goes when the last object made from it is freed too.
  * @param context [in] NULL is allowed and does nothing
- * @threads exclusive
+ * @threads any
  * @since 0.1
  */
 XF_API void xf_context_free(xf_context *context);
-
-/**
- * @brief Sets who receives the log of this context. Without it nothing is printed anywhere.
- * @param context [in] the context
- * @param fn [in] NULL: silence
- * @param user [in] passed back to fn
- * @param level [in] the least weighty level that is wanted
- * @param err [out] NULL allowed
- * @return XF_OK, XF_ERROR_INVALID_ARGUMENT
- * @threads exclusive
- * @since 0.1
- */
-XF_API enum xf_status xf_context_set_log(xf_context *context, xf_log_fn fn, void *user, enum xf_log_level level,
-                                         xf_error *err);
 
 /**
  * @brief Cancels every call that runs on this context and its objects at the moment.
@@ -150,12 +168,12 @@ XF_API void xf_context_cancel(xf_context *context);
  *        2 threads".
  * @param context [in] the context
  * @return one line owned by the context, for people; NULL when context is not a context
- * @threads shared-read
+ * @threads any
  * @since 0.1
  */
 XF_API const char *xf_context_device(const xf_context *context);
 
-/** @brief Memory of a context's tensors, in bytes. @since 0.1 */
+/** @brief Memory of a context's tensors and corpora, in bytes. @since 0.1 */
 typedef struct xf_memory_stats {
     /** In: sizeof(xf_memory_stats) of the caller. */
     size_t struct_size;
