@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "nn/arena.h"
 
@@ -136,6 +137,8 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
         packed->positions = base + at.positions;
         packed->begin = base + at.begin;
         packed->length = base + at.length;
+        packed->host_begin = host_.data() + at.begin;
+        packed->host_length = host_.data() + at.length;
         for (int which = 0; which < 2; ++which) {
             PackedSide::Groups &g = which == 0 ? packed->by_id : packed->by_position;
             g.ids = base + at.group[which][0];
@@ -181,6 +184,72 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
     stream.upload(device_.data(), host_.data(), host_.size() * sizeof(int32_t));
     resolve(at_src, &src);
     if (both) resolve(at_tgt, &tgt);
+    targets = both ? device_.ints() + at_targets : nullptr;
+    when = reinterpret_cast<const uint32_t *>(device_.ints() + at_when);
+}
+
+void PackedBatch::load(Stream &stream, const xf_batch &batch, std::span<const int64_t> which, Sides sides) {
+    const size_t count = which.size();
+    const bool both = sides == Sides::kBoth;
+    B = sentences = static_cast<int64_t>(count);
+    src = tgt = PackedSide();
+    const auto measure = [&](const int32_t *offsets, PackedSide *side) {
+        for (const int64_t b : which) {
+            const int64_t length = offsets[b + 1] - offsets[b];
+            side->tokens += length;
+            side->max_length = std::max(side->max_length, length);
+        }
+        side->rows = side->tokens;
+    };
+    measure(batch.src_offsets, &src);
+    if (both) measure(batch.tgt_offsets, &tgt);
+    // Where each array lies: 16 numbers are 64 bytes.
+    size_t total = 0;
+    const auto take = [&](int64_t numbers) {
+        const size_t at = total;
+        total += (static_cast<size_t>(numbers) + 15) / 16 * 16;
+        return at;
+    };
+    struct Places {
+        size_t ids, positions, begin, length;
+    };
+    const auto places = [&](const PackedSide &side) {
+        return Places{take(side.rows), take(side.rows), take(sentences), take(sentences)};
+    };
+    const size_t at_when = take(2), at_targets = take(tgt.rows);
+    const Places at_src = places(src), at_tgt = both ? places(tgt) : Places();
+    host_.resize(total);
+    host_[at_when] = host_[at_when + 1] = 0;
+    device_.reserve(stream.device(), total * sizeof(int32_t));
+    const auto fill = [&](const int32_t *ids, const int32_t *offsets, const Places &at, bool shift, PackedSide *side) {
+        int32_t *const host = host_.data();
+        const int32_t *const base = device_.ints();
+        int32_t row = 0;
+        for (size_t s = 0; s < count; ++s) {
+            const int32_t length = offsets[which[s] + 1] - offsets[which[s]];
+            const int32_t *const from = ids + offsets[which[s]];
+            host[at.begin + s] = row;
+            host[at.length + s] = length;
+            if (shift) {
+                host[at.ids + static_cast<size_t>(row)] = kStartToken;
+                std::copy_n(from, length - 1, host + at.ids + row + 1);
+                std::copy_n(from, length, host + at_targets + row);
+            } else {
+                std::copy_n(from, length, host + at.ids + row);
+            }
+            std::iota(host + at.positions + row, host + at.positions + row + length, 0);
+            row += length;
+        }
+        side->ids = base + at.ids;
+        side->positions = base + at.positions;
+        side->begin = base + at.begin;
+        side->length = base + at.length;
+        side->host_begin = host + at.begin;
+        side->host_length = host + at.length;
+    };
+    fill(batch.src_ids, batch.src_offsets, at_src, false, &src);
+    if (both) fill(batch.tgt_ids, batch.tgt_offsets, at_tgt, true, &tgt);
+    stream.upload(device_.data(), host_.data(), total * sizeof(int32_t));
     targets = both ? device_.ints() + at_targets : nullptr;
     when = reinterpret_cast<const uint32_t *>(device_.ints() + at_when);
 }

@@ -13,6 +13,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "backend/device.h"
@@ -26,11 +27,12 @@ constexpr int32_t kEndToken = 1;
 
 // One side of the batch; pointers are device memory.
 struct PackedSide {
-    int64_t tokens = 0;                                  // of the batch
-    int64_t rows = 0;                                    // the same, or more where the batch is padded
-    int64_t max_length = 0;                              // of a sentence, or more where the batch is padded
-    const int32_t *ids = nullptr, *positions = nullptr;  // [rows]
-    const int32_t *begin = nullptr, *length = nullptr;   // [B]
+    int64_t tokens = 0;                                           // of the batch
+    int64_t rows = 0;                                             // the same, or more where the batch is padded
+    int64_t max_length = 0;                                       // of a sentence, or more where the batch is padded
+    const int32_t *ids = nullptr, *positions = nullptr;           // [rows]
+    const int32_t *begin = nullptr, *length = nullptr;            // [B]
+    const int32_t *host_begin = nullptr, *host_length = nullptr;  // the same, in host memory until the next load
     // Tokens grouped by id and by position, for xf_embed_bwd.
     struct Groups {
         int64_t count = 0;
@@ -56,6 +58,9 @@ public:
     // records calls, the batch is padded.
     void load(Stream &stream, const ModelConfig &config, const xf_batch &batch, Sides sides, bool groups,
               StepTime time = {});
+
+    // Some sentences of a batch that was checked, in the order of which, for inference.
+    void load(Stream &stream, const xf_batch &batch, std::span<const int64_t> which, Sides sides);
 
     int64_t sentences = 0;             // of the batch
     int64_t B = 0;                     // the same, or more where the batch is padded

@@ -25,7 +25,7 @@ struct DropoutKey {
 };
 
 struct Pass {
-    Model &model;
+    const Model &model;
     Stream &stream;
     const Call &call;        // asked between the sub-layers
     float *grads = nullptr;  // block of the parameter table; null in inference

@@ -8,22 +8,6 @@
 namespace xf {
 namespace {
 
-void linear(const Pass &pass, int64_t M, int64_t N, int64_t K, Num src, int64_t weights, Num bias, Num dst,
-            uint32_t flags = 0) {
-    xf_linear_fwd args{};
-    args.M = M;
-    args.N = N;
-    args.K = K;
-    args.src = src;
-    args.ld_src = K;
-    args.weights = pass.weights(weights);
-    args.bias = bias;
-    args.dst = dst;
-    args.ld_dst = N;
-    args.flags = flags | pass.linear_flags();
-    pass.stream.run(args);
-}
-
 // Gradients of dst = src weights^T (+ bias).
 void linear_weights_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num diff_dst, Num src, int64_t weights,
                         float *diff_bias = nullptr) {
@@ -118,12 +102,48 @@ void output_bwd(const Pass &pass, const AttentionOffsets &at, int64_t rows, cons
 
 }  // namespace
 
+Flow boundary_fwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const Flow &flow, Num src,
+                  const NormActivations &acts, uint32_t dropout_site) {
+    pass.call.check();
+    const bool goes_on = pass.config().pre_norm && src != nullptr;
+    xf_add_norm_fwd args{};
+    args.M = rows;
+    args.D = pass.config().D;
+    args.residual = flow.residual;
+    args.src = src;
+    args.weights = pass.param(norm.weights);
+    args.bias = pass.param(norm.bias);
+    args.eps = pass.config().norm_epsilon;
+    args.sum = src != nullptr && (goes_on || acts.stats != nullptr) ? acts.sum : nullptr;
+    args.dst = acts.dst;
+    args.stats = acts.stats;
+    if (src != nullptr) args.dropout = pass.drop(dropout_site);
+    pass.stream.run(args);
+    return {goes_on ? acts.sum : pass.config().pre_norm ? flow.residual : acts.dst, acts.dst};
+}
+
+void linear_fwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num src, int64_t weights, Num bias, Num dst,
+                uint32_t flags) {
+    xf_linear_fwd args{};
+    args.M = M;
+    args.N = N;
+    args.K = K;
+    args.src = src;
+    args.ld_src = K;
+    args.weights = pass.weights(weights);
+    args.bias = bias;
+    args.dst = dst;
+    args.ld_dst = N;
+    args.flags = flags | pass.linear_flags();
+    pass.stream.run(args);
+}
+
 void self_attention_fwd(const Pass &pass, const AttentionOffsets &at, const PackedSide &side, int64_t B, bool causal,
                         uint32_t dropout_site, Num src, const AttentionActivations &acts) {
     const ModelConfig &c = pass.config();
-    linear(pass, side.rows, c.qkv_columns(), c.D, src, at.q, nullptr, acts.qkv);
+    linear_fwd(pass, side.rows, c.qkv_columns(), c.D, src, at.q, nullptr, acts.qkv);
     pass.stream.run(self_arguments(pass, side, B, causal, dropout_site, acts));
-    linear(pass, side.rows, c.D, c.v_columns(), acts.context, at.o, nullptr, acts.norm.sum);
+    linear_fwd(pass, side.rows, c.D, c.v_columns(), acts.context, at.o, nullptr, acts.norm.sum);
 }
 
 void self_attention_bwd(const Pass &pass, const AttentionOffsets &at, const PackedSide &side, int64_t B, bool causal,
@@ -147,10 +167,10 @@ void self_attention_bwd(const Pass &pass, const AttentionOffsets &at, const Pack
 void cross_attention_fwd(const Pass &pass, const AttentionOffsets &at, const PackedBatch &batch, uint32_t dropout_site,
                          Num src, Num memory, const AttentionActivations &acts) {
     const ModelConfig &c = pass.config();
-    linear(pass, batch.tgt.rows, c.q_columns(), c.D, src, at.q, nullptr, acts.qkv);
-    linear(pass, batch.src.rows, c.kv_columns(), c.D, memory, at.k, nullptr, acts.kv);
+    linear_fwd(pass, batch.tgt.rows, c.q_columns(), c.D, src, at.q, nullptr, acts.qkv);
+    linear_fwd(pass, batch.src.rows, c.kv_columns(), c.D, memory, at.k, nullptr, acts.kv);
     pass.stream.run(cross_arguments(pass, batch, dropout_site, acts));
-    linear(pass, batch.tgt.rows, c.D, c.v_columns(), acts.context, at.o, nullptr, acts.norm.sum);
+    linear_fwd(pass, batch.tgt.rows, c.D, c.v_columns(), acts.context, at.o, nullptr, acts.norm.sum);
 }
 
 void cross_attention_bwd(const Pass &pass, const AttentionOffsets &at, const PackedBatch &batch, uint32_t dropout_site,
@@ -178,8 +198,8 @@ void cross_attention_bwd(const Pass &pass, const AttentionOffsets &at, const Pac
 void feed_forward_fwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, Num src,
                       const FeedForwardActivations &acts) {
     const ModelConfig &c = pass.config();
-    linear(pass, rows, c.F, c.D, src, at.in_weights, pass.weights(at.in_bias), acts.hidden, XF_LINEAR_RELU);
-    linear(pass, rows, c.D, c.F, acts.hidden, at.out_weights, pass.weights(at.out_bias), acts.norm.sum);
+    linear_fwd(pass, rows, c.F, c.D, src, at.in_weights, pass.weights(at.in_bias), acts.hidden, XF_LINEAR_RELU);
+    linear_fwd(pass, rows, c.D, c.F, acts.hidden, at.out_weights, pass.weights(at.out_bias), acts.norm.sum);
 }
 
 void feed_forward_bwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, Num src,

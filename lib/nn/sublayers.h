@@ -39,6 +39,26 @@ struct BackwardScratch {
     Num diff_kv;       // [S, H(K+W)]
 };
 
+// What flows along a stack: the residual and the input of the next sub-layer.
+struct Flow {
+    Num residual, input;
+};
+
+// Between two sub-layers stands a boundary, which adds the output of the one below to the residual and normalises the
+// sum. Post-LN: the norm belongs to the sub-layer below, and the normalised value is residual and input of the one
+// above. Pre-LN: it belongs to the sub-layer above, and the sum goes on as residual.
+inline const NormOffsets &after(const Pass &pass, const NormOffsets &below, const NormOffsets &above) {
+    return pass.config().pre_norm ? above : below;
+}
+// src: the output of the sub-layer below, acts.sum or memory apart from it; null at the entry of a pre-LN stack.
+// Without acts.stats no backward pass follows, and the sum is kept only where it goes on.
+Flow boundary_fwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const Flow &flow, Num src,
+                  const NormActivations &acts, uint32_t dropout_site);
+
+// dst [M, N] = src [M, K] weights^T + bias (null: none), dense rows; flags: XF_LINEAR_RELU.
+void linear_fwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num src, int64_t weights, Num bias, Num dst,
+                uint32_t flags = 0);
+
 // Multi-head self-attention (s. 3.2.2, 3.2.3); causal in the decoder.
 void self_attention_fwd(const Pass &pass, const AttentionOffsets &at, const PackedSide &side, int64_t B, bool causal,
                         uint32_t dropout_site, Num src, const AttentionActivations &acts);

@@ -75,7 +75,7 @@ void Transformer::plan(const PackedBatch &batch, Mode mode, bool with_decoder, A
     scratch_.diff_kv = arena->numbers(S, c.kv_columns());
 }
 
-Transformer::Flow Transformer::enter(const Pass &pass, Stack stack, const PackedSide &side, const NormOffsets &first) {
+Flow Transformer::enter(const Pass &pass, Stack stack, const PackedSide &side, const NormOffsets &first) {
     const ModelConfig &c = model_.config();
     const auto which = static_cast<size_t>(stack);
     xf_embed_fwd args{};
@@ -90,36 +90,8 @@ Transformer::Flow Transformer::enter(const Pass &pass, Stack stack, const Packed
     args.dropout = pass.drop(embed_site(stack));
     stream_.run(args);
     if (!c.pre_norm) return {embedded_[which], embedded_[which]};
-    xf_add_norm_fwd norm{};
-    norm.M = side.rows;
-    norm.D = c.D;
-    norm.residual = embedded_[which];
-    norm.weights = pass.param(first.weights);
-    norm.bias = pass.param(first.bias);
-    norm.eps = c.norm_epsilon;
-    norm.dst = entry_norm_[which].dst;
-    norm.stats = entry_norm_[which].stats;
-    stream_.run(norm);
-    return {embedded_[which], entry_norm_[which].dst};
-}
-
-Transformer::Flow Transformer::boundary(const Pass &pass, const NormOffsets &norm, int64_t rows, const Flow &flow,
-                                        const NormActivations &acts, uint32_t site) {
-    pass.call.check();
-    xf_add_norm_fwd args{};
-    args.M = rows;
-    args.D = model_.config().D;
-    args.residual = flow.residual;
-    args.src = acts.sum;  // where the sub-layer left its output
-    args.weights = pass.param(norm.weights);
-    args.bias = pass.param(norm.bias);
-    args.eps = model_.config().norm_epsilon;
-    args.sum = acts.sum;
-    args.dst = acts.dst;
-    args.stats = acts.stats;
-    args.dropout = pass.drop(site);
-    stream_.run(args);
-    return {model_.config().pre_norm ? acts.sum : acts.dst, acts.dst};
+    const Flow entered{embedded_[which], embedded_[which]};
+    return boundary_fwd(pass, first, side.rows, entered, nullptr, entry_norm_[which], 0);
 }
 
 Num Transformer::encode(const Pass &pass, const PackedBatch &batch) {
@@ -134,9 +106,11 @@ Num Transformer::encode(const Pass &pass, const PackedBatch &batch) {
             return sublayer_site(Stack::kEncoder, static_cast<int64_t>(i), sub, attention);
         };
         self_attention_fwd(pass, at.self, side, batch.B, false, site(0, true), flow.input, acts.self);
-        flow = boundary(pass, after(at.self.norm, at.ff.norm), side.rows, flow, acts.self.norm, site(0, false));
+        flow = boundary_fwd(pass, after(pass, at.self.norm, at.ff.norm), side.rows, flow, acts.self.norm.sum,
+                            acts.self.norm, site(0, false));
         feed_forward_fwd(pass, at.ff, side.rows, flow.input, acts.ff);
-        flow = boundary(pass, after(at.ff.norm, next), side.rows, flow, acts.ff.norm, site(2, false));
+        flow = boundary_fwd(pass, after(pass, at.ff.norm, next), side.rows, flow, acts.ff.norm.sum, acts.ff.norm,
+                            site(2, false));
     }
     return memory_ = flow.input;
 }
@@ -153,11 +127,14 @@ Num Transformer::decode(const Pass &pass, const PackedBatch &batch) {
             return sublayer_site(Stack::kDecoder, static_cast<int64_t>(i), sub, attention);
         };
         self_attention_fwd(pass, at.self, side, batch.B, true, site(0, true), flow.input, acts.self);
-        flow = boundary(pass, after(at.self.norm, at.cross.norm), side.rows, flow, acts.self.norm, site(0, false));
+        flow = boundary_fwd(pass, after(pass, at.self.norm, at.cross.norm), side.rows, flow, acts.self.norm.sum,
+                            acts.self.norm, site(0, false));
         cross_attention_fwd(pass, at.cross, batch, site(1, true), flow.input, memory_, acts.cross);
-        flow = boundary(pass, after(at.cross.norm, at.ff.norm), side.rows, flow, acts.cross.norm, site(1, false));
+        flow = boundary_fwd(pass, after(pass, at.cross.norm, at.ff.norm), side.rows, flow, acts.cross.norm.sum,
+                            acts.cross.norm, site(1, false));
         feed_forward_fwd(pass, at.ff, side.rows, flow.input, acts.ff);
-        flow = boundary(pass, after(at.ff.norm, next), side.rows, flow, acts.ff.norm, site(2, false));
+        flow = boundary_fwd(pass, after(pass, at.ff.norm, next), side.rows, flow, acts.ff.norm.sum, acts.ff.norm,
+                            site(2, false));
     }
     return output_ = flow.input;
 }

@@ -1,9 +1,7 @@
 // The encoder-decoder of the paper's section 3: forward and backward over a packed batch.
 //
-// Post-LN (the paper) and pre-LN share one code: between two sub-layers stands a "boundary" that adds a sub-layer's
-// output to the residual and normalises the sum. Post-LN: the norm belongs to the sub-layer below, and the normalised
-// value is residual and input of the next. Pre-LN: it belongs to the sub-layer above, the sum goes on as residual, and
-// one more boundary stands at each end of a stack.
+// Post-LN (the paper) and pre-LN share one code: see boundary_fwd() in sublayers.h. Pre-LN has one more boundary at
+// each end of a stack.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,7 +18,7 @@ public:
     // kTrain keeps what the backward pass needs; kInfer reuses memory from layer to layer.
     enum class Mode { kTrain, kInfer };
 
-    Transformer(Model &model, Stream &stream) : model_(model), stream_(stream) {}
+    Transformer(const Model &model, Stream &stream) : model_(model), stream_(stream) {}
 
     // Sizes the workspace for a batch; call before the passes. decoder false: encoder only.
     void prepare(const PackedBatch &batch, Mode mode, bool decoder);
@@ -53,11 +51,7 @@ private:
         AttentionActivations self, cross;
         FeedForwardActivations ff;
     };
-    // What flows along a stack: the residual and the input of the next sub-layer.
-    struct Flow {
-        Num residual, input;
-    };
-    // Its gradients on the way back.
+    // The gradients of a Flow on the way back.
     struct DiffFlow {
         Num input;              // of the value that entered, post-LN: of the residual too
         Num residual;           // pre-LN only
@@ -66,18 +60,13 @@ private:
 
     void plan(const PackedBatch &batch, Mode mode, bool decoder, Arena *arena);
     Flow enter(const Pass &pass, Stack stack, const PackedSide &side, const NormOffsets &first);
-    Flow boundary(const Pass &pass, const NormOffsets &norm, int64_t rows, const Flow &flow,
-                  const NormActivations &acts, uint32_t site);
     void boundary_bwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const NormActivations &acts,
                       uint32_t site, DiffFlow *flow, Num diff_out);
     void leave_bwd(const Pass &pass, Stack stack, const PackedSide &side, const NormOffsets &first, DiffFlow *flow);
     void encoder_bwd(const Pass &pass, const PackedBatch &batch);
     void decoder_bwd(const Pass &pass, const PackedBatch &batch);
-    const NormOffsets &after(const NormOffsets &own, const NormOffsets &next) const {
-        return model_.config().pre_norm ? next : own;
-    }
 
-    Model &model_;
+    const Model &model_;
     Stream &stream_;
     Buffer workspace_;
     Num embedded_[2] = {};                // [rows, D] by stack

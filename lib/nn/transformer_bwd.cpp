@@ -77,13 +77,13 @@ void Transformer::decoder_bwd(const Pass &pass, const PackedBatch &batch) {
             return sublayer_site(Stack::kDecoder, static_cast<int64_t>(i), sub, attention);
         };
         const Num input = i > 0 ? decoder_[i - 1].ff.norm.dst : add ? embedded_[1] : entry_norm_[1].dst;
-        boundary_bwd(pass, after(at.ff.norm, next), side.rows, acts.ff.norm, site(2, false), &flow, diff_out);
+        boundary_bwd(pass, after(pass, at.ff.norm, next), side.rows, acts.ff.norm, site(2, false), &flow, diff_out);
         feed_forward_bwd(pass, at.ff, side.rows, acts.cross.norm.dst, acts.ff, scratch_, flow.input, add);
-        boundary_bwd(pass, after(at.cross.norm, at.ff.norm), side.rows, acts.cross.norm, site(1, false), &flow,
+        boundary_bwd(pass, after(pass, at.cross.norm, at.ff.norm), side.rows, acts.cross.norm, site(1, false), &flow,
                      diff_out);
         cross_attention_bwd(pass, at.cross, batch, site(1, true), acts.self.norm.dst, memory_, acts.cross, scratch_,
                             flow.input, add, diff_memory_, !top);
-        boundary_bwd(pass, after(at.self.norm, at.cross.norm), side.rows, acts.self.norm, site(0, false), &flow,
+        boundary_bwd(pass, after(pass, at.self.norm, at.cross.norm), side.rows, acts.self.norm, site(0, false), &flow,
                      diff_out);
         self_attention_bwd(pass, at.self, side, batch.B, true, site(0, true), input, acts.self, scratch_, flow.input,
                            add);
@@ -105,9 +105,10 @@ void Transformer::encoder_bwd(const Pass &pass, const PackedBatch &batch) {
             return sublayer_site(Stack::kEncoder, static_cast<int64_t>(i), sub, attention);
         };
         const Num input = i > 0 ? encoder_[i - 1].ff.norm.dst : add ? embedded_[0] : entry_norm_[0].dst;
-        boundary_bwd(pass, after(at.ff.norm, next), side.rows, acts.ff.norm, site(2, false), &flow, diff_out);
+        boundary_bwd(pass, after(pass, at.ff.norm, next), side.rows, acts.ff.norm, site(2, false), &flow, diff_out);
         feed_forward_bwd(pass, at.ff, side.rows, acts.self.norm.dst, acts.ff, scratch_, flow.input, add);
-        boundary_bwd(pass, after(at.self.norm, at.ff.norm), side.rows, acts.self.norm, site(0, false), &flow, diff_out);
+        boundary_bwd(pass, after(pass, at.self.norm, at.ff.norm), side.rows, acts.self.norm, site(0, false), &flow,
+                     diff_out);
         self_attention_bwd(pass, at.self, side, batch.B, false, site(0, true), input, acts.self, scratch_, flow.input,
                            add);
     }
