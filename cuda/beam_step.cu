@@ -28,6 +28,7 @@ constexpr int32_t kNobody = -1;  // beam of a place that no candidate took; thos
 struct Winner {
     double logp;
     int32_t beam, token;
+    float value;  // of the token alone
 };
 
 __host__ __device__ inline int64_t looked_at(const xf_beam_step &a) { return a.beam == 1 ? 1 : 2 * a.beam; }
@@ -58,7 +59,7 @@ __device__ void rank_candidates(const xf_beam_step &a, const float *lists, const
         int64_t rank = j;
         for (int64_t other = 0; other < live && rank < places; ++other)
             if (other != b) rank += before(lists + other * a.k, min(a.k, places - rank), logp[other], x, other < b);
-        if (rank < places) winners[rank] = {x, static_cast<int32_t>(b), ids[at]};
+        if (rank < places) winners[rank] = {x, static_cast<int32_t>(b), ids[at], lists[at]};
     }
 }
 
@@ -71,7 +72,7 @@ __device__ void finish(const xf_beam_step &a, int64_t s, int32_t step, const Win
     int64_t at = count < a.n_best ? count : count - 1;
     a.finished_count[s] = static_cast<int32_t>(at + 1);
     for (; at > 0 && list[at - 1].score < score; --at) list[at] = list[at - 1];
-    list[at] = {step, w.beam, w.logp, score};
+    list[at] = {step, w.beam, w.logp, score, w.value, 0};
 }
 
 // One thread: sorts the winners into answers and those that live on, which come to stand first. Gives their number.
@@ -149,6 +150,7 @@ __global__ void beam_step_kernel(const xf_beam_step a) {
             a.live_logp[slot + i] = winners[i].logp;
             a.history_token[at] = winners[i].token;
             a.history_parent[at] = winners[i].beam;
+            a.history_logp[at] = winners[i].value;
         }
         if (lives == 0 && a.finished_count[s] == 0)
             for (int64_t i = threadIdx.x; i < live; i += blockDim.x) a.live_logp[slot + i] = -INFINITY;

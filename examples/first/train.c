@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
     }
 
     DO(xf_decoder_create(model, config, &decoder, &err));
-    DO(xf_translate(decoder, &question, NULL, 1, &answers, &err));
+    DO(xf_translate(decoder, &question, NULL, 1, NULL, &answers, &err));
     DO(xf_hypotheses_get(answers, 0, 0, &best, &err));
     printf("%s -> %s\n", question, best.text);
     if (argc > 1) DO(xf_model_save(model, NULL, argv[1], &err));

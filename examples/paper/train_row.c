@@ -236,7 +236,7 @@ static enum xf_status average(const struct training *t, xf_model **out, xf_error
 static enum xf_status evaluate(struct training *t, xf_error *err) {
     xf_model *mean = NULL;
     xf_decoder *decoder = NULL;
-    xf_eval_stats stats;
+    xf_eval_stats stats = XF_EVAL_STATS_INIT;
     xf_bleu_score bleu;
     struct translations answers = {0};
     enum xf_status status = average(t, &mean, err);
@@ -247,7 +247,7 @@ static enum xf_status evaluate(struct training *t, xf_error *err) {
         snprintf(err->message, sizeof err->message, "the held-out pairs can't be measured");
         status = err->status = XF_ERROR_DATA;
     }
-    if (status == XF_OK) status = measure_loss(decoder, batcher, &stats, err);
+    if (status == XF_OK) status = xf_evaluate_batcher(decoder, batcher, &stats, err);
     if (status == XF_OK)
         status = measure_bleu(decoder, &t->e->sources, &t->e->references, t->e->tokenize, &answers, &bleu, NULL, err);
     if (status == XF_OK) {

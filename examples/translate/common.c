@@ -45,13 +45,6 @@ int fail(const xf_error *err) {
     return EXIT_FAILED;
 }
 
-const char *refusal(const xf_error *err) {
-    static const char *const prefixes[] = {"text 0: ", "text 0 has ", "source sentence 0 has "};
-    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; ++i)
-        if (strncmp(err->message, prefixes[i], strlen(prefixes[i])) == 0) return err->message + strlen(prefixes[i]);
-    return err->message;
-}
-
 int check_output(void) {
     static bool told;
     flush_output();
@@ -185,31 +178,19 @@ void sentences_of_corpus(struct sentences *list, const xf_corpus *corpus, enum s
             sentences_add(list, text[side], length[side]);
 }
 
-/* Sentences first to first + count - 1. One that is refused is found by halving, and handed on with the reason. */
-static enum xf_status translate_range(xf_decoder *decoder, const struct sentences *list, size_t first, size_t count,
-                                      answer_fn fn, void *user, xf_error *err) {
-    if (count == 0) return XF_OK;
-    xf_hypotheses *found = NULL;
-    const char *const *texts = (const char *const *)(list->texts + first);
-    enum xf_status status = xf_translate(decoder, texts, list->lengths + first, count, &found, err);
-    if (status == XF_OK) {
-        for (size_t i = 0; i < count; ++i) fn(user, first + i, found, i, NULL);
-        xf_hypotheses_free(found);
-        return XF_OK;
-    }
-    if (status != XF_ERROR_DATA && status != XF_ERROR_OUT_OF_RANGE) return status;
-    if (count == 1) {
-        fn(user, first, NULL, 0, err);
-        return XF_OK;
-    }
-    status = translate_range(decoder, list, first, count / 2, fn, user, err);
-    if (status != XF_OK) return status;
-    return translate_range(decoder, list, first + count / 2, count - count / 2, fn, user, err);
-}
-
 enum xf_status translate_each(xf_decoder *decoder, const struct sentences *list, answer_fn fn, void *user,
                               xf_error *err) {
-    return translate_range(decoder, list, 0, list->count, fn, user, err);
+    xf_hypotheses *found = NULL;
+    const char *const *texts = (const char *const *)list->texts;
+    const enum xf_status status = xf_translate(decoder, texts, list->lengths, list->count, NULL, &found, err);
+    if (status != XF_OK) return status;
+    for (size_t i = 0; i < list->count; ++i) {
+        xf_error why;
+        const bool answered = xf_hypotheses_status(found, i, &why) == XF_OK;
+        fn(user, i, answered ? found : NULL, answered ? NULL : &why);
+    }
+    xf_hypotheses_free(found);
+    return XF_OK;
 }
 
 double now(void) {

@@ -31,12 +31,6 @@ void set_unfinished_line(bool unfinished);
 int fail(const xf_error *err);
 
 /*
- * Why a sentence was refused, without its number: translate_each() halves until it stands alone, so that the number
- * in the message is 0 whichever line it was.
- */
-const char *refusal(const xf_error *err);
-
-/*
  * Flushes stdout. Returns -1 when all was written; else the exit status: EXIT_OK without a word when the reader of
  * our output has gone (`| head`), which is nobody's mistake, and EXIT_FAILED after a message for all else.
  */
@@ -82,15 +76,12 @@ enum side { SIDE_SOURCE, SIDE_TARGET };
 void sentences_of_corpus(struct sentences *list, const xf_corpus *corpus, enum side side, int64_t limit);
 
 /*
- * Receives the answers to sentence `index`: answers at place `place` of `found`; or, when this one sentence can't be
- * translated (not UTF-8, too long), found is NULL and err says why.
+ * Receives the answers to sentence `index` of `found`; or, when this one sentence can't be translated (not UTF-8, too
+ * long), found is NULL and err says why.
  */
-typedef void (*answer_fn)(void *user, size_t index, const xf_hypotheses *found, size_t place, const xf_error *err);
+typedef void (*answer_fn)(void *user, size_t index, const xf_hypotheses *found, const xf_error *err);
 
-/*
- * Translates sentences and hands on the answers in their order. A sentence that can't be translated does not cost the
- * others theirs. Returns another error than that of a single sentence.
- */
+/* Translates sentences and hands on the answers in their order. */
 enum xf_status translate_each(xf_decoder *decoder, const struct sentences *list, answer_fn fn, void *user,
                               xf_error *err);
 

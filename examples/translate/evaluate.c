@@ -32,9 +32,9 @@ static void print_bleu(const xf_bleu_score *bleu, double chrf, const struct tran
 
 /* Loss and perplexity. Pairs that are too long for the batcher are left out here, and told. */
 static enum xf_status print_loss(xf_decoder *decoder, xf_batcher *batcher, xf_error *err) {
-    xf_eval_stats stats;
+    xf_eval_stats stats = XF_EVAL_STATS_INIT;
     xf_batcher_stats held = {.struct_size = sizeof held};
-    enum xf_status status = measure_loss(decoder, batcher, &stats, err);
+    enum xf_status status = xf_evaluate_batcher(decoder, batcher, &stats, err);
     if (status == XF_OK) status = xf_batcher_get_stats(batcher, &held, err);
     if (status != XF_OK) return status;
     printf("%-12s %.4f nats per target token; with label smoothing %.4f\n", "loss", stats.nll, stats.loss);

@@ -5,7 +5,6 @@
  */
 #include "measure.h"
 
-#include <math.h>
 #include <string.h>
 
 xf_batcher *open_plain_batcher(const xf_corpus *corpus, const xf_tokenizer *tokenizer, const xf_config *config) {
@@ -20,31 +19,11 @@ xf_batcher *open_plain_batcher(const xf_corpus *corpus, const xf_tokenizer *toke
     return batcher;
 }
 
-enum xf_status measure_loss(xf_decoder *decoder, xf_batcher *batcher, xf_eval_stats *total, xf_error *err) {
-    *total = (xf_eval_stats){.struct_size = sizeof *total};
-    enum xf_status status = xf_batcher_seek(batcher, 0, 0, err);
-    xf_batch batch = XF_BATCH_INIT;
-    while (status == XF_OK && (status = xf_batcher_next(batcher, &batch, err)) == XF_OK) {
-        xf_eval_stats one = {.struct_size = sizeof one};
-        status = xf_evaluate(decoder, &batch, 1, &one, err);
-        if (status != XF_OK) break;
-        total->sentences += one.sentences;
-        total->tgt_tokens += one.tgt_tokens;
-        total->loss += one.loss * (double)one.tgt_tokens;
-        total->nll += one.nll * (double)one.tgt_tokens;
-    }
-    if (status != XF_DONE) return status;
-    total->loss /= (double)total->tgt_tokens;
-    total->nll /= (double)total->tgt_tokens;
-    total->perplexity = exp(total->nll);
-    return XF_OK;
-}
-
-static void keep_best(void *user, size_t index, const xf_hypotheses *found, size_t place, const xf_error *err) {
+static void keep_best(void *user, size_t index, const xf_hypotheses *found, const xf_error *err) {
     struct translations *out = user;
     xf_hypothesis best = {.struct_size = sizeof best};
-    if (found == NULL || xf_hypotheses_get(found, place, 0, &best, NULL) != XF_OK) {
-        if (err != NULL) complain("pair %zu: %s", index + 1, refusal(err));
+    if (found == NULL || xf_hypotheses_get(found, index, 0, &best, NULL) != XF_OK) {
+        if (err != NULL) complain("pair %zu: %s", index + 1, err->message);
         out->refused++;
         sentences_add(&out->texts, "", 0);
         return;

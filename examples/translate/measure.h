@@ -12,9 +12,6 @@
 /* Makes a batcher that hands out a corpus in its order, once. NULL after a message. */
 xf_batcher *open_plain_batcher(const xf_corpus *corpus, const xf_tokenizer *tokenizer, const xf_config *config);
 
-/* Loss and perplexity of all batches of a batcher, from its first. */
-enum xf_status measure_loss(xf_decoder *decoder, xf_batcher *batcher, xf_eval_stats *total, xf_error *err);
-
 /* What translating a test set gave. */
 struct translations {
     struct sentences texts; /* as many as sources; an empty one where a source could not be translated */

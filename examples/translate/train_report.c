@@ -82,12 +82,12 @@ enum xf_status evaluate_dev(struct run *run, const xf_model *model, const char *
     xf_decoder *decoder = NULL;
     xf_config *greedy = NULL;
     struct translations answers = {0};
-    xf_eval_stats stats;
+    xf_eval_stats stats = XF_EVAL_STATS_INIT;
     xf_bleu_score bleu = {.score = -1};
     enum xf_status status = xf_config_copy(run->config, &greedy, err);
     if (status == XF_OK) status = xf_config_set_i64(greedy, "decode.beam", 1, err);
     if (status == XF_OK) status = xf_decoder_create(model, greedy, &decoder, err);
-    if (status == XF_OK) status = measure_loss(decoder, run->dev_batcher, &stats, err);
+    if (status == XF_OK) status = xf_evaluate_batcher(decoder, run->dev_batcher, &stats, err);
     if (status == XF_OK && run->dev_sources.count > 0)
         status =
             measure_bleu(decoder, &run->dev_sources, &run->dev_references, XF_BLEU_13A, &answers, &bleu, NULL, err);

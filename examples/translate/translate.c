@@ -42,19 +42,19 @@ static void print_text(const char *text, size_t length) {
     }
 }
 
-static void print_answers(void *user, size_t index, const xf_hypotheses *found, size_t place, const xf_error *err) {
+static void print_answers(void *user, size_t index, const xf_hypotheses *found, const xf_error *err) {
     struct session *session = user;
     const long long number = (long long)session->first_line + (long long)index;
     if (found == NULL) {
-        complain("line %lld: %s", number, refusal(err));
+        complain("line %lld: %s", number, err->message);
         session->refused++;
         if (!session->numbered) putchar('\n');
         return;
     }
-    const size_t answers = session->numbered ? xf_hypotheses_answer_count(found, place) : 1;
+    const size_t answers = session->numbered ? xf_hypotheses_answer_count(found, index) : 1;
     for (size_t rank = 0; rank < answers; ++rank) {
         xf_hypothesis answer = {.struct_size = sizeof answer};
-        if (xf_hypotheses_get(found, place, rank, &answer, NULL) != XF_OK) continue;
+        if (xf_hypotheses_get(found, index, rank, &answer, NULL) != XF_OK) continue;
         if (session->numbered) printf("%lld\t", number);
         if (session->scores) printf("%.4f\t", answer.score);
         print_text(answer.text, answer.text_length);

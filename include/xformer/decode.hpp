@@ -127,18 +127,8 @@ public:
     explicit Decoder(ModelView model, ConfigView config = {})
         : Decoder(detail::make<Decoder>(xf_decoder_create, model.get(), config.get())) {}
 
-    /** @brief Gives the handle away, without the constraint. @return the caller's to free */
-    [[nodiscard]] xf_decoder *release() noexcept {
-        if (constraint_) xf_decoder_set_constraint(get(), nullptr, nullptr, nullptr);
-        constraint_.reset();
-        return Owner::release();
-    }
     /** @brief Holds translate() and decode() to what a function allows. @param constraint [in] empty: none any more */
-    void set_constraint(Constraint constraint) {
-        auto own = constraint ? std::make_unique<Constraint>(std::move(constraint)) : nullptr;
-        detail::call(xf_decoder_set_constraint, get(), own ? &Decoder::ask : nullptr, static_cast<void *>(own.get()));
-        constraint_ = std::move(own);
-    }
+    void set_constraint(Constraint constraint) { constraint_ = std::move(constraint); }
 
     /** @brief Translates one text. @param text [in] UTF-8 @return the best answer */
     std::string translate(std::string_view text) {
@@ -162,10 +152,14 @@ public:
             texts_.push_back(text.data() != nullptr ? text.data() : "");
             lengths_.push_back(text.size());
         }
-        return detail::make<Hypotheses>(xf_translate, get(), texts_.data(), lengths_.data(), texts_.size());
+        const xf_decode_params given = params();
+        return detail::make<Hypotheses>(xf_translate, get(), texts_.data(), lengths_.data(), texts_.size(), &given);
     }
     /** @brief Decodes sources given as ids. @param batch [in] targets are not looked at @return answers in its order */
-    Hypotheses decode(const Batch &batch) { return detail::make<Hypotheses>(xf_decode, get(), &batch); }
+    Hypotheses decode(const Batch &batch) {
+        const xf_decode_params given = params();
+        return detail::make<Hypotheses>(xf_decode, get(), &batch, &given);
+    }
 
     /** @brief Scores targets. @param batch [in] pairs @return natural logarithms of their probabilities */
     std::vector<double> score(const Batch &batch) {
@@ -202,7 +196,16 @@ private:
         return detail::Call::protect([&] { (*static_cast<Constraint *>(self))(*prefix, tokens); }) ? 0 : 1;
     }
 
-    std::unique_ptr<Constraint> constraint_;
+    xf_decode_params params() {
+        xf_decode_params given XF_DECODE_PARAMS_INIT;
+        if (constraint_) {
+            given.constraint = &Decoder::ask;
+            given.constraint_user = &constraint_;
+        }
+        return given;
+    }
+
+    Constraint constraint_;
     std::vector<const char *> texts_;  // kept for their memory
     std::vector<std::size_t> lengths_;
 };

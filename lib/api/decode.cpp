@@ -23,67 +23,54 @@ struct DecoderUse {
     Call call;
 };
 
-std::unique_ptr<xf_hypotheses> make_answers(std::vector<std::vector<Hypothesis>> found, const Tokenizer *tokenizer) {
+Constraint constraint_of(const xf_decode_params &params, int32_t V) {
+    if (params.constraint == nullptr) return nullptr;
+    return [fn = params.constraint, user = params.constraint_user, V](const Prefix &prefix, uint32_t *allowed) {
+        const xf_prefix asked{sizeof asked,
+                              static_cast<size_t>(prefix.sentence),
+                              prefix.ids.data(),
+                              static_cast<int64_t>(prefix.ids.size()),
+                              prefix.remaining,
+                              V,
+                              0};
+        const int32_t answer = fn(user, &asked, allowed);
+        XF_CHECK(answer == 0, XF_ERROR_CALLBACK, "the constraint gave %d for sentence %zu, expected 0", answer,
+                 asked.sentence);
+    };
+}
+
+xf_decode_params get_params(const xf_decode_params *params) {
+    return params != nullptr ? get_struct(params, "params") : xf_decode_params XF_DECODE_PARAMS_INIT;
+}
+
+// options: of params.config, when there is one.
+DecodeRequest request_of(const xf_decode_params &params, const Options &options, const xf_decoder &decoder) {
+    DecodeRequest request;
+    if (params.config != nullptr) request.options = &options;
+    request.prefix_ids = params.prefix_ids;
+    request.prefix_offsets = params.prefix_offsets;
+    request.constraint = constraint_of(params, static_cast<int32_t>(decoder.decoder->model().config().V));
+    return request;
+}
+
+std::unique_ptr<xf_hypotheses> make_hypotheses(std::vector<SentenceOutcome> outcomes, bool has_text) {
     auto handle = std::make_unique<xf_hypotheses>();
-    handle->has_text = tokenizer != nullptr;
-    handle->answers.resize(found.size());
-    for (size_t i = 0; i < found.size(); ++i) {
-        for (Hypothesis &h : found[i]) {
-            std::string text = tokenizer != nullptr ? tokenizer->decode(h.ids.data(), h.ids.size()) : std::string();
-            handle->answers[i].push_back({std::move(h), std::move(text)});
-        }
-    }
+    handle->outcomes = std::move(outcomes);
+    handle->has_text = has_text;
     return handle;
 }
 
-// The decoder's constraint for sentences that are `origin` to the caller; NULL: they are numbered as they stand.
-Constraint constraint_of(const xf_decoder &decoder, const std::vector<size_t> *origin) {
-    if (decoder.constraint == nullptr) return nullptr;
-    const int32_t V = static_cast<int32_t>(decoder.decoder->model().config().V);
-    return
-        [fn = decoder.constraint, user = decoder.constraint_user, origin, V](const Prefix &prefix, uint32_t *allowed) {
-            const auto sentence = static_cast<size_t>(prefix.sentence);
-            const xf_prefix asked{sizeof asked,
-                                  origin != nullptr ? (*origin)[sentence] : sentence,
-                                  prefix.ids.data(),
-                                  static_cast<int64_t>(prefix.ids.size()),
-                                  prefix.remaining,
-                                  V,
-                                  0};
-            const int32_t answer = fn(user, &asked, allowed);
-            XF_CHECK(answer == 0, XF_ERROR_CALLBACK, "the constraint gave %d for sentence %zu, expected 0", answer,
-                     asked.sentence);
-        };
+// The sentence's outcome; throws what kept it from being answered.
+const SentenceOutcome &answered(const xf_hypotheses &hypotheses, size_t sentence) {
+    XF_CHECK(sentence < hypotheses.outcomes.size(), XF_ERROR_OUT_OF_RANGE, "sentence %zu, there are %zu", sentence,
+             hypotheses.outcomes.size());
+    const SentenceOutcome &outcome = hypotheses.outcomes[sentence];
+    if (outcome.status != XF_OK) throw Error(outcome.status, outcome.message);
+    return outcome;
 }
 
-// The texts that have tokens, as one batch, and where they came from.
-struct EncodedTexts {
-    std::vector<int32_t> ids, offsets{0};
-    std::vector<size_t> origin;
-};
-
-EncodedTexts encode_texts(const xf_decoder &decoder, const char *const *texts, const size_t *lengths, size_t count) {
-    EncodedTexts encoded;
-    const auto most = static_cast<size_t>(decoder.decoder->config().max_source_tokens);
-    for (size_t i = 0; i < count; ++i) {
-        XF_CHECK(texts[i] != nullptr, XF_ERROR_INVALID_ARGUMENT, "text %zu is NULL", i);
-        const std::string_view text = lengths != nullptr ? std::string_view(texts[i], lengths[i]) : texts[i];
-        const size_t before = encoded.ids.size();
-        try {
-            decoder.tokenizer->encode(text, &encoded.ids);
-        } catch (const Error &error) {
-            throw Error(error.status(), format("text %zu: %s", i, error.what()), error.native_code());
-        }
-        if (encoded.ids.size() == before) continue;
-        encoded.ids.push_back(kEndToken);
-        XF_CHECK(encoded.ids.size() - before <= most, XF_ERROR_OUT_OF_RANGE,
-                 "text %zu has %zu tokens, expected at most %zu by decode.max_source_tokens and model.max_length", i,
-                 encoded.ids.size() - before, most);
-        XF_CHECK(encoded.ids.size() < (size_t{1} << 31), XF_ERROR_LIMIT, "the texts have more than 2^31 tokens");
-        encoded.offsets.push_back(static_cast<int32_t>(encoded.ids.size()));
-        encoded.origin.push_back(i);
-    }
-    return encoded;
+void put_stats(const EvalStats &sum, xf_eval_stats *stats) {
+    put_struct(stats, xf_eval_stats{0, sum.sentences, sum.tgt_tokens, sum.loss(), sum.nll(), std::exp(sum.nll())});
 }
 
 }  // namespace
@@ -98,6 +85,8 @@ xf_status xf_decoder_create(const xf_model *model, const xf_config *config, xf_d
         handle->context = use->context;
         if (use->tokenizer != nullptr) handle->tokenizer = use->tokenizer->tokenizer;
         handle->decoder = std::make_unique<Decoder>(use->model, *OptionsOf(config));
+        if (handle->tokenizer != nullptr)
+            handle->translator = std::make_unique<Translator>(*handle->tokenizer, *handle->decoder);
         *out = handle.release();
     });
 }
@@ -108,50 +97,57 @@ void xf_decoder_cancel(xf_decoder *decoder) {
     if (is_handle(decoder)) decoder->cancel.cancel();
 }
 
-xf_status xf_decode(xf_decoder *decoder, const xf_batch *batch, xf_hypotheses **out, xf_error *err) {
+xf_status xf_decode(xf_decoder *decoder, const xf_batch *batch, const xf_decode_params *params, xf_hypotheses **out,
+                    xf_error *err) {
     return guard(err, [&] {
         const DecoderUse use(decoder);
         const xf_batch own = get_batch(batch);
+        const xf_decode_params given = get_params(params);
+        XF_CHECK(given.prefixes == nullptr && given.prefix_lengths == nullptr, XF_ERROR_INVALID_ARGUMENT,
+                 "params->prefixes are texts, for xf_translate(): give prefix_ids");
         check_pointer(out, "out");
-        *out = make_answers(decoder->decoder->decode(own, constraint_of(*decoder, nullptr), use.call),
-                            decoder->tokenizer.get())
-                   .release();
+        const OptionsOf options(given.config);
+        std::vector<SentenceOutcome> found =
+            decoder->decoder->decode(own, request_of(given, *options, *decoder), use.call);
+        if (decoder->tokenizer != nullptr) write_texts(*decoder->tokenizer, &found);
+        *out = make_hypotheses(std::move(found), decoder->tokenizer != nullptr).release();
     });
 }
 
 xf_status xf_translate(xf_decoder *decoder, const char *const *texts, const size_t *lengths, size_t count,
-                       xf_hypotheses **out, xf_error *err) {
+                       const xf_decode_params *params, xf_hypotheses **out, xf_error *err) {
     return guard(err, [&] {
         const DecoderUse use(decoder);
         XF_CHECK(texts != nullptr || count == 0, XF_ERROR_INVALID_ARGUMENT, "texts is NULL with a count of %zu", count);
+        const xf_decode_params given = get_params(params);
+        XF_CHECK(given.prefix_ids == nullptr && given.prefix_offsets == nullptr, XF_ERROR_INVALID_ARGUMENT,
+                 "params->prefix_ids are for xf_decode(): give prefixes");
+        XF_CHECK(given.prefixes != nullptr || given.prefix_lengths == nullptr, XF_ERROR_INVALID_ARGUMENT,
+                 "params->prefix_lengths come without prefixes");
         check_pointer(out, "out");
-        XF_CHECK(decoder->tokenizer != nullptr, XF_ERROR_STATE, "the model has no tokenizer: use xf_decode()");
-        const EncodedTexts encoded = encode_texts(*decoder, texts, lengths, count);
-        xf_batch batch{};
-        batch.sentences = static_cast<int64_t>(encoded.origin.size());
-        batch.src_ids = encoded.ids.data();
-        batch.src_offsets = encoded.offsets.data();
-        auto found = decoder->decoder->decode(batch, constraint_of(*decoder, &encoded.origin), use.call);
-        std::vector<std::vector<Hypothesis>> answers(count, {Hypothesis{{}, 0, 0, true}});
-        for (size_t i = 0; i < found.size(); ++i) answers[encoded.origin[i]] = std::move(found[i]);
-        *out = make_answers(std::move(answers), decoder->tokenizer.get()).release();
-    });
-}
-
-xf_status xf_decoder_set_constraint(xf_decoder *decoder, xf_constraint_fn fn, void *user, xf_error *err) {
-    return guard(err, [&] {
-        const auto use = exclusive(decoder, "decoder");
-        use->constraint = fn;
-        use->constraint_user = user;
+        XF_CHECK(decoder->translator != nullptr, XF_ERROR_STATE, "the model has no tokenizer: use xf_decode()");
+        const OptionsOf options(given.config);
+        *out = make_hypotheses(decoder->translator->translate({texts, lengths, count},
+                                                              {given.prefixes, given.prefix_lengths, count},
+                                                              request_of(given, *options, *decoder), use.call),
+                               true)
+                   .release();
     });
 }
 
 size_t xf_hypotheses_sentence_count(const xf_hypotheses *hypotheses) {
-    return is_handle(hypotheses) ? hypotheses->answers.size() : 0;
+    return is_handle(hypotheses) ? hypotheses->outcomes.size() : 0;
+}
+
+xf_status xf_hypotheses_status(const xf_hypotheses *hypotheses, size_t sentence, xf_error *err) {
+    return guard(err, [&] {
+        const auto use = shared(hypotheses, "hypotheses");
+        answered(*hypotheses, sentence);
+    });
 }
 
 size_t xf_hypotheses_answer_count(const xf_hypotheses *hypotheses, size_t sentence) {
-    return sentence < xf_hypotheses_sentence_count(hypotheses) ? hypotheses->answers[sentence].size() : 0;
+    return sentence < xf_hypotheses_sentence_count(hypotheses) ? hypotheses->outcomes[sentence].answers.size() : 0;
 }
 
 xf_status xf_hypotheses_get(const xf_hypotheses *hypotheses, size_t sentence, size_t rank, xf_hypothesis *hypothesis,
@@ -159,15 +155,21 @@ xf_status xf_hypotheses_get(const xf_hypotheses *hypotheses, size_t sentence, si
     return guard(err, [&] {
         const auto use = shared(hypotheses, "hypotheses");
         check_struct(hypothesis, "hypothesis");
-        XF_CHECK(sentence < hypotheses->answers.size() && rank < hypotheses->answers[sentence].size(),
-                 XF_ERROR_OUT_OF_RANGE,
-                 "answer %zu of sentence %zu, there are %zu sentences with %zu answers to this one", rank, sentence,
-                 hypotheses->answers.size(), xf_hypotheses_answer_count(hypotheses, sentence));
-        const auto &answer = hypotheses->answers[sentence][rank];
-        const Hypothesis &h = answer.hypothesis;
-        put_struct(hypothesis, xf_hypothesis{0, h.ids.data(), static_cast<int64_t>(h.ids.size()),
-                                             hypotheses->has_text ? answer.text.c_str() : nullptr, answer.text.size(),
-                                             h.log_probability, h.score, h.finished ? 1 : 0, 0});
+        const std::vector<Hypothesis> &answers = answered(*hypotheses, sentence).answers;
+        XF_CHECK(rank < answers.size(), XF_ERROR_OUT_OF_RANGE, "answer %zu of sentence %zu, which has %zu", rank,
+                 sentence, answers.size());
+        const Hypothesis &h = answers[rank];
+        xf_hypothesis view XF_HYPOTHESIS_INIT;
+        view.ids = h.ids.data();
+        view.length = static_cast<int64_t>(h.ids.size());
+        view.text = hypotheses->has_text ? h.text.c_str() : nullptr;
+        view.text_length = h.text.size();
+        view.token_log_probabilities = h.token_log_probabilities.data();
+        view.log_probability = h.log_probability;
+        view.score = h.score;
+        view.finished = h.finished ? 1 : 0;
+        view.complete = h.complete ? 1 : 0;
+        put_struct(hypothesis, view);
     });
 }
 
@@ -190,9 +192,16 @@ xf_status xf_evaluate(xf_decoder *decoder, const xf_batch *batches, size_t count
         check_struct(stats, "stats");
         EvalStats sum;
         for (const xf_batch &batch : get_batches(batches, count)) decoder->decoder->evaluate(batch, &sum, use.call);
-        const double tokens = static_cast<double>(std::max<int64_t>(sum.tgt_tokens, 1));
-        put_struct(stats, xf_eval_stats{0, sum.sentences, sum.tgt_tokens, sum.loss_sum / tokens, sum.nll_sum / tokens,
-                                        std::exp(sum.nll_sum / tokens)});
+        put_stats(sum, stats);
+    });
+}
+
+xf_status xf_evaluate_batcher(xf_decoder *decoder, xf_batcher *batcher, xf_eval_stats *stats, xf_error *err) {
+    return guard(err, [&] {
+        const DecoderUse use(decoder);
+        const auto pairs = exclusive(batcher, "batcher");
+        check_struct(stats, "stats");
+        put_stats(decoder->decoder->evaluate(pairs->batcher.get(), use.call), stats);
     });
 }
 

@@ -18,7 +18,7 @@
 #include "core/usage.h"
 #include "data/batcher.h"
 #include "data/corpus.h"
-#include "decode/decoder.h"
+#include "decode/translator.h"
 #include "nn/model.h"
 #include "text/tokenizer.h"
 #include "train/trainer.h"
@@ -106,17 +106,12 @@ struct xf_decoder : xf::Handle<0x58460008u> {
     std::shared_ptr<xf::Context> context;
     std::shared_ptr<const xf::Tokenizer> tokenizer;
     std::unique_ptr<xf::Decoder> decoder;
+    std::unique_ptr<xf::Translator> translator;  // null when the model has no tokenizer
     xf::CancelSource cancel;
-    xf_constraint_fn constraint = nullptr;
-    void *constraint_user = nullptr;
 };
 
 struct xf_hypotheses : xf::Handle<0x58460009u> {
     static constexpr const char *kKind = "a set of hypotheses";
-    struct Answer {
-        xf::Hypothesis hypothesis;
-        std::string text;
-    };
     bool has_text = false;
-    std::vector<std::vector<Answer>> answers;
+    std::vector<xf::SentenceOutcome> outcomes;
 };

@@ -344,13 +344,15 @@ typedef struct xf_top_k {
  * the worst of them, or no candidate lived on; in that last case the length is not counted, live stays as it was, and
  * where nothing finished live_logp becomes -inf.
  *
- * history_token and history_parent of [step, slot]: the token that the hypothesis in slot got at step, and the index
- * within its sentence of the one it continued. They are written for those that live on, at step = length before the
- * call. A finished hypothesis is {step, parent, logp, score}: the tokens that hypothesis parent of the sentence had
- * when step tokens were chosen, and then the end symbol. */
+ * history_token, history_logp and history_parent of [step, slot]: the token that the hypothesis in slot got at step, its
+ * value, and the index within its sentence of the one it continued. They are written for those that live on, at step =
+ * length before the call. A finished hypothesis is {step, parent, logp, score, end_logp}: the tokens that hypothesis
+ * parent of the sentence had when step tokens were chosen, and then the end symbol, whose value is end_logp. */
 typedef struct xf_beam_finished {
     int32_t step, parent;
     double logp, score;
+    float end_logp;
+    int32_t reserved; /* 0 */
 } xf_beam_finished;
 
 typedef struct xf_beam_step {
@@ -366,6 +368,7 @@ typedef struct xf_beam_step {
     double *live_logp;                       /* [sentences * beam] */
     int32_t *ancestors;                      /* [sentences * beam, ld_ancestors] */
     int32_t *history_token, *history_parent; /* [ld_ancestors, sentences * beam] */
+    float *history_logp;                     /* [ld_ancestors, sentences * beam] */
     xf_beam_finished *finished;              /* [sentences, n_best], best first */
     int32_t *finished_count;                 /* [sentences] */
     int32_t *tokens, *steps;                 /* [active_count * beam]: the rows of the next step */

@@ -15,15 +15,21 @@ double length_penalty(int64_t length, double alpha) {
     return std::pow((5.0 + static_cast<double>(length)) / 6.0, alpha);
 }
 
-BeamSearch::BeamSearch(const BeamOptions &options, int64_t limit) : options_(options), limit_(limit) {
-    live_.push_back({0, kStartToken, 0});
-    live_node_.push_back(-1);
+void BeamSearch::begin(const BeamOptions &options, int64_t limit) {
+    options_ = options;
+    limit_ = limit;
+    length_ = 0;
+    done_ = false;
+    nodes_.clear();
+    finished_.clear();
+    live_.assign(1, {0, kStartToken, 0});
+    live_node_.assign(1, -1);
 }
 
-void BeamSearch::finish(int32_t node, double log_probability) {
+void BeamSearch::finish(int32_t node, float end, double log_probability) {
     const double score = log_probability / length_penalty(length_, options_.alpha);
     const auto worse = [&](const Finished &other) { return other.score < score; };
-    finished_.insert(std::find_if(finished_.begin(), finished_.end(), worse), {node, log_probability, score});
+    finished_.insert(std::find_if(finished_.begin(), finished_.end(), worse), {node, end, log_probability, score});
     if (finished_.size() > static_cast<size_t>(options_.n_best)) finished_.pop_back();
 }
 
@@ -34,7 +40,7 @@ void BeamSearch::advance(const float *values, const int32_t *ids, int64_t k) {
             const size_t at = beam * static_cast<size_t>(k) + static_cast<size_t>(j);
             if (!(values[at] > -INFINITY)) break;  // nothing possible is left in this row
             candidates_.push_back({live_[beam].log_probability + values[at], static_cast<int32_t>(beam),
-                                   static_cast<int32_t>(j), ids[at]});
+                                   static_cast<int32_t>(j), ids[at], values[at]});
         }
     }
     const auto better = [](const Candidate &a, const Candidate &b) {
@@ -47,29 +53,29 @@ void BeamSearch::advance(const float *values, const int32_t *ids, int64_t k) {
     candidates_.resize(looked_at);
 
     ++length_;
-    std::vector<Live> next;
-    std::vector<int32_t> next_node;
+    next_.clear();
+    next_node_.clear();
     for (const Candidate &c : candidates_) {
         const int32_t previous = live_node_[static_cast<size_t>(c.beam)];
         if (c.token == kEndToken) {
-            finish(previous, c.log_probability);
-        } else if (next.size() < static_cast<size_t>(options_.beam)) {
-            nodes_.push_back({previous, c.token});
-            next.push_back({c.beam, c.token, c.log_probability});
-            next_node.push_back(static_cast<int32_t>(nodes_.size()) - 1);
+            finish(previous, c.value, c.log_probability);
+        } else if (next_.size() < static_cast<size_t>(options_.beam)) {
+            nodes_.push_back({previous, c.token, c.value});
+            next_.push_back({c.beam, c.token, c.log_probability});
+            next_node_.push_back(static_cast<int32_t>(nodes_.size()) - 1);
         }
     }
     // Rows of impossibilities (a constraint that forbids everything, weights beyond fp32): what was there is the
     // unfinished answer, and an impossible one.
-    if (next.empty()) {
+    if (next_.empty()) {
         done_ = true;
         --length_;
         if (finished_.empty())
             for (Live &live : live_) live.log_probability = -std::numeric_limits<double>::infinity();
         return;
     }
-    live_ = std::move(next);
-    live_node_ = std::move(next_node);
+    live_.swap(next_);
+    live_node_.swap(next_node_);
     if (length_ >= limit_) {
         done_ = true;
     } else if (finished_.size() >= static_cast<size_t>(options_.n_best)) {
@@ -78,21 +84,48 @@ void BeamSearch::advance(const float *values, const int32_t *ids, int64_t k) {
     }
 }
 
-std::vector<int32_t> BeamSearch::path(int32_t node) const {
-    std::vector<int32_t> ids;
-    for (; node >= 0; node = nodes_[static_cast<size_t>(node)].previous)
-        ids.push_back(nodes_[static_cast<size_t>(node)].token);
-    std::reverse(ids.begin(), ids.end());
-    return ids;
+size_t BeamSearch::length_of(int32_t node) const {
+    size_t length = 0;
+    for (; node >= 0; node = nodes_[static_cast<size_t>(node)].previous) ++length;
+    return length;
+}
+
+void BeamSearch::tokens(size_t live, std::vector<int32_t> *ids) const {
+    int32_t node = live_node_[live];
+    ids->resize(length_of(node));
+    for (size_t at = ids->size(); at-- > 0; node = nodes_[static_cast<size_t>(node)].previous)
+        (*ids)[at] = nodes_[static_cast<size_t>(node)].token;
+}
+
+// end: log-probability of the end symbol; null: the hypothesis has none.
+Hypothesis BeamSearch::make(int32_t node, const float *end) const {
+    Hypothesis h;
+    const size_t length = length_of(node);
+    h.ids.resize(length);
+    h.token_log_probabilities.resize(length + (end != nullptr ? 1 : 0));
+    if (end != nullptr) h.token_log_probabilities[length] = *end;
+    for (size_t at = length; at-- > 0; node = nodes_[static_cast<size_t>(node)].previous) {
+        h.ids[at] = nodes_[static_cast<size_t>(node)].token;
+        h.token_log_probabilities[at] = nodes_[static_cast<size_t>(node)].log_probability;
+    }
+    h.finished = end != nullptr;
+    h.complete = done_;
+    return h;
 }
 
 std::vector<Hypothesis> BeamSearch::result() const {
     std::vector<Hypothesis> hypotheses;
-    for (const Finished &f : finished_) hypotheses.push_back({path(f.node), f.log_probability, f.score, true});
+    hypotheses.reserve(std::max<size_t>(finished_.size(), 1));
+    for (const Finished &f : finished_) {
+        hypotheses.push_back(make(f.node, &f.end));
+        hypotheses.back().log_probability = f.log_probability;
+        hypotheses.back().score = f.score;
+    }
     if (hypotheses.empty()) {
-        const double penalty = length_penalty(std::max<int64_t>(length_, 1), options_.alpha);
-        hypotheses.push_back(
-            {path(live_node_[0]), live_[0].log_probability, live_[0].log_probability / penalty, false});
+        hypotheses.push_back(make(live_node_[0], nullptr));
+        hypotheses.back().log_probability = live_[0].log_probability;
+        hypotheses.back().score =
+            live_[0].log_probability / length_penalty(std::max<int64_t>(length_, 1), options_.alpha);
     }
     return hypotheses;
 }

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace xf {
@@ -27,10 +28,13 @@ struct BeamOptions {
 double length_penalty(int64_t length, double alpha);
 
 struct Hypothesis {
-    std::vector<int32_t> ids;  // without the end symbol
+    std::vector<int32_t> ids{};  // without the end symbol
     double log_probability = 0;
     double score = 0;
     bool finished = false;
+    bool complete = true;                          // the search ran to its end
+    std::vector<float> token_log_probabilities{};  // of ids, then of the end symbol when finished
+    std::string text{};                            // of ids, where there is a tokenizer
 };
 
 class BeamSearch {
@@ -42,8 +46,12 @@ public:
         double log_probability;
     };
 
-    // limit: most tokens an answer may have, end symbol counted; at least 1.
-    BeamSearch(const BeamOptions &options, int64_t limit);
+    BeamSearch() = default;  // begin() comes first
+    BeamSearch(const BeamOptions &options, int64_t limit) { begin(options, limit); }
+
+    // Starts anew in the memory of the last search. limit: most tokens an answer may have, end symbol counted; at
+    // least 1.
+    void begin(const BeamOptions &options, int64_t limit);
 
     // How many continuations of each live hypothesis advance() wants.
     static int64_t continuations(const BeamOptions &options) { return options.beam == 1 ? 1 : 2 * options.beam; }
@@ -51,38 +59,42 @@ public:
     bool done() const { return done_; }
     const std::vector<Live> &live() const { return live_; }
     // The tokens of a live hypothesis, and how many may follow them, an end symbol counted.
-    std::vector<int32_t> tokens(size_t live) const { return path(live_node_[live]); }
+    void tokens(size_t live, std::vector<int32_t> *ids) const;
     int64_t remaining() const { return limit_ - length_; }
 
     // values and ids: [live().size(), k] log-probabilities in falling order. Afterwards live() is the next step's.
     void advance(const float *values, const int32_t *ids, int64_t k);
 
-    // Best first, at most n_best; when nothing finished, the best live one.
+    // Best first, at most n_best; when nothing finished, the best live one. Before done() the best so far.
     std::vector<Hypothesis> result() const;
 
 private:
     struct Node {  // a token of some hypothesis; paths share their beginnings
         int32_t previous;
         int32_t token;
+        float log_probability;  // of the token
     };
     struct Finished {
         int32_t node;
+        float end;  // log-probability of the end symbol
         double log_probability, score;
     };
-    std::vector<int32_t> path(int32_t node) const;
-    void finish(int32_t node, double log_probability);
+    Hypothesis make(int32_t node, const float *end) const;
+    size_t length_of(int32_t node) const;
+    void finish(int32_t node, float end, double log_probability);
 
     BeamOptions options_;
-    int64_t limit_;
+    int64_t limit_ = 0;
     int64_t length_ = 0;  // tokens chosen so far
     bool done_ = false;
     std::vector<Node> nodes_;
-    std::vector<int32_t> live_node_;  // parallel to live_
-    std::vector<Live> live_;
-    std::vector<Finished> finished_;  // best first, at most n_best
+    std::vector<int32_t> live_node_, next_node_;  // parallel to live_ and next_
+    std::vector<Live> live_, next_;               // next_: being made
+    std::vector<Finished> finished_;              // best first, at most n_best
     struct Candidate {
         double log_probability;
         int32_t beam, rank, token;  // rank: place in the beam's own list
+        float value;                // of the token alone
     };
     std::vector<Candidate> candidates_;
 };

@@ -1,108 +1,30 @@
-// See decoder.h.
+// Decoding: which sentences are worked on together, and what each of them may be. See decoder.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/decoder.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
-
-#include "core/half.h"
 
 namespace xf {
 namespace {
 
-// The network only reads a model here; it takes a non-const one because training writes through the same class.
-Model &readable(const std::shared_ptr<const Model> &model) { return const_cast<Model &>(*model); }
+// A group holds decode.batch_sentences of at most so many source tokens each, or fewer that are longer: its memory goes
+// with their number and the length of the longest.
+constexpr int64_t kTokensOfSentence = 256;
 
-// Numbers of the stream's type, as fp32.
-std::vector<float> read_numbers(Stream &stream, uint32_t dtype, Num from, int64_t count) {
-    std::vector<float> values(static_cast<size_t>(count));
-    if (dtype == XF_FP32) {
-        stream.download(values.data(), from, values.size() * sizeof(float));
-        return values;
-    }
-    std::vector<uint16_t> narrow(values.size());
-    stream.download(narrow.data(), from, narrow.size() * sizeof(uint16_t));
-    std::transform(narrow.begin(), narrow.end(), values.begin(), from_bf16);
-    return values;
+Options with_set(Options options, const Options &more) {
+    options.copy_set(more, "decode.");
+    return options;
 }
 
-// Sentences of a caller's batch by index, copied to a batch of their own.
-struct Picked {
-    std::vector<int32_t> src_ids, src_offsets{0}, tgt_ids, tgt_offsets{0};
-    xf_batch view{};
-
-    Picked(const xf_batch &batch, const std::vector<int64_t> &which, bool targets) {
-        for (const int64_t b : which) {
-            src_ids.insert(src_ids.end(), batch.src_ids + batch.src_offsets[b],
-                           batch.src_ids + batch.src_offsets[b + 1]);
-            src_offsets.push_back(static_cast<int32_t>(src_ids.size()));
-            if (!targets) continue;
-            tgt_ids.insert(tgt_ids.end(), batch.tgt_ids + batch.tgt_offsets[b],
-                           batch.tgt_ids + batch.tgt_offsets[b + 1]);
-            tgt_offsets.push_back(static_cast<int32_t>(tgt_ids.size()));
-        }
-        view.struct_size = sizeof view;
-        view.sentences = static_cast<int64_t>(which.size());
-        view.src_ids = src_ids.data();
-        view.src_offsets = src_offsets.data();
-        view.tgt_ids = targets ? tgt_ids.data() : nullptr;
-        view.tgt_offsets = targets ? tgt_offsets.data() : nullptr;
-    }
-};
-
-std::vector<int64_t> longest_first(const xf_batch &batch) {
-    std::vector<int64_t> order(static_cast<size_t>(batch.sentences));
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-        return batch.src_offsets[a + 1] - batch.src_offsets[a] > batch.src_offsets[b + 1] - batch.src_offsets[b];
-    });
-    return order;
+// offsets of any origin: 0, and not falling.
+void check_offsets(const char *what, int64_t sentences, const int32_t *offsets) {
+    XF_CHECK(offsets[0] == 0, XF_ERROR_INVALID_ARGUMENT, "the first %s offset is %d, expected 0", what, offsets[0]);
+    for (int64_t b = 0; b < sentences; ++b)
+        XF_CHECK(offsets[b + 1] >= offsets[b], XF_ERROR_INVALID_ARGUMENT,
+                 "%s offset %lld is %d, expected at least the one before, %d", what, static_cast<long long>(b + 1),
+                 offsets[b + 1], offsets[b]);
 }
-
-// The rows of one decoding step, and which slot each live hypothesis of each sentence owns.
-class RowBook {
-public:
-    RowBook(int64_t sentences, int64_t beam) : beam_(beam), ancestors_(static_cast<size_t>(sentences)) {}
-
-    // Lists the rows of the sentences that are still searched.
-    void collect(const std::vector<BeamSearch> &searches, const std::vector<int32_t> &active, int64_t t,
-                 DecoderStep::Rows *rows) const {
-        *rows = DecoderStep::Rows();
-        for (const int32_t s : active) {
-            const auto &live = searches[static_cast<size_t>(s)].live();
-            rows->source.push_back(s);
-            rows->sentence_begin.push_back(static_cast<int32_t>(rows->tokens.size()));
-            rows->sentence_length.push_back(static_cast<int32_t>(live.size()));
-            for (size_t j = 0; j < live.size(); ++j) {
-                rows->tokens.push_back(live[j].token);
-                rows->slot_of_row.push_back(slot(s, static_cast<int64_t>(j)));
-                if (t > 0) {
-                    const std::vector<int32_t> &path = ancestors_[static_cast<size_t>(s)][j];
-                    rows->ancestors.insert(rows->ancestors.end(), path.begin(), path.end());
-                }
-            }
-        }
-    }
-
-    // After a sentence's search advanced: each live hypothesis inherits its parent's ancestors and the parent itself.
-    void inherit(int32_t s, const BeamSearch &search) {
-        auto &mine = ancestors_[static_cast<size_t>(s)];
-        std::vector<std::vector<int32_t>> next;
-        for (const BeamSearch::Live &live : search.live()) {
-            const auto parent = static_cast<size_t>(live.parent);
-            next.push_back(parent < mine.size() ? mine[parent] : std::vector<int32_t>());
-            next.back().push_back(slot(s, live.parent));
-        }
-        mine = std::move(next);
-    }
-
-private:
-    int32_t slot(int32_t sentence, int64_t beam) const { return static_cast<int32_t>(sentence * beam_ + beam); }
-    int64_t beam_;
-    std::vector<std::vector<std::vector<int32_t>>> ancestors_;  // [sentence][live][step]
-};
 
 }  // namespace
 
@@ -111,9 +33,11 @@ DecodeConfig DecodeConfig::from(const Options &options, const ModelConfig &model
     c.beam.beam = options.i64("decode.beam");
     c.beam.n_best = options.i64("decode.n_best");
     c.beam.alpha = options.f64("decode.alpha");
+    c.min_tokens = options.i64("decode.min_tokens");
     c.max_extra_tokens = options.i64("decode.max_extra_tokens");
     c.batch_sentences = options.i64("decode.batch_sentences");
     c.max_source_tokens = std::min(options.i64("decode.max_source_tokens"), model.max_length);
+    c.deadline_ms = options.i64("decode.deadline_ms");
     c.label_smoothing = static_cast<float>(options.f64("train.label_smoothing"));
     c.smooth_uniform = options.str("train.label_smoothing_kind") == "uniform";
     XF_CHECK(c.beam.n_best <= c.beam.beam, XF_ERROR_INVALID_ARGUMENT,
@@ -124,210 +48,143 @@ DecodeConfig DecodeConfig::from(const Options &options, const ModelConfig &model
 
 Decoder::Decoder(std::shared_ptr<const Model> model, const Options &options)
     : model_(std::move(model)),
+      options_(options),
       config_(DecodeConfig::from(options, model_->config())),
       stream_(model_->context().device(), model_->dtype()),
-      network_(readable(model_), stream_),
-      step_(readable(model_), stream_),
-      search_(readable(model_), stream_, step_) {}
+      network_(*model_, stream_),
+      step_(*model_, stream_),
+      device_search_(*model_, stream_, step_),
+      host_search_(*model_, step_) {}
 
-void Decoder::check_sources(const xf_batch &batch) const {
+Pass Decoder::inference(const Call &call) {
+    Pass pass{*model_, stream_, call};
+    pass.invariant = true;
+    return pass;
+}
+
+// order_ becomes that of falling lengths, equal ones as they stand.
+void Decoder::sort_longest_first(const int32_t *offsets) {
+    const auto length = [&](int64_t b) { return offsets[b + 1] - offsets[b]; };
+    std::sort(order_.begin(), order_.end(),
+              [&](int64_t a, int64_t b) { return length(a) != length(b) ? length(a) > length(b) : a < b; });
+}
+
+// A call of decode().
+struct Decoder::Work {
+    const DecodeRequest &request;
+    const DecodeConfig &config;
+    const Watch watch;
+    int64_t most_tokens;  // of any answer
+
+    int64_t limit(int64_t source) const { return std::min(source + config.max_extra_tokens, most_tokens); }
+};
+
+// Why sentence b can't be decoded; empty when it can.
+std::string Decoder::refusal(const xf_batch &batch, const Work &work, int64_t b, xf_status *status) const {
+    const int32_t *const ids = batch.src_ids + batch.src_offsets[b];
+    const int64_t length = batch.src_offsets[b + 1] - batch.src_offsets[b];
+    const auto V = static_cast<int32_t>(model_->config().V);
+    *status = XF_ERROR_INVALID_ARGUMENT;
+    if (length == 0) return "the source has no token, expected the end symbol at least";
+    *status = XF_ERROR_OUT_OF_RANGE;
+    if (length > work.config.max_source_tokens)
+        return format(
+            "the source has %lld tokens, expected at most %lld by decode.max_source_tokens and "
+            "model.max_length",
+            static_cast<long long>(length), static_cast<long long>(work.config.max_source_tokens));
+    for (int64_t i = 0; i < length; ++i)
+        if (ids[i] < 0 || ids[i] >= V) return format("source id %d, expected 0 to %d", ids[i], V - 1);
+    if (work.request.prefix_ids == nullptr) return {};
+    const int32_t *const offsets = work.request.prefix_offsets;
+    if (offsets[b + 1] - offsets[b] > work.limit(length))
+        return format("the prefix has %d tokens, an answer to this source at most %lld", offsets[b + 1] - offsets[b],
+                      static_cast<long long>(work.limit(length)));
+    for (int32_t i = offsets[b]; i < offsets[b + 1]; ++i)
+        if (work.request.prefix_ids[i] <= kEndToken || work.request.prefix_ids[i] >= V)
+            return format("prefix id %d, expected %d to %d", work.request.prefix_ids[i], kEndToken + 1, V - 1);
+    return {};
+}
+
+std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const DecodeRequest &request, const Call &call) {
     XF_CHECK(batch.sentences >= 0, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences",
              static_cast<long long>(batch.sentences));
-    check_side("source", batch.sentences, batch.src_ids, batch.src_offsets, model_->config());
+    DecodeConfig own;
+    const bool changed = request.options != nullptr;
+    if (changed) own = DecodeConfig::from(with_set(options_, *request.options), model_->config());
+    const DecodeConfig &config = changed ? own : config_;
+    std::vector<SentenceOutcome> outcomes(static_cast<size_t>(batch.sentences));
+    if (batch.sentences == 0) return outcomes;
+    XF_CHECK(batch.src_ids != nullptr && batch.src_offsets != nullptr, XF_ERROR_INVALID_ARGUMENT,
+             "the batch's source ids or offsets are NULL");
+    check_offsets("source", batch.sentences, batch.src_offsets);
+    XF_CHECK((request.prefix_ids == nullptr) == (request.prefix_offsets == nullptr), XF_ERROR_INVALID_ARGUMENT,
+             "of the prefixes' ids and offsets one is NULL");
+    if (request.prefix_ids != nullptr) check_offsets("prefix", batch.sentences, request.prefix_offsets);
+
+    const Work work{request, config, Watch(call, config.deadline_ms, batch.sentences), model_->config().max_length};
+    order_.clear();
     for (int64_t b = 0; b < batch.sentences; ++b) {
-        const int64_t length = batch.src_offsets[b + 1] - batch.src_offsets[b];
-        XF_CHECK(length <= config_.max_source_tokens, XF_ERROR_OUT_OF_RANGE,
-                 "source sentence %lld has %lld tokens, expected at most decode.max_source_tokens %lld",
-                 static_cast<long long>(b), static_cast<long long>(length),
-                 static_cast<long long>(config_.max_source_tokens));
+        SentenceOutcome &outcome = outcomes[static_cast<size_t>(b)];
+        xf_status why{};
+        outcome.message = refusal(batch, work, b, &why);
+        if (outcome.message.empty())
+            order_.push_back(b);
+        else
+            outcome.status = why;
     }
-}
-
-std::vector<std::vector<Hypothesis>> Decoder::decode(const xf_batch &batch, const Constraint &constraint,
-                                                     const Call &call) {
-    std::vector<std::vector<Hypothesis>> answers(static_cast<size_t>(std::max<int64_t>(batch.sentences, 0)));
-    if (batch.sentences == 0) return answers;
-    check_sources(batch);
-    const std::vector<int64_t> order = longest_first(batch);
-    for (size_t begin = 0; begin < order.size(); begin += static_cast<size_t>(config_.batch_sentences)) {
-        const size_t end = std::min(order.size(), begin + static_cast<size_t>(config_.batch_sentences));
-        decode_group(batch,
-                     std::vector<int64_t>(order.begin() + static_cast<std::ptrdiff_t>(begin),
-                                          order.begin() + static_cast<std::ptrdiff_t>(end)),
-                     constraint, call, &answers);
-        call.progress("translate", static_cast<int64_t>(end), batch.sentences);
-    }
-    return answers;
-}
-
-// The bits of every live hypothesis of the sentences that are still searched, in the order of RowBook::collect().
-void Decoder::constrain(const Constraint &constraint, const std::vector<int64_t> &group,
-                        const std::vector<BeamSearch> &searches, const std::vector<int32_t> &active,
-                        std::vector<uint32_t> *allowed) const {
-    const auto words = static_cast<size_t>((model_->config().V + 31) / 32);
-    allowed->clear();
-    for (const int32_t s : active) {
-        const BeamSearch &search = searches[static_cast<size_t>(s)];
-        for (size_t j = 0; j < search.live().size(); ++j) {
-            allowed->resize(allowed->size() + words, ~0u);
-            const std::vector<int32_t> ids = search.tokens(j);
-            constraint({group[static_cast<size_t>(s)], ids, search.remaining()},
-                       allowed->data() + allowed->size() - words);
+    sort_longest_first(batch.src_offsets);
+    int64_t done = batch.sentences - static_cast<int64_t>(order_.size());
+    for (size_t begin = 0; begin < order_.size();) {
+        const int64_t longest = batch.src_offsets[order_[begin] + 1] - batch.src_offsets[order_[begin]];
+        const int64_t most =
+            std::clamp<int64_t>(config.batch_sentences * kTokensOfSentence / longest, 1, config.batch_sentences);
+        const size_t count = std::min(order_.size() - begin, static_cast<size_t>(most));
+        const std::span<const int64_t> group(order_.data() + begin, count);
+        if (work.watch.late()) {
+            for (const int64_t b : group) {
+                outcomes[static_cast<size_t>(b)].status = XF_ERROR_DEADLINE;
+                outcomes[static_cast<size_t>(b)].message = format("decode.deadline_ms of %lld passed before its turn",
+                                                                  static_cast<long long>(config.deadline_ms));
+            }
+        } else {
+            decode_group(batch, work, group, done, &outcomes);
         }
+        begin += count;
+        done += static_cast<int64_t>(count);
     }
+    work.watch.look(done);
+    return outcomes;
 }
 
-void Decoder::decode_group(const xf_batch &batch, const std::vector<int64_t> &group, const Constraint &constraint,
-                           const Call &call, std::vector<std::vector<Hypothesis>> *answers) {
-    const ModelConfig &c = model_->config();
-    const Picked picked(batch, group, false);
-    packed_.load(stream_, c, picked.view, PackedBatch::Sides::kSource, false);
+void Decoder::decode_group(const xf_batch &batch, const Work &work, std::span<const int64_t> group, int64_t done_before,
+                           std::vector<SentenceOutcome> *outcomes) {
+    const BeamOptions &beam = work.config.beam;
+    packed_.load(stream_, batch, group, PackedBatch::Sides::kSource);
     network_.prepare(packed_, Transformer::Mode::kInfer, false);
-    Pass pass{readable(model_), stream_, call};
-    pass.invariant = true;
-    const Num memory = network_.encode(pass, packed_);
+    const Num memory = network_.encode(inference(work.watch.call()), packed_);
 
-    std::vector<int64_t> limits;
-    for (size_t s = 0; s < group.size(); ++s) {
-        const int64_t source = picked.src_offsets[s + 1] - picked.src_offsets[s];
-        limits.push_back(std::min(source + config_.max_extra_tokens, c.max_length));
-    }
-    const int64_t longest = *std::max_element(limits.begin(), limits.end());
+    limits_.clear();
+    for (const int64_t b : group) limits_.push_back(work.limit(batch.src_offsets[b + 1] - batch.src_offsets[b]));
+    const int64_t longest = *std::max_element(limits_.begin(), limits_.end());
     const auto sentences = static_cast<int64_t>(group.size());
-    const int64_t k = std::min(BeamSearch::continuations(config_.beam), c.V - 1);
-    if (!constraint && DeviceSearch::possible(stream_.device())) {
-        step_.begin(packed_.src, sentences, memory, search_.slots(config_.beam, sentences), search_.steps(longest));
-        std::vector<std::vector<Hypothesis>> found = search_.run(config_.beam, limits, k, call);
-        for (size_t s = 0; s < group.size(); ++s) (*answers)[static_cast<size_t>(group[s])] = std::move(found[s]);
-        return;
+    SearchRequest search;
+    search.beam = beam;
+    search.min_tokens = work.config.min_tokens;
+    search.k = std::min(BeamSearch::continuations(beam), model_->config().V - 1);
+    search.sentences = group;
+    search.limits = limits_;
+    search.prefix_ids = work.request.prefix_ids;
+    search.prefix_offsets = work.request.prefix_offsets;
+    search.constraint = work.request.constraint ? &work.request.constraint : nullptr;
+    search.done_before = done_before;
+    if (DeviceSearch::possible(stream_.device(), search)) {
+        step_.begin(packed_.src, sentences, memory, device_search_.slots(beam, sentences),
+                    device_search_.steps(longest), work.watch.call());
+        device_search_.run(search, work.watch, outcomes);
+    } else {
+        step_.begin(packed_.src, sentences, memory, sentences * beam.beam, longest, work.watch.call());
+        host_search_.run(search, work.watch, outcomes);
     }
-    step_.begin(packed_.src, sentences, memory, sentences * config_.beam.beam, longest);
-    std::vector<BeamSearch> searches;
-    for (const int64_t limit : limits) searches.emplace_back(config_.beam, limit);
-
-    std::vector<int32_t> active(group.size());
-    std::iota(active.begin(), active.end(), 0);
-    RowBook book(sentences, config_.beam.beam);
-    DecoderStep::Rows rows;
-    std::vector<float> values;
-    std::vector<int32_t> ids;
-    for (int64_t t = 0; !active.empty(); ++t) {
-        call.check();
-        book.collect(searches, active, t, &rows);
-        if (constraint) constrain(constraint, group, searches, active, &rows.allowed);
-        values.resize(rows.tokens.size() * static_cast<size_t>(k));
-        ids.resize(values.size());
-        step_.run(rows, t, k, values.data(), ids.data());
-        for (size_t i = 0; i < active.size(); ++i) {
-            BeamSearch &search = searches[static_cast<size_t>(active[i])];
-            const size_t at = static_cast<size_t>(rows.sentence_begin[i]) * static_cast<size_t>(k);
-            search.advance(values.data() + at, ids.data() + at, k);
-            if (!search.done()) book.inherit(active[i], search);
-        }
-        std::erase_if(active, [&](int32_t s) { return searches[static_cast<size_t>(s)].done(); });
-    }
-    for (size_t s = 0; s < group.size(); ++s) (*answers)[static_cast<size_t>(group[s])] = searches[s].result();
-}
-
-template <class Use>
-void Decoder::forced(const xf_batch &batch, float smoothing, const Call &call, Use use) {
-    XF_CHECK(batch.sentences >= 0, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences",
-             static_cast<long long>(batch.sentences));
-    if (batch.sentences == 0) return;
-    check_sources(batch);
-    check_side("target", batch.sentences, batch.tgt_ids, batch.tgt_offsets, model_->config());
-    constexpr int64_t kTokens = 4096;  // source and target tokens worked on at a time: bounds the workspace
-    const std::vector<int64_t> order = longest_first(batch);
-    std::vector<float> loss, nll;
-    for (size_t begin = 0; begin < order.size();) {
-        std::vector<int64_t> group;
-        for (int64_t tokens = 0; begin < order.size(); ++begin) {
-            const int64_t b = order[begin];
-            tokens += batch.src_offsets[b + 1] - batch.src_offsets[b] + batch.tgt_offsets[b + 1] - batch.tgt_offsets[b];
-            if (!group.empty() && tokens > kTokens) break;
-            group.push_back(b);
-        }
-        const Picked picked(batch, group, true);
-        packed_.load(stream_, model_->config(), picked.view, PackedBatch::Sides::kBoth, false);
-        network_.prepare(packed_, Transformer::Mode::kInfer, true);
-        Pass pass{readable(model_), stream_, call};
-        pass.invariant = true;
-        network_.encode(pass, packed_);
-        network_.decode(pass, packed_);
-        network_.loss(pass, packed_, smoothing, config_.smooth_uniform);
-        loss.resize(static_cast<size_t>(packed_.tgt.rows));
-        nll.resize(loss.size());
-        stream_.download(loss.data(), network_.token_loss(), loss.size() * sizeof(float));
-        stream_.download(nll.data(), network_.token_nll(), nll.size() * sizeof(float));
-        for (size_t s = 0; s < group.size(); ++s) {
-            const int32_t first = picked.tgt_offsets[s];
-            use(group[s], loss.data() + first, nll.data() + first, picked.tgt_offsets[s + 1] - first);
-        }
-    }
-}
-
-void Decoder::score(const xf_batch &batch, double *log_probabilities, const Call &call) {
-    std::vector<double> scores(static_cast<size_t>(std::max<int64_t>(batch.sentences, 0)));
-    forced(batch, 0, call, [&](int64_t b, const float *, const float *nll, int64_t count) {
-        scores[static_cast<size_t>(b)] = -std::accumulate(nll, nll + count, 0.0);
-    });
-    std::copy(scores.begin(), scores.end(), log_probabilities);
-}
-
-void Decoder::evaluate(const xf_batch &batch, EvalStats *stats, const Call &call) {
-    // Sums per sentence, then in the order of the batch: grouping must not show in the last bit.
-    std::vector<double> losses(static_cast<size_t>(std::max<int64_t>(batch.sentences, 0))), nlls(losses.size());
-    int64_t tokens = 0;
-    forced(batch, config_.label_smoothing, call, [&](int64_t b, const float *loss, const float *nll, int64_t count) {
-        losses[static_cast<size_t>(b)] = std::accumulate(loss, loss + count, 0.0);
-        nlls[static_cast<size_t>(b)] = std::accumulate(nll, nll + count, 0.0);
-        tokens += count;
-    });
-    stats->sentences += batch.sentences;
-    stats->tgt_tokens += tokens;
-    stats->loss_sum = std::accumulate(losses.begin(), losses.end(), stats->loss_sum);
-    stats->nll_sum = std::accumulate(nlls.begin(), nlls.end(), stats->nll_sum);
-}
-
-AttentionShape Decoder::attention_shape(const xf_batch &pair, AttentionKind kind) const {
-    const ModelConfig &c = model_->config();
-    check_sources(pair);
-    check_side("target", pair.sentences, pair.tgt_ids, pair.tgt_offsets, c);
-    const int64_t S = pair.src_offsets[1] - pair.src_offsets[0], T = pair.tgt_offsets[1] - pair.tgt_offsets[0];
-    const float scale = 1.0f / std::sqrt(static_cast<float>(c.K));
-    switch (kind) {
-        case AttentionKind::kEncoder:
-            return {c.H, c.K, S, S, false, c.window, scale};
-        case AttentionKind::kDecoder:
-            return {c.H, c.K, T, T, true, c.window, scale};
-        case AttentionKind::kCross:
-            break;
-    }
-    return {c.H, c.K, T, S, false, 0, scale};
-}
-
-void Decoder::attention(const xf_batch &pair, AttentionKind kind, int64_t layer, float *weights, const Call &call) {
-    const ModelConfig &c = model_->config();
-    const AttentionShape shape = attention_shape(pair, kind);
-    packed_.load(stream_, c, pair, PackedBatch::Sides::kBoth, false);
-    network_.prepare(packed_, Transformer::Mode::kTrain, true);  // which keeps every layer's queries and keys
-    Pass pass{readable(model_), stream_, call};
-    pass.invariant = true;
-    network_.encode(pass, packed_);
-    network_.decode(pass, packed_);
-    const auto read = [&](Num from, int64_t rows, int64_t columns) {
-        return read_numbers(stream_, model_->dtype(), from, rows * columns);
-    };
-    if (kind == AttentionKind::kCross) {
-        const AttentionActivations &acts = network_.cross(layer);
-        const std::vector<float> q = read(acts.qkv, shape.queries, c.q_columns());
-        const std::vector<float> kv = read(acts.kv, shape.keys, c.kv_columns());
-        return attention_weights(shape, q.data(), c.q_columns(), kv.data(), c.kv_columns(), weights);
-    }
-    const bool encoder = kind == AttentionKind::kEncoder;
-    const AttentionActivations &acts = encoder ? network_.encoder_self(layer) : network_.decoder_self(layer);
-    const std::vector<float> qkv = read(acts.qkv, shape.queries, c.qkv_columns());
-    attention_weights(shape, qkv.data(), c.qkv_columns(), qkv.data() + c.q_columns(), c.qkv_columns(), weights);
 }
 
 }  // namespace xf

@@ -38,9 +38,10 @@ void DeviceSearch::plan(Arena *arena) {
     state_.ancestors = arena->ints(slots * ld_);
     state_.history_token = arena->ints(slots * ld_);
     state_.history_parent = arena->ints(slots * ld_);
+    state_.history_logp = arena->floats(slots, ld_);
 }
 
-void DeviceSearch::begin(const std::vector<int64_t> &limits) {
+void DeviceSearch::begin(std::span<const int64_t> limits) {
     Arena dry(XF_FP32);
     plan(&dry);
     buffer_.reserve(stream_.device(), dry.bytes());
@@ -118,7 +119,8 @@ void DeviceSearch::calls() {
     rows.q_length = state_.q_length;
     rows.k_begin = state_.k_begin;
     rows.k_length = state_.k_length;
-    rows.ld_ancestors = ld_;
+    rows.ld_ancestors = rows.max_step = ld_;
+    rows.may_end = true;
     step_.run(rows, k_, state_.values, state_.ids, true);
 
     xf_beam_step args{};
@@ -140,6 +142,7 @@ void DeviceSearch::calls() {
     args.live_logp = state_.live_logp;
     args.ancestors = state_.ancestors;
     args.history_token = state_.history_token;
+    args.history_logp = state_.history_logp;
     args.history_parent = state_.history_parent;
     args.finished = state_.finished;
     args.finished_count = state_.finished_count;
@@ -180,62 +183,71 @@ void DeviceSearch::drop_finished() {
     place(left, kept);
 }
 
-std::vector<std::vector<Hypothesis>> DeviceSearch::run(const BeamOptions &options, const std::vector<int64_t> &limits,
-                                                       int64_t k, const Call &call) {
-    options_ = options;
-    sentences_ = padded(static_cast<int64_t>(limits.size()));
-    const int64_t longest = *std::max_element(limits.begin(), limits.end());
+void DeviceSearch::run(const SearchRequest &request, const Watch &watch, std::vector<SentenceOutcome> *outcomes) {
+    options_ = request.beam;
+    const auto count = static_cast<int64_t>(request.limits.size());
+    sentences_ = padded(count);
+    const int64_t longest = *std::max_element(request.limits.begin(), request.limits.end());
     ld_ = steps(longest);
-    k_ = k;
-    begin(limits);
+    k_ = request.k;
+    begin(request.limits);
     std::vector<int32_t> all(static_cast<size_t>(sentences_), -1);
-    for (size_t s = 0; s < limits.size(); ++s) all[s] = static_cast<int32_t>(s);
+    for (size_t s = 0; s < request.limits.size(); ++s) all[s] = static_cast<int32_t>(s);
     place(all, std::vector<Row>(all.size() * static_cast<size_t>(options_.beam), {kStartToken, 0}));
     int64_t t = 0;
-    for (;;) {
-        call.check();
+    for (int32_t remaining = static_cast<int32_t>(count);;) {
+        watch.look(request.done_before + count - remaining);
         for (const int64_t stop = std::min(longest, t + kStepsBetweenLooks); t < stop; ++t) {
             step_.reserve(static_cast<int64_t>(active_.size()) * options_.beam, t + 1);
             one_step();
         }
-        const int32_t remaining = fetch(stream_, state_.remaining, 1)[0];
-        if (remaining == 0 || t >= longest) break;
+        remaining = fetch(stream_, state_.remaining, 1)[0];
+        if (remaining == 0 || t >= longest || watch.late()) break;
         if (padded(remaining) < static_cast<int64_t>(active_.size())) drop_finished();
     }
-    return results(limits, t);
+    results(request, t, outcomes);
 }
 
-std::vector<std::vector<Hypothesis>> DeviceSearch::results(const std::vector<int64_t> &limits, int64_t steps) {
+void DeviceSearch::results(const SearchRequest &request, int64_t steps, std::vector<SentenceOutcome> *outcomes) {
     const int64_t slots = sentences_ * options_.beam;
-    const auto length = fetch(stream_, state_.length, sentences_),
+    const auto length = fetch(stream_, state_.length, sentences_), done = fetch(stream_, state_.done, sentences_),
                count = fetch(stream_, state_.finished_count, sentences_);
     const auto token = fetch(stream_, state_.history_token, steps * slots);
     const auto parent = fetch(stream_, state_.history_parent, steps * slots);
+    const auto token_logp = fetch(stream_, state_.history_logp, steps * slots);
     const auto logp = fetch(stream_, state_.live_logp, slots);
     const auto finished = fetch(stream_, state_.finished, sentences_ * options_.n_best);
-    // The tokens of the hypothesis that stood at place i of sentence s when step tokens were chosen.
+    // The hypothesis that stood at place i of sentence s when step tokens were chosen.
     const auto path = [&](int64_t s, int64_t step, int64_t i) {
-        std::vector<int32_t> ids(static_cast<size_t>(step));
+        Hypothesis h;
+        h.ids.resize(static_cast<size_t>(step));
+        h.token_log_probabilities.resize(h.ids.size());
+        h.complete = done[static_cast<size_t>(s)] != 0;
         while (step > 0) {
             const auto at = static_cast<size_t>(--step * slots + s * options_.beam + i);
-            ids[static_cast<size_t>(step)] = token[at];
+            h.ids[static_cast<size_t>(step)] = token[at];
+            h.token_log_probabilities[static_cast<size_t>(step)] = token_logp[at];
             i = parent[at];
         }
-        return ids;
+        return h;
     };
-    std::vector<std::vector<Hypothesis>> all(limits.size());
-    for (size_t s = 0; s < limits.size(); ++s) {
+    for (size_t s = 0; s < request.limits.size(); ++s) {
         const auto sentence = static_cast<int64_t>(s);
+        std::vector<Hypothesis> &answers = (*outcomes)[static_cast<size_t>(request.sentences[s])].answers;
         for (int64_t i = 0; i < count[s]; ++i) {
             const xf_beam_finished &f = finished[static_cast<size_t>(sentence * options_.n_best + i)];
-            all[s].push_back({path(sentence, f.step, f.parent), f.logp, f.score, true});
+            answers.push_back(path(sentence, f.step, f.parent));
+            answers.back().token_log_probabilities.push_back(f.end_logp);
+            answers.back().log_probability = f.logp;
+            answers.back().score = f.score;
+            answers.back().finished = true;
         }
-        if (!all[s].empty()) continue;
+        if (!answers.empty()) continue;
         const double best = logp[static_cast<size_t>(sentence * options_.beam)];
-        const double penalty = length_penalty(std::max<int64_t>(length[s], 1), options_.alpha);
-        all[s].push_back({path(sentence, length[s], 0), best, best / penalty, false});
+        answers.push_back(path(sentence, length[s], 0));
+        answers.back().log_probability = best;
+        answers.back().score = best / length_penalty(std::max<int64_t>(length[s], 1), options_.alpha);
     }
-    return all;
 }
 
 }  // namespace xf

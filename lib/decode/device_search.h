@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "backend/graph_cache.h"
-#include "core/call.h"
-#include "decode/beam.h"
+#include "decode/search.h"
 #include "decode/step.h"
 
 namespace xf {
@@ -19,17 +18,20 @@ namespace xf {
 class DeviceSearch {
 public:
     // All three must outlive the search.
-    DeviceSearch(Model &model, Stream &stream, DecoderStep &step) : model_(model), stream_(stream), step_(step) {}
+    DeviceSearch(const Model &model, Stream &stream, DecoderStep &step) : model_(model), stream_(stream), step_(step) {}
 
-    static bool possible(Device &device) { return device.ops().beam_step != nullptr; }
+    // Whether it can do this: what wants a hand in each step is left to the host.
+    static bool possible(const Device &device, const SearchRequest &request) {
+        return device.ops().beam_step != nullptr && request.constraint == nullptr && request.prefix_ids == nullptr &&
+               request.min_tokens == 0;
+    }
 
     // The slots and steps that DecoderStep::begin() is to be given for run().
     int64_t slots(const BeamOptions &options, int64_t sentences) const { return padded(sentences) * options.beam; }
     int64_t steps(int64_t longest) const { return padded(longest); }
 
-    // The best hypotheses of each sentence; limits: most tokens of each, the end symbol counted.
-    std::vector<std::vector<Hypothesis>> run(const BeamOptions &options, const std::vector<int64_t> &limits, int64_t k,
-                                             const Call &call);
+    // Writes the answers of each sentence to (*outcomes)[sentence of the batch].
+    void run(const SearchRequest &request, const Watch &watch, std::vector<SentenceOutcome> *outcomes);
 
 private:
     // Device memory; sizes in docs/ops/beam_step.md. The rows' part is written anew when sentences leave.
@@ -38,7 +40,7 @@ private:
         int32_t *length, *live, *done, *limit, *finished_count, *remaining;
         int32_t *active, *slot_of_row, *q_begin, *q_length, *k_begin, *k_length, *tokens, *steps;
         int32_t *ids, *ancestors, *history_token, *history_parent;
-        float *values;
+        float *values, *history_logp;
         xf_beam_finished *finished;
     };
     struct Key {
@@ -53,14 +55,14 @@ private:
 
     int64_t padded(int64_t n) const { return model_.context().graphs() ? bucket(n) : n; }
     void plan(Arena *arena);
-    void begin(const std::vector<int64_t> &limits);
+    void begin(std::span<const int64_t> limits);
     void place(const std::vector<int32_t> &active, const std::vector<Row> &rows);
     void one_step();
     void calls();
     void drop_finished();
-    std::vector<std::vector<Hypothesis>> results(const std::vector<int64_t> &limits, int64_t steps);
+    void results(const SearchRequest &request, int64_t steps, std::vector<SentenceOutcome> *outcomes);
 
-    Model &model_;
+    const Model &model_;
     Stream &stream_;
     DecoderStep &step_;
     BeamOptions options_;

@@ -13,36 +13,40 @@ constexpr int64_t kFirstCapacity = 32;  // steps; doubled when an answer is long
 
 }  // namespace
 
-void DecoderStep::begin(const PackedSide &src, int64_t sentences, Num memory, int64_t slots, int64_t limit) {
+void DecoderStep::Rows::clear() {
+    for (std::vector<int32_t> *values : {&tokens, &slot_of_row, &sentence_begin, &sentence_length, &source})
+        values->clear();
+    allowed.clear();
+    may_end = true;
+}
+
+Pass DecoderStep::pass() const {
+    Pass pass{model_, stream_, *call_};
+    pass.invariant = true;
+    return pass;
+}
+
+void DecoderStep::begin(const PackedSide &src, int64_t sentences, Num memory, int64_t slots, int64_t limit,
+                        const Call &call) {
     const ModelConfig &c = model_.config();
     sentences_ = sentences;
     slots_ = slots;
     limit_ = limit;
+    call_ = &call;
     // Where calls are recorded, lengths that differ a little share a layout.
     const bool graphs = model_.context().graphs();
     memory_rows_ = graphs ? bucket(src.rows) : src.rows;
     max_source_length_ = graphs ? bucket(src.max_length) : src.max_length;
-    source_begin_.resize(static_cast<size_t>(sentences));
-    source_length_.resize(static_cast<size_t>(sentences));
-    stream_.download(source_begin_.data(), src.begin, source_begin_.size() * sizeof(int32_t));
-    stream_.download(source_length_.data(), src.length, source_length_.size() * sizeof(int32_t));
+    source_begin_.assign(src.host_begin, src.host_begin + sentences);
+    source_length_.assign(src.host_length, src.host_length + sentences);
     Arena size(model_.dtype());
     size.numbers(memory_rows_ * c.decoder_layers, c.kv_columns());
     memory_kv_.reserve(stream_.device(), size.bytes());
     const Num memory_kv(memory_kv_.data(), model_.dtype());
-    for (int64_t i = 0; i < c.decoder_layers; ++i) {
-        xf_linear_fwd args{};
-        args.M = src.rows;
-        args.N = c.kv_columns();
-        args.K = c.D;
-        args.src = memory;
-        args.ld_src = c.D;
-        args.weights = model_.weights(model_.table().decoder[static_cast<size_t>(i)].cross.k);
-        args.dst = memory_kv + i * memory_rows_ * c.kv_columns();
-        args.ld_dst = c.kv_columns();
-        args.flags = XF_LINEAR_ROW_INVARIANT;
-        stream_.run(args);
-    }
+    for (int64_t i = 0; i < c.decoder_layers; ++i)
+        linear_fwd(pass(), src.rows, c.kv_columns(), c.D, memory,
+                   model_.table().decoder[static_cast<size_t>(i)].cross.k, nullptr,
+                   memory_kv + i * memory_rows_ * c.kv_columns());
     // What an earlier group left is used whole, however its slots were cut.
     const int64_t columns = c.decoder_layers * slots_ * (c.q_columns() + c.v_columns());
     const size_t step_bytes = static_cast<size_t>(columns) * number_bytes(model_.dtype());
@@ -50,25 +54,70 @@ void DecoderStep::begin(const PackedSide &src, int64_t sentences, Num memory, in
     if (capacity_ >= std::min(limit, kFirstCapacity)) return;
     capacity_ = 0;
     cache_ = Buffer();
-    grow_cache(std::min(limit, kFirstCapacity));
+    grow_cache(std::min(limit, kFirstCapacity), {}, slots_);
 }
 
-void DecoderStep::grow_cache(int64_t steps) {
+// Copies the blocks kept, each behind the one before. Within one buffer the new shape is no larger, so nothing moves
+// up: pieces of at most the way they go never overlap.
+void DecoderStep::move_slots(const Buffer &from, Shape before, const Buffer &to, Shape after,
+                             std::span<const int32_t> kept, int64_t width) {
     const ModelConfig &c = model_.config();
     const int64_t columns = c.q_columns() + c.v_columns();
-    Arena size(model_.dtype());
-    size.numbers(c.decoder_layers * steps, slots_ * columns);
-    Buffer larger(stream_.device(), size.bytes());
-    const Num to(larger.data(), model_.dtype()), from(cache_.data(), model_.dtype());
-    for (int64_t part = 0; part < 2 * c.decoder_layers && capacity_ > 0; ++part) {
-        const int64_t layer = part / 2, width = slots_ * (part % 2 == 0 ? c.q_columns() : c.v_columns());
-        const int64_t skip = part % 2 == 0 ? 0 : slots_ * c.q_columns();
-        stream_.copy(to + (layer * steps * slots_ * columns + skip * steps),
-                     from + (layer * capacity_ * slots_ * columns + skip * capacity_),
-                     static_cast<size_t>(capacity_ * width) * number_bytes(model_.dtype()));
+    const Num old(from.data(), model_.dtype()), made(to.data(), model_.dtype());
+    const bool same = from.data() == to.data();
+    const auto move = [&](int64_t target, int64_t source, int64_t count) {
+        if (same && target == source) return;
+        const int64_t most = same ? source - target : count;
+        for (int64_t at = 0; at < count; at += most)
+            stream_.copy(made + (target + at), old + (source + at),
+                         static_cast<size_t>(std::min(most, count - at)) * number_bytes(model_.dtype()));
+    };
+    for (int64_t part = 0; part < 2 * c.decoder_layers; ++part) {  // keys and values of each layer
+        const int64_t layer = part / 2, each = part % 2 == 0 ? c.q_columns() : c.v_columns();
+        const auto begin = [&](const Shape &shape) {
+            return shape.steps * shape.slots * (layer * columns + (part % 2 == 0 ? 0 : c.q_columns()));
+        };
+        if (before.slots == after.slots) {
+            move(begin(after), begin(before), before.steps * before.slots * each);
+            continue;
+        }
+        for (int64_t step = 0; step < before.steps; ++step) {
+            const int64_t source = begin(before) + step * before.slots * each;
+            int64_t target = begin(after) + step * after.slots * each;
+            for (size_t i = 0; i < kept.size();) {
+                size_t end = i + 1;  // neighbours go together
+                while (end < kept.size() && kept[end] == kept[end - 1] + 1) ++end;
+                const int64_t count = static_cast<int64_t>(end - i) * width * each;
+                move(target, source + kept[i] * width * each, count);
+                target += count;
+                i = end;
+            }
+        }
     }
+}
+
+void DecoderStep::grow_cache(int64_t steps, std::span<const int32_t> kept, int64_t width) {
+    const ModelConfig &c = model_.config();
+    const Shape before{capacity_, slots_};
+    if (capacity_ > 0) slots_ = static_cast<int64_t>(kept.size()) * width;
+    Arena size(model_.dtype());
+    size.numbers(c.decoder_layers * steps, slots_ * (c.q_columns() + c.v_columns()));
+    Buffer larger(stream_.device(), size.bytes());
+    move_slots(cache_, before, larger, {steps, slots_}, kept, width);
     stream_.sync();
     cache_ = std::move(larger);
+    capacity_ = steps;
+}
+
+void DecoderStep::make_room(std::span<const int32_t> kept, int64_t width) {
+    const Shape before{capacity_, slots_};
+    const int64_t slots = static_cast<int64_t>(kept.size()) * width;
+    const int64_t steps = std::min(limit_, before.steps * before.slots / slots);
+    // A quarter more at least, so that what is copied in all stays within a few times the cache.
+    if (steps < std::min(limit_, before.steps + before.steps / 4))
+        return grow_cache(std::min(limit_, 2 * capacity_), kept, width);
+    move_slots(cache_, before, cache_, {steps, slots}, kept, width);
+    slots_ = slots;
     capacity_ = steps;
 }
 
@@ -83,7 +132,7 @@ void DecoderStep::plan(int64_t rows, Arena *arena, Scratch *s) const {
     s->context = arena->numbers(rows, c.v_columns());
 }
 
-DecoderStep::DeviceRows DecoderStep::upload_rows(const Rows &rows, int64_t t) {
+DecoderStep::DeviceRows DecoderStep::upload_rows(const Rows &rows) {
     const auto count = static_cast<int64_t>(rows.tokens.size());
     host_ints_.clear();
     const auto append = [&](const std::vector<int32_t> &values) {
@@ -92,87 +141,85 @@ DecoderStep::DeviceRows DecoderStep::upload_rows(const Rows &rows, int64_t t) {
         return at;
     };
     const size_t tokens = append(rows.tokens), slot = append(rows.slot_of_row);
-    const size_t ancestors = host_ints_.size();
-    host_ints_.resize(ancestors + static_cast<size_t>(slots_ * t));
-    for (size_t r = 0; t > 0 && r < rows.slot_of_row.size(); ++r)
-        std::copy_n(rows.ancestors.begin() + static_cast<int64_t>(r) * t, t,
-                    host_ints_.begin() + static_cast<int64_t>(ancestors) + rows.slot_of_row[r] * t);
     const size_t q_begin = append(rows.sentence_begin), q_length = append(rows.sentence_length);
     const size_t positions = host_ints_.size();
-    host_ints_.insert(host_ints_.end(), static_cast<size_t>(count), static_cast<int32_t>(t));
+    host_ints_.insert(host_ints_.end(), rows.tokens.size(), static_cast<int32_t>(rows.t));
     const size_t k_begin = host_ints_.size();
     for (const int32_t s : rows.source) host_ints_.push_back(source_begin_[static_cast<size_t>(s)]);
     const size_t k_length = host_ints_.size();
     for (const int32_t s : rows.source) host_ints_.push_back(source_length_[static_cast<size_t>(s)]);
     const size_t allowed = host_ints_.size();
     host_ints_.insert(host_ints_.end(), rows.allowed.begin(), rows.allowed.end());
-    const size_t bytes = host_ints_.size() * sizeof(int32_t);
-    if (bytes > ints_.bytes()) ints_.reserve(stream_.device(), 2 * bytes);  // it grows by a column a step
+    const size_t ancestors = host_ints_.size(), lines = static_cast<size_t>(slots_ * rows.ld_ancestors);
+    const size_t bytes = host_ints_.size() * sizeof(int32_t), line_bytes = lines * sizeof(int32_t);
+    ints_.reserve(stream_.device(), bytes + line_bytes);
     stream_.upload(ints_.data(), host_ints_.data(), bytes);
+    if (rows.t > 0) stream_.upload(ints_.ints() + ancestors, rows.ancestors, line_bytes);
     const int32_t *base = ints_.ints();
-    return {count,
-            static_cast<int64_t>(rows.source.size()),
-            *std::max_element(rows.sentence_length.begin(), rows.sentence_length.end()),
-            base + tokens,
-            base + positions,
-            base + slot,
-            base + ancestors,
-            base + q_begin,
-            base + q_length,
-            base + k_begin,
-            base + k_length,
-            t,
-            rows.allowed.empty() ? nullptr : reinterpret_cast<const uint32_t *>(base + allowed)};
+    DeviceRows on_device{};
+    on_device.rows = count;
+    on_device.sentences = static_cast<int64_t>(rows.source.size());
+    on_device.most_rows = *std::max_element(rows.sentence_length.begin(), rows.sentence_length.end());
+    on_device.tokens = base + tokens;
+    on_device.steps = base + positions;
+    on_device.slot_of_row = base + slot;
+    on_device.ancestors = base + ancestors;
+    on_device.q_begin = base + q_begin;
+    on_device.q_length = base + q_length;
+    on_device.k_begin = base + k_begin;
+    on_device.k_length = base + k_length;
+    on_device.ld_ancestors = rows.ld_ancestors;
+    on_device.max_step = rows.t;
+    on_device.allowed = rows.allowed.empty() ? nullptr : reinterpret_cast<const uint32_t *>(base + allowed);
+    on_device.may_end = rows.may_end;
+    return on_device;
 }
 
 void DecoderStep::reserve(int64_t rows, int64_t steps) {
-    while (capacity_ < std::min(steps, limit_)) grow_cache(std::min(limit_, 2 * capacity_));
+    while (capacity_ < std::min(steps, limit_)) {
+        const int32_t all[] = {0};
+        grow_cache(std::min(limit_, 2 * capacity_), all, slots_);
+    }
     Scratch s{};
     Arena dry(model_.dtype());
     plan(rows, &dry, &s);
     workspace_.reserve(stream_.device(), dry.bytes());
 }
 
-void DecoderStep::run(const Rows &rows, int64_t t, int64_t k, float *values, int32_t *ids) {
-    reserve(static_cast<int64_t>(rows.tokens.size()), t + 1);
-    run(upload_rows(rows, t), k, values, ids, false);
+void DecoderStep::run(const Rows &rows, int64_t k, float *values, int32_t *ids) {
+    reserve(static_cast<int64_t>(rows.tokens.size()), rows.t + 1);
+    run(upload_rows(rows), k, values, ids, false);
 }
 
 void DecoderStep::run(const DeviceRows &rows, int64_t k, float *values, int32_t *ids, bool on_device) {
+    Scratch s{};
+    Arena arena(model_.dtype(), workspace_.data());
+    plan(rows.rows, &arena, &s);
+    const Pass now = pass();
+
+    xf_top_k top{};
+    top.rows = rows.rows;
+    top.V = model_.config().V;
+    top.D = model_.config().D;
+    top.k = k;
+    top.src = decode(now, rows, s);
+    top.weights = model_.weights(model_.table().embedding);
+    static constexpr int32_t kBanned[] = {kStartToken, kEndToken};  // the first is never an answer's token
+    top.banned_count = rows.may_end ? 1 : 2;
+    top.banned = kBanned;
+    top.allowed = rows.allowed;
+    top.values = values;
+    top.ids = ids;
+    top.on_device = on_device;
+    stream_.run(top);
+}
+
+// The decoder's output [rows, D].
+Num DecoderStep::decode(const Pass &pass, const DeviceRows &rows, const Scratch &s) {
     const ModelConfig &c = model_.config();
     const ParameterTable &table = model_.table();
     const int64_t R = rows.rows;
     const Num memory_kv(memory_kv_.data(), model_.dtype()), cache(cache_.data(), model_.dtype());
-    Scratch s{};
-    Arena arena(model_.dtype(), workspace_.data());
-    plan(R, &arena, &s);
-
-    const auto linear = [&](int64_t N, int64_t K, Num src, int64_t weights, Num bias, Num dst, uint32_t flags) {
-        xf_linear_fwd args{R, N, K, src, K, model_.weights(weights), bias, dst, N, flags | XF_LINEAR_ROW_INVARIANT};
-        stream_.run(args);
-    };
-    Num residual = s.residual, input = s.residual;
-    int turn = 0;
-    // Adds src (null at the entry of a pre-LN stack) and normalises; see transformer.h on boundaries.
-    const auto boundary = [&](const NormOffsets &norm, Num src) {
-        xf_add_norm_fwd args{};
-        args.M = R;
-        args.D = c.D;
-        args.residual = residual;
-        args.src = src;
-        args.weights = model_.param(norm.weights);
-        args.bias = model_.param(norm.bias);
-        args.eps = c.norm_epsilon;
-        args.sum = c.pre_norm && src != nullptr ? s.sum[turn] : nullptr;
-        args.dst = s.norm[turn];
-        stream_.run(args);
-        input = s.norm[turn];
-        residual = !c.pre_norm ? input : src != nullptr ? s.sum[turn] : residual;
-        turn ^= 1;
-    };
-    const auto pick = [&](const NormOffsets &own, const NormOffsets &next) -> const NormOffsets & {
-        return c.pre_norm ? next : own;
-    };
 
     xf_embed_fwd embed{};
     embed.rows = R;
@@ -184,23 +231,30 @@ void DecoderStep::run(const DeviceRows &rows, int64_t k, float *values, int32_t 
     embed.scale = std::sqrt(static_cast<float>(c.D));
     embed.dst = s.residual;
     stream_.run(embed);
-    if (c.pre_norm) boundary(table.decoder[0].self.norm, nullptr);
+    Flow flow{s.residual, s.residual};
+    int turn = 0;
+    // A sub-layer leaves its output where the next boundary keeps its sum.
+    const auto output = [&] { return s.at(turn).sum; };
+    const auto boundary = [&](const NormOffsets &below, const NormOffsets &above) {
+        flow = boundary_fwd(pass, after(pass, below, above), R, flow, output(), s.at(turn), 0);
+        ++turn;
+    };
+    if (c.pre_norm) flow = boundary_fwd(pass, table.decoder[0].self.norm, R, flow, nullptr, s.at(turn++), 0);
 
     const float scale = 1.0f / std::sqrt(static_cast<float>(c.K));
     for (int64_t i = 0; i < c.decoder_layers; ++i) {
         const DecoderLayerOffsets &at = table.decoder[static_cast<size_t>(i)];
         const NormOffsets &next =
             i + 1 < c.decoder_layers ? table.decoder[static_cast<size_t>(i + 1)].self.norm : table.decoder_norm;
-        const Num sub = s.sum[turn];  // a sub-layer's output: free until the boundary that reads it writes it
 
-        linear(c.qkv_columns(), c.D, input, at.self.q, nullptr, s.wide, 0);
+        linear_fwd(pass, R, c.qkv_columns(), c.D, flow.input, at.self.q, nullptr, s.wide);
         xf_attention_step step{};
         step.rows = R;
         step.H = c.H;
         step.dk = c.K;
         step.dv = c.W;
         step.slots = slots_;
-        step.max_step = rows.ld_ancestors;
+        step.max_step = rows.max_step;
         step.steps = rows.steps;
         step.slot_of_row = rows.slot_of_row;
         step.ancestors = rows.ancestors;
@@ -217,11 +271,10 @@ void DecoderStep::run(const DeviceRows &rows, int64_t k, float *values, int32_t 
         step.dst = s.context;
         step.ld_dst = c.v_columns();
         stream_.run(step);
-        linear(c.D, c.v_columns(), s.context, at.self.o, nullptr, sub, 0);
-        boundary(pick(at.self.norm, at.cross.norm), sub);
+        linear_fwd(pass, R, c.D, c.v_columns(), s.context, at.self.o, nullptr, output());
+        boundary(at.self.norm, at.cross.norm);
 
-        const Num cross = s.sum[turn];
-        linear(c.q_columns(), c.D, input, at.cross.q, nullptr, s.wide, 0);
+        linear_fwd(pass, R, c.q_columns(), c.D, flow.input, at.cross.q, nullptr, s.wide);
         xf_attention attention{};
         attention.B = rows.sentences;
         attention.H = c.H;
@@ -243,30 +296,13 @@ void DecoderStep::run(const DeviceRows &rows, int64_t k, float *values, int32_t 
         attention.dst = s.context;
         attention.ld_dst = c.v_columns();
         stream_.run(attention);
-        linear(c.D, c.v_columns(), s.context, at.cross.o, nullptr, cross, 0);
-        boundary(pick(at.cross.norm, at.ff.norm), cross);
+        linear_fwd(pass, R, c.D, c.v_columns(), s.context, at.cross.o, nullptr, output());
+        boundary(at.cross.norm, at.ff.norm);
 
-        const Num ff = s.sum[turn];
-        linear(c.F, c.D, input, at.ff.in_weights, model_.weights(at.ff.in_bias), s.wide, XF_LINEAR_RELU);
-        linear(c.D, c.F, s.wide, at.ff.out_weights, model_.weights(at.ff.out_bias), ff, 0);
-        boundary(pick(at.ff.norm, next), ff);
+        feed_forward_fwd(pass, at.ff, R, flow.input, {s.wide, s.at(turn)});
+        boundary(at.ff.norm, next);
     }
-
-    xf_top_k top{};
-    top.rows = R;
-    top.V = c.V;
-    top.D = c.D;
-    top.k = k;
-    top.src = input;
-    top.weights = model_.weights(table.embedding);
-    static constexpr int32_t kBanned[] = {kStartToken};  // never an answer's token
-    top.banned_count = 1;
-    top.banned = kBanned;
-    top.allowed = rows.allowed;
-    top.values = values;
-    top.ids = ids;
-    top.on_device = on_device;
-    stream_.run(top);
+    return flow.input;
 }
 
 }  // namespace xf

@@ -110,16 +110,27 @@ AT(xf_step_stats, nll, 48);
 AT(xf_step_stats, learning_rate, 56);
 AT(xf_step_stats, gradient_norm, 64);
 
-AT_LEAST(xf_hypothesis, 64);
+AT_LEAST(xf_decode_params, 64);
+AT(xf_decode_params, struct_size, 0);
+AT(xf_decode_params, config, 8);
+AT(xf_decode_params, prefixes, 16);
+AT(xf_decode_params, prefix_lengths, 24);
+AT(xf_decode_params, prefix_ids, 32);
+AT(xf_decode_params, prefix_offsets, 40);
+AT(xf_decode_params, constraint, 48);
+AT(xf_decode_params, constraint_user, 56);
+
+AT_LEAST(xf_hypothesis, 72);
 AT(xf_hypothesis, struct_size, 0);
 AT(xf_hypothesis, ids, 8);
 AT(xf_hypothesis, length, 16);
 AT(xf_hypothesis, text, 24);
 AT(xf_hypothesis, text_length, 32);
-AT(xf_hypothesis, log_probability, 40);
-AT(xf_hypothesis, score, 48);
-AT(xf_hypothesis, finished, 56);
-AT(xf_hypothesis, reserved, 60);
+AT(xf_hypothesis, token_log_probabilities, 40);
+AT(xf_hypothesis, log_probability, 48);
+AT(xf_hypothesis, score, 56);
+AT(xf_hypothesis, finished, 64);
+AT(xf_hypothesis, complete, 68);
 
 AT_LEAST(xf_eval_stats, 48);
 AT(xf_eval_stats, struct_size, 0);
@@ -191,6 +202,7 @@ int main(void) {
     INIT(xf_batcher_stats, XF_BATCHER_STATS_INIT);
     INIT(xf_tensor_info, XF_TENSOR_INFO_INIT);
     INIT(xf_step_stats, XF_STEP_STATS_INIT);
+    INIT(xf_decode_params, XF_DECODE_PARAMS_INIT);
     INIT(xf_hypothesis, XF_HYPOTHESIS_INIT);
     INIT(xf_eval_stats, XF_EVAL_STATS_INIT);
     INIT(xf_bleu_score, XF_BLEU_SCORE_INIT);

@@ -87,7 +87,7 @@ static const struct output {
     {"xf_corpus_stats", sizeof(xf_corpus_stats), 64, corpus_stats, 1},
     {"xf_batcher_stats", sizeof(xf_batcher_stats), 72, batcher_stats, 1},
     {"xf_tensor_info", sizeof(xf_tensor_info), 32, param_info, 1},
-    {"xf_hypothesis", sizeof(xf_hypothesis), 64, hypothesis, 1},
+    {"xf_hypothesis", sizeof(xf_hypothesis), 72, hypothesis, 1},
     {"xf_bleu_score", sizeof(xf_bleu_score), 168, bleu_score, 1},
     {"xf_eval_stats", sizeof(xf_eval_stats), 48, eval_stats, 0},
     {"xf_step_stats", sizeof(xf_step_stats), 72, step_stats, 0},
@@ -171,7 +171,7 @@ static enum xf_status score(void *in, xf_error *err) {
 }
 static enum xf_status decode(void *in, xf_error *err) {
     xf_hypotheses *answers = NULL;
-    const enum xf_status status = xf_decode(decoder, in, &answers, err);
+    const enum xf_status status = xf_decode(decoder, in, NULL, &answers, err);
     xf_hypotheses_free(answers);
     return status;
 }
@@ -240,7 +240,7 @@ static int open_world(xf_error *err) {
            xf_model_create(context, config, tokenizer, &model, err) == XF_OK &&
            xf_trainer_create(model, config, &trainer, err) == XF_OK &&
            xf_decoder_create(model, config, &decoder, err) == XF_OK &&
-           xf_translate(decoder, &question, NULL, 1, &hypotheses, err) == XF_OK &&
+           xf_translate(decoder, &question, NULL, 1, NULL, &hypotheses, err) == XF_OK &&
            xf_batcher_next(batcher, &batch, err) == XF_OK;
 }
 

@@ -26,8 +26,8 @@ static void check_taken(void) {
     xf_decoder *other = NULL;
     xf_trainer *trainer = SENTINEL;
     const int64_t steps = xf_trainer_step_count(world.trainer);
-    REFUSED(XF_ERROR_BUSY, answers, xf_decode(world.decoder, &batch, &answers, err));
-    REFUSED(XF_ERROR_BUSY, answers, xf_translate(world.decoder, texts, NULL, 1, &answers, err));
+    REFUSED(XF_ERROR_BUSY, answers, xf_decode(world.decoder, &batch, NULL, &answers, err));
+    REFUSED(XF_ERROR_BUSY, answers, xf_translate(world.decoder, texts, NULL, 1, NULL, &answers, err));
     REFUSED(XF_ERROR_BUSY, scores, xf_score(world.decoder, &batch, scores, err));
     REFUSED(XF_ERROR_BUSY, stats, xf_evaluate(world.decoder, &batch, 1, &stats, err));
     REFUSED(XF_ERROR_BUSY, count, xf_attention_weights(world.decoder, &batch, 0, 0, NULL, 0, &count, err));
@@ -42,7 +42,7 @@ static void check_taken(void) {
     ACCEPTED(xf_model_save(world.model, NULL, scratch_path("model"), err));
     ACCEPTED(xf_trainer_save(world.trainer, NULL, scratch_path("checkpoint"), err));
     ACCEPTED(xf_decoder_create(world.model, world.config, &other, err));
-    ACCEPTED(xf_decode(other, &batch, &answers, err));
+    ACCEPTED(xf_decode(other, &batch, NULL, &answers, err));
     xf_hypotheses_free(answers);
     xf_decoder_free(other);
     ACCEPTED(xf_trainer_create(world.model, world.config, &trainer, err));
@@ -63,8 +63,10 @@ static int32_t visit_once(void *user, const xf_prefix *prefix, uint32_t *allowed
 }
 
 static enum xf_status decode_with(struct visit *visit, const xf_batch *batch, xf_hypotheses **answers) {
-    ACCEPTED(xf_decoder_set_constraint(world.decoder, visit_once, visit, err));
-    return xf_decode(world.decoder, batch, answers, NULL);
+    xf_decode_params params = XF_DECODE_PARAMS_INIT;
+    params.constraint = visit_once;
+    params.constraint_user = visit;
+    return xf_decode(world.decoder, batch, &params, answers, NULL);
 }
 
 static void test_within_a_call(void **state) {
@@ -143,7 +145,7 @@ static void *use_all(void *arg) {
         double score;
         switch ((i + number) % 10) {
             case 0:
-                count(xf_translate(world.decoder, texts, NULL, 1, &answers, NULL));
+                count(xf_translate(world.decoder, texts, NULL, 1, NULL, &answers, NULL));
                 xf_hypotheses_free(answers);
                 break;
             case 1:

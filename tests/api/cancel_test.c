@@ -36,10 +36,10 @@ static enum xf_status call(int number, const xf_batch *batch, xf_error *err) {
             status = xf_train_accumulate(world.trainer, batch, NULL, err);
             return status == XF_OK ? xf_train_update(world.trainer, NULL, err) : status;
         case 2:
-            status = xf_decode(world.decoder, batch, &hypotheses, err);
+            status = xf_decode(world.decoder, batch, NULL, &hypotheses, err);
             break;
         case 3:
-            status = xf_translate(world.decoder, texts, NULL, 1, &hypotheses, err);
+            status = xf_translate(world.decoder, texts, NULL, 1, NULL, &hypotheses, err);
             break;
         case 4:
             status = xf_score(world.decoder, batch, scores, err);
@@ -222,7 +222,10 @@ static int32_t wait_inside(void *user, const xf_prefix *prefix, uint32_t *allowe
 static void *decode_side(void *arg) {
     struct side *side = arg;
     xf_hypotheses *answers = NULL;
-    side->status = xf_decode(side->decoder, side->batch, &answers, NULL);
+    xf_decode_params params = XF_DECODE_PARAMS_INIT;
+    params.constraint = wait_inside;
+    params.constraint_user = side;
+    side->status = xf_decode(side->decoder, side->batch, &params, &answers, NULL);
     xf_hypotheses_free(answers);
     return NULL;
 }
@@ -236,7 +239,6 @@ static void test_one_of_two(void **state) {
     for (int i = 0; i < 2; ++i) {
         sides[i] = (struct side){NULL, &batch, XF_OK, &inside, 0, 0};
         ACCEPTED(xf_decoder_create(world.model, world.config, &sides[i].decoder, err));
-        ACCEPTED(xf_decoder_set_constraint(sides[i].decoder, wait_inside, &sides[i], err));
         assert_int_equal(pthread_create(&threads[i], NULL, decode_side, &sides[i]), 0);
     }
     while (atomic_load(&inside) < 2) usleep(1000);
@@ -307,8 +309,8 @@ static void test_in_the_middle(void **state) {
             }
             assert_int_equal(status, XF_OK);
             assert_memory_equal(&expected, &found, sizeof found);
-            ACCEPTED(xf_decode(calm.decoder, &batch, &answers[0], err));
-            while ((status = xf_decode(stormy.decoder, &batch, &answers[1], NULL)) == XF_ERROR_CANCELLED) {
+            ACCEPTED(xf_decode(calm.decoder, &batch, NULL, &answers[0], err));
+            while ((status = xf_decode(stormy.decoder, &batch, NULL, &answers[1], NULL)) == XF_ERROR_CANCELLED) {
                 ++cancelled_decodes;
                 atomic_store(&watch.delay_ns, watch.delay_ns * 4 / 3 % 200000000);
             }

@@ -40,10 +40,11 @@ static void test_constraint(void **state) {
     xf_hypotheses *found = NULL;
     struct seen seen = {0, 0, {0, 0, 0}, xf_tokenizer_vocab_size(world.tokenizer)};
     ACCEPTED(xf_decoder_create(world.model, world.config, &decoder, err));
-    REFUSED_HANDLE(DECODER, nothing, xf_decoder_set_constraint(handle, only_a, &seen, err));
-    ACCEPTED(xf_decoder_set_constraint(decoder, only_a, &seen, err));
+    xf_decode_params params = XF_DECODE_PARAMS_INIT;
+    params.constraint = only_a;
+    params.constraint_user = &seen;
     const char *texts[] = {"one two", "", "three"};
-    ACCEPTED(xf_translate(decoder, texts, NULL, 3, &found, err));
+    ACCEPTED(xf_translate(decoder, texts, NULL, 3, &params, &found, err));
     static const char *const expected[] = {"a", "", "aaa"};
     for (size_t s = 0; s < 3; ++s) {
         xf_hypothesis h = XF_HYPOTHESIS_INIT;
@@ -56,7 +57,7 @@ static void test_constraint(void **state) {
     xf_hypotheses_free(found);
 
     /* Its score is the model's: that of the same target, forced. */
-    ACCEPTED(xf_decode(decoder, &good, &found, err));
+    ACCEPTED(xf_decode(decoder, &good, &params, &found, err));
     xf_hypothesis h = XF_HYPOTHESIS_INIT;
     ACCEPTED(xf_hypotheses_get(found, 0, 0, &h, err));
     const int32_t forced[] = {2 + 'a', XF_TOKEN_END}, forced_offsets[] = {0, 2};
@@ -69,22 +70,21 @@ static void test_constraint(void **state) {
     assert_true(fabs(log_probability - h.log_probability) < 1e-4);
     xf_hypotheses_free(found);
 
-    /* It stops the call, and the decoder goes on; NULL takes it away. */
+    /* It stops the call, and the decoder goes on; it holds for its call alone. */
     found = SENTINEL;
     seen.calls = 0;
     seen.stop_at = 3;
     xf_error why;
-    assert_int_equal(xf_decode(decoder, &good, &found, &why), XF_ERROR_CALLBACK);
+    assert_int_equal(xf_decode(decoder, &good, &params, &found, &why), XF_ERROR_CALLBACK);
     assert_ptr_equal(found, SENTINEL);
     assert_non_null(strstr(why.message, "17"));
     assert_non_null(strstr(why.message, "expected 0"));
     assert_int_equal(seen.calls, 3);
     seen.stop_at = 0;
-    ACCEPTED(xf_decode(decoder, &good, &found, err));
+    ACCEPTED(xf_decode(decoder, &good, &params, &found, err));
     xf_hypotheses_free(found);
-    ACCEPTED(xf_decoder_set_constraint(decoder, NULL, NULL, err));
     seen.calls = 0;
-    ACCEPTED(xf_decode(decoder, &good, &found, err));
+    ACCEPTED(xf_decode(decoder, &good, NULL, &found, err));
     assert_int_equal(seen.calls, 0);
     xf_hypotheses_free(found);
     xf_decoder_free(decoder);
@@ -105,10 +105,12 @@ static void test_cancel(void **state) {
     int calls = 0;
     xf_error why;
     ACCEPTED(xf_decoder_create(world.model, world.config, &decoder, err));
-    ACCEPTED(xf_decoder_set_constraint(decoder, cancel_at_the_third, &calls, err));
-    assert_int_equal(xf_decode(decoder, &good, &found, &why), XF_ERROR_CANCELLED);
+    xf_decode_params params = XF_DECODE_PARAMS_INIT;
+    params.constraint = cancel_at_the_third;
+    params.constraint_user = &calls;
+    assert_int_equal(xf_decode(decoder, &good, &params, &found, &why), XF_ERROR_CANCELLED);
     assert_true(found == SENTINEL && calls >= 3);
-    ACCEPTED(xf_decode(decoder, &good, &found, err));
+    ACCEPTED(xf_decode(decoder, &good, NULL, &found, err));
     xf_hypotheses_free(found);
     xf_batch pair = good;
     pair.sentences = 1;

@@ -18,7 +18,7 @@ static void test_handles(void **state) {
     xf_eval_stats stats;
     memset(&stats, 0x5A, sizeof stats);
     stats.struct_size = sizeof stats;
-    const char *texts[] = {"one", "two"}, *with_null[] = {"one", NULL}, *bad[] = {"one", "\xff\xfe"};
+    const char *texts[] = {"one", "two"};
     REFUSED_HANDLE(MODEL, out, xf_decoder_create(handle, world.config, &out, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_decoder_create(world.model, world.config, NULL, err));
     for (int i = 0; i < WRONG_HANDLES; ++i)
@@ -28,30 +28,52 @@ static void test_handles(void **state) {
     set(config, "decode.n_best", "5");
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_decoder_create(world.model, config, &out, err));
     xf_config_free(config);
-    REFUSED_HANDLE(DECODER, found, xf_decode(handle, &good, &found, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_decode(world.decoder, &good, NULL, err));
-    REFUSED_HANDLE(DECODER, found, xf_translate(handle, texts, NULL, 2, &found, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_translate(world.decoder, NULL, NULL, 2, &found, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_translate(world.decoder, with_null, NULL, 2, &found, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_translate(world.decoder, texts, NULL, 2, NULL, err));
-    REFUSED(XF_ERROR_DATA, found, xf_translate(world.decoder, bad, NULL, 2, &found, err));
+    REFUSED_HANDLE(DECODER, found, xf_decode(handle, &good, NULL, &found, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_decode(world.decoder, &good, NULL, NULL, err));
+    REFUSED_HANDLE(DECODER, found, xf_translate(handle, texts, NULL, 2, NULL, &found, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_translate(world.decoder, NULL, NULL, 2, NULL, &found, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_translate(world.decoder, texts, NULL, 2, NULL, NULL, err));
     REFUSED_HANDLE(DECODER, scores, xf_score(handle, &good, scores, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_score(world.decoder, &good, NULL, err));
     REFUSED_HANDLE(DECODER, stats, xf_evaluate(handle, &good, 1, &stats, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, stats, xf_evaluate(world.decoder, NULL, 1, &stats, err));
+    REFUSED_HANDLE(DECODER, stats, xf_evaluate_batcher(handle, world.batcher, &stats, err));
+    REFUSED_HANDLE(BATCHER, stats, xf_evaluate_batcher(world.decoder, handle, &stats, err));
+    CHECK_OUTPUT_STRUCT(xf_eval_stats, filled, xf_evaluate_batcher(world.decoder, world.batcher, filled, err));
     CHECK_OUTPUT_STRUCT(xf_eval_stats, got, xf_evaluate(world.decoder, &good, 1, got, err));
     for (int i = 0; i < WRONG_HANDLES; ++i)
         if (i != DECODER) xf_decoder_free(wrong_handle(i));
     xf_decoder_free(NULL);
 }
 
+/* What became of the second sentence of a batch. */
+static enum xf_status second_of(const xf_batch *batch) {
+    xf_hypotheses *found = NULL;
+    xf_error why;
+    ACCEPTED(xf_decode(world.decoder, batch, NULL, &found, err));
+    ACCEPTED(xf_hypotheses_status(found, 0, err));
+    const enum xf_status status = xf_hypotheses_status(found, 1, &why);
+    assert_int_equal(xf_hypotheses_answer_count(found, 1), status == XF_OK ? 1 : 0);
+    if (status != XF_OK) {
+        assert_int_equal(why.status, status);
+        assert_true(why.message[0] != 0);
+        xf_hypothesis h;
+        memset(&h, 0x5A, sizeof h);
+        h.struct_size = sizeof h;
+        REFUSED(status, h, xf_hypotheses_get(found, 1, 0, &h, err));
+    }
+    xf_hypotheses_free(found);
+    return status;
+}
+
+/* source: of xf_decode(), XF_OK where a sentence alone is wrong, or the target. */
 static void refused_batch(enum xf_status source, enum xf_status target, const xf_batch *batch) {
     xf_hypotheses *found = SENTINEL;
     double scores[4] = {99, 99, 99, 99};
     xf_eval_stats stats;
     memset(&stats, 0x5A, sizeof stats);
     stats.struct_size = sizeof stats;
-    if (source != XF_OK) REFUSED(source, found, xf_decode(world.decoder, batch, &found, err));
+    if (source != XF_OK) REFUSED(source, found, xf_decode(world.decoder, batch, NULL, &found, err));
     REFUSED(target, scores, xf_score(world.decoder, batch, scores, err));
     REFUSED(target, stats, xf_evaluate(world.decoder, batch, 1, &stats, err));
 }
@@ -77,11 +99,11 @@ static void test_batches(void **state) {
         b.sentences = sizes[i];
         refused_batch(invalid, invalid, &b);
     }
-    static const int32_t wrong_offsets[][3] = {{1, 3, 6}, {0, 0, 6}, {0, 6, 3}, {0, 3, 3}, {0, -3, 6}};
+    static const int32_t wrong_offsets[][3] = {{1, 3, 6}, {0, 6, 3}, {0, -3, 6}, {0, 0, 6}, {0, 3, 3}};
     for (int i = 0; i < 5; ++i) {
         b = good;
         b.src_offsets = wrong_offsets[i];
-        refused_batch(invalid, invalid, &b);
+        refused_batch(i < 3 ? invalid : XF_OK, invalid, &b); /* an empty sentence is its own error */
         b = good;
         b.tgt_offsets = wrong_offsets[i];
         refused_batch(XF_OK, invalid, &b);
@@ -91,18 +113,23 @@ static void test_batches(void **state) {
         const int32_t bad_ids[6] = {5, 6, 1, 7, wrong[i], 1};
         b = good;
         b.src_ids = bad_ids;
-        refused_batch(range, range, &b);
+        assert_int_equal(second_of(&b), range);
+        refused_batch(XF_OK, range, &b);
         b = good;
         b.tgt_ids = bad_ids;
         refused_batch(XF_OK, range, &b);
     }
     int32_t many[80];
-    const int32_t too_long[3] = {0, 65, 66};
+    const int32_t too_long[3] = {0, 65, 66}, short_and_long[3] = {0, 1, 66};
     for (int i = 0; i < 80; ++i) many[i] = 9;
     b = good;
+    b.src_offsets = wrong_offsets[4];
+    assert_int_equal(second_of(&b), invalid);
     b.src_ids = b.tgt_ids = many;
+    b.src_offsets = short_and_long;
+    assert_int_equal(second_of(&b), range);
     b.src_offsets = too_long;
-    refused_batch(range, range, &b);
+    refused_batch(XF_OK, range, &b);
     b.src_offsets = offsets;
     b.tgt_offsets = too_long;
     refused_batch(XF_OK, range, &b);
@@ -128,9 +155,14 @@ static void test_hypotheses(void **state) {
     REFUSED(XF_ERROR_OUT_OF_RANGE, h, xf_hypotheses_get(world.hypotheses, 2, 0, &h, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, h, xf_hypotheses_get(world.hypotheses, 0, 1, &h, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, h, xf_hypotheses_get(world.hypotheses, SIZE_MAX, SIZE_MAX, &h, err));
+    REFUSED_HANDLE(HYPOTHESES, nothing, xf_hypotheses_status(handle, 0, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_hypotheses_status(world.hypotheses, 2, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_hypotheses_status(world.hypotheses, SIZE_MAX, err));
+    ACCEPTED(xf_hypotheses_status(world.hypotheses, 1, err));
     CHECK_OUTPUT_STRUCT(xf_hypothesis, out, xf_hypotheses_get(world.hypotheses, 0, 0, out, err));
     ACCEPTED(xf_hypotheses_get(world.hypotheses, 1, 0, &h, err)); /* the empty text */
     assert_true(h.length == 0 && h.score == 0 && h.finished == 1 && h.text_length == 0 && h.text[0] == 0);
+    assert_true(h.complete == 1 && h.token_log_probabilities[0] == 0);
     for (int i = 0; i < WRONG_HANDLES; ++i) {
         if (i == HYPOTHESES) continue;
         assert_int_equal(xf_hypotheses_sentence_count(wrong_handle(i)), 0);
@@ -154,7 +186,7 @@ static xf_decoder *decoder_with(const xf_model *model, const char *beam, const c
 /* Answers to `good` that are sound: ranked, within the limit, ids of the vocabulary, text or none. */
 static void check_answers(xf_decoder *decoder, int32_t V, size_t most, int64_t extra) {
     xf_hypotheses *found = NULL;
-    ACCEPTED(xf_decode(decoder, &good, &found, err));
+    ACCEPTED(xf_decode(decoder, &good, NULL, &found, err));
     assert_int_equal(xf_hypotheses_sentence_count(found), 2);
     for (size_t s = 0; s < 2; ++s) {
         const size_t answers = xf_hypotheses_answer_count(found, s);
@@ -166,6 +198,9 @@ static void check_answers(xf_decoder *decoder, int32_t V, size_t most, int64_t e
             assert_true(h.score <= last && isfinite(h.log_probability) && h.log_probability <= 0);
             assert_true(h.length + h.finished <= 3 + extra);
             for (int64_t i = 0; i < h.length; ++i) assert_true(h.ids[i] > 1 && h.ids[i] < V);
+            double sum = 0;
+            for (int64_t i = 0; i < h.length + h.finished; ++i) sum += h.token_log_probabilities[i];
+            assert_true(sum == h.log_probability && h.complete == 1);
             last = h.score;
         }
     }
@@ -194,9 +229,8 @@ static void test_edges(void **state) {
     small.src_ids = small_ids;
     xf_hypotheses *found = SENTINEL;
     const char *texts[] = {"one"};
-    REFUSED(XF_ERROR_OUT_OF_RANGE, found, xf_decode(decoder, &good, &found, err)); /* ids of a larger vocabulary */
-    REFUSED(XF_ERROR_STATE, found, xf_translate(decoder, texts, NULL, 1, &found, err));
-    ACCEPTED(xf_decode(decoder, &small, &found, err));
+    REFUSED(XF_ERROR_STATE, found, xf_translate(decoder, texts, NULL, 1, NULL, &found, err));
+    ACCEPTED(xf_decode(decoder, &small, NULL, &found, err));
     assert_true(xf_hypotheses_answer_count(found, 0) > 4);
     xf_hypothesis h = {.struct_size = sizeof h};
     ACCEPTED(xf_hypotheses_get(found, 0, 0, &h, err));
@@ -210,10 +244,10 @@ static void test_edges(void **state) {
     xf_batch empty = XF_BATCH_INIT;
     double score = 99;
     xf_eval_stats stats = {.struct_size = sizeof stats};
-    ACCEPTED(xf_decode(world.decoder, &empty, &found, err));
+    ACCEPTED(xf_decode(world.decoder, &empty, NULL, &found, err));
     assert_int_equal(xf_hypotheses_sentence_count(found), 0);
     xf_hypotheses_free(found);
-    ACCEPTED(xf_translate(world.decoder, NULL, NULL, 0, &found, err));
+    ACCEPTED(xf_translate(world.decoder, NULL, NULL, 0, NULL, &found, err));
     xf_hypotheses_free(found);
     ACCEPTED(xf_score(world.decoder, &empty, &score, err));
     assert_true(score == 99);
@@ -221,18 +255,138 @@ static void test_edges(void **state) {
     assert_true(stats.sentences == 0 && stats.tgt_tokens == 0 && stats.perplexity == 1);
     const char *lines[] = {"", "one two"};
     const size_t lengths[] = {0, 3};
-    ACCEPTED(xf_translate(world.decoder, lines, lengths, 2, &found, err));
+    ACCEPTED(xf_translate(world.decoder, lines, lengths, 2, NULL, &found, err));
     xf_hypotheses_free(found);
+}
 
-    /* The text that is refused is named by the caller's count, empty ones included. */
+/* What can't be translated is that text's error; the others have the answers they have without it. */
+static void test_bad_texts(void **state) {
+    (void)state;
     static char endless[20000];
     memset(endless, '7', sizeof endless - 1);
-    const char *texts_with_endless[] = {"", "", endless};
+    const char *texts[] = {"one two", "\xff\xfe", endless, NULL, " \t\r\n", "one two\n"};
+    const enum xf_status expected[] = {XF_OK, XF_ERROR_DATA, XF_ERROR_OUT_OF_RANGE, XF_ERROR_INVALID_ARGUMENT,
+                                       XF_OK, XF_OK};
+    xf_hypotheses *found = NULL, *alone = NULL;
+    xf_hypothesis h[3] = {XF_HYPOTHESIS_INIT, XF_HYPOTHESIS_INIT, XF_HYPOTHESIS_INIT};
     xf_error why;
-    found = SENTINEL;
-    assert_int_equal(xf_translate(world.decoder, texts_with_endless, NULL, 3, &found, &why), XF_ERROR_OUT_OF_RANGE);
-    assert_non_null(strstr(why.message, "text 2 has 2000"));
+    ACCEPTED(xf_translate(world.decoder, texts, NULL, 6, NULL, &found, err));
+    ACCEPTED(xf_translate(world.decoder, texts, NULL, 1, NULL, &alone, err));
+    for (size_t i = 0; i < 6; ++i) assert_int_equal(xf_hypotheses_status(found, i, &why), expected[i]);
+    xf_hypotheses_status(found, 2, &why);
+    assert_non_null(strstr(why.message, "2000"));
     assert_non_null(strstr(why.message, "model.max_length")); /* the lesser of the two limits counts */
+    ACCEPTED(xf_hypotheses_get(alone, 0, 0, &h[0], err));
+    ACCEPTED(xf_hypotheses_get(found, 0, 0, &h[1], err));
+    ACCEPTED(xf_hypotheses_get(found, 5, 0, &h[2], err));
+    for (int i = 1; i < 3; ++i) {
+        assert_string_equal(h[i].text, h[0].text);
+        assert_true(h[i].score == h[0].score);
+    }
+    ACCEPTED(xf_hypotheses_get(found, 4, 0, &h[1], err));
+    assert_true(h[1].length == 0 && h[1].finished == 1 && h[1].score == 0);
+    xf_hypotheses_free(found);
+    xf_hypotheses_free(alone);
+}
+
+static void test_params(void **state) {
+    (void)state;
+    const char *texts[] = {"one", "two"}, *prefixes[] = {"ab", NULL};
+    const size_t lengths[] = {1, 0};
+    const int32_t prefix_ids[] = {9, 8, 7}, prefix_offsets[] = {0, 1, 3};
+    xf_hypotheses *found = SENTINEL;
+    struct {
+        xf_decode_params known;
+        void *tail;
+    } p = {XF_DECODE_PARAMS_INIT, NULL};
+    p.known.prefix_ids = prefix_ids;
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &good, &p.known, &found, err)); /* no offsets */
+    p.known.prefix_offsets = prefix_offsets;
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_translate(world.decoder, texts, NULL, 2, &p.known, &found, err));
+    ACCEPTED(xf_decode(world.decoder, &good, &p.known, &found, err));
+    xf_hypothesis h = XF_HYPOTHESIS_INIT;
+    ACCEPTED(xf_hypotheses_get(found, 0, 0, &h, err));
+    assert_true(h.length >= 1 && h.ids[0] == 9);
+    ACCEPTED(xf_hypotheses_get(found, 1, 0, &h, err));
+    assert_true(h.length >= 2 && h.ids[0] == 8 && h.ids[1] == 7);
+    xf_hypotheses_free(found);
+    found = SENTINEL;
+    const int32_t wrong_offsets[][3] = {{1, 1, 3}, {0, 3, 1}, {0, -1, 3}};
+    for (int i = 0; i < 3; ++i) {
+        p.known.prefix_offsets = wrong_offsets[i];
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &good, &p.known, &found, err));
+    }
+    p.known = (xf_decode_params)XF_DECODE_PARAMS_INIT;
+    p.known.prefix_lengths = lengths;
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_translate(world.decoder, texts, NULL, 2, &p.known, &found, err));
+    p.known.prefixes = prefixes;
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &good, &p.known, &found, err));
+    ACCEPTED(xf_translate(world.decoder, texts, NULL, 2, &p.known, &found, err));
+    ACCEPTED(xf_hypotheses_get(found, 0, 0, &h, err));
+    assert_true(h.text[0] == 'a');
+    xf_hypotheses_free(found);
+
+    /* Options of the call, and only those that were set. */
+    xf_config *config = NULL;
+    ACCEPTED(xf_config_create(&config, err));
+    set(config, "decode.max_extra_tokens", "0");
+    set(config, "decode.min_tokens", "1000");
+    p.known = (xf_decode_params)XF_DECODE_PARAMS_INIT;
+    p.known.config = config;
+    ACCEPTED(xf_decode(world.decoder, &good, &p.known, &found, err));
+    ACCEPTED(xf_hypotheses_get(found, 0, 0, &h, err));
+    assert_true(h.length == 3 && h.finished == 0 && h.complete == 1);
+    xf_hypotheses_free(found);
+    found = SENTINEL;
+    set(config, "decode.n_best", "1024");
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &good, &p.known, &found, err));
+    xf_config_free(config);
+    for (int i = 0; i < WRONG_HANDLES; ++i) {
+        p.known.config = wrong_handle(i);
+        if (i != CONFIG && wrong_handle(i) != NULL)
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &good, &p.known, &found, err));
+    }
+    /* A struct of another version. */
+    p.known = (xf_decode_params)XF_DECODE_PARAMS_INIT;
+    const size_t sizes[] = {0, sizeof p.known - 1, 4097, SIZE_MAX};
+    for (int i = 0; i < 4; ++i) {
+        p.known.struct_size = sizes[i];
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &good, &p.known, &found, err));
+    }
+    p.known.struct_size = sizeof p;
+    p.tail = texts;
+    REFUSED(XF_ERROR_UNSUPPORTED, found, xf_decode(world.decoder, &good, &p.known, &found, err));
+    p.tail = NULL;
+    ACCEPTED(xf_decode(world.decoder, &good, &p.known, &found, err));
+    xf_hypotheses_free(found);
+}
+
+/* All batches of an epoch, wherever the batcher stands; then it goes on as if nothing had been. */
+static void test_evaluate_batcher(void **state) {
+    (void)state;
+    xf_eval_stats whole = XF_EVAL_STATS_INIT, again = XF_EVAL_STATS_INIT;
+    xf_batcher_stats before = {.struct_size = sizeof before}, after = before;
+    int64_t sentences = 0;
+    enum xf_status status;
+    ACCEPTED(xf_batcher_seek(world.batcher, 0, 0, err));
+    xf_batch b = XF_BATCH_INIT;
+    double nll = 0, tokens = 0;
+    while ((status = xf_batcher_next(world.batcher, &b, NULL)) == XF_OK) {
+        xf_eval_stats one = XF_EVAL_STATS_INIT;
+        ACCEPTED(xf_evaluate(world.decoder, &b, 1, &one, err));
+        nll += one.nll * (double)one.tgt_tokens;
+        tokens += (double)one.tgt_tokens;
+        sentences += b.sentences;
+    }
+    assert_int_equal(status, XF_DONE);
+    ACCEPTED(xf_batcher_seek(world.batcher, 0, 1, err));
+    ACCEPTED(xf_batcher_get_stats(world.batcher, &before, err));
+    ACCEPTED(xf_evaluate_batcher(world.decoder, world.batcher, &whole, err));
+    ACCEPTED(xf_batcher_get_stats(world.batcher, &after, err));
+    assert_memory_equal(&before, &after, sizeof before);
+    assert_true(whole.sentences == sentences && fabs(whole.nll - nll / tokens) < 1e-9);
+    ACCEPTED(xf_evaluate_batcher(world.decoder, world.batcher, &again, err));
+    assert_memory_equal(&whole, &again, sizeof whole);
 }
 
 /* The loss of xf_evaluate() by its definition: each other token gets s / (V - 1), or every token s / V. */
@@ -266,8 +420,9 @@ static void test_smoothing(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_handles), cmocka_unit_test(test_batches),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_handles),    cmocka_unit_test(test_batches),
                                        cmocka_unit_test(test_hypotheses), cmocka_unit_test(test_edges),
-                                       cmocka_unit_test(test_smoothing)};
+                                       cmocka_unit_test(test_smoothing),  cmocka_unit_test(test_bad_texts),
+                                       cmocka_unit_test(test_params),     cmocka_unit_test(test_evaluate_batcher)};
     return RUN(tests, world_open, world_close);
 }

@@ -89,7 +89,7 @@ static void journey(const char *device) {
     }
     for (int m = 0; m < 2; ++m) {
         ACCEPTED(xf_decoder_create(m == 0 ? model : loaded, config, &decoders[m], err));
-        ACCEPTED(xf_translate(decoders[m], texts, source_lengths, N, &answers[m], err));
+        ACCEPTED(xf_translate(decoders[m], texts, source_lengths, N, NULL, &answers[m], err));
         for (size_t i = 0; i < N; ++i) {
             xf_hypothesis h = {.struct_size = sizeof h};
             ACCEPTED(xf_hypotheses_get(answers[m], i, 0, &h, err));
@@ -125,7 +125,7 @@ static void journey(const char *device) {
     const xf_batch batch = next_batch(batcher);
     ACCEPTED(xf_train_step(trainer, &batch, 1, NULL, err));
     xf_hypotheses *late = NULL;
-    ACCEPTED(xf_translate(decoders[1], texts, source_lengths, 0, &late, err));
+    ACCEPTED(xf_translate(decoders[1], texts, source_lengths, 0, NULL, &late, err));
     xf_decoder_free(decoders[0]);
     xf_decoder_free(decoders[1]);
     xf_trainer_free(trainer);

@@ -108,15 +108,15 @@ static enum xf_status stage(struct run *r, int number, const xf_host *services, 
             size_t count;
             return xf_attention_weights(r->decoder, &pair, XF_ATTENTION_CROSS, 0, weights, 18, &count, err);
         }
-        case 16:
-            status = xf_decoder_set_constraint(r->decoder, allow_all, NULL, err);
-            if (status == XF_OK) status = xf_decode(r->decoder, &r->batch, &r->constrained, err);
-            xf_decoder_set_constraint(r->decoder, NULL, NULL, NULL);
-            return status;
+        case 16: {
+            xf_decode_params params = XF_DECODE_PARAMS_INIT;
+            params.constraint = allow_all;
+            return xf_decode(r->decoder, &r->batch, &params, &r->constrained, err);
+        }
         default:
             xf_hypotheses_free(r->hypotheses);
             r->hypotheses = NULL;
-            status = xf_decode(r->decoder, &r->batch, &r->hypotheses, err);
+            status = xf_decode(r->decoder, &r->batch, NULL, &r->hypotheses, err);
             if (status == XF_OK) status = xf_score(r->decoder, &r->batch, scores, err);
             if (status == XF_OK) status = xf_evaluate(r->decoder, &r->batch, 1, &stats, err);
             r->score = stats.nll;

@@ -115,7 +115,7 @@ static void test_decoding(void **state) {
             xf_hypotheses *found = NULL;
             double scores[2];
             xf_eval_stats stats = {.struct_size = sizeof stats};
-            ACCEPTED(xf_decode(decoder, &batch, &found, err));
+            ACCEPTED(xf_decode(decoder, &batch, NULL, &found, err));
             for (size_t s = 0; s < 2; ++s) {
                 assert_true(xf_hypotheses_answer_count(found, s) >= 1);
                 xf_hypothesis h = {.struct_size = sizeof h};

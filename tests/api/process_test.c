@@ -47,7 +47,7 @@ static struct result decode_all(const xf_model *model, const char *device) {
     xf_decoder *decoder = NULL;
     xf_hypotheses *found = NULL;
     ACCEPTED(xf_decoder_create(model, config, &decoder, err));
-    ACCEPTED(xf_decode(decoder, &batch, &found, err));
+    ACCEPTED(xf_decode(decoder, &batch, NULL, &found, err));
     for (size_t i = 0; i < B; ++i) {
         xf_hypothesis h = {.struct_size = sizeof h};
         ACCEPTED(xf_hypotheses_get(found, i, 0, &h, err));
@@ -107,7 +107,7 @@ static int in_child(const char *device, const struct result *expected) {
     float value;
     xf_batch next = XF_BATCH_INIT;
     xf_memory_stats memory = {.struct_size = sizeof memory};
-    WANT(1, xf_decode(world.decoder, &batch, &found, &error) == XF_ERROR_FORKED && error.status == XF_ERROR_FORKED);
+    WANT(1, xf_decode(world.decoder, &batch, NULL, &found, &error) == XF_ERROR_FORKED && error.status == XF_ERROR_FORKED);
     WANT(2, error.message[0] != 0 && found == NULL);
     WANT(3, xf_score(world.decoder, &batch, scores, NULL) == XF_ERROR_FORKED);
     WANT(4, xf_train_step(world.trainer, &batch, 1, NULL, NULL) == XF_ERROR_FORKED);

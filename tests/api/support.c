@@ -149,7 +149,7 @@ int world_open(void **state) {
     ACCEPTED(xf_trainer_create(w->model, w->config, &w->trainer, err));
     ACCEPTED(xf_decoder_create(w->model, w->config, &w->decoder, err));
     const char *texts[] = {"one two", ""};
-    ACCEPTED(xf_translate(w->decoder, texts, NULL, 2, &w->hypotheses, err));
+    ACCEPTED(xf_translate(w->decoder, texts, NULL, 2, NULL, &w->hypotheses, err));
     return 0;
 }
 

@@ -39,7 +39,7 @@ static char **read_lines(const char *path, size_t *count) {
 
 static void translate(xf_decoder *decoder, char **texts, size_t count, char **translations) {
     xf_hypotheses *answers;
-    CHECK(xf_translate, decoder, (const char *const *)texts, NULL, count, &answers);
+    CHECK(xf_translate, decoder, (const char *const *)texts, NULL, count, NULL, &answers);
     for (size_t i = 0; i < count; ++i) {
         xf_hypothesis best = XF_HYPOTHESIS_INIT;
         CHECK(xf_hypotheses_get, answers, i, 0, &best);

@@ -19,8 +19,8 @@
 
 #include "xformer/xformer.h"
 
-typedef enum xf_status translate_fn(xf_decoder *, const char *const *, const size_t *, size_t, xf_hypotheses **,
-                                    xf_error *);
+typedef enum xf_status translate_fn(xf_decoder *, const char *const *, const size_t *, size_t, const xf_decode_params *,
+                                    xf_hypotheses **, xf_error *);
 
 static double now(clockid_t clock) {
     struct timespec time;
@@ -38,13 +38,13 @@ static void report(double inside, double whole) {
 }
 
 enum xf_status xf_translate(xf_decoder *decoder, const char *const *texts, const size_t *lengths, size_t count,
-                            xf_hypotheses **out, xf_error *err) {
+                            const xf_decode_params *params, xf_hypotheses **out, xf_error *err) {
     static translate_fn *real;
     static int calls;
     static double inside, last;
     if (real == NULL) *(void **)&real = dlsym(RTLD_NEXT, "xf_translate");
     const double start = now(CLOCK_THREAD_CPUTIME_ID);
-    const enum xf_status status = real(decoder, texts, lengths, count, out, err);
+    const enum xf_status status = real(decoder, texts, lengths, count, params, out, err);
     inside += now(CLOCK_THREAD_CPUTIME_ID) - start;
     if (++calls % atoi(getenv("XF_BENCH_CALLS")) == 0) {
         const double whole = now(CLOCK_PROCESS_CPUTIME_ID);

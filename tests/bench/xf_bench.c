@@ -158,7 +158,7 @@ static void decode(args a) {
         for (int64_t i = 0; i < sources.count; ++i) {
             xf_hypotheses *hypotheses;
             const double begin = seconds(), cpu = cpu_seconds();
-            CHECK(xf_decode, decoder, &sources.batches[i], &hypotheses);
+            CHECK(xf_decode, decoder, &sources.batches[i], NULL, &hypotheses);
             time += seconds() - begin;
             cpu_time += cpu_seconds() - cpu;
             tokens += answer_tokens(hypotheses);

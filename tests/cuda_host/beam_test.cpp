@@ -186,6 +186,7 @@ private:
                       ancestors_.ptr,
                       token_.ptr,
                       parent_.ptr,
+                      value_.ptr,
                       finished_.ptr,
                       finished_count_.ptr,
                       tokens.ptr,
@@ -195,6 +196,7 @@ private:
              {&length_, &live_, &done_, &ancestors_, &token_, &parent_, &finished_count_, &tokens, &steps, &remaining})
             array->download();
         logp_.download();
+        value_.download();
         finished_.download();
         int32_t left = 0;
         for (size_t a = 0; a < active.size(); ++a) left += active[a] >= 0 && done_[active[a]] == 0;
@@ -216,15 +218,18 @@ private:
         mine = std::move(next);
     }
 
-    // The tokens of hypothesis `beam` of sentence s after `length` of them.
-    std::vector<int32_t> path(int64_t s, int64_t length, int32_t beam) const {
-        std::vector<int32_t> ids(static_cast<size_t>(length));
+    // Hypothesis `beam` of sentence s after `length` tokens.
+    Hypothesis path(int64_t s, int64_t length, int32_t beam) const {
+        Hypothesis h;
+        h.ids.resize(static_cast<size_t>(length));
+        h.token_log_probabilities.resize(h.ids.size());
         for (int64_t u = length - 1; u >= 0; --u) {
             const int64_t at = u * slots_ + s * s_.beam + beam;
-            ids[static_cast<size_t>(u)] = token_[at];
+            h.ids[static_cast<size_t>(u)] = token_[at];
+            h.token_log_probabilities[static_cast<size_t>(u)] = value_[at];
             beam = parent_[at];
         }
-        return ids;
+        return h;
     }
 
     void compare(int64_t s) {
@@ -243,13 +248,18 @@ private:
         CHECK_EQ(static_cast<size_t>(std::max(finished_count_[s], 1)), answers.size());
         CHECK_EQ(finished_count_[s] > 0, answers[0].finished);
         if (!answers[0].finished) {
-            CHECK(path(s, length_[s], 0) == answers[0].ids);
+            const Hypothesis found = path(s, length_[s], 0);
+            CHECK(found.ids == answers[0].ids);
+            CHECK(found.token_log_probabilities == answers[0].token_log_probabilities);
             CHECK_EQ(logp_[s * s_.beam], answers[0].log_probability);
         }
         for (int64_t i = 0; i < finished_count_[s] && answers[0].finished; ++i) {
             const xf_beam_finished &f = finished_[s * s_.n_best + i];
             const Hypothesis &answer = answers[static_cast<size_t>(i)];
-            CHECK(path(s, f.step, f.parent) == answer.ids);
+            Hypothesis found = path(s, f.step, f.parent);
+            found.token_log_probabilities.push_back(f.end_logp);
+            CHECK(found.ids == answer.ids);
+            CHECK(found.token_log_probabilities == answer.token_log_probabilities);
             CHECK_EQ(f.logp, answer.log_probability);
             CHECK_EQ(f.score, answer.score);
         }
@@ -282,6 +292,7 @@ private:
     Array<double> penalty_{plugin_, kSteps + 1}, logp_{plugin_, m_};
     Array<int32_t> ancestors_{plugin_, m_ *kSteps, -1}, token_{plugin_, m_ *kSteps, -1},
         parent_{plugin_, m_ *kSteps, -1};
+    Array<float> value_{plugin_, m_ *kSteps, 1};
     Array<xf_beam_finished> finished_{plugin_, n_ *static_cast<size_t>(s_.n_best)};
     Array<int32_t> finished_count_{plugin_, n_};
 

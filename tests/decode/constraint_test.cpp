@@ -17,8 +17,9 @@ xf::Options with(const Settings &more) {
 }
 
 Answers decode(xf::Decoder *decoder, const std::vector<Ids> &sources, const xf::Constraint &constraint) {
-    const Batch batch(sources);
-    return decoder->decode(batch.view(), constraint);
+    xf::DecodeRequest request;
+    request.constraint = constraint;
+    return xf_test::decode(decoder, sources, request);
 }
 
 void allow_only(const Ids &ids, uint32_t *allowed) {

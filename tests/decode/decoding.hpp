@@ -50,9 +50,15 @@ inline std::shared_ptr<const xf::Model> make_reverser(const std::shared_ptr<xf::
 
 using Answers = std::vector<std::vector<xf::Hypothesis>>;
 
-inline Answers decode(xf::Decoder *decoder, const std::vector<Ids> &sources) {
+// The answers of a call in which every sentence has some; else throws what kept the first from it.
+inline Answers decode(xf::Decoder *decoder, const std::vector<Ids> &sources, const xf::DecodeRequest &request = {}) {
     const Batch batch(sources);
-    return decoder->decode(batch.view(), nullptr);
+    Answers answers;
+    for (xf::SentenceOutcome &outcome : decoder->decode(batch.view(), request)) {
+        if (outcome.status != XF_OK) throw xf::Error(outcome.status, outcome.message);
+        answers.push_back(std::move(outcome.answers));
+    }
+    return answers;
 }
 
 inline std::vector<double> score(xf::Decoder *decoder, const Pairs &pairs) {
@@ -66,7 +72,8 @@ inline std::vector<double> score(xf::Decoder *decoder, const Pairs &pairs) {
 inline bool same(const std::vector<xf::Hypothesis> &a, const std::vector<xf::Hypothesis> &b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const xf::Hypothesis &x, const xf::Hypothesis &y) {
         return x.ids == y.ids && x.score == y.score && x.log_probability == y.log_probability &&
-               x.finished == y.finished;
+               x.finished == y.finished && x.complete == y.complete &&
+               x.token_log_probabilities == y.token_log_probabilities;
     });
 }
 

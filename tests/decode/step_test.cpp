@@ -35,19 +35,20 @@ public:
         pass.invariant = true;
         const xf::Num memory = network_.encode(pass, packed_);
         const auto sentences = static_cast<int64_t>(sources.size());
-        step_.begin(packed_.src, sentences, memory, sentences * kBeam, *std::max_element(steps_.begin(), steps_.end()));
+        step_.begin(packed_.src, sentences, memory, sentences * kBeam, *std::max_element(steps_.begin(), steps_.end()),
+                    call_);
         for (auto &live : live_) live.resize(1);
     }
 
     std::vector<std::vector<Hypothesis>> run() {
         Draw draw(41);
         for (int64_t t = 0;; ++t) {
-            xf::DecoderStep::Rows rows = collect(t);
+            const xf::DecoderStep::Rows rows = collect(t);
             if (rows.tokens.empty()) return live_;
             const auto k = static_cast<size_t>(kV - 1);
             std::vector<float> values(rows.tokens.size() * k);
             std::vector<int32_t> ids(values.size());
-            step_.run(rows, t, kV - 1, values.data(), ids.data());
+            step_.run(rows, kV - 1, values.data(), ids.data());
             for (size_t i = 0; i < rows.source.size(); ++i) {
                 const auto s = static_cast<size_t>(rows.source[i]);
                 std::vector<Hypothesis> next;
@@ -66,8 +67,11 @@ public:
     }
 
 private:
-    xf::DecoderStep::Rows collect(int64_t t) const {
+    xf::DecoderStep::Rows collect(int64_t t) {
         xf::DecoderStep::Rows rows;
+        rows.t = rows.ld_ancestors = t;
+        lines_.assign(static_cast<size_t>(step_.slots() * t), -1);
+        rows.ancestors = lines_.data();
         for (size_t s = 0; s < live_.size(); ++s) {
             if (t >= steps_[s]) continue;
             rows.source.push_back(static_cast<int32_t>(s));
@@ -77,17 +81,19 @@ private:
                 const Hypothesis &h = live_[s][j];
                 rows.tokens.push_back(h.tokens.empty() ? xf::kStartToken : h.tokens.back());
                 rows.slot_of_row.push_back(static_cast<int32_t>(s * kBeam + j));
-                rows.ancestors.insert(rows.ancestors.end(), h.slots.begin(), h.slots.end());
+                std::copy(h.slots.begin(), h.slots.end(), lines_.begin() + rows.slot_of_row.back() * t);
             }
         }
         return rows;
     }
 
+    xf::Call call_;
     xf::Transformer network_;
     xf::DecoderStep step_;
     xf::PackedBatch packed_;
     std::vector<int64_t> steps_;
     std::vector<std::vector<Hypothesis>> live_;
+    std::vector<int32_t> lines_;
 };
 
 XF_TEST(steps_over_the_cache_are_the_whole_decoder) {

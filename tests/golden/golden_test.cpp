@@ -200,7 +200,7 @@ private:
         const Decoder decoder = make_decoder(golden_.searches()[index]);
         const Batch sources(golden_, "decode", false);
         xf_hypotheses *raw = nullptr;
-        XF_GOLDEN_OK(xf_decode, decoder.get(), &sources.view, &raw);
+        XF_GOLDEN_OK(xf_decode, decoder.get(), &sources.view, nullptr, &raw);
         const Hypotheses answers(raw);
         const std::vector<int32_t> ids = golden_.ints(name + ".ids"), offsets = golden_.ints(name + ".offsets"),
                                    counts = golden_.ints(name + ".count"), finished = golden_.ints(name + ".finished");

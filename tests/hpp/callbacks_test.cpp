@@ -147,8 +147,11 @@ TEST(constraints) {
 
     // One of C, which asks to stop.
     const auto stop = [](void *, const xf_prefix *, std::uint32_t *) -> std::int32_t { return 5; };
-    CHECK(xf_decoder_set_constraint(taken.get(), stop, nullptr, nullptr) == XF_OK);
-    CHECK_THROWS(XF_ERROR_CALLBACK, taken.translate("one two"));
+    xf_decode_params params XF_DECODE_PARAMS_INIT;
+    params.constraint = stop;
+    const char *const text = "one two";
+    xf_hypotheses *none = nullptr;
+    CHECK(xf_translate(taken.get(), &text, nullptr, 1, &params, &none, nullptr) == XF_ERROR_CALLBACK && !none);
 }
 
 const xformer::Context *interrupted = nullptr;

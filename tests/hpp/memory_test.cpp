@@ -43,7 +43,7 @@ TEST(no_allocation_beside_those_of_c) {
           in_c([&] { xf_evaluate(w.decoder.get(), &batch, 1, &eval, nullptr); }));
     CHECK(counted([&] { w.decoder.decode(batch); }) == in_c([&] {
               xf_hypotheses *found = nullptr;
-              xf_decode(w.decoder.get(), &batch, &found, nullptr);
+              xf_decode(w.decoder.get(), &batch, nullptr, &found, nullptr);
               xf_hypotheses_free(found);
           }));
     const std::vector<std::string> texts = sources();
@@ -51,7 +51,7 @@ TEST(no_allocation_beside_those_of_c) {
     const std::vector<std::string_view> two{texts[0], texts[1]};
     const long translations = in_c([&] {
         xf_hypotheses *found = nullptr;
-        xf_translate(w.decoder.get(), pointers, nullptr, 2, &found, nullptr);
+        xf_translate(w.decoder.get(), pointers, nullptr, 2, nullptr, &found, nullptr);
         xf_hypotheses_free(found);
     });
     CHECK(translations > 0 && counted([&] { w.decoder.translate(two); }) == translations);

@@ -100,7 +100,7 @@ holds "and names no other model" test -z "$(grep -- "--init" stderr)"
 expect 0 "" train --model l.xf --model.max_length 40 --steps 40 --save-every 20 --hold-out 0
 holds "the new limit is told" grep -q "data.max_tokens is 40 rather than 256" stdout
 expect 0 "" train --model l.xf --steps 44 --hold-out 0 --resume l.xf.ckpt
-expect 1 "translate: pair 1: 42 tokens, expected at most" run evaluate --model l.xf --test few.tsv --threads 1 --greedy
+expect 1 "translate: pair 1: the source has 42 tokens, expected at most" run evaluate --model l.xf --test few.tsv --threads 1 --greedy
 holds "the pair that fits is measured" grep -q "^BLEU" stdout
 
 # Messages name the line of the input, and the reason.

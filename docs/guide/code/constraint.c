@@ -31,6 +31,7 @@ int main(void) {
     xf_decoder *decoder = NULL;
     xf_hypotheses *answers = NULL;
     xf_hypothesis best = XF_HYPOTHESIS_INIT;
+    xf_decode_params params = XF_DECODE_PARAMS_INIT;
     struct beginning start;
 
     must(xf_context_create(NULL, NULL, &context, &err));
@@ -39,8 +40,9 @@ int main(void) {
 
     /* [set] */
     must(xf_tokenizer_encode(xf_model_tokenizer(model), words, strlen(words), start.ids, 16, &start.count, &err));
-    must(xf_decoder_set_constraint(decoder, hold_to, &start, &err));
-    must(xf_translate(decoder, &text, NULL, 1, &answers, &err));
+    params.constraint = hold_to;
+    params.constraint_user = &start;
+    must(xf_translate(decoder, &text, NULL, 1, &params, &answers, &err));
     must(xf_hypotheses_get(answers, 0, 0, &best, &err));
     printf("begins with '%s': %s\n", words, strncmp(best.text, words, strlen(words)) == 0 ? "yes" : "no");
     /* [set] */

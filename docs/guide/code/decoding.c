@@ -23,7 +23,7 @@ int main(void) {
     xf_context *context = NULL;
     xf_model *model = NULL;
     xf_decoder *decoder = NULL;
-    xf_hypotheses *answers = NULL, *alone = NULL;
+    xf_hypotheses *answers = NULL, *alone = NULL, *begun = NULL, *partly = NULL;
     xf_hypothesis h = XF_HYPOTHESIS_INIT, other = XF_HYPOTHESIS_INIT;
 
     must(xf_context_create(NULL, NULL, &context, &err));
@@ -35,7 +35,7 @@ int main(void) {
     must(xf_config_set(config, "decode.beam", "8", &err));
     must(xf_config_set(config, "decode.n_best", "2", &err));
     must(xf_decoder_create(model, config, &decoder, &err));
-    must(xf_translate(decoder, texts, NULL, 3, &answers, &err));
+    must(xf_translate(decoder, texts, NULL, 3, NULL, &answers, &err));
     for (size_t i = 0; i < xf_hypotheses_sentence_count(answers); ++i) {
         for (size_t rank = 0; rank < xf_hypotheses_answer_count(answers, i); ++rank) {
             must(xf_hypotheses_get(answers, i, rank, &h, &err));
@@ -43,6 +43,26 @@ int main(void) {
         }
     }
     /* [n_best] */
+
+    /* [params] */
+    const char *const prefixes[] = {"drei", NULL, NULL};
+    xf_decode_params params = XF_DECODE_PARAMS_INIT;
+    xf_config *call = NULL;
+    must(xf_config_create(&call, &err));
+    must(xf_config_set(call, "decode.deadline_ms", "60000", &err)); /* the beam stays 8: it isn't set here */
+    params.config = call;
+    params.prefixes = prefixes;
+    must(xf_translate(decoder, texts, NULL, 3, &params, &begun, &err));
+    must(xf_hypotheses_get(begun, 0, 0, &other, &err));
+    printf("'%s', %s\n", other.text, other.complete ? "in time" : "cut short");
+    /* [params] */
+
+    /* [status] */
+    const char *const mixed[] = {"three two one", "\xFF is no UTF-8"};
+    must(xf_translate(decoder, mixed, NULL, 2, NULL, &partly, &err));
+    for (size_t i = 0; i < 2; ++i)
+        if (xf_hypotheses_status(partly, i, &err) != XF_OK) printf("text %d: %s\n", (int)i, xf_status_name(err.status));
+    /* [status] */
 
     /* [penalty] */
     must(xf_hypotheses_get(answers, 0, 0, &h, &err));
@@ -52,7 +72,7 @@ int main(void) {
     /* [penalty] */
 
     /* [invariance] */
-    must(xf_translate(decoder, texts, NULL, 1, &alone, &err));
+    must(xf_translate(decoder, texts, NULL, 1, NULL, &alone, &err));
     must(xf_hypotheses_get(alone, 0, 0, &other, &err));
     printf("alone: %s\n", other.score == h.score && strcmp(other.text, h.text) == 0 ? "the same bits" : "other bits");
     /* [invariance] */
@@ -78,10 +98,13 @@ int main(void) {
     /* [score] */
 
     xf_hypotheses_free(alone);
+    xf_hypotheses_free(begun);
+    xf_hypotheses_free(partly);
     xf_hypotheses_free(answers);
     xf_decoder_free(decoder);
     xf_model_free(model);
     xf_context_free(context);
+    xf_config_free(call);
     xf_config_free(config);
     return 0;
 }

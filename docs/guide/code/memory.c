@@ -44,7 +44,7 @@ int main(void) {
     int64_t allocations = 0;
     for (int round = 0; round < 10; ++round) {
         xf_hypotheses *answers = NULL;
-        must(xf_translate(decoder, texts, NULL, 2, &answers, &err));
+        must(xf_translate(decoder, texts, NULL, 2, NULL, &answers, &err));
         xf_hypotheses_free(answers);
         must(xf_context_get_memory(context, &memory, &err));
         if (round == 0) allocations = memory.allocations;

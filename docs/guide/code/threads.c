@@ -28,7 +28,7 @@ static void *translate_thread(void *argument) {
     xf_hypotheses *answers = NULL;
     xf_hypothesis best = XF_HYPOTHESIS_INIT;
     if ((work->status = xf_decoder_create(work->model, NULL, &decoder, &work->err)) == XF_OK &&
-        (work->status = xf_translate(decoder, &text, NULL, 1, &answers, &work->err)) == XF_OK &&
+        (work->status = xf_translate(decoder, &text, NULL, 1, NULL, &answers, &work->err)) == XF_OK &&
         (work->status = xf_hypotheses_get(answers, 0, 0, &best, &work->err)) == XF_OK)
         snprintf(work->answer, sizeof work->answer, "%s", best.text);
     xf_hypotheses_free(answers);
@@ -75,10 +75,10 @@ int main(void) {
     pthread_t canceller;
     must(xf_decoder_create(model, NULL, &decoder, &err));
     pthread_create(&canceller, NULL, cancel_thread, context);
-    enum xf_status status = xf_translate(decoder, texts, NULL, MANY, &answers, &err);
+    enum xf_status status = xf_translate(decoder, texts, NULL, MANY, NULL, &answers, &err);
     pthread_join(canceller, NULL);
     printf("%s, answers %s\n", xf_status_name(status), answers == NULL ? "none" : "some");
-    must(xf_translate(decoder, texts, NULL, 1, &answers, &err)); /* the decoder goes on */
+    must(xf_translate(decoder, texts, NULL, 1, NULL, &answers, &err)); /* the decoder goes on */
     /* [cancelled] */
     xf_hypotheses_free(answers);
     answers = NULL;
@@ -88,7 +88,7 @@ int main(void) {
     const pid_t child = fork();
     if (child == 0) {
         xf_context *own = NULL;
-        status = xf_translate(decoder, texts, NULL, 1, &answers, &err);
+        status = xf_translate(decoder, texts, NULL, 1, NULL, &answers, &err);
         printf("child: %s\n", xf_status_name(status));
         status = xf_context_create(NULL, NULL, &own, &err); /* one of its own is as good as any */
         printf("child: %s\n", xf_status_name(status));

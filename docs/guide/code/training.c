@@ -44,7 +44,7 @@ static double dev_chrf(xf_decoder *decoder, const xf_corpus *dev) {
         texts[i] = sources[i];
         expected[i] = references[i];
     }
-    must(xf_translate(decoder, texts, NULL, (size_t)count, &answers, &err));
+    must(xf_translate(decoder, texts, NULL, (size_t)count, NULL, &answers, &err));
     for (int64_t i = 0; i < count; ++i) {
         must(xf_hypotheses_get(answers, (size_t)i, 0, &best, &err));
         found[i] = best.text;

@@ -1,5 +1,5 @@
 /*
- * grammar.h - holds beam search to well-formed trees: a constraint for xf_decoder_set_constraint().
+ * grammar.h - holds beam search to well-formed trees: a constraint for xf_decode().
  *
  * A tree of a sentence of n words has one root; each bracket is closed with the label it was opened with, and has
  * something in it; there are n leaves. That the search can't run into a dead end takes one rule more. What a prefix

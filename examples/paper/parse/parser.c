@@ -151,9 +151,10 @@ enum xf_status parse_all(const struct parser *parser, xf_decoder *decoder, const
     memset(answers, 0, pairs->count * sizeof *answers);
     own_batch_fill(&own, pairs, index, pairs->count, NULL);
     struct grammar grammar = {parser_alphabet(parser), words, pairs->count};
-    enum xf_status status = xf_decoder_set_constraint(decoder, constrained ? grammar_allow : NULL, &grammar, err);
-    if (status == XF_OK) status = xf_decode(decoder, &own.batch, &found, err);
-    xf_decoder_set_constraint(decoder, NULL, NULL, NULL);
+    xf_decode_params params = XF_DECODE_PARAMS_INIT;
+    params.constraint = constrained ? grammar_allow : NULL;
+    params.constraint_user = &grammar;
+    enum xf_status status = xf_decode(decoder, &own.batch, &params, &found, err);
     for (size_t i = 0; status == XF_OK && i < pairs->count; ++i) {
         xf_hypothesis best = XF_HYPOTHESIS_INIT;
         status = xf_hypotheses_get(found, i, 0, &best, err);

@@ -295,18 +295,18 @@ static void use_decoder(xf_decoder *decoder, const xf_batch *batch) {
     xf_hypotheses *answers = NULL;
     double scores[8];
 
-    DO(xf_translate(decoder, texts, NULL, 2, &answers, &err));
+    DO(xf_translate(decoder, texts, NULL, 2, NULL, &answers, &err));
     IS(xf_hypotheses_sentence_count(answers) == 2 && xf_hypotheses_answer_count(answers, 0) == 1);
     START(best, no_answer);
     DO(xf_hypotheses_get(answers, 0, 0, &best.value, &err));
     INTACT(best, xf_hypothesis);
     IS(best.value.text != NULL && strlen(best.value.text) == best.value.text_length && best.value.score <= 0);
-    IS((best.value.finished == 0 || best.value.finished == 1) && best.value.reserved == 0);
+    IS((best.value.finished == 0 || best.value.finished == 1) && best.value.complete == 1);
     GIVES(XF_ERROR_OUT_OF_RANGE, xf_hypotheses_get(answers, 2, 0, &best.value, &err));
     xf_hypotheses_free(answers);
     answers = NULL;
 
-    DO(xf_decode(decoder, batch, &answers, &err));
+    DO(xf_decode(decoder, batch, NULL, &answers, &err));
     IS(xf_hypotheses_sentence_count(answers) == (size_t)batch->sentences);
     xf_hypotheses_free(answers);
     IS(batch->sentences <= 8);
@@ -389,9 +389,9 @@ int main(int argc, char **argv) {
     DO(xf_decoder_create(loaded, config, &decoder, &err));
     use_decoder(decoder, &batch);
     xf_context_cancel(context);
-    GIVES(XF_ERROR_CANCELLED, xf_decode(decoder, &batch, &answers, &err));
+    GIVES(XF_ERROR_CANCELLED, xf_decode(decoder, &batch, NULL, &answers, &err));
     IS(answers == NULL);
-    GIVES(XF_ERROR_INVALID_ARGUMENT, xf_decode(NULL, &batch, &answers, NULL));
+    GIVES(XF_ERROR_INVALID_ARGUMENT, xf_decode(NULL, &batch, NULL, &answers, NULL));
 
     xf_context_free(context); /* parents first: each child holds what it needs */
     xf_model_free(model);

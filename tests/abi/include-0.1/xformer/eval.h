@@ -27,9 +27,9 @@ enum xf_bleu_tokenize {
     /** At white space only: for text that is tokenised already. As multi-bleu, but smoothed. */
     XF_BLEU_NONE = 1,
     /**
-     * For text that is tokenised already: at white space and around a hyphen within a word, and a precision of zero is
-     * not smoothed. The paper's Table 2: multi-bleu on tokenised text with compounds split, as tensor2tensor's
-     * get_ende_bleu.sh does (of the hyphens of "a-b-c" it splits the first).
+     * For text that is tokenised already: at the white space of ASCII and around a hyphen within a word, and a
+     * precision of zero is not smoothed. The paper's Table 2: multi-bleu on tokenised text with compounds split, as
+     * tensor2tensor's get_ende_bleu.sh does (of the hyphens of "a-b-c" it splits the first).
      */
     XF_BLEU_SPLIT_HYPHENS = 2
 };

@@ -129,7 +129,8 @@ XF_API enum xf_status xf_tokenizer_decode(const xf_tokenizer *tokenizer, const i
                                           size_t capacity, size_t *length, xf_error *err);
 
 /**
- * @brief Gives the name of an id, for people: "<s>", "</s>", "<0x41>", or the piece with U+2581 for its leading space.
+ * @brief Gives the name of an id, for people: "<s>", "</s>", "<0xC3>" for a byte that is no printable character of
+ * ASCII, or the piece with U+2581 for its leading space.
  * @param tokenizer [in] the tokenizer
  * @param id [in] from 0 to V - 1
  * @param text [out] room for capacity bytes, as in xf_tokenizer_decode()

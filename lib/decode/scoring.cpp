@@ -1,0 +1,181 @@
+// What a decoder says of given targets: their scores, a model's loss on them, attention weights. See decoder.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/half.h"
+#include "decode/decoder.h"
+
+namespace xf {
+namespace {
+
+// Numbers of the stream's type, as fp32.
+std::vector<float> read_numbers(Stream &stream, uint32_t dtype, Num from, int64_t count) {
+    std::vector<float> values(static_cast<size_t>(count));
+    if (dtype == XF_FP32) {
+        stream.download(values.data(), from, values.size() * sizeof(float));
+        return values;
+    }
+    std::vector<uint16_t> narrow(values.size());
+    stream.download(narrow.data(), from, narrow.size() * sizeof(uint16_t));
+    std::transform(narrow.begin(), narrow.end(), values.begin(), from_bf16);
+    return values;
+}
+
+// Puts a batcher back when it goes.
+class KeptPosition {
+public:
+    explicit KeptPosition(Batcher *batcher) : batcher_(*batcher), position_(batcher->position()) {}
+    ~KeptPosition() {
+        try {
+            batcher_.seek(position_);
+        } catch (...) {  // out of memory: it stands elsewhere, and is sound
+        }
+    }
+    KeptPosition(const KeptPosition &) = delete;
+    KeptPosition &operator=(const KeptPosition &) = delete;
+    int64_t epoch() const { return position_.epoch; }
+
+private:
+    Batcher &batcher_;
+    Batcher::Position position_;
+};
+
+}  // namespace
+
+void Decoder::check_pairs(const xf_batch &batch) const {
+    check_side("source", batch.sentences, batch.src_ids, batch.src_offsets, model_->config());
+    for (int64_t b = 0; b < batch.sentences; ++b) {
+        const int64_t length = batch.src_offsets[b + 1] - batch.src_offsets[b];
+        XF_CHECK(length <= config_.max_source_tokens, XF_ERROR_OUT_OF_RANGE,
+                 "source sentence %lld has %lld tokens, expected at most decode.max_source_tokens %lld",
+                 static_cast<long long>(b), static_cast<long long>(length),
+                 static_cast<long long>(config_.max_source_tokens));
+    }
+    check_side("target", batch.sentences, batch.tgt_ids, batch.tgt_offsets, model_->config());
+}
+
+template <class Use>
+void Decoder::forced(const xf_batch &batch, float smoothing, const Call &call, Use use) {
+    XF_CHECK(batch.sentences >= 0, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences",
+             static_cast<long long>(batch.sentences));
+    if (batch.sentences == 0) return;
+    check_pairs(batch);
+    constexpr int64_t kTokens = 4096;  // source and target tokens worked on at a time: bounds the workspace
+    order_.resize(static_cast<size_t>(batch.sentences));
+    std::iota(order_.begin(), order_.end(), 0);
+    sort_longest_first(batch.src_offsets);
+    for (size_t begin = 0; begin < order_.size();) {
+        call.check();
+        size_t end = begin;
+        for (int64_t tokens = 0; end < order_.size(); ++end) {
+            const int64_t b = order_[end];
+            tokens += batch.src_offsets[b + 1] - batch.src_offsets[b] + batch.tgt_offsets[b + 1] - batch.tgt_offsets[b];
+            if (end > begin && tokens > kTokens) break;
+        }
+        const std::span<const int64_t> group(order_.data() + begin, end - begin);
+        packed_.load(stream_, batch, group, PackedBatch::Sides::kBoth);
+        network_.prepare(packed_, Transformer::Mode::kInfer, true);
+        const Pass pass = inference(call);
+        network_.encode(pass, packed_);
+        network_.decode(pass, packed_);
+        network_.loss(pass, packed_, smoothing, config_.smooth_uniform);
+        losses_.resize(static_cast<size_t>(packed_.tgt.rows));
+        nlls_.resize(losses_.size());
+        stream_.download(losses_.data(), network_.token_loss(), losses_.size() * sizeof(float));
+        stream_.download(nlls_.data(), network_.token_nll(), nlls_.size() * sizeof(float));
+        for (size_t s = 0; s < group.size(); ++s) {
+            const int32_t first = packed_.tgt.host_begin[s];
+            use(group[s], losses_.data() + first, nlls_.data() + first, packed_.tgt.host_length[s]);
+        }
+        begin = end;
+    }
+}
+
+void Decoder::score(const xf_batch &batch, double *log_probabilities, const Call &call) {
+    std::vector<double> scores(static_cast<size_t>(std::max<int64_t>(batch.sentences, 0)));
+    forced(batch, 0, call, [&](int64_t b, const float *, const float *nll, int64_t count) {
+        scores[static_cast<size_t>(b)] = -std::accumulate(nll, nll + count, 0.0);
+    });
+    std::copy(scores.begin(), scores.end(), log_probabilities);
+}
+
+void Decoder::evaluate(const xf_batch &batch, EvalStats *stats, const Call &call) {
+    // Sums per sentence, then in the order of the batch: grouping must not show in the last bit.
+    std::vector<double> losses(static_cast<size_t>(std::max<int64_t>(batch.sentences, 0))), nlls(losses.size());
+    int64_t tokens = 0;
+    const auto add = [&](int64_t b, const float *loss, const float *nll, int64_t count) {
+        losses[static_cast<size_t>(b)] = std::accumulate(loss, loss + count, 0.0);
+        nlls[static_cast<size_t>(b)] = std::accumulate(nll, nll + count, 0.0);
+        tokens += count;
+    };
+    forced(batch, config_.label_smoothing, call, add);
+    stats->sentences += batch.sentences;
+    stats->tgt_tokens += tokens;
+    stats->loss_sum = std::accumulate(losses.begin(), losses.end(), stats->loss_sum);
+    stats->nll_sum = std::accumulate(nlls.begin(), nlls.end(), stats->nll_sum);
+}
+
+EvalStats Decoder::evaluate(Batcher *batcher, const Call &call) {
+    const KeptPosition kept(batcher);
+    EvalStats stats;
+    batcher->seek({kept.epoch(), 0});
+    const int64_t batches = batcher->batches_in_epoch();
+    for (int64_t i = 0; batcher->next(&batch_); ++i) {
+        call.progress("evaluate", i, batches);
+        xf_batch view{};
+        view.struct_size = sizeof view;
+        view.sentences = batch_.size();
+        view.src_ids = batch_.src_ids.data();
+        view.src_offsets = batch_.src_offsets.data();
+        view.tgt_ids = batch_.tgt_ids.data();
+        view.tgt_offsets = batch_.tgt_offsets.data();
+        evaluate(view, &stats, call);
+    }
+    call.progress("evaluate", batches, batches);
+    return stats;
+}
+
+AttentionShape Decoder::attention_shape(const xf_batch &pair, AttentionKind kind) const {
+    const ModelConfig &c = model_->config();
+    check_pairs(pair);
+    const int64_t S = pair.src_offsets[1] - pair.src_offsets[0], T = pair.tgt_offsets[1] - pair.tgt_offsets[0];
+    const float scale = 1.0f / std::sqrt(static_cast<float>(c.K));
+    switch (kind) {
+        case AttentionKind::kEncoder:
+            return {c.H, c.K, S, S, false, c.window, scale};
+        case AttentionKind::kDecoder:
+            return {c.H, c.K, T, T, true, c.window, scale};
+        case AttentionKind::kCross:
+            break;
+    }
+    return {c.H, c.K, T, S, false, 0, scale};
+}
+
+void Decoder::attention(const xf_batch &pair, AttentionKind kind, int64_t layer, float *weights, const Call &call) {
+    const ModelConfig &c = model_->config();
+    const AttentionShape shape = attention_shape(pair, kind);
+    const int64_t first[] = {0};
+    packed_.load(stream_, pair, first, PackedBatch::Sides::kBoth);
+    network_.prepare(packed_, Transformer::Mode::kTrain, true);  // which keeps every layer's queries and keys
+    const Pass pass = inference(call);
+    network_.encode(pass, packed_);
+    network_.decode(pass, packed_);
+    const auto read = [&](Num from, int64_t rows, int64_t columns) {
+        return read_numbers(stream_, model_->dtype(), from, rows * columns);
+    };
+    if (kind == AttentionKind::kCross) {
+        const AttentionActivations &acts = network_.cross(layer);
+        const std::vector<float> q = read(acts.qkv, shape.queries, c.q_columns());
+        const std::vector<float> kv = read(acts.kv, shape.keys, c.kv_columns());
+        return attention_weights(shape, q.data(), c.q_columns(), kv.data(), c.kv_columns(), weights);
+    }
+    const bool encoder = kind == AttentionKind::kEncoder;
+    const AttentionActivations &acts = encoder ? network_.encoder_self(layer) : network_.decoder_self(layer);
+    const std::vector<float> qkv = read(acts.qkv, shape.queries, c.qkv_columns());
+    attention_weights(shape, qkv.data(), c.qkv_columns(), qkv.data() + c.q_columns(), c.qkv_columns(), weights);
+}
+
+}  // namespace xf

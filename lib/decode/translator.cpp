@@ -1,0 +1,124 @@
+// See translator.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/translator.h"
+
+#include "core/utf8.h"
+#include "nn/packed_batch.h"
+
+namespace xf {
+namespace {
+
+// White_Space of Unicode 15, and three characters without width.
+bool is_blank(uint32_t c) {
+    if (c <= ' ') return c == ' ' || (c >= '\t' && c <= '\r');
+    switch (c) {
+        case 0x85:
+        case 0xA0:
+        case 0x1680:
+        case 0x2028:
+        case 0x2029:
+        case 0x202F:
+        case 0x205F:
+        case 0x2060:
+        case 0x3000:
+        case 0xFEFF:
+            return true;
+        default:
+            return c >= 0x2000 && c <= 0x200B;
+    }
+}
+
+// Where the character begins that ends at end, which is above 0.
+size_t character_before(std::string_view text, size_t end) {
+    size_t begin = end - 1;
+    while (begin > 0 && end - begin < 4 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
+    return begin;
+}
+
+}  // namespace
+
+std::string_view trimmed(std::string_view text) {
+    size_t begin = 0, end = text.size();
+    while (begin < end) {
+        const CodePoint c = decode_utf8(text, begin);
+        if (!c.valid || !is_blank(c.value)) break;
+        begin += c.size;
+    }
+    while (end > begin) {
+        const size_t at = character_before(text, end);
+        const CodePoint c = decode_utf8(text, at);
+        if (!c.valid || at + c.size != end || !is_blank(c.value)) break;
+        end = at;
+    }
+    return text.substr(begin, end - begin);
+}
+
+void write_texts(const Tokenizer &tokenizer, std::vector<SentenceOutcome> *outcomes) {
+    for (SentenceOutcome &outcome : *outcomes)
+        for (Hypothesis &h : outcome.answers) h.text = tokenizer.decode(h.ids.data(), h.ids.size());
+}
+
+// Appends text i to the batch, unless nothing of it is left or it can't be translated.
+xf_status Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, SentenceOutcome *outcome) {
+    const size_t before = ids_.size(), prefix_before = prefix_ids_.size();
+    bool text_done = false;
+    try {
+        if (texts.missing(i)) fail(XF_ERROR_INVALID_ARGUMENT, "the text is NULL");
+        tokenizer_.encode(trimmed(texts[i]), &ids_);
+        if (ids_.size() == before) {
+            Hypothesis nothing;
+            nothing.finished = true;
+            nothing.token_log_probabilities.assign(1, 0.0f);
+            outcome->answers.push_back(std::move(nothing));
+            return XF_OK;
+        }
+        text_done = true;
+        if (!prefixes.missing(i)) tokenizer_.encode(trimmed(prefixes[i]), &prefix_ids_);
+    } catch (const Error &error) {
+        ids_.resize(before);
+        prefix_ids_.resize(prefix_before);
+        outcome->message = text_done ? format("prefix: %s", error.what()) : error.what();
+        return error.status();
+    }
+    ids_.push_back(kEndToken);
+    XF_CHECK(ids_.size() < (size_t{1} << 31) && prefix_ids_.size() < (size_t{1} << 31), XF_ERROR_LIMIT,
+             "the texts have more than 2^31 tokens");
+    offsets_.push_back(static_cast<int32_t>(ids_.size()));
+    prefix_offsets_.push_back(static_cast<int32_t>(prefix_ids_.size()));
+    origin_.push_back(i);
+    return XF_OK;
+}
+
+std::vector<SentenceOutcome> Translator::translate(const Texts &texts, const Texts &prefixes, DecodeRequest request,
+                                                   const Call &call) {
+    std::vector<SentenceOutcome> outcomes(texts.count);
+    ids_.clear();
+    prefix_ids_.clear();
+    origin_.clear();
+    offsets_.assign(1, 0);
+    prefix_offsets_.assign(1, 0);
+    for (size_t i = 0; i < texts.count; ++i) {
+        call.check();
+        outcomes[i].status = encode(texts, prefixes, i, &outcomes[i]);
+    }
+    xf_batch batch{};
+    batch.struct_size = sizeof batch;
+    batch.sentences = static_cast<int64_t>(origin_.size());
+    batch.src_ids = ids_.data();
+    batch.src_offsets = offsets_.data();
+    const bool any = !prefix_ids_.empty();
+    request.prefix_ids = any ? prefix_ids_.data() : nullptr;
+    request.prefix_offsets = any ? prefix_offsets_.data() : nullptr;
+    if (request.constraint)  // it knows texts by their place among all of them
+        request.constraint = [this, asked = std::move(request.constraint)](const Prefix &prefix, uint32_t *allowed) {
+            const auto text = static_cast<int64_t>(origin_[static_cast<size_t>(prefix.sentence)]);
+            asked({text, prefix.ids, prefix.remaining}, allowed);
+        };
+    std::vector<SentenceOutcome> found = decoder_.decode(batch, request, call);
+    for (size_t i = 0; i < found.size(); ++i) outcomes[origin_[i]] = std::move(found[i]);
+    write_texts(tokenizer_, &outcomes);
+    return outcomes;
+}
+
+}  // namespace xf

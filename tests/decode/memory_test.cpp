@@ -1,0 +1,150 @@
+// What decoding takes: a long sentence among short ones costs what it costs alone, and a step of a decoder that has
+// seen the sizes allocates nothing, by a count of malloc() itself.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+
+#include "decoding.hpp"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define XF_TEST_COUNTS_MALLOC 0  // the sanitizer has a malloc() of its own
+#else
+#define XF_TEST_COUNTS_MALLOC 1
+#endif
+
+namespace {
+std::atomic<int64_t> mallocs{0};
+}
+
+#if XF_TEST_COUNTS_MALLOC
+extern "C" {
+void *__libc_malloc(size_t);
+void *__libc_calloc(size_t, size_t);
+void *__libc_realloc(void *, size_t);
+void *__libc_memalign(size_t, size_t);
+void *malloc(size_t size) {
+    mallocs.fetch_add(1, std::memory_order_relaxed);
+    return __libc_malloc(size);
+}
+void *calloc(size_t count, size_t size) {
+    mallocs.fetch_add(1, std::memory_order_relaxed);
+    return __libc_calloc(count, size);
+}
+void *realloc(void *block, size_t size) {
+    mallocs.fetch_add(1, std::memory_order_relaxed);
+    return __libc_realloc(block, size);
+}
+void *memalign(size_t alignment, size_t size) {
+    mallocs.fetch_add(1, std::memory_order_relaxed);
+    return __libc_memalign(alignment, size);
+}
+void *aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
+int posix_memalign(void **block, size_t alignment, size_t size) {
+    *block = memalign(alignment, size);
+    return *block == nullptr ? ENOMEM : 0;
+}
+}
+#endif
+
+namespace {
+
+using namespace xf_test;
+
+// A model whose answers run to their limits: the end symbol's row stands against the last norm's bias.
+std::shared_ptr<const xf::Model> make_endless(const std::shared_ptr<xf::Context> &context) {
+    Settings settings = kTinyModel;
+    settings["model.max_length"] = "1024";
+    const auto model = make_model(context, settings);
+    const xf::ModelConfig &c = model->config();
+    const std::vector<float> row(static_cast<size_t>(c.D), -4.0f), bias(static_cast<size_t>(c.D), 4.0f);
+    xf::Stream stream(context->device());
+    stream.upload(model->params() + model->table().embedding + xf::kEndToken * c.D, row.data(),
+                  row.size() * sizeof(float));
+    stream.upload(model->params() + model->table().decoder.back().ff.norm.bias, bias.data(),
+                  bias.size() * sizeof(float));
+    model->parameters_written(stream);
+    stream.sync();
+    return model;
+}
+
+// What a decoder holds at most for these sentences.
+int64_t peak_of(const std::vector<Ids> &sources, const Settings &search, Answers *answers) {
+    const auto context = any_device(1);
+    const auto model = make_endless(context);
+    const int64_t before = context->heap().current();
+    xf::Decoder decoder(model, options_of(search));
+    *answers = decode(&decoder, sources);
+    return context->heap().peak() - before;
+}
+
+XF_TEST(a_long_sentence_among_short_ones_takes_what_it_takes_alone) {
+    const Ids brief = {5, 6, xf::kEndToken};
+    Ids endless(700, 7);
+    endless.back() = xf::kEndToken;
+    std::vector<Ids> few(31, brief), all = few;
+    for (size_t s = 0; s < few.size(); ++s) few[s][0] = all[s][0] = static_cast<int32_t>(2 + s % 10);
+    all.insert(all.begin() + 11, endless);
+    const Settings search = {{"decode.max_extra_tokens", "50"}};
+    Answers shorts, one, together;
+    const int64_t apart = peak_of(few, search, &shorts) + peak_of({endless}, search, &one);
+    const int64_t joined = peak_of(all, search, &together);
+    CHECK(joined <= apart + apart / 4);
+    for (size_t s = 0; s < all.size(); ++s) CHECK(same(together[s], s == 11 ? one[0] : shorts[s < 11 ? s : s - 1]));
+}
+
+// Sentences that leave one after the other, and the cache moved together for those that stay.
+XF_TEST(sentences_of_every_length_feel_nothing_of_each_other) {
+    on_each_device(2, [](const auto &context, const DeviceName &name) {
+        if (name.cuda()) return;  // a long way for the emulated one, whose search is another
+        const auto model = make_endless(context);
+        std::vector<Ids> sources;
+        Draw draw(12);
+        for (int64_t length : {1, 3, 9, 17, 30, 31, 40, 64, 70, 128, 150, 33, 2, 90})
+            sources.push_back(sentence(&draw, length, length, 19));
+        xf::Decoder decoder(model, options_of({{"decode.max_extra_tokens", "5"}, {"decode.beam", "3"}}));
+        const Answers together = decode(&decoder, sources), again = decode(&decoder, sources);
+        for (size_t s = 0; s < sources.size(); ++s) {
+            xf::Decoder lone(model, options_of({{"decode.max_extra_tokens", "5"}, {"decode.beam", "3"}}));
+            CHECK(same(together[s], decode(&lone, {sources[s]})[0]));
+            CHECK(same(together[s], again[s]));
+        }
+    });
+}
+
+// Groups are smaller where sentences are long: many of them take no more than a few.
+XF_TEST(many_long_sentences_take_a_bounded_cache) {
+    Ids endless(600, 7);
+    endless.back() = xf::kEndToken;
+    Answers few, many;
+    const Settings search = {{"decode.max_extra_tokens", "0"}, {"decode.batch_sentences", "8"}, {"decode.beam", "2"}};
+    const int64_t of_few = peak_of(std::vector<Ids>(3, endless), search, &few);
+    const int64_t of_many = peak_of(std::vector<Ids>(8, endless), search, &many);
+    CHECK(of_many <= of_few + of_few / 10);
+    for (const auto &answers : many) CHECK(same(answers, few[0]));
+}
+
+#if XF_TEST_COUNTS_MALLOC
+XF_TEST(a_call_allocates_its_answers_and_nothing_else) {
+    on_each_device(2, [](const auto &context, const DeviceName &name) {
+        if (name.cuda()) return;  // a driver may allocate as it likes
+        const auto model = make_endless(context);
+        const std::vector<Ids> sources = random_pairs(3, 9, 40, 19).src;
+        for (const char *beam : {"1", "4"}) {
+            xf::Decoder decoder(model, options_of({{"decode.beam", beam}, {"decode.max_extra_tokens", "80"}}));
+            const Batch batch(sources);
+            for (int i = 0; i < 3; ++i) decoder.decode(batch.view());  // until the sizes are known
+            const int64_t before = mallocs.load(), tensors = context->heap().allocations();
+            const std::vector<xf::SentenceOutcome> outcomes = decoder.decode(batch.view());
+            const int64_t taken = mallocs.load() - before;
+            // The list; for each sentence its answers, and of its one answer the ids and their log-probabilities.
+            CHECK_EQ(taken, static_cast<int64_t>(1 + 3 * sources.size()));
+            CHECK_EQ(context->heap().allocations(), tensors);
+            CHECK(outcomes[0].answers[0].ids.size() > 80);  // steps
+        }
+    });
+}
+#endif
+
+}  // namespace
