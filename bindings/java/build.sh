@@ -19,10 +19,10 @@ javac=$(readlink -f "$(command -v javac)")
 jdk=$(dirname "$(dirname "$javac")")
 version=$(sed -n '0,/<version>/s|.*<version>\(.*\)</version>.*|\1|p' "$here/pom.xml")
 
-rm -rf classes headers
+rm -rf classes
 mkdir -p classes/META-INF
 mapfile -t sources < <(find "$here/src/main/java" -name '*.java' | LC_ALL=C sort)
-"$javac" -J-XX:-UsePerfData ${JAVACFLAGS-} --release 17 -encoding UTF-8 --module-version "$version" -h headers \
+"$javac" -J-XX:-UsePerfData ${JAVACFLAGS-} --release 17 -encoding UTF-8 --module-version "$version" \
     -d classes "${sources[@]}"
 cp "$here/../../LICENSE" classes/META-INF/LICENSE
 printf '%s\n' 'Implementation-Title: xformer' "Implementation-Version: $version" >manifest
@@ -30,5 +30,5 @@ printf '%s\n' 'Implementation-Title: xformer' "Implementation-Version: $version"
 
 # The library beside the glue is preferred to the system's, so that a folder with both can be moved.
 read -ra flags <<<"$(pkg-config --cflags --libs xformer)"
-"${CC:-cc}" -std=c11 -O2 -fPIC -shared -fvisibility=hidden ${CFLAGS-} -Iheaders -I"$jdk/include" \
+"${CC:-cc}" -std=c11 -O2 -fPIC -shared -fvisibility=hidden ${CFLAGS-} -I"$jdk/include" \
     -I"$jdk/include/linux" "$here"/src/main/c/*.c "${flags[@]}" ${LDFLAGS-} -Wl,-z,defs '-Wl,-rpath,$ORIGIN' -o libxformer_jni.so

@@ -14,9 +14,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import xformer.Answer;
 import xformer.Context;
 import xformer.Decoder;
-import xformer.Hypothesis;
 import xformer.Model;
 
 final class Bench {
@@ -35,7 +35,7 @@ final class Bench {
                 long start = System.nanoTime();
                 for (int first = 0; first < sentences.size(); first += CALL) {
                     List<String> call = sentences.subList(first, Math.min(first + CALL, sentences.size()));
-                    for (List<Hypothesis> found : decoder.translate(call)) answers.add(found.get(0).text());
+                    for (Answer found : decoder.translate(call)) answers.add(found.text());
                 }
                 System.out.printf(Locale.ROOT, "%.6f%n", (System.nanoTime() - start) / 1e9);
             }

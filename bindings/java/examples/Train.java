@@ -16,6 +16,7 @@ import xformer.CancelledException;
 import xformer.Config;
 import xformer.Context;
 import xformer.Corpus;
+import xformer.Host;
 import xformer.LogLevel;
 import xformer.Model;
 import xformer.Tokenizer;
@@ -30,18 +31,21 @@ final class Train {
         Path checkpoint = Path.of(args[1]);
         long steps = Long.parseLong(args[2]);
         try (Config config = Config.preset(args.length > 3 ? args[3] : "small", Map.of("tokenizer.vocab_size", 10000));
-                Context context = new Context(config)) {
-            context.setLog((level, component, line) -> System.err.println(component + ": " + line), LogLevel.WARNING);
+                Context context = new Context(config, new Host().log(LogLevel.WARNING, Train::print))) {
             try (Corpus corpus = Corpus.open(context, Path.of(args[0]), config)) {
                 boolean resumed = Files.exists(checkpoint);
                 try (Trainer trainer = resumed ? Trainer.resume(context, checkpoint) : begin(context, corpus, config);
                         Tokenizer tokenizer = trainer.model().tokenizer().orElseThrow();
                         Batcher batcher = new Batcher(corpus, tokenizer, config)) {
                     if (resumed) trainer.seek(batcher);
-                    train(context, trainer, batcher, steps, checkpoint);
+                    train(trainer, batcher, steps, checkpoint);
                 }
             }
         }
+    }
+
+    private static void print(LogLevel level, String component, String line) {
+        System.err.println(component + ": " + line);
     }
 
     private static Trainer begin(Context context, Corpus corpus, Config config) {
@@ -51,10 +55,11 @@ final class Train {
         }
     }
 
-    private static void train(Context context, Trainer trainer, Batcher batcher, long steps, Path checkpoint) {
+    private static void train(Trainer trainer, Batcher batcher, long steps, Path checkpoint) {
         Thread worker = Thread.currentThread();
         Thread onCtrlC = new Thread(() -> {
-            if (!context.isClosed()) context.cancel();
+            worker.interrupt(); // for what is between two steps
+            if (!trainer.isClosed()) trainer.cancel();
             try {
                 worker.join(); // the JVM ends when this does
             } catch (InterruptedException ignored) {
@@ -73,6 +78,7 @@ final class Train {
         } catch (CancelledException stopped) {
             System.out.println("stopped");
         }
+        Thread.interrupted();
         trainer.save(checkpoint, batcher);
         System.out.println("step " + trainer.steps() + " is saved in " + checkpoint);
     }

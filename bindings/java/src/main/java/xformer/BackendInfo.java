@@ -5,12 +5,12 @@ package xformer;
  * One backend, present or not.
  *
  * @param name "ref", "openblas", "cuda"
- * @param version of the plugin and of what it stands on; "" when it could not be loaded
- * @param path file it was loaded from; "" for the built-in one
+ * @param version of the plugin and of what it stands on; "" when it was not opened
+ * @param path its file; "" for the built-in one and for one that is absent
  * @param kind of its devices: "cpu" or "cuda"
- * @param deviceCount devices it can open; 0 when it is not available
- * @param active whether the context computes with it
- * @param reason why it is not available, one sentence; "" when it is
+ * @param state what the context knows of it
+ * @param deviceCount devices it can open; 0 when it was not opened or can't serve
+ * @param reason why it can't serve, one sentence; "" when it can, or was not asked
  */
-public record BackendInfo(String name, String version, String path, String kind, int deviceCount, boolean active,
+public record BackendInfo(String name, String version, String path, String kind, BackendState state, int deviceCount,
         String reason) {}

@@ -4,89 +4,76 @@ package xformer;
 import java.nio.ByteOrder;
 import java.nio.IntBuffer;
 import java.nio.LongBuffer;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 
 /**
  * Packed sentences: all ids one after the other, and where each sentence begins. Each sentence ends with the end
  * symbol; targets have no start symbol. There is one offset more than there are sentences: the first is 0, the last the
  * number of ids.
  *
- * <p>Arrays of ids and direct buffers in the native byte order are used as they are, so later changes are seen; they
- * must not be changed while a call runs. Of a direct buffer the C library reads the very memory; other buffers are
- * copied, and so are offsets.
+ * <p>Buffers are read from position to limit. Ids in a direct buffer of the native byte order stay where they are: C
+ * reads them in place, and sees later changes, which must not come while a call runs. All else is copied.
  */
 public final class Batch {
-    // Read by the glue: ids are an int[] or a direct IntBuffer, all of it.
-    final Object srcIds;
-    final int[] srcOffsets;
-    final Object tgtIds;
-    final int[] tgtOffsets;
+    // Without targets tgtIds is null.
+    private final IntBuffer srcIds;
+    private final int[] srcOffsets;
+    private final IntBuffer tgtIds;
+    private final int[] tgtOffsets;
     private final long[] pairIndex;
 
-    /**
-     * Packs sources, for decoding.
-     *
-     * @param srcIds ids of all sources
-     * @param srcOffsets where each begins
-     */
+    /** Packs sources, for decoding. */
     public Batch(int[] srcIds, int[] srcOffsets) {
-        this(srcIds, srcOffsets, null, null, null);
+        this(IntBuffer.wrap(srcIds), IntBuffer.wrap(srcOffsets));
     }
 
-    /**
-     * Packs pairs, for training and scoring.
-     *
-     * @param srcIds ids of all sources
-     * @param srcOffsets where each begins
-     * @param tgtIds ids of all targets
-     * @param tgtOffsets where each begins
-     */
+    /** Packs pairs, for training and scoring. */
     public Batch(int[] srcIds, int[] srcOffsets, int[] tgtIds, int[] tgtOffsets) {
-        this(srcIds, srcOffsets, Objects.requireNonNull(tgtIds), Objects.requireNonNull(tgtOffsets), null);
+        this(IntBuffer.wrap(srcIds), IntBuffer.wrap(srcOffsets), IntBuffer.wrap(tgtIds), IntBuffer.wrap(tgtOffsets));
     }
 
-    /**
-     * Packs sources, for decoding.
-     *
-     * @param srcIds ids of all sources, from position to limit
-     * @param srcOffsets where each begins, from position to limit
-     */
+    /** Packs sources, for decoding. */
     public Batch(IntBuffer srcIds, IntBuffer srcOffsets) {
-        this(held(srcIds), ints(srcOffsets), null, null, null);
-    }
-
-    /**
-     * Packs pairs, for training and scoring.
-     *
-     * @param srcIds ids of all sources, from position to limit
-     * @param srcOffsets where each begins, from position to limit
-     * @param tgtIds ids of all targets, from position to limit
-     * @param tgtOffsets where each begins, from position to limit
-     */
-    public Batch(IntBuffer srcIds, IntBuffer srcOffsets, IntBuffer tgtIds, IntBuffer tgtOffsets) {
-        this(held(srcIds), ints(srcOffsets), held(tgtIds), ints(tgtOffsets), null);
-    }
-
-    /** The glue calls this for batches of a batcher. */
-    private Batch(Object srcIds, int[] srcOffsets, Object tgtIds, int[] tgtOffsets, long[] pairIndex) {
-        this.srcIds = srcIds;
+        this.srcIds = held(srcIds);
         this.srcOffsets = checked("srcOffsets", srcIds, srcOffsets);
-        this.tgtIds = tgtIds;
-        this.tgtOffsets = tgtIds == null ? null : checked("tgtOffsets", tgtIds, tgtOffsets);
-        this.pairIndex = pairIndex == null ? new long[0] : pairIndex;
-        if (tgtIds != null && tgtOffsets.length != srcOffsets.length) {
-            throw new IllegalArgumentException(
-                    (srcOffsets.length - 1) + " sources and " + (tgtOffsets.length - 1) + " targets");
+        tgtIds = null;
+        tgtOffsets = new int[0];
+        pairIndex = new long[0];
+    }
+
+    /** Packs pairs, for training and scoring. */
+    public Batch(IntBuffer srcIds, IntBuffer srcOffsets, IntBuffer tgtIds, IntBuffer tgtOffsets) {
+        this.srcIds = held(srcIds);
+        this.srcOffsets = checked("srcOffsets", srcIds, srcOffsets);
+        this.tgtIds = held(tgtIds);
+        this.tgtOffsets = checked("tgtOffsets", tgtIds, tgtOffsets);
+        pairIndex = new long[0];
+        if (tgtOffsets.remaining() != srcOffsets.remaining()) {
+            throw new IllegalArgumentException(size() + " sources and " + (tgtOffsets.remaining() - 1) + " targets");
         }
+    }
+
+    /** Copies a batch of a batcher. */
+    Batch(Words batch) {
+        int size = batch.count(1);
+        srcOffsets = batch.ints(3, size + 1);
+        srcIds = IntBuffer.wrap(batch.ints(2, srcOffsets[size]));
+        tgtOffsets = batch.ints(5, size + 1);
+        tgtIds = IntBuffer.wrap(batch.ints(4, tgtOffsets[size]));
+        pairIndex = new long[size];
+        Words.at(batch.get(6), 8L * size).memory().asLongBuffer().get(pairIndex);
+    }
+
+    /** Writes the struct xf_batch from a word on. */
+    void write(Frame f, Words to, int word) {
+        to.set(word, 56).set(word + 1, size()).set(word + 2, f.ints(srcIds)).set(word + 3, f.ints(srcOffsets));
+        if (tgtIds != null) to.set(word + 4, f.ints(tgtIds)).set(word + 5, f.ints(tgtOffsets));
     }
 
     /**
      * Packs sources given apart.
      *
      * @param sources ids of each, the end symbol last
-     * @return the batch
      */
     public static Batch fromIds(List<int[]> sources) {
         Side src = new Side(sources);
@@ -98,7 +85,6 @@ public final class Batch {
      *
      * @param sources ids of each, the end symbol last
      * @param targets ids of each, the end symbol last
-     * @return the batch
      */
     public static Batch fromIds(List<int[]> sources, List<int[]> targets) {
         Side src = new Side(sources);
@@ -106,39 +92,24 @@ public final class Batch {
         return new Batch(src.ids, src.offsets, tgt.ids, tgt.offsets);
     }
 
-    /**
-     * Encodes and packs sources.
-     *
-     * @param tokenizer the tokenizer
-     * @param sources texts
-     * @return the batch
-     */
+    /** Encodes and packs sources. */
     public static Batch fromTexts(Tokenizer tokenizer, List<String> sources) {
         return fromIds(encoded(tokenizer, sources));
     }
 
-    /**
-     * Encodes and packs pairs.
-     *
-     * @param tokenizer the tokenizer
-     * @param sources texts
-     * @param targets texts
-     * @return the batch
-     */
+    /** Encodes and packs pairs. */
     public static Batch fromTexts(Tokenizer tokenizer, List<String> sources, List<String> targets) {
         return fromIds(encoded(tokenizer, sources), encoded(tokenizer, targets));
     }
 
     private static List<int[]> encoded(Tokenizer tokenizer, List<String> texts) {
-        List<int[]> ids = new ArrayList<>(texts.size());
-        for (String text : texts) ids.add(tokenizer.encodeSentence(text));
-        return ids;
+        return texts.stream().map(tokenizer::encodeSentence).toList();
     }
 
     /** Sentences one after the other. */
-    private static final class Side {
-        private final int[] ids;
-        private final int[] offsets;
+    static final class Side {
+        final int[] ids;
+        final int[] offsets;
 
         Side(List<int[]> sentences) {
             offsets = new int[sentences.size() + 1];
@@ -153,9 +124,9 @@ public final class Batch {
     }
 
     // Offsets are this object's own and checked here once: C follows them.
-    private static int[] checked(String name, Object ids, int[] offsets) {
-        int size = ids instanceof IntBuffer buffer ? buffer.remaining() : ((int[]) ids).length;
-        int[] own = offsets.clone();
+    private static int[] checked(String name, IntBuffer ids, IntBuffer offsets) {
+        int size = ids.remaining();
+        int[] own = ints(offsets);
         if (own.length == 0 || own[0] != 0 || own[own.length - 1] != size) {
             throw new IllegalArgumentException(name + " has to go from 0 to the number of ids, " + size);
         }
@@ -167,8 +138,8 @@ public final class Batch {
         return own;
     }
 
-    private static Object held(IntBuffer ids) {
-        return ids.isDirect() && ids.order() == ByteOrder.nativeOrder() ? ids.slice() : ints(ids);
+    private static IntBuffer held(IntBuffer ids) {
+        return ids.isDirect() && ids.order() == ByteOrder.nativeOrder() ? ids.slice() : IntBuffer.wrap(ints(ids));
     }
 
     private static int[] ints(IntBuffer buffer) {
@@ -177,77 +148,37 @@ public final class Batch {
         return values;
     }
 
-    private static IntBuffer view(Object ids) {
-        if (ids == null) return IntBuffer.allocate(0).asReadOnlyBuffer();
-        return (ids instanceof IntBuffer buffer ? buffer : IntBuffer.wrap((int[]) ids)).asReadOnlyBuffer();
-    }
-
-    /** What the glue is given, so that it never meets a null. */
-    static Batch[] rows(List<Batch> batches) {
-        Batch[] rows = batches.toArray(Batch[]::new);
-        for (int i = 0; i < rows.length; ++i) Objects.requireNonNull(rows[i], "batch " + i);
-        return rows;
-    }
-
-    /**
-     * Counts the sentences.
-     *
-     * @return sentences
-     */
+    /** {@return the number of sentences} */
     public int size() {
         return srcOffsets.length - 1;
     }
 
-    /**
-     * Tells whether there are targets.
-     *
-     * @return false for a batch that can only be decoded
-     */
+    /** {@return whether there are targets; else it can only be decoded} */
     public boolean hasTargets() {
         return tgtIds != null;
     }
 
-    /**
-     * Gives the ids of all sources.
-     *
-     * @return a read-only view
-     */
+    /** {@return the ids of all sources, read-only} */
     public IntBuffer srcIds() {
-        return view(srcIds);
+        return srcIds.asReadOnlyBuffer();
     }
 
-    /**
-     * Tells where each source begins, and the end of the last.
-     *
-     * @return a read-only view
-     */
+    /** {@return where each source begins, and the end of the last, read-only} */
     public IntBuffer srcOffsets() {
-        return view(srcOffsets);
+        return IntBuffer.wrap(srcOffsets).asReadOnlyBuffer();
     }
 
-    /**
-     * Gives the ids of all targets.
-     *
-     * @return a read-only view; empty without targets
-     */
+    /** {@return the ids of all targets, read-only; none without targets} */
     public IntBuffer tgtIds() {
-        return view(tgtIds);
+        return (tgtIds == null ? IntBuffer.allocate(0) : tgtIds).asReadOnlyBuffer();
     }
 
-    /**
-     * Tells where each target begins, and the end of the last.
-     *
-     * @return a read-only view; empty without targets
-     */
+    /** {@return where each target begins, and the end of the last, read-only; none without targets} */
     public IntBuffer tgtOffsets() {
-        return view(tgtOffsets);
+        return IntBuffer.wrap(tgtOffsets).asReadOnlyBuffer();
     }
 
-    /**
-     * Tells which pairs of the corpus these are.
-     *
-     * @return a read-only view; empty when no batcher made this
-     */
+    /** {@return which pairs of the corpus these are, read-only; none when no batcher made this} */
     public LongBuffer pairIndex() {
         return LongBuffer.wrap(pairIndex).asReadOnlyBuffer();
     }

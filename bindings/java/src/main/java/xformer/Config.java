@@ -6,22 +6,19 @@
  */
 package xformer;
 
-import java.util.AbstractMap;
-import java.util.AbstractSet;
+import java.util.Collection;
 import java.util.Collections;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 
 /**
  * A set of option values: a map over all keys of the option table, in which what was not set has its default. A value
  * is what the option's {@link OptionType} says; {@link #put} also takes text in the form of a command line. Entries can
  * be changed but not removed. An object that was made from a config is not affected by changes.
  */
-public final class Config extends AbstractMap<String, Object> implements AutoCloseable {
-    private final Peer peer = new Peer(this, Kind.CONFIG, null);
+public final class Config extends NativeMap<Object> implements AutoCloseable {
+    final Handle handle;
 
     /** The option table, read once. */
     private static final class Table {
@@ -29,7 +26,7 @@ public final class Config extends AbstractMap<String, Object> implements AutoClo
 
         static {
             Map<String, OptionInfo> rows = new LinkedHashMap<>();
-            for (int i = 0; i < Native.optionCount(); ++i) {
+            for (long i = 0; i < Native.xf_option_count(); ++i) {
                 OptionInfo row = OptionInfo.read(i);
                 rows.put(row.key(), row);
             }
@@ -39,55 +36,38 @@ public final class Config extends AbstractMap<String, Object> implements AutoClo
 
     /** Makes a config of defaults. */
     public Config() {
-        peer.open(Native.configCreate());
+        handle = Handle.of(this, Handle.Kind.CONFIG, (f, out) -> Native.xf_config_create(out, f.err()));
     }
 
-    /**
-     * Makes a config with some values.
-     *
-     * @param values values by key; other options have their defaults
-     */
+    /** Makes a config with some values. */
     public Config(Map<String, ?> values) {
         this();
-        filled(values);
+        fill(null, values);
     }
 
-    private Config(long pointer) {
-        peer.open(pointer);
+    /** A copy of a config of the library, which the frame keeps alive. */
+    Config(Frame f, long pointer) {
+        handle = Handle.of(this, Handle.Kind.CONFIG, (g, out) -> Native.xf_config_copy(pointer, out, g.err()));
     }
 
     /**
-     * Makes a config from a named preset: "base" and "big" are the paper's, "small" and "tiny" the library's, "A-h1" to
-     * "E-learned" the rows of Table 3, "parsing" the model of s. 6.3; {@code xformer/config.h} has all the names.
-     *
-     * @param name such as "base"
-     * @return the new config
+     * Makes a config from a named preset: "base" and "big" are the paper's, "small" and "tiny" the library's; {@code
+     * xformer/config.h} has all the names.
      */
     public static Config preset(String name) {
         return preset(name, Map.of());
     }
 
-    /**
-     * Makes a config from a named preset and some values, which count more.
-     *
-     * @param name as in {@link #preset(String)}
-     * @param values values by key
-     * @return the new config
-     */
+    /** Makes a config from a named preset and some values, which count more. */
     public static Config preset(String name, Map<String, ?> values) {
         Config config = new Config();
-        try {
-            config.applyPreset(name);
-        } catch (RuntimeException error) {
-            config.close();
-            throw error;
-        }
-        config.filled(values);
+        config.fill(Objects.requireNonNull(name, "name"), values);
         return config;
     }
 
-    private void filled(Map<String, ?> values) {
+    private void fill(String preset, Map<String, ?> values) {
         try {
+            if (preset != null) applyPreset(preset);
             putAll(values);
         } catch (RuntimeException error) {
             close();
@@ -95,74 +75,50 @@ public final class Config extends AbstractMap<String, Object> implements AutoClo
         }
     }
 
-    static Config adopted(long pointer) {
-        return new Config(pointer);
-    }
-
-    /**
-     * Tells the options of the loaded library.
-     *
-     * @return the option table by key, unmodifiable
-     */
+    /** {@return the options of the loaded library by key, unmodifiable} */
     public static Map<String, OptionInfo> options() {
         return Table.ROWS;
     }
 
-    /**
-     * Copies this config.
-     *
-     * @return a config of its own with the same values
-     */
+    /** {@return a config of its own with the same values} */
     public Config copy() {
-        try (Call config = peer.read()) {
-            return new Config(Native.configCopy(config.pointer()));
-        }
+        return Frame.get(f -> new Config(f, f.use(handle)));
     }
 
-    /**
-     * Sets the model and training options of a preset; other options stay.
-     *
-     * @param name as in {@link #preset(String)}
-     */
+    /** Sets the model and training options of a preset; other options stay. */
     public void applyPreset(String name) {
-        try (Call config = peer.write()) {
-            Native.configPreset(config.pointer(), Text.terminated(name));
-        }
+        Frame.run(f -> Native.xf_config_preset(f.use(handle), f.name(name), f.err()));
     }
 
     /**
      * Sets an option. On an error the config is unchanged.
      *
-     * @param key an option's key
      * @param value a {@link Boolean}, a {@link String}, or one of Java's numbers
-     * @return the value it had
      */
     @Override
     public Object put(String key, Object value) {
-        byte[] name = Text.terminated(key);
-        OptionInfo row = options().get(key);
         Objects.requireNonNull(value, key);
-        try (Call call = peer.write()) {
-            long config = call.pointer();
-            Object before = row == null ? null : value(config, row);
-            if (value instanceof String text) {
-                Native.configSet(config, name, Text.terminated(text));
-            } else if (value instanceof Boolean flag) {
-                Native.configSetBoolean(config, name, flag);
-            } else if (value instanceof Double || value instanceof Float
-                    || whole(key, value) && row != null && row.type() == OptionType.DOUBLE) {
-                Native.configSetDouble(config, name, ((Number) value).doubleValue());
-            } else {
-                Native.configSetLong(config, name, ((Number) value).longValue());
+        Object before = get(key);
+        boolean real = value instanceof Double || value instanceof Float
+                || whole(key, value) && before instanceof Double;
+        Frame.run(f -> {
+            long config = f.use(handle);
+            long name = f.name(key);
+            if (!(value instanceof Number number)) {
+                return Native.xf_config_set(config, name, f.name(value.toString()), f.err());
             }
-            return before;
-        }
+            return real
+                    ? Native.xf_config_set_f64(config, name, number.doubleValue(), f.err())
+                    : Native.xf_config_set_i64(config, name, number.longValue(), f.err());
+        });
+        return before;
     }
 
     private static boolean whole(String key, Object value) {
         if (value instanceof Long || value instanceof Integer || value instanceof Short || value instanceof Byte) {
             return true;
         }
+        if (value instanceof String || value instanceof Boolean) return false;
         throw new IllegalArgumentException(
                 key + " is a " + value.getClass().getName() + ", expected a Boolean, a String or a number");
     }
@@ -170,165 +126,61 @@ public final class Config extends AbstractMap<String, Object> implements AutoClo
     /**
      * Reads an option.
      *
-     * @param key an option's key
      * @return its value, of the type that its {@link OptionInfo} says; null when there is no such option
      */
     @Override
     public Object get(Object key) {
         OptionInfo row = key instanceof String ? options().get(key) : null;
-        try (Call config = peer.read()) {
-            return row == null ? null : value(config.pointer(), row);
-        }
-    }
-
-    private static Object value(long config, OptionInfo row) {
-        byte[] name = Text.terminated(row.key());
+        if (row == null) return null;
         return switch (row.type()) {
-            case LONG -> Native.configGetLong(config, name);
-            case DOUBLE -> Native.configGetDouble(config, name);
-            case BOOLEAN -> Native.configGetBoolean(config, name);
-            case STRING -> Text.string(Native.configGetString(config, name));
+            case LONG -> getLong(row.key());
+            case DOUBLE -> getDouble(row.key());
+            case BOOLEAN -> getBoolean(row.key());
+            case STRING -> getString(row.key());
         };
     }
 
-    /**
-     * Reads an integer option.
-     *
-     * @param key an option's key
-     * @return its value
-     */
+    /** Reads an integer option. */
     public long getLong(String key) {
-        try (Call config = peer.read()) {
-            return Native.configGetLong(config.pointer(), Text.terminated(key));
-        }
+        return Frame.read(1, (f, out) -> Native.xf_config_get_i64(f.use(handle), f.name(key), out, f.err()),
+                out -> out.get(0));
     }
 
-    /**
-     * Reads a floating-point option.
-     *
-     * @param key an option's key
-     * @return its value
-     */
+    /** Reads a floating-point option. */
     public double getDouble(String key) {
-        try (Call config = peer.read()) {
-            return Native.configGetDouble(config.pointer(), Text.terminated(key));
-        }
+        return Frame.read(1, (f, out) -> Native.xf_config_get_f64(f.use(handle), f.name(key), out, f.err()),
+                out -> out.real(0));
     }
 
-    /**
-     * Reads a boolean option.
-     *
-     * @param key an option's key
-     * @return its value
-     */
+    /** Reads a boolean option. */
     public boolean getBoolean(String key) {
-        try (Call config = peer.read()) {
-            return Native.configGetBoolean(config.pointer(), Text.terminated(key));
-        }
+        return getLong(key) != 0;
     }
 
-    /**
-     * Reads an option of any type in the form of a command line.
-     *
-     * @param key an option's key
-     * @return its value as text
-     */
+    /** Reads an option of any type in the form of a command line. */
     public String getString(String key) {
-        try (Call config = peer.read()) {
-            return Text.string(Native.configGetString(config.pointer(), Text.terminated(key)));
-        }
+        return Frame.read(1, (f, out) -> Native.xf_config_get(f.use(handle), f.name(key), out, f.err()),
+                out -> out.text(0));
     }
 
     @Override
-    public boolean containsKey(Object key) {
-        return options().containsKey(key);
-    }
-
-    /**
-     * Gives all options with their values, in the order of the table.
-     *
-     * @return a view; its entries read and set this config
-     */
-    @Override
-    public Set<Entry<String, Object>> entrySet() {
-        return new AbstractSet<>() {
-            @Override
-            public Iterator<Entry<String, Object>> iterator() {
-                Iterator<String> keys = options().keySet().iterator();
-                return new Iterator<>() {
-                    @Override
-                    public boolean hasNext() {
-                        return keys.hasNext();
-                    }
-
-                    @Override
-                    public Entry<String, Object> next() {
-                        String key = keys.next();
-                        return new SimpleEntry<>(key, get(key)) {
-                            private static final long serialVersionUID = 1L;
-
-                            @Override
-                            public Object setValue(Object value) {
-                                Config.this.put(getKey(), value);
-                                return super.setValue(Config.this.get(getKey()));
-                            }
-                        };
-                    }
-                };
-            }
-
-            @Override
-            public int size() {
-                return options().size();
-            }
-        };
+    Collection<String> keys() {
+        return options().keySet();
     }
 
     /** Frees the values; again is allowed and does nothing. */
     @Override
     public void close() {
-        peer.close();
+        handle.close();
     }
 
-    /**
-     * Tells whether it was closed.
-     *
-     * @return true when calls on it are a {@link ClosedException}
-     */
+    /** {@return whether it was closed: calls on it are then a {@link IllegalStateException}} */
     public boolean isClosed() {
-        return peer.closed();
+        return handle.closed();
     }
 
     @Override
     public String toString() {
         return isClosed() ? "{closed}" : super.toString();
-    }
-
-    /** The native config of any options, for one call: a Config's own, or one that ends with the call. */
-    static Use of(Map<String, ?> options) {
-        return options instanceof Config config ? new Use(config, false) : new Use(new Config(options), true);
-    }
-
-    /** The span of that call. */
-    static final class Use implements AutoCloseable {
-        private final Config config;
-        private final boolean own;
-        private final Call call;
-
-        private Use(Config config, boolean own) {
-            this.config = config;
-            this.own = own;
-            call = config.peer.read();
-        }
-
-        long pointer() {
-            return call.pointer();
-        }
-
-        @Override
-        public void close() {
-            call.close();
-            if (own) config.close();
-        }
     }
 }

@@ -1,41 +1,38 @@
-/* Sentence pairs as text. SPDX-License-Identifier: Apache-2.0 */
+/* Sentence pairs, as text or as ids. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
-import java.util.NoSuchElementException;
-import java.util.Objects;
+import java.util.stream.LongStream;
 
 /**
- * Sentence pairs as text; immutable. Bad lines are skipped, counted in {@link #stats()} and told to the log; with the
- * option "data.strict" the first one is a {@link DataException}.
+ * Sentence pairs, as text or as ids; immutable. Bad lines are skipped, counted in {@link #stats()} and told to the log;
+ * with the option "data.strict" the first one is an error of status DATA.
  */
 public final class Corpus extends NativeObject implements Iterable<Pair> {
-    final Context context;
-
-    /** A function of C that makes a corpus. */
-    @FunctionalInterface
-    private interface Maker {
-        long make(long context, long config);
-    }
-
-    private Corpus(Context context, Map<String, ?> options, Maker maker) {
-        super(Kind.CORPUS, context.root(), context.peer.guard);
-        this.context = context;
-        try (Call c = context.peer.read();
-                Config.Use config = Config.of(options)) {
-            peer.open(maker.make(c.pointer(), config.pointer()));
-        }
-    }
-
     /**
-     * Opens a file of lines "source TAB target".
+     * The two parts of a corpus.
      *
-     * @param context the context
-     * @param path file name
-     * @return the corpus
+     * @param rest all pairs that are not held out
+     * @param heldOut the pairs held out
      */
+    public record Split(Corpus rest, Corpus heldOut) {}
+
+    private Corpus(Services services, Frame.Call maker) {
+        super(Handle.Kind.CORPUS, services, maker);
+    }
+
+    private Corpus(Services services, long made) {
+        this(services, (f, out) -> {
+            Words.at(out, 8).set(0, made);
+            return 0;
+        });
+    }
+
+    /** Opens a file of lines "source TAB target". */
     public static Corpus open(Context context, Path path) {
         return open(context, path, Map.of());
     }
@@ -43,52 +40,39 @@ public final class Corpus extends NativeObject implements Iterable<Pair> {
     /**
      * Opens a file of lines "source TAB target".
      *
-     * @param context the context
-     * @param path file name
      * @param options of which "data.max_bytes" and "data.strict" are read
-     * @return the corpus
      */
     public static Corpus open(Context context, Path path, Map<String, ?> options) {
-        byte[] name = Text.path(path);
-        return new Corpus(context, options, (c, config) -> Native.corpusOpen(c, config, name));
+        return new Corpus(context.services, (f, out) ->
+                Native.xf_corpus_open(f.use(context), f.config(options), f.path(path), out, f.err()));
     }
 
     /**
      * Opens two files with as many lines, a sentence each.
      *
-     * @param context the context
-     * @param source file name
-     * @param target file name
      * @param options as in {@link #open(Context, Path, Map)}
-     * @return the corpus
      */
     public static Corpus openParallel(Context context, Path source, Path target, Map<String, ?> options) {
-        byte[] sources = Text.path(source);
-        byte[] targets = Text.path(target);
-        return new Corpus(context, options, (c, config) -> Native.corpusOpenParallel(c, config, sources, targets));
+        return new Corpus(context.services, (f, out) -> Native.xf_corpus_open_parallel(
+                f.use(context), f.config(options), f.path(source), f.path(target), out, f.err()));
     }
 
     /**
      * Makes a corpus from lines "source TAB target" in memory.
      *
-     * @param context the context
      * @param name what messages call it
      * @param utf8 the lines; copied
      * @param options as in {@link #open(Context, Path, Map)}
-     * @return the corpus
      */
     public static Corpus fromText(Context context, String name, byte[] utf8, Map<String, ?> options) {
-        byte[] called = Text.terminated(name);
-        Objects.requireNonNull(utf8, "utf8");
-        return new Corpus(context, options, (c, config) -> Native.corpusFromMemory(c, config, called, utf8));
+        return new Corpus(context.services, (f, out) -> Native.xf_corpus_from_memory(
+                f.use(context), f.config(options), f.name(name), f.bytes(utf8), utf8.length, out, f.err()));
     }
 
     /**
      * Makes a corpus from pairs.
      *
-     * @param context the context
-     * @param pairs pairs, which may not hold tabs or line ends
-     * @return the corpus
+     * @param pairs texts in which tabs and line ends are text
      */
     public static Corpus fromPairs(Context context, Iterable<Pair> pairs) {
         return fromPairs(context, pairs, Map.of());
@@ -97,85 +81,82 @@ public final class Corpus extends NativeObject implements Iterable<Pair> {
     /**
      * Makes a corpus from pairs.
      *
-     * @param context the context
-     * @param pairs pairs, which may not hold tabs or line ends
+     * @param pairs texts in which tabs and line ends are text
      * @param options as in {@link #open(Context, Path, Map)}
-     * @return the corpus
      */
     public static Corpus fromPairs(Context context, Iterable<Pair> pairs, Map<String, ?> options) {
-        StringBuilder lines = new StringBuilder();
-        int index = 0;
+        List<byte[]> sources = new ArrayList<>();
+        List<byte[]> targets = new ArrayList<>();
         for (Pair pair : pairs) {
-            if ((pair.source() + pair.target()).chars().anyMatch(c -> c == '\t' || c == '\n' || c == '\r')) {
-                throw new IllegalArgumentException("pair " + index + " holds a tab or a line end");
-            }
-            lines.append(pair.source()).append('\t').append(pair.target()).append('\n');
-            ++index;
+            sources.add(Text.utf8(pair.source()));
+            targets.add(Text.utf8(pair.target()));
         }
-        return fromText(context, "pairs", Text.utf8(lines.toString()), options);
+        return new Corpus(context.services, (f, out) -> {
+            Frame.Texts s = f.texts(sources);
+            Frame.Texts t = f.texts(targets);
+            return Native.xf_corpus_from_pairs(f.use(context), f.config(options), s.pointers(), s.lengths(),
+                    t.pointers(), t.lengths(), s.count(), out, f.err());
+        });
     }
 
     /**
-     * Counts the pairs.
+     * Makes a corpus from ids, for a program with a tokenizer of its own. It has no text.
      *
-     * @return pairs
+     * @param pairs sources and targets; copied
      */
+    public static Corpus fromIds(Context context, Batch pairs) {
+        return new Corpus(context.services, (f, out) ->
+                Native.xf_corpus_from_ids(f.use(context), f.batch(pairs), out, f.err()));
+    }
+
+    /**
+     * Makes a corpus of some of these pairs. The text is shared, not copied.
+     *
+     * @param indices pairs in the order wanted, at least one; a pair may come more than once
+     */
+    public Corpus subset(long... indices) {
+        return new Corpus(services, (f, out) ->
+                Native.xf_corpus_subset(f.use(this), f.array(indices), indices.length, out, f.err()));
+    }
+
+    /**
+     * Splits these pairs at random; both parts keep their order.
+     *
+     * @param heldOut pairs to hold out, from 1 to {@link #size()} - 1
+     * @param seed the same seed holds out the same pairs
+     */
+    public Split split(long heldOut, long seed) {
+        return Frame.read(2, (f, out) -> Native.xf_corpus_split(f.use(this), heldOut, seed, out, out + 8, f.err()),
+                parts -> new Split(new Corpus(services, parts.get(0)), new Corpus(services, parts.get(1))));
+    }
+
+    /** {@return the number of pairs} */
     public long size() {
-        try (Call corpus = peer.read()) {
-            return Native.corpusSize(corpus.pointer());
-        }
+        return Frame.get(f -> Native.xf_corpus_pair_count(f.use(this)));
     }
 
-    /**
-     * Reads a pair.
-     *
-     * @param index from 0 to {@link #size()} - 1
-     * @return the pair
-     */
+    /** Reads a pair. */
     public Pair get(long index) {
-        byte[][] sides = new byte[2][];
-        try (Call corpus = peer.read()) {
-            long size = Native.corpusSize(corpus.pointer());
+        return Frame.get(f -> {
+            long corpus = f.use(this);
+            long size = Native.xf_corpus_pair_count(corpus);
             if (index < 0 || index >= size) throw new IndexOutOfBoundsException("pair " + index + " of " + size);
-            Native.corpusPair(corpus.pointer(), index, sides);
-        }
-        return new Pair(Text.string(sides[0]), Text.string(sides[1]));
+            Words w = f.words(4);
+            long at = w.address();
+            f.check(Native.xf_corpus_get_pair(corpus, index, at, at + 8, at + 16, at + 24, f.err()));
+            return new Pair(Text.string(w.bytes(0, w.count(1))), Text.string(w.bytes(2, w.count(3))));
+        });
     }
 
-    /**
-     * Goes over the pairs.
-     *
-     * @return an iterator from the first to the last
-     */
+    /** {@return an iterator from the first pair to the last} */
     @Override
     public Iterator<Pair> iterator() {
-        long size = size();
-        return new Iterator<>() {
-            private long next;
-
-            @Override
-            public boolean hasNext() {
-                return next < size;
-            }
-
-            @Override
-            public Pair next() {
-                if (!hasNext()) throw new NoSuchElementException();
-                return get(next++);
-            }
-        };
+        return LongStream.range(0, size()).mapToObj(this::get).iterator();
     }
 
-    /**
-     * Tells how many lines were read, kept and skipped, and why.
-     *
-     * @return the counts
-     */
+    /** {@return how many lines were read, kept and skipped, and why} */
     public CorpusStats stats() {
-        long[] n = new long[7];
-        try (Call corpus = peer.read()) {
-            Native.corpusStats(corpus.pointer(), n);
-        }
-        return new CorpusStats(n[0], n[1], n[2], n[3], n[4], n[5], n[6]);
+        return Frame.read(8, (f, out) -> Native.xf_corpus_get_stats(f.use(this), out, f.err()),
+                s -> new CorpusStats(s.get(1), s.get(2), s.get(3), s.get(4), s.get(5), s.get(6), s.get(7)));
     }
 }

@@ -11,16 +11,7 @@ import java.util.Map;
  * each: it copies no weights.
  */
 public final class Decoder extends NativeObject {
-    // Not read: it keeps the listener of the context's log as long as this lives.
-    private final Context context;
-    // Read and written within calls that have the decoder to themselves.
-    private Asked asked;
-
-    /**
-     * Makes a decoder with all defaults: beam 4, length penalty 0.6.
-     *
-     * @param model the model
-     */
+    /** Makes a decoder with all defaults: beam 4, length penalty 0.6. */
     public Decoder(Model model) {
         this(model, Map.of());
     }
@@ -28,123 +19,123 @@ public final class Decoder extends NativeObject {
     /**
      * Makes a decoder.
      *
-     * @param model the model
      * @param options of which the group "decode." is read, and for {@link #evaluate} "train.label_smoothing" and
      *        "train.label_smoothing_kind"
      */
     public Decoder(Model model, Map<String, ?> options) {
-        super(Kind.DECODER, model.context.root(), model.context.peer.guard, model.peer.guard);
-        context = model.context;
-        try (Call m = model.peer.read();
-                Config.Use config = Config.of(options)) {
-            peer.open(Native.decoderCreate(m.pointer(), config.pointer()));
-        }
+        super(Handle.Kind.DECODER, model.services, (f, out) ->
+                Native.xf_decoder_create(f.use(model), f.config(options), out, f.err()));
+    }
+
+    /**
+     * Cancels the call that runs on this decoder at the moment, which ends in a {@link CancelledException}; others of
+     * the context go on. While nothing runs it does nothing. May be called from any thread, and from listeners.
+     */
+    public void cancel() {
+        act(Native::xf_decoder_cancel);
     }
 
     /**
      * Translates a text.
      *
-     * @param text the text
-     * @return the best answer
+     * @param text the text; what can't be translated is an exception
      */
     public Hypothesis translate(String text) {
-        return translate(List.of(text)).get(0).get(0);
+        return translate(List.of(text)).get(0).best();
     }
 
     /**
-     * Translates texts, in one call of the library. Answers do not depend on what is translated together.
+     * Translates texts, in one call of the library. Answers do not depend on what is translated together. A text that
+     * can't be translated does not fail the others: its {@link Answer} has the exception.
      *
-     * @param texts any number
-     * @return for each text, in their order, its "decode.n_best" answers, best first
+     * @return for each text, in their order, its "decode.n_best" hypotheses, best first
      */
-    public List<List<Hypothesis>> translate(List<String> texts) {
-        Text.Packed packed = Text.packed(texts);
-        try (Call decoder = peer.write()) {
-            return answers(Native.translate(decoder.pointer(), packed.bytes(), packed.starts(), asked));
-        }
+    public List<Answer> translate(List<String> texts) {
+        return translate(texts, new DecodeParams());
+    }
+
+    /** Translates texts, with what holds for this call alone. */
+    public List<Answer> translate(List<String> texts, DecodeParams params) {
+        return answers((f, out) -> {
+            Frame.Texts all = f.texts(Text.utf8(texts));
+            return Native.xf_translate(f.use(this), all.pointers(), all.lengths(), all.count(),
+                    params.write(f, all.count(), true), out, f.err());
+        });
     }
 
     /**
      * Decodes sources given as ids, in one call of the library.
      *
      * @param batch the sources; targets are not looked at
-     * @return as {@link #translate(List)}
      */
-    public List<List<Hypothesis>> decode(Batch batch) {
-        Batch[] one = Batch.rows(List.of(batch));
-        try (Call decoder = peer.write()) {
-            return answers(Native.decode(decoder.pointer(), one, asked));
-        }
-    }
-
-    private static List<List<Hypothesis>> answers(long found) {
-        try {
-            int sentences = Native.hypothesesCount(found);
-            List<List<Hypothesis>> all = new ArrayList<>(sentences);
-            for (int sentence = 0; sentence < sentences; ++sentence) {
-                int size = Native.hypothesesSize(found, sentence);
-                List<Hypothesis> answers = new ArrayList<>(size);
-                for (int rank = 0; rank < size; ++rank) answers.add(answer(found, sentence, rank));
-                all.add(answers);
-            }
-            return all;
-        } finally {
-            Native.hypothesesFree(found);
-        }
-    }
-
-    private static Hypothesis answer(long found, int sentence, int rank) {
-        byte[][] text = new byte[1][];
-        double[] numbers = new double[3];
-        int[] ids = Native.hypothesis(found, sentence, rank, text, numbers);
-        String words = text[0] == null ? null : Text.string(text[0]);
-        return new Hypothesis(words, ids, numbers[0], numbers[1], numbers[2] != 0);
+    public List<Answer> decode(Batch batch) {
+        return decode(batch, new DecodeParams());
     }
 
     /**
-     * Holds {@code translate} and {@code decode} to what a constraint allows. It works inside beam search: a forbidden
-     * token is never chosen, what is allowed competes as ever, and scores stay the model's own. A sentence without an
-     * allowed answer has one that is not finished, with a logProbability of minus infinity.
+     * Decodes sources given as ids, with what holds for this call alone.
      *
-     * @param constraint says which tokens may follow; null takes it away
+     * @param batch the sources; targets are not looked at
      */
-    @SuppressWarnings("try") // the call is held, nothing is called
-    public void setConstraint(Constraint constraint) {
-        try (Call decoder = peer.write()) {
-            asked = constraint == null ? null : new Asked(constraint);
+    public List<Answer> decode(Batch batch, DecodeParams params) {
+        return answers((f, out) -> Native.xf_decode(
+                f.use(this), f.batch(batch), params.write(f, batch.size(), false), out, f.err()));
+    }
+
+    private static List<Answer> answers(Frame.Call call) {
+        return Frame.get(f -> {
+            Words out = f.words(1);
+            int status = call.in(f, out.address());
+            long found = out.get(0);
+            try {
+                f.check(status);
+                int count = (int) Native.xf_hypotheses_sentence_count(found);
+                List<Answer> all = new ArrayList<>(count);
+                Words h = f.struct(9);
+                for (int i = 0; i < count; ++i) all.add(answer(f, found, i, h));
+                return all;
+            } finally {
+                Native.xf_hypotheses_free(found);
+            }
+        });
+    }
+
+    private static Answer answer(Frame f, long found, int sentence, Words h) {
+        int status = Native.xf_hypotheses_status(found, sentence, f.err());
+        if (status < 0) return new Answer(List.of(), f.failure(status));
+        long count = Native.xf_hypotheses_answer_count(found, sentence);
+        List<Hypothesis> all = new ArrayList<>((int) count);
+        for (long rank = 0; rank < count; ++rank) {
+            f.check(Native.xf_hypotheses_get(found, sentence, rank, h.address(), f.err()));
+            int length = h.count(2);
+            String text = h.get(3) == 0 ? null : Text.string(h.bytes(3, h.count(4)));
+            all.add(new Hypothesis(text, h.ints(1, length), h.floats(5, length + h.low(8)), h.real(6), h.real(7),
+                    h.low(8) != 0, h.high(8) != 0));
         }
+        return new Answer(List.copyOf(all), null);
     }
 
     /**
      * Scores given targets.
      *
-     * @param batch pairs
      * @return the natural logarithm of the probability of each target given its source, end symbol included
      */
     public double[] score(Batch batch) {
-        Batch[] one = Batch.rows(List.of(batch));
-        double[] scores = new double[batch.size()];
-        try (Call decoder = peer.write()) {
-            Native.score(decoder.pointer(), one, scores);
-        }
-        return scores;
+        int count = batch.size();
+        return Frame.read(count + 1, (f, out) -> Native.xf_score(f.use(this), f.batch(batch), out, f.err()), all -> {
+            double[] scores = new double[count];
+            all.memory().asDoubleBuffer().get(scores);
+            return scores;
+        });
     }
 
     /**
      * Gives the attention weights of one layer for one pair: what Figures 3 to 5 of the paper draw. Position i of the
      * decoder holds the token before target token i and predicts target token i. Each row sums to 1.
-     *
-     * @param pair a batch of one sentence with its target
-     * @param kind which attention
-     * @param layer from 0, the lowest
-     * @return by head, query and key
      */
     public float[][][] attentionWeights(Batch pair, AttentionKind kind, int layer) {
-        Batch[] one = Batch.rows(List.of(pair));
-        float[] weights;
-        try (Call decoder = peer.write()) {
-            weights = Native.attentionWeights(decoder.pointer(), one, kind.ordinal(), layer);
-        }
+        float[] weights = Frame.fill(0, 4, (f, buffer, capacity, count) -> Native.xf_attention_weights(
+                f.use(this), f.batch(pair), kind.ordinal(), layer, buffer, capacity, count, f.err()), Words::floats);
         int src = pair.srcIds().remaining();
         int tgt = pair.tgtIds().remaining();
         int queries = kind == AttentionKind.ENCODER ? src : tgt;
@@ -156,19 +147,22 @@ public final class Decoder extends NativeObject {
         return shaped;
     }
 
-    /**
-     * Measures loss and perplexity on pairs.
-     *
-     * @param batches pairs
-     * @return over all batches together
-     */
+    /** Measures loss and perplexity on pairs. */
     public EvalStats evaluate(List<Batch> batches) {
-        Batch[] rows = Batch.rows(batches);
-        long[] n = new long[2];
-        double[] x = new double[3];
-        try (Call decoder = peer.write()) {
-            Native.evaluate(decoder.pointer(), rows, n, x);
-        }
-        return new EvalStats(n[0], n[1], x[0], x[1], x[2]);
+        return evaluated((f, out) ->
+                Native.xf_evaluate(f.use(this), f.batches(batches), batches.size(), out, f.err()));
+    }
+
+    /**
+     * Measures loss and perplexity on all pairs of a batcher, once.
+     *
+     * @param batcher read from the beginning of its epoch; afterwards it stands where it stood
+     */
+    public EvalStats evaluate(Batcher batcher) {
+        return evaluated((f, out) -> Native.xf_evaluate_batcher(f.use(this), f.use(batcher), out, f.err()));
+    }
+
+    private static EvalStats evaluated(Frame.Call call) {
+        return Frame.read(6, call, s -> new EvalStats(s.get(1), s.get(2), s.real(3), s.real(4), s.real(5)));
     }
 }

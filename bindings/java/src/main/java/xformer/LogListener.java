@@ -6,10 +6,10 @@ package xformer;
 public interface LogListener {
     /**
      * Receives a line: within a call of the library, on the thread that made it. It may use other contexts, and of its
-     * own only {@link Context#cancel()}. What it throws does not stop that call: the call goes on without further
+     * own only the cancel methods. What it throws does not stop that call: the call goes on without further
      * lines, and when it is over the exception is thrown from it, in place of its result.
      *
-     * @param level weight of the line
+     * @param level severity of the line
      * @param component part of the library that speaks
      * @param message the line
      */

@@ -20,62 +20,44 @@ public final class Metrics {
 
     private Metrics() {}
 
-    /**
-     * Computes corpus BLEU of raw text.
-     *
-     * @param hypotheses segments, at least one
-     * @param references as many
-     * @return the score
-     */
+    /** Computes corpus BLEU of raw text. */
     public static BleuScore bleu(List<String> hypotheses, List<String> references) {
         return bleu(hypotheses, references, Tokenize.MTEVAL_13A);
     }
 
-    /**
-     * Computes corpus BLEU.
-     *
-     * @param hypotheses segments, at least one
-     * @param references as many
-     * @param tokenize how text is split into words
-     * @return the score
-     */
+    /** Computes corpus BLEU. */
     public static BleuScore bleu(List<String> hypotheses, List<String> references, Tokenize tokenize) {
-        Text.Packed found = segments(hypotheses);
-        Text.Packed wanted = segments(references);
-        same(found, wanted);
-        double[] x = new double[6];
-        long[] n = new long[2];
-        byte[] signature = Native.bleu(found.bytes(), found.starts(), wanted.bytes(), wanted.starts(),
-                tokenize.ordinal(), x, n);
-        return new BleuScore(x[0], List.of(x[1], x[2], x[3], x[4]), x[5], n[0], n[1], Text.string(signature));
+        same(hypotheses, references);
+        return Frame.read(21, (f, out) -> Native.xf_bleu(segments(f, hypotheses), segments(f, references),
+                hypotheses.size(), tokenize.ordinal(), out, f.err()),
+                s -> new BleuScore(s.real(1), List.of(s.real(2), s.real(3), s.real(4), s.real(5)), s.real(6), s.get(7),
+                        s.get(8), Text.at(s.address() + 72)));
     }
 
     /**
      * Computes corpus chrF2: character n-grams to 6, beta 2, white space removed.
      *
-     * @param hypotheses segments, at least one
-     * @param references as many
      * @return 0 to 100
      */
     public static double chrf(List<String> hypotheses, List<String> references) {
-        Text.Packed found = segments(hypotheses);
-        Text.Packed wanted = segments(references);
-        same(found, wanted);
-        return Native.chrf(found.bytes(), found.starts(), wanted.bytes(), wanted.starts());
+        same(hypotheses, references);
+        return Frame.read(1, (f, out) -> Native.xf_chrf(segments(f, hypotheses), segments(f, references),
+                hypotheses.size(), out, f.err()), s -> s.real(0));
     }
 
-    private static Text.Packed segments(List<String> texts) {
+    private static long segments(Frame f, List<String> texts) {
         for (int i = 0; i < texts.size(); ++i) {
             if (texts.get(i).indexOf(0) >= 0) {
                 throw new IllegalArgumentException("segment " + i + " holds a NUL character");
             }
         }
-        return Text.packed(texts);
+        return f.texts(Text.utf8(texts)).pointers();
     }
 
-    private static void same(Text.Packed found, Text.Packed wanted) {
-        if (found.count() != wanted.count()) {
-            throw new IllegalArgumentException(found.count() + " hypotheses and " + wanted.count() + " references");
+    private static void same(List<String> hypotheses, List<String> references) {
+        if (hypotheses.size() != references.size()) {
+            throw new IllegalArgumentException(
+                    hypotheses.size() + " hypotheses and " + references.size() + " references");
         }
     }
 }

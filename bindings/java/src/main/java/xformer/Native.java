@@ -1,135 +1,152 @@
 /*
- * The functions of C, one for one, as src/main/c implements them; the prototypes there come from this file by
- * "javac -h". Pointers are longs, strings are UTF-8 in byte arrays ("name", "path", "key": with a NUL at the end), and
- * statistics fill arrays that the caller brings, in the order of the C struct. 0 is NULL, where that is allowed.
- *
- * Each throws an XformerException on a negative status, and what a listener or constraint has thrown.
+ * The functions of C under their names, one for one, as src/main/c implements them (functions.inl lists them). Every
+ * parameter is a long: a number, or an address in memory of C, which Frame provides. An int is an enum xf_status.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 package xformer;
 
+import java.nio.Buffer;
+import java.nio.ByteBuffer;
+
 final class Native {
+    /** For callback(). */
+    static final int LOG = 0;
+    static final int PROGRESS = 1;
+    static final int PARALLEL = 2;
+    static final int QUESTION = 3;
+
     static {
         Library.load();
-        Library.check(headerVersion(), versionNumber());
+        Library.check(headerVersion(), (int) xf_version_num());
     }
 
     private Native() {}
 
     static native int headerVersion();
-    static native int versionNumber();
-    static native byte[] version();
-    static native byte[] buildInfo();
-    static native byte[] statusName(int status);
+    /** Zeroed memory; 0 when there is none. */
+    static native long allocate(long size);
+    static native void release(long address);
+    static native ByteBuffer view(long address, long size);
+    /** Of a direct buffer. */
+    static native long address(Buffer buffer);
+    /** Bytes up to the first NUL. */
+    static native long length(long text);
+    /** The address of one of C's callbacks. */
+    static native long callback(int which);
+    static native void runTask(long task, long arg, int index);
 
-    static native long weakCreate(Ear ear);
-    static native void weakFree(long weak);
+    static native long xf_version();
+    static native long xf_version_num();
+    static native long xf_build_info();
+    static native long xf_status_name(long status);
 
-    static native long configCreate();
-    static native void configFree(long config);
-    static native long configCopy(long config);
-    static native void configPreset(long config, byte[] name);
-    static native void configSet(long config, byte[] key, byte[] value);
-    static native void configSetLong(long config, byte[] key, long value);
-    static native void configSetDouble(long config, byte[] key, double value);
-    static native void configSetBoolean(long config, byte[] key, boolean value);
-    static native long configGetLong(long config, byte[] key);
-    static native double configGetDouble(long config, byte[] key);
-    static native boolean configGetBoolean(long config, byte[] key);
-    static native byte[] configGetString(long config, byte[] key);
-    static native int optionCount();
-    /** texts: key, default, choices (or null), doc, paper, since; bounds: minimum, maximum. Returns the type. */
-    static native int option(int index, byte[][] texts, double[] bounds);
+    static native int xf_config_create(long out, long err);
+    static native void xf_config_free(long config);
+    static native int xf_config_copy(long config, long out, long err);
+    static native int xf_config_preset(long config, long name, long err);
+    static native int xf_config_set(long config, long key, long value, long err);
+    static native int xf_config_set_i64(long config, long key, long value, long err);
+    static native int xf_config_set_f64(long config, long key, double value, long err);
+    static native int xf_config_get_i64(long config, long key, long value, long err);
+    static native int xf_config_get_f64(long config, long key, long value, long err);
+    static native int xf_config_get(long config, long key, long value, long err);
+    static native long xf_option_count();
+    static native int xf_option_get(long index, long info, long err);
 
-    static native long contextCreate(long config);
-    static native void contextFree(long context);
-    /** weak: from weakCreate(), or 0 for silence. */
-    static native void contextSetLog(long context, long weak, int level);
-    static native void contextCancel(long context);
-    static native byte[] contextDevice(long context);
-    static native void contextMemory(long context, long[] stats);
-    static native int backendCount(long context);
-    /** texts: name, version, path, kind, reason; numbers: device_count, active. */
-    static native void backend(long context, int index, byte[][] texts, int[] numbers);
-    static native void backendLoad(long context, byte[] path);
+    static native int xf_context_create(long config, long host, long out, long err);
+    static native void xf_context_free(long context);
+    static native void xf_context_cancel(long context);
+    static native long xf_context_device(long context);
+    static native int xf_context_get_memory(long context, long stats, long err);
+    static native long xf_backend_count(long context);
+    static native int xf_backend_get(long context, long index, long info, long err);
 
-    static native long corpusOpen(long context, long config, byte[] path);
-    static native long corpusOpenParallel(long context, long config, byte[] sourcePath, byte[] targetPath);
-    static native long corpusFromMemory(long context, long config, byte[] name, byte[] text);
-    static native void corpusFree(long corpus);
-    static native long corpusSize(long corpus);
-    static native void corpusStats(long corpus, long[] stats);
-    /** sides: source, target. */
-    static native void corpusPair(long corpus, long index, byte[][] sides);
+    static native int xf_corpus_open(long context, long config, long path, long out, long err);
+    static native int xf_corpus_open_parallel(long context, long config, long sourcePath, long targetPath, long out,
+            long err);
+    static native int xf_corpus_from_memory(long context, long config, long name, long text, long length, long out,
+            long err);
+    static native int xf_corpus_from_pairs(long context, long config, long sources, long sourceLengths, long targets,
+            long targetLengths, long count, long out, long err);
+    static native int xf_corpus_from_ids(long context, long pairs, long out, long err);
+    static native int xf_corpus_subset(long corpus, long indices, long count, long out, long err);
+    static native int xf_corpus_split(long corpus, long heldOutCount, long seed, long rest, long heldOut, long err);
+    static native void xf_corpus_free(long corpus);
+    static native long xf_corpus_pair_count(long corpus);
+    static native int xf_corpus_get_stats(long corpus, long stats, long err);
+    static native int xf_corpus_get_pair(long corpus, long index, long source, long sourceLength, long target,
+            long targetLength, long err);
+    static native int xf_batcher_create(long corpus, long tokenizer, long config, long out, long err);
+    static native void xf_batcher_free(long batcher);
+    static native int xf_batcher_next(long batcher, long batch, long err);
+    static native int xf_batcher_get_stats(long batcher, long stats, long err);
+    static native int xf_batcher_seek(long batcher, long epoch, long batch, long err);
 
-    static native long batcherCreate(long corpus, long tokenizer, long config);
-    static native void batcherFree(long batcher);
-    /** null at the end of an epoch. */
-    static native Batch batcherNext(long batcher);
-    static native void batcherStats(long batcher, long[] stats);
-    static native void batcherSeek(long batcher, long epoch, long batch);
+    static native int xf_tokenizer_train(long context, long config, long corpus, long out, long err);
+    static native int xf_tokenizer_load(long context, long path, long out, long err);
+    static native int xf_tokenizer_save(long tokenizer, long path, long err);
+    static native void xf_tokenizer_free(long tokenizer);
+    static native long xf_tokenizer_vocab_size(long tokenizer);
+    static native int xf_tokenizer_encode(long tokenizer, long text, long length, long ids, long capacity,
+            long count, long err);
+    static native int xf_tokenizer_decode(long tokenizer, long ids, long count, long text, long capacity,
+            long length, long err);
+    static native int xf_tokenizer_get_piece(long tokenizer, long id, long text, long capacity, long length, long err);
 
-    static native long tokenizerTrain(long context, long config, long corpus);
-    static native long tokenizerLoad(long context, byte[] path);
-    static native void tokenizerSave(long tokenizer, byte[] path);
-    static native void tokenizerFree(long tokenizer);
-    static native int tokenizerSize(long tokenizer);
-    static native int[] tokenizerEncode(long tokenizer, byte[] text);
-    static native byte[] tokenizerDecode(long tokenizer, int[] ids);
-    static native byte[] tokenizerPiece(long tokenizer, int id);
+    static native int xf_model_create(long context, long config, long tokenizer, long out, long err);
+    static native int xf_model_load(long context, long path, long out, long err);
+    static native int xf_model_load_from(long context, long source, long out, long err);
+    static native int xf_model_inspect(long context, long config, long source, long summary, long err);
+    static native int xf_model_save(long model, long config, long path, long err);
+    static native int xf_model_save_memory(long model, long config, long buffer, long capacity, long size, long err);
+    static native int xf_model_average(long models, long count, long out, long err);
+    static native int xf_model_average_files(long context, long paths, long count, long out, long err);
+    static native int xf_model_copy(long model, long context, long out, long err);
+    static native void xf_model_free(long model);
+    static native long xf_model_config(long model);
+    static native long xf_model_tokenizer(long model);
+    static native int xf_model_set_metadata(long model, long key, long value, long err);
+    static native long xf_model_metadata(long model, long key);
+    static native long xf_model_metadata_key(long model, long index);
+    static native long xf_model_tensor_count(long model);
+    static native int xf_model_get_tensor(long model, long index, long info, long err);
+    static native int xf_model_read_tensor(long model, long index, long values, long count, long err);
+    static native int xf_model_write_tensor(long model, long index, long values, long count, long err);
 
-    static native long modelCreate(long context, long config, long tokenizer);
-    static native long modelLoad(long context, byte[] path);
-    static native long modelAverage(long context, byte[] paths, int[] starts);
-    static native void modelSave(long model, byte[] path);
-    static native void modelExport(long model, long config, byte[] path);
-    static native void modelFree(long model);
-    /** A copy. */
-    static native long modelConfig(long model);
-    /** Owned by the model; 0 when it has none. */
-    static native long modelTokenizer(long model);
-    static native int paramCount(long model);
-    /** shape: rows, columns. Returns the name. */
-    static native byte[] paramInfo(long model, int index, long[] shape);
-    /** values: a float[] or a direct FloatBuffer, all of it. */
-    static native void paramRead(long model, int index, Object values);
-    static native void paramWrite(long model, int index, Object values);
+    static native int xf_trainer_create(long model, long config, long out, long err);
+    static native void xf_trainer_free(long trainer);
+    static native int xf_train_step(long trainer, long batches, long count, long stats, long err);
+    static native int xf_train_next(long trainer, long batcher, long stats, long err);
+    static native void xf_trainer_cancel(long trainer);
+    static native int xf_train_accumulate(long trainer, long batch, long stats, long err);
+    static native int xf_train_update(long trainer, long stats, long err);
+    static native int xf_trainer_read_gradient(long trainer, long index, long values, long count, long err);
+    static native long xf_trainer_step_count(long trainer);
+    static native long xf_trainer_model(long trainer);
+    static native int xf_trainer_ema(long trainer, long out, long err);
+    static native int xf_trainer_save(long trainer, long batcher, long path, long err);
+    static native int xf_trainer_resume(long context, long path, long config, long out, long err);
+    static native int xf_trainer_get_position(long trainer, long epoch, long batch, long err);
+    static native int xf_trainer_seek(long trainer, long batcher, long err);
+    static native long xf_trainer_config(long trainer);
 
-    static native long trainerCreate(long model, long config);
-    static native long trainerResume(long context, byte[] path);
-    static native void trainerFree(long trainer);
-    static native void trainStep(long trainer, Batch[] batches, long[] counts, double[] values);
-    static native void trainAccumulate(long trainer, Batch[] one, long[] counts, double[] values);
-    static native void trainUpdate(long trainer, long[] counts, double[] values);
-    static native void gradientRead(long trainer, int index, Object values);
-    static native long trainerSteps(long trainer);
-    /** Owned by the trainer. */
-    static native long trainerModel(long trainer);
-    static native void trainerSave(long trainer, long batcher, byte[] path);
-    /** position: epoch, batch. */
-    static native void trainerPosition(long trainer, long[] position);
-    static native void trainerSeek(long trainer, long batcher);
-    /** A copy. */
-    static native long trainerConfig(long trainer);
+    static native int xf_decoder_create(long model, long config, long out, long err);
+    static native void xf_decoder_free(long decoder);
+    static native void xf_decoder_cancel(long decoder);
+    static native int xf_decode(long decoder, long batch, long params, long out, long err);
+    static native int xf_translate(long decoder, long texts, long lengths, long count, long params, long out, long err);
+    static native long xf_hypotheses_sentence_count(long hypotheses);
+    static native int xf_hypotheses_status(long hypotheses, long sentence, long err);
+    static native long xf_hypotheses_answer_count(long hypotheses, long sentence);
+    static native int xf_hypotheses_get(long hypotheses, long sentence, long rank, long hypothesis, long err);
+    static native void xf_hypotheses_free(long hypotheses);
+    static native int xf_score(long decoder, long batch, long logProbabilities, long err);
+    static native int xf_evaluate(long decoder, long batches, long count, long stats, long err);
+    static native int xf_evaluate_batcher(long decoder, long batcher, long stats, long err);
+    static native int xf_attention_weights(long decoder, long pair, long kind, long layer, long weights,
+            long capacity, long count, long err);
 
-    static native long decoderCreate(long model, long config);
-    static native void decoderFree(long decoder);
-    /** asked: null without a constraint. */
-    static native long decode(long decoder, Batch[] one, Asked asked);
-    static native long translate(long decoder, byte[] texts, int[] starts, Asked asked);
-    static native void hypothesesFree(long hypotheses);
-    static native int hypothesesCount(long hypotheses);
-    static native int hypothesesSize(long hypotheses, int sentence);
-    /** text: one entry, null without a tokenizer; numbers: log_probability, score, finished. Returns the ids. */
-    static native int[] hypothesis(long hypotheses, int sentence, int rank, byte[][] text, double[] numbers);
-    static native void score(long decoder, Batch[] one, double[] logProbabilities);
-    static native void evaluate(long decoder, Batch[] batches, long[] counts, double[] values);
-
-    static native float[] attentionWeights(long decoder, Batch[] one, int kind, int layer);
-
-    /** values: score, four precisions, brevity_penalty; lengths: hypotheses, references. Returns the signature. */
-    static native byte[] bleu(byte[] found, int[] foundStarts, byte[] wanted, int[] wantedStarts, int tokenize,
-            double[] values, long[] lengths);
-    static native double chrf(byte[] found, int[] foundStarts, byte[] wanted, int[] wantedStarts);
+    static native int xf_bleu(long hypotheses, long references, long count, long tokenize, long score, long err);
+    static native int xf_chrf(long hypotheses, long references, long count, long score, long err);
 }

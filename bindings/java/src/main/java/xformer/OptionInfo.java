@@ -18,12 +18,11 @@ import java.util.List;
  */
 public record OptionInfo(String key, OptionType type, String defaultValue, double minimum, double maximum,
         List<String> choices, String doc, String paper, String since) {
-    static OptionInfo read(int index) {
-        byte[][] texts = new byte[6][];
-        double[] bounds = new double[2];
-        OptionType type = OptionType.of(Native.option(index, texts, bounds));
-        List<String> choices = texts[2] == null ? List.of() : List.of(Text.string(texts[2]).split("\\|"));
-        return new OptionInfo(Text.string(texts[0]), type, Text.string(texts[1]), bounds[0], bounds[1], choices,
-                Text.string(texts[3]), Text.string(texts[4]), Text.string(texts[5]));
+    static OptionInfo read(long index) {
+        return Frame.read(10, (f, out) -> Native.xf_option_get(index, out, f.err()), row -> {
+            List<String> choices = row.get(6) == 0 ? List.of() : List.of(row.text(6).split("\\|"));
+            return new OptionInfo(row.text(1), OptionType.of(row.low(2)), row.text(3), row.real(4), row.real(5),
+                    choices, row.text(7), row.text(8), row.text(9));
+        });
     }
 }

@@ -17,26 +17,43 @@ import java.util.List;
 final class Text {
     private Text() {}
 
+    /** The string at an address of C; null for NULL. */
+    static String at(long address) {
+        return address == 0 ? null : string(Words.at(address, Native.length(address)).bytes());
+    }
+
     static String string(byte[] utf8) {
         return new String(utf8, StandardCharsets.UTF_8);
     }
 
-    /** UTF-8 of a string; half of a surrogate pair, which Java would turn into a '?', is refused. */
-    static byte[] utf8(String text) {
+    /** Where half of a surrogate pair stands, which no UTF-8 can say and Java would turn into a '?'; -1: nowhere. */
+    private static int half(String text) {
         for (int i = 0; i < text.length(); ++i) {
             if (!Character.isSurrogate(text.charAt(i))) continue;
-            if (Character.charCount(text.codePointAt(i)) == 1) {
-                throw new DataException(0, String.format(
-                        "character %d is U+%04X, half of a surrogate pair", i, (int) text.charAt(i)));
-            }
+            if (Character.charCount(text.codePointAt(i)) == 1) return i;
             ++i;
         }
-        return text.getBytes(StandardCharsets.UTF_8);
+        return -1;
+    }
+
+    /** UTF-8 of a text; half of a surrogate pair is a byte that the library refuses like all that is no UTF-8. */
+    static byte[] utf8(String text) {
+        int half = half(text);
+        if (half < 0) return text.getBytes(StandardCharsets.UTF_8);
+        byte[] begin = text.substring(0, half).getBytes(StandardCharsets.UTF_8);
+        byte[] broken = Arrays.copyOf(begin, begin.length + 1);
+        broken[begin.length] = (byte) 0xFF;
+        return broken;
+    }
+
+    static List<byte[]> utf8(Collection<String> texts) {
+        return texts.stream().map(Text::utf8).toList();
     }
 
     /** UTF-8 with a NUL at its end, for a parameter that ends at the first one. */
-    static byte[] terminated(String text) {
-        return terminated(utf8(text));
+    static byte[] name(String text) {
+        if (half(text) >= 0) throw new IllegalArgumentException("the text holds half of a surrogate pair");
+        return terminated(text.getBytes(StandardCharsets.UTF_8));
     }
 
     private static byte[] terminated(byte[] bytes) {
@@ -52,7 +69,7 @@ final class Text {
             throw new IllegalArgumentException(path + " is not a file of the operating system");
         }
         String name = path.toString();
-        if (name.chars().allMatch(c -> c < 0x80)) return terminated(name);
+        if (name.chars().allMatch(c -> c < 0x80)) return name(name);
         // The string was decoded by the locale's rules, which may have lost something; the URI has the very bytes.
         String uri = path.toUri().getRawPath();
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
@@ -65,36 +82,5 @@ final class Text {
             }
         }
         return terminated(bytes.toByteArray());
-    }
-
-    /** Several strings one after the other, each with a NUL at its end; starts has one entry more than there are. */
-    record Packed(byte[] bytes, int[] starts) {
-        int count() {
-            return starts.length - 1;
-        }
-    }
-
-    private static Packed packedBytes(List<byte[]> texts) {
-        int[] starts = new int[texts.size() + 1];
-        int next = 0;
-        for (int i = 0; i < texts.size(); ++i) {
-            long end = next + texts.get(i).length + 1L;
-            if (end > Integer.MAX_VALUE) throw new IllegalArgumentException("the texts have more than 2^31 - 1 bytes");
-            starts[i + 1] = next = (int) end;
-        }
-        byte[] bytes = new byte[next];
-        for (int i = 0; i < texts.size(); ++i) {
-            System.arraycopy(texts.get(i), 0, bytes, starts[i], texts.get(i).length);
-        }
-        return new Packed(bytes, starts);
-    }
-
-    static Packed packed(Collection<String> texts) {
-        return packedBytes(texts.stream().map(Text::utf8).toList());
-    }
-
-    static Packed packedPaths(Collection<Path> paths) {
-        // path() ends each with a NUL of its own; a second one after it does no harm.
-        return packedBytes(paths.stream().map(Text::path).toList());
     }
 }

@@ -5,88 +5,50 @@ import java.nio.IntBuffer;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
-import java.util.Objects;
 
 /**
  * Byte pair encoding or WordPiece, shared by source and target. Learnt, loaded, or had from {@link Model#tokenizer()}.
  */
 public final class Tokenizer extends NativeObject {
-    // What it stands on: its context, or the model that it belongs to.
-    private final NativeObject keep;
-
-    private Tokenizer(Context context) {
-        super(Kind.TOKENIZER, context.root(), context.peer.guard);
-        keep = context;
+    private Tokenizer(Services services, Frame.Call maker) {
+        super(Handle.Kind.TOKENIZER, services, maker);
     }
 
     /** A tokenizer that belongs to a model. */
-    Tokenizer(Model model, Context context, long pointer) {
-        super(Peer.borrowed(Kind.TOKENIZER, model.peer, pointer, null, context.peer.guard));
-        keep = model;
+    Tokenizer(Model model, long pointer) {
+        super(Handle.Kind.TOKENIZER, model, pointer);
     }
 
     /**
      * Learns a vocabulary from both sides of a corpus.
      *
-     * @param context the context
-     * @param corpus the text
      * @param options of which the group "tokenizer." is read
-     * @return the new tokenizer
      */
     public static Tokenizer train(Context context, Corpus corpus, Map<String, ?> options) {
-        Tokenizer made = new Tokenizer(context);
-        try (Call c = context.peer.read();
-                Config.Use config = Config.of(options);
-                Call pairs = corpus.peer.read()) {
-            made.peer.open(Native.tokenizerTrain(c.pointer(), config.pointer(), pairs.pointer()));
-        }
-        return made;
+        return new Tokenizer(context.services, (f, out) ->
+                Native.xf_tokenizer_train(f.use(context), f.config(options), f.use(corpus), out, f.err()));
     }
 
-    /**
-     * Loads what {@link #save} wrote. The file is checked before it is used.
-     *
-     * @param context the context
-     * @param path file name
-     * @return the tokenizer
-     */
+    /** Loads what {@link #save} wrote. The file is checked before it is used. */
     public static Tokenizer load(Context context, Path path) {
-        byte[] name = Text.path(path);
-        Tokenizer made = new Tokenizer(context);
-        try (Call c = context.peer.read()) {
-            made.peer.open(Native.tokenizerLoad(c.pointer(), name));
-        }
-        return made;
+        return new Tokenizer(context.services, (f, out) ->
+                Native.xf_tokenizer_load(f.use(context), f.path(path), out, f.err()));
     }
 
-    /**
-     * Saves it as one JSON file, replacing an old file at once or not at all.
-     *
-     * @param path file name
-     */
+    /** Saves it as one JSON file, replacing an old file at once or not at all. */
     public void save(Path path) {
-        byte[] name = Text.path(path);
-        try (Call tokenizer = peer.read()) {
-            Native.tokenizerSave(tokenizer.pointer(), name);
-        }
+        Frame.run(f -> Native.xf_tokenizer_save(f.use(this), f.path(path), f.err()));
     }
 
-    /**
-     * Counts the ids, V.
-     *
-     * @return V; ids are 0 to V - 1
-     */
+    /** {@return the number of ids, V; ids are 0 to V - 1} */
     public int size() {
-        try (Call tokenizer = peer.read()) {
-            return Native.tokenizerSize(tokenizer.pointer());
-        }
+        return Frame.get(f -> (int) Native.xf_tokenizer_vocab_size(f.use(this)));
     }
 
     /**
      * Turns text into ids, without start and end symbols.
      *
-     * @param text the text
-     * @return its ids
+     * @param text the text; half of a surrogate pair is an error, as bytes are that are not UTF-8
      */
     public int[] encode(String text) {
         return encode(Text.utf8(text));
@@ -95,20 +57,16 @@ public final class Tokenizer extends NativeObject {
     /**
      * Turns text into ids, without start and end symbols.
      *
-     * @param utf8 the text; what is not UTF-8 is a {@link DataException}, unless the tokenizer's options say otherwise
-     * @return its ids
+     * @param utf8 the text; what is not UTF-8 is an error of status DATA, unless the tokenizer's options say otherwise
      */
     public int[] encode(byte[] utf8) {
-        Objects.requireNonNull(utf8, "utf8");
-        try (Call tokenizer = peer.read()) {
-            return Native.tokenizerEncode(tokenizer.pointer(), utf8);
-        }
+        return Frame.fill(utf8.length + 16L, 4, (f, ids, capacity, count) -> Native.xf_tokenizer_encode(
+                f.use(this), f.bytes(utf8), utf8.length, ids, capacity, count, f.err()), Words::ints);
     }
 
     /**
      * Turns text into ids, the end symbol last: a sentence of a {@link Batch}.
      *
-     * @param text the text
      * @return its ids and {@link Xformer#TOKEN_END}
      */
     public int[] encodeSentence(String text) {
@@ -121,7 +79,6 @@ public final class Tokenizer extends NativeObject {
     /**
      * Turns ids into text; start and end symbols give nothing.
      *
-     * @param ids ids from 0 to V - 1
      * @return the text; bytes that are no UTF-8, which normalisation "none" allows, are U+FFFD in it
      */
     public String decode(int... ids) {
@@ -131,37 +88,34 @@ public final class Tokenizer extends NativeObject {
     /**
      * Turns ids into text; start and end symbols give nothing.
      *
-     * @param ids ids from 0 to V - 1, from position to limit
      * @return the text, as in {@link #decode(int...)}
      */
     public String decode(IntBuffer ids) {
-        int[] values = new int[ids.remaining()];
-        ids.duplicate().get(values);
-        return decode(values);
+        return Text.string(bytes(ids));
     }
 
     /**
      * Turns ids into the bytes of the text.
      *
-     * @param ids ids from 0 to V - 1
      * @return the bytes, UTF-8 as far as the text was
      */
     public byte[] decodeBytes(int... ids) {
-        Objects.requireNonNull(ids, "ids");
-        try (Call tokenizer = peer.read()) {
-            return Native.tokenizerDecode(tokenizer.pointer(), ids);
-        }
+        return bytes(IntBuffer.wrap(ids));
+    }
+
+    private byte[] bytes(IntBuffer ids) {
+        int size = ids.remaining();
+        return Frame.fill(8L * size + 16, 1, (f, text, capacity, length) -> Native.xf_tokenizer_decode(
+                f.use(this), f.ints(ids), size, text, capacity, length, f.err()), Words::bytes);
     }
 
     /**
      * Names an id for people.
      *
-     * @param id from 0 to V - 1
      * @return such as "&lt;/s&gt;", "&lt;0xC3&gt;", or the piece with U+2581 for its leading space
      */
     public String piece(int id) {
-        try (Call tokenizer = peer.read()) {
-            return Text.string(Native.tokenizerPiece(tokenizer.pointer(), id));
-        }
+        return Text.string(Frame.fill(64, 1, (f, text, capacity, length) -> Native.xf_tokenizer_get_piece(
+                f.use(this), id, text, capacity, length, f.err()), Words::bytes));
     }
 }

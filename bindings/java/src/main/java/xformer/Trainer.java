@@ -9,18 +9,11 @@ import java.util.Optional;
 
 /**
  * The state of an optimization: gradients, Adam's moments, step. After any error, also {@link CancelledException},
- * parameters, moments and step are as before the call. While a call runs, its model is in use too.
+ * parameters, moments and step are as before the call. While a call runs, its model is in use too: decoders of it are
+ * then refused as {@link Status#BUSY}.
  */
 public final class Trainer extends NativeObject {
-    private final Context context;
-    private final Model model;
-    private final Guard modelGuard;
-
-    /**
-     * Makes a trainer at step 0, with all defaults.
-     *
-     * @param model what is trained
-     */
+    /** Makes a trainer at step 0, with all defaults. */
     public Trainer(Model model) {
         this(model, Map.of());
     }
@@ -28,173 +21,128 @@ public final class Trainer extends NativeObject {
     /**
      * Makes a trainer at step 0.
      *
-     * @param model what is trained
      * @param options of which the group "train." is read
      */
     public Trainer(Model model, Map<String, ?> options) {
-        this(model.context, model, model.peer.guard);
-        try (Call m = model.peer.write();
-                Config.Use config = Config.of(options)) {
-            peer.open(Native.trainerCreate(m.pointer(), config.pointer()));
-        }
+        this(model.services, (f, out) -> Native.xf_trainer_create(f.use(model), f.config(options), out, f.err()));
     }
 
-    private Trainer(Context context, Model model, Guard modelGuard) {
-        super(Kind.TRAINER, context.root(), context.peer.guard);
-        this.context = context;
-        this.model = model;
-        this.modelGuard = modelGuard;
+    private Trainer(Services services, Frame.Call maker) {
+        super(Handle.Kind.TRAINER, services, maker);
     }
 
-    /**
-     * Continues from a checkpoint: trainer and model are as they were when {@link #save} was called.
-     *
-     * @param context the context
-     * @param path file name
-     * @return the trainer
-     */
+    /** Continues from a checkpoint: trainer and model are as they were when {@link #save} was called. */
     public static Trainer resume(Context context, Path path) {
-        byte[] name = Text.path(path);
-        Trainer trainer = new Trainer(context, null, new Guard(Kind.MODEL));
-        try (Call c = context.peer.read()) {
-            trainer.peer.open(Native.trainerResume(c.pointer(), name));
-        }
-        return trainer;
+        return resume(context, path, Map.of());
     }
 
     /**
-     * Gives the model that is trained.
+     * Continues from a checkpoint with some options changed.
      *
-     * @return the model; after {@link #resume}, or when the model was closed, it is the trainer's and ends with it,
-     *         while decoders made from it go on
+     * @param options those of the group "train." that are set in it take the place of the saved ones; one on which the
+     *        saved state depends, "train.seed" say, is an error of status STATE when it differs
      */
+    public static Trainer resume(Context context, Path path, Map<String, ?> options) {
+        return new Trainer(context.services, (f, out) ->
+                Native.xf_trainer_resume(f.use(context), f.path(path), f.config(options), out, f.err()));
+    }
+
+    /** {@return the model that is trained; this object ends with the trainer, while decoders made from it go on} */
     public Model model() {
-        try (Call trainer = peer.read()) {
-            if (model != null && !model.isClosed()) return model;
-            return new Model(this, context, Native.trainerModel(trainer.pointer()), modelGuard);
-        }
+        return new Model(this, Frame.get(f -> Native.xf_trainer_model(f.use(this))));
     }
 
-    /**
-     * Copies the options the trainer works with, also after a resume.
-     *
-     * @return a config of the caller's own
-     */
+    /** {@return a model of its own with the exponential moving average of the parameters, which "train.ema" keeps} */
+    public Model ema() {
+        return new Model(services, (f, out) -> Native.xf_trainer_ema(f.use(this), out, f.err()));
+    }
+
+    /** {@return a copy of the options the trainer works with, also after a resume} */
     public Config config() {
-        try (Call trainer = peer.read()) {
-            return Config.adopted(Native.trainerConfig(trainer.pointer()));
-        }
+        return Frame.get(f -> new Config(f, Native.xf_trainer_config(f.use(this))));
     }
 
-    /**
-     * Counts the updates made.
-     *
-     * @return updates
-     */
+    /** {@return the number of updates made} */
     public long steps() {
-        try (Call trainer = peer.read()) {
-            return Native.trainerSteps(trainer.pointer());
-        }
+        return Frame.get(f -> Native.xf_trainer_step_count(f.use(this)));
     }
 
     /**
-     * Makes one update.
-     *
-     * @param batch pairs
-     * @return what it did
+     * Cancels the call that runs on this trainer at the moment, which ends in a {@link CancelledException}; others of
+     * the context go on. While nothing runs it does nothing. May be called from any thread, and from listeners.
      */
+    public void cancel() {
+        act(Native::xf_trainer_cancel);
+    }
+
+    /** Makes one update. */
     public StepStats step(Batch batch) {
         return step(List.of(batch));
     }
 
-    /**
-     * Makes one update from several batches whose gradients are added.
-     *
-     * @param batches pairs
-     * @return what it did
-     */
+    /** Makes one update from several batches whose gradients are added. */
     public StepStats step(List<Batch> batches) {
-        Batch[] rows = Batch.rows(batches);
-        long[] counts = new long[4];
-        double[] values = new double[4];
-        try (Call trainer = peer.write(modelGuard)) {
-            Native.trainStep(trainer.pointer(), rows, counts, values);
-        }
-        return StepStats.of(counts, values);
+        return StepStats.read((f, out) ->
+                Native.xf_train_step(f.use(this), f.batches(batches), batches.size(), out, f.err()));
     }
 
     /**
-     * Makes updates, one from each batch, over as many epochs as that takes.
+     * Makes one update from the next batches of a batcher: "train.accumulate" of them. When it fails or is cancelled,
+     * the batcher stands where it stood.
+     *
+     * @return what it did; empty at the end of an epoch, when nothing was done and the next call begins the next epoch
+     */
+    public Optional<StepStats> next(Batcher batcher) {
+        return Frame.get(f -> {
+            Words stats = f.struct(10);
+            int status = f.check(Native.xf_train_next(f.use(this), f.use(batcher), stats.address(), f.err()));
+            return status == Status.DONE.code() ? Optional.empty() : Optional.of(StepStats.of(stats));
+        });
+    }
+
+    /**
+     * Makes updates as {@link #next} does, over as many epochs as that takes.
      *
      * <p>Between two steps it looks whether the thread was interrupted; then it ends in a {@link CancelledException},
-     * and the thread stays interrupted. When the step itself is cancelled, the batcher goes back to the batch of that
-     * step, so that a checkpoint continues exactly.
+     * and the thread stays interrupted.
      *
-     * @param batcher where the batches come from
-     * @param steps how many updates to make
      * @param listener hears of each, and may end it early
      */
     public void train(Batcher batcher, long steps, StepListener listener) {
-        for (long made = 0; made < steps; ) {
+        for (long made = 0; made < steps;) {
             if (Thread.currentThread().isInterrupted()) throw new CancelledException(0, "the thread was interrupted");
-            BatcherStats at = batcher.stats();
-            Optional<Batch> batch = batcher.next();
-            if (batch.isEmpty()) continue;
-            StepStats stats;
-            try {
-                stats = step(batch.get());
-            } catch (CancelledException cancelled) {
-                batcher.seek(at.epoch(), at.batch());
-                throw cancelled;
-            }
+            Optional<StepStats> stats = next(batcher);
+            if (stats.isEmpty()) continue;
             ++made;
-            if (!listener.step(stats)) return;
+            if (!listener.step(stats.get())) return;
         }
     }
 
     /**
      * First half of a step: adds a batch's gradients to those that wait for {@link #update()}.
      *
-     * @param batch pairs
      * @return of this batch alone; step, learning rate and gradient norm are 0
      */
     public StepStats accumulate(Batch batch) {
-        Batch[] one = Batch.rows(List.of(batch));
-        long[] counts = new long[4];
-        double[] values = new double[4];
-        try (Call trainer = peer.write(modelGuard)) {
-            Native.trainAccumulate(trainer.pointer(), one, counts, values);
-        }
-        return StepStats.of(counts, values);
+        return StepStats.read((f, out) ->
+                Native.xf_train_accumulate(f.use(this), f.batch(batch), out, f.err()));
     }
 
-    /**
-     * Second half of a step: updates the parameters from the gradients that wait.
-     *
-     * @return of all the batches together
-     */
+    /** Second half of a step: updates the parameters from the gradients that wait. */
     public StepStats update() {
-        long[] counts = new long[4];
-        double[] values = new double[4];
-        try (Call trainer = peer.write(modelGuard)) {
-            Native.trainUpdate(trainer.pointer(), counts, values);
-        }
-        return StepStats.of(counts, values);
+        return StepStats.read((f, out) -> Native.xf_train_update(f.use(this), out, f.err()));
     }
 
     /**
      * Copies a waiting gradient out: that of the mean loss per target token so far.
      *
      * @param index number of the parameter, as in {@link Model}
-     * @return its numbers, row-major
      */
     public float[] gradient(int index) {
-        try (Call trainer = peer.write(modelGuard)) {
-            long parameters = Native.trainerModel(trainer.pointer());
-            float[] values = new float[ParamInfo.read(parameters, index).size()];
-            Native.gradientRead(trainer.pointer(), index, values);
-            return values;
-        }
+        float[] values = new float[Frame.get(
+                f -> TensorInfo.read(Native.xf_trainer_model(f.use(this)), index).size())];
+        gradient(index, FloatBuffer.wrap(values));
+        return values;
     }
 
     /**
@@ -204,61 +152,38 @@ public final class Trainer extends NativeObject {
      * @param out room for exactly rows * columns numbers, row-major
      */
     public void gradient(int index, FloatBuffer out) {
-        try (Call trainer = peer.write(modelGuard)) {
-            ParamInfo.read(Native.trainerModel(trainer.pointer()), index);
-            Floats.fill(out, values -> Native.gradientRead(trainer.pointer(), index, values));
-        }
+        Frame.get(f -> {
+            long trainer = f.use(this);
+            TensorInfo.read(Native.xf_trainer_model(trainer), index);
+            return TensorInfo.fill(f, trainer, index, out, Native::xf_trainer_read_gradient);
+        });
     }
 
     /**
-     * Saves a checkpoint: model, tokenizer, options, moments and step. The old file is replaced at once or not at all
-     * and stays as "PATH.prev"; {@link Model#load} reads it too.
-     *
-     * @param path file name
+     * Saves a checkpoint: model, tokenizer, metadata, options, moments, average and step. The old file is replaced at
+     * once or not at all and stays as "PATH.prev"; {@link Model#load} reads it too.
      */
     public void save(Path path) {
-        byte[] name = Text.path(path);
-        try (Call trainer = peer.write(modelGuard)) {
-            Native.trainerSave(trainer.pointer(), 0, name);
-        }
+        Frame.run(f -> Native.xf_trainer_save(f.use(this), 0, f.path(path), f.err()));
     }
 
-    /**
-     * Saves a checkpoint with a batcher's position.
-     *
-     * @param path file name
-     * @param batcher whose position is stored
-     */
+    /** Saves a checkpoint with a batcher's position. */
     public void save(Path path, Batcher batcher) {
-        byte[] name = Text.path(path);
-        try (Call trainer = peer.write(modelGuard);
-                Call position = batcher.peer.read()) {
-            Native.trainerSave(trainer.pointer(), position.pointer(), name);
-        }
+        Frame.run(f -> Native.xf_trainer_save(f.use(this), f.use(batcher), f.path(path), f.err()));
     }
 
-    /**
-     * Tells the position of the batcher that was saved with the checkpoint.
-     *
-     * @return the position; epoch 0, batch 0 when none was saved
-     */
+    /** {@return the position of the batcher that was saved with the checkpoint; epoch 0, batch 0 when none was} */
     public Position position() {
-        long[] position = new long[2];
-        try (Call trainer = peer.read()) {
-            Native.trainerPosition(trainer.pointer(), position);
-        }
-        return new Position(position[0], position[1]);
+        return Frame.read(2, (f, out) -> Native.xf_trainer_get_position(f.use(this), out, out + 8, f.err()),
+                at -> new Position(at.get(0), at.get(1)));
     }
 
     /**
-     * Moves a batcher to the saved position.
+     * Moves a batcher to the saved position; with another "data.batch_tokens", to the same share of the epoch.
      *
      * @param batcher made from the same corpus, tokenizer and options as in the saved run
      */
     public void seek(Batcher batcher) {
-        try (Call trainer = peer.read();
-                Call moved = batcher.peer.write()) {
-            Native.trainerSeek(trainer.pointer(), moved.pointer());
-        }
+        Frame.run(f -> Native.xf_trainer_seek(f.use(this), f.use(batcher), f.err()));
     }
 }

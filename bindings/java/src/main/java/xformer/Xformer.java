@@ -13,56 +13,41 @@ public final class Xformer {
 
     private Xformer() {}
 
-    /**
-     * Tells the version of the loaded library.
-     *
-     * @return such as "0.1.0"
-     */
+    /** {@return the version of the loaded library, such as "0.1.0"} */
     public static String version() {
-        return Text.string(Native.version());
+        return Text.at(Native.xf_version());
     }
 
-    /**
-     * Tells the version of the loaded library as a number that grows with each release.
-     *
-     * @return major, minor and patch in a byte each: 0xXXYYZZ
-     */
+    /** {@return the version of the loaded library: major, minor and patch in a byte each, 0xXXYYZZ} */
     public static int versionNumber() {
-        return Native.versionNumber();
+        return (int) Native.xf_version_num();
     }
 
-    /**
-     * Tells how the library was built, for bug reports.
-     *
-     * @return one line, whose form may change
-     */
+    /** {@return how the library was built: one line for bug reports, whose form may change} */
     public static String buildInfo() {
-        return Text.string(Native.buildInfo());
+        return Text.at(Native.xf_build_info());
     }
 
     /**
      * Translates texts with a model that is loaded for this call alone. Who calls more than once keeps a
-     * {@link Decoder}.
+     * {@link Decoder}. When one text can't be translated, its exception is thrown.
      *
-     * @param model file name
-     * @param texts any number
      * @return the best translation of each
      */
     public static List<String> translate(Path model, List<String> texts) {
         try (Context context = new Context();
                 Model loaded = Model.load(context, model);
                 Decoder decoder = new Decoder(loaded)) {
-            return decoder.translate(texts).stream().map(answers -> answers.get(0).text()).toList();
+            return decoder.translate(texts).stream().map(Answer::text).toList();
         }
     }
 
     /**
      * Names a status as C does.
      *
-     * @param status any number
      * @return such as "XF_ERROR_CORRUPT"; "XF_STATUS_UNKNOWN" for a number that the library does not know
      */
     public static String statusName(int status) {
-        return Text.string(Native.statusName(status));
+        return Text.at(Native.xf_status_name(status));
     }
 }

@@ -7,10 +7,10 @@
 package xformer;
 
 /**
- * A call of the library failed. Each status has a subclass, so that a program catches what it can mend. The message is
- * one sentence: the value found and the value expected.
+ * A call of the library failed: {@link #status()} says why, and the message is one sentence with the value found and
+ * the value expected. {@link CancelledException} has a class of its own, as it is asked for and no failure.
  */
-public abstract class XformerException extends RuntimeException {
+public sealed class XformerException extends RuntimeException permits CancelledException {
     private static final long serialVersionUID = 1L;
 
     /** Number of the status. */
@@ -24,49 +24,28 @@ public abstract class XformerException extends RuntimeException {
         this.nativeCode = nativeCode;
     }
 
-    /**
-     * Tells why.
-     *
-     * @return the status; {@link Status#UNKNOWN} when the library is newer than this package and has a new one
-     */
+    /** {@return why; {@link Status#UNKNOWN} when the library is newer than this package and has a new status} */
     public final Status status() {
         return Status.of(statusCode);
     }
 
-    /**
-     * Tells why, as a number.
-     *
-     * @return the number of the status, an {@code enum xf_status} of C
-     */
+    /** {@return why, as a number: an {@code enum xf_status} of C} */
     public final int statusCode() {
         return statusCode;
     }
 
-    /**
-     * Tells the code of the layer below.
-     *
-     * @return an errno or a cudaError_t, or 0
-     */
+    /** {@return the code of the layer below: an errno, a cudaError_t, or 0} */
     public final int nativeCode() {
         return nativeCode;
     }
 
     static XformerException of(int statusCode, int nativeCode, String message) {
-        Status.Maker maker = Status.of(statusCode).maker();
-        return maker == null
-                ? new UnknownStatusException(statusCode, nativeCode, message)
-                : maker.make(nativeCode, message);
+        return statusCode == Status.CANCELLED.code()
+                ? new CancelledException(nativeCode, message)
+                : new XformerException(statusCode, nativeCode, message);
     }
 
-    /**
-     * What the glue throws after a call: the exception of a listener or constraint, which stands first, or that of the
-     * library.
-     */
-    static Throwable afterCall(int statusCode, int nativeCode, byte[] message, Throwable thrown) {
-        XformerException failure = statusCode < 0 ? of(statusCode, nativeCode, Text.string(message)) : null;
-        if (thrown == null) return failure;
-        // That a callback stopped the call is what its exception says already.
-        if (failure != null && !(failure instanceof CallbackException)) thrown.addSuppressed(failure);
-        return thrown;
+    static XformerException of(Status status, String message) {
+        return of(status.code(), 0, message);
     }
 }

@@ -14,7 +14,6 @@ import java.io.ByteArrayOutputStream;
 import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
 import java.net.URI;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.FileSystem;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
@@ -28,10 +27,10 @@ public class ErrorsTest extends WorldTest {
 
     @Test
     public void wrongArguments() {
-        refused(InvalidArgumentException.class, () -> new Config(Map.of("model.d_model", "wide")));
-        refused(InvalidArgumentException.class,
+        refused(Status.INVALID_ARGUMENT, () -> new Config(Map.of("model.d_model", "wide")));
+        refused(Status.INVALID_ARGUMENT,
                 () -> new Decoder(w.model, Map.of("decode.beam", 2, "decode.n_best", 3)));
-        refused(InvalidArgumentException.class, () -> Metrics.bleu(List.of(), List.of()));
+        refused(Status.INVALID_ARGUMENT, () -> Metrics.bleu(List.of(), List.of()));
         assertThrows(IllegalArgumentException.class, () -> Metrics.bleu(List.of("a"), List.of()));
         assertThrows(IllegalArgumentException.class, () -> Metrics.chrf(List.of("a"), List.of()));
         assertThrows(IllegalArgumentException.class, () -> Metrics.bleu(List.of("a\0b"), List.of("a")));
@@ -44,39 +43,37 @@ public class ErrorsTest extends WorldTest {
         assertThrows(NullPointerException.class, () -> w.tokenizer.decode((int[]) null));
         assertThrows(NullPointerException.class, () -> w.model.write(0, (float[]) null));
         assertThrows(NullPointerException.class, () -> w.model.save(null));
-        assertThrows(NullPointerException.class, () -> w.context.setLog(null, null));
+        assertThrows(NullPointerException.class, () -> new Host().log(null, (level, component, line) -> {}));
         assertThrows(NullPointerException.class, () -> Corpus.fromText(w.context, "x", null, Map.of()));
     }
 
     @Test
     public void outOfRange() {
-        refused(OutOfRangeException.class, () -> new Config(Map.of("model.norm", "sideways")));
-        OutOfRangeException error = refused(OutOfRangeException.class, () -> w.config.put("train.dropout", 2.0));
+        refused(Status.OUT_OF_RANGE, () -> new Config(Map.of("model.norm", "sideways")));
+        XformerException error = refused(Status.OUT_OF_RANGE, () -> w.config.put("train.dropout", 2.0));
         assertTrue(error.getMessage(), error.getMessage().contains("0.95"));
-        refused(OutOfRangeException.class, () -> w.decoder.decode(Batch.fromIds(List.of(new int[] {5000, 1}))));
         Batch negative = Batch.fromIds(List.of(new int[] {-1, 1}), List.of(new int[] {2, 1}));
-        refused(OutOfRangeException.class, () -> w.trainer.step(negative));
-        refused(OutOfRangeException.class, () -> w.tokenizer.decode(1 << 30));
-        refused(OutOfRangeException.class, () -> w.tokenizer.piece(-1));
-        refused(OutOfRangeException.class, () -> w.batcher.seek(0, 1L << 40));
+        refused(Status.OUT_OF_RANGE, () -> w.trainer.step(negative));
+        refused(Status.OUT_OF_RANGE, () -> w.tokenizer.decode(1 << 30));
+        refused(Status.OUT_OF_RANGE, () -> w.tokenizer.piece(-1));
+        refused(Status.OUT_OF_RANGE, () -> w.batcher.seek(0, 1L << 40));
         assertEquals(0, w.trainer.steps());
     }
 
     @Test
     public void namesAndFiles() throws Exception {
-        NotFoundException error =
-                refused(NotFoundException.class, () -> new Config(Map.of("model.d_modle", 3)));
+        XformerException error =
+                refused(Status.NOT_FOUND, () -> new Config(Map.of("model.d_modle", 3)));
         assertTrue(error.getMessage(), error.getMessage().contains("model.d_model"));
-        refused(NotFoundException.class, () -> Config.preset("gigantic"));
-        refused(NotFoundException.class, () -> new Context(Map.of("context.device", "cpu:none")));
+        refused(Status.NOT_FOUND, () -> Config.preset("gigantic"));
+        refused(Status.NOT_FOUND, () -> new Context(Map.of("context.device", "cpu:none")));
         List<java.util.function.Consumer<java.nio.file.Path>> loads = List.of(p -> Model.load(w.context, p),
                 p -> Trainer.resume(w.context, p), p -> Tokenizer.load(w.context, p), p -> Corpus.open(w.context, p));
         for (var load : loads) {
-            assertEquals(ENOENT, refused(NotFoundException.class, () -> load.accept(path("none"))).nativeCode());
-            refused(FileException.class, () -> load.accept(folder.getRoot().toPath()));
+            assertEquals(ENOENT, refused(Status.NOT_FOUND, () -> load.accept(path("none"))).nativeCode());
+            refused(Status.IO, () -> load.accept(folder.getRoot().toPath()));
         }
-        refused(NotFoundException.class, () -> w.model.save(path("no/folder")));
-        refused(NotFoundException.class, () -> w.context.loadBackend(path("none.so")));
+        refused(Status.NOT_FOUND, () -> w.model.save(path("no/folder")));
         try (FileSystem zip = FileSystems.newFileSystem(
                 URI.create("jar:" + path("a.zip").toUri()), Map.of("create", "true"))) {
             assertThrows(IllegalArgumentException.class, () -> Model.load(w.context, zip.getPath("/model.xf")));
@@ -86,93 +83,86 @@ public class ErrorsTest extends WorldTest {
     @Test
     public void damagedFiles() throws Exception {
         w.model.save(path("model.xf"));
-        refused(CorruptException.class, () -> Trainer.resume(w.context, path("model.xf")));
+        refused(Status.CORRUPT, () -> Trainer.resume(w.context, path("model.xf")));
         byte[] good = Files.readAllBytes(path("model.xf"));
         byte[] flipped = good.clone();
         flipped[flipped.length / 2] ^= 1;
         Files.write(path("damaged"), flipped);
-        refused(CorruptException.class, () -> Model.load(w.context, path("damaged")));
+        refused(Status.CORRUPT, () -> Model.load(w.context, path("damaged")));
         for (int size : new int[] {0, 1, 8, 100, good.length / 2, good.length - 1}) {
             Files.write(path("damaged"), Arrays.copyOf(good, size));
-            refused(CorruptException.class, () -> Model.load(w.context, path("damaged")));
-            refused(CorruptException.class, () -> Trainer.resume(w.context, path("damaged")));
+            refused(Status.CORRUPT, () -> Model.load(w.context, path("damaged")));
+            refused(Status.CORRUPT, () -> Trainer.resume(w.context, path("damaged")));
         }
         Files.writeString(path("other"), "not a model, but text".repeat(9));
-        refused(CorruptException.class, () -> Model.load(w.context, path("other")));
-        refused(CorruptException.class, () -> Tokenizer.load(w.context, path("other")));
-        refused(BackendException.class, () -> w.context.loadBackend(path("other")));
+        refused(Status.CORRUPT, () -> Model.load(w.context, path("other")));
+        refused(Status.CORRUPT, () -> Tokenizer.load(w.context, path("other")));
 
         w.tokenizer.save(path("words.json"));
         String json = Files.readString(path("words.json"));
         String newer = json.replaceFirst("(\"version\"\\s*:\\s*)1", "$199");
         assertTrue(!newer.equals(json));
         Files.writeString(path("newer.json"), newer);
-        refused(VersionException.class, () -> Tokenizer.load(w.context, path("newer.json")));
+        refused(Status.VERSION, () -> Tokenizer.load(w.context, path("newer.json")));
     }
 
     @Test
     public void budgetLimitsAndDevices() {
         try (Context small = new Context(World.options("context.memory_budget", 1 << 20))) {
-            refused(NoMemoryException.class, () -> new Model(small, Map.of("model.vocab_size", 9000)));
+            refused(Status.NO_MEMORY, () -> new Model(small, Map.of("model.vocab_size", 9000)));
             assertEquals(1 << 20, small.memory().budget());
             new Model(small, World.options("model.vocab_size", 9)).close(); // the context goes on
         }
-        refused(LimitException.class,
+        refused(Status.LIMIT,
                 () -> new Model(w.context, World.options("model.vocab_size", 300, "model.d_model", 65536,
                         "model.max_length", 1048576)));
-        refused(UnsupportedException.class,
+        refused(Status.UNSUPPORTED,
                 () -> new Context(World.options("context.device", "cpu:ref", "context.precision", "bf16")));
     }
 
     @Test
     public void dataAndStates() {
-        refused(DataException.class, () -> w.tokenizer.encode(new byte[] {(byte) 0xff}));
-        refused(DataException.class, () -> Corpus.fromText(w.context, "x", new byte[0], Map.of()));
-        refused(StateException.class, w.trainer::update);
-        refused(StateException.class, () -> w.trainer.seek(w.batcher));
+        refused(Status.DATA, () -> w.tokenizer.encode(new byte[] {(byte) 0xff}));
+        refused(Status.DATA, () -> Corpus.fromText(w.context, "x", new byte[0], Map.of()));
+        refused(Status.STATE, w.trainer::update);
+        refused(Status.STATE, () -> w.trainer.seek(w.batcher));
         w.trainer.accumulate(w.batch());
-        refused(StateException.class, () -> w.trainer.save(path("waiting")));
+        refused(Status.STATE, () -> w.trainer.save(path("waiting")));
     }
 
     @Test
     public void nonfinite() {
         try (Model model = new Model(w.context, w.config, w.tokenizer);
                 Trainer trainer = new Trainer(model, Map.of("train.schedule", "constant", "train.warmup_steps", 1))) {
-            List<ParamInfo> params = model.params();
+            List<TensorInfo> params = model.tensors();
             for (int i = 0; i < params.size(); ++i) {
                 float[] huge = new float[params.get(i).size()];
                 Arrays.fill(huge, 3e38f);
                 if (params.get(i).rows() > 1) model.write(i, huge);
             }
             float[] before = model.read(1);
-            refused(NonfiniteException.class, () -> trainer.step(w.batch()));
+            refused(Status.NONFINITE, () -> trainer.step(w.batch()));
             assertArrayEquals(before, model.read(1), 0);
             assertEquals(0, trainer.steps());
         }
     }
 
     @Test
-    public void cancelledTrainingChangesNothing() {
-        float[] before = w.model.read(0);
+    public void cancellingWhileNothingRunsAffectsNoLaterCall() {
         w.context.cancel();
-        CancelledException error = refused(CancelledException.class, () -> w.trainer.step(w.batch()));
-        assertEquals(Status.CANCELLED, error.status());
-        assertArrayEquals(before, w.model.read(0), 0);
-        assertEquals(0, w.trainer.steps());
+        w.trainer.cancel();
+        w.decoder.cancel();
         w.trainer.step(w.batch());
+        assertEquals(1, w.trainer.steps());
+        assertNotNull(w.decoder.translate("one"));
     }
 
     @Test
-    public void everyNumberHasItsClass() throws Exception {
+    public void everyNumberHasItsStatus() throws Exception {
         for (Status status : Status.values()) {
             if (status.code() >= 0 || status == Status.UNKNOWN) continue;
-            XformerException error = (XformerException) XformerException.afterCall(
-                    status.code(), 7, "a sentence, \u00e4".getBytes(StandardCharsets.UTF_8), null);
-            String name = status == Status.IO ? "File" : "";
-            for (String word : name.isEmpty() ? status.name().split("_") : new String[0]) {
-                name += word.charAt(0) + word.substring(1).toLowerCase(java.util.Locale.ROOT);
-            }
-            assertEquals("xformer." + name + "Exception", error.getClass().getName());
+            XformerException error = XformerException.of(status.code(), 7, "a sentence, \u00e4");
+            assertEquals(status == Status.CANCELLED, error instanceof CancelledException);
             assertSame(status, error.status());
             assertEquals(status.code(), error.statusCode());
             assertEquals(7, error.nativeCode());
@@ -180,7 +170,6 @@ public class ErrorsTest extends WorldTest {
             same(error);
         }
         XformerException unknown = XformerException.of(-12345, 7, "something new");
-        assertSame(UnknownStatusException.class, unknown.getClass());
         assertSame(Status.UNKNOWN, unknown.status());
         assertEquals(-12345, unknown.statusCode());
         same(unknown);

@@ -4,11 +4,14 @@ package xformer;
 import static org.junit.Assert.assertArrayEquals;
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 import static org.junit.Assert.fail;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import org.junit.Test;
 
 public class JourneyTest extends WorldTest {
@@ -25,12 +28,12 @@ public class JourneyTest extends WorldTest {
 
         w.model.save(path("model.xf"));
         w.trainer.save(path("run.ckpt"), w.batcher);
-        List<List<Hypothesis>> found = w.decoder.translate(World.SOURCES);
+        List<Answer> found = w.decoder.translate(World.SOURCES);
         for (String name : List.of("model.xf", "run.ckpt")) {
             try (Model loaded = Model.load(w.context, path(name));
                     Decoder decoder = new Decoder(loaded, w.config)) {
                 assertEquals(found, decoder.translate(World.SOURCES));
-                assertEquals(found.get(0).get(0), decoder.translate(World.SOURCES.get(0)));
+                assertEquals(found.get(0).best(), decoder.translate(World.SOURCES.get(0)));
             }
         }
 
@@ -69,20 +72,10 @@ public class JourneyTest extends WorldTest {
         Decoder decoder = new Decoder(model, w.config);
         trainer.close();
         assertTrue(model.isClosed());
-        World.refused(ClosedException.class, () -> model.save(path("late.xf")));
+        assertThrows(IllegalStateException.class, () -> model.save(path("late.xf")));
         assertEquals(w.decoder.translate(World.SOURCES), decoder.translate(World.SOURCES));
         decoder.close();
         batcher.close();
-    }
-
-    @Test
-    public void aCancelledStepKeepsItsBatch() {
-        w.train(3);
-        BatcherStats before = w.batcher.stats();
-        w.context.cancel();
-        World.refused(CancelledException.class, () -> w.train(100));
-        assertEquals(before, w.batcher.stats());
-        assertEquals(3, w.trainer.steps());
     }
 
     @Test
@@ -90,7 +83,7 @@ public class JourneyTest extends WorldTest {
         w.trainer.save(path("run.ckpt"));
         try (Trainer trainer = Trainer.resume(w.context, path("run.ckpt"))) {
             assertEquals(new Position(0, 0), trainer.position());
-            World.refused(StateException.class, () -> trainer.seek(w.batcher));
+            World.refused(Status.STATE, () -> trainer.seek(w.batcher));
         }
     }
 
@@ -102,10 +95,14 @@ public class JourneyTest extends WorldTest {
         for (int i = 0; i < more.length; ++i) more[i] += 1;
         w.model.write(0, more);
         w.model.save(path("b.xf"));
-        try (Model mean = Model.average(w.context, List.of(path("a.xf"), path("b.xf")))) {
+        try (Model first = Model.load(w.context, path("a.xf"));
+                Model files = Model.averageFiles(w.context, List.of(path("a.xf"), path("b.xf")));
+                Model mean = Model.average(List.of(first, w.model))) {
             assertEquals(before[50] + 0.5, mean.read(0)[50], 1e-5);
+            assertArrayEquals(mean.read(0), files.read(0), 0);
         }
-        World.refused(InvalidArgumentException.class, () -> Model.average(w.context, List.of()));
+        World.refused(Status.INVALID_ARGUMENT, () -> Model.averageFiles(w.context, List.of()));
+        assertThrows(IllegalArgumentException.class, () -> Model.average(List.of()));
     }
 
     @Test
@@ -114,13 +111,14 @@ public class JourneyTest extends WorldTest {
         try (Decoder decoder = new Decoder(w.model, World.options("decode.beam", 5, "decode.n_best", 3))) {
             List<String> texts = new ArrayList<>(World.SOURCES);
             texts.add("");
-            List<List<Hypothesis>> answers = new ArrayList<>(decoder.translate(texts));
-            assertEquals(List.of(new Hypothesis("", new int[0], 0, 0, true)), answers.remove(answers.size() - 1));
+            List<Answer> answers = new ArrayList<>(decoder.translate(texts));
+            Answer empty = answers.remove(answers.size() - 1);
+            assertEquals(List.of(new Hypothesis("", new int[0], new float[1], 0, 0, true, true)), empty.hypotheses());
             List<int[]> sources = new ArrayList<>();
             List<int[]> targets = new ArrayList<>();
             List<Double> expected = new ArrayList<>();
             for (int i = 0; i < answers.size(); ++i) {
-                List<Hypothesis> found = answers.get(i);
+                List<Hypothesis> found = answers.get(i).hypotheses();
                 assertEquals(3, found.size());
                 for (int rank = 0; rank < 3; ++rank) {
                     Hypothesis h = found.get(rank);
@@ -128,11 +126,17 @@ public class JourneyTest extends WorldTest {
                     double length = h.ids().length + (h.finished() ? 1 : 0);
                     assertEquals(h.logProbability() / Math.pow((5 + length) / 6, 0.6), h.score(), 1e-5);
                     assertEquals(w.tokenizer.decode(h.ids()), h.text());
+                    assertTrue(h.complete());
+                    float[] each = h.tokenLogProbabilities();
+                    assertEquals((int) length, each.length);
+                    double total = 0;
+                    for (float token : each) total += token;
+                    assertEquals(h.logProbability(), total, 1e-4);
                 }
                 Hypothesis best = found.get(0);
                 if (!best.finished()) continue;
                 sources.add(w.tokenizer.encodeSentence(World.SOURCES.get(i)));
-                int[] target = java.util.Arrays.copyOf(best.ids(), best.ids().length + 1);
+                int[] target = Arrays.copyOf(best.ids(), best.ids().length + 1);
                 target[best.ids().length] = Xformer.TOKEN_END;
                 targets.add(target);
                 expected.add(best.logProbability());
@@ -154,18 +158,24 @@ public class JourneyTest extends WorldTest {
             EvalStats twice = decoder.evaluate(List.of(batch, batch));
             assertEquals(2 * stats.tgtTokens(), twice.tgtTokens());
             assertEquals(stats.nll(), twice.nll(), 1e-12);
+
+            w.batcher.next();
+            BatcherStats before = w.batcher.stats();
+            EvalStats all = decoder.evaluate(w.batcher);
+            assertEquals(World.PAIRS.size(), all.sentences());
+            assertEquals(before, w.batcher.stats());
+            Batch pairs = Batch.fromTexts(w.tokenizer, World.SOURCES, World.TARGETS);
+            assertEquals(decoder.evaluate(List.of(pairs)).nll(), all.nll(), 1e-9);
         }
     }
 
     @Test
     public void idsAndTextsDecodeAlike() {
-        List<List<Hypothesis>> whole = w.decoder.translate(World.SOURCES);
+        List<Answer> whole = w.decoder.translate(World.SOURCES);
         assertEquals(whole, w.decoder.decode(Batch.fromTexts(w.tokenizer, World.SOURCES)));
         assertEquals(whole.hashCode(), w.decoder.translate(World.SOURCES).hashCode());
         assertEquals(List.of(), w.decoder.translate(List.of()));
-        Hypothesis h = whole.get(0).get(0);
-        h.ids()[0] = -1;
-        assertEquals(whole, w.decoder.translate(World.SOURCES));
+        Hypothesis h = whole.get(0).best();
         assertTrue(h.toString(), h.toString().contains(h.text()));
     }
 
@@ -174,8 +184,8 @@ public class JourneyTest extends WorldTest {
         try (Model model = new Model(w.context, World.options("model.vocab_size", 9));
                 Decoder decoder = new Decoder(model, w.config)) {
             assertTrue(model.tokenizer().isEmpty());
-            World.refused(StateException.class, () -> decoder.translate("one"));
-            assertEquals(null, decoder.decode(Batch.fromIds(List.of(new int[] {3, 1}))).get(0).get(0).text());
+            World.refused(Status.STATE, () -> decoder.translate("one"));
+            assertEquals(null, decoder.decode(Batch.fromIds(List.of(new int[] {3, 1}))).get(0).best().text());
         }
     }
 
@@ -186,7 +196,7 @@ public class JourneyTest extends WorldTest {
             StepStats whole = other.trainer.step(batches);
             for (Batch batch : batches) assertEquals(batch.size(), w.trainer.accumulate(batch).sentences());
             float[] gradient = w.trainer.gradient(1);
-            assertEquals(w.model.params().get(1).size(), gradient.length);
+            assertEquals(w.model.tensors().get(1).size(), gradient.length);
             java.nio.FloatBuffer direct = java.nio.ByteBuffer.allocateDirect(4 * gradient.length)
                     .order(java.nio.ByteOrder.nativeOrder()).asFloatBuffer();
             w.trainer.gradient(1, direct);
@@ -197,7 +207,7 @@ public class JourneyTest extends WorldTest {
             for (float g : gradient) some |= g != 0;
             assertTrue(some);
             assertEquals(whole, w.trainer.update());
-            World.refused(StateException.class, w.trainer::update);
+            World.refused(Status.STATE, w.trainer::update);
         }
     }
 
@@ -215,10 +225,64 @@ public class JourneyTest extends WorldTest {
         }
         assertEquals(4, w.trainer.steps());
         Thread.currentThread().interrupt();
-        World.refused(CancelledException.class, () -> w.train(100));
+        World.refused(Status.CANCELLED, () -> w.train(100));
         assertTrue(Thread.interrupted());
         assertEquals(4, w.trainer.steps());
         w.train(0);
         assertEquals(4, w.trainer.steps());
+    }
+
+    @Test
+    public void aFailedStepKeepsItsBatch() {
+        w.train(3);
+        BatcherStats before = w.batcher.stats();
+        float[] huge = new float[w.model.tensors().get(0).size()];
+        float[] good = w.model.read(0);
+        Arrays.fill(huge, 3e38f);
+        w.model.write(0, huge);
+        World.refused(Status.NONFINITE, () -> w.train(100));
+        assertEquals(before, w.batcher.stats());
+        assertEquals(3, w.trainer.steps());
+        w.model.write(0, good);
+        assertEquals(StepStats.Outcome.UPDATED, w.trainer.next(w.batcher).orElseThrow().outcome());
+        while (w.trainer.next(w.batcher).isPresent()) {} // to the end of the epoch
+        assertEquals(new Position(before.epoch() + 1, 0),
+                new Position(w.batcher.stats().epoch(), w.batcher.stats().batch()));
+    }
+
+    @Test
+    public void optionsMayChangeOnResume() {
+        w.train(3);
+        w.trainer.save(path("run.ckpt"), w.batcher);
+        Map<String, ?> changed = Map.of("train.learning_rate", 0.002, "train.clip_norm", 0.5);
+        try (Trainer trainer = Trainer.resume(w.context, path("run.ckpt"), changed); Config config = trainer.config()) {
+            assertEquals(0.002, config.getDouble("train.learning_rate"), 0);
+            assertEquals(0.5, config.getDouble("train.clip_norm"), 0);
+            assertEquals("constant", config.get("train.schedule"));
+            trainer.seek(w.batcher);
+            assertEquals(0.002 * 4 / 5, trainer.next(w.batcher).orElseThrow().learningRate(), 1e-9); // 5 to warm up
+        }
+        XformerException error = World.refused(Status.STATE,
+                () -> Trainer.resume(w.context, path("run.ckpt"), Map.of("train.seed", 77)));
+        assertTrue(error.getMessage(), error.getMessage().contains("train.seed"));
+    }
+
+    @Test
+    public void theAverageOfTheParametersIsAModel() {
+        World.refused(Status.STATE, w.trainer::ema);
+        try (Model model = w.model.copy(); Trainer trainer = new Trainer(model, World.options("train.ema", 0.5))) {
+            float[] before = model.read(0);
+            trainer.step(w.batch());
+            float[] after = model.read(0);
+            try (Model ema = trainer.ema(); Tokenizer tokenizer = ema.tokenizer().orElseThrow()) {
+                assertEquals(w.tokenizer.size(), tokenizer.size());
+                float[] mean = ema.read(0);
+                for (int i = 0; i < mean.length; ++i) {
+                    double low = Math.min(before[i], after[i]) - 1e-6;
+                    assertTrue(mean[i] >= low && mean[i] <= Math.max(before[i], after[i]) + 1e-6);
+                }
+                assertFalse(Arrays.equals(before, after));
+            }
+        }
     }
 }

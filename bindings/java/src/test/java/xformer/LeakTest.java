@@ -1,6 +1,7 @@
 /* Memory stays flat over many objects made, closed and forgotten. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
+import static org.junit.Assert.assertNotNull;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
@@ -27,17 +28,17 @@ public class LeakTest extends WorldTest {
     }
 
     private void refusals() {
-        assertThrows(NotFoundException.class, () -> Model.load(w.context, Path.of("/none")));
-        assertThrows(DataException.class, () -> w.tokenizer.encode(new byte[] {(byte) 0xff}));
-        assertThrows(NotFoundException.class, () -> new Config(Map.of("none", 1)));
-        assertThrows(OutOfRangeException.class, () -> w.decoder.decode(Batch.fromIds(List.of(new int[] {5000, 1}))));
+        World.refused(Status.NOT_FOUND, () -> Model.load(w.context, Path.of("/none")));
+        World.refused(Status.DATA, () -> w.tokenizer.encode(new byte[] {(byte) 0xff}));
+        World.refused(Status.NOT_FOUND, () -> new Config(Map.of("none", 1)));
+        assertNotNull(w.decoder.decode(Batch.fromIds(List.of(new int[] {5000, 1}))).get(0).error());
     }
 
     private void logged() {
-        try (Context context = new Context(World.OPTIONS)) {
-            context.setLog((level, component, line) -> {
-                throw new IllegalStateException();
-            }, LogLevel.WARNING);
+        Host host = new Host().log(LogLevel.WARNING, (level, component, line) -> {
+            throw new IllegalStateException();
+        });
+        try (Context context = new Context(World.OPTIONS, host)) {
             assertThrows(IllegalStateException.class,
                     () -> Corpus.fromText(context, "x", "a\tb\nbad\n".getBytes(), Map.of()));
         }
@@ -45,11 +46,13 @@ public class LeakTest extends WorldTest {
 
     /** A world that nobody closes; its listener holds it. */
     private static Handle forgottenWorld() {
-        World world = new World();
+        World[] self = new World[1];
+        World world = self[0] = new World(new Host().log(LogLevel.DEBUG, (level, component, line) -> {
+            if (self[0] != null) self[0].objects();
+        }));
         world.trainer.step(world.batch());
         world.decoder.translate(World.SOURCES);
-        world.context.setLog((level, component, line) -> world.objects(), LogLevel.DEBUG);
-        return world.context.peer.handle;
+        return world.context.handle;
     }
 
     private static void closedWorld() {
@@ -83,19 +86,27 @@ public class LeakTest extends WorldTest {
         loops.put("decoder", new Loop(400, () -> new Decoder(w.model, w.config).close()));
         loops.put("answers", new Loop(300, () -> w.decoder.translate(World.SOURCES)));
         loops.put("constrained", new Loop(200, () -> {
-            w.decoder.setConstraint((prefix, allowed) -> allowed.clear(5));
-            w.decoder.translate(World.SOURCES);
-            w.decoder.setConstraint((prefix, allowed) -> {
+            DecodeParams params = new DecodeParams().options(Map.of("decode.beam", 2));
+            w.decoder.translate(World.SOURCES, params.constraint((prefix, allowed) -> allowed.clear(5)));
+            params.constraint((prefix, allowed) -> {
                 throw new IllegalStateException();
             });
-            assertThrows(IllegalStateException.class, () -> w.decoder.translate(World.SOURCES));
-            w.decoder.setConstraint(null);
+            assertThrows(IllegalStateException.class, () -> w.decoder.translate(World.SOURCES, params));
         }));
         loops.put("attention", new Loop(400, () -> w.decoder.attentionWeights(pair, AttentionKind.CROSS, 0)));
         loops.put("scores", new Loop(400, () -> w.decoder.score(batch)));
         loops.put("steps", new Loop(300, () -> w.trainer.step(w.batch())));
         loops.put("direct", new Loop(2000, () -> w.decoder.decode(new Batch(ids, IntBuffer.wrap(new int[] {0, 2})))));
-        loops.put("params", new Loop(3000, () -> w.model.write(0, w.model.read(0))));
+        loops.put("bytes", new Loop(200,
+                () -> Model.load(w.context, ByteBuffer.wrap(w.model.toBytes(w.config))).close()));
+        loops.put("pairs", new Loop(500, () -> {
+            try (Corpus corpus = Corpus.fromPairs(w.context, World.PAIRS)) {
+                Corpus.Split split = corpus.split(3, 1);
+                split.rest().close();
+                split.heldOut().close();
+            }
+        }));
+        loops.put("tensors", new Loop(3000, () -> w.model.write(0, w.model.read(0))));
         for (Map.Entry<String, Loop> loop : loops.entrySet()) {
             // What stays behind each time grows in every round; the JVM's compiler takes its memory in one of them.
             long least = Long.MAX_VALUE;

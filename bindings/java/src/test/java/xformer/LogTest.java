@@ -1,101 +1,161 @@
-/* Log lines, and what listeners throw. SPDX-License-Identifier: Apache-2.0 */
+/* Log lines and progress, what listeners throw, a program's own threads. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertSame;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ThreadPoolExecutor;
 import org.junit.Test;
 
 public class LogTest extends WorldTest {
     private final byte[] oneBad = "a\tb\nbad\n".getBytes(StandardCharsets.UTF_8);
     private final byte[] twoBad = "a\tb\nbad\nworse\n".getBytes(StandardCharsets.UTF_8);
 
-    private Corpus corpus(String name, byte[] text) {
-        return Corpus.fromText(w.context, name, text, Map.of());
+    private static Context context(LogLevel level, LogListener listener) {
+        return new Context(World.OPTIONS, new Host().log(level, listener));
+    }
+
+    private static Corpus corpus(Context context, byte[] text) {
+        return Corpus.fromText(context, "some \ud83d\ude42 text", text, Map.of());
     }
 
     @Test
     public void linesArriveOnTheThreadOfTheCall() {
         List<String> lines = new ArrayList<>();
-        w.context.setLog((level, component, line) -> {
+        try (Context context = context(LogLevel.WARNING, (level, component, line) -> {
             assertSame(LogLevel.WARNING, level);
             lines.add(Thread.currentThread().getName() + " " + component + " " + line);
-        }, LogLevel.WARNING);
-        corpus("some \ud83d\ude42 text", oneBad).close();
-        int count = lines.size(); // the line itself, and a summary
-        assertTrue(lines.get(0), lines.get(0).startsWith(Thread.currentThread().getName() + " data "));
-        assertTrue(lines.get(0), lines.get(0).contains("some \ud83d\ude42 text"));
-
-        w.context.setLog((level, component, line) -> lines.add(line), LogLevel.ERROR);
-        corpus("x", oneBad).close();
-        w.context.setLog(null, LogLevel.DEBUG);
-        corpus("x", oneBad).close();
-        assertEquals(count, lines.size());
+        })) {
+            corpus(context, oneBad).close();
+            assertTrue(lines.get(0), lines.get(0).startsWith(Thread.currentThread().getName() + " data "));
+            assertTrue(lines.get(0), lines.get(0).contains("some \ud83d\ude42 text"));
+        }
+        lines.clear();
+        try (Context context = context(LogLevel.ERROR, (level, component, line) -> lines.add(line))) {
+            corpus(context, oneBad).close();
+            assertEquals(List.of(), lines);
+        }
+        try (Context context = context(LogLevel.INFO, (level, component, line) -> lines.add(line))) {
+            assertFalse("what a creation says is heard", lines.isEmpty());
+            assertEquals(1, corpus(context, oneBad).size());
+        }
     }
 
     @Test
     public void anExceptionIsThrownWhenTheCallIsOver() {
         List<String> lines = new ArrayList<>();
-        RuntimeException own = new IllegalStateException("from the listener");
-        w.context.setLog((level, component, line) -> {
+        Throwable[] own = {new IllegalStateException("from the listener")};
+        try (Context context = context(LogLevel.WARNING, (level, component, line) -> {
             lines.add(line);
-            throw own;
-        }, LogLevel.WARNING);
-        for (int i = 1; i <= 2000; ++i) {
-            assertSame(own, assertThrows(IllegalStateException.class, () -> corpus("x", twoBad)));
-            assertEquals(i, lines.size()); // the second line of each call is dropped
-        }
-        // When the call fails as well, its exception is not lost. An Error is kept like an exception.
-        StackOverflowError error = new StackOverflowError();
-        w.context.setLog((level, component, line) -> {
-            throw error;
-        }, LogLevel.WARNING);
-        byte[] nothingGood = "bad\n".getBytes(StandardCharsets.UTF_8);
-        assertSame(error, assertThrows(StackOverflowError.class, () -> corpus("x", nothingGood)));
-        assertEquals(1, error.getSuppressed().length);
-        assertEquals(DataException.class, error.getSuppressed()[0].getClass());
+            if (own[0] instanceof RuntimeException error) throw error;
+            if (own[0] instanceof Error error) throw error;
+        })) {
+            for (int i = 1; i <= 2000; ++i) {
+                assertSame(own[0], assertThrows(IllegalStateException.class, () -> corpus(context, twoBad)));
+                assertEquals(i, lines.size()); // the second line of each call is dropped
+            }
+            // When the call fails as well, its exception is not lost. An Error is kept like an exception.
+            own[0] = new StackOverflowError();
+            byte[] nothingGood = "bad\n".getBytes(StandardCharsets.UTF_8);
+            assertSame(own[0], assertThrows(StackOverflowError.class, () -> corpus(context, nothingGood)));
+            assertEquals(1, own[0].getSuppressed().length);
+            assertEquals(Status.DATA, ((XformerException) own[0].getSuppressed()[0]).status());
 
-        w.context.setLog(null, LogLevel.DEBUG);
-        assertEquals(1, corpus("x", oneBad).size()); // nothing is left behind
+            own[0] = null;
+            assertEquals(1, corpus(context, oneBad).size()); // nothing is left behind
+        }
     }
 
     @Test
-    public void aListenerMayUseOtherContextsAndCancel() {
+    public void aListenerMayUseOtherContextsCancelAndClose() {
         List<String> found = new ArrayList<>();
-        try (World other = new World()) {
-            w.context.setLog((level, component, line) -> {
-                if (!found.isEmpty()) return;
-                found.add(other.decoder.translate("one").text() == null ? "no text" : "text");
-                World.refused(BusyException.class, () -> w.context.setLog(null, LogLevel.INFO));
-                World.refused(NotFoundException.class, () -> Model.load(other.context, path("none")));
-                w.context.close(); // takes effect after the call
-                found.add(String.valueOf(w.context.isClosed()));
-            }, LogLevel.WARNING);
-            Corpus made = corpus("x", oneBad);
-            assertEquals(List.of("text", "true"), found);
-            assertEquals(1, made.size());
-            made.close();
-        }
-        w.close();
-        w = new World();
-        w.context.setLog((level, component, line) -> w.context.cancel(), LogLevel.WARNING);
-        World.refused(CancelledException.class, () -> corpus("x", "a\tb\nbad\n".repeat(100_000).getBytes()));
+        Context[] own = new Context[1];
+        own[0] = context(LogLevel.WARNING, (level, component, line) -> {
+            if (!found.isEmpty()) return;
+            found.add(w.decoder.translate("one").text() == null ? "no text" : "text");
+            World.refused(Status.NOT_FOUND, () -> Model.load(w.context, path("none")));
+            own[0].close(); // takes effect after the call
+            found.add(String.valueOf(own[0].isClosed()));
+        });
+        Corpus made = corpus(own[0], oneBad);
+        assertEquals(List.of("text", "true"), found);
+        assertEquals(1, made.size());
+        made.close();
+
+        own[0] = context(LogLevel.WARNING, (level, component, line) -> own[0].cancel());
+        World.refused(Status.CANCELLED, () -> corpus(own[0], "a\tb\nbad\n".repeat(100_000).getBytes()));
+        own[0].close();
     }
 
     @Test
     public void aListenerOutlivesItsContext() {
         List<String> lines = new ArrayList<>();
-        w.context.setLog((level, component, line) -> lines.add(line), LogLevel.DEBUG);
-        w.context.close();
-        System.gc();
-        w.decoder.translate(World.SOURCES);
-        w.trainer.step(w.batch());
-        w.trainer.save(path("run.ckpt"));
+        try (World world = new World(new Host().log(LogLevel.DEBUG, (level, component, line) -> lines.add(line)))) {
+            world.context.close();
+            System.gc();
+            lines.clear();
+            world.decoder.translate(World.SOURCES);
+            world.trainer.step(world.batch());
+            world.trainer.save(path("run.ckpt"));
+            assertFalse(lines.isEmpty());
+        }
+    }
+
+    @Test
+    public void progressIsHeardAndMayEndACall() {
+        Set<String> tasks = Collections.synchronizedSet(new HashSet<>());
+        RuntimeException[] thrown = new RuntimeException[1];
+        Host host = new Host().progress((task, done, total) -> {
+            assertTrue(done >= 0 && done <= total);
+            tasks.add(task);
+            if (thrown[0] != null) throw thrown[0];
+        });
+        List<String> texts = Collections.nCopies(4000, "one two three four one two three four");
+        Map<String, ?> slow = Map.of("decode.max_extra_tokens", 60, "decode.min_tokens", 40);
+        DecodeParams params = new DecodeParams().options(slow);
+        try (World world = new World(host)) {
+            while (!tasks.contains("translate")) world.decoder.translate(texts, params);
+            thrown[0] = new IllegalStateException("enough");
+            assertSame(thrown[0], assertThrows(IllegalStateException.class, () -> {
+                for (;;) world.decoder.translate(texts, params);
+            }));
+            assertEquals(0, thrown[0].getSuppressed().length);
+            thrown[0] = null;
+            assertNull(world.decoder.translate(List.of("one")).get(0).error());
+        }
+    }
+
+    @Test
+    public void workRunsOnTheExecutorWithTheSameBits() {
+        Map<String, ?> two = World.options("context.threads", 2, "model.vocab_size", 300, "model.d_model", 64);
+        Batch batch = Batch.fromIds(Collections.nCopies(400, new int[] {5, 6, 7, 8, 1}));
+        ExecutorService pool = Executors.newFixedThreadPool(2);
+        ExecutorService closed = Executors.newFixedThreadPool(2);
+        closed.shutdown();
+        List<List<Answer>> found = new ArrayList<>();
+        for (Host host : List.of(new Host(), new Host().executor(pool), new Host().executor(closed))) {
+            try (Context context = new Context(two, host);
+                    Model model = new Model(context, two);
+                    Decoder decoder = new Decoder(model, two)) {
+                found.add(decoder.decode(batch));
+            }
+        }
+        assertEquals(found.get(0), found.get(1));
+        assertEquals(found.get(0), found.get(2));
+        assertTrue(((ThreadPoolExecutor) pool).getTaskCount() > 0);
+        pool.shutdown();
     }
 }

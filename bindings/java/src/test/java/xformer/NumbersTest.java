@@ -81,8 +81,8 @@ public class NumbersTest extends WorldTest {
         int[] one = {1};
         assertThrows(IllegalArgumentException.class, () -> new Batch(one, new int[] {0, 1}, one, new int[] {0, 0, 1}));
         assertThrows(NullPointerException.class, () -> new Batch(one, new int[] {0, 1}, null, null));
-        World.refused(InvalidArgumentException.class, () -> w.trainer.step(List.of()));
-        World.refused(InvalidArgumentException.class, () -> w.trainer.step(new Batch(one, new int[] {0, 1})));
+        World.refused(Status.INVALID_ARGUMENT, () -> w.trainer.step(List.of()));
+        World.refused(Status.INVALID_ARGUMENT, () -> w.trainer.step(new Batch(one, new int[] {0, 1})));
         assertThrows(NullPointerException.class, () -> w.trainer.step((Batch) null));
         assertThrows(NullPointerException.class, () -> w.decoder.decode(null));
         assertThrows(NullPointerException.class, () -> w.decoder.evaluate(Collections.singletonList(null)));
@@ -95,11 +95,11 @@ public class NumbersTest extends WorldTest {
 
     @Test
     public void parameters() {
-        ParamInfo info = w.model.params().get(0);
+        TensorInfo info = w.model.tensors().get(0);
         float[] values = w.model.read(0);
         assertEquals(info.rows() * info.columns(), values.length);
         assertEquals(0, w.model.indexOf(info.name()));
-        World.refused(NotFoundException.class, () -> w.model.indexOf("no.such"));
+        World.refused(Status.NOT_FOUND, () -> w.model.indexOf("no.such"));
 
         ByteOrder own = ByteOrder.nativeOrder();
         ByteOrder other = own == ByteOrder.LITTLE_ENDIAN ? ByteOrder.BIG_ENDIAN : ByteOrder.LITTLE_ENDIAN;
@@ -124,14 +124,14 @@ public class NumbersTest extends WorldTest {
         assertEquals(FloatBuffer.wrap(values), wide);
         assertEquals(0, wide.get(0), 0);
 
-        World.refused(InvalidArgumentException.class, () -> w.model.read(0, FloatBuffer.allocate(1)));
-        World.refused(InvalidArgumentException.class, () -> w.model.read(0, floats(own, values.length + 1)));
-        World.refused(InvalidArgumentException.class, () -> w.model.write(0, new float[0]));
+        World.refused(Status.INVALID_ARGUMENT, () -> w.model.read(0, FloatBuffer.allocate(1)));
+        World.refused(Status.INVALID_ARGUMENT, () -> w.model.read(0, floats(own, values.length + 1)));
+        World.refused(Status.INVALID_ARGUMENT, () -> w.model.write(0, new float[0]));
         float[] broken = values.clone();
         broken[3] = Float.NaN;
-        World.refused(InvalidArgumentException.class, () -> w.model.write(0, broken));
+        World.refused(Status.INVALID_ARGUMENT, () -> w.model.write(0, broken));
         assertArrayEquals(values, w.model.read(0), 0);
-        for (int index : new int[] {-1, w.model.params().size(), Integer.MAX_VALUE}) {
+        for (int index : new int[] {-1, w.model.tensors().size(), Integer.MAX_VALUE}) {
             assertThrows(IndexOutOfBoundsException.class, () -> w.model.read(index));
             assertThrows(IndexOutOfBoundsException.class, () -> w.model.write(index, values));
             assertThrows(IndexOutOfBoundsException.class, () -> w.trainer.gradient(index));

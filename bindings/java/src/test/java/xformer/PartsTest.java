@@ -10,6 +10,7 @@ import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -64,10 +65,10 @@ public class PartsTest extends WorldTest {
         assertThrows(IllegalArgumentException.class, () -> config.put("model.d_model", List.of()));
         assertThrows(IllegalArgumentException.class, () -> config.put("model.norm", "po\0st"));
         for (Object value : new Object[] {1.5, true}) {
-            World.refused(InvalidArgumentException.class, () -> config.put("model.d_model", value));
+            World.refused(Status.INVALID_ARGUMENT, () -> config.put("model.d_model", value));
         }
-        World.refused(InvalidArgumentException.class, () -> config.put("model.norm", 3));
-        World.refused(NotFoundException.class, () -> config.getLong("no.such"));
+        World.refused(Status.INVALID_ARGUMENT, () -> config.put("model.norm", 3));
+        World.refused(Status.NOT_FOUND, () -> config.getLong("no.such"));
 
         OptionInfo row = Config.options().get("model.norm");
         assertEquals(List.of("post", "pre"), row.choices());
@@ -109,18 +110,95 @@ public class PartsTest extends WorldTest {
         try (Corpus two = Corpus.openParallel(w.context, path("source"), path("target"), Map.of())) {
             assertEquals(new Pair("b", "d"), two.get(1));
         }
-        World.refused(DataException.class,
+        World.refused(Status.DATA,
                 () -> Corpus.openParallel(w.context, path("source"), path("short"), Map.of()));
         byte[] strange = "a\tb\n\u00ff\u00fe\tc\nd\0\te\n".getBytes(StandardCharsets.ISO_8859_1);
         try (Corpus text = Corpus.fromText(w.context, "some text", strange, Map.of())) {
             assertEquals(new CorpusStats(3, 1, 0, 0, 0, 1, 1), text.stats());
         }
-        DataException error = World.refused(DataException.class,
+        XformerException error = World.refused(Status.DATA,
                 () -> Corpus.fromText(w.context, "some text", strange, Map.of("data.strict", true)));
         assertTrue(error.getMessage(), error.getMessage().contains("some text"));
-        assertThrows(IllegalArgumentException.class,
-                () -> Corpus.fromPairs(w.context, List.of(new Pair("a\tb", "c"))));
+        Pair odd = new Pair("a\tb\n", "c\r\n\ud83d\ude42");
+        try (Corpus some = Corpus.fromPairs(w.context, List.of(odd, new Pair("", "x"), new Pair("\ud800", "x")))) {
+            assertEquals(odd, some.get(0));
+            assertEquals(new CorpusStats(3, 1, 0, 1, 0, 1, 0), some.stats());
+        }
         assertThrows(NullPointerException.class, () -> new Pair("a", null));
+    }
+
+    @Test
+    public void partsOfACorpusAndIds() {
+        try (Corpus some = w.corpus.subset(3, 0, 3)) {
+            assertEquals(List.of(World.PAIRS.get(3), World.PAIRS.get(0), World.PAIRS.get(3)),
+                    List.of(some.get(0), some.get(1), some.get(2)));
+        }
+        World.refused(Status.OUT_OF_RANGE, () -> w.corpus.subset(World.PAIRS.size()));
+        World.refused(Status.INVALID_ARGUMENT, () -> w.corpus.subset());
+        Corpus.Split split = w.corpus.split(3, 7);
+        Set<Pair> all = new HashSet<>();
+        split.rest().forEach(all::add);
+        assertEquals(World.PAIRS.size() - 3, split.rest().size());
+        split.heldOut().forEach(pair -> assertTrue(all.add(pair)));
+        assertEquals(new HashSet<>(World.PAIRS), all);
+
+        Batch pairs = Batch.fromTexts(w.tokenizer, World.SOURCES, World.TARGETS);
+        try (Corpus ids = Corpus.fromIds(w.context, pairs); Batcher batcher = new Batcher(ids, w.config)) {
+            assertEquals(World.PAIRS.size(), ids.size());
+            assertEquals(batcher.next().orElseThrow().srcIds(), w.batcher.next().orElseThrow().srcIds());
+            World.refused(Status.STATE, () -> ids.get(0));
+        }
+    }
+
+    @Test
+    public void modelsInMemory() throws IOException {
+        w.model.metadata().put("licence", "CC0 \ud83d\ude42");
+        w.model.save(path("model.xf"));
+        byte[] bytes = w.model.toBytes(Map.of());
+        assertArrayEquals(Files.readAllBytes(path("model.xf")), bytes);
+        ByteBuffer direct = ByteBuffer.allocateDirect(bytes.length + 5).put(5, bytes).position(5);
+        for (ByteBuffer from : List.of(ByteBuffer.wrap(bytes), direct, direct.asReadOnlyBuffer())) {
+            try (Model loaded = Model.load(w.context, from); Model copy = loaded.copy(new Context(World.OPTIONS))) {
+                assertArrayEquals(w.model.read(0), copy.read(0), 0);
+                assertEquals(w.model.metadata(), copy.metadata());
+                assertEquals(w.tokenizer.size(), copy.tokenizer().orElseThrow().size());
+            }
+            assertEquals(bytes.length, from.remaining());
+        }
+        World.refused(Status.CORRUPT, () -> Model.load(w.context, ByteBuffer.wrap(bytes, 0, 100)));
+
+        ModelSummary summary = Model.inspect(w.context, path("model.xf"), Map.of());
+        assertEquals(summary, Model.inspect(w.context, ByteBuffer.wrap(bytes), Map.of()));
+        assertEquals(w.model.tensors().stream().mapToLong(TensorInfo::size).sum(), summary.parameters());
+        assertEquals(List.of((long) w.tokenizer.size(), (long) bytes.length, -1L, true, "fp32"), List.of(
+                summary.vocabSize(), summary.fileBytes(), summary.step(), summary.hasTokenizer(), summary.precision()));
+        assertTrue(summary.decodeBytes() > 4 * summary.parameters());
+        assertTrue(summary.trainBytes() > 16 * summary.parameters());
+        w.train(2);
+        w.trainer.save(path("run.ckpt"));
+        assertEquals(2, Model.inspect(w.context, path("run.ckpt"), Map.of()).step());
+    }
+
+    @Test
+    public void metadata() {
+        Metadata metadata = w.model.metadata();
+        assertTrue(metadata.isEmpty());
+        assertNull(metadata.put("b", "1"));
+        metadata.putAll(Map.of("a", "2", "c", ""));
+        assertEquals(Map.of("a", "2", "b", "1", "c", ""), metadata);
+        assertEquals(List.of("a", "b", "c"), new ArrayList<>(metadata.keySet()));
+        assertEquals("1", metadata.put("b", "3"));
+        metadata.entrySet().iterator().next().setValue("4");
+        assertEquals("4", metadata.get("a"));
+        assertEquals("3", metadata.remove("b"));
+        assertNull(metadata.remove("b"));
+        assertNull(metadata.get(7));
+        assertFalse(metadata.containsKey("b"));
+        World.refused(Status.INVALID_ARGUMENT, () -> metadata.put("", "x"));
+        assertEquals("", metadata.remove("c"));
+        assertEquals(Map.of("a", "4"), w.model.metadata());
+        metadata.clear();
+        assertTrue(w.trainer.model().metadata().isEmpty());
     }
 
     @Test
@@ -159,14 +237,14 @@ public class PartsTest extends WorldTest {
     @Test
     public void bytesThatAreNoText() {
         byte[] bytes = {(byte) 0xff, 'a', (byte) 0xc0, 0, (byte) 0xed, (byte) 0xa0, (byte) 0x80};
-        World.refused(DataException.class, () -> w.tokenizer.encode(bytes));
+        World.refused(Status.DATA, () -> w.tokenizer.encode(bytes));
         try (Tokenizer any = Tokenizer.train(w.context, w.corpus, World.options("tokenizer.normalization", "none"))) {
             assertArrayEquals(bytes, any.decodeBytes(any.encode(bytes)));
         }
         for (String half : List.of("a\ud800", "\udc00\ud800", "\ud83d\ud83d\ude42")) {
-            DataException error = World.refused(DataException.class, () -> w.tokenizer.encode(half));
-            assertTrue(error.getMessage(), error.getMessage().contains("surrogate"));
-            World.refused(DataException.class, () -> w.decoder.translate(List.of("one", half)));
+            XformerException error = World.refused(Status.DATA, () -> w.tokenizer.encode(half));
+            assertTrue(error.getMessage(), error.getMessage().contains("UTF-8"));
+            assertThrows(IllegalArgumentException.class, () -> w.config.put("model.norm", half));
         }
     }
 
@@ -205,10 +283,15 @@ public class PartsTest extends WorldTest {
         MemoryStats memory = w.context.memory();
         assertTrue(memory.peak() >= memory.current() && memory.current() > 0 && memory.allocations() > 0);
         List<BackendInfo> backends = w.context.backends();
-        assertEquals(1, backends.stream().filter(BackendInfo::active).count());
+        assertEquals(1, backends.stream().filter(b -> b.state() == BackendState.ACTIVE).count());
         BackendInfo ref = backends.stream().filter(b -> b.name().equals("ref")).findFirst().orElseThrow();
         assertEquals(List.of("", "cpu", ""), List.of(ref.path(), ref.kind(), ref.reason()));
         assertEquals(1, ref.deviceCount());
+        assertTrue(ref.state().compareTo(BackendState.USABLE) >= 0);
+        // A context on the CPU opens no plugin for other devices.
+        for (BackendInfo b : backends) {
+            assertTrue(b.kind().equals("cpu") || b.state().compareTo(BackendState.FOUND) <= 0);
+        }
         try (Context own = new Context()) {
             assertFalse(own.device().isEmpty());
         }

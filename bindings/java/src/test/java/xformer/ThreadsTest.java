@@ -3,11 +3,14 @@ package xformer;
 
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
+import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 import static xformer.World.refused;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutionException;
@@ -38,16 +41,10 @@ public class ThreadsTest {
         }
 
         /** The call, running in a thread of its own. */
-        FutureTask<List<List<Hypothesis>>> running() throws InterruptedException {
-            FutureTask<List<List<Hypothesis>>> task = new FutureTask<>(() -> decoder.decode(batch));
+        FutureTask<List<Answer>> running() throws InterruptedException {
+            FutureTask<List<Answer>> task = new FutureTask<>(() -> decoder.decode(batch));
             new Thread(task).start();
-            for (boolean begun = false; !begun; Thread.sleep(1)) {
-                try (Call probe = decoder.peer.read()) {
-                    assertTrue(probe.pointer() != 0);
-                } catch (BusyException busy) {
-                    begun = true;
-                }
-            }
+            while (!decoder.handle.used()) Thread.sleep(1);
             Thread.sleep(50);
             assertFalse(task.isDone());
             return task;
@@ -93,7 +90,7 @@ public class ThreadsTest {
     public void fourThreadsTranslate() throws Exception {
         try (World w = new World()) {
             w.train(30);
-            List<List<Hypothesis>> expected = w.decoder.translate(World.SOURCES);
+            List<Answer> expected = w.decoder.translate(World.SOURCES);
             w.model.save(folder.getRoot().toPath().resolve("model.xf"));
             Callable<Boolean> shared = () -> {
                 try (Decoder decoder = new Decoder(w.model, World.OPTIONS)) {
@@ -118,27 +115,55 @@ public class ThreadsTest {
     public void cancelBusyAndCloseFromAnotherThread() throws Exception {
         try (Slow slow = new Slow()) {
             FutureTask<?> task = slow.running();
-            BusyException busy = refused(BusyException.class, () -> slow.decoder.decode(slow.batch));
-            assertEquals("the decoder is in another call", busy.getMessage());
-            refused(BusyException.class, () -> slow.model.write(0, slow.model.read(0)));
-            refused(BusyException.class, () -> slow.context.setLog(null, LogLevel.INFO));
+            XformerException busy = refused(Status.BUSY, () -> slow.decoder.decode(slow.batch));
+            assertTrue(busy.getMessage(), busy.getMessage().contains("decoder"));
+            refused(Status.BUSY, () -> slow.model.write(0, new float[slow.model.tensors().get(0).size()]));
             assertTrue(slow.context.memory().current() > 0);
             slow.context.cancel();
             cancelled(task);
             Batch small = Batch.fromIds(List.of(new int[] {2, 1}));
             assertEquals(1, slow.decoder.decode(small).size()); // usable again
 
+            try (Decoder other = new Decoder(slow.model, World.OPTIONS)) {
+                task = slow.running();
+                slow.decoder.cancel(); // others go on
+                assertEquals(1, other.decode(small).size());
+                cancelled(task);
+            }
+
             task = slow.running();
             slow.decoder.close(); // frees when the call has ended
             assertTrue(slow.decoder.isClosed());
-            assertFalse(slow.decoder.peer.handle.freed());
+            assertFalse(slow.decoder.handle.freed());
             slow.model.close();
             slow.context.cancel();
             slow.context.close();
             cancelled(task);
-            for (int i = 0; i < 1000 && !slow.decoder.peer.handle.freed(); ++i) Thread.sleep(1);
-            assertTrue(slow.decoder.peer.handle.freed());
-            refused(ClosedException.class, () -> slow.decoder.decode(small));
+            for (int i = 0; i < 1000 && !slow.decoder.handle.freed(); ++i) Thread.sleep(1);
+            assertTrue(slow.decoder.handle.freed());
+            assertThrows(IllegalStateException.class, () -> slow.decoder.decode(small));
+        }
+    }
+
+    /** A step has the model to itself. */
+    @Test
+    public void aStepIsCancelledAndKeepsItsBatch() throws Exception {
+        try (World w = new World()) {
+            Map<String, ?> options = World.options("data.batch_tokens", 600);
+            Corpus many = Corpus.fromPairs(w.context, Collections.nCopies(2000, World.PAIRS.get(0)));
+            Batcher batcher = new Batcher(many, w.tokenizer, options);
+            FutureTask<?> task = new FutureTask<>(() -> w.trainer.train(batcher, 1L << 40, stats -> true), null);
+            new Thread(task).start();
+            Thread.sleep(50);
+            // A cancel that comes between two steps does nothing, so it is repeated.
+            while (!task.isDone()) {
+                w.trainer.cancel();
+                Thread.sleep(1);
+            }
+            cancelled(task);
+            long steps = w.trainer.steps();
+            BatcherStats stats = batcher.stats();
+            assertEquals(steps, stats.epoch() * stats.batches() + stats.batch());
         }
     }
 
@@ -163,14 +188,14 @@ public class ThreadsTest {
                     try (Decoder own = new Decoder(w.model, World.OPTIONS)) {
                         new Thread(own::close).start();
                         if (own.score(batch).length == batch.size()) ++worked;
-                    } catch (ClosedException expected) {
+                    } catch (IllegalStateException expected) {
                         assertEquals("the decoder is closed", expected.getMessage());
                     }
                     try {
                         w.decoder.score(batch);
                         ++worked;
-                    } catch (BusyException expected) {
-                        assertEquals("the decoder is in another call", expected.getMessage());
+                    } catch (XformerException expected) {
+                        assertEquals(Status.BUSY, expected.status());
                     }
                 }
                 return worked;

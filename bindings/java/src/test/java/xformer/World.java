@@ -3,7 +3,6 @@ package xformer;
 
 import static org.junit.Assert.assertThrows;
 
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -44,13 +43,27 @@ final class World implements AutoCloseable {
             Map.entry("decode.max_extra_tokens", 8));
 
     final Config config = new Config(OPTIONS);
-    final Context context = new Context(config);
-    final Corpus corpus = Corpus.fromPairs(context, PAIRS);
-    final Tokenizer tokenizer = Tokenizer.train(context, corpus, config);
-    final Batcher batcher = new Batcher(corpus, tokenizer, config);
-    final Model model = new Model(context, config, tokenizer);
-    final Trainer trainer = new Trainer(model, config);
-    final Decoder decoder = new Decoder(model, config);
+    final Context context;
+    final Corpus corpus;
+    final Tokenizer tokenizer;
+    final Batcher batcher;
+    final Model model;
+    final Trainer trainer;
+    final Decoder decoder;
+
+    World() {
+        this(new Host());
+    }
+
+    World(Host host) {
+        context = new Context(config, host);
+        corpus = Corpus.fromPairs(context, PAIRS);
+        tokenizer = Tokenizer.train(context, corpus, config);
+        batcher = new Batcher(corpus, tokenizer, config);
+        model = new Model(context, config, tokenizer);
+        trainer = new Trainer(model, config);
+        decoder = new Decoder(model, config);
+    }
 
     /** The options of a world with some changed. */
     static Map<String, Object> options(Object... changes) {
@@ -72,16 +85,14 @@ final class World implements AutoCloseable {
         trainer.train(batcher, steps, stats -> true);
     }
 
-    static List<String> best(List<List<Hypothesis>> answers) {
-        List<String> texts = new ArrayList<>();
-        for (List<Hypothesis> found : answers) texts.add(found.get(0).text());
-        return texts;
+    static List<String> best(List<Answer> answers) {
+        return answers.stream().map(Answer::text).toList();
     }
 
-    /** Expects an exception of exactly this class, with its status and a sentence. */
-    static <E extends XformerException> E refused(Class<E> kind, ThrowingRunnable call) {
-        E error = assertThrows(kind, call);
-        if (error.getClass() != kind || error.getMessage().isEmpty()) throw new AssertionError(error);
+    /** Expects an exception of the library with this status and a sentence. */
+    static XformerException refused(Status status, ThrowingRunnable call) {
+        XformerException error = assertThrows(XformerException.class, call);
+        if (error.status() != status || error.getMessage().isEmpty()) throw new AssertionError(error);
         return error;
     }
 
