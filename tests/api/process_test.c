@@ -107,7 +107,8 @@ static int in_child(const char *device, const struct result *expected) {
     float value;
     xf_batch next = XF_BATCH_INIT;
     xf_memory_stats memory = {.struct_size = sizeof memory};
-    WANT(1, xf_decode(world.decoder, &batch, NULL, &found, &error) == XF_ERROR_FORKED && error.status == XF_ERROR_FORKED);
+    WANT(1,
+         xf_decode(world.decoder, &batch, NULL, &found, &error) == XF_ERROR_FORKED && error.status == XF_ERROR_FORKED);
     WANT(2, error.message[0] != 0 && found == NULL);
     WANT(3, xf_score(world.decoder, &batch, scores, NULL) == XF_ERROR_FORKED);
     WANT(4, xf_train_step(world.trainer, &batch, 1, NULL, NULL) == XF_ERROR_FORKED);
