@@ -380,7 +380,7 @@ int main(int argc, char **argv) {
             DO(xf_model_read_tensor(loaded, i, values, (size_t)(info.rows * info.columns), &err));
             DO(xf_model_write_tensor(average, i, values, (size_t)(info.rows * info.columns), &err));
         }
-    DO(xf_trainer_resume(context, checkpoint, &resumed, &err));
+    DO(xf_trainer_resume(context, checkpoint, NULL, &resumed, &err));
     DO(xf_trainer_get_position(resumed, &epoch, &number, &err));
     DO(xf_trainer_seek(resumed, batcher, &err));
     IS(epoch == 0 && number == 1 && xf_trainer_step_count(resumed) == 30);
