@@ -97,14 +97,6 @@ XF_API enum xf_status xf_trainer_create(xf_model *model, const xf_config *config
 XF_API void xf_trainer_free(xf_trainer *trainer);
 
 /**
- * @brief Cancels the call that runs on this trainer at the moment; others of the context go on.
- * @param trainer [in] NULL is allowed and does nothing
- * @threads any; async-signal-safe
- * @since 0.1
- */
-XF_API void xf_trainer_cancel(xf_trainer *trainer);
-
-/**
  * @brief Makes one update of the model from one batch, or from several whose gradients are added.
  *
  * Forward, loss, backward, then Adam on the gradient of the mean loss per target token of all the batches together.
