@@ -10,6 +10,8 @@
 // time (--wrap): buffers are mapped when a device is opened, after asking the system whether that much can be mapped at
 // all, and a call takes a free one atomically.
 //
+// What it calls of the C library that is the host's goes to confine.cpp: exit(), prints, the environment.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "blas.h"
 
@@ -19,6 +21,8 @@
 #include <unistd.h>
 
 #include <atomic>
+
+#include "confine.h"
 
 extern "C" {
 void sgemm_(const char *transpose_a, const char *transpose_b, const int *m, const int *n, const int *k,
@@ -63,11 +67,15 @@ Slot slots[kMostThreads];
 std::atomic<int32_t> slot_count{0};
 Held growing;
 
+void map_buffer(void *slot) { static_cast<Slot *>(slot)->buffer = __real_blas_memory_alloc(1); }
+
 }  // namespace
 
-const char *blas_info() { return openblas_get_config(); }
+const char *blas_info() {
+    return blas_started() ? openblas_get_config() : "without OpenBLAS, which has no kernels for this processor";
+}
 
-bool has_blas() { return true; }
+bool has_blas() { return blas_started(); }
 
 // The most threads any device asked for share the buffers. How many there are must not decide what computes: other
 // kernels add in another order, and bits would depend on the number of threads.
@@ -80,8 +88,8 @@ bool blas_reserve(int32_t threads) {
             mmap(nullptr, kBufferBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (probe == MAP_FAILED) break;
         munmap(probe, kBufferBytes);
-        slots[count].buffer = __real_blas_memory_alloc(1);
-        if (!slots[count].buffer) break;
+        slots[count].buffer = nullptr;
+        if (!returns(map_buffer, &slots[count]) || !slots[count].buffer) break;
         slot_count.store(count + 1);
     }
     growing.give_back();

@@ -10,7 +10,7 @@ namespace xf::openblas {
 // One line for people: "OpenBLAS 0.3.21 ... SINGLE_THREADED", or that the plugin was built without.
 const char *blas_info();
 
-// Whether the plugin was built with it.
+// Whether the plugin was built with it, and it has kernels for this processor.
 bool has_blas();
 
 // Makes OpenBLAS map the work buffers of this many threads now, so that no later call has to; as many as there is
