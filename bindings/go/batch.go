@@ -4,15 +4,10 @@
 
 package xformer
 
-/*
-#include "shim.h"
-*/
+// #include "shim.h"
 import "C"
 
-import (
-	"math"
-	"unsafe"
-)
+import "math"
 
 // Batch is packed sentences: all ids one after the other, and where each sentence begins.
 //
@@ -75,52 +70,34 @@ func (b Batch) Tgt(sentence int) []int32 {
 	return b.TgtIDs[b.TgtOffsets[sentence]:b.TgtOffsets[sentence+1]]
 }
 
-// flatBatches are batches in the form of shim.h.
-type flatBatches struct {
-	numbers []int32
-	shape   []int64
-}
-
-func (f flatBatches) c() (numbers *C.int32_t, shape *C.int64_t) {
-	return ids(f.numbers), (*C.int64_t)(unsafe.Pointer(first(f.shape)))
-}
-
-func flatten(batches ...Batch) (flatBatches, error) {
-	size := 0
-	for i, b := range batches {
+// batches gives C an array of batches.
+func (c *call) batches(all ...Batch) *C.xf_batch {
+	given := newArray[C.xf_batch](c, len(all))
+	for i, b := range all {
 		if err := b.check(i); err != nil {
-			return flatBatches{}, err
+			c.abort(err)
 		}
-		size += len(b.SrcIDs) + len(b.TgtIDs) + 2*(b.Len()+1)
-	}
-	f := flatBatches{make([]int32, 0, size), make([]int64, 0, 3*len(batches))}
-	for _, b := range batches {
-		f.numbers = append(f.numbers, b.SrcIDs...)
-		f.numbers = append(f.numbers, b.offsets(b.SrcOffsets)...)
-		targets := int64(-1)
+		given[i] = C.xf_batch{struct_size: C.sizeof_xf_batch, sentences: C.int64_t(b.Len()),
+			src_ids: c.ids(b.SrcIDs), src_offsets: c.ids(offsets(b.SrcOffsets))}
 		if b.TgtOffsets != nil {
-			f.numbers = append(f.numbers, b.TgtIDs...)
-			f.numbers = append(f.numbers, b.offsets(b.TgtOffsets)...)
-			targets = int64(len(b.TgtIDs))
+			given[i].tgt_ids, given[i].tgt_offsets = c.ids(b.TgtIDs), c.ids(b.TgtOffsets)
 		}
-		f.shape = append(f.shape, int64(b.Len()), int64(len(b.SrcIDs)), targets)
 	}
-	return f, nil
+	return first(given)
 }
 
 // offsets gives the one entry that an empty batch lacks when it is the zero Batch.
-func (b Batch) offsets(offsets []int32) []int32 {
-	if len(offsets) == 0 {
+func offsets(given []int32) []int32 {
+	if len(given) == 0 {
 		return []int32{0}
 	}
-	return offsets
+	return given
 }
 
 // check does what the library can't: it does not know how long the arrays are. That offsets do not fall it checks
 // itself.
 func (b Batch) check(index int) error {
 	side := func(name string, ids, offsets []int32) error {
-		offsets = b.offsets(offsets)
 		if len(offsets) != b.Len()+1 {
 			return invalid("batch %d has %d %s offsets, expected %d, one more than sentences", index, len(offsets), name,
 				b.Len()+1)
@@ -131,11 +108,11 @@ func (b Batch) check(index int) error {
 		}
 		return nil
 	}
-	if err := side("source", b.SrcIDs, b.SrcOffsets); err != nil {
+	if err := side("source", b.SrcIDs, offsets(b.SrcOffsets)); err != nil {
 		return err
 	}
 	if b.TgtOffsets == nil && b.TgtIDs == nil {
 		return nil
 	}
-	return side("target", b.TgtIDs, b.TgtOffsets)
+	return side("target", b.TgtIDs, offsets(b.TgtOffsets))
 }

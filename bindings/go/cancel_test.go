@@ -64,12 +64,12 @@ func TestCancelFromAnotherGoroutine(t *testing.T) {
 			time.AfterFunc(30*time.Millisecond, cancel)
 		}
 		started := time.Now()
-		answers, err := decoder.Decode(ctx, batch)
+		answers, err := decoder.Decode(ctx, batch, nil)
 		cancel()
 		if ended(t, started, err, cause); answers != nil {
 			t.Errorf("answers %v", answers)
 		}
-		found, err := decoder.Decode(background, small) // usable again
+		found, err := decoder.Decode(background, small, nil) // usable again
 		if w.must(err); len(found) != 1 {
 			t.Errorf("%v", found)
 		}
@@ -144,14 +144,36 @@ func TestCancelOtherLongCalls(t *testing.T) {
 	refused(t, ErrState, err) // nothing waits after an Accumulate that was cancelled
 }
 
+// A call of a Context is ended by a cancel of that, and another's error is not a reason of one's own.
+func TestACallThatAnotherEnds(t *testing.T) {
+	w := newWorld(t)
+	decoder, batch := slow(t, w.context)
+	result := make(chan error, 1)
+	go func() {
+		_, err := decoder.Decode(background, batch, nil)
+		result <- err
+	}()
+	for done := false; !done; {
+		w.context.h.cancel()
+		select {
+		case err := <-result:
+			if refused(t, ErrCancelled, err); errors.Unwrap(err) != nil {
+				t.Errorf("%v has the reason %v", err, errors.Unwrap(err))
+			}
+			done = true
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
 // A cancel at any moment, before a call, in it, at its end or after it, ends that call or none.
 func TestALateCancelHitsNoOther(t *testing.T) {
 	w := newWorld(t)
 	sources := append(append(sources(), sources()...), sources()...)
-	expected, err := w.decoder.Translate(background, sources)
+	expected, err := w.decoder.Translate(background, sources, nil)
 	w.must(err)
 	started := time.Now()
-	_, err = w.decoder.Translate(background, sources)
+	_, err = w.decoder.Translate(background, sources, nil)
 	w.must(err)
 	usual := time.Since(started)
 	random := rand.New(rand.NewSource(1))
@@ -164,7 +186,7 @@ func TestALateCancelHitsNoOther(t *testing.T) {
 			cancel()
 			close(stopped)
 		}(time.Duration(random.Int63n(int64(usual)*3/2 + 1)))
-		if found, err := w.decoder.Translate(ctx, sources); errors.Is(err, ErrCancelled) {
+		if found, err := w.decoder.Translate(ctx, sources, nil); errors.Is(err, ErrCancelled) {
 			cancelled++
 		} else if err != nil || !reflect.DeepEqual(found, expected) {
 			t.Fatalf("%v, %v, expected %v", found, err, expected)
@@ -172,7 +194,7 @@ func TestALateCancelHitsNoOther(t *testing.T) {
 		if i%2 == 0 {
 			<-stopped // else the cancel may come in the middle of the next
 		}
-		if found, err := w.decoder.Translate(background, sources); err != nil || !reflect.DeepEqual(found, expected) {
+		if found, err := w.decoder.Translate(background, sources, nil); err != nil || !reflect.DeepEqual(found, expected) {
 			t.Fatalf("after %d: %v, %v", i, found, err)
 		}
 		<-stopped
@@ -186,7 +208,7 @@ func TestALateCancelHitsNoOther(t *testing.T) {
 func TestCancelOneOfMany(t *testing.T) {
 	w := newWorld(t)
 	w.train(20)
-	expected, err := w.decoder.Translate(background, sources())
+	expected, err := w.decoder.Translate(background, sources(), nil)
 	w.must(err)
 	other := newWorld(t)
 	other.train(20)
@@ -201,7 +223,7 @@ func TestCancelOneOfMany(t *testing.T) {
 		defer victims.Done()
 		for open := true; open; cancelled++ {
 			ctx, cancel := context.WithTimeout(background, 2*time.Millisecond)
-			if _, err := slowDecoder.Decode(ctx, batch); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := slowDecoder.Decode(ctx, batch, nil); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%v", err)
 				open = false
 			}
@@ -222,7 +244,7 @@ func TestCancelOneOfMany(t *testing.T) {
 		}
 		defer decoder.Close()
 		for i := 0; i < 40; i++ {
-			if found, err := decoder.Translate(background, sources()); err != nil || !reflect.DeepEqual(found, expected) {
+			if found, err := decoder.Translate(background, sources(), nil); err != nil || !reflect.DeepEqual(found, expected) {
 				t.Errorf("%v, %v, expected %v", found, err, expected)
 				return
 			}
@@ -233,7 +255,7 @@ func TestCancelOneOfMany(t *testing.T) {
 	go translate()
 	innocents.Wait()
 
-	// Training beside it: steps that are done again have the same bits, and waiting gradients are not lost.
+	// Training beside it: the same bits, and waiting gradients are not lost.
 	if steps := w.train(60); !reflect.DeepEqual(steps, expectedSteps) {
 		t.Error("training beside calls that are cancelled gives other bits")
 	}
@@ -249,102 +271,5 @@ func TestCancelOneOfMany(t *testing.T) {
 	victims.Wait()
 	if cancelled < 3 {
 		t.Errorf("%d calls were cancelled", cancelled)
-	}
-}
-
-// The rules of cancel.go without the library's timing: which calls keep the flag down.
-func TestWhoKeepsTheFlagDown(t *testing.T) {
-	w := newWorld(t)
-	c := &w.context.h.family.cancels
-	up := func() bool { // and takes it down
-		_, err := w.context.NewCorpus(background, "probe", []byte("a\tb"), nil)
-		return errors.Is(err, ErrCancelled)
-	}
-	victim, innocent, firm := &longCall{yields: true}, &longCall{yields: true}, &longCall{}
-	c.enter(victim)
-	c.enter(innocent)
-	c.enter(firm)
-	if c.want(victim); c.raised {
-		t.Error("the flag is up while a call runs that can't begin anew")
-	}
-	if c.leave(firm, false); !c.raised {
-		t.Error("the flag is not up for a call that is to end")
-	}
-
-	// One takes the flag, and another comes: both wait until the call has ended that was meant.
-	type left struct{ again, wanted bool }
-	again, entered := make(chan left), make(chan bool)
-	go func() {
-		a, w := c.leave(innocent, true)
-		again <- left{a, w}
-	}()
-	next := &longCall{yields: true}
-	go func() { entered <- c.enter(next) }()
-	select {
-	case found := <-again:
-		t.Errorf("%+v while the flag was up", found)
-	case found := <-entered:
-		t.Errorf("entered %v while the flag was up", found)
-	case <-time.After(50 * time.Millisecond):
-	}
-	if a, w := c.leave(victim, true); a || !w {
-		t.Errorf("again %v, wanted %v, expected the end as it was wanted", a, w)
-	}
-	if found := <-again; found != (left{true, false}) {
-		t.Errorf("%+v, expected a call that begins anew", found)
-	}
-	if !<-entered || c.raised {
-		t.Errorf("raised %v, or a call did not enter", c.raised)
-	}
-
-	// The first is safe now. The second is to end before it began again.
-	if c.want(next); c.raised {
-		t.Error("the flag is up for a call that lost its work already")
-	}
-	c.leave(innocent, false)
-	c.leave(next, true)
-	other := &longCall{yields: true}
-	if c.want(other); c.enter(other) {
-		t.Error("a call entered that was to end")
-	}
-	c.want(victim) // too late
-	if up() || c.raised || len(c.calls) != 0 {
-		t.Errorf("raised %v, %d calls, expected none", c.raised, len(c.calls))
-	}
-
-	calm, brief := &longCall{yields: true}, &longCall{}
-	c.enter(calm)
-	c.enter(brief)
-	if c.leave(brief, false); c.raised {
-		t.Error("the flag is up while nobody is to end")
-	}
-	if c.leave(calm, false); c.raised || up() {
-		t.Error("the flag is up for nobody")
-	}
-}
-
-// One who waits for another's end is to end itself.
-func TestAWaitingCallMayBeEnded(t *testing.T) {
-	w := newWorld(t)
-	c := &w.context.h.family.cancels
-	victim, waiting, coming := &longCall{yields: true}, &longCall{yields: true}, &longCall{yields: true}
-	c.enter(victim)
-	c.enter(waiting)
-	c.want(victim)
-	ended := make(chan bool)
-	go func() {
-		_, wanted := c.leave(waiting, true)
-		ended <- wanted
-	}()
-	go func() { ended <- !c.enter(coming) }()
-	time.Sleep(10 * time.Millisecond)
-	c.want(waiting)
-	c.want(coming)
-	if !<-ended || !<-ended {
-		t.Error("a call that waited did not end as wanted")
-	}
-	c.leave(victim, true)
-	if c.raised || len(c.calls) != 0 {
-		t.Errorf("raised %v, %d calls, expected none", c.raised, len(c.calls))
 	}
 }

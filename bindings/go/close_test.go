@@ -28,15 +28,14 @@ func (w *world) calls(batch Batch) map[closer][]func() error {
 		w.context: {
 			func() error { _, err := w.context.Memory(); return err },
 			func() error { _, err := w.context.Backends(); return err },
-			func() error { return w.context.SetLog(LogDebug, nil) },
-			func() error { return w.context.LoadBackend(path) },
-			func() error { _, err := w.context.LoadModel(path); return err },
+			func() error { _, err := w.context.LoadModel(background, path); return err },
 			func() error { _, err := w.context.NewModel(nil, nil); return err },
 			func() error { _, err := w.context.OpenCorpus(background, path, nil); return err },
 		},
 		w.corpus: {
 			func() error { _, err := w.corpus.Pair(0); return err },
 			func() error { _, err := w.corpus.NewBatcher(background, w.tokenizer, nil); return err },
+			func() error { _, err := w.corpus.Subset([]int64{0}); return err },
 		},
 		w.tokenizer: {
 			func() error { _, err := w.tokenizer.Encode("x"); return err },
@@ -45,15 +44,17 @@ func (w *world) calls(batch Batch) map[closer][]func() error {
 			func() error { _, err := w.context.NewModel(w.tokenizer, nil); return err },
 		},
 		w.batcher: {
-			func() error { w.batcher.Next(); return w.batcher.Err() },
+			func() error { _, err := w.batcher.Next(); return err },
 			func() error { _, err := w.batcher.Stats(); return err },
 			func() error { return w.batcher.SeekTo(0, 0) },
 			func() error { return w.trainer.Save(path, w.batcher) },
 			func() error { return w.trainer.Train(background, w.batcher, 1, nil) },
 		},
 		w.model: {
-			func() error { return w.model.Save(path) },
-			func() error { return w.model.Export(path, nil) },
+			func() error { return w.model.Save(background, path, nil) },
+			func() error { _, err := w.model.Bytes(background, nil); return err },
+			func() error { _, err := w.model.Metadata(); return err },
+			func() error { _, err := w.model.Copy(nil); return err },
 			func() error { _, err := w.model.ReadParam(w.model.Params()[0].Name); return err },
 			func() error { _, err := w.model.NewDecoder(nil); return err },
 			func() error { _, err := w.model.NewTrainer(nil); return err },
@@ -63,13 +64,13 @@ func (w *world) calls(batch Batch) map[closer][]func() error {
 		w.trainer: {
 			func() error { _, err := w.trainer.Step(background, batch); return err },
 			func() error { _, err := w.trainer.Update(); return err },
+			func() error { _, err := w.trainer.Next(background, w.batcher); return err },
 			func() error { _, err := w.trainer.Model(); return err },
 			func() error { _, _, err := w.trainer.Position(); return err },
 		},
 		w.decoder: {
-			func() error { _, err := w.decoder.Translate(background, []string{"x"}); return err },
+			func() error { _, err := w.decoder.Translate(background, []string{"x"}, nil); return err },
 			func() error { _, err := w.decoder.Score(background, batch); return err },
-			func() error { return w.decoder.SetConstraint(nil) },
 		},
 	}
 }
@@ -105,7 +106,7 @@ func TestWhatWasMadeGoesOn(t *testing.T) {
 	}
 	_, err := w.trainer.Step(background, batch)
 	w.must(err)
-	_, err = w.decoder.Translate(background, sources())
+	_, err = w.decoder.Translate(background, sources(), nil)
 	w.must(err)
 	w.batch()
 }
@@ -170,7 +171,7 @@ func TestTheCollectorCloses(t *testing.T) {
 func TestPartsKeepTheirOwner(t *testing.T) {
 	w := newWorld(t)
 	w.must(w.trainer.Save(w.path("run.ckpt"), nil))
-	trainer, err := w.context.ResumeTrainer(w.path("run.ckpt"))
+	trainer, err := w.context.ResumeTrainer(background, w.path("run.ckpt"), nil)
 	w.must(err)
 	model, err := trainer.Model()
 	w.must(err)

@@ -4,13 +4,14 @@
 
 package xformer
 
-/*
-#include "shim.h"
-*/
+// #include "shim.h"
 import "C"
 
 import (
+	"fmt"
+	"reflect"
 	"sort"
+	"sync"
 	"unsafe"
 )
 
@@ -36,39 +37,36 @@ func (c *Config) settings() (*Config, bool, error) {
 	return c, false, nil
 }
 
-// using runs f with the handle of a config, which is nil for all defaults.
-func using(s Settings, f func(config *handle) error) error {
+// config gives C a config for a call, NULL for all defaults.
+func (c *call) config(s Settings) *C.xf_config {
 	if s == nil {
-		return f(nil)
+		return nil
 	}
 	config, own, err := s.settings()
 	if err != nil {
-		return err
-	}
-	if config == nil {
-		return f(nil)
+		c.abort(err)
 	}
 	if own {
-		defer config.Close()
+		c.atEnd = append(c.atEnd, config.h.close)
 	}
-	return f(config.h)
+	return config.in(c)
 }
 
 // Config is a set of option values that is checked as it is filled. Options do for most programs; a Config is for
 // presets and for asking for values.
 type Config struct {
-	h *handle
+	object
 }
 
-func (h *handle) config() *C.xf_config {
-	return (*C.xf_config)(h.pointer())
+func (c *Config) in(call *call) *C.xf_config {
+	if c == nil {
+		return nil
+	}
+	return (*C.xf_config)(call.hold(c.h))
 }
 
-func wrapConfig(p *C.xf_config) *Config {
-	h := &handle{guard: &guard{kind: "config"}, family: &family{}}
-	h.free = func(p unsafe.Pointer) { C.xf_config_free((*C.xf_config)(p)) }
-	return &Config{h.open(unsafe.Pointer(p))}
-}
+// Texts that C lends until they are set again, of configs and of models: nobody sets one while it is copied.
+var lent sync.Mutex
 
 // NewConfig makes a config from a preset (such as "tiny", "small", "base", "big", or "" for none) and the options
 // over it.
@@ -76,63 +74,49 @@ func NewConfig(preset string, options Options) (*Config, error) {
 	if err := checkVersion(VersionNum()); err != nil {
 		return nil, err
 	}
-	var p *C.xf_config
-	var e C.xf_error
-	if err := check(C.xf_config_create(&p, &e), &e); err != nil {
-		return nil, err
+	config, err := makeConfig(func(c *call, p **C.xf_config) status { return C.xf_config_create(p, &c.err) })
+	if err == nil && preset != "" {
+		err = config.Preset(preset)
 	}
-	config := wrapConfig(p)
-	err := config.fill(preset, options)
-	if err != nil {
+	if err == nil {
+		err = config.SetAll(options)
+	}
+	if err != nil && config != nil {
 		config.Close()
-		return nil, err
+		config = nil
 	}
-	return config, nil
+	return config, err
 }
 
-func (c *Config) fill(preset string, options Options) error {
-	if preset != "" {
-		if err := c.Preset(preset); err != nil {
-			return err
+func makeConfig(f func(c *call, p **C.xf_config) status) (config *Config, err error) {
+	err = do(func(c *call) status {
+		var p *C.xf_config
+		found := f(c, &p)
+		if found == C.XF_OK {
+			config = &Config{object{newHandle("config", unsafe.Pointer(p), nil)}}
 		}
-	}
-	return c.SetAll(options)
-}
-
-// Close frees the config. Objects made from it are not affected. It may be called again, and always returns nil.
-func (c *Config) Close() error {
-	c.h.close()
-	return nil
+		return found
+	})
+	return config, err
 }
 
 // Copy makes a config of its own with the same values.
 func (c *Config) Copy() (*Config, error) {
-	var copied *Config
-	err := call(func(e *C.xf_error) C.enum_xf_status {
-		return copyConfig(c.h.config(), &copied, e)
-	}, reading(c.h))
-	return copied, err
-}
-
-func copyConfig(from *C.xf_config, to **Config, e *C.xf_error) C.enum_xf_status {
-	var p *C.xf_config
-	status := C.xf_config_copy(from, &p, e)
-	if status == C.XF_OK {
-		*to = wrapConfig(p)
-	}
-	return status
+	return makeConfig(func(call *call, p **C.xf_config) status { return C.xf_config_copy(c.in(call), p, &call.err) })
 }
 
 // Preset sets the model and training options of "tiny", "small", "base", "big" or another name that xformer/config.h
 // lists; other options stay.
 func (c *Config) Preset(name string) error {
-	text, err := cString("preset", name)
-	if err != nil {
-		return err
-	}
-	return call(func(e *C.xf_error) C.enum_xf_status {
-		return C.xf_config_preset(c.h.config(), chars(text), e)
-	}, writing(c.h))
+	return c.set(func(call *call) status {
+		return C.xf_config_preset(c.in(call), call.text("preset", name), &call.err)
+	})
+}
+
+func (c *Config) set(f func(call *call) status) error {
+	lent.Lock()
+	defer lent.Unlock()
+	return do(f)
 }
 
 // SetAll sets options one after the other, in the order of their keys, to the first error.
@@ -152,83 +136,67 @@ func (c *Config) SetAll(options Options) error {
 
 // Set gives an option a value of one of the types that Options may hold.
 func (c *Config) Set(key string, value any) error {
-	name, err := cString("key", key)
-	if err != nil {
-		return err
-	}
-	kind := typeOf(key)
-	switch v := value.(type) {
-	case string:
-		return c.setText(name, v)
-	case bool:
-		flag := C.int64_t(0)
-		if v {
-			flag = 1
+	return c.set(func(call *call) status {
+		v := reflect.ValueOf(value)
+		if v.Kind() != reflect.String && v.Kind() != reflect.Bool && !v.CanInt() && !v.CanUint() && !v.CanFloat() {
+			call.abort(invalid("option '%s' is a %T with the value %v, expected a string, a bool, an integer or a float",
+				key, value, value))
 		}
-		return c.set(func(e *C.xf_error) C.enum_xf_status {
-			return C.xf_config_set_i64(c.h.config(), chars(name), flag, e)
-		})
-	case float64:
-		return c.setFloat(name, v)
-	case float32:
-		return c.setFloat(name, float64(v))
-	}
-	number, ok := integer(value)
-	if !ok {
-		return invalid("option '%s' is a %T with the value %v, expected a string, a bool, a float, or an integer "+
-			"that fits in 64 bits", key, value, value)
-	}
-	if kind == OptionFloat {
-		return c.setFloat(name, float64(number))
-	}
-	return c.set(func(e *C.xf_error) C.enum_xf_status {
-		return C.xf_config_set_i64(c.h.config(), chars(name), C.int64_t(number), e)
+		return C.xf_config_set(c.in(call), call.text("key", key), call.text("value", fmt.Sprint(value)), &call.err)
 	})
 }
 
-func (c *Config) set(f native) error {
-	return call(f, writing(c.h))
-}
-
-func (c *Config) setFloat(name []byte, value float64) error {
-	return c.set(func(e *C.xf_error) C.enum_xf_status {
-		return C.xf_config_set_f64(c.h.config(), chars(name), C.double(value), e)
+// Int is the value of an option of the type OptionInt.
+func (c *Config) Int(key string) (int64, error) {
+	var value C.int64_t
+	err := do(func(call *call) status {
+		return C.xf_config_get_i64(c.in(call), call.text("key", key), &value, &call.err)
 	})
+	return int64(value), err
 }
 
-func (c *Config) setText(name []byte, value string) error {
-	text, err := cString("value", value)
-	if err != nil {
-		return err
-	}
-	return c.set(func(e *C.xf_error) C.enum_xf_status {
-		return C.xf_config_set(c.h.config(), chars(name), chars(text), e)
+// Float is the value of an option of the type OptionFloat.
+func (c *Config) Float(key string) (float64, error) {
+	var value C.double
+	err := do(func(call *call) status {
+		return C.xf_config_get_f64(c.in(call), call.text("key", key), &value, &call.err)
 	})
+	return float64(value), err
 }
 
-// integer is a value of any integer type, if it fits in 64 bits with a sign.
-func integer(value any) (int64, bool) {
-	switch v := value.(type) {
-	case int:
-		return int64(v), true
-	case int8:
-		return int64(v), true
-	case int16:
-		return int64(v), true
-	case int32:
-		return int64(v), true
-	case int64:
-		return v, true
-	case uint8:
-		return int64(v), true
-	case uint16:
-		return int64(v), true
-	case uint32:
-		return int64(v), true
-	case uint:
-		return int64(v), uint64(v) < 1<<63
-	case uint64:
-		return int64(v), v < 1<<63
+// Bool is the value of an option of the type OptionBool.
+func (c *Config) Bool(key string) (bool, error) {
+	if kind := typeOf(key); kind != OptionBool && kind != 0 {
+		return false, invalid("option '%s' is an %v, expected a bool", key, kind)
 	}
-	return 0, false
+	value, err := c.Int(key)
+	return value != 0, err
+}
+
+// Text is the value of an option of any type as text, in the form of a command line.
+func (c *Config) Text(key string) (value string, err error) {
+	lent.Lock()
+	defer lent.Unlock()
+	err = do(func(call *call) status {
+		var p *C.char
+		found := C.xf_config_get(c.in(call), call.text("key", key), &p, &call.err)
+		if found == C.XF_OK {
+			value = C.GoString(p)
+		}
+		return found
+	})
+	return value, err
+}
+
+// Get is the value of an option as an int64, a float64, a bool or a string.
+func (c *Config) Get(key string) (any, error) {
+	switch typeOf(key) {
+	case OptionInt:
+		return c.Int(key)
+	case OptionFloat:
+		return c.Float(key)
+	case OptionBool:
+		return c.Bool(key)
+	}
+	return c.Text(key)
 }

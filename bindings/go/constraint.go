@@ -4,9 +4,7 @@
 
 package xformer
 
-/*
-#include "shim.h"
-*/
+// #include "shim.h"
 import "C"
 
 import (
@@ -63,78 +61,26 @@ func (a Allowed) Has(id int32) bool {
 // each live hypothesis and step, in an order that is not promised, and what it allows is to depend on the prefix
 // alone.
 //
+// It is hard, and works inside beam search: what is allowed competes as ever. Scores stay the model's own. A sentence
+// without an allowed answer has one that is not Finished, with a LogProbability of minus infinity.
+//
 // An error ends the call, which returns one that is both ErrCallback and this one. A panic goes on when that call has
 // ended. It must not use its decoder (ErrBusy), nor call runtime.Goexit, which t.FailNow does.
 type Constraint func(prefix Prefix, allowed Allowed) error
 
-// A constraint is what C calls for a decoder. The decoder is in one call at a time, and so is this.
-type constraint struct {
-	callback
-	ended *constraintEnd // why the search was told to end
-}
-
-type constraintEnd struct {
-	err      error
-	panicked bool
-	value    any
-}
-
-// explain turns the library's error into that of the constraint, or goes on with its panic.
-func (c *constraintEnd) explain(err error) error {
-	if c == nil {
-		return err
-	}
-	if c.panicked {
-		panic(c.value)
-	}
-	return &Error{Status: ErrCallback, Message: "the constraint ended the call: " + c.err.Error(), cause: c.err}
-}
-
-// A question is what C knows a constraint by.
+// A question is what C knows the constraint of a call by.
 type question struct {
-	constraint *constraint
-	ask        Constraint
-	prefix     []int32
-	allowed    Allowed // not C's memory, which a function might keep
-}
-
-// SetConstraint holds Translate and Decode to what a function allows: a grammar, a given beginning, a lexicon; nil
-// takes the constraint away. It is hard, and works inside beam search: what is allowed competes as ever. Scores stay
-// the model's own. A sentence without an allowed answer has one that is not Finished, with a LogProbability of minus
-// infinity. When fn refers to the decoder, only Close frees the decoder: the collector can't.
-func (d *Decoder) SetConstraint(fn Constraint) error {
-	return call(func(e *C.xf_error) C.enum_xf_status {
-		var value cgo.Handle
-		if fn != nil {
-			value = cgo.NewHandle(&question{constraint: d.constraint, ask: fn})
-		}
-		status := C.xfgo_set_constraint(d.ptr(), C.uintptr_t(value), e)
-		if status == C.XF_OK {
-			d.constraint.set(value)
-		} else if value != 0 {
-			value.Delete()
-		}
-		return status
-	}, writing(d.h))
+	ask     Constraint
+	prefix  []int32
+	allowed Allowed // not C's memory, which a function might keep
 }
 
 //export xfgoAsk
-func xfgoAsk(user C.uintptr_t, asked *C.xf_prefix, mask *C.uint32_t) (stop C.int32_t) {
-	q := cgo.Handle(user).Value().(*question)
-	returned := false
-	defer func() {
-		if !returned {
-			q.constraint.ended = &constraintEnd{panicked: true, value: recover()}
-			stop = 1
-		}
-	}()
-	err := q.answer(asked, unsafe.Slice((*uint32)(unsafe.Pointer(mask)), (int(asked.vocab_size)+31)/32))
-	returned = true
-	if err != nil {
-		q.constraint.ended = &constraintEnd{err: err}
-		return 1
-	}
-	return 0
+func xfgoAsk(user C.uintptr_t, asked *C.xf_prefix, mask *C.uint32_t) C.int32_t {
+	return keep(func() error {
+		words := (int(asked.vocab_size) + 31) / 32
+		return cgo.Handle(user).Value().(*question).answer(asked, unsafe.Slice((*uint32)(unsafe.Pointer(mask)), words))
+	})
 }
 
 func (q *question) answer(asked *C.xf_prefix, mask []uint32) error {

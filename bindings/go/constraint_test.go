@@ -1,4 +1,4 @@
-// Constraints of the search, attention weights, and files of 16 bits.
+// Constraints of the search, and attention weights.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
 	"reflect"
 	"runtime"
 	"sync"
@@ -21,7 +20,7 @@ const letterA = 2 + 'a'
 func TestConstraint(t *testing.T) {
 	w := newWorld(t)
 	texts := []string{"one two", "", "three"}
-	free, err := w.decoder.Translate(background, texts)
+	free, err := w.decoder.Translate(background, texts, nil)
 	w.must(err)
 	// The answer to each text is as many letters a as its number and one more.
 	seen := map[int]bool{}
@@ -55,27 +54,25 @@ func TestConstraint(t *testing.T) {
 			return nil
 		},
 	} {
-		w.must(w.decoder.SetConstraint(constraint))
-		runtime.GC()
-		found, err := w.decoder.Translate(background, texts)
-		if w.must(err); !reflect.DeepEqual(best(found), []string{"a", "", "aaa"}) || !found[0][0].Finished {
+		found, err := w.decoder.Translate(background, texts, &Params{Constraint: constraint})
+		if w.must(err); !reflect.DeepEqual(best(found), []string{"a", "", "aaa"}) || !found[0].Best().Finished {
 			t.Errorf("%s: %+v", name, found)
 		}
 		if !reflect.DeepEqual(seen, map[int]bool{0: true, 2: true}) { // an empty text is not asked about
 			t.Errorf("%s: asked about %v", name, seen)
 		}
 	}
-	w.must(w.decoder.SetConstraint(func(Prefix, Allowed) error { return nil }))
-	if found, err := w.decoder.Translate(background, texts); !reflect.DeepEqual(found, free) || err != nil {
+	all := func(Prefix, Allowed) error { return nil }
+	if found, err := w.decoder.Translate(background, texts, &Params{Constraint: all}); !reflect.DeepEqual(best(found),
+		best(free)) || err != nil {
 		t.Errorf("%v, %v, expected %v", found, err, free)
 	}
-	w.must(w.decoder.SetConstraint(func(_ Prefix, allowed Allowed) error { allowed.Only(); return nil }))
-	nothing, err := w.decoder.Translate(background, texts[:1])
-	if w.must(err); nothing[0][0].Finished || !math.IsInf(nothing[0][0].LogProbability, -1) {
+	none := func(_ Prefix, allowed Allowed) error { allowed.Only(); return nil }
+	nothing, err := w.decoder.Translate(background, texts[:1], &Params{Constraint: none})
+	if w.must(err); nothing[0].Best().Finished || !math.IsInf(nothing[0].Best().LogProbability, -1) {
 		t.Errorf("%+v", nothing)
 	}
-	w.must(w.decoder.SetConstraint(nil))
-	if found, err := w.decoder.Translate(background, texts); !reflect.DeepEqual(found, free) || err != nil {
+	if found, err := w.decoder.Translate(background, texts, nil); !reflect.DeepEqual(found, free) || err != nil {
 		t.Errorf("%v, %v, expected %v", found, err, free)
 	}
 }
@@ -85,17 +82,17 @@ func TestAGivenBeginning(t *testing.T) {
 	target, err := w.tokenizer.Encode("vier zwei")
 	w.must(err)
 	target = append(target, TokenEnd)
-	w.must(w.decoder.SetConstraint(func(p Prefix, allowed Allowed) error {
-		allowed.Only(target[len(p.IDs)])
-		return nil
-	}))
-	answers, err := w.decoder.Translate(background, []string{"four two"})
+	answers, err := w.decoder.Translate(background, []string{"four two"},
+		&Params{Constraint: func(p Prefix, allowed Allowed) error {
+			allowed.Only(target[len(p.IDs)])
+			return nil
+		}})
 	w.must(err)
 	pair, err := w.tokenizer.Batch([]string{"four two"}, []string{"vier zwei"})
 	w.must(err)
 	scores, err := w.decoder.Score(background, pair)
 	w.must(err)
-	if a := answers[0][0]; a.Text != "vier zwei" || math.Abs(a.LogProbability-scores[0]) > 1e-4 {
+	if a := answers[0].Best(); a.Text != "vier zwei" || math.Abs(a.LogProbability-scores[0]) > 1e-4 {
 		t.Errorf("%+v, score %v", a, scores[0])
 	}
 }
@@ -105,46 +102,48 @@ func TestAConstraintThatFails(t *testing.T) {
 	enough := errors.New("enough")
 	batch, err := w.tokenizer.Batch([]string{"one"}, nil)
 	w.must(err)
-	calls := []func() error{
-		func() error { _, err := w.decoder.Decode(background, batch); return err },
-		func() error { _, err := w.decoder.Translate(background, []string{"one"}); return err },
+	calls := []func(Constraint) error{
+		func(ask Constraint) error {
+			_, err := w.decoder.Decode(background, batch, &Params{Constraint: ask})
+			return err
+		},
+		func(ask Constraint) error {
+			_, err := w.decoder.Translate(background, []string{"one"}, &Params{Constraint: ask})
+			return err
+		},
 	}
-	w.must(w.decoder.SetConstraint(func(Prefix, Allowed) error { return enough }))
 	for _, call := range calls {
-		if failed := refused(t, ErrCallback, call()); !errors.Is(failed, enough) {
+		failed := refused(t, ErrCallback, call(func(Prefix, Allowed) error { return enough }))
+		if !errors.Is(failed, enough) {
 			t.Error(failed)
 		}
-	}
-	w.must(w.decoder.SetConstraint(func(p Prefix, allowed Allowed) error {
-		allowed.Allow(int32(len(allowed))*32 - 1)
-		return nil
-	}))
-	refused(t, ErrCallback, calls[0]())
-	w.must(w.decoder.SetConstraint(func(Prefix, Allowed) error {
-		_, err := w.decoder.Translate(background, []string{"one"})
-		return err
-	}))
-	if failed := refused(t, ErrCallback, calls[0]()); !errors.Is(failed, ErrBusy) {
-		t.Error(failed)
-	}
-	for i, call := range append(calls, calls...) {
-		id := []int32{1 << 20, -1}[i/2]
-		w.must(w.decoder.SetConstraint(func(_ Prefix, allowed Allowed) error {
-			allowed.Allow(id)
+		refused(t, ErrCallback, call(func(p Prefix, allowed Allowed) error {
+			allowed.Allow(int32(len(allowed))*32 - 1)
 			return nil
 		}))
-		func() {
-			defer func() {
-				if _, ok := recover().(runtime.Error); !ok {
-					t.Error("an index out of range does not panic")
-				}
+		failed = refused(t, ErrCallback, call(func(Prefix, Allowed) error {
+			_, err := w.decoder.Translate(background, []string{"one"}, nil)
+			return err
+		}))
+		if !errors.Is(failed, ErrBusy) {
+			t.Error(failed)
+		}
+		for _, id := range []int32{1 << 20, -1} {
+			func() {
+				defer func() {
+					if _, ok := recover().(runtime.Error); !ok {
+						t.Error("an index out of range does not panic")
+					}
+				}()
+				err := call(func(_ Prefix, allowed Allowed) error {
+					allowed.Allow(id)
+					return nil
+				})
+				t.Errorf("no panic but %v", err)
 			}()
-			err := call()
-			t.Errorf("no panic but %v", err)
-		}()
+		}
+		w.must(call(nil))
 	}
-	w.must(w.decoder.SetConstraint(nil))
-	w.must(calls[0]())
 }
 
 func TestConstraintsOfSeveralGoroutines(t *testing.T) {
@@ -160,17 +159,17 @@ func TestConstraintsOfSeveralGoroutines(t *testing.T) {
 				return
 			}
 			defer decoder.Close()
-			err = decoder.SetConstraint(func(p Prefix, allowed Allowed) error {
+			params := &Params{Constraint: func(p Prefix, allowed Allowed) error {
 				allowed.Only(letter)
 				if len(p.IDs) == 3 {
 					allowed.Only(TokenEnd)
 				}
 				return nil
-			})
+			}}
 			for k := 0; k < 5 && err == nil; k++ {
 				var found []Answers
-				found, err = decoder.Translate(background, []string{"one two three"})
-				if err == nil && !reflect.DeepEqual(found[0][0].IDs, []int32{letter, letter, letter}) {
+				found, err = decoder.Translate(background, []string{"one two three"}, params)
+				if err == nil && !reflect.DeepEqual(found[0].Best().IDs, []int32{letter, letter, letter}) {
 					err = errors.New("another's answer")
 				}
 			}
@@ -186,13 +185,12 @@ func TestCancelWithinAConstraint(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
-	w.must(w.decoder.SetConstraint(func(p Prefix, allowed Allowed) error {
+	_, err := w.decoder.Translate(ctx, sources(), &Params{Constraint: func(p Prefix, allowed Allowed) error {
 		cancel()
-		time.Sleep(time.Millisecond)
+		time.Sleep(5 * time.Millisecond)
 		allowed.Forbid(TokenEnd)
 		return nil
-	}))
-	_, err := w.decoder.Translate(ctx, sources())
+	}})
 	if refused(t, ErrCancelled, err); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -229,32 +227,4 @@ func TestAttentionWeights(t *testing.T) {
 	refused(t, ErrOutOfRange, err)
 	_, err = w.decoder.AttentionWeights(background, Batch{}, AttentionCross, 0)
 	refused(t, ErrInvalidArgument, err)
-}
-
-func TestExport(t *testing.T) {
-	w := newWorld(t)
-	w.must(w.model.Save(w.path("whole.xf")))
-	w.must(w.model.Export(w.path("half.xf"), Options{"file.precision": "fp16"}))
-	whole, err := os.Stat(w.path("whole.xf"))
-	w.must(err)
-	half, err := os.Stat(w.path("half.xf"))
-	w.must(err)
-	if half.Size() >= whole.Size() {
-		t.Errorf("%d bytes, expected less than %d", half.Size(), whole.Size())
-	}
-	model, err := w.context.LoadModel(w.path("half.xf"))
-	w.must(err)
-	for _, info := range w.model.Params() {
-		expected, err := w.model.ReadParam(info.Name)
-		w.must(err)
-		found, err := model.ReadParam(info.Name)
-		w.must(err)
-		for i := range found {
-			if math.Abs(float64(found[i]-expected[i])) > 1e-3*(1+math.Abs(float64(expected[i]))) {
-				t.Fatalf("%s: %v, expected about %v", info.Name, found[i], expected[i])
-			}
-		}
-	}
-	w.must(w.model.Export(w.path("default.xf"), nil))
-	refused(t, ErrInvalidArgument, w.model.Export("a\x00b", nil))
 }

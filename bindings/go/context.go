@@ -4,12 +4,11 @@
 
 package xformer
 
-/*
-#include "shim.h"
-*/
+// #include "shim.h"
 import "C"
 
 import (
+	"fmt"
 	"runtime/cgo"
 	"unsafe"
 )
@@ -17,73 +16,49 @@ import (
 // Context is the root of all objects: an opened device with its threads, memory account and log. It is not a
 // context.Context, which ends a call; this is what calls are made on.
 type Context struct {
-	h      *handle
+	object
 	device string
 }
 
-func (c *Context) ptr() *C.xf_context {
-	return (*C.xf_context)(c.h.pointer())
+func (c *Context) in(call *call) *C.xf_context {
+	if c == nil {
+		return nil
+	}
+	return (*C.xf_context)(call.hold(c.h))
 }
 
 // NewContext opens a device. It reads the options of the group "context.", such as "context.threads" and
-// "context.device".
-func NewContext(settings Settings) (*Context, error) {
+// "context.device". When a function of more refers to the context, only Close frees the context: the collector can't.
+func NewContext(settings Settings, more ...ContextOption) (context *Context, err error) {
 	if err := checkVersion(VersionNum()); err != nil {
 		return nil, err
 	}
-	var context *Context
-	err := using(settings, func(config *handle) error {
-		return call(func(e *C.xf_error) C.enum_xf_status {
-			var p *C.xf_context
-			status := C.xf_context_create(config.config(), nil, &p, e)
-			if status == C.XF_OK {
-				context = wrapContext(p)
-			}
-			return status
-		}, reading(config))
-	})
-	return context, err
-}
-
-func wrapContext(p *C.xf_context) *Context {
-	family := &family{}
-	family.cancels.begin(p)
-	h := &handle{guard: &guard{kind: "context"}, family: family}
-	h.free = func(p unsafe.Pointer) {
-		C.xf_context_free((*C.xf_context)(p))
-		family.logs.set(0)
+	var functions host
+	for _, option := range more {
+		option(&functions)
 	}
-	return &Context{h.open(unsafe.Pointer(p)), C.GoString(C.xf_context_device(p))}
-}
-
-// child makes the handle of an object of this context, without its pointer.
-func (c *Context) child(g *guard, free func(unsafe.Pointer)) *handle {
-	return &handle{guard: g, family: c.h.family, parent: c.h, free: free}
-}
-
-// Close gives up the context. Objects made from it go on, and keep device and threads as long as they live. It may be
-// called again, also from several goroutines, and always returns nil.
-func (c *Context) Close() error {
-	c.h.close()
-	return nil
-}
-
-// SetLog sends log lines up to a level to fn; nil is silence, which is the beginning. When fn refers to the context,
-// only Close frees the context: the collector can't.
-func (c *Context) SetLog(level LogLevel, fn LogFunc) error {
-	return call(func(e *C.xf_error) C.enum_xf_status {
-		var value cgo.Handle
-		if fn != nil {
-			value = cgo.NewHandle(fn)
+	known := cgo.NewHandle(&functions)
+	err = do(func(c *call) status {
+		given := first(newArray[C.xf_host](c, 1))
+		*given = C.xf_host{struct_size: C.sizeof_xf_host, log_level: C.int32_t(functions.level)}
+		if functions.log != nil {
+			C.xfgo_set_log(given, C.uintptr_t(known))
 		}
-		status := C.xfgo_set_log(c.ptr(), C.uintptr_t(value), C.int32_t(level), e)
-		if status == C.XF_OK {
-			c.h.family.logs.set(value)
-		} else if value != 0 {
-			value.Delete()
+		if functions.progress != nil {
+			C.xfgo_set_progress(given, C.uintptr_t(known))
 		}
-		return status
-	}, writing(c.h))
+		var p *C.xf_context
+		found := C.xf_context_create(c.config(settings), given, &p, &c.err)
+		if found == C.XF_OK {
+			context = &Context{object{newHandle("context", unsafe.Pointer(p), nil)}, C.GoString(C.xf_context_device(p))}
+			context.h.after = known.Delete
+		}
+		return found
+	})
+	if context == nil {
+		known.Delete()
+	}
+	return context, err
 }
 
 // Device tells what this context computes with, one line for people.
@@ -91,7 +66,7 @@ func (c *Context) Device() string {
 	return c.device
 }
 
-// MemoryStats is the memory of a context's tensors, in bytes.
+// MemoryStats is the memory of a context's tensors and corpora, in bytes.
 type MemoryStats struct {
 	// Current is held now, Peak the most so far, Budget the limit or 0 for none.
 	Current, Peak, Budget int64
@@ -101,62 +76,65 @@ type MemoryStats struct {
 
 // Memory reads the memory account. It may be read while calls run.
 func (c *Context) Memory() (MemoryStats, error) {
-	stats := C.xf_memory_stats{struct_size: C.sizeof_xf_memory_stats}
-	err := call(func(e *C.xf_error) C.enum_xf_status {
-		return C.xf_context_get_memory(c.ptr(), &stats, e)
-	}, either(c.h))
-	return MemoryStats{int64(stats.current), int64(stats.peak), int64(stats.budget), int64(stats.allocations)}, err
+	s := C.xf_memory_stats{struct_size: C.sizeof_xf_memory_stats}
+	err := do(func(call *call) status { return C.xf_context_get_memory(c.in(call), &s, &call.err) })
+	return MemoryStats{int64(s.current), int64(s.peak), int64(s.budget), int64(s.allocations)}, err
+}
+
+// BackendState is what a context knows of a backend.
+type BackendState int32
+
+const (
+	// BackendAbsent has no file.
+	BackendAbsent BackendState = C.XF_BACKEND_ABSENT
+	// BackendFound has a file that was not opened: the context's device did not need it.
+	BackendFound BackendState = C.XF_BACKEND_FOUND
+	// BackendUnusable was opened and can't serve; BackendInfo.Reason says why.
+	BackendUnusable BackendState = C.XF_BACKEND_UNUSABLE
+	// BackendUsable was opened and could serve.
+	BackendUsable BackendState = C.XF_BACKEND_USABLE
+	// BackendActive is what the context computes with.
+	BackendActive BackendState = C.XF_BACKEND_ACTIVE
+)
+
+// String is the state as a word, "found".
+func (s BackendState) String() string {
+	words := [...]string{"absent", "found", "unusable", "usable", "active"}
+	if s < 0 || int(s) >= len(words) {
+		return fmt.Sprintf("BackendState(%d)", int32(s))
+	}
+	return words[s]
 }
 
 // BackendInfo is a backend, present or not.
 type BackendInfo struct {
-	// Name is "ref", "openblas" or "cuda".
-	Name string
-	// Version is that of the plugin and of what it stands on; "" when it could not be loaded.
+	// Name is "ref", "openblas" or "cuda"; Kind, of its devices, "cpu" or "cuda".
+	Name, Kind string
+	// Version is that of the plugin and of what it stands on; "" when it was not opened.
 	Version string
-	// Path is the file it was loaded from; "" for the built-in one.
+	// Path is its file; "" for the built-in one and for one that is absent.
 	Path string
-	// Kind is "cpu" or "cuda".
-	Kind string
-	// DeviceCount is how many devices it can open; 0 when it is not available.
+	// State is what the context knows of it.
+	State BackendState
+	// DeviceCount is how many devices it can open; 0 when it was not opened or can't serve.
 	DeviceCount int
-	// Active tells that this context computes with it.
-	Active bool
-	// Reason is why it is not available, one sentence; "" when it is.
+	// Reason is why it can't serve, one sentence; "" when it can, or was not asked.
 	Reason string
 }
 
-// Backends lists the backends known to the context, available or not.
-func (c *Context) Backends() ([]BackendInfo, error) {
-	var found []BackendInfo
-	err := call(func(e *C.xf_error) C.enum_xf_status {
-		for i := C.size_t(0); i < C.xf_backend_count(c.ptr()); i++ {
+// Backends lists the backends known to the context, available or not. It opens none.
+func (c *Context) Backends() (all []BackendInfo, err error) {
+	err = do(func(call *call) status {
+		p := c.in(call)
+		for i := C.size_t(0); i < C.xf_backend_count(p); i++ {
 			info := C.xf_backend_info{struct_size: C.sizeof_xf_backend_info}
-			if status := C.xf_backend_get(c.ptr(), i, &info, e); status != C.XF_OK {
-				return status
+			if found := C.xf_backend_get(p, i, &info, &call.err); found != C.XF_OK {
+				return found
 			}
-			found = append(found, BackendInfo{
-				Name:        C.GoString(info.name),
-				Version:     C.GoString(info.version),
-				Path:        C.GoString(info.path),
-				Kind:        C.GoString(info.kind),
-				DeviceCount: int(info.device_count),
-				Active:      info.active != 0,
-				Reason:      C.GoString(info.reason),
-			})
+			all = append(all, BackendInfo{C.GoString(info.name), C.GoString(info.kind), C.GoString(info.version),
+				C.GoString(info.path), BackendState(info.state), int(info.device_count), C.GoString(info.reason)})
 		}
 		return C.XF_OK
-	}, reading(c.h))
-	return found, err
-}
-
-// LoadBackend loads a plugin from a file, to look it over: Backends lists it afterwards.
-func (c *Context) LoadBackend(path string) error {
-	name, err := cString("file name", path)
-	if err != nil {
-		return err
-	}
-	return call(func(e *C.xf_error) C.enum_xf_status {
-		return C.xf_backend_load(c.ptr(), chars(name), e)
-	}, writing(c.h))
+	})
+	return all, err
 }

@@ -4,14 +4,11 @@
 
 package xformer
 
-/*
-#include "shim.h"
-*/
+// #include "shim.h"
 import "C"
 
 import (
 	"context"
-	"strings"
 	"unsafe"
 )
 
@@ -29,108 +26,105 @@ type Pair struct {
 	Source, Target string
 }
 
-// Corpus is sentence pairs as text. It does not change. Bad lines are skipped, counted and told to the log; with the
-// option "data.strict" the first one is ErrData.
+// Corpus is sentence pairs, as text or as ids. It does not change. Bad lines and pairs are skipped, counted and told to
+// the log; with the option "data.strict" the first one is ErrData.
 type Corpus struct {
-	h       *handle
-	context *Context
-	size    int64
-	stats   CorpusStats
+	object
+	stats CorpusStats
+	size  int
 }
 
-func (c *Corpus) ptr() *C.xf_corpus {
-	return (*C.xf_corpus)(c.h.pointer())
-}
-
-func freeCorpus(p unsafe.Pointer) {
-	C.xf_corpus_free((*C.xf_corpus)(p))
-}
-
-// open makes a corpus by a function of the library. It does not begin anew by itself: what it reads may be a pipe.
-func (c *Context) openCorpus(ctx context.Context, settings Settings,
-	f func(config *C.xf_config, p **C.xf_corpus, e *C.xf_error) C.enum_xf_status) (*Corpus, error) {
-	var corpus *Corpus
-	err := using(settings, func(config *handle) error {
-		return longRunning(ctx, false, func(e *C.xf_error) C.enum_xf_status {
-			var p *C.xf_corpus
-			status := f(config.config(), &p, e)
-			if status != C.XF_OK {
-				return status
-			}
-			corpus = &Corpus{context: c, size: int64(C.xf_corpus_pair_count(p))}
-			corpus.h = c.child(&guard{kind: "corpus"}, freeCorpus).open(unsafe.Pointer(p), c.h.guard)
-			s := C.xf_corpus_stats{struct_size: C.sizeof_xf_corpus_stats}
-			status = C.xf_corpus_get_stats(p, &s, e)
-			corpus.stats = CorpusStats{int64(s.lines), int64(s.kept), int64(s.bad_columns), int64(s.empty_side),
-				int64(s.too_long), int64(s.invalid_utf8), int64(s.nul_byte)}
-			return status
-		}, reading(c.h), reading(config))
-	})
-	if err != nil {
-		return nil, err
+func (c *Corpus) in(call *call) *C.xf_corpus {
+	if c == nil {
+		return nil
 	}
-	return corpus, nil
+	return (*C.xf_corpus)(call.hold(c.h))
+}
+
+func newCorpus(h *handle) *Corpus {
+	p := (*C.xf_corpus)(h.ptr)
+	corpus := &Corpus{object: object{h}, size: int(C.xf_corpus_pair_count(p))}
+	s := C.xf_corpus_stats{struct_size: C.sizeof_xf_corpus_stats}
+	if C.xf_corpus_get_stats(p, &s, nil) == C.XF_OK {
+		corpus.stats = CorpusStats{int64(s.lines), int64(s.kept), int64(s.bad_columns), int64(s.empty_side),
+			int64(s.too_long), int64(s.invalid_utf8), int64(s.nul_byte)}
+	}
+	return corpus
 }
 
 // OpenCorpus opens a file of pairs, one a line: source TAB target, UTF-8.
 func (c *Context) OpenCorpus(ctx context.Context, path string, settings Settings) (*Corpus, error) {
-	name, err := cString("file name", path)
-	if err != nil {
-		return nil, err
-	}
-	return c.openCorpus(ctx, settings, func(config *C.xf_config, p **C.xf_corpus, e *C.xf_error) C.enum_xf_status {
-		return C.xf_corpus_open(c.ptr(), config, chars(name), p, e)
+	return create(ctx, c.h, "corpus", newCorpus, func(call *call, p unsafe.Pointer) status {
+		return C.xf_corpus_open(c.in(call), call.config(settings), call.text("file name", path),
+			(**C.xf_corpus)(p), &call.err)
 	})
 }
 
 // OpenParallelCorpus opens two files with as many lines, a sentence each.
 func (c *Context) OpenParallelCorpus(ctx context.Context, source, target string, settings Settings) (*Corpus, error) {
-	sources, err := cString("file name", source)
-	if err != nil {
-		return nil, err
-	}
-	targets, err := cString("file name", target)
-	if err != nil {
-		return nil, err
-	}
-	return c.openCorpus(ctx, settings, func(config *C.xf_config, p **C.xf_corpus, e *C.xf_error) C.enum_xf_status {
-		return C.xf_corpus_open_parallel(c.ptr(), config, chars(sources), chars(targets), p, e)
+	return create(ctx, c.h, "corpus", newCorpus, func(call *call, p unsafe.Pointer) status {
+		return C.xf_corpus_open_parallel(c.in(call), call.config(settings), call.text("file name", source),
+			call.text("file name", target), (**C.xf_corpus)(p), &call.err)
 	})
 }
 
 // NewCorpus makes a corpus from lines "source TAB target" in memory; messages call it name.
 func (c *Context) NewCorpus(ctx context.Context, name string, lines []byte, settings Settings) (*Corpus, error) {
-	title, err := cString("name", name)
-	if err != nil {
-		return nil, err
-	}
-	return c.openCorpus(ctx, settings, func(config *C.xf_config, p **C.xf_corpus, e *C.xf_error) C.enum_xf_status {
-		return C.xf_corpus_from_memory(c.ptr(), config, chars(title), chars(lines), C.size_t(len(lines)), p, e)
+	return create(ctx, c.h, "corpus", newCorpus, func(call *call, p unsafe.Pointer) status {
+		return C.xf_corpus_from_memory(c.in(call), call.config(settings), call.text("name", name), chars(lines),
+			C.size_t(len(lines)), (**C.xf_corpus)(p), &call.err)
 	})
 }
 
-// NewCorpusFromPairs makes a corpus from pairs, which may not hold tabs or line ends.
+// NewCorpusFromPairs makes a corpus from pairs. Tabs and line ends in them are text.
 func (c *Context) NewCorpusFromPairs(ctx context.Context, pairs []Pair, settings Settings) (*Corpus, error) {
-	var lines []byte
+	sources, targets := make([]string, len(pairs)), make([]string, len(pairs))
 	for i, pair := range pairs {
-		if strings.ContainsAny(pair.Source, "\t\n\r") || strings.ContainsAny(pair.Target, "\t\n\r") {
-			return nil, invalid("pair %d is %q, %q, expected no tab and no line end", i, pair.Source, pair.Target)
-		}
-		lines = append(append(lines, pair.Source...), '\t')
-		lines = append(append(lines, pair.Target...), '\n')
+		sources[i], targets[i] = pair.Source, pair.Target
 	}
-	return c.NewCorpus(ctx, "pairs", lines, settings)
+	return create(ctx, c.h, "corpus", newCorpus, func(call *call, p unsafe.Pointer) status {
+		from, fromLengths := call.texts(sources)
+		to, toLengths := call.texts(targets)
+		return C.xf_corpus_from_pairs(c.in(call), call.config(settings), from, fromLengths, to, toLengths,
+			C.size_t(len(pairs)), (**C.xf_corpus)(p), &call.err)
+	})
 }
 
-// Close frees the corpus. Batchers keep what they need. It may be called again, and always returns nil.
-func (c *Corpus) Close() error {
-	c.h.close()
-	return nil
+// NewCorpusFromIDs makes a corpus, which has no text, from sources and targets of a tokenizer that is not this
+// library's. Each sentence ends with TokenEnd.
+func (c *Context) NewCorpusFromIDs(pairs Batch) (*Corpus, error) {
+	return create(context.Background(), c.h, "corpus", newCorpus, func(call *call, p unsafe.Pointer) status {
+		return C.xf_corpus_from_ids(c.in(call), call.batches(pairs), (**C.xf_corpus)(p), &call.err)
+	})
+}
+
+// Subset makes a corpus of some pairs of this one, in the order wanted; a pair may come more than once. Text is shared,
+// not copied.
+func (c *Corpus) Subset(indices []int64) (*Corpus, error) {
+	return create(context.Background(), c.h, "corpus", newCorpus, func(call *call, p unsafe.Pointer) status {
+		return C.xf_corpus_subset(c.in(call), (*C.int64_t)(unsafe.Pointer(first(indices))), C.size_t(len(indices)),
+			(**C.xf_corpus)(p), &call.err)
+	})
+}
+
+// Split holds out some pairs at random, from 1 to Len() - 1: for the same seed the same ones. Both corpora keep the
+// order.
+func (c *Corpus) Split(heldOutCount int, seed int64) (rest, heldOut *Corpus, err error) {
+	rest, err = create(context.Background(), c.h, "corpus", newCorpus, func(call *call, p unsafe.Pointer) status {
+		var second *C.xf_corpus
+		found := C.xf_corpus_split(c.in(call), C.int64_t(heldOutCount), C.int64_t(seed), (**C.xf_corpus)(p), &second,
+			&call.err)
+		if found == C.XF_OK {
+			heldOut = newCorpus(newHandle("corpus", unsafe.Pointer(second), c.h.context()))
+		}
+		return found
+	})
+	return rest, heldOut, err
 }
 
 // Len is the number of pairs.
 func (c *Corpus) Len() int {
-	return int(c.size)
+	return c.size
 }
 
 // Stats tells how many lines were read, kept and skipped, and why.
@@ -138,17 +132,17 @@ func (c *Corpus) Stats() CorpusStats {
 	return c.stats
 }
 
-// Pair is the pair of an index from 0 to Len() - 1.
-func (c *Corpus) Pair(index int) (Pair, error) {
-	var pair Pair
-	err := call(func(e *C.xf_error) C.enum_xf_status {
+// Pair is the text of the pair of an index from 0 to Len() - 1. It is ErrState in a corpus of ids.
+func (c *Corpus) Pair(index int) (pair Pair, err error) {
+	err = do(func(call *call) status {
 		var source, target *C.char
 		var sourceLength, targetLength C.size_t
-		status := C.xf_corpus_get_pair(c.ptr(), C.int64_t(index), &source, &sourceLength, &target, &targetLength, e)
-		if status == C.XF_OK {
+		found := C.xf_corpus_get_pair(c.in(call), C.int64_t(index), &source, &sourceLength, &target, &targetLength,
+			&call.err)
+		if found == C.XF_OK {
 			pair = Pair{text(source, sourceLength), text(target, targetLength)}
 		}
-		return status
-	}, reading(c.h))
+		return found
+	})
 	return pair, err
 }

@@ -6,9 +6,9 @@ Package xformer trains and decodes the encoder-decoder Transformer of "Attention
 OptionTable lists all options. The README of this folder shows how to build with it.
 
 	c, err := xformer.NewContext(nil)                              // opens the best device
-	model, err := c.LoadModel("en-de.xf")
+	model, err := c.LoadModel(ctx, "en-de.xf")
 	decoder, err := model.NewDecoder(nil)
-	answers, err := decoder.Translate(ctx, []string{"Good day."})  // answers[0][0].Text
+	answers, err := decoder.TranslateTexts(ctx, []string{"Good day."})
 
 # Closing
 
@@ -20,17 +20,16 @@ should close them. Using a closed object is ErrClosed.
 # Goroutines
 
 Distinct objects may be used by distinct goroutines at the same time. One object is for one call at a time: another one
-is ErrBusy and does nothing, unless both only read. Only reading are all methods of Corpus and Tokenizer, of a Context
-but SetLog and LoadBackend, and of a Model but NewTrainer and WriteParam; and methods that only tell something.
-Goroutines that translate share a Model and have a Decoder each. A Trainer has its Model to itself during its calls.
+is ErrBusy and does nothing, unless both only read. Only reading are all methods of Context, Corpus and Tokenizer, and
+of a Model but NewTrainer, WriteParam and those that set metadata; and methods that only tell something. Goroutines
+that translate share a Model and have a Decoder each. A Trainer has its Model to itself during its calls.
 
 # Ending a call
 
 Methods that may take long take a context.Context. When that is done they return an error that is both ErrCancelled and
-the context's own (context.Canceled, context.DeadlineExceeded), and all their objects stay usable. No other call is hit:
-one that runs on the same Context loses at most its work so far, once, and does it again by itself. While the call of
-another goroutine that can't do its work again runs on the same Context (making a corpus, a tokenizer, a batcher or an
-average, and Trainer.Accumulate), the call goes on and ends when that has ended, or with its result.
+the context's own (context.Canceled, context.DeadlineExceeded), and all their objects stay usable. Calls of a Decoder
+and of a Trainer end alone. With a call of another object end all that run on the same Context at that moment, these
+with ErrCancelled alone: what is to be spared has a Context of its own.
 
 # Errors
 

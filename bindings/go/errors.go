@@ -4,9 +4,7 @@
 
 package xformer
 
-/*
-#include "shim.h"
-*/
+// #include "shim.h"
 import "C"
 
 import (
@@ -38,9 +36,10 @@ const (
 	ErrOutOfRange Status = C.XF_ERROR_OUT_OF_RANGE
 	// ErrBufferTooSmall is not met: this package sizes its buffers itself.
 	ErrBufferTooSmall Status = C.XF_ERROR_BUFFER_TOO_SMALL
-	// ErrState is a call that is not allowed in the present state of its object. ErrClosed and ErrBusy are of this
-	// kind.
+	// ErrState is a call that is not allowed in the present state of its object. ErrClosed is of this kind.
 	ErrState Status = C.XF_ERROR_STATE
+	// ErrBusy is an object, or its model, that is in a call beside which this one can't run. Nothing was done.
+	ErrBusy Status = C.XF_ERROR_BUSY
 
 	// ErrIO is the operating system refusing to open, read or write. errors.Is finds the reason too (fs.ErrPermission).
 	ErrIO Status = C.XF_ERROR_IO
@@ -62,11 +61,13 @@ const (
 	// ErrForked is the use of an object in a process that was forked from its own.
 	ErrForked Status = C.XF_ERROR_FORKED
 
-	// ErrCancelled is a call that its context.Context ended; errors.Is finds that one's reason too (context.Canceled,
-	// context.DeadlineExceeded). The object stays usable.
+	// ErrCancelled is a call that was ended. errors.Is finds the reason of its context.Context too (context.Canceled,
+	// context.DeadlineExceeded), unless another's ended it. The object stays usable.
 	ErrCancelled Status = C.XF_ERROR_CANCELLED
-	// ErrCallback is a Constraint that returned an error, which errors.Is finds too.
+	// ErrCallback is a function of the caller that returned an error, which errors.Is finds too.
 	ErrCallback Status = C.XF_ERROR_CALLBACK
+	// ErrDeadline is a sentence that was not begun when "decode.deadline_ms" had passed.
+	ErrDeadline Status = C.XF_ERROR_DEADLINE
 
 	// ErrInternal is a defect of the library: please report it.
 	ErrInternal Status = C.XF_ERROR_INTERNAL
@@ -74,10 +75,6 @@ const (
 
 // ErrClosed is the reason of an error of the kind ErrState: the object was closed before.
 var ErrClosed = errors.New("closed")
-
-// ErrBusy is the reason of an error of the kind ErrState: the object is in another call, of another goroutine perhaps,
-// that can't run beside this one. Nothing was done.
-var ErrBusy = errors.New("busy")
 
 // String is the library's name of a status, such as "XF_ERROR_CORRUPT".
 func (s Status) String() string {
@@ -112,8 +109,8 @@ func (e *Error) Is(target error) bool {
 	return ok && status == e.Status
 }
 
-// Unwrap gives the reason below: ErrClosed, ErrBusy, a syscall.Errno, the error of a context.Context or of a
-// Constraint, or nil.
+// Unwrap gives the reason below: ErrClosed, a syscall.Errno, the error of a context.Context or of a function of the
+// caller, or nil.
 func (e *Error) Unwrap() error {
 	return e.cause
 }
@@ -136,10 +133,6 @@ func check(status C.enum_xf_status, e *C.xf_error) error {
 
 func invalid(format string, args ...any) error {
 	return newError(ErrInvalidArgument, 0, fmt.Sprintf(format, args...))
-}
-
-func stateError(cause error, format string, args ...any) error {
-	return &Error{Status: ErrState, Message: fmt.Sprintf(format, args...), cause: cause}
 }
 
 func cancelledError(cause error) error {

@@ -22,17 +22,17 @@ import (
 var statuses = map[Status]string{
 	0: "XF_OK", 1: "XF_DONE",
 	-1: "XF_ERROR_INVALID_ARGUMENT", -2: "XF_ERROR_NO_MEMORY", -3: "XF_ERROR_NOT_FOUND", -4: "XF_ERROR_OUT_OF_RANGE",
-	-5: "XF_ERROR_BUFFER_TOO_SMALL", -6: "XF_ERROR_STATE",
+	-5: "XF_ERROR_BUFFER_TOO_SMALL", -6: "XF_ERROR_STATE", -7: "XF_ERROR_BUSY",
 	-20: "XF_ERROR_IO", -21: "XF_ERROR_CORRUPT", -22: "XF_ERROR_LIMIT", -23: "XF_ERROR_VERSION", -24: "XF_ERROR_DATA",
 	-40: "XF_ERROR_UNSUPPORTED", -41: "XF_ERROR_BACKEND", -42: "XF_ERROR_NONFINITE", -43: "XF_ERROR_FORKED",
-	-60: "XF_ERROR_CANCELLED", -61: "XF_ERROR_CALLBACK",
+	-60: "XF_ERROR_CANCELLED", -61: "XF_ERROR_CALLBACK", -62: "XF_ERROR_DEADLINE",
 	-99: "XF_ERROR_INTERNAL",
 }
 
 func TestStatuses(t *testing.T) {
 	named := []Status{StatusOK, StatusDone, ErrInvalidArgument, ErrNoMemory, ErrNotFound, ErrOutOfRange,
-		ErrBufferTooSmall, ErrState, ErrIO, ErrCorrupt, ErrLimit, ErrVersion, ErrData, ErrUnsupported, ErrBackend,
-		ErrNonfinite, ErrForked, ErrCancelled, ErrCallback, ErrInternal}
+		ErrBufferTooSmall, ErrState, ErrBusy, ErrIO, ErrCorrupt, ErrLimit, ErrVersion, ErrData, ErrUnsupported, ErrBackend,
+		ErrNonfinite, ErrForked, ErrCancelled, ErrCallback, ErrDeadline, ErrInternal}
 	if len(named) != len(statuses) {
 		t.Errorf("%d statuses, expected %d", len(named), len(statuses))
 	}
@@ -61,23 +61,30 @@ func TestInvalidArguments(t *testing.T) {
 	_, err = NewConfig("", Options{"model.d_model": []int{1}})
 	refused(t, ErrInvalidArgument, err)
 	_, err = NewConfig("", Options{"model.d_model": uint64(math.MaxUint64)})
-	refused(t, ErrInvalidArgument, err)
+	refused(t, ErrOutOfRange, err)
 	_, err = NewConfig("", Options{"model.d_model": true})
 	refused(t, ErrInvalidArgument, err)
 	_, err = w.config.Bool("model.d_model")
 	refused(t, ErrInvalidArgument, err)
 	_, err = w.model.NewDecoder(Options{"decode.beam": 2, "decode.n_best": 3})
 	refused(t, ErrInvalidArgument, err)
-	refused(t, ErrInvalidArgument, w.context.SetLog(77, func(LogLevel, string, string) {}))
+	_, err = NewContext(nil, WithLog(77, func(LogLevel, string, string) {}))
+	refused(t, ErrInvalidArgument, err)
+	_, err = w.decoder.Translate(background, sources(), &Params{Prefixes: []string{"eins"}})
+	refused(t, ErrInvalidArgument, err)
+	_, err = w.context.LoadModelFrom(background, FromReader(nil, -1))
+	refused(t, ErrInvalidArgument, err)
+	_, err = w.context.InspectModel(FromReader(bytes.NewReader(nil), -1), nil)
+	refused(t, ErrInvalidArgument, err)
+	_, err = w.model.Average(background, nil)
+	refused(t, ErrInvalidArgument, err)
 	_, err = w.corpus.NewBatcher(background, nil, nil)
 	refused(t, ErrInvalidArgument, err)
 	_, err = w.context.TrainTokenizer(background, nil, nil)
 	refused(t, ErrInvalidArgument, err)
 	refused(t, ErrInvalidArgument, w.trainer.Seek(nil))
 	refused(t, ErrInvalidArgument, w.trainer.Train(background, nil, 1, nil))
-	_, err = w.context.AverageModels(background, nil)
-	refused(t, ErrInvalidArgument, err)
-	_, err = w.context.NewCorpusFromPairs(background, []Pair{{"a\tb", "c"}}, nil)
+	_, err = w.context.AverageFiles(background, nil)
 	refused(t, ErrInvalidArgument, err)
 	for _, call := range []func([]string, []string) error{
 		func(a, b []string) error { _, err := BLEU(a, b, BLEU13a); return err },
@@ -100,17 +107,18 @@ func TestNULBytes(t *testing.T) {
 		"get":    func() error { _, err := w.config.Text(name); return err },
 		"value":  func() error { return w.config.Set("model.norm", name) },
 		"preset": func() error { return w.config.Preset(name) },
-		"plugin": func() error { return w.context.LoadBackend(name) },
-		"save":   func() error { return w.model.Save(name) },
+		"source": func() error { _, err := w.context.LoadModelFrom(background, FromFile(name)); return err },
+		"about":  func() error { return w.model.SetMetadata("about", name) },
+		"save":   func() error { return w.model.Save(background, name, nil) },
 		"words":  func() error { return w.tokenizer.Save(name) },
 		"run":    func() error { return w.trainer.Save(name, nil) },
-		"load":   func() error { _, err := w.context.LoadModel(name); return err },
-		"resume": func() error { _, err := w.context.ResumeTrainer(name); return err },
+		"load":   func() error { _, err := w.context.LoadModel(background, name); return err },
+		"resume": func() error { _, err := w.context.ResumeTrainer(background, name, nil); return err },
 		"read":   func() error { _, err := w.context.LoadTokenizer(name); return err },
 		"open":   func() error { _, err := w.context.OpenCorpus(background, name, nil); return err },
 		"two":    func() error { _, err := w.context.OpenParallelCorpus(background, "a", name, nil); return err },
 		"title":  func() error { _, err := w.context.NewCorpus(background, name, nil, nil); return err },
-		"mean":   func() error { _, err := w.context.AverageModels(background, []string{name}); return err },
+		"mean":   func() error { _, err := w.context.AverageFiles(background, []string{name}); return err },
 	}
 	for title, call := range calls {
 		if failed := refused(t, ErrInvalidArgument, call()); !strings.Contains(failed.Message, "NUL") {
@@ -129,8 +137,9 @@ func TestOutOfRange(t *testing.T) {
 	}
 	far, err := NewBatch([][]int32{{5000, TokenEnd}}, [][]int32{{2, TokenEnd}})
 	w.must(err)
-	_, err = w.decoder.Decode(background, far)
-	refused(t, ErrOutOfRange, err)
+	answers, err := w.decoder.Decode(background, far, nil)
+	w.must(err)
+	refused(t, ErrOutOfRange, answers[0].Err)
 	_, err = w.trainer.Step(background, far)
 	refused(t, ErrOutOfRange, err)
 	_, err = w.tokenizer.Decode([]int32{1 << 30})
@@ -205,10 +214,9 @@ func TestNamesAndFiles(t *testing.T) {
 	refused(t, ErrNotFound, err)
 	_, err = NewContext(Options{"context.device": "cpu:none"})
 	refused(t, ErrNotFound, err)
-	refused(t, ErrNotFound, w.context.LoadBackend(w.path("none.so")))
 	for _, load := range []func(path string) error{
-		func(path string) error { _, err := w.context.LoadModel(path); return err },
-		func(path string) error { _, err := w.context.ResumeTrainer(path); return err },
+		func(path string) error { _, err := w.context.LoadModel(background, path); return err },
+		func(path string) error { _, err := w.context.ResumeTrainer(background, path, nil); return err },
 		func(path string) error { _, err := w.context.LoadTokenizer(path); return err },
 		func(path string) error { _, err := w.context.OpenCorpus(background, path, nil); return err },
 	} {
@@ -218,7 +226,7 @@ func TestNamesAndFiles(t *testing.T) {
 		}
 		refused(t, ErrIO, load(w.folder))
 	}
-	refused(t, ErrNotFound, w.model.Save(w.path("no/folder")))
+	refused(t, ErrNotFound, w.model.Save(background, w.path("no/folder"), nil))
 }
 
 func TestAFolderThatMayNotBeWritten(t *testing.T) {
@@ -228,7 +236,7 @@ func TestAFolderThatMayNotBeWritten(t *testing.T) {
 	w := newWorld(t)
 	w.must(os.Chmod(w.folder, 0o500))
 	defer os.Chmod(w.folder, 0o700)
-	failed := refused(t, ErrIO, w.model.Save(w.path("model.xf")))
+	failed := refused(t, ErrIO, w.model.Save(background, w.path("model.xf"), nil))
 	if !errors.Is(failed, fs.ErrPermission) || failed.NativeCode != int(syscall.EACCES) {
 		t.Errorf("%#v", failed)
 	}
@@ -236,8 +244,8 @@ func TestAFolderThatMayNotBeWritten(t *testing.T) {
 
 func TestDamagedFiles(t *testing.T) {
 	w := newWorld(t)
-	w.must(w.model.Save(w.path("model.xf")))
-	_, err := w.context.ResumeTrainer(w.path("model.xf"))
+	w.must(w.model.Save(background, w.path("model.xf"), nil))
+	_, err := w.context.ResumeTrainer(background, w.path("model.xf"), nil)
 	refused(t, ErrCorrupt, err)
 	data, err := os.ReadFile(w.path("model.xf"))
 	w.must(err)
@@ -250,23 +258,22 @@ func TestDamagedFiles(t *testing.T) {
 	}
 	for name, content := range files {
 		w.must(os.WriteFile(w.path(name), content, 0o600))
-		_, err := w.context.LoadModel(w.path(name))
+		_, err := w.context.LoadModel(background, w.path(name))
 		if failed := refused(t, ErrCorrupt, err); failed.NativeCode != 0 {
 			t.Errorf("%s: %#v", name, failed)
 		}
-		_, err = w.context.ResumeTrainer(w.path(name))
+		_, err = w.context.ResumeTrainer(background, w.path(name), nil)
 		refused(t, ErrCorrupt, err)
-		_, err = w.context.AverageModels(background, []string{w.path("model.xf"), w.path(name)})
+		_, err = w.context.AverageFiles(background, []string{w.path("model.xf"), w.path(name)})
 		refused(t, ErrCorrupt, err)
 	}
 	_, err = w.context.LoadTokenizer(w.path("other"))
 	refused(t, ErrCorrupt, err)
-	refused(t, ErrBackend, w.context.LoadBackend(w.path("other")))
 }
 
 func TestAnotherFormatVersion(t *testing.T) {
 	w := newWorld(t)
-	w.must(w.model.Save(w.path("model.xf")))
+	w.must(w.model.Save(background, w.path("model.xf"), nil))
 	data, err := os.ReadFile(w.path("model.xf"))
 	w.must(err)
 	const key, digest = `"format_version":"1"`, `"sha256":"`
@@ -279,7 +286,7 @@ func TestAnotherFormatVersion(t *testing.T) {
 	sum := sha256.Sum256(data)
 	copy(data[at:], hex.EncodeToString(sum[:]))
 	w.must(os.WriteFile(w.path("later.xf"), data, 0o600))
-	_, err = w.context.LoadModel(w.path("later.xf"))
+	_, err = w.context.LoadModel(background, w.path("later.xf"))
 	refused(t, ErrVersion, err)
 }
 
@@ -308,8 +315,10 @@ func TestData(t *testing.T) {
 	if failed := refused(t, ErrData, err); !strings.HasPrefix(failed.Message, "text 1: ") {
 		t.Errorf("%q", failed.Message)
 	}
-	_, err = w.decoder.Translate(background, []string{"one", "\xed\xa0\x80"})
-	refused(t, ErrData, err)
+	_, err = w.decoder.TranslateTexts(background, []string{"one", "\xed\xa0\x80"})
+	if failed := refused(t, ErrData, err); !strings.HasPrefix(failed.Message, "text 1: ") {
+		t.Errorf("%q", failed.Message)
+	}
 	_, err = w.context.NewCorpus(background, "nothing", nil, nil)
 	refused(t, ErrData, err)
 	_, err = w.context.NewCorpus(background, "bad", []byte("a\tb\nbad\n"), Options{"data.strict": true})
@@ -369,11 +378,12 @@ func TestState(t *testing.T) {
 	refused(t, ErrState, err)
 	decoder, err := model.NewDecoder(w.config)
 	w.must(err)
-	_, err = decoder.Translate(background, []string{"one"})
+	_, err = decoder.Translate(background, []string{"one"}, nil)
 	refused(t, ErrState, err)
 	batch, err := NewBatch([][]int32{{3, TokenEnd}}, nil)
 	w.must(err)
-	if answers, err := decoder.Decode(background, batch); err != nil || answers[0][0].Text != "" {
+	answers, err := decoder.Decode(background, batch, nil)
+	if w.must(err); answers[0].Best().Text != "" || answers[0].Err != nil {
 		t.Errorf("%v, %v", answers, err)
 	}
 }
@@ -389,14 +399,22 @@ func TestCancelledBefore(t *testing.T) {
 		"memory":    func() error { _, err := w.context.NewCorpus(ctx, "x", []byte("a\tb"), nil); return err },
 		"tokenizer": func() error { _, err := w.context.TrainTokenizer(ctx, w.corpus, nil); return err },
 		"batcher":   func() error { _, err := w.corpus.NewBatcher(ctx, w.tokenizer, nil); return err },
-		"average":   func() error { _, err := w.context.AverageModels(ctx, []string{"x"}); return err },
+		"average":   func() error { _, err := w.model.Average(ctx, w.model); return err },
+		"files":     func() error { _, err := w.context.AverageFiles(ctx, []string{"x"}); return err },
+		"load":      func() error { _, err := w.context.LoadModel(ctx, "x"); return err },
+		"source":    func() error { _, err := w.context.LoadModelFrom(ctx, FromFile("x")); return err },
+		"resume":    func() error { _, err := w.context.ResumeTrainer(ctx, "x", nil); return err },
+		"save":      func() error { return w.model.Save(ctx, w.path("x"), nil) },
+		"bytes":     func() error { _, err := w.model.Bytes(ctx, nil); return err },
+		"next":      func() error { _, err := w.trainer.Next(ctx, w.batcher); return err },
 		"step":      func() error { _, err := w.trainer.Step(ctx, batch); return err },
 		"train":     func() error { return w.trainer.Train(ctx, w.batcher, 2, nil) },
 		"add":       func() error { _, err := w.trainer.Accumulate(ctx, batch); return err },
-		"translate": func() error { _, err := w.decoder.Translate(ctx, []string{"one"}); return err },
-		"decode":    func() error { _, err := w.decoder.Decode(ctx, batch); return err },
+		"translate": func() error { _, err := w.decoder.Translate(ctx, []string{"one"}, nil); return err },
+		"decode":    func() error { _, err := w.decoder.Decode(ctx, batch, nil); return err },
 		"score":     func() error { _, err := w.decoder.Score(ctx, batch); return err },
 		"evaluate":  func() error { _, err := w.decoder.Evaluate(ctx, batch); return err },
+		"epoch":     func() error { _, err := w.decoder.EvaluateBatcher(ctx, w.batcher); return err },
 		"attention": func() error { _, err := w.decoder.AttentionWeights(ctx, batch, AttentionCross, 0); return err },
 	} {
 		err := call()

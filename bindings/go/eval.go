@@ -4,9 +4,7 @@
 
 package xformer
 
-/*
-#include "shim.h"
-*/
+// #include "shim.h"
 import "C"
 
 // BLEUTokenize is how BLEU splits text into words.
@@ -36,53 +34,39 @@ type BLEUScore struct {
 	Signature string
 }
 
-// segments are two texts line by line, as C takes them.
-func segments(hypotheses, references []string) (found, expected stringArray, err error) {
-	if len(hypotheses) != len(references) {
-		return found, expected, invalid("%d hypotheses and %d references, expected as many", len(hypotheses),
-			len(references))
-	}
-	if found, err = newCStringArray("hypothesis", hypotheses); err == nil {
-		expected, err = newCStringArray("reference", references)
-	}
-	return found, expected, err
+// measure calls f with two texts line by line.
+func measure(hypotheses, references []string, f func(c *call, found, expected **C.char) status) error {
+	return do(func(c *call) status {
+		if len(hypotheses) != len(references) {
+			c.abort(invalid("%d hypotheses and %d references, expected as many", len(hypotheses), len(references)))
+		}
+		return f(c, c.names("hypothesis", hypotheses), c.names("reference", references))
+	})
 }
 
 // BLEU is corpus BLEU with one reference.
-func BLEU(hypotheses, references []string, tokenize BLEUTokenize) (BLEUScore, error) {
-	found, expected, err := segments(hypotheses, references)
-	if err != nil {
-		return BLEUScore{}, err
-	}
+func BLEU(hypotheses, references []string, tokenize BLEUTokenize) (score BLEUScore, err error) {
 	s := C.xf_bleu_score{struct_size: C.sizeof_xf_bleu_score}
-	var e C.xf_error
-	err = check(C.xfgo_bleu(chars(found.text), first(found.lengths), chars(expected.text), first(expected.lengths),
-		C.size_t(len(hypotheses)), C.int32_t(tokenize), &s, &e), &e)
+	err = measure(hypotheses, references, func(c *call, found, expected **C.char) status {
+		return C.xf_bleu(found, expected, C.size_t(len(hypotheses)), C.int32_t(tokenize), &s, &c.err)
+	})
 	if err != nil {
-		return BLEUScore{}, err
-	}
-	score := BLEUScore{
-		Score:            float64(s.score),
-		BrevityPenalty:   float64(s.brevity_penalty),
-		HypothesisLength: int64(s.hypothesis_length),
-		ReferenceLength:  int64(s.reference_length),
-		Signature:        C.GoString(&s.signature[0]),
+		return score, err
 	}
 	for i, p := range s.precisions {
 		score.Precisions[i] = float64(p)
 	}
+	score.Score, score.BrevityPenalty = float64(s.score), float64(s.brevity_penalty)
+	score.HypothesisLength, score.ReferenceLength = int64(s.hypothesis_length), int64(s.reference_length)
+	score.Signature = C.GoString(&s.signature[0])
 	return score, nil
 }
 
 // ChrF is corpus chrF2, 0 to 100: character n-grams to 6, beta 2, white space removed.
 func ChrF(hypotheses, references []string) (float64, error) {
-	found, expected, err := segments(hypotheses, references)
-	if err != nil {
-		return 0, err
-	}
 	var score C.double
-	var e C.xf_error
-	err = check(C.xfgo_chrf(chars(found.text), first(found.lengths), chars(expected.text), first(expected.lengths),
-		C.size_t(len(hypotheses)), &score, &e), &e)
+	err := measure(hypotheses, references, func(c *call, found, expected **C.char) status {
+		return C.xf_chrf(found, expected, C.size_t(len(hypotheses)), &score, &c.err)
+	})
 	return float64(score), err
 }

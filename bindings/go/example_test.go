@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log"
 	"os"
@@ -46,7 +47,7 @@ func saveModel() (path string, remove func()) {
 	defer trainer.Close()
 	model, err := trainer.Model()
 	check(err)
-	check(model.Save(path))
+	check(model.Save(context.Background(), path, nil))
 	return path, func() { os.RemoveAll(folder) }
 }
 
@@ -77,50 +78,50 @@ func ExampleDecoder_Translate() {
 	c, err := xformer.NewContext(nil)
 	check(err)
 	defer c.Close()
-	model, err := c.LoadModel(path)
+	model, err := c.LoadModel(context.Background(), path)
 	check(err)
 	defer model.Close()
 	decoder, err := model.NewDecoder(xformer.Options{"decode.beam": 4})
 	check(err)
 	defer decoder.Close()
 
-	answers, err := decoder.Translate(context.Background(), []string{"two one", "one"})
+	answers, err := decoder.Translate(context.Background(), []string{"two one", "one", "\xff"}, nil)
 	check(err)
 	for _, all := range answers {
-		fmt.Println(all[0].Text)
+		fmt.Println(all.Best().Text, errors.Is(all.Err, xformer.ErrData))
 	}
 	// Output:
-	// zwei eins
-	// eins
+	// zwei eins false
+	// eins false
+	//  true
 }
 
-// The answer begins with a given word.
-func ExampleDecoder_SetConstraint() {
+// The answer begins with a given word, and is short.
+func ExampleParams() {
 	path, remove := saveModel()
 	defer remove()
 	c, err := xformer.NewContext(nil)
 	check(err)
 	defer c.Close()
-	model, err := c.LoadModel(path)
+	model, err := c.LoadModel(context.Background(), path)
 	check(err)
 	decoder, err := model.NewDecoder(nil)
 	check(err)
 	defer decoder.Close()
 
-	tokenizer, err := model.Tokenizer()
+	answers, err := decoder.Translate(context.Background(), []string{"two"}, &xformer.Params{
+		Settings: xformer.Options{"decode.beam": 2},
+		Prefixes: []string{"eins"},
+		Constraint: func(prefix xformer.Prefix, allowed xformer.Allowed) error {
+			if len(prefix.IDs) > 6 {
+				allowed.Only(xformer.TokenEnd)
+			}
+			return nil
+		},
+	})
 	check(err)
-	given, err := tokenizer.Encode("eins")
-	check(err)
-	check(decoder.SetConstraint(func(prefix xformer.Prefix, allowed xformer.Allowed) error {
-		if at := len(prefix.IDs); at < len(given) {
-			allowed.Only(given[at])
-		}
-		return nil
-	}))
-	answers, err := decoder.Translate(context.Background(), []string{"two"})
-	check(err)
-	fmt.Println(strings.HasPrefix(answers[0][0].Text, "eins"))
-	// Output: true
+	fmt.Println(strings.HasPrefix(answers[0].Best().Text, "eins"), len(answers[0].Best().IDs) < 8)
+	// Output: true true
 }
 
 func ExampleBatcher() {
@@ -137,10 +138,13 @@ func ExampleBatcher() {
 
 	for epoch := 0; epoch < 2; epoch++ {
 		pairs := 0
-		for batcher.Next() {
-			pairs += batcher.Batch().Len()
+		batch, err := batcher.Next()
+		for ; err == nil; batch, err = batcher.Next() {
+			pairs += batch.Len()
 		}
-		check(batcher.Err())
+		if err != io.EOF {
+			log.Fatal(err)
+		}
 		fmt.Println("epoch", epoch, "gave", pairs, "pairs")
 	}
 	// Output:
@@ -160,7 +164,7 @@ func ExampleTrainer_Save() {
 	check(trainer.Save(path, nil))
 	check(trainer.Close())
 
-	resumed, err := c.ResumeTrainer(path)
+	resumed, err := c.ResumeTrainer(context.Background(), path, nil)
 	check(err)
 	fmt.Println(resumed.Steps(), "steps")
 	// Output: 200 steps
@@ -173,19 +177,19 @@ func ExampleErrCancelled() {
 	c, err := xformer.NewContext(nil)
 	check(err)
 	defer c.Close()
-	model, err := c.LoadModel(path)
+	model, err := c.LoadModel(context.Background(), path)
 	check(err)
 	decoder, err := model.NewDecoder(nil)
 	check(err)
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
-	_, err = decoder.Translate(ctx, make100000())
+	_, err = decoder.Translate(ctx, make100000(), nil)
 	fmt.Println(errors.Is(err, xformer.ErrCancelled), errors.Is(err, context.DeadlineExceeded))
 
-	answers, err := decoder.Translate(context.Background(), []string{"two"}) // usable as before
+	texts, err := decoder.TranslateTexts(context.Background(), []string{"two"}) // usable as before
 	check(err)
-	fmt.Println(answers[0][0].Text)
+	fmt.Println(texts[0])
 	// Output:
 	// true true
 	// zwei
@@ -203,7 +207,7 @@ func ExampleError() {
 	c, err := xformer.NewContext(nil)
 	check(err)
 	defer c.Close()
-	_, err = c.LoadModel("/no/such/model.xf")
+	_, err = c.LoadModel(context.Background(), "/no/such/model.xf")
 	var failed *xformer.Error
 	if errors.As(err, &failed) {
 		fmt.Println(failed.Status)
@@ -218,13 +222,15 @@ func ExampleError() {
 	// xformer: there is no option 'train.dropuot'; the nearest is 'train.dropout'
 }
 
-func ExampleContext_SetLog() {
-	c, err := xformer.NewContext(nil)
+func ExampleWithLog() {
+	tell := func(level xformer.LogLevel, component, message string) {
+		if component == "data" {
+			fmt.Printf("%v: %s\n", level, message)
+		}
+	}
+	c, err := xformer.NewContext(nil, xformer.WithLog(xformer.LogWarning, tell))
 	check(err)
 	defer c.Close()
-	check(c.SetLog(xformer.LogWarning, func(level xformer.LogLevel, component, message string) {
-		fmt.Printf("%v: %s\n", level, message)
-	}))
 	corpus, err := c.NewCorpus(context.Background(), "two lines", []byte("one\teins\nno tab\n"), nil)
 	check(err)
 	fmt.Println(corpus.Len(), "pair")

@@ -16,9 +16,9 @@ import (
 func TestFourGoroutinesDecode(t *testing.T) {
 	w := newWorld(t)
 	w.train(30)
-	expected, err := w.decoder.Translate(background, sources())
+	expected, err := w.decoder.Translate(background, sources(), nil)
 	w.must(err)
-	w.must(w.model.Save(w.path("model.xf")))
+	w.must(w.model.Save(background, w.path("model.xf"), nil))
 	translate := func(model *Model) error {
 		decoder, err := model.NewDecoder(testOptions)
 		if err != nil {
@@ -26,7 +26,7 @@ func TestFourGoroutinesDecode(t *testing.T) {
 		}
 		defer decoder.Close()
 		for i := 0; i < 10; i++ {
-			found, err := decoder.Translate(background, sources())
+			found, err := decoder.Translate(background, sources(), nil)
 			if err == nil && !reflect.DeepEqual(found, expected) {
 				err = errors.New("other answers")
 			}
@@ -44,7 +44,7 @@ func TestFourGoroutinesDecode(t *testing.T) {
 				return err
 			}
 			defer context.Close()
-			model, err := context.LoadModel(w.path("model.xf"))
+			model, err := context.LoadModel(background, w.path("model.xf"))
 			if err != nil {
 				return err
 			}
@@ -81,66 +81,50 @@ func TestBusyAndCloseDuringACall(t *testing.T) {
 		ctx, cancel := context.WithCancel(background)
 		result = make(chan error, 1)
 		go func() {
-			_, err := decoder.Decode(ctx, batch)
+			_, err := decoder.Decode(ctx, batch, nil)
 			result <- err
 		}()
-		for busy := false; !busy; time.Sleep(time.Millisecond) {
-			w.context.h.family.Lock()
-			busy = decoder.h.guard.writing
-			w.context.h.family.Unlock()
+		for decoder.h.state.Load() == 0 {
+			time.Sleep(time.Millisecond)
 		}
+		time.Sleep(20 * time.Millisecond) // from Go into C
 		return cancel, result
 	}
 
 	cancel, result := run()
-	_, err = decoder.Decode(background, small)
-	failed := refused(t, ErrState, err)
-	if !errors.Is(err, ErrBusy) || failed.Message != "the decoder is in another call" {
-		t.Error(err)
-	}
-	if err := w.context.SetLog(LogDebug, nil); !errors.Is(err, ErrBusy) {
-		t.Error(err)
-	}
+	_, err = decoder.Decode(background, small, nil)
+	refused(t, ErrBusy, err)
 	_, err = w.context.Memory() // any time
 	w.must(err)
-	_, err = w.decoder.Translate(background, sources()) // another object
+	_, err = w.decoder.Translate(background, sources(), nil) // another object
 	w.must(err)
 	cancel()
 	refused(t, ErrCancelled, <-result)
 
 	cancel, result = run()
 	w.must(decoder.Close())
-	if _, err := decoder.Decode(background, small); !errors.Is(err, ErrClosed) {
+	if _, err := decoder.Decode(background, small, nil); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
 	cancel()
 	refused(t, ErrCancelled, <-result)
-	w.context.h.family.Lock()
-	defer w.context.h.family.Unlock()
-	if decoder.h.ptr != nil {
+	if decoder.h.state.Load() != closed {
 		t.Error("the end of the call did not free the decoder")
 	}
 }
 
 func TestATrainerHasItsModelToItself(t *testing.T) {
 	w := newWorld(t)
-	w.must(w.trainer.h.begin(w.trainer.h.writes))
-	_, err := w.decoder.Translate(background, []string{"one"})
-	if !errors.Is(err, ErrBusy) {
+	ask := func(Prefix, Allowed) error {
+		_, err := w.trainer.Next(background, w.batcher)
+		return err
+	}
+	_, err := w.decoder.Translate(background, []string{"one"}, &Params{Constraint: ask})
+	if refused(t, ErrCallback, err); !errors.Is(err, ErrBusy) {
 		t.Error(err)
 	}
-	if err := w.model.Save(w.path("model.xf")); !errors.Is(err, ErrBusy) {
-		t.Error(err)
+	if stats, err := w.batcher.Stats(); stats.Batch != 0 || err != nil || w.trainer.Steps() != 0 {
+		t.Errorf("%+v, %v after %d steps", stats, err, w.trainer.Steps())
 	}
-	if w.trainer.Steps() != 0 {
-		t.Error("steps can't be asked for")
-	}
-	w.trainer.h.end(w.trainer.h.writes)
-	w.must(w.model.Save(w.path("model.xf")))
-	w.must(w.decoder.h.begin(w.decoder.h.writes))
-	if _, err := w.trainer.Step(background, w.batch()); !errors.Is(err, ErrBusy) {
-		t.Error(err)
-	}
-	w.decoder.h.end(w.decoder.h.writes)
 	w.train(1)
 }

@@ -6,6 +6,7 @@ package xformer
 
 import (
 	"errors"
+	"io"
 	"math"
 	"reflect"
 	"strings"
@@ -14,7 +15,7 @@ import (
 
 func best(answers []Answers) (texts []string) {
 	for _, all := range answers {
-		texts = append(texts, all[0].Text)
+		texts = append(texts, all.Best().Text)
 	}
 	return texts
 }
@@ -33,17 +34,17 @@ func TestTrainSaveLoadTranslateMeasure(t *testing.T) {
 	if w.trainer.Steps() != 150 {
 		t.Errorf("%d steps, expected 150", w.trainer.Steps())
 	}
-	w.must(w.model.Save(w.path("model.xf")))
+	w.must(w.model.Save(background, w.path("model.xf"), nil))
 	w.must(w.trainer.Save(w.path("run.ckpt"), w.batcher))
-	expected, err := w.decoder.Translate(background, sources())
+	expected, err := w.decoder.Translate(background, sources(), nil)
 	w.must(err)
 	for _, name := range []string{"model.xf", "run.ckpt"} {
-		model, err := w.context.LoadModel(w.path(name))
+		model, err := w.context.LoadModel(background, w.path(name))
 		w.must(err)
 		decoder, err := model.NewDecoder(w.config)
 		w.must(err)
 		w.must(model.Close())
-		found, err := decoder.Translate(background, sources())
+		found, err := decoder.Translate(background, sources(), nil)
 		w.must(err)
 		if !reflect.DeepEqual(found, expected) {
 			t.Errorf("%s: %v, expected %v", name, found, expected)
@@ -76,7 +77,7 @@ func TestAResumedRunGoesOnWithTheSameBits(t *testing.T) {
 	w.must(w.trainer.Save(w.path("run.ckpt"), w.batcher))
 	expected := w.train(7)
 
-	trainer, err := w.context.ResumeTrainer(w.path("run.ckpt"))
+	trainer, err := w.context.ResumeTrainer(background, w.path("run.ckpt"), nil)
 	w.must(err)
 	config, err := trainer.Config()
 	w.must(err)
@@ -109,39 +110,16 @@ func TestAResumedRunGoesOnWithTheSameBits(t *testing.T) {
 	w.must(err)
 	w.must(trainer.Close())
 	_, encoding := tokenizer.Encode("a")
-	for _, err := range []error{model.Save(w.path("late.xf")), encoding} {
+	for _, err := range []error{model.Save(background, w.path("late.xf"), nil), encoding} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("%v, expected ErrClosed: the model is the trainer's", err)
 		}
 	}
-	answers, err := decoder.Translate(background, sources())
+	answers, err := decoder.Translate(background, sources(), nil)
 	w.must(err)
-	others, err := w.decoder.Translate(background, sources())
+	others, err := w.decoder.Translate(background, sources(), nil)
 	if w.must(err); !reflect.DeepEqual(answers, others) {
 		t.Errorf("%v, expected %v", answers, others)
-	}
-}
-
-func TestAverage(t *testing.T) {
-	w := newWorld(t)
-	name := w.model.Params()[0].Name
-	before, err := w.model.ReadParam(name)
-	w.must(err)
-	w.must(w.model.Save(w.path("a.xf")))
-	raised := append([]float32(nil), before...)
-	for i := range raised {
-		raised[i]++
-	}
-	w.must(w.model.WriteParam(name, raised))
-	w.must(w.model.Save(w.path("b.xf")))
-	mean, err := w.context.AverageModels(background, []string{w.path("a.xf"), w.path("b.xf")})
-	w.must(err)
-	found, err := mean.ReadParam(name)
-	w.must(err)
-	for i := range found {
-		if math.Abs(float64(found[i]-before[i])-0.5) > 1e-5 {
-			t.Fatalf("%d: %v, expected %v and a half", i, found[i], before[i])
-		}
 	}
 }
 
@@ -150,14 +128,16 @@ func TestBeamScoresAndEvaluationAgree(t *testing.T) {
 	w.train(100)
 	decoder, err := w.model.NewDecoder(with(Options{"decode.beam": 5, "decode.n_best": 3, "decode.alpha": 0.6}))
 	w.must(err)
-	answers, err := decoder.Translate(background, append(sources(), ""))
+	answers, err := decoder.Translate(background, append(sources(), ""), nil)
 	w.must(err)
-	if last := answers[len(testPairs)]; !reflect.DeepEqual(last, Answers{{Finished: true}}) {
+	if last := answers[len(testPairs)].Hypotheses; len(last) != 1 || last[0].Text != "" || last[0].Score != 0 {
 		t.Errorf("an empty text has the answers %+v", last)
 	}
 	var from, to [][]int32
 	var logs []float64
-	for i, all := range answers[:len(testPairs)] {
+	for i, answer := range answers[:len(testPairs)] {
+		w.must(answer.Err)
+		all := answer.Hypotheses
 		if len(all) != 3 || all[0].Score < all[1].Score || all[1].Score < all[2].Score {
 			t.Errorf("%+v: not three, best first", all)
 		}
@@ -165,6 +145,13 @@ func TestBeamScoresAndEvaluationAgree(t *testing.T) {
 			length := float64(len(h.IDs))
 			if h.Finished {
 				length++
+			}
+			sum := 0.0
+			for _, log := range h.TokenLogProbabilities {
+				sum += float64(log)
+			}
+			if float64(len(h.TokenLogProbabilities)) != length || math.Abs(sum-h.LogProbability) > 1e-4 || !h.Complete {
+				t.Errorf("%+v", h)
 			}
 			if score := h.LogProbability / math.Pow((5+length)/6, 0.6); math.Abs(score-h.Score) > 1e-5 {
 				t.Errorf("%+v has the score %v", h, score)
@@ -205,24 +192,24 @@ func TestBeamScoresAndEvaluationAgree(t *testing.T) {
 func TestIdsAndTextsAgree(t *testing.T) {
 	w := newWorld(t)
 	w.train(20)
-	whole, err := w.decoder.Translate(background, sources())
+	whole, err := w.decoder.Translate(background, sources(), nil)
 	w.must(err)
 	batch, err := w.tokenizer.Batch(sources(), nil)
 	w.must(err)
-	decoded, err := w.decoder.Decode(background, batch)
+	decoded, err := w.decoder.Decode(background, batch, nil)
 	if w.must(err); !reflect.DeepEqual(decoded, whole) {
 		t.Errorf("%v, expected %v", decoded, whole)
 	}
 	for i, source := range sources() {
-		one, err := w.decoder.Translate(background, []string{source})
+		one, err := w.decoder.Translate(background, []string{source}, nil)
 		if w.must(err); !reflect.DeepEqual(one[0], whole[i]) {
 			t.Errorf("%v, expected %v", one[0], whole[i])
 		}
 	}
-	if none, err := w.decoder.Translate(background, nil); len(none) != 0 || err != nil {
+	if none, err := w.decoder.Translate(background, nil, nil); len(none) != 0 || err != nil {
 		t.Errorf("%v, %v", none, err)
 	}
-	if none, err := w.decoder.Decode(background, Batch{}); len(none) != 0 || err != nil {
+	if none, err := w.decoder.Decode(background, Batch{}, nil); len(none) != 0 || err != nil {
 		t.Errorf("%v, %v", none, err)
 	}
 }
@@ -270,4 +257,131 @@ func TestAnErrorOfProgressEndsTheTraining(t *testing.T) {
 		t.Errorf("%v after %d steps", err, w.trainer.Steps())
 	}
 	w.must(w.trainer.Train(background, w.batcher, 1, nil))
+}
+
+func TestNextAndItsBatcher(t *testing.T) {
+	w := newWorld(t)
+	w.train(1)
+	before, err := w.batcher.Stats()
+	w.must(err)
+	values, err := w.model.ReadParam(w.model.Params()[0].Name)
+	w.must(err)
+	broken := append([]float32(nil), values...)
+	for i := range broken {
+		broken[i] = 3e38
+	}
+	w.must(w.model.WriteParam(w.model.Params()[0].Name, broken))
+	_, err = w.trainer.Next(background, w.batcher)
+	refused(t, ErrNonfinite, err)
+	if after, err := w.batcher.Stats(); after != before || err != nil {
+		t.Errorf("%+v, %v, expected to stand at %+v", after, err, before)
+	}
+	w.must(w.model.WriteParam(w.model.Params()[0].Name, values))
+	steps := int64(1)
+	for ; err != io.EOF; steps++ {
+		var stats StepStats
+		if stats, err = w.trainer.Next(background, w.batcher); err != nil && err != io.EOF {
+			t.Fatal(err)
+		}
+		if err == nil && (stats.Step != steps+1 || stats.Outcome != StepUpdated) {
+			t.Errorf("%+v", stats)
+		}
+	}
+	if after, err := w.batcher.Stats(); after.Epoch != 1 || steps-1 != before.Batches || err != nil {
+		t.Errorf("%+v, %v after %d steps, expected the next epoch after %d", after, err, steps-1, before.Batches)
+	}
+	_, err = w.trainer.Next(background, nil)
+	refused(t, ErrInvalidArgument, err)
+
+	expected, err := w.decoder.Evaluate(background, w.batch())
+	w.must(err)
+	w.must(w.batcher.SeekTo(1, 1))
+	all, err := w.decoder.EvaluateBatcher(background, w.batcher)
+	if w.must(err); all.Sentences != int64(len(testPairs)) || all.Sentences <= expected.Sentences || all.NLL <= 0 {
+		t.Errorf("%+v", all)
+	}
+	if after, err := w.batcher.Stats(); after.Epoch != 1 || after.Batch != 1 || err != nil {
+		t.Errorf("%+v, %v, expected to stand where it stood", after, err)
+	}
+}
+
+func TestSkippedStepsAndTheMovingAverage(t *testing.T) {
+	w := newWorld(t)
+	_, err := w.trainer.EMA()
+	refused(t, ErrState, err)
+	trainer, err := w.model.NewTrainer(with(Options{"train.ema": 0.5, "train.on_nonfinite": "skip"}))
+	w.must(err)
+	w.must(trainer.Train(background, w.batcher, 2, nil))
+	mean, err := trainer.EMA()
+	w.must(err)
+	if size := mean.Params(); !reflect.DeepEqual(size, w.model.Params()) {
+		t.Errorf("%v", size)
+	}
+	w.must(trainer.Save(w.path("run.ckpt"), w.batcher))
+	resumed, err := w.context.ResumeTrainer(background, w.path("run.ckpt"), Options{"train.learning_rate": 0.25})
+	w.must(err)
+	config, err := resumed.Config()
+	w.must(err)
+	if rate, err := config.Float("train.learning_rate"); rate != 0.25 || err != nil {
+		t.Errorf("learning rate %v, %v", rate, err)
+	}
+	again, err := resumed.EMA()
+	w.must(err)
+	w.same(again, mean, 0)
+	_, err = w.context.ResumeTrainer(background, w.path("run.ckpt"), Options{"train.seed": 99})
+	refused(t, ErrState, err)
+
+	name := w.model.Params()[0].Name
+	values, err := w.model.ReadParam(name)
+	w.must(err)
+	for i := range values {
+		values[i] = 3e38
+	}
+	w.must(w.model.WriteParam(name, values))
+	stats, err := trainer.Step(background, w.batch())
+	if w.must(err); stats.Outcome != StepSkipped || trainer.Steps() != 2 {
+		t.Errorf("%+v after %d steps", stats, trainer.Steps())
+	}
+}
+
+func TestWhatHoldsForACall(t *testing.T) {
+	w := newWorld(t)
+	w.train(100)
+	texts := []string{"one two", "\xff", "three four one"}
+	answers, err := w.decoder.Translate(background, texts, &Params{
+		Settings: Options{"decode.beam": 3, "decode.n_best": 2},
+		Prefixes: []string{"vier", "", ""},
+	})
+	w.must(err)
+	refused(t, ErrData, answers[1].Err)
+	if !strings.HasPrefix(answers[0].Best().Text, "vier") || len(answers[0].Hypotheses) != 2 ||
+		answers[1].Hypotheses != nil || len(answers[2].Hypotheses) != 2 || answers[2].Err != nil {
+		t.Errorf("%+v", answers)
+	}
+	batch, err := w.tokenizer.Batch([]string{"one two", "three"}, nil)
+	w.must(err)
+	prefix, err := w.tokenizer.Encode("vier")
+	w.must(err)
+	decoded, err := w.decoder.Decode(background, batch, &Params{PrefixIDs: [][]int32{prefix, nil}})
+	w.must(err)
+	if ids := decoded[0].Best().IDs; len(ids) < len(prefix) || !reflect.DeepEqual(ids[:len(prefix)], prefix) {
+		t.Errorf("%v does not begin with %v", ids, prefix)
+	}
+	plain, err := w.decoder.Decode(background, batch, nil)
+	if w.must(err); !reflect.DeepEqual(plain[1], decoded[1]) || len(plain[0].Hypotheses) != 1 {
+		t.Errorf("%+v, expected %+v", plain, decoded)
+	}
+
+	slowDecoder, many := slow(t, w.context)
+	late, err := slowDecoder.Decode(background, many, &Params{Settings: Options{"decode.deadline_ms": 30}})
+	w.must(err)
+	refused(t, ErrDeadline, late[many.Len()-1].Err)
+	for _, all := range late {
+		if all.Err == nil && !all.Best().Complete || errors.Is(all.Err, ErrDeadline) {
+			continue
+		}
+		if all.Err != nil || !all.Best().Finished {
+			t.Errorf("%+v", all)
+		}
+	}
 }

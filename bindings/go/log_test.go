@@ -1,4 +1,4 @@
-// Log lines, and what a log function may do wrong.
+// Log lines, progress, and what a function may do wrong.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -16,53 +16,47 @@ import (
 var badLines = []byte("a\tb\nbad\n")
 
 func TestLogLines(t *testing.T) {
-	w := newWorld(t)
-	var lines []string
-	w.must(w.context.SetLog(LogDebug, func(level LogLevel, component, message string) {
-		lines = append(lines, level.String()+" "+component+" "+message)
-	}))
-	runtime.GC()
-	corpus, err := w.context.NewCorpus(background, "some text", badLines, nil)
-	w.must(err)
-	if all := strings.Join(lines, "\n"); !strings.Contains(all, "warning data some text:2") {
-		t.Errorf("%q", lines)
-	}
-	if want := (CorpusStats{Lines: 2, Kept: 1, BadColumns: 1}); corpus.Stats() != want {
-		t.Errorf("%+v, expected %+v", corpus.Stats(), want)
-	}
-	count := len(lines)
-	w.must(w.context.SetLog(LogError, func(LogLevel, string, string) { t.Error("a warning passes as an error") }))
-	_, err = w.context.NewCorpus(background, "some text", badLines, nil)
-	w.must(err)
-	w.must(w.context.SetLog(LogDebug, nil))
-	_, err = w.context.NewCorpus(background, "some text", badLines, nil)
-	if w.must(err); len(lines) != count {
-		t.Errorf("%q after silence", lines[count:])
+	for _, level := range []LogLevel{LogDebug, LogError} {
+		var lines []string
+		w := newWorld(t, WithLog(level, func(level LogLevel, component, message string) {
+			lines = append(lines, level.String()+" "+component+" "+message)
+		}))
+		runtime.GC()
+		corpus, err := w.context.NewCorpus(background, "some text", badLines, nil)
+		w.must(err)
+		if all := strings.Join(lines, "\n"); strings.Contains(all, "warning data some text:2") != (level == LogDebug) {
+			t.Errorf("%v: %q", level, lines)
+		}
+		if want := (CorpusStats{Lines: 2, Kept: 1, BadColumns: 1}); corpus.Stats() != want {
+			t.Errorf("%+v, expected %+v", corpus.Stats(), want)
+		}
 	}
 }
 
 func TestALogFunctionOutlivesItsContext(t *testing.T) {
-	w := newWorld(t)
+	called := 0
+	w := newWorld(t, WithLog(LogDebug, func(LogLevel, string, string) { called++ }))
 	corpus, err := w.context.NewCorpus(background, "long", []byte("a\tb\none two three four\tc\n"), nil)
 	w.must(err)
-	called := 0
-	w.must(w.context.SetLog(LogDebug, func(LogLevel, string, string) { called++ }))
 	w.must(w.context.Close())
 	runtime.GC()
+	called = 0
 	if _, err = corpus.NewBatcher(background, w.tokenizer, Options{"data.max_tokens": 3}); err != nil || called == 0 {
 		t.Errorf("%v; called %d times", err, called)
 	}
 }
 
 func TestAPanicGoesOnAfterTheCall(t *testing.T) {
-	w := newWorld(t)
 	type value struct{ number int }
+	var thrown *value
+	calls := 0
+	w := newWorld(t, WithLog(LogDebug, func(LogLevel, string, string) {
+		if calls++; thrown != nil {
+			panic(thrown)
+		}
+	}))
 	for i := 0; i < 50; i++ {
-		calls := 0
-		w.must(w.context.SetLog(LogDebug, func(LogLevel, string, string) {
-			calls++
-			panic(&value{i})
-		}))
+		thrown, calls = &value{i}, 0
 		func() {
 			defer func() {
 				if found, ok := recover().(*value); !ok || found.number != i || calls != 1 {
@@ -73,13 +67,12 @@ func TestAPanicGoesOnAfterTheCall(t *testing.T) {
 			t.Errorf("no panic but %v", err)
 		}()
 	}
-	w.must(w.context.SetLog(LogDebug, nil)) // nobody is in a call any more
-	w.train(1)
+	thrown = nil
+	w.train(1) // nobody is in a call any more
 }
 
 func TestAPanicComesToItsOwnGoroutine(t *testing.T) {
-	w := newWorld(t)
-	w.must(w.context.SetLog(LogDebug, func(_ LogLevel, _, message string) {
+	w := newWorld(t, WithLog(LogWarning, func(_ LogLevel, _, message string) {
 		runtime.Gosched()
 		panic(strings.SplitN(message, ":", 2)[0])
 	}))
@@ -103,21 +96,29 @@ func TestAPanicComesToItsOwnGoroutine(t *testing.T) {
 	group.Wait()
 }
 
-func TestALogFunctionThatUsesWhatIsInUse(t *testing.T) {
-	w := newWorld(t)
-	var found []error
-	w.must(w.context.SetLog(LogWarning, func(LogLevel, string, string) {
-		found = append(found, w.context.SetLog(LogDebug, nil))
+func TestProgress(t *testing.T) {
+	var tasks []string
+	var stop error
+	w := newWorld(t, WithProgress(func(task string, done, total int64) error {
+		if tasks = append(tasks, task); done < 0 || done > total {
+			t.Errorf("%s: %d of %d", task, done, total)
+		}
+		return stop
 	}))
-	_, err := w.context.NewCorpus(background, "meddles", badLines, nil)
+	corpus := manyPairs(w)
+	_, err := corpus.NewBatcher(background, w.tokenizer, nil)
 	w.must(err)
-	if len(found) == 0 || !errors.Is(found[0], ErrBusy) || !errors.Is(found[0], ErrState) {
-		t.Errorf("%v", found)
+	if len(tasks) == 0 || tasks[len(tasks)-1] != "encode" {
+		t.Errorf("%q", tasks)
+	}
+	stop = errors.New("enough")
+	_, err = corpus.NewBatcher(background, w.tokenizer, nil)
+	if refused(t, ErrCallback, err); !errors.Is(err, stop) {
+		t.Error(err)
 	}
 }
 
 func TestWhatIsClosedForgetsItsFunctions(t *testing.T) {
-	w := newWorld(t)
 	forgotten := make(chan string, 4)
 	// logs gives a function that keeps an object, whose end is told.
 	logs := func(name string) LogFunc {
@@ -129,13 +130,12 @@ func TestWhatIsClosedForgetsItsFunctions(t *testing.T) {
 		log := logs(name)
 		return func(Prefix, Allowed) error { log(LogDebug, "", ""); return nil }
 	}
-	w.must(w.context.SetLog(LogDebug, logs("replaced log")))
-	w.must(w.context.SetLog(LogDebug, logs("log")))
-	w.must(w.decoder.SetConstraint(asks("replaced constraint")))
-	w.must(w.decoder.SetConstraint(asks("constraint")))
+	w := newWorld(t, WithLog(LogDebug, logs("log")))
+	_, err := w.decoder.Translate(background, []string{"one"}, &Params{Constraint: asks("constraint")})
+	w.must(err)
 	w.close()
 	seen := map[string]bool{}
-	for end := time.Now().Add(20 * time.Second); len(seen) < 4; {
+	for end := time.Now().Add(20 * time.Second); len(seen) < 2; {
 		runtime.GC()
 		select {
 		case name := <-forgotten:
@@ -143,7 +143,7 @@ func TestWhatIsClosedForgetsItsFunctions(t *testing.T) {
 		case <-time.After(time.Millisecond):
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%v are forgotten, expected 4", seen)
+			t.Fatalf("%v are forgotten, expected 2", seen)
 		}
 	}
 }

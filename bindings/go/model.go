@@ -4,9 +4,7 @@
 
 package xformer
 
-/*
-#include "shim.h"
-*/
+// #include "shim.h"
 import "C"
 
 import (
@@ -24,143 +22,160 @@ type ParamInfo struct {
 
 // Model is a Transformer's parameters with their configuration and, perhaps, a tokenizer. Many decoders may share one.
 type Model struct {
-	h       *handle
-	context *Context
-	params  []ParamInfo
-	index   map[string]C.size_t
+	object
+	params []ParamInfo
+	index  map[string]int
 }
 
-func (m *Model) ptr() *C.xf_model {
-	return (*C.xf_model)(m.h.pointer())
+func (m *Model) in(c *call) *C.xf_model {
+	if m == nil {
+		return nil
+	}
+	return (*C.xf_model)(c.hold(m.h))
 }
 
-func freeModel(p unsafe.Pointer) {
-	C.xf_model_free((*C.xf_model)(p))
-}
-
-// wrapModel makes a model of a pointer. A model that is part of a trainer has that as its owner, and its guard.
-func (c *Context) wrapModel(h *handle, p *C.xf_model) *Model {
-	m := &Model{h: h.open(unsafe.Pointer(p), c.h.guard), context: c, index: make(map[string]C.size_t)}
+func newModel(h *handle) *Model {
+	p := (*C.xf_model)(h.ptr)
+	m := &Model{object: object{h}, index: make(map[string]int)}
 	for i := C.size_t(0); i < C.xf_model_tensor_count(p); i++ {
-		info := C.xf_tensor_info{struct_size: C.sizeof_xf_param_info}
+		info := C.xf_tensor_info{struct_size: C.sizeof_xf_tensor_info}
 		if C.xf_model_get_tensor(p, i, &info, nil) != C.XF_OK {
 			break // fewer than it counts: those are not known here
 		}
-		param := ParamInfo{C.GoString(info.name), int64(info.rows), int64(info.columns)}
-		m.params = append(m.params, param)
-		m.index[param.Name] = i
+		m.params = append(m.params, ParamInfo{C.GoString(info.name), int64(info.rows), int64(info.columns)})
+		m.index[m.params[i].Name] = int(i)
 	}
 	return m
-}
-
-// makeModel makes a model by a function of the library.
-func (c *Context) makeModel(f func(p **C.xf_model, e *C.xf_error) C.enum_xf_status, model **Model) native {
-	return func(e *C.xf_error) C.enum_xf_status {
-		var p *C.xf_model
-		status := f(&p, e)
-		if status == C.XF_OK {
-			*model = c.wrapModel(c.child(&guard{kind: "model"}, freeModel), p)
-		}
-		return status
-	}
 }
 
 // NewModel makes fresh parameters. It reads the options of the group "model."; without a tokenizer (nil)
 // "model.vocab_size" must be set.
 func (c *Context) NewModel(tokenizer *Tokenizer, settings Settings) (*Model, error) {
-	var words *handle
-	if tokenizer != nil {
-		words = tokenizer.h
-	}
-	var model *Model
-	err := using(settings, func(config *handle) error {
-		return call(c.makeModel(func(p **C.xf_model, e *C.xf_error) C.enum_xf_status {
-			return C.xf_model_create(c.ptr(), config.config(), (*C.xf_tokenizer)(words.pointer()), p, e)
-		}, &model), reading(c.h), reading(config), reading(words))
+	return create(context.Background(), c.h, "model", newModel, func(call *call, p unsafe.Pointer) status {
+		return C.xf_model_create(c.in(call), call.config(settings), tokenizer.in(call), (**C.xf_model)(p), &call.err)
 	})
-	return model, err
 }
 
 // LoadModel loads what Model.Save or Trainer.Save wrote. The file is checked before it is used.
-func (c *Context) LoadModel(path string) (*Model, error) {
-	name, err := cString("file name", path)
-	if err != nil {
-		return nil, err
-	}
-	var model *Model
-	err = call(c.makeModel(func(p **C.xf_model, e *C.xf_error) C.enum_xf_status {
-		return C.xf_model_load(c.ptr(), chars(name), p, e)
-	}, &model), reading(c.h))
-	return model, err
-}
-
-// AverageModels loads several files of one model and averages their parameters.
-func (c *Context) AverageModels(ctx context.Context, paths []string) (*Model, error) {
-	names, err := newCStringArray("file name", paths)
-	if err != nil {
-		return nil, err
-	}
-	var model *Model
-	err = longRunning(ctx, false, c.makeModel(func(p **C.xf_model, e *C.xf_error) C.enum_xf_status {
-		return C.xfgo_model_average(c.ptr(), chars(names.text), first(names.lengths), C.size_t(len(paths)), p, e)
-	}, &model), reading(c.h))
-	return model, err
-}
-
-// Close gives up the model. Trainers and decoders keep it. It may be called again, and always returns nil.
-func (m *Model) Close() error {
-	m.h.close()
-	return nil
-}
-
-// Save writes the model, replacing an old file at once or not at all; the old one stays as "<path>.prev".
-func (m *Model) Save(path string) error {
-	name, err := cString("file name", path)
-	if err != nil {
-		return err
-	}
-	return call(func(e *C.xf_error) C.enum_xf_status {
-		return C.xf_model_save(m.ptr(), chars(name), e)
-	}, reading(m.h))
-}
-
-// Export writes the model as the options of the group "file." say: "file.precision" fp16 or bf16 halves the file.
-// Numbers are rounded; LoadModel widens them.
-func (m *Model) Export(path string, settings Settings) error {
-	name, err := cString("file name", path)
-	if err != nil {
-		return err
-	}
-	return using(settings, func(config *handle) error {
-		return call(func(e *C.xf_error) C.enum_xf_status {
-			return C.xf_model_export(m.ptr(), config.config(), chars(name), e)
-		}, reading(m.h), reading(config))
+func (c *Context) LoadModel(ctx context.Context, path string) (*Model, error) {
+	return create(ctx, c.h, "model", newModel, func(call *call, p unsafe.Pointer) status {
+		return C.xf_model_load(c.in(call), call.text("file name", path), (**C.xf_model)(p), &call.err)
 	})
+}
+
+// LoadModelFrom loads a model from a file, from memory or by a reader.
+func (c *Context) LoadModelFrom(ctx context.Context, source Source) (*Model, error) {
+	return create(ctx, c.h, "model", newModel, func(call *call, p unsafe.Pointer) status {
+		return C.xf_model_load_from(c.in(call), call.source(source), (**C.xf_model)(p), &call.err)
+	})
+}
+
+// AverageFiles averages the parameters of several files of one model: the paper's last checkpoints.
+func (c *Context) AverageFiles(ctx context.Context, paths []string) (*Model, error) {
+	return create(ctx, c.h, "model", newModel, func(call *call, p unsafe.Pointer) status {
+		return C.xf_model_average_files(c.in(call), call.names("file name", paths), C.size_t(len(paths)),
+			(**C.xf_model)(p), &call.err)
+	})
+}
+
+// Average averages the parameters of this model and others of the same configuration. The new one has its tokenizer,
+// metadata and context.
+func (m *Model) Average(ctx context.Context, others ...*Model) (*Model, error) {
+	return create(ctx, m.h, "model", newModel, func(c *call, p unsafe.Pointer) status {
+		all := newArray[*C.xf_model](c, 1+len(others))
+		all[0] = m.in(c)
+		for i, other := range others {
+			all[i+1] = other.in(c)
+		}
+		return C.xf_model_average(first(all), C.size_t(len(all)), (**C.xf_model)(p), &c.err)
+	})
+}
+
+// Copy makes a model of its own with tokenizer and metadata: in another context, or when that is nil in the model's.
+func (m *Model) Copy(to *Context) (*Model, error) {
+	home := m.h
+	if to != nil {
+		home = to.h
+	}
+	return create(context.Background(), home, "model", newModel, func(c *call, p unsafe.Pointer) status {
+		return C.xf_model_copy(m.in(c), to.in(c), (**C.xf_model)(p), &c.err)
+	})
+}
+
+// Save writes the model, replacing an old file at once or not at all; the old one stays as "<path>.prev". It reads the
+// options of the group "file.": "file.precision" fp16 or bf16 halves the file and rounds the numbers.
+func (m *Model) Save(ctx context.Context, path string, settings Settings) error {
+	return doLong(ctx, m.h, func(c *call) status {
+		return C.xf_model_save(m.in(c), c.config(settings), c.text("file name", path), &c.err)
+	})
+}
+
+// Bytes is what Save writes.
+func (m *Model) Bytes(ctx context.Context, settings Settings) (data []byte, err error) {
+	err = doLong(ctx, m.h, func(c *call) (found status) {
+		config := c.config(settings)
+		data, found = filled(nil, func(room []byte, size *C.size_t) status {
+			return C.xf_model_save_memory(m.in(c), config, unsafe.Pointer(first(room)), C.size_t(len(room)), size, &c.err)
+		})
+		return found
+	})
+	return data, err
 }
 
 // Config is a copy of the configuration the model was made with, "model.vocab_size" filled in.
 func (m *Model) Config() (*Config, error) {
-	var config *Config
-	err := call(func(e *C.xf_error) C.enum_xf_status {
-		return copyConfig(C.xf_model_config(m.ptr()), &config, e)
-	}, reading(m.h))
-	return config, err
+	return makeConfig(func(c *call, p **C.xf_config) status {
+		return C.xf_config_copy(C.xf_model_config(m.in(c)), p, &c.err)
+	})
 }
 
 // Tokenizer is the model's tokenizer, usable until the model is closed. It is ErrState when there is none.
-func (m *Model) Tokenizer() (*Tokenizer, error) {
-	var tokenizer *Tokenizer
-	err := call(func(e *C.xf_error) C.enum_xf_status {
-		if p := C.xf_model_tokenizer(m.ptr()); p != nil {
-			h := &handle{guard: &guard{kind: "tokenizer"}, family: m.h.family, owner: m.h}
-			tokenizer = wrapTokenizer(h, p, m.context.h.guard)
+func (m *Model) Tokenizer() (tokenizer *Tokenizer, err error) {
+	err = do(func(c *call) status {
+		p := C.xf_model_tokenizer(m.in(c))
+		if p == nil {
+			c.abort(newError(ErrState, 0, "the model has no tokenizer"))
 		}
+		tokenizer = newTokenizer(m.h.part("tokenizer", unsafe.Pointer(p)))
 		return C.XF_OK
-	}, reading(m.h))
-	if err == nil && tokenizer == nil {
-		err = stateError(nil, "the model has no tokenizer")
-	}
+	})
 	return tokenizer, err
+}
+
+// SetMetadata keeps a text with the model, in its files and checkpoints: where it came from, its languages, a licence.
+func (m *Model) SetMetadata(key, value string) error {
+	return m.setMetadata(key, func(c *call) *C.char { return c.text("value", value) })
+}
+
+// DeleteMetadata removes a text that is kept with the model, if there is one of that key.
+func (m *Model) DeleteMetadata(key string) error {
+	return m.setMetadata(key, func(*call) *C.char { return nil })
+}
+
+func (m *Model) setMetadata(key string, value func(*call) *C.char) error {
+	lent.Lock()
+	defer lent.Unlock()
+	return do(func(c *call) status {
+		return C.xf_model_set_metadata(m.in(c), c.text("key", key), value(c), &c.err)
+	})
+}
+
+// Metadata is the texts that are kept with the model.
+func (m *Model) Metadata() (map[string]string, error) {
+	lent.Lock()
+	defer lent.Unlock()
+	all := make(map[string]string)
+	err := do(func(c *call) status {
+		p := m.in(c)
+		for i := C.size_t(0); ; i++ {
+			key := C.xf_model_metadata_key(p, i)
+			if key == nil {
+				return C.XF_OK
+			}
+			all[C.GoString(key)] = C.GoString(C.xf_model_metadata(p, key))
+		}
+	})
+	return all, err
 }
 
 // Params describes the parameter tensors, in the order of the file.
@@ -168,29 +183,24 @@ func (m *Model) Params() []ParamInfo {
 	return append([]ParamInfo(nil), m.params...)
 }
 
-// param is the index and the size of a parameter.
-func (m *Model) param(name string) (index C.size_t, size int64, err error) {
-	index, ok := m.index[name]
+// param is the index of a parameter, and room for it.
+func (m *Model) param(name string) (index C.size_t, room []float32, err error) {
+	i, ok := m.index[name]
 	if !ok {
-		return 0, 0, newError(ErrNotFound, 0, "the model has no parameter '"+name+"'")
+		return 0, nil, newError(ErrNotFound, 0, "the model has no parameter '"+name+"'")
 	}
-	return index, m.params[index].Rows * m.params[index].Columns, nil
+	return C.size_t(i), make([]float32, m.params[i].Rows*m.params[i].Columns), nil
 }
 
 // ReadParam is a copy of a parameter tensor, row-major.
 func (m *Model) ReadParam(name string) ([]float32, error) {
-	index, size, err := m.param(name)
+	index, values, err := m.param(name)
 	if err != nil {
 		return nil, err
 	}
-	values := make([]float32, size)
-	err = call(func(e *C.xf_error) C.enum_xf_status {
-		return C.xf_model_read_tensor(m.ptr(), index, (*C.float)(unsafe.Pointer(first(values))), C.size_t(size), e)
-	}, reading(m.h))
-	if err != nil {
-		return nil, err
-	}
-	return values, nil
+	return values, do(func(c *call) status {
+		return C.xf_model_read_tensor(m.in(c), index, floats(values), C.size_t(len(values)), &c.err)
+	})
 }
 
 // WriteParam replaces a parameter tensor by rows * columns finite numbers, row-major.
@@ -199,7 +209,7 @@ func (m *Model) WriteParam(name string, values []float32) error {
 	if err != nil {
 		return err
 	}
-	return call(func(e *C.xf_error) C.enum_xf_status {
-		return C.xf_model_write_tensor(m.ptr(), index, (*C.float)(unsafe.Pointer(first(values))), C.size_t(len(values)), e)
-	}, writing(m.h))
+	return do(func(c *call) status {
+		return C.xf_model_write_tensor(m.in(c), index, floats(values), C.size_t(len(values)), &c.err)
+	})
 }

@@ -4,9 +4,7 @@
 
 package xformer
 
-/*
-#include "shim.h"
-*/
+// #include "shim.h"
 import "C"
 
 import (

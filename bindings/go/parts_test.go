@@ -5,6 +5,7 @@
 package xformer
 
 import (
+	"io"
 	"os"
 	"reflect"
 	"sort"
@@ -142,14 +143,16 @@ func TestBatcher(t *testing.T) {
 	var epochs [2][]Batch
 	for i := range epochs {
 		var seen []int
-		for w.batcher.Next() {
-			batch := w.batcher.Batch()
+		batch, err := w.batcher.Next()
+		for ; err == nil; batch, err = w.batcher.Next() {
 			epochs[i] = append(epochs[i], batch)
 			for _, pair := range batch.PairIndex {
 				seen = append(seen, int(pair))
 			}
 		}
-		w.must(w.batcher.Err())
+		if err != io.EOF {
+			t.Error(err)
+		}
 		sort.Ints(seen)
 		for k, pair := range seen {
 			if pair != k || len(seen) != len(testPairs) {
@@ -189,7 +192,7 @@ func TestContext(t *testing.T) {
 	w.must(err)
 	active := 0
 	for _, b := range backends {
-		if b.Active {
+		if b.State == BackendActive {
 			active++
 		}
 		if b.Name == "ref" && (b.Kind != "cpu" || b.DeviceCount != 1 || b.Reason != "" || b.Path != "") {
@@ -223,7 +226,8 @@ func TestParams(t *testing.T) {
 
 func TestStrings(t *testing.T) {
 	if LogWarning.String() != "warning" || LogLevel(9).String() != "LogLevel(9)" ||
-		LogLevel(-1).String() != "LogLevel(-1)" || OptionType(9).String() != "OptionType(9)" {
+		LogLevel(-1).String() != "LogLevel(-1)" || BackendFound.String() != "found" ||
+		BackendState(9).String() != "BackendState(9)" || OptionType(9).String() != "OptionType(9)" {
 		t.Error(LogWarning, LogLevel(9), OptionType(9))
 	}
 }

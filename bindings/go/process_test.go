@@ -45,14 +45,14 @@ func TestNoLeak(t *testing.T) {
 		w.must(trainer.Train(background, batcher, 1, nil))
 		decoder, err := model.NewDecoder(options)
 		w.must(err)
-		w.must(decoder.SetConstraint(func(Prefix, Allowed) error { runtime.KeepAlive(decoder); return nil }))
-		_, err = decoder.Translate(background, sources()[:2])
+		ask := func(Prefix, Allowed) error { runtime.KeepAlive(decoder); return nil }
+		_, err = decoder.Translate(background, sources()[:2], &Params{Settings: options, Constraint: ask})
 		w.must(err)
-		_, err = w.context.LoadModel(w.path("none"))
+		_, err = w.context.LoadModel(background, w.path("none"))
 		refused(t, ErrNotFound, err)
-		own, err := NewContext(options)
+		var own *Context
+		own, err = NewContext(options, WithLog(LogDebug, func(LogLevel, string, string) { runtime.KeepAlive(own) }))
 		w.must(err)
-		w.must(own.SetLog(LogDebug, func(LogLevel, string, string) { runtime.KeepAlive(own) }))
 		for _, object := range []closer{own, decoder, batcher, trainer, model} {
 			w.must(object.Close())
 		}
@@ -76,7 +76,7 @@ func TestNoLeak(t *testing.T) {
 
 func TestAForkedChild(t *testing.T) {
 	w := newWorld(t)
-	if status := Status(forked.Status(w.context.h.pointer())); status != ErrForked {
+	if status := Status(forked.Status(w.context.h.ptr)); status != ErrForked {
 		t.Errorf("%v, expected %v", status, ErrForked)
 	}
 	w.train(1)

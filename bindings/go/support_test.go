@@ -7,6 +7,7 @@ package xformer
 import (
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -88,13 +89,13 @@ type world struct {
 	decoder   *Decoder
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, more ...ContextOption) *world {
 	t.Helper()
 	w := &world{T: t, folder: t.TempDir()}
 	var err error
 	w.config, err = NewConfig("", testOptions)
 	w.must(err)
-	w.context, err = NewContext(w.config)
+	w.context, err = NewContext(w.config, more...)
 	w.must(err)
 	w.corpus, err = w.context.NewCorpusFromPairs(background, testPairs, w.config)
 	w.must(err)
@@ -148,10 +149,12 @@ func (w *world) train(steps int64) (all []StepStats) {
 // batch is the next batch.
 func (w *world) batch() Batch {
 	w.Helper()
-	for !w.batcher.Next() {
-		w.must(w.batcher.Err())
+	batch, err := w.batcher.Next()
+	for err == io.EOF {
+		batch, err = w.batcher.Next()
 	}
-	return w.batcher.Batch()
+	w.must(err)
+	return batch
 }
 
 func must(t *testing.T, err error) {

@@ -4,10 +4,8 @@
 
 package xformer
 
-/*
-#cgo pkg-config: xformer
-#include "shim.h"
-*/
+// #cgo pkg-config: xformer
+// #include "shim.h"
 import "C"
 
 import "fmt"

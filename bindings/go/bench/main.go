@@ -42,7 +42,7 @@ func run(path, sentences, output, rounds string) error {
 		return err
 	}
 	defer c.Close()
-	model, err := c.LoadModel(path)
+	model, err := c.LoadModel(context.Background(), path)
 	if err != nil {
 		return err
 	}
@@ -76,13 +76,11 @@ func translate(decoder *xformer.Decoder, lines []string) ([]string, error) {
 			call = call[:sentencesPerCall]
 		}
 		lines = lines[len(call):]
-		answers, err := decoder.Translate(context.Background(), call)
+		texts, err := decoder.TranslateTexts(context.Background(), call)
 		if err != nil {
 			return nil, err
 		}
-		for _, all := range answers {
-			translations = append(translations, all[0].Text)
-		}
+		translations = append(translations, texts...)
 	}
 	return translations, nil
 }

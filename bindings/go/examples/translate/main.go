@@ -46,7 +46,7 @@ func run(ctx context.Context, path string, beam int, input io.Reader, output io.
 		return err
 	}
 	defer c.Close()
-	model, err := c.LoadModel(path)
+	model, err := c.LoadModel(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -104,12 +104,15 @@ func read(input io.Reader) <-chan line {
 }
 
 func write(ctx context.Context, decoder *xformer.Decoder, texts []string, output io.Writer) error {
-	answers, err := decoder.Translate(ctx, texts)
+	answers, err := decoder.Translate(ctx, texts, nil)
 	if err != nil {
 		return err
 	}
-	for _, all := range answers {
-		if _, err := fmt.Fprintln(output, all[0].Text); err != nil {
+	for i, all := range answers {
+		if all.Err != nil { // the line stays empty, and the others are translated
+			fmt.Fprintf(os.Stderr, "%q: %v\n", texts[i], all.Err)
+		}
+		if _, err := fmt.Fprintln(output, all.Best().Text); err != nil {
 			return err
 		}
 	}
