@@ -47,46 +47,6 @@ func (a Answers) Best() Hypothesis {
 	return a.Hypotheses[0]
 }
 
-// Params are what holds for one call of Translate or Decode. All may be left out.
-type Params struct {
-	// Settings of the group "decode." that were set hold in place of the decoder's own.
-	Settings Settings
-	// Prefixes are what the answers to texts begin with, one for each text; "" is nothing.
-	Prefixes []string
-	// PrefixIDs are what the answers to a batch begin with, one for each sentence, without start and end symbol.
-	PrefixIDs [][]int32
-	// Constraint says which tokens may follow.
-	Constraint Constraint
-}
-
-// params gives C the params of a call for some sentences.
-func (c *call) params(p *Params, sentences int) *C.xf_decode_params {
-	if p == nil {
-		return nil
-	}
-	given := first(newArray[C.xf_decode_params](c, 1))
-	*given = C.xf_decode_params{struct_size: C.sizeof_xf_decode_params, config: c.config(p.Settings)}
-	for _, count := range []int{len(p.Prefixes), len(p.PrefixIDs)} {
-		if count != 0 && count != sentences {
-			c.abort(invalid("%d prefixes for %d sentences, expected as many", count, sentences))
-		}
-	}
-	if p.Prefixes != nil {
-		given.prefixes, given.prefix_lengths = c.texts(p.Prefixes)
-	}
-	if p.PrefixIDs != nil {
-		ids, offsets, err := packSide(p.PrefixIDs)
-		if err != nil {
-			c.abort(err)
-		}
-		given.prefix_ids, given.prefix_offsets = c.ids(ids), c.ids(offsets)
-	}
-	if p.Constraint != nil {
-		C.xfgo_set_constraint(given, c.handle(&question{ask: p.Constraint}))
-	}
-	return given
-}
-
 // Decoder is beam search over a model that it shares with others. It is for one goroutine at a time; several make one
 // each, for it copies no weights.
 type Decoder struct {
