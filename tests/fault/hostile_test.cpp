@@ -203,6 +203,46 @@ XF_TEST(tokenizers) {
     CHECK(model == nullptr);
 }
 
+// What a host keeps with a model has limits when it is set; a file is held to the same ones.
+XF_TEST(texts_of_the_host) {
+    World w;
+    const size_t most = size_t{1} << 20;  // bytes of a value
+    const auto fill = [](Content &c, int keys, size_t bytes) {
+        for (int i = 0; i < keys; ++i) c.metadata[xf::format("user.%d", i)] = std::string(bytes, 'v');
+    };
+    w.refused(XF_ERROR_LIMIT, "1001 keys", [&](Content &c) { fill(c, 1001, 1); });
+    CHECK_SAYS(w, "1000 keys");
+    w.refused(XF_ERROR_LIMIT, "16 MiB of values and the keys", [&](Content &c) { fill(c, 16, most); });
+    CHECK_SAYS(w, "expected at most 16777216");
+    w.refused(XF_ERROR_CORRUPT, "a value of 1 MiB and a byte", [&](Content &c) { fill(c, 1, most + 1); });
+    CHECK_SAYS(w, "1048577 bytes");
+    const auto text = [&](const std::string &key, const std::string &value) {
+        return [=](Content &c) { c.metadata["user." + key] = value; };
+    };
+    w.refused(XF_ERROR_CORRUPT, "a key of 257 bytes", text(std::string(257, 'k'), "v"));
+    w.refused(XF_ERROR_CORRUPT, "no key", text("", "v"));
+    w.refused(XF_ERROR_CORRUPT, "a NUL in a value", text("key", std::string("a\0b", 3)));
+    w.refused(XF_ERROR_CORRUPT, "a NUL in a key", text(std::string("a\0b", 3), "v"));
+    w.refused(XF_ERROR_CORRUPT, "a key with a line end, and a NUL in its value",
+              text("two\nlines\x1b", std::string("\0", 1)));
+
+    // As much as there may be, and a key that is the name of an option: these are the host's own.
+    w.write([&](Content &c) {
+        fill(c, 999, 100);
+        c.metadata["user.model.d_model"] = std::string(most, 'v');
+    });
+    xf_model *model = nullptr;
+    CHECK_EQ(xf_model_load(w.context, w.path.c_str(), &model, &w.error), XF_OK);
+    CHECK(xf_model_metadata_key(model, 999) != nullptr && xf_model_metadata_key(model, 1000) == nullptr);
+    const char *value = xf_model_metadata(model, "model.d_model");
+    CHECK(value != nullptr && std::strlen(value) == most);
+    int64_t width = 0;
+    CHECK_EQ(xf_config_get_i64(xf_model_config(model), "model.d_model", &width, &w.error), XF_OK);
+    CHECK_EQ(width, 8);
+    CHECK_EQ(xf_model_set_metadata(model, "one more", "v", &w.error), XF_ERROR_LIMIT);
+    xf_model_free(model);
+}
+
 // Numbers that would spread: a NaN among the moments turns weights into NaN without a bad gradient, and so does the
 // square root of a negative second moment.
 XF_TEST(numbers_that_are_none) {
