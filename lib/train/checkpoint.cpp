@@ -82,9 +82,9 @@ std::unique_ptr<Trainer> Trainer::resume(const std::shared_ptr<Context> &context
     trainer->position_ = std::move(position);
     trainer->checkpoint_ = {file.path(), file.require(kDigestKey)};
     compare_place(*context, file);
-    context->log(XF_LOG_INFO, "train",
-                 format("goes on after step %lld of '%s'", static_cast<long long>(trainer->steps_done()),
-                        file.path().c_str()));
+    context->log(
+        XF_LOG_INFO, "train",
+        format("goes on after step %lld of '%s'", static_cast<long long>(trainer->steps_done()), file.path().c_str()));
     return trainer;
 }
 

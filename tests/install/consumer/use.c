@@ -38,8 +38,8 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < xf_backend_count(context); ++i) {
         xf_backend_info info = XF_BACKEND_INFO_INIT;
         DO(xf_backend_get(context, i, &info, &err));
-        printf("%s:%s active %d, from '%s', reason '%s'\n", info.kind, info.name, (int)(info.state == XF_BACKEND_ACTIVE), info.path,
-               info.reason);
+        printf("%s:%s active %d, from '%s', reason '%s'\n", info.kind, info.name,
+               (int)(info.state == XF_BACKEND_ACTIVE), info.path, info.reason);
     }
 
     DO(xf_model_create(context, config, NULL, &model, &err));
