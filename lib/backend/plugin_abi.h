@@ -344,10 +344,10 @@ typedef struct xf_top_k {
  * the worst of them, or no candidate lived on; in that last case the length is not counted, live stays as it was, and
  * where nothing finished live_logp becomes -inf.
  *
- * history_token, history_logp and history_parent of [step, slot]: the token that the hypothesis in slot got at step, its
- * value, and the index within its sentence of the one it continued. They are written for those that live on, at step =
- * length before the call. A finished hypothesis is {step, parent, logp, score, end_logp}: the tokens that hypothesis
- * parent of the sentence had when step tokens were chosen, and then the end symbol, whose value is end_logp. */
+ * history_token, history_logp and history_parent of [step, slot]: the token that the hypothesis in slot got at step,
+ * its value, and the index in its sentence of the one it continued. Written for those that live on, at step = length
+ * before the call. A finished hypothesis is {step, parent, logp, score, end_logp}: the tokens that hypothesis parent
+ * of the sentence had when step tokens were chosen, then the end symbol, whose value is end_logp. */
 typedef struct xf_beam_finished {
     int32_t step, parent;
     double logp, score;
