@@ -6,11 +6,8 @@
 #ifndef XFORMER_CONTEXT_HPP
 #define XFORMER_CONTEXT_HPP
 
-#include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string_view>
 
 #include "xformer/backend.h"
@@ -33,62 +30,33 @@ inline namespace v0_1 {
  *  dropped. */
 using LogFunction = std::function<void(xf_log_level, std::string_view, std::string_view)>;
 
+/** @brief Hears how far a long call has come: task, done, total; see xf_progress_fn. What it throws ends the call,
+ * which throws it. */
+using ProgressFunction = std::function<void(std::string_view, std::int64_t, std::int64_t)>;
+
+/** @brief What a host does for a context. */
+struct Host {
+    LogFunction log;                         /**< empty: silence */
+    xf_log_level log_level = XF_LOG_WARNING; /**< the least severe level to report */
+    ProgressFunction progress;               /**< empty: nobody wants to know */
+    xf_host services = XF_HOST_INIT;         /**< allocator and executor; its log and progress are not looked at */
+};
+
 /** @cond INTERNAL */
 namespace detail {
 
-// Who hears the log of a context. The library is given a number and not a pointer: what was made from the context may
-// outlive the function, and is silent then.
-class Log {
-public:
-    Log() {
-        const std::lock_guard<std::mutex> lock(book().mutex);
-        number_ = ++book().last;
-    }
-    Log(const Log &) = delete;
-    Log &operator=(const Log &) = delete;
-    ~Log() { set({}, XF_LOG_ERROR); }
+// The functions of a host: they live until the last object of the context is gone.
+struct HostFunctions {
+    LogFunction log;
+    ProgressFunction progress;
 
-    void set(LogFunction function, xf_log_level level) {
-        std::shared_ptr<Target> target;
-        if (function) target = std::make_shared<Target>(Target{std::move(function), level});
-        const std::lock_guard<std::mutex> lock(book().mutex);
-        if (target != nullptr)
-            book().targets[number_] = std::move(target);
-        else
-            book().targets.erase(number_);
+    static void line(void *self, xf_log_level level, const char *component, const char *message) noexcept {
+        Call::protect([=] { static_cast<HostFunctions *>(self)->log(level, component, message); });
     }
-    // The library's own filter is set when a context is made, this one at any time.
-    void listen(xf_host *host) const {
-        host->log = &Log::line;
-        host->log_user = reinterpret_cast<void *>(number_);
-        host->log_level = XF_LOG_DEBUG;
+    static std::int32_t tell(void *self, const char *task, std::int64_t done, std::int64_t total) noexcept {
+        return Call::protect([=] { static_cast<HostFunctions *>(self)->progress(task, done, total); }) ? 0 : 1;
     }
-
-private:
-    struct Target {
-        LogFunction function;
-        xf_log_level level;
-    };
-    struct Book {
-        std::mutex mutex;
-        std::uintptr_t last = 0;
-        std::map<std::uintptr_t, std::shared_ptr<Target>> targets;
-    };
-    static Book &book() {
-        static Book *const one = new Book;  // never destroyed: a context may be, after it
-        return *one;
-    }
-    static void line(void *number, xf_log_level level, const char *component, const char *message) noexcept {
-        std::shared_ptr<Target> target;
-        {
-            const std::lock_guard<std::mutex> lock(book().mutex);
-            const auto found = book().targets.find(reinterpret_cast<std::uintptr_t>(number));
-            if (found != book().targets.end() && level <= found->second->level) target = found->second;
-        }
-        if (target != nullptr) Call::protect([=] { target->function(level, component, message); });
-    }
-
-    std::uintptr_t number_ = 0;
+    static void release(void *self) noexcept { delete static_cast<HostFunctions *>(self); }
 };
 
 struct BackendAt {
@@ -105,41 +73,18 @@ struct BackendAt {
 class Context : public Owner<View<xf_context>, xf_context, xf_context_free> {
 public:
     using Owner::Owner;
-    /** @brief Opens the device. @param config [in] options "context."
-     *  @param host [in] the host's services; with a log of its own set_log() is not to be had */
-    explicit Context(ConfigView config = {}, xf_host host = XF_HOST_INIT)
-        : Context(host.log == nullptr ? std::make_unique<detail::Log>() : nullptr, config, host) {}
-    /** @brief Takes another's handle and log function. @param other [in,out] empty afterwards */
-    Context(Context &&other) noexcept = default;
-    /** @brief Takes another's handle and log function. @param other [in,out] empty afterwards @return this */
-    Context &operator=(Context &&other) noexcept {
-        log_ = std::move(other.log_);
-        Owner::operator=(std::move(other));
-        return *this;
-    }
-    ~Context() = default;
-    /** @brief Gives the handle away, without the log function. @return the caller's to free */
-    [[nodiscard]] xf_context *release() noexcept { return log_.reset(), Owner::release(); }
+    /** @brief Opens the device. @param config [in] options "context." @param host [in] what the host does for it */
+    explicit Context(ConfigView config = {}, Host host = {}) : Context(open(config, std::move(host))) {}
 
-    /** @brief Sets who receives the log. The function ends with this object; what outlives it is silent. So neither set
-     *  it nor destroy the context while another thread is in a call of an object made from it.
-     *  @param function [in] empty: silence
-     *  @param level [in] the least severe level to report */
-    void set_log(LogFunction function, xf_log_level level = XF_LOG_WARNING) {
-        if (log_ != nullptr)
-            log_->set(std::move(function), level);
-        else if (function)
-            throw Error(XF_ERROR_INVALID_ARGUMENT, "the context is empty, or was not made here without a log");
-    }
-    /** @brief Ends the calls that run on this context and what was made from it at the moment in Cancelled. From any
-     *  thread, or from a signal handler. */
+    /** @brief Ends the calls that run on this context and its objects in Cancelled. From any thread, or from a signal
+     *  handler. */
     void cancel() const noexcept { xf_context_cancel(get()); }
     /** @brief Tells what computes. @return one line for people, owned by the context; "" when this is empty */
     std::string_view device() const noexcept {
         const char *const line = xf_context_device(get());
         return line != nullptr ? line : "";
     }
-    /** @brief Reads the memory account. @return bytes of tensors */
+    /** @brief Reads the memory account. @return bytes of tensors and corpora */
     xf_memory_stats memory() const {
         return detail::fill(xf_memory_stats XF_MEMORY_STATS_INIT, xf_context_get_memory, get());
     }
@@ -147,16 +92,24 @@ public:
     Range<detail::BackendAt> backends() const { return {xf_backend_count(get()), {get()}}; }
 
 private:
-    Context(std::unique_ptr<detail::Log> log, ConfigView config, xf_host host)
-        : Context(detail::make<Context>(xf_context_create, config.get(), listened(log.get(), &host))) {
-        log_ = std::move(log);
+    static Context open(ConfigView config, Host host) {
+        auto functions = std::make_unique<detail::HostFunctions>();
+        functions->log = std::move(host.log);
+        functions->progress = std::move(host.progress);
+        xf_host &given = host.services;
+        given.log_user = given.progress_user = given.release_user = functions.get();
+        given.log = functions->log ? &detail::HostFunctions::line : nullptr;
+        given.log_level = host.log_level;
+        given.progress = functions->progress ? &detail::HostFunctions::tell : nullptr;
+        given.release = &detail::HostFunctions::release;
+        detail::Call call;
+        xf_context *made = nullptr;
+        const xf_status status = xf_context_create(config.get(), &given, &made, &call.error);
+        Context context(made);
+        if (status == XF_OK) static_cast<void>(functions.release());  // the context's from now on
+        call.finish(status);
+        return context;
     }
-    static const xf_host *listened(const detail::Log *log, xf_host *host) {
-        if (log != nullptr) log->listen(host);
-        return host;
-    }
-
-    std::unique_ptr<detail::Log> log_;
 };
 
 /** @} */

@@ -45,7 +45,7 @@ struct PairAt {
 }  // namespace detail
 /** @endcond */
 
-/** @brief Sentence pairs as text; immutable. A range of Pair. */
+/** @brief Sentence pairs, as text or as ids; immutable. A range of Pair. */
 class Corpus : public Owner<View<xf_corpus>, xf_corpus, xf_corpus_free> {
 public:
     using Owner::Owner;
@@ -78,19 +78,42 @@ public:
         return detail::make<Corpus>(xf_corpus_from_memory, context.get(), config.get(), name.c_str(), text.data(),
                                     text.size());
     }
-    /** @brief Makes a corpus of pairs of texts, without tabs and line ends.
+    /** @brief Makes a corpus of pairs of texts.
      *  @param context [in] the context
      *  @param pairs [in] a range of std::pair and the like; copied
      *  @param config [in] options "data."
      *  @return the corpus */
     template <class Pairs>
     static Corpus from_pairs(const Context &context, const Pairs &pairs, ConfigView config = {}) {
-        std::string lines;
+        std::vector<const char *> sources, targets;
+        std::vector<std::size_t> source_lengths, target_lengths;
+        const auto add = [](std::string_view text, std::vector<const char *> &texts,
+                            std::vector<std::size_t> &lengths) {
+            texts.push_back(text.data() != nullptr ? text.data() : "");
+            lengths.push_back(text.size());
+        };
         for (const auto &[source, target] : pairs) {
-            append(lines, source, '\t');
-            append(lines, target, '\n');
+            add(source, sources, source_lengths);
+            add(target, targets, target_lengths);
         }
-        return from_text(context, lines, config, "pairs");
+        return detail::make<Corpus>(xf_corpus_from_pairs, context.get(), config.get(), sources.data(),
+                                    source_lengths.data(), targets.data(), target_lengths.data(), sources.size());
+    }
+    /** @brief Makes a corpus of ids. @param context [in] the context @param pairs [in] with targets; copied
+     *  @return the corpus, without text */
+    static Corpus from_ids(const Context &context, const xf_batch &pairs) {
+        return detail::make<Corpus>(xf_corpus_from_ids, context.get(), &pairs);
+    }
+    /** @brief Takes some pairs. @param indices [in] their numbers, in the order wanted @return a corpus of them */
+    Corpus subset(span<const std::int64_t> indices) const {
+        return detail::make<Corpus>(xf_corpus_subset, get(), indices.data(), indices.size());
+    }
+    /** @brief Holds pairs out at random. @param held_out [in] how many @param seed [in] which
+     *  @return the rest, and what is held out */
+    std::pair<Corpus, Corpus> split(std::size_t held_out, std::int64_t seed = 1) const {
+        xf_corpus *rest = nullptr, *out = nullptr;
+        detail::call(xf_corpus_split, get(), static_cast<std::int64_t>(held_out), seed, &rest, &out);
+        return {Corpus(rest), Corpus(out)};
     }
 
     /** @brief Counts. @return pairs */
@@ -106,12 +129,6 @@ public:
 
 private:
     Range<detail::PairAt> pairs() const { return {size(), {get()}}; }
-    static void append(std::string &lines, std::string_view side, char end) {
-        if (side.find_first_of("\t\n\r") != side.npos)
-            throw Error(XF_ERROR_INVALID_ARGUMENT,
-                        "'" + std::string(side) + "' has a tab or a line end, expected none");
-        lines.append(side).push_back(end);
-    }
 };
 
 /** @brief Packed sentences in somebody else's arrays: an xf_batch, whose members are there to be used. */
@@ -196,13 +213,13 @@ private:
 
 /** @brief Makes batches from a corpus. As a range it is the rest of its epoch; the next loop is the next epoch.
  *
- *     for (const xformer::Batch &batch : batcher) trainer.step(batch);
+ *     for (const xformer::Batch &batch : batcher) losses.push_back(decoder.evaluate(batch).loss);
  */
 class Batcher : public Owner<View<xf_batcher>, xf_batcher, xf_batcher_free> {
 public:
     using Owner::Owner;
-    /** @brief Encodes a corpus. @param corpus [in] not needed afterwards @param tokenizer [in] not needed afterwards
-     *  @param config [in] options "data." */
+    /** @brief Encodes a corpus. @param corpus [in] not needed afterwards @param tokenizer [in] not needed afterwards;
+     * none for a corpus of ids @param config [in] options "data." */
     Batcher(const Corpus &corpus, TokenizerView tokenizer, ConfigView config = {})
         : Batcher(detail::make<Batcher>(xf_batcher_create, corpus.get(), tokenizer.get(), config.get())) {}
 

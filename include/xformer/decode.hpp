@@ -8,7 +8,6 @@
 
 #include <functional>
 #include <initializer_list>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,9 +29,11 @@ inline namespace v0_1 {
 struct Hypothesis {
     std::string_view text;        /**< UTF-8 with a NUL behind it; its data() is NULL when the model has no tokenizer */
     span<const std::int32_t> ids; /**< the target, without start and end symbol */
-    double log_probability;       /**< natural logarithm, the end symbol's included when finished */
-    double score;                 /**< log_probability divided by the length penalty */
-    bool finished;                /**< false when the length limit cut it off */
+    span<const float> token_log_probabilities; /**< of each token, the end symbol's last when finished */
+    double log_probability;                    /**< their sum */
+    double score;                              /**< log_probability divided by the length penalty */
+    bool finished;                             /**< false when a limit cut it off */
+    bool complete;                             /**< false when the deadline ended the search */
 };
 
 /** @cond INTERNAL */
@@ -45,9 +46,11 @@ struct HypothesisAt {
         const auto h = fill(xf_hypothesis XF_HYPOTHESIS_INIT, xf_hypotheses_get, hypotheses, sentence, rank);
         return {{h.text, h.text_length},
                 {h.ids, static_cast<std::size_t>(h.length)},
+                {h.token_log_probabilities, static_cast<std::size_t>(h.length + h.finished)},
                 h.log_probability,
                 h.score,
-                h.finished != 0};
+                h.finished != 0,
+                h.complete != 0};
     }
 };
 
@@ -61,7 +64,8 @@ struct AnswersAt {
 }  // namespace detail
 /** @endcond */
 
-/** @brief The answers to one sentence, best first: a range of Hypothesis. */
+/** @brief The answers to one sentence, best first: a range of Hypothesis. Of a sentence that has none the first is its
+ *  Error; see Hypotheses::status(). */
 using Answers = Range<detail::HypothesisAt>;
 
 /** @brief The answers of a call: a range of Answers in the order of the sentences, which owns what they show.
@@ -79,6 +83,11 @@ public:
     /** @brief The answers to a sentence. @param sentence [in] from size() on there are none @return best first */
     Answers operator[](std::size_t sentence) const & { return all()[sentence]; }
     Answers operator[](std::size_t sentence) && = delete;
+    /** @brief Tells what became of a sentence. @param sentence [in] below size() @param error [out] why it has no
+     * answer, or NULL @return XF_OK when it has */
+    xf_status status(std::size_t sentence, xf_error *error = nullptr) const noexcept {
+        return xf_hypotheses_status(get(), sentence, error);
+    }
 
 private:
     Range<detail::AnswersAt> all() const { return {size(), {get()}}; }
@@ -119,6 +128,15 @@ private:
  *  It may throw: the call stops and throws that. */
 using Constraint = std::function<void(const xf_prefix &, TokenSet)>;
 
+/** @brief What holds for one call of a decoder. Views: what they look at outlives the call. */
+struct DecodeParams {
+    ConfigView config;                       /**< options "decode." that were set in it */
+    span<const std::string_view> prefixes;   /**< translate(): what each answer begins with; none: anything */
+    span<const std::int32_t> prefix_ids;     /**< decode(): the same in ids, one sentence after the other */
+    span<const std::int32_t> prefix_offsets; /**< [sentences + 1] where those of each begin */
+    Constraint constraint;                   /**< empty: any token may follow */
+};
+
 /** @brief Beam search over a model it shares with others: for each thread one. */
 class Decoder : public Owner<View<xf_decoder>, xf_decoder, xf_decoder_free> {
 public:
@@ -127,37 +145,55 @@ public:
     explicit Decoder(ModelView model, ConfigView config = {})
         : Decoder(detail::make<Decoder>(xf_decoder_create, model.get(), config.get())) {}
 
-    /** @brief Holds translate() and decode() to what a function allows. @param constraint [in] empty: none any more */
-    void set_constraint(Constraint constraint) { constraint_ = std::move(constraint); }
+    /** @brief Ends the call that runs on this decoder in Cancelled. From any thread, or from a signal handler. */
+    void cancel() const noexcept { xf_decoder_cancel(get()); }
 
-    /** @brief Translates one text. @param text [in] UTF-8 @return the best answer */
-    std::string translate(std::string_view text) {
-        const Hypotheses answers = translate({text});
+    /** @brief Translates one text. @param text [in] UTF-8 @param params [in] for this call @return the best answer */
+    std::string translate(std::string_view text, const DecodeParams &params = {}) {
+        const Hypotheses answers = translate({text}, params);
         return std::string(answers[0].front().text);
     }
-    /** @brief Translates texts. @param texts [in] UTF-8 @return "decode.n_best" answers to each, in their order */
-    Hypotheses translate(std::initializer_list<std::string_view> texts) { return translate<>(texts); }
+    /** @brief Translates texts. @param texts [in] UTF-8 @param params [in] for this call
+     *  @return "decode.n_best" answers to each, in their order; a text that has none does not fail the others */
+    Hypotheses translate(std::initializer_list<std::string_view> texts, const DecodeParams &params = {}) {
+        return translate<>(texts, params);
+    }
     /** @brief Translates texts.
      *  @param texts [in] a range of std::string, std::string_view or const char *
-     *  @return "decode.n_best" answers to each, in their order */
+     *  @param params [in] for this call
+     *  @return "decode.n_best" answers to each, in their order; a text that has none does not fail the others */
     template <class Texts, class Text = decltype(*std::begin(std::declval<const Texts &>())),
               std::enable_if_t<std::is_convertible_v<Text, std::string_view>, int> = 0>
-    Hypotheses translate(const Texts &texts) {
+    Hypotheses translate(const Texts &texts, const DecodeParams &params = {}) {
         static_assert(std::is_reference_v<Text> || std::is_pointer_v<Text> ||
                           std::is_same_v<std::remove_cv_t<Text>, std::string_view>,
                       "these texts are made while they are read: put them into a vector first");
         texts_.clear();
-        lengths_.clear();
-        for (const std::string_view text : texts) {
-            texts_.push_back(text.data() != nullptr ? text.data() : "");
-            lengths_.push_back(text.size());
+        for (const std::string_view text : texts) texts_.add(text);
+        prefixes_.clear();
+        for (const std::string_view prefix : params.prefixes) prefixes_.add(prefix);
+        const std::size_t count = texts_.pointers.size();
+        if (!params.prefixes.empty() && params.prefixes.size() != count)
+            throw Error(XF_ERROR_INVALID_ARGUMENT, std::to_string(params.prefixes.size()) + " prefixes, expected " +
+                                                       std::to_string(count) + " or none");
+        xf_decode_params given = to_c(params);
+        if (!params.prefixes.empty()) {
+            given.prefixes = prefixes_.pointers.data();
+            given.prefix_lengths = prefixes_.lengths.data();
         }
-        const xf_decode_params given = params();
-        return detail::make<Hypotheses>(xf_translate, get(), texts_.data(), lengths_.data(), texts_.size(), &given);
+        return detail::make<Hypotheses>(xf_translate, get(), texts_.pointers.data(), texts_.lengths.data(), count,
+                                        &given);
     }
-    /** @brief Decodes sources given as ids. @param batch [in] targets are not looked at @return answers in its order */
-    Hypotheses decode(const Batch &batch) {
-        const xf_decode_params given = params();
+    /** @brief Decodes sources given as ids. @param batch [in] targets are not looked at @param params [in] for this
+     * call
+     *  @return answers in its order; a sentence that has none does not fail the others */
+    Hypotheses decode(const Batch &batch, const DecodeParams &params = {}) {
+        if (!params.prefix_offsets.empty() && params.prefix_offsets.size() != batch.size() + 1)
+            throw Error(XF_ERROR_INVALID_ARGUMENT, std::to_string(params.prefix_offsets.size()) +
+                                                       " prefix_offsets, expected " + std::to_string(batch.size() + 1));
+        xf_decode_params given = to_c(params);
+        given.prefix_ids = params.prefix_ids.data();
+        given.prefix_offsets = params.prefix_offsets.data();
         return detail::make<Hypotheses>(xf_decode, get(), &batch, &given);
     }
 
@@ -180,6 +216,11 @@ public:
     xf_eval_stats evaluate(span<const Batch> batches) {
         return detail::fill(xf_eval_stats XF_EVAL_STATS_INIT, xf_evaluate, get(), batches.data(), batches.size());
     }
+    /** @brief Measures loss and perplexity. @param batcher [in,out] all its pairs, once; it then stands where it stood
+     *  @return of all together */
+    xf_eval_stats evaluate(Batcher &batcher) {
+        return detail::fill(xf_eval_stats XF_EVAL_STATS_INIT, xf_evaluate_batcher, get(), batcher.get());
+    }
     /** @brief Gives attention weights. @param pair [in] a batch of one @param kind [in] whose @param layer [in] from 0
      *  @return [heads, queries, keys] */
     std::vector<float> attention_weights(const Batch &pair, xf_attention_kind kind, std::int32_t layer) {
@@ -191,23 +232,32 @@ public:
     }
 
 private:
+    struct Texts {  // kept for their memory
+        std::vector<const char *> pointers;
+        std::vector<std::size_t> lengths;
+
+        void clear() { pointers.clear(), lengths.clear(); }
+        void add(std::string_view text) {
+            pointers.push_back(text.data() != nullptr ? text.data() : "");
+            lengths.push_back(text.size());
+        }
+    };
+
     static std::int32_t ask(void *self, const xf_prefix *prefix, std::uint32_t *allowed) noexcept {
         const TokenSet tokens(allowed, static_cast<std::size_t>(prefix->vocab_size));
-        return detail::Call::protect([&] { (*static_cast<Constraint *>(self))(*prefix, tokens); }) ? 0 : 1;
+        return detail::Call::protect([&] { (*static_cast<const Constraint *>(self))(*prefix, tokens); }) ? 0 : 1;
     }
-
-    xf_decode_params params() {
-        xf_decode_params given XF_DECODE_PARAMS_INIT;
-        if (constraint_) {
+    static xf_decode_params to_c(const DecodeParams &params) {
+        xf_decode_params given = XF_DECODE_PARAMS_INIT;
+        given.config = params.config.get();
+        if (params.constraint) {
             given.constraint = &Decoder::ask;
-            given.constraint_user = &constraint_;
+            given.constraint_user = const_cast<Constraint *>(&params.constraint);
         }
         return given;
     }
 
-    Constraint constraint_;
-    std::vector<const char *> texts_;  // kept for their memory
-    std::vector<std::size_t> lengths_;
+    Texts texts_, prefixes_;
 };
 
 /** @} */

@@ -46,15 +46,24 @@ public:
     xf_step_stats step(span<const Batch> batches) {
         return detail::fill(kNone, xf_train_step, get(), batches.data(), batches.size());
     }
+    /** @brief Makes an update from the next batches of a batcher, which stands where it stood after an error.
+     *  @param batcher [in,out] where they come from
+     *  @param stats [out] what the step did
+     *  @return false at the end of an epoch, when nothing was done; the next call begins the next */
+    [[nodiscard]] bool next(Batcher &batcher, xf_step_stats &stats) {
+        return detail::call(xf_train_next, get(), batcher.get(), &(stats = kNone)) == XF_OK;
+    }
+    /** @brief Ends the call that runs on this trainer in Cancelled. From any thread, or from a signal handler. */
+    void cancel() const noexcept { xf_trainer_cancel(get()); }
     /** @brief Adds a batch's gradients to those that wait. @param batch [in] with targets @return of this batch */
     xf_step_stats accumulate(const Batch &batch) { return detail::fill(kNone, xf_train_accumulate, get(), &batch); }
     /** @brief Makes an update from the gradients that wait. @return what the step did */
     xf_step_stats update() { return detail::fill(kNone, xf_train_update, get()); }
-    /** @brief Copies a waiting gradient. @param index [in] the parameter @return rows * columns numbers, row-major */
+    /** @brief Copies a waiting gradient. @param index [in] the tensor @return rows * columns numbers, row-major */
     std::vector<float> gradient(std::size_t index) {
         return detail::all_of(model().get(), index, [&](std::size_t at, span<float> values) { gradient(at, values); });
     }
-    /** @brief Copies a waiting gradient. @param index [in] of the parameter
+    /** @brief Copies a waiting gradient. @param index [in] of the tensor
      *  @param values [out] rows * columns numbers */
     void gradient(std::size_t index, span<float> values) {
         detail::call(xf_trainer_read_gradient, get(), index, values.data(), values.size());
@@ -64,6 +73,8 @@ public:
     std::int64_t steps() const noexcept { return xf_trainer_step_count(get()); }
     /** @brief What is trained. @return owned by the trainer */
     ModelView model() const noexcept { return ModelView(xf_trainer_model(get())); }
+    /** @brief Copies the moving average of the parameters ("train.ema"). @return a model of its own */
+    Model ema() const { return detail::make<Model>(xf_trainer_ema, get()); }
     /** @brief The options it works with. @return owned by the trainer */
     ConfigView config() const noexcept { return ConfigView(xf_trainer_config(get())); }
 
