@@ -7,6 +7,26 @@
 
 using namespace xf;
 
+namespace {
+
+// A context, and who wants to know when all of it is gone: armed when the caller has got it.
+struct Hosted {
+    Hosted(const Options &options, const xf_host &host)
+        : user(host.release_user), release(host.release), context(std::make_unique<Context>(options, &host)) {}
+    Hosted(const Hosted &) = delete;
+    Hosted &operator=(const Hosted &) = delete;
+    ~Hosted() {
+        context.reset();
+        if (armed && release != nullptr) release(user);
+    }
+    void *user;
+    void (*release)(void *);
+    std::unique_ptr<Context> context;
+    bool armed = false;
+};
+
+}  // namespace
+
 extern "C" {
 
 xf_status xf_context_create(const xf_config *config, const xf_host *host, xf_context **out, xf_error *err) {
@@ -23,7 +43,9 @@ xf_status xf_context_create(const xf_config *config, const xf_host *host, xf_con
             XF_CHECK(own.reserved == 0, XF_ERROR_UNSUPPORTED, "host->reserved is %d, expected 0", own.reserved);
         }
         auto handle = std::make_unique<xf_context>();
-        handle->context = std::make_shared<Context>(*options, &own);
+        const auto hosted = std::make_shared<Hosted>(*options, own);
+        handle->context = std::shared_ptr<Context>(hosted, hosted->context.get());
+        hosted->armed = true;
         *out = handle.release();
     });
 }

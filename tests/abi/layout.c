@@ -19,7 +19,7 @@ AT(xf_error, native_code, 4);
 AT(xf_error, message, 8);
 IS(XF_ERROR_MESSAGE_SIZE, 248);
 
-AT_LEAST(xf_host, 88);
+AT_LEAST(xf_host, 104);
 AT(xf_host, struct_size, 0);
 AT(xf_host, alloc_user, 8);
 AT(xf_host, alloc, 16);
@@ -32,6 +32,8 @@ AT(xf_host, progress_user, 56);
 AT(xf_host, progress, 64);
 AT(xf_host, parallel_user, 72);
 AT(xf_host, parallel, 80);
+AT(xf_host, release_user, 88);
+AT(xf_host, release, 96);
 
 AT_LEAST(xf_memory_stats, 40);
 AT(xf_memory_stats, struct_size, 0);

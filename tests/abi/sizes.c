@@ -260,7 +260,7 @@ int main(void) {
     }
     host.alloc = allocate;
     host.free = release;
-    inputs("xf_host", take_host, &host, sizeof host, 88);
+    inputs("xf_host", take_host, &host, sizeof host, 104);
     next_batch(&batch, NULL);
     inputs("xf_batch", train_on, &batch, sizeof batch, 56);
     inputs("xf_batch", accumulate, &batch, sizeof batch, 56);
