@@ -83,7 +83,7 @@ public:
     template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
     Config &set(CString key, T value) {
         if constexpr (std::is_same_v<T, bool>) {
-            return detail::call(xf_config_set_i64, get(), key.c_str(), std::int64_t{value}), *this;
+            return set(key, value ? "true" : "false");  // which an integer refuses
         } else if constexpr (std::is_floating_point_v<T>) {
             return detail::call(xf_config_set_f64, get(), key.c_str(), static_cast<double>(value)), *this;
         } else {

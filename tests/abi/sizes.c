@@ -90,9 +90,9 @@ static const struct output {
     {"xf_hypothesis", sizeof(xf_hypothesis), 72, hypothesis, 1},
     {"xf_bleu_score", sizeof(xf_bleu_score), 168, bleu_score, 1},
     {"xf_eval_stats", sizeof(xf_eval_stats), 48, eval_stats, 0},
-    {"xf_step_stats", sizeof(xf_step_stats), 72, step_stats, 0},
-    {"xf_step_stats", sizeof(xf_step_stats), 72, half_step_stats, 0},
-    {"xf_step_stats", sizeof(xf_step_stats), 72, update_stats, 0},
+    {"xf_step_stats", sizeof(xf_step_stats), 80, step_stats, 0},
+    {"xf_step_stats", sizeof(xf_step_stats), 80, half_step_stats, 0},
+    {"xf_step_stats", sizeof(xf_step_stats), 80, update_stats, 0},
     {"xf_batch", sizeof(xf_batch), 56, next_batch, 1}, /* the last: it moves the arrays of batch */
 };
 

@@ -125,6 +125,30 @@ static struct heard open_with_log(int32_t level, xf_log_fn fn) {
     return heard;
 }
 
+static void count(void *user) { ++*(int *)user; }
+
+/* A host is told once, when the last object of the context is gone; not of a context that never was. */
+static void test_release(void **state) {
+    (void)state;
+    int gone = 0;
+    const xf_host host = {.struct_size = sizeof host, .release_user = &gone, .release = count};
+    xf_context *context = NULL;
+    xf_config *config = NULL;
+    xf_model *model = NULL;
+    ACCEPTED(xf_context_create(world.config, &host, &context, err));
+    ACCEPTED(xf_model_create(context, world.config, world.tokenizer, &model, err));
+    xf_context_free(context);
+    assert_int_equal(gone, 0);
+    xf_model_free(model);
+    assert_int_equal(gone, 1);
+    ACCEPTED(xf_config_create(&config, err));
+    ACCEPTED(xf_config_set(config, "context.device", "cpu:none", err));
+    context = NULL;
+    REFUSED(XF_ERROR_NOT_FOUND, context, xf_context_create(config, &host, &context, err));
+    assert_int_equal(gone, 1);
+    xf_config_free(config);
+}
+
 static void test_log(void **state) {
     (void)state;
     struct heard heard = open_with_log(XF_LOG_WARNING, listen);
@@ -257,8 +281,8 @@ static void test_precision(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_create), cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_log), cmocka_unit_test(test_executor),
-                                       cmocka_unit_test(test_precision)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_create),   cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_release),  cmocka_unit_test(test_log),
+                                       cmocka_unit_test(test_executor), cmocka_unit_test(test_precision)};
     return RUN(tests, world_open, world_close);
 }

@@ -101,8 +101,15 @@ TEST(corpora) {
     std::ofstream(folder / "right") << "b\nd\n";
     CHECK(xformer::Corpus::open(w.context, folder / "pairs.tsv")[0].target == "b");
     CHECK(xformer::Corpus::open_parallel(w.context, folder / "left", folder / "right")[1].source == "c");
-    const std::vector<std::pair<const char *, const char *>> bad{{"a", "b"}, {"c\td", "e"}};
-    CHECK_THROWS(XF_ERROR_INVALID_ARGUMENT, xformer::Corpus::from_pairs(w.context, bad));
+    const std::vector<std::pair<const char *, const char *>> strange{{"a", "b"}, {"c\td", "e\n"}};
+    const auto pairs = xformer::Corpus::from_pairs(w.context, strange);
+    CHECK(pairs.size() == 2 && pairs[1].source == "c\td" && pairs[1].target == "e\n");
+    CHECK(pairs.subset(std::vector<std::int64_t>{1, 0})[1].source == "a");
+    const auto [rest, held_out] = w.corpus.split(3);
+    CHECK(held_out.size() == 3 && rest.size() == w.corpus.size() - 3);
+    xformer::BatchBuffer ids;
+    ids.add(std::vector<std::int32_t>{5}, std::vector<std::int32_t>{6});
+    CHECK(xformer::Batcher(xformer::Corpus::from_ids(w.context, ids.batch()), {}, w.config).stats().pairs == 1);
     const auto strict =
         CHECK_THROWS(XF_ERROR_DATA,
                      xformer::Corpus::from_text(w.context, "x\n", xformer::Config().set("data.strict", true), "mine"));
@@ -181,7 +188,7 @@ TEST(models) {
     CHECK(w.model.config().value<std::int64_t>("model.vocab_size") == static_cast<std::int64_t>(w.tokenizer.size()));
     CHECK(w.model.tokenizer().encode("two") == w.tokenizer.encode("two"));
     const std::size_t at = w.model.find("encoder.0.self_attention.q.weight");
-    CHECK(w.model.params()[at].rows == 16 && w.model.params()[at].columns == 16 && w.model.params().size() > 20);
+    CHECK(w.model.tensors()[at].rows == 16 && w.model.tensors()[at].columns == 16 && w.model.tensors().size() > 20);
     CHECK_THROWS(XF_ERROR_NOT_FOUND, w.model.find("no.such"));
     std::vector<float> values = w.model.read(at);
     CHECK(values.size() == 256);
@@ -192,8 +199,21 @@ TEST(models) {
     w.model.read(at, again);
     CHECK(again == values);
     w.model.save(folder / "b.xf");
-    const auto mean = xformer::Model::average(w.context, {(folder / "a.xf").string(), (folder / "b.xf").string()});
+    const auto mean =
+        xformer::Model::average_files(w.context, {(folder / "a.xf").string(), (folder / "b.xf").string()});
     CHECK(std::fabs(mean.read(at)[7] - (values[7] - 0.5F)) < 1e-5F);
+    const auto first = xformer::Model::load(w.context, folder / "a.xf");
+    CHECK(xformer::Model::average(std::vector<xformer::ModelView>{first, w.model}).read(at) == mean.read(at));
+    w.model.set_metadata("licence", "CC0");
+    w.model.set_metadata("no", "more");
+    w.model.erase_metadata("no");
+    const std::vector<unsigned char> bytes = w.model.save_memory();
+    const auto loaded = xformer::Model::load(w.context, bytes);
+    CHECK(loaded.read(at) == values && loaded.metadata() == w.model.metadata() && loaded.metadata().size() == 1);
+    CHECK(xformer::Model::copy(loaded).read(at) == values &&
+          xformer::Model::copy(loaded, w.context).read(at) == values);
+    CHECK(xformer::Model::inspect(w.context, folder / "a.xf").vocab_size ==
+          static_cast<std::int64_t>(w.tokenizer.size()));
     const xformer::Model ids_only(w.context, w.config.set("model.vocab_size", 40));
     CHECK(!ids_only.tokenizer() && ids_only.tokenizer().get() == nullptr);
     xformer::BatchBuffer buffer;

@@ -86,9 +86,11 @@ TEST(a_loop_of_all_leaks_nothing) {
         xformer::Trainer resumed = xformer::Trainer::resume(w.context, folder / "run.ckpt");
         xformer::Decoder(resumed.model(), w.config).translate(sources());
         int lines = 0;
-        w.context.set_log([&](xf_log_level, std::string_view, std::string_view) { throw ++lines; });
+        xformer::Host host;
+        host.log = [&](xf_log_level, std::string_view, std::string_view) { throw ++lines; };
+        const xformer::Context context(small_config(), std::move(host));
         try {
-            xformer::Corpus::from_text(w.context, "bad\na\tb\n");
+            xformer::Corpus::from_text(context, "bad\na\tb\n");
         } catch (int) {
         }
         CHECK(lines == 1);

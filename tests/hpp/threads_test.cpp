@@ -31,8 +31,9 @@ TEST(four_threads_decode_one_model) {
 
 // What is thrown in one thread's log function is thrown from that thread's call.
 TEST(each_thread_gets_its_own_exception) {
-    xformer::Context context(small_config());
-    context.set_log([](xf_log_level, std::string_view, std::string_view message) { throw std::string(message); });
+    xformer::Host host;
+    host.log = [](xf_log_level, std::string_view, std::string_view message) { throw std::string(message); };
+    const xformer::Context context(small_config(), std::move(host));
     std::atomic<int> right{0};
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
@@ -70,10 +71,6 @@ TEST(cancel_from_another_thread) {
     stop = true;
     other.join();
     CHECK(cancelled == 3);
-    try {
-        w.decoder.translate("two");  // takes the flag, if the last one is still up
-    } catch (const xformer::Cancelled &) {
-    }
     CHECK(w.decoder.translate("one two") == before);
 }
 

@@ -81,7 +81,7 @@ xf_host = _struct(
     "i32: log_level reserved",
     "ptr: progress_user",
     "progress: progress",
-    "ptr: parallel_user parallel",
+    "ptr: parallel_user parallel release_user release",
 )
 xf_memory_stats = _struct("xf_memory_stats", "i64: current peak budget allocations")
 xf_backend_info = _struct("xf_backend_info", "text: name version path kind", "i32: state device_count", "text: reason")

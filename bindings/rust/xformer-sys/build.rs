@@ -17,7 +17,7 @@ struct Found {
     version: String,
     root: PathBuf,
     lib: PathBuf,
-    include: Option<PathBuf>,
+    include: PathBuf,
     libraries: Vec<String>,
     folders: Vec<String>,
 }
@@ -53,25 +53,17 @@ fn in_folder(lib: &Path) -> Result<Found, String> {
     let root = root.ok_or_else(|| {
         format!("XFORMER_LIB_DIR is {}; its headers are not in ../include or ../../include", lib.display())
     })?;
-    Ok(Found {
-        version: header_version(&root.join("include/xformer/version.h"))?,
-        root: root.to_path_buf(),
-        lib: lib.to_path_buf(),
-        include: Some(root.join("include")),
-        libraries: vec!["xformer".to_string()],
-        folders: vec![lib.display().to_string()],
-    })
+    let (include, lib, libraries) = (root.join("include"), lib.to_path_buf(), vec!["xformer".to_string()]);
+    let (version, folders) = (header_version(&include.join("xformer/version.h"))?, vec![lib.display().to_string()]);
+    Ok(Found { version, root: root.to_path_buf(), lib, include, libraries, folders })
 }
 
 /// "0.1.0" from the three macros.
 fn header_version(header: &Path) -> Result<String, String> {
     let text = std::fs::read_to_string(header).map_err(|error| format!("{}: {}", header.display(), error))?;
-    let part = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix("#define XF_VERSION_")?.strip_prefix(name));
-        line.map(|value| value.trim().to_string())
-            .ok_or_else(|| format!("{} has no XF_VERSION_{}", header.display(), name))
-    };
-    Ok(format!("{}.{}.{}", part("MAJOR ")?, part("MINOR ")?, part("PATCH ")?))
+    let value = |name| text.lines().find_map(|line| line.strip_prefix("#define XF_VERSION_")?.strip_prefix(name));
+    let part = |name| value(name).unwrap_or("?").trim();
+    Ok(format!("{}.{}.{}", part("MAJOR "), part("MINOR "), part("PATCH ")))
 }
 
 fn by_pkg_config() -> Result<Found, String> {
@@ -85,18 +77,9 @@ fn by_pkg_config() -> Result<Found, String> {
         flags.split_whitespace().filter_map(|flag| flag.strip_prefix(prefix)).map(String::from).collect()
     };
     let mut folders: Vec<String> = of("-L");
-    let own = lib.display().to_string();
-    if !folders.contains(&own) {
-        folders.push(own); // pkg-config leaves out the system's own folders
-    }
-    Ok(Found {
-        version,
-        root: variable("prefix")?,
-        include: variable("includedir").ok(),
-        lib,
-        libraries: of("-l"),
-        folders,
-    })
+    folders.push(lib.display().to_string()); // pkg-config leaves out the system's own folders
+    let (root, include, libraries) = (variable("prefix")?, variable("includedir")?, of("-l"));
+    Ok(Found { version, root, lib, include, libraries, folders })
 }
 
 fn pkg_config(arguments: &[&str]) -> Result<String, String> {
@@ -142,8 +125,6 @@ fn tell_cargo(found: &Found) {
     println!("cargo:root={}", found.root.display());
     println!("cargo:lib={}", found.lib.display());
     println!("cargo:version={}", found.version);
-    if let Some(include) = &found.include {
-        println!("cargo:include={}", include.display());
-        println!("cargo:rustc-env=XFORMER_INCLUDE={}", include.display()); // for tests/abi.rs
-    }
+    println!("cargo:include={}", found.include.display());
+    println!("cargo:rustc-env=XFORMER_INCLUDE={}", found.include.display()); // for tests/abi.rs
 }

@@ -12,70 +12,35 @@ use std::{env, fs};
 
 use xformer_sys::*;
 
-/// (C expression, value here) of sizes and offsets, from the struct's own fields.
-macro_rules! layout {
-    ($($name:ident { $($field:ident $(as $c:literal)?),* })*) => {{
-        let mut rows: Vec<(String, i64)> = Vec::new();
-        $(
+/// (C expression, value here) of sizes and offsets.
+fn layouts() -> Vec<(String, i64)> {
+    let mut rows: Vec<(String, i64)> = Vec::new();
+    macro_rules! structs {
+        ($($header:literal $name:ident $(= $init:ident($($set:tt)*))? { $($($field:ident),+: $type:ty;)* })*) => {{$(
             rows.push((format!("sizeof({})", stringify!($name)), size_of::<$name>() as i64));
             let value = MaybeUninit::<$name>::uninit();
             let base = value.as_ptr();
-            $(
+            $($(
                 // SAFETY: addr_of makes an address within `value` and reads nothing.
                 let offset = unsafe { addr_of!((*base).$field) as usize } - base as usize;
-                let field = [stringify!($field) $(, $c)?];
-                rows.push((format!("offsetof({}, {})", stringify!($name), field[field.len() - 1]), offset as i64));
-            )*
-            // All fields are listed above: a pattern without `..` does not compile otherwise.
-            let _ = |value: $name| { let $name { $($field: _),* } = value; };
-        )*
-        rows
-    }};
-}
-
-fn layouts() -> Vec<(String, i64)> {
-    layout! {
-        xf_error { status, native_code, message }
-        xf_option_info {
-            struct_size, key, type_ as "type", reserved, default_value, minimum, maximum, choices, doc, paper, since
-        }
-        xf_allocator { struct_size, user, alloc, free }
-        xf_memory_stats { struct_size, current, peak, budget, allocations }
-        xf_backend_info { struct_size, name, version, path, kind, device_count, active, reason }
-        xf_corpus_stats { struct_size, lines, kept, bad_columns, empty_side, too_long, invalid_utf8, nul_byte }
-        xf_batch { struct_size, sentences, src_ids, src_offsets, tgt_ids, tgt_offsets, pair_index }
-        xf_batcher_stats { struct_size, epoch, batch, batches, pairs, too_long, empty, src_tokens, tgt_tokens }
-        xf_tensor_info { struct_size, name, rows, columns }
-        xf_step_stats {
-            struct_size, step, sentences, src_tokens, tgt_tokens, loss, nll, learning_rate, gradient_norm
-        }
-        xf_prefix { struct_size, sentence, ids, length, remaining, vocab_size, reserved }
-        xf_hypothesis {
-            struct_size, ids, length, text, text_length, log_probability, score, finished, reserved
-        }
-        xf_eval_stats { struct_size, sentences, tgt_tokens, loss, nll, perplexity }
-        xf_bleu_score {
-            struct_size, score, precisions, brevity_penalty, hypothesis_length, reference_length, signature
-        }
+                let field = stringify!($field).trim_end_matches('_'); // `type` is a word of Rust
+                rows.push((format!("offsetof({}, {})", stringify!($name), field), offset as i64));
+            )+)*
+        )*}};
     }
-}
-
-macro_rules! constants {
-    ($($name:ident)*) => { vec![$((stringify!($name).to_string(), $name as i64)),*] };
+    include!("../src/structs.rs");
+    rows
 }
 
 fn constants() -> Vec<(String, i64)> {
-    constants! {
-        XF_OK XF_DONE XF_ERROR_INVALID_ARGUMENT XF_ERROR_NO_MEMORY XF_ERROR_NOT_FOUND XF_ERROR_OUT_OF_RANGE
-        XF_ERROR_BUFFER_TOO_SMALL XF_ERROR_STATE XF_ERROR_IO XF_ERROR_CORRUPT XF_ERROR_LIMIT XF_ERROR_VERSION
-        XF_ERROR_DATA XF_ERROR_UNSUPPORTED XF_ERROR_BACKEND XF_ERROR_NONFINITE XF_ERROR_FORKED XF_ERROR_CANCELLED
-        XF_ERROR_CALLBACK XF_ERROR_INTERNAL XF_ERROR_MESSAGE_SIZE
-        XF_OPTION_I64 XF_OPTION_F64 XF_OPTION_BOOL XF_OPTION_STR
-        XF_LOG_ERROR XF_LOG_WARNING XF_LOG_INFO XF_LOG_DEBUG
-        XF_BLEU_13A XF_BLEU_NONE XF_BLEU_SPLIT_HYPHENS
-        XF_ATTENTION_ENCODER XF_ATTENTION_DECODER XF_ATTENTION_CROSS XF_TOKEN_START XF_TOKEN_END
-        XF_VERSION_MAJOR XF_VERSION_MINOR XF_VERSION_PATCH XF_VERSION_NUM
+    let mut rows = Vec::new();
+    macro_rules! constants {
+        ($($header:literal $type:ident $(: $alias:ty)? { $($name:ident = $value:expr),* $(,)? })*) => {{
+            $($(rows.push((stringify!($name).to_string(), $name as i64));)*)*
+        }};
     }
+    include!("../src/constants.rs");
+    rows
 }
 
 fn headers() -> String {
@@ -100,20 +65,29 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
-/// Name to (parameters, result) of each `pub fn` in functions.rs.
+/// Name to (parameters, result) of each function.
 fn declared_here() -> BTreeMap<String, (Vec<String>, String)> {
-    let source = include_str!("../src/functions.rs");
-    let (_, block) = source.split_once("extern \"C\" {").expect("the extern block");
     let mut found = BTreeMap::new();
-    for piece in block.split("pub fn ").skip(1) {
-        let (declaration, _) = piece.split_once(';').expect("a semicolon");
-        let (name, rest) = declaration.split_once('(').expect("parameters");
-        let (parameters, result) = rest.rsplit_once(')').expect("the end of the parameters");
-        let types = parameters.split(',').filter_map(|p| p.split_once(':')).map(|(_, t)| t.trim().to_string());
-        let result = result.trim().strip_prefix("->").unwrap_or("()").trim().to_string();
-        found.insert(name.to_string(), (types.collect(), result));
+    macro_rules! functions {
+        ($($header:literal: $($kind:ident $name:ident($($arg:ident: $type:ty),*) $(-> $out:ty)?;)*)*) => {{$($(
+            let mut types: Vec<String> = vec![$(spaced(stringify!($type))),*];
+            let result = match stringify!($kind) {
+                "try" => {
+                    types.push("*mut xf_error".to_string());
+                    "xf_status".to_string()
+                }
+                _ => spaced([$(stringify!($out),)? "()"][0]),
+            };
+            found.insert(stringify!($name).to_string(), (types, result));
+        )*)*}};
     }
+    include!("../src/functions.rs");
     found
+}
+
+/// A type as one writes it, whatever blanks stringify! makes.
+fn spaced(rust: &str) -> String {
+    rust.replace("* ", "*")
 }
 
 /// A Rust type as C writes it.
@@ -230,7 +204,8 @@ fn what_the_initialisers_make() {
     assert_eq!(XF_BATCH_INIT.struct_size, size_of::<xf_batch>());
     assert!(XF_BATCH_INIT.src_ids.is_null() && XF_BATCH_INIT.sentences == 0);
     assert_eq!(XF_BLEU_SCORE_INIT.struct_size, size_of::<xf_bleu_score>());
-    assert!(XF_ALLOCATOR_INIT.alloc.is_none());
+    assert_eq!((XF_SOURCE_INIT.fd, XF_HOST_INIT.log_level), (-1, XF_LOG_WARNING as i32));
+    assert!(XF_HOST_INIT.alloc.is_none() && XF_SOURCE_INIT.path.is_null());
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         translations.clear();
         let begin = Instant::now();
         for chunk in lines.chunks(32) {
-            translations.extend(decoder.translate(chunk)?.texts());
+            translations.extend(decoder.translate(chunk)?.texts()?);
         }
         println!("{:.6}", begin.elapsed().as_secs_f64());
     }

@@ -7,6 +7,6 @@ use xformer::{Context, Decoder, Model};
 fn main() -> xformer::Result<()> {
     let arguments: Vec<String> = std::env::args().collect();
     let mut decoder = Decoder::new(&Model::load(&Context::new(None)?, &arguments[1])?, None)?;
-    println!("{}", decoder.translate(&arguments[2..])?.texts().join("\n"));
+    println!("{}", decoder.translate(&arguments[2..])?.texts()?.join("\n"));
     Ok(())
 }

@@ -4,11 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 use std::error::Error;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use xformer::{
-    bleu, Batcher, BleuTokenize, Config, Context, Corpus, Decoder, LogLevel, Model, StepStats, Tokenizer, Trainer,
+    bleu, Batcher, BleuTokenize, Config, Context, Corpus, Decoder, Host, LogLevel, Model, Tokenizer, Trainer,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -20,14 +19,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut config = Config::new()?;
     config.preset("tiny")?.set("tokenizer.vocab_size", 1000)?.set("data.batch_tokens", 400)?;
     config.set("train.warmup_steps", 100)?; // the paper's 4000 are for 100,000 steps
-    let mut context = Context::new(&config)?;
-    context.set_log(LogLevel::Warning, |_, component, message| eprintln!("{}: {}", component, message))?;
+    let host = Host::new().log(LogLevel::Warning, |_, component, message| eprintln!("{}: {}", component, message));
+    let context = Context::with_host(&config, host)?;
     let corpus = Corpus::open(&context, pairs, &config)?;
 
     let (mut trainer, mut batcher) = if checkpoint.exists() {
-        let trainer = Trainer::resume(&context, checkpoint)?;
-        let tokenizer = trainer.model().tokenizer().ok_or("the checkpoint has no tokenizer")?;
-        let mut batcher = Batcher::new(&corpus, &tokenizer, &config)?;
+        let trainer = Trainer::resume(&context, checkpoint, None)?;
+        let mut batcher = Batcher::new(&corpus, trainer.model().tokenizer(), &config)?;
         trainer.seek(&mut batcher)?;
         println!("goes on after step {}", trainer.step_count());
         (trainer, batcher)
@@ -36,19 +34,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         let model = Model::new(&context, &config, &tokenizer)?;
         (Trainer::new(&model, &config)?, Batcher::new(&corpus, &tokenizer, &config)?)
     };
-    let progress = |stats: &StepStats| {
-        if stats.step % 100 == 0 {
-            println!("step {}  loss {:.3}  perplexity {:.2}", stats.step, stats.loss, stats.nll.exp());
+    while trainer.step_count() < steps {
+        match trainer.next_step(&mut batcher)? {
+            Some(stats) if stats.step % 100 == 0 => {
+                println!("step {}  loss {:.3}  perplexity {:.2}", stats.step, stats.loss, stats.nll.exp());
+            }
+            _ => (), // None: an epoch is over
         }
-        ControlFlow::Continue(())
-    };
-    let missing = usize::try_from(steps - trainer.step_count()).unwrap_or(0);
-    trainer.train(&mut batcher, missing, progress)?;
+    }
     trainer.save(checkpoint, &batcher)?;
 
     let held: Vec<(&str, &str)> = corpus.pairs().take(32).collect::<Result<_, _>>()?;
     let (sources, targets): (Vec<&str>, Vec<&str>) = held.into_iter().unzip();
     let found = Decoder::new(trainer.model(), &config)?.translate(&sources)?;
-    println!("BLEU of the first pairs {:.1}", bleu(&found.texts(), &targets, BleuTokenize::V13a)?.score);
+    println!("BLEU of the first pairs {:.1}", bleu(&found.texts()?, &targets, BleuTokenize::V13a)?.score);
     Ok(())
 }

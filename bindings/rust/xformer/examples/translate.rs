@@ -17,8 +17,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         if texts.is_empty() {
             return Ok(());
         }
-        for text in decoder.translate(&texts)?.texts() {
-            writeln!(output, "{}", text)?;
+        for answers in decoder.translate(&texts)?.iter() {
+            match answers {
+                Ok(answers) => writeln!(output, "{}", answers[0].text().unwrap_or_default())?,
+                Err(error) => {
+                    eprintln!("{}", error);
+                    writeln!(output)?; // a line for a line
+                }
+            }
         }
         output.flush()?;
     }

@@ -7,6 +7,7 @@ use std::ptr::null;
 
 use xformer_sys as sys;
 
+use crate::handle::borrowed;
 #[cfg(doc)]
 use crate::Status;
 use crate::{Error, Result, Tokenizer};
@@ -28,16 +29,6 @@ type Ids<'a> = Cow<'a, [i32]>;
 /// assert_eq!(batch, Batch::from_ids([&[5, 6, TOKEN_END][..], &[7, TOKEN_END]])?);
 /// # Ok::<(), xformer::Error>(())
 /// ```
-///
-/// A borrowed batch ends with what it borrows:
-///
-/// ```compile_fail,E0505
-/// # use xformer::Batch;
-/// let ids = vec![5, 1];
-/// let batch = Batch::new(&ids[..], vec![0, 2]).unwrap();
-/// drop(ids);
-/// println!("{}", batch.len());
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch<'a> {
     source: Side<'a>,
@@ -45,10 +36,11 @@ pub struct Batch<'a> {
     pair_index: Option<Cow<'a, [i64]>>,
 }
 
+/// Sentences of one language.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Side<'a> {
-    ids: Ids<'a>,
-    offsets: Ids<'a>,
+pub(crate) struct Side<'a> {
+    pub(crate) ids: Ids<'a>,
+    pub(crate) offsets: Ids<'a>,
 }
 
 impl<'a> Side<'a> {
@@ -69,7 +61,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    fn pack<S: AsRef<[i32]>>(name: &str, sentences: impl IntoIterator<Item = S>) -> Result<Self> {
+    pub(crate) fn pack<S: AsRef<[i32]>>(name: &str, sentences: impl IntoIterator<Item = S>) -> Result<Self> {
         let (mut ids, mut offsets) = (Vec::new(), vec![0]);
         for sentence in sentences {
             ids.extend_from_slice(sentence.as_ref());
@@ -79,7 +71,7 @@ impl<'a> Side<'a> {
         Side::new(name, ids.into(), offsets.into())
     }
 
-    fn sentences(&self) -> usize {
+    pub(crate) fn sentences(&self) -> usize {
         self.offsets.len() - 1
     }
 
@@ -93,28 +85,11 @@ impl<'a> Side<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// A batch of sources, for decoding.
-    ///
-    /// # Errors
-    ///
-    /// [`Status::InvalidArgument`] unless the offsets go from 0 to the number of ids and
-    /// do not fall.
-    pub fn new(src_ids: impl Into<Ids<'a>>, src_offsets: impl Into<Ids<'a>>) -> Result<Self> {
-        let source = Side::new("src", src_ids.into(), src_offsets.into())?;
-        Ok(Batch { source, target: None, pair_index: None })
+    fn of(source: Side<'a>) -> Self {
+        Batch { source, target: None, pair_index: None }
     }
 
-    /// The same with targets, for training and scoring.
-    ///
-    /// # Errors
-    ///
-    /// As [`new`](Batch::new), and when there are not as many targets as sources.
-    pub fn with_targets(self, tgt_ids: impl Into<Ids<'a>>, tgt_offsets: impl Into<Ids<'a>>) -> Result<Self> {
-        let target = Side::new("tgt", tgt_ids.into(), tgt_offsets.into())?;
-        self.with_target(target)
-    }
-
-    fn with_target(self, target: Side<'a>) -> Result<Self> {
+    fn with(self, target: Side<'a>) -> Result<Self> {
         let (sources, targets) = (self.len(), target.sentences());
         if sources != targets {
             return Err(Error::invalid(format!("{} sources and {} targets, expected as many", sources, targets)));
@@ -122,50 +97,46 @@ impl<'a> Batch<'a> {
         Ok(Batch { target: Some(target), ..self })
     }
 
+    /// A batch of sources, for decoding. [`Status::InvalidArgument`] unless the offsets go from 0 to the number of ids
+    /// and do not fall.
+    pub fn new(src_ids: impl Into<Ids<'a>>, src_offsets: impl Into<Ids<'a>>) -> Result<Self> {
+        Side::new("src", src_ids.into(), src_offsets.into()).map(Batch::of)
+    }
+
+    /// The same with as many targets, for training and scoring.
+    pub fn with_targets(self, tgt_ids: impl Into<Ids<'a>>, tgt_offsets: impl Into<Ids<'a>>) -> Result<Self> {
+        self.with(Side::new("tgt", tgt_ids.into(), tgt_offsets.into())?)
+    }
+
     /// A batch of sources, each a slice of ids with its end symbol.
-    ///
-    /// # Errors
-    ///
-    /// [`Status::InvalidArgument`] of more than 2^31 - 1 ids.
     pub fn from_ids<S: AsRef<[i32]>>(sources: impl IntoIterator<Item = S>) -> Result<Batch<'static>> {
-        Ok(Batch { source: Side::pack("src", sources)?, target: None, pair_index: None })
+        Side::pack("src", sources).map(Batch::of)
     }
 
     /// A batch of sources and as many targets, each a slice of ids with its end symbol.
-    ///
-    /// # Errors
-    ///
-    /// As [`from_ids`](Batch::from_ids), and when there are not as many targets as sources.
     pub fn from_id_pairs<S: AsRef<[i32]>, T: AsRef<[i32]>>(
         sources: impl IntoIterator<Item = S>,
         targets: impl IntoIterator<Item = T>,
     ) -> Result<Batch<'static>> {
-        Batch::from_ids(sources)?.with_target(Side::pack("tgt", targets)?)
+        Batch::from_ids(sources)?.with(Side::pack("tgt", targets)?)
     }
 
-    /// A batch of encoded sources, for decoding.
-    ///
-    /// # Errors
-    ///
-    /// As [`Tokenizer::encode`].
+    /// A batch of encoded sources, for decoding. Errors are as of [`Tokenizer::encode`].
     pub fn from_texts<S: AsRef<[u8]>>(
         tokenizer: &Tokenizer,
         sources: impl IntoIterator<Item = S>,
     ) -> Result<Batch<'static>> {
-        Batch::from_ids(encode(tokenizer, sources)?)
+        let ids: Result<Vec<_>> = sources.into_iter().map(|text| tokenizer.encode_sentence(text)).collect();
+        Batch::from_ids(ids?)
     }
 
     /// A batch of encoded pairs, for training and scoring.
-    ///
-    /// # Errors
-    ///
-    /// As [`Tokenizer::encode`].
     pub fn from_text_pairs<S: AsRef<[u8]>, T: AsRef<[u8]>>(
         tokenizer: &Tokenizer,
         pairs: impl IntoIterator<Item = (S, T)>,
     ) -> Result<Batch<'static>> {
         let (sources, targets): (Vec<S>, Vec<T>) = pairs.into_iter().unzip();
-        Batch::from_id_pairs(encode(tokenizer, sources)?, encode(tokenizer, targets)?)
+        Batch::from_texts(tokenizer, sources)?.with(Batch::from_texts(tokenizer, targets)?.source)
     }
 
     /// The number of sentences.
@@ -203,20 +174,12 @@ impl<'a> Batch<'a> {
         self.pair_index.as_deref()
     }
 
-    /// The ids of one source.
-    ///
-    /// # Panics
-    ///
-    /// Unless `sentence` is below [`len`](Batch::len).
+    /// The ids of one source. Panics unless `sentence` is below [`len`](Batch::len).
     pub fn source(&self, sentence: usize) -> &[i32] {
         self.source.sentence(sentence)
     }
 
-    /// The ids of one target, where there are targets.
-    ///
-    /// # Panics
-    ///
-    /// Unless `sentence` is below [`len`](Batch::len).
+    /// The ids of one target, where there are targets. Panics unless `sentence` is below [`len`](Batch::len).
     pub fn target(&self, sentence: usize) -> Option<&[i32]> {
         self.target.as_ref().map(|target| target.sentence(sentence))
     }
@@ -237,52 +200,31 @@ impl<'a> Batch<'a> {
     /// The arrays are as the headers say and live for `'a`, and nothing writes them.
     pub(crate) unsafe fn borrow(raw: &sys::xf_batch) -> Result<Self> {
         let sentences = raw.sentences as usize;
-        // SAFETY: as the caller promises.
-        unsafe {
-            let source = side("src", raw.src_ids, raw.src_offsets, sentences)?;
-            let target = (!raw.tgt_offsets.is_null()).then(|| side("tgt", raw.tgt_ids, raw.tgt_offsets, sentences));
-            let index = (!raw.pair_index.is_null()).then(|| slice(raw.pair_index, sentences).into());
-            Ok(Batch { source, target: target.transpose()?, pair_index: index })
-        }
+        let side = |name, ids, offsets| {
+            // SAFETY: as the caller promises; there is one more offset than sentences, the last is the number of ids.
+            let (ids, offsets) = unsafe {
+                let offsets: &'a [i32] = borrowed(offsets, sentences + 1);
+                (borrowed(ids, offsets[sentences] as usize), offsets)
+            };
+            Side::new(name, ids.into(), offsets.into())
+        };
+        let target = (!raw.tgt_offsets.is_null()).then(|| side("tgt", raw.tgt_ids, raw.tgt_offsets)).transpose()?;
+        // SAFETY: as the caller promises; there is one for each sentence.
+        let index = (!raw.pair_index.is_null()).then(|| unsafe { borrowed(raw.pair_index, sentences) }.into());
+        Ok(Batch { source: side("src", raw.src_ids, raw.src_offsets)?, target, pair_index: index })
     }
 
     /// What the library takes; it is valid as long as this batch.
     pub(crate) fn raw(&self) -> sys::xf_batch {
+        let target = self.target.as_ref();
         sys::xf_batch {
             sentences: self.len() as i64,
             src_ids: self.source.ids.as_ptr(),
             src_offsets: self.source.offsets.as_ptr(),
-            tgt_ids: self.target.as_ref().map_or(null(), |target| target.ids.as_ptr()),
-            tgt_offsets: self.target.as_ref().map_or(null(), |target| target.offsets.as_ptr()),
+            tgt_ids: target.map_or(null(), |target| target.ids.as_ptr()),
+            tgt_offsets: target.map_or(null(), |target| target.offsets.as_ptr()),
             pair_index: self.pair_index.as_ref().map_or(null(), |index| index.as_ptr()),
             ..sys::XF_BATCH_INIT
         }
-    }
-}
-
-fn encode<S: AsRef<[u8]>>(tokenizer: &Tokenizer, texts: impl IntoIterator<Item = S>) -> Result<Vec<Vec<i32>>> {
-    texts.into_iter().map(|text| tokenizer.encode_sentence(text)).collect()
-}
-
-/// # Safety
-///
-/// As [`Batch::borrow`].
-unsafe fn side<'a>(name: &str, ids: *const i32, offsets: *const i32, sentences: usize) -> Result<Side<'a>> {
-    // SAFETY: as the caller promises; there is one more offset than sentences, and the last is the number of ids.
-    unsafe {
-        let offsets = slice(offsets, sentences + 1);
-        let ids = slice(ids, offsets[sentences] as usize);
-        Side::new(name, ids.into(), offsets.into())
-    }
-}
-
-/// # Safety
-///
-/// There are `len` values that live for `'a`, and nothing writes them.
-unsafe fn slice<'a, T>(values: *const T, len: usize) -> &'a [T] {
-    match len {
-        0 => &[], // of which the pointer may be NULL
-        // SAFETY: as the caller promises.
-        _ => unsafe { std::slice::from_raw_parts(values, len) },
     }
 }

@@ -2,33 +2,36 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+use std::iter;
+use std::ptr::null_mut;
+
 use xformer_sys as sys;
 
-use crate::handle::{call, create, Handle};
+use crate::handle::Handle;
 #[cfg(doc)]
 use crate::Status;
 use crate::{config, Batch, Config, Corpus, Result, Tokenizer};
 
-/// Where a batcher stands (the next batch) and what it holds; tokens count end symbols.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct BatcherStats {
-    /// Epoch of the next batch, from 0.
-    pub epoch: i64,
-    /// Number of the next batch in its epoch, from 0.
-    pub batch: i64,
-    /// Batches in this epoch.
-    pub batches: i64,
-    /// Pairs in an epoch.
-    pub pairs: i64,
-    /// Pairs left out because a side has more than "data.max_tokens" tokens.
-    pub too_long: i64,
-    /// Pairs left out because a side has no token.
-    pub empty: i64,
-    /// Source tokens in an epoch.
-    pub src_tokens: i64,
-    /// Target tokens in an epoch.
-    pub tgt_tokens: i64,
+mirror! {
+    /// Where a batcher stands (the next batch) and what it holds; tokens count end symbols.
+    pub struct BatcherStats = xf_batcher_stats XF_BATCHER_STATS_INIT {
+        /// Epoch of the next batch, from 0.
+        epoch: i64,
+        /// Number of the next batch in its epoch, from 0.
+        batch: i64,
+        /// Batches in this epoch.
+        batches: i64,
+        /// Pairs in an epoch.
+        pairs: i64,
+        /// Pairs left out because a side has more than "data.max_tokens" tokens.
+        too_long: i64,
+        /// Pairs left out because a side has no token.
+        empty: i64,
+        /// Source tokens in an epoch.
+        src_tokens: i64,
+        /// Target tokens in an epoch.
+        tgt_tokens: i64,
+    }
 }
 
 /// Turns a corpus into batches: shuffled, pairs of similar length together, epoch after epoch.
@@ -52,119 +55,56 @@ pub struct BatcherStats {
 /// assert_eq!(pairs, 3);
 /// # Ok::<(), xformer::Error>(())
 /// ```
-///
-/// A batch of [`next_batch`](Batcher::next_batch) lives until the next call:
-///
-/// ```compile_fail,E0499
-/// fn two(batcher: &mut xformer::Batcher) -> xformer::Result<()> {
-///     let first = batcher.next_batch()?;
-///     let second = batcher.next_batch()?;
-///     println!("{:?} {:?}", first, second);
-///     Ok(())
-/// }
-/// ```
 #[derive(Debug)]
 pub struct Batcher {
     handle: Handle<sys::xf_batcher>,
 }
 
 impl Batcher {
-    /// Encodes the corpus and plans the first epoch.
-    ///
-    /// # Errors
-    ///
-    /// [`Status::Data`] when no pair is left, [`Status::Cancelled`],
-    /// [`Status::NoMemory`].
-    pub fn new<'a>(corpus: &Corpus, tokenizer: &Tokenizer, config: impl Into<Option<&'a Config>>) -> Result<Self> {
-        let (pairs, words, config) = (corpus.enter()?, tokenizer.enter()?, config::pointer(config.into()));
-        // SAFETY: corpus, tokenizer and config are alive and are read.
-        create(Some(corpus.context()), |out, error| unsafe { sys::xf_batcher_create(pairs, words, config, out, error) })
-            .map(|handle| Batcher { handle })
+    /// Encodes the corpus and plans the first epoch. A corpus of ids has no tokenizer: `None`. [`Status::Data`] when no
+    /// pair is left.
+    pub fn new<'a, 'b>(
+        corpus: &Corpus,
+        tokenizer: impl Into<Option<&'b Tokenizer>>,
+        config: impl Into<Option<&'a Config>>,
+    ) -> Result<Self> {
+        let tokenizer = tokenizer.into().map_or(Ok(null_mut()), Tokenizer::enter)?;
+        let (pairs, config) = (corpus.enter()?, config::pointer(config));
+        make!(corpus.context(), xf_batcher_create(pairs, tokenizer, config)).map(|handle| Batcher { handle })
     }
 
-    /// The pointer, for calls that read the batcher: refused in a log closure of its context.
-    pub(crate) fn enter(&self) -> Result<*const sys::xf_batcher> {
-        self.handle.context().enter()?;
-        Ok(self.handle.get())
-    }
-
-    /// The pointer, for calls that need the batcher for themselves.
-    pub(crate) fn enter_mut(&mut self) -> Result<*mut sys::xf_batcher> {
-        self.handle.context().enter()?;
-        Ok(self.handle.get_mut())
+    pub(crate) fn enter(&self) -> Result<*mut sys::xf_batcher> {
+        self.handle.enter()
     }
 
     /// The next batch, in arrays of the batcher; `None` at the end of an epoch, after which the next epoch begins.
-    ///
-    /// # Errors
-    ///
-    /// [`Status::NoMemory`], [`Status::Forked`].
     pub fn next_batch(&mut self) -> Result<Option<Batch<'_>>> {
-        let (batcher, mut raw) = (self.enter_mut()?, sys::XF_BATCH_INIT);
-        // SAFETY: the batcher is used by this call alone; `raw` has its size.
-        if call(|error| unsafe { sys::xf_batcher_next(batcher, &mut raw, error) })? == sys::XF_DONE {
+        let mut raw = sys::XF_BATCH_INIT;
+        if call!(xf_batcher_next(self.enter()?, &mut raw))? == sys::XF_DONE {
             return Ok(None);
         }
         // SAFETY: the arrays live until the next call on the batcher, for which the borrow has to end.
         unsafe { Batch::borrow(&raw) }.map(Some)
     }
 
-    /// What is left of this epoch, as batches with arrays of their own.
-    pub fn epoch(&mut self) -> Epoch<'_> {
-        Epoch { batcher: self, done: false }
-    }
-
-    /// Where it stands and what it holds.
-    ///
-    /// # Errors
-    ///
-    /// [`Status::Forked`].
-    pub fn stats(&self) -> Result<BatcherStats> {
-        let (batcher, mut stats) = (self.enter()?, sys::XF_BATCHER_STATS_INIT);
-        // SAFETY: the batcher is alive and is read; `stats` has its size.
-        call(|error| unsafe { sys::xf_batcher_get_stats(batcher, &mut stats, error) })?;
-        Ok(BatcherStats {
-            epoch: stats.epoch,
-            batch: stats.batch,
-            batches: stats.batches,
-            pairs: stats.pairs,
-            too_long: stats.too_long,
-            empty: stats.empty,
-            src_tokens: stats.src_tokens,
-            tgt_tokens: stats.tgt_tokens,
+    /// What is left of this epoch, as batches with arrays of their own. After an error there is nothing more.
+    pub fn epoch(&mut self) -> impl Iterator<Item = Result<Batch<'static>>> + '_ {
+        let mut left = true; // the next call would begin the next epoch
+        iter::from_fn(move || {
+            let next =
+                if left { self.next_batch().map(|batch| batch.map(Batch::into_owned)).transpose() } else { None };
+            left = matches!(next, Some(Ok(_)));
+            next
         })
     }
 
-    /// Moves to a position, so that the next batch is the one that stood there.
-    ///
-    /// # Errors
-    ///
-    /// [`Status::OutOfRange`].
+    /// Where it stands and what it holds.
+    pub fn stats(&self) -> Result<BatcherStats> {
+        read!(BatcherStats, xf_batcher_get_stats(self.enter()?))
+    }
+
+    /// Moves to a position, so that the next batch is the one that stood there. [`Status::OutOfRange`].
     pub fn seek(&mut self, epoch: i64, batch: i64) -> Result<()> {
-        let batcher = self.enter_mut()?;
-        // SAFETY: the batcher is used by this call alone.
-        call(|error| unsafe { sys::xf_batcher_seek(batcher, epoch, batch, error) }).map(drop)
+        call!(xf_batcher_seek(self.enter()?, epoch, batch)).map(drop)
     }
 }
-
-/// The rest of an epoch, from [`Batcher::epoch`]. After an error there is nothing more.
-#[derive(Debug)]
-pub struct Epoch<'a> {
-    batcher: &'a mut Batcher,
-    done: bool,
-}
-
-impl Iterator for Epoch<'_> {
-    type Item = Result<Batch<'static>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.done {
-            return None; // the next call would begin the next epoch
-        }
-        let next = self.batcher.next_batch().map(|batch| batch.map(Batch::into_owned)).transpose();
-        self.done = !matches!(next, Some(Ok(_)));
-        next
-    }
-}
-
-impl std::iter::FusedIterator for Epoch<'_> {}

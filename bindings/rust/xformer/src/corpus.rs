@@ -1,43 +1,39 @@
-//! Sentence pairs as text.
+//! Sentence pairs.
 //
 // SPDX-License-Identifier: Apache-2.0
 
-use std::ops::Range;
-use std::os::raw::c_char;
 use std::path::Path;
-use std::ptr::null;
-use std::slice;
+use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
 use xformer_sys as sys;
 
 use crate::context::Shared;
-use crate::handle::{call, create, Handle};
-use crate::strings::{c_path, c_string};
-use crate::{config, Config, Context, Error, Result, Status};
+use crate::handle::{borrowed, c_path, c_string, Handle, Texts};
+use crate::{config, Batch, Config, Context, Error, Result, Status};
 
-/// What became of the lines of a corpus: `lines` is the sum of the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct CorpusStats {
-    /// Lines read.
-    pub lines: i64,
-    /// Pairs kept.
-    pub kept: i64,
-    /// Lines without exactly one tab.
-    pub bad_columns: i64,
-    /// Lines with an empty side.
-    pub empty_side: i64,
-    /// Lines with a side longer than "data.max_bytes".
-    pub too_long: i64,
-    /// Lines that are not UTF-8.
-    pub invalid_utf8: i64,
-    /// Lines with a NUL byte.
-    pub nul_byte: i64,
+mirror! {
+    /// What became of the lines of a corpus: `lines` is the sum of the others.
+    pub struct CorpusStats = xf_corpus_stats XF_CORPUS_STATS_INIT {
+        /// Lines read.
+        lines: i64,
+        /// Pairs kept.
+        kept: i64,
+        /// Lines without exactly one tab.
+        bad_columns: i64,
+        /// Lines with an empty side.
+        empty_side: i64,
+        /// Lines with a side longer than "data.max_bytes".
+        too_long: i64,
+        /// Lines that are not UTF-8.
+        invalid_utf8: i64,
+        /// Lines with a NUL byte.
+        nul_byte: i64,
+    }
 }
 
-/// Sentence pairs as text; immutable. Bad lines are skipped, counted and told to the log; with "data.strict" the first
-/// one is an error.
+/// Sentence pairs, as text or as ids; immutable. Bad lines and pairs are skipped, counted and told to the log; with
+/// "data.strict" the first one is an error.
 ///
 /// ```
 /// use xformer::{Context, Corpus};
@@ -50,16 +46,6 @@ pub struct CorpusStats {
 /// assert_eq!(sources, ["one", "two"]);
 /// # Ok::<(), xformer::Error>(())
 /// ```
-///
-/// The text of a pair is the corpus's own:
-///
-/// ```compile_fail,E0505
-/// # let context = xformer::Context::new(None).unwrap();
-/// # let corpus = xformer::Corpus::from_text(&context, "numerals", "one\teins\n", None).unwrap();
-/// let pair = corpus.pair(0).unwrap();
-/// drop(corpus);
-/// println!("{}", pair.0);
-/// ```
 #[derive(Debug)]
 pub struct Corpus {
     handle: Handle<sys::xf_corpus>,
@@ -67,98 +53,81 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    fn make(
-        context: &Context,
-        make: impl FnOnce(*mut sys::xf_context, *mut *mut sys::xf_corpus, *mut sys::xf_error) -> sys::xf_status,
-    ) -> Result<Self> {
-        let pointer = context.shared().enter()?;
-        let handle = create(Some(context.shared()), |out, error| make(pointer, out, error))?;
-        // SAFETY: the corpus is alive and is read.
+    fn own(handle: Handle<sys::xf_corpus>) -> Self {
+        // SAFETY: the corpus is alive.
         let len = unsafe { sys::xf_corpus_pair_count(handle.get()) };
-        Ok(Corpus { handle, len: len.try_into().unwrap_or(0) })
+        Corpus { handle, len: len.try_into().unwrap_or(0) }
     }
 
-    /// Opens a file of lines "source TAB target".
-    ///
-    /// # Errors
-    ///
-    /// [`Status::NotFound`], [`Status::Io`]; [`Status::Data`] (not one good line, or a bad one with "data.strict"),
-    /// [`Status::Cancelled`], [`Status::NoMemory`].
+    /// Opens a file of lines "source TAB target". [`Status::Data`]: not one good line, or a bad one with "data.strict".
     pub fn open<'a>(context: &Context, path: impl AsRef<Path>, config: impl Into<Option<&'a Config>>) -> Result<Self> {
-        let (path, config) = (c_path(path.as_ref())?, config::pointer(config.into()));
-        // SAFETY: context and config are alive and are read, the path is a C string.
-        Corpus::make(context, |c, out, error| unsafe { sys::xf_corpus_open(c, config, path.as_ptr(), out, error) })
+        let (c, config, path) = (context.enter()?, config::pointer(config), c_path(path)?);
+        make!(context.shared(), xf_corpus_open(c, config, path.as_ptr())).map(Corpus::own)
     }
 
-    /// Opens two files with as many lines, a sentence each.
-    ///
-    /// # Errors
-    ///
-    /// As [`open`](Corpus::open); [`Status::Data`] when the line counts differ.
+    /// Opens two files with as many lines, a sentence each; otherwise it is [`Status::Data`].
     pub fn open_parallel<'a>(
         context: &Context,
         source: impl AsRef<Path>,
         target: impl AsRef<Path>,
         config: impl Into<Option<&'a Config>>,
     ) -> Result<Self> {
-        let (source, target) = (c_path(source.as_ref())?, c_path(target.as_ref())?);
-        let config = config::pointer(config.into());
-        // SAFETY: context and config are alive and are read, the paths are C strings.
-        Corpus::make(context, |c, out, error| unsafe {
-            sys::xf_corpus_open_parallel(c, config, source.as_ptr(), target.as_ptr(), out, error)
-        })
+        let (c, config, source, target) = (context.enter()?, config::pointer(config), c_path(source)?, c_path(target)?);
+        make!(context.shared(), xf_corpus_open_parallel(c, config, source.as_ptr(), target.as_ptr())).map(Corpus::own)
     }
 
-    /// Makes a corpus from lines "source TAB target" in memory; messages call it `name`.
-    ///
-    /// # Errors
-    ///
-    /// As [`open`](Corpus::open).
+    /// Makes a corpus from lines "source TAB target" in memory, as [`open`](Corpus::open); messages call it `name`.
     pub fn from_text<'a>(
         context: &Context,
         name: &str,
         text: impl AsRef<[u8]>,
         config: impl Into<Option<&'a Config>>,
     ) -> Result<Self> {
-        let (name, text) = (c_string("the name", name.as_bytes())?, text.as_ref());
-        let config = config::pointer(config.into());
-        // SAFETY: context and config are alive and are read, the name is a C string, the text has that length.
-        Corpus::make(context, |c, out, error| unsafe {
-            let data = text.as_ptr() as *const c_char;
-            sys::xf_corpus_from_memory(c, config, name.as_ptr(), data, text.len(), out, error)
-        })
+        let (c, config, name, text) =
+            (context.enter()?, config::pointer(config), c_string("the name", name)?, text.as_ref());
+        let (name, data) = (name.as_ptr(), text.as_ptr().cast());
+        make!(context.shared(), xf_corpus_from_memory(c, config, name, data, text.len())).map(Corpus::own)
     }
 
-    /// Makes a corpus from pairs of a source and a target.
-    ///
-    /// # Errors
-    ///
-    /// As [`open`](Corpus::open); [`Status::InvalidArgument`] when a text holds a tab or a line end.
-    pub fn from_pairs<'a, S: AsRef<str>, T: AsRef<str>>(
+    /// Makes a corpus from pairs of a source and a target, in which tabs and line ends are text.
+    pub fn from_pairs<'a, S: AsRef<[u8]>, T: AsRef<[u8]>>(
         context: &Context,
         pairs: impl IntoIterator<Item = (S, T)>,
         config: impl Into<Option<&'a Config>>,
     ) -> Result<Self> {
-        let mut text = String::new();
-        for (index, (source, target)) in pairs.into_iter().enumerate() {
-            for (side, end) in [(source.as_ref(), '\t'), (target.as_ref(), '\n')] {
-                if side.contains(['\t', '\n', '\r']) {
-                    return Err(Error::invalid(format!("pair {} holds a tab or a line end, expected none", index)));
-                }
-                text.push_str(side);
-                text.push(end);
-            }
-        }
-        Corpus::from_text(context, "pairs", text, config)
+        let (sources, targets): (Vec<S>, Vec<T>) = pairs.into_iter().unzip();
+        let (c, s, t) = (context.enter()?, Texts::new(&sources), Texts::new(&targets));
+        let (config, sources, targets) = (config::pointer(config), s.data.as_ptr(), t.data.as_ptr());
+        let (s_lengths, t_lengths, count) = (s.lengths.as_ptr(), t.lengths.as_ptr(), s.data.len());
+        make!(context.shared(), xf_corpus_from_pairs(c, config, sources, s_lengths, targets, t_lengths, count))
+            .map(Corpus::own)
     }
 
-    /// The pointer, for calls that read the corpus: refused in a log closure of its context.
-    pub(crate) fn enter(&self) -> Result<*const sys::xf_corpus> {
-        self.handle.context().enter()?;
-        Ok(self.handle.get())
+    /// Makes a corpus from a batch with targets: for a tokenizer of the program's own. [`Status::Data`] of no pair,
+    /// [`Status::OutOfRange`] of a negative id, [`Status::InvalidArgument`] of a sentence without a token.
+    pub fn from_ids(context: &Context, pairs: &Batch<'_>) -> Result<Self> {
+        make!(context.shared(), xf_corpus_from_ids(context.enter()?, &pairs.raw())).map(Corpus::own)
     }
 
-    pub(crate) fn context(&self) -> &Arc<Shared> {
+    /// A corpus of some pairs of this one, in the order of the indices; a pair may come more than once.
+    /// [`Status::OutOfRange`] of an index, [`Status::InvalidArgument`] of none.
+    pub fn subset(&self, indices: &[i64]) -> Result<Corpus> {
+        make!(self.context(), xf_corpus_subset(self.enter()?, indices.as_ptr(), indices.len())).map(Corpus::own)
+    }
+
+    /// Holds out so many pairs, drawn at random by the seed: gives the rest and what is held out, both in order.
+    /// [`Status::OutOfRange`] unless some are on both sides.
+    pub fn split(&self, held_out: i64, seed: i64) -> Result<(Corpus, Corpus)> {
+        let mut rest = null_mut();
+        let held_out = make!(self.context(), xf_corpus_split(self.enter()?, held_out, seed, &mut rest))?;
+        Ok((Corpus::own(Handle::new(rest, self.context())?), Corpus::own(held_out)))
+    }
+
+    pub(crate) fn enter(&self) -> Result<*mut sys::xf_corpus> {
+        self.handle.enter()
+    }
+
+    pub(crate) fn context(&self) -> Option<&Arc<Shared>> {
         self.handle.context()
     }
 
@@ -172,80 +141,27 @@ impl Corpus {
         self.len == 0
     }
 
-    /// Source and target of a pair.
-    ///
-    /// # Errors
-    ///
-    /// [`Status::OutOfRange`] unless `index` is below [`len`](Corpus::len); [`Status::Forked`].
+    /// Source and target of a pair. [`Status::OutOfRange`] unless `index` is below [`len`](Corpus::len),
+    /// [`Status::State`] of a corpus of ids.
     pub fn pair(&self, index: usize) -> Result<(&str, &str)> {
         let (corpus, index) = (self.enter()?, i64::try_from(index).unwrap_or(i64::MAX));
-        let (mut texts, mut lengths) = ([null::<c_char>(); 2], [0; 2]);
-        let [source, target] = &mut texts;
-        let [source_length, target_length] = &mut lengths;
-        // SAFETY: the corpus is alive and is read; all outputs are valid.
-        call(|error| unsafe {
-            sys::xf_corpus_get_pair(corpus, index, source, source_length, target, target_length, error)
-        })?;
+        let (mut source, mut target, mut s, mut t) = (null(), null(), 0, 0);
+        call!(xf_corpus_get_pair(corpus, index, &mut source, &mut s, &mut target, &mut t))?;
         // SAFETY: texts of these lengths that live as long as the corpus, which the result borrows.
-        let side = |i: usize| unsafe { slice::from_raw_parts(texts[i] as *const u8, lengths[i]) };
-        match (std::str::from_utf8(side(0)), std::str::from_utf8(side(1))) {
+        let (source, target) = unsafe { (borrowed(source.cast(), s), borrowed(target.cast(), t)) };
+        match (std::str::from_utf8(source), std::str::from_utf8(target)) {
             (Ok(source), Ok(target)) => Ok((source, target)),
             _ => Err(Error::new(Status::Internal, "a corpus holds text that is not UTF-8")),
         }
     }
 
     /// All pairs in their order.
-    pub fn pairs(&self) -> Pairs<'_> {
-        Pairs { corpus: self, range: 0..self.len }
+    pub fn pairs(&self) -> impl ExactSizeIterator<Item = Result<(&str, &str)>> + '_ {
+        (0..self.len).map(move |index| self.pair(index))
     }
 
     /// How many lines were read, kept and skipped, and why.
-    ///
-    /// # Errors
-    ///
-    /// [`Status::Forked`].
     pub fn stats(&self) -> Result<CorpusStats> {
-        let (corpus, mut stats) = (self.enter()?, sys::XF_CORPUS_STATS_INIT);
-        // SAFETY: the corpus is alive and is read; `stats` has its size.
-        call(|error| unsafe { sys::xf_corpus_get_stats(corpus, &mut stats, error) })?;
-        Ok(CorpusStats {
-            lines: stats.lines,
-            kept: stats.kept,
-            bad_columns: stats.bad_columns,
-            empty_side: stats.empty_side,
-            too_long: stats.too_long,
-            invalid_utf8: stats.invalid_utf8,
-            nul_byte: stats.nul_byte,
-        })
+        read!(CorpusStats, xf_corpus_get_stats(self.enter()?))
     }
 }
-
-impl<'a> IntoIterator for &'a Corpus {
-    type Item = Result<(&'a str, &'a str)>;
-    type IntoIter = Pairs<'a>;
-
-    fn into_iter(self) -> Pairs<'a> {
-        self.pairs()
-    }
-}
-
-/// The pairs of a corpus, from [`Corpus::pairs`].
-#[derive(Clone, Debug)]
-pub struct Pairs<'a> {
-    corpus: &'a Corpus,
-    range: Range<usize>,
-}
-
-impl<'a> Iterator for Pairs<'a> {
-    type Item = Result<(&'a str, &'a str)>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.range.next().map(|index| self.corpus.pair(index))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        self.range.size_hint()
-    }
-}
-
-impl ExactSizeIterator for Pairs<'_> {}

@@ -7,7 +7,7 @@
 //! let context = Context::new(None)?;
 //! let model = Model::load(&context, "en-de.xf")?;
 //! let mut decoder = Decoder::new(&model, None)?;
-//! for text in decoder.translate(&["Choose File - Save."])?.texts() {
+//! for text in decoder.translate(&["Choose File - Save."])?.texts()? {
 //!     println!("{}", text);
 //! }
 //! # Ok::<(), xformer::Error>(())
@@ -26,76 +26,68 @@
 //! # Threads
 //!
 //! All objects may go to other threads and be shared. Methods that change an object take `&mut self`; those that take
-//! `&self` may be called by many threads at once. A [`Model`], which its trainers and decoders share, is watched at run
-//! time: a trainer's call has it for itself, and what comes beside is an error, [`Error::is_busy`], and does nothing.
-//! [`CancelHandle`] stops what runs.
-//!
-//! After `fork()` a child can't use the contexts of its parent: their calls are errors of [`Status::Forked`].
+//! `&self` may be called by many threads at once. A [`Model`], which its trainers and decoders share, is watched by the
+//! library: a trainer's call has it for itself, and what comes beside is an error of [`Status::Busy`] and does nothing.
+//! A [`CancelHandle`] stops what runs. After `fork()` a child can't use the contexts of its parent: their calls are
+//! errors of [`Status::Forked`].
 //!
 //! # Errors
 //!
-//! An [`Error`] has a [`Status`] to match on and a sentence with the value found and the value expected. Methods list
-//! the statuses that are theirs. All that belong to a context may also give [`Status::Forked`], and [`Status::State`]
-//! in a log closure of that context.
+//! An [`Error`] has a [`Status`] to match on and a sentence with the value found and the value expected; after one,
+//! objects are as before the call. The documentation of a method names the statuses that are its own. Beside them all
+//! that works may give [`Status::NoMemory`], [`Status::Backend`] and [`Status::Forked`], what takes long
+//! [`Status::Cancelled`] and [`Status::Callback`] (of a [`Host`]'s progress closure), what uses a model
+//! [`Status::Busy`], what reads a file [`Status::NotFound`], [`Status::Io`], [`Status::Corrupt`], [`Status::Limit`] and
+//! [`Status::Version`], and what writes one [`Status::NotFound`] and [`Status::Io`].
 //
 // SPDX-License-Identifier: Apache-2.0
 
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
 #![warn(missing_debug_implementations)]
 
+#[macro_use]
+mod handle;
+#[macro_use]
+mod mirror;
+
 mod batch;
 mod batcher;
-mod callback;
 mod config;
-mod constraint;
 mod context;
 mod corpus;
 mod decoder;
 mod error;
 mod eval;
-mod handle;
+mod host;
 mod hypotheses;
 mod model;
-mod strings;
+mod params;
+mod source;
 mod tokenizer;
 mod trainer;
-mod usage;
 mod version;
 
 pub use batch::Batch;
-pub use batcher::{Batcher, BatcherStats, Epoch};
+pub use batcher::{Batcher, BatcherStats};
 pub use config::{options, Config, OptionInfo, OptionType, Value};
-pub use constraint::{Allowed, Prefix};
-pub use context::{BackendInfo, CancelHandle, Context, LogLevel, MemoryStats};
-pub use corpus::{Corpus, CorpusStats, Pairs};
+pub use context::{BackendInfo, BackendState, CancelHandle, Context, MemoryStats};
+pub use corpus::{Corpus, CorpusStats};
 pub use decoder::{Attention, AttentionKind, Decoder, EvalStats};
 pub use error::{Error, Result, Status};
 pub use eval::{bleu, chrf, BleuScore, BleuTokenize};
-pub use hypotheses::{Answers, Hypotheses, Hypothesis, Sentences};
-pub use model::{Model, ParamInfo};
+pub use host::{Host, LogLevel};
+pub use hypotheses::{Hypotheses, Hypothesis};
+pub use model::{Model, TensorInfo};
+pub use params::{Allowed, DecodeParams, Prefix};
+pub use source::{ModelSummary, Source};
 pub use tokenizer::{Tokenizer, TOKEN_END, TOKEN_START};
-pub use trainer::{StepStats, Steps, Trainer};
+pub use trainer::{StepOutcome, StepStats, Trainer};
 pub use version::{build_info, version, version_num};
 
 /// The raw declarations, for what this crate leaves out.
 pub use xformer_sys as sys;
 
-/// What the headers' thread rules allow, checked by the compiler.
-const _: () = {
-    const fn any_thread<T: Send + Sync + 'static>() {}
-    any_thread::<Config>();
-    any_thread::<Context>();
-    any_thread::<CancelHandle>();
-    any_thread::<Corpus>();
-    any_thread::<Tokenizer>();
-    any_thread::<Batcher>();
-    any_thread::<Batch<'static>>();
-    any_thread::<Model>();
-    any_thread::<Trainer>();
-    any_thread::<Decoder>();
-    any_thread::<Prefix<'static>>();
-    any_thread::<Allowed<'static>>();
-    any_thread::<Hypotheses>();
-    any_thread::<Hypothesis<'static>>();
-    any_thread::<Error>();
-};
+/// Programs that must not compile.
+#[cfg(doctest)]
+#[doc = include_str!("../tests/refused.md")]
+struct Refused;

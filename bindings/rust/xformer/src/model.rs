@@ -2,55 +2,61 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::ptr::{null, NonNull};
-use std::sync::Arc;
+use std::ptr::{null, null_mut};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use xformer_sys as sys;
 
 use crate::context::Shared as SharedContext;
-use crate::handle::{call, create, Handle};
-use crate::strings::{c_path, lossy, CStrings};
-use crate::usage::{Reading, Usage, Writing};
-use crate::{config, Config, Context, Error, Result, Status, Tokenizer};
+use crate::handle::{c_path, c_string, fill, pointers, Handle};
+use crate::mirror::lossy;
+#[cfg(doc)]
+use crate::Status;
+use crate::{config, Config, Context, ModelSummary, Result, Source, Tokenizer};
 
-/// One parameter tensor: its module path and shape; a vector has 1 row.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ParamInfo {
-    /// Module path, such as "encoder.0.self_attention.q.weight".
-    pub name: String,
-    /// Rows: outputs of a linear map, ids of an embedding; 1 for a vector.
-    pub rows: usize,
-    /// Columns: inputs of a linear map, d_model of an embedding; the length of a vector.
-    pub columns: usize,
+mirror! {
+    /// One parameter tensor: its module path and shape; a vector has 1 row.
+    pub struct TensorInfo = xf_tensor_info XF_TENSOR_INFO_INIT {
+        /// Module path, such as "encoder.0.self_attention.q.weight".
+        name: String,
+        /// Rows: outputs of a linear map, ids of an embedding; 1 for a vector.
+        rows: i64,
+        /// Columns: inputs of a linear map, d_model of an embedding; the length of a vector.
+        columns: i64,
+    }
 }
 
-impl ParamInfo {
+impl TensorInfo {
     /// The number of values.
     pub fn size(&self) -> usize {
-        self.rows * self.columns
+        (self.rows * self.columns) as usize
     }
 }
 
 /// A Transformer's parameters with their configuration and, perhaps, a tokenizer.
 ///
 /// A clone is another name for the same parameters; trainers and decoders hold one. Many decoders may read a model at
-/// once. While a call of a trainer of it runs, or a [`write`](Model::write), calls of other threads on the model and
-/// its decoders are errors of [`Status::State`] for which [`Error::is_busy`] is true, and so are these beside others.
+/// once. What a call of a trainer or a [`write_tensor`](Model::write_tensor) would disturb is [`Status::Busy`].
 ///
 /// ```
 /// use xformer::{Config, Context, Model};
 ///
 /// let mut config = Config::new()?;
 /// config.preset("tiny")?.set("model.vocab_size", 300)?;
-/// let model = Model::new(&Context::new(None)?, &config, None)?;
-/// let embedding = &model.params()[0];
+/// let context = Context::new(None)?;
+/// let model = Model::new(&context, &config, None)?;
+/// let embedding = &model.tensors()[0];
 /// assert_eq!((embedding.rows, embedding.columns), (300, 64));
-/// let mut values = model.read(0)?;
+/// let mut values = model.read_tensor(0)?;
 /// values[7] = 0.5;
-/// model.write(0, &values)?;
-/// assert_eq!(model.read(0)?, values);
+/// model.write_tensor(0, &values)?;
+/// model.set_metadata("languages", "en-de")?;
+///
+/// let again = Model::from_bytes(&context, &model.to_bytes(None)?)?;
+/// assert_eq!(again.read_tensor(0)?, values);
+/// assert_eq!(again.metadata()?["languages"], "en-de");
 /// # Ok::<(), xformer::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -60,232 +66,174 @@ pub struct Model {
 
 /// The model of the library, and what of it never changes.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    owner: Owner,
-    usage: Usage,
-    config: NonNull<sys::xf_config>,
-    tokenizer: Option<NonNull<sys::xf_tokenizer>>,
-    params: Vec<ParamInfo>,
-}
-
-#[derive(Debug)]
-enum Owner {
-    Own(Handle<sys::xf_model>),
-    /// Of a resumed trainer, which goes when it is not needed here.
-    Trainer(NonNull<sys::xf_model>, Arc<Handle<sys::xf_trainer>>),
-}
-
-// SAFETY: the pointers are to parts of what the owner holds. The config and the tokenizer of a model never change; all
-// calls on the model itself are made under its `Usage`: many that read, or one that writes.
-unsafe impl Send for Shared {}
-// SAFETY: as above.
-unsafe impl Sync for Shared {}
-
-impl Shared {
-    pub(crate) fn context(&self) -> &Arc<SharedContext> {
-        match &self.owner {
-            Owner::Own(handle) => handle.context(),
-            Owner::Trainer(_, handle) => handle.context(),
-        }
-    }
-
-    fn pointer(&self) -> *mut sys::xf_model {
-        match &self.owner {
-            Owner::Own(handle) => handle.as_ptr(),
-            Owner::Trainer(pointer, _) => pointer.as_ptr(),
-        }
-    }
+struct Shared {
+    handle: Arc<Handle<sys::xf_model>>,
+    config: Config,
+    tokenizer: Option<Tokenizer>,
+    tensors: Vec<TensorInfo>,
+    /// The library lends texts until they are set again, so that nobody sets them while they are copied.
+    metadata: Mutex<()>,
 }
 
 impl Model {
-    fn own(handle: Handle<sys::xf_model>) -> Result<Self> {
-        Model::describe(Owner::Own(handle))
-    }
-
-    /// The model of a trainer that xf_trainer_resume made, no call on which runs.
-    pub(crate) fn of_trainer(trainer: Arc<Handle<sys::xf_trainer>>) -> Result<Self> {
-        // SAFETY: the trainer is alive, and the model lives as long as it.
-        let pointer = NonNull::new(unsafe { sys::xf_trainer_model(trainer.as_ptr()) });
-        let pointer = pointer.ok_or_else(|| Error::new(Status::Internal, "a trainer has no model"))?;
-        Model::describe(Owner::Trainer(pointer, trainer))
-    }
-
-    /// Reads what never changes, while nobody else knows of the model.
-    fn describe(owner: Owner) -> Result<Self> {
-        let (config, tokenizer) = (NonNull::dangling(), None);
-        let mut shared = Shared { owner, usage: Usage::default(), config, tokenizer, params: Vec::new() };
-        let model = shared.pointer();
-        // SAFETY: the model is alive and is read; what it gives lives as long.
-        let (config, tokenizer, count) =
-            unsafe { (sys::xf_model_config(model), sys::xf_model_tokenizer(model), sys::xf_model_tensor_count(model)) };
-        let none = || Error::new(Status::Internal, "a model has no config");
-        shared.config = NonNull::new(config as *mut sys::xf_config).ok_or_else(none)?;
-        shared.tokenizer = NonNull::new(tokenizer as *mut sys::xf_tokenizer);
-        for index in 0..count {
-            let mut info = sys::XF_TENSOR_INFO_INIT;
-            // SAFETY: the model is alive and is read, `info` has its size; the name is copied.
-            let name = unsafe {
-                call(|error| sys::xf_model_get_tensor(model, index, &mut info, error))?;
-                lossy(info.name)
-            };
-            shared.params.push(ParamInfo { name, rows: info.rows as usize, columns: info.columns as usize });
-        }
-        Ok(Model { shared: Arc::new(shared) })
+    /// A model that was made, or that of a trainer, which nobody else knows yet.
+    pub(crate) fn own(handle: Handle<sys::xf_model>) -> Result<Self> {
+        let model = handle.get();
+        // SAFETY: the model is alive, and what it gives lives as long.
+        let (config, tokenizer, count) = unsafe {
+            let config = Config::copy_of(sys::xf_model_config(model))?;
+            (config, sys::xf_model_tokenizer(model), sys::xf_model_tensor_count(model))
+        };
+        let tensors: Result<_> = (0..count).map(|index| read!(TensorInfo, xf_model_get_tensor(model, index))).collect();
+        let (handle, tensors, metadata) = (Arc::new(handle), tensors?, Mutex::default());
+        let tokenizer = Handle::part(tokenizer, &handle).map(Tokenizer::new);
+        Ok(Model { shared: Arc::new(Shared { handle, config, tokenizer, tensors, metadata }) })
     }
 
     /// Makes fresh parameters from the options of the group "model."; without a tokenizer "model.vocab_size" must be
-    /// set.
-    ///
-    /// # Errors
-    ///
-    /// [`Status::InvalidArgument`] (also a "model.vocab_size" that is not the tokenizer's size), [`Status::NoMemory`],
-    /// [`Status::Limit`], [`Status::Backend`].
+    /// set. [`Status::InvalidArgument`] of one that is not the tokenizer's, [`Status::Limit`].
     pub fn new<'a, 'b>(
         context: &Context,
         config: impl Into<Option<&'a Config>>,
         tokenizer: impl Into<Option<&'b Tokenizer>>,
     ) -> Result<Self> {
-        let (c, config) = (context.shared().enter()?, config::pointer(config.into()));
-        let tokenizer = tokenizer.into().map_or(Ok(null()), Tokenizer::enter)?;
-        // SAFETY: context, config and tokenizer are alive and are read; the last two may be NULL.
-        create(Some(context.shared()), |out, error| unsafe { sys::xf_model_create(c, config, tokenizer, out, error) })
-            .and_then(Model::own)
+        let tokenizer = tokenizer.into().map_or(Ok(null_mut()), Tokenizer::enter)?;
+        let (c, config) = (context.enter()?, config::pointer(config));
+        make!(context.shared(), xf_model_create(c, config, tokenizer)).and_then(Model::own)
     }
 
     /// Loads what [`save`](Model::save) or [`Trainer::save`](crate::Trainer::save) wrote. The file is checked before it
     /// is used.
-    ///
-    /// # Errors
-    ///
-    /// [`Status::NotFound`], [`Status::Io`], [`Status::Corrupt`], [`Status::Limit`], [`Status::Version`],
-    /// [`Status::NoMemory`], [`Status::Backend`].
     pub fn load(context: &Context, path: impl AsRef<Path>) -> Result<Self> {
-        let (path, c) = (c_path(path.as_ref())?, context.shared().enter()?);
-        // SAFETY: the context is alive and is read, the path is a C string.
-        create(Some(context.shared()), |out, error| unsafe { sys::xf_model_load(c, path.as_ptr(), out, error) })
-            .and_then(Model::own)
+        make!(context.shared(), xf_model_load(context.enter()?, c_path(path)?.as_ptr())).and_then(Model::own)
     }
 
-    /// Loads several files of one model and averages their parameters.
-    ///
-    /// # Errors
-    ///
-    /// As [`load`](Model::load); [`Status::InvalidArgument`] when configurations differ or there is no file.
-    pub fn average<P: AsRef<Path>>(context: &Context, paths: impl IntoIterator<Item = P>) -> Result<Self> {
-        let c = context.shared().enter()?;
-        let paths: Result<Vec<_>> = paths.into_iter().map(|path| c_path(path.as_ref())).collect();
-        let paths = CStrings::new(paths?);
-        let (data, count) = (paths.pointers.as_ptr(), paths.pointers.len());
-        // SAFETY: the context is alive and is read; there are `count` C strings.
-        create(Some(context.shared()), |out, error| unsafe { sys::xf_model_average(c, data, count, out, error) })
-            .and_then(Model::own)
+    /// Loads what [`to_bytes`](Model::to_bytes) gave, or the content of a file.
+    pub fn from_bytes(context: &Context, bytes: &[u8]) -> Result<Self> {
+        Model::load_from(context, Source::Bytes(bytes))
     }
 
-    /// For a call that reads the model: its pointer, and the note that keeps writers away.
-    pub(crate) fn reading(&self) -> Result<(*const sys::xf_model, Reading<'_>)> {
-        self.shared.context().enter()?;
-        Ok((self.shared.pointer(), self.shared.usage.read()?))
+    /// Loads a model from wherever its bytes are.
+    pub fn load_from(context: &Context, source: Source<'_>) -> Result<Self> {
+        let c = context.enter()?;
+        source.pass(|source| make!(context.shared(), xf_model_load_from(c, source))).and_then(Model::own)
     }
 
-    /// For a call that needs the model for itself.
-    pub(crate) fn writing(&self) -> Result<(*mut sys::xf_model, Writing<'_>)> {
-        self.shared.context().enter()?;
-        Ok((self.shared.pointer(), self.shared.usage.write()?))
+    /// Tells what a model file holds and would need in this context, by its header alone. The options of the groups
+    /// "decode." and "data." are those the estimates are for.
+    pub fn inspect<'a>(
+        context: &Context,
+        source: Source<'_>,
+        config: impl Into<Option<&'a Config>>,
+    ) -> Result<ModelSummary> {
+        let (c, config) = (context.enter()?, config::pointer(config));
+        source.pass(|source| read!(ModelSummary, xf_model_inspect(c, config, source)))
     }
 
-    pub(crate) fn context(&self) -> &Arc<SharedContext> {
-        self.shared.context()
+    /// Averages the parameters of models. The first gives tokenizer and metadata. [`Status::InvalidArgument`] when
+    /// configurations differ or there is no model.
+    pub fn average(models: &[&Model]) -> Result<Self> {
+        let enter = |model: &&Model| model.enter().map(|pointer| pointer as *const _);
+        let pointers = models.iter().map(enter).collect::<Result<Vec<_>>>()?;
+        let context = models.first().and_then(|model| model.context());
+        make!(context, xf_model_average(pointers.as_ptr(), pointers.len())).and_then(Model::own)
     }
 
-    /// Saves it, replacing an old file at once or not at all; the old one stays as `<path>.prev`.
-    ///
-    /// # Errors
-    ///
-    /// [`Status::Io`], [`Status::NotFound`], [`Status::NoMemory`], [`Status::Backend`]; [`Status::State`] while another
-    /// thread changes the model.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let (path, (model, _reading)) = (c_path(path.as_ref())?, self.reading()?);
-        // SAFETY: the model is alive and is read, the path is a C string.
-        call(|error| unsafe { sys::xf_model_save(model, path.as_ptr(), error) }).map(drop)
+    /// The same of files, models or checkpoints, with the memory of two however many there are.
+    pub fn average_files<P: AsRef<Path>>(context: &Context, paths: impl IntoIterator<Item = P>) -> Result<Self> {
+        let paths = paths.into_iter().map(c_path).collect::<Result<Vec<_>>>()?;
+        let (c, data) = (context.enter()?, pointers(&paths));
+        make!(context.shared(), xf_model_average_files(c, data.as_ptr(), data.len())).and_then(Model::own)
     }
 
-    /// Writes it as the options of the group "file." say: "file.precision" fp16 or bf16 halves the file. Numbers are
-    /// rounded, [`load`](Model::load) widens them.
-    ///
-    /// # Errors
-    ///
-    /// As [`save`](Model::save); [`Status::OutOfRange`] of a number that would round to infinity.
-    pub fn export<'a>(&self, path: impl AsRef<Path>, config: impl Into<Option<&'a Config>>) -> Result<()> {
-        let (path, config, (model, _reading)) =
-            (c_path(path.as_ref())?, config::pointer(config.into()), self.reading()?);
-        // SAFETY: model and config are alive and are read, the path is a C string.
-        call(|error| unsafe { sys::xf_model_export(model, config, path.as_ptr(), error) }).map(drop)
+    /// A copy with parameters of its own, in another context if need be.
+    pub fn copy<'a>(&self, context: impl Into<Option<&'a Context>>) -> Result<Self> {
+        let context = context.into();
+        let c = context.map_or(Ok(null_mut()), Context::enter)?;
+        let shared = context.map_or(self.context(), Context::shared);
+        make!(shared, xf_model_copy(self.enter()?, c)).and_then(Model::own)
     }
 
-    /// A copy of the configuration the model was made with, "model.vocab_size" filled in.
-    ///
-    /// # Errors
-    ///
-    /// [`Status::NoMemory`].
-    pub fn config(&self) -> Result<Config> {
-        // SAFETY: the config lives as long as the model and never changes.
-        unsafe { Config::copy_of(self.shared.config.as_ptr()) }
+    pub(crate) fn enter(&self) -> Result<*mut sys::xf_model> {
+        self.shared.handle.enter()
+    }
+
+    pub(crate) fn context(&self) -> Option<&Arc<SharedContext>> {
+        self.shared.handle.context()
+    }
+
+    /// Saves it, replacing an old file at once or not at all; the old one stays as `<path>.prev`. Of the group "file.",
+    /// "file.precision" fp16 or bf16 halves the file: numbers are rounded ([`Status::OutOfRange`] of one that would
+    /// become infinity), and [`load`](Model::load) widens them.
+    pub fn save<'a>(&self, path: impl AsRef<Path>, config: impl Into<Option<&'a Config>>) -> Result<()> {
+        call!(xf_model_save(self.enter()?, config::pointer(config), c_path(path)?.as_ptr())).map(drop)
+    }
+
+    /// What [`save`](Model::save) writes to a file.
+    pub fn to_bytes<'a>(&self, config: impl Into<Option<&'a Config>>) -> Result<Vec<u8>> {
+        let (model, config) = (self.enter()?, config::pointer(config));
+        fill(0, |buffer: *mut u8, capacity, size| {
+            call!(xf_model_save_memory(model, config, buffer.cast(), capacity, size))
+        })
+    }
+
+    /// The configuration the model was made with, "model.vocab_size" filled in.
+    pub fn config(&self) -> &Config {
+        &self.shared.config
     }
 
     /// The model's tokenizer, where it has one.
-    pub fn tokenizer(&self) -> Option<Tokenizer> {
-        // SAFETY: the pointer is this model's.
-        self.shared.tokenizer.map(|pointer| unsafe { Tokenizer::of_model(pointer, Arc::clone(&self.shared)) })
+    pub fn tokenizer(&self) -> Option<&Tokenizer> {
+        self.shared.tokenizer.as_ref()
+    }
+
+    /// Keeps a text with the model, in its files and checkpoints: where it came from, its languages, a licence; `None`
+    /// removes the key. [`Status::InvalidArgument`] of a key that is not of 1 to 256 bytes or of a NUL,
+    /// [`Status::Limit`] (1,000 keys, 1 MiB a text, 16 MiB in all).
+    pub fn set_metadata<'a>(&self, key: &str, value: impl Into<Option<&'a str>>) -> Result<()> {
+        let value = value.into().map(|value| c_string("the value", value)).transpose()?;
+        let value = value.as_ref().map_or(null(), |value| value.as_ptr());
+        let _lock = self.shared.metadata.lock().unwrap_or_else(PoisonError::into_inner);
+        call!(xf_model_set_metadata(self.enter()?, c_string("the key", key)?.as_ptr(), value)).map(drop)
+    }
+
+    /// All texts that are kept with the model.
+    pub fn metadata(&self) -> Result<BTreeMap<String, String>> {
+        let model = self.enter()?;
+        let _lock = self.shared.metadata.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the model is alive; the keys and texts that it lends are copied before anything is set.
+        let texts = (0..).map_while(|index| unsafe {
+            let key = sys::xf_model_metadata_key(model, index);
+            (!key.is_null()).then(|| (lossy(key), lossy(sys::xf_model_metadata(model, key))))
+        });
+        Ok(texts.collect())
     }
 
     /// The parameter tensors in the order of the file.
-    pub fn params(&self) -> &[ParamInfo] {
-        &self.shared.params
+    pub fn tensors(&self) -> &[TensorInfo] {
+        &self.shared.tensors
     }
 
-    /// The index of a parameter tensor of that name.
-    pub fn param_index(&self, name: &str) -> Option<usize> {
-        self.params().iter().position(|param| param.name == name)
-    }
-
-    /// A copy of a parameter tensor, row-major.
-    ///
-    /// # Errors
-    ///
-    /// [`Status::OutOfRange`] (no such index), [`Status::Backend`]; [`Status::State`] while another thread changes the
-    /// model.
-    pub fn read(&self, index: usize) -> Result<Vec<f32>> {
+    /// A copy of a parameter tensor, row-major. [`Status::OutOfRange`]: no such index.
+    pub fn read_tensor(&self, index: usize) -> Result<Vec<f32>> {
         let mut values = self.room(index);
-        self.read_into(index, &mut values)?;
+        self.read_tensor_into(index, &mut values)?;
         Ok(values)
     }
 
-    /// Copies a parameter tensor into a slice of just its size.
-    ///
-    /// # Errors
-    ///
-    /// As [`read`](Model::read); [`Status::InvalidArgument`] of another size.
-    pub fn read_into(&self, index: usize, values: &mut [f32]) -> Result<()> {
-        let (model, _reading) = self.reading()?;
-        // SAFETY: the model is alive and is read; the values have that count.
-        call(|error| unsafe { sys::xf_model_read_tensor(model, index, values.as_mut_ptr(), values.len(), error) })
-            .map(drop)
+    /// Copies a parameter tensor into a slice of just its size, otherwise [`Status::InvalidArgument`].
+    pub fn read_tensor_into(&self, index: usize, values: &mut [f32]) -> Result<()> {
+        call!(xf_model_read_tensor(self.enter()?, index, values.as_mut_ptr(), values.len())).map(drop)
     }
 
     /// Room for a parameter tensor; none for one that is not there, of which the library tells.
     pub(crate) fn room(&self, index: usize) -> Vec<f32> {
-        vec![0.0; self.params().get(index).map_or(0, ParamInfo::size)]
+        vec![0.0; self.tensors().get(index).map_or(0, TensorInfo::size)]
     }
 
-    /// Replaces a parameter tensor: for porting models and for tests.
-    ///
-    /// # Errors
-    ///
-    /// As [`read_into`](Model::read_into); [`Status::InvalidArgument`] also of a number that is not finite;
-    /// [`Status::State`] while any other call of another thread uses the model.
-    pub fn write(&self, index: usize, values: &[f32]) -> Result<()> {
-        let (model, _writing) = self.writing()?;
-        // SAFETY: the model is alive and in no other call; the values have that count.
-        call(|error| unsafe { sys::xf_model_write_tensor(model, index, values.as_ptr(), values.len(), error) }).map(drop)
+    /// Replaces a parameter tensor, all numbers finite: for porting models and for tests. [`Status::Busy`] while any
+    /// other call uses the model.
+    pub fn write_tensor(&self, index: usize, values: &[f32]) -> Result<()> {
+        call!(xf_model_write_tensor(self.enter()?, index, values.as_ptr(), values.len())).map(drop)
     }
 }

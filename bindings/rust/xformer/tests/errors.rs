@@ -5,6 +5,7 @@
 mod support;
 
 use std::fs;
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
@@ -15,15 +16,37 @@ use xformer::*;
 const ENOENT: i32 = 2;
 const EISDIR: i32 = 21;
 
-/// The error of a call, which has this status and a sentence with these words.
-#[track_caller]
-fn refused<T: std::fmt::Debug>(result: Result<T>, status: Status, words: &str) -> Error {
-    let error = result.expect_err("an error");
-    assert_eq!(error.status(), status, "{}", error);
-    assert!(error.message().contains(words), "{} lacks {}", error, words);
-    assert_eq!(error.to_string(), error.message());
-    assert!(!error.is_busy());
-    error
+#[test]
+fn every_number_of_a_status_and_its_name() {
+    let mut known = 0;
+    for code in -200..0 {
+        let status = Status::from(code);
+        assert_eq!((i32::from(status), status.code()), (code, code));
+        match status {
+            Status::Unknown(number) => assert_eq!(number, code),
+            _ => {
+                known += 1;
+                // "XF_ERROR_INVALID_ARGUMENT" is InvalidArgument here.
+                let c_name = status.name().strip_prefix("XF_ERROR_").expect("an error").replace('_', "");
+                assert_eq!(c_name.to_lowercase(), format!("{:?}", status).to_lowercase());
+            }
+        }
+    }
+    assert_eq!(known, 20);
+    assert_eq!(Status::Unknown(-100).to_string(), "XF_STATUS_UNKNOWN");
+    assert_eq!(BackendState::from(77), BackendState::Unknown(77));
+}
+
+#[test]
+fn errors_as_io_errors() {
+    let (mut w, folder) = (World::new(), Folder::new());
+    let kind = |result: Result<()>| std::io::Error::from(result.expect_err("an error")).kind();
+    assert_eq!(kind(w.config.set("model.heads", -1).map(drop)), ErrorKind::InvalidInput);
+    assert_eq!(kind(w.config.set("none", -1).map(drop)), ErrorKind::NotFound);
+    assert_eq!(kind(w.tokenizer.encode(b"\xff").map(drop)), ErrorKind::InvalidData);
+    assert_eq!(kind(w.trainer.update().map(drop)), ErrorKind::Other);
+    let directory = refused(Model::load(&w.context, folder.path()), Status::Io, "");
+    assert_eq!(kind(Err(directory)), std::io::Error::from_raw_os_error(EISDIR).kind());
 }
 
 #[test]
@@ -35,28 +58,33 @@ fn invalid_arguments() {
     refused(w.config.set("model\0", 1), Status::InvalidArgument, "NUL at byte 5");
     let best = config_with(&[("decode.beam", "2"), ("decode.n_best", "3")]);
     refused(Decoder::new(&w.model, &best), Status::InvalidArgument, "n_best");
-    refused(bleu::<&str, &str>(&[], &[], BleuTokenize::V13a), Status::InvalidArgument, "0");
+    refused(bleu(&[""; 0], &[""; 0], BleuTokenize::V13a), Status::InvalidArgument, "0");
     refused(bleu(&["a"], &["a", "b"], BleuTokenize::V13a), Status::InvalidArgument, "1 hypotheses and 2 references");
     refused(chrf(&["a\0b"], &["a"]), Status::InvalidArgument, "a hypothesis has a NUL at byte 1");
-    refused(w.model.save("a\0b"), Status::InvalidArgument, "the path has a NUL at byte 1");
-    refused(w.model.read_into(0, &mut [0.0]), Status::InvalidArgument, "count is 1");
-    refused(w.model.write(0, &[1.0]), Status::InvalidArgument, "count is 1");
-    let mut values = w.model.read(0).expect("values");
+    refused(w.model.save("a\0b", None), Status::InvalidArgument, "the path has a NUL at byte 1");
+    refused(w.model.read_tensor_into(0, &mut [0.0]), Status::InvalidArgument, "count is 1");
+    refused(w.model.write_tensor(0, &[1.0]), Status::InvalidArgument, "count is 1");
+    let mut values = w.model.read_tensor(0).expect("values");
     values[1] = f32::NAN;
-    refused(w.model.write(0, &values), Status::InvalidArgument, "not finite");
-    refused(Model::average::<&Path>(&w.context, []), Status::InvalidArgument, "0");
+    refused(w.model.write_tensor(0, &values), Status::InvalidArgument, "not finite");
+    refused(Model::average_files::<&Path>(&w.context, []), Status::InvalidArgument, "0");
     refused(Model::new(&w.context, None, None), Status::InvalidArgument, "vocab_size");
-    refused(Corpus::from_pairs(&w.context, [("a\tb", "c")], None), Status::InvalidArgument, "pair 0");
-    refused(Corpus::from_pairs(&w.context, [("a", "b"), ("c", "d\n")], None), Status::InvalidArgument, "pair 1");
+    refused(Model::average(&[]), Status::InvalidArgument, "");
+    refused(w.model.set_metadata("", "text"), Status::InvalidArgument, "");
+    refused(w.model.set_metadata("a", "b\0"), Status::InvalidArgument, "the value has a NUL at byte 1");
+    refused(w.corpus.subset(&[]), Status::InvalidArgument, "");
+    let params = DecodeParams::new().prefixes(["a"]);
+    refused(w.decoder.translate_with(&["a", "b"], params), Status::InvalidArgument, "1 prefixes for 2 sentences");
     let plain = Batch::from_ids([[5, TOKEN_END]]).expect("a batch");
     refused(w.trainer.step(&plain), Status::InvalidArgument, "target");
     refused(w.trainer.step_all(&[]), Status::InvalidArgument, "0");
     refused(w.decoder.score(&plain), Status::InvalidArgument, "target");
-    w.model.save(folder.join("a.xf")).expect("saved");
+    w.model.save(folder.join("a.xf"), None).expect("saved");
     let other = Model::new(&w.context, &config_with(&[("model.d_ff", "8")]), &w.tokenizer).expect("a model");
-    other.save(folder.join("b.xf")).expect("saved");
-    let average = Model::average(&w.context, [folder.join("a.xf"), folder.join("b.xf")]);
+    other.save(folder.join("b.xf"), None).expect("saved");
+    let average = Model::average_files(&w.context, [folder.join("a.xf"), folder.join("b.xf")]);
     refused(average, Status::InvalidArgument, "model.d_ff");
+    refused(Model::average(&[&w.model, &other]), Status::InvalidArgument, "model.d_ff");
 }
 
 #[test]
@@ -84,7 +112,6 @@ fn out_of_range() {
     refused(w.config.set("train.dropout", f64::NAN), Status::OutOfRange, "nan");
     refused(w.config.set("model.norm", "sideways"), Status::OutOfRange, "post|pre");
     refused(w.config.set("model.heads", -1), Status::OutOfRange, "-1");
-    refused(w.decoder.decode(&Batch::from_ids([[5000, 1]]).expect("a batch")), Status::OutOfRange, "5000");
     let negative = Batch::from_id_pairs([[-1, 1]], [[2, 1]]).expect("a batch");
     refused(w.trainer.step(&negative), Status::OutOfRange, "-1");
     refused(w.tokenizer.decode(&[1 << 30]), Status::OutOfRange, "1073741824");
@@ -92,9 +119,10 @@ fn out_of_range() {
     refused(w.batcher.seek(0, 1 << 40), Status::OutOfRange, "1099511627776");
     refused(w.corpus.pair(12), Status::OutOfRange, "pair 12");
     refused(w.corpus.pair(usize::MAX), Status::OutOfRange, "expected 0 to 11");
-    refused(w.model.read(1000), Status::OutOfRange, "parameter 1000");
-    refused(w.model.write(1000, &[]), Status::OutOfRange, "parameter 1000");
-    refused(w.decoder.translate(&["one ".repeat(2000)]), Status::OutOfRange, "decode.max_source_tokens");
+    refused(w.model.read_tensor(1000), Status::OutOfRange, "parameter 1000");
+    refused(w.model.write_tensor(1000, &[]), Status::OutOfRange, "parameter 1000");
+    refused(w.corpus.subset(&[12]), Status::OutOfRange, "12");
+    refused(w.corpus.split(12, 1), Status::OutOfRange, "12");
     w.trainer.accumulate(&w.batcher.next_batch().expect("no error").expect("a batch")).expect("gradients");
     refused(w.trainer.gradient(1000), Status::OutOfRange, "parameter 1000");
     assert_eq!((w.trainer.step_count(), w.config.get_f64("train.dropout")), (0, Ok(0.1)));
@@ -107,15 +135,14 @@ fn names_and_files() {
     refused(w.config.get_i64("model.d_modle"), Status::NotFound, "'model.d_model'");
     refused(w.config.get_str("none"), Status::NotFound, "none");
     refused(w.config.preset("gigantic"), Status::NotFound, "tiny, small, base, big");
-    refused(w.model.export(folder.join("no/folder"), None), Status::NotFound, "/no/");
     refused(Context::new(&config_with(&[("context.device", "cpu:none")])), Status::NotFound, "none");
     let none = folder.join("none");
     let missing = [
         refused(Model::load(&w.context, &none), Status::NotFound, "none"),
-        refused(Trainer::resume(&w.context, &none), Status::NotFound, "none"),
+        refused(Trainer::resume(&w.context, &none, None), Status::NotFound, "none"),
         refused(Tokenizer::load(&w.context, &none), Status::NotFound, "none"),
         refused(Corpus::open(&w.context, &none, None), Status::NotFound, "none"),
-        refused(w.model.save(folder.join("no/folder")), Status::NotFound, "/no/"),
+        refused(w.model.save(folder.join("no/folder"), None), Status::NotFound, "/no/"),
     ];
     assert!(missing.iter().all(|error| error.native_code() == ENOENT), "{:?}", missing);
     let directories = [
@@ -132,9 +159,9 @@ fn names_and_files() {
 
 #[test]
 fn damaged_files() {
-    let (mut w, folder) = (World::new(), Folder::new());
-    w.model.save(folder.join("model.xf")).expect("saved");
-    refused(Trainer::resume(&w.context, folder.join("model.xf")), Status::Corrupt, "");
+    let (w, folder) = (World::new(), Folder::new());
+    w.model.save(folder.join("model.xf"), None).expect("saved");
+    refused(Trainer::resume(&w.context, folder.join("model.xf"), None), Status::Corrupt, "");
     let data = fs::read(folder.join("model.xf")).expect("a file");
     let mut flipped = data.clone();
     flipped[data.len() / 2] ^= 1;
@@ -148,9 +175,8 @@ fn damaged_files() {
         refused(Model::load(&w.context, &file), Status::Corrupt, "");
     }
     refused(Tokenizer::load(&w.context, &file), Status::Corrupt, "");
-    fs::write(&file, "not a plugin").expect("written");
-    refused(w.context.load_backend(&file), Status::Backend, "damaged.xf");
-    refused(w.context.load_backend(folder.join("none")), Status::NotFound, "none");
+    refused(Model::from_bytes(&w.context, &data[..data.len() / 2]), Status::Corrupt, "");
+    refused(Model::inspect(&w.context, Source::Bytes(b"no model"), None), Status::Corrupt, "");
 }
 
 #[test]
@@ -182,9 +208,8 @@ fn limits_memory_and_devices() {
 
 #[test]
 fn data() {
-    let mut w = World::new();
+    let w = World::new();
     refused(w.tokenizer.encode(b"ab\xff"), Status::Data, "2");
-    refused(w.decoder.translate(&[&b"one"[..], b"\xff"]), Status::Data, "text 1");
     refused(Batch::from_texts(&w.tokenizer, [b"\xff"]), Status::Data, "0");
     refused(Corpus::from_text(&w.context, "nothing", "", None), Status::Data, "nothing");
     let strict = config_with(&[("data.strict", "true")]);
@@ -203,35 +228,59 @@ fn data() {
 #[test]
 fn nonfinite_numbers_change_nothing() {
     let mut w = World::new();
-    for (index, info) in w.model.params().iter().enumerate().filter(|(_, info)| info.rows > 1) {
-        w.model.write(index, &vec![3e38; info.size()]).expect("written");
+    for (index, info) in w.model.tensors().iter().enumerate().filter(|(_, info)| info.rows > 1) {
+        w.model.write_tensor(index, &vec![3e38; info.size()]).expect("written");
     }
-    let (before, batch) = (w.model.read(1).expect("values"), w.batch());
+    let (before, batch) = (w.model.read_tensor(1).expect("values"), w.batch());
+    let position = w.batcher.stats().expect("stats");
     refused(w.trainer.step(&batch), Status::Nonfinite, "");
-    assert_eq!((w.model.read(1).expect("values"), w.trainer.step_count()), (before, 0));
+    refused(w.trainer.next_step(&mut w.batcher), Status::Nonfinite, "");
+    assert_eq!(w.batcher.stats().expect("stats"), position); // no batch was left out
+    assert_eq!((w.model.read_tensor(1).expect("values"), w.trainer.step_count()), (before, 0));
 }
 
 #[test]
 fn a_constraint_that_stops() {
     let mut w = World::new();
-    w.decoder.set_constraint(|_, _| ControlFlow::Break(())).expect("a constraint");
-    refused(w.decoder.translate(&["one"]), Status::Callback, "");
+    let stop = DecodeParams::new().constraint(|_, _| ControlFlow::Break(()));
+    refused(w.decoder.translate_with(&["one"], stop), Status::Callback, "");
 
-    let wrong = |_: &Prefix<'_>, allowed: &mut Allowed<'_>| {
+    let mut asked = 0;
+    let wrong = DecodeParams::new().constraint(|_, allowed| {
+        asked += 1;
         allowed.allow(100_000);
         ControlFlow::Continue(())
-    };
-    w.decoder.set_constraint(wrong).expect("a constraint");
-    let panic = catch_unwind(AssertUnwindSafe(|| w.decoder.translate(&["one"]))).expect_err("the panic");
+    });
+    let translate = || w.decoder.translate_with(&["one", "two"], wrong);
+    let panic = catch_unwind(AssertUnwindSafe(translate)).expect_err("the panic");
     let words = panic.downcast_ref::<String>().expect("a sentence");
-    assert!(words.contains("id 100000, expected 0 to"), "{}", words);
-    w.trainer.step(&w.batcher.next_batch().expect("no error").expect("a batch")).expect("the model is free again");
-
-    // The decoder goes on; scores feel no constraint.
-    let pair = Batch::from_id_pairs([[2, TOKEN_END]], [[3, TOKEN_END]]).expect("a batch");
-    assert_eq!(w.decoder.score(&pair).expect("scores").len(), 1);
-    w.decoder.clear_constraint().expect("no constraint");
+    assert!(words.contains("id 100000, expected 0 to") && asked == 1, "{} {}", words, asked);
+    w.trainer.next_step(&mut w.batcher).expect("the model is free again");
     assert_eq!(w.decoder.translate(&["one"]).expect("an answer").len(), 1);
+}
+
+#[test]
+fn one_bad_sentence_is_its_own_error() {
+    let mut w = World::new();
+    let long = "one ".repeat(2000);
+    let texts = [&b"one two"[..], b"ab\xff", long.as_bytes(), b"three"];
+    let found = w.decoder.translate(&texts).expect("the call goes through");
+    assert_eq!(found.len(), 4);
+    refused(found.get(1), Status::Data, "2");
+    refused(found.best(1), Status::Data, "2");
+    refused(found.get(2), Status::OutOfRange, "decode.max_source_tokens");
+    refused(found.get(4), Status::OutOfRange, "4");
+    refused(found.texts(), Status::Data, "");
+    for (sentence, text) in [(0, "one two"), (3, "three")] {
+        let alone = w.decoder.translate(&[text]).expect("an answer");
+        assert_eq!(found.best(sentence), alone.best(0));
+    }
+    let batch = Batch::from_ids([&[5, TOKEN_END][..], &[5000, TOKEN_END], &[-1, TOKEN_END]]).expect("a batch");
+    let found = w.decoder.decode(&batch).expect("the call goes through");
+    assert!(found.best(0).is_ok());
+    refused(found.best(1), Status::OutOfRange, "5000");
+    refused(found.best(2), Status::OutOfRange, "-1");
+    assert_eq!(found.iter().filter(Result::is_ok).count(), 1);
 }
 
 #[test]
@@ -260,10 +309,15 @@ fn states() {
 
     // A checkpoint of another run's batcher.
     w.trainer.save(folder.join("run.ckpt"), &w.batcher).expect("saved");
-    let resumed = Trainer::resume(&w.context, folder.join("run.ckpt")).expect("a trainer");
+    let resumed = Trainer::resume(&w.context, folder.join("run.ckpt"), None).expect("a trainer");
     let other = config_with(&[("data.seed", "9")]);
     let mut batcher = Batcher::new(&w.corpus, &w.tokenizer, &other).expect("a batcher");
     refused(resumed.seek(&mut batcher), Status::Data, "data.seed");
+    let seed = config_with(&[("train.seed", "77")]);
+    refused(Trainer::resume(&w.context, folder.join("run.ckpt"), &seed), Status::State, "train.seed");
+    refused(w.trainer.ema(), Status::State, "");
+    let ids = Batch::from_id_pairs([[5, TOKEN_END]], [[6, TOKEN_END]]).expect("a batch");
+    refused(Corpus::from_ids(&w.context, &ids).expect("a corpus").pair(0), Status::State, "");
 }
 
 /// What this crate's own buffers never meet.

@@ -19,17 +19,17 @@ fn train_save_load_translate_measure() {
     assert!(stats[149].nll < stats[0].nll / 2.0, "{} {}", stats[0].nll, stats[149].nll);
     assert!(stats.iter().all(|s| s.gradient_norm > 0.0 && s.learning_rate > 0.0 && s.loss > 0.0));
 
-    w.model.save(folder.join("model.xf")).expect("saved");
+    w.model.save(folder.join("model.xf"), None).expect("saved");
     w.trainer.save(folder.join("run.ckpt"), &w.batcher).expect("saved");
     let found = w.decoder.translate(&sources()).expect("answers");
     for name in ["model.xf", "run.ckpt"] {
         let loaded = Model::load(&w.context, folder.join(name)).expect("a model");
-        assert_eq!(loaded.params(), w.model.params());
+        assert_eq!(loaded.tensors(), w.model.tensors());
         let again = Decoder::new(&loaded, &w.config).expect("a decoder").translate(&sources()).expect("answers");
         assert_eq!(answers(&again), answers(&found));
     }
 
-    let texts = found.texts();
+    let texts = found.texts().expect("texts");
     let score = bleu(&texts, &targets(), BleuTokenize::V13a).expect("a score");
     assert!(score.score > 30.0 && score.brevity_penalty > 0.0, "{:?}", score);
     assert_eq!(score.reference_length, targets().iter().map(|t| t.split(' ').count() as i64).sum::<i64>());
@@ -50,11 +50,11 @@ fn a_resumed_run_goes_on_with_the_same_bits() {
     let stats = w.batcher.stats().expect("stats");
     let expected = w.train(7);
 
-    let mut trainer = Trainer::resume(&w.context, folder.join("run.ckpt")).expect("a trainer");
+    let mut trainer = Trainer::resume(&w.context, folder.join("run.ckpt"), None).expect("a trainer");
     assert_eq!(trainer.step_count(), 5);
     assert_eq!(trainer.config().expect("a config").get_f64("train.learning_rate"), Ok(0.01));
     assert_eq!(trainer.position(), Ok((stats.epoch, stats.batch)));
-    let tokenizer = trainer.model().tokenizer().expect("a tokenizer");
+    let tokenizer = trainer.model().tokenizer().expect("a tokenizer").clone();
     let mut batcher = Batcher::new(&w.corpus, &tokenizer, &w.config).expect("a batcher");
     trainer.seek(&mut batcher).expect("a position");
     assert_eq!(batcher.stats().expect("stats"), stats);
@@ -64,10 +64,10 @@ fn a_resumed_run_goes_on_with_the_same_bits() {
     // The model outlives its trainer, and so does the tokenizer its model.
     let model = trainer.model().clone();
     drop(trainer);
-    model.save(folder.join("late.xf")).expect("saved");
+    model.save(folder.join("late.xf"), None).expect("saved");
     let mut decoder = Decoder::new(&model, &w.config).expect("a decoder");
     drop(model);
-    assert_eq!(decoder.translate(&sources()).expect("answers").texts(), w.translate());
+    assert_eq!(decoder.translate(&sources()).expect("answers").texts(), Ok(w.translate()));
     drop(decoder);
     assert!(!tokenizer.encode("one").expect("ids").is_empty());
 }
@@ -82,49 +82,108 @@ fn accumulated_gradients_are_one_step() {
     let one = w.trainer.gradient(0).expect("a gradient");
     w.trainer.accumulate(&batches[1]).expect("gradients");
     let both = w.trainer.gradient(0).expect("a gradient");
-    assert!(one.len() == w.model.params()[0].size() && one != both && both.iter().any(|g| *g != 0.0));
+    assert!(one.len() == w.model.tensors()[0].size() && one != both && both.iter().any(|g| *g != 0.0));
     let halves = w.trainer.update().expect("a step");
     assert_eq!((halves.step, halves.sentences, halves.nll), (1, whole.sentences, whole.nll));
-    assert_eq!(w.model.read(0).expect("values"), other.model.read(0).expect("values"));
+    assert_eq!(w.model.read_tensor(0).expect("values"), other.model.read_tensor(0).expect("values"));
 }
 
 #[test]
-fn progress_may_stop_training() {
-    let mut w = World::new();
-    let mut seen = Vec::new();
-    let last = w.trainer.train(&mut w.batcher, 50, |stats| {
-        seen.push(*stats);
-        if stats.step == 4 {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    });
-    assert_eq!((seen.len(), last), (4, Ok(seen.last().copied())));
-    let more = w.trainer.train(&mut w.batcher, 3, |_| ControlFlow::Continue(()));
-    assert_eq!(more.expect("steps").map(|stats| stats.step), Some(7));
-    assert_eq!(w.trainer.train(&mut w.batcher, 0, |_| ControlFlow::Break(())), Ok(None));
-
-    // Between two steps both are at hand.
-    let folder = Folder::new();
-    let mut steps = w.trainer.steps(&mut w.batcher);
-    steps.next().expect("no end").expect("a step");
-    assert_eq!((steps.trainer().step_count(), steps.batcher().stats().is_ok()), (8, true));
-    steps.trainer().save(folder.join("run.ckpt"), None).expect("saved");
-    assert!(fs::metadata(folder.join("run.ckpt")).is_ok());
-}
-
-#[test]
-fn average() {
-    let (w, folder) = (World::new(), Folder::new());
-    let before = w.model.read(0).expect("values");
-    for name in ["a.xf", "b.xf"] {
-        w.model.save(folder.join(name)).expect("saved");
-        let more: Vec<f32> = before.iter().map(|x| x + 1.0).collect();
-        w.model.write(0, &more).expect("written");
+fn epochs_accumulation_and_what_a_resumed_run_may_change() {
+    let (mut w, folder) = (World::new(), Folder::new());
+    let batches = w.batcher.stats().expect("stats").batches;
+    let mut steps = 0;
+    while let Some(stats) = w.trainer.next_step(&mut w.batcher).expect("a step") {
+        steps += 1;
+        assert_eq!((stats.step, stats.outcome), (steps, StepOutcome::Updated));
     }
-    let mean = Model::average(&w.context, [folder.join("a.xf"), folder.join("b.xf")]).expect("a model");
-    assert!(mean.read(0).expect("values").iter().zip(&before).all(|(m, b)| (m - b - 0.5).abs() < 1e-5));
+    assert_eq!((steps, w.batcher.stats().expect("stats").epoch), (batches, 1));
+
+    let two = config_with(&[("train.accumulate", "2"), ("train.ema", "0.5")]);
+    let (mut pairs, mut single) = (World::with(Host::new(), &two), World::new());
+    let both: Vec<Batch<'static>> = single.batcher.epoch().take(2).collect::<Result<_>>().expect("batches");
+    let stats = pairs.trainer.next_step(&mut pairs.batcher).expect("a step");
+    assert_eq!(stats, Some(single.trainer.step_all(&both).expect("a step")));
+    let (mean, last) = (pairs.trainer.ema().expect("an average"), &pairs.model);
+    assert_ne!(mean.read_tensor(0), last.read_tensor(0));
+    assert_eq!(mean.tensors(), last.tensors());
+
+    w.trainer.save(folder.join("run.ckpt"), &w.batcher).expect("saved");
+    let mut slower = Config::new().expect("a config");
+    slower.set("train.learning_rate", 0.001).and_then(|c| c.set("train.warmup_steps", 1)).expect("options");
+    let mut trainer = Trainer::resume(&w.context, folder.join("run.ckpt"), &slower).expect("a trainer");
+    assert_eq!(trainer.config().expect("a config").get_f64("train.learning_rate"), Ok(0.001));
+    let stats = trainer.next_step(&mut w.batcher).expect("a step").expect("no end");
+    assert!((stats.learning_rate - 0.001).abs() < 1e-9, "{:?}", stats);
+}
+
+#[test]
+fn averages_and_copies() {
+    let (w, folder) = (World::new(), Folder::new());
+    let before = w.model.read_tensor(0).expect("values");
+    let copy = w.model.copy(None).expect("a copy");
+    w.model.save(folder.join("a.xf"), None).expect("saved");
+    w.model.write_tensor(0, &before.iter().map(|x| x + 1.0).collect::<Vec<f32>>()).expect("written");
+    w.model.save(folder.join("b.xf"), None).expect("saved");
+    assert_eq!(copy.read_tensor(0).expect("values"), before);
+    for mean in [
+        Model::average_files(&w.context, [folder.join("a.xf"), folder.join("b.xf")]).expect("a model"),
+        Model::average(&[&copy, &w.model]).expect("a model"),
+    ] {
+        assert!(mean.read_tensor(0).expect("values").iter().zip(&before).all(|(m, b)| (m - b - 0.5).abs() < 1e-5));
+        assert!(mean.tokenizer().is_some());
+    }
+    let elsewhere = Context::new(&w.config).expect("a context");
+    let far = copy.copy(&elsewhere).expect("a copy");
+    drop((w, copy));
+    assert_eq!(far.read_tensor(0).expect("values"), before);
+}
+
+#[test]
+fn bytes_files_and_readers() {
+    let (w, folder) = (World::new(), Folder::new());
+    w.model.set_metadata("languages", "en-de").expect("kept");
+    w.model.set_metadata("licence", "none").expect("kept");
+    w.model.set_metadata("licence", None).expect("removed");
+    let path = folder.join("model.xf");
+    w.model.save(&path, None).expect("saved");
+    let bytes = w.model.to_bytes(None).expect("bytes");
+    assert!(bytes == fs::read(&path).expect("a file"));
+
+    let file = fs::File::open(&path).expect("a file");
+    let mut asked = 0;
+    let mut reader = |offset: u64, room: &mut [u8]| {
+        asked += room.len();
+        room.copy_from_slice(&bytes[offset as usize..offset as usize + room.len()]);
+        Ok(())
+    };
+    let size = bytes.len() as u64;
+    for source in [Source::Path(&path), Source::Bytes(&bytes), Source::File(&file), Source::Reader(size, &mut reader)] {
+        let name = format!("{:?}", source);
+        let model = Model::load_from(&w.context, source).expect(&name);
+        assert_eq!(model.read_tensor(0), w.model.read_tensor(0));
+        assert_eq!(
+            model.metadata().expect("texts").into_iter().collect::<Vec<_>>(),
+            [("languages".into(), "en-de".into())]
+        );
+        assert_eq!(model.config().get_i64("model.d_model"), Ok(16));
+    }
+    assert!(asked >= bytes.len());
+    let mut broken = |_: u64, _: &mut [u8]| Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
+    refused(Model::load_from(&w.context, Source::Reader(size, &mut broken)), Status::Io, "");
+    let mut panicking = |_: u64, _: &mut [u8]| panic!("from the reader");
+    let load = || Model::load_from(&w.context, Source::Reader(size, &mut panicking));
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(load)).expect_err("the panic");
+
+    let numbers: usize = w.model.tensors().iter().map(TensorInfo::size).sum();
+    let summary = Model::inspect(&w.context, Source::Path(&path), None).expect("a summary");
+    assert_eq!((summary.parameters, summary.vocab_size), (numbers as i64, w.tokenizer.size().into()));
+    assert_eq!((summary.file_bytes, summary.step), (size as i64, -1));
+    assert!(summary.has_tokenizer && summary.precision == "fp32" && summary.decode_bytes > 4 * numbers as i64);
+    assert!(summary.train_bytes > 12 * numbers as i64);
+    let half = w.model.to_bytes(&config_with(&[("file.precision", "bf16")])).expect("bytes");
+    let summary = Model::inspect(&w.context, Source::Bytes(&half), None).expect("a summary");
+    assert!(half.len() < bytes.len() && summary.precision == "bf16");
 }
 
 #[test]
@@ -139,24 +198,27 @@ fn beam_scores_and_evaluation_agree() {
     assert_eq!((found.len(), found.is_empty(), found.iter().len()), (13, false, 13));
 
     let nothing = found.best(12).expect("an answer");
-    assert_eq!((nothing.ids(), nothing.text().as_deref(), nothing.score()), (&[][..], Some(""), 0.0));
-    assert!(found.get(13).is_none() && found.best(usize::MAX).is_none());
+    assert_eq!((nothing.ids, nothing.text().as_deref(), nothing.score), (&[][..], Some(""), 0.0));
+    refused(found.best(usize::MAX), Status::OutOfRange, "");
 
     let (mut sources_of, mut targets_of, mut expected) = (Vec::new(), Vec::new(), Vec::new());
-    for (source, sentence) in sources().iter().zip(&found) {
-        assert_eq!(sentence.len(), 3);
-        let ranked: Vec<Hypothesis<'_>> = sentence.collect();
-        assert!(ranked.windows(2).all(|pair| pair[0].score() >= pair[1].score()));
+    for (source, sentence) in sources().iter().zip(found.iter()) {
+        let ranked = sentence.expect("answers");
+        assert_eq!(ranked.len(), 3);
+        assert!(ranked.windows(2).all(|pair| pair[0].score >= pair[1].score));
         for h in &ranked {
-            let length = (h.ids().len() + usize::from(h.finished())) as f64;
-            assert!((h.score() - h.log_probability() / ((5.0 + length) / 6.0).powf(0.6)).abs() < 1e-5);
-            let text = w.tokenizer.decode(h.ids()).expect("a text");
-            assert_eq!((h.text().as_deref(), h.text_bytes()), (Some(&*text), Some(text.as_bytes())));
+            let length = h.ids.len() + usize::from(h.finished);
+            assert!((h.score - h.log_probability / ((5.0 + length as f64) / 6.0).powf(0.6)).abs() < 1e-5);
+            let sum: f64 = h.token_log_probabilities.iter().map(|p| f64::from(*p)).sum();
+            assert!(h.token_log_probabilities.len() == length && (sum - h.log_probability).abs() < 1e-4, "{:?}", h);
+            let text = w.tokenizer.decode(h.ids).expect("a text");
+            assert_eq!((h.text().as_deref(), h.text_bytes), (Some(&*text), Some(text.as_bytes())));
+            assert!(h.complete);
         }
-        if ranked[0].finished() {
+        if ranked[0].finished {
             sources_of.push(w.tokenizer.encode_sentence(source).expect("ids"));
-            targets_of.push([ranked[0].ids(), &[TOKEN_END]].concat());
-            expected.push(ranked[0].log_probability());
+            targets_of.push([ranked[0].ids, &[TOKEN_END]].concat());
+            expected.push(ranked[0].log_probability);
         }
     }
     assert!(!expected.is_empty());
@@ -167,6 +229,13 @@ fn beam_scores_and_evaluation_agree() {
     assert_eq!(stats.sentences, expected.len() as i64);
     assert!((stats.nll + scores.iter().sum::<f64>() / stats.tgt_tokens as f64).abs() < 1e-9);
     assert!((stats.perplexity - stats.nll.exp()).abs() < 1e-9 && stats.loss > 0.0);
+
+    w.batcher.seek(0, 0).expect("a position");
+    let epoch: Vec<Batch<'static>> = w.batcher.epoch().collect::<Result<_>>().expect("batches");
+    w.batcher.seek(0, 1).expect("a position");
+    let position = w.batcher.stats();
+    assert_eq!(decoder.evaluate_batcher(&mut w.batcher), decoder.evaluate(&epoch));
+    assert_eq!(w.batcher.stats(), position);
 }
 
 #[test]
@@ -187,11 +256,11 @@ fn a_model_without_a_tokenizer() {
     let config = config_with(&[("model.vocab_size", "20")]);
     let model = Model::new(&Context::new(&config).expect("a context"), &config, None).expect("a model");
     assert!(model.tokenizer().is_none());
-    assert_eq!(model.config().expect("a config").get_i64("model.vocab_size"), Ok(20));
+    assert_eq!(model.config().get_i64("model.vocab_size"), Ok(20));
     let mut decoder = Decoder::new(&model, &config).expect("a decoder");
     let found = decoder.decode(&Batch::from_ids([[5, TOKEN_END]]).expect("a batch")).expect("answers");
     assert_eq!(found.best(0).expect("an answer").text(), None);
-    assert_eq!(found.texts(), [""]);
+    assert_eq!(found.texts(), Ok(vec![String::new()]));
     assert_eq!(decoder.translate(&["one"]).expect_err("no tokenizer").status(), Status::State);
 }
 
@@ -235,48 +304,56 @@ fn a_tokenizer_with_a_piece_longer_than_the_first_buffer() {
 }
 
 #[test]
-fn constraints() {
+fn options_prefixes_and_constraints_of_a_call() {
     let mut w = World::new();
     w.train(30);
     let free = answers(&w.decoder.translate(&sources()).expect("answers"));
 
-    // A beginning that is given, and no end before three tokens.
+    // A beginning that is given, as text and as ids, and options of the call.
+    let mut config = Config::new().expect("a config");
+    config.set("decode.min_tokens", 4).and_then(|c| c.set("decode.n_best", 2)).expect("options");
     let beginning = w.tokenizer.encode("vier").expect("ids");
-    let (first, size) = (beginning.clone(), w.tokenizer.size());
-    let constraint = move |prefix: &Prefix<'_>, allowed: &mut Allowed<'_>| {
+    let params = DecodeParams::new().config(&config).prefixes(["vier"; 12]);
+    let found = w.decoder.translate_with(&sources(), params).expect("answers");
+    for answer in found.iter().flat_map(|answers| answers.expect("answers")) {
+        assert!(answer.ids.starts_with(&beginning) && answer.ids.len() >= 4, "{:?}", answer);
+    }
+    assert!(found.iter().all(|answers| answers.expect("answers").len() == 2));
+    let batch = Batch::from_texts(&w.tokenizer, sources()).expect("a batch");
+    let params = DecodeParams::new().config(&config).prefix_ids(vec![&beginning; 12]);
+    assert_eq!(answers(&w.decoder.decode_with(&batch, params).expect("answers")), answers(&found));
+    let some = DecodeParams::new().prefixes(["", "vier"]);
+    let some = answers(&w.decoder.translate_with(&sources()[..2], some).expect("answers"));
+    assert!(some[0] == free[0] && some[1][0].0.starts_with(&beginning));
+
+    // The same by a constraint, which borrows what it needs.
+    let mut asked = 0;
+    let size = w.tokenizer.size();
+    let constraint = DecodeParams::new().constraint(|prefix, allowed| {
+        asked += 1;
         assert!(prefix.sentence < 12 && prefix.remaining >= 1 && prefix.vocab_size == size);
         assert!(allowed.contains(TOKEN_END) && allowed.contains(size - 1));
-        match first.get(prefix.ids.len()) {
+        match beginning.get(prefix.ids.len()) {
             Some(id) => allowed.only([*id]),
             None if prefix.ids.len() < 3 => allowed.forbid(TOKEN_END),
             None => allowed.allow(TOKEN_END),
         }
         ControlFlow::Continue(())
-    };
-    w.decoder.set_constraint(constraint).expect("a constraint");
-    for answers in &w.decoder.translate(&sources()).expect("answers") {
-        for answer in answers {
-            assert!(answer.ids().starts_with(&beginning) && answer.ids().len() >= 3, "{:?}", answer);
-        }
+    });
+    let found = w.decoder.translate_with(&sources(), constraint).expect("answers");
+    for answer in found.iter().flat_map(|answers| answers.expect("answers")) {
+        assert!(answer.ids.starts_with(&beginning) && answer.ids.len() >= 3, "{:?}", answer);
     }
+    assert!(asked > 12);
 
-    // Nothing may follow: an answer of minus infinity. And the closure keeps a state, as it is in one call at a time.
-    let (mut asked, counts) = (0, std::sync::Arc::new(std::sync::Mutex::new(Vec::new())));
-    let log = std::sync::Arc::clone(&counts);
-    let nothing = move |_: &Prefix<'_>, allowed: &mut Allowed<'_>| {
-        asked += 1;
-        log.lock().expect("the lock").push(asked);
+    // Nothing may follow: an answer of minus infinity.
+    let nothing = DecodeParams::new().constraint(|_, allowed| {
         allowed.only([]);
         ControlFlow::Continue(())
-    };
-    w.decoder.set_constraint(nothing).expect("a constraint");
-    let found = w.decoder.translate(&["one"]).expect("an answer");
+    });
+    let found = w.decoder.translate_with(&["one"], nothing).expect("an answer");
     let best = found.best(0).expect("an answer");
-    assert_eq!((best.finished(), best.log_probability()), (false, f64::NEG_INFINITY));
-    assert_eq!(counts.lock().expect("the lock").first(), Some(&1));
-
-    w.decoder.clear_constraint().expect("no constraint");
-    assert_eq!(std::sync::Arc::strong_count(&counts), 1);
+    assert_eq!((best.finished, best.log_probability), (false, f64::NEG_INFINITY));
     assert_eq!(answers(&w.decoder.translate(&sources()).expect("answers")), free);
 }
 
@@ -306,17 +383,15 @@ fn attention() {
 }
 
 #[test]
-fn export() {
+fn files_of_16_bits() {
     let (w, folder) = (World::new(), Folder::new());
-    w.model.save(folder.join("model.xf")).expect("saved");
-    w.model.export(folder.join("same.xf"), None).expect("saved");
+    w.model.save(folder.join("model.xf"), None).expect("saved");
     let size = |name: &str| fs::metadata(folder.join(name)).expect("a file").len();
-    assert_eq!(size("model.xf"), size("same.xf"));
-    let wide = w.model.read(0).expect("values");
+    let wide = w.model.read_tensor(0).expect("values");
     for (precision, error) in [("fp16", 2f32.powi(-11)), ("bf16", 2f32.powi(-8))] {
-        w.model.export(folder.join("half.xf"), &config_with(&[("file.precision", precision)])).expect("saved");
+        w.model.save(folder.join("half.xf"), &config_with(&[("file.precision", precision)])).expect("saved");
         assert!(size("half.xf") < size("model.xf") * 3 / 4);
-        let narrow = Model::load(&w.context, folder.join("half.xf")).expect("a model").read(0).expect("values");
+        let narrow = Model::load(&w.context, folder.join("half.xf")).expect("a model").read_tensor(0).expect("values");
         assert!(narrow.iter().zip(&wide).all(|(n, w)| (n - w).abs() <= error * w.abs() + 1e-7));
         assert_ne!(narrow, wide);
     }
@@ -326,7 +401,7 @@ fn export() {
 fn corpora() {
     let (w, folder) = (World::new(), Folder::new());
     assert_eq!((w.corpus.len(), w.corpus.is_empty(), w.corpus.pairs().len()), (12, false, 12));
-    let pairs: Vec<_> = (&w.corpus).into_iter().collect::<Result<_>>().expect("pairs");
+    let pairs: Vec<_> = w.corpus.pairs().collect::<Result<_>>().expect("pairs");
     assert_eq!(pairs, PAIRS);
 
     let text = "one\teins\r\nno tab\n\tzwei\nthree\tdrei\n\u{ff}x\tx\nn\0l\tnull\n";
@@ -343,6 +418,40 @@ fn corpora() {
     fs::write(folder.join("de"), "eins\nzwei\n").expect("written");
     let parallel = Corpus::open_parallel(&w.context, folder.join("en"), folder.join("de"), None).expect("a corpus");
     assert_eq!(parallel.pair(1), Ok(("two", "zwei")));
+
+    // Tabs and line ends are text in a pair.
+    let texts = [("a\tb", "c\n"), ("", "nothing"), ("d", "e")];
+    let corpus = Corpus::from_pairs(&w.context, texts, None).expect("a corpus");
+    assert_eq!((corpus.len(), corpus.stats().expect("stats").empty_side), (2, 1));
+    assert_eq!((corpus.pair(0), corpus.pair(1)), (Ok(("a\tb", "c\n")), Ok(("d", "e"))));
+
+    let some = w.corpus.subset(&[11, 0, 0]).expect("a corpus");
+    assert_eq!(some.pairs().collect::<Result<Vec<_>>>().expect("pairs"), [PAIRS[11], PAIRS[0], PAIRS[0]]);
+    let (rest, held_out) = w.corpus.split(3, 7).expect("two corpora");
+    let again = w.corpus.split(3, 7).expect("two corpora");
+    let texts = |corpus: &Corpus| -> Vec<(String, String)> {
+        corpus.pairs().map(|pair| pair.map(|(s, t)| (s.into(), t.into())).expect("a pair")).collect()
+    };
+    assert_eq!((rest.len(), held_out.len()), (9, 3));
+    assert_eq!((texts(&rest), texts(&held_out)), (texts(&again.0), texts(&again.1)));
+    let mut all = [texts(&rest), texts(&held_out)].concat();
+    let mut expected = texts(&w.corpus);
+    all.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(all, expected);
+}
+
+#[test]
+fn a_corpus_of_ids() {
+    let config = config_with(&[("model.vocab_size", "20")]);
+    let context = Context::new(&config).expect("a context");
+    let pairs = Batch::from_id_pairs([[5, 6, 1], [7, 8, 1]], [[9, 1], [10, 1]]).expect("a batch");
+    let corpus = Corpus::from_ids(&context, &pairs).expect("a corpus");
+    let mut batcher = Batcher::new(&corpus, None, &config).expect("a batcher");
+    let model = Model::new(&context, &config, None).expect("a model");
+    let mut trainer = Trainer::new(&model, &config).expect("a trainer");
+    let stats = trainer.next_step(&mut batcher).expect("a step").expect("no end");
+    assert_eq!((corpus.len(), stats.sentences, stats.src_tokens, stats.tgt_tokens), (2, 2, 6, 4));
 }
 
 #[test]
@@ -370,6 +479,7 @@ fn batchers() {
     w.batcher.seek(0, stats.batches).expect("a position");
     let mut rest = w.batcher.epoch();
     assert!(rest.next().is_none() && rest.next().is_none());
+    drop(rest);
     assert!(w.batcher.next_batch().expect("no error").is_some());
 }
 
@@ -393,17 +503,16 @@ fn batches() {
 #[test]
 fn parameters() {
     let w = World::new();
-    let info = &w.model.params()[0];
-    let mut values = w.model.read(0).expect("values");
-    assert_eq!((values.len(), info.columns), (info.rows * info.columns, 16));
-    assert_eq!(w.model.param_index(&info.name), Some(0));
-    assert_eq!(w.model.param_index("no.such"), None);
+    let info = &w.model.tensors()[0];
+    let mut values = w.model.read_tensor(0).expect("values");
+    assert_eq!((values.len(), info.columns, info.rows), (info.size(), 16, w.tokenizer.size().into()));
+    assert!(!info.name.is_empty());
     values[3] = 0.5;
-    w.model.write(0, &values).expect("written");
+    w.model.write_tensor(0, &values).expect("written");
     let mut again = vec![0.0; values.len()];
-    w.model.read_into(0, &mut again).expect("values");
+    w.model.read_tensor_into(0, &mut again).expect("values");
     assert_eq!(again, values);
-    assert_eq!(w.decoder.model().read(0), Ok(values));
+    assert_eq!(w.decoder.model().read_tensor(0), Ok(values));
 }
 
 #[test]
@@ -414,7 +523,7 @@ fn configs() {
     config.set("model.norm", "pre").and_then(|c| c.set("model.heads", "3")).expect("text");
     config.set("context.device", &String::from("cpu")).expect("a string");
     let copy = config.clone();
-    config.preset("C-N2").and_then(|c| c.preset("big")).expect("presets");
+    config.preset("small").and_then(|c| c.preset("big")).expect("presets");
     assert_eq!((config.get_i64("model.d_model"), copy.get_i64("model.d_model")), (Ok(1024), Ok(512)));
     assert_eq!((copy.get_i64("decode.beam"), copy.get_f64("train.dropout")), (Ok(7), Ok(0.25)));
     assert_eq!((copy.get_bool("data.shuffle"), copy.get_f64("train.learning_rate")), (Ok(false), Ok(2.0)));
@@ -425,9 +534,9 @@ fn configs() {
     let table = options().expect("the table");
     assert!(table.len() > 40 && table.iter().all(|row| !row.doc.is_empty() && row.since == "0.1"));
     let norm = table.iter().find(|row| row.key == "model.norm").expect("a row");
-    assert_eq!((norm.option_type, &norm.choices[..]), (OptionType::Str, &["post", "pre"][..]));
+    assert_eq!((norm.type_, &norm.choices[..]), (OptionType::Str, &["post", "pre"][..]));
     let dropout = table.iter().find(|row| row.key == "train.dropout").expect("a row");
-    assert_eq!((dropout.option_type, dropout.maximum, dropout.paper), (OptionType::F64, 0.95, "s. 5.4"));
+    assert_eq!((dropout.type_, dropout.maximum, dropout.paper), (OptionType::F64, 0.95, "s. 5.4"));
     let (fresh, mut set) = (Config::new().expect("a config"), copy);
     for row in &table {
         set.set(row.key, row.default_value).expect("a default");
@@ -445,5 +554,13 @@ fn the_context() {
     let backends = w.context.backends().expect("backends");
     let built_in = backends.iter().find(|backend| backend.name == "ref").expect("the built-in one");
     assert_eq!((&*built_in.kind, &*built_in.path, &*built_in.reason), ("cpu", "", ""));
-    assert_eq!(backends.iter().filter(|backend| backend.active).count(), 1);
+    assert_eq!(backends.iter().filter(|backend| backend.state == BackendState::Active).count(), 1);
+    let plain = Context::new(&config_with(&[("context.device", "cpu:ref")])).expect("a context");
+    let states: Vec<_> = plain.backends().expect("backends").into_iter().map(|b| (b.name, b.state)).collect();
+    assert!(states.contains(&("ref".to_string(), BackendState::Active)), "{:?}", states);
+    let opened = |state| matches!(state, BackendState::Usable | BackendState::Unusable);
+    assert!(!states.iter().any(|(_, state)| opened(*state)), "{:?}", states);
+
+    assert_eq!(version().split('.').count(), 3);
+    assert!(version_num() >> 16 == 0 && !build_info().is_empty());
 }

@@ -3,8 +3,9 @@
  *
  * Every choice of the library is a row of one table: key, type, default, bounds, meaning, place in the paper. A config
  * holds values for these keys; what was not set has its default. Functions that create an object read the keys of their
- * group ("model.", "train.", ...) once, when they are called, and keep no pointer to the config. Functions that work on an
- * object that exists (xf_decode(), xf_trainer_resume()) look only at what was set: the rest stays as the object has it.
+ * group ("model.", "train.", ...) once, when they are called, and keep no pointer to the config. Functions that work on
+ * an object that exists (xf_decode(), xf_trainer_resume()) look only at what was set: the rest stays as the object has
+ * it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

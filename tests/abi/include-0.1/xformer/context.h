@@ -122,11 +122,19 @@ typedef struct xf_host {
     void *parallel_user;
     /** NULL: the context starts threads of its own. With an executor it starts none. */
     xf_parallel_fn parallel;
+
+    /** Passed to release. */
+    void *release_user;
+    /**
+     * Called once, when the context and the last object made from it are gone: none of the functions above is called
+     * any more. Not called when xf_context_create() fails. NULL: nobody needs to know.
+     */
+    void (*release)(void *user);
 } xf_host;
 
 /** @brief A zeroed xf_host with its struct_size; the log level is XF_LOG_WARNING. @since 0.1 */
 #define XF_HOST_INIT \
-    { sizeof(xf_host), NULL, NULL, NULL, NULL, NULL, XF_LOG_WARNING, 0, NULL, NULL, NULL, NULL }
+    { sizeof(xf_host), NULL, NULL, NULL, NULL, NULL, XF_LOG_WARNING, 0, NULL, NULL, NULL, NULL, NULL, NULL }
 
 /**
  * @brief Creates a context: opens the device and starts the worker threads.

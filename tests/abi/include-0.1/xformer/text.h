@@ -2,9 +2,9 @@
  * xformer/text.h - the tokenizer: text to ids and back.
  *
  * Byte pair encoding (Sennrich et al. 2016; paper s. 5.1) or WordPiece (Schuster and Nakajima 2012; Wu et al. 2016,
- * s. 4.1), learnt by the library from raw text and shared by source and target. Reversible: decode(encode(x)) is x after
- * Unicode normalisation, white space included. What the vocabulary lacks is spelt in bytes, so there is no unknown
- * token.
+ * s. 4.1), learnt by the library from raw text and shared by source and target. Reversible: decode(encode(x)) is x
+ * after Unicode normalisation, white space included. What the vocabulary lacks is spelt in bytes, so there is no
+ * unknown token.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -81,12 +81,15 @@ pub struct World {
 
 impl World {
     pub fn new() -> Self {
-        World::build().expect("a world")
+        World::with(Host::new(), &config())
     }
 
-    fn build() -> Result<Self> {
-        let config = config();
-        let context = Context::new(&config)?;
+    pub fn with(host: Host, config: &Config) -> Self {
+        World::build(host, config.clone()).expect("a world")
+    }
+
+    fn build(host: Host, config: Config) -> Result<Self> {
+        let context = Context::with_host(&config, host)?;
         let corpus = Corpus::from_pairs(&context, PAIRS, None)?;
         let tokenizer = Tokenizer::train(&context, &corpus, &config)?;
         let batcher = Batcher::new(&corpus, &tokenizer, &config)?;
@@ -106,7 +109,7 @@ impl World {
     }
 
     pub fn translate(&mut self) -> Vec<String> {
-        self.decoder.translate(&sources()).expect("answers").texts()
+        self.decoder.translate(&sources()).expect("answers").texts().expect("texts")
     }
 }
 
@@ -117,13 +120,13 @@ pub type Answer = (Vec<i32>, String, u64, u64, bool);
 pub fn answers(found: &Hypotheses) -> Vec<Vec<Answer>> {
     let answer = |h: Hypothesis<'_>| {
         let text = h.text().expect("a text").into_owned();
-        (h.ids().to_vec(), text, h.score().to_bits(), h.log_probability().to_bits(), h.finished())
+        (h.ids.to_vec(), text, h.score.to_bits(), h.log_probability.to_bits(), h.finished)
     };
-    found.iter().map(|answers| answers.map(answer).collect()).collect()
+    found.iter().map(|answers| answers.expect("answers").into_iter().map(answer).collect()).collect()
 }
 
 /// A context and a model on which one decode call takes seconds.
-pub fn slow_world() -> (Context, Decoder, Batch<'static>) {
+pub fn slow_world(host: Host) -> (Context, Decoder, Batch<'static>) {
     let config = config_with(&[
         ("model.d_model", "256"),
         ("model.d_ff", "1024"),
@@ -133,10 +136,20 @@ pub fn slow_world() -> (Context, Decoder, Batch<'static>) {
         ("decode.max_extra_tokens", "300"),
         ("decode.beam", "8"),
     ]);
-    let context = Context::new(&config).expect("a context");
+    let context = Context::with_host(&config, host).expect("a context");
     let model = Model::new(&context, &config, None).expect("a model");
     let decoder = Decoder::new(&model, &config).expect("a decoder");
     (context, decoder, Batch::from_ids((0..300).map(|i| [2 + i, 7, 8, TOKEN_END])).expect("a batch"))
+}
+
+/// The error of a call, which has this status and a sentence with these words.
+#[track_caller]
+pub fn refused<T: std::fmt::Debug>(result: Result<T>, status: Status, words: &str) -> Error {
+    let error = result.expect_err("an error");
+    assert_eq!(error.status(), status, "{}", error);
+    assert!(error.message().contains(words), "{} lacks {}", error, words);
+    assert_eq!(error.to_string(), error.message());
+    error
 }
 
 /// A folder that goes with its owner.
