@@ -72,13 +72,14 @@ void add_folders(std::string_view list, std::vector<std::string> *folders) {
 std::vector<std::string> search_path(const std::string &first) {
     std::vector<std::string> folders;
     add_folders(first, &folders);
+    // Before the library's own, as LD_LIBRARY_PATH is: who sets it wants another plugin than the one that is there.
+    const char *listed = secure_getenv("XF_BACKEND_PATH");
+    add_folders(listed != nullptr ? listed : "", &folders);
     const std::string own = own_folder();
     if (!own.empty()) {
         folders.push_back(own + "/xformer");
         folders.push_back(own);
     }
-    const char *extra = secure_getenv("XF_BACKEND_PATH");
-    add_folders(extra != nullptr ? extra : "", &folders);
     return folders;
 }
 

@@ -1,7 +1,7 @@
 // Finds backends, and opens those that are wanted.
 //
-// Searched, in this order: the folders of "context.backend_path", the folder "xformer" beside the file that holds this
-// code, that file's own folder, and the folders of XF_BACKEND_PATH (not in set-user-ID programs). Never the current
+// Searched, in this order: the folders of "context.backend_path", those of XF_BACKEND_PATH (not in set-user-ID
+// programs), the folder "xformer" beside the file that holds this code, and that file's own folder. Never the current
 // directory: not even when the library was loaded by a name relative to it.
 //
 // Looking opens nothing: a plugin's constructors, and those of what it stands on, run only when a device is wanted that

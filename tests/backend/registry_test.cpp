@@ -219,6 +219,37 @@ XF_TEST(calls_that_failed_are_made_anew_before_they_are_recorded) {
     CHECK_EQ(made, 1);
 }
 
+// The order of the folders, told from files that nobody opens.
+XF_TEST(what_is_named_comes_before_what_lies_beside) {
+    std::string option = (fs::temp_directory_path() / "xf-order-XXXXXX").string(), variable = option;
+    const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
+    const bool made = fs::create_directory(own / "xformer");
+    const std::vector<fs::path> folders = {::mkdtemp(option.data()), ::mkdtemp(variable.data()), own / "xformer", own};
+    const char *before = getenv("XF_BACKEND_PATH");
+    const std::string kept = before != nullptr ? before : "";
+    setenv("XF_BACKEND_PATH", ("relative:" + variable).c_str(), 1);
+    // A name that no other test looks for: the program's folder is everybody's.
+    const std::string name = "order" + std::to_string(getpid()), file = "libxformer_" + name + ".so";
+    for (const fs::path &folder : folders) std::ofstream(folder / file) << "\n";
+    for (const fs::path &folder : folders) {
+        xf::Registry registry("relative:" + option);
+        const xf::Registry::Wanted wanted = registry.want("cpu:" + name);
+        CHECK_EQ(wanted.entries.size(), size_t{1});
+        if (!wanted.entries.empty()) {
+            CHECK_EQ(wanted.entries[0]->path, (folder / file).string());
+            CHECK_EQ(wanted.entries[0]->state, XF_BACKEND_FOUND);
+        }
+        fs::remove(folder / file);
+    }
+    if (before != nullptr)
+        setenv("XF_BACKEND_PATH", kept.c_str(), 1);
+    else
+        unsetenv("XF_BACKEND_PATH");
+    for (const fs::path &folder : {folders[0], folders[1]}) fs::remove(folder);
+    std::error_code ignored;
+    if (made) fs::remove(own / "xformer", ignored);
+}
+
 XF_TEST(an_unknown_device_tells_what_there_is) {
     for (const char *device : {"gpu", "cpu:nothing", "cuda:7"}) {
         const MadeUp plugin({"cuda"}, "cuda", "0");
