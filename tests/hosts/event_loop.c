@@ -153,10 +153,8 @@ int main(int argc, char **argv) {
     for (int i = 0; i < TEXTS; ++i) translate(serial, texts[i], expected[i], sizeof expected[i]);
 
     const int before = count_entries("/proc/self/task");
-    pool.loop = pthread_self();
     MUST(xf_context_create(config, &host, &contexts[1], &err));
     CHECK(count_entries("/proc/self/task") == before);
-    pool.loop = 0; /* until the loop begins, this thread may load */
     MUST(xf_model_load(contexts[1], argv[1], &models[1], &err));
     pool.loop = pthread_self();
     for (int i = 0; i < POOL; ++i) {

@@ -1,5 +1,6 @@
 /*
- * threads.c - four threads translate with one model, a fifth cancels a long call, a child process starts afresh.
+ * threads.c - four threads translate with one model, a context without threads does, a fifth thread cancels a long
+ * call, a child process starts afresh.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -37,6 +38,14 @@ static void *translate_thread(void *argument) {
 }
 /* [worker] */
 
+/* [run_here] */
+/* Runs pieces of work where the call was made. */
+static void run_here(void *user, int32_t count, xf_task_fn task, void *arg) {
+    (void)user;
+    for (int32_t i = 0; i < count; ++i) task(arg, i);
+}
+/* [run_here] */
+
 /* [cancel] */
 static void *cancel_thread(void *argument) {
     const struct timespec pause = {0, 50 * 1000 * 1000};
@@ -67,6 +76,20 @@ int main(void) {
     for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
     for (int i = 0; i < 4; ++i) puts(work[i].status == XF_OK ? work[i].answer : work[i].err.message);
     /* [threads] */
+
+    /* [executor] */
+    xf_host host = XF_HOST_INIT;
+    xf_context *threadless = NULL;
+    xf_model *same = NULL;
+    host.parallel = run_here;
+    must(xf_context_create(NULL, &host, &threadless, &err));
+    must(xf_model_load(threadless, "numerals.xf", &same, &err));
+    work[0].model = same;
+    translate_thread(&work[0]);
+    printf("on the caller's thread: %s\n", work[0].status == XF_OK ? work[0].answer : work[0].err.message);
+    /* [executor] */
+    xf_model_free(same);
+    xf_context_free(threadless);
 
     /* [cancelled] */
     enum { MANY = 20000 };
