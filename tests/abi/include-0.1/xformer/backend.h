@@ -2,10 +2,10 @@
  * xformer/backend.h - what can compute here, and why something can't.
  *
  * The reference backend ("ref") is part of the library. Others are plugins, files named libxformer_NAME.so in the
- * folders of the option "context.backend_path", in the folder "xformer" beside libxformer.so, in the folder of
- * libxformer.so itself, or in the folders of the environment variable XF_BACKEND_PATH (ignored in set-user-ID
- * programs). The first that is found counts. The current directory is never searched. A plugin is opened when a context
- * needs it for its device, and stays open until the process ends.
+ * folders of the option "context.backend_path", in those of the environment variable XF_BACKEND_PATH (ignored in
+ * set-user-ID programs), in the folder "xformer" beside libxformer.so, or in the folder of libxformer.so itself. They
+ * are searched in this order, and the first file of a name counts. The current directory is never searched. A plugin is
+ * opened when a context needs it for its device, and stays open until the process ends.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

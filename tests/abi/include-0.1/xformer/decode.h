@@ -317,7 +317,7 @@ XF_API enum xf_status xf_evaluate(xf_decoder *decoder, const xf_batch *batches, 
  * @param stats [in,out] struct_size set by the caller
  * @param err [out] NULL allowed
  * @return as xf_decode()
- * @threads exclusive, the batcher too
+ * @threads exclusive; the batcher too
  * @since 0.1
  */
 XF_API enum xf_status xf_evaluate_batcher(xf_decoder *decoder, xf_batcher *batcher, xf_eval_stats *stats,

@@ -134,7 +134,7 @@ XF_API enum xf_status xf_train_step(xf_trainer *trainer, const xf_batch *batches
  * @param stats [in,out] struct_size set by the caller; NULL allowed
  * @param err [out] NULL allowed
  * @return as xf_train_step(); XF_DONE at the end of an epoch: nothing was done, the next call begins the next epoch
- * @threads exclusive, the batcher too
+ * @threads exclusive; the batcher too
  * @since 0.1
  */
 XF_API enum xf_status xf_train_next(xf_trainer *trainer, xf_batcher *batcher, xf_step_stats *stats, xf_error *err);
