@@ -36,7 +36,10 @@ static void *serve(void *arg) {
     xf_config *config = NULL;
     xf_error err;
     MUST(xf_config_create(&config, &err));
-    if (request->kind == LATE) MUST(xf_config_set(config, "decode.deadline_ms", "50", &err));
+    if (request->kind == LATE) { /* in small groups, so that some sentences are through by then */
+        MUST(xf_config_set(config, "decode.deadline_ms", "200", &err));
+        MUST(xf_config_set(config, "decode.batch_sentences", "3", &err));
+    }
     params.config = config;
     request->status = xf_translate(request->decoder, texts, NULL, request->kind == PLAIN ? FEW : MANY, &params,
                                    &request->answers, &request->err);
