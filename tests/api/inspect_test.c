@@ -100,7 +100,7 @@ static int64_t peak_of(const xf_config *config, const char *path, int train, xf_
         xf_decoder *decoder = NULL;
         xf_hypotheses *found = NULL;
         ACCEPTED(xf_decoder_create(model, config, &decoder, err));
-        ACCEPTED(xf_decode(decoder, &batch, &found, err));
+        ACCEPTED(xf_decode(decoder, &batch, NULL, &found, err));
         xf_hypotheses_free(found);
         xf_decoder_free(decoder);
     }

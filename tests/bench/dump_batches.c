@@ -62,7 +62,7 @@ int main(int argc, char **argv) {
     }
     printf("vocabulary: %d\n", xf_tokenizer_vocab_size(tokenizer));
     CHECK(xf_model_create, context, config, tokenizer, &model);
-    CHECK(xf_model_save, model, arg_text(a, "model", NULL));
+    CHECK(xf_model_save, model, NULL, arg_text(a, "model", NULL));
     const int64_t count = arg_number(a, "count", 1000);
     if (count == 0) die("count=0: expected at least 1");
     dump(train, tokenizer, config, count, arg_text(a, "batches", NULL));

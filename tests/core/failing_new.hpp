@@ -51,8 +51,9 @@ void *operator new(size_t bytes, std::align_val_t alignment) {
 }
 // What asks this way copes without: it takes no part in the plan, but must fit the operator delete below.
 void *operator new(size_t bytes, const std::nothrow_t &) noexcept { return std::malloc(bytes); }
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, const std::nothrow_t &) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t) noexcept { std::free(memory); }
-void operator delete(void *memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+// Out of line, or the compiler sees a free() of what an operator new that it can't see into gave, and warns.
+[[gnu::noinline]] void operator delete(void *memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void *memory, const std::nothrow_t &) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void *memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void *memory, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void *memory, size_t, std::align_val_t) noexcept { std::free(memory); }

@@ -208,7 +208,7 @@ XF_TEST(another_kind_of_file_is_called_so) {
     const auto complaint = [](uint64_t length) -> std::string {
         const std::string bytes = file_with(length, std::string(92, 'x'));
         try {
-            SafetensorsReader::from_memory(bytes.data(), bytes.size(), {}, "x.bin");
+            SafetensorsReader(std::make_shared<MemoryInput>(bytes.data(), bytes.size(), "x.bin"));
         } catch (const xf::Error &error) {
             return error.what();
         }

@@ -468,7 +468,7 @@ XF_TEST(a_split_is_the_seeds_and_keeps_the_order) {
 
 // The text and what is kept of each pair are on the account, under its budget, until the last part has gone.
 XF_TEST(a_corpus_is_on_the_account) {
-    const auto heap = std::make_shared<xf::Heap>(nullptr, 1 << 20);
+    const auto heap = std::make_shared<xf::Heap>(xf::Allocator{}, 1 << 20);
     CorpusOptions options;
     options.heap = heap;
     std::string text;

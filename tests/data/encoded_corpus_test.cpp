@@ -78,7 +78,7 @@ XF_TEST(a_corpus_of_ids_needs_no_tokenizer) {
 }
 
 XF_TEST(ids_are_on_the_account) {
-    const auto heap = std::make_shared<xf::Heap>(nullptr, 0);
+    const auto heap = std::make_shared<xf::Heap>(xf::Allocator{}, 0);
     std::string tsv;
     for (int i = 0; i < 1000; ++i) tsv += "abcdefgh\tabcdefgh\n";
     const auto corpus = xf::Corpus::from_memory("m.tsv", tsv, {});
@@ -89,7 +89,7 @@ XF_TEST(ids_are_on_the_account) {
         CHECK(heap->current() <= 2 * bytes + 64);
     }
     CHECK_EQ(heap->current(), 0);
-    const auto small = std::make_shared<xf::Heap>(nullptr, bytes / 2);
+    const auto small = std::make_shared<xf::Heap>(xf::Allocator{}, bytes / 2);
     CHECK_FAILS(xf::encode_corpus(*corpus, letters, 100, xf::Call(), small), XF_ERROR_NO_MEMORY);
     CHECK_EQ(small->current(), 0);
 }

@@ -45,10 +45,10 @@ void learn_to_reverse(const std::shared_ptr<xf::Context> &context) {
     for (const char *beam : {"1", "4"}) {
         xf::Decoder decoder(trainer->model(), options_of({{"decode.beam", beam}}));
         const Batch batch(held_out);
-        const auto answers = decoder.decode(batch.view(), nullptr);
+        const auto answers = decoder.decode(batch.view());
         int right = 0;
         for (size_t i = 0; i < held_out.size(); ++i) {
-            Ids ids = answers[i][0].ids;
+            Ids ids = answers[i].answers[0].ids;
             ids.push_back(xf::kEndToken);
             right += ids == held_out.tgt[i] && answers[i][0].finished ? 1 : 0;
         }
