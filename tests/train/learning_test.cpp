@@ -50,7 +50,7 @@ void learn_to_reverse(const std::shared_ptr<xf::Context> &context) {
         for (size_t i = 0; i < held_out.size(); ++i) {
             Ids ids = answers[i].answers[0].ids;
             ids.push_back(xf::kEndToken);
-            right += ids == held_out.tgt[i] && answers[i][0].finished ? 1 : 0;
+            right += ids == held_out.tgt[i] && answers[i].answers[0].finished ? 1 : 0;
         }
         CHECK_EQ(right, 100);
         xf::EvalStats stats;
