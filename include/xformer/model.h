@@ -273,7 +273,8 @@ XF_API enum xf_status xf_model_set_metadata(xf_model *model, const char *key, co
  * @brief Gives a text that is kept with a model.
  * @param model [in] the model
  * @param key [in] as it was set
- * @return owned by the model, valid until the key is set again or the model freed; NULL when there is none
+ * @return owned by the model, valid until the key is set again or the model freed; NULL when there is none, or while
+ *         another call sets one
  * @threads shared-read
  * @since 0.1
  */

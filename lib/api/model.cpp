@@ -49,6 +49,28 @@ void check_count(const Parameter &p, size_t count) {
              count, static_cast<long long>(p.size()), p.name.c_str());
 }
 
+// A text that the host keeps with a model; NULL also while another call changes them, as a getter has no status.
+template <class Read>
+const char *host_text(const xf_model *model, Read read) noexcept {
+    if (!is_handle(model) || !model->model->texts_usage().begin(false)) return nullptr;
+    const char *const text = read(std::as_const(*model->model).metadata());
+    model->model->texts_usage().end(false);
+    return text;
+}
+
+class ChangingTexts {
+public:
+    explicit ChangingTexts(Usage &usage) : usage_(usage) {
+        XF_CHECK(usage_.begin(true), XF_ERROR_BUSY, "the model's texts are being read by another call");
+    }
+    ~ChangingTexts() { usage_.end(true); }
+    ChangingTexts(const ChangingTexts &) = delete;
+    ChangingTexts &operator=(const ChangingTexts &) = delete;
+
+private:
+    Usage &usage_;
+};
+
 }  // namespace
 
 extern "C" {
@@ -88,6 +110,7 @@ xf_status xf_model_set_metadata(xf_model *model, const char *key, const char *va
         const auto use = exclusive(model, "model");
         check_pointer(key, "key");
         const ModelUse parameters(*use->model, true);
+        const ChangingTexts changing(use->model->texts_usage());
         if (value != nullptr)
             use->model->metadata().set(key, value);
         else
@@ -96,11 +119,11 @@ xf_status xf_model_set_metadata(xf_model *model, const char *key, const char *va
 }
 
 const char *xf_model_metadata(const xf_model *model, const char *key) {
-    return is_handle(model) && key != nullptr ? model->model->metadata().find(key) : nullptr;
+    return host_text(model, [key](const UserMetadata &texts) { return key != nullptr ? texts.find(key) : nullptr; });
 }
 
 const char *xf_model_metadata_key(const xf_model *model, size_t index) {
-    return is_handle(model) ? model->model->metadata().key(index) : nullptr;
+    return host_text(model, [index](const UserMetadata &texts) { return texts.key(index); });
 }
 
 size_t xf_model_tensor_count(const xf_model *model) { return is_handle(model) ? model->model->table().list.size() : 0; }

@@ -51,6 +51,8 @@ public:
 
     // Who reads or writes the parameters at the moment: handles, decoders and trainers that share them.
     Usage &usage() const { return usage_; }
+    // Who reads or changes the host's texts: reading them needs no peace from training.
+    Usage &texts_usage() const { return texts_usage_; }
 
     // [max_length, D]: parameters or sinusoids.
     const float *encoder_positions() const;
@@ -64,7 +66,7 @@ private:
     UserMetadata metadata_;
     Buffer params_, copy_;
     Buffer sinusoids_;
-    mutable Usage usage_;
+    mutable Usage usage_, texts_usage_;
 };
 
 }  // namespace xf

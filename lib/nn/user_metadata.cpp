@@ -47,12 +47,12 @@ void UserMetadata::remove(std::string_view key) {
     texts_.erase(found);
 }
 
-const char *UserMetadata::find(std::string_view key) const {
+const char *UserMetadata::find(std::string_view key) const noexcept {
     const auto found = texts_.find(key);
     return found == texts_.end() ? nullptr : found->second.c_str();
 }
 
-const char *UserMetadata::key(size_t index) const {
+const char *UserMetadata::key(size_t index) const noexcept {
     return index < texts_.size() ? std::next(texts_.begin(), static_cast<std::ptrdiff_t>(index))->first.c_str()
                                  : nullptr;
 }

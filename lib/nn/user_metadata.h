@@ -27,9 +27,9 @@ public:
     void remove(std::string_view key);
 
     // NUL-terminated, at rest until it is set again or removed; null when there is none.
-    const char *find(std::string_view key) const;
+    const char *find(std::string_view key) const noexcept;
     // The key at a place in the order of bytes; null beyond the last.
-    const char *key(size_t index) const;
+    const char *key(size_t index) const noexcept;
 
     const std::map<std::string, std::string, std::less<>> &all() const { return texts_; }
 

@@ -16,13 +16,14 @@ from xformer import _abi, _library, errors, eval
 C_TYPES = {
     "size_t": ctypes.c_size_t,
     "int32_t": ctypes.c_int32,
+    "uint64_t": ctypes.c_uint64,
     "int64_t": ctypes.c_int64,
     "double": ctypes.c_double,
     "float": ctypes.c_float,
     "char": ctypes.c_char,
     "int": ctypes.c_int,
 }
-CALLBACKS = {"xf_log_fn", "xf_constraint_fn"}
+CALLBACKS = {"xf_log_fn", "xf_constraint_fn", "xf_progress_fn"}
 
 
 def headers():

@@ -389,8 +389,10 @@ int main(int argc, char **argv) {
     DO(xf_decoder_create(loaded, config, &decoder, &err));
     use_decoder(decoder, &batch);
     xf_context_cancel(context);
-    GIVES(XF_ERROR_CANCELLED, xf_decode(decoder, &batch, NULL, &answers, &err));
-    IS(answers == NULL);
+    xf_decoder_cancel(decoder); /* while nothing runs: neither does anything */
+    DO(xf_decode(decoder, &batch, NULL, &answers, &err));
+    xf_hypotheses_free(answers);
+    answers = NULL;
     GIVES(XF_ERROR_INVALID_ARGUMENT, xf_decode(NULL, &batch, NULL, &answers, NULL));
 
     xf_context_free(context); /* parents first: each child holds what it needs */

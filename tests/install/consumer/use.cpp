@@ -23,7 +23,7 @@ int main() {
         xformer::Decoder decoder(trainer.model(), config.set("decode.max_extra_tokens", 5));
         std::cout << "version " << xf_version() << ", an untrained answer has " << decoder.translate("one two").size()
                   << " bytes\n";
-        context.load_backend("/nonexistent");
+        xformer::Model::load(context, "/nonexistent");
     } catch (const xformer::Error &error) {
         std::cout << "refused: " << error.what() << '\n';
         return error.status() != XF_ERROR_NOT_FOUND ||
