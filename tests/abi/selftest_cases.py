@@ -35,9 +35,9 @@ SRC_IDS = field("[src_offsets[B]] ids.", "const int32_t *src_ids")
 SRC_OFFSETS = field("[B + 1], first 0, not falling.", "const int32_t *src_offsets")
 KEPT = field("Pairs kept.", "int64_t kept")
 NLL = "    double nll;\n    /** exp(nll): perplexity per token. */\n    double perplexity;\n} xf_eval_stats;"
-EVAL_INIT = "{sizeof(xf_eval_stats), 0, 0, 0, 0, 0}"
-CHRF = """XF_API enum xf_status xf_chrf(const char *const *hypotheses, const char *const *references, size_t count,
-                              double *score, xf_error *err);
+EVAL_INIT = "{ sizeof(xf_eval_stats), 0, 0, 0, 0, 0 }"
+CHRF = """XF_API enum xf_status xf_chrf(const char *const *hypotheses, const char *const *references, size_t count, double *score,
+                              xf_error *err);
 """
 
 CASES = [
@@ -52,7 +52,7 @@ CASES = [
     Case("field signed, then unsigned", "surface", (("backend.h", "int32_t device_count;", "uint32_t device_count;"),)),
     Case("field removed", "acc surface constants layout", (
         ("decode.h", NLL, NLL.replace("    double nll;\n", "")),
-        ("decode.h", EVAL_INIT, "{sizeof(xf_eval_stats), 0, 0, 0, 0}"))),
+        ("decode.h", EVAL_INIT, "{ sizeof(xf_eval_stats), 0, 0, 0, 0 }"))),
     Case("last field removed", "acc surface layout", (
         ("decode.h", "    double perplexity;\n} xf_eval_stats;", "} xf_eval_stats;"),
         ("decode.h", EVAL_INIT, "{sizeof(xf_eval_stats), 0, 0, 0, 0, 0}"))),
@@ -85,7 +85,7 @@ CASES = [
     Case("macro with another value", "constants layout", (("text.h", "#define XF_TOKEN_END 1", "#define XF_TOKEN_END 2"),)),
     Case("macro removed", "constants layout", (("text.h", "#define XF_TOKEN_START 0\n", "\n"),)),
     Case("initialiser with another value", "constants", (
-        ("data.h", "#define XF_BATCH_INIT {sizeof(xf_batch), 0,", "#define XF_BATCH_INIT {sizeof(xf_batch), 1,"),)),
+        ("data.h", "{ sizeof(xf_batch), 0,", "{ sizeof(xf_batch), 1,"),)),
     Case("size of the error message", "surface constants layout", (
         ("status.h", "#define XF_ERROR_MESSAGE_SIZE 248", "#define XF_ERROR_MESSAGE_SIZE 504"),)),
     # Functions.
@@ -101,8 +101,8 @@ CASES = [
     Case("parameter added", "acc surface", (
         ("config.h", "xf_config_preset(xf_config *config, const char *name,", "xf_config_preset(xf_config *config, const char *name, int32_t scale,"),)),
     Case("parameter removed", "acc surface", (
-        ("backend.h", "xf_backend_load(xf_context *context, const char *path, xf_error *err);",
-         "xf_backend_load(xf_context *context, const char *path);"),)),
+        ("backend.h", "size_t index, xf_backend_info *info, xf_error *err);",
+         "size_t index, xf_backend_info *info);"),)),
     Case("parameters swapped, one type", "surface", (
         ("data.h", "xf_batcher_seek(xf_batcher *batcher, int64_t epoch, int64_t batch,",
          "xf_batcher_seek(xf_batcher *batcher, int64_t batch, int64_t epoch,"),)),
@@ -146,7 +146,7 @@ CASES = [
         ("xformer.map", "  local: *;\n};\n", "  local: *;\n};\nXFORMER_0.2 {\n    xf_ter;\n} XFORMER_0.1;\n")),
     grows("field appended to a struct_size struct", "surface constants", (
         "decode.h", "    double perplexity;\n} xf_eval_stats;", "    double perplexity;\n    double entropy;\n} xf_eval_stats;"),
-        ("decode.h", EVAL_INIT, "{sizeof(xf_eval_stats), 0, 0, 0, 0, 0, 0}")),
+        ("decode.h", EVAL_INIT, "{ sizeof(xf_eval_stats), 0, 0, 0, 0, 0, 0 }")),
     grows("new enumerator", "surface constants", ("status.h", "    XF_ERROR_FORKED = -43,\n", "    XF_ERROR_FORKED = -43,\n    XF_ERROR_SLOW = -44,\n")),
     grows("new macro", "constants", ("text.h", "#define XF_TOKEN_END 1\n", "#define XF_TOKEN_END 1\n#define XF_TOKEN_MORE 9\n")),
     grows("new handle, struct, enumeration, header", "surface constants", (
@@ -184,8 +184,8 @@ EXPECTED = {"core": "", "openblas": "",
 EDGES = [
     ("a function without guard()", "api/config.cpp", "return guard(err, [&] {\n        check_pointer(out, \"out\");",
      "return ([&] {\n        check_pointer(out, \"out\");"),
-    ("work before guard()", "api/backend.cpp", "    return guard(err, [&] {\n        check_handle(context, \"context\");\n        check_pointer(path",
-     "    std::string copy(path);\n    return guard(err, [&] {\n        check_handle(context, \"context\");\n        check_pointer(path"),
+    ("work before guard()", "api/backend.cpp", "    return guard(err, [&] {\n        const auto use = shared(context",
+     "    std::string copy(9, ' ');\n    return guard(err, [&] {\n        const auto use = shared(context"),
     ("a helper that is not noexcept", "api/config.cpp", "xf_error *err, Set set) noexcept {", "xf_error *err, Set set) {"),
     ("a helper without guard()", "api/data.cpp", "Open open) noexcept {\n    return guard(err, [&] {", "Open open) noexcept {\n    return ([&] {"),
     ("a getter that allocates", "api/context.cpp", "return is_handle(context) ? context->context->description().c_str() : nullptr;",
