@@ -201,7 +201,7 @@ static void test_metadata(void **state) {
     xf_trainer_free(resumed);
 
     /* 16 MiB in all, 1,000 keys. */
-    char name[16];
+    char name[32];
     enum xf_status full = XF_OK;
     int kept = 0;
     for (; full == XF_OK && kept < 100; ++kept) {
