@@ -79,8 +79,9 @@ typedef void (*xf_task_fn)(void *arg, int32_t index);
  * @brief The host's executor: runs task(arg, i) once for each i from 0 to count - 1 and returns when all have returned.
  *
  * On whatever threads, side by side or one after the other: for (i = 0; i < count; ++i) task(arg, i) is an executor.
- * Called on the thread that made the call, by several at a time when several calls run. count is at most
- * "context.threads". Results do not depend on how the tasks are run. Must not throw or longjmp.
+ * Called on the thread that made the call, for one job of a context at a time: a second call meanwhile computes alone,
+ * on its own thread. count is at most "context.threads". Results do not depend on how the tasks are run. Must not throw
+ * or longjmp.
  *
  * @since 0.1
  */

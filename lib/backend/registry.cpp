@@ -59,22 +59,27 @@ std::string own_folder() {
     return slash == std::string::npos ? std::string() : file.substr(0, slash);
 }
 
-// Folders of a list with colons; a relative one would mean the current directory.
-void add_folders(std::string_view list, std::vector<std::string> *folders) {
+// Folders of a list with colons. A relative one would mean the current directory: an error in `option`, and left out of
+// what is no option (null).
+void add_folders(std::string_view list, const char *option, std::vector<std::string> *folders) {
     while (!list.empty()) {
         const size_t end = list.find(':');
         const std::string_view folder = list.substr(0, end);
-        if (!folder.empty() && folder[0] == '/') folders->emplace_back(folder);
+        const bool absolute = !folder.empty() && folder[0] == '/';
+        XF_CHECK(absolute || folder.empty() || option == nullptr, XF_ERROR_INVALID_ARGUMENT,
+                 "%s has the folder '%.*s', expected a name that begins with a slash", option,
+                 static_cast<int>(std::min<size_t>(folder.size(), 128)), folder.data());
+        if (absolute) folders->emplace_back(folder);
         list = end == std::string_view::npos ? std::string_view() : list.substr(end + 1);
     }
 }
 
 std::vector<std::string> search_path(const std::string &first) {
     std::vector<std::string> folders;
-    add_folders(first, &folders);
+    add_folders(first, "context.backend_path", &folders);
     // Before the library's own, as LD_LIBRARY_PATH is: who sets it wants another plugin than the one that is there.
     const char *listed = secure_getenv("XF_BACKEND_PATH");
-    add_folders(listed != nullptr ? listed : "", &folders);
+    add_folders(listed != nullptr ? listed : "", nullptr, &folders);
     const std::string own = own_folder();
     if (!own.empty()) {
         folders.push_back(own + "/xformer");

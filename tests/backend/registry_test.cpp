@@ -51,7 +51,7 @@ public:
     }
     std::string file(const std::string &name) const { return (folder_ / ("libxformer_" + name + ".so")).string(); }
     Settings device(const std::string &name) const {
-        return {{"context.device", name}, {"context.backend_path", "relative:" + folder_.string()}};
+        return {{"context.device", name}, {"context.backend_path", ":/nowhere:" + folder_.string()}};
     }
     // A plugin's code is never unloaded: whether it was ever opened is seen in the map of this process.
     bool opened(const std::string &name) const {
@@ -96,6 +96,12 @@ const xf::BackendEntry *entry_of(const xf::Registry &registry, const std::string
 }
 
 bool holds(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
+
+// A relative folder would be looked for where the program happens to stand: never without a word.
+XF_TEST(a_relative_folder_is_refused) {
+    const std::string said = refusal({{"context.device", "cpu:ref"}, {"context.backend_path", "/tmp:plugins"}});
+    CHECK(holds(said, "context.backend_path has the folder 'plugins'"));
+}
 
 // auto, and a kind that several backends serve, take the best that opens and tell why the better ones did not.
 XF_TEST(a_backend_that_does_not_open_is_passed_over) {
