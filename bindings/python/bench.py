@@ -23,7 +23,8 @@ def main() -> None:
         translations = []
         for _ in range(int(rounds)):
             start = time.monotonic()
-            translations = [answers[0].text for answers in decoder.translate(texts, chunk=32)]
+            parts = [decoder.translate(texts[at : at + 32]) for at in range(0, len(texts), 32)]
+            translations = [answers[0].text for part in parts for answers in part]
             print("%.6f" % (time.monotonic() - start), flush=True)
     with open(output, "w", encoding="utf-8") as file:
         file.writelines("%s\n" % text for text in translations)

@@ -33,24 +33,24 @@ int64_t drop_stride(int64_t longest) {
 }
 
 // Sentences of token 0 behind the last one, as long as may be and then empty, up to so many rows and sentences.
-void PackedBatch::HostSide::pad(int64_t rows, int64_t sentences, int64_t longest) {
-    while (static_cast<int64_t>(begin.size()) < sentences) {
+void PackedBatch::HostSide::pad(int64_t rows, int64_t count, int64_t longest) {
+    while (static_cast<int64_t>(begin.size()) < count) {
         const auto at = static_cast<int64_t>(ids.size());
-        const int64_t count = std::min(rows - at, longest);
+        const int64_t tokens = std::min(rows - at, longest);
         begin.push_back(static_cast<int32_t>(at));
-        length.push_back(static_cast<int32_t>(count));
-        ids.resize(static_cast<size_t>(at + count), kStartToken);
-        for (int64_t i = 0; i < count; ++i) positions.push_back(static_cast<int32_t>(i));
+        length.push_back(static_cast<int32_t>(tokens));
+        ids.resize(static_cast<size_t>(at + tokens), kStartToken);
+        for (int64_t i = 0; i < tokens; ++i) positions.push_back(static_cast<int32_t>(i));
     }
 }
 
-void PackedBatch::HostSide::unpack(int64_t sentences, const int32_t *from, const int32_t *offsets) {
-    ids.assign(from, from + offsets[sentences]);
+void PackedBatch::HostSide::unpack(int64_t count, const int32_t *from, const int32_t *offsets) {
+    ids.assign(from, from + offsets[count]);
     positions.clear();
     begin.clear();
     length.clear();
     max_length = 0;
-    for (int64_t b = 0; b < sentences; ++b) {
+    for (int64_t b = 0; b < count; ++b) {
         const int32_t tokens = offsets[b + 1] - offsets[b];
         begin.push_back(offsets[b]);
         length.push_back(tokens);

@@ -87,8 +87,8 @@ private:
     struct HostSide {
         std::vector<int32_t> ids, positions, begin, length;
         int64_t max_length = 0;
-        void unpack(int64_t sentences, const int32_t *from, const int32_t *offsets);
-        void pad(int64_t rows, int64_t sentences, int64_t longest);
+        void unpack(int64_t count, const int32_t *from, const int32_t *offsets);
+        void pad(int64_t rows, int64_t count, int64_t longest);
     };
     struct HostGroups {
         std::vector<int32_t> ids, starts, order;

@@ -238,7 +238,7 @@ XF_TEST(what_is_named_comes_before_what_lies_beside) {
     const std::string name = "order" + std::to_string(getpid()), file = "libxformer_" + name + ".so";
     for (const fs::path &folder : folders) std::ofstream(folder / file) << "\n";
     for (const fs::path &folder : folders) {
-        xf::Registry registry("relative:" + option);
+        xf::Registry registry(option);
         const xf::Registry::Wanted wanted = registry.want("cpu:" + name);
         CHECK_EQ(wanted.entries.size(), size_t{1});
         if (!wanted.entries.empty()) {
