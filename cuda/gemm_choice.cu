@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gemm_choice.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -11,11 +12,15 @@ namespace {
 
 constexpr size_t kWindow = 8;  // a choice stands within so many slots of its hash
 constexpr int64_t kCanonicalRows = 256;
+// Those of them that make and read fewer than 2^31 numbers: beyond that a library may refuse whatever it has, and no
+// call comes near.
 constexpr int64_t kTrialRows[] = {1, 2, 17, 64, 255, 1000, 4096, 65536};
+constexpr int64_t kTrialNumbers = int64_t{1} << 31;
 constexpr int kCandidates = 16, kOrdinaryCandidates = 4;  // asked for
 
-// Stands for the bias while an algorithm is chosen, when no data are looked at: any aligned address does.
-const void *const kSomeBias = reinterpret_cast<const void *>(uintptr_t{256});
+// Stands for the bias while an algorithm is chosen. No data are looked at then, but the address tells an alignment: it
+// may promise no more than each bias has.
+const void *const kSomeBias = reinterpret_cast<const void *>(uintptr_t{kRowAlignment});
 
 cudaDataType_t library_type(uint32_t type) { return type == XF_BF16 ? CUDA_R_16BF : CUDA_R_32F; }
 
@@ -161,6 +166,7 @@ cublasStatus_t decide(const GemmState &state, Choice *choice) {
         cublasStatus_t fits = CUBLAS_STATUS_SUCCESS;
         for (const int64_t rows : kTrialRows) {
             if (!choice->key.row_invariant || fits != CUBLAS_STATUS_SUCCESS) break;
+            if (rows * std::max(choice->key.ldc, choice->key.lda) >= kTrialNumbers) break;
             Description d;
             const cublasStatus_t made = d.make(choice->key, rows, choice->key.K);
             if (made != CUBLAS_STATUS_SUCCESS) return made;

@@ -8,8 +8,8 @@
 //   significant bits that is not smaller; so the table stays small, and a batch seldom needs a new choice.
 // - Sums split along K are added up in a separate step, from the workspace, in fp32; never in place.
 // - row_invariant: the algorithm is asked for with 256 rows and without any split of K ("in one sequence"), must accept
-//   a list of other numbers of rows, and is used for every M. A row's sums don't know M then: the tile it lies in does
-//   nothing but sum along K.
+//   a list of other numbers of rows (as far as these give matrices below 2^31 numbers), and is used for every M. A
+//   row's sums don't know M then: the tile it lies in does nothing but sum along K.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

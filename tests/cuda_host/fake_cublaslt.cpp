@@ -112,7 +112,7 @@ uint64_t configuration(const Question &q) {
 }
 
 // The rank-th best algorithm.
-cublasLtMatmulHeuristicResult_t algorithm(const Question &q, const Wish &wish, int rank) {
+cublasLtMatmulHeuristicResult_t algorithm(const Question &q, const Wish &wish, const void *bias, int rank) {
     cublasLtMatmulHeuristicResult_t found{};
     auto &data = found.algo.data;
     data[kBlock] = static_cast<uint64_t>(4 + (q.m * 7 + q.n * 3 + q.k + rank * 5) % 13);
@@ -122,6 +122,8 @@ cublasLtMatmulHeuristicResult_t algorithm(const Question &q, const Wish &wish, i
     data[kWorkspace] = wish.workspace;
     data[kConfiguration] = configuration(q);
     data[kRank] = static_cast<uint64_t>(rank);
+    const auto address = reinterpret_cast<uintptr_t>(bias);  // the heuristic takes its alignment for that of each bias
+    data[kBias] = (q.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0 ? address & (~address + 1) : 1;
     found.workspaceSize = wish.workspace;
     return found;
 }
@@ -281,7 +283,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     bool served = true;
     for (const Matrix *matrix : {&q.a, &q.b, &q.c})
         served = served && (matrix->type == CUDA_R_32F || matrix->ld % 2 == 0);
-    for (int rank = 0; served && rank < std::min(most, 3); ++rank) list.push_back(algorithm(q, wish, rank));
+    for (int rank = 0; served && rank < std::min(most, 3); ++rank) list.push_back(algorithm(q, wish, d->bias, rank));
     Library &fake = library();
     const std::lock_guard<std::mutex> guard(fake.lock);
     fake.asked.emplace_back(q, wish);
@@ -330,7 +332,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, c
     XF_RULE(aligned(b, promised(1)) && q.b.ld * bytes_of(q.b.type) % promised(1) == 0);
     XF_RULE(aligned(c, promised(2)) && q.c.ld * bytes_of(q.c.type) % promised(2) == 0);
     XF_RULE(aligned(result, promised(3)) && promised(3) == promised(2));
-    XF_RULE((q.epilogue & CUBLASLT_EPILOGUE_BIAS) == 0 || aligned(d->bias, 16));
+    XF_RULE((q.epilogue & CUBLASLT_EPILOGUE_BIAS) == 0 || aligned(d->bias, algo->data[kBias]));
     XF_RULE(workspace != nullptr && aligned(workspace, 256) && workspace_bytes >= algo->data[kWorkspace]);
     Library &fake = library();
     {

@@ -36,7 +36,7 @@ struct Wish {
 };
 
 // What the fake keeps in an algorithm's data.
-enum AlgorithmData { kBlock, kParts, kInPlace, kAlignment, kWorkspace, kConfiguration, kRank };
+enum AlgorithmData { kBlock, kParts, kInPlace, kAlignment, kWorkspace, kConfiguration, kRank, kBias };
 
 using Found = std::vector<cublasLtMatmulHeuristicResult_t>;
 struct Library {

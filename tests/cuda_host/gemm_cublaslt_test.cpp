@@ -245,6 +245,43 @@ XF_TEST(a_row_invariant_algorithm_serves_all_rows_or_none) {
     CHECK_EQ(session.logged, 1);
 }
 
+// The scores of a vocabulary: 65,536 rows of them are more numbers than a library may count.
+XF_TEST(trials_stay_below_what_a_library_can_count) {
+    constexpr int64_t kMost = int64_t{1} << 31;
+    fake_cublaslt::Matrix Question::*const matrices[] = {&Question::b, &Question::c};
+    for (const auto wide : matrices) {
+        Session session;
+        fake().algo_check = [](const Question &q, const cublasLtMatmulAlgo_t &, cublasLtMatmulHeuristicResult_t *) {
+            return q.n * std::max(q.b.ld, q.c.ld) < kMost ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+        };
+        Product product({1, 24, 70, false, true, XF_BF16, XF_FP32, 0, false, false, true});
+        (wide == &Question::c ? product.args.ldc : product.args.lda) = 37000;
+        product.run_and_check(session.stream);
+        CHECK_EQ(fake().multiplied.size(), size_t{1});
+        CHECK_EQ(session.logged, 0);
+        int64_t most = 0;
+        for (const Question &q : fake().checked) {
+            CHECK_EQ((q.*wide).ld, 37000);
+            most = std::max(most, q.n);
+        }
+        CHECK_EQ(most, 4096);
+    }
+}
+
+// What the heuristic is told of a bias is what each bias has: the fake's algorithms rely on it.
+XF_TEST(a_bias_is_as_aligned_as_was_said) {
+    Session session;
+    for (const uint32_t type : {XF_FP32, XF_BF16})
+        for (const int64_t shift : {0, 4, 8, 16, 32, 1}) {
+            Shape shape{20, 24, 64, false, true, type, type, 0, true};
+            shape.shift = shift;
+            const size_t before = fake().multiplied.size();
+            Product(shape).run_and_check(session.stream);
+            CHECK_EQ(fake().multiplied.size(), before + 1);
+        }
+    for (const auto &[q, algo] : fake().multiplied) CHECK_EQ(algo.data[fake_cublaslt::kBias], uint64_t{16});
+}
+
 XF_TEST(an_algorithm_of_other_rows_gives_way_to_an_own_one) {
     Session session;
     fake().algo_check = [](const Question &q, const cublasLtMatmulAlgo_t &, cublasLtMatmulHeuristicResult_t *found) {
