@@ -27,9 +27,14 @@ namespace {
 
 constexpr int kThreads = 512, kWarps = kThreads / kWarp;
 constexpr int kRowColumns = kThreads * kEight;
-constexpr int64_t kLogits = int64_t{40} << 20;   // 160 MiB of fp32: 1024 rows of 37000
-constexpr int64_t kRowStep = 128;                // rows of a product's tile
-constexpr int64_t kGatherHalf = 4, kGather = 2;  // pieces gathered: of bf16 and of fp32, the same memory
+// tests/gpu/prepare.sh builds plugins with other numbers, for its sweep.
+#ifndef XF_CUDA_LOSS_LOGITS
+#define XF_CUDA_LOSS_LOGITS 41943040  // 160 MiB of fp32: 1024 rows of 37000
+#define XF_CUDA_LOSS_GATHER 4         // pieces gathered on bf16; half of it on fp32, the same memory
+#endif
+constexpr int64_t kLogits = XF_CUDA_LOSS_LOGITS;
+constexpr int64_t kRowStep = 128;  // rows of a product's tile
+constexpr int64_t kGatherHalf = XF_CUDA_LOSS_GATHER, kGather = kGatherHalf / 2;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 struct Smoothing {
