@@ -153,7 +153,9 @@ xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokeniz
         const auto options = BatcherOptions::from(*OptionsOf(config));
         Encode encode;
         if (words != nullptr)
-            encode = [&words](std::string_view text, std::vector<int32_t> *ids) { words->encode(text, ids); };
+            encode = [&words, scratch = EncodeScratch()](std::string_view text, std::vector<int32_t> *ids) mutable {
+                words->encode(text, ids, &scratch);
+            };
         const Call call = use->context->call();
         const Corpus::Warn warn = [&](const std::string &line) { use->context->log(XF_LOG_WARNING, "data", line); };
         auto handle = std::make_unique<xf_batcher>();

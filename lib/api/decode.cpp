@@ -210,24 +210,15 @@ xf_status xf_attention_weights(xf_decoder *decoder, const xf_batch *pair, int32_
     return guard(err, [&] {
         const DecoderUse use(decoder);
         const xf_batch own = get_batch(pair);
-        XF_CHECK(own.sentences == 1, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences, expected 1",
-                 static_cast<long long>(own.sentences));
-        XF_CHECK(kind >= XF_ATTENTION_ENCODER && kind <= XF_ATTENTION_CROSS, XF_ERROR_OUT_OF_RANGE,
-                 "kind is %d, expected 0 to 2", kind);
-        const ModelConfig &c = decoder->decoder->model().config();
-        const int64_t layers = kind == XF_ATTENTION_ENCODER ? c.encoder_layers : c.decoder_layers;
-        XF_CHECK(layer >= 0 && layer < layers, XF_ERROR_OUT_OF_RANGE, "layer is %d, expected 0 to %lld", layer,
-                 static_cast<long long>(layers - 1));
         XF_CHECK(weights != nullptr || capacity == 0, XF_ERROR_INVALID_ARGUMENT,
                  "weights is NULL with a capacity of %zu", capacity);
         check_pointer(count, "count");
-        const auto which = static_cast<AttentionKind>(kind);
-        const auto needed = static_cast<size_t>(decoder->decoder->attention_shape(own, which).count());
+        const auto needed = static_cast<size_t>(decoder->decoder->attention_shape(own, kind, layer).count());
         if (needed > capacity) {
             *count = needed;
             fail(XF_ERROR_BUFFER_TOO_SMALL, "there are %zu weights, the capacity is %zu", needed, capacity);
         }
-        decoder->decoder->attention(own, which, layer, weights, use.call);
+        decoder->decoder->attention(own, kind, layer, weights, use.call);
         *count = needed;
     });
 }

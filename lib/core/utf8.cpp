@@ -77,8 +77,14 @@ void append_utf8(uint32_t c, std::string *text) {
 }
 
 std::string replace_invalid_utf8(std::string_view text) {
+    size_t size = 0;
+    for (size_t i = 0; i < text.size();) {
+        const CodePoint c = decode_utf8(text, i);
+        size += c.valid ? c.size : 3;
+        i += c.size;
+    }
     std::string out;
-    out.reserve(text.size());
+    out.reserve(size);
     for (size_t i = 0; i < text.size();) {
         const CodePoint c = decode_utf8(text, i);
         if (c.valid)

@@ -105,14 +105,15 @@ std::string Decoder::refusal(const xf_batch &batch, const Work &work, int64_t b,
     return {};
 }
 
-std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const DecodeRequest &request, const Call &call) {
+std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const DecodeRequest &request, const Call &call,
+                                             std::vector<SentenceOutcome> outcomes) {
     XF_CHECK(batch.sentences >= 0, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences",
              static_cast<long long>(batch.sentences));
     DecodeConfig own;
     const bool changed = request.options != nullptr;
     if (changed) own = DecodeConfig::from(with_set(options_, *request.options), model_->config());
     const DecodeConfig &config = changed ? own : config_;
-    std::vector<SentenceOutcome> outcomes(static_cast<size_t>(batch.sentences));
+    outcomes.resize(static_cast<size_t>(batch.sentences));
     if (batch.sentences == 0) return outcomes;
     XF_CHECK(batch.src_ids != nullptr && batch.src_offsets != nullptr, XF_ERROR_INVALID_ARGUMENT,
              "the batch's source ids or offsets are NULL");
@@ -125,6 +126,7 @@ std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const Decode
     order_.clear();
     for (int64_t b = 0; b < batch.sentences; ++b) {
         SentenceOutcome &outcome = outcomes[static_cast<size_t>(b)];
+        if (outcome.settled()) continue;
         xf_status why{};
         outcome.message = refusal(batch, work, b, &why);
         if (outcome.message.empty())
@@ -167,6 +169,11 @@ void Decoder::decode_group(const xf_batch &batch, const Work &work, std::span<co
     for (const int64_t b : group) limits_.push_back(work.limit(batch.src_offsets[b + 1] - batch.src_offsets[b]));
     const int64_t longest = *std::max_element(limits_.begin(), limits_.end());
     const auto sentences = static_cast<int64_t>(group.size());
+    if (const Context &context = model_->context(); context.logs(XF_LOG_DEBUG))
+        context.log(
+            XF_LOG_DEBUG, "decode",
+            format("%lld sentences of at most %lld tokens, answers of at most %lld", static_cast<long long>(sentences),
+                   static_cast<long long>(packed_.src.max_length), static_cast<long long>(longest)));
     SearchRequest search;
     search.beam = beam;
     search.min_tokens = work.config.min_tokens;

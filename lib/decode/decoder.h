@@ -53,9 +53,10 @@ public:
 
     const Model &model() const { return *model_; }
 
-    // What became of each of the batch's sources, in its order; targets are not looked at.
-    std::vector<SentenceOutcome> decode(const xf_batch &batch, const DecodeRequest &request = {},
-                                        const Call &call = {});
+    // What became of each of the batch's sources, in its order; targets are not looked at. outcomes: what is settled
+    // before, of as many sentences, and stays as it is; empty for nothing.
+    std::vector<SentenceOutcome> decode(const xf_batch &batch, const DecodeRequest &request = {}, const Call &call = {},
+                                        std::vector<SentenceOutcome> outcomes = {});
 
     // Log-probability of each target given its source.
     void score(const xf_batch &batch, double *log_probabilities, const Call &call = {});
@@ -66,10 +67,10 @@ public:
     // stood.
     EvalStats evaluate(Batcher *batcher, const Call &call = {});
 
-    // Attention over the one pair of a batch (paper eq. 1): its shape, and the weights, as many as it counts. After an
-    // error they are as they were.
-    AttentionShape attention_shape(const xf_batch &pair, AttentionKind kind) const;
-    void attention(const xf_batch &pair, AttentionKind kind, int64_t layer, float *weights, const Call &call = {});
+    // Attention over the one pair of a batch (paper eq. 1): its shape, after all checks, and the weights, as many as it
+    // counts. After an error they are as they were. kind: an AttentionKind.
+    AttentionShape attention_shape(const xf_batch &pair, int32_t kind, int64_t layer) const;
+    void attention(const xf_batch &pair, int32_t kind, int64_t layer, float *weights, const Call &call = {});
 
 private:
     struct Work;

@@ -138,12 +138,19 @@ EvalStats Decoder::evaluate(Batcher *batcher, const Call &call) {
     return stats;
 }
 
-AttentionShape Decoder::attention_shape(const xf_batch &pair, AttentionKind kind) const {
+AttentionShape Decoder::attention_shape(const xf_batch &pair, int32_t kind, int64_t layer) const {
     const ModelConfig &c = model_->config();
+    XF_CHECK(pair.sentences == 1, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences, expected 1",
+             static_cast<long long>(pair.sentences));
+    XF_CHECK(kind >= 0 && kind <= 2, XF_ERROR_OUT_OF_RANGE, "kind is %d, expected 0 to 2", kind);
+    const auto which = static_cast<AttentionKind>(kind);
+    const int64_t layers = which == AttentionKind::kEncoder ? c.encoder_layers : c.decoder_layers;
+    XF_CHECK(layer >= 0 && layer < layers, XF_ERROR_OUT_OF_RANGE, "layer is %lld, expected 0 to %lld",
+             static_cast<long long>(layer), static_cast<long long>(layers - 1));
     check_pairs(pair);
     const int64_t S = pair.src_offsets[1] - pair.src_offsets[0], T = pair.tgt_offsets[1] - pair.tgt_offsets[0];
     const float scale = 1.0f / std::sqrt(static_cast<float>(c.K));
-    switch (kind) {
+    switch (which) {
         case AttentionKind::kEncoder:
             return {c.H, c.K, S, S, false, c.window, scale};
         case AttentionKind::kDecoder:
@@ -154,9 +161,10 @@ AttentionShape Decoder::attention_shape(const xf_batch &pair, AttentionKind kind
     return {c.H, c.K, T, S, false, 0, scale};
 }
 
-void Decoder::attention(const xf_batch &pair, AttentionKind kind, int64_t layer, float *weights, const Call &call) {
+void Decoder::attention(const xf_batch &pair, int32_t kind, int64_t layer, float *weights, const Call &call) {
     const ModelConfig &c = model_->config();
-    const AttentionShape shape = attention_shape(pair, kind);
+    const AttentionShape shape = attention_shape(pair, kind, layer);
+    const auto which = static_cast<AttentionKind>(kind);
     const int64_t first[] = {0};
     packed_.load(stream_, pair, first, PackedBatch::Sides::kBoth);
     network_.prepare(packed_, Transformer::Mode::kTrain, true);  // which keeps every layer's queries and keys
@@ -166,13 +174,13 @@ void Decoder::attention(const xf_batch &pair, AttentionKind kind, int64_t layer,
     const auto read = [&](Num from, int64_t rows, int64_t columns) {
         return read_numbers(stream_, model_->dtype(), from, rows * columns);
     };
-    if (kind == AttentionKind::kCross) {
+    if (which == AttentionKind::kCross) {
         const AttentionActivations &acts = network_.cross(layer);
         const std::vector<float> q = read(acts.qkv, shape.queries, c.q_columns());
         const std::vector<float> kv = read(acts.kv, shape.keys, c.kv_columns());
         return attention_weights(shape, q.data(), c.q_columns(), kv.data(), c.kv_columns(), weights);
     }
-    const bool encoder = kind == AttentionKind::kEncoder;
+    const bool encoder = which == AttentionKind::kEncoder;
     const AttentionActivations &acts = encoder ? network_.encoder_self(layer) : network_.decoder_self(layer);
     const std::vector<float> qkv = read(acts.qkv, shape.queries, c.qkv_columns());
     attention_weights(shape, qkv.data(), c.qkv_columns(), qkv.data() + c.q_columns(), c.qkv_columns(), weights);

@@ -29,6 +29,8 @@ struct SentenceOutcome {
     xf_status status = XF_OK;
     std::string message{};
     std::vector<Hypothesis> answers{};
+
+    bool settled() const { return status != XF_OK || !answers.empty(); }
 };
 
 // Who may end a search early, and who hears how far it is.

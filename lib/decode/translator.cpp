@@ -59,64 +59,55 @@ void write_texts(const Tokenizer &tokenizer, std::vector<SentenceOutcome> *outco
         for (Hypothesis &h : outcome.answers) h.text = tokenizer.decode(h.ids.data(), h.ids.size());
 }
 
-// Appends text i to the batch, unless nothing of it is left or it can't be translated.
-xf_status Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, SentenceOutcome *outcome) {
+// Appends text i and its prefix to the batch, or nothing and says what became of it.
+void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, SentenceOutcome *outcome) {
     const size_t before = ids_.size(), prefix_before = prefix_ids_.size();
     bool text_done = false;
     try {
         if (texts.missing(i)) fail(XF_ERROR_INVALID_ARGUMENT, "the text is NULL");
-        tokenizer_.encode(trimmed(texts[i]), &ids_);
+        tokenizer_.encode(trimmed(texts[i]), &ids_, &scratch_);
         if (ids_.size() == before) {
-            Hypothesis nothing;
+            Hypothesis &nothing = outcome->answers.emplace_back();
             nothing.finished = true;
             nothing.token_log_probabilities.assign(1, 0.0f);
-            outcome->answers.push_back(std::move(nothing));
-            return XF_OK;
+            return;
         }
         text_done = true;
-        if (!prefixes.missing(i)) tokenizer_.encode(trimmed(prefixes[i]), &prefix_ids_);
+        if (!prefixes.missing(i)) tokenizer_.encode(trimmed(prefixes[i]), &prefix_ids_, &scratch_);
+        ids_.push_back(kEndToken);
     } catch (const Error &error) {
         ids_.resize(before);
         prefix_ids_.resize(prefix_before);
         outcome->message = text_done ? format("prefix: %s", error.what()) : error.what();
-        return error.status();
+        outcome->status = error.status();
     }
-    ids_.push_back(kEndToken);
-    XF_CHECK(ids_.size() < (size_t{1} << 31) && prefix_ids_.size() < (size_t{1} << 31), XF_ERROR_LIMIT,
-             "the texts have more than 2^31 tokens");
-    offsets_.push_back(static_cast<int32_t>(ids_.size()));
-    prefix_offsets_.push_back(static_cast<int32_t>(prefix_ids_.size()));
-    origin_.push_back(i);
-    return XF_OK;
 }
 
 std::vector<SentenceOutcome> Translator::translate(const Texts &texts, const Texts &prefixes, DecodeRequest request,
                                                    const Call &call) {
     std::vector<SentenceOutcome> outcomes(texts.count);
     ids_.clear();
+    ids_.reserve(1);  // for a batch without any is still one
     prefix_ids_.clear();
-    origin_.clear();
     offsets_.assign(1, 0);
     prefix_offsets_.assign(1, 0);
     for (size_t i = 0; i < texts.count; ++i) {
         call.check();
-        outcomes[i].status = encode(texts, prefixes, i, &outcomes[i]);
+        encode(texts, prefixes, i, &outcomes[i]);
+        XF_CHECK(ids_.size() < (size_t{1} << 31) && prefix_ids_.size() < (size_t{1} << 31), XF_ERROR_LIMIT,
+                 "the texts have more than 2^31 tokens");
+        offsets_.push_back(static_cast<int32_t>(ids_.size()));
+        prefix_offsets_.push_back(static_cast<int32_t>(prefix_ids_.size()));
     }
     xf_batch batch{};
     batch.struct_size = sizeof batch;
-    batch.sentences = static_cast<int64_t>(origin_.size());
+    batch.sentences = static_cast<int64_t>(texts.count);
     batch.src_ids = ids_.data();
     batch.src_offsets = offsets_.data();
     const bool any = !prefix_ids_.empty();
     request.prefix_ids = any ? prefix_ids_.data() : nullptr;
     request.prefix_offsets = any ? prefix_offsets_.data() : nullptr;
-    if (request.constraint)  // it knows texts by their place among all of them
-        request.constraint = [this, asked = std::move(request.constraint)](const Prefix &prefix, uint32_t *allowed) {
-            const auto text = static_cast<int64_t>(origin_[static_cast<size_t>(prefix.sentence)]);
-            asked({text, prefix.ids, prefix.remaining}, allowed);
-        };
-    std::vector<SentenceOutcome> found = decoder_.decode(batch, request, call);
-    for (size_t i = 0; i < found.size(); ++i) outcomes[origin_[i]] = std::move(found[i]);
+    outcomes = decoder_.decode(batch, request, call, std::move(outcomes));
     write_texts(tokenizer_, &outcomes);
     return outcomes;
 }

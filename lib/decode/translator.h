@@ -41,13 +41,13 @@ public:
                                            const Call &call = {});
 
 private:
-    xf_status encode(const Texts &texts, const Texts &prefixes, size_t i, SentenceOutcome *outcome);
+    void encode(const Texts &texts, const Texts &prefixes, size_t i, SentenceOutcome *outcome);
 
     const Tokenizer &tokenizer_;
     Decoder &decoder_;
-    // The texts that have tokens, as one batch, where they came from, and what their answers begin with.
+    // The texts as one batch, and what their answers begin with; of what can't be translated there is nothing.
     std::vector<int32_t> ids_, offsets_, prefix_ids_, prefix_offsets_;
-    std::vector<size_t> origin_;
+    EncodeScratch scratch_;
 };
 
 // The text of each answer.

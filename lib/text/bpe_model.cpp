@@ -20,14 +20,6 @@ uint64_t pair_key(int32_t left, int32_t right) {
 
 }  // namespace
 
-// Room for one word, kept from word to word of a call.
-struct BpeModel::Scratch {
-    std::vector<int32_t> symbols;  // -1 where a symbol was merged into the one before
-    std::vector<int32_t> next;
-    std::vector<int32_t> previous;
-    std::vector<uint64_t> heap;  // rank << 32 | position of the left symbol, smallest first; may be out of date
-};
-
 void append_characters(const Vocabulary &vocabulary, std::string_view word, std::vector<int32_t> *ids) {
     for (size_t i = 0; i < word.size();) {
         const CodePoint c = decode_utf8(word, i);
@@ -60,7 +52,7 @@ BpeModel::BpeModel(BpeTable table) : table_(std::move(table)) {
     for (size_t rank = 0; rank < table_.merges.size(); ++rank) add_merge(rank);
 
     intact_.assign(static_cast<size_t>(vocabulary_.size()), 0);
-    Scratch scratch;
+    EncodeScratch scratch;
     std::vector<int32_t> ids;
     for (int32_t id = Vocabulary::kFirstByteId; id < vocabulary_.size(); ++id) {
         const std::string_view piece = vocabulary_.bytes(id);
@@ -94,21 +86,21 @@ int32_t BpeModel::find_merge(int32_t left, int32_t right) const {
     });
 }
 
-void BpeModel::encode(WordSplitter words, std::vector<int32_t> *ids) const {
-    Scratch scratch;
+void BpeModel::encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *scratch) const {
     std::string_view word;
     while (words.next(&word)) {
         const int32_t id = word.size() <= kMaxIntactBytes ? vocabulary_.find(word) : -1;
         if (id >= 0 && intact_[static_cast<size_t>(id)])
             ids->push_back(id);
         else
-            encode_word(word, &scratch, ids);
+            encode_word(word, scratch, ids);
     }
 }
 
-void BpeModel::encode_word(std::string_view word, Scratch *scratch, std::vector<int32_t> *ids) const {
+void BpeModel::encode_word(std::string_view word, EncodeScratch *scratch, std::vector<int32_t> *ids) const {
     // Not a structured binding: clang lets no lambda capture one before its version 16.
     std::vector<int32_t> &symbols = scratch->symbols, &next = scratch->next, &previous = scratch->previous;
+    // rank << 32 | position of the left symbol, smallest first; may be out of date.
     std::vector<uint64_t> &heap = scratch->heap;
     symbols.clear();
     append_characters(vocabulary_, word, &symbols);

@@ -40,14 +40,12 @@ public:
 
     const BpeTable &table() const { return table_; }
     const Vocabulary &vocabulary() const override { return vocabulary_; }
-    void encode(WordSplitter words, std::vector<int32_t> *ids) const override;
+    void encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *scratch) const override;
 
 private:
-    struct Scratch;
-
     void add_merge(size_t rank);
     int32_t find_merge(int32_t left, int32_t right) const;
-    void encode_word(std::string_view word, Scratch *scratch, std::vector<int32_t> *ids) const;
+    void encode_word(std::string_view word, EncodeScratch *scratch, std::vector<int32_t> *ids) const;
 
     BpeTable table_;
     Vocabulary vocabulary_;

@@ -9,7 +9,6 @@
 #include <utf8proc.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "core/error.h"
 #include "core/utf8.h"
@@ -58,10 +57,9 @@ void normalize_segment(std::string_view text, utf8proc_option_t options, Codes *
     for (utf8proc_ssize_t i = 0; i < n; ++i) append_utf8(static_cast<uint32_t>((*codes)[static_cast<size_t>(i)]), out);
 }
 
-void normalize_valid(std::string_view text, Normalization form, std::string *out) {
+void normalize_valid(std::string_view text, Normalization form, std::string *out, Codes *codes) {
     const int flags = UTF8PROC_STABLE | UTF8PROC_COMPOSE | (form == Normalization::kNfkc ? UTF8PROC_COMPAT : 0);
     const auto options = static_cast<utf8proc_option_t>(flags);
-    Codes codes;
     size_t done = 0;        // everything before is in *out
     size_t last_inert = 0;  // the latest place where text may be cut
     for (size_t i = 0; i < text.size();) {
@@ -78,7 +76,7 @@ void normalize_valid(std::string_view text, Normalization form, std::string *out
             end += next.size;
         }
         out->append(text.substr(done, last_inert - done));
-        normalize_segment(text.substr(last_inert, end - last_inert), options, &codes, out);
+        normalize_segment(text.substr(last_inert, end - last_inert), options, codes, out);
         done = last_inert = i = end;
     }
     out->append(text.substr(done));
@@ -98,7 +96,7 @@ bool is_inert(uint32_t c) {
     return in(0x4E00, 0x9FA5) || in(0xAC00, 0xD7A3);  // Han, Hangul syllables
 }
 
-void normalize(std::string_view text, Normalization form, InvalidUtf8 invalid, std::string *out) {
+void normalize(std::string_view text, Normalization form, InvalidUtf8 invalid, std::string *out, Codes *codes) {
     XF_CHECK(text.size() <= kMaxTextBytes, XF_ERROR_LIMIT, "the text has %zu bytes, expected at most %zu", text.size(),
              kMaxTextBytes);
     if (form == Normalization::kNone) {
@@ -107,12 +105,12 @@ void normalize(std::string_view text, Normalization form, InvalidUtf8 invalid, s
     }
     const size_t bad = find_invalid_utf8(text);
     if (bad == std::string_view::npos) {
-        normalize_valid(text, form, out);
+        normalize_valid(text, form, out, codes);
         return;
     }
     XF_CHECK(invalid == InvalidUtf8::kReplace, XF_ERROR_DATA, "invalid UTF-8 at byte %zu (0x%02X), expected valid text",
              bad, static_cast<unsigned>(static_cast<unsigned char>(text[bad])));
-    normalize_valid(replace_invalid_utf8(text), form, out);
+    normalize_valid(replace_invalid_utf8(text), form, out, codes);
 }
 
 }  // namespace xf

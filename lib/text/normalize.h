@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace xf {
 
@@ -24,7 +25,9 @@ enum class InvalidUtf8 {
 constexpr size_t kMaxTextBytes = size_t{1} << 30;
 
 // Appends the normalised text to *out. With kNone the bytes are copied whatever they are and `invalid` is not used.
-void normalize(std::string_view text, Normalization form, InvalidUtf8 invalid, std::string *out);
+// *codes is room for the work.
+void normalize(std::string_view text, Normalization form, InvalidUtf8 invalid, std::string *out,
+               std::vector<int32_t> *codes);
 
 // True for characters that both forms leave alone and that never combine with what precedes them: text may be cut
 // before each, and a text of nothing else is already normalised. Not complete, but it covers nearly all plain text.

@@ -44,13 +44,14 @@ std::shared_ptr<const Tokenizer> Tokenizer::train(const TokenizerOptions &option
     check_tokenizer_options(options, XF_ERROR_INVALID_ARGUMENT);
     WordCounts words;
     std::string text;
+    std::vector<int32_t> codes;
     std::string_view line;
     for (int64_t number = 1; lines(&line); ++number) {
         if (number % 1024 == 1) call.check();
         if (line.empty()) continue;
         text.assign(1, ' ');
         try {
-            normalize(line, options.normalization, options.invalid_utf8, &text);
+            normalize(line, options.normalization, options.invalid_utf8, &text, &codes);
         } catch (const Error &error) {
             fail(error.status(), "line %lld: %s", static_cast<long long>(number), error.what());
         }
@@ -93,14 +94,17 @@ std::string Tokenizer::serialize() const {
 }
 
 void Tokenizer::encode(std::string_view text, std::vector<int32_t> *ids) const {
+    EncodeScratch scratch;
+    encode(text, ids, &scratch);
+}
+
+void Tokenizer::encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch) const {
     if (text.empty()) return;
-    std::string normalized;
-    normalized.reserve(text.size() + 16);
-    normalized.push_back(' ');
-    normalize(text, options_.normalization, options_.invalid_utf8, &normalized);
+    scratch->normalized.assign(1, ' ');
+    normalize(text, options_.normalization, options_.invalid_utf8, &scratch->normalized, &scratch->codes);
     const size_t before = ids->size();
     try {
-        model_->encode(WordSplitter(normalized), ids);
+        model_->encode(WordSplitter(scratch->normalized), ids, scratch);
     } catch (...) {
         ids->resize(before);
         throw;
@@ -108,7 +112,10 @@ void Tokenizer::encode(std::string_view text, std::vector<int32_t> *ids) const {
 }
 
 std::string Tokenizer::decode(const int32_t *ids, size_t count) const {
+    size_t size = 0;
+    for (size_t i = 0; i < count; ++i) size += piece_bytes(ids[i]).size();
     std::string text;
+    text.reserve(size);
     for (size_t i = 0; i < count; ++i) text.append(piece_bytes(ids[i]));
     if (!text.empty() && text[0] == ' ') text.erase(0, 1);
     if (options_.normalization != Normalization::kNone && find_invalid_utf8(text) != std::string_view::npos)

@@ -62,6 +62,7 @@ public:
 
     // Appends the ids of the text, without start or end symbols. On an error *ids is as before.
     // XF_ERROR_DATA for invalid UTF-8 (see TokenizerOptions), XF_ERROR_LIMIT for a text above kMaxTextBytes.
+    void encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch) const;
     void encode(std::string_view text, std::vector<int32_t> *ids) const;
 
     // The text of the ids; start and end symbols are skipped. XF_ERROR_OUT_OF_RANGE for an id that is no piece.

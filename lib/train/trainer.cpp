@@ -104,6 +104,12 @@ StepStats Trainer::accumulate(const xf_batch &batch, const Call &call) {
     sum_.tgt_tokens += stats.tgt_tokens;
     sum_.loss_sum += stats.loss_sum;
     sum_.nll_sum += stats.nll_sum;
+    if (const Context &context = model_->context(); context.logs(XF_LOG_DEBUG))
+        context.log(
+            XF_LOG_DEBUG, "train",
+            format("a batch of %lld sentences, %lld + %lld tokens: loss %s", static_cast<long long>(stats.sentences),
+                   static_cast<long long>(stats.src_tokens), static_cast<long long>(stats.tgt_tokens),
+                   number(stats.loss_sum / static_cast<double>(stats.tgt_tokens)).c_str()));
     if (!std::isfinite(stats.loss_sum))
         fail_nonfinite(format("the loss of step %lld is not finite", static_cast<long long>(step_ + 1)));
     return stats;
@@ -157,6 +163,11 @@ StepStats Trainer::finish() {
     dirty_ = false;
     bad_steps_ = 0;
     drop_gradients();
+    if (const Context &context = model_->context(); context.logs(XF_LOG_DEBUG))
+        context.log(XF_LOG_DEBUG, "train",
+                    format("step %lld: loss %s, gradient norm %s, learning rate %s", static_cast<long long>(step),
+                           number(stats.loss_sum / static_cast<double>(stats.tgt_tokens)).c_str(),
+                           number(stats.gradient_norm).c_str(), number(stats.learning_rate).c_str()));
     return stats;
 }
 

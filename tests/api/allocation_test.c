@@ -107,7 +107,39 @@ static void test_training(void **state) {
     }
 }
 
+/* A call that answers allocates its result alone: the handle, the list of sentences, and of each sentence the list of
+ * answers, the ids, their log-probabilities and the text, twice where the model put its bytes wrongly together. */
+static void test_answers(void **state) {
+    (void)state;
+    if (!COUNTS) skip();
+    for (int d = 0; d < 2; ++d) {
+        xf_context *context = context_on(devices[d]);
+        if (context == NULL) continue;
+        xf_config *config = small_config(devices[d]);
+        xf_model *model = NULL;
+        xf_decoder *decoder = NULL;
+        ACCEPTED(xf_model_create(context, config, world.tokenizer, &model, err));
+        ACCEPTED(xf_decoder_create(model, config, &decoder, err));
+        const char *texts[] = {"one two three", "three one", "two", "one one two \xEF\xAC\x81"};
+        for (int i = 0; i < 4; ++i) {
+            xf_hypotheses *hypotheses = NULL;
+            const size_t count = i % 2 == 0 ? 4 : 2;
+            const long long before = atomic_load(&allocations);
+            ACCEPTED(xf_translate(decoder, texts, NULL, count, NULL, &hypotheses, err));
+            const long long made = atomic_load(&allocations) - before;
+            if (i > 1 && made > 2 + 5 * (long long)count)
+                fail_msg("%s: %lld allocations for %zu texts", devices[d], made, count);
+            assert_true(made > (long long)count);
+            xf_hypotheses_free(hypotheses);
+        }
+        xf_decoder_free(decoder);
+        xf_model_free(model);
+        xf_config_free(config);
+        xf_context_free(context);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_training)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_training), cmocka_unit_test(test_answers)};
     return RUN(tests, world_open, world_close);
 }

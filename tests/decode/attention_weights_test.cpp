@@ -41,8 +41,9 @@ double difference(const std::vector<float> &weights, const xf::ModelConfig &c, i
     return worst;
 }
 
-std::vector<float> weights_of(xf::Decoder *decoder, const xf_batch &pair, xf::AttentionKind kind, int64_t layer) {
-    std::vector<float> weights(static_cast<size_t>(decoder->attention_shape(pair, kind).count()), NAN);
+std::vector<float> weights_of(xf::Decoder *decoder, const xf_batch &pair, xf::AttentionKind which, int64_t layer) {
+    const auto kind = static_cast<int32_t>(which);
+    std::vector<float> weights(static_cast<size_t>(decoder->attention_shape(pair, kind, layer).count()), NAN);
     decoder->attention(pair, kind, layer, weights.data());
     return weights;
 }
@@ -98,9 +99,9 @@ XF_TEST(only_the_caller_holds_the_weights) {
         xf::Decoder decoder(make_model(context, kReverser), options_of(kReverser));
         const Batch batch(Pairs{{ids}, {ids}});
         std::vector<float> weights(static_cast<size_t>(2 * 90 * 90), -1.0f);
-        decoder.attention(batch.view(), xf::AttentionKind::kDecoder, 1, weights.data());
+        decoder.attention(batch.view(), static_cast<int32_t>(xf::AttentionKind::kDecoder), 1, weights.data());
         new_plan.too_large = weights.size() * sizeof(float);
-        decoder.attention(batch.view(), xf::AttentionKind::kDecoder, 1, weights.data());
+        decoder.attention(batch.view(), static_cast<int32_t>(xf::AttentionKind::kDecoder), 1, weights.data());
         CHECK(!new_plan.failed);
         new_plan = {};
     });

@@ -130,7 +130,8 @@ XF_TEST(agrees_with_a_slow_trainer_and_encoder) {
         }
         for (const std::string &line : lines_of(seed + 100, 10, alphabet, longest)) {
             std::vector<int32_t> ids;
-            model.encode(WordSplitter(line), &ids);
+            EncodeScratch scratch;
+            model.encode(WordSplitter(line), &ids, &scratch);
             Pieces slow, fast;
             std::string_view word;
             for (WordSplitter splitter(line); splitter.next(&word);)
@@ -206,7 +207,8 @@ XF_TEST(a_piece_that_its_merges_cannot_reach_is_not_used) {
     const int32_t a = Vocabulary::byte_id('a'), b = Vocabulary::byte_id('b'), c = Vocabulary::byte_id('c');
     const BpeModel model({{}, {{b, c}, {a, b}, {259, c}}});
     std::vector<int32_t> ids;
-    model.encode(WordSplitter("abc"), &ids);
+    EncodeScratch scratch;
+    model.encode(WordSplitter("abc"), &ids, &scratch);
     CHECK(ids == (std::vector<int32_t>{a, 258}));
 }
 

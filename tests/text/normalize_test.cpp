@@ -35,7 +35,8 @@ std::string by_utf8proc(std::string_view text, Normalization form) {
 
 std::string normalized(std::string_view text, Normalization form, InvalidUtf8 invalid = InvalidUtf8::kError) {
     std::string out;
-    normalize(text, form, invalid, &out);
+    std::vector<int32_t> codes;
+    normalize(text, form, invalid, &out, &codes);
     return out;
 }
 
@@ -88,8 +89,9 @@ XF_TEST(a_hangul_syllable_does_not_swallow_what_is_no_final) {
 
 XF_TEST(invalid_text_is_refused_with_its_offset_or_replaced) {
     std::string out = "kept";
+    std::vector<int32_t> codes;
     try {
-        normalize("ok \xC3\xA4 \xED\xA0\x80", Normalization::kNfc, InvalidUtf8::kError, &out);
+        normalize("ok \xC3\xA4 \xED\xA0\x80", Normalization::kNfc, InvalidUtf8::kError, &out, &codes);
         CHECK(!"refused");
     } catch (const Error &error) {
         CHECK_EQ(error.status(), XF_ERROR_DATA);

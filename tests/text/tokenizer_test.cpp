@@ -25,7 +25,8 @@ std::vector<std::string> mixed_corpus() {
 
 std::string normalized(std::string_view text, const TokenizerOptions &options) {
     std::string out;
-    normalize(text, options.normalization, options.invalid_utf8, &out);
+    std::vector<int32_t> codes;
+    normalize(text, options.normalization, options.invalid_utf8, &out, &codes);
     return out;
 }
 

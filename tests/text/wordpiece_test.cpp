@@ -116,7 +116,8 @@ XF_TEST(words_are_cut_at_the_longest_piece) {
     const WordPieceModel model({{0xE4}, {" un", "aff", "able", "affa", "ab", "\xC3\xA4h", "fa", " u"}});
     const auto encode_word = [&](std::string_view word) {
         std::vector<int32_t> ids;
-        model.encode(WordSplitter(word), &ids);
+        EncodeScratch scratch;
+        model.encode(WordSplitter(word), &ids, &scratch);
         Pieces pieces;
         for (const int32_t id : ids) pieces.emplace_back(model.vocabulary().bytes(id));
         return pieces;
@@ -130,7 +131,8 @@ XF_TEST(words_are_cut_at_the_longest_piece) {
         std::string word(random() % 2, ' ');
         for (size_t n = 2 + random() % 12; word.size() < n;) word += "unafblef"[random() % 8];
         std::vector<int32_t> ids;
-        model.encode(WordSplitter(word), &ids);
+        EncodeScratch scratch;
+        model.encode(WordSplitter(word), &ids, &scratch);
         CHECK(ids == slow_encode(model.vocabulary(), word));
     }
 }
@@ -177,7 +179,8 @@ XF_TEST(long_pieces_take_bounded_work) {
     for (size_t size = 2; size <= 256; ++size) table.pieces.push_back(std::string(size, 'a'));
     const WordPieceModel model(std::move(table));
     std::vector<int32_t> ids;
-    model.encode(WordSplitter(std::string(1 << 20, 'a')), &ids);
+    EncodeScratch scratch;
+    model.encode(WordSplitter(std::string(1 << 20, 'a')), &ids, &scratch);
     CHECK_EQ(ids.size(), size_t{1 << 20} / 256);
     CHECK_FAILS(WordPieceModel({{0x41}, {}}), XF_ERROR_CORRUPT);
     CHECK_FAILS(WordPieceModel({{0xD800}, {}}), XF_ERROR_CORRUPT);
