@@ -91,9 +91,17 @@ void table_markdown(const struct table *table, FILE *file) {
     }
 }
 
-void table_tsv(const struct table *table, FILE *file) {
+static void table_tsv(const struct table *table, FILE *file) {
     for (size_t i = 0; i < table->column_count; ++i)
         fprintf(file, "%s%c", table->columns[i], i + 1 == table->column_count ? '\n' : '\t');
     for (size_t i = 0; i < table->cell_count; ++i)
         fprintf(file, "%s%c", table->cells[i], (i + 1) % table->column_count == 0 ? '\n' : '\t');
+}
+
+bool table_write_tsv(const struct table *table, const char *folder, const char *name) {
+    char path[4096];
+    struct output out;
+    if (!join_path(path, folder, name, ".tsv") || !output_open(&out, path)) return false;
+    table_tsv(table, out.file);
+    return output_close(&out);
 }

@@ -41,6 +41,7 @@ void table_number(struct table *table, double number, int places);
 void table_free(struct table *table);
 
 void table_markdown(const struct table *table, FILE *file);
-void table_tsv(const struct table *table, FILE *file);
+/* Writes the table as FOLDER/NAME.tsv. False after a message. */
+bool table_write_tsv(const struct table *table, const char *folder, const char *name);
 
 #endif

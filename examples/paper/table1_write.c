@@ -207,11 +207,7 @@ static bool write_tsv(const struct table1 *t) {
             add_bytes(&table, c->both_memory);
         }
     }
-    char path[4096];
-    struct output out;
-    bool good = join_path(path, t->folder, "table1", ".tsv") && output_open(&out, path);
-    if (good) table_tsv(&table, out.file);
-    good = good && output_close(&out);
+    const bool good = table_write_tsv(&table, t->folder, "table1");
     table_free(&table);
     return good;
 }

@@ -102,11 +102,7 @@ static bool write_tables(const struct experiment *e, double speed, bool given) {
         fputs("\n![BLEU by training cost](table2.svg)\n", out.file);
         good = output_close(&out);
     }
-    good = good && join_path(path, e->folder, "table2", ".tsv") && output_open(&out, path);
-    if (good) {
-        table_tsv(&table, out.file);
-        good = output_close(&out);
-    }
+    good = good && table_write_tsv(&table, e->folder, "table2");
     table_free(&table);
     return good;
 }

@@ -96,11 +96,7 @@ static bool write_tables(const struct experiment *e) {
               out.file);
         good = output_close(&out);
     }
-    good = good && join_path(path, e->folder, "table3", ".tsv") && output_open(&out, path);
-    if (good) {
-        table_tsv(&table, out.file);
-        good = output_close(&out);
-    }
+    good = good && table_write_tsv(&table, e->folder, "table3");
     table_free(&table);
     return good;
 }

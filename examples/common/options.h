@@ -1,5 +1,5 @@
 /*
- * options.h - the command line of examples/translate.
+ * options.h - the command line of an example program.
  *
  * A command has flags of its own, listed in a table, and takes every library option of the groups it names by its
  * key: --train.dropout 0.1. Those come from xf_option_get(), so that an option added to the library works here
@@ -7,8 +7,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef TRANSLATE_OPTIONS_H
-#define TRANSLATE_OPTIONS_H
+#ifndef EXAMPLE_OPTIONS_H
+#define EXAMPLE_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /*
- * common.h - what the commands of examples/translate share: messages, the context, sentences, the clock.
+ * common.h - what the example programs share: messages, the context, sentences, the clock.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef TRANSLATE_COMMON_H
-#define TRANSLATE_COMMON_H
+#ifndef EXAMPLE_COMMON_H
+#define EXAMPLE_COMMON_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,10 +15,10 @@
 /* Exit statuses of the program. */
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
-/* What messages and --help call the program. Whoever uses these files defines it: examples/paper does, too. */
+/* What messages and --help call the program, which defines it. */
 extern const char program_name[];
 
-/* Prints "translate: ..." on stderr; first takes away a progress line that stands on the terminal. */
+/* Prints "PROGRAM: ..." on stderr; first takes away a progress line that stands on the terminal. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 1, 2)))
 #endif
@@ -44,12 +44,6 @@ void *with_room(void *list, size_t count, size_t *capacity, size_t item_size);
 
 /* Creates the context and sends its warnings to stderr. NULL after a message. */
 xf_context *open_context(const xf_config *config);
-
-/*
- * The model of a command that was given none: en-de.xf beside the program, which the build puts there. Its path is kept
- * until the program ends. NULL after a message when there is none.
- */
-const char *model_beside(void);
 
 /* Loads a model that has a tokenizer. NULL after a message. */
 xf_model *open_model(xf_context *context, const char *path);

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef PROGRAM_H
-#define PROGRAM_H
+#ifndef EXAMPLE_PROGRAM_H
+#define EXAMPLE_PROGRAM_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /*
- * options.c - reads the command line of examples/translate and prints its --help; see options.h.
+ * options.c - reads a command line and prints its --help; see options.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 static bool unfinished_line;
 static int output_error;
@@ -86,17 +85,6 @@ xf_context *open_context(const xf_config *config) {
     host.log = print_log;
     if (xf_context_create(config, &host, &context, &err) == XF_OK) return context;
     fail(&err);
-    return NULL;
-}
-
-const char *model_beside(void) {
-    static const char name[] = "en-de.xf";
-    static char path[4096 + sizeof name];
-    const ssize_t length = readlink("/proc/self/exe", path, 4096); /* adds no NUL; the rest of path is zeros */
-    char *const slash = length > 0 && length < 4096 ? strrchr(path, '/') : NULL;
-    if (slash != NULL) strcpy(slash + 1, name);
-    if (slash != NULL && access(path, R_OK) == 0) return path;
-    complain("--model M.xf is missing, and there is no %s beside the program", name);
     return NULL;
 }
 

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef TRANSLATE_FILES_H
-#define TRANSLATE_FILES_H
+#ifndef EXAMPLE_FILES_H
+#define EXAMPLE_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>

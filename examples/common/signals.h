@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef TRANSLATE_SIGNALS_H
-#define TRANSLATE_SIGNALS_H
+#ifndef EXAMPLE_SIGNALS_H
+#define EXAMPLE_SIGNALS_H
 
 #include <stdbool.h>
 

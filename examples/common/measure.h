@@ -1,11 +1,10 @@
 /*
- * measure.h - how good a model is on held-out pairs: loss, perplexity, BLEU, chrF. Used while training and by
- * `translate evaluate`.
+ * measure.h - how good a model is on held-out pairs: loss, perplexity, BLEU, chrF. For while training, and at its end.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef TRANSLATE_MEASURE_H
-#define TRANSLATE_MEASURE_H
+#ifndef EXAMPLE_MEASURE_H
+#define EXAMPLE_MEASURE_H
 
 #include "common.h"
 

@@ -6,8 +6,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
-#ifndef TRANSLATE_LINES_H
-#define TRANSLATE_LINES_H
+#ifndef EXAMPLE_LINES_H
+#define EXAMPLE_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>
