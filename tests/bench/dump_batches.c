@@ -2,7 +2,7 @@
  * dump_batches.c - writes what a training run sees, so that another program can make the very same run.
  *
  *     dump_batches train=FILE.tsv dev=FILE.tsv model=FILE batches=FILE dev_batches=FILE [count=1000]
- *                  [tokenizer=FILE] [preset=base] [key=value ...]
+ *                  [tokenizer=FILE] [save_tokenizer=FILE] [preset=base] [key=value ...]
  *
  * Learns a tokenizer from the training text (or loads one), makes a model with fresh parameters and writes it, then
  * writes the first `count` batches in the order of training and all dev batches in the order of the file (format:
@@ -60,6 +60,8 @@ int main(int argc, char **argv) {
     } else {
         CHECK(xf_tokenizer_train, context, config, train, &tokenizer);
     }
+    if (*arg_text(a, "save_tokenizer", "") != '\0')
+        CHECK(xf_tokenizer_save, tokenizer, arg_text(a, "save_tokenizer", NULL));
     printf("vocabulary: %d\n", xf_tokenizer_vocab_size(tokenizer));
     CHECK(xf_model_create, context, config, tokenizer, &model);
     CHECK(xf_model_save, model, NULL, arg_text(a, "model", NULL));

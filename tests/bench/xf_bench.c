@@ -1,17 +1,18 @@
 /*
  * xf_bench.c - this library's side of the benchmarks, through the public API.
  *
- *     xf_bench train  [sentences=128] [tokens=32] [warmup=2] [steps=5] [preset=base] [key=value ...]
+ *     xf_bench train  [sentences=128] [tokens=32] [batches=FILE] [warmup=2] [steps=5] [preset=base] [key=value ...]
  *     xf_bench init   model=FILE sources=FILE [sentences=64] [tokens=25] [preset=base] [key=value ...]
  *     xf_bench decode model=FILE sources=FILE [warmup=1] [passes=3] [answers=FILE] [key=value ...]
  *
- * train: steps on one batch of random ids, sentences of one length. init: a fresh model and random sources for decode.
- * decode: passes over all sources. Weights that were never trained do not end their answers, so answers run to the
- * limit, decode.max_extra_tokens more than the source; with a trained model they have their own lengths.
+ * train: steps on one batch of random ids, sentences of one length, or on those of a file of dump_batches in turn.
+ * init: a fresh model and random sources for decode. decode: passes over all sources. Weights that were never trained
+ * do not end their answers, so answers run to the limit, decode.max_extra_tokens more than the source; with a trained
+ * model they have their own lengths.
  *
  * Output, read by report.py: lines "<what> TAB <value>": step and cpu (wall and processor seconds of each timed step or
- * pass), tokens (source + target of a step; target tokens of a pass, end symbols counted), rss (peak bytes of the
- * process), loss, info, note (what the library logged).
+ * pass), tokens (source + target of a step, the mean of them; target tokens of a pass, end symbols counted), rss (peak
+ * bytes of the process), loss, info, note (what the library logged).
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -82,19 +83,27 @@ static void train(args a) {
     xf_model *model = fresh_model(context, config);
     xf_trainer *trainer;
     CHECK(xf_trainer_create, model, config, &trainer);
-    const xf_batch batch =
-        random_batch(arg_number(a, "sentences", 128), arg_number(a, "tokens", 32), vocab_size(model), 1);
+    const char *path = arg_text(a, "batches", "");
+    xf_batch random = XF_BATCH_INIT;
+    batch_list list = {&random, 1, NULL};
+    if (*path != '\0')
+        list = read_batches(path);
+    else
+        random = random_batch(arg_number(a, "sentences", 128), arg_number(a, "tokens", 32), vocab_size(model), 1);
     const int64_t warmup = arg_number(a, "warmup", 2), steps = arg_number(a, "steps", 5);
+    if (steps < 1) die("steps=%lld: expected at least 1", (long long)steps);
     xf_step_stats stats = {.struct_size = sizeof stats};
+    int64_t tokens = 0;
     for (int64_t i = 0; i < warmup + steps; ++i) {
         const double begin = seconds(), cpu = cpu_seconds();
-        CHECK(xf_train_step, trainer, &batch, 1, &stats);
+        CHECK(xf_train_step, trainer, &list.batches[i % list.count], 1, &stats);
         if (i < warmup) continue;
+        tokens += stats.src_tokens + stats.tgt_tokens;
         printf("step\t%.6f\ncpu\t%.6f\n", seconds() - begin, cpu_seconds() - cpu);
         fflush(stdout);
     }
     printf("loss\t%.4f\n", stats.loss);
-    report(context, stats.src_tokens + stats.tgt_tokens);
+    report(context, tokens / steps);
     xf_trainer_free(trainer);
     xf_model_free(model);
     xf_config_free(config);
