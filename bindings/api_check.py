@@ -103,7 +103,7 @@ LANGUAGES = {
         skip="_test.go",
     ),
     "Java": Language(
-        ["bindings/java/src/main/**/*.java", "bindings/java/src/main/**/*.c"],
+        ["bindings/java/src/main/**/*.java"],
         r"\b(?:class|record|enum|interface) (\w+)",
         r"\b%(name)s\(",
         r"\Z.%s",  # there are none

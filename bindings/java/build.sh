@@ -3,7 +3,7 @@
 #
 #     build.sh FOLDER
 #
-# Needs a JDK of version 17 or newer, a C compiler and pkg-config; heeds CC, CFLAGS, LDFLAGS and JAVACFLAGS.
+# Needs a JDK of version 17 or newer, a C++ compiler and pkg-config; heeds CXX, CXXFLAGS, LDFLAGS and JAVACFLAGS.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -29,6 +29,8 @@ printf '%s\n' 'Implementation-Title: xformer' "Implementation-Version: $version"
 "$jdk/bin/jar" -J-XX:-UsePerfData --create --file xformer.jar --manifest manifest -C classes .
 
 # The library beside the glue is preferred to the system's, so that a folder with both can be moved.
+sed -n 's/.* native .*\b\(xf_[a-z0-9_]*\)(.*/FUNCTION(\1),/p' "$here/src/main/java/xformer/Native.java" >functions.inl
 read -ra flags <<<"$(pkg-config --cflags --libs xformer)"
-"${CC:-cc}" -std=c11 -O2 -fPIC -shared -fvisibility=hidden ${CFLAGS-} -I"$jdk/include" \
-    -I"$jdk/include/linux" "$here"/src/main/c/*.c "${flags[@]}" ${LDFLAGS-} -Wl,-z,defs '-Wl,-rpath,$ORIGIN' -o libxformer_jni.so
+"${CXX:-c++}" -std=c++17 -O2 -fPIC -shared -fvisibility=hidden -fno-exceptions -fno-rtti ${CXXFLAGS-} -I. \
+    -I"$jdk/include" -I"$jdk/include/linux" "$here/src/main/cpp/glue.cpp" "${flags[@]}" ${LDFLAGS-} -Wl,--as-needed \
+    -Wl,-z,defs '-Wl,-rpath,$ORIGIN' -o libxformer_jni.so

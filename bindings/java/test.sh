@@ -3,15 +3,15 @@
 #
 #     test.sh PREFIX WORK
 #
-# Writes below WORK only. Needs Debian's openjdk-17-jdk-headless, junit4, gcc and pkg-config; ends with 77 without them.
+# Writes below WORK only. Needs Debian's openjdk-17-jdk-headless, junit4, g++ and pkg-config; ends with 77 without them.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 [ $# -eq 2 ] || { echo "usage: test.sh PREFIX WORK" >&2; exit 2; }
 
-for tool in java javac javadoc jar cc pkg-config nm; do
+for tool in java javac javadoc jar cc c++ pkg-config nm; do
     command -v "$tool" >/dev/null || {
-        echo "test.sh: there is no $tool (openjdk-17-jdk-headless, gcc, pkg-config)"
+        echo "test.sh: there is no $tool (openjdk-17-jdk-headless, g++, pkg-config)"
         exit 77
     }
 done
@@ -48,7 +48,7 @@ tests() { # FLAG... -- CLASS...: runs test classes; any warning of the JVM about
 }
 
 echo "Building"
-JAVACFLAGS="${strict[*]}" CFLAGS="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror" "$here/build.sh" out
+JAVACFLAGS="${strict[*]}" CXXFLAGS="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror" "$here/build.sh" out
 version=$(pkg-config --modversion xformer)
 grep -qx "  <version>$version</version>" "$here/pom.xml" || fail "pom.xml is not of version $version"
 jar -J-XX:-UsePerfData --describe-module --file out/xformer.jar | grep -q '^xformer@' || fail "the jar is no module"

@@ -58,8 +58,8 @@ final class Train {
     private static void train(Trainer trainer, Batcher batcher, long steps, Path checkpoint) {
         Thread worker = Thread.currentThread();
         Thread onCtrlC = new Thread(() -> {
-            worker.interrupt(); // for what is between two steps
             if (!trainer.isClosed()) trainer.cancel();
+            worker.interrupt(); // for what is between two steps; afterwards, so that the cancel does not hit the save
             try {
                 worker.join(); // the JVM ends when this does
             } catch (InterruptedException ignored) {

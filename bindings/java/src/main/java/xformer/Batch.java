@@ -70,22 +70,13 @@ public final class Batch {
         if (tgtIds != null) to.set(word + 4, f.ints(tgtIds)).set(word + 5, f.ints(tgtOffsets));
     }
 
-    /**
-     * Packs sources given apart.
-     *
-     * @param sources ids of each, the end symbol last
-     */
+    /** Packs sources given apart: the ids of each, the end symbol last. */
     public static Batch fromIds(List<int[]> sources) {
         Side src = new Side(sources);
         return new Batch(src.ids, src.offsets);
     }
 
-    /**
-     * Packs pairs given apart.
-     *
-     * @param sources ids of each, the end symbol last
-     * @param targets ids of each, the end symbol last
-     */
+    /** Packs pairs given apart: the ids of each side, the end symbol last. */
     public static Batch fromIds(List<int[]> sources, List<int[]> targets) {
         Side src = new Side(sources);
         Side tgt = new Side(targets);

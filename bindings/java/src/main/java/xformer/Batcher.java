@@ -17,20 +17,15 @@ public final class Batcher extends NativeObject implements Iterable<Batch> {
     }
 
     /**
-     * Encodes a corpus and plans the first epoch.
-     *
-     * @param options of which "data.batch_tokens", "data.max_tokens", "data.shuffle" and "data.seed" are read
+     * Encodes a corpus and plans the first epoch, by "data.batch_tokens", "data.max_tokens", "data.shuffle" and
+     * "data.seed".
      */
     public Batcher(Corpus corpus, Tokenizer tokenizer, Map<String, ?> options) {
         super(Handle.Kind.BATCHER, corpus.services, (f, out) -> Native.xf_batcher_create(
                 f.use(corpus), f.use(tokenizer), f.config(options), out, f.err()));
     }
 
-    /**
-     * Plans the first epoch of a corpus of ids.
-     *
-     * @param options as in {@link #Batcher(Corpus, Tokenizer, Map)}
-     */
+    /** Plans the first epoch of a corpus of ids, by the same options. */
     public Batcher(Corpus corpus, Map<String, ?> options) {
         super(Handle.Kind.BATCHER, corpus.services, (f, out) ->
                 Native.xf_batcher_create(f.use(corpus), 0, f.config(options), out, f.err()));
@@ -57,12 +52,7 @@ public final class Batcher extends NativeObject implements Iterable<Batch> {
                 s -> new BatcherStats(s.get(1), s.get(2), s.get(3), s.get(4), s.get(5), s.get(6), s.get(7), s.get(8)));
     }
 
-    /**
-     * Moves to a position, so that the next batch is the one that stood there.
-     *
-     * @param epoch from 0
-     * @param batch from 0 to the number of batches in that epoch
-     */
+    /** Moves to a position, both from 0, so that the next batch is the one that stood there. */
     public void seek(long epoch, long batch) {
         Frame.run(f -> Native.xf_batcher_seek(f.use(this), epoch, batch, f.err()));
     }

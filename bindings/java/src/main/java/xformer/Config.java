@@ -91,9 +91,8 @@ public final class Config extends NativeMap<Object> implements AutoCloseable {
     }
 
     /**
-     * Sets an option. On an error the config is unchanged.
-     *
-     * @param value a {@link Boolean}, a {@link String}, or one of Java's numbers
+     * Sets an option to a {@link Boolean}, a {@link String} or one of Java's numbers. On an error the config is
+     * unchanged.
      */
     @Override
     public Object put(String key, Object value) {
@@ -123,11 +122,7 @@ public final class Config extends NativeMap<Object> implements AutoCloseable {
                 key + " is a " + value.getClass().getName() + ", expected a Boolean, a String or a number");
     }
 
-    /**
-     * Reads an option.
-     *
-     * @return its value, of the type that its {@link OptionInfo} says; null when there is no such option
-     */
+    /** Reads an option, of the type that its {@link OptionInfo} says; null when there is no such option. */
     @Override
     public Object get(Object key) {
         OptionInfo row = key instanceof String ? options().get(key) : null;

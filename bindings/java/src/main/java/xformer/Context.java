@@ -12,21 +12,12 @@ public final class Context extends NativeObject {
         this(Map.of());
     }
 
-    /**
-     * Makes a context.
-     *
-     * @param options of which the group "context." is read: device, threads, memory_budget, backend_path, ...
-     */
+    /** Makes a context by the options of the group "context.": device, threads, memory_budget, backend_path, ... */
     public Context(Map<String, ?> options) {
         this(options, new Host());
     }
 
-    /**
-     * Makes a context with services of the program.
-     *
-     * @param options of which the group "context." is read
-     * @param host hears its log and progress, runs its work; later changes of it do not count
-     */
+    /** Makes a context with services of the program, as they are now: later changes of the host do not count. */
     public Context(Map<String, ?> options, Host host) {
         this(options, host.services());
     }

@@ -37,53 +37,30 @@ public final class Corpus extends NativeObject implements Iterable<Pair> {
         return open(context, path, Map.of());
     }
 
-    /**
-     * Opens a file of lines "source TAB target".
-     *
-     * @param options of which "data.max_bytes" and "data.strict" are read
-     */
+    /** Opens a file of lines "source TAB target", by "data.max_bytes" and "data.strict". */
     public static Corpus open(Context context, Path path, Map<String, ?> options) {
         return new Corpus(context.services, (f, out) ->
                 Native.xf_corpus_open(f.use(context), f.config(options), f.path(path), out, f.err()));
     }
 
-    /**
-     * Opens two files with as many lines, a sentence each.
-     *
-     * @param options as in {@link #open(Context, Path, Map)}
-     */
+    /** Opens two files with as many lines, a sentence each, by the same options. */
     public static Corpus openParallel(Context context, Path source, Path target, Map<String, ?> options) {
         return new Corpus(context.services, (f, out) -> Native.xf_corpus_open_parallel(
                 f.use(context), f.config(options), f.path(source), f.path(target), out, f.err()));
     }
 
-    /**
-     * Makes a corpus from lines "source TAB target" in memory.
-     *
-     * @param name what messages call it
-     * @param utf8 the lines; copied
-     * @param options as in {@link #open(Context, Path, Map)}
-     */
+    /** Makes a corpus of a copy of lines "source TAB target" in memory, which messages call by the name. */
     public static Corpus fromText(Context context, String name, byte[] utf8, Map<String, ?> options) {
         return new Corpus(context.services, (f, out) -> Native.xf_corpus_from_memory(
                 f.use(context), f.config(options), f.name(name), f.bytes(utf8), utf8.length, out, f.err()));
     }
 
-    /**
-     * Makes a corpus from pairs.
-     *
-     * @param pairs texts in which tabs and line ends are text
-     */
+    /** Makes a corpus from pairs, in which tabs and line ends are text. */
     public static Corpus fromPairs(Context context, Iterable<Pair> pairs) {
         return fromPairs(context, pairs, Map.of());
     }
 
-    /**
-     * Makes a corpus from pairs.
-     *
-     * @param pairs texts in which tabs and line ends are text
-     * @param options as in {@link #open(Context, Path, Map)}
-     */
+    /** Makes a corpus from pairs, by the options of {@link #open(Context, Path, Map)}. */
     public static Corpus fromPairs(Context context, Iterable<Pair> pairs, Map<String, ?> options) {
         List<byte[]> sources = new ArrayList<>();
         List<byte[]> targets = new ArrayList<>();
@@ -99,20 +76,15 @@ public final class Corpus extends NativeObject implements Iterable<Pair> {
         });
     }
 
-    /**
-     * Makes a corpus from ids, for a program with a tokenizer of its own. It has no text.
-     *
-     * @param pairs sources and targets; copied
-     */
+    /** Makes a corpus, without text, of a copy of ids: for a program with a tokenizer of its own. */
     public static Corpus fromIds(Context context, Batch pairs) {
         return new Corpus(context.services, (f, out) ->
                 Native.xf_corpus_from_ids(f.use(context), f.batch(pairs), out, f.err()));
     }
 
     /**
-     * Makes a corpus of some of these pairs. The text is shared, not copied.
-     *
-     * @param indices pairs in the order wanted, at least one; a pair may come more than once
+     * Makes a corpus of some of these pairs, at least one, in the order wanted; a pair may come more than once. Text is
+     * shared.
      */
     public Corpus subset(long... indices) {
         return new Corpus(services, (f, out) ->
@@ -120,10 +92,8 @@ public final class Corpus extends NativeObject implements Iterable<Pair> {
     }
 
     /**
-     * Splits these pairs at random; both parts keep their order.
-     *
-     * @param heldOut pairs to hold out, from 1 to {@link #size()} - 1
-     * @param seed the same seed holds out the same pairs
+     * Splits these pairs at random, by the seed. From 1 to {@link #size()} - 1 are held out; both parts keep their
+     * order.
      */
     public Split split(long heldOut, long seed) {
         return Frame.read(2, (f, out) -> Native.xf_corpus_split(f.use(this), heldOut, seed, out, out + 8, f.err()),

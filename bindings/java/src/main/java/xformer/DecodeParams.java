@@ -19,31 +19,19 @@ public final class DecodeParams {
     /** Makes parameters that change nothing. */
     public DecodeParams() {}
 
-    /**
-     * Changes options: another beam needs no other decoder.
-     *
-     * @param values those of the group "decode." that are set in it hold in place of the decoder's own
-     */
+    /** Sets options of the group "decode." in place of the decoder's own: another beam needs no other decoder. */
     public DecodeParams options(Map<String, ?> values) {
         options = Objects.requireNonNull(values, "values");
         return this;
     }
 
-    /**
-     * Gives the texts that the answers to texts begin with.
-     *
-     * @param texts one for each text to translate; "" for one without
-     */
+    /** Gives, for each text to translate, the text that its answers begin with; "" for one without. */
     public DecodeParams prefixes(List<String> texts) {
         prefixes = Objects.requireNonNull(texts, "texts");
         return this;
     }
 
-    /**
-     * Gives the tokens that the answers to a batch begin with.
-     *
-     * @param ids for each sentence its tokens, without start and end symbol
-     */
+    /** Gives, for each sentence of a batch, the tokens that its answers begin with, without start and end symbol. */
     public DecodeParams prefixIds(List<int[]> ids) {
         prefixIds = Objects.requireNonNull(ids, "ids");
         return this;

@@ -17,10 +17,8 @@ public final class Decoder extends NativeObject {
     }
 
     /**
-     * Makes a decoder.
-     *
-     * @param options of which the group "decode." is read, and for {@link #evaluate} "train.label_smoothing" and
-     *        "train.label_smoothing_kind"
+     * Makes a decoder by the options of the group "decode." and, for {@link #evaluate}, "train.label_smoothing" and its
+     * kind.
      */
     public Decoder(Model model, Map<String, ?> options) {
         super(Handle.Kind.DECODER, model.services, (f, out) ->
@@ -35,11 +33,7 @@ public final class Decoder extends NativeObject {
         act(Native::xf_decoder_cancel);
     }
 
-    /**
-     * Translates a text.
-     *
-     * @param text the text; what can't be translated is an exception
-     */
+    /** Translates a text; what can't be translated is an exception. */
     public Hypothesis translate(String text) {
         return translate(List.of(text)).get(0).best();
     }
@@ -63,20 +57,12 @@ public final class Decoder extends NativeObject {
         });
     }
 
-    /**
-     * Decodes sources given as ids, in one call of the library.
-     *
-     * @param batch the sources; targets are not looked at
-     */
+    /** Decodes sources given as ids, in one call of the library; targets are not looked at. */
     public List<Answer> decode(Batch batch) {
         return decode(batch, new DecodeParams());
     }
 
-    /**
-     * Decodes sources given as ids, with what holds for this call alone.
-     *
-     * @param batch the sources; targets are not looked at
-     */
+    /** Decodes sources given as ids, with what holds for this call alone. */
     public List<Answer> decode(Batch batch, DecodeParams params) {
         return answers((f, out) -> Native.xf_decode(
                 f.use(this), f.batch(batch), params.write(f, batch.size(), false), out, f.err()));
@@ -115,11 +101,7 @@ public final class Decoder extends NativeObject {
         return new Answer(List.copyOf(all), null);
     }
 
-    /**
-     * Scores given targets.
-     *
-     * @return the natural logarithm of the probability of each target given its source, end symbol included
-     */
+    /** Gives the natural logarithm of the probability of each target given its source, end symbol included. */
     public double[] score(Batch batch) {
         int count = batch.size();
         return Frame.read(count + 1, (f, out) -> Native.xf_score(f.use(this), f.batch(batch), out, f.err()), all -> {
@@ -153,11 +135,7 @@ public final class Decoder extends NativeObject {
                 Native.xf_evaluate(f.use(this), f.batches(batches), batches.size(), out, f.err()));
     }
 
-    /**
-     * Measures loss and perplexity on all pairs of a batcher, once.
-     *
-     * @param batcher read from the beginning of its epoch; afterwards it stands where it stood
-     */
+    /** Measures loss and perplexity on all pairs of a batcher, once; it stands afterwards where it stood. */
     public EvalStats evaluate(Batcher batcher) {
         return evaluated((f, out) -> Native.xf_evaluate_batcher(f.use(this), f.use(batcher), out, f.err()));
     }

@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.ToIntFunction;
 
@@ -234,11 +235,7 @@ final class Frame implements AutoCloseable {
     }
 
     long ints(IntBuffer values) {
-        if (inPlace(values, values.order())) return Native.address(values.slice());
-        int count = values.remaining();
-        Words copy = Words.at(allocate(4L * count), 4L * count);
-        copy.memory().asIntBuffer().put(values.duplicate());
-        return copy.address();
+        return numbers(values, values.order(), room -> room.asIntBuffer().put(values.duplicate()));
     }
 
     long ints(int[] values) {
@@ -246,11 +243,16 @@ final class Frame implements AutoCloseable {
     }
 
     long floats(FloatBuffer values) {
-        if (inPlace(values, values.order())) return Native.address(values.slice());
-        int count = values.remaining();
-        Words copy = Words.at(allocate(4L * count), 4L * count);
-        copy.memory().asFloatBuffer().put(values.duplicate());
-        return copy.address();
+        return numbers(values, values.order(), room -> room.asFloatBuffer().put(values.duplicate()));
+    }
+
+    /** Numbers of 4 bytes: where they are, or a copy. */
+    private long numbers(Buffer values, ByteOrder order, Consumer<ByteBuffer> copy) {
+        if (inPlace(values, order)) return Native.address(values.slice());
+        long size = 4L * values.remaining();
+        Words room = Words.at(allocate(size), size);
+        copy.accept(room.memory());
+        return room.address();
     }
 
     static boolean inPlace(Buffer values, ByteOrder order) {

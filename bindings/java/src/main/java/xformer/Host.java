@@ -14,11 +14,7 @@ public final class Host {
     /** Makes a host that does nothing: nothing is printed anywhere, and the context starts threads of its own. */
     public Host() {}
 
-    /**
-     * Hears the log, also that of the context's creation.
-     *
-     * @param least the least severe level to report
-     */
+    /** Hears the log, also that of the context's creation, from the least severe level wanted on. */
     public Host log(LogLevel least, LogListener listener) {
         level = Objects.requireNonNull(least, "least");
         log = Objects.requireNonNull(listener, "listener");
@@ -32,10 +28,8 @@ public final class Host {
     }
 
     /**
-     * Runs the library's work, which then starts no threads. The thread of a call takes part in its work, so a pool may
-     * be full, and results do not depend on it.
-     *
-     * @param pool runs at most "context.threads" - 1 tasks of a call at a time
+     * Runs the library's work, at most "context.threads" - 1 tasks of a call at a time, and the library starts no
+     * threads. The thread of a call takes part in its work, so a pool may be full, and results do not depend on it.
      */
     public Host executor(Executor pool) {
         executor = Objects.requireNonNull(pool, "pool");

@@ -29,13 +29,7 @@ public final class Metadata extends NativeMap<String> {
         return Frame.get(f -> Text.at(Native.xf_model_metadata(f.use(model), f.name(name))));
     }
 
-    /**
-     * Keeps a text.
-     *
-     * @param key 1 to 256 bytes of UTF-8
-     * @param value at most 1 MiB
-     * @return the text that was kept before, or null
-     */
+    /** Keeps a text of at most 1 MiB by a key of 1 to 256 bytes of UTF-8; gives what was kept before, or null. */
     @Override
     public String put(String key, String value) {
         String before = get(key);

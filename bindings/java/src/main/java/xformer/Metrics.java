@@ -34,11 +34,7 @@ public final class Metrics {
                         s.get(8), Text.at(s.address() + 72)));
     }
 
-    /**
-     * Computes corpus chrF2: character n-grams to 6, beta 2, white space removed.
-     *
-     * @return 0 to 100
-     */
+    /** Computes corpus chrF2, 0 to 100: character n-grams to 6, beta 2, white space removed. */
     public static double chrf(List<String> hypotheses, List<String> references) {
         same(hypotheses, references);
         return Frame.read(1, (f, out) -> Native.xf_chrf(segments(f, hypotheses), segments(f, references),

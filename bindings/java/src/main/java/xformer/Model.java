@@ -25,21 +25,13 @@ public final class Model extends NativeObject {
         super(Handle.Kind.MODEL, trainer, pointer);
     }
 
-    /**
-     * Makes a model with fresh parameters and a tokenizer.
-     *
-     * @param options of which the group "model." is read
-     */
+    /** Makes a model with fresh parameters, by the options of the group "model.", and a tokenizer. */
     public Model(Context context, Map<String, ?> options, Tokenizer tokenizer) {
         this(context.services, (f, out) ->
                 Native.xf_model_create(f.use(context), f.config(options), f.use(tokenizer), out, f.err()));
     }
 
-    /**
-     * Makes a model with fresh parameters that knows only ids.
-     *
-     * @param options of which the group "model." is read; "model.vocab_size" must be set
-     */
+    /** Makes a model with fresh parameters that knows only ids; "model.vocab_size" must be set. */
     public Model(Context context, Map<String, ?> options) {
         this(context.services, (f, out) ->
                 Native.xf_model_create(f.use(context), f.config(options), 0, out, f.err()));
@@ -51,31 +43,18 @@ public final class Model extends NativeObject {
                 Native.xf_model_load(f.use(context), f.path(path), out, f.err()));
     }
 
-    /**
-     * Loads a model from memory.
-     *
-     * @param bytes what {@link #toBytes}, {@link #save} or {@link Trainer#save} wrote, from position to limit; a direct
-     *        or mapped buffer is read in place
-     */
+    /** Loads a model from memory, from position to limit; a direct or mapped buffer is read in place. */
     public static Model load(Context context, ByteBuffer bytes) {
         return new Model(context.services, (f, out) ->
                 Native.xf_model_load_from(f.use(context), source(f, null, bytes), out, f.err()));
     }
 
-    /**
-     * Tells what a model file holds and needs, by its header alone.
-     *
-     * @param options of "decode." and "data.", which the estimates are for
-     */
+    /** Tells what a model file holds and needs, by its header alone; for the estimates reads "decode." and "data.". */
     public static ModelSummary inspect(Context context, Path path, Map<String, ?> options) {
         return inspect(context, path, null, options);
     }
 
-    /**
-     * Tells what a model in memory holds and needs, by its header alone.
-     *
-     * @param options as in {@link #inspect(Context, Path, Map)}
-     */
+    /** Tells the same of a model in memory. */
     public static ModelSummary inspect(Context context, ByteBuffer bytes, Map<String, ?> options) {
         return inspect(context, null, bytes, options);
     }
@@ -102,11 +81,7 @@ public final class Model extends NativeObject {
                 f.array(models.stream().mapToLong(f::use).toArray()), models.size(), out, f.err()));
     }
 
-    /**
-     * Averages the parameters of files, with the memory of two models however many there are.
-     *
-     * @param paths file names of models or checkpoints of the same configuration, at least one
-     */
+    /** Averages the parameters of files of the same configuration, at least one, with the memory of two models. */
     public static Model averageFiles(Context context, List<Path> paths) {
         return new Model(context.services, (f, out) -> Native.xf_model_average_files(
                 f.use(context), f.array(paths.stream().mapToLong(f::path).toArray()), paths.size(), out, f.err()));
@@ -129,10 +104,8 @@ public final class Model extends NativeObject {
     }
 
     /**
-     * Saves it with numbers as the options say: half as wide, the file is half as large. Numbers are rounded to
-     * nearest; loading widens them.
-     *
-     * @param options of which the group "file." is read: "file.precision" is "fp32", "fp16" or "bf16"
+     * Saves it by "file.precision": with "fp16" or "bf16" the file is half as large; numbers are rounded, and widened
+     * when loaded.
      */
     public void save(Path path, Map<String, ?> options) {
         Frame.run(f -> Native.xf_model_save(f.use(this), f.config(options), f.path(path), f.err()));
@@ -187,11 +160,7 @@ public final class Model extends NativeObject {
         return values;
     }
 
-    /**
-     * Copies a parameter tensor into a buffer.
-     *
-     * @param out room for exactly rows * columns numbers, row-major
-     */
+    /** Copies a parameter tensor, row-major, into a buffer with room for exactly rows * columns numbers. */
     public void read(int index, FloatBuffer out) {
         Frame.get(f -> {
             long model = f.use(this);
@@ -200,20 +169,12 @@ public final class Model extends NativeObject {
         });
     }
 
-    /**
-     * Replaces a parameter tensor. No trainer or decoder of the model may be in a call.
-     *
-     * @param values rows * columns finite numbers, row-major
-     */
+    /** Replaces a parameter tensor by rows * columns finite numbers, row-major. No other call may use the model. */
     public void write(int index, float[] values) {
         write(index, FloatBuffer.wrap(values));
     }
 
-    /**
-     * Replaces a parameter tensor. No trainer or decoder of the model may be in a call.
-     *
-     * @param values rows * columns finite numbers, row-major
-     */
+    /** Replaces a parameter tensor by the numbers of a buffer, as {@link #write(int, float[])}. */
     public void write(int index, FloatBuffer values) {
         Frame.run(f -> {
             long model = f.use(this);

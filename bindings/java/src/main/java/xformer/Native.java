@@ -1,6 +1,6 @@
 /*
- * The functions of C under their names, one for one, as src/main/c implements them (functions.inl lists them). Every
- * parameter is a long: a number, or an address in memory of C, which Frame provides. An int is an enum xf_status.
+ * The functions of C under their names: build.sh makes of this list what glue.cpp implements. A long is a number or an
+ * address in memory of C, which Frame provides; an int is an enum xf_status.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -8,7 +8,6 @@ public interface ProgressListener {
      * Receives a report, under the rules of {@link LogListener#log}, but that an exception ends the call at once.
      *
      * @param task "tokenizer", "encode", "load", "save", "average", "translate" or "evaluate"
-     * @param done from 0 to total
      * @param total in units of the task: bytes, sentences, merges
      */
     void progress(String task, long done, long total);

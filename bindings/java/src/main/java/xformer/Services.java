@@ -50,10 +50,10 @@ final class Services {
     }
 
     @SuppressWarnings("unused")
-    private static void log(long id, int level, long component, long message) {
+    private static int log(long id, long level, long component, long message) {
         Services to = of(id);
-        if (to == null) return; // objects are being freed that nobody closed
-        Frame.guarded(() -> to.log.log(LogLevel.of(level), Text.at(component), Text.at(message)));
+        if (to == null) return 0; // objects are being freed that nobody closed
+        return Frame.guarded(() -> to.log.log(LogLevel.of((int) level), Text.at(component), Text.at(message))) ? 1 : 0;
     }
 
     @SuppressWarnings("unused")
@@ -67,9 +67,9 @@ final class Services {
      * pool that is full or closed, too. It throws only before it has begun a task.
      */
     @SuppressWarnings("unused")
-    private static void parallel(long id, int count, long task, long arg) {
+    private static int parallel(long id, long count, long task, long arg) {
         AtomicInteger next = new AtomicInteger();
-        CountDownLatch left = new CountDownLatch(count);
+        CountDownLatch left = new CountDownLatch((int) count);
         Runnable work = () -> {
             for (int i; (i = next.getAndIncrement()) < count; left.countDown()) Native.runTask(task, arg, i);
         };
@@ -89,5 +89,6 @@ final class Services {
             }
         }
         if (interrupted) Thread.currentThread().interrupt();
+        return 0;
     }
 }

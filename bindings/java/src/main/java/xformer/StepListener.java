@@ -5,10 +5,8 @@ package xformer;
 @FunctionalInterface
 public interface StepListener {
     /**
-     * Receives what a step did: between two steps, so all objects may be used. What it throws ends the training.
-     *
-     * @param stats what the step did
-     * @return whether to go on
+     * Receives what a step did, between two steps, so all objects may be used; tells whether to go on. What it throws
+     * ends the training.
      */
     boolean step(StepStats stats);
 }

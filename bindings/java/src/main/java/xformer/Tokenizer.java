@@ -19,11 +19,7 @@ public final class Tokenizer extends NativeObject {
         super(Handle.Kind.TOKENIZER, model, pointer);
     }
 
-    /**
-     * Learns a vocabulary from both sides of a corpus.
-     *
-     * @param options of which the group "tokenizer." is read
-     */
+    /** Learns a vocabulary from both sides of a corpus, by the options of the group "tokenizer.". */
     public static Tokenizer train(Context context, Corpus corpus, Map<String, ?> options) {
         return new Tokenizer(context.services, (f, out) ->
                 Native.xf_tokenizer_train(f.use(context), f.config(options), f.use(corpus), out, f.err()));
@@ -46,29 +42,20 @@ public final class Tokenizer extends NativeObject {
     }
 
     /**
-     * Turns text into ids, without start and end symbols.
-     *
-     * @param text the text; half of a surrogate pair is an error, as bytes are that are not UTF-8
+     * Turns text into ids, without start and end symbols. Half of a surrogate pair is an error, as bytes are that are
+     * not UTF-8.
      */
     public int[] encode(String text) {
         return encode(Text.utf8(text));
     }
 
-    /**
-     * Turns text into ids, without start and end symbols.
-     *
-     * @param utf8 the text; what is not UTF-8 is an error of status DATA, unless the tokenizer's options say otherwise
-     */
+    /** Turns UTF-8 into ids. What is none is an error of status DATA, unless the tokenizer's options say otherwise. */
     public int[] encode(byte[] utf8) {
         return Frame.fill(utf8.length + 16L, 4, (f, ids, capacity, count) -> Native.xf_tokenizer_encode(
                 f.use(this), f.bytes(utf8), utf8.length, ids, capacity, count, f.err()), Words::ints);
     }
 
-    /**
-     * Turns text into ids, the end symbol last: a sentence of a {@link Batch}.
-     *
-     * @return its ids and {@link Xformer#TOKEN_END}
-     */
+    /** Turns text into ids and {@link Xformer#TOKEN_END}: a sentence of a {@link Batch}. */
     public int[] encodeSentence(String text) {
         int[] ids = encode(text);
         int[] sentence = Arrays.copyOf(ids, ids.length + 1);
@@ -77,28 +64,19 @@ public final class Tokenizer extends NativeObject {
     }
 
     /**
-     * Turns ids into text; start and end symbols give nothing.
-     *
-     * @return the text; bytes that are no UTF-8, which normalisation "none" allows, are U+FFFD in it
+     * Turns ids into text; start and end symbols give nothing, and bytes that are no UTF-8, which normalisation "none"
+     * allows, U+FFFD.
      */
     public String decode(int... ids) {
         return Text.string(decodeBytes(ids));
     }
 
-    /**
-     * Turns ids into text; start and end symbols give nothing.
-     *
-     * @return the text, as in {@link #decode(int...)}
-     */
+    /** Turns ids into text, as {@link #decode(int...)}. */
     public String decode(IntBuffer ids) {
         return Text.string(bytes(ids));
     }
 
-    /**
-     * Turns ids into the bytes of the text.
-     *
-     * @return the bytes, UTF-8 as far as the text was
-     */
+    /** Turns ids into the bytes of the text, UTF-8 as far as the text was. */
     public byte[] decodeBytes(int... ids) {
         return bytes(IntBuffer.wrap(ids));
     }
@@ -109,11 +87,7 @@ public final class Tokenizer extends NativeObject {
                 f.use(this), f.ints(ids), size, text, capacity, length, f.err()), Words::bytes);
     }
 
-    /**
-     * Names an id for people.
-     *
-     * @return such as "&lt;/s&gt;", "&lt;0xC3&gt;", or the piece with U+2581 for its leading space
-     */
+    /** Names an id for people: "&lt;/s&gt;", "&lt;0xC3&gt;", or the piece with U+2581 for its leading space. */
     public String piece(int id) {
         return Text.string(Frame.fill(64, 1, (f, text, capacity, length) -> Native.xf_tokenizer_get_piece(
                 f.use(this), id, text, capacity, length, f.err()), Words::bytes));

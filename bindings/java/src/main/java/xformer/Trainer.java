@@ -18,11 +18,7 @@ public final class Trainer extends NativeObject {
         this(model, Map.of());
     }
 
-    /**
-     * Makes a trainer at step 0.
-     *
-     * @param options of which the group "train." is read
-     */
+    /** Makes a trainer at step 0, by the options of the group "train.". */
     public Trainer(Model model, Map<String, ?> options) {
         this(model.services, (f, out) -> Native.xf_trainer_create(f.use(model), f.config(options), out, f.err()));
     }
@@ -37,10 +33,8 @@ public final class Trainer extends NativeObject {
     }
 
     /**
-     * Continues from a checkpoint with some options changed.
-     *
-     * @param options those of the group "train." that are set in it take the place of the saved ones; one on which the
-     *        saved state depends, "train.seed" say, is an error of status STATE when it differs
+     * Continues from a checkpoint with some options of the group "train." changed; one on which the saved state
+     * depends, "train.seed" say, is an error of status STATE when it differs.
      */
     public static Trainer resume(Context context, Path path, Map<String, ?> options) {
         return new Trainer(context.services, (f, out) ->
@@ -101,12 +95,9 @@ public final class Trainer extends NativeObject {
     }
 
     /**
-     * Makes updates as {@link #next} does, over as many epochs as that takes.
-     *
-     * <p>Between two steps it looks whether the thread was interrupted; then it ends in a {@link CancelledException},
+     * Makes updates as {@link #next} does, over as many epochs as that takes; the listener hears of each, and may end
+     * it. Between two steps it looks whether the thread was interrupted; then it ends in a {@link CancelledException},
      * and the thread stays interrupted.
-     *
-     * @param listener hears of each, and may end it early
      */
     public void train(Batcher batcher, long steps, StepListener listener) {
         for (long made = 0; made < steps;) {
@@ -119,9 +110,8 @@ public final class Trainer extends NativeObject {
     }
 
     /**
-     * First half of a step: adds a batch's gradients to those that wait for {@link #update()}.
-     *
-     * @return of this batch alone; step, learning rate and gradient norm are 0
+     * First half of a step: adds a batch's gradients to those that wait for {@link #update()}; gives the stats of this
+     * batch, in which step, learning rate and gradient norm are 0.
      */
     public StepStats accumulate(Batch batch) {
         return StepStats.read((f, out) ->
@@ -134,9 +124,8 @@ public final class Trainer extends NativeObject {
     }
 
     /**
-     * Copies a waiting gradient out: that of the mean loss per target token so far.
-     *
-     * @param index number of the parameter, as in {@link Model}
+     * Copies a waiting gradient out: that of the mean loss per target token so far. Tensors have the numbers of {@link
+     * Model}.
      */
     public float[] gradient(int index) {
         float[] values = new float[Frame.get(
@@ -145,12 +134,7 @@ public final class Trainer extends NativeObject {
         return values;
     }
 
-    /**
-     * Copies a waiting gradient into a buffer.
-     *
-     * @param index number of the parameter, as in {@link Model}
-     * @param out room for exactly rows * columns numbers, row-major
-     */
+    /** Copies a waiting gradient into a buffer, as {@link Model#read(int, FloatBuffer)}. */
     public void gradient(int index, FloatBuffer out) {
         Frame.get(f -> {
             long trainer = f.use(this);
@@ -179,9 +163,8 @@ public final class Trainer extends NativeObject {
     }
 
     /**
-     * Moves a batcher to the saved position; with another "data.batch_tokens", to the same share of the epoch.
-     *
-     * @param batcher made from the same corpus, tokenizer and options as in the saved run
+     * Moves a batcher, made from the same corpus, tokenizer and options, to the saved position; with another
+     * "data.batch_tokens", to the same share of the epoch.
      */
     public void seek(Batcher batcher) {
         Frame.run(f -> Native.xf_trainer_seek(f.use(this), f.use(batcher), f.err()));

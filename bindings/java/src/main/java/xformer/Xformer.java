@@ -43,9 +43,7 @@ public final class Xformer {
     }
 
     /**
-     * Names a status as C does.
-     *
-     * @return such as "XF_ERROR_CORRUPT"; "XF_STATUS_UNKNOWN" for a number that the library does not know
+     * Names a status as C does, "XF_ERROR_CORRUPT"; "XF_STATUS_UNKNOWN" for a number that the library does not know.
      */
     public static String statusName(int status) {
         return Text.at(Native.xf_status_name(status));

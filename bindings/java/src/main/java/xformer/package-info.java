@@ -21,9 +21,10 @@
  * Interrupting a thread does not reach a call of the library, but {@link xformer.Trainer#train} looks at it between two
  * steps.
  *
- * <p><b>Errors</b> are {@link xformer.XformerException}, unchecked, with a {@link xformer.Status}; of a call on several
- * sentences each has its own {@link xformer.Answer}. Mistakes that are seen before the library is called are the usual
- * {@link java.lang.NullPointerException}, {@link java.lang.IllegalArgumentException} and
- * {@link java.lang.IndexOutOfBoundsException}. No parameter may be null unless it says so.
+ * <p><b>Errors</b> are {@link xformer.XformerException}, unchecked, with a {@link xformer.Status}; the manual of C names
+ * those of each function ({@code Tokenizer.train} is {@code xf_tokenizer_train} and so on), with all else that is not
+ * said here. Of a call on several sentences each has its own {@link xformer.Answer}. Mistakes that are seen before the
+ * library is called are the usual {@link java.lang.NullPointerException}, {@link java.lang.IllegalArgumentException}
+ * and {@link java.lang.IndexOutOfBoundsException}. No parameter may be null unless it says so.
  */
 package xformer;
