@@ -32,6 +32,18 @@ int64_t drop_stride(int64_t longest) {
     return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(longest, 8))));
 }
 
+namespace {
+
+// Sentences that a batch to be recorded is padded to. Batches are cut from sentences of about one length, most of them
+// above a third of the longest; only batches of another kind need more, and then four times as many.
+int64_t sentence_bucket(int64_t needed, const PackedSide &src, const PackedSide &tgt) {
+    int64_t most = std::max<int64_t>({3 * src.rows / src.max_length, 3 * tgt.rows / tgt.max_length, 1});
+    while (most < needed) most *= 4;
+    return std::max(needed, std::min({most, src.rows, tgt.rows}));
+}
+
+}  // namespace
+
 // Sentences of token 0 behind the last one, as long as may be and then empty, up to so many rows and sentences.
 void PackedBatch::HostSide::pad(int64_t rows, int64_t count, int64_t longest) {
     while (static_cast<int64_t>(begin.size()) < count) {
@@ -123,7 +135,9 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
             HostGroups &g = groups_;
             g.group(which == 0 ? side.ids : side.positions, static_cast<size_t>(packed->tokens),
                     which == 0 ? config.V : config.max_length);
-            if (pad) g.pad(bucket(static_cast<int64_t>(g.ids.size())), side.ids.size());
+            if (pad && recordable())  // to what there can be
+                g.pad(which == 0 ? std::min(packed->rows, config.V) : std::min(packed->max_length, config.max_length),
+                      side.ids.size());
             at.group[which][0] = append(g.ids);
             at.group[which][1] = append(g.starts);
             at.group[which][2] = append(g.order);
@@ -157,6 +171,7 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
     }
     if (pad) {
         const int64_t rows[2] = {row_bucket(src.tokens), row_bucket(tgt.tokens)};
+        src.rows = rows[0], tgt.rows = rows[1];
         int64_t longest[2], more = 0;
         for (HostSide *side : {&source, &target}) {
             const int which = side == &source ? 0 : 1;
@@ -165,7 +180,8 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
             const int64_t padding = rows[which] - static_cast<int64_t>(side->ids.size());
             more = std::max(more, (padding + longest[which] - 1) / longest[which]);
         }
-        B = bucket(B + more);
+        src.max_length = source.max_length, tgt.max_length = target.max_length;
+        B = recordable() ? sentence_bucket(B + more, src, tgt) : B + more;
         source.pad(rows[0], B, longest[0]);
         target.pad(rows[1], B, longest[1]);
     }
@@ -180,7 +196,11 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
             target.ids[i] = target.positions[i] == 0 ? kStartToken : target.ids[i - 1];
         at_tgt = add(target, &tgt);
     }
-    device_.reserve(stream.device(), host_.size() * sizeof(int32_t));
+    // For as many sentences and groups as the rows can have: a batch that has more of them than those before it must
+    // not move, or what was recorded would be worth nothing.
+    size_t room = host_.size();
+    if (pad && recordable()) room = std::max(room, static_cast<size_t>(8 * (src.rows + tgt.rows)));
+    device_.reserve(stream.device(), room * sizeof(int32_t));
     stream.upload(device_.data(), host_.data(), host_.size() * sizeof(int32_t));
     resolve(at_src, &src);
     if (both) resolve(at_tgt, &tgt);

@@ -6,7 +6,9 @@
 //
 // Where a device records calls (CUDA graphs), a training batch is padded to sizes that few share: by sentences behind
 // the last one, made of rows without a target, which change no result but for the order of sums over rows. It is padded
-// whether calls are recorded or not, so that recording changes no bit.
+// whether calls are recorded or not, so that recording changes no bit. The numbers of sentences and of groups follow
+// from those of rows then: a sentence without rows and a group without tokens cost next to nothing, a shape of their
+// own would cost a recording. A large batch keeps its own numbers, as recording gains nothing there.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -68,6 +70,9 @@ public:
     const int32_t *targets = nullptr;  // [tgt.rows]
     const uint32_t *when = nullptr;    // xf_dropout.when, from time
 
+    // Whether batches of this shape are worth recording: a GPU works so long on a large one that launches don't show.
+    bool recordable() const { return src.rows + tgt.rows <= kRecordedRows; }
+
     // Batches of equal shapes lie at equal places and are worked on by equal calls.
     struct Shape {
         const void *memory;
@@ -83,6 +88,8 @@ public:
     }
 
 private:
+    static constexpr int64_t kRecordedRows = 16384;  // of both sides
+
     // What load() makes on the way; kept, so that the steady state allocates nothing.
     struct HostSide {
         std::vector<int32_t> ids, positions, begin, length;

@@ -68,7 +68,7 @@ StepStats Trainer::run_batch(const xf_batch &batch, const Call &call) {
         network_.loss(pass, batch_, config_.label_smoothing, config_.smooth_uniform);
         network_.backward(pass, batch_);
     };
-    if (model_->context().graphs())
+    if (model_->context().graphs() && batch_.recordable())
         graphs_.run(stream_, {batch_.shape(), network_.workspace()}, passes);
     else
         passes();

@@ -2,8 +2,7 @@
 // what is given back. On the emulated GPU, whose faults can be ordered.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <dlfcn.h>
-
+#include "cuda_host/emulated.hpp"
 #include "decode/decoding.hpp"
 #include "train/training.hpp"
 
@@ -13,24 +12,6 @@ using namespace xf_test;
 
 constexpr DeviceName kFp32 = {"cuda", "auto", true}, kBf16 = {"cuda", "auto", true, "bf16"};
 constexpr int32_t kIllegalAddress = 700;
-
-// The controls of the emulation, in the very plugin that the contexts load.
-template <class Function>
-Function control(const char *name) {
-    static void *const library = dlopen(XF_TEST_CUDA_HOST, RTLD_NOW | RTLD_LOCAL);
-    const auto function = library == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(library, name));
-    XF_CHECK(function != nullptr, XF_ERROR_NOT_FOUND, "no %s in " XF_TEST_CUDA_HOST, name);
-    return function;
-}
-int64_t get(const char *name) { return control<int64_t (*)(const char *)>("xf_cuda_host_get")(name); }
-void set(const char *name, int64_t value) { control<void (*)(const char *, int64_t)>("xf_cuda_host_set")(name, value); }
-
-void check_nothing_lives(const std::string &when) {
-    for (const char *what : {"live_allocations", "live_bytes", "live_pinned", "live_streams", "live_graphs"})
-        if (get(what) != 0)
-            record(__FILE__, __LINE__,
-                   xf::format("%s: %s is %lld", when.c_str(), what, static_cast<long long>(get(what))));
-}
 
 Settings with(Settings settings, const Settings &changes) {
     for (const auto &[key, value] : changes) settings[key] = value;
@@ -173,7 +154,7 @@ XF_TEST(the_steady_state_allocates_nothing_and_replays) {
             step_with(trainer.get(), task.batch(i % 4));
             decode(&decoder, {{5, 6, 7, 8, 1}, {7, 9, 1}});
         };
-        for (int64_t i = 0; i < 12; ++i) round(i);
+        for (int64_t i = 0; i < 16; ++i) round(i);
         const int64_t allocations = context->heap().allocations(), live = get("live_allocations"),
                       replays = get("graph_launches");
         for (int64_t i = 0; i < 12; ++i) round(i);
