@@ -18,7 +18,7 @@
 #include "output.h"
 #include "signals.h"
 
-enum { MAX_AVERAGED = 20, MAX_BAD_STEPS = 10 };
+enum { MAX_AVERAGED = 20 };
 
 struct training {
     struct experiment *e;
@@ -117,6 +117,8 @@ static int open_training(struct training *t) {
     if (xf_config_copy(e->config, &t->config, &err) != XF_OK) return fail(&err);
     const int set = set_row(t->config, t->row->name, e->scale);
     if (set >= 0) return set;
+    /* One bad batch is no reason to end a run of hours. */
+    if (xf_config_set(t->config, "train.on_nonfinite", "skip", &err) != XF_OK) return fail(&err);
     if (!join_path(t->checkpoint, e->folder, t->row->name, ".ckpt")) return EXIT_FAILED;
     if (!join_path(t->log, e->folder, t->row->name, ".log")) return EXIT_FAILED;
     enum xf_status status = xf_batcher_create(e->train, e->tokenizer, t->config, &t->batcher, &err);
@@ -150,7 +152,11 @@ static bool is_over(const struct training *t) {
     return t->e->minutes > 0 && seconds_so_far(t) >= 60 * t->e->minutes;
 }
 
-/* One update. After an error the batcher stands where it stood, so that a checkpoint resumes with this batch. */
+/*
+ * One update. xf_train_next() does the same, but keeps the batch to itself, and what a batch costs depends on the
+ * length of each of its sentences. After an error the batcher stands where it stood: a checkpoint resumes with this
+ * batch.
+ */
 static enum xf_status one_step(struct training *t, xf_step_stats *stats, xf_error *err) {
     xf_batcher_stats at = XF_BATCHER_STATS_INIT;
     xf_batch batch = XF_BATCH_INIT;
@@ -162,11 +168,11 @@ static enum xf_status one_step(struct training *t, xf_step_stats *stats, xf_erro
     if (status != XF_OK) return status;
     *stats = (xf_step_stats)XF_STEP_STATS_INIT;
     status = xf_train_step(t->trainer, &batch, 1, stats, err);
-    if (status == XF_OK) {
+    if (status != XF_OK) {
+        xf_batcher_seek(t->batcher, at.epoch, at.batch, NULL);
+    } else if (stats->outcome == XF_STEP_UPDATED) {
         t->result.flops += batch_flops(&t->size, &batch);
         t->result.tokens += stats->src_tokens + stats->tgt_tokens;
-    } else if (status != XF_ERROR_NONFINITE) {
-        xf_batcher_seek(t->batcher, at.epoch, at.batch, NULL);
     }
     return status;
 }
@@ -189,22 +195,21 @@ static int interrupted(struct training *t) {
 
 static int train_steps(struct training *t) {
     xf_error err;
-    int bad = 0;
     t->began = t->saved = t->told = now();
     while (!is_over(t)) {
         if (was_interrupted()) return interrupted(t);
         xf_step_stats stats;
         const enum xf_status status = one_step(t, &stats, &err);
         if (status == XF_ERROR_CANCELLED) return interrupted(t);
-        if (status == XF_ERROR_NONFINITE && ++bad < MAX_BAD_STEPS) {
-            complain("%s: %s; this batch is left out", t->row->name, err.message);
-            continue;
-        }
         if (status != XF_OK) {
             complain("%s: %s", t->row->name, err.message);
             return EXIT_FAILED;
         }
-        bad = 0;
+        if (stats.outcome != XF_STEP_UPDATED) {
+            complain("%s: loss or gradient was not finite: a batch is left out after step %lld", t->row->name,
+                     (long long)stats.step);
+            continue;
+        }
         tell(t, &stats);
         if (t->e->averages && stats.step % snapshot_steps(t->e, t->row) == 0 && !save_snapshot(t, stats.step))
             return EXIT_FAILED;
