@@ -13,12 +13,10 @@
 #include <unistd.h>
 
 #include "experiment.h"
-#include "files.h"
 #include "measure.h"
 #include "output.h"
 #include "signals.h"
-
-enum { MAX_AVERAGED = 20 };
+#include "snapshots.h"
 
 struct training {
     struct experiment *e;
@@ -30,16 +28,11 @@ struct training {
     struct result result; /* what is known so far */
     double began, saved, told;
     double before; /* seconds of the runs before this one */
-    char checkpoint[4096], log[4096];
+    struct snapshots snapshots;
+    char model[4096], checkpoint[4096], log[4096]; /* names; model: that of the snapshots, without their ending */
 };
 
 static double seconds_so_far(const struct training *t) { return t->before + now() - t->began; }
-
-static bool snapshot_path(const struct training *t, int64_t step, char path[4096]) {
-    char ending[64];
-    snprintf(ending, sizeof ending, ".avg-%lld", (long long)step);
-    return join_path(path, t->e->folder, t->row->name, ending);
-}
 
 /*
  * What a checkpoint has no place for: time, arithmetic and tokens at its step. Written before it, so that every
@@ -96,29 +89,20 @@ static bool save(struct training *t) {
     return true;
 }
 
-static bool save_snapshot(struct training *t, int64_t step) {
-    char path[4096];
-    xf_error err;
-    if (!snapshot_path(t, step, path)) return false;
-    if (xf_model_save(xf_trainer_model(t->trainer), NULL, path, &err) != XF_OK) {
-        fail(&err);
-        return false;
-    }
-    forget_previous(path); /* a resumed run makes some of them anew */
-    if (snapshot_path(t, step - snapshots_averaged(t->row) * snapshot_steps(t->e, t->row), path)) remove(path);
-    return true;
-}
-
 /* A trainer at its checkpoint, or at step 0. Returns -1, or the exit status. */
 static int open_training(struct training *t) {
     xf_error err;
     xf_model *model = NULL;
     const struct experiment *e = t->e;
     if (xf_config_copy(e->config, &t->config, &err) != XF_OK) return fail(&err);
+    if (e->averages)
+        t->snapshots = (struct snapshots){
+            .model = t->model, .wanted = snapshots_averaged(t->row), .every = snapshot_steps(e, t->row)};
     const int set = set_row(t->config, t->row->name, e->scale);
     if (set >= 0) return set;
     /* One bad batch is no reason to end a run of hours. */
     if (xf_config_set(t->config, "train.on_nonfinite", "skip", &err) != XF_OK) return fail(&err);
+    if (!join_path(t->model, e->folder, t->row->name, "")) return EXIT_FAILED;
     if (!join_path(t->checkpoint, e->folder, t->row->name, ".ckpt")) return EXIT_FAILED;
     if (!join_path(t->log, e->folder, t->row->name, ".log")) return EXIT_FAILED;
     enum xf_status status = xf_batcher_create(e->train, e->tokenizer, t->config, &t->batcher, &err);
@@ -127,6 +111,7 @@ static int open_training(struct training *t) {
     if (status == XF_OK) {
         status = xf_trainer_seek(t->trainer, t->batcher, &err);
         if (status == XF_OK && !read_log(t)) return EXIT_FAILED;
+        if (status == XF_OK) snapshots_find(&t->snapshots, xf_trainer_step_count(t->trainer));
     } else if (status == XF_ERROR_NOT_FOUND) {
         remove(t->log); /* of a run that was killed before its first checkpoint */
         status = xf_model_create(e->context, t->config, e->tokenizer, &model, &err);
@@ -211,31 +196,14 @@ static int train_steps(struct training *t) {
             continue;
         }
         tell(t, &stats);
-        if (t->e->averages && stats.step % snapshot_steps(t->e, t->row) == 0 && !save_snapshot(t, stats.step))
-            return EXIT_FAILED;
+        if (snapshot_is_due(&t->snapshots, stats.step) &&
+            snapshot_save(&t->snapshots, xf_trainer_model(t->trainer), stats.step, &err) != XF_OK)
+            return fail(&err);
         if (now() - t->saved >= t->e->save_seconds && !save(t)) return EXIT_FAILED;
     }
     t->result.steps = xf_trainer_step_count(t->trainer);
     t->result.seconds = seconds_so_far(t);
     return save(t) ? -1 : EXIT_FAILED;
-}
-
-/* The average of the snapshots that are there; NULL with XF_OK when there are less than two. */
-static enum xf_status average(const struct training *t, xf_model **out, xf_error *err) {
-    static char paths[MAX_AVERAGED][4096];
-    const char *list[MAX_AVERAGED];
-    size_t count = 0;
-    const int64_t every = snapshot_steps(t->e, t->row), newest = t->result.steps / every * every;
-    *out = NULL;
-    for (int64_t i = snapshots_averaged(t->row) - 1; t->e->averages && i >= 0; --i) {
-        if (newest - i * every < 1 || !snapshot_path(t, newest - i * every, paths[count])) continue;
-        FILE *file = fopen(paths[count], "rb");
-        if (file == NULL) continue;
-        fclose(file);
-        list[count] = paths[count];
-        ++count;
-    }
-    return count < 2 ? XF_OK : xf_model_average_files(t->e->context, list, count, out, err);
 }
 
 static enum xf_status evaluate(struct training *t, xf_error *err) {
@@ -244,7 +212,7 @@ static enum xf_status evaluate(struct training *t, xf_error *err) {
     xf_eval_stats stats = XF_EVAL_STATS_INIT;
     xf_bleu_score bleu;
     struct translations answers = {0};
-    enum xf_status status = average(t, &mean, err);
+    enum xf_status status = snapshots_average(&t->snapshots, t->e->context, &mean, err);
     const xf_model *model = mean != NULL ? mean : xf_trainer_model(t->trainer);
     if (status == XF_OK) status = xf_decoder_create(model, t->config, &decoder, err);
     xf_batcher *batcher = status == XF_OK ? open_plain_batcher(t->e->held, t->e->tokenizer, t->config) : NULL;
@@ -266,14 +234,12 @@ static enum xf_status evaluate(struct training *t, xf_error *err) {
     return status;
 }
 
-static void remove_files(const struct training *t) {
+static void remove_files(struct training *t) {
     char path[4096];
     remove(t->checkpoint);
     remove(t->log);
     if (join_path(path, t->e->folder, t->row->name, ".ckpt.prev")) remove(path);
-    const int64_t every = snapshot_steps(t->e, t->row), newest = t->result.steps / every * every;
-    for (int64_t i = 0; t->e->averages && i <= snapshots_averaged(t->row); ++i)
-        if (snapshot_path(t, newest - i * every, path)) remove(path);
+    snapshots_remove(&t->snapshots);
 }
 
 int train_row(struct experiment *e, const struct paper_row *row) {

@@ -31,7 +31,7 @@ static enum xf_status train_one(struct run *run, xf_step_stats *stats, xf_error 
 
 /* What is due after a step: a snapshot, a checkpoint, an evaluation. */
 static enum xf_status after_step(struct run *run, int64_t step, xf_error *err) {
-    if (run->flags.average > 1 && is_due(step, run->flags.average_every)) save_snapshot(run);
+    if (snapshot_is_due(&run->snapshots, step)) save_snapshot(run);
     const bool save = is_due(step, run->flags.save_every), evaluate = is_due(step, run->flags.eval_every);
     enum xf_status status = XF_OK;
     if (save) save_checkpoint(run);
@@ -93,7 +93,7 @@ static int stop_early(struct run *run, enum xf_status status, const xf_error *er
  * run that was stopped before that still has them.)
  */
 static bool is_finished(const struct run *run) {
-    return run->own_checkpoint && run->flags.average > 1 && run->snapshot_count == 0 &&
+    return run->own_checkpoint && run->flags.average > 1 && run->snapshots.count == 0 &&
            xf_trainer_step_count(run->trainer) == run->first_step && access(run->flags.model, F_OK) == 0;
 }
 

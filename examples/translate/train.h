@@ -10,8 +10,9 @@
 #include "history.h"
 #include "measure.h"
 #include "options.h"
+#include "snapshots.h"
 
-enum { MAX_AVERAGE = 64, MAX_PATH_LENGTH = 4096 };
+enum { MAX_PATH_LENGTH = 4096 };
 
 /* The command's own flags. */
 struct train_flags {
@@ -43,14 +44,13 @@ struct run {
     xf_batcher *batcher, *dev_batcher; /* dev_batcher is NULL when there is no dev set */
     struct sentences dev_sources, dev_references;
 
-    int64_t snapshots[MAX_AVERAGE]; /* steps of the snapshot files, oldest first */
-    size_t snapshot_count;
-    int64_t saved_step;   /* of the checkpoint; -1 when this run has written none */
-    int64_t unsaved_step; /* of the checkpoint that failed last, so that it is told once; -1 at first */
-    double best_loss;     /* of the evaluations so far, for --patience; negative: none yet */
-    int64_t best_step;    /* of that evaluation */
-    int64_t since_best;   /* evaluations after it */
-    bool save_failed;     /* some file could not be written: the run goes on, and ends with EXIT_FAILED */
+    struct snapshots snapshots; /* for the average at the end */
+    int64_t saved_step;         /* of the checkpoint; -1 when this run has written none */
+    int64_t unsaved_step;       /* of the checkpoint that failed last, so that it is told once; -1 at first */
+    double best_loss;           /* of the evaluations so far, for --patience; negative: none yet */
+    int64_t best_step;          /* of that evaluation */
+    int64_t since_best;         /* evaluations after it */
+    bool save_failed;           /* some file could not be written: the run goes on, and ends with EXIT_FAILED */
 
     double started;     /* now() when the first step began */
     int64_t first_step; /* steps that were made before this run */
@@ -81,10 +81,8 @@ void run_close(struct run *run);
 
 /* Writes the checkpoint; says so when that fails. */
 bool save_checkpoint(struct run *run);
-/* Writes a snapshot of the model for the average at the end, and deletes those no longer needed. */
+/* Writes a snapshot of the model for the average at the end; says so when that fails. */
 void save_snapshot(struct run *run);
-/* Finds the snapshots that a run left which is now resumed. */
-void find_snapshots(struct run *run);
 /* With --patience: keeps the model when the dev loss is the best so far, in a file that stays for a resumed run. */
 void save_best(struct run *run, double dev_loss);
 /*

@@ -117,8 +117,8 @@ int check_train_flags(struct run *run) {
                  flags->train == NULL ? "--train FILE.tsv" : "--model OUT.xf");
         return EXIT_USAGE;
     }
-    if (flags->average > MAX_AVERAGE) {
-        complain("--average is %lld, expected at most %d", (long long)flags->average, (int)MAX_AVERAGE);
+    if (flags->average > MOST_SNAPSHOTS) {
+        complain("--average is %lld, expected at most %d", (long long)flags->average, (int)MOST_SNAPSHOTS);
         return EXIT_USAGE;
     }
     if (flags->steps < 0) flags->steps = flags->minutes > 0 ? 0 : 100000;

@@ -33,57 +33,13 @@ bool save_checkpoint(struct run *run) {
     return false;
 }
 
-/* A snapshot is a model file, "OUT.xf.avg-1200". */
-static void snapshot_name(const struct run *run, int64_t step, char name[MAX_PATH_LENGTH]) {
-    snprintf(name, MAX_PATH_LENGTH, "%.4000s.avg-%lld", run->flags.model, (long long)step);
-}
-
-static void forget_oldest(struct run *run) {
-    char name[MAX_PATH_LENGTH];
-    snapshot_name(run, run->snapshots[0], name);
-    remove(name);
-    run->snapshot_count--;
-    memmove(run->snapshots, run->snapshots + 1, run->snapshot_count * sizeof run->snapshots[0]);
-}
-
-/* A snapshot leaves the average when it is too old, whether or not those after it could be written. */
-static void forget_old(struct run *run, int64_t step) {
-    const int64_t window = run->flags.average * run->flags.average_every;
-    while (run->snapshot_count > 0 && run->snapshots[0] <= step - window) forget_oldest(run);
-}
-
 void save_snapshot(struct run *run) {
     const int64_t step = xf_trainer_step_count(run->trainer);
-    if (run->snapshot_count > 0 && run->snapshots[run->snapshot_count - 1] == step) return;
-    char name[MAX_PATH_LENGTH];
     xf_error err;
-    snapshot_name(run, step, name);
-    const bool good = xf_model_save(xf_trainer_model(run->trainer), NULL, name, &err) == XF_OK;
-    forget_old(run, step);
-    if (good) {
-        forget_previous(name); /* a resumed run makes some of them anew */
-        run->snapshots[run->snapshot_count++] = step;
-        return;
-    }
+    if (snapshot_save(&run->snapshots, xf_trainer_model(run->trainer), step, &err) == XF_OK) return;
     fail(&err);
     complain("the average goes without step %lld", (long long)step);
     run->save_failed = true;
-}
-
-void find_snapshots(struct run *run) {
-    const int64_t every = run->flags.average_every, step = xf_trainer_step_count(run->trainer);
-    if (run->flags.average <= 1 || every == 0 || !run->own_checkpoint) return;
-    const int64_t newest = step - step % every;
-    int64_t oldest = newest - (run->flags.average - 1) * every;
-    if (oldest < every) oldest = every;
-    for (int64_t at = oldest; at <= newest; at += every) {
-        char name[MAX_PATH_LENGTH];
-        snapshot_name(run, at, name);
-        FILE *file = fopen(name, "rb");
-        if (file == NULL) continue;
-        fclose(file);
-        run->snapshots[run->snapshot_count++] = at;
-    }
 }
 
 /* The best model so far is a file, too, "OUT.xf.best-1200": its step says how long a resumed run has waited already. */
@@ -190,28 +146,21 @@ static xf_model *take_best(struct run *run) {
 }
 
 static xf_model *average_snapshots(struct run *run) {
-    char names[MAX_AVERAGE][MAX_PATH_LENGTH];
-    const char *paths[MAX_AVERAGE];
-    for (size_t i = 0; i < run->snapshot_count; ++i) {
-        snapshot_name(run, run->snapshots[i], names[i]);
-        paths[i] = names[i];
-    }
     xf_model *model = NULL;
     xf_error err;
-    if (xf_model_average_files(run->context, paths, run->snapshot_count, &model, &err) != XF_OK) {
-        fail(&err);
-        run->save_failed = true;
-        if (err.status != XF_ERROR_CANCELLED) complain("the model is not averaged; it is that of the last step");
-        return NULL;
+    if (snapshots_average(&run->snapshots, run->context, &model, &err) == XF_OK) {
+        print_average(&run->snapshots);
+        return model;
     }
-    printf("averaged     %zu snapshots, steps %lld to %lld\n", run->snapshot_count, (long long)run->snapshots[0],
-           (long long)run->snapshots[run->snapshot_count - 1]);
-    return model;
+    fail(&err);
+    run->save_failed = true;
+    if (err.status != XF_ERROR_CANCELLED) complain("the model is not averaged; it is that of the last step");
+    return NULL;
 }
 
 xf_model *save_model(struct run *run) {
-    const bool chosen = run->snapshot_count > 1 || run->best_loss >= 0;
-    xf_model *other = run->snapshot_count > 1 ? average_snapshots(run) : take_best(run);
+    const bool chosen = run->snapshots.count > 1 || run->best_loss >= 0;
+    xf_model *other = run->snapshots.count > 1 ? average_snapshots(run) : take_best(run);
     /* After Ctrl-C the run goes on from the checkpoint, and averages then: another model must not pass for that one. */
     if (other == NULL && chosen && was_interrupted()) return NULL;
     xf_model *model = other != NULL ? other : xf_trainer_model(run->trainer);
@@ -222,7 +171,7 @@ xf_model *save_model(struct run *run) {
         xf_model_free(other);
         return NULL;
     }
-    while (run->snapshot_count > 0) forget_oldest(run);
+    snapshots_remove(&run->snapshots);
     return model;
 }
 

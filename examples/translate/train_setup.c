@@ -151,7 +151,7 @@ static int resume(struct run *run) {
         complain("%s has no tokenizer", run->flags.resume);
         return EXIT_FAILED;
     }
-    find_snapshots(run);
+    if (run->own_checkpoint) snapshots_find(&run->snapshots, xf_trainer_step_count(run->trainer));
     const xf_config *model = xf_model_config(xf_trainer_model(run->trainer));
     const int status = check_settings(run, model, xf_trainer_config(run->trainer));
     if (status < 0 && !take_smoothing(run)) return EXIT_FAILED;
@@ -218,6 +218,8 @@ static int open_batchers(struct run *run) {
 }
 
 int run_open(struct run *run) {
+    run->snapshots =
+        (struct snapshots){.model = run->flags.model, .wanted = run->flags.average, .every = run->flags.average_every};
     printf("%-12s %s\n", "device", xf_context_device(run->context));
     const bool fresh = run->flags.resume == NULL && run->flags.init == NULL;
     int status = fresh ? check_model_options(run) : -1;

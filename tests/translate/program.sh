@@ -172,6 +172,9 @@ rmdir f.xf.avg-*
 rm -f f.xf*
 expect 0 "" train --model f.xf --steps 20 --average 3 --average-every 2 --hold-out 0 --minutes 5
 holds "as many as asked for" grep -q "averaged .*3 snapshots, steps 16 to 20" stdout
+cp f.xf f.xf.avg-14 # as a run leaves it that is killed before it deletes what is too old
+expect 0 "" train --model f.xf --steps 20 --average 3 --average-every 2 --hold-out 0 --resume f.xf.ckpt
+holds "a snapshot that is too old goes" test ! -e f.xf.avg-14
 
 # What stands beside a model belongs to its run alone.
 for name in f.xf.avg-4 f.xf.best-4; do
@@ -267,4 +270,4 @@ expect 0 "" stale
 holds "the output is whole" test "$(wc -l <out.de)" = 4
 holds "and nothing else is left" test "$(echo out.de*)" = out.de
 
-end_checks 69
+end_checks 71

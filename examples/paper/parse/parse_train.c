@@ -10,10 +10,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common.h"
-#include "files.h"
 #include "signals.h"
 #include "tree_kind.h"
 
@@ -37,22 +35,6 @@ static bool save_checkpoint(struct parse_run *run) {
     }
     run->saved_step = step;
     return curve_write(&run->curve, run->flags.model, step, seconds_so_far(run));
-}
-
-/* Files of snapshots are deleted as soon as they are no longer of the last so many. */
-static enum xf_status save_snapshot(struct parse_run *run, int64_t step, xf_error *err) {
-    char name[PATH_SIZE];
-    snapshot_name(run, step, name);
-    const enum xf_status status = xf_model_save(run->parser.model, NULL, name, err);
-    if (status != XF_OK) return status;
-    forget_previous(name); /* a resumed run makes some of them anew */
-    if (run->snapshot_count == (size_t)run->flags.average) {
-        snapshot_name(run, run->snapshots[0], name);
-        remove(name);
-        memmove(run->snapshots, run->snapshots + 1, --run->snapshot_count * sizeof run->snapshots[0]);
-    }
-    run->snapshots[run->snapshot_count++] = step;
-    return XF_OK;
 }
 
 /* Dev loss of all dev pairs; F1 of some, parsed greedily within the grammar. */
@@ -118,8 +100,8 @@ static enum xf_status train_loop(struct parse_run *run, xf_error *err) {
         run->sum_nll += stats.nll * (double)stats.tgt_tokens;
         run->sum_tokens += (double)stats.tgt_tokens;
         print_progress(run, &stats);
-        if (run->flags.average > 1 && is_due(stats.step, run->flags.average_every))
-            status = save_snapshot(run, stats.step, err);
+        if (snapshot_is_due(&run->snapshots, stats.step))
+            status = snapshot_save(&run->snapshots, run->parser.model, stats.step, err);
         if (status == XF_OK && is_due(stats.step, run->flags.eval_every)) status = evaluate(run, err);
         if (is_due(stats.step, run->flags.save_every)) save_checkpoint(run);
     }
@@ -129,25 +111,19 @@ static enum xf_status train_loop(struct parse_run *run, xf_error *err) {
 /* The average of the snapshots, or the trainer's model, into its file. The snapshots stay: a run may go on from here.
  */
 static enum xf_status save_model(struct parse_run *run, xf_error *err) {
-    char names[MAX_AVERAGE][PATH_SIZE];
-    const char *paths[MAX_AVERAGE];
-    for (size_t i = 0; i < run->snapshot_count; ++i) {
-        snapshot_name(run, run->snapshots[i], names[i]);
-        paths[i] = names[i];
-    }
-    if (run->snapshot_count < 2) return xf_model_save(run->parser.model, NULL, run->flags.model, err);
     xf_model *average = NULL;
-    enum xf_status status = xf_model_average_files(run->context, paths, run->snapshot_count, &average, err);
+    enum xf_status status = snapshots_average(&run->snapshots, run->context, &average, err);
+    if (status == XF_OK && average == NULL) return xf_model_save(run->parser.model, NULL, run->flags.model, err);
     if (status == XF_OK) status = xf_model_save(average, NULL, run->flags.model, err);
-    if (status == XF_OK)
-        printf("averaged     %zu snapshots, steps %lld to %lld\n", run->snapshot_count, (long long)run->snapshots[0],
-               (long long)run->snapshots[run->snapshot_count - 1]);
+    if (status == XF_OK) print_average(&run->snapshots);
     xf_model_free(average);
     return status;
 }
 
 int parse_train(struct parse_run *run) {
     run->saved_step = -1;
+    run->snapshots =
+        (struct snapshots){.model = run->flags.model, .wanted = run->flags.average, .every = run->flags.average_every};
     int result = parse_run_open(run);
     if (result >= 0) return was_interrupted() ? EXIT_INTERRUPTED : result;
     run->started = now();

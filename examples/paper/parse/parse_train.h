@@ -8,8 +8,9 @@
 
 #include "options.h"
 #include "parser.h"
+#include "snapshots.h"
 
-enum { MAX_AVERAGE = 64, MOST_COPIES = 100 };
+enum { MOST_COPIES = 100 };
 
 struct parse_train_flags {
     const char *train, *dev, *model, *init, *scale;
@@ -42,10 +43,8 @@ struct parse_run {
     struct own_batch batch;
     xf_trainer *trainer;
     struct curve curve;
-    int64_t snapshots[MAX_AVERAGE]; /* steps of the snapshot files, oldest first */
-    size_t snapshot_count;
+    struct snapshots snapshots; /* for the average at the end */
     int64_t saved_step;
-    bool averaged;                   /* the model written is an average */
     double started, earlier_seconds; /* now() when this run began; what the runs before it took */
     double sum_nll, sum_tokens;      /* since the last evaluation */
     double last_line;
@@ -73,7 +72,6 @@ void parse_run_close(struct parse_run *run);
 /* train_setup.c: data, vocabulary, and a fresh model or the checkpoint. Returns -1 to go on, or the exit status. */
 int parse_run_open(struct parse_run *run);
 void checkpoint_name(const struct parse_run *run, char name[PATH_SIZE]);
-void snapshot_name(const struct parse_run *run, int64_t step, char name[PATH_SIZE]);
 
 /*
  * curve.c: M.xf.curve.tsv. Reading leaves out rows after the step given; false after a message. When the last row is

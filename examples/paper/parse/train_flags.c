@@ -58,9 +58,9 @@ int check_parse_train_flags(struct parse_train_flags *flags) {
                                                                                  : "--model M.xf");
         return EXIT_USAGE;
     }
-    if (flags->average > MAX_AVERAGE || (flags->average > 1 && flags->average_every == 0)) {
+    if (flags->average > MOST_SNAPSHOTS || (flags->average > 1 && flags->average_every == 0)) {
         complain("--average is %lld and --average-every %lld, expected at most %d and at least 1",
-                 (long long)flags->average, (long long)flags->average_every, (int)MAX_AVERAGE);
+                 (long long)flags->average, (long long)flags->average_every, (int)MOST_SNAPSHOTS);
         return EXIT_USAGE;
     }
     if (flags->leaves == 0 || flags->leaves > MAX_LEAVES) {

@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common.h"
 #include "files.h"
@@ -17,10 +16,6 @@
 
 void checkpoint_name(const struct parse_run *run, char name[PATH_SIZE]) {
     snprintf(name, PATH_SIZE, "%.4000s.ckpt", run->flags.model);
-}
-
-void snapshot_name(const struct parse_run *run, int64_t step, char name[PATH_SIZE]) {
-    snprintf(name, PATH_SIZE, "%.4000s.avg-%lld", run->flags.model, (long long)step);
 }
 
 /* The options of a group must be in a file what they are on the command line; who: what can't change them. */
@@ -92,17 +87,6 @@ static int check_settings(const struct parse_run *run) {
     return status < 0 ? check_group(run, "train.", xf_trainer_config(run->trainer), where, who) : status;
 }
 
-/* Finds the snapshots that the earlier run left. */
-static void find_snapshots(struct parse_run *run) {
-    const int64_t every = run->flags.average_every, newest = xf_trainer_step_count(run->trainer) / every * every;
-    char name[PATH_SIZE];
-    for (int64_t at = newest - (run->flags.average - 1) * every; at <= newest; at += every) {
-        if (at <= 0) continue;
-        snapshot_name(run, at, name);
-        if (access(name, F_OK) == 0) run->snapshots[run->snapshot_count++] = at;
-    }
-}
-
 static int resume(struct parse_run *run) {
     char name[PATH_SIZE];
     xf_error err;
@@ -126,7 +110,7 @@ static int resume(struct parse_run *run) {
     run->saved_step = xf_trainer_step_count(run->trainer);
     const int status = check_settings(run);
     if (status >= 0) return status;
-    if (run->flags.average > 1) find_snapshots(run);
+    snapshots_find(&run->snapshots, run->saved_step);
     if (!curve_read(&run->curve, run->flags.model, run->saved_step)) return EXIT_FAILED;
     run->earlier_seconds = run->curve.seconds;
     return -1;
