@@ -1,17 +1,16 @@
 //! Finds the installed library, checks its version and tells cargo how to link it.
 //!
 //! `XFORMER_LIB_DIR`, the folder of `libxformer.so`, comes first; then pkg-config (the program in `PKG_CONFIG`), which
-//! looks into `PKG_CONFIG_PATH`. While the version is 0.x, only the minor version of these declarations will do.
+//! looks into `PKG_CONFIG_PATH`. While the version is 0.x, only the minor version of these declarations will do: they are
+//! made of the headers in `include`, which belong to this crate.
 //
 // SPDX-License-Identifier: Apache-2.0
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{exit, Command};
+use std::{env, fs};
 
-/// Major and minor version of the declarations in this crate, and the first library that has all of them.
-const MAJOR: u32 = 0;
-const MINOR: u32 = 1;
+mod declarations;
 
 struct Found {
     version: String,
@@ -26,7 +25,13 @@ fn main() {
     for name in ["XFORMER_LIB_DIR", "PKG_CONFIG", "PKG_CONFIG_PATH", "PKG_CONFIG_LIBDIR", "PKG_CONFIG_SYSROOT_DIR"] {
         println!("cargo:rerun-if-env-changed={}", name);
     }
-    println!("cargo:rerun-if-changed=build.rs");
+    for path in ["build.rs", "declarations.rs", "include"] {
+        println!("cargo:rerun-if-changed={}", path);
+    }
+    let made = declarations::of_headers(Path::new("include")).expect("the headers of this crate");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("a folder, from cargo"));
+    fs::write(out.join("declarations.rs"), &made.declarations).expect("a place to write");
+    fs::write(out.join("table.rs"), made.table()).expect("a place to write"); // for tests/abi.rs
     if env::var_os("DOCS_RS").is_some() {
         return; // documentation needs no library, and there is none
     }
@@ -60,7 +65,7 @@ fn in_folder(lib: &Path) -> Result<Found, String> {
 
 /// "0.1.0" from the three macros.
 fn header_version(header: &Path) -> Result<String, String> {
-    let text = std::fs::read_to_string(header).map_err(|error| format!("{}: {}", header.display(), error))?;
+    let text = fs::read_to_string(header).map_err(|error| format!("{}: {}", header.display(), error))?;
     let value = |name| text.lines().find_map(|line| line.strip_prefix("#define XF_VERSION_")?.strip_prefix(name));
     let part = |name| value(name).unwrap_or("?").trim();
     Ok(format!("{}.{}.{}", part("MAJOR "), part("MINOR "), part("PATCH ")))
@@ -101,15 +106,15 @@ fn pkg_config(arguments: &[&str]) -> Result<String, String> {
 }
 
 fn checked(found: Found) -> Result<Found, String> {
-    let mut numbers = found.version.split('.').map(|part| part.parse::<u32>().ok());
-    match (numbers.next().flatten(), numbers.next().flatten()) {
-        (Some(MAJOR), Some(MINOR)) => Ok(found),
-        _ => Err(format!(
-            "libxformer in {} is version {}, expected {}.{}, for which this xformer-sys {} was written",
+    let own = header_version(Path::new("include/version.h"))?;
+    let minor = |version: &str| version.rsplit_once('.').map(|(minor, _)| minor.to_string());
+    match minor(&own) {
+        expected if expected == minor(&found.version) => Ok(found),
+        expected => Err(format!(
+            "libxformer in {} is version {}, expected {}, for which this xformer-sys {} was written",
             found.lib.display(),
             found.version,
-            MAJOR,
-            MINOR,
+            expected.unwrap_or_default(),
             env!("CARGO_PKG_VERSION")
         )),
     }

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::{size_of, MaybeUninit};
+use std::os::raw::{c_char, c_void};
 use std::path::PathBuf;
 use std::process::Command;
 use std::ptr::addr_of;
@@ -12,35 +13,45 @@ use std::{env, fs};
 
 use xformer_sys::*;
 
-/// (C expression, value here) of sizes and offsets.
-fn layouts() -> Vec<(String, i64)> {
-    let mut rows: Vec<(String, i64)> = Vec::new();
-    macro_rules! structs {
-        ($($header:literal $name:ident $(= $init:ident($($set:tt)*))? { $($($field:ident),+: $type:ty;)* })*) => {{$(
-            rows.push((format!("sizeof({})", stringify!($name)), size_of::<$name>() as i64));
-            let value = MaybeUninit::<$name>::uninit();
-            let base = value.as_ptr();
-            $($(
-                // SAFETY: addr_of makes an address within `value` and reads nothing.
-                let offset = unsafe { addr_of!((*base).$field) as usize } - base as usize;
-                let field = stringify!($field).trim_end_matches('_'); // `type` is a word of Rust
-                rows.push((format!("offsetof({}, {})", stringify!($name), field), offset as i64));
-            )+)*
-        )*}};
-    }
-    include!("../src/structs.rs");
-    rows
+/// What the build script has made of the headers.
+struct Table {
+    /// (C expression, value here) of constants, sizes and offsets.
+    values: Vec<(String, i64)>,
+    /// Name, types of the parameters and the result of each function.
+    functions: BTreeMap<String, (Vec<String>, String)>,
 }
 
-fn constants() -> Vec<(String, i64)> {
-    let mut rows = Vec::new();
-    macro_rules! constants {
-        ($($header:literal $type:ident $(: $alias:ty)? { $($name:ident = $value:expr),* $(,)? })*) => {{
-            $($(rows.push((stringify!($name).to_string(), $name as i64));)*)*
+fn table() -> Table {
+    let (mut values, mut functions) = (Vec::new(), BTreeMap::new());
+    macro_rules! table {
+        (
+            constants { $($constant:ident,)* }
+            structs { $($name:ident { $($field:ident),* })* }
+            functions { $($function:ident($($type:ty),*) $(-> $out:ty)?;)* }
+        ) => {{
+            $(values.push((stringify!($constant).to_string(), $constant as i64));)*
+            $(
+                values.push((format!("sizeof({})", stringify!($name)), size_of::<$name>() as i64));
+                let value = MaybeUninit::<$name>::uninit();
+                let base = value.as_ptr();
+                $(
+                    // SAFETY: addr_of makes an address within `value` and reads nothing.
+                    let offset = unsafe { addr_of!((*base).$field) as usize } - base as usize;
+                    let field = stringify!($field).trim_end_matches('_'); // `type` is a word of Rust
+                    values.push((format!("offsetof({}, {})", stringify!($name), field), offset as i64));
+                )*
+            )*
+            $(
+                // That the function is declared with these types.
+                let _: unsafe extern "C" fn($($type),*) $(-> $out)? = $function;
+                let types = vec![$(spaced(stringify!($type))),*];
+                let result = spaced([$(stringify!($out),)? "()"][0]);
+                functions.insert(stringify!($function).to_string(), (types, result));
+            )*
         }};
     }
-    include!("../src/constants.rs");
-    rows
+    include!(concat!(env!("OUT_DIR"), "/table.rs"));
+    Table { values, functions }
 }
 
 fn headers() -> String {
@@ -63,26 +74,6 @@ fn without_comments(text: &str) -> String {
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty())
-}
-
-/// Name to (parameters, result) of each function.
-fn declared_here() -> BTreeMap<String, (Vec<String>, String)> {
-    let mut found = BTreeMap::new();
-    macro_rules! functions {
-        ($($header:literal: $($kind:ident $name:ident($($arg:ident: $type:ty),*) $(-> $out:ty)?;)*)*) => {{$($(
-            let mut types: Vec<String> = vec![$(spaced(stringify!($type))),*];
-            let result = match stringify!($kind) {
-                "try" => {
-                    types.push("*mut xf_error".to_string());
-                    "xf_status".to_string()
-                }
-                _ => spaced([$(stringify!($out),)? "()"][0]),
-            };
-            found.insert(stringify!($name).to_string(), (types, result));
-        )*)*}};
-    }
-    include!("../src/functions.rs");
-    found
 }
 
 /// A type as one writes it, whatever blanks stringify! makes.
@@ -118,7 +109,7 @@ fn prototypes() -> String {
         let list = if parameters.is_empty() { "void".to_string() } else { parameters.join(", ") };
         format!("extern {} {}({});\n", c_type(&result), name, list)
     };
-    declared_here().into_iter().map(prototype).collect()
+    table().functions.into_iter().map(prototype).collect()
 }
 
 /// Compiles a C source with the installed headers; gives the program, or what the compiler said.
@@ -140,7 +131,7 @@ fn compile(name: &str, source: &str) -> Result<PathBuf, String> {
 }
 
 fn program(prototypes: &str) -> String {
-    let rows: Vec<(String, i64)> = layouts().into_iter().chain(constants()).collect();
+    let rows = table().values;
     let lines: String = rows.iter().map(|(c, _)| format!("    printf(\"%lld\\n\", (long long)({}));\n", c)).collect();
     let head = "#include <stddef.h>\n#include <stdio.h>\n#include <xformer/xformer.h>\n";
     format!("{}{}int main(void) {{\n{}    return 0;\n}}\n", head, prototypes, lines)
@@ -152,7 +143,7 @@ fn sizes_offsets_constants_and_prototypes() {
     let output = Command::new(program).output().expect("the program runs");
     let text = String::from_utf8(output.stdout).expect("numbers");
     let told: Vec<i64> = text.lines().map(|line| line.parse().expect("a number")).collect();
-    let here: Vec<(String, i64)> = layouts().into_iter().chain(constants()).collect();
+    let here = table().values;
     assert_eq!(told.len(), here.len());
     for ((name, value), c) in here.iter().zip(told) {
         assert_eq!(*value, c, "{}", name);
@@ -178,7 +169,7 @@ fn all_that_the_headers_declare() {
         functions.extend(name.filter(|name| name.starts_with("xf_")).map(String::from));
     }
     assert!(functions.len() > 80, "{:?}", functions);
-    assert_eq!(functions, declared_here().into_keys().collect());
+    assert_eq!(functions, table().functions.into_keys().collect());
 
     let structs: BTreeSet<String> = headers
         .split("typedef struct ")
@@ -186,16 +177,16 @@ fn all_that_the_headers_declare() {
         .filter(|piece| words(piece.split(';').next().unwrap_or("")).count() > 2)
         .map(|piece| words(piece).next().unwrap_or("").to_string())
         .collect();
-    let here =
-        layouts().into_iter().filter_map(|(c, _)| Some(c.strip_prefix("sizeof(")?.trim_end_matches(')').to_string()));
+    let values = table().values;
+    let here = values.iter().filter_map(|(c, _)| Some(c.strip_prefix("sizeof(")?.trim_end_matches(')').to_string()));
     assert_eq!(structs, here.collect());
 
     let numbers: BTreeSet<&str> = words(&headers)
         .filter(|word| word.starts_with("XF_") && !word.ends_with("_H") && !word.ends_with("_INIT"))
         .filter(|word| *word != "XF_API")
         .collect();
-    let here = constants();
-    assert_eq!(numbers, here.iter().map(|(name, _)| name.as_str()).collect());
+    let here = values.iter().map(|(name, _)| name.as_str()).filter(|name| name.starts_with("XF_"));
+    assert_eq!(numbers, here.collect());
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-use std::fmt;
 use std::sync::Arc;
 
 use xformer_sys as sys;
@@ -145,12 +144,6 @@ impl Context {
     }
 }
 
-impl fmt::Debug for Context {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").finish_non_exhaustive()
-    }
-}
-
 /// Stops the calls that run on a context, a trainer or a decoder, from any thread. It keeps that object alive.
 ///
 /// A call that is stopped gives an error of [`Status::Cancelled`], and all objects stay usable. What does not run yet
@@ -167,11 +160,5 @@ impl CancelHandle {
     /// Stops the calls that run at the moment. Safe in a signal handler.
     pub fn cancel(&self) {
         (self.0)();
-    }
-}
-
-impl fmt::Debug for CancelHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CancelHandle").finish_non_exhaustive()
     }
 }

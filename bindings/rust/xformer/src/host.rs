@@ -9,7 +9,6 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::fmt;
 use std::ops::ControlFlow;
 use std::os::raw::{c_char, c_void};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -128,12 +127,6 @@ impl Host {
 
     fn is_called(&self) -> bool {
         NOTES.try_with(|notes| notes.borrow().called.iter().any(|host| std::ptr::eq(*host, self))).unwrap_or(false)
-    }
-}
-
-impl fmt::Debug for Host {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Host").finish_non_exhaustive()
     }
 }
 

@@ -51,6 +51,19 @@ pub(crate) unsafe fn lossy(text: *const c_char) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
+/// Shows the names of types that hold closures or what closures are called by, and nothing of what is in them.
+macro_rules! debug {
+    ($($name:ident $(<$lifetime:lifetime>)?,)*) => {$(
+        impl std::fmt::Debug for crate::$name $(<$lifetime>)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($name)).finish_non_exhaustive()
+            }
+        }
+    )*};
+}
+
+debug! { CancelHandle, Context, DecodeParams<'_>, Host, Source<'_>, }
+
 /// A structure that the library fills, see `read!`.
 macro_rules! mirror {
     ($(#[$doc:meta])* pub struct $name:ident = $raw:ident $init:ident {

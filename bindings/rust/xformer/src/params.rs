@@ -2,7 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-use std::fmt;
 use std::ops::ControlFlow;
 use std::os::raw::c_void;
 use std::ptr::null;
@@ -163,12 +162,6 @@ impl<'a> DecodeParams<'a> {
             ..sys::XF_DECODE_PARAMS_INIT
         };
         function(&raw)
-    }
-}
-
-impl fmt::Debug for DecodeParams<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DecodeParams").finish_non_exhaustive()
     }
 }
 

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 use std::ffi::CString;
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::raw::c_void;
@@ -81,12 +80,6 @@ impl Source<'_> {
             }
         }
         function(&raw)
-    }
-}
-
-impl fmt::Debug for Source<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source").finish_non_exhaustive()
     }
 }
 
