@@ -215,6 +215,7 @@ const xf_backend_v1 kBackend = {
     .kind = "cuda",
     .score = 200,
     .dtypes = 1u << XF_FP32 | 1u << XF_BF16,
+    .weight_types = 1u << XF_WEIGHTS_NUM,
     .device_count = device_count,
     .device_name = device_name,
     .device_open = device_open,

@@ -199,6 +199,7 @@ const xf_backend_v1 kBackend = {
     .kind = "cpu",
     .score = 100,
     .dtypes = 1u << XF_FP32,
+    .weight_types = 1u << XF_WEIGHTS_NUM,
     .device_count = device_count,
     .device_name = device_name,
     .device_open = device_open,

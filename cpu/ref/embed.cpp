@@ -6,17 +6,36 @@
 // The backward pass gets its tokens grouped by id, so each row of the table has one writer and one order of summing.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include "core/half.h"
 #include "ref/common.h"
 
 namespace xf::ref {
+namespace {
+
+float weight(const xf_embed_fwd &a, int64_t row, int64_t column) {
+    const int64_t at = row * a.D + column;
+    const void *weights = a.weights;
+    switch (a.weights_type) {
+        case XF_WEIGHTS_BF16:
+            return from_bf16(static_cast<const uint16_t *>(weights)[at]);
+        case XF_WEIGHTS_FP16:
+            return from_fp16(static_cast<const uint16_t *>(weights)[at]);
+        case XF_WEIGHTS_INT8:
+            return static_cast<float>(static_cast<const int8_t *>(weights)[at]) * a.scales[row];
+        default:
+            return a.weights[at];
+    }
+}
+
+}  // namespace
 
 int32_t embed_fwd(xf_stream *stream, const xf_embed_fwd *args, xf_error *) {
     const xf_embed_fwd &a = *args;
     parallel_blocks(stream, a.rows, kRowsPerTask, [&](int64_t t, int32_t) {
         Dropout dropout(a.dropout);
-        const float *word = a.weights + a.ids[t] * a.D, *position = a.positions + a.pos[t] * a.D;
+        const float *position = a.positions + a.pos[t] * a.D;
         for (int64_t d = 0; d < a.D; ++d) {
-            const double sum = static_cast<double>(a.scale) * word[d] + position[d];
+            const double sum = static_cast<double>(a.scale) * weight(a, a.ids[t], d) + position[d];
             a.dst[t * a.D + d] = static_cast<float>(dropout.apply(sum, static_cast<uint64_t>(t * a.D + d)));
         }
     });

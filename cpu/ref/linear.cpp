@@ -6,18 +6,20 @@
 // seen by the check of the gradient norm and not hidden behind a zero.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "ref/tile.h"
+#include "ref/int8.h"
 
 namespace xf::ref {
 
-int32_t linear_fwd(xf_stream *stream, const xf_linear_fwd *args, xf_error *) {
+int32_t linear_fwd(xf_stream *stream, const xf_linear_fwd *args, xf_error *err) {
     const xf_linear_fwd &a = *args;
-    product(stream, a.M, a.N, a.K, View<float>{a.src, a.ld_src, 1}, View<float>{a.weights, 1, a.K},
-            [&](int64_t m, int64_t n, double sum) {
-                if (a.bias) sum += a.bias[n];
-                if ((a.flags & XF_LINEAR_RELU) && sum < 0.0) sum = 0.0;
-                a.dst[m * a.ld_dst + n] = static_cast<float>(sum);
-            });
+    double *rows = scratch(stream, product_scratch(a.weights_type, a.M, a.K));
+    if (!rows) return no_scratch(err);
+    any_product(stream, a.M, a.N, a.K, a.src, a.ld_src, a.weights, a.weights_type, a.scales, rows,
+                [&](int64_t m, int64_t n, double sum) {
+                    if (a.bias) sum += a.bias[n];
+                    if ((a.flags & XF_LINEAR_RELU) && sum < 0.0) sum = 0.0;
+                    a.dst[m * a.ld_dst + n] = static_cast<float>(sum);
+                });
     return XF_OK;
 }
 

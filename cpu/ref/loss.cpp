@@ -9,7 +9,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
-#include "ref/tile.h"
+#include "ref/int8.h"
 
 namespace xf::ref {
 namespace {
@@ -51,14 +51,15 @@ void row_loss(const xf_loss &a, Smoothing q, int64_t m, double *logits) {
 
 int32_t loss(xf_stream *stream, const xf_loss *args, xf_error *err) {
     const xf_loss &a = *args;
-    double *logits = scratch(stream, std::min(a.M, kLossRows) * a.V);
+    const int64_t chunk = std::min(a.M, kLossRows);
+    double *logits = scratch(stream, chunk * a.V + product_scratch(a.weights_type, chunk, a.D));
     if (!logits) return no_scratch(err);
     const Smoothing q = smoothing_of(a);
     for (int64_t begin = 0; begin < a.M; begin += kLossRows) {
         const int64_t rows = std::min(kLossRows, a.M - begin);
         const float *src = a.src + begin * a.D;
-        product(stream, rows, a.V, a.D, View<float>{src, a.D, 1}, View<float>{a.weights, 1, a.D},
-                [&](int64_t m, int64_t v, double sum) { logits[m * a.V + v] = sum; });
+        any_product(stream, rows, a.V, a.D, src, a.D, a.weights, a.weights_type, a.scales, logits + chunk * a.V,
+                    [&](int64_t m, int64_t v, double sum) { logits[m * a.V + v] = sum; });
         parallel(stream, rows, [&](int64_t m, int32_t) { row_loss(a, q, begin + m, logits + m * a.V); });
         if (a.diff_src)
             product(

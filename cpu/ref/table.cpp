@@ -100,6 +100,14 @@ int32_t mem_zero(xf_stream *, void *dst, size_t bytes, xf_error *) {
     return XF_OK;
 }
 
+// Plain loops read plain rows.
+int32_t pack_int8(xf_stream *, const xf_pack_int8 *, xf_error *) { return XF_OK; }
+
+int32_t unpack_int8(xf_stream *, const xf_unpack_int8 *a, xf_error *) {
+    if (a->count * a->K > 0) std::memcpy(a->dst, a->weights + a->first * a->K, static_cast<size_t>(a->count * a->K));
+    return XF_OK;
+}
+
 // clang-format off
 const xf_backend_v1 kTable = {
     .size = sizeof(xf_backend_v1),
@@ -109,6 +117,7 @@ const xf_backend_v1 kTable = {
     .kind = "cpu",
     .score = 1,
     .dtypes = 1u << XF_FP32,
+    .weight_types = 1u << XF_WEIGHTS_NUM | 1u << XF_WEIGHTS_BF16 | 1u << XF_WEIGHTS_FP16 | 1u << XF_WEIGHTS_INT8,
     .device_count = device_count,
     .device_name = device_name,
     .device_open = device_open,
@@ -129,7 +138,10 @@ const xf_backend_v1 kTable = {
     .graph_run = nullptr,
     .graph_free = nullptr,
     XF_FOR_EACH_REQUIRED_OP(XF_OP_SET)
-    XF_FOR_EACH_OPTIONAL_OP(XF_OP_NONE)
+    .to_bf16 = nullptr,
+    .beam_step = nullptr,
+    .pack_int8 = pack_int8,
+    .unpack_int8 = unpack_int8,
 };
 // clang-format on
 

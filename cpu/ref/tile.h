@@ -22,6 +22,17 @@ template <class T>
 struct View {
     const T *data;
     int64_t row_stride, column_stride;
+
+    double at(int64_t row, int64_t column) const { return data[row * row_stride + column * column_stride]; }
+};
+
+// The transpose of a matrix of 16-bit numbers, [columns, rows].
+struct HalfView {
+    const uint16_t *data;
+    int64_t rows;
+    float (*widen)(uint16_t);
+
+    double at(int64_t row, int64_t column) const { return widen(data[column * rows + row]); }
 };
 
 // sum[i][j] += a[i][r] * b[r][j] for r = 0 .. count-1.
@@ -38,18 +49,16 @@ inline void tile_chunk(double (*sum)[kTile], const double (*a)[kChunk], const do
 
 // The tile at (row, column) of the [rows_all, columns_all] result, reduced over R.
 template <class A, class B, class Store>
-void tile_product(int64_t row, int64_t column, int64_t rows_all, int64_t columns_all, int64_t R, View<A> a, View<B> b,
+void tile_product(int64_t row, int64_t column, int64_t rows_all, int64_t columns_all, int64_t R, A a, B b,
                   const Store &store) {
     const int64_t rows = std::min(kTile, rows_all - row), columns = std::min(kTile, columns_all - column);
     alignas(64) double sum[kTile][kTile] = {}, copy_a[kTile][kChunk], copy_b[kChunk][kTile] = {};
     for (int64_t begin = 0; begin < R; begin += kChunk) {
         const int64_t count = std::min(kChunk, R - begin);
         for (int64_t i = 0; i < rows; ++i)
-            for (int64_t r = 0; r < count; ++r)
-                copy_a[i][r] = a.data[(row + i) * a.row_stride + (begin + r) * a.column_stride];
+            for (int64_t r = 0; r < count; ++r) copy_a[i][r] = a.at(row + i, begin + r);
         for (int64_t r = 0; r < count; ++r)
-            for (int64_t j = 0; j < columns; ++j)
-                copy_b[r][j] = b.data[(begin + r) * b.row_stride + (column + j) * b.column_stride];
+            for (int64_t j = 0; j < columns; ++j) copy_b[r][j] = b.at(begin + r, column + j);
         tile_chunk(sum, copy_a, copy_b, rows, count);
     }
     for (int64_t i = 0; i < rows; ++i)
@@ -58,8 +67,7 @@ void tile_product(int64_t row, int64_t column, int64_t rows_all, int64_t columns
 
 // The whole [rows, columns] result; tiles of the same columns lie side by side in the task order.
 template <class A, class B, class Store>
-void product(const xf_stream *stream, int64_t rows, int64_t columns, int64_t R, View<A> a, View<B> b,
-             const Store &store) {
+void product(const xf_stream *stream, int64_t rows, int64_t columns, int64_t R, A a, B b, const Store &store) {
     const int64_t down = (rows + kTile - 1) / kTile, across = (columns + kTile - 1) / kTile;
     parallel(stream, down * across, [&](int64_t task, int32_t) {
         tile_product(task % down * kTile, task / down * kTile, rows, columns, R, a, b, store);

@@ -8,7 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
-#include "ref/tile.h"
+#include "ref/int8.h"
 
 namespace xf::ref {
 namespace {
@@ -60,12 +60,13 @@ void choose(const xf_top_k &a, const double *logits, float *values, int32_t *ids
 int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     const xf_top_k &a = *args;
     if (a.k <= 0) return XF_OK;
-    double *logits = scratch(stream, std::min(a.rows, kTopRows) * a.V);
+    const int64_t chunk = std::min(a.rows, kTopRows);
+    double *logits = scratch(stream, chunk * a.V + product_scratch(a.weights_type, chunk, a.D));
     if (!logits) return no_scratch(err);
     for (int64_t begin = 0; begin < a.rows; begin += kTopRows) {
         const int64_t rows = std::min(kTopRows, a.rows - begin);
-        product(stream, rows, a.V, a.D, View<float>{a.src + begin * a.D, a.D, 1}, View<float>{a.weights, 1, a.D},
-                [&](int64_t m, int64_t v, double sum) { logits[m * a.V + v] = sum; });
+        any_product(stream, rows, a.V, a.D, a.src + begin * a.D, a.D, a.weights, a.weights_type, a.scales,
+                    logits + chunk * a.V, [&](int64_t m, int64_t v, double sum) { logits[m * a.V + v] = sum; });
         parallel(stream, rows, [&](int64_t m, int32_t) {
             normalise(a, begin + m, logits + m * a.V);
             choose(a, logits + m * a.V, a.values + (begin + m) * a.k, a.ids + (begin + m) * a.k);

@@ -40,7 +40,7 @@ extern "C" {
 #endif
 
 /* Must be equal on both sides while the version is 0.x; from 1.0 on tables grow by their size member alone. */
-#define XF_PLUGIN_ABI 4u
+#define XF_PLUGIN_ABI 5u
 
 /* The number types a stream can have. A device says in its dtypes mask (1u << type) which it serves. */
 enum { XF_FP32 = 0, XF_BF16 = 1 };
@@ -52,6 +52,21 @@ typedef void xf_num;
 #else
 typedef float xf_num;
 #endif
+
+/* How the matrix of a map lies in memory; rows are output columns, [N, K]. Types other than XF_WEIGHTS_NUM are for
+ * decoding on streams of XF_FP32: embed_fwd, linear_fwd with XF_LINEAR_ROW_INVARIANT, top_k, and loss without gradients
+ * take them where the backend's weight_types has their bit (1u << type); elsewhere the members are 0.
+ *
+ * XF_WEIGHTS_BF16, XF_WEIGHTS_FP16: dense, 16 bits; the result has the bits of the same call on the widened matrix.
+ *
+ * XF_WEIGHTS_INT8: w[n][k] = q[n][k] * scales[n], q in -127 .. 127, in the order that pack_int8 gives it; K <= 2^17.
+ * The product with it rounds its source too, each row by that row alone:
+ *     a = max |src[m][k]|, 0 when it is below 2^-100,
+ *     p[k] = src[m][k] * (127 / a) to the nearest integer, ties to even; all 0 when a is,
+ *     sum = the exact integer sum of p[k] q[n][k],  dst = float(sum) * ((a / 127) * scales[n])  then bias, then ReLU,
+ * every operation in fp32, rounded by itself: the same bits on every machine. A row with a NaN or an infinity gives
+ * NaN. embed_fwd takes float(q) * scales[n] as the weight. */
+enum { XF_WEIGHTS_NUM = 0, XF_WEIGHTS_BF16 = 1, XF_WEIGHTS_FP16 = 2, XF_WEIGHTS_INT8 = 3 };
 
 typedef struct xf_device xf_device; /* one opened device of a backend: owns its memory, knows the host context */
 typedef struct xf_stream xf_stream; /* an order of operations with its scratch memory; one per trainer or decoder */
@@ -112,6 +127,9 @@ typedef struct xf_embed_fwd {
     float scale;
     xf_num *dst; /* [rows, D] */
     xf_dropout dropout;
+    uint32_t weights_type; /* XF_WEIGHTS_...: what weights really is */
+    int64_t V;             /* rows of weights; looked at with XF_WEIGHTS_INT8 */
+    const float *scales;   /* [V], with XF_WEIGHTS_INT8 */
 } xf_embed_fwd;
 
 /* diff_weights[id] += scale * sum over the tokens t with ids[t] == id, in rising t, of mask(t) * diff_dst[t].
@@ -140,6 +158,8 @@ typedef struct xf_linear_fwd {
     xf_num *dst;           /* [M, N], rows ld_dst apart; not overlapping src */
     int64_t ld_dst;
     uint32_t flags; /* XF_LINEAR_ROW_INVARIANT: must be row-invariant, and fast for small M (decoding) */
+    uint32_t weights_type;
+    const float *scales; /* [N], with XF_WEIGHTS_INT8 */
 } xf_linear_fwd;
 
 /* diff_src (=, or += when accumulate) diff_dst weights; then, if relu_dst is given, elements with
@@ -256,6 +276,8 @@ typedef struct xf_loss {
     float *nll;          /* [M] */
     xf_num *diff_src;    /* [M, D] or NULL */
     float *diff_weights; /* [V, D] or NULL */
+    uint32_t weights_type;
+    const float *scales; /* [V], with XF_WEIGHTS_INT8 */
 } xf_loss;
 
 /* Adam (paper s. 5.3), one pass over n numbers; g = grad_scale * grad:
@@ -325,6 +347,8 @@ typedef struct xf_top_k {
     float *values;           /* [rows, k] natural-log probabilities */
     int32_t *ids;            /* [rows, k] */
     uint32_t on_device;
+    uint32_t weights_type;
+    const float *scales; /* [V], with XF_WEIGHTS_INT8 */
 } xf_top_k;
 
 /* Beam search of many sentences on the device: after top_k, chooses what lives on, as lib/decode/beam.cpp does and with
@@ -375,9 +399,27 @@ typedef struct xf_beam_step {
     int32_t *remaining;                      /* [1]: how many active sentences are not done after this call */
 } xf_beam_step;
 
+/* The bytes of a matrix of XF_WEIGHTS_INT8: more than N * K, for an order that fills registers. */
+static inline int64_t xf_int8_bytes(int64_t N, int64_t K) { return ((N + 15) / 16 * 16) * ((K + 3) / 4 * 4); }
+
+/* Brings q, dense [N, K] from the first byte of weights on, into the order that the backend multiplies with, in place.
+ * weights: xf_int8_bytes(N, K) bytes. */
+typedef struct xf_pack_int8 {
+    int64_t N, K;
+    int8_t *weights;
+} xf_pack_int8;
+
+/* The other way, for rows first .. first + count - 1: dst is host memory, dense [count, K]. */
+typedef struct xf_unpack_int8 {
+    int64_t N, K, first, count;
+    const int8_t *weights;
+    int8_t *dst;
+} xf_unpack_int8;
+
 /* Every operation, in the order of the table: X(name, type of its arguments). No two share a type. Whatever lists the
  * operations is made from here, by the macros below or by one of its own. Those of the first list every backend
- * has. Those of the second may be NULL: to_bf16 without XF_BF16 in dtypes, beam_step anywhere.
+ * has. Those of the second may be NULL: to_bf16 without XF_BF16 in dtypes, beam_step anywhere, pack_int8 and
+ * unpack_int8 without XF_WEIGHTS_INT8 in weight_types.
  *
  * A new operation is its type above and its line here. Nothing follows the operations in the table: one at the end of
  * the second list moves no other; a new required one moves the second list, so XF_PLUGIN_ABI goes up by one. */
@@ -399,7 +441,9 @@ typedef struct xf_beam_step {
 
 #define XF_FOR_EACH_OPTIONAL_OP(X) \
     X(to_bf16, xf_to_bf16)         \
-    X(beam_step, xf_beam_step)
+    X(beam_step, xf_beam_step)     \
+    X(pack_int8, xf_pack_int8)     \
+    X(unpack_int8, xf_unpack_int8)
 
 #define XF_FOR_EACH_OP(X)      \
     XF_FOR_EACH_REQUIRED_OP(X) \
@@ -416,13 +460,14 @@ typedef struct xf_beam_step {
 /* What a backend is and does. Every pointer is set but for those marked optional; an operation works on the device of
  * its stream, in the order of the stream's calls, and may still be running when the call returns. */
 typedef struct xf_backend_v1 {
-    uint32_t size;       /* sizeof(xf_backend_v1) of the plugin */
-    uint32_t abi;        /* XF_PLUGIN_ABI of the plugin */
-    const char *name;    /* "ref", "openblas", "cuda" */
-    const char *version; /* of the plugin and what it stands on, for people */
-    const char *kind;    /* "cpu" or "cuda": the first part of a device name */
-    int32_t score;       /* device=auto takes the highest score that opens */
-    uint32_t dtypes;     /* bit 1u << XF_FP32 is always set */
+    uint32_t size;         /* sizeof(xf_backend_v1) of the plugin */
+    uint32_t abi;          /* XF_PLUGIN_ABI of the plugin */
+    const char *name;      /* "ref", "openblas", "cuda" */
+    const char *version;   /* of the plugin and what it stands on, for people */
+    const char *kind;      /* "cpu" or "cuda": the first part of a device name */
+    int32_t score;         /* device=auto takes the highest score that opens */
+    uint32_t dtypes;       /* bit 1u << XF_FP32 is always set */
+    uint32_t weight_types; /* bit 1u << XF_WEIGHTS_NUM is always set */
 
     /* Devices of this kind in this machine; 0 with a sentence in err->message when there are none. */
     int32_t (*device_count)(xf_error *err);

@@ -6,6 +6,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cases.h"
 
+#include "backend/plugin_abi.h"
+
 #include <sstream>
 
 namespace xf_test {
@@ -138,6 +140,30 @@ void add_loss_and_top_k(Cases &list) {
         {.op = "top_k", .M = 21, .D = 16, .V = 5001, .k = 9, .banned = {0}, .flags = kAllowed},
     });
 }
+
+void add_narrow(Cases &list) {
+    for (uint32_t weights : {XF_WEIGHTS_BF16, XF_WEIGHTS_FP16, XF_WEIGHTS_INT8}) {
+        for (int64_t M : {0, 1, 2, 3, 4, 5, 6, 7, 9, 13, 65})
+            list.push_back({.op = "linear", .M = M, .N = 37, .K = 21, .flags = kBias, .weights = weights});
+        for (int64_t N : {1, 3, 15, 17, 48, 130})
+            for (int64_t K : {1, 3, 4, 16, 66, 513, 1030})
+                list.push_back({.op = "linear", .M = 5, .N = N, .K = K, .flags = kBias | kRelu, .weights = weights});
+        list.insert(list.end(), {
+            {.op = "linear", .M = 33, .N = 64, .K = 64, .pad = 3, .flags = kBias | kRelu, .weights = weights},
+            {.op = "linear", .M = 4, .N = 1100, .K = 64, .weights = weights},
+            {.op = "linear", .M = 250, .N = 40, .K = 2051, .flags = kBias, .weights = weights},
+            {.op = "embed", .M = 0, .D = 8, .V = 23, .weights = weights},
+            {.op = "embed", .M = 7, .D = 17, .V = 23, .weights = weights},
+            {.op = "embed", .M = 70, .D = 64, .V = 40, .weights = weights},
+            {.op = "loss", .M = 7, .D = 17, .V = 33, .smoothing = 0.1f, .weights = weights},
+            {.op = "loss", .M = 300, .D = 64, .V = 1003, .smoothing = 0.1f, .weights = weights},
+            {.op = "top_k", .M = 1, .D = 64, .V = 1000, .k = 1, .weights = weights},
+            {.op = "top_k", .M = 3, .D = 17, .V = 33, .k = 33, .weights = weights},
+            {.op = "top_k", .M = 33, .D = 32, .V = 3001, .k = 10, .banned = {1}, .weights = weights},
+            {.op = "top_k", .M = 21, .D = 16, .V = 1501, .k = 9, .banned = {0}, .flags = kAllowed, .weights = weights},
+        });
+    }
+}
 // clang-format on
 
 Cases make_cases() {
@@ -146,6 +172,7 @@ Cases make_cases() {
     add_linear(list);
     add_attention(list);
     add_loss_and_top_k(list);
+    add_narrow(list);
     for (int64_t N : {0, 1, 3, 17, 4095, 4097, 20000})
         list.insert(list.end(), {{.op = "adam", .N = N},
                                  {.op = "adam", .N = N, .flags = kDecay | kAverage},
@@ -175,6 +202,7 @@ std::string describe(const Case &c) {
     letter("window", c.window), letter("t", c.t), letter("k", c.k);
     lengths("banned", c.banned);
     letter("rate", c.rate), letter("smoothing", c.smoothing);
+    letter("weights", c.weights);
     out << " flags=0x" << std::hex << c.flags;
     return out.str();
 }

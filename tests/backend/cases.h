@@ -43,6 +43,7 @@ struct Case {
     std::vector<int32_t> banned = {};
     float rate = 0.0f, smoothing = 0.0f;
     uint32_t flags = 0;
+    uint32_t weights = 0;  // XF_WEIGHTS_...: forward passes alone where it is not XF_WEIGHTS_NUM
 
     bool has(uint32_t flag) const { return (flags & flag) != 0; }
 };

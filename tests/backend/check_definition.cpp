@@ -44,10 +44,19 @@ void define_linear(const Call &call) {
     const Case &c = call.p.c;
     for (int64_t m = 0; m < c.M; ++m)
         for (int64_t n = 0; n < c.N; ++n) {
-            double want = dot(call, "src", m, 0, "weights", n, 0, c.K) + (c.has(kBias) ? call.in("bias", 0, n) : 0.0);
+            double want = product_of(call.p, m, n) + (c.has(kBias) ? call.in("bias", 0, n) : 0.0);
             if (c.has(kRelu) && !c.has(kGradient)) want = std::max(want, 0.0);
             call.expect("dst", m, n, want);
         }
+}
+
+// A number of the table, as its type has it.
+double weight(const Call &call, int32_t row, int64_t column) {
+    const Buffer &weights = call.p.at("weights");
+    if (call.p.c.weights != XF_WEIGHTS_INT8) return weights.get(row, column);
+    float most = 0.0f;
+    for (int64_t d = 0; d < weights.width; ++d) most = std::max(most, std::fabs(weights.get(row, d)));
+    return static_cast<double>(std::rint(weights.get(row, column) * (127.0f / most)) * (most / 127.0f));
 }
 
 void define_embed(const Call &call) {
@@ -55,7 +64,7 @@ void define_embed(const Call &call) {
         for (int64_t d = 0; d < call.p.c.D; ++d)
             call.expect(
                 "dst", t, d,
-                1.5 * call.in("weights", call.integer("ids", t), d) + call.in("positions", call.integer("pos", t), d));
+                1.5 * weight(call, call.integer("ids", t), d) + call.in("positions", call.integer("pos", t), d));
 }
 
 void define_attention(const Call &call) {
@@ -136,7 +145,7 @@ void define_loss(const Call &call) {
         }
         double sum = 0.0, want = 0.0;
         std::vector<double> logits;
-        for (int64_t v = 0; v < c.V; ++v) logits.push_back(dot(call, "src", m, 0, "weights", v, 0, c.D));
+        for (int64_t v = 0; v < c.V; ++v) logits.push_back(product_of(call.p, m, v));
         for (const double logit : logits) sum += std::exp(logit);
         for (int64_t v = 0; v < c.V; ++v) {
             const bool target = v == call.integer("targets", m);

@@ -86,7 +86,7 @@ int check_rows(const Backend &backend) {
     Opened opened(backend, 2);
     for (const Tested &tested : all_tested(backend.bf16())) {
         const Problem &whole = tested.problem;
-        if (!whole.row_invariant || whole.rows == 0) continue;
+        if (!whole.row_invariant || whole.rows == 0 || !backend.serves(whole.c)) continue;
         const Words all = run(opened, whole).words;
         for (const std::vector<int64_t> &rows : choices(whole.rows)) {
             const Problem part = take_rows(whole, rows);
@@ -104,6 +104,7 @@ int check_workers(const Backend &backend) {
     Opened one(backend, 1), two(backend, 2), three(backend, 3);
     for (const Tested &tested : all_tested(backend.bf16())) {
         const Problem &problem = tested.problem;
+        if (!backend.serves(problem.c)) continue;
         const Words first = run(one, problem).words;
         const auto same = [&](const Words &words, const char *what) {
             const std::string where = difference(problem, first, words);
@@ -121,6 +122,7 @@ int check_no_memory(const Backend &backend) {
     Failures failures(backend);
     for (const Tested &tested : all_tested(backend.bf16())) {
         if (!tested.problem.c.has(kGradient) && tested.problem.c.M != 9) continue;
+        if (!backend.serves(tested.problem.c)) continue;
         Opened opened(backend, 2);  // fresh: no scratch yet
         const Result without = run(opened, tested.problem, 0, true);
         if (without.status != XF_OK && without.status != XF_ERROR_NO_MEMORY)

@@ -3,6 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/problem.h"
 
+#include <new>
+
+#include "core/half.h"
+#include "core/int8.h"
+
 #include "core/error.h"
 #include "core/philox.h"
 
@@ -115,6 +120,61 @@ xf_dropout dropout_of(const Case &c, const Args &args, uint32_t site) {
 uint32_t to_bf16(uint32_t word) {
     if ((word & 0x7FFFFFFFu) > 0x7F800000u) return (word | 0x00400000u) & 0xFFFF0000u;  // NaN stays NaN
     return (word + 0x7FFFu + ((word >> 16) & 1u)) & 0xFFFF0000u;
+}
+
+Matrix::Matrix(const Case &c, const xf_backend_v1 &table, xf_stream *stream, const float *values, int64_t N, int64_t K)
+    : data_(values) {
+    if (c.weights == XF_WEIGHTS_NUM) return;
+    const auto count = static_cast<size_t>(N * K);
+    if (c.weights != XF_WEIGHTS_INT8) {
+        bytes_.resize(2 * count);
+        for (size_t i = 0; i < count; ++i) {
+            const uint16_t half = c.weights == XF_WEIGHTS_BF16 ? xf::to_bf16(values[i]) : xf::to_fp16(values[i]);
+            std::memcpy(&bytes_[2 * i], &half, sizeof half);
+        }
+    } else {
+        bytes_.resize(static_cast<size_t>(xf_int8_bytes(N, K)) + 64);
+        // Packed matrices lie at the beginning of lines.
+        auto *rows = reinterpret_cast<int8_t *>((reinterpret_cast<uintptr_t>(bytes_.data()) + 63) / 64 * 64);
+        for (int64_t n = 0; n < N; ++n) scales_.push_back(xf::quantize_row(values + n * K, K, rows + n * K));
+        const xf_pack_int8 pack{N, K, rows};
+        if (table.pack_int8(stream, &pack, nullptr) != XF_OK) throw std::bad_alloc();
+        data_ = rows;
+        return;
+    }
+    data_ = bytes_.data();
+}
+
+void round_matrix(const Case &c, Buffer *weights) {
+    if (c.weights != XF_WEIGHTS_BF16 && c.weights != XF_WEIGHTS_FP16) return;
+    for (int64_t n = 0; n < weights->rows; ++n)
+        for (int64_t k = 0; k < weights->width; ++k) {
+            const float x = weights->get(n, k);
+            weights->set(n, k,
+                         c.weights == XF_WEIGHTS_BF16 ? xf::from_bf16(xf::to_bf16(x)) : xf::from_fp16(xf::to_fp16(x)));
+        }
+}
+
+double product_of(const Problem &problem, int64_t m, int64_t n) {
+    const Buffer &src = problem.at("src"), &weights = problem.at("weights");
+    const auto count = weights.width;
+    double sum = 0.0;
+    if (problem.c.weights != XF_WEIGHTS_INT8) {
+        for (int64_t k = 0; k < count; ++k) sum += static_cast<double>(src.get(m, k)) * weights.get(n, k);
+        return sum;
+    }
+    const auto most = [&](const Buffer &buffer, int64_t row) {
+        float a = 0.0f;
+        for (int64_t k = 0; k < count; ++k) a = std::max(a, std::fabs(buffer.get(row, k)));
+        return a;
+    };
+    const float a = most(src, m), b = most(weights, n);
+    if (a == 0.0f || b == 0.0f) return 0.0;
+    const float to_a = 127.0f / a, to_b = 127.0f / b;
+    for (int64_t k = 0; k < count; ++k)
+        sum += static_cast<double>(std::rint(src.get(m, k) * to_a)) *
+               static_cast<double>(std::rint(weights.get(n, k) * to_b));
+    return static_cast<double>(static_cast<float>(sum) * ((a / 127.0f) * (b / 127.0f)));
 }
 
 Problem narrowed(const Problem &problem) {

@@ -96,6 +96,25 @@ using Reference = std::function<Words(const Problem &)>;
 
 // x rounded to bf16, to nearest even.
 uint32_t to_bf16(uint32_t word);
+// A matrix as a case's type has it, made of the fp32 one that problems show: what a call gives a backend whose memory
+// is the host's. Packed by the backend where it packs.
+class Matrix {
+public:
+    Matrix(const Case &c, const xf_backend_v1 &table, xf_stream *stream, const float *values, int64_t N, int64_t K);
+
+    const float *data() const { return static_cast<const float *>(data_); }
+    const float *scales() const { return scales_.empty() ? nullptr : scales_.data(); }
+
+private:
+    const void *data_;
+    std::vector<uint8_t> bytes_;
+    std::vector<float> scales_;
+};
+// Rounds the numbers of a matrix to what the case's 16-bit type can hold.
+void round_matrix(const Case &c, Buffer *weights);
+// By the definition of plugin_abi.h, in double but where it asks for fp32: src[m] . weights[n] of a problem.
+double product_of(const Problem &problem, int64_t m, int64_t n);
+
 // With every number of the stream's type rounded to bf16 where the case is one of a bf16 stream: what such a stream
 // can be given. As it is otherwise.
 Problem narrowed(const Problem &problem);

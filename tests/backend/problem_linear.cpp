@@ -10,21 +10,25 @@ Problem forward(const Case &c, const std::string &name, uint32_t extra) {
     Problem p{.name = name, .c = c, .rows = c.M};
     p.buffers = {per_row(input("src", c.M, c.K, c.K + c.pad)), input("weights", c.N, c.K, c.K),
                  per_row(output("dst", c.M, c.N, c.N + c.pad))};
+    round_matrix(c, &p.at("weights"));
     if (c.has(kBias)) p.buffers.push_back(input("bias", 1, c.N, c.N));
     // Finite differences are taken of the map alone; relu_dst stands for the ReLU before it.
     const uint32_t flags = extra | (c.has(kRelu) && !c.has(kGradient) ? uint32_t{XF_LINEAR_RELU} : 0u);
     p.row_invariant = (extra & XF_LINEAR_ROW_INVARIANT) != 0;
     p.call = [c, flags](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
+        const Matrix weights(c, table, stream, a.f("weights"), c.N, c.K);
         const xf_linear_fwd args{.M = a.rows,
                                  .N = c.N,
                                  .K = c.K,
                                  .src = a.f("src"),
                                  .ld_src = c.K + c.pad,
-                                 .weights = a.f("weights"),
+                                 .weights = weights.data(),
                                  .bias = a.f("bias"),
                                  .dst = a.f("dst"),
                                  .ld_dst = c.N + c.pad,
-                                 .flags = flags};
+                                 .flags = flags,
+                                 .weights_type = c.weights,
+                                 .scales = weights.scales()};
         return table.linear_fwd(stream, &args, err);
     };
     return p;
@@ -80,6 +84,10 @@ Problem backward_weights(const Case &c) {
 
 ProblemSet make_linear(const Case &c, const Reference &, bool) {
     ProblemSet set;
+    if (c.weights != XF_WEIGHTS_NUM) {
+        set.problems = {forward(c, "linear_fwd row-invariant", XF_LINEAR_ROW_INVARIANT)};
+        return set;
+    }
     set.problems = {forward(c, "linear_fwd", 0u), forward(c, "linear_fwd row-invariant", XF_LINEAR_ROW_INVARIANT),
                     backward_data(c), backward_weights(c)};
     for (Problem &problem : set.problems) {

@@ -16,24 +16,28 @@ Problem loss_problem(const Case &c, const std::string &name, bool gradients) {
     p.buffers = {per_row(input("src", c.M, c.D, c.D)), input("weights", c.V, c.D, c.D),
                  per_row(integers("targets", targets)), per_row(fp32(output("loss", c.M, 1, 1))),
                  per_row(fp32(output("nll", c.M, 1, 1)))};
+    round_matrix(c, &p.at("weights"));
     if (gradients) {
         p.buffers.push_back(output("diff_src", c.M, c.D, c.D));
         p.buffers.push_back(fp32(sum("diff_weights", c.V, c.D, c.D)));
     }
     p.flops = (gradients ? 6.0 : 2.0) * static_cast<double>(c.M) * static_cast<double>(c.V) * static_cast<double>(c.D);
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
+        const Matrix weights(c, table, stream, a.f("weights"), c.V, c.D);
         const xf_loss args{.M = a.rows,
                            .V = c.V,
                            .D = c.D,
                            .src = a.f("src"),
-                           .weights = a.f("weights"),
+                           .weights = weights.data(),
                            .targets = a.i("targets"),
                            .smoothing = c.smoothing,
                            .uniform = c.has(kUniform) ? 1u : 0u,
                            .loss = a.f("loss"),
                            .nll = a.f("nll"),
                            .diff_src = a.f("diff_src"),
-                           .diff_weights = a.f("diff_weights")};
+                           .diff_weights = a.f("diff_weights"),
+                           .weights_type = c.weights,
+                           .scales = weights.scales()};
         return table.loss(stream, &args, err);
     };
     return p;
@@ -41,6 +45,10 @@ Problem loss_problem(const Case &c, const std::string &name, bool gradients) {
 
 ProblemSet make_loss(const Case &c, const Reference &, bool) {
     ProblemSet set;
+    if (c.weights != XF_WEIGHTS_NUM) {
+        set.problems = {loss_problem(c, "loss", false)};
+        return set;
+    }
     set.problems = {loss_problem(c, "loss", false), loss_problem(c, "loss with gradients", true)};
     set.forward = "loss";
     set.projections = {{"loss", ""}};  // the gradient of the sum over rows
@@ -65,6 +73,7 @@ ProblemSet make_top_k(const Case &c, const Reference &, bool) {
     p.buffers = {per_row(input("src", c.M, c.D, c.D)), input("weights", c.V, c.D, c.D), integers("banned", c.banned),
                  per_row(fp32(output("values", c.M, c.k, c.k))), per_row(output("ids", c.M, c.k, c.k))};
     p.at("ids").type = Type::kInt;
+    round_matrix(c, &p.at("weights"));
     if (c.has(kAllowed)) p.buffers.push_back(per_row(integers("allowed", allowed_bits(c), (c.V + 31) / 32)));
     for (const char *name : {"banned", "values", "ids"}) p.at(name).host = true;
     if (c.has(kTies) || c.has(kNearTies))  // whole numbers: every order of adding gives the same logits
@@ -77,18 +86,21 @@ ProblemSet make_top_k(const Case &c, const Reference &, bool) {
     p.flops = 2.0 * static_cast<double>(c.M) * static_cast<double>(c.V) * static_cast<double>(c.D);
     p.bytes = 4.0 * static_cast<double>(c.V * c.D);
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
+        const Matrix weights(c, table, stream, a.f("weights"), c.V, c.D);
         const xf_top_k args{.rows = a.rows,
                             .V = c.V,
                             .D = c.D,
                             .k = c.k,
                             .src = a.f("src"),
-                            .weights = a.f("weights"),
+                            .weights = weights.data(),
                             .banned_count = static_cast<int64_t>(c.banned.size()),
                             .banned = a.i("banned"),
                             .allowed = static_cast<const uint32_t *>(a.find("allowed")),
                             .values = a.f("values"),
                             .ids = a.i("ids"),
-                            .on_device = 0};
+                            .on_device = 0,
+                            .weights_type = c.weights,
+                            .scales = weights.scales()};
         return table.top_k(stream, &args, err);
     };
     ProblemSet set;

@@ -21,17 +21,22 @@ Problem embed_forward(const Case &c, const std::vector<int32_t> &ids, const std:
     p.buffers = {per_row(integers("ids", ids)),         per_row(integers("pos", pos)),
                  input("weights", c.V, c.D, c.D),       fp32(input("positions", kPositions, c.D, c.D)),
                  per_row(output("dst", c.M, c.D, c.D)), when()};
+    round_matrix(c, &p.at("weights"));
     p.bytes = 12.0 * static_cast<double>(c.M * c.D);
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
+        const Matrix weights(c, table, stream, a.f("weights"), c.V, c.D);
         const xf_embed_fwd args{.rows = a.rows,
                                 .D = c.D,
                                 .ids = a.i("ids"),
                                 .pos = a.i("pos"),
-                                .weights = a.f("weights"),
+                                .weights = weights.data(),
                                 .positions = a.f("positions"),
                                 .scale = 1.5f,
                                 .dst = a.f("dst"),
-                                .dropout = dropout_of(c, a, 1)};
+                                .dropout = dropout_of(c, a, 1),
+                                .weights_type = c.weights,
+                                .V = c.V,
+                                .scales = weights.scales()};
         return table.embed_fwd(stream, &args, err);
     };
     return p;

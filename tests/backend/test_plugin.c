@@ -57,6 +57,7 @@ __attribute__((visibility("default"))) const xf_backend_v1 *xf_plugin_init(uint3
     table.kind = kind != NULL && kind[1] == 'p' ? "cpu" : "cuda";
     table.score = 1000000;
     table.dtypes = 1u << XF_FP32;
+    table.weight_types = 1u << XF_WEIGHTS_NUM;
     table.device_count = device_count;
     table.device_open = device_open;
     table.device_close = device_close;
