@@ -23,7 +23,7 @@ C_TYPES = {
     "char": ctypes.c_char,
     "int": ctypes.c_int,
 }
-CALLBACKS = {"xf_log_fn", "xf_constraint_fn", "xf_progress_fn"}
+STRUCTS = {"xf_error": _abi.xf_error, **vars(_abi.structs)}
 
 
 def headers():
@@ -53,8 +53,8 @@ def acceptable(kind, stars):
         return [ctypes.c_char_p]
     if kind == "char":
         return [ctypes.POINTER(ctypes.c_char_p), ctypes.c_void_p]
-    if hasattr(_abi, kind):
-        return [ctypes.POINTER(getattr(_abi, kind))]
+    if kind in STRUCTS:
+        return [ctypes.POINTER(STRUCTS[kind])]
     if kind in C_TYPES:
         return [ctypes.POINTER(C_TYPES[kind]), ctypes.c_void_p]
     return [ctypes.c_void_p]
@@ -90,10 +90,9 @@ class Headers(unittest.TestCase):
 
     def test_structures(self):
         found = re.findall(r"typedef struct (xf_\w+) \{(.*?)\} \1;", headers(), flags=re.S)
-        mirrored = {name for name in vars(_abi) if name.startswith("xf_")} - CALLBACKS
-        self.assertEqual({name for name, _ in found}, mirrored)
+        self.assertEqual({name for name, _ in found}, set(STRUCTS))
         for name, body in found:
-            fields = getattr(_abi, name)._fields_
+            fields = STRUCTS[name]._fields_
             members = [member.strip() for member in body.split(";") if member.strip()]
             self.assertEqual(len(fields), len(members), name)
             for (field, ctype), member in zip(fields, members):
@@ -134,10 +133,10 @@ class StructSizes(unittest.TestCase):
         self.assertEqual(ctypes.sizeof(_abi.xf_error), 256)
 
     def test_an_older_and_a_newer_caller(self):
-        size = ctypes.sizeof(_abi.xf_option_info)
+        size = ctypes.sizeof(_abi.structs.xf_option_info)
         for given in (size - 8, size, size + 64):
             raw = (ctypes.c_char * (size + 64))(*b"\xa5" * (size + 64))
-            row = ctypes.cast(raw, ctypes.POINTER(_abi.xf_option_info))
+            row = ctypes.cast(raw, ctypes.POINTER(_abi.structs.xf_option_info))
             row.contents.struct_size = given
             try:
                 _abi.call(_abi.lib.xf_option_get, 0, row)
@@ -151,7 +150,7 @@ class StructSizes(unittest.TestCase):
 
     def test_a_newer_batch_is_refused(self):
         class newer(_abi.Sized):
-            _fields_ = _abi.xf_batch._fields_ + [("more", ctypes.c_int64)]
+            _fields_ = _abi.structs.xf_batch._fields_ + [("more", ctypes.c_int64)]
 
         ids, offsets = (ctypes.c_int32 * 1)(1), (ctypes.c_int32 * 2)(0, 1)
         with xformer.Context({"context.threads": 1}) as context:
@@ -159,7 +158,7 @@ class StructSizes(unittest.TestCase):
                 decoder = xformer.Decoder(model, {"decode.max_extra_tokens": 0})
                 for more, status in ((0, None), (1, xformer.UnsupportedError)):
                     batch = newer(1, ids, offsets, ids, offsets, None, more)
-                    pointer = ctypes.cast(ctypes.byref(batch), ctypes.POINTER(_abi.xf_batch))
+                    pointer = ctypes.cast(ctypes.byref(batch), ctypes.POINTER(_abi.structs.xf_batch))
                     score = (ctypes.c_double * 1)()
                     if status is None:
                         _abi.call(_abi.lib.xf_score, decoder._c, pointer, score)

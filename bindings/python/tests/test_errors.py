@@ -112,7 +112,7 @@ class Provoked(WorldTest):
         self.assertEqual(count.value, len(self.world.tokenizer.encode("one two three")))
 
     def test_a_callback_that_stops(self):
-        params, found = _abi.xf_decode_params(), ctypes.c_void_p()
+        params, found = _abi.structs.xf_decode_params(), ctypes.c_void_p()
         params.constraint = _abi.xf_constraint_fn(lambda user, prefix, allowed: 17)
         texts = (ctypes.c_char_p * 1)(b"one")
         given = (self.world.decoder._c, texts, None, 1, ctypes.byref(params), ctypes.byref(found))

@@ -8,9 +8,10 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional, TypeVar
+from typing import Any, Optional, Type, TypeVar
 
 from ._abi import call
+from ._callback import long_call
 from .errors import ClosedError
 
 _Self = TypeVar("_Self", bound="Handle")
@@ -48,6 +49,13 @@ class Handle:
         native = Native(self._free, keep)
         by(function, *args, native.out())
         self._native = native
+
+    @classmethod
+    def _make(cls: Type[_Self], function: Any, first: Any, *args: object, keep: Any = None) -> _Self:
+        """An object made by a function that may take long; what that takes first lives as long, or else keep."""
+        self = cls.__new__(cls)
+        self._create(function, first, *args, keep=keep or first, by=long_call)
+        return self
 
     @classmethod
     def _borrow(cls, pointer: int, owner: Native) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Mapping as _Mapping
 from enum import IntEnum
 from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple, Union
 
-from ._abi import call, lib, xf_option_info
+from ._abi import call, lib, structs, text
 from ._buffer import c_string, int64
 from ._handle import Handle
 
@@ -52,21 +52,19 @@ def options() -> Mapping[str, Option]:
     if not _table:
         rows = {}
         for index in range(lib.xf_option_count()):
-            row = xf_option_info()
+            row = structs.xf_option_info()
             call(lib.xf_option_get, index, ctypes.byref(row))
-            choices = row.choices and tuple(row.choices.decode().split("|"))
-            option = Option(
-                row.key.decode(),
+            rows[text(row.key)] = Option(
+                text(row.key),
                 OptionType(row.type),
-                row.default_value.decode(),
+                text(row.default_value),
                 row.minimum,
                 row.maximum,
-                choices,
-                row.doc.decode(),
-                row.paper.decode(),
-                row.since.decode(),
+                row.choices and tuple(text(row.choices).split("|")),
+                text(row.doc),
+                text(row.paper),
+                text(row.since),
             )
-            rows[option.key] = option
         _table.update(rows)
     return dict(_table)
 
@@ -99,7 +97,7 @@ class Config(Handle, _Mapping):  # type: ignore[type-arg]
         """A config of its own with the same values."""
         return self._copy_of(self._c)
 
-    __copy__ = copy
+    __copy__ = copy  # type: ignore[assignment]
 
     def preset(self, name: str) -> None:
         """Sets the model and training options of a preset; other options stay."""
@@ -120,7 +118,7 @@ class Config(Handle, _Mapping):  # type: ignore[type-arg]
         elif row.type == OptionType.STR or (row.type == OptionType.I64 and isinstance(value, bool)):
             raise TypeError("%s is %s, not %s" % (key, row.type.name, type(value).__name__))
         else:
-            call(lib.xf_config_set_i64, self._c, name, int64(operator.index(value)))
+            call(lib.xf_config_set_i64, self._c, name, int64(operator.index(value)))  # type: ignore[arg-type]
 
     def __getitem__(self, key: str) -> Value:
         row = _row(key)

@@ -8,7 +8,7 @@ import ctypes
 from enum import IntEnum
 from typing import Callable, NamedTuple, Optional, Tuple
 
-from ._abi import call, lib, xf_backend_info, xf_host, xf_log_fn, xf_memory_stats, xf_progress_fn
+from ._abi import lib, read, structs, text, xf_log_fn, xf_progress_fn
 from ._callback import heard
 from ._handle import Handle
 from .config import ConfigLike, pointer_of
@@ -60,10 +60,6 @@ class BackendInfo(NamedTuple):
     reason: str
 
 
-def _text(value: Optional[bytes]) -> str:
-    return (value or b"").decode("utf-8", "replace")
-
-
 class Context(Handle):
     """The root of all objects: an opened device with its threads, memory account and log.
 
@@ -92,13 +88,13 @@ class Context(Handle):
         progress: Optional[ProgressCallback] = None,
     ) -> None:
         def log_line(user: object, level: int, component: bytes, message: bytes) -> None:
-            log(LogLevel(level), _text(component), _text(message))  # type: ignore[misc]
+            log(LogLevel(level), text(component), text(message))  # type: ignore[misc]
 
         def tick(user: object, task: bytes, done: int, total: int) -> None:
             if progress is not None:
-                progress(_text(task), done, total)
+                progress(text(task), done, total)
 
-        host = xf_host()
+        host = structs.xf_host()
         host.log = xf_log_fn(log_line) if log is not None else xf_log_fn(0)
         host.log_level = LogLevel(log_level)
         host.progress = xf_progress_fn(heard(tick))  # without a listener too: it lets Ctrl-C in
@@ -112,22 +108,16 @@ class Context(Handle):
     @property
     def device(self) -> str:
         """What this context computes with, one line for people."""
-        return _text(lib.xf_context_device(self._c))
+        return text(lib.xf_context_device(self._c))
 
     @property
     def memory(self) -> MemoryStats:
         """The memory account; may be read while calls run."""
-        stats = xf_memory_stats()
-        call(lib.xf_context_get_memory, self._c, ctypes.byref(stats))
-        return MemoryStats(*(getattr(stats, name) for name in MemoryStats._fields))
+        return read(MemoryStats, structs.xf_memory_stats, lib.xf_context_get_memory, self._c)
 
     @property
     def backends(self) -> Tuple[BackendInfo, ...]:
         """The backends known here, available or not."""
-        found = []
-        for index in range(lib.xf_backend_count(self._c)):
-            info = xf_backend_info()
-            call(lib.xf_backend_get, self._c, index, ctypes.byref(info))
-            names = (_text(text) for text in (info.name, info.version, info.path, info.kind))
-            found.append(BackendInfo(*names, BackendState(info.state), info.device_count, _text(info.reason)))
-        return tuple(found)
+        context = self._c
+        given = (BackendInfo, structs.xf_backend_info, lib.xf_backend_get, context)
+        return tuple(read(*given, index, state=BackendState) for index in range(lib.xf_backend_count(context)))

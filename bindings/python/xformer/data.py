@@ -9,7 +9,7 @@ from array import array
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Tuple
 
 from . import _buffer
-from ._abi import call, lib, xf_batch, xf_batcher_stats, xf_corpus_stats
+from ._abi import call, lib, read, structs
 from ._buffer import Path, Text
 from ._callback import long_call
 from ._handle import Handle, Native
@@ -46,10 +46,6 @@ class BatcherStats(NamedTuple):
     tgt_tokens: int
 
 
-def _fields(stats: Any) -> Iterator[int]:
-    return (getattr(stats, name) for name, _ in stats._fields_[1:])
-
-
 class Corpus(Handle):
     """Sentence pairs, as text or as ids; immutable. Made by the class methods. Bad pairs are skipped, counted in
     :attr:`stats` and told to the log; with the option "data.strict" the first one is a DataError."""
@@ -61,45 +57,39 @@ class Corpus(Handle):
         raise TypeError("make a corpus by Corpus.open(), open_parallel(), from_text(), from_pairs() or from_ids()")
 
     @classmethod
-    def _make(cls, function: Any, owner: Handle, *args: object) -> "Corpus":
-        self = cls.__new__(cls)
-        self._create(function, owner._c, *args, keep=owner._c, by=long_call)
-        return self
-
-    @classmethod
     def open(cls, context: Context, path: Path, config: ConfigLike = None) -> "Corpus":
         """Opens a file of lines "source TAB target"."""
-        return cls._make(lib.xf_corpus_open, context, pointer_of(config), _buffer.path_bytes(path))
+        return cls._make(lib.xf_corpus_open, context._c, pointer_of(config), _buffer.path_bytes(path))
 
     @classmethod
     def open_parallel(cls, context: Context, source: Path, target: Path, config: ConfigLike = None) -> "Corpus":
         """Opens two files with as many lines, a sentence each."""
         names = (_buffer.path_bytes(source), _buffer.path_bytes(target))
-        return cls._make(lib.xf_corpus_open_parallel, context, pointer_of(config), *names)
+        return cls._make(lib.xf_corpus_open_parallel, context._c, pointer_of(config), *names)
 
     @classmethod
     def from_text(cls, context: Context, text: Text, config: ConfigLike = None, *, name: str = "text") -> "Corpus":
         """Makes a corpus from lines "source TAB target" in memory; messages call it ``name``."""
         data = _buffer.utf8(text)
         given = (_buffer.c_string(name), data, len(data))
-        return cls._make(lib.xf_corpus_from_memory, context, pointer_of(config), *given)
+        return cls._make(lib.xf_corpus_from_memory, context._c, pointer_of(config), *given)
 
     @classmethod
     def from_pairs(cls, context: Context, pairs: Iterable[Tuple[Text, Text]], config: ConfigLike = None) -> "Corpus":
         """Makes a corpus from (source, target) pairs, whatever characters they hold."""
         rows = [(_buffer.utf8(source), _buffer.utf8(target)) for source, target in pairs]
         sides = [array for side in (0, 1) for array in _buffer.texts([row[side] for row in rows])]
-        return cls._make(lib.xf_corpus_from_pairs, context, pointer_of(config), *sides, len(rows))
+        return cls._make(lib.xf_corpus_from_pairs, context._c, pointer_of(config), *sides, len(rows))
 
     @classmethod
     def from_ids(cls, context: Context, pairs: "Batch") -> "Corpus":
         """Makes a corpus, without text, from the ids of a tokenizer of one's own; a batcher of it needs no tokenizer."""
-        return cls._make(lib.xf_corpus_from_ids, context, ctypes.byref(pairs._c()))
+        return cls._make(lib.xf_corpus_from_ids, context._c, ctypes.byref(pairs._c()))
 
     def subset(self, indices: Any) -> "Corpus":
         """Some pairs of this corpus, by a sequence or buffer of their numbers, in that order."""
         numbers, count = _buffer.numbers(indices, "q")
-        return self._make(lib.xf_corpus_subset, self, _buffer.address(numbers), count)
+        return self._make(lib.xf_corpus_subset, self._c, _buffer.address(numbers), count)
 
     def split(self, held_out: int, seed: int = 1) -> Tuple["Corpus", "Corpus"]:
         """Two corpora: the rest, and ``held_out`` pairs drawn at random."""
@@ -130,9 +120,7 @@ class Corpus(Handle):
     @property
     def stats(self) -> CorpusStats:
         """How many pairs were read, kept and skipped, and why."""
-        stats = xf_corpus_stats()
-        call(lib.xf_corpus_get_stats, self._c, ctypes.byref(stats))
-        return CorpusStats(*_fields(stats))
+        return read(CorpusStats, structs.xf_corpus_stats, lib.xf_corpus_get_stats, self._c)
 
 
 class Batch:
@@ -187,7 +175,7 @@ class Batch:
         _check("src", self._src, self._src_at)
         if self._tgt is not None:
             _check("tgt", self._tgt, self._tgt_at)
-        return xf_batch(
+        return structs.xf_batch(
             self._sentences,
             pointer(self._src, ctypes.c_int32),
             pointer(self._src_at, ctypes.c_int32),
@@ -265,7 +253,7 @@ class Batcher(Handle):
 
     def next(self) -> Optional[Batch]:
         """The next batch; None at the end of an epoch, after which the next epoch begins."""
-        given, batcher = xf_batch(), self._c
+        given, batcher = structs.xf_batch(), self._c
         if call(lib.xf_batcher_next, batcher, ctypes.byref(given)) == Status.DONE:
             return None
         # Copied: the arrays are the batcher's, and its next call fills them anew.
@@ -283,9 +271,7 @@ class Batcher(Handle):
     @property
     def stats(self) -> BatcherStats:
         """Where it stands and what it holds."""
-        stats = xf_batcher_stats()
-        call(lib.xf_batcher_get_stats, self._c, ctypes.byref(stats))
-        return BatcherStats(*_fields(stats))
+        return read(BatcherStats, structs.xf_batcher_stats, lib.xf_batcher_get_stats, self._c)
 
     def seek(self, epoch: int, batch: int = 0) -> None:
         """Moves to a position, so that the next batch is the one that stood there."""

@@ -11,14 +11,14 @@ from enum import IntEnum
 from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _buffer
-from ._abi import call, lib, xf_constraint_fn, xf_decode_params, xf_eval_stats, xf_hypothesis, xf_prefix
+from ._abi import call, filled, lib, structs, told, xf_constraint_fn
 from ._buffer import Path, Text
 from ._callback import heard, long_call
 from ._handle import Handle, Native
 from .config import ConfigLike, pointer_of
 from .context import Context
 from .data import Batch, Batcher
-from .errors import BufferTooSmallError, XformerError
+from .errors import XformerError
 from .model import Model
 from .trainer import Batches, batch_array
 
@@ -178,25 +178,19 @@ class Decoder(Handle):
 
     def evaluate(self, batches: Union[Batches, Batcher]) -> EvalStats:
         """Loss and perplexity over all pairs of a batcher, once, which then stands where it stood; or of batches."""
-        stats = xf_eval_stats()
+        stats = structs.xf_eval_stats()
         if isinstance(batches, Batcher):
             long_call(lib.xf_evaluate_batcher, self._c, batches._c, ctypes.byref(stats))
         else:
             long_call(lib.xf_evaluate, self._c, *batch_array(batches), ctypes.byref(stats))
-        return EvalStats(*(getattr(stats, name) for name in EvalStats._fields))
+        return told(EvalStats, stats)
 
     def attention_weights(self, pair: Batch, kind: AttentionKind, layer: int) -> memoryview:
         """The attention weights of one layer (0 is the lowest) for a batch of one source and target: 32-bit floats of
         shape (heads, queries, keys). Each row sums to 1. Position i of the decoder predicts target token i."""
         kind, number = AttentionKind(kind), array("i", [layer])[0]
-        count = ctypes.c_size_t()
-        weights = array("f")
         given = (self._c, ctypes.byref(pair._c()), kind, number)
-        try:
-            call(lib.xf_attention_weights, *given, None, 0, ctypes.byref(count))
-        except BufferTooSmallError:
-            weights = array("f", bytes(4 * count.value))
-            call(lib.xf_attention_weights, *given, _buffer.address(weights), len(weights), ctypes.byref(count))
+        weights = filled(0, lambda count: array("f", bytes(4 * count)), lib.xf_attention_weights, *given)
         tokens = {False: len(pair.src_ids), True: len(pair.tgt_ids or ())}
         queries, keys = tokens[kind != AttentionKind.ENCODER], tokens[kind == AttentionKind.DECODER]
         data: Any = memoryview(weights).cast("B")
@@ -207,13 +201,13 @@ class Decoder(Handle):
 def _params(config: ConfigLike, constraint: Optional[Constraint]) -> Tuple[Any, Any]:
     """What holds for one call, and what it points to."""
     options = pointer_of(config)
-    params = xf_decode_params()
+    params = structs.xf_decode_params()
     params.config = None if options is None else options._as_parameter_
     if constraint is not None:
         wanted = constraint
 
         def ask(user: object, prefix: Any, allowed: Any) -> None:
-            p = xf_prefix.from_address(prefix)
+            p = structs.xf_prefix.from_address(prefix)
             ids = tuple(p.ids[: p.length]) if p.length else ()
             _allow(allowed, p.vocab_size, wanted(Prefix(p.sentence, ids, p.remaining, p.vocab_size)))
 
@@ -233,7 +227,7 @@ def _answers_of(found: Native, sentence: int) -> Answers:
 
 
 def _hypothesis(found: Native, sentence: int, rank: int) -> Hypothesis:
-    h = xf_hypothesis()
+    h = structs.xf_hypothesis()
     call(lib.xf_hypotheses_get, found, sentence, rank, ctypes.byref(h))
     # With "tokenizer.normalization" none a text need not be UTF-8.
     text = ctypes.string_at(h.text, h.text_length).decode("utf-8", "replace") if h.text else None

@@ -5,7 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Dict, Type, Union
+from typing import Dict, Optional, Type, Union
 
 __all__ = [  # fmt: skip
     "BackendError", "BufferTooSmallError", "BusyError", "CallbackError", "CancelledError", "ClosedError",
@@ -42,6 +42,10 @@ class Status(IntEnum):
     INTERNAL = -99
 
 
+#: Filled by the classes below.
+BY_STATUS: Dict[int, Type["XformerError"]] = {}
+
+
 class XformerError(Exception):
     """A call of the library failed.
 
@@ -57,31 +61,36 @@ class XformerError(Exception):
         self.status = status
         self.native_code = native_code
 
+    def __init_subclass__(cls, status: Optional[Status] = None) -> None:
+        """status: that of which this is the exception."""
+        if status is not None:
+            BY_STATUS[status] = cls
+
     def __str__(self) -> str:
         return self.message
 
 
-class InvalidArgumentError(XformerError, ValueError):
+class InvalidArgumentError(XformerError, ValueError, status=Status.INVALID_ARGUMENT):
     """A value that the parameter can't take."""
 
 
-class NoMemoryError(XformerError, MemoryError):
+class NoMemoryError(XformerError, MemoryError, status=Status.NO_MEMORY):
     """The allocator said no, or the budget "context.memory_budget" would be exceeded."""
 
 
-class NotFoundError(XformerError, LookupError):
+class NotFoundError(XformerError, LookupError, status=Status.NOT_FOUND):
     """No option, file, device or tensor of that name."""
 
 
-class OutOfRangeError(XformerError, ValueError):
+class OutOfRangeError(XformerError, ValueError, status=Status.OUT_OF_RANGE):
     """A number outside its documented bounds."""
 
 
-class BufferTooSmallError(XformerError):
+class BufferTooSmallError(XformerError, status=Status.BUFFER_TOO_SMALL):
     """A buffer is too small. This package sizes its buffers itself, so it is not met in normal use."""
 
 
-class StateError(XformerError):
+class StateError(XformerError, status=Status.STATE):
     """The call is not allowed in the object's present state."""
 
 
@@ -92,84 +101,60 @@ class ClosedError(StateError):
         super().__init__(message, status, native_code)
 
 
-class BusyError(XformerError):
+class BusyError(XformerError, status=Status.BUSY):
     """The object is in another call, of another thread perhaps, that can't run beside this one. Nothing was done."""
 
 
-class FileError(XformerError):
+class FileError(XformerError, status=Status.IO):
     """The operating system refused to open, read or write; ``native_code`` is its errno."""
 
 
-class CorruptError(XformerError):
+class CorruptError(XformerError, status=Status.CORRUPT):
     """The file is damaged."""
 
 
-class LimitError(XformerError):
+class LimitError(XformerError, status=Status.LIMIT):
     """The file or the input asks for more than the documented limits allow."""
 
 
-class VersionError(XformerError):
+class VersionError(XformerError, status=Status.VERSION):
     """The file or the plugin was written for another version of the library."""
 
 
-class DataError(XformerError, ValueError):
+class DataError(XformerError, ValueError, status=Status.DATA):
     """Text is not valid UTF-8, or training data are not of the promised form."""
 
 
-class UnsupportedError(XformerError):
+class UnsupportedError(XformerError, status=Status.UNSUPPORTED):
     """This build, backend or device can't do it."""
 
 
-class BackendError(XformerError):
+class BackendError(XformerError, status=Status.BACKEND):
     """A backend failed; ``native_code`` is its own code."""
 
 
-class NonfiniteError(XformerError, ArithmeticError):
+class NonfiniteError(XformerError, ArithmeticError, status=Status.NONFINITE):
     """Loss or gradients are not finite; weights and optimizer are as before the call."""
 
 
-class ForkedError(XformerError):
+class ForkedError(XformerError, status=Status.FORKED):
     """The object belongs to the process from which this one was forked. Start workers by "spawn"."""
 
 
-class CancelledError(XformerError):
+class CancelledError(XformerError, status=Status.CANCELLED):
     """The call was cancelled. The object stays usable."""
 
 
-class CallbackError(XformerError):
+class CallbackError(XformerError, status=Status.CALLBACK):
     """A callback asked to stop."""
 
 
-class DeadlineError(XformerError):
+class DeadlineError(XformerError, status=Status.DEADLINE):
     """"decode.deadline_ms" passed before there was anything to give for a sentence."""
 
 
-class InternalError(XformerError):
+class InternalError(XformerError, status=Status.INTERNAL):
     """A defect of the library: please report it."""
-
-
-BY_STATUS: Dict[int, Type[XformerError]] = {
-    Status.INVALID_ARGUMENT: InvalidArgumentError,
-    Status.NO_MEMORY: NoMemoryError,
-    Status.NOT_FOUND: NotFoundError,
-    Status.OUT_OF_RANGE: OutOfRangeError,
-    Status.BUFFER_TOO_SMALL: BufferTooSmallError,
-    Status.STATE: StateError,
-    Status.BUSY: BusyError,
-    Status.IO: FileError,
-    Status.CORRUPT: CorruptError,
-    Status.LIMIT: LimitError,
-    Status.VERSION: VersionError,
-    Status.DATA: DataError,
-    Status.UNSUPPORTED: UnsupportedError,
-    Status.BACKEND: BackendError,
-    Status.NONFINITE: NonfiniteError,
-    Status.FORKED: ForkedError,
-    Status.CANCELLED: CancelledError,
-    Status.CALLBACK: CallbackError,
-    Status.DEADLINE: DeadlineError,
-    Status.INTERNAL: InternalError,
-}
 
 
 def make(status: int, native_code: int, message: str) -> XformerError:

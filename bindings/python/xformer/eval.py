@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Iterable, NamedTuple, Tuple
 
-from ._abi import call, lib, xf_bleu_score
+from ._abi import call, lib, read, structs
 from ._buffer import Text, c_string, strings
 
 __all__ = ["BleuScore", "bleu", "chrf"]
@@ -40,16 +40,8 @@ def bleu(hypotheses: Iterable[Text], references: Iterable[Text], *, tokenize: st
     with compounds split at hyphens and without smoothing, as in the paper's Table 2."""
     if tokenize not in _TOKENIZE:
         raise ValueError("tokenize is %r, not one of %s" % (tokenize, ", ".join(_TOKENIZE)))
-    score = xf_bleu_score()
-    call(lib.xf_bleu, *_segments(hypotheses, references), _TOKENIZE[tokenize], ctypes.byref(score))
-    return BleuScore(
-        score.score,
-        tuple(score.precisions),
-        score.brevity_penalty,
-        score.hypothesis_length,
-        score.reference_length,
-        score.signature.decode(),
-    )
+    given = (*_segments(hypotheses, references), _TOKENIZE[tokenize])
+    return read(BleuScore, structs.xf_bleu_score, lib.xf_bleu, *given, precisions=tuple)
 
 
 def chrf(hypotheses: Iterable[Text], references: Iterable[Text]) -> float:

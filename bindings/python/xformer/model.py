@@ -10,13 +10,12 @@ from itertools import count
 from typing import Any, Iterable, Iterator, MutableMapping, NamedTuple, Optional, Tuple, Union
 
 from . import _buffer
-from ._abi import call, lib, xf_model_summary, xf_source, xf_tensor_info
+from ._abi import call, filled, lib, read, structs
 from ._buffer import Path
 from ._callback import long_call
 from ._handle import Handle
 from .config import Config, ConfigLike, pointer_of
 from .context import Context
-from .errors import BufferTooSmallError
 from .text import Tokenizer
 
 __all__ = ["Metadata", "Model", "ModelSummary", "TensorInfo"]
@@ -49,7 +48,7 @@ Source = Union[Path, int, bytearray, memoryview, Any]
 
 def _source(given: Source) -> Tuple[Any, Any]:
     """The C form of a source, and what it points to."""
-    source, held = xf_source(), None
+    source, held = structs.xf_source(), None
     source.fd = -1
     if isinstance(given, (bytearray, memoryview)):
         held = bytes(given)
@@ -104,28 +103,20 @@ class Model(Handle):
         self._create(lib.xf_model_create, context._c, pointer_of(config), words, keep=context._c)
 
     @classmethod
-    def _make(cls, function: Any, *args: object, keep: Any) -> "Model":
-        self = cls.__new__(cls)
-        self._create(function, *args, keep=keep, by=long_call)
-        return self
-
-    @classmethod
     def load(cls, context: Context, source: Source) -> "Model":
         """Loads what :meth:`save`, :meth:`to_bytes` or :meth:`Trainer.save` wrote: a file name, an open file, or a
         bytearray or memoryview. All of it is checked before it is used."""
         given, held = _source(source)
         if given.path is not None:
-            return cls._make(lib.xf_model_load, context._c, given.path, keep=context._c)
-        return cls._make(lib.xf_model_load_from, context._c, ctypes.byref(given), keep=context._c)
+            return cls._make(lib.xf_model_load, context._c, given.path)
+        return cls._make(lib.xf_model_load_from, context._c, ctypes.byref(given))
 
     @staticmethod
     def inspect(context: Context, source: Source, config: ConfigLike = None) -> ModelSummary:
         """Reads what a model holds, and what decoding and training by ``config`` would need, from its header alone."""
-        (given, held), summary = _source(source), xf_model_summary()
+        given, held = _source(source)
         where = (context._c, pointer_of(config), ctypes.byref(given))
-        call(lib.xf_model_inspect, *where, ctypes.byref(summary))
-        numbers = (getattr(summary, name) for name in ModelSummary._fields[:6])
-        return ModelSummary(*numbers, bool(summary.has_tokenizer), summary.precision.decode())
+        return read(ModelSummary, structs.xf_model_summary, lib.xf_model_inspect, *where, has_tokenizer=bool)
 
     @classmethod
     def average(cls, models: Iterable["Model"]) -> "Model":
@@ -139,7 +130,7 @@ class Model(Handle):
         """The same of files, with the memory of two models however many there are."""
         names = [_buffer.path_bytes(path) for path in paths]
         given = (context._c, _buffer.strings(names), len(names))
-        return cls._make(lib.xf_model_average_files, *given, keep=context._c)
+        return cls._make(lib.xf_model_average_files, *given)
 
     def copy(self, context: Optional[Context] = None) -> "Model":
         """A model of its own with the same parameters, tokenizer and metadata, on the device of another context
@@ -154,15 +145,9 @@ class Model(Handle):
 
     def to_bytes(self, config: ConfigLike = None) -> bytearray:
         """What :meth:`save` writes, in memory."""
-        model, options, size = self._c, pointer_of(config), ctypes.c_size_t()
-        room = bytearray()
-        while True:  # once more: the size is told when there is no room
-            try:
-                place = _buffer.address(room)
-                long_call(lib.xf_model_save_memory, model, options, place, len(room), ctypes.byref(size))
-                return room
-            except BufferTooSmallError:
-                room = bytearray(size.value)
+        given = (lib.xf_model_save_memory, self._c, pointer_of(config))
+        room: bytearray = filled(0, bytearray, *given, by=long_call)
+        return room
 
     @property
     def metadata(self) -> Metadata:
@@ -206,9 +191,7 @@ class Model(Handle):
 
 
 def _info(model: Any, index: int) -> TensorInfo:
-    info = xf_tensor_info()
-    call(lib.xf_model_get_tensor, model, index, ctypes.byref(info))
-    return TensorInfo(info.name.decode(), info.rows, info.columns)
+    return read(TensorInfo, structs.xf_tensor_info, lib.xf_model_get_tensor, model, index)
 
 
 def info_of(model: Any, tensor: Union[int, str]) -> Tuple[int, TensorInfo]:

@@ -9,13 +9,11 @@ from array import array
 from typing import TYPE_CHECKING, Any, List
 
 from . import _buffer
-from ._abi import call, lib
+from ._abi import call, filled, lib
 from ._buffer import Path, Text
-from ._callback import long_call
 from ._handle import Handle
 from .config import ConfigLike, pointer_of
 from .context import Context
-from .errors import BufferTooSmallError
 
 if TYPE_CHECKING:
     from .data import Corpus
@@ -40,20 +38,14 @@ class Tokenizer(Handle):
         raise TypeError("make a tokenizer by Tokenizer.train() or Tokenizer.load()")
 
     @classmethod
-    def _make(cls, function: Any, context: Context, *args: object) -> "Tokenizer":
-        self = cls.__new__(cls)
-        self._create(function, context._c, *args, keep=context._c, by=long_call)
-        return self
-
-    @classmethod
     def train(cls, context: Context, corpus: "Corpus", config: ConfigLike = None) -> "Tokenizer":
         """Learns a vocabulary from both sides of a corpus; reads the options "tokenizer."."""
-        return cls._make(lib.xf_tokenizer_train, context, pointer_of(config), corpus._c)
+        return cls._make(lib.xf_tokenizer_train, context._c, pointer_of(config), corpus._c)
 
     @classmethod
     def load(cls, context: Context, path: Path) -> "Tokenizer":
         """Loads what :meth:`save` wrote."""
-        return cls._make(lib.xf_tokenizer_load, context, _buffer.path_bytes(path))
+        return cls._make(lib.xf_tokenizer_load, context._c, _buffer.path_bytes(path))
 
     def save(self, path: Path) -> None:
         """Saves it as one JSON file, replacing an old file at once or not at all."""
@@ -66,36 +58,21 @@ class Tokenizer(Handle):
     def encode(self, text: Text, *, end: bool = False) -> List[int]:
         """The ids of a text; ``end`` adds the end symbol, which sentences of a :class:`Batch` need."""
         data = _buffer.utf8(text)
-        count = ctypes.c_size_t()
-        capacity = len(data) + 16
-        while True:
-            ids = (ctypes.c_int32 * capacity)()
-            try:
-                call(lib.xf_tokenizer_encode, self._c, data, len(data), ids, capacity, ctypes.byref(count))
-                break
-            except BufferTooSmallError:  # normalisation can make a text longer
-                capacity = count.value
-        return ids[: count.value] + ([TOKEN_END] if end else [])
+        given = (lib.xf_tokenizer_encode, self._c, data, len(data))
+        ids: List[int] = filled(len(data) + 16, lambda count: array("i", bytes(4 * count)), *given).tolist()
+        return ids + ([TOKEN_END] if end else [])
 
     def decode(self, ids: Any) -> str:
         """The text of ids (a sequence or a buffer of integers); start and end symbols give nothing."""
         values, count = _buffer.numbers(ids, "i")
-        return self._text(8 * count + 16, lib.xf_tokenizer_decode, self._c, _buffer.address(values), count)
+        return _text(8 * count + 16, lib.xf_tokenizer_decode, self._c, _buffer.address(values), count)
 
     def piece(self, id: int) -> str:
         """The name of an id for people: "</s>", "<0xC3>", or the piece with U+2581 for its leading space."""
         number = array("i", [id])[0]  # an OverflowError where ctypes would cut off
-        return self._text(64, lib.xf_tokenizer_get_piece, self._c, number)
+        return _text(64, lib.xf_tokenizer_get_piece, self._c, number)
 
-    @staticmethod
-    def _text(capacity: int, function: Any, *args: object) -> str:
-        length = ctypes.c_size_t()
-        while True:
-            room = ctypes.create_string_buffer(capacity)
-            try:
-                call(function, *args, room, capacity, ctypes.byref(length))
-                break
-            except BufferTooSmallError:
-                capacity = length.value + 1
-        # With "tokenizer.normalization" none the bytes need not be UTF-8.
-        return room.raw[: length.value].decode("utf-8", "replace")
+
+def _text(capacity: int, function: Any, *args: object) -> str:
+    # With "tokenizer.normalization" none the bytes need not be UTF-8.
+    return str(filled(capacity, bytearray, function, *args).decode("utf-8", "replace"))

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Tuple, Union
 
 from . import _buffer
-from ._abi import call, lib, xf_batch, xf_step_stats
+from ._abi import call, lib, structs, told
 from ._buffer import Path
 from ._callback import long_call
 from ._handle import Handle
@@ -50,7 +50,7 @@ Batches = Union[Batch, Iterable[Batch]]
 def batch_array(batches: Batches) -> Tuple[Any, int]:
     """One batch or several as a C array, which keeps the buffers alive, and its length."""
     rows = [batches._c()] if isinstance(batches, Batch) else [batch._c() for batch in batches]
-    return (xf_batch * len(rows))(*rows), len(rows)
+    return (structs.xf_batch * len(rows))(*rows), len(rows)
 
 
 class Trainer(Handle):
@@ -70,10 +70,7 @@ class Trainer(Handle):
     def resume(cls, context: Context, path: Path, config: ConfigLike = None) -> "Trainer":
         """Continues from a checkpoint: trainer and model are as they were when :meth:`save` was called, but for the
         options "train." that ``config`` sets. StateError names one that can't change."""
-        self = cls.__new__(cls)
-        given = (context._c, _buffer.path_bytes(path), pointer_of(config))
-        self._create(lib.xf_trainer_resume, *given, keep=context._c, by=long_call)
-        return self
+        return cls._make(lib.xf_trainer_resume, context._c, _buffer.path_bytes(path), pointer_of(config))
 
     @property
     def model(self) -> Model:
@@ -94,10 +91,10 @@ class Trainer(Handle):
         return int(lib.xf_trainer_step_count(self._c))
 
     def _stats(self, function: Any, *args: object) -> Optional[StepStats]:
-        stats = xf_step_stats()
+        stats = structs.xf_step_stats()
         if call(function, self._c, *args, ctypes.byref(stats)) == Status.DONE:
             return None
-        return StepStats(*(getattr(stats, name) for name in StepStats._fields[:-1]), Outcome(stats.outcome))
+        return told(StepStats, stats, outcome=Outcome)
 
     def step(self, batches: Batches) -> StepStats:
         """One update from one batch, or from several whose gradients are added."""
@@ -144,7 +141,7 @@ class Trainer(Handle):
 
     def ema(self) -> Model:
         """The exponential moving average of the parameters ("train.ema") as a model of its own."""
-        return Model._make(lib.xf_trainer_ema, self._c, keep=self._c)
+        return Model._make(lib.xf_trainer_ema, self._c)
 
     def save(self, path: Path, batcher: Optional[Batcher] = None) -> None:
         """Saves a checkpoint: model, tokenizer, options, moments, step, and a batcher's position. The old file is
