@@ -97,21 +97,26 @@ inline T *dynamic_shared() {
 }
 #endif
 
-// kernel<<<grid, block, shared, stream>>>(args...). A launch of no block does nothing. More than 48 KiB of dynamic
-// shared memory is asked for here: nearly all there is, whatever this launch needs, since what is asked for holds for
-// all threads of the process, and another one that needs less of the same kernel must not take it back.
+// Bytes of shared memory that a kernel has without asking, for static and dynamic arrays together, and what is left to
+// the static ones of those kernels that have both kinds.
+constexpr size_t kSharedUnasked = size_t{48} << 10, kSharedStatic = 1024;
+
+// kernel<<<grid, block, shared, stream>>>(args...). A launch of no block does nothing. More dynamic shared memory than
+// is had without asking is asked for here: nearly all there is, whatever this launch needs, since what is asked for
+// holds for all threads of the process, and another one that needs less of the same kernel must not take it back.
 template <class... P, class... A>
 int32_t launch(xf_stream *stream, xf_error *err, const char *name, void (*kernel)(P...), dim3 grid, dim3 block,
                size_t shared, A... args) {
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) return XF_OK;
-#ifdef __CUDACC__
-    if (shared > 48 * 1024) {
-        const int needed = static_cast<int>(shared), most = stream->device->shared_per_block - 1024;
+    if (shared > kSharedUnasked - kSharedStatic) {
+        const int needed = static_cast<int>(shared),
+                  most = stream->device->shared_per_block - static_cast<int>(kSharedStatic);
         const cudaError_t code =
             cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  needed > most ? needed : most);
         if (code != cudaSuccess) return check(stream->device, code, name, err);
     }
+#ifdef __CUDACC__
     kernel<<<grid, block, shared, stream->stream>>>(static_cast<P>(args)...);
     return check(stream->device, cudaGetLastError(), name, err);
 #else

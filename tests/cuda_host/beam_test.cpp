@@ -320,4 +320,23 @@ XF_TEST(narrow_beams_are_those_of_the_core) { compare({1, 2, 4, 5}, 24); }
 XF_TEST(wide_beams_are_those_of_the_core) { compare({16, 21}, 6); }
 XF_TEST(beams_whose_lists_exceed_the_shared_memory_are_those_of_the_core) { compare({70}, 2); }
 
+// Shared memory grows with the beam, past what a kernel has without asking, where its static arrays count too.
+XF_TEST(every_beam_can_be_launched) {
+    Plugin plugin;
+    constexpr int64_t kMost = 1024;  // of the option decode.beam
+    Array<int32_t> nobody(plugin, 1, -1), tokens(plugin, kMost, -7), steps(plugin, kMost, -7), remaining(plugin, 1, -7);
+    for (int64_t beam = 1; beam <= kMost; ++beam) {
+        xf_beam_step args{};
+        args.active_count = args.sentences = args.n_best = args.k = args.ld_ancestors = 1;
+        args.beam = beam;
+        args.active = nobody.ptr;
+        args.tokens = tokens.ptr, args.steps = steps.ptr, args.remaining = remaining.ptr;
+        const int32_t status = plugin.table->beam_step(plugin.stream, &args, &plugin.err);
+        if (status != XF_OK) CHECK_EQ("beam " + std::to_string(beam) + ": " + plugin.err.message, "");
+    }
+    for (Array<int32_t> *array : {&tokens, &steps, &remaining}) array->download();
+    CHECK(tokens.host == std::vector<int32_t>(kMost, 0) && steps.host == tokens.host);
+    CHECK_EQ(remaining[0], 0);
+}
+
 }  // namespace

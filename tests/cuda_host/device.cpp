@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <map>
 
 #include "control.h"
 #include "emulator.h"
@@ -18,6 +19,8 @@ std::string last_fault;
 namespace {
 
 std::mutex mutex;
+
+std::map<const void *, size_t> opted;  // bytes of dynamic shared memory that each kernel may ask for
 
 // The last error and the current device of each host thread, packed into the key's value: device << 16 | error. No
 // thread_local: those are shared memory here.
@@ -77,6 +80,14 @@ cudaError_t usable() {
     if (controls.devices == 0) return cudaErrorNoDevice;
     if (controls.devices < 0) return static_cast<cudaError_t>(-controls.devices);
     return cudaSuccess;
+}
+
+// Static arrays and dynamic shared memory have 48 KiB together, or what was asked for. How large a kernel's arrays are
+// isn't known here: so much is taken for granted.
+bool shared_fits(const void *kernel, size_t bytes) {
+    constexpr size_t kStatic = 1024;
+    const auto at = opted.find(kernel);
+    return bytes + kStatic <= size_t{48} << 10 || (at != opted.end() && bytes <= at->second);
 }
 
 }  // namespace cuda_host
@@ -240,10 +251,11 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
     return cudaSuccess;
 }
 
-cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute attribute, int value) {
+cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int value) {
     const auto held = lock();
     if (const cudaError_t code = usable(); code != cudaSuccess) return failed(code);
-    if (attribute == cudaFuncAttributeMaxDynamicSharedMemorySize && (value < 0 || value > controls.shared_per_block))
-        return failed(cudaErrorInvalidValue);
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+    if (value < 0 || value > controls.shared_per_block) return failed(cudaErrorInvalidValue);
+    opted[kernel] = static_cast<size_t>(value);
     return cudaSuccess;
 }

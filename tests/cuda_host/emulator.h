@@ -40,8 +40,9 @@ extern std::string last_fault;  // what the last fault of a kernel said
 std::unique_lock<std::mutex> lock();
 
 // device.cpp
-cudaError_t failed(cudaError_t code);  // notes the code as this thread's last error, and returns it
-cudaError_t usable();                  // the sticky error, a missing device, or success
+cudaError_t failed(cudaError_t code);                // notes the code as this thread's last error, and returns it
+cudaError_t usable();                                // the sticky error, a missing device, or success
+bool shared_fits(const void *kernel, size_t bytes);  // dynamic shared memory beside the kernel's static arrays
 
 // grid.cpp. Runs all blocks; false after a fault, which is in last_fault, with its code in code.
 bool run_grid(const Launch &launch, void *data, cudaError_t &code);

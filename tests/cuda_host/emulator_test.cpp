@@ -210,6 +210,11 @@ XF_TEST(launches_beyond_the_limits_are_refused) {
     CHECK_EQ(launch(dim3(1), dim3(1, 1, 65), 0), cudaErrorInvalidConfiguration);
     CHECK_EQ(launch(dim3(0), dim3(1), 0), cudaErrorInvalidConfiguration);
     CHECK_EQ(launch(dim3(1, 65536), dim3(1), 0), cudaErrorInvalidConfiguration);
+    CHECK_EQ(launch(dim3(1), dim3(1), 47 << 10), cudaSuccess);
+    CHECK_EQ(launch(dim3(1), dim3(1), (47 << 10) + 1), cudaErrorInvalidValue);  // static arrays want room, too
+    CHECK_EQ(cudaFuncSetAttribute(early_exit, cudaFuncAttributeMaxDynamicSharedMemorySize, 232449),
+             cudaErrorInvalidValue);
+    CHECK_EQ(cudaFuncSetAttribute(early_exit, cudaFuncAttributeMaxDynamicSharedMemorySize, 232448), cudaSuccess);
     CHECK_EQ(launch(dim3(1), dim3(1), 232449), cudaErrorInvalidValue);
     CHECK_EQ(launch(dim3(1), dim3(1), 232448), cudaSuccess);
     CHECK_EQ(stream.sync(), cudaSuccess);

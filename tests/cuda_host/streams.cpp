@@ -137,7 +137,8 @@ cudaError_t enqueue_kernel(cudaStream_t stream, const Launch &launch, const Task
     if (grid.x == 0 || grid.x > 0x7FFFFFFFu || grid.y == 0 || grid.y > 65535 || grid.z == 0 || grid.z > 65535 ||
         threads == 0 || threads > 1024 || block.z > 64)
         return failed(cudaErrorInvalidConfiguration);
-    if (launch.shared > static_cast<size_t>(controls.shared_per_block)) return failed(cudaErrorInvalidValue);
+    if (launch.shared > static_cast<size_t>(controls.shared_per_block) || !shared_fits(launch.kernel, launch.shared))
+        return failed(cudaErrorInvalidValue);
     return failed(push(stream, std::move(work)));
 }
 
