@@ -24,14 +24,12 @@ int main(void) {
     }
     xf_context_free(context);
 
-    /* [named] */
     xf_config *config = NULL;
     must(xf_config_create(&config, &err));
     must(xf_config_set(config, "context.device", "cpu:ref", &err));
     must(xf_config_set(config, "context.threads", "1", &err));
     must(xf_context_create(config, NULL, &context, &err)); /* that device or an error, never another one */
     printf("named: %s\n", xf_context_device(context));
-    /* [named] */
     xf_context_free(context);
     xf_config_free(config);
     return 0;
