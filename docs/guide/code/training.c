@@ -10,18 +10,11 @@
 enum { EVERY = 50, PATIENCE = 2, MOST_STEPS = 1000, LAST = 3 };
 
 /* [dev_loss] */
-/* Cross-entropy in nats per target token on all pairs of a batcher whose "data.shuffle" is off. */
+/* Cross-entropy in nats per target token on all pairs of a batcher. */
 static double dev_loss(xf_decoder *decoder, xf_batcher *dev) {
-    xf_batch batch = XF_BATCH_INIT;
     xf_eval_stats stats = XF_EVAL_STATS_INIT;
-    double nll = 0, tokens = 0;
-    must(xf_batcher_seek(dev, 0, 0, &err));
-    while (must(xf_batcher_next(dev, &batch, &err)) != XF_DONE) { /* the arrays are valid until the next call */
-        must(xf_evaluate(decoder, &batch, 1, &stats, &err));
-        nll += stats.nll * (double)stats.tgt_tokens;
-        tokens += (double)stats.tgt_tokens;
-    }
-    return nll / tokens;
+    must(xf_evaluate_batcher(decoder, dev, &stats, &err));
+    return stats.nll;
 }
 /* [dev_loss] */
 
