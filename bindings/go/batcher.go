@@ -10,7 +10,6 @@ import "C"
 import (
 	"context"
 	"io"
-	"unsafe"
 )
 
 // Batcher turns a corpus into shuffled batches of pairs of similar length, epoch after epoch.
@@ -31,8 +30,8 @@ func (b *Batcher) in(c *call) *C.xf_batcher {
 // afterwards.
 func (c *Corpus) NewBatcher(ctx context.Context, tokenizer *Tokenizer, settings Settings) (*Batcher, error) {
 	wrap := func(h *handle) *Batcher { return &Batcher{object{h}} }
-	return create(ctx, c.h, "batcher", wrap, func(call *call, p unsafe.Pointer) status {
-		return C.xf_batcher_create(c.in(call), tokenizer.in(call), call.config(settings), (**C.xf_batcher)(p), &call.err)
+	return create(ctx, c.h, kindBatcher, wrap, func(call *call, p **C.xf_batcher) status {
+		return C.xf_batcher_create(c.in(call), tokenizer.in(call), call.config(settings), p, &call.err)
 	})
 }
 

@@ -145,7 +145,7 @@ func (c *call) text(what, value string) *C.char {
 	if at := strings.IndexByte(value, 0); at >= 0 {
 		c.abort(invalid("the %s has a NUL byte at %d, expected none", what, at))
 	}
-	return chars(append([]byte(value), 0))
+	return as[C.char](append([]byte(value), 0))
 }
 
 // texts are strings, and their lengths.
@@ -188,7 +188,7 @@ func (c *call) ids(values []int32) *C.int32_t {
 	}
 	all := newArray[int32](c, len(values))
 	copy(all, values)
-	return (*C.int32_t)(unsafe.Pointer(first(all)))
+	return as[C.int32_t](all)
 }
 
 // first is the address of an array: of an empty one, too, when it has room.
@@ -199,12 +199,9 @@ func first[T any](values []T) *T {
 	return &values[:1][0]
 }
 
-func chars(text []byte) *C.char {
-	return (*C.char)(unsafe.Pointer(first(text)))
-}
-
-func floats(values []float32) *C.float {
-	return (*C.float)(unsafe.Pointer(first(values)))
+// as is the address of an array as a type of C.
+func as[To, From any](values []From) *To {
+	return (*To)(unsafe.Pointer(first(values)))
 }
 
 // copied is an array of C as a slice of Go's own.

@@ -29,11 +29,15 @@ const (
 
 // String is the level as a word, "warning".
 func (l LogLevel) String() string {
-	words := [...]string{"error", "warning", "info", "debug"}
-	if l < 0 || int(l) >= len(words) {
-		return fmt.Sprintf("LogLevel(%d)", int32(l))
+	return word(l, "LogLevel", "error", "warning", "info", "debug")
+}
+
+// word is that of a value of an enumeration from 0, or the type and the number of one that is not known.
+func word[T ~int32](value T, kind string, words ...string) string {
+	if value < 0 || int(value) >= len(words) {
+		return fmt.Sprintf("%s(%d)", kind, int32(value))
 	}
-	return words[l]
+	return words[value]
 }
 
 // LogFunc receives log lines. It is called within a call of the library, on its goroutine, and by several at once when

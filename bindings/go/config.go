@@ -8,11 +8,11 @@ package xformer
 import "C"
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"sort"
 	"sync"
-	"unsafe"
 )
 
 // Options are values of options by key; others have their defaults. A value is a string (as on a command line, for an
@@ -88,16 +88,9 @@ func NewConfig(preset string, options Options) (*Config, error) {
 	return config, err
 }
 
-func makeConfig(f func(c *call, p **C.xf_config) status) (config *Config, err error) {
-	err = do(func(c *call) status {
-		var p *C.xf_config
-		found := f(c, &p)
-		if found == C.XF_OK {
-			config = &Config{object{newHandle("config", unsafe.Pointer(p), nil)}}
-		}
-		return found
-	})
-	return config, err
+func makeConfig(f func(c *call, p **C.xf_config) status) (*Config, error) {
+	wrap := func(h *handle) *Config { return &Config{object{h}} }
+	return create(context.Background(), nil, kindConfig, wrap, f)
 }
 
 // Copy makes a config of its own with the same values.

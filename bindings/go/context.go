@@ -8,7 +8,6 @@ package xformer
 import "C"
 
 import (
-	"fmt"
 	"runtime/cgo"
 	"unsafe"
 )
@@ -50,7 +49,7 @@ func NewContext(settings Settings, more ...ContextOption) (context *Context, err
 		var p *C.xf_context
 		found := C.xf_context_create(c.config(settings), given, &p, &c.err)
 		if found == C.XF_OK {
-			context = &Context{object{newHandle("context", unsafe.Pointer(p), nil)}, C.GoString(C.xf_context_device(p))}
+			context = &Context{object{newHandle(kindContext, unsafe.Pointer(p), nil)}, C.GoString(C.xf_context_device(p))}
 			context.h.after = known.Delete
 		}
 		return found
@@ -99,11 +98,7 @@ const (
 
 // String is the state as a word, "found".
 func (s BackendState) String() string {
-	words := [...]string{"absent", "found", "unusable", "usable", "active"}
-	if s < 0 || int(s) >= len(words) {
-		return fmt.Sprintf("BackendState(%d)", int32(s))
-	}
-	return words[s]
+	return word(s, "BackendState", "absent", "found", "unusable", "usable", "active")
 }
 
 // BackendInfo is a backend, present or not.

@@ -54,25 +54,24 @@ func newCorpus(h *handle) *Corpus {
 
 // OpenCorpus opens a file of pairs, one a line: source TAB target, UTF-8.
 func (c *Context) OpenCorpus(ctx context.Context, path string, settings Settings) (*Corpus, error) {
-	return create(ctx, c.h, "corpus", newCorpus, func(call *call, p unsafe.Pointer) status {
-		return C.xf_corpus_open(c.in(call), call.config(settings), call.text("file name", path),
-			(**C.xf_corpus)(p), &call.err)
+	return create(ctx, c.h, kindCorpus, newCorpus, func(call *call, p **C.xf_corpus) status {
+		return C.xf_corpus_open(c.in(call), call.config(settings), call.text("file name", path), p, &call.err)
 	})
 }
 
 // OpenParallelCorpus opens two files with as many lines, a sentence each.
 func (c *Context) OpenParallelCorpus(ctx context.Context, source, target string, settings Settings) (*Corpus, error) {
-	return create(ctx, c.h, "corpus", newCorpus, func(call *call, p unsafe.Pointer) status {
+	return create(ctx, c.h, kindCorpus, newCorpus, func(call *call, p **C.xf_corpus) status {
 		return C.xf_corpus_open_parallel(c.in(call), call.config(settings), call.text("file name", source),
-			call.text("file name", target), (**C.xf_corpus)(p), &call.err)
+			call.text("file name", target), p, &call.err)
 	})
 }
 
 // NewCorpus makes a corpus from lines "source TAB target" in memory; messages call it name.
 func (c *Context) NewCorpus(ctx context.Context, name string, lines []byte, settings Settings) (*Corpus, error) {
-	return create(ctx, c.h, "corpus", newCorpus, func(call *call, p unsafe.Pointer) status {
-		return C.xf_corpus_from_memory(c.in(call), call.config(settings), call.text("name", name), chars(lines),
-			C.size_t(len(lines)), (**C.xf_corpus)(p), &call.err)
+	return create(ctx, c.h, kindCorpus, newCorpus, func(call *call, p **C.xf_corpus) status {
+		return C.xf_corpus_from_memory(c.in(call), call.config(settings), call.text("name", name), as[C.char](lines),
+			C.size_t(len(lines)), p, &call.err)
 	})
 }
 
@@ -82,40 +81,40 @@ func (c *Context) NewCorpusFromPairs(ctx context.Context, pairs []Pair, settings
 	for i, pair := range pairs {
 		sources[i], targets[i] = pair.Source, pair.Target
 	}
-	return create(ctx, c.h, "corpus", newCorpus, func(call *call, p unsafe.Pointer) status {
+	return create(ctx, c.h, kindCorpus, newCorpus, func(call *call, p **C.xf_corpus) status {
 		from, fromLengths := call.texts(sources)
 		to, toLengths := call.texts(targets)
 		return C.xf_corpus_from_pairs(c.in(call), call.config(settings), from, fromLengths, to, toLengths,
-			C.size_t(len(pairs)), (**C.xf_corpus)(p), &call.err)
+			C.size_t(len(pairs)), p, &call.err)
 	})
 }
 
 // NewCorpusFromIDs makes a corpus, which has no text, from sources and targets of a tokenizer that is not this
 // library's. Each sentence ends with TokenEnd.
 func (c *Context) NewCorpusFromIDs(pairs Batch) (*Corpus, error) {
-	return create(context.Background(), c.h, "corpus", newCorpus, func(call *call, p unsafe.Pointer) status {
-		return C.xf_corpus_from_ids(c.in(call), call.batches(pairs), (**C.xf_corpus)(p), &call.err)
+	return create(context.Background(), c.h, kindCorpus, newCorpus, func(call *call, p **C.xf_corpus) status {
+		return C.xf_corpus_from_ids(c.in(call), call.batches(pairs), p, &call.err)
 	})
 }
 
 // Subset makes a corpus of some pairs of this one, in the order wanted; a pair may come more than once. Text is shared,
 // not copied.
 func (c *Corpus) Subset(indices []int64) (*Corpus, error) {
-	return create(context.Background(), c.h, "corpus", newCorpus, func(call *call, p unsafe.Pointer) status {
-		return C.xf_corpus_subset(c.in(call), (*C.int64_t)(unsafe.Pointer(first(indices))), C.size_t(len(indices)),
-			(**C.xf_corpus)(p), &call.err)
+	return create(context.Background(), c.h, kindCorpus, newCorpus, func(call *call, p **C.xf_corpus) status {
+		return C.xf_corpus_subset(c.in(call), as[C.int64_t](indices), C.size_t(len(indices)),
+			p, &call.err)
 	})
 }
 
 // Split holds out some pairs at random, from 1 to Len() - 1: for the same seed the same ones. Both corpora keep the
 // order.
 func (c *Corpus) Split(heldOutCount int, seed int64) (rest, heldOut *Corpus, err error) {
-	rest, err = create(context.Background(), c.h, "corpus", newCorpus, func(call *call, p unsafe.Pointer) status {
+	rest, err = create(context.Background(), c.h, kindCorpus, newCorpus, func(call *call, p **C.xf_corpus) status {
 		var second *C.xf_corpus
-		found := C.xf_corpus_split(c.in(call), C.int64_t(heldOutCount), C.int64_t(seed), (**C.xf_corpus)(p), &second,
+		found := C.xf_corpus_split(c.in(call), C.int64_t(heldOutCount), C.int64_t(seed), p, &second,
 			&call.err)
 		if found == C.XF_OK {
-			heldOut = newCorpus(newHandle("corpus", unsafe.Pointer(second), c.h.context()))
+			heldOut = newCorpus(newHandle(kindCorpus, unsafe.Pointer(second), c.h.context()))
 		}
 		return found
 	})

@@ -10,7 +10,6 @@ import "C"
 import (
 	"context"
 	"fmt"
-	"unsafe"
 )
 
 // Hypothesis is one answer.
@@ -61,8 +60,8 @@ func (d *Decoder) in(c *call) *C.xf_decoder {
 // "train.label_smoothing_kind".
 func (m *Model) NewDecoder(settings Settings) (*Decoder, error) {
 	wrap := func(h *handle) *Decoder { return &Decoder{object{h}} }
-	return create(context.Background(), m.h, "decoder", wrap, func(c *call, p unsafe.Pointer) status {
-		return C.xf_decoder_create(m.in(c), c.config(settings), (**C.xf_decoder)(p), &c.err)
+	return create(context.Background(), m.h, kindDecoder, wrap, func(c *call, p **C.xf_decoder) status {
+		return C.xf_decoder_create(m.in(c), c.config(settings), p, &c.err)
 	})
 }
 
@@ -132,7 +131,7 @@ func readAnswers(p *C.xf_hypotheses, sentence C.size_t) Answers {
 func (d *Decoder) Score(ctx context.Context, batch Batch) ([]float64, error) {
 	scores := make([]float64, batch.Len()+1) // one more: C wants an address for none, too
 	err := doLong(ctx, d.h, func(c *call) status {
-		return C.xf_score(d.in(c), c.batches(batch), (*C.double)(unsafe.Pointer(first(scores))), &c.err)
+		return C.xf_score(d.in(c), c.batches(batch), as[C.double](scores), &c.err)
 	})
 	if err != nil {
 		return nil, err
@@ -210,7 +209,7 @@ func (d *Decoder) AttentionWeights(ctx context.Context, pair Batch, kind Attenti
 	}
 	err := doLong(ctx, d.h, func(c *call) (found status) {
 		a.Weights, found = filled(nil, func(room []float32, count *C.size_t) status {
-			return C.xf_attention_weights(d.in(c), c.batches(pair), C.int32_t(kind), C.int32_t(layer), floats(room),
+			return C.xf_attention_weights(d.in(c), c.batches(pair), C.int32_t(kind), C.int32_t(layer), as[C.float](room),
 				C.size_t(len(room)), count, &c.err)
 		})
 		return found

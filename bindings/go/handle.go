@@ -30,10 +30,31 @@ func (o *object) Close() error {
 	return nil
 }
 
+// A kind is a type of object, and which functions of C are for it.
+type kind struct {
+	name   string
+	free   func(p unsafe.Pointer)
+	cancel func(p unsafe.Pointer) // nil: its calls are cancelled by the context
+}
+
+var (
+	kindBatcher   = &kind{"batcher", func(p unsafe.Pointer) { C.xf_batcher_free((*C.xf_batcher)(p)) }, nil}
+	kindConfig    = &kind{"config", func(p unsafe.Pointer) { C.xf_config_free((*C.xf_config)(p)) }, nil}
+	kindContext   = &kind{"context", func(p unsafe.Pointer) { C.xf_context_free((*C.xf_context)(p)) }, nil}
+	kindCorpus    = &kind{"corpus", func(p unsafe.Pointer) { C.xf_corpus_free((*C.xf_corpus)(p)) }, nil}
+	kindModel     = &kind{"model", func(p unsafe.Pointer) { C.xf_model_free((*C.xf_model)(p)) }, nil}
+	kindTokenizer = &kind{"tokenizer", func(p unsafe.Pointer) { C.xf_tokenizer_free((*C.xf_tokenizer)(p)) }, nil}
+
+	kindDecoder = &kind{"decoder", func(p unsafe.Pointer) { C.xf_decoder_free((*C.xf_decoder)(p)) },
+		func(p unsafe.Pointer) { C.xf_decoder_cancel((*C.xf_decoder)(p)) }}
+	kindTrainer = &kind{"trainer", func(p unsafe.Pointer) { C.xf_trainer_free((*C.xf_trainer)(p)) },
+		func(p unsafe.Pointer) { C.xf_trainer_cancel((*C.xf_trainer)(p)) }}
+)
+
 // A handle is an object of C. The finalizer is here and not on the types that users hold, so that a copy of one of
 // those is harmless.
 type handle struct {
-	kind   string
+	kind   *kind
 	ptr    unsafe.Pointer
 	parent *handle      // the context, freed after this; nil for a context and a config
 	owner  *handle      // whose part this is, when that frees it
@@ -44,7 +65,7 @@ type handle struct {
 const closed = 1 << 30
 
 // newHandle is the handle of a new object, which its user closes or the collector does.
-func newHandle(kind string, p unsafe.Pointer, parent *handle) *handle {
+func newHandle(kind *kind, p unsafe.Pointer, parent *handle) *handle {
 	h := &handle{kind: kind, ptr: p, parent: parent}
 	if parent != nil {
 		parent.state.Add(1)
@@ -54,14 +75,15 @@ func newHandle(kind string, p unsafe.Pointer, parent *handle) *handle {
 }
 
 // create makes an object by a function of the library, which writes its pointer. It belongs to the context of h, whose
-// cancel ctx uses. wrap comes before the call ends: whatever happens then, the collector finds what was made.
-func create[T any](ctx context.Context, h *handle, kind string, wrap func(*handle) *T,
-	f func(c *call, p unsafe.Pointer) status) (made *T, err error) {
+// cancel ctx uses; a config belongs to none. wrap comes before the call ends: whatever happens then, the collector finds
+// what was made.
+func create[T, P any](ctx context.Context, h *handle, kind *kind, wrap func(*handle) *T,
+	f func(c *call, p **P) status) (made *T, err error) {
 	err = doLong(ctx, h, func(c *call) status {
-		var p unsafe.Pointer
-		found := f(c, unsafe.Pointer(&p))
+		var p *P
+		found := f(c, &p)
 		if found == C.XF_OK {
-			made = wrap(newHandle(kind, p, h.context()))
+			made = wrap(newHandle(kind, unsafe.Pointer(p), h.context()))
 		}
 		return found
 	})
@@ -69,12 +91,12 @@ func create[T any](ctx context.Context, h *handle, kind string, wrap func(*handl
 }
 
 // part is the handle of what this one owns: usable until either is closed.
-func (h *handle) part(kind string, p unsafe.Pointer) *handle {
+func (h *handle) part(kind *kind, p unsafe.Pointer) *handle {
 	return &handle{kind: kind, ptr: p, parent: h.parent, owner: h}
 }
 
 func (h *handle) context() *handle {
-	if h.parent != nil {
+	if h != nil && h.parent != nil {
 		return h.parent
 	}
 	return h
@@ -93,7 +115,7 @@ func (h *handle) begin() error {
 			if h.owner != nil {
 				h.owner.end()
 			}
-			return &Error{Status: ErrState, Message: "the " + h.kind + " is closed", cause: ErrClosed}
+			return &Error{Status: ErrState, Message: "the " + h.kind.name + " is closed", cause: ErrClosed}
 		}
 		if h.state.CompareAndSwap(state, state+1) {
 			return nil
@@ -123,24 +145,7 @@ func (h *handle) destroy() {
 		return
 	}
 	runtime.SetFinalizer(h, nil)
-	switch h.kind {
-	case "batcher":
-		C.xf_batcher_free((*C.xf_batcher)(h.ptr))
-	case "config":
-		C.xf_config_free((*C.xf_config)(h.ptr))
-	case "context":
-		C.xf_context_free((*C.xf_context)(h.ptr))
-	case "corpus":
-		C.xf_corpus_free((*C.xf_corpus)(h.ptr))
-	case "decoder":
-		C.xf_decoder_free((*C.xf_decoder)(h.ptr))
-	case "model":
-		C.xf_model_free((*C.xf_model)(h.ptr))
-	case "tokenizer":
-		C.xf_tokenizer_free((*C.xf_tokenizer)(h.ptr))
-	case "trainer":
-		C.xf_trainer_free((*C.xf_trainer)(h.ptr))
-	}
+	h.kind.free(h.ptr)
 	if h.after != nil {
 		h.after()
 	}
@@ -151,12 +156,9 @@ func (h *handle) destroy() {
 
 // cancel ends the calls that run on a decoder or a trainer, and for other objects those that run on their context.
 func (h *handle) cancel() {
-	switch h.kind {
-	case "decoder":
-		C.xf_decoder_cancel((*C.xf_decoder)(h.ptr))
-	case "trainer":
-		C.xf_trainer_cancel((*C.xf_trainer)(h.ptr))
-	default:
-		C.xf_context_cancel((*C.xf_context)(h.context().ptr))
+	if h.kind.cancel != nil {
+		h.kind.cancel(h.ptr)
+		return
 	}
+	C.xf_context_cancel((*C.xf_context)(h.context().ptr))
 }

@@ -51,43 +51,42 @@ func newModel(h *handle) *Model {
 // NewModel makes fresh parameters. It reads the options of the group "model."; without a tokenizer (nil)
 // "model.vocab_size" must be set.
 func (c *Context) NewModel(tokenizer *Tokenizer, settings Settings) (*Model, error) {
-	return create(context.Background(), c.h, "model", newModel, func(call *call, p unsafe.Pointer) status {
-		return C.xf_model_create(c.in(call), call.config(settings), tokenizer.in(call), (**C.xf_model)(p), &call.err)
+	return create(context.Background(), c.h, kindModel, newModel, func(call *call, p **C.xf_model) status {
+		return C.xf_model_create(c.in(call), call.config(settings), tokenizer.in(call), p, &call.err)
 	})
 }
 
 // LoadModel loads what Model.Save or Trainer.Save wrote. The file is checked before it is used.
 func (c *Context) LoadModel(ctx context.Context, path string) (*Model, error) {
-	return create(ctx, c.h, "model", newModel, func(call *call, p unsafe.Pointer) status {
-		return C.xf_model_load(c.in(call), call.text("file name", path), (**C.xf_model)(p), &call.err)
+	return create(ctx, c.h, kindModel, newModel, func(call *call, p **C.xf_model) status {
+		return C.xf_model_load(c.in(call), call.text("file name", path), p, &call.err)
 	})
 }
 
 // LoadModelFrom loads a model from a file, from memory or by a reader.
 func (c *Context) LoadModelFrom(ctx context.Context, source Source) (*Model, error) {
-	return create(ctx, c.h, "model", newModel, func(call *call, p unsafe.Pointer) status {
-		return C.xf_model_load_from(c.in(call), call.source(source), (**C.xf_model)(p), &call.err)
+	return create(ctx, c.h, kindModel, newModel, func(call *call, p **C.xf_model) status {
+		return C.xf_model_load_from(c.in(call), call.source(source), p, &call.err)
 	})
 }
 
 // AverageFiles averages the parameters of several files of one model: the paper's last checkpoints.
 func (c *Context) AverageFiles(ctx context.Context, paths []string) (*Model, error) {
-	return create(ctx, c.h, "model", newModel, func(call *call, p unsafe.Pointer) status {
-		return C.xf_model_average_files(c.in(call), call.names("file name", paths), C.size_t(len(paths)),
-			(**C.xf_model)(p), &call.err)
+	return create(ctx, c.h, kindModel, newModel, func(call *call, p **C.xf_model) status {
+		return C.xf_model_average_files(c.in(call), call.names("file name", paths), C.size_t(len(paths)), p, &call.err)
 	})
 }
 
 // Average averages the parameters of this model and others of the same configuration. The new one has its tokenizer,
 // metadata and context.
 func (m *Model) Average(ctx context.Context, others ...*Model) (*Model, error) {
-	return create(ctx, m.h, "model", newModel, func(c *call, p unsafe.Pointer) status {
+	return create(ctx, m.h, kindModel, newModel, func(c *call, p **C.xf_model) status {
 		all := newArray[*C.xf_model](c, 1+len(others))
 		all[0] = m.in(c)
 		for i, other := range others {
 			all[i+1] = other.in(c)
 		}
-		return C.xf_model_average(first(all), C.size_t(len(all)), (**C.xf_model)(p), &c.err)
+		return C.xf_model_average(first(all), C.size_t(len(all)), p, &c.err)
 	})
 }
 
@@ -97,8 +96,8 @@ func (m *Model) Copy(to *Context) (*Model, error) {
 	if to != nil {
 		home = to.h
 	}
-	return create(context.Background(), home, "model", newModel, func(c *call, p unsafe.Pointer) status {
-		return C.xf_model_copy(m.in(c), to.in(c), (**C.xf_model)(p), &c.err)
+	return create(context.Background(), home, kindModel, newModel, func(c *call, p **C.xf_model) status {
+		return C.xf_model_copy(m.in(c), to.in(c), p, &c.err)
 	})
 }
 
@@ -136,7 +135,7 @@ func (m *Model) Tokenizer() (tokenizer *Tokenizer, err error) {
 		if p == nil {
 			c.abort(newError(ErrState, 0, "the model has no tokenizer"))
 		}
-		tokenizer = newTokenizer(m.h.part("tokenizer", unsafe.Pointer(p)))
+		tokenizer = newTokenizer(m.h.part(kindTokenizer, unsafe.Pointer(p)))
 		return C.XF_OK
 	})
 	return tokenizer, err
@@ -199,7 +198,7 @@ func (m *Model) ReadParam(name string) ([]float32, error) {
 		return nil, err
 	}
 	return values, do(func(c *call) status {
-		return C.xf_model_read_tensor(m.in(c), index, floats(values), C.size_t(len(values)), &c.err)
+		return C.xf_model_read_tensor(m.in(c), index, as[C.float](values), C.size_t(len(values)), &c.err)
 	})
 }
 
@@ -210,6 +209,6 @@ func (m *Model) WriteParam(name string, values []float32) error {
 		return err
 	}
 	return do(func(c *call) status {
-		return C.xf_model_write_tensor(m.in(c), index, floats(values), C.size_t(len(values)), &c.err)
+		return C.xf_model_write_tensor(m.in(c), index, as[C.float](values), C.size_t(len(values)), &c.err)
 	})
 }

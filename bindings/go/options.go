@@ -8,7 +8,6 @@ package xformer
 import "C"
 
 import (
-	"fmt"
 	"strings"
 	"sync"
 )
@@ -29,17 +28,7 @@ const (
 
 // String is the Go type of the value.
 func (t OptionType) String() string {
-	switch t {
-	case OptionInt:
-		return "int64"
-	case OptionFloat:
-		return "float64"
-	case OptionBool:
-		return "bool"
-	case OptionString:
-		return "string"
-	}
-	return fmt.Sprintf("OptionType(%d)", int32(t))
+	return word(t, "OptionType", "OptionType(0)", "int64", "float64", "bool", "string")
 }
 
 // OptionInfo is one row of the option table.

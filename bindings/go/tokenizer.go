@@ -10,7 +10,6 @@ import "C"
 import (
 	"context"
 	"strconv"
-	"unsafe"
 )
 
 const (
@@ -40,15 +39,15 @@ func newTokenizer(h *handle) *Tokenizer {
 
 // TrainTokenizer learns a vocabulary from both sides of a corpus. It reads the options of the group "tokenizer.".
 func (c *Context) TrainTokenizer(ctx context.Context, corpus *Corpus, settings Settings) (*Tokenizer, error) {
-	return create(ctx, c.h, "tokenizer", newTokenizer, func(call *call, p unsafe.Pointer) status {
-		return C.xf_tokenizer_train(c.in(call), call.config(settings), corpus.in(call), (**C.xf_tokenizer)(p), &call.err)
+	return create(ctx, c.h, kindTokenizer, newTokenizer, func(call *call, p **C.xf_tokenizer) status {
+		return C.xf_tokenizer_train(c.in(call), call.config(settings), corpus.in(call), p, &call.err)
 	})
 }
 
 // LoadTokenizer loads what Save wrote. The file is checked before it is used.
 func (c *Context) LoadTokenizer(path string) (*Tokenizer, error) {
-	return create(context.Background(), c.h, "tokenizer", newTokenizer, func(call *call, p unsafe.Pointer) status {
-		return C.xf_tokenizer_load(c.in(call), call.text("file name", path), (**C.xf_tokenizer)(p), &call.err)
+	return create(context.Background(), c.h, kindTokenizer, newTokenizer, func(call *call, p **C.xf_tokenizer) status {
+		return C.xf_tokenizer_load(c.in(call), call.text("file name", path), p, &call.err)
 	})
 }
 
@@ -68,7 +67,7 @@ func (t *Tokenizer) Encode(text string) (tokens []int32, err error) {
 	data := []byte(text)
 	err = do(func(c *call) (found status) {
 		tokens, found = filled(make([]int32, len(text)+8), func(room []int32, count *C.size_t) status {
-			return C.xf_tokenizer_encode(t.in(c), chars(data), C.size_t(len(data)), ids(room), C.size_t(len(room)), count,
+			return C.xf_tokenizer_encode(t.in(c), as[C.char](data), C.size_t(len(data)), as[C.int32_t](room), C.size_t(len(room)), count,
 				&c.err)
 		})
 		return found
@@ -76,15 +75,11 @@ func (t *Tokenizer) Encode(text string) (tokens []int32, err error) {
 	return tokens, err
 }
 
-func ids(values []int32) *C.int32_t {
-	return (*C.int32_t)(unsafe.Pointer(first(values)))
-}
-
 // Decode is the text of ids; start and end symbols give nothing. With "tokenizer.normalization" none it need not be
 // UTF-8.
 func (t *Tokenizer) Decode(tokens []int32) (string, error) {
 	return textOf(8*len(tokens)+16, func(c *call, room []byte, length *C.size_t) status {
-		return C.xf_tokenizer_decode(t.in(c), ids(tokens), C.size_t(len(tokens)), chars(room), C.size_t(len(room)), length,
+		return C.xf_tokenizer_decode(t.in(c), as[C.int32_t](tokens), C.size_t(len(tokens)), as[C.char](room), C.size_t(len(room)), length,
 			&c.err)
 	})
 }
@@ -92,7 +87,7 @@ func (t *Tokenizer) Decode(tokens []int32) (string, error) {
 // Piece names an id for people: "</s>", "<0xC3>", or the piece with U+2581 for its leading space.
 func (t *Tokenizer) Piece(id int32) (string, error) {
 	return textOf(64, func(c *call, room []byte, length *C.size_t) status {
-		return C.xf_tokenizer_get_piece(t.in(c), C.int32_t(id), chars(room), C.size_t(len(room)), length, &c.err)
+		return C.xf_tokenizer_get_piece(t.in(c), C.int32_t(id), as[C.char](room), C.size_t(len(room)), length, &c.err)
 	})
 }
 

@@ -56,24 +56,23 @@ func newTrainer(h *handle) *Trainer {
 
 // NewTrainer makes a trainer at step 0. It reads the options of the group "train.".
 func (m *Model) NewTrainer(settings Settings) (*Trainer, error) {
-	return create(context.Background(), m.h, "trainer", newTrainer, func(c *call, p unsafe.Pointer) status {
-		return C.xf_trainer_create(m.in(c), c.config(settings), (**C.xf_trainer)(p), &c.err)
+	return create(context.Background(), m.h, kindTrainer, newTrainer, func(c *call, p **C.xf_trainer) status {
+		return C.xf_trainer_create(m.in(c), c.config(settings), p, &c.err)
 	})
 }
 
 // ResumeTrainer continues from a checkpoint: trainer and model are as they were when Trainer.Save was called. Options
 // of the group "train." that are set take the place of the saved ones, but for those on which the saved state depends.
 func (c *Context) ResumeTrainer(ctx context.Context, path string, settings Settings) (*Trainer, error) {
-	return create(ctx, c.h, "trainer", newTrainer, func(call *call, p unsafe.Pointer) status {
-		return C.xf_trainer_resume(c.in(call), call.text("file name", path), call.config(settings),
-			(**C.xf_trainer)(p), &call.err)
+	return create(ctx, c.h, kindTrainer, newTrainer, func(call *call, p **C.xf_trainer) status {
+		return C.xf_trainer_resume(c.in(call), call.text("file name", path), call.config(settings), p, &call.err)
 	})
 }
 
 // Model is the model that is trained, usable until the trainer is closed; decoders made from it go on.
 func (t *Trainer) Model() (model *Model, err error) {
 	err = do(func(c *call) status {
-		model = newModel(t.h.part("model", unsafe.Pointer(C.xf_trainer_model(t.in(c)))))
+		model = newModel(t.h.part(kindModel, unsafe.Pointer(C.xf_trainer_model(t.in(c)))))
 		return C.XF_OK
 	})
 	return model, err
@@ -81,8 +80,8 @@ func (t *Trainer) Model() (model *Model, err error) {
 
 // EMA is a model of its own with the moving average of the parameters that "train.ema" keeps.
 func (t *Trainer) EMA() (*Model, error) {
-	return create(context.Background(), t.h, "model", newModel, func(c *call, p unsafe.Pointer) status {
-		return C.xf_trainer_ema(t.in(c), (**C.xf_model)(p), &c.err)
+	return create(context.Background(), t.h, kindModel, newModel, func(c *call, p **C.xf_model) status {
+		return C.xf_trainer_ema(t.in(c), p, &c.err)
 	})
 }
 
@@ -178,7 +177,7 @@ func (t *Trainer) ReadGradient(name string) ([]float32, error) {
 		return nil, err
 	}
 	return values, do(func(c *call) status {
-		return C.xf_trainer_read_gradient(t.in(c), index, floats(values), C.size_t(len(values)), &c.err)
+		return C.xf_trainer_read_gradient(t.in(c), index, as[C.float](values), C.size_t(len(values)), &c.err)
 	})
 }
 

@@ -11,6 +11,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log"
 	"os"
 	"strconv"
 	"strings"
@@ -22,65 +23,37 @@ import (
 const sentencesPerCall = 32
 
 func main() {
+	log.SetFlags(0)
 	if len(os.Args) != 5 {
-		fmt.Fprintln(os.Stderr, "usage: bench MODEL SENTENCES OUTPUT ROUNDS")
-		os.Exit(2)
+		log.Fatal("usage: bench MODEL SENTENCES OUTPUT ROUNDS")
 	}
-	if err := run(os.Args[1], os.Args[2], os.Args[3], os.Args[4]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func run(path, sentences, output, rounds string) error {
-	count, err := strconv.Atoi(rounds)
-	if err != nil || count < 1 {
-		return fmt.Errorf("ROUNDS is %q, expected a number from 1", rounds)
-	}
-	c, err := xformer.NewContext(xformer.Options{"context.threads": 1})
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	model, err := c.LoadModel(context.Background(), path)
-	if err != nil {
-		return err
-	}
-	defer model.Close()
-	decoder, err := model.NewDecoder(nil)
-	if err != nil {
-		return err
-	}
-	defer decoder.Close()
-	data, err := os.ReadFile(sentences)
-	if err != nil {
-		return err
-	}
-	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+	rounds := must(strconv.Atoi(os.Args[4]))
+	c := must(xformer.NewContext(xformer.Options{"context.threads": 1}))
+	model := must(c.LoadModel(context.Background(), os.Args[1]))
+	decoder := must(model.NewDecoder(nil))
+	lines := strings.Split(strings.TrimSuffix(string(must(os.ReadFile(os.Args[2]))), "\n"), "\n")
 	var translations []string
-	for round := 0; round < count; round++ {
+	for ; rounds > 0; rounds-- {
+		translations = translations[:0]
 		started := time.Now() // monotonic too
-		if translations, err = translate(decoder, lines); err != nil {
-			return err
+		for rest := lines; len(rest) > 0; {
+			size := sentencesPerCall
+			if size > len(rest) {
+				size = len(rest)
+			}
+			translations = append(translations, must(decoder.TranslateTexts(context.Background(), rest[:size]))...)
+			rest = rest[size:]
 		}
 		fmt.Printf("%.6f\n", time.Since(started).Seconds())
 	}
-	return os.WriteFile(output, []byte(strings.Join(translations, "\n")+"\n"), 0o666)
+	if err := os.WriteFile(os.Args[3], []byte(strings.Join(translations, "\n")+"\n"), 0o666); err != nil {
+		log.Fatal(err)
+	}
 }
 
-func translate(decoder *xformer.Decoder, lines []string) ([]string, error) {
-	translations := make([]string, 0, len(lines))
-	for len(lines) > 0 {
-		call := lines
-		if len(call) > sentencesPerCall {
-			call = call[:sentencesPerCall]
-		}
-		lines = lines[len(call):]
-		texts, err := decoder.TranslateTexts(context.Background(), call)
-		if err != nil {
-			return nil, err
-		}
-		translations = append(translations, texts...)
+func must[T any](value T, err error) T {
+	if err != nil {
+		log.Fatal(err)
 	}
-	return translations, nil
+	return value
 }

@@ -1,4 +1,4 @@
-// Command translate translates its input, line by line, with a model; Ctrl-C ends it between two words.
+// Command translate translates its input, line by line, with a model; Ctrl-C ends it.
 //
 //	translate [-beam N] MODEL <input >output
 //
@@ -11,7 +11,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 
@@ -30,17 +29,23 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := run(ctx, flag.Arg(0), *beam, os.Stdin, os.Stdout)
-	if errors.Is(err, xformer.ErrCancelled) || errors.Is(err, context.Canceled) {
-		os.Exit(130)
+	result := make(chan error, 1)
+	go func() { result <- run(ctx, flag.Arg(0), *beam) }()
+	select {
+	case err := <-result:
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, xformer.ErrCancelled) {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	case <-ctx.Done(): // a line that does not come is not waited for
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	os.Exit(130)
 }
 
-func run(ctx context.Context, path string, beam int, input io.Reader, output io.Writer) error {
+func run(ctx context.Context, path string, beam int) error {
 	c, err := xformer.NewContext(nil)
 	if err != nil {
 		return err
@@ -57,64 +62,26 @@ func run(ctx context.Context, path string, beam int, input io.Reader, output io.
 	}
 	defer decoder.Close()
 
-	lines := read(input)
-	var texts []string
-	for {
-		// Waiting for a line must not keep Ctrl-C waiting.
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case line, more := <-lines:
-			if more && line.err == nil {
-				if texts = append(texts, line.text); len(texts) < linesPerCall {
-					continue
-				}
-			}
-			if err := write(ctx, decoder, texts, output); err != nil || !more {
-				return err
-			}
-			if line.err != nil {
-				return line.err
-			}
-			texts = texts[:0]
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(nil, 1<<20)
+	for full := true; full; {
+		var texts []string
+		for len(texts) < linesPerCall && lines.Scan() {
+			texts = append(texts, lines.Text())
 		}
-	}
-}
-
-// A line of the input, or why there is no further one.
-type line struct {
-	text string
-	err  error
-}
-
-func read(input io.Reader) <-chan line {
-	lines := make(chan line)
-	go func() {
-		defer close(lines)
-		scanner := bufio.NewScanner(input)
-		scanner.Buffer(nil, 1<<20)
-		for scanner.Scan() {
-			lines <- line{text: scanner.Text()}
-		}
-		if err := scanner.Err(); err != nil {
-			lines <- line{err: err}
-		}
-	}()
-	return lines
-}
-
-func write(ctx context.Context, decoder *xformer.Decoder, texts []string, output io.Writer) error {
-	answers, err := decoder.Translate(ctx, texts, nil)
-	if err != nil {
-		return err
-	}
-	for i, all := range answers {
-		if all.Err != nil { // the line stays empty, and the others are translated
-			fmt.Fprintf(os.Stderr, "%q: %v\n", texts[i], all.Err)
-		}
-		if _, err := fmt.Fprintln(output, all.Best().Text); err != nil {
+		full = len(texts) == linesPerCall
+		answers, err := decoder.Translate(ctx, texts, nil)
+		if err != nil {
 			return err
 		}
+		for i, all := range answers {
+			if all.Err != nil { // the line stays empty, and the others are translated
+				fmt.Fprintf(os.Stderr, "%q: %v\n", texts[i], all.Err)
+			}
+			if _, err := fmt.Println(all.Best().Text); err != nil {
+				return err
+			}
+		}
 	}
-	return nil
+	return lines.Err()
 }
