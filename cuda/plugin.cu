@@ -235,7 +235,9 @@ const xf_backend_v1 kBackend = {
     .graph_end = graph_end,
     .graph_run = graph_run,
     .graph_free = graph_free,
-    XF_FOR_EACH_OP(XF_CALL)
+    XF_FOR_EACH_REQUIRED_OP(XF_CALL)
+    XF_CALL(to_bf16, xf_to_bf16)
+    XF_CALL(beam_step, xf_beam_step)
 };
 // clang-format on
 #undef XF_CALL
