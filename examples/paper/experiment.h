@@ -48,8 +48,11 @@ struct experiment {
 /* Sets defaults; what read_command_line() reads comes afterwards. */
 void experiment_defaults(struct experiment *e);
 /* The flags that table2 and table3 share, and how many. */
-enum { EXPERIMENT_FLAGS = 9 };
+enum { EXPERIMENT_FLAGS = 10 };
 void experiment_flags(struct experiment *e, struct flag flags[EXPERIMENT_FLAGS]);
+
+/* The library's options that such a command takes. */
+extern const char experiment_groups[];
 
 /*
  * Sets the library's options: defaults of the experiment, then those of the command line; looks through the flags.

@@ -20,6 +20,10 @@ void experiment_defaults(struct experiment *e) {
                              .lock = -1};
 }
 
+const char experiment_groups[] =
+    "context. data. tokenizer. decode. model.seed model.norm model.max_length train.warmup_steps "
+    "train.learning_rate train.schedule train.adam train.seed train.label_smoothing_kind";
+
 void experiment_flags(struct experiment *e, struct flag flags[EXPERIMENT_FLAGS]) {
     const struct flag shared[EXPERIMENT_FLAGS] = {
         {"train", FLAG_TEXT, &e->train_path, NULL, "FILE.tsv",
@@ -35,6 +39,7 @@ void experiment_flags(struct experiment *e, struct flag flags[EXPERIMENT_FLAGS])
          "Translates only the first so many held-out pairs for BLEU; 0: all."},
         {"bleu", FLAG_TEXT, &e->bleu, NULL, "13a", BLEU_FLAG_HELP},
         {"save-seconds", FLAG_NUMBER, &e->save_seconds, NULL, "30", "Writes the checkpoint this often."},
+        {"out", FLAG_TEXT, &e->folder, NULL, e->folder, "Folder for the tables and all that a later run goes on from."},
         {"quiet", FLAG_SWITCH, &e->quiet, NULL, "", "No progress lines."},
     };
     memcpy(flags, shared, sizeof shared);

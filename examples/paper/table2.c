@@ -161,19 +161,17 @@ static int run_table2(struct experiment *e, double given) {
 
 int table2_command(int argc, char **argv) {
     static struct experiment e;
-    struct flag flags[EXPERIMENT_FLAGS + 3];
+    struct flag flags[EXPERIMENT_FLAGS + 2];
     double given = 0;
     experiment_defaults(&e);
     e.folder = "table2";
     e.averages = true;
     for (int i = 0; i < MODELS; ++i) e.choices[e.choice_count++] = paper[i].name;
     experiment_flags(&e, flags);
-    flags[EXPERIMENT_FLAGS] = (struct flag){
-        "out", FLAG_TEXT, &e.folder, NULL, "table2", "Folder for the tables and all that a later run goes on from."};
-    flags[EXPERIMENT_FLAGS + 1] =
+    flags[EXPERIMENT_FLAGS] =
         (struct flag){"test", FLAG_TEXT,  &e.held_path,
                       NULL,   "FILE.tsv", "Pairs to measure on. Without it the 349 of examples/translate/data."};
-    flags[EXPERIMENT_FLAGS + 2] = (struct flag){
+    flags[EXPERIMENT_FLAGS + 1] = (struct flag){
         "sustained",
         FLAG_NUMBER,
         &given,
@@ -185,11 +183,9 @@ int table2_command(int argc, char **argv) {
         .about =
             "Trains the base and the big setting and measures BLEU and what the training cost. The same command goes\n"
             "on where a run was stopped, in whatever way.",
-        .groups =
-            "context. data. tokenizer. decode. model.seed model.norm model.max_length train.warmup_steps "
-            "train.learning_rate train.schedule train.adam train.seed train.label_smoothing_kind",
+        .groups = experiment_groups,
         .flags = flags,
-        .flag_count = EXPERIMENT_FLAGS + 3};
+        .flag_count = EXPERIMENT_FLAGS + 2};
     e.line = &line;
     const int status = read_command_line(&line, argc - 2, argv + 2);
     return status >= 0 ? status : run_table2(&e, given);

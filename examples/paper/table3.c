@@ -158,14 +158,12 @@ static int run_table3(struct experiment *e) {
 
 int table3_command(int argc, char **argv) {
     static struct experiment e;
-    struct flag flags[EXPERIMENT_FLAGS + 2];
+    struct flag flags[EXPERIMENT_FLAGS + 1];
     experiment_defaults(&e);
     e.folder = "table3";
     for (int i = 0; i < PAPER_ROWS; ++i) e.choices[e.choice_count++] = paper_rows[i].name;
     experiment_flags(&e, flags);
-    flags[EXPERIMENT_FLAGS] = (struct flag){
-        "out", FLAG_TEXT, &e.folder, NULL, "table3", "Folder for the tables and all that a later run goes on from."};
-    flags[EXPERIMENT_FLAGS + 1] =
+    flags[EXPERIMENT_FLAGS] =
         (struct flag){"dev", FLAG_TEXT,  &e.held_path,
                       NULL,  "FILE.tsv", "Pairs to measure on. Without it the 349 of examples/translate/data."};
     struct command_line line = {
@@ -173,11 +171,9 @@ int table3_command(int argc, char **argv) {
         .about =
             "Trains every row of Table 3 in turn and measures perplexity and BLEU. The same command goes on where\n"
             "a run was stopped, in whatever way.",
-        .groups =
-            "context. data. tokenizer. decode. model.seed model.norm model.max_length train.warmup_steps "
-            "train.learning_rate train.schedule train.adam train.seed train.label_smoothing_kind",
+        .groups = experiment_groups,
         .flags = flags,
-        .flag_count = EXPERIMENT_FLAGS + 2};
+        .flag_count = EXPERIMENT_FLAGS + 1};
     e.line = &line;
     const int status = read_command_line(&line, argc - 2, argv + 2);
     return status >= 0 ? status : run_table3(&e);

@@ -120,13 +120,7 @@ int parse_evaluate_command(int argc, char **argv) {
     if (status >= 0) return status;
     xf_config *config = NULL;
     xf_context *context = NULL;
-    xf_error err;
-    if (xf_config_create(&config, &err) != XF_OK || xf_config_preset(config, "parsing", &err) != XF_OK) {
-        xf_config_free(config);
-        return fail(&err);
-    }
-    status = apply_decoding(&line, config, false);
-    if (status < 0 && (context = open_context(config)) == NULL) status = EXIT_FAILED;
+    status = open_parsing(&line, &config, &context);
     if (status < 0) {
         catch_signals(context);
         status = evaluate(&evaluation, config, context);

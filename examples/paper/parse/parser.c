@@ -212,3 +212,13 @@ enum xf_status measure_nll(const struct parser *parser, xf_decoder *decoder, con
     if (status == XF_OK) *nll = sum / tokens;
     return status;
 }
+
+int open_parsing(const struct command_line *line, xf_config **config, xf_context **context) {
+    xf_error err;
+    if (xf_config_create(config, &err) != XF_OK || xf_config_preset(*config, "parsing", &err) != XF_OK)
+        return fail(&err);
+    const int status = apply_decoding(line, *config, false);
+    if (status >= 0) return status;
+    *context = open_context(*config);
+    return *context != NULL ? -1 : EXIT_FAILED;
+}

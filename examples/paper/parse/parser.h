@@ -12,6 +12,7 @@
 #include <xformer/xformer.h>
 
 #include "evalb.h"
+#include "options.h"
 #include "pairs.h"
 
 enum { PATH_SIZE = 4096 };
@@ -62,6 +63,12 @@ struct parse_score {
 };
 enum xf_status measure_parser(const struct parser *parser, xf_decoder *decoder, const struct pairs *pairs,
                               bool constrained, struct answer *answers, struct parse_score *score, xf_error *err);
+
+/*
+ * Opens what a command needs that parses: the options of the preset "parsing" with those of the command line, and a
+ * context. Returns -1 to go on, or the exit status; the caller frees both either way.
+ */
+int open_parsing(const struct command_line *line, xf_config **config, xf_context **context);
 
 /* Cross-entropy in nats per target token, without smoothing, on all pairs. */
 enum xf_status measure_nll(const struct parser *parser, xf_decoder *decoder, const struct pairs *pairs, double *nll,
