@@ -35,7 +35,7 @@ CublasLt open_library() {
     XF_CUBLASLT_FUNCTIONS(XF_CUBLASLT_LOOK_UP)
 #undef XF_CUBLASLT_LOOK_UP
     if (lacking != nullptr) {
-        std::snprintf(lt.missing, sizeof lt.missing, "%s has no function %s", kFiles[0], lacking);
+        std::snprintf(lt.missing, sizeof lt.missing, "%s has no function %s.", kFiles[0], lacking);
         return lt;
     }
     const size_t version = lt.GetVersion();
@@ -50,7 +50,6 @@ const CublasLt &cublaslt() {
     return lt;
 }
 
-const char *gemm_missing() { return cublaslt().missing[0] != 0 ? cublaslt().missing : nullptr; }
-const char *gemm_version() { return cublaslt().version; }
+const char *gemm_version() { return cublaslt().missing[0] != 0 ? "no cuBLASLt" : cublaslt().version; }
 
 }  // namespace xf::cuda

@@ -40,12 +40,11 @@ int32_t gemm(xf_stream *stream, const Gemm &args, xf_error *err);
 // The same by own kernels, for what the library has no algorithm for; row-invariant always. gemm_plain.cu
 int32_t gemm_plain(xf_stream *stream, const Gemm &args, xf_error *err);
 
-// Opens the library; XF_ERROR_BACKEND with the reason when it can't serve. Called once per device.
+// Opens the library; where there is none *state is NULL, a warning in the log says why, and all products are
+// gemm_plain's. Called once per device.
 struct GemmState;
 int32_t gemm_open(xf_device *device, GemmState **state, xf_error *err);
 void gemm_close(xf_device *device, GemmState *state);
-// NULL when products can be had on this machine, else why not. Touches no device.
-const char *gemm_missing();
 // For people: "cuBLASLt 13.1".
 const char *gemm_version();
 

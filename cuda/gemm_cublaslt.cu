@@ -7,10 +7,12 @@
 // result, which is copied back: the tensors of a model never are.
 //
 // An algorithm of a rounded number of rows that refuses the very number gives way to one that is chosen for that; a
-// row-invariant one may not, so that is an error. Where the library has none the kernel of gemm_plain.cu computes.
+// row-invariant one may not, so that is an error. Where the library has none, or isn't there, the kernel of
+// gemm_plain.cu computes.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
+#include <cstdio>
 #include <new>
 
 #include "gemm_choice.h"
@@ -100,7 +102,7 @@ int32_t run(xf_stream *stream, const Gemm &g, const Choice &choice, const Descri
 
 int32_t gemm(xf_stream *stream, const Gemm &g, xf_error *err) {
     if (g.M == 0 || g.N == 0) return XF_OK;
-    if (g.K == 0) return gemm_plain(stream, g, err);
+    if (g.K == 0 || stream->device->gemm == nullptr) return gemm_plain(stream, g, err);
     xf_error own;
     if (err == nullptr) err = &own;
     // First the algorithm of the rounded number of rows, then that of the very shape.
@@ -125,8 +127,14 @@ int32_t gemm(xf_stream *stream, const Gemm &g, xf_error *err) {
 }
 
 int32_t gemm_open(xf_device *device, GemmState **state, xf_error *err) {
-    if (const char *missing = gemm_missing()) return fail(err, XF_ERROR_BACKEND, "%s", missing);
     const xf_host_v1 *host = device->host;
+    *state = nullptr;
+    if (cublaslt().missing[0] != 0) {
+        char text[320];
+        std::snprintf(text, sizeof text, "%s Own kernels multiply matrices, many times slower.", cublaslt().missing);
+        host->log(host->user, 1, "cuda", text);
+        return XF_OK;
+    }
     void *memory = host->alloc(host->user, sizeof(GemmState));
     if (memory == nullptr) return fail(err, XF_ERROR_NO_MEMORY, "no memory for the table of matrix products");
     auto *made = new (memory) GemmState{};

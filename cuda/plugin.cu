@@ -1,7 +1,7 @@
 // The CUDA plugin's export, its devices and its errors. Streams and memory are in memory.cu, graphs in graph.cu.
 //
-// A machine without a GPU, a driver or cuBLASLt is no error: device_count is 0 then, with a sentence for people. The
-// plugin needs no file of CUDA to be loaded: the runtime is linked in, and cuBLASLt is opened when a GPU is there.
+// A machine without a GPU or a driver is no error: device_count is 0 then, with a sentence for people. The plugin needs
+// no file of CUDA to be loaded: the runtime is linked in, and cuBLASLt is opened when a GPU is there.
 //
 // A fault of a kernel (a wrong address, say) ends the use of the GPU in this process: that is CUDA's rule. The device
 // is marked lost, each later call says so at once with the code of the first fault, and freeing and closing are safe.
@@ -100,8 +100,6 @@ int32_t device_count(xf_error *err) {
         fail(err, XF_ERROR_NOT_FOUND, "the NVIDIA driver finds no GPU");
     else if (code != cudaSuccess)
         backend_error(err, code, "%s: %s (%s)", "the NVIDIA driver can't be used");
-    else if (const char *missing = gemm_missing())
-        fail(err, XF_ERROR_NOT_FOUND, "%s", missing);
     else
         return count;
     return 0;

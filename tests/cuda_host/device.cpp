@@ -47,7 +47,6 @@ constexpr Entry kEntries[] = {
     {"guard", &Controls::guard},
     {"malloc_fail_after", &Controls::malloc_fail_after},
     {"launch_fault_after", &Controls::launch_fault_after},
-    {"gemm_missing", &Controls::gemm_missing},
     {"live_bytes", &Controls::live_bytes},
     {"live_allocations", &Controls::live_allocations},
     {"live_pinned", &Controls::live_pinned},

@@ -175,10 +175,6 @@ XF_TEST(a_machine_without_a_gpu_is_told_so) {
         CHECK(device == nullptr);
         host.check_empty();
     }
-    {
-        const Control none("gemm_missing", 1, 0);
-        CHECK(says(missing_sentence(), "matrix products"));
-    }
     CHECK_EQ(table().device_count(nullptr), 1);
 }
 

@@ -28,7 +28,6 @@ struct Controls {
     int64_t guard = 0;               // device memory allocated while 1 can't be touched by host code
     int64_t malloc_fail_after = 0;   // the n-th next cudaMalloc fails
     int64_t launch_fault_after = 0;  // the n-th next kernel that runs leaves error 700; setting it clears the error
-    int64_t gemm_missing = 0;
     int64_t live_bytes = 0, live_allocations = 0, live_pinned = 0, live_streams = 0, live_graphs = 0, live_events = 0;
     int64_t launches = 0;  // kernels and library tasks that ran
     int64_t graph_launches = 0, switches = 0;

@@ -59,7 +59,7 @@ struct Device {
         };
         host.log = [](void *user, int32_t level, const char *, const char *text) {
             auto &self = *static_cast<Device *>(user);
-            CHECK_EQ(level, 2);
+            CHECK_EQ(level, self.wanted_level);
             ++self.logged;
             self.said = text;
         };
@@ -80,6 +80,7 @@ struct Device {
     xf_device *device = nullptr;
     int64_t host_bytes = 0, held = 0, budget = INT64_MAX, allocs_left = -1;
     int logged = 0;
+    int32_t wanted_level = 2;  // of what is to be logged
     std::string said;
 };
 

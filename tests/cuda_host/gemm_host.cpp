@@ -137,11 +137,6 @@ int32_t gemm_open(xf_device *, GemmState **state, xf_error *) {
 
 void gemm_close(xf_device *, GemmState *state) { delete state; }
 
-const char *gemm_missing() {
-    const auto held = cuda_host::lock();
-    return cuda_host::controls.gemm_missing == 1 ? "the emulation was told to have no matrix products" : nullptr;
-}
-
 const char *gemm_version() { return "plain loops"; }
 
 }  // namespace xf::cuda
