@@ -12,10 +12,14 @@
 
 namespace xf::openblas {
 
+// The optional operations that these kernels have.
+#define XF_FOR_EACH_PACKING_OP(X) X(pack_int8, xf_pack_int8) X(unpack_int8, xf_unpack_int8)
+
 // One implementation of every operation, for one instruction set.
 struct Ops {
     const char *isa;
     XF_FOR_EACH_REQUIRED_OP(XF_OP_MEMBER)
+    XF_FOR_EACH_PACKING_OP(XF_OP_MEMBER)
 };
 
 // One per compiled instruction set; the x86 ones return NULL elsewhere.
@@ -48,6 +52,7 @@ struct xf_device {
     const xf_host_v1 *host;
     const xf::openblas::Ops *ops;
     bool use_blas; /* training products go to OpenBLAS */
+    bool vnni;     /* AVX-512's products of 8-bit integers */
     char info[192];
     char isa[128];
 };

@@ -19,16 +19,16 @@ constexpr int64_t kDotDepth = 512;  // 6 rows are 12 KiB
 constexpr int64_t kDotPanel = 64;   // columns that stay in the L2 cache for all rows; twice that if K is small
 
 // R rows x C columns of the block [0, len) of K; C is 4 or 8, of which cols are stored.
-template <int R, int C>
-static void dot_tile(const float *src, int64_t ld_src, const float *weights, int64_t ld_weights, int64_t len,
-                     int64_t cols, float *dst, int64_t ld_dst, bool load_dst, const float *bias, bool relu) {
+template <int R, int C, class W>
+static void dot_tile(const float *src, int64_t ld_src, const W *weights, int64_t ld_weights, int64_t len, int64_t cols,
+                     float *dst, int64_t ld_dst, bool load_dst, const float *bias, bool relu) {
     VF acc[R][C];
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
         for (int c = 0; c < C; ++c) acc[r][c] = VF{};
     }
-    const float *w[C];
+    const W *w[C];
 #pragma GCC unroll 8
     for (int c = 0; c < C; ++c) w[c] = weights + min64(c, cols - 1) * ld_weights;
     int64_t k = 0;
@@ -92,21 +92,27 @@ static void dot_tile(const float *src, int64_t ld_src, const float *weights, int
     }
 }
 
-typedef void (*DotFn)(const float *, int64_t, const float *, int64_t, int64_t, int64_t, float *, int64_t, bool,
-                      const float *, bool);
+template <class W>
+using DotFn = void (*)(const float *, int64_t, const W *, int64_t, int64_t, int64_t, float *, int64_t, bool,
+                       const float *, bool);
 #if defined(XF_ISA_AVX512)
-constexpr DotFn kDots[] = {nullptr,        dot_tile<1, 8>, dot_tile<2, 8>, dot_tile<3, 8>,
-                           dot_tile<4, 4>, dot_tile<5, 4>, dot_tile<6, 4>};
+template <class W>
+constexpr DotFn<W> kDots[] = {nullptr,           dot_tile<1, 8, W>, dot_tile<2, 8, W>, dot_tile<3, 8, W>,
+                              dot_tile<4, 4, W>, dot_tile<5, 4, W>, dot_tile<6, 4, W>};
 constexpr int kDotWidth[] = {0, 8, 8, 8, 4, 4, 4};
 #else
-constexpr DotFn kDots[] = {nullptr, dot_tile<1, 4>, dot_tile<2, 4>, dot_tile<3, 4>};
+template <class W>
+constexpr DotFn<W> kDots[] = {nullptr, dot_tile<1, 4, W>, dot_tile<2, 4, W>, dot_tile<3, 4, W>};
 constexpr int kDotWidth[] = {0, 4, 4, 4};
 #endif
 
 // All of rows [m0, m1) x columns [n0, n1); dst is at row m0, column n0. A panel of columns, a block of K deep, stays in
 // the L2 cache while groups of rows, each in the L1 cache, pass over it.
-static void dot_block(const xf_linear_fwd &a, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float *dst,
-                      int64_t ld_dst) {
+template <class W>
+static void dot_rows(const xf_linear_fwd &a, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float *dst,
+                     int64_t ld_dst) {
+    const W *const weights = reinterpret_cast<const W *>(a.weights);
+    constexpr int64_t kLine = 64 / sizeof(W);
     const bool relu = a.flags & XF_LINEAR_RELU;
     const int64_t groups = ceil_div(m1 - m0, kDotRows);
     const int64_t width = a.K <= 2 * kDotDepth ? 2 * kDotPanel : kDotPanel;
@@ -117,25 +123,56 @@ static void dot_block(const xf_linear_fwd &a, int64_t m0, int64_t m1, int64_t n0
             const bool last = k + len == a.K;
             for (int64_t group = 0; group < groups; ++group) {
                 const int64_t r0 = m0 + (m1 - m0) * group / groups, r1 = m0 + (m1 - m0) * (group + 1) / groups;
-                const DotFn tile = kDots[r1 - r0];
+                const DotFn<W> tile = kDots<W>[r1 - r0];
                 const int64_t step = kDotWidth[r1 - r0];
                 // This group's share of the next panel, a few lines per tile.
                 const int64_t next = panel + width + width * group / groups;
                 const int64_t next_end = min64(n1, panel + width + width * (group + 1) / groups);
-                const float *ahead = a.weights + next * a.K + k;
+                const W *ahead = weights + next * a.K + k;
                 int64_t line = 0;
-                const int64_t lines = groups > 1 && next < next_end ? (next_end - next) * len / 16 : 0;
-                const int64_t per_tile = ceil_div(lines * step, width), per_row = max64(1, len / 16);
+                const int64_t lines = groups > 1 && next < next_end ? (next_end - next) * len / kLine : 0;
+                const int64_t per_tile = ceil_div(lines * step, width), per_row = max64(1, len / kLine);
                 for (int64_t n = panel; n < panel_end; n += step) {
                     for (int64_t i = 0; i < per_tile && line < lines; ++i, ++line)
-                        __builtin_prefetch(ahead + line / per_row * a.K + line % per_row * 16, 0, 2);
-                    tile(a.src + r0 * a.ld_src + k, a.ld_src, a.weights + n * a.K + k, a.K, len,
+                        __builtin_prefetch(ahead + line / per_row * a.K + line % per_row * kLine, 0, 2);
+                    tile(a.src + r0 * a.ld_src + k, a.ld_src, weights + n * a.K + k, a.K, len,
                          min64(step, panel_end - n), dst + (r0 - m0) * ld_dst + (n - n0), ld_dst, k > 0,
                          a.bias && last ? a.bias + n : nullptr, relu && last);
                 }
             }
         }
     }
+}
+
+// The same for a matrix of any type; rows: of XF_WEIGHTS_INT8, quantised before, and n0 is a multiple of kGroup then.
+static void dot_block(const xf_stream *stream, const xf_linear_fwd &a, const Int8Rows &rows, int64_t m0, int64_t m1,
+                      int64_t n0, int64_t n1, float *dst, int64_t ld_dst) {
+    switch (a.weights_type) {
+        case XF_WEIGHTS_BF16:
+            return dot_rows<Bf16>(a, m0, m1, n0, n1, dst, ld_dst);
+        case XF_WEIGHTS_FP16:
+            return dot_rows<Fp16>(a, m0, m1, n0, n1, dst, ld_dst);
+        case XF_WEIGHTS_INT8:
+            return int8_block(stream, a, rows, m0, m1, n0, n1, dst, ld_dst);
+        default:
+            return dot_rows<float>(a, m0, m1, n0, n1, dst, ld_dst);
+    }
+}
+
+// Tasks of some ten microseconds by the bytes that each reads, or by its products where rows are many.
+static int32_t int8_linear(xf_stream *stream, const xf_linear_fwd &a, xf_error *err) {
+    const auto bytes = static_cast<size_t>(int8_rows_bytes(a.M, a.K));
+    if (const int32_t rc = reserve(stream, &stream->shared, bytes, err)) return rc;
+    const Int8Rows rows = quantize_rows(stream, a.src, a.ld_src, a.K, 0, a.M, stream->shared.ptr);
+    const int64_t row_tile = 192, row_tiles = ceil_div(a.M, row_tile), height = ceil_div(a.M, row_tiles);
+    const int64_t want = (int64_t{1} << 16) / (max64(1, a.K) * max64(1, height / 8));
+    const int64_t col_tile = round_up(max64(1, max64(want, a.N / 96)), kGroup), col_tiles = ceil_div(a.N, col_tile);
+    parallel(stream, row_tiles * col_tiles, [&](int64_t task, int32_t) {
+        const int64_t m0 = task / col_tiles * height, m1 = min64(a.M, m0 + height);
+        const int64_t n0 = task % col_tiles * col_tile, n1 = min64(a.N, n0 + col_tile);
+        if (m0 < m1) int8_block(stream, a, rows, m0, m1, n0, n1, a.dst + m0 * a.ld_dst + n0, a.ld_dst);
+    });
+    return XF_OK;
 }
 
 // Tasks of about half a million multiply-adds, some ten microseconds; at most about a hundred across the columns.
@@ -147,6 +184,6 @@ static void dot_linear(const xf_stream *stream, const xf_linear_fwd &a) {
     parallel(stream, row_tiles * col_tiles, [&](int64_t task, int32_t) {
         const int64_t m0 = task / col_tiles * rows, m1 = min64(a.M, m0 + rows);
         const int64_t n0 = task % col_tiles * col_tile, n1 = min64(a.N, n0 + col_tile);
-        if (m0 < m1) dot_block(a, m0, m1, n0, n1, a.dst + m0 * a.ld_dst + n0, a.ld_dst);
+        if (m0 < m1) dot_block(stream, a, {}, m0, m1, n0, n1, a.dst + m0 * a.ld_dst + n0, a.ld_dst);
     });
 }

@@ -20,6 +20,10 @@ namespace {
 
 #include "gemm.inl"
 
+#include "half.inl"
+
+#include "int8.inl"
+
 #include "dot.inl"
 
 #include "dropout.inl"
@@ -40,7 +44,7 @@ namespace {
 
 #include "loss.inl"
 
-constexpr Ops kOps = {.isa = XF_ISA_NAME, XF_FOR_EACH_REQUIRED_OP(XF_OP_SET)};
+constexpr Ops kOps = {.isa = XF_ISA_NAME, XF_FOR_EACH_REQUIRED_OP(XF_OP_SET) XF_FOR_EACH_PACKING_OP(XF_OP_SET)};
 
 }  // namespace
 }  // namespace xf::openblas

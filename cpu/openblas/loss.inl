@@ -44,19 +44,26 @@ XF_INLINE void row_loss(const xf_loss &a, const Smoothing &q, int64_t m, double 
 static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
     const int64_t panels = ceil_div(a.V, kPanel), step = min64(a.M, kPanelRows), bytes = step * kPanel * 4;
     const int64_t targets_at = padded(panels * step * sizeof(PanelSums));
-    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(targets_at + step * 4), err)) return rc;
+    const bool int8 = a.weights_type == XF_WEIGHTS_INT8;
+    const int64_t rows_at = targets_at + padded(step * 4), all = rows_at + (int8 ? int8_rows_bytes(step, a.D) : 0);
+    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(all), err)) return rc;
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
     PanelSums *sums = static_cast<PanelSums *>(stream->shared.ptr);
     float *targets = shared(stream) + targets_at / 4;
     const Smoothing q = smoothing_of(a);
     xf_linear_fwd map{};
     map.N = a.V, map.K = a.D, map.src = a.src, map.ld_src = a.D, map.weights = a.weights;
+    map.weights_type = a.weights_type, map.scales = a.scales;
     for (int64_t m0 = 0; m0 < a.M; m0 += step) {
         const int64_t rows = min64(step, a.M - m0);
+        Int8Rows quantised{};
+        if (int8)
+            quantised =
+                quantize_rows(stream, a.src, a.D, a.D, m0, rows, static_cast<char *>(stream->shared.ptr) + rows_at);
         parallel(stream, panels, [&](int64_t p, int32_t worker) {
             float *logits = local(stream, bytes, worker);
             const int64_t n0 = p * kPanel, n1 = min64(a.V, n0 + kPanel);
-            dot_block(map, m0, m0 + rows, n0, n1, logits, kPanel);
+            dot_block(stream, map, quantised, m0, m0 + rows, n0, n1, logits, kPanel);
             for (int64_t r = 0; r < rows; ++r) {
                 sums[p * rows + r] = panel_sums(logits + r * kPanel, n1 - n0, false);
                 const int64_t target = a.targets[m0 + r];

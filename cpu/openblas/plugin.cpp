@@ -86,22 +86,27 @@ void write_texts() {
     std::snprintf(version_text, sizeof version_text, XF_PLUGIN_VERSION ", %s", blas_info());
 }
 
-const Ops *find_isa(const char *wish, xf_error *err) {
+// vnni: whether AVX-512's integer products are to be used; results do not depend on it.
+const Ops *find_isa(const char *wish, bool *vnni, xf_error *err) {
     const bool any = !wish || !*wish || !std::strcmp(wish, "auto");
-    bool has_avx2 = false, has_avx512 = false;
+    bool has_avx2 = false, has_avx512 = false, has_vnni = false;
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
     has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                  __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    has_vnni = has_avx512 && __builtin_cpu_supports("avx512vnni");
 #endif
+    *vnni = has_vnni && (any || !std::strcmp(wish, "avx512vnni"));
     if (any) return has_avx512 ? ops_avx512() : has_avx2 ? ops_avx2() : ops_base();
     if (!std::strcmp(wish, "base")) return ops_base();
     if (!std::strcmp(wish, "avx2") && has_avx2) return ops_avx2();
     if (!std::strcmp(wish, "avx512") && has_avx512) return ops_avx512();
-    const bool known = !std::strcmp(wish, "avx2") || !std::strcmp(wish, "avx512");
-    fail(err, XF_ERROR_UNSUPPORTED, "instruction set \"%.20s\" is %s; this CPU can run auto, base%s%s", wish,
-         known ? "not in this CPU" : "unknown", has_avx2 ? ", avx2" : "", has_avx512 ? ", avx512" : "");
+    if (*vnni) return ops_avx512();
+    const bool known = !std::strcmp(wish, "avx2") || !std::strncmp(wish, "avx512", 6);
+    fail(err, XF_ERROR_UNSUPPORTED, "instruction set \"%.20s\" is %s; this CPU can run auto, base%s%s%s", wish,
+         known ? "not in this CPU" : "unknown", has_avx2 ? ", avx2" : "", has_avx512 ? ", avx512" : "",
+         has_vnni ? ", avx512vnni" : "");
     return nullptr;
 }
 
@@ -111,7 +116,8 @@ const char *device_name(int32_t) { return name_text; }
 
 int32_t device_open(const xf_host_v1 *host, int32_t index, xf_device **device, xf_error *err) {
     if (index != 0) return fail(err, XF_ERROR_NOT_FOUND, "CPU device %d: there is only device 0", index);
-    const Ops *ops = find_isa(host->isa, err);
+    bool vnni = false;
+    const Ops *ops = find_isa(host->isa, &vnni, err);
     if (!ops) return XF_ERROR_UNSUPPORTED;
     const bool use_blas = ops == ops_base() && has_blas();
     if (use_blas && !blas_reserve(host->workers(host->user)))
@@ -122,9 +128,10 @@ int32_t device_open(const xf_host_v1 *host, int32_t index, xf_device **device, x
     result->host = host;
     result->ops = ops;
     result->use_blas = use_blas;
+    result->vnni = vnni;
     char brand[64];
     cpu_brand(brand, sizeof brand);
-    std::snprintf(result->info, sizeof result->info, "%s, %s, %s", brand, ops->isa,
+    std::snprintf(result->info, sizeof result->info, "%s, %s%s, %s", brand, ops->isa, vnni ? " vnni" : "",
                   result->use_blas ? blas_info() : "own kernels only");
     std::snprintf(result->isa, sizeof result->isa, "%s%s%s", ops->isa, result->use_blas ? ", " : "",
                   result->use_blas ? blas_info() : "");
@@ -188,6 +195,7 @@ int32_t mem_zero(xf_stream *, void *dst, size_t bytes, xf_error *) {
         return stream->device->ops->name(stream, args, err);           \
     }
 XF_FOR_EACH_REQUIRED_OP(XF_FORWARD)
+XF_FOR_EACH_PACKING_OP(XF_FORWARD)
 #undef XF_FORWARD
 
 // clang-format off
@@ -199,7 +207,7 @@ const xf_backend_v1 kBackend = {
     .kind = "cpu",
     .score = 100,
     .dtypes = 1u << XF_FP32,
-    .weight_types = 1u << XF_WEIGHTS_NUM,
+    .weight_types = 1u << XF_WEIGHTS_NUM | 1u << XF_WEIGHTS_BF16 | 1u << XF_WEIGHTS_FP16 | 1u << XF_WEIGHTS_INT8,
     .device_count = device_count,
     .device_name = device_name,
     .device_open = device_open,
@@ -220,7 +228,10 @@ const xf_backend_v1 kBackend = {
     .graph_run = nullptr,
     .graph_free = nullptr,
     XF_FOR_EACH_REQUIRED_OP(XF_OP_SET)
-    XF_FOR_EACH_OPTIONAL_OP(XF_OP_NONE)
+    .to_bf16 = nullptr,
+    .beam_step = nullptr,
+    .pack_int8 = pack_int8,
+    .unpack_int8 = unpack_int8,
 };
 // clang-format on
 

@@ -10,14 +10,46 @@ constexpr int64_t kRowTile = 64;
 // Tasks of rows: about 16384 numbers each.
 XF_INLINE int64_t rows_per_task(int64_t D) { return max64(1, 16384 / max64(1, D)); }
 
+// A row of the table as fp32, made in room where it is none.
+static const float *table_row(const xf_stream *stream, const xf_embed_fwd &a, int64_t id, float *room) {
+    const void *weights = a.weights;
+    switch (a.weights_type) {
+        case XF_WEIGHTS_BF16: {
+            const Bf16 *row = static_cast<const Bf16 *>(weights) + id * a.D;
+            each_vector(a.D,
+                        [&](int64_t i, int64_t n) { put(room + i, n == kW ? load(row + i) : load_n(row + i, n), n); });
+            return room;
+        }
+        case XF_WEIGHTS_FP16: {
+            const Fp16 *row = static_cast<const Fp16 *>(weights) + id * a.D;
+            each_vector(a.D,
+                        [&](int64_t i, int64_t n) { put(room + i, n == kW ? load(row + i) : load_n(row + i, n), n); });
+            return room;
+        }
+        case XF_WEIGHTS_INT8: {
+            const int8_t *from = static_cast<const int8_t *>(weights) + int8_at(a.V, a.D, id, 0);
+            const int64_t step = int8_at(a.V, a.D, id, 4) - int8_at(a.V, a.D, id, 0);
+            const uint8_t flip = stream->device->vnni ? 0x80 : 0;
+            for (int64_t d = 0; d < a.D; ++d)
+                room[d] =
+                    static_cast<float>(static_cast<int8_t>(static_cast<uint8_t>(from[d / 4 * step + d % 4]) ^ flip)) *
+                    a.scales[id];
+            return room;
+        }
+        default:
+            return a.weights + id * a.D;
+    }
+}
+
 static int32_t embed_fwd(xf_stream *stream, const xf_embed_fwd *args, xf_error *) {
     const xf_embed_fwd a = *args;
     const Dropout drops = make_dropout(a.dropout);
     const int64_t tile = rows_per_task(a.D);
     parallel(stream, ceil_div(a.rows, tile), [&](int64_t task, int32_t) {
         for (int64_t t = task * tile; t < min64(a.rows, (task + 1) * tile); ++t) {
-            const float *w = a.weights + int64_t{a.ids[t]} * a.D, *p = a.positions + int64_t{a.pos[t]} * a.D;
+            const float *p = a.positions + int64_t{a.pos[t]} * a.D;
             float *dst = a.dst + t * a.D;
+            const float *w = table_row(stream, a, a.ids[t], dst);
             each_vector(a.D, [&](int64_t i, int64_t n) { put(dst + i, get(w + i, n) * a.scale + get(p + i, n), n); });
             if (drops.threshold) drop(drops, static_cast<uint64_t>(t * a.D), a.D, dst);
         }

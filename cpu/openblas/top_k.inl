@@ -123,12 +123,13 @@ static bool join_panels(const PanelSums *sums, const Candidate *lists, const int
 
 // The k best of the row by value, from all of its logits, made once more panel by panel. The same bits: a logit is
 // that of its row and column alone.
-static int64_t rank_row(const xf_linear_fwd &map, int64_t row, int64_t k, const uint8_t *banned,
-                        const uint32_t *allowed, float lse, float *logits, Candidate *chosen) {
+static int64_t rank_row(const xf_stream *stream, const xf_linear_fwd &map, const Int8Rows &quantised, int64_t row,
+                        int64_t k, const uint8_t *banned, const uint32_t *allowed, float lse, float *logits,
+                        Candidate *chosen) {
     int64_t count = 0;
     for (int64_t n0 = 0; n0 < map.N; n0 += kPanel) {
         const int64_t n1 = min64(map.N, n0 + kPanel);
-        dot_block(map, row, row + 1, n0, n1, logits, kPanel);
+        dot_block(stream, map, quantised, row, row + 1, n0, n1, logits, kPanel);
         for (int64_t n = n0; n < n1; ++n) {
             if (banned[n] || (allowed && (allowed[n / 32] >> (n % 32) & 1) == 0)) continue;
             const Candidate c{log_probability(logits[n - n0], lse), static_cast<int32_t>(n)};
@@ -150,7 +151,9 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     const int64_t heads_at = counts_at + padded(panels * step * 4);
     const int64_t chosen_at = heads_at + padded(panels * 4);
     const int64_t bars_at = chosen_at + padded((a.k + kSpare) * static_cast<int64_t>(sizeof(Candidate)));
-    const int64_t all = bars_at + padded(stream->workers * step * 4);
+    const int64_t rows_at = bars_at + padded(stream->workers * step * 4);
+    const bool int8 = a.weights_type == XF_WEIGHTS_INT8;
+    const int64_t all = rows_at + (int8 ? int8_rows_bytes(step, a.D) : 0);
     if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(all), err)) return rc;
     const int64_t bytes = step * kPanel * 4;
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
@@ -169,13 +172,16 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     float *bars = reinterpret_cast<float *>(base + bars_at);
     xf_linear_fwd map{};
     map.N = a.V, map.K = a.D, map.src = a.src, map.ld_src = a.D, map.weights = a.weights;
+    map.weights_type = a.weights_type, map.scales = a.scales;
     for (int64_t m0 = 0; m0 < a.rows; m0 += step) {
         const int64_t rows = min64(step, a.rows - m0);
+        Int8Rows quantised{};
+        if (int8) quantised = quantize_rows(stream, a.src, a.D, a.D, m0, rows, base + rows_at);
         for (int64_t i = 0; i < stream->workers * step; ++i) bars[i] = -__builtin_inff();
         parallel(stream, panels, [&](int64_t p, int32_t worker) {
             float *logits = local(stream, bytes, worker);
             const int64_t n0 = p * kPanel, n1 = min64(a.V, n0 + kPanel);
-            dot_block(map, m0, m0 + rows, n0, n1, logits, kPanel);
+            dot_block(stream, map, quantised, m0, m0 + rows, n0, n1, logits, kPanel);
             for (int64_t r = 0; r < rows; ++r) {
                 const int64_t at = p * rows + r;
                 sums[at] = panel_sums(logits + r * kPanel, n1 - n0, true);
@@ -194,7 +200,8 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
             float lse = 0.0f;
             if (!join_panels(sums + r, lists + r * width, counts + r, panels, rows, width, a.k, heads, chosen, &count,
                              &lse))
-                count = rank_row(map, row, a.k, banned, a.allowed ? a.allowed + row * ceil_div(a.V, 32) : nullptr, lse,
+                count = rank_row(stream, map, quantised, row, a.k, banned,
+                                 a.allowed ? a.allowed + row * ceil_div(a.V, 32) : nullptr, lse,
                                  local(stream, bytes, 0), chosen);
             for (int64_t i = 0; i < a.k; ++i) {
                 a.values[row * a.k + i] = i < count ? chosen[i].value : -__builtin_inff();

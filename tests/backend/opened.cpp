@@ -97,7 +97,7 @@ std::vector<Backend> load_backends() {
         if (!table) xf::fail(XF_ERROR_BACKEND, "%s gave no table: %s", path.c_str(), err.message);
         ++plugins;
         const bool cpu = std::strcmp(table->kind, "cpu") == 0;
-        for (const char *isa : {"base", "avx2", "avx512"}) {
+        for (const char *isa : {"base", "avx2", "avx512", "avx512vnni"}) {
             if (!cpu && std::strcmp(isa, "base") != 0) continue;  // instruction sets are the CPU's
             for (const uint32_t dtype : {XF_FP32, XF_BF16}) {
                 if ((table->dtypes & (1u << dtype)) == 0) continue;

@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/problem.h"
 
-#include <new>
-
 #include "core/half.h"
 #include "core/int8.h"
 
@@ -138,7 +136,7 @@ Matrix::Matrix(const Case &c, const xf_backend_v1 &table, xf_stream *stream, con
         auto *rows = reinterpret_cast<int8_t *>((reinterpret_cast<uintptr_t>(bytes_.data()) + 63) / 64 * 64);
         for (int64_t n = 0; n < N; ++n) scales_.push_back(xf::quantize_row(values + n * K, K, rows + n * K));
         const xf_pack_int8 pack{N, K, rows};
-        if (table.pack_int8(stream, &pack, nullptr) != XF_OK) throw std::bad_alloc();
+        status_ = table.pack_int8(stream, &pack, nullptr);
         data_ = rows;
         return;
     }

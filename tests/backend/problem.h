@@ -102,10 +102,12 @@ class Matrix {
 public:
     Matrix(const Case &c, const xf_backend_v1 &table, xf_stream *stream, const float *values, int64_t N, int64_t K);
 
+    int32_t status() const { return status_; }  // of packing
     const float *data() const { return static_cast<const float *>(data_); }
     const float *scales() const { return scales_.empty() ? nullptr : scales_.data(); }
 
 private:
+    int32_t status_ = XF_OK;
     const void *data_;
     std::vector<uint8_t> bytes_;
     std::vector<float> scales_;

@@ -17,6 +17,7 @@ Problem forward(const Case &c, const std::string &name, uint32_t extra) {
     p.row_invariant = (extra & XF_LINEAR_ROW_INVARIANT) != 0;
     p.call = [c, flags](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
         const Matrix weights(c, table, stream, a.f("weights"), c.N, c.K);
+        if (weights.status() != XF_OK) return weights.status();
         const xf_linear_fwd args{.M = a.rows,
                                  .N = c.N,
                                  .K = c.K,

@@ -24,6 +24,7 @@ Problem loss_problem(const Case &c, const std::string &name, bool gradients) {
     p.flops = (gradients ? 6.0 : 2.0) * static_cast<double>(c.M) * static_cast<double>(c.V) * static_cast<double>(c.D);
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
         const Matrix weights(c, table, stream, a.f("weights"), c.V, c.D);
+        if (weights.status() != XF_OK) return weights.status();
         const xf_loss args{.M = a.rows,
                            .V = c.V,
                            .D = c.D,
@@ -87,6 +88,7 @@ ProblemSet make_top_k(const Case &c, const Reference &, bool) {
     p.bytes = 4.0 * static_cast<double>(c.V * c.D);
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
         const Matrix weights(c, table, stream, a.f("weights"), c.V, c.D);
+        if (weights.status() != XF_OK) return weights.status();
         const xf_top_k args{.rows = a.rows,
                             .V = c.V,
                             .D = c.D,

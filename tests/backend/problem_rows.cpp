@@ -25,6 +25,7 @@ Problem embed_forward(const Case &c, const std::vector<int32_t> &ids, const std:
     p.bytes = 12.0 * static_cast<double>(c.M * c.D);
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
         const Matrix weights(c, table, stream, a.f("weights"), c.V, c.D);
+        if (weights.status() != XF_OK) return weights.status();
         const xf_embed_fwd args{.rows = a.rows,
                                 .D = c.D,
                                 .ids = a.i("ids"),
@@ -151,6 +152,10 @@ Problem norm_backward(const Case &c, const Reference &reference) {
 ProblemSet make_embed(const Case &c, const Reference &, bool) {
     const std::vector<int32_t> ids = random_ids("ids", c.M, c.V), pos = random_ids("pos", c.M, kPositions);
     ProblemSet set;
+    if (c.weights != XF_WEIGHTS_NUM) {
+        set.problems = {embed_forward(c, ids, pos)};
+        return set;
+    }
     set.problems = {embed_forward(c, ids, pos), embed_backward(c, "embed_bwd", ids, c.V, 1.5f),
                     embed_backward(c, "embed_bwd of positions", pos, kPositions, 1.0f)};
     set.forward = "embed_fwd";

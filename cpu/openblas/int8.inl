@@ -1,0 +1,281 @@
+// Products with XF_WEIGHTS_INT8: plugin_abi.h says what they are, to the bit.
+//
+// Weights lie in groups of 64 columns, of 16 x 4 numbers each: 4 steps of K of 16 columns fill a register, and the
+// group is one stream of memory. What is quantised of a source is broadcast, 4 steps at a time, so that no sum runs
+// across lanes. Sums are exact: how they are made can't be seen in a result.
+//     AVX-512 VNNI: vpdpbusd wants one factor without a sign: weights are kept 128 higher, and 128 times the sum of
+//                   the row is taken off again.
+//     AVX2:         vpmaddubsw takes |p| and q with the sign of p; as neither is beyond 127, two products fit 16 bits.
+//     else:         plain loops.
+//
+// SPDX-License-Identifier: Apache-2.0
+
+constexpr int64_t kGroup = 64;  // columns
+constexpr int64_t kPiece = 16;  // columns of a register
+
+// Quantised rows of a source: row m of a call is row m - first here.
+struct Int8Rows {
+    const int8_t *numbers;  // [rows, ld], zeros beyond K
+    int64_t ld;
+    const float *scales;  // [rows]
+    const int32_t *sums;  // [rows]
+    int64_t first;
+};
+
+XF_INLINE int64_t int8_ld(int64_t K) { return round_up(K, 64); }
+XF_INLINE int64_t int8_rows_bytes(int64_t M, int64_t K) { return M * (int8_ld(K) + 8); }
+
+typedef int8_t VB __attribute__((vector_size(kW)));
+typedef int8_t VBMem __attribute__((vector_size(kW), aligned(1), may_alias));
+
+static void quantize_row(const float *src, int64_t K, int8_t *numbers, float *scale, int32_t *sum) {
+    VU most{};
+    each_vector(K, [&](int64_t i, int64_t n) {
+        const VU size = reinterpret_cast<VU>(get(src + i, n)) & 0x7FFFFFFFu;
+        most = size > most ? size : most;
+    });
+    uint32_t bits = 0;
+    for (int i = 0; i < kW; ++i) bits = most[i] > bits ? most[i] : bits;
+    float a;
+    __builtin_memcpy(&a, &bits, sizeof a);
+    const bool zero = a < 0x1p-100f;
+    *scale = bits >= 0x7F800000u ? __builtin_nanf("") : zero ? 0.0f : a / 127.0f;
+    const VF factor = splat(zero ? 0.0f : 127.0f / a), magic = splat(12582912.0f);
+    VU total{};
+    for (int64_t i = 0; i < int8_ld(K); i += kW) {
+        const VF x = i + kW <= K ? load(src + i) : i < K ? load_n(src + i, K - i) : VF{};
+        const VU p =
+            reinterpret_cast<VU>(x * factor + magic) - reinterpret_cast<VU>(magic);  // to nearest, ties to even
+        total += p;
+        *reinterpret_cast<VBMem *>(numbers + i) = __builtin_convertvector(reinterpret_cast<VI>(p), VB);
+    }
+    uint32_t all = 0;
+    for (int i = 0; i < kW; ++i) all += total[i];
+    *sum = static_cast<int32_t>(all);
+}
+
+// Rows first .. first + count - 1 of a source, quantised into memory of int8_rows_bytes().
+static Int8Rows quantize_rows(const xf_stream *stream, const float *src, int64_t ld_src, int64_t K, int64_t first,
+                              int64_t count, void *memory) {
+    int8_t *numbers = static_cast<int8_t *>(memory);
+    float *scales = reinterpret_cast<float *>(numbers + count * int8_ld(K));
+    int32_t *sums = reinterpret_cast<int32_t *>(scales + count);
+    const int64_t tile = max64(1, 16384 / max64(1, K));
+    parallel(stream, ceil_div(count, tile), [&](int64_t task, int32_t) {
+        for (int64_t m = task * tile; m < min64(count, (task + 1) * tile); ++m)
+            quantize_row(src + (first + m) * ld_src, K, numbers + m * int8_ld(K), scales + m, sums + m);
+    });
+    return {numbers, int8_ld(K), scales, sums, first};
+}
+
+// Sums of R rows with the group of P registers at weights, into sums [R, kGroup].
+typedef void (*Int8Fn)(const int8_t *rows, int64_t ld, const int8_t *weights, int64_t steps, int32_t *sums);
+
+template <int R, int P>
+static void int8_plain(const int8_t *rows, int64_t ld, const int8_t *weights, int64_t steps, int32_t *sums) {
+    for (int r = 0; r < R; ++r)
+        for (int64_t c = 0; c < P * kPiece; ++c) sums[r * kGroup + c] = 0;
+    for (int64_t k = 0; k < steps; ++k, weights += P * 64)
+        for (int r = 0; r < R; ++r) {
+            const int8_t *p = rows + r * ld + 4 * k;
+            for (int64_t c = 0; c < P * kPiece; ++c)
+                sums[r * kGroup + c] += p[0] * weights[4 * c] + p[1] * weights[4 * c + 1] + p[2] * weights[4 * c + 2] +
+                                        p[3] * weights[4 * c + 3];
+        }
+}
+
+#if defined(XF_ISA_AVX2) || defined(XF_ISA_AVX512)
+XF_INLINE __m256i broadcast4(const int8_t *p) {
+    int32_t four;
+    __builtin_memcpy(&four, p, 4);
+    return _mm256_set1_epi32(four);
+}
+
+// Half a register's columns at a time, for all rows and two registers: what 16 registers of 32 bytes hold.
+template <int R, int P>
+static void int8_avx2(const int8_t *rows, int64_t ld, const int8_t *weights, int64_t steps, int32_t *sums) {
+    constexpr int kAtOnce = R > 2 ? 2 : 4;  // vectors of 8 columns
+    const __m256i ones = _mm256_set1_epi16(1);
+    for (int64_t first = 0; first < 2 * P; first += kAtOnce) {
+        const int64_t last = 2 * P - 1 - first;
+        __m256i sum[R][kAtOnce];
+#pragma GCC unroll 4
+        for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+            for (int c = 0; c < kAtOnce; ++c) sum[r][c] = _mm256_setzero_si256();
+        }
+        const int8_t *w = weights + first * 32;
+        for (int64_t k = 0; k < steps; ++k, w += P * 64) {
+#pragma GCC unroll 4
+            for (int r = 0; r < R; ++r) {
+                const __m256i p = broadcast4(rows + r * ld + 4 * k), size = _mm256_abs_epi8(p);
+#pragma GCC unroll 4
+                for (int c = 0; c < kAtOnce; ++c) {
+                    // Beyond the group the last vector is taken once more, and its sum forgotten.
+                    const __m256i q = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(w + min64(c, last) * 32));
+                    const __m256i pairs = _mm256_maddubs_epi16(size, _mm256_sign_epi8(q, p));
+                    sum[r][c] = _mm256_add_epi32(sum[r][c], _mm256_madd_epi16(pairs, ones));
+                }
+            }
+        }
+#pragma GCC unroll 4
+        for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+            for (int c = 0; c < kAtOnce; ++c)
+                if (c <= last)
+                    _mm256_storeu_si256(reinterpret_cast<__m256i *>(sums + r * kGroup + (first + c) * 8), sum[r][c]);
+        }
+    }
+}
+#endif
+
+#if defined(XF_ISA_AVX512)
+// By name, as the file is compiled for CPUs without it, and so that the compiler keeps each sum in its register.
+XF_INLINE void dot4(VI *sum, VI weights, VI row) {
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(*sum) : "v"(weights), "v"(row));
+}
+
+template <int R, int P>
+static void int8_vnni(const int8_t *rows, int64_t ld, const int8_t *weights, int64_t steps, int32_t *sums) {
+    VI sum[R][P];
+#pragma GCC unroll 6
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+        for (int c = 0; c < P; ++c) sum[r][c] = VI{};
+    }
+    for (int64_t k = 0; k < steps; ++k, weights += P * 64) {
+        VI w[P];
+#pragma GCC unroll 4
+        for (int c = 0; c < P; ++c) {
+            w[c] = *reinterpret_cast<const VIMem *>(weights + c * 64);
+            if (R <= 4) __builtin_prefetch(weights + c * 64 + 4096);
+        }
+#pragma GCC unroll 6
+        for (int r = 0; r < R; ++r) {
+            int32_t four;
+            __builtin_memcpy(&four, rows + r * ld + 4 * k, 4);
+            const VI p = four - VI{};
+#pragma GCC unroll 4
+            for (int c = 0; c < P; ++c) dot4(&sum[r][c], w[c], p);
+        }
+    }
+#pragma GCC unroll 6
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+        for (int c = 0; c < P; ++c) *reinterpret_cast<VIMem *>(sums + r * kGroup + c * kPiece) = sum[r][c];
+    }
+}
+constexpr int kInt8Rows = 6;
+#else
+constexpr int kInt8Rows = 4;
+#endif
+
+// The kernels by rows and registers of a group.
+struct Int8Kernels {
+    Int8Fn of[kInt8Rows + 1][5];
+};
+#define XF_INT8_ROWS(fn, r) \
+    { nullptr, fn<r, 1>, fn<r, 2>, fn<r, 3>, fn<r, 4> }
+#if defined(XF_ISA_AVX512)
+constexpr Int8Kernels kInt8Vnni = {{{},
+                                    XF_INT8_ROWS(int8_vnni, 1),
+                                    XF_INT8_ROWS(int8_vnni, 2),
+                                    XF_INT8_ROWS(int8_vnni, 3),
+                                    XF_INT8_ROWS(int8_vnni, 4),
+                                    XF_INT8_ROWS(int8_vnni, 5),
+                                    XF_INT8_ROWS(int8_vnni, 6)}};
+#endif
+#if defined(XF_ISA_AVX2) || defined(XF_ISA_AVX512)
+#define XF_INT8_OTHER int8_avx2
+#else
+#define XF_INT8_OTHER int8_plain
+#endif
+constexpr int kOtherRows = 4;
+constexpr Int8Kernels kInt8Other = {{{},
+                                     XF_INT8_ROWS(XF_INT8_OTHER, 1),
+                                     XF_INT8_ROWS(XF_INT8_OTHER, 2),
+                                     XF_INT8_ROWS(XF_INT8_OTHER, 3),
+                                     XF_INT8_ROWS(XF_INT8_OTHER, 4)}};
+#undef XF_INT8_ROWS
+#undef XF_INT8_OTHER
+
+// Rows [m0, m1) x columns [n0, n1) of a map; n0 is a multiple of kGroup, dst is at row m0, column n0. A group stays in
+// the cache while all rows pass over it.
+static void int8_block(const xf_stream *stream, const xf_linear_fwd &a, const Int8Rows &rows, int64_t m0, int64_t m1,
+                       int64_t n0, int64_t n1, float *dst, int64_t ld_dst) {
+    const bool relu = a.flags & XF_LINEAR_RELU, vnni = stream->device->vnni;
+    const int64_t steps = ceil_div(a.K, 4), tallest = vnni ? kInt8Rows : kOtherRows;
+#if defined(XF_ISA_AVX512)
+    const Int8Kernels &kernels = vnni ? kInt8Vnni : kInt8Other;
+#else
+    const Int8Kernels &kernels = kInt8Other;
+#endif
+    const int64_t parts = ceil_div(m1 - m0, tallest);
+    const int8_t *const weights = reinterpret_cast<const int8_t *>(a.weights);
+    int32_t sums[kInt8Rows * kGroup] __attribute__((aligned(64)));
+    for (int64_t n = n0; n < n1; n += kGroup) {
+        const int64_t pieces = min64(kGroup, round_up(a.N, kPiece) - n) / kPiece, width = min64(kGroup, n1 - n);
+        const int8_t *group = weights + n * 4 * steps;
+        for (int64_t part = 0; part < parts; ++part) {
+            const int64_t r0 = m0 + (m1 - m0) * part / parts, r1 = m0 + (m1 - m0) * (part + 1) / parts;
+            kernels.of[r1 - r0][pieces](rows.numbers + (r0 - rows.first) * rows.ld, rows.ld, group, steps, sums);
+            for (int64_t r = r0; r < r1; ++r) {
+                const int32_t *sum = sums + (r - r0) * kGroup;
+                const VI offset = (vnni ? 128 * rows.sums[r - rows.first] : 0) - VI{};
+                const VF scale = splat(rows.scales[r - rows.first]);
+                float *out = dst + (r - m0) * ld_dst + (n - n0);
+                each_vector(width, [&](int64_t i, int64_t count) {
+                    const VI exact = *reinterpret_cast<const VIMem *>(sum + i) - offset;
+                    VF y = __builtin_convertvector(exact, VF) * (scale * get(a.scales + n + i, count));
+                    if (a.bias) y += get(a.bias + n + i, count);
+                    if (relu) y = vrelu(y);
+                    put(out + i, y, count);
+                });
+            }
+        }
+    }
+}
+
+// The number of row n and column k of a packed matrix.
+XF_INLINE int64_t int8_at(int64_t N, int64_t K, int64_t n, int64_t k) {
+    const int64_t steps = ceil_div(K, 4), group = n / kGroup * kGroup, column = n - group;
+    const int64_t width = min64(kGroup, round_up(N, kPiece) - group);
+    return group * 4 * steps + k / 4 * width * 4 + column * 4 + k % 4;
+}
+
+// Row n of a packed matrix.
+static void int8_unpack_row(const xf_stream *stream, const int8_t *weights, int64_t N, int64_t K, int64_t n,
+                            int8_t *dst) {
+    const int8_t *from = weights + int8_at(N, K, n, 0);
+    const int64_t step = int8_at(N, K, n, 4) - int8_at(N, K, n, 0);
+    const uint8_t flip = stream->device->vnni ? 0x80 : 0;
+    for (int64_t k = 0; k < K; ++k)
+        dst[k] = static_cast<int8_t>(static_cast<uint8_t>(from[k / 4 * step + k % 4]) ^ flip);
+}
+
+static int32_t unpack_int8(xf_stream *stream, const xf_unpack_int8 *a, xf_error *) {
+    for (int64_t i = 0; i < a->count; ++i)
+        int8_unpack_row(stream, a->weights, a->N, a->K, a->first + i, a->dst + i * a->K);
+    return XF_OK;
+}
+
+// In place: the last group first, for a group's place is never before that of its rows.
+static int32_t pack_int8(xf_stream *stream, const xf_pack_int8 *a, xf_error *err) {
+    const int64_t depth = round_up(a->K, 4);
+    if (a->N <= 0 || a->K <= 0) return XF_OK;
+    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(kGroup * a->K), err)) return rc;
+    int8_t *rows = static_cast<int8_t *>(stream->shared.ptr);
+    const uint8_t flip = stream->device->vnni ? 0x80 : 0;
+    for (int64_t n0 = (a->N - 1) / kGroup * kGroup; n0 >= 0; n0 -= kGroup) {
+        const int64_t count = min64(kGroup, a->N - n0), width = round_up(count, kPiece);
+        __builtin_memcpy(rows, a->weights + n0 * a->K, static_cast<size_t>(count * a->K));
+        int8_t *out = a->weights + n0 * depth;
+        for (int64_t k = 0; k < depth; k += 4)
+            for (int64_t c = 0; c < width; ++c)
+                for (int64_t i = 0; i < 4; ++i) {
+                    const int8_t q = c < count && k + i < a->K ? rows[c * a->K + k + i] : int8_t{0};
+                    *out++ = static_cast<int8_t>(static_cast<uint8_t>(q) ^ flip);
+                }
+    }
+    return XF_OK;
+}
