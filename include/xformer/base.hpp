@@ -54,7 +54,7 @@ private:
     std::int32_t native_code_;
 };
 
-/** @brief XF_ERROR_CANCELLED, a class of its own because it is no fault: somebody called Context::cancel(). */
+/** @brief XF_ERROR_CANCELLED, a class of its own because it is no fault: somebody called cancel(). */
 class Cancelled : public Error {
 public:
     using Error::Error;
@@ -228,7 +228,7 @@ protected:
     Raw *handle_ = nullptr; /**< the handle */
 };
 
-/** @brief A handle of one's own: freed in the end, moved, not copied.
+/** @brief A handle that this object owns: freed in the end, moved, not copied.
  *  @tparam Base a view of it @tparam Raw its type @tparam Free frees it */
 template <class Base, class Raw, void (*Free)(Raw *)>
 class Owner : public Base {

@@ -52,7 +52,7 @@ private:
     }
 };
 
-/** @brief A set of option values, which is a value itself: copies are apart. */
+/** @brief A set of option values, a value like a string: a copy is independent. */
 class Config : public Owner<ConfigView, xf_config, xf_config_free> {
 public:
     using Owner::Owner;

@@ -190,7 +190,7 @@ XF_API enum xf_status xf_corpus_subset(const xf_corpus *corpus, const int64_t *i
  * @brief Splits a corpus at random: some pairs are held out, the others are for training. Both keep the corpus' order.
  * @param corpus [in] not needed afterwards
  * @param held_out_count [in] pairs to hold out, from 1 to xf_corpus_pair_count() - 1
- * @param seed [in] the same seed holds out the same pairs of the same number
+ * @param seed [in] the same seed and count hold out the same pairs
  * @param rest [out] the others; the caller frees it with xf_corpus_free()
  * @param held_out [out] the pairs held out; the caller frees it with xf_corpus_free()
  * @param err [out] NULL allowed

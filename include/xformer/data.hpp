@@ -157,7 +157,7 @@ private:
 };
 static_assert(sizeof(Batch) == sizeof(xf_batch), "for the C API a span of Batch is an array of xf_batch");
 
-/** @brief Packs sentences of one's own into a batch. */
+/** @brief Packs your own sentences into a batch. */
 class BatchBuffer {
 public:
     /** @brief Adds a sentence, for decoding. @param source [in] ids without the end symbol, which is added */

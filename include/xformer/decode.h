@@ -102,7 +102,7 @@ typedef struct xf_prefix {
 typedef int32_t (*xf_constraint_fn)(void *user, const xf_prefix *prefix, uint32_t *allowed);
 
 /**
- * @brief What holds for one call of xf_decode() or xf_translate(). All members may be NULL.
+ * @brief What holds for one call of xf_decode() or xf_translate(). Each pointer may be NULL.
  *
  * With a constraint or prefixes the search runs on the host for devices that could do it themselves.
  *

@@ -110,7 +110,7 @@ public:
     }
 };
 
-/** @brief A model of one's own: fresh, or from a file. */
+/** @brief A model that this object owns: fresh, or from a file. */
 class Model : public Owner<ModelView, xf_model, xf_model_free> {
 public:
     using Owner::Owner;
@@ -156,7 +156,7 @@ public:
         for (const ModelView &model : models) handles.push_back(model.get());
         return detail::make<Model>(xf_model_average, handles.data(), handles.size());
     }
-    /** @brief Averages files of one model, with the memory of two. @param context [in] the context
+    /** @brief Averages files of one model, with the memory of three. @param context [in] the context
      *  @param paths [in] file names @return the mean */
     static Model average_files(const Context &context, const std::vector<std::string> &paths) {
         return detail::make<Model>(xf_model_average_files, context.get(), detail::pointers(paths).data(), paths.size());

@@ -64,7 +64,7 @@ public:
     void save(CString path) const { detail::call(xf_tokenizer_save, get(), path.c_str()); }
 };
 
-/** @brief A tokenizer of one's own. */
+/** @brief A tokenizer that this object owns. */
 class Tokenizer : public Owner<TokenizerView, xf_tokenizer, xf_tokenizer_free> {
 public:
     using Owner::Owner;

@@ -198,8 +198,8 @@ XF_API int64_t xf_trainer_step_count(const xf_trainer *trainer);
 /**
  * @brief Gives the trainer's model.
  * @param trainer [in] the trainer
- * @return owned by the trainer, valid until it is freed, and xf_model_free() leaves it alone; NULL when trainer is not
- * a trainer
+ * @return owned by the trainer, valid until it is freed, and xf_model_free() leaves it alone; NULL when trainer is
+ *         not a trainer
  * @threads shared-read
  * @since 0.1
  */
@@ -229,8 +229,8 @@ XF_API enum xf_status xf_trainer_ema(const xf_trainer *trainer, xf_model **out, 
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_STATE (gradients wait), XF_ERROR_NONFINITE (the last step was not finite: what this trainer
  *         saved last may be the last good one and is not replaced), XF_ERROR_IO, XF_ERROR_NOT_FOUND,
- * XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND; after an error the old file is as it was, unless the
- *         message says that the new one is in place and only its folder could not be flushed
+ *         XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND; after an error the old file is as it was,
+ *         unless the message says that the new one is in place and only its folder could not be flushed
  * @threads exclusive
  * @since 0.1
  */
@@ -249,7 +249,7 @@ XF_API enum xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *bat
  * @param out [out] the trainer, which holds its model (xf_trainer_model()); the caller frees it with xf_trainer_free()
  * @param err [out] NULL allowed
  * @return as xf_model_load(); XF_ERROR_CORRUPT also when the file is a model without optimizer state; XF_ERROR_STATE
- * when config has another value for an option that can't change: the message names it
+ *         when config has another value for an option that can't change: the message names it
  * @threads shared-read
  * @since 0.1
  */

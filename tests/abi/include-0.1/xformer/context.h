@@ -174,7 +174,7 @@ XF_API void xf_context_cancel(xf_context *context);
 
 /**
  * @brief Tells what this context computes with, such as "openblas on cpu:0, AMD EPYC, avx512, own kernels only,
- *        2 threads".
+ *        2 threads, fp32".
  * @param context [in] the context
  * @return one line owned by the context, for people; NULL when context is not a context
  * @threads any
