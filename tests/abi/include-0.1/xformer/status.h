@@ -9,7 +9,8 @@
  *   stay as they were. So set a handle to NULL before the call that makes it, and any path may free it.
  * - A struct that begins with struct_size may grow at its end in later versions. The caller sets it to sizeof of its
  *   own struct (XF_HYPOTHESIS_INIT and its like do). Outputs: the library fills what both sides know and zeroes the
- *   rest. Inputs: what the library does not know must be zero, else XF_ERROR_UNSUPPORTED. In an array all have one size.
+ *   rest. Inputs: what the library does not know must be zero, else XF_ERROR_UNSUPPORTED. In an array all have one
+ *   size.
  * - Names. A function that returns what it tells is named by the noun (xf_model_config); "_count" counts; "get" writes
  *   to its outputs and returns a status. "read" and "write" copy numbers. A function acts on the object that it is
  *   named after.
