@@ -38,6 +38,7 @@ struct xf_device {
     int32_t multiprocessors;
     int32_t capability;         // 10 * major + minor
     int32_t shared_per_block;   // bytes a kernel may opt into
+    int32_t process;            // that opened it
     std::atomic<int32_t> lost;  // the CUDA code of the first sticky fault, 0 for none
     xf::cuda::GemmState *gemm;
     char info[192];

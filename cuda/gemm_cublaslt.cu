@@ -15,12 +15,16 @@
 #include <cstdio>
 #include <new>
 
+#include "caller.h"
 #include "gemm_choice.h"
+#include "plugin.h"
 
 namespace xf::cuda {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr size_t kLibraryBytes = size_t{16}
+                                 << 20;  // on the context's account for a handle and its kernels: an estimate
 constexpr size_t kStageAlignment = 256;
 constexpr int64_t kBiasRow = 8;  // as if rows of a bias were so far apart: it is aligned to 16 bytes, or copied
 
@@ -146,13 +150,22 @@ int32_t gemm_open(xf_device *device, GemmState **state, xf_error *err) {
         return fail(err, code == CUBLAS_STATUS_ALLOC_FAILED ? XF_ERROR_NO_MEMORY : XF_ERROR_BACKEND,
                     "cuBLASLt can't be used: %s", cublaslt().GetStatusString(code));
     }
+    // Its kernels are loaded when they are first used, and nobody says how large they are.
+    const int32_t status = account(device, kLibraryBytes, err);
+    if (status != XF_OK) {
+        cublaslt().Destroy(made->handle);
+        made->~GemmState();
+        host->free(host->user, memory, sizeof(GemmState));
+        return status;
+    }
     *state = made;
     return XF_OK;
 }
 
 void gemm_close(xf_device *device, GemmState *state) {
     if (state == nullptr) return;
-    cublaslt().Destroy(state->handle);
+    if (owns(device)) cublaslt().Destroy(state->handle);
+    give_back(device, kLibraryBytes);
     state->~GemmState();
     device->host->free(device->host->user, state, sizeof(GemmState));
 }

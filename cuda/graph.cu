@@ -6,23 +6,31 @@
 // The capture is thread-local: other threads may allocate and free on the GPU meanwhile. Begin and end belong to one
 // thread, which must not call mem_alloc or mem_free between them.
 //
+// CUDA keeps a graph's launches in memory of the GPU and doesn't say how much: an estimate is on the context's account.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <new>
 
+#include "caller.h"
 #include "plugin.h"
 
 struct xf_graph {
     cudaGraphExec_t exec;
+    size_t bytes;  // on its account
     xf_graph *next;
 };
 
 namespace xf::cuda {
 namespace {
 
+// By estimate: 600 kernels are somewhat more than a megabyte.
+constexpr size_t kGraphBytes = size_t{64} << 10, kNodeBytes = size_t{2} << 10;
+
 // Ends the capture and throws away what there is of it.
 void abandon(xf_stream *stream) {
     if (!stream->recording) return;
     stream->recording = false;
+    if (!owns(stream->device)) return;
     cudaGraph_t graph = nullptr;
     if (cudaStreamEndCapture(stream->stream, &graph) == cudaSuccess && graph != nullptr) cudaGraphDestroy(graph);
     cudaGetLastError();
@@ -30,7 +38,8 @@ void abandon(xf_stream *stream) {
 
 void destroy(xf_stream *stream, xf_graph *graph) {
     const xf_host_v1 *host = stream->device->host;
-    if (cudaGraphExecDestroy(graph->exec) != cudaSuccess) cudaGetLastError();
+    if (owns(stream->device) && cudaGraphExecDestroy(graph->exec) != cudaSuccess) cudaGetLastError();
+    give_back(stream->device, graph->bytes);
     host->free(host->user, graph, sizeof *graph);
 }
 
@@ -92,7 +101,15 @@ int32_t graph_end(xf_stream *stream, xf_graph **graph, xf_error *err) {
     cudaGraph_t recorded = nullptr;
     status = check(stream->device, cudaStreamEndCapture(stream->stream, &recorded), "the end of a recording", err);
     if (status == XF_OK) {
-        status = check(stream->device, cudaGraphInstantiate(&made->exec, recorded, 0), "making a graph", err);
+        size_t nodes = 0;
+        status = check(stream->device, cudaGraphGetNodes(recorded, nullptr, &nodes), "counting calls", err);
+        const size_t bytes = kGraphBytes + nodes * kNodeBytes;
+        if (status == XF_OK) status = account(stream->device, bytes, err);
+        if (status == XF_OK) {
+            made->bytes = bytes;
+            status = check(stream->device, cudaGraphInstantiate(&made->exec, recorded, 0), "making a graph", err);
+            if (status != XF_OK) give_back(stream->device, bytes);
+        }
         cudaGraphDestroy(recorded);
     }
     if (status != XF_OK) {
@@ -114,7 +131,7 @@ int32_t graph_run(xf_stream *stream, xf_graph *graph, xf_error *err) {
 
 void graph_free(xf_stream *stream, xf_graph *graph) {
     if (graph == nullptr) return;
-    cudaSetDevice(stream->device->index);
+    if (owns(stream->device)) cudaSetDevice(stream->device->index);
     for (xf_graph **at = &stream->graphs; *at != nullptr; at = &(*at)->next)
         if (*at == graph) {
             *at = graph->next;

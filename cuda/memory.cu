@@ -15,6 +15,7 @@
 #include <cstring>
 #include <new>
 
+#include "caller.h"
 #include "plugin.h"
 
 namespace xf::cuda {
@@ -23,17 +24,6 @@ namespace {
 constexpr size_t kUploadBytes = size_t{4} << 20;
 constexpr size_t kUploadAlignment = 256;
 constexpr size_t kSmallestStep = size_t{64} << 10;
-
-int32_t account(xf_device *device, size_t bytes, xf_error *err) {
-    const xf_host_v1 *host = device->host;
-    if (bytes <= static_cast<size_t>(INT64_MAX) && host->account(host->user, static_cast<int64_t>(bytes)) > 0)
-        return XF_OK;
-    return fail(err, XF_ERROR_NO_MEMORY, "the memory budget has no room for %zu bytes on GPU %d", bytes, device->index);
-}
-
-void give_back(xf_device *device, size_t bytes) {
-    device->host->account(device->host->user, -static_cast<int64_t>(bytes));
-}
 
 int32_t take(xf_device *device, size_t bytes, bool page_locked, void **ptr, xf_error *err) {
     *ptr = nullptr;
@@ -50,10 +40,10 @@ int32_t take(xf_device *device, size_t bytes, bool page_locked, void **ptr, xf_e
 }
 
 // Also right when the device is lost: then CUDA refuses, the driver has reclaimed the memory, and the account must
-// know.
+// know. And in a forked child, whose account is its own.
 void release(xf_device *device, void *ptr, size_t bytes, bool page_locked) {
     if (ptr == nullptr) return;
-    if ((page_locked ? cudaFreeHost(ptr) : cudaFree(ptr)) != cudaSuccess) cudaGetLastError();
+    if (owns(device) && (page_locked ? cudaFreeHost(ptr) : cudaFree(ptr)) != cudaSuccess) cudaGetLastError();
     give_back(device, bytes);
 }
 
@@ -115,6 +105,17 @@ void *grown(xf_stream *stream, Scratch *scratch, size_t bytes, xf_error *err) {
 
 }  // namespace
 
+int32_t account(xf_device *device, size_t bytes, xf_error *err) {
+    const xf_host_v1 *host = device->host;
+    if (bytes <= static_cast<size_t>(INT64_MAX) && host->account(host->user, static_cast<int64_t>(bytes)) > 0)
+        return XF_OK;
+    return fail(err, XF_ERROR_NO_MEMORY, "the memory budget has no room for %zu bytes on GPU %d", bytes, device->index);
+}
+
+void give_back(xf_device *device, size_t bytes) {
+    device->host->account(device->host->user, -static_cast<int64_t>(bytes));
+}
+
 void *scratch(xf_stream *stream, size_t bytes, xf_error *err) { return grown(stream, &stream->scratch, bytes, err); }
 void *workspace(xf_stream *stream, size_t bytes, xf_error *err) {
     return grown(stream, &stream->workspace, bytes, err);
@@ -146,15 +147,18 @@ int32_t stream_create(xf_device *device, uint32_t dtype, xf_stream **stream, xf_
 void stream_free(xf_stream *stream) {
     if (stream == nullptr) return;
     xf_device *device = stream->device;
-    cudaSetDevice(device->index);  // its failure and those that follow change nothing: the device is lost then
+    const bool own = owns(device);
+    if (own) cudaSetDevice(device->index);  // its failure and those that follow change nothing: the device is lost then
     graph_free_all(stream);
-    cudaStreamSynchronize(stream->stream);
+    if (own) cudaStreamSynchronize(stream->stream);
     free_scratch(device, &stream->scratch);
     free_scratch(device, &stream->workspace);
     release(device, stream->upload, kUploadBytes, true);
     release(device, stream->pinned, kPinnedBytes, true);
-    cudaStreamDestroy(stream->stream);
-    cudaGetLastError();
+    if (own) {
+        cudaStreamDestroy(stream->stream);
+        cudaGetLastError();
+    }
     device->host->free(device->host->user, stream, sizeof *stream);
 }
 
@@ -173,7 +177,7 @@ int32_t mem_alloc(xf_device *device, size_t bytes, void **ptr, xf_error *err) {
 
 void mem_free(xf_device *device, void *ptr, size_t bytes) {
     if (ptr == nullptr) return;
-    cudaSetDevice(device->index);
+    if (owns(device)) cudaSetDevice(device->index);
     release(device, ptr, bytes, false);
 }
 

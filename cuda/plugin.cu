@@ -8,6 +8,8 @@
 // Nothing is ever reset: other contexts and libraries of the process may use the same GPU.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdarg>
 #include <cstdint>
@@ -16,6 +18,7 @@
 #include <mutex>
 #include <new>
 
+#include "caller.h"
 #include "gemm.h"
 #include "ops.h"
 #include "plugin.h"
@@ -171,6 +174,7 @@ int32_t device_open(const xf_host_v1 *host, int32_t index, xf_device **device, x
     auto *made = new (memory) xf_device{};
     made->host = host;
     made->index = index;
+    made->process = getpid();
     const int32_t status = open(made, err);
     if (status == XF_OK)
         *device = made;
@@ -181,9 +185,9 @@ int32_t device_open(const xf_host_v1 *host, int32_t index, xf_device **device, x
 
 void device_close(xf_device *device) {
     if (device == nullptr) return;
-    cudaSetDevice(device->index);
+    if (owns(device)) cudaSetDevice(device->index);
     gemm_close(device, device->gemm);
-    cudaGetLastError();
+    if (owns(device)) cudaGetLastError();
     device->host->free(device->host->user, device, sizeof *device);
 }
 
@@ -194,6 +198,7 @@ const char *device_isa(xf_device *device) { return device->isa; }
 // An operation of the table: on the stream's device, with an error that says the same as the status.
 template <class A, int32_t (*kOperation)(xf_stream *, const A *, xf_error *)>
 int32_t call(xf_stream *stream, const A *args, xf_error *err) {
+    const CallersContext caller;
     xf_error own{};
     int32_t status = enter(stream, &own);
     if (status == XF_OK) status = kOperation(stream, args, &own);
@@ -216,23 +221,23 @@ const xf_backend_v1 kBackend = {
     .weight_types = 1u << XF_WEIGHTS_NUM,
     .device_count = device_count,
     .device_name = device_name,
-    .device_open = device_open,
-    .device_close = device_close,
+    .device_open = PutsBack<device_open>::call,
+    .device_close = PutsBack<device_close>::call,
     .device_info = device_info,
     .device_isa = device_isa,
-    .stream_create = stream_create,
-    .stream_free = stream_free,
-    .stream_sync = stream_sync,
-    .mem_alloc = mem_alloc,
-    .mem_free = mem_free,
-    .mem_upload = mem_upload,
-    .mem_download = mem_download,
-    .mem_copy = mem_copy,
-    .mem_zero = mem_zero,
-    .graph_begin = graph_begin,
-    .graph_end = graph_end,
-    .graph_run = graph_run,
-    .graph_free = graph_free,
+    .stream_create = PutsBack<stream_create>::call,
+    .stream_free = PutsBack<stream_free>::call,
+    .stream_sync = PutsBack<stream_sync>::call,
+    .mem_alloc = PutsBack<mem_alloc>::call,
+    .mem_free = PutsBack<mem_free>::call,
+    .mem_upload = PutsBack<mem_upload>::call,
+    .mem_download = PutsBack<mem_download>::call,
+    .mem_copy = PutsBack<mem_copy>::call,
+    .mem_zero = PutsBack<mem_zero>::call,
+    .graph_begin = PutsBack<graph_begin>::call,
+    .graph_end = PutsBack<graph_end>::call,
+    .graph_run = PutsBack<graph_run>::call,
+    .graph_free = PutsBack<graph_free>::call,
     XF_FOR_EACH_REQUIRED_OP(XF_CALL)
     XF_CALL(to_bf16, xf_to_bf16)
     XF_CALL(beam_step, xf_beam_step)

@@ -14,6 +14,11 @@ int32_t enter_unrecorded(xf_stream *stream, const char *call, xf_error *err);
 // Hands on the status of a call; one that failed ends the stream's recording, and graph_end will say why.
 int32_t settle(xf_stream *stream, int32_t status, xf_error *err);
 
+// Memory that is not the host's, or an estimate of it, in the context's account: XF_ERROR_NO_MEMORY when the budget has
+// no room.
+int32_t account(xf_device *device, size_t bytes, xf_error *err);
+void give_back(xf_device *device, size_t bytes);
+
 int32_t stream_create(xf_device *device, uint32_t dtype, xf_stream **stream, xf_error *err);
 void stream_free(xf_stream *stream);
 int32_t stream_sync(xf_stream *stream, xf_error *err);

@@ -20,10 +20,12 @@ namespace {
 
 std::mutex mutex;
 
+char contexts[1 << 8];  // of context n: the n-th address
+
 std::map<const void *, size_t> opted;  // bytes of dynamic shared memory that each kernel may ask for
 
-// The last error and the current device of each host thread, packed into the key's value: device << 16 | error. No
-// thread_local: those are shared memory here.
+// The last error and the current context of each host thread, packed into the key's value: context << 16 | error, where
+// the context is one more than its device, or 0 for none. No thread_local: those are shared memory here.
 struct PerThread {
     pthread_key_t key;
     PerThread() { pthread_key_create(&key, nullptr); }
@@ -47,6 +49,7 @@ constexpr Entry kEntries[] = {
     {"guard", &Controls::guard},
     {"malloc_fail_after", &Controls::malloc_fail_after},
     {"launch_fault_after", &Controls::launch_fault_after},
+    {"last_malloc_device", &Controls::last_malloc_device},
     {"live_bytes", &Controls::live_bytes},
     {"live_allocations", &Controls::live_allocations},
     {"live_pinned", &Controls::live_pinned},
@@ -68,6 +71,11 @@ int64_t Controls::*find(const char *name) {
 }  // namespace
 
 std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex); }
+
+int current_device() {
+    const uintptr_t context = per_thread.get() >> 16;
+    return context == 0 ? 0 : static_cast<int>(context) - 1;
+}
 
 cudaError_t failed(cudaError_t code) {
     if (code != cudaSuccess) per_thread.set((per_thread.get() & ~uintptr_t{0xFFFF}) | static_cast<uintptr_t>(code));
@@ -96,12 +104,15 @@ using namespace cuda_host;
 extern "C" int64_t xf_cuda_host_get(const char *name) {
     const auto held = lock();
     if (std::strcmp(name, "fault") == 0) return sticky;
+    if (std::strcmp(name, "context") == 0) return static_cast<int64_t>(per_thread.get() >> 16);
     const auto member = find(name);
     return member != nullptr ? controls.*member : -1;
 }
 
 extern "C" void xf_cuda_host_set(const char *name, int64_t value) {
     const auto held = lock();
+    if (std::strcmp(name, "context") == 0)
+        return per_thread.set(static_cast<uintptr_t>(value) << 16 | (per_thread.get() & 0xFFFF));
     const auto member = find(name);
     if (member == nullptr) return;
     controls.*member = value;
@@ -156,7 +167,7 @@ cudaError_t cudaGetDeviceCount(int *count) {
 
 cudaError_t cudaGetDevice(int *device) {
     const auto held = lock();
-    *device = static_cast<int>(per_thread.get() >> 16);
+    *device = current_device();
     return failed(usable());
 }
 
@@ -164,8 +175,21 @@ cudaError_t cudaSetDevice(int device) {
     const auto held = lock();
     if (const cudaError_t code = usable(); code != cudaSuccess) return failed(code);
     if (device < 0 || device >= controls.devices) return failed(cudaErrorInvalidDevice);
-    per_thread.set(static_cast<uintptr_t>(device) << 16 | (per_thread.get() & 0xFFFF));
+    per_thread.set(static_cast<uintptr_t>(device + 1) << 16 | (per_thread.get() & 0xFFFF));
     return cudaSuccess;
+}
+
+extern "C" int cuCtxGetCurrent(CUctx_st **context) {
+    const uintptr_t number = per_thread.get() >> 16;
+    *context = number == 0 ? nullptr : reinterpret_cast<CUctx_st *>(contexts + number);
+    return 0;
+}
+
+extern "C" int cuCtxSetCurrent(CUctx_st *context) {
+    const uintptr_t number =
+        context == nullptr ? 0 : static_cast<uintptr_t>(reinterpret_cast<const char *>(context) - contexts);
+    per_thread.set(number << 16 | (per_thread.get() & 0xFFFF));
+    return 0;
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {

@@ -164,6 +164,7 @@ cudaError_t cudaMalloc(void **ptr, size_t bytes) {
     if (const cudaError_t code = usable(); code != cudaSuccess) return failed(code);
     if (const cudaError_t code = refused_by_capture(); code != cudaSuccess) return failed(code);
     if (bytes == 0) return cudaSuccess;
+    controls.last_malloc_device = current_device();
     if (controls.malloc_fail_after > 0 && --controls.malloc_fail_after == 0) return failed(cudaErrorMemoryAllocation);
     if (controls.live_bytes > controls.memory_bytes ||
         bytes > static_cast<size_t>(controls.memory_bytes - controls.live_bytes))

@@ -28,6 +28,7 @@ struct Controls {
     int64_t guard = 0;               // device memory allocated while 1 can't be touched by host code
     int64_t malloc_fail_after = 0;   // the n-th next cudaMalloc fails
     int64_t launch_fault_after = 0;  // the n-th next kernel that runs leaves error 700; setting it clears the error
+    int64_t last_malloc_device = -1;
     int64_t live_bytes = 0, live_allocations = 0, live_pinned = 0, live_streams = 0, live_graphs = 0, live_events = 0;
     int64_t launches = 0;  // kernels and library tasks that ran
     int64_t graph_launches = 0, switches = 0;
@@ -40,6 +41,7 @@ std::unique_lock<std::mutex> lock();
 
 // device.cpp
 cudaError_t failed(cudaError_t code);                // notes the code as this thread's last error, and returns it
+int current_device();                                // of the calling thread
 cudaError_t usable();                                // the sticky error, a missing device, or success
 bool shared_fits(const void *kernel, size_t bytes);  // dynamic shared memory beside the kernel's static arrays
 

@@ -536,11 +536,16 @@ XF_TEST(a_library_that_fails_at_the_start_fails_the_device) {
         CHECK(says(err.message, memory ? "the fake has no memory" : "the fake is broken"));
         CHECK(device.device == nullptr);
     }
-    Device device;
-    device.allocs_left = 1;
-    xf_error err{};
-    CHECK_EQ(device.open(&err), int32_t{XF_ERROR_NO_MEMORY});
-    CHECK(device.device == nullptr);
+    for (const bool budget : {false, true}) {
+        Device device;
+        if (budget)
+            device.budget = (int64_t{16} << 20) - 1;  // what is on the account for the library's kernels
+        else
+            device.allocs_left = 1;
+        xf_error err{};
+        CHECK_EQ(device.open(&err), int32_t{XF_ERROR_NO_MEMORY});
+        CHECK(device.device == nullptr);
+    }
 }
 
 }  // namespace

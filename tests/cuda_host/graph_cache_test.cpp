@@ -45,6 +45,24 @@ XF_TEST(calls_are_recorded_at_the_third_use) {
     }
 }
 
+// A budget that has no room for a graph: the calls are made one by one.
+XF_TEST(without_memory_for_a_graph_all_goes_on) {
+    const auto plenty = open_device(kCuda, 1);
+    {
+        Work work(plenty);
+        work.run(7);
+    }
+    const xf::Options options = options_of(
+        {{"context.device", "cuda"}, {"context.memory_budget", std::to_string(plenty->heap().peak() + 4096)}});
+    Work work(std::make_shared<xf::Context>(options, nullptr));
+    for (int use = 1; use <= 6; ++use) {
+        work.run(7);
+        CHECK_EQ(work.calls, use == 3 ? 4 : use > 3 ? use + 1 : use);  // recorded once in vain
+        CHECK_EQ(get("live_graphs"), 0);
+    }
+    work.stream.sync();
+}
+
 XF_TEST(the_recording_unused_for_longest_gives_way) {
     constexpr auto kMost = static_cast<int64_t>(xf::GraphCache<int64_t>::kMost);
     {

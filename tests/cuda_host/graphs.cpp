@@ -146,6 +146,15 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsig
     return cudaSuccess;
 }
 
+// How many there are is all that can be asked.
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
+    const auto held = lock();
+    XF_CUDA_HOST_USABLE();
+    if (nodes != nullptr) return failed(cudaErrorNotSupported);
+    *count = graph->nodes->size();
+    return cudaSuccess;
+}
+
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
     const auto held = lock();
     return failed(usable());
@@ -154,6 +163,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
     const auto held = lock();
     XF_CUDA_HOST_USABLE();
+    if (stream != nullptr && stream->device != current_device()) return failed(cudaErrorInvalidResourceHandle);
     ++controls.graph_launches;
     for (const Work &work : *exec->nodes)
         if (const cudaError_t code = push(stream, work); code != cudaSuccess) return failed(code);

@@ -119,10 +119,17 @@ cudaError_t push(cudaStream_t handle, Work work) {
     return cudaSuccess;
 }
 
+// A kernel runs on the current device, and so must its stream.
+bool elsewhere(cudaStream_t handle) {
+    const CUstream_st *stream = resolve(handle);
+    return handle != nullptr && stream != nullptr && stream->device != current_device();
+}
+
 cudaError_t enqueue(cudaStream_t stream, const Task &task) {
     const auto held = lock();
     Work work = make_work(task, true);
     if (const cudaError_t code = usable(); code != cudaSuccess) return failed(code);
+    if (elsewhere(stream)) return failed(cudaErrorInvalidResourceHandle);
     return failed(push(stream, std::move(work)));
 }
 
@@ -132,6 +139,7 @@ cudaError_t enqueue_kernel(cudaStream_t stream, const Launch &launch, const Task
     work.kernel = true;
     work.launch = launch;
     if (const cudaError_t code = usable(); code != cudaSuccess) return failed(code);
+    if (elsewhere(stream)) return failed(cudaErrorInvalidResourceHandle);
     const dim3 &grid = launch.grid, &block = launch.block;
     const uint64_t threads = uint64_t{block.x} * block.y * block.z;
     if (grid.x == 0 || grid.x > 0x7FFFFFFFu || grid.y == 0 || grid.y > 65535 || grid.z == 0 || grid.z > 65535 ||
@@ -152,7 +160,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags) 
     const auto held = lock();
     *stream = nullptr;
     XF_CUDA_HOST_USABLE();
-    *stream = new CUstream_st{(flags & cudaStreamNonBlocking) == 0};
+    *stream = new CUstream_st{(flags & cudaStreamNonBlocking) == 0, current_device()};
     streams.push_back(*stream);
     ++controls.live_streams;
     return cudaSuccess;

@@ -15,6 +15,7 @@ using cuda_host::Work;
 using Nodes = std::shared_ptr<std::vector<Work>>;
 struct CUstream_st {
     bool blocking = true;  // orders itself with the default stream
+    int device = 0;
     std::deque<Work> queue{};
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;

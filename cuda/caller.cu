@@ -1,0 +1,59 @@
+// See caller.h. The driver's library is not linked with: the runtime opens it, and what it opened is found here.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "caller.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+namespace xf::cuda {
+namespace {
+
+#ifdef __CUDACC__
+struct Driver {
+    int (*get)(CUctx_st **) = nullptr;
+    int (*set)(CUctx_st *) = nullptr;
+};
+
+// Empty as long as nobody has opened the driver: then no thread has a context.
+Driver driver() {
+    static std::atomic<void *> opened{nullptr};
+    void *library = opened.load(std::memory_order_acquire);
+    if (library == nullptr) library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (library == nullptr) return {};
+    opened.store(library, std::memory_order_release);
+    static const Driver found = {reinterpret_cast<decltype(Driver::get)>(dlsym(library, "cuCtxGetCurrent")),
+                                 reinterpret_cast<decltype(Driver::set)>(dlsym(library, "cuCtxSetCurrent"))};
+    return found;
+}
+
+CUctx_st *current() {
+    const Driver found = driver();
+    CUctx_st *context = nullptr;
+    return found.get != nullptr && found.get(&context) == 0 ? context : nullptr;
+}
+void make_current(CUctx_st *context) {
+    const Driver found = driver();
+    if (found.set != nullptr) found.set(context);
+}
+#else
+CUctx_st *current() {
+    CUctx_st *context = nullptr;
+    cuCtxGetCurrent(&context);
+    return context;
+}
+void make_current(CUctx_st *context) { cuCtxSetCurrent(context); }
+#endif
+
+}  // namespace
+
+CallersContext::CallersContext() : before_(current()) {}
+
+// Most often it is the device's own, which is not touched then.
+CallersContext::~CallersContext() {
+    if (current() != before_) make_current(before_);
+}
+
+bool owns(const xf_device *device) { return device->process == getpid(); }
+
+}  // namespace xf::cuda
