@@ -6,7 +6,7 @@
 Proves that the rows are the functions of lib/xformer.map in its order, each with the @since of its header. In a cell
 stand the names by which a language has the function: "function", "Type.function" ("Type::function"), "new Type", or
 "Type (drop)" for what the end of an object calls; a note in parentheses may follow. Each must be defined in that
-language's sources, and these must use the function, not only declare it (as xformer-sys, Native.java and _abi.py do).
+language's sources, and these must use the function, not only declare it (as xformer-sys and _abi.py do).
 A cell "- (reason)" says that they don't use it, and why.
 
 SPDX-License-Identifier: Apache-2.0
@@ -107,7 +107,6 @@ LANGUAGES = {
         r"\b(?:class|record|enum|interface) (\w+)",
         r"\b%(name)s\(",
         r"\Z.%s",  # there are none
-        skip="/Native.java",
     ),
     "Python": Python(["bindings/python/xformer/*.py"], skip="/_abi.py"),
 }

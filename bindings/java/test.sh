@@ -56,7 +56,8 @@ strange=$(nm -D --defined-only out/libxformer_jni.so | grep -v ' JNI_OnLoad$') |
 [ -z "$strange" ] || fail "libxformer_jni.so exports $strange"
 # All that is public has a comment; what a parameter's name says needs no tag.
 javadoc -J-XX:-UsePerfData -quiet -Xdoclint:all -Xmaxwarns 10000 --release 17 -encoding UTF-8 -notimestamp -d doc \
-    $(find "$here/src/main/java" -name '*.java') >javadoc.log 2>&1 || { cat javadoc.log; fail "javadoc failed"; }
+    $(find "$here/src/main/java" out/generated -name '*.java') >javadoc.log 2>&1 ||
+    { cat javadoc.log; fail "javadoc failed"; }
 ! grep -E '(warning|error)[: -]' javadoc.log | grep -v 'no @param\|no @return' || fail "javadoc warns"
 # function TAB name in Java, of the table of all languages.
 awk -F '\t' '$1 == "function" { for (i = 1; i <= NF; ++i) if ($i == "Java") java = i } /^xf_/ { print $1 "\t" $java }' \

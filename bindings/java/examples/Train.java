@@ -30,17 +30,15 @@ final class Train {
     public static void main(String[] args) {
         Path checkpoint = Path.of(args[1]);
         long steps = Long.parseLong(args[2]);
+        boolean resumed = Files.exists(checkpoint);
         try (Config config = Config.preset(args.length > 3 ? args[3] : "small", Map.of("tokenizer.vocab_size", 10000));
-                Context context = new Context(config, new Host().log(LogLevel.WARNING, Train::print))) {
-            try (Corpus corpus = Corpus.open(context, Path.of(args[0]), config)) {
-                boolean resumed = Files.exists(checkpoint);
-                try (Trainer trainer = resumed ? Trainer.resume(context, checkpoint) : begin(context, corpus, config);
-                        Tokenizer tokenizer = trainer.model().tokenizer().orElseThrow();
-                        Batcher batcher = new Batcher(corpus, tokenizer, config)) {
-                    if (resumed) trainer.seek(batcher);
-                    train(trainer, batcher, steps, checkpoint);
-                }
-            }
+                Context context = new Context(config, new Host().log(LogLevel.WARNING, Train::print));
+                Corpus corpus = Corpus.open(context, Path.of(args[0]), config);
+                Trainer trainer = resumed ? Trainer.resume(context, checkpoint) : begin(context, corpus, config);
+                Tokenizer tokenizer = trainer.model().tokenizer().orElseThrow();
+                Batcher batcher = new Batcher(corpus, tokenizer, config)) {
+            if (resumed) trainer.seek(batcher);
+            train(trainer, batcher, steps, checkpoint);
         }
     }
 

@@ -2,9 +2,9 @@
  * glue.cpp - libxformer_jni.so: the functions of the C API for Java, its memory, and the way of callbacks back to Java.
  *
  * It decides nothing. Java writes strings and structs into memory of C (Frame.java) and calls functions by Native.java,
- * whose methods and the headers say all that is needed: the compiler makes each method of C from the type of the
- * function it is for. Callbacks go to static methods of Services and Frame, which catch what listeners throw: an
- * exception never crosses the library's frames. Nothing of Java is pinned while the library computes.
+ * which build.sh makes of the headers; the compiler makes each method of C from the type of the function it is for.
+ * Callbacks go to static methods of Services and Frame, which catch what listeners throw: an exception never crosses
+ * the library's frames. Nothing of Java is pinned while the library computes.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -176,7 +176,7 @@ bool register_all(JNIEnv *env) {
 #define ROW(name, signature, method) row(name, signature, reinterpret_cast<void *>(method))
 #define FUNCTION(name) ROW(#name, Method<name>::signature, Method<name>::call)
     const JNINativeMethod methods[] = {
-#include "functions.inl" /* made by build.sh: a FUNCTION(xf_...), for each of these in Native.java */
+#include "functions.inl" /* made by build.sh: FUNCTION(xf_...), for each */
         ROW("headerVersion", "()I", header_version),
         ROW("allocate", "(J)J", allocate),
         ROW("release", "(J)V", release),

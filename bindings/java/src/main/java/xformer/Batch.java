@@ -8,8 +8,7 @@ import java.util.List;
 
 /**
  * Packed sentences: all ids one after the other, and where each sentence begins. Each sentence ends with the end
- * symbol; targets have no start symbol. There is one offset more than there are sentences: the first is 0, the last the
- * number of ids.
+ * symbol; targets have no start symbol. There is one offset more than sentences, from 0 to the number of ids.
  *
  * <p>Buffers are read from position to limit. Ids in a direct buffer of the native byte order stay where they are: C
  * reads them in place, and sees later changes, which must not come while a call runs. All else is copied.

@@ -16,10 +16,7 @@ public final class Batcher extends NativeObject implements Iterable<Batch> {
         this(corpus, tokenizer, Map.of());
     }
 
-    /**
-     * Encodes a corpus and plans the first epoch, by "data.batch_tokens", "data.max_tokens", "data.shuffle" and
-     * "data.seed".
-     */
+    /** Encodes a corpus and plans the first epoch, by the options of the group "data.". */
     public Batcher(Corpus corpus, Tokenizer tokenizer, Map<String, ?> options) {
         super(Handle.Kind.BATCHER, corpus.services, (f, out) -> Native.xf_batcher_create(
                 f.use(corpus), f.use(tokenizer), f.config(options), out, f.err()));

@@ -90,10 +90,7 @@ public final class Config extends NativeMap<Object> implements AutoCloseable {
         Frame.run(f -> Native.xf_config_preset(f.use(handle), f.name(name), f.err()));
     }
 
-    /**
-     * Sets an option to a {@link Boolean}, a {@link String} or one of Java's numbers. On an error the config is
-     * unchanged.
-     */
+    /** Sets an option to a Boolean, a String or one of Java's numbers; on an error the config is unchanged. */
     @Override
     public Object put(String key, Object value) {
         Objects.requireNonNull(value, key);

@@ -82,19 +82,13 @@ public final class Corpus extends NativeObject implements Iterable<Pair> {
                 Native.xf_corpus_from_ids(f.use(context), f.batch(pairs), out, f.err()));
     }
 
-    /**
-     * Makes a corpus of some of these pairs, at least one, in the order wanted; a pair may come more than once. Text is
-     * shared.
-     */
+    /** Makes a corpus of some of these pairs, at least one, in the order wanted, again perhaps. Text is shared. */
     public Corpus subset(long... indices) {
         return new Corpus(services, (f, out) ->
                 Native.xf_corpus_subset(f.use(this), f.array(indices), indices.length, out, f.err()));
     }
 
-    /**
-     * Splits these pairs at random, by the seed. From 1 to {@link #size()} - 1 are held out; both parts keep their
-     * order.
-     */
+    /** Splits these pairs at random, by the seed: 1 to {@link #size()} - 1 are held out. Both parts keep the order. */
     public Split split(long heldOut, long seed) {
         return Frame.read(2, (f, out) -> Native.xf_corpus_split(f.use(this), heldOut, seed, out, out + 8, f.err()),
                 parts -> new Split(new Corpus(services, parts.get(0)), new Corpus(services, parts.get(1))));

@@ -16,10 +16,7 @@ public final class Decoder extends NativeObject {
         this(model, Map.of());
     }
 
-    /**
-     * Makes a decoder by the options of the group "decode." and, for {@link #evaluate}, "train.label_smoothing" and its
-     * kind.
-     */
+    /** Makes a decoder by "decode." and, for {@link #evaluate}, "train.label_smoothing" and its kind. */
     public Decoder(Model model, Map<String, ?> options) {
         super(Handle.Kind.DECODER, model.services, (f, out) ->
                 Native.xf_decoder_create(f.use(model), f.config(options), out, f.err()));

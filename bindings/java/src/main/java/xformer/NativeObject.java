@@ -39,8 +39,7 @@ public abstract sealed class NativeObject implements AutoCloseable
 
     /**
      * Gives up this object; again is allowed and does nothing. What was made from it goes on: the library keeps what
-     * that needs. It does not wait: during a call of another thread it marks the object, and the end of that call frees
-     * it.
+     * that needs. It does not wait: during a call of another thread it marks the object, which the call's end frees.
      */
     @Override
     public final void close() {

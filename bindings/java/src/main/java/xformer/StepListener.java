@@ -4,9 +4,6 @@ package xformer;
 /** Hears of each step of {@link Trainer#train}. */
 @FunctionalInterface
 public interface StepListener {
-    /**
-     * Receives what a step did, between two steps, so all objects may be used; tells whether to go on. What it throws
-     * ends the training.
-     */
+    /** Receives what a step did; tells whether to go on. All objects may be used. What it throws ends the training. */
     boolean step(StepStats stats);
 }

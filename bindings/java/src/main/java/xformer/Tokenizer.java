@@ -41,10 +41,7 @@ public final class Tokenizer extends NativeObject {
         return Frame.get(f -> (int) Native.xf_tokenizer_vocab_size(f.use(this)));
     }
 
-    /**
-     * Turns text into ids, without start and end symbols. Half of a surrogate pair is an error, as bytes are that are
-     * not UTF-8.
-     */
+    /** Turns text into ids, without start and end symbols. Half of a surrogate pair is an error. */
     public int[] encode(String text) {
         return encode(Text.utf8(text));
     }
@@ -63,10 +60,7 @@ public final class Tokenizer extends NativeObject {
         return sentence;
     }
 
-    /**
-     * Turns ids into text; start and end symbols give nothing, and bytes that are no UTF-8, which normalisation "none"
-     * allows, U+FFFD.
-     */
+    /** Turns ids into text; start and end symbols give nothing. What is no UTF-8 (normalisation "none") is U+FFFD. */
     public String decode(int... ids) {
         return Text.string(decodeBytes(ids));
     }

@@ -123,10 +123,7 @@ public final class Trainer extends NativeObject {
         return StepStats.read((f, out) -> Native.xf_train_update(f.use(this), out, f.err()));
     }
 
-    /**
-     * Copies a waiting gradient out: that of the mean loss per target token so far. Tensors have the numbers of {@link
-     * Model}.
-     */
+    /** Copies a waiting gradient out, by the number of its tensor: of the mean loss per target token so far. */
     public float[] gradient(int index) {
         float[] values = new float[Frame.get(
                 f -> TensorInfo.read(Native.xf_trainer_model(f.use(this)), index).size())];

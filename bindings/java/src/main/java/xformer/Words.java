@@ -54,9 +54,7 @@ record Words(long address, ByteBuffer memory) {
 
     /** The numbers that a word points at. */
     int[] ints(int word, int count) {
-        int[] values = new int[count];
-        at(get(word), 4L * count).memory.asIntBuffer().get(values);
-        return values;
+        return at(get(word), 4L * count).ints();
     }
 
     float[] floats(int word, int count) {

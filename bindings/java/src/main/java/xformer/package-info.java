@@ -11,17 +11,15 @@
  * <p><b>Closing.</b> Objects hold memory that the collector does not see: use them in a {@code try} or call
  * {@code close()}, once or more often, in any order. What was made from a closed object goes on; a call on it is an
  * {@link java.lang.IllegalStateException}. {@code close()} never waits: during a call of another thread it marks the
- * object, and the end of that call frees it. Objects that were forgotten are freed some time after they became
- * unreachable.
+ * object, and the end of that call frees it. Objects that were forgotten are freed some day.
  *
  * <p><b>Threads.</b> Distinct objects may be used from distinct threads at the same time. One object is for one call at
  * a time, unless both calls only read it: another one is refused as {@link xformer.Status#BUSY} and does nothing. So
  * threads that translate share a model and have a decoder each. {@link xformer.Context#cancel()},
  * {@link xformer.Decoder#cancel()} and {@link xformer.Trainer#cancel()} end the calls that run, and nothing else.
- * Interrupting a thread does not reach a call of the library, but {@link xformer.Trainer#train} looks at it between two
- * steps.
+ * Interrupting a thread does not reach a call, but {@link xformer.Trainer#train} looks at it between two steps.
  *
- * <p><b>Errors</b> are {@link xformer.XformerException}, unchecked, with a {@link xformer.Status}; the manual of C names
+ * <p><b>Errors</b> are {@link xformer.XformerException}, unchecked, with a {@link xformer.Status}; C's manual names
  * those of each function ({@code Tokenizer.train} is {@code xf_tokenizer_train} and so on), with all else that is not
  * said here. Of a call on several sentences each has its own {@link xformer.Answer}. Mistakes that are seen before the
  * library is called are the usual {@link java.lang.NullPointerException}, {@link java.lang.IllegalArgumentException}
