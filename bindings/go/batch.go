@@ -94,8 +94,7 @@ func offsets(given []int32) []int32 {
 	return given
 }
 
-// check does what the library can't: it does not know how long the arrays are. That offsets do not fall it checks
-// itself.
+// check does what the library can't, which does not know how long the arrays are; that offsets do not fall it checks.
 func (b Batch) check(index int) error {
 	side := func(name string, ids, offsets []int32) error {
 		if len(offsets) != b.Len()+1 {

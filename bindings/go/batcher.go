@@ -25,9 +25,8 @@ func (b *Batcher) in(c *call) *C.xf_batcher {
 	return (*C.xf_batcher)(c.hold(b.h))
 }
 
-// NewBatcher encodes the corpus and plans the first epoch. It reads "data.batch_tokens", "data.max_tokens",
-// "data.shuffle" and "data.seed". The tokenizer is nil for a corpus of ids. Corpus and tokenizer are not needed
-// afterwards.
+// NewBatcher encodes the corpus and plans the first epoch, by the options of the group "data.". The tokenizer is nil
+// for a corpus of ids. Corpus and tokenizer are not needed afterwards.
 func (c *Corpus) NewBatcher(ctx context.Context, tokenizer *Tokenizer, settings Settings) (*Batcher, error) {
 	wrap := func(h *handle) *Batcher { return &Batcher{object{h}} }
 	return create(ctx, c.h, kindBatcher, wrap, func(call *call, p **C.xf_batcher) status {
@@ -35,8 +34,7 @@ func (c *Corpus) NewBatcher(ctx context.Context, tokenizer *Tokenizer, settings 
 	})
 }
 
-// Next gives the next batch; or io.EOF at the end of an epoch, after which the next epoch begins. The batch is the
-// caller's own.
+// Next gives the next batch, a copy; or io.EOF at the end of an epoch, after which the next epoch begins.
 func (b *Batcher) Next() (Batch, error) {
 	var batch Batch
 	var done bool

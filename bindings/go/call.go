@@ -1,7 +1,6 @@
 // One call of the library: what it holds, and its arguments in the form of C.
 //
-// Go may not pass C a struct with pointers into Go memory, so these are made in memory of C that lives as long as the
-// call.
+// Go may not pass C a struct with pointers into Go memory: these are made in memory of C for the call.
 //
 // SPDX-License-Identifier: Apache-2.0
 

@@ -68,8 +68,7 @@ func (c *Config) in(call *call) *C.xf_config {
 // Texts that C lends until they are set again, of configs and of models: nobody sets one while it is copied.
 var lent sync.Mutex
 
-// NewConfig makes a config from a preset (such as "tiny", "small", "base", "big", or "" for none) and the options
-// over it.
+// NewConfig makes a config from a preset ("tiny", "small", "base", "big", or "" for none) and the options over it.
 func NewConfig(preset string, options Options) (*Config, error) {
 	if err := checkVersion(VersionNum()); err != nil {
 		return nil, err

@@ -97,8 +97,7 @@ func (c *Context) NewCorpusFromIDs(pairs Batch) (*Corpus, error) {
 	})
 }
 
-// Subset makes a corpus of some pairs of this one, in the order wanted; a pair may come more than once. Text is shared,
-// not copied.
+// Subset makes a corpus of some pairs of this one, in the order wanted, again perhaps. Text is shared, not copied.
 func (c *Corpus) Subset(indices []int64) (*Corpus, error) {
 	return create(context.Background(), c.h, kindCorpus, newCorpus, func(call *call, p **C.xf_corpus) status {
 		return C.xf_corpus_subset(c.in(call), as[C.int64_t](indices), C.size_t(len(indices)),
@@ -106,8 +105,7 @@ func (c *Corpus) Subset(indices []int64) (*Corpus, error) {
 	})
 }
 
-// Split holds out some pairs at random, from 1 to Len() - 1: for the same seed the same ones. Both corpora keep the
-// order.
+// Split holds out 1 to Len() - 1 pairs at random: for the same seed the same ones. Both corpora keep the order.
 func (c *Corpus) Split(heldOutCount int, seed int64) (rest, heldOut *Corpus, err error) {
 	rest, err = create(context.Background(), c.h, kindCorpus, newCorpus, func(call *call, p **C.xf_corpus) status {
 		var second *C.xf_corpus

@@ -15,8 +15,7 @@ const (
 	BLEU13a BLEUTokenize = C.XF_BLEU_13A
 	// BLEUNone splits at white space only: for text that is tokenised already.
 	BLEUNone BLEUTokenize = C.XF_BLEU_NONE
-	// BLEUSplitHyphens splits at white space and around a hyphen within a word, and does not smooth: as the paper's
-	// Table 2.
+	// BLEUSplitHyphens splits at white space and around a hyphen within a word, and does not smooth, for Table 2.
 	BLEUSplitHyphens BLEUTokenize = C.XF_BLEU_SPLIT_HYPHENS
 )
 
@@ -50,16 +49,11 @@ func BLEU(hypotheses, references []string, tokenize BLEUTokenize) (score BLEUSco
 	err = measure(hypotheses, references, func(c *call, found, expected **C.char) status {
 		return C.xf_bleu(found, expected, C.size_t(len(hypotheses)), C.int32_t(tokenize), &s, &c.err)
 	})
-	if err != nil {
-		return score, err
-	}
 	for i, p := range s.precisions {
 		score.Precisions[i] = float64(p)
 	}
-	score.Score, score.BrevityPenalty = float64(s.score), float64(s.brevity_penalty)
-	score.HypothesisLength, score.ReferenceLength = int64(s.hypothesis_length), int64(s.reference_length)
-	score.Signature = C.GoString(&s.signature[0])
-	return score, nil
+	return BLEUScore{float64(s.score), score.Precisions, float64(s.brevity_penalty), int64(s.hypothesis_length),
+		int64(s.reference_length), C.GoString(&s.signature[0])}, err
 }
 
 // ChrF is corpus chrF2, 0 to 100: character n-grams to 6, beta 2, white space removed.

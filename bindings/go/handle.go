@@ -75,8 +75,7 @@ func newHandle(kind *kind, p unsafe.Pointer, parent *handle) *handle {
 }
 
 // create makes an object by a function of the library, which writes its pointer. It belongs to the context of h, whose
-// cancel ctx uses; a config belongs to none. wrap comes before the call ends: whatever happens then, the collector finds
-// what was made.
+// cancel ctx uses; a config belongs to none. wrap comes before the call ends, so that the collector finds it.
 func create[T, P any](ctx context.Context, h *handle, kind *kind, wrap func(*handle) *T,
 	f func(c *call, p **P) status) (made *T, err error) {
 	err = doLong(ctx, h, func(c *call) status {

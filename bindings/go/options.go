@@ -51,15 +51,13 @@ type OptionInfo struct {
 	Since string
 }
 
-var optionTable = struct {
+var optionTable struct {
 	once sync.Once
 	rows []OptionInfo
-	at   map[string]int
-}{}
+}
 
-func options() ([]OptionInfo, map[string]int) {
+func options() []OptionInfo {
 	optionTable.once.Do(func() {
-		optionTable.at = make(map[string]int)
 		for i := C.size_t(0); i < C.xf_option_count(); i++ {
 			row := C.xf_option_info{struct_size: C.sizeof_xf_option_info}
 			if C.xf_option_get(i, &row, nil) != C.XF_OK {
@@ -78,24 +76,23 @@ func options() ([]OptionInfo, map[string]int) {
 			if row.choices != nil {
 				info.Choices = strings.Split(C.GoString(row.choices), "|")
 			}
-			optionTable.at[info.Key] = len(optionTable.rows)
 			optionTable.rows = append(optionTable.rows, info)
 		}
 	})
-	return optionTable.rows, optionTable.at
+	return optionTable.rows
 }
 
 // OptionTable is every option of the loaded library, in the library's order.
 func OptionTable() []OptionInfo {
-	rows, _ := options()
-	return append([]OptionInfo(nil), rows...)
+	return append([]OptionInfo(nil), options()...)
 }
 
 // typeOf is the type of an option, 0 when there is none of that name.
 func typeOf(key string) OptionType {
-	rows, at := options()
-	if i, ok := at[key]; ok {
-		return rows[i].Type
+	for _, row := range options() {
+		if row.Key == key {
+			return row.Type
+		}
 	}
 	return 0
 }

@@ -65,8 +65,7 @@ type Prefix struct {
 	VocabSize int
 }
 
-// Allowed is a set of ids: id is in it when bit id % 32 of word id / 32 is set. It is valid during the call of a
-// Constraint.
+// Allowed is a set of ids: id is in it when bit id % 32 of word id / 32 is set. It is valid during the call.
 type Allowed []uint32
 
 // Only leaves no other than these ids.

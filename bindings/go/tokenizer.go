@@ -19,8 +19,7 @@ const (
 	TokenEnd = C.XF_TOKEN_END
 )
 
-// Tokenizer is a vocabulary of byte pair encoding or WordPiece, shared by source and target. Many goroutines may use
-// one at once.
+// Tokenizer is byte pair encoding or WordPiece, shared by source and target. Many goroutines may use one at once.
 type Tokenizer struct {
 	object
 	size int
@@ -67,20 +66,19 @@ func (t *Tokenizer) Encode(text string) (tokens []int32, err error) {
 	data := []byte(text)
 	err = do(func(c *call) (found status) {
 		tokens, found = filled(make([]int32, len(text)+8), func(room []int32, count *C.size_t) status {
-			return C.xf_tokenizer_encode(t.in(c), as[C.char](data), C.size_t(len(data)), as[C.int32_t](room), C.size_t(len(room)), count,
-				&c.err)
+			return C.xf_tokenizer_encode(t.in(c), as[C.char](data), C.size_t(len(data)), as[C.int32_t](room),
+				C.size_t(len(room)), count, &c.err)
 		})
 		return found
 	})
 	return tokens, err
 }
 
-// Decode is the text of ids; start and end symbols give nothing. With "tokenizer.normalization" none it need not be
-// UTF-8.
+// Decode is the text of ids, without start and end symbols. With "tokenizer.normalization" none it need not be UTF-8.
 func (t *Tokenizer) Decode(tokens []int32) (string, error) {
 	return textOf(8*len(tokens)+16, func(c *call, room []byte, length *C.size_t) status {
-		return C.xf_tokenizer_decode(t.in(c), as[C.int32_t](tokens), C.size_t(len(tokens)), as[C.char](room), C.size_t(len(room)), length,
-			&c.err)
+		return C.xf_tokenizer_decode(t.in(c), as[C.int32_t](tokens), C.size_t(len(tokens)), as[C.char](room),
+			C.size_t(len(room)), length, &c.err)
 	})
 }
 

@@ -12,7 +12,7 @@ from ctypes import POINTER, c_char, c_char_p, c_double, c_int32, c_int64, c_size
 from types import SimpleNamespace
 from typing import Any, Dict, Tuple, Type, TypeVar
 
-from . import _library, errors
+from . import _buffer, _library, errors
 
 
 class xf_error(ctypes.Structure):
@@ -228,12 +228,12 @@ def read(kind: Type[_Kind], raw: Any, function: Any, *args: object, **convert: A
 
 
 def filled(capacity: int, room: Any, function: Any, *args: object, by: Any = call) -> Any:
-    """What a function fills that takes a buffer, its capacity and where it tells the size; when the buffer is too small,
-    in one of that size. room makes one that holds so many: it has the buffer protocol, and can be cut off."""
+    """What a function fills that takes a buffer, its capacity and where it tells the size; once more when the first was
+    too small. room makes a buffer for so many, which can be cut off."""
     size = c_size_t()
     while True:
         made = room(capacity)
-        place = (c_char * memoryview(made).nbytes).from_buffer(made) if capacity else None
+        place = _buffer.address(made)
         try:
             by(function, *args, place, capacity, ctypes.byref(size))
         except errors.BufferTooSmallError:

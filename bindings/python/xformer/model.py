@@ -133,8 +133,7 @@ class Model(Handle):
         return cls._make(lib.xf_model_average_files, *given)
 
     def copy(self, context: Optional[Context] = None) -> "Model":
-        """A model of its own with the same parameters, tokenizer and metadata, on the device of another context
-        perhaps."""
+        """A model of its own with the same parameters, tokenizer and metadata, in another context perhaps."""
         where = None if context is None else context._c
         return self._make(lib.xf_model_copy, self._c, where, keep=where or self._c)
 

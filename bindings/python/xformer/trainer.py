@@ -106,11 +106,9 @@ class Trainer(Handle):
         return self._stats(lib.xf_train_next, batcher._c)
 
     def train(self, batcher: Batcher, steps: Optional[int] = None) -> Iterator[StepStats]:
-        """Yields the stats of each of ``steps`` calls of :meth:`next` (None: without an end), over as many epochs as
-        that takes.
+        """Yields the stats of ``steps`` updates (None: without an end) by :meth:`next`, over any number of epochs.
 
-        Works as it is iterated: stop when you like. Ctrl-C takes effect between two steps, and the trainer can be
-        saved then.
+        Works as it is iterated: stop when you like. Ctrl-C takes effect between two steps; then it can be saved.
         """
         made = 0
         while steps is None or made < steps:

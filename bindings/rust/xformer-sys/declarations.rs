@@ -8,20 +8,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::{fs, io};
 
+/// Name and type in Rust.
+type Member = (String, String);
+
 /// What is made: the declarations, and their names for the macro `table!` of the tests.
 #[derive(Default)]
 pub struct Made {
     pub declarations: String,
-    constants: String,
-    structs: String,
+    documented: String,
+    constants: Vec<String>,
+    structs: BTreeMap<String, Vec<Member>>,
     functions: String,
-}
-
-impl Made {
-    pub fn table(&self) -> String {
-        let Made { constants, structs, functions, .. } = self;
-        format!("table! {{\nconstants {{\n{constants}}}\nstructs {{\n{structs}}}\nfunctions {{\n{functions}}}\n}}\n")
-    }
 }
 
 pub fn of_headers(folder: &Path) -> io::Result<Made> {
@@ -34,8 +31,8 @@ pub fn of_headers(folder: &Path) -> io::Result<Made> {
         if !name.ends_with(".h") || name == "export.h" {
             continue; // C++, or what compilers alone need
         }
-        let documented = format!("#[doc = \"Documented in `xformer/{name}`.\"]\n");
-        made.header(&documented, &without_comments(&fs::read_to_string(&path)?));
+        made.documented = format!("#[doc = \"Documented in `xformer/{name}`.\"]\n");
+        made.header(&without_comments(&fs::read_to_string(&path)?));
     }
     Ok(made)
 }
@@ -47,89 +44,108 @@ fn without_comments(text: &str) -> String {
 }
 
 impl Made {
-    fn header(&mut self, documented: &str, text: &str) {
+    pub fn table(&self) -> String {
+        let of = |(name, members): (&String, &Vec<Member>)| format!("{name} {{ {} }}\n", names(members));
+        let structs: String = self.structs.iter().map(of).collect();
+        let (constants, functions) = (self.constants.join(",\n"), &self.functions);
+        format!("table! {{\nconstants {{\n{constants}}}\nstructs {{\n{structs}}}\nfunctions {{\n{functions}}}\n}}\n")
+    }
+
+    fn add(&mut self, declaration: String) {
+        self.declarations += &format!("{}{declaration}\n", self.documented);
+    }
+
+    fn constant(&mut self, name: &str, kind: &str, value: &str) {
+        self.add(format!("pub const {name}: {kind} = {value};"));
+        self.constants.push(name.to_string());
+    }
+
+    fn header(&mut self, text: &str) {
         let text = text.replace("extern \"C\" {", "").replace("__cplusplus\n}", "").replace("\\\n", " ");
         let (defines, code): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with('#'));
-        let mut structs = BTreeMap::new();
         for declaration in declarations(&code.join("\n")) {
-            let made = self.declaration(documented, declaration, &mut structs);
-            made.unwrap_or_else(|| panic!("the headers declare in a new way: {declaration}"));
+            self.declaration(declaration).unwrap_or_else(|| panic!("the headers declare in a new way: {declaration}"));
         }
-        for define in defines {
-            let mut words = define.splitn(3, ' ');
-            if let (Some("#define"), Some(name), Some(value)) = (words.next(), words.next(), words.next()) {
-                let (kind, value) = match value.split_once("sizeof(") {
-                    Some((_, values)) => initialiser(values, &structs).expect("an initialiser of a structure above it"),
-                    None => {
-                        (if name.ends_with("_SIZE") { "usize" } else { "i32" }.to_string(), bare(value).to_string())
-                    }
-                };
-                self.constant(documented, name, &kind, &value);
+        for define in defines.iter().filter_map(|line| line.strip_prefix("#define ")) {
+            match define.split_once(' ') {
+                Some((name, value)) if name.ends_with("_INIT") => {
+                    let (kind, value) = self.initialiser(value).expect("an initialiser of a structure above it");
+                    self.add(format!("pub const {name}: {kind} = {kind} {{ {value} }};"));
+                }
+                Some((name, value)) => {
+                    self.constant(name, if name.ends_with("_SIZE") { "usize" } else { "i32" }, bare(value));
+                }
+                None => (), // a guard
             }
         }
     }
 
-    fn constant(&mut self, documented: &str, name: &str, kind: &str, value: &str) {
-        self.declarations += &format!("{documented}pub const {name}: {kind} = {value};\n");
-        if !name.ends_with("_INIT") {
-            self.constants += &format!("{name},\n");
-        }
-    }
-
-    fn declaration(
-        &mut self,
-        documented: &str,
-        text: &str,
-        structs: &mut BTreeMap<String, Vec<(String, String)>>,
-    ) -> Option<()> {
+    fn declaration(&mut self, text: &str) -> Option<()> {
         let (keyword, rest) = text.split_once(' ')?;
         match (keyword, rest.strip_prefix("struct "), rest.split_once('{')) {
             ("enum", _, Some((name, values))) => {
                 let name = name.trim();
-                let kind = if values.contains('-') { "c_int" } else { "c_uint" };
-                self.declarations += &format!("{documented}pub type {name} = {kind};\n");
+                self.add(format!("pub type {name} = {};", if values.contains('-') { "c_int" } else { "c_uint" }));
                 for value in values.trim_end_matches('}').split(',') {
                     let (constant, value) = value.split_once('=')?;
-                    self.constant(documented, constant.trim(), name, value.trim());
+                    self.constant(constant.trim(), name, value.trim());
                 }
             }
-            ("typedef", Some(_), Some((name, members))) => {
-                let (name, members) = (name.strip_prefix("struct ")?.trim(), members.split_once('}')?.0);
+            ("typedef", Some(named), Some((_, members))) => {
+                let (name, members) = (named.split(' ').next()?, members.split_once('}')?.0);
                 let members: Vec<_> = declarations(members).map(declared).collect();
-                let each = |(name, kind): &(String, String)| format!("{documented}pub {name}: {kind},\n");
-                let (fields, names): (String, Vec<_>) = members.iter().map(|m| (each(m), m.0.as_str())).unzip();
-                self.declarations += &format!(
-                    "{documented}#[repr(C)]\n#[derive(Clone, Copy, Debug)]\npub struct {name} {{\n{fields}}}\n"
-                );
-                self.structs += &format!("{name} {{ {} }}\n", names.join(", "));
-                structs.insert(name.to_string(), members);
+                let field = |(name, kind): &Member| format!("{}pub {name}: {kind},\n", self.documented);
+                let fields: String = members.iter().map(field).collect();
+                self.add(format!("#[repr(C)]\n#[derive(Clone, Copy, Debug)]\npub struct {name} {{\n{fields}}}"));
+                self.structs.insert(name.to_string(), members);
             }
-            ("typedef", Some(names), None) => {
-                let members = "bytes: [u8; 0], marker: PhantomData<(*mut u8, PhantomPinned)>";
-                let name = names.split(' ').next()?;
-                self.declarations +=
-                    &format!("{documented}#[repr(C)]\n#[derive(Debug)]\npub struct {name} {{ {members} }}\n");
+            ("typedef", Some(named), None) => {
+                let (name, marker) = (named.split(' ').next()?, "PhantomData<(*mut u8, PhantomPinned)>");
+                let members = format!("bytes: [u8; 0], marker: {marker}");
+                self.add(format!("#[repr(C)]\n#[derive(Debug)]\npub struct {name} {{ {members} }}"));
             }
             ("typedef", None, None) => {
                 let (name, kind) = declared(rest);
-                self.declarations += &format!("{documented}pub type {name} = {kind};\n");
+                self.add(format!("pub type {name} = {kind};"));
             }
             ("XF_API", _, None) => {
                 let (head, list) = rest.split_once('(')?;
                 let ((name, result), list) = (declared(head), parameters(list));
-                let arguments: Vec<_> = list.iter().map(|(name, kind)| format!("{name}: {kind}")).collect();
-                let kinds: Vec<_> = list.into_iter().map(|(_, kind)| kind).collect();
-                self.declarations += &format!(
-                    "extern \"C\" {{\n{documented}pub fn {name}({}){};\n}}\n",
-                    arguments.join(", "),
-                    returned(&result)
-                );
+                let kinds: Vec<_> = list.iter().map(|(_, kind)| kind.as_str()).collect();
                 self.functions += &format!("{name}({}){};\n", kinds.join(", "), returned(&result));
+                let declared = format!("pub fn {name}({}){};", arguments(&list), returned(&result));
+                self.declarations += &format!("extern \"C\" {{\n{}{declared}\n}}\n", self.documented);
             }
             _ => return None,
         }
         Some(())
     }
+
+    /// Name and members of an initialiser.
+    fn initialiser(&self, text: &str) -> Option<(String, String)> {
+        let (name, _) = text.split_once("sizeof(")?.1.split_once(')')?;
+        let value = |((member, kind), value): (&Member, &str)| {
+            let value = match kind.split(' ').next()? {
+                _ if member == "struct_size" => format!("size_of::<{name}>()"),
+                "*const" => "null()".to_string(),
+                "*mut" => "null_mut()".to_string(),
+                function if function.starts_with("Option<") || function.ends_with("_fn") => "None".to_string(),
+                array if array.starts_with('[') => format!("[0 as {}", &kind[1..]),
+                _ => format!("{} as {kind}", value.trim_matches([' ', '{', '}'])),
+            };
+            Some(format!("{member}: {value}"))
+        };
+        let members: Option<Vec<_>> = self.structs.get(name)?.iter().zip(text.split(',')).map(value).collect();
+        Some((name.to_string(), members?.join(", ")))
+    }
+}
+
+fn names(members: &[Member]) -> String {
+    members.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn arguments(list: &[Member]) -> String {
+    list.iter().map(|(name, kind)| format!("{name}: {kind}")).collect::<Vec<_>>().join(", ")
 }
 
 /// What ends with a semicolon, those within braces left in.
@@ -147,31 +163,12 @@ fn bare(value: &str) -> &str {
     value.strip_prefix('(').and_then(|value| value.strip_suffix(')')).unwrap_or(value)
 }
 
-/// Type and value of an initialiser, of which the values begin with the name of the structure and a parenthesis.
-fn initialiser(values: &str, structs: &BTreeMap<String, Vec<(String, String)>>) -> Option<(String, String)> {
-    let name = values.split(')').next()?;
-    let value = |((member, kind), value): (&(String, String), &str)| {
-        let value = match kind.split(' ').next()? {
-            "usize" if member == "struct_size" => format!("size_of::<{name}>()"),
-            "*const" => "null()".to_string(),
-            "*mut" => "null_mut()".to_string(),
-            function if function.starts_with("Option<") || function.ends_with("_fn") => "None".to_string(),
-            array if array.starts_with('[') => format!("[0 as {}", &kind[1..]),
-            _ => format!("{} as {kind}", value.trim_matches([' ', '{', '}'])),
-        };
-        Some(format!("{member}: {value}"))
-    };
-    let members: Option<Vec<_>> = structs.get(name)?.iter().zip(values.split(',')).map(value).collect();
-    Some((name.to_string(), format!("{name} {{ {} }}", members?.join(", "))))
-}
-
 /// Name and type in Rust of "const char *name", "double name[4]" or "void (*name)(int32_t a)".
-fn declared(text: &str) -> (String, String) {
+fn declared(text: &str) -> Member {
     if let Some((result, rest)) = text.split_once("(*") {
         let (name, list) = rest.split_once(")(").expect("parameters of a function");
-        let list: Vec<_> = parameters(list).iter().map(|(name, kind)| format!("{name}: {kind}")).collect();
-        let kind = format!("Option<unsafe extern \"C\" fn({}){}>", list.join(", "), returned(&rust_type(result)));
-        return (name.to_string(), kind);
+        let (list, result) = (arguments(&parameters(list)), returned(&rust_type(result)));
+        return (name.to_string(), format!("Option<unsafe extern \"C\" fn({list}){result}>"));
     }
     if let Some((member, size)) = text.split_once('[') {
         let (name, kind) = declared(member);
@@ -181,7 +178,7 @@ fn declared(text: &str) -> (String, String) {
     (if name == "type" { "type_" } else { name }.to_string(), rust_type(kind))
 }
 
-fn parameters(list: &str) -> Vec<(String, String)> {
+fn parameters(list: &str) -> Vec<Member> {
     let list = list.trim_end_matches(')');
     list.split(',').filter(|parameter| *parameter != "void").map(|parameter| declared(parameter.trim())).collect()
 }

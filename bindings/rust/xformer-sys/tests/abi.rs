@@ -25,7 +25,7 @@ fn table() -> Table {
     let (mut values, mut functions) = (Vec::new(), BTreeMap::new());
     macro_rules! table {
         (
-            constants { $($constant:ident,)* }
+            constants { $($constant:ident),* }
             structs { $($name:ident { $($field:ident),* })* }
             functions { $($function:ident($($type:ty),*) $(-> $out:ty)?;)* }
         ) => {{

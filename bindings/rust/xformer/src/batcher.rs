@@ -36,24 +36,16 @@ mirror! {
 
 /// Turns a corpus into batches: shuffled, pairs of similar length together, epoch after epoch.
 ///
-/// Reads "data.batch_tokens", "data.max_tokens", "data.shuffle" and "data.seed". Corpus and tokenizer are not needed
-/// afterwards.
+/// Reads the options of the group "data.". Corpus and tokenizer are not needed afterwards.
 ///
 /// ```
-/// use xformer::{Batcher, Config, Context, Corpus, Tokenizer};
-///
-/// let mut config = Config::new()?;
-/// config.set("tokenizer.vocab_size", 300)?.set("data.batch_tokens", 8)?;
-/// let context = Context::new(None)?;
-/// let corpus = Corpus::from_pairs(&context, [("one", "eins"), ("two", "zwei"), ("three", "drei")], None)?;
-/// let tokenizer = Tokenizer::train(&context, &corpus, &config)?;
-/// let mut batcher = Batcher::new(&corpus, &tokenizer, &config)?;
+/// # fn one_epoch(corpus: &xformer::Corpus, tokenizer: &xformer::Tokenizer) -> xformer::Result<()> {
+/// let mut batcher = xformer::Batcher::new(corpus, tokenizer, None)?;
 /// while let Some(batch) = batcher.next_batch()? {
-///     assert_eq!(batch.tgt_ids().unwrap().last(), Some(&xformer::TOKEN_END));
+///     println!("{} pairs, {} target tokens", batch.len(), batch.tgt_ids().unwrap_or_default().len());
 /// }
-/// let pairs: usize = batcher.epoch().map(|batch| batch.map(|batch| batch.len())).sum::<xformer::Result<usize>>()?;
-/// assert_eq!(pairs, 3);
-/// # Ok::<(), xformer::Error>(())
+/// # Ok(())
+/// # }
 /// ```
 #[derive(Debug)]
 pub struct Batcher {
@@ -61,8 +53,7 @@ pub struct Batcher {
 }
 
 impl Batcher {
-    /// Encodes the corpus and plans the first epoch. A corpus of ids has no tokenizer: `None`. [`Status::Data`] when no
-    /// pair is left.
+    /// Encodes the corpus and plans the first epoch. A corpus of ids needs no tokenizer. [`Status::Data`]: no pair.
     pub fn new<'a, 'b>(
         corpus: &Corpus,
         tokenizer: impl Into<Option<&'b Tokenizer>>,

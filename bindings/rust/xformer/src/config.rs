@@ -133,8 +133,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// A config in which every option has its default. [`Status::Version`] of a library that does not go with this
-    /// crate.
+    /// A config of defaults. [`Status::Version`] of a library that does not go with this crate.
     pub fn new() -> Result<Self> {
         version::check()?;
         Ok(Config { handle: make!(None, xf_config_create())? })

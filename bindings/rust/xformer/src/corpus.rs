@@ -61,8 +61,8 @@ impl Corpus {
 
     /// Opens a file of lines "source TAB target". [`Status::Data`]: not one good line, or a bad one with "data.strict".
     pub fn open<'a>(context: &Context, path: impl AsRef<Path>, config: impl Into<Option<&'a Config>>) -> Result<Self> {
-        let (c, config, path) = (context.enter()?, config::pointer(config), c_path(path)?);
-        make!(context.shared(), xf_corpus_open(c, config, path.as_ptr())).map(Corpus::own)
+        let (c, config) = (context.enter()?, config::pointer(config));
+        make!(context.shared(), xf_corpus_open(c, config, c_path(path)?.as_ptr())).map(Corpus::own)
     }
 
     /// Opens two files with as many lines, a sentence each; otherwise it is [`Status::Data`].

@@ -207,18 +207,9 @@ unsafe fn within<T>(user: *mut c_void, closure: impl FnOnce(&Host) -> T) -> Opti
     keep_panic(Some(host), || closure(unsafe { &*host }))
 }
 
-unsafe extern "C" fn line(
-    user: *mut c_void,
-    level: sys::xf_log_level,
-    component: *const c_char,
-    message: *const c_char,
-) {
-    let level = match level {
-        sys::XF_LOG_ERROR => LogLevel::Error,
-        sys::XF_LOG_WARNING => LogLevel::Warning,
-        sys::XF_LOG_INFO => LogLevel::Info,
-        _ => LogLevel::Debug,
-    };
+unsafe extern "C" fn line(user: *mut c_void, level: u32, component: *const c_char, message: *const c_char) {
+    let levels = [LogLevel::Error, LogLevel::Warning, LogLevel::Info, LogLevel::Debug];
+    let level = levels[levels.len().min(level as usize + 1) - 1];
     // SAFETY: the host lives as long as the context, and so do both C strings during this call.
     unsafe {
         within(user, |host| host.log.as_ref().map(|(_, closure)| closure(level, &lossy(component), &lossy(message))));

@@ -102,8 +102,7 @@ impl Model {
         make!(context.shared(), xf_model_create(c, config, tokenizer)).and_then(Model::own)
     }
 
-    /// Loads what [`save`](Model::save) or [`Trainer::save`](crate::Trainer::save) wrote. The file is checked before it
-    /// is used.
+    /// Loads what [`save`](Model::save) or [`Trainer::save`](crate::Trainer::save) wrote, when it proves to be sound.
     pub fn load(context: &Context, path: impl AsRef<Path>) -> Result<Self> {
         make!(context.shared(), xf_model_load(context.enter()?, c_path(path)?.as_ptr())).and_then(Model::own)
     }

@@ -20,13 +20,11 @@ pub const TOKEN_END: i32 = sys::XF_TOKEN_END;
 /// Byte pair encoding or WordPiece, shared by source and target. A clone is another name for the same tokenizer.
 ///
 /// ```
-/// use xformer::{Config, Context, Corpus, Tokenizer, TOKEN_END};
+/// use xformer::{Context, Corpus, Tokenizer, TOKEN_END};
 ///
-/// let mut config = Config::new()?;
-/// config.set("tokenizer.vocab_size", 300)?;
 /// let context = Context::new(None)?;
 /// let corpus = Corpus::from_pairs(&context, [("one two", "eins zwei")], None)?;
-/// let tokenizer = Tokenizer::train(&context, &corpus, &config)?;
+/// let tokenizer = Tokenizer::train(&context, &corpus, None)?;
 /// let ids = tokenizer.encode("two one")?;
 /// assert_eq!(tokenizer.decode(&ids)?, "two one");
 /// assert_eq!(tokenizer.piece(TOKEN_END)?, "</s>");
@@ -46,8 +44,7 @@ impl Tokenizer {
         Tokenizer { handle: Arc::new(handle), size }
     }
 
-    /// Learns a vocabulary from both sides of a corpus; reads the options of the group "tokenizer.". [`Status::Data`]:
-    /// no text.
+    /// Learns a vocabulary from both sides of a corpus, by the group "tokenizer.". [`Status::Data`]: no text.
     pub fn train<'a>(context: &Context, corpus: &Corpus, config: impl Into<Option<&'a Config>>) -> Result<Self> {
         let (c, config, pairs) = (context.enter()?, config::pointer(config), corpus.enter()?);
         make!(context.shared(), xf_tokenizer_train(c, config, pairs)).map(Tokenizer::new)

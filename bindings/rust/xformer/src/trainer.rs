@@ -66,11 +66,8 @@ mirror! {
 /// let model = Model::new(&context, &config, &tokenizer)?;
 ///
 /// let mut trainer = Trainer::new(&model, &config)?;
-/// while trainer.step_count() < 5 {
-///     match trainer.next_step(&mut batcher)? {
-///         Some(stats) => println!("step {}  loss {:.3}", stats.step, stats.loss),
-///         None => println!("an epoch is over"),
-///     }
+/// for stats in trainer.steps(&mut batcher).take(5) {
+///     println!("loss {:.3}", stats?.loss);
 /// }
 /// # Ok::<(), xformer::Error>(())
 /// ```
@@ -179,8 +176,7 @@ impl Trainer {
         Ok(values)
     }
 
-    /// A model of its own with the exponential moving average of the parameters. [`Status::State`] unless "train.ema"
-    /// is above 0.
+    /// A model of its own with the moving average of the parameters. [`Status::State`] unless "train.ema" is above 0.
     pub fn ema(&self) -> Result<Model> {
         make!(self.handle.context(), xf_trainer_ema(self.handle.enter()?)).and_then(Model::own)
     }
