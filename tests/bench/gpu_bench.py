@@ -3,6 +3,9 @@
 
     gpu_bench.py --xf-bench BUILD/bin/xf_bench --log FILE [--seconds 300] [--rounds 3] [--no-torch] [--only TEXT]
     gpu_bench.py --xf-bench ... --log ... --warm 0/4       compiles PyTorch's side of a quarter of the cases
+    gpu_bench.py --xf-bench ... --log ... --bars           the cases that have a bar (gpu_report.py)
+    gpu_bench.py --xf-bench ... --log ... --loss FOLDER    a step with the plugin of each of FOLDER's folders
+    gpu_bench.py --xf-bench ... --log ... --mixed FILE --count N     N batches of dump_batches, twice, graphs on and off
 
 Cases are in the order of their worth; one for which no time is left is skipped and said so. PyTorch's models of a case
 are built and warmed up first; then each round measures every system once: this library in a fresh process that
@@ -26,6 +29,8 @@ import sys
 import tempfile
 import time
 
+from gpu_report import BARS
+
 # flop: of one source and one target token in training, sentences of 32 (6 for each weight it meets, and attention).
 Case = collections.namedtuple("Case", "name kind size sentences tokens numbers beam batch flop")
 FLOP = {"base": 381e6, "big": 1290e6, "tiny": 1e6}
@@ -42,6 +47,8 @@ def decoding(batch, beam, sentences):
     return Case(name, "decode", "base", sentences, 25, "bf16", beam, batch, 0)
 
 
+# Named by their folder or file.
+LOSS, MIXED = "train base bf16, 25024 + 25024 tokens, pieces of the loss", "train base bf16, real lengths, "
 CASES = [training("base", 782), training("big", 782), decoding(1024, 4, 1024), decoding(1, 4, 16),
          training("base", 128), decoding(1, 1, 16), decoding(32, 4, 128), training("big", 128),
          decoding(1024, 1, 1024), decoding(32, 1, 128), training("base", 128, "fp32")]
@@ -77,20 +84,23 @@ class Bench:
         common = [f"context.device={self.device}", f"context.precision={case.numbers}", f"preset={case.size}"]
         if case.kind == "decode":
             common = [f"model={self.folder}/model", f"sources={self.folder}/sources{case.sentences}", *common[:2],
-                      "warmup=1", "passes=3", f"decode.beam={case.beam}", f"decode.batch_sentences={case.batch}",
+                      *(["warmup=0", "passes=1"] if self.args.tiny else ["warmup=1", "passes=3"]), f"decode.beam={case.beam}", f"decode.batch_sentences={case.batch}",
                       "decode.max_extra_tokens=0"]
             return {f"libxformer {case.numbers}": ["decode", *common]}
         train = ["train", *common, f"sentences={case.sentences}", f"tokens={case.tokens}",
-                 *(["warmup=1", "steps=2"] if self.args.tiny else ["warmup=5", "steps=20"])]
+                 *(["warmup=0", "steps=1"] if self.args.tiny else ["warmup=5", "steps=20"])]
         systems = {f"libxformer {case.numbers}": train}
         if case.sentences == 128 and case.size == "base" and case.numbers == "bf16":
             systems["libxformer bf16, no graphs"] = [*train, "context.graphs=false"]
         return systems
 
-    def xf_bench(self, arguments):
+    def xf_bench(self, arguments, plugins=None):
         limit = max(5.0, self.left())
+        environment = dict(os.environ)
+        if plugins is not None:
+            environment["XF_BACKEND_PATH"] = f"{plugins}:{environment.get('XF_BACKEND_PATH', '')}"
         done = subprocess.run([self.args.xf_bench, *arguments], stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=limit)
+                              text=True, timeout=limit, env=environment)
         if done.returncode != 0:
             raise RuntimeError(f"exit status {done.returncode}: {done.stderr.strip()[-300:]}")
         return [line.split("\t", 1) for line in done.stdout.splitlines() if "\t" in line]
@@ -101,13 +111,13 @@ class Bench:
             self.xf_bench(["init", f"model={self.folder}/model", f"sources={file}", f"sentences={case.sentences}",
                            f"tokens={case.tokens}", f"preset={case.size}", "context.device=cpu"])
 
-    def measure_ours(self, case, system, arguments, first):
+    def measure_ours(self, case, system, arguments, first, plugins=None):
         try:
             if first and self.torch is not None:
                 lines, memory = self.train_peer.watched(lambda: self.xf_bench(arguments), self.torch_device)
                 self.log(case, system, "memory", memory)
             else:
-                lines = self.xf_bench(arguments)
+                lines = self.xf_bench(arguments, plugins)
         except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
             self.failed += 1
             self.log(case, system, "error", f"{type(error).__name__}: {error}")
@@ -222,9 +232,55 @@ class Bench:
         print(f"{len(cases)} cases, {self.skipped} skipped for want of time, {self.failed} failures of this library")
         return 1 if self.failed else 0
 
+    def loss(self, folder):
+        """A step with each of the plugins, in turn."""
+        case = training("base", 782)._replace(name=LOSS)
+        if self.args.tiny:
+            case = tiny(case)
+        self.log(case, "-", "begin", case.flop)
+        systems = {path.name: path for path in sorted(pathlib.Path(folder).iterdir())}
+        for turn in range(self.args.rounds):
+            for name, path in list(systems.items()):
+                if self.left() < 5:
+                    self.log(case, f"libxformer {name}", "skipped", f"no time was left in round {turn + 1}")
+                    continue
+                [arguments] = list(self.ours(case).values())[:1]
+                short = [word for word in arguments if not word.startswith(("warmup=", "steps="))]
+                if not self.measure_ours(case, f"libxformer {name}", [*short, *(["warmup=0", "steps=1"] if self.args.tiny else ["warmup=2", "steps=5"])], False, path):
+                    del systems[name]
+        return 1 if self.failed else 0
+
+    def mixed(self, file, count):
+        """The first pass over batches of many shapes, and the second, in one process."""
+        case = training("base", 782)._replace(name=MIXED + pathlib.Path(file).name)
+        if self.args.tiny:
+            case = tiny(case)
+        self.log(case, "-", "begin", case.flop)
+        arguments = ["train", f"context.device={self.device}", f"context.precision={case.numbers}",
+                     f"preset={case.size}", f"batches={file}", "warmup=0", f"steps={2 * count}"]
+        for graphs in ("true", "false"):
+            try:
+                lines = self.xf_bench([*arguments, f"context.graphs={graphs}"])
+            except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+                self.failed += 1
+                self.log(case, f"libxformer, graphs {graphs}", "error", f"{type(error).__name__}: {error}")
+                continue
+            steps = [value for what, value in lines if what == "step"]
+            for system, part in (("first pass", steps[:count]), ("second pass", steps[count:])):
+                for value in part:
+                    self.log(case, f"libxformer, graphs {graphs}, {system}", "step", value)
+                for what, value in lines:
+                    if what in ("tokens", "loss"):
+                        self.log(case, f"libxformer, graphs {graphs}, {system}", what, value)
+        return 1 if self.failed else 0
+
     def warm(self, cases):
         for case in cases:
             self.forget(self.make_peers(case))
+
+
+def tiny(case):
+    return case._replace(size="tiny", sentences=min(case.sentences, 2), batch=min(case.batch, 2), tokens=3)
 
 
 def main():
@@ -239,16 +295,27 @@ def main():
     parser.add_argument("--only", default="", help="cases whose name has this text")
     parser.add_argument("--tiny", action="store_true", help="tiny models, to try this program without a GPU")
     parser.add_argument("--warm", default="")
+    parser.add_argument("--bars", action="store_true")
+    parser.add_argument("--loss", default="")
+    parser.add_argument("--mixed", default="")
+    parser.add_argument("--count", type=int, default=100, help="batches of --mixed")
     args = parser.parse_args()
     cases = [case for case in CASES if args.only in case.name]
     if args.tiny:
-        cases = [case._replace(size="tiny", sentences=min(case.sentences, 4), batch=min(case.batch, 2), tokens=5)
-                 for case in cases]
+        args.rounds = 1
+    if args.bars:
+        cases = [case for case in cases if case.name in {bar[0] for bar in BARS}]
+    if args.tiny:
+        cases = [tiny(case) for case in cases]
     if args.warm:
         part, parts = map(int, args.warm.split("/"))
         args.log = os.devnull
         Bench(args).warm(cases[part::parts])
         return 0
+    if args.loss:
+        return Bench(args).loss(args.loss)
+    if args.mixed:
+        return Bench(args).mixed(args.mixed, args.count)
     return Bench(args).all(cases)
 
 

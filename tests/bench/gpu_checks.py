@@ -46,6 +46,7 @@ def run(command):
 class Checks:
     def __init__(self, programs, folder, tiny):
         self.programs, self.folder, self.tiny = programs, folder, tiny
+        self.precisions = ("bf16",) if tiny else ("fp32", "bf16")
         data = ROOT / "examples/translate/data/small.tsv"
         self.data = folder / "pairs.tsv"
         lines = data.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -54,12 +55,12 @@ class Checks:
     def training(self, name, device, precision, graphs):
         """(checkpoint, dev losses)"""
         model = self.folder / f"{name}.xf"
-        steps, every, batch, preset = (4, 2, 120, "tiny") if self.tiny else (16, 4, 1500, "small")
+        steps, every, batch, preset = (2, 1, 60, "tiny") if self.tiny else (16, 4, 1500, "small")
         output = run([self.programs / "translate", "train", "--train", self.data, "--model", model, "--preset", preset,
                       "--steps", steps, "--eval-every", every, "--dev-sentences", 0, "--save-every", 0, "--quiet",
                       "--device", device, "--context.precision", precision, "--context.graphs", graphs,
                       "--tokenizer.vocab_size", 300 if self.tiny else 4000, "--data.batch_tokens", batch,
-                      "--hold-out", 10 if self.tiny else 100, "--data.max_tokens", 60, "--train.warmup_steps", 100])
+                      "--hold-out", 100 if self.tiny else 100, "--data.max_tokens", 60, "--train.warmup_steps", 100])
         losses = [float(text) for text in re.findall(r"dev loss (\S+)", output)]
         if len(losses) < steps // every:
             raise Failed(f"{name}: {len(losses)} dev losses were printed, expected {steps // every}")
@@ -68,7 +69,7 @@ class Checks:
     def answers(self, name, model, sources, precision, beam, together, graphs):
         path = self.folder / name
         run([self.programs / "xf_bench", "decode", f"model={model}", f"sources={sources}", "warmup=0", "passes=1",
-             f"answers={path}", f"decode.beam={beam}", "decode.max_extra_tokens=5",
+             f"answers={path}", f"decode.beam={beam}", f"decode.max_extra_tokens={1 if self.tiny else 5}",
              f"decode.batch_sentences={together}", "context.device=cuda:0", f"context.precision={precision}",
              f"context.graphs={graphs}"])
         return path
@@ -99,7 +100,7 @@ def main():
         checks = Checks(programs, pathlib.Path(folder), sys.argv[3:] == ["1"])
         cpu = pool.submit(checks.training, "cpu", "cpu", "fp32", "true")
         runs = {}
-        for precision in ("fp32", "bf16"):
+        for precision in checks.precisions:
             for kind, graphs in (("once", "true"), ("again", "true"), ("calls", "false")):
                 runs[precision, kind] = pool.submit(checks.training, f"{precision}-{kind}", "cuda:0", precision, graphs)
 
@@ -115,13 +116,13 @@ def main():
                 raise Failed(f"dev losses {found}, on the CPU {expected}: {worst:.1e} apart")
             return f"dev losses {found} within {worst:.1e} of the CPU's"
 
-        for precision in ("fp32", "bf16"):
+        for precision in checks.precisions:
             check(f"training {precision}: two processes, same checkpoint", lambda: equal(precision, "again"))
             check(f"training {precision}: graphs or calls, same checkpoint", lambda: equal(precision, "calls"))
             check(f"training {precision}: losses of the CPU", lambda: close(precision))
 
         model, sources = checks.folder / "base.xf", checks.folder / "sources"
-        count, tokens = (9, 5) if checks.tiny else (64, 25)
+        count, tokens = (8, 3) if checks.tiny else (64, 25)
 
         def alone_or_together(precision, beam):
             def submit(name, together, graphs):
@@ -136,8 +137,8 @@ def main():
         try:
             run([programs / "xf_bench", "init", f"model={model}", f"sources={sources}", f"sentences={count}",
                  f"tokens={tokens}", f"preset={'tiny' if checks.tiny else 'base'}", "context.device=cpu"])
-            for precision in ("fp32", "bf16"):
-                for beam in (1, 4):
+            for precision in checks.precisions:
+                for beam in (1,) if checks.tiny else (1, 4):
                     check(f"decoding {precision}, beam {beam}", lambda: alone_or_together(precision, beam))
         except Failed as error:
             check("decoding", lambda: (_ for _ in ()).throw(error))

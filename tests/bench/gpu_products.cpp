@@ -10,6 +10,7 @@
 //   accepted  row-invariant shapes: the most rows for which AlgoCheck takes the algorithm, by rank
 //   rows      row-invariant shapes: whether the first row has the same bits at 1, 4, 17 and 256 rows, by rank
 //   again     whether a second run of the fastest gives the same bits
+//   ceiling   what a copy within the device's memory reaches
 //   none      the library has no algorithm, with its status
 //   error     what failed; the next shape goes on
 // Exit status: 0, or 1 when something failed.
@@ -72,6 +73,19 @@ public:
                 cudaMemcpy(operands_ + at, numbers.data(), std::min(block, pool_bytes_ - at), cudaMemcpyHostToDevice));
         XF_DO(cudaMemcpy(bias_, numbers.data(), size_t{1} << 20, cudaMemcpyHostToDevice));
         XF_DO(cudaMemset(bits_, 0x5A, static_cast<size_t>(kTokens) * 2048 / 8));
+    }
+
+    // What this GPU can do: a copy within its memory, bytes read and written counted.
+    void ceiling() {
+        const size_t bytes = pool_bytes_ / 2;
+        double best = 1e30;
+        for (int i = 0; i < kMeasured; ++i) {
+            const auto begin = std::chrono::steady_clock::now();
+            XF_DO(cudaMemcpyAsync(results_, results_ + bytes, bytes, cudaMemcpyDeviceToDevice, stream_));
+            XF_DO(cudaStreamSynchronize(stream_));
+            best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        }
+        say(kCeiling, "ceiling", number("a copy moves %.0f GB/s", 2e-9 * static_cast<double>(bytes) / best));
     }
 
     // False when something failed.
@@ -212,7 +226,8 @@ int run(const char *text) {
     if (const char *missing = xf::cuda::cublaslt().missing; *missing != 0) throw Failed(missing);
     std::printf("product\tlibrary\tversion\t%s\n", xf::cuda::cublaslt().version);
     Bench bench;
-    bool good = true;
+    bench.ceiling();
+    bool good = bench.shape(kCeiling);
     for (const Shape &s : kShapes)
         if (std::strstr(s.name, text) != nullptr) good = bench.shape(s) && good;
     for (const Shape *s : {&kReluBits, &kMaskAndSums, &kEightBits})

@@ -60,6 +60,8 @@ constexpr Shape kShapes[] = {
 };
 static_assert(sizeof kShapes / sizeof *kShapes == 25);
 
+// The most that matrices reach here.
+constexpr Shape kCeiling = {"8192 x 8192 x 8192", 8192, 8192, 8192, false, true, kHalf, kHalf, After::kNothing, false};
 // What may replace the mask of the ReLU's gradient and the sums of its bias, and what 8 bits would take.
 constexpr Shape kReluBits = {"ff in, ReLU and its bits", kTokens, 2048, 512, false, true, kHalf, kHalf,
                              After::kReluBits,           false};

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Tables of what tests/gpu.sh found: a page for docs/benchmarks/gpu.md, and the short form on standard output.
+"""Tables of what tests/gpu.sh found: the page OUT/gpu.md for docs/benchmarks/gpu.md, and a short form to read there.
 
-    gpu_report.py RESULTS BENCH PAGE.md
+    gpu_report.py OUT [--short]
 
-RESULTS: "stage TAB name TAB status TAB seconds TAB detail" of tests/gpu.sh. BENCH: gpu_bench.py's log. Times are
-medians over all rounds and steps with the smallest and the largest. MFU: the FLOP of the model's mathematics over the
-time, as a share of what a bf16 matrix product reaches on an H200. Needs Python's own library only.
+Of OUT it reads results.tsv ("stage TAB name TAB status TAB seconds TAB detail"), bench.tsv (gpu_bench.py's log),
+products.tsv (gpu_products) and kernels.tsv (gpu_kernels); those that are missing are left out. Times are medians over
+all rounds and steps with the smallest and the largest. MFU: the FLOP of the model's mathematics over the time, as a
+share of what a bf16 matrix product reaches on an H200. Needs Python's own library only.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -131,15 +132,52 @@ def markdown(rows, head):
             *("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows), ""]
 
 
-def page(results, cases):
+def product_rows(path):
+    """The first algorithm of the heuristic beside the best, of each product; and what else was asked."""
+    shapes = {}
+    for row in read_rows(path):
+        if len(row) == 4:
+            shapes.setdefault(row[1], {}).setdefault(row[2], []).append(row[3])
+    table, notes = [], []
+    for shape, found in shapes.items():
+        notes += [f"- {shape}: {what}: {value}" for what in ("version", "ceiling", "none", "error", "accepted", "rows")
+                  for value in found.get(what, []) if not value.endswith(("1 to 65536", "same bits"))]
+        if "best" in found:
+            rank, best, slower = found["best"][-1].split()
+            first = found["time"][0].split()[1]
+            table.append([shape, first, best, rank, slower, len(found["time"]), *found.get("again", ["-"])[:1]])
+    return table, notes
+
+
+def kernel_rows(path):
+    rows = [row for row in read_rows(path) if len(row) == 7]
+    for case in dict.fromkeys(row[0] for row in rows):
+        of_case = sorted((row for row in rows if row[0] == case), key=lambda row: -float(row[4]))
+        total = sum(float(row[4]) for row in of_case)
+        for _, _, name, calls, time, least, most in of_case[:40]:
+            yield [case, name[:90], calls, time, f"{float(time) / total:.1%}", least, most]
+
+
+def page(results, cases, folder):
     info = {name: detail for _, name, status, _, detail in results if status == "info"}
     lines = [f"{datetime.date.today()}, commit {info.get('commit', 'unknown')}.", ""]
+    if os.environ.get("XF_GPU_DRY"):
+        lines = ["**A dry run on an emulation: no number on this page is of a GPU.**", "", *lines]
     lines += [f"- {name}: {detail}" for name, detail in info.items() if name != "commit"]
     lines += sorted({f"- {value}" for systems in cases.values() for s in systems.values()
                      for value in s.values.get("info", [])}) + [""]
-    lines += ["### Bars", "", *markdown(bar_rows(cases), ["what", "bar", "aim", "measured", ""])]
+    if not os.environ.get("XF_GPU_DRY"):
+        lines += ["### Bars", "", *markdown(bar_rows(cases), ["what", "bar", "aim", "measured", ""])]
     for case, systems in cases.items():
         lines += case_table(case, systems)
+    products, notes = product_rows(f"{folder}/products.tsv")
+    if products or notes:
+        lines += ["### Products", "", *markdown(products, ["product", "first, us", "best, us", "its rank", "first / best",
+                                                           "algorithms", "again"]), *notes, ""]
+    kernels = list(kernel_rows(f"{folder}/kernels.tsv"))
+    if kernels:
+        lines += ["### Kernels", "", *markdown(kernels, ["of", "kernel", "calls", "us in all", "share", "shortest",
+                                                         "longest"])]
     checks = [row[:5] for row in results if row[2] != "info"]
     return lines + ["### Checks", "", *markdown([[cell.replace("|", "/") for cell in row] for row in checks],
                                                ["stage", "what", "status", "seconds", "detail"])]
@@ -161,18 +199,20 @@ def short(results, cases):
             if system.steps():
                 print(f"    {name:<32} {1e3 * system.median():10.2f} ms {system.rate():12.0f} tokens/s "
                       f"MFU {mfu(case, systems, system):>6} {system.memory():>7} GB")
-    if cases:
+    if cases and not os.environ.get("XF_GPU_DRY"):
         for what, bar, aim, found, verdict in bar_rows(cases):
             print(f"{verdict:<13} {what}: {found} (bar {bar}{f', aim {aim}' if aim else ''})")
     print("checks: " + ", ".join(f"{count} {status}" for status, count in sorted(counts.items()) if count))
 
 
 def main():
-    results = [row for row in read_rows(sys.argv[1]) if len(row) == 5]
-    cases = read_cases(sys.argv[2])
-    with open(sys.argv[3], "w", encoding="utf-8") as file:
-        file.write("\n".join(page(results, cases)))
-    short(results, cases)
+    folder = sys.argv[1]
+    results = [row for row in read_rows(f"{folder}/results.tsv") if len(row) == 5]
+    cases = read_cases(f"{folder}/bench.tsv")
+    with open(f"{folder}/gpu.md", "w", encoding="utf-8") as file:
+        file.write("\n".join(page(results, cases, folder)))
+    if "--short" in sys.argv:
+        short(results, cases)
 
 
 if __name__ == "__main__":
