@@ -29,6 +29,7 @@ import sys
 import tempfile
 import time
 
+import gpu_variants
 from gpu_report import BARS
 
 # flop: of one source and one target token in training, sentences of 32 (6 for each weight it meets, and attention).
@@ -47,8 +48,6 @@ def decoding(batch, beam, sentences):
     return Case(name, "decode", "base", sentences, 25, "bf16", beam, batch, 0)
 
 
-# Named by their folder or file.
-LOSS, MIXED = "train base bf16, 25024 + 25024 tokens, pieces of the loss", "train base bf16, real lengths, "
 CASES = [training("base", 782), training("big", 782), decoding(1024, 4, 1024), decoding(1, 4, 16),
          training("base", 128), decoding(1, 1, 16), decoding(32, 4, 128), training("big", 128),
          decoding(1024, 1, 1024), decoding(32, 1, 128), training("base", 128, "fp32")]
@@ -97,6 +96,8 @@ class Bench:
     def xf_bench(self, arguments, plugins=None):
         limit = max(5.0, self.left())
         environment = dict(os.environ)
+        if "XF_LIBRARY_PATH" in environment:  # of tests/gpu/programs.sh: PyTorch's libraries are others
+            environment["LD_LIBRARY_PATH"] = environment["XF_LIBRARY_PATH"]
         if plugins is not None:
             environment["XF_BACKEND_PATH"] = f"{plugins}:{environment.get('XF_BACKEND_PATH', '')}"
         done = subprocess.run([self.args.xf_bench, *arguments], stdin=subprocess.DEVNULL, capture_output=True,
@@ -125,7 +126,8 @@ class Bench:
         for what, value in lines:
             if what in ("step", "tokens", "loss", "info"):
                 self.log(case, system, what, value)
-            if what == "note" and "slower kernel" in value:  # every product of these models is one of cuBLASLt's
+            # Every product of these models is one of cuBLASLt's.
+            if (what == "note" and "slower kernel" in value) or (what == "info" and "no cuBLASLt" in value):
                 self.failed += 1
                 self.log(case, system, "error", value)
             if what == "loss" and not math.isfinite(float(value)):
@@ -232,48 +234,6 @@ class Bench:
         print(f"{len(cases)} cases, {self.skipped} skipped for want of time, {self.failed} failures of this library")
         return 1 if self.failed else 0
 
-    def loss(self, folder):
-        """A step with each of the plugins, in turn."""
-        case = training("base", 782)._replace(name=LOSS)
-        if self.args.tiny:
-            case = tiny(case)
-        self.log(case, "-", "begin", case.flop)
-        systems = {path.name: path for path in sorted(pathlib.Path(folder).iterdir())}
-        for turn in range(self.args.rounds):
-            for name, path in list(systems.items()):
-                if self.left() < 5:
-                    self.log(case, f"libxformer {name}", "skipped", f"no time was left in round {turn + 1}")
-                    continue
-                [arguments] = list(self.ours(case).values())[:1]
-                short = [word for word in arguments if not word.startswith(("warmup=", "steps="))]
-                if not self.measure_ours(case, f"libxformer {name}", [*short, *(["warmup=0", "steps=1"] if self.args.tiny else ["warmup=2", "steps=5"])], False, path):
-                    del systems[name]
-        return 1 if self.failed else 0
-
-    def mixed(self, file, count):
-        """The first pass over batches of many shapes, and the second, in one process."""
-        case = training("base", 782)._replace(name=MIXED + pathlib.Path(file).name)
-        if self.args.tiny:
-            case = tiny(case)
-        self.log(case, "-", "begin", case.flop)
-        arguments = ["train", f"context.device={self.device}", f"context.precision={case.numbers}",
-                     f"preset={case.size}", f"batches={file}", "warmup=0", f"steps={2 * count}"]
-        for graphs in ("true", "false"):
-            try:
-                lines = self.xf_bench([*arguments, f"context.graphs={graphs}"])
-            except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
-                self.failed += 1
-                self.log(case, f"libxformer, graphs {graphs}", "error", f"{type(error).__name__}: {error}")
-                continue
-            steps = [value for what, value in lines if what == "step"]
-            for system, part in (("first pass", steps[:count]), ("second pass", steps[count:])):
-                for value in part:
-                    self.log(case, f"libxformer, graphs {graphs}, {system}", "step", value)
-                for what, value in lines:
-                    if what in ("tokens", "loss"):
-                        self.log(case, f"libxformer, graphs {graphs}, {system}", what, value)
-        return 1 if self.failed else 0
-
     def warm(self, cases):
         for case in cases:
             self.forget(self.make_peers(case))
@@ -312,10 +272,13 @@ def main():
         args.log = os.devnull
         Bench(args).warm(cases[part::parts])
         return 0
-    if args.loss:
-        return Bench(args).loss(args.loss)
-    if args.mixed:
-        return Bench(args).mixed(args.mixed, args.count)
+    for one in cases[:1] if args.loss or args.mixed else []:  # base, many tokens
+        bench = Bench(args)
+        if args.loss:
+            gpu_variants.loss(bench, one, args.loss)
+        else:
+            gpu_variants.mixed(bench, one, args.mixed, args.count)
+        return 1 if bench.failed else 0
     return Bench(args).all(cases)
 
 

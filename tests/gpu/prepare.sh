@@ -4,13 +4,14 @@
 #
 #     prepare.sh FOLDER [--data DIR]
 #
-# FOLDER/run    what every call needs: xf_bench, dump_batches, translate, the library and its plugins
-# FOLDER/check  calls 1 and 2: tests, gpu_products, gpu_planted, CUPTI's client, plugins with other sizes of the loss
-# FOLDER/data   call 4, with --data DIR, which holds en-de and en-fr, each with train, dev and test.tsv.xz: those, and
-#               a tokenizer each, since learning one takes longer than training may
-# FOLDER/deps   what a build needs that a bare machine lacks, for the case that these programs don't start there
+# FOLDER/run.tar.xz    what every call needs: xf_bench, dump_batches, translate, the library and its plugins
+# FOLDER/check.tar.xz  calls 1 and 2: tests, gpu_products, gpu_planted, CUPTI's client, plugins with other sizes of the
+#                      loss; 75 MiB that are nearly the same, so 4 when packed
+# FOLDER/data          call 4, with --data DIR, which holds en-de and en-fr, each with train, dev and test.tsv.xz: those,
+#                      and a tokenizer for each model
+# FOLDER/deps          what a build needs that a bare machine lacks, for the case that the programs don't start there
 #
-# A call carries the parts it needs: the checkout, run and data, say. Sizes are printed at the end.
+# A call carries the parts it needs. Sizes are printed at the end.
 #
 # Environment: XF_GPU_ARCH (90a-real: H100 and H200), XF_GPU_PREBUILD (the build, build/gpu-prebuild), NVCC,
 # XF_CMAKE_OPTIONS, XF_JOBS.
@@ -51,30 +52,32 @@ openblas=()
 if ninja -C "$build" -t query xformer_openblas >/dev/null 2>&1; then openblas=(xformer_openblas); fi
 ninja -C "$build" ${XF_JOBS:+-j "$XF_JOBS"} xf_bench dump_batches translate backend_ops xformer_cuda "${openblas[@]}" "${tests[@]}"
 
-rm -rf "$folder/run" "$folder/check"
-mkdir -p "$folder"/run/{bin,lib} "$folder"/check/{bin,lib,loss}
-cp "$build"/bin/{xf_bench,dump_batches,translate} "$folder/run/bin/"
-cp -P "$build"/lib/libxformer*.so* "$folder/run/lib/"
-(cd "$build/bin" && cp backend_ops "${tests[@]}" "$folder/check/bin/")
-printf '%s\n' "${tests[@]}" >"$folder/check/tests.txt"
+parts=$build/carried # unpacked
+rm -rf "$parts"
+mkdir -p "$folder" "$parts"/run/{bin,lib} "$parts"/check/{bin,lib,loss}
+cp "$build"/bin/{xf_bench,dump_batches,translate} "$parts/run/bin/"
+cp -P "$build"/lib/libxformer*.so* "$parts/run/lib/"
+(cd "$build/bin" && cp backend_ops "${tests[@]}" "$parts/check/bin/")
+printf '%s\n' "${tests[@]}" >"$parts/check/tests.txt"
 printf 'commit %s\nsource %s\nfor %s\nby %s, glibc %s\n' "$(git describe --always --dirty 2>/dev/null || echo unknown)" \
     "$PWD" "$arch" "$("$nvcc" --version | sed -n 's/.*release \([^,]*\).*/CUDA \1/p')" \
-    "$(ldd --version | sed -n '1s/.* //p')" >"$folder/run/built.txt"
+    "$(ldd --version | sed -n '1s/.* //p')" >"$parts/run/built.txt"
 
 # What only the GPU's stages run.
 toolkit=$(dirname "$(dirname "$(realpath "$nvcc")")")
-include=(-Icuda -Ilib -Iinclude)
-"$nvcc" -std=c++20 -O2 -arch="sm_${arch%-*}" tests/bench/gpu_planted.cu -o "$folder/check/bin/gpu_planted"
+"$nvcc" -std=c++20 -O2 -arch="sm_${arch%-*}" tests/bench/gpu_planted.cu -o "$parts/check/bin/gpu_planted"
 if [ -f "$toolkit/include/cublasLt.h" ]; then
-    "$nvcc" -std=c++20 -O2 "${include[@]}" -Itests/bench -x cu tests/bench/gpu_products.cpp cuda/cublaslt.cu \
-        -Xcompiler="-static-libstdc++" -ldl -o "$folder/check/bin/gpu_products"
+    # No kernel is in them, and nvcc's front end is none for all of C++20.
+    c++ -std=c++20 -O2 -Icuda -Ilib -Iinclude -Itests/bench -isystem "$toolkit/include" -x c++ \
+        tests/bench/gpu_products.cpp cuda/cublaslt.cu -x none -static-libstdc++ -static-libgcc -L"$toolkit/lib64" \
+        -lcudart_static -ldl -lrt -lpthread -o "$parts/check/bin/gpu_products"
 else
     echo "prepare.sh: no cublasLt.h: no gpu_products"
 fi
 cupti=$(find "$toolkit/" -name 'libcupti.so' 2>/dev/null | head -n 1)
 if [ -n "$cupti" ]; then
     cc -O2 -shared -fPIC -I"$toolkit/include" -I"$toolkit/extras/CUPTI/include" tests/bench/gpu_kernels.c "$cupti" \
-        -o "$folder/check/lib/libgpu_kernels.so"
+        -o "$parts/check/lib/libgpu_kernels.so"
 else
     echo "prepare.sh: no CUPTI: no times of kernels"
 fi
@@ -84,8 +87,8 @@ object=$(ninja -C "$build" -t query lib/libxformer_cuda.so | grep -o '[^ ]*/loss
 compile=$(ninja -C "$build" -t commands "$object" | tail -n 1)
 link=$(ninja -C "$build" -t commands lib/libxformer_cuda.so | tail -n 1)
 for loss in "${losses[@]}"; do
-    mkdir "$folder/check/loss/$loss"
-    so=$folder/check/loss/$loss/libxformer_cuda.so
+    mkdir "$parts/check/loss/$loss"
+    so=$parts/check/loss/$loss/libxformer_cuda.so
     options="-DXF_CUDA_LOSS_LOGITS=$((${loss%x*} * 37008)) -DXF_CUDA_LOSS_GATHER=${loss#*x}"
     (cd "$build" && bash -c "${compile/ -o $object/ $options -o $so.o}" && [ -f "$so.o" ] &&
         bash -c "$(sed "s|[^ ]*/loss\.cu\.o|$so.o|; s|-o lib/libxformer_cuda.so|-o $so|" <<<"$link")" && [ -f "$so" ])
@@ -93,12 +96,13 @@ for loss in "${losses[@]}"; do
 done
 
 # Libraries beside the system's own.
-for program in "$folder"/run/bin/* "$folder"/run/lib/*.so "$folder"/check/bin/*; do
+for program in "$parts"/run/bin/* "$parts"/run/lib/*.so "$parts"/check/bin/*; do
     case $program in */run/*) to=run ;; *) to=check ;; esac
     ldd "$program" | sed -n 's/.* => \(\/[^ ]*\(utf8proc\|libmd\|cmocka\)[^ ]*\) .*/\1/p' |
-        while read -r library; do [ -e "$folder/run/lib/${library##*/}" ] || cp -L "$library" "$folder/$to/lib/"; done
+        while read -r library; do [ -e "$parts/run/lib/${library##*/}" ] || cp -L "$library" "$parts/$to/lib/"; done
 done
-find "$folder"/run "$folder"/check -type f \( -path '*/bin/*' -o -name '*.so*' \) -exec strip {} +
+find "$parts" -type f \( -path '*/bin/*' -o -name '*.so*' \) -exec strip {} +
+for part in run check; do tar -C "$parts" -c $part | xz -6 >"$folder/$part.tar.xz"; done
 
 collect() { # for a build there: what a bare machine lacks, from Debian, with .pc files that hold wherever they lie
     local packages=(libutf8proc-dev libutf8proc2 libmd-dev libmd0 rapidjson-dev libcmocka-dev libcmocka0 pkgconf-bin libpkgconf3)
@@ -138,7 +142,7 @@ if [ -n "$data" ]; then
         [ "$name" = small ] || cp -f "$data/$from"/{train,dev,test}.tsv.xz "$folder/data/$name/"
         if [ -f "$folder/data/$name/tokenizer.json" ]; then continue; fi
         xz -dc "$data/$from/train.tsv.xz" >"$build/$name.tsv"
-        LD_LIBRARY_PATH=$folder/run/lib XF_BACKEND_PATH=$folder/run/lib "$folder/run/bin/dump_batches" \
+        LD_LIBRARY_PATH=$parts/run/lib XF_BACKEND_PATH=$parts/run/lib "$parts/run/bin/dump_batches" \
             "train=$build/$name.tsv" "dev=$build/$name.tsv" "model=$build/fresh.xf" "batches=$build/batches" \
             "dev_batches=$build/dev_batches" count=1 preset=tiny context.device=cpu "tokenizer.vocab_size=$size" \
             "tokenizer.kind=$kind" "save_tokenizer=$folder/data/$name/tokenizer.json"

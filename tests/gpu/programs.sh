@@ -31,7 +31,14 @@ if [ $dry = 1 ]; then
     printf '%s\n' $dry_tests >"$work/tests.txt"
     tests=$work/tests.txt
 else
-    starts() { [[ $(LD_LIBRARY_PATH=$carry/run/lib "$carry/run/bin/xf_bench" 2>&1) = *usage* ]]; }
+    starts() {
+        local part
+        for part in run check; do
+            rm -rf "${state:?}/$part"
+            [ ! -f "$carry/$part.tar.xz" ] || "$python" -m tarfile -e "$carry/$part.tar.xz" "$state" || return
+        done
+        [[ $(LD_LIBRARY_PATH=$state/run/lib "$state/run/bin/xf_bench" 2>&1) = *usage* ]]
+    }
     if ! starts; then
         [ -n "$nvcc" ] ||
             die 77 "$carry is missing or does not start here, and there is no nvcc; tests/gpu.sh --prepare elsewhere makes it"
@@ -39,15 +46,17 @@ else
         XF_GPU_ARCH=$(sed 's/.*, //; s/[.]//; s/^\(9\|1[0-9]\)\([0-9]\)$/&a/' <<<"$gpu")-real \
             attempt build prepare 300 tests/gpu/prepare.sh "$carry" && starts || { write_page && die 1 "the build failed"; }
     fi
-    run=$carry/run/bin check=$carry/check/bin plugins=$carry/run/lib tests=$carry/check/tests.txt
-    lib=$carry/run/lib:$carry/check/lib$lib
+    run=$state/run/bin check=$state/check/bin plugins=$state/run/lib tests=$state/check/tests.txt
+    lib=$state/run/lib:$state/check/lib$lib
     # Some tests read files of the folder in which they were built.
-    built_in=$(sed -n 's/^source //p' "$carry/run/built.txt")
+    built_in=$(sed -n 's/^source //p' "$state/run/built.txt")
     if [ -n "$built_in" ] && [ ! -e "$built_in" ]; then
         mkdir -p "${built_in%/*}" 2>/dev/null && ln -s "$root" "$built_in" 2>/dev/null
     fi
-    result build programs info 0 "$(tr '\n' ';' <"$carry/run/built.txt")"
+    result build programs info 0 "$(tr '\n' ';' <"$state/run/built.txt")"
 fi
+# PyTorch finds its own libraries of CUDA: another cuBLAS in its way may be one that it was not made for.
+export XF_OTHERS_LIBRARY_PATH=${LD_LIBRARY_PATH-}
 export LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export XF_BACKEND_PATH=$plugins
+export XF_LIBRARY_PATH=$LD_LIBRARY_PATH XF_BACKEND_PATH=$plugins
 [ $dry = 0 ] || export XF_BACKEND_PATH=$plugins:$build/lib

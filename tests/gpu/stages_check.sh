@@ -24,6 +24,9 @@ stage_facts() {
     result facts PyTorch info 0 "$("$python" -c 'import importlib.metadata as m; print(m.version("torch"))' 2>/dev/null || echo none)"
     must='cuda' attempt facts "the plugin" 15 "$run/xf_bench" train context.device=cuda:0 "preset=tiny" model.vocab_size=64 \
         sentences=2 tokens=4 warmup=0 steps=1
+    if grep -q 'no cuBLASLt' "$(log_of "the plugin")"; then
+        result facts cuBLASLt FAILED 0 "the plugin found none: own kernels compute all products, so no time is worth a look"
+    fi
 }
 
 tool_of() { # of NVIDIA's, also where PATH does not name it
