@@ -36,6 +36,8 @@ int check_gradients(const Backend &backend);
 int check_workers(const Backend &backend);
 // Same bits for a row alone, among others, at another place, where plugin_abi.h promises it.
 int check_rows(const Backend &backend);
+// The same for products of the shapes of a base model, for every number of rows: check_sweep.cpp.
+int check_sweep(const Backend &backend);
 // Masks of dropout against Philox, forward and backward.
 int check_dropout(const Backend &backend);
 // NaN and Inf: found by sum_squares, kept in their row, let through by ReLU, minus infinity for top_k.

@@ -46,11 +46,10 @@ int test_all() {
     const struct {
         const char *name;
         int (*check)(const Backend &);
-    } checks[] = {{"listed", check_listed},   {"definition", check_definition},
-                  {"parity", check_parity},   {"gradients", check_gradients},
-                  {"workers", check_workers}, {"rows", check_rows},
-                  {"dropout", check_dropout}, {"nan", check_nan},
-                  {"copies", check_copies},   {"no_memory", check_no_memory}};
+    } checks[] = {{"listed", check_listed},       {"definition", check_definition}, {"parity", check_parity},
+                  {"gradients", check_gradients}, {"workers", check_workers},       {"rows", check_rows},
+                  {"sweep", check_sweep},         {"dropout", check_dropout},       {"nan", check_nan},
+                  {"copies", check_copies},       {"no_memory", check_no_memory}};
     std::list<Test> tests;
     for (const Backend &backend : load_backends())
         for (const auto &check : checks)

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,6 +48,7 @@ struct Backend {
 
     bool bf16() const { return dtype == XF_BF16; }
     uint32_t flags() const { return bf16() ? uint32_t{kBf16} : 0u; }  // what its cases have beside their own
+    bool emulated() const { return std::strstr(table->version, "emulated") != nullptr; }  // as tests/cuda_host: slow
     bool serves(const Case &c) const { return (table->weight_types >> c.weights & 1u) != 0; }
     std::string name() const { return std::string(table->name) + '/' + isa + (bf16() ? "/bf16" : ""); }
 };
