@@ -171,6 +171,8 @@ int train_command(int argc, char **argv) {
     }
     /* One bad batch is no reason to end a run of hours. */
     if (status < 0 && xf_config_set(run.config, "train.on_nonfinite", "skip", &err) != XF_OK) status = fail(&err);
+    /* What is loaded here is trained, or compared with what is. */
+    if (status < 0 && xf_config_set(run.config, "context.weights", "fp32", &err) != XF_OK) status = fail(&err);
     if (status < 0) status = apply_settings(&run.line, run.config);
     if (status < 0 && (run.context = open_context(run.config)) == NULL) status = EXIT_FAILED;
     if (status < 0) {

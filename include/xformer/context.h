@@ -149,8 +149,8 @@ typedef struct xf_host {
  * @param out [out] the new context; the caller frees it with xf_context_free()
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND (no such device), XF_ERROR_UNSUPPORTED (instruction
- *         set, precision, a member of host), XF_ERROR_VERSION (a plugin of another version), XF_ERROR_BACKEND,
- *         XF_ERROR_NO_MEMORY
+ *         set, precision, type of weights, a member of host), XF_ERROR_VERSION (a plugin of another version),
+ *         XF_ERROR_BACKEND, XF_ERROR_NO_MEMORY
  * @threads any
  * @since 0.1
  */

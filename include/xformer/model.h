@@ -5,6 +5,10 @@
  * matrix for source embedding, target embedding and projection. A model file is one valid safetensors file with the
  * configuration and the tokenizer inside.
  *
+ * A model of fp32 can be trained and decode. One whose matrices are kept in 16 or 8 bits ("narrow") needs a half or a
+ * quarter of the memory and decodes, scores and evaluates alone: what would train or write it is XF_ERROR_STATE.
+ * "context.weights" decides when a model is loaded or copied; xf_model_copy() makes one of the other kind.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XFORMER_MODEL_H
@@ -31,8 +35,9 @@ typedef struct xf_model xf_model;
 /**
  * @brief Creates a model with fresh parameters.
  *
- * Reads the options of the group "model.". Matrices are Glorot-uniform, each of q, k and v on its own; embeddings
- * are normal with deviation d_model^-0.5; biases 0; norm weights 1. The same "model.seed" gives the same bits.
+ * Reads the options of the group "model.". Always of fp32. Matrices are Glorot-uniform, each of q, k and v on its own;
+ * embeddings are normal with deviation d_model^-0.5; biases 0; norm weights 1. The same "model.seed" gives the same
+ * bits.
  *
  * @param context [in] the context
  * @param config [in] NULL: all defaults (the paper's base model)
@@ -55,12 +60,16 @@ XF_API enum xf_status xf_model_create(xf_context *context, const xf_config *conf
  * Everything is checked before it is used: sizes, shapes, names, the checksum over all bytes, that all numbers are
  * finite. Of a checkpoint the model is taken and the optimizer's state left. Can be cancelled.
  *
+ * Matrices are kept as "context.weights" of the context says. "file": as the file has them, or, where the device can't
+ * multiply with those, widened to fp32, which the log tells.
+ *
  * @param context [in] the context
  * @param path [in] file name
  * @param out [out] the model; the caller frees it with xf_model_free()
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND, XF_ERROR_IO, XF_ERROR_CORRUPT, XF_ERROR_LIMIT,
- *         XF_ERROR_VERSION, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_CANCELLED, XF_ERROR_CALLBACK (progress)
+ *         XF_ERROR_VERSION, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_CANCELLED, XF_ERROR_CALLBACK (progress);
+ *         XF_ERROR_OUT_OF_RANGE when "context.weights" asks for a type that a number is too large for
  * @threads shared-read
  * @since 0.1
  */
@@ -129,7 +138,7 @@ typedef struct xf_model_summary {
     int32_t has_tokenizer;
     /** Not used, 0. */
     int32_t reserved;
-    /** Type of the numbers in the file: "fp32", "fp16" or "bf16"; NUL-terminated. */
+    /** Type of the matrices in the file: "fp32", "fp16", "bf16" or "int8"; NUL-terminated. */
     char precision[16];
 } xf_model_summary;
 
@@ -141,7 +150,7 @@ typedef struct xf_model_summary {
 
 /**
  * @brief Reads what a model file holds and what it would need: its header alone, so damage behind it is not seen.
- * @param context [in] the context it would be loaded into: "context.precision" counts
+ * @param context [in] the context it would be loaded into: "context.precision" and "context.weights" count
  * @param config [in] options of "decode." and "data." that the estimates are for; NULL: all defaults
  * @param source [in] the bytes; not trusted
  * @param summary [in,out] struct_size set by the caller
@@ -156,9 +165,11 @@ XF_API enum xf_status xf_model_inspect(xf_context *context, const xf_config *con
 /**
  * @brief Saves a model, replacing an old file at once or not at all; the old one stays as "<path>.prev".
  *
- * "file.precision" fp16 or bf16 halves the file. Numbers are rounded to nearest: fp16 keeps 11 bits of those from 2^-14
- * on and multiples of 2^-24 below, bf16 keeps 8 bits. Loading widens them; training goes on from such a file less
- * exactly than from one in fp32 or from a checkpoint. Can be cancelled.
+ * Any model can be saved in any "file.precision". fp16 or bf16 halves the file. Numbers are rounded to nearest: fp16
+ * keeps 11 bits of those from 2^-14 on and multiples of 2^-24 below, bf16 keeps 8 bits. int8 quarters it: each row of a
+ * matrix has a scale, its largest magnitude / 127, and each number is the nearest of -127 to 127 times that; vectors
+ * and tables of positions stay fp32. A model that is kept so is saved as it is. Training goes on from a narrow file
+ * less exactly than from one in fp32 or from a checkpoint. Can be cancelled.
  *
  * @param model [in] the model
  * @param config [in] options of the group "file."; NULL: all defaults (fp32)
@@ -166,8 +177,9 @@ XF_API enum xf_status xf_model_inspect(xf_context *context, const xf_config *con
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_IO, XF_ERROR_NOT_FOUND, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND,
  *         XF_ERROR_CANCELLED, XF_ERROR_CALLBACK (progress); XF_ERROR_OUT_OF_RANGE when a number would round to
- * infinity: beyond 65504 in fp16, 3.3895e38 in bf16. After an error the old file is as it was, unless the message says
- * that the new one is in place and only its folder could not be flushed
+ * infinity: beyond 65504 in fp16, 3.3895e38 in bf16; XF_ERROR_LIMIT when a row is too long for int8, which none is with
+ * "model.d_ff" and "model.heads" times "model.d_v" up to 131072. After an error the old file is as it was, unless the
+ * message says that the new one is in place and only its folder could not be flushed
  * @threads shared-read
  * @since 0.1
  */
@@ -190,7 +202,8 @@ XF_API enum xf_status xf_model_save_memory(const xf_model *model, const xf_confi
                                            size_t capacity, size_t *size, xf_error *err);
 
 /**
- * @brief Averages the parameters of models, in double precision. The first gives tokenizer and metadata.
+ * @brief Averages the parameters of models, in double precision. The first gives tokenizer and metadata. The average
+ * is of fp32, whatever the models are.
  * @param models [in] count models of the same configuration
  * @param count [in] at least 1
  * @param out [out] the model, in the context of the first; the caller frees it with xf_model_free()
@@ -220,11 +233,16 @@ XF_API enum xf_status xf_model_average_files(xf_context *context, const char *co
 
 /**
  * @brief Copies a model with its tokenizer and metadata, to another device if need be.
+ *
+ * "context.weights" of the copy's context says how it keeps its matrices, "file" meaning as the model has them. So a
+ * trained model becomes one of int8 in memory, and a narrow one becomes fp32, to be trained.
+ *
  * @param model [in] what to copy
  * @param context [in] where the copy lives; NULL: the model's own
  * @param out [out] the copy; the caller frees it with xf_model_free()
  * @param err [out] NULL allowed
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY; XF_ERROR_OUT_OF_RANGE
+ *         and XF_ERROR_LIMIT as xf_model_save() in such a "file.precision"
  * @threads shared-read
  * @since 0.1
  */
@@ -328,7 +346,7 @@ XF_API size_t xf_model_tensor_count(const xf_model *model);
 XF_API enum xf_status xf_model_get_tensor(const xf_model *model, size_t index, xf_tensor_info *info, xf_error *err);
 
 /**
- * @brief Copies a parameter tensor out, row-major.
+ * @brief Copies a parameter tensor out, row-major; of a narrow model, widened.
  * @param model [in] the model
  * @param index [in] which
  * @param values [out] room for count numbers
@@ -348,7 +366,7 @@ XF_API enum xf_status xf_model_read_tensor(const xf_model *model, size_t index, 
  * @param values [in] count numbers, row-major, all finite
  * @param count [in] must be rows * columns
  * @param err [out] NULL allowed
- * @return as xf_model_read_tensor()
+ * @return as xf_model_read_tensor(); XF_ERROR_STATE when the model is narrow
  * @threads exclusive
  * @since 0.1
  */

@@ -76,11 +76,12 @@ typedef struct xf_step_stats {
  * Reads the options of the group "train.". Memory: gradients and two moments as large as the parameters, with
  * "train.ema" one more block of that size, and a workspace that grows to the largest batch seen.
  *
- * @param model [in] what is trained; kept alive by the trainer
+ * @param model [in] what is trained, of fp32; kept alive by the trainer
  * @param config [in] NULL: all defaults
  * @param out [out] the trainer; the caller frees it with xf_trainer_free()
  * @param err [out] NULL allowed
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_STATE (the model is narrow: see model.h), XF_ERROR_NO_MEMORY,
+ *         XF_ERROR_BACKEND
  * @threads exclusive
  * @par Source
  * Vaswani et al. 2017, s. 5

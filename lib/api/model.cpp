@@ -145,7 +145,7 @@ xf_status xf_model_read_tensor(const xf_model *model, size_t index, float *value
         check_count(p, count);
         const ModelUse parameters(*use->model, false);
         Stream stream(use->context->device());
-        stream.download(values, use->model->params() + p.offset, count * sizeof(float));
+        use->model->read(stream, p, 0, p.size(), values);
     });
 }
 
@@ -159,8 +159,9 @@ xf_status xf_model_write_tensor(xf_model *model, size_t index, const float *valu
             XF_CHECK(std::isfinite(values[i]), XF_ERROR_INVALID_ARGUMENT, "value %zu for '%s' is not finite", i,
                      p.name.c_str());
         const ModelUse parameters(*use->model, true);
+        float *const params = use->model->params();
         Stream stream(use->context->device());
-        stream.upload(use->model->params() + p.offset, values, count * sizeof(float));
+        stream.upload(params + p.offset, values, count * sizeof(float));
         use->model->parameters_written(stream);
         stream.sync();
     });

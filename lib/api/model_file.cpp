@@ -34,7 +34,7 @@ xf_model *load(const std::shared_ptr<Context> &context, std::shared_ptr<const In
     const Call call = context->call();
     const ModelFile file(std::move(input));
     auto tokenizer = parse_tokenizer(file.contents().tokenizer);
-    auto model = file.make_model(context);
+    auto model = file.make_model(context, context->weights_type(file.weights_type(), "'" + file.path() + "'"));
     Stream stream(context->device());
     file.load(*model, stream, {}, call);
     context->log(XF_LOG_INFO, "model", format("loaded '%s'", file.path().c_str()));
@@ -44,7 +44,7 @@ xf_model *load(const std::shared_ptr<Context> &context, std::shared_ptr<const In
 FileContents contents_of(const xf_model &model, const xf_config *config) {
     FileContents contents;
     contents.kind = "model";
-    contents.dtype = file_dtype(*OptionsOf(config));
+    contents.weights_type = file_weights_type(*OptionsOf(config));
     contents.tokenizer = tokenizer_json(model);
     return contents;
 }

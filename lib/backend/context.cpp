@@ -7,8 +7,18 @@
 
 #include <algorithm>
 #include <exception>
+#include <string_view>
 
 namespace xf {
+namespace {
+
+uint32_t weights_named(const std::string &name) {
+    for (const uint32_t type : {XF_WEIGHTS_BF16, XF_WEIGHTS_FP16, XF_WEIGHTS_INT8})
+        if (name == weights_name(type)) return type;
+    return XF_WEIGHTS_NUM;
+}
+
+}  // namespace
 
 Context::Context(const Options &options, const xf_host *host)
     : pid_(getpid()),
@@ -17,8 +27,13 @@ Context::Context(const Options &options, const xf_host *host)
       pool_(static_cast<int>(options.i64("context.threads")), {services_.parallel_user, services_.parallel}),
       isa_(options.str("context.isa")),
       dtype_(options.str("context.precision") == "bf16" ? XF_BF16 : XF_FP32),
+      weights_as_filed_(options.str("context.weights") == "file"),
+      weights_(weights_named(options.str("context.weights"))),
       graphs_(options.boolean("context.graphs")),
       registry_(options.str("context.backend_path")) {
+    XF_CHECK(dtype_ == XF_FP32 || weights_ == XF_WEIGHTS_NUM, XF_ERROR_UNSUPPORTED,
+             "context.weights is %s with context.precision bf16, expected file or fp32, or context.precision fp32",
+             weights_name(weights_));
     host_.size = sizeof host_;
     host_.abi = XF_PLUGIN_ABI;
     host_.user = this;
@@ -51,6 +66,9 @@ bool Context::open_on(BackendEntry *entry, int32_t index) {
             XF_CHECK((entry->ops->dtypes & (1u << dtype_)) != 0, XF_ERROR_UNSUPPORTED,
                      "backend %s computes in fp32 alone, context.precision is bf16, which cuda has",
                      entry->name.c_str());
+            XF_CHECK(multiplies_with(*entry->ops, weights_), XF_ERROR_UNSUPPORTED,
+                     "backend %s does not multiply with matrices of %s, expected context.weights file or fp32",
+                     entry->name.c_str(), weights_name(weights_));
             device_ = std::make_unique<Device>(*entry->ops, host_, heap_, i);
             entry->state = XF_BACKEND_ACTIVE;
             active_ = entry;
@@ -92,6 +110,26 @@ void Context::open_device(const std::string &name) {
             format("%s computes and not %s: %s", active_->name.c_str(), entry->name.c_str(), why.c_str()));
     }
     log(XF_LOG_INFO, "context", description_);
+}
+
+// Narrow matrices are read and made where the device's memory is the host's.
+bool Context::multiplies_with(const xf_backend_v1 &ops, uint32_t weights) const {
+    return weights == XF_WEIGHTS_NUM ||
+           (dtype_ == XF_FP32 && (ops.weight_types >> weights & 1u) != 0 && std::string_view(ops.kind) == "cpu");
+}
+
+uint32_t Context::weights_type(uint32_t own) const {
+    if (!weights_as_filed_) return weights_;
+    return multiplies_with(*active_->ops, own) ? own : static_cast<uint32_t>(XF_WEIGHTS_NUM);
+}
+
+uint32_t Context::weights_type(uint32_t own, const std::string &name) const {
+    const uint32_t type = weights_type(own);
+    if (weights_as_filed_ && type != own)
+        log(XF_LOG_INFO, "model",
+            format("the matrices of %s are %s and become fp32: %s in %s does not multiply with them", name.c_str(),
+                   weights_name(own), active_->name.c_str(), dtype_ == XF_BF16 ? "bf16" : "fp32"));
+    return type;
 }
 
 void Context::log(xf_log_level level, const char *component, const std::string &message) const {

@@ -31,6 +31,10 @@ public:
     Device &device() { return *device_; }
     // XF_FP32 or XF_BF16: what models of this context compute in.
     uint32_t dtype() const { return dtype_; }
+    // What becomes of matrices that come as `own` when a model is loaded or copied into this context: XF_WEIGHTS_...
+    // The second tells the host when they had to become fp32; `name` is the model's.
+    uint32_t weights_type(uint32_t own) const;
+    uint32_t weights_type(uint32_t own, const std::string &name) const;
     // Whether calls that repeat are recorded and replayed (CUDA graphs).
     bool graphs() const { return graphs_ && device_->records(); }
     Registry &registry() { return registry_; }
@@ -53,6 +57,7 @@ public:
 private:
     void open_device(const std::string &name);
     bool open_on(BackendEntry *entry, int32_t index);
+    bool multiplies_with(const xf_backend_v1 &ops, uint32_t weights) const;
 
     pid_t pid_;
     xf_host services_;
@@ -60,6 +65,8 @@ private:
     ThreadPool pool_;
     std::string isa_;
     uint32_t dtype_;
+    bool weights_as_filed_;
+    uint32_t weights_ = XF_WEIGHTS_NUM;  // unless as filed
     bool graphs_;
     CancelSource cancel_;
     Registry registry_;

@@ -15,6 +15,26 @@ namespace xf {
 
 constexpr size_t number_bytes(uint32_t dtype) { return dtype == XF_BF16 ? 2 : 4; }
 
+// XF_WEIGHTS_..., in the words of "context.weights" and "file.precision".
+constexpr const char *weights_name(uint32_t type) {
+    constexpr const char *kNames[] = {"fp32", "bf16", "fp16", "int8"};
+    return kNames[type];
+}
+
+// A matrix as operations take it: what lies at data is of type XF_WEIGHTS_...
+struct Matrix {
+    const void *data;
+    uint32_t type;
+    const float *scales;  // one a row, with XF_WEIGHTS_INT8
+
+    template <class Args>
+    void give_to(Args *args) const {
+        args->weights = data;
+        args->weights_type = type;
+        args->scales = scales;
+    }
+};
+
 class Num {
 public:
     Num() = default;

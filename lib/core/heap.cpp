@@ -88,4 +88,12 @@ void Heap::free(void *ptr, size_t bytes) noexcept {
     current_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
 }
 
+HeapBlock::HeapBlock(Heap *heap, size_t bytes, const char *what)
+    : heap_(heap), bytes_(bytes), data_(heap->alloc(bytes)) {
+    if (data_ != nullptr) return;
+    const std::string budget = heap->refusal();
+    if (budget.empty()) fail(XF_ERROR_NO_MEMORY, "no memory for %zu bytes of %s", bytes, what);
+    fail(XF_ERROR_NO_MEMORY, "%s", budget.c_str());
+}
+
 }  // namespace xf

@@ -54,4 +54,22 @@ private:
     std::atomic<int64_t> refused_{0}, held_{0};  // bytes asked for beyond the budget, 0 for none; held at that time
 };
 
+// A block of a heap that is freed with its owner. Must not outlive the heap.
+class HeapBlock {
+public:
+    // Not zeroed. XF_ERROR_NO_MEMORY when there is none; `what` is what it is for.
+    HeapBlock(Heap *heap, size_t bytes, const char *what);
+    HeapBlock(const HeapBlock &) = delete;
+    HeapBlock &operator=(const HeapBlock &) = delete;
+    ~HeapBlock() { heap_->free(data_, bytes_); }
+
+    void *data() const { return data_; }
+    size_t bytes() const { return bytes_; }
+
+private:
+    Heap *heap_;
+    size_t bytes_;
+    void *data_;
+};
+
 }  // namespace xf

@@ -30,6 +30,11 @@ constexpr Option kOptions[] = {
      "What activations and matrix products are computed in; parameters, gradients and sums stay fp32. CUDA serves "
      "both.",
      "", "0.1"},
+    {"context.weights", kStr, "file", 0, 0, "file|fp32|fp16|bf16|int8",
+     "How the matrices of models that are loaded or copied into the context are kept: as the file has them, fp32 where "
+     "the device lacks that, or in this type. A model of fp32 can be trained; the others decode alone, in a half or a "
+     "quarter of the memory.",
+     "", "0.1"},
     {"context.graphs", kBool, "true", 0, 1, nullptr,
      "Calls that repeat are recorded once and replayed, where the device can (CUDA graphs). Results do not depend on "
      "it.",
@@ -137,8 +142,10 @@ constexpr Option kOptions[] = {
     {"decode.max_source_tokens", kI64, "1024", 2, 1 << 20, nullptr,
      "A longer source is an error, and so is one longer than model.max_length.", "", "0.1"},
 
-    {"file.precision", kStr, "fp32", 0, 0, "fp32|fp16|bf16",
-     "Numbers in a saved model; a narrow file is half as large and is widened when loaded.", "", "0.1"},
+    {"file.precision", kStr, "fp32", 0, 0, "fp32|fp16|bf16|int8",
+     "Numbers in a saved model: a file of 16 bits is half as large, one of 8 bits a quarter. int8 is of the matrices, "
+     "with a scale per row; vectors and position tables stay fp32.",
+     "", "0.1"},
 };
 
 }  // namespace

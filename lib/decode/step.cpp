@@ -203,7 +203,7 @@ void DecoderStep::run(const DeviceRows &rows, int64_t k, float *values, int32_t 
     top.D = model_.config().D;
     top.k = k;
     top.src = decode(now, rows, s);
-    top.weights = model_.weights(model_.table().embedding);
+    model_.matrix(model_.table().embedding).give_to(&top);
     static constexpr int32_t kBanned[] = {kStartToken, kEndToken};  // the first is never an answer's token
     top.banned_count = rows.may_end ? 1 : 2;
     top.banned = kBanned;
@@ -226,7 +226,8 @@ Num DecoderStep::decode(const Pass &pass, const DeviceRows &rows, const Scratch 
     embed.D = c.D;
     embed.ids = rows.tokens;
     embed.pos = rows.steps;
-    embed.weights = model_.weights(table.embedding);
+    embed.V = c.V;
+    model_.matrix(table.embedding).give_to(&embed);
     embed.positions = model_.decoder_positions();
     embed.scale = std::sqrt(static_cast<float>(c.D));
     embed.dst = s.residual;

@@ -1,30 +1,20 @@
-// See model_file.h.
+// Opening: what a header must say before a model of it is made. See model_file.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/model_file.h"
 
-#include <algorithm>
-#include <cstring>
 #include <string_view>
 
-#include "core/checked.h"
 #include "core/error.h"
-#include "core/half.h"
 
 namespace xf {
 namespace {
 
-constexpr char kFormat[] = "xformer";
-constexpr char kVersion[] = "1";
 // What a file holds: the parameters, and a checkpoint's further blocks.
 std::vector<std::string> prefixes(const std::string &kind, const Options &options) {
     if (kind != "checkpoint") return {""};
     if (options.f64("train.ema") > 0) return {"", "adam.m.", "adam.v.", "ema."};
     return {"", "adam.m.", "adam.v."};
-}
-
-std::vector<int64_t> shape_of(const Parameter &p) {
-    return p.vector ? std::vector<int64_t>{p.columns} : std::vector<int64_t>{p.rows, p.columns};
 }
 
 std::string shown(const std::vector<int64_t> &shape) {
@@ -34,95 +24,25 @@ std::string shown(const std::vector<int64_t> &shape) {
     return text + "]";
 }
 
-bool is_narrow(std::string_view dtype) { return dtype == "F16" || dtype == "BF16"; }
-
-void add_block(SafetensorsWriter *writer, Stream *stream, const ParameterTable &table, const std::string &prefix,
-               const float *block) {
-    for (const Parameter &p : table.list) {
-        const char *data = reinterpret_cast<const char *>(block + p.offset);
-        writer->add(prefix + p.name, "F32", shape_of(p), [stream, data](uint64_t offset, void *dst, size_t bytes) {
-            stream->download(dst, data + offset, bytes);
-        });
-    }
-}
-
-// The same in 16 bits. The writer asks for any bytes, so a number may be cut in two.
-void add_narrow(SafetensorsWriter *writer, Stream *stream, const ParameterTable &table, const std::string &dtype,
-                const float *block) {
-    const bool fp16 = dtype == "F16";
-    for (const Parameter &p : table.list) {
-        const float *data = block + p.offset;
-        writer->add(p.name, dtype, shape_of(p), [stream, data, fp16, &p](uint64_t offset, void *dst, size_t bytes) {
-            const uint16_t infinity = fp16 ? 0x7C00 : 0x7F80;
-            const size_t first = offset / 2, last = (offset + bytes + 1) / 2;
-            std::vector<float> wide(last - first);
-            stream->download(wide.data(), data + first, wide.size() * sizeof(float));
-            std::vector<uint16_t> halves(wide.size());
-            for (size_t i = 0; i < wide.size(); ++i) {
-                halves[i] = fp16 ? to_fp16(wide[i]) : to_bf16(wide[i]);
-                // A file with it could not be loaded.
-                XF_CHECK((halves[i] & infinity) != infinity, XF_ERROR_OUT_OF_RANGE,
-                         "'%s' has the number %s, expected %s", p.name.c_str(),
-                         number(static_cast<double>(wide[i])).c_str(),
-                         fp16 ? "what fp16 holds, -65504 to 65504: bf16 reaches further"
-                              : "what bf16 holds, -3.3895e38 to 3.3895e38");
-            }
-            std::memcpy(dst, reinterpret_cast<const char *>(halves.data()) + offset % 2, bytes);
-        });
-    }
-}
-
-// From least to the largest number; a NaN is outside.
-bool all_within(const float *values, size_t count, float least) {
-    bool good = true;
-    for (size_t i = 0; i < count; ++i) good &= values[i] >= least && values[i] <= std::numeric_limits<float>::max();
-    return good;
-}
-
 bool is_option(std::string_view key) { return key.starts_with("model.") || key.starts_with("train."); }
-
-SafetensorsWriter make_writer(const Model &model, Stream *stream, const FileContents &contents,
-                              const std::vector<ExtraBlock> &blocks) {
-    SafetensorsWriter writer;
-    writer.set_metadata("format", kFormat);
-    writer.set_metadata("format_version", kVersion);
-    writer.set_metadata("kind", contents.kind);
-    if (!contents.tokenizer.empty()) writer.set_metadata("tokenizer", contents.tokenizer);
-    for (size_t i = 0; i < option_count(); ++i)
-        if (std::string_view(option(i).key).starts_with("model."))
-            writer.set_metadata(option(i).key, model.options().text(option(i).key));
-    for (const auto &[key, value] : contents.extra) writer.set_metadata(key, value);
-    for (const auto &[key, value] : model.metadata().all()) writer.set_metadata(UserMetadata::kPrefix + key, value);
-    if (is_narrow(contents.dtype))
-        add_narrow(&writer, stream, model.table(), contents.dtype, model.params());
-    else
-        add_block(&writer, stream, model.table(), "", model.params());
-    for (const ExtraBlock &block : blocks) add_block(&writer, stream, model.table(), block.prefix, block.data);
-    return writer;
-}
 
 }  // namespace
 
-std::string file_dtype(const Options &options) {
-    const std::string &precision = options.str("file.precision");
-    return precision == "fp16" ? "F16" : precision == "bf16" ? "BF16" : "F32";
+std::vector<int64_t> tensor_shape(const Parameter &p) {
+    return p.vector ? std::vector<int64_t>{p.columns} : std::vector<int64_t>{p.rows, p.columns};
 }
 
-std::string save_model_file(const std::string &path, const Model &model, Stream &stream, const FileContents &contents,
-                            const std::vector<ExtraBlock> &blocks, const Call &call) {
-    std::string digest = make_writer(model, &stream, contents, blocks).write(path, posix_io(), true, call);
-    model.context().log(XF_LOG_INFO, "file", format("saved the %s '%s'", contents.kind.c_str(), path.c_str()));
-    return digest;
+std::string scale_name(const Parameter &p) { return p.name + "_scale"; }
+
+const char *tensor_dtype(uint32_t weights_type) {
+    constexpr const char *kNames[] = {"F32", "BF16", "F16", "I8"};
+    return kNames[weights_type];
 }
 
-size_t save_model_memory(void *buffer, size_t capacity, const Model &model, Stream &stream,
-                         const FileContents &contents, const Call &call) {
-    const SafetensorsWriter writer = make_writer(model, &stream, contents, {});
-    const auto bytes = checked_cast<size_t>(writer.bytes("memory"), "the size of a model");
-    if (bytes > capacity) return bytes;
-    MemoryOutput output(buffer, capacity);
-    writer.write(&output, "memory", call);
-    return bytes;
+uint32_t dtype_type(std::string_view dtype) {
+    for (const uint32_t type : {XF_WEIGHTS_BF16, XF_WEIGHTS_FP16, XF_WEIGHTS_INT8})
+        if (dtype == tensor_dtype(type)) return type;
+    return XF_WEIGHTS_NUM;
 }
 
 ModelFile::ModelFile(std::shared_ptr<const Input> input) : reader_(std::move(input)), table_(read_header()) {
@@ -132,10 +52,11 @@ ModelFile::ModelFile(std::shared_ptr<const Input> input) : reader_(std::move(inp
 ParameterTable ModelFile::read_header() {
     const Metadata &metadata = reader_.metadata();
     const auto made_by = metadata.find("format");
-    XF_CHECK(made_by != metadata.end() && made_by->second == kFormat, XF_ERROR_CORRUPT,
+    XF_CHECK(made_by != metadata.end() && made_by->second == kModelFormat, XF_ERROR_CORRUPT,
              "'%s' is a safetensors file but not one of a model of this library", path().c_str());
-    XF_CHECK(require("format_version") == kVersion, XF_ERROR_VERSION, "'%s' has format version %.32s, expected %s",
-             path().c_str(), require("format_version").c_str(), kVersion);
+    XF_CHECK(require("format_version") == kModelFormatVersion, XF_ERROR_VERSION,
+             "'%s' has format version %.32s, expected %s", path().c_str(), require("format_version").c_str(),
+             kModelFormatVersion);
     contents_.kind = require("kind");
     XF_CHECK(kind() == "model" || kind() == "checkpoint", XF_ERROR_VERSION,
              "'%s' is of kind '%.32s', expected model or checkpoint", path().c_str(), kind().c_str());
@@ -186,91 +107,64 @@ const std::string &ModelFile::require(const std::string &key) const {
     return found->second;
 }
 
-void ModelFile::check_tensors() {
-    const std::vector<std::string> blocks = prefixes(kind(), options_);
-    XF_CHECK(reader_.tensors().size() == table_.list.size() * blocks.size(), XF_ERROR_CORRUPT,
-             "'%s' has %zu tensors, expected %zu for its configuration", path().c_str(), reader_.tensors().size(),
-             table_.list.size() * blocks.size());
-    size_t widest = 0;
-    for (const std::string &prefix : blocks) {
-        for (const Parameter &p : table_.list) {
-            const TensorInfo *tensor = reader_.find(prefix + p.name);
-            XF_CHECK(tensor != nullptr, XF_ERROR_CORRUPT, "'%s' lacks the tensor '%s%s'", path().c_str(),
-                     prefix.c_str(), p.name.c_str());
-            XF_CHECK(tensor->shape == shape_of(p), XF_ERROR_CORRUPT,
-                     "'%s': tensor '%s%s' has the shape %s, expected %s", path().c_str(), prefix.c_str(),
-                     p.name.c_str(), shown(tensor->shape).c_str(), shown(shape_of(p)).c_str());
-            XF_CHECK(tensor->dtype == "F32" || (kind() == "model" && is_narrow(tensor->dtype)), XF_ERROR_CORRUPT,
-                     "'%s': tensor '%s%s' is of type %s, expected F32%s", path().c_str(), prefix.c_str(),
-                     p.name.c_str(), tensor->dtype.c_str(), kind() == "model" ? ", F16 or BF16" : "");
-            if (dtype_bytes(tensor->dtype) <= widest) continue;
-            widest = dtype_bytes(tensor->dtype);
-            contents_.dtype = tensor->dtype;
+const TensorInfo &ModelFile::tensor(const std::string &name, const std::vector<int64_t> &shape) const {
+    const TensorInfo *tensor = reader_.find(name);
+    XF_CHECK(tensor != nullptr, XF_ERROR_CORRUPT, "'%s' lacks the tensor '%s'", path().c_str(), name.c_str());
+    XF_CHECK(tensor->shape == shape, XF_ERROR_CORRUPT, "'%s': tensor '%s' has the shape %s, expected %s",
+             path().c_str(), name.c_str(), shown(tensor->shape).c_str(), shown(shape).c_str());
+    return *tensor;
+}
+
+// What the matrices of a model are: the widest where they differ, and of two types of 16 bits neither is.
+void ModelFile::find_weights_type() {
+    bool first = true;
+    for (const Parameter &p : table_.list) {
+        if (!table_.is_matrix(p)) continue;
+        const TensorInfo *const found = reader_.find(p.name);
+        const uint32_t type = found != nullptr ? dtype_type(found->dtype) : uint32_t{XF_WEIGHTS_NUM};
+        if (type == XF_WEIGHTS_INT8) {
+            contents_.weights_type = type;
+            return;
         }
+        contents_.weights_type = first || contents_.weights_type == type ? type : uint32_t{XF_WEIGHTS_NUM};
+        first = false;
     }
 }
 
-std::shared_ptr<Model> ModelFile::make_model(std::shared_ptr<Context> context) const {
-    auto model = std::make_shared<Model>(std::move(context), options_);
-    model->metadata() = user_;
-    return model;
+void ModelFile::check_tensors() {
+    const bool is_model = kind() == "model";
+    if (is_model) find_weights_type();
+    const bool int8 = contents_.weights_type == XF_WEIGHTS_INT8;
+    size_t expected = 0;
+    for (const std::string &prefix : prefixes(kind(), options_)) {
+        for (const Parameter &p : table_.list) {
+            const TensorInfo &found = tensor(prefix + p.name, tensor_shape(p));
+            const bool matrix = int8 && table_.is_matrix(p);
+            const bool good = matrix ? found.dtype == "I8"
+                                     : found.dtype == "F32" || (is_model && !int8 && dtype_bytes(found.dtype) == 2);
+            XF_CHECK(good, XF_ERROR_CORRUPT, "'%s': tensor '%s%s' is of type %s, expected %s", path().c_str(),
+                     prefix.c_str(), p.name.c_str(), found.dtype.c_str(),
+                     matrix              ? "I8 as another matrix has it"
+                     : is_model && !int8 ? "F32, F16 or BF16, or I8 with scales of all matrices"
+                                         : "F32");
+            ++expected;
+            if (!matrix) continue;
+            check_int8_columns(p);
+            const TensorInfo &scales = tensor(scale_name(p), {p.rows});
+            XF_CHECK(scales.dtype == "F32", XF_ERROR_CORRUPT, "'%s': tensor '%s' is of type %s, expected F32",
+                     path().c_str(), scales.name.c_str(), scales.dtype.c_str());
+            ++expected;
+        }
+    }
+    XF_CHECK(reader_.tensors().size() == expected, XF_ERROR_CORRUPT,
+             "'%s' has %zu tensors, expected %zu for its configuration", path().c_str(), reader_.tensors().size(),
+             expected);
 }
 
-void ModelFile::load(const Model &model, Stream &stream, const std::vector<ExtraBlock> &blocks,
-                     const Call &call) const {
-    struct Destination {
-        float *data;
-        float least;
-    };
-    std::map<std::string, Destination> destinations;
-    const auto add = [&](const ExtraBlock &block) {
-        for (const Parameter &p : model.table().list)
-            destinations[block.prefix + p.name] = {block.data + p.offset, block.least};
-    };
-    add({"", model.params()});
-    for (const ExtraBlock &block : blocks) add(block);
-
-    // Where device memory is not the host's, each tensor goes through a staging buffer; narrow ones are read into one.
-    const bool direct = stream.device().host_memory();
-    std::vector<float> staging;
-    std::vector<uint16_t> halves;
-    const TensorInfo *pending = nullptr;
-    std::string bad;  // told after the checksum: most likely the file is damaged
-    const auto finish = [&] {
-        if (pending == nullptr) return;
-        const Destination &to = destinations.at(pending->name);
-        const bool narrow = is_narrow(pending->dtype);
-        const size_t count = static_cast<size_t>(pending->end - pending->begin) / (narrow ? 2 : 4);
-        float *values = direct ? to.data : staging.data();
-        if (narrow)
-            std::transform(halves.begin(), halves.end(), values, pending->dtype == "F16" ? from_fp16 : from_bf16);
-        if (bad.empty() && !all_within(values, count, to.least)) bad = pending->name;
-        if (!direct) stream.upload(to.data, values, count * sizeof(float));
-        pending = nullptr;
-    };
-    const auto destination = [&](const TensorInfo &tensor) -> void * {
-        finish();
-        const auto found = destinations.find(tensor.name);
-        if (found == destinations.end()) return nullptr;
-        pending = &tensor;
-        const auto bytes = static_cast<size_t>(tensor.end - tensor.begin);
-        const bool narrow = is_narrow(tensor.dtype);
-        if (!direct) staging.resize(bytes / (narrow ? 2 : 4));
-        if (narrow) {
-            halves.resize(bytes / 2);
-            return halves.data();
-        }
-        return direct ? found->second.data : staging.data();
-    };
-    reader_.load_all(destination, call);
-    finish();
-    XF_CHECK(bad.empty(), XF_ERROR_CORRUPT, "'%s': tensor '%s' has a number that is not finite%s", path().c_str(),
-             bad.c_str(), destinations.at(bad).least < 0 ? "" : " or negative");
-    model.parameters_written(stream);
-    stream.sync();
-    model.context().log(XF_LOG_INFO, "file",
-                        format("loaded the %s '%s', %llu bytes", kind().c_str(), path().c_str(),
-                               static_cast<unsigned long long>(bytes())));
+std::shared_ptr<Model> ModelFile::make_model(std::shared_ptr<Context> context, uint32_t weights_type) const {
+    auto model = std::make_shared<Model>(std::move(context), options_, weights_type);
+    model->metadata() = user_;
+    return model;
 }
 
 }  // namespace xf

@@ -57,6 +57,11 @@ struct ParameterTable {
     std::vector<DecoderLayerOffsets> decoder;
     NormOffsets encoder_norm{-1, -1}, decoder_norm{-1, -1};  // pre-LN only
 
+    // What operations multiply with: neither a vector nor a table of positions.
+    bool is_matrix(const Parameter &p) const {
+        return !p.vector && p.offset != encoder_positions && p.offset != decoder_positions;
+    }
+
     // Fills a block of total numbers (paper's authors' initialisation; see xf_model_create).
     void initialise(uint64_t seed, float *block) const;
 

@@ -35,6 +35,7 @@ struct Pass {
     const ModelConfig &config() const { return model.config(); }
     const float *param(int64_t offset) const { return model.param(offset); }
     Num weights(int64_t offset) const { return model.weights(offset); }
+    Matrix matrix(int64_t offset) const { return model.matrix(offset); }
     float *grad(int64_t offset) const { return grads + offset; }
     uint32_t linear_flags() const { return invariant ? XF_LINEAR_ROW_INVARIANT : 0; }
     xf_dropout drop(uint32_t site) const { return make(dropout.rate, site); }

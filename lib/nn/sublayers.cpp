@@ -130,7 +130,7 @@ void linear_fwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num src, int6
     args.K = K;
     args.src = src;
     args.ld_src = K;
-    args.weights = pass.weights(weights);
+    pass.matrix(weights).give_to(&args);
     args.bias = bias;
     args.dst = dst;
     args.ld_dst = N;

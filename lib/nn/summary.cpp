@@ -16,19 +16,23 @@ namespace {
 class Needs {
 public:
     Needs(const ModelFile &file, Context &context)
-        : table_(file.table()), c_(ModelConfig::from(file.options())), context_(context) {}
+        : table_(file.table()),
+          c_(ModelConfig::from(file.options())),
+          context_(context),
+          filed_(file.weights_type()),
+          kept_(context.weights_type(filed_)) {}
 
+    // A model that is trained, or one as the context keeps it.
+    int64_t trained_model() const { return block() + (context_.dtype() == XF_BF16 ? block() / 2 : 0) + sinusoids(); }
     int64_t model() const {
-        int64_t bytes = block();
-        if (context_.dtype() == XF_BF16) bytes += block() / 2;
-        if (!c_.learned_positions) bytes += c_.max_length * c_.D * number_bytes(XF_FP32);
-        return bytes;
+        return kept_ == XF_WEIGHTS_NUM ? trained_model() : NarrowLayout(table_, kept_).bytes() + sinusoids();
     }
 
     int64_t training(int64_t tokens, bool ema) const {
         const int64_t rows = context_.graphs() ? row_bucket(tokens) : tokens;
         const int64_t state = (ema ? 4 : 3) * block();  // gradients, two moments, the average
-        return with_scratch(model() + state + batch(2 * rows) + stacks(rows, rows, true)) + training_scratch(rows);
+        return with_scratch(trained_model() + state + batch(2 * rows) + stacks(rows, rows, true)) +
+               training_scratch(rows);
     }
 
     int64_t decoding(int64_t sentences, int64_t tokens, int64_t beam) const {
@@ -41,10 +45,16 @@ public:
         arena.numbers(c_.decoder_layers * (steps + (steps + 1) / 2), rows * columns);
         arena.numbers(rows, 5 * c_.D + std::max(c_.qkv_columns(), c_.F) + c_.v_columns());
         arena.ints(3 * rows * steps);  // which ancestor is where
-        return with_scratch(model() + batch(source) + stacks(source, 0, false) + static_cast<int64_t>(arena.bytes()));
+        const int64_t work = batch(source) + stacks(source, 0, false) + static_cast<int64_t>(arena.bytes());
+        // Integers that become wider are there, too, while they are loaded.
+        const int64_t loading = filed_ == XF_WEIGHTS_INT8 && kept_ != filed_ ? NarrowLayout(table_, filed_).bytes() : 0;
+        return with_scratch(model() + std::max(work, loading));
     }
 
 private:
+    int64_t sinusoids() const {
+        return c_.learned_positions ? 0 : c_.max_length * c_.D * int64_t{number_bytes(XF_FP32)};
+    }
     int64_t block() const { return table_.total * static_cast<int64_t>(number_bytes(XF_FP32)); }
 
     // Ids, positions, groups by id.
@@ -102,6 +112,7 @@ private:
     const ParameterTable &table_;
     ModelConfig c_;
     Context &context_;
+    uint32_t filed_, kept_;
 };
 
 int64_t step_of(const ModelFile &file) {
@@ -127,7 +138,7 @@ ModelSummary summarise(const ModelFile &file, Context &context, const Options &o
     s.train_bytes = needs.training(options.i64("data.batch_tokens"), options.f64("train.ema") > 0);
     s.step = step_of(file);
     s.has_tokenizer = !file.contents().tokenizer.empty();
-    s.precision = file.dtype() == "F16" ? "fp16" : file.dtype() == "BF16" ? "bf16" : "fp32";
+    s.precision = weights_name(file.weights_type());
     return s;
 }
 

@@ -19,7 +19,7 @@ struct ModelSummary {
     int64_t decode_bytes, train_bytes;
     int64_t step;  // -1 of a model
     bool has_tokenizer;
-    std::string precision;  // "fp32", "fp16", "bf16"
+    std::string precision;  // "fp32", "fp16", "bf16", "int8"
 };
 
 // options: of the groups "decode.", "data." and "train.".

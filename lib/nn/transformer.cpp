@@ -83,7 +83,8 @@ Flow Transformer::enter(const Pass &pass, Stack stack, const PackedSide &side, c
     args.D = c.D;
     args.ids = side.ids;
     args.pos = side.positions;
-    args.weights = pass.weights(model_.table().embedding);
+    args.V = c.V;
+    pass.matrix(model_.table().embedding).give_to(&args);
     args.positions = stack == Stack::kEncoder ? model_.encoder_positions() : model_.decoder_positions();
     args.scale = std::sqrt(static_cast<float>(c.D));
     args.dst = embedded_[which];
@@ -146,7 +147,7 @@ void Transformer::loss(const Pass &pass, const PackedBatch &batch, float smoothi
     args.V = c.V;
     args.D = c.D;
     args.src = output_;
-    args.weights = pass.weights(model_.table().embedding);
+    pass.matrix(model_.table().embedding).give_to(&args);
     args.targets = batch.targets;
     args.smoothing = smoothing;
     args.uniform = uniform;

@@ -12,44 +12,6 @@ namespace {
 
 constexpr int64_t kPiece = 1 << 16;  // numbers on the way between device and sums
 
-// Sums in double, on the account of the context.
-class Sums {
-public:
-    Sums(Heap *heap, int64_t count) : heap_(heap), count_(count), values_(static_cast<double *>(heap->alloc(bytes()))) {
-        const std::string budget = heap->refusal();
-        XF_CHECK(values_ != nullptr, XF_ERROR_NO_MEMORY, "%s",
-                 budget.empty() ? "no memory for the sums of the parameters" : budget.c_str());
-        std::fill_n(values_, count, 0.0);
-    }
-    Sums(const Sums &) = delete;
-    Sums &operator=(const Sums &) = delete;
-    ~Sums() { heap_->free(values_, bytes()); }
-
-    void add(Stream *stream, const float *block) {
-        for (int64_t at = 0; at < count_; at += kPiece) {
-            stream->download(piece_, block + at, piece_bytes(at));
-            for (int64_t i = 0; i < std::min(kPiece, count_ - at); ++i)
-                values_[at + i] += static_cast<double>(piece_[i]);
-        }
-    }
-
-    void give_mean(Stream *stream, float *block, size_t files) {
-        for (int64_t at = 0; at < count_; at += kPiece) {
-            for (int64_t i = 0; i < std::min(kPiece, count_ - at); ++i)
-                piece_[i] = static_cast<float>(values_[at + i] / static_cast<double>(files));
-            stream->upload(block + at, piece_, piece_bytes(at));
-        }
-    }
-
-private:
-    size_t bytes() const { return static_cast<size_t>(count_) * sizeof(double); }
-    size_t piece_bytes(int64_t at) const { return static_cast<size_t>(std::min(kPiece, count_ - at)) * sizeof(float); }
-    Heap *heap_;
-    int64_t count_;
-    double *values_;
-    float piece_[kPiece];
-};
-
 // The options of what `name` calls must be those of the first.
 void check_same_model(const Options &first, const std::string &first_name, const Options &other,
                       const std::string &name) {
@@ -82,47 +44,67 @@ std::shared_ptr<Model> average_models(const std::vector<ModelWithTokenizer> &mod
     for (const ModelWithTokenizer &one : models)
         from.push_back(std::make_unique<Stream>(one.model->context().device()));
     Stream to(mean->context().device());
-    const int64_t total = mean->table().total;
+    const ParameterTable &table = mean->table();
     std::vector<double> sums;
     std::vector<float> piece;
-    for (int64_t at = 0; at < total; at += kPiece) {
-        call.progress("average", at, total);
-        const auto count = static_cast<size_t>(std::min(kPiece, total - at));
-        sums.assign(count, 0);
-        piece.resize(count);
-        for (size_t m = 0; m < models.size(); ++m) {
-            from[m]->download(piece.data(), models[m].model->params() + at, count * sizeof(float));
-            for (size_t i = 0; i < count; ++i) sums[i] += static_cast<double>(piece[i]);
+    for (const Parameter &p : table.list) {
+        for (int64_t at = 0; at < p.size(); at += kPiece) {
+            call.progress("average", p.offset + at, table.total);
+            const int64_t count = std::min(kPiece, p.size() - at);
+            sums.assign(static_cast<size_t>(count), 0);
+            piece.resize(static_cast<size_t>(count));
+            for (size_t m = 0; m < models.size(); ++m) {
+                models[m].model->read(*from[m], p, at, count, piece.data());
+                for (size_t i = 0; i < piece.size(); ++i) sums[i] += static_cast<double>(piece[i]);
+            }
+            for (size_t i = 0; i < piece.size(); ++i)
+                piece[i] = static_cast<float>(sums[i] / static_cast<double>(models.size()));
+            to.upload(mean->params() + p.offset + at, piece.data(), piece.size() * sizeof(float));
         }
-        for (size_t i = 0; i < count; ++i) piece[i] = static_cast<float>(sums[i] / static_cast<double>(models.size()));
-        to.upload(mean->params() + at, piece.data(), count * sizeof(float));
     }
     mean->parameters_written(to);
     to.sync();
-    call.progress("average", total, total);
+    call.progress("average", table.total, table.total);
     return mean;
 }
 
 std::shared_ptr<Model> average_files(const std::shared_ptr<Context> &context, const std::vector<std::string> &paths,
                                      std::string *tokenizer, const Call &call) {
     std::shared_ptr<Model> model;
-    std::unique_ptr<Sums> sums;
+    std::unique_ptr<HeapBlock> block;
+    Stream stream(context->device());
+    std::vector<float> piece;
+    // Calls use(sums, numbers of the model, how many) for all parameters, piece by piece.
+    const auto each_piece = [&](const auto &use) {
+        auto *const sums = static_cast<double *>(block->data());
+        for (int64_t at = 0; at < model->table().total; at += kPiece) {
+            piece.resize(static_cast<size_t>(std::min(kPiece, model->table().total - at)));
+            use(sums + at, model->params() + at);
+        }
+    };
     for (const std::string &path : paths) {
         const ModelFile file(path);
         if (model == nullptr) {
             model = file.make_model(context);
             *tokenizer = file.contents().tokenizer;
-            sums = std::make_unique<Sums>(&context->heap(), model->table().total);
+            const auto count = static_cast<size_t>(model->table().total);
+            block = std::make_unique<HeapBlock>(&context->heap(), count * sizeof(double), "sums of parameters");
+            std::fill_n(static_cast<double *>(block->data()), count, 0.0);
         }
         check_same_model(model->options(), "'" + paths[0] + "'", file.options(), "'" + path + "'");
         XF_CHECK(file.contents().tokenizer == *tokenizer, XF_ERROR_INVALID_ARGUMENT,
                  "'%s' and '%s' have different tokenizers", paths[0].c_str(), path.c_str());
-        Stream stream(context->device());
         file.load(*model, stream, {}, call);
-        sums->add(&stream, model->params());
+        each_piece([&](double *sums, const float *numbers) {
+            stream.download(piece.data(), numbers, piece.size() * sizeof(float));
+            for (size_t i = 0; i < piece.size(); ++i) sums[i] += static_cast<double>(piece[i]);
+        });
     }
-    Stream stream(context->device());
-    sums->give_mean(&stream, model->params(), paths.size());
+    each_piece([&](const double *sums, float *numbers) {
+        for (size_t i = 0; i < piece.size(); ++i)
+            piece[i] = static_cast<float>(sums[i] / static_cast<double>(paths.size()));
+        stream.upload(numbers, piece.data(), piece.size() * sizeof(float));
+    });
     model->parameters_written(stream);
     stream.sync();
     return model;

@@ -27,6 +27,7 @@ Trainer::Trainer(std::shared_ptr<Model> model, const Options &options)
       config_(TrainConfig::from(options, model_->config().D)),
       stream_(model_->context().device(), model_->dtype()),
       network_(*model_, stream_) {
+    model_->params();  // refuses a narrow model before anything large is made
     options_.copy_group(options, "train.");
     for (Buffer *buffer : {&grads_, &m_, &v_}) {
         *buffer = Buffer(stream_.device(), block_bytes());

@@ -36,7 +36,7 @@ lib/train train/ nn/ data/ text/ backend/ core/ xformer/
 lib/decode decode/ nn/ data/ text/ backend/ core/ xformer/
 lib/eval eval/ nn/ data/ text/ backend/ core/ xformer/
 lib/api api/ train/ decode/ eval/ nn/ data/ text/ backend/ core/ xformer/
-cpu/ref ref/ backend/plugin_abi\.h core/philox\.h
+cpu/ref ref/ backend/plugin_abi\.h core/(philox|half|int8)\.h
 cpu/openblas [a-z0-9_]+\.(h|inl)" backend/plugin_abi\.h core/philox\.h
 cuda [a-z0-9_]+\.(h|cuh|inl)" backend/plugin_abi\.h core/philox\.h
 RULES

@@ -19,7 +19,7 @@ static const char *const groups[][2] = {
      "Read by `xf_trainer_create()` and kept in the checkpoint; `train.label_smoothing` and its kind also by\n"
      "`xf_decoder_create()`, for `xf_evaluate()`. See [training](training.md)."},
     {"decode", "Read by `xf_decoder_create()`. See [decoding](decoding.md)."},
-    {"file", "Read by `xf_model_save()`. See [files](files.md#narrow-files)."},
+    {"file", "Read by `xf_model_save()`. See [files](files.md#smaller-models)."},
 };
 
 /* In a cell of a table a bar ends the cell. */

@@ -165,6 +165,122 @@ XF_TEST(narrow_tensors) {
     }
 }
 
+// 8 bits, each row of a matrix with its scale: the form is looked at before anything is allocated, the numbers after.
+XF_TEST(int8_tensors) {
+    World w;
+    const std::string name = "encoder.0.feed_forward.in.weight", scale = name + "_scale";
+    const std::string vector = "encoder.0.feed_forward.in.bias";
+    const auto with = [](const std::function<void(Content &)> &change) {
+        return [change](Content &c) {
+            c.drop("adam.");
+            c.metadata["kind"] = "model";
+            std::map<std::string, Tensor> scales;
+            for (auto &[key, tensor] : c.tensors) {
+                if (tensor.shape.size() != 2) continue;
+                tensor = {"I8", tensor.shape, std::vector<char>(tensor.bytes.size() / sizeof(float), 3)};
+                const auto rows = static_cast<size_t>(tensor.shape[0]);
+                scales[key + "_scale"] = {"F32", {tensor.shape[0]}, std::vector<char>(rows * sizeof(float), 0x3C)};
+            }
+            c.tensors.merge(scales);
+            change(c);
+        };
+    };
+    const auto refused = [&](const char *what, const char *says, const std::function<void(Content &)> &change) {
+        w.refused(XF_ERROR_CORRUPT, what, with(change));
+        CHECK_SAYS(w, says);
+    };
+    const auto bytes_of = [](const Tensor &tensor) { return std::vector<char>(tensor.bytes.size()); };
+    refused("no scale", "lacks the tensor 'encoder.0.feed_forward.in.weight_scale'",
+            [&](Content &c) { c.tensors.erase(scale); });
+    refused("a scale too few", "has the shape [7], expected [8]", [&](Content &c) {
+        c.tensors[scale] = {"F32", {7}, std::vector<char>(7 * sizeof(float))};
+    });
+    refused("one scale for all", "has the shape [], expected [8]", [&](Content &c) {
+        c.tensors[scale] = {"F32", {}, std::vector<char>(sizeof(float))};
+    });
+    refused("scales in columns", "has the shape [8, 1], expected [8]", [&](Content &c) {
+        c.tensors[scale].shape = {8, 1};
+    });
+    for (const char *dtype : {"F16", "BF16"})
+        refused("narrow scales", "expected F32", [&](Content &c) {
+            c.tensors[scale] = {dtype, {8}, std::vector<char>(8 * sizeof(uint16_t))};
+        });
+    refused("integer scales", "is of type I32, expected F32", [&](Content &c) { c.tensors[scale].dtype = "I32"; });
+    refused("a scale of no matrix", "tensors, expected",
+            [&](Content &c) { c.tensors["encoder.1.feed_forward.in.weight_scale"] = c.tensors[scale]; });
+    refused("a vector with a scale", "tensors, expected", [&](Content &c) {
+        c.tensors[vector + "_scale"] = {"F32", {1}, std::vector<char>(sizeof(float))};
+    });
+    refused("a vector of I8", "is of type I8, expected F32", [&](Content &c) {
+        c.tensors[vector] = {"I8", {8}, std::vector<char>(8)};
+    });
+    refused("a narrow vector", "is of type F16, expected F32", [&](Content &c) {
+        c.tensors[vector] = {"F16", {8}, std::vector<char>(16)};
+    });
+    refused("bytes without sign", "is of type U8, expected I8", [&](Content &c) { c.tensors[name].dtype = "U8"; });
+    refused("a wide matrix among them", "is of type F32, expected I8", [&](Content &c) {
+        c.tensors[name] = {"F32", {8, 8}, std::vector<char>(64 * sizeof(float))};
+    });
+    w.refused(XF_ERROR_CORRUPT, "a scale beside fp32", [&](Content &c) {
+        c.tensors[scale] = {"F32", {8}, std::vector<char>(8 * sizeof(float))};
+    });
+    // What is trained is not of 8 bits: neither the parameters of a checkpoint nor its moments.
+    for (const std::string &which : {name, "adam.m." + name})
+        w.refused(XF_ERROR_CORRUPT, "8 bits in a checkpoint", [&](Content &c) {
+            c.tensors[which] = {"I8", {8, 8}, bytes_of(c.tensors[name])};
+            c.tensors[which].bytes.resize(64);
+        });
+
+    // Numbers. Every type of context gets the same answer, and gives back what it took.
+    struct {
+        float scale;
+        int8_t q;
+        xf_status status;
+    } const numbers[] = {{0.01f, -127, XF_OK},
+                         {0.01f, 127, XF_OK},
+                         {0.01f, -128, XF_ERROR_CORRUPT},
+                         {0.0f, 5, XF_OK},  // a row of zeros
+                         {1e-45f, 5, XF_OK},
+                         {-1e-45f, 5, XF_ERROR_CORRUPT},
+                         {-0.01f, 5, XF_ERROR_CORRUPT},
+                         {2.6e36f, 127, XF_OK},
+                         {2.7e36f, 1, XF_ERROR_CORRUPT},  // times 127 it is infinite
+                         {std::numeric_limits<float>::infinity(), 5, XF_ERROR_CORRUPT},
+                         {-std::numeric_limits<float>::infinity(), 5, XF_ERROR_CORRUPT},
+                         {std::numeric_limits<float>::quiet_NaN(), 5, XF_ERROR_CORRUPT}};
+    for (const char *weights : {"file", "fp32", "bf16"}) {
+        xf_config *config = nullptr;
+        xf_context *context = nullptr;
+        w.need(xf_config_copy(w.config, &config, &w.error));
+        w.need(xf_config_set(config, "context.weights", weights, &w.error));
+        w.need(xf_context_create(config, nullptr, &context, &w.error));
+        const auto held = [&] {
+            xf_memory_stats stats{};
+            stats.struct_size = sizeof stats;
+            w.need(xf_context_get_memory(context, &stats, &w.error));
+            return stats.current;
+        };
+        const int64_t before = held();
+        for (const auto &n : numbers) {
+            w.write(with([&](Content &c) {
+                c.floats(scale)[7] = n.scale;
+                c.tensors[name].bytes[63] = static_cast<char>(n.q);
+            }));
+            xf_model *model = nullptr;
+            CHECK_EQ(xf_model_load(context, w.path.c_str(), &model, &w.error), n.status);
+            CHECK_EQ(model == nullptr, n.status != XF_OK);
+            if (n.status != XF_OK) {
+                CHECK_SAYS(w, n.q == -128 ? "the number -128" : "a scale that is negative, not finite or too large");
+                CHECK_SAYS(w, n.q == -128 ? name : scale);
+            }
+            xf_model_free(model);
+            CHECK_EQ(held(), before);
+        }
+        xf_context_free(context);
+        xf_config_free(config);
+    }
+}
+
 XF_TEST(optimizer_state) {
     World w;
     const char *const wrong[] = {

@@ -1,0 +1,162 @@
+// Models whose matrices are kept in 16 or 8 bits: what they say beside the models of fp32 that they were made of.
+//
+// 16 bits say what the model does that they are widened to, bit by bit. 8 bits are near: the bound below is four times
+// what was seen. Either way a sentence is decoded alike alone and in any batch, by any number of threads.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "decode/decoding.hpp"
+
+namespace {
+
+using namespace xf_test;
+
+// A context that keeps matrices so; null, after a line, where the device can't.
+std::shared_ptr<xf::Context> open_keeping(const DeviceName &device, const char *weights, int threads = 2) {
+    try {
+        return std::make_shared<xf::Context>(options_of({{"context.device", device.device},
+                                                         {"context.isa", device.isa},
+                                                         {"context.precision", device.precision},
+                                                         {"context.weights", weights},
+                                                         {"context.threads", std::to_string(threads)}}),
+                                             nullptr);
+    } catch (const xf::Error &error) {
+        if (error.status() != XF_ERROR_UNSUPPORTED || std::string_view(device.device) == "cpu:ref") throw;
+        std::printf("skipped: %s: %s\n", device.text().c_str(), error.what());
+        return nullptr;
+    }
+}
+
+std::shared_ptr<const xf::Model> reverser_keeping(const DeviceName &device, const char *weights, int threads = 2) {
+    const auto context = open_keeping(device, weights, threads);
+    if (context == nullptr) return nullptr;
+    return make_reverser(open_device(device, threads))->copy_to(context, xf::Call());
+}
+
+std::vector<Ids> sources() { return random_pairs(5, 100, 20, kReverserIds).src; }
+
+const Settings kSearch = {{"decode.n_best", "3"}, {"decode.max_extra_tokens", "15"}};
+
+struct Said {
+    Answers answers;
+    std::vector<double> scores;
+    xf::EvalStats stats;
+    std::vector<float> attention;
+};
+
+Said ask(const std::shared_ptr<const xf::Model> &model) {
+    Said said;
+    xf::Decoder decoder(model, options_of(kSearch));
+    const Pairs pairs = random_pairs(6, 60, 25, kReverserIds);
+    said.answers = decode(&decoder, sources());
+    said.scores = score(&decoder, pairs);
+    decoder.evaluate(Batch(pairs).view(), &said.stats);
+    const Batch pair(pairs.pick({7}));
+    for (const int32_t kind : {0, 1, 2}) {
+        const xf::AttentionShape shape = decoder.attention_shape(pair.view(), kind, 1);
+        std::vector<float> weights(static_cast<size_t>(shape.count()));
+        decoder.attention(pair.view(), kind, 1, weights.data());
+        said.attention.insert(said.attention.end(), weights.begin(), weights.end());
+    }
+    return said;
+}
+
+XF_TEST(sixteen_bits_say_what_their_widened_model_says) {
+    on_each_device(2, [](const auto &context, const DeviceName &device) {
+        for (const char *weights : {"bf16", "fp16"}) {
+            const auto narrow = reverser_keeping(device, weights);
+            if (narrow == nullptr) continue;
+            CHECK_EQ(std::string(xf::weights_name(narrow->weights_type())), weights);
+            const auto wide = narrow->copy_to(open_keeping(device, "fp32"), xf::Call());
+            CHECK_EQ(wide->weights_type(), uint32_t{XF_WEIGHTS_NUM});
+            const Said expected = ask(wide), found = ask(narrow), before = ask(make_reverser(context));
+            size_t unlike = 0;
+            for (size_t i = 0; i < expected.answers.size(); ++i)
+                unlike += same(found.answers[i], expected.answers[i]) ? 0 : 1;
+            CHECK_EQ(unlike, size_t{0});
+            CHECK(found.scores == expected.scores);
+            CHECK(found.scores != before.scores);  // or nothing was rounded
+            CHECK_EQ(found.stats.loss_sum, expected.stats.loss_sum);
+            CHECK_EQ(found.stats.nll_sum, expected.stats.nll_sum);
+            CHECK(found.attention == expected.attention);
+        }
+    });
+}
+
+XF_TEST(eight_bits_are_near) {
+    on_each_device(2, [](const auto &context, const DeviceName &device) {
+        const auto narrow = reverser_keeping(device, "int8");
+        if (narrow == nullptr) return;
+        CHECK_EQ(narrow->weights_type(), uint32_t{XF_WEIGHTS_INT8});
+        const Said expected = ask(make_reverser(context)), found = ask(narrow);
+        double worst = 0, worst_weight = 0;
+        for (size_t i = 0; i < expected.scores.size(); ++i)
+            worst = std::max(worst, std::fabs(found.scores[i] - expected.scores[i]) / std::fabs(expected.scores[i]));
+        for (size_t i = 0; i < expected.attention.size(); ++i)
+            worst_weight =
+                std::max(worst_weight, std::fabs(static_cast<double>(found.attention[i] - expected.attention[i])));
+        size_t alike = 0;
+        for (size_t i = 0; i < expected.answers.size(); ++i)
+            alike += found.answers[i][0].ids == expected.answers[i][0].ids ? 1 : 0;
+        std::fprintf(stderr,
+                     "scores off by %.4f at most, attention by %.4f, %zu of %zu answers alike, nll %.5f of %.5f\n",
+                     worst, worst_weight, alike, expected.answers.size(), found.stats.nll(), expected.stats.nll());
+        CHECK(worst < 0.05);
+        CHECK(worst_weight < 0.07);
+        CHECK(alike >= expected.answers.size() * 3 / 4);
+        CHECK_NEAR(found.stats.nll(), expected.stats.nll(), 0.006 * expected.stats.nll());
+        CHECK(found.scores != expected.scores);
+    });
+}
+
+XF_TEST(narrow_models_decode_alike_alone_and_in_any_batch) {
+    on_each_device(1, [](const auto &, const DeviceName &device) {
+        for (const char *weights : {"fp16", "int8"}) {
+            const std::vector<Ids> texts = sources();
+            Answers expected;
+            for (const int threads : {1, 2, 3}) {
+                const auto model = reverser_keeping(device, weights, threads);
+                if (model == nullptr) continue;
+                if (expected.empty()) {
+                    xf::Decoder single(model, options_of(kSearch));
+                    for (const Ids &text : texts) expected.push_back(decode(&single, {text})[0]);
+                }
+                for (const char *batch : {"7", "64"}) {
+                    Settings settings = kSearch;
+                    settings.insert_or_assign("decode.batch_sentences", batch);
+                    xf::Decoder decoder(model, options_of(settings));
+                    const Answers found = decode(&decoder, {texts.rbegin(), texts.rend()});
+                    size_t wrong = 0;
+                    for (size_t i = 0; i < texts.size(); ++i)
+                        wrong += same(found[i], expected[texts.size() - 1 - i]) ? 0 : 1;
+                    CHECK_EQ(wrong, size_t{0});
+                }
+            }
+        }
+    });
+}
+
+// A device without them widens what it is given, and says so; asked for them by name it is an error.
+XF_TEST(a_device_without_narrow_matrices_widens) {
+    const auto narrow = reverser_keeping(kDevices[0], "int8");
+    on_each_device(1, [&](const auto &context, const DeviceName &device) {
+        if (context->weights_type(XF_WEIGHTS_INT8) == XF_WEIGHTS_INT8) return;
+        CHECK_FAILS(xf::Context(options_of({{"context.device", device.device},
+                                            {"context.precision", device.precision},
+                                            {"context.weights", "int8"}}),
+                                nullptr),
+                    XF_ERROR_UNSUPPORTED);
+        const auto wide = narrow->copy_to(context, xf::Call());
+        CHECK_EQ(wide->weights_type(), uint32_t{XF_WEIGHTS_NUM});
+        xf::Stream here(narrow->context().device()), there(context->device());
+        for (const xf::Parameter &p : narrow->table().list) {
+            std::vector<float> expected(static_cast<size_t>(p.size())), found(expected.size());
+            narrow->read(here, p, 0, p.size(), expected.data());
+            wide->read(there, p, 0, p.size(), found.data());
+            CHECK(found == expected);
+        }
+    });
+}
+
+}  // namespace

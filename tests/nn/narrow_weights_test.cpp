@@ -1,0 +1,170 @@
+// Matrices of 16 and 8 bits: what is read is what was written, rounded; every unit is found and is what its rows are.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/narrow_weights.h"
+
+#include <cstdint>
+
+#include "core/half.h"
+#include "core/int8.h"
+#include "nn/fixture.hpp"
+
+namespace {
+
+using namespace xf_test;
+
+constexpr uint32_t kTypes[] = {XF_WEIGHTS_BF16, XF_WEIGHTS_FP16, XF_WEIGHTS_INT8};
+
+std::shared_ptr<xf::Context> ref() {
+    return std::make_shared<xf::Context>(options_of({{"context.device", "cpu:ref"}}), nullptr);
+}
+
+// A parameter as a model of the type has it: every number rounded.
+std::vector<float> rounded(const xf::ParameterTable &table, const xf::Parameter &p, uint32_t type, const float *from) {
+    std::vector<float> values(from, from + p.size());
+    if (!table.is_matrix(p)) return values;
+    if (type == XF_WEIGHTS_INT8) {
+        std::vector<int8_t> q(static_cast<size_t>(p.columns));
+        for (int64_t row = 0; row < p.rows; ++row) {
+            float *const numbers = values.data() + row * p.columns;
+            const float scale = xf::quantize_row(numbers, p.columns, q.data());
+            for (int64_t i = 0; i < p.columns; ++i) numbers[i] = static_cast<float>(q[static_cast<size_t>(i)]) * scale;
+        }
+    } else {
+        for (float &value : values)
+            value = type == XF_WEIGHTS_FP16 ? xf::from_fp16(xf::to_fp16(value)) : xf::from_bf16(xf::to_bf16(value));
+    }
+    return values;
+}
+
+// Calls use(offset, rows, columns) for each matrix that an operation of a forward pass multiplies with.
+template <class Use>
+void each_unit(const xf::ModelConfig &c, const xf::ParameterTable &table, const Use &use) {
+    use(table.embedding, c.V, c.D);
+    const auto feed_forward = [&](const xf::FeedForwardOffsets &at) {
+        use(at.in_weights, c.F, c.D);
+        use(at.out_weights, c.D, c.F);
+    };
+    for (const auto &layer : table.encoder) {
+        use(layer.self.q, c.qkv_columns(), c.D);
+        use(layer.self.o, c.D, c.v_columns());
+        feed_forward(layer.ff);
+    }
+    for (const auto &layer : table.decoder) {
+        use(layer.self.q, c.qkv_columns(), c.D);
+        use(layer.self.o, c.D, c.v_columns());
+        use(layer.cross.q, c.q_columns(), c.D);
+        use(layer.cross.k, c.kv_columns(), c.D);
+        use(layer.cross.o, c.D, c.v_columns());
+        feed_forward(layer.ff);
+    }
+}
+
+XF_TEST(what_is_read_is_what_was_written_rounded) {
+    const auto context = ref();
+    xf::Stream stream(context->device());
+    for (const Variant &variant : kVariants) {
+        const auto model = make_model(context, variant.settings());
+        const xf::ParameterTable &table = model->table();
+        for (const uint32_t type : kTypes) {
+            xf::NarrowWeights narrow(&context->heap(), table, type);
+            for (const xf::Parameter &p : table.list)
+                for (int64_t row = 0; row < p.rows; row += 2)  // in pieces, the last perhaps of one row
+                    narrow.write(p, row, std::min<int64_t>(2, p.rows - row),
+                                 model->params() + p.offset + row * p.columns);
+            for (const bool finished : {false, true}) {
+                if (finished) narrow.finish(stream);
+                for (const xf::Parameter &p : table.list) {
+                    const std::vector<float> expected = rounded(table, p, type, model->params() + p.offset);
+                    std::vector<float> found(expected.size());
+                    narrow.read(stream, p, 0, p.size(), found.data());
+                    CHECK(found == expected);
+                    const int64_t first = p.size() / 3, count = p.size() / 2;  // begins and ends within rows
+                    found.assign(static_cast<size_t>(count), -1);
+                    narrow.read(stream, p, first, count, found.data());
+                    CHECK(std::equal(found.begin(), found.end(), expected.begin() + static_cast<ptrdiff_t>(first)));
+                    if (!table.is_matrix(p)) CHECK(narrow.vector(p.offset)[0] == expected[0]);
+                }
+            }
+        }
+    }
+}
+
+XF_TEST(a_unit_is_the_rows_of_its_matrices) {
+    const auto context = ref();
+    xf::Stream stream(context->device());
+    for (const Variant &variant : kVariants) {
+        const auto model = make_model(context, variant.settings());
+        const xf::ParameterTable &table = model->table();
+        for (const uint32_t type : kTypes) {
+            xf::NarrowWeights narrow(&context->heap(), table, type);
+            for (const xf::Parameter &p : table.list) narrow.write(p, 0, p.rows, model->params() + p.offset);
+            narrow.finish(stream);
+            size_t wrong = 0;
+            each_unit(model->config(), table, [&](int64_t offset, int64_t rows, int64_t columns) {
+                const xf::Matrix unit = narrow.matrix(offset);
+                CHECK_EQ(unit.type, type);
+                CHECK_EQ(reinterpret_cast<uintptr_t>(unit.data) % 64, uintptr_t{0});
+                CHECK_EQ(unit.scales != nullptr, type == XF_WEIGHTS_INT8);
+                // As the parameter block has it: one row after the other, whatever matrices they belong to.
+                const xf::Parameter whole{"unit", rows, columns, false, xf::Init::kZero, offset};
+                const std::vector<float> expected = rounded(table, whole, type, model->params() + offset);
+                for (int64_t i = 0; i < rows * columns; ++i) {
+                    const auto at = static_cast<size_t>(i);
+                    const float value =
+                        type == XF_WEIGHTS_INT8
+                            ? static_cast<float>(static_cast<const int8_t *>(unit.data)[i]) * unit.scales[i / columns]
+                            : xf::widened(type, static_cast<const uint16_t *>(unit.data)[i]);
+                    wrong += value == expected[at] ? 0 : 1;
+                }
+            });
+            CHECK_EQ(wrong, size_t{0});
+        }
+    }
+}
+
+XF_TEST(what_can_not_be_had_is_refused) {
+    const auto context = ref();
+    const auto model = make_model(context, kTinyModel);
+    const xf::ParameterTable &table = model->table();
+    const xf::Parameter &matrix = table.list[0];
+    std::vector<float> values(static_cast<size_t>(matrix.size()), 1.0f);
+    for (const uint32_t type : kTypes) {
+        xf::NarrowWeights narrow(&context->heap(), table, type);
+        CHECK_FAILS(narrow.vector(table.embedding), XF_ERROR_INTERNAL);
+        CHECK_FAILS(narrow.matrix(table.decoder[0].cross.v), XF_ERROR_INTERNAL);
+        CHECK_FAILS(narrow.matrix(table.decoder[0].ff.in_bias), XF_ERROR_INTERNAL);
+        // Beyond what the type holds, and beyond what its scale holds times 127.
+        values[3] = std::numeric_limits<float>::max();
+        CHECK_FAILS(narrow.write(matrix, 0, matrix.rows, values.data()), XF_ERROR_OUT_OF_RANGE);
+        values[3] = std::numeric_limits<float>::quiet_NaN();
+        CHECK_FAILS(narrow.write(matrix, 0, matrix.rows, values.data()), XF_ERROR_OUT_OF_RANGE);
+    }
+    for (const float scale : {0.0f, 1e-38f, 1.0f, 2.6e36f}) CHECK(xf::is_scale(scale));
+    for (const float scale : {-1e-38f, 2.7e36f, std::numeric_limits<float>::infinity(), values[3]})
+        CHECK(!xf::is_scale(scale));
+}
+
+// Nothing is allocated for the table of a model whose rows are so long.
+XF_TEST(rows_of_int8_have_an_end) {
+    const auto table_with = [](const char *d_ff) {
+        Settings settings = kTinyModel;
+        settings.insert_or_assign("model.d_ff", d_ff);
+        return xf::ParameterTable(xf::ModelConfig::from(options_of(settings)));
+    };
+    const xf::ParameterTable longest = table_with("131072"), longer = table_with("131073");
+    CHECK(xf::NarrowLayout(longest, XF_WEIGHTS_INT8).bytes() > 0);
+    CHECK_FAILS(xf::NarrowLayout(longer, XF_WEIGHTS_INT8), XF_ERROR_LIMIT);
+    CHECK(xf::NarrowLayout(longer, XF_WEIGHTS_FP16).bytes() > 0);
+}
+
+// A model of the paper's size: bytes of the types beside those of its numbers.
+XF_TEST(little_is_held_beside_the_numbers) {
+    const xf::ParameterTable table(xf::ModelConfig::from(options_of({{"model.vocab_size", "37000"}})));
+    int64_t numbers = 0;
+    for (const xf::Parameter &p : table.list) numbers += p.size();
+    CHECK(xf::NarrowLayout(table, XF_WEIGHTS_INT8).bytes() < numbers * 102 / 100);
+    CHECK(xf::NarrowLayout(table, XF_WEIGHTS_BF16).bytes() < numbers * 2 * 101 / 100);
+}
+
+}  // namespace
