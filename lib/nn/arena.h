@@ -24,11 +24,12 @@ constexpr int64_t bucket(int64_t n) {
     return power >= 4 && n <= power / 4 * 3 ? power / 4 * 3 : power;
 }
 
-// Like bucket(), for what is computed and not skipped: at most a sixteenth more, and a multiple of 16.
+// Like bucket(), for what is computed and not skipped: at most a sixteenth more, and a multiple of 16. Of the many rows
+// of a batch that is not recorded, only as many more as fill the tiles of a product: a multiple of 256.
 constexpr int64_t row_bucket(int64_t n) {
     int64_t power = 512;
     while (power < n) power *= 2;
-    const int64_t unit = power / 32;
+    const int64_t unit = power / 32 < 256 ? power / 32 : 256;
     return (n + unit - 1) / unit * unit;
 }
 

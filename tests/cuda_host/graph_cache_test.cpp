@@ -129,7 +129,7 @@ XF_TEST(batches_of_real_lengths_share_few_recordings) {
         xf::GraphCache<xf::PackedBatch::Shape> cache;
         std::set<xf::PackedBatch::Shape> shapes;
         xf::Batch b;
-        int64_t batches = 0, calls = 0, sentences = 0, padded = 0;
+        int64_t batches = 0, calls = 0, sentences = 0, padded = 0, tokens = 0, rows = 0;
         for (int epoch = 0; epoch < 3; ++epoch)
             for (; batcher.next(&b); ++batches) {
                 packed.load(stream, config,
@@ -138,14 +138,18 @@ XF_TEST(batches_of_real_lengths_share_few_recordings) {
                             xf::PackedBatch::Sides::kBoth, true);
                 CHECK_EQ(packed.recordable(), want.recorded);
                 sentences += packed.sentences, padded += packed.B;
+                tokens += packed.src.tokens + packed.tgt.tokens, rows += packed.src.rows + packed.tgt.rows;
                 if (!want.recorded) continue;
                 shapes.insert(packed.shape());
                 cache.run(stream, packed.shape(), [&] { ++calls; });
             }
         const double replayed = 1 - static_cast<double>(calls) / static_cast<double>(batches);
-        std::printf("%lld tokens: %lld batches, %zu shapes, %.1f %% replayed, %.2f times the sentences\n",
-                    static_cast<long long>(want.batch_tokens), static_cast<long long>(batches), shapes.size(),
-                    want.recorded ? 100 * replayed : 0, static_cast<double>(padded) / static_cast<double>(sentences));
+        std::printf(
+            "%lld tokens: %lld batches, %zu shapes, %.1f %% replayed, %.2f times the sentences, %.2f %% more rows\n",
+            static_cast<long long>(want.batch_tokens), static_cast<long long>(batches), shapes.size(),
+            want.recorded ? 100 * replayed : 0, static_cast<double>(padded) / static_cast<double>(sentences),
+            100 * (static_cast<double>(rows) / static_cast<double>(tokens) - 1));
+        CHECK(rows * 1000 <= tokens * (want.recorded ? 1025 : 1008));
         CHECK(padded <= sentences * (want.recorded ? 3 : 2));
         if (!want.recorded) continue;
         CHECK(shapes.size() <= 113);

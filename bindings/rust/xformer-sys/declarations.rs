@@ -131,7 +131,7 @@ impl Made {
                 "*mut" => "null_mut()".to_string(),
                 function if function.starts_with("Option<") || function.ends_with("_fn") => "None".to_string(),
                 array if array.starts_with('[') => format!("[0 as {}", &kind[1..]),
-                _ => format!("{} as {kind}", value.trim_matches([' ', '{', '}'])),
+                _ => format!("{} as {kind}", value.trim_matches(|c| " {}".contains(c))),
             };
             Some(format!("{member}: {value}"))
         };
