@@ -225,6 +225,7 @@ private:
 int run(const char *text) {
     if (const char *missing = xf::cuda::cublaslt().missing; *missing != 0) throw Failed(missing);
     std::printf("product\tlibrary\tversion\t%s\n", xf::cuda::cublaslt().version);
+    std::fflush(stdout);
     Bench bench;
     bench.ceiling();
     bool good = bench.shape(kCeiling);
