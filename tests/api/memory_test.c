@@ -49,7 +49,7 @@ struct run {
     double score;
     const char *device, *model_path, *narrow_path, *checkpoint_path;
 };
-enum { STAGES = 18, DECODING = STAGES - 1 };
+enum { STAGES = 19, DECODING = STAGES - 1 };
 
 static int32_t allow_all(void *user, const xf_prefix *prefix, uint32_t *allowed) {
     (void)user, (void)prefix, (void)allowed;
@@ -113,6 +113,13 @@ static enum xf_status stage(struct run *r, int number, const xf_host *services, 
             params.constraint = allow_all;
             return xf_decode(r->decoder, &r->batch, &params, &r->constrained, err);
         }
+        case 17: { /* of 8 bits */
+            xf_decoder *decoder = NULL;
+            status = xf_decoder_create(r->narrow, r->config, &decoder, err);
+            if (status == XF_OK) status = xf_score(decoder, &r->batch, scores, err);
+            xf_decoder_free(decoder);
+            return status;
+        }
         default:
             xf_hypotheses_free(r->hypotheses);
             r->hypotheses = NULL;
@@ -133,7 +140,7 @@ static void open_run(struct run *r, const char *device, const char *budget) {
     r->model_path = scratch_path("memory.model");
     r->narrow_path = scratch_path("memory.narrow");
     r->checkpoint_path = scratch_path("memory.ckpt");
-    set(r->config, "file.precision", "fp16");
+    set(r->config, "file.precision", "int8");
 }
 
 static void close_run(struct run *r) {

@@ -120,6 +120,39 @@ XF_TEST(a_backend_that_does_not_open_is_passed_over) {
     }
 }
 
+// A type of weights is wanted: a backend without it is no backend for this context. Where none is named, matrices
+// become what the device has, and the host hears of it.
+XF_TEST(a_backend_without_the_wanted_weights_is_passed_over) {
+    const MadeUp plugin({"openblas"}, "cpu", "0");
+    for (const char *weights : {"bf16", "fp16", "int8"}) {
+        Settings settings = plugin.device("cpu");
+        settings["context.weights"] = weights;
+        Heard heard;
+        const xf::Context context(options_of(settings), &heard.host);
+        CHECK_EQ(context.active().name, "ref");
+        CHECK(holds(heard.text, "1context: ref computes and not openblas: backend openblas does not multiply with "));
+        CHECK_EQ(xf::weights_name(context.weights_type(XF_WEIGHTS_NUM, "a model")), std::string(weights));
+        settings["context.device"] = "cpu:openblas";
+        CHECK_FAILS(xf::Context(options_of(settings), nullptr), XF_ERROR_UNSUPPORTED);
+        CHECK(holds(refusal(settings),
+                    std::string("matrices of ") + weights + ", expected context.weights file or fp32"));
+    }
+    for (const char *weights : {"file", "fp32"}) {
+        Settings settings = plugin.device("cpu:openblas");
+        settings["context.weights"] = weights;
+        Heard heard;
+        const xf::Context context(options_of(settings), &heard.host);
+        CHECK_EQ(context.active().name, "openblas");
+        CHECK_EQ(context.weights_type(XF_WEIGHTS_INT8, "'a.xf'"), uint32_t{XF_WEIGHTS_NUM});
+        const bool told = holds(heard.text,
+                                "2model: the matrices of 'a.xf' are int8 and become fp32: openblas in fp32 does not "
+                                "multiply with them\n");
+        CHECK_EQ(told, weights == std::string("file"));
+        CHECK_EQ(context.weights_type(XF_WEIGHTS_NUM, "'b.xf'"), uint32_t{XF_WEIGHTS_NUM});
+        CHECK(!holds(heard.text, "b.xf"));
+    }
+}
+
 // A device is wanted: only what may have it is opened. That the machine has a GPU plugin is seen all the same.
 XF_TEST(a_plugin_that_is_not_wanted_is_not_opened) {
     const MadeUp plugin({"cuda", "foo"}, "cuda", "0");
