@@ -5,6 +5,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "nn/model_file.h"
@@ -13,20 +14,25 @@ namespace xf {
 namespace {
 
 constexpr int64_t kPiece = 1 << 16;  // numbers that are widened at a time
+constexpr float kMost = std::numeric_limits<float>::max();
+
+// Scans in a form that compilers make wide: a file of 8 bits is looked through faster than it is hashed.
 
 // From least to the largest number; a NaN is outside.
 bool all_within(const float *values, int64_t count, float least) {
-    bool good = true;
-    for (int64_t i = 0; i < count; ++i) good &= values[i] >= least && values[i] <= std::numeric_limits<float>::max();
-    return good;
+    int outside = 0;
+    for (int64_t i = 0; i < count; ++i)
+        outside |= static_cast<int>(values[i] >= least) & static_cast<int>(values[i] <= kMost) ? 0 : 1;
+    return outside == 0;
 }
 
 bool all_finite(const uint16_t *halves, int64_t count, uint32_t type) {
-    const uint16_t infinity = type == XF_WEIGHTS_FP16 ? 0x7C00 : 0x7F80;
-    bool good = true;
-    for (int64_t i = 0; i < count; ++i) good &= (halves[i] & infinity) != infinity;
-    return good;
+    int16_t most = 0;  // magnitudes: infinity and NaN are the largest
+    for (int64_t i = 0; i < count; ++i) most = std::max(most, static_cast<int16_t>(halves[i] & 0x7FFF));
+    return most < (type == XF_WEIGHTS_FP16 ? 0x7C00 : 0x7F80);
 }
+
+bool has_least(const int8_t *q, int64_t count) { return std::memchr(q, 0x80, static_cast<size_t>(count)) != nullptr; }
 
 class Loader {
 public:
@@ -75,7 +81,7 @@ public:
     }
 
 private:
-    static constexpr float kLeast = -std::numeric_limits<float>::max();
+    static constexpr float kLeast = -kMost;
     struct Place {
         const Parameter *p;
         float *block;  // of a further block; null: the model's
@@ -116,10 +122,8 @@ private:
             note_unless(std::all_of(scales, scales + p.rows, is_scale),
                         "a scale that is negative, not finite or too large, expected 0 to 2.6e36");
         } else if (type_ == XF_WEIGHTS_INT8) {
-            const auto *q = static_cast<const int8_t *>(own_->rows(p));
-            bool good = true;
-            for (int64_t i = 0; i < p.size(); ++i) good &= q[i] != -128;
-            note_unless(good, "the number -128, expected -127 to 127");
+            note_unless(!has_least(static_cast<const int8_t *>(own_->rows(p)), p.size()),
+                        "the number -128, expected -127 to 127");
         } else if (type_ == XF_WEIGHTS_NUM) {
             float *const last = resting_place();
             const float *const values = last != nullptr ? last : staging_.data();
