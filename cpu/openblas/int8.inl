@@ -265,17 +265,21 @@ static int32_t pack_int8(xf_stream *stream, const xf_pack_int8 *a, xf_error *err
     if (a->N <= 0 || a->K <= 0) return XF_OK;
     if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(kGroup * a->K), err)) return rc;
     int8_t *rows = static_cast<int8_t *>(stream->shared.ptr);
-    const uint8_t flip = stream->device->vnni ? 0x80 : 0;
+    const uint32_t flip = stream->device->vnni ? 0x80808080u : 0;
     for (int64_t n0 = (a->N - 1) / kGroup * kGroup; n0 >= 0; n0 -= kGroup) {
         const int64_t count = min64(kGroup, a->N - n0), width = round_up(count, kPiece);
         __builtin_memcpy(rows, a->weights + n0 * a->K, static_cast<size_t>(count * a->K));
         int8_t *out = a->weights + n0 * depth;
         for (int64_t k = 0; k < depth; k += 4)
-            for (int64_t c = 0; c < width; ++c)
-                for (int64_t i = 0; i < 4; ++i) {
-                    const int8_t q = c < count && k + i < a->K ? rows[c * a->K + k + i] : int8_t{0};
-                    *out++ = static_cast<int8_t>(static_cast<uint8_t>(q) ^ flip);
-                }
+            for (int64_t c = 0; c < width; ++c, out += 4) {
+                uint32_t four = 0;
+                if (c < count && k + 4 <= a->K)
+                    __builtin_memcpy(&four, rows + c * a->K + k, 4);
+                else if (c < count)
+                    __builtin_memcpy(&four, rows + c * a->K + k, static_cast<size_t>(a->K - k));
+                four ^= flip;
+                __builtin_memcpy(out, &four, 4);
+            }
     }
     return XF_OK;
 }
