@@ -7,7 +7,8 @@
 //
 // All are bound by memory and pass once over it, 16 bytes per access when the pointers allow. adam moves 32 bytes per
 // parameter, 2 more with the bf16 copy, 8 more with the average. sum_squares adds in double: blocks of kSquaresTile
-// elements, then their sums in one block; which thread adds what depends on n alone.
+// elements, then their sums in one block; which thread adds what depends on n alone. gate does the same and decides
+// what the host would, so that adam can follow at once; each thread of adam asks it.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "ops.h"
@@ -44,7 +45,11 @@ struct AdamArrays {
 };
 
 template <bool kVector>
-__global__ void __launch_bounds__(kThreads) adam_kernel(AdamArrays a, AdamRates r) {
+__global__ void __launch_bounds__(kThreads) adam_kernel(AdamArrays a, AdamRates r, const double *gate) {
+    if (gate != nullptr) {
+        if (gate[1] == 0.0) return;
+        r.grad_scale = static_cast<float>(gate[2]);
+    }
     const int64_t begin = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kFour;
     if (kVector && begin + kFour <= a.n) {
         using Four = Vector<float>;
@@ -142,6 +147,31 @@ __global__ void __launch_bounds__(kLastThreads) add_squares_kernel(int64_t count
     if (threadIdx.x == 0) *dst = sum;
 }
 
+__global__ void __launch_bounds__(kLastThreads) gate_kernel(int64_t count, const double *squares, xf_gate a) {
+    double sum = 0.0;
+    for (int64_t i = threadIdx.x; i < count; i += kLastThreads) sum += squares[i];
+    sum = block_sum_double<kLastThreads>(sum);
+    if (threadIdx.x != 0) return;
+    const double scaled = __dmul_rn(__dmul_rn(sum, a.scale), a.scale), norm = __dmul_rn(sqrt(sum), a.scale);
+    a.dst[0] = sum;
+    a.dst[1] = isfinite(a.sums[2]) && scaled < a.most ? 1.0 : 0.0;
+    a.dst[2] = a.clip_norm > 0.0 && norm > a.clip_norm ? __dmul_rn(a.scale, a.clip_norm / norm) : a.scale;
+}
+
+__global__ void __launch_bounds__(kLastThreads) sum_losses_kernel(xf_sum_losses a) {
+    const float *const values[2] = {a.loss, a.nll};
+    for (int which = 0; which < 2; ++which) {
+        double sum = 0.0;
+        for (int64_t i = threadIdx.x; i < a.rows; i += kLastThreads) sum += static_cast<double>(values[which][i]);
+        sum = block_sum_double<kLastThreads>(sum);
+        if (threadIdx.x == 0) {
+            a.sums[which] = sum;
+            a.sums[2 + which] = a.accumulate != 0 ? a.sums[2 + which] + sum : sum;
+        }
+        __syncthreads();  // before the next sum
+    }
+}
+
 dim3 blocks_of(int64_t n, int64_t per_block) { return dim3(static_cast<unsigned>(ceil_div(n, per_block))); }
 
 }  // namespace
@@ -155,7 +185,8 @@ int32_t adam(xf_stream *stream, const xf_adam *args, xf_error *err) {
                           a.eps_hat, a.grad_scale, a.decay, a.ema_rate};
     const auto kernel =
         aligned(a.params, a.grads, a.m, a.v, a.ema, arrays.copy) ? adam_kernel<true> : adam_kernel<false>;
-    return launch(stream, err, "adam", kernel, blocks_of(a.n, kThreads * kFour), dim3(kThreads), 0, arrays, rates);
+    return launch(stream, err, "adam", kernel, blocks_of(a.n, kThreads * kFour), dim3(kThreads), 0, arrays, rates,
+                  a.gate);
 }
 
 int32_t to_bf16(xf_stream *stream, const xf_to_bf16 *args, xf_error *err) {
@@ -167,18 +198,44 @@ int32_t to_bf16(xf_stream *stream, const xf_to_bf16 *args, xf_error *err) {
                   args->src, dst);
 }
 
+namespace {
+
+// The sums of squares of tiles, in scratch of one double more.
+int32_t square_tiles(xf_stream *stream, int64_t n, const float *src, int64_t *tiles, double **sums, xf_error *err) {
+    *tiles = ceil_div(n, kSquaresTile);
+    *sums = static_cast<double *>(scratch(stream, static_cast<size_t>(*tiles + 1) * sizeof(double), err));
+    if (*sums == nullptr) return XF_ERROR_NO_MEMORY;
+    return launch(stream, err, "sum_squares", aligned(src) ? squares_kernel<true> : squares_kernel<false>,
+                  dim3(static_cast<unsigned>(*tiles)), dim3(kThreads), 0, n, src, *sums);
+}
+
+}  // namespace
+
+int32_t sum_losses(xf_stream *stream, const xf_sum_losses *args, xf_error *err) {
+    const int32_t status = enter(stream, err);
+    if (status != XF_OK) return status;
+    return launch(stream, err, "sum_losses", sum_losses_kernel, dim3(1), dim3(kLastThreads), 0, *args);
+}
+
+int32_t gate(xf_stream *stream, const xf_gate *args, xf_error *err) {
+    int64_t tiles = 0;
+    double *sums = nullptr;
+    int32_t status = enter(stream, err);
+    if (status == XF_OK) status = square_tiles(stream, args->n, args->grads, &tiles, &sums, err);
+    if (status != XF_OK) return status;
+    return launch(stream, err, "gate", gate_kernel, dim3(1), dim3(kLastThreads), 0, tiles,
+                  static_cast<const double *>(sums), *args);
+}
+
 int32_t sum_squares(xf_stream *stream, const xf_sum_squares *args, xf_error *err) {
     int32_t status = enter(stream, err);
     if (status != XF_OK) return status;
     if (stream->recording) return fail(err, XF_ERROR_STATE, "sum_squares gives its result to the host: not in a graph");
     *args->dst = 0.0;
     if (args->n <= 0) return XF_OK;
-    const int64_t tiles = ceil_div(args->n, kSquaresTile);
-    double *sums = static_cast<double *>(scratch(stream, static_cast<size_t>(tiles + 1) * sizeof(double), err));
-    if (!sums) return XF_ERROR_NO_MEMORY;
-    const auto kernel = aligned(args->src) ? squares_kernel<true> : squares_kernel<false>;
-    status = launch(stream, err, "sum_squares", kernel, dim3(static_cast<unsigned>(tiles)), dim3(kThreads), 0, args->n,
-                    args->src, sums);
+    int64_t tiles = 0;
+    double *sums = nullptr;
+    status = square_tiles(stream, args->n, args->src, &tiles, &sums, err);
     if (status != XF_OK) return status;
     status = launch(stream, err, "sum_squares", add_squares_kernel, dim3(1), dim3(kLastThreads), 0, tiles,
                     static_cast<const double *>(sums), sums + tiles);

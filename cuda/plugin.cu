@@ -243,6 +243,8 @@ const xf_backend_v1 kBackend = {
     XF_CALL(beam_step, xf_beam_step)
     XF_OP_NONE(pack_int8, xf_pack_int8)
     XF_OP_NONE(unpack_int8, xf_unpack_int8)
+    XF_CALL(sum_losses, xf_sum_losses)
+    XF_CALL(gate, xf_gate)
 };
 // clang-format on
 #undef XF_CALL

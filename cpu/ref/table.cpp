@@ -142,6 +142,8 @@ const xf_backend_v1 kTable = {
     .beam_step = nullptr,
     .pack_int8 = pack_int8,
     .unpack_int8 = unpack_int8,
+    .sum_losses = nullptr,
+    .gate = nullptr,
 };
 // clang-format on
 

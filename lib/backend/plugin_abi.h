@@ -293,6 +293,8 @@ typedef struct xf_adam {
     void *params_bf16; /* [n] gets the new params rounded to bf16, or NULL; only where dtypes has XF_BF16 */
     float *ema;        /* [n] the moving average of params, or NULL */
     float alpha, beta1, beta2, eps_hat, grad_scale, decay, ema_rate;
+    const double *gate; /* xf_gate's dst: gate[2] in place of grad_scale, and nothing is done where gate[1] is 0. NULL:
+                           none; only where the backend has gate */
 } xf_adam;
 
 /* dst = src rounded to bf16, to nearest even: the copy of the parameters that a bf16 stream multiplies with. */
@@ -308,6 +310,28 @@ typedef struct xf_sum_squares {
     const float *src;
     double *dst;
 } xf_sum_squares;
+
+/* Sums of a batch's losses in double, in a fixed order: sums[0] = sum of loss, sums[1] = sum of nll; sums[2] and
+ * sums[3] become the same, or get it added when accumulate. Optional, as gate is: both or none. */
+typedef struct xf_sum_losses {
+    int64_t rows;
+    const float *loss, *nll; /* [rows] */
+    double *sums;            /* [4] device memory */
+    uint32_t accumulate;
+} xf_sum_losses;
+
+/* Decides on the device whether adam makes a step, so that the host waits once and not for the norm as well:
+ *     dst[0] = sum of squares of grads, as sum_squares
+ *     dst[1] = 1 when sums[2] is finite and dst[0] * scale * scale < most, else 0
+ *     norm = sqrt(dst[0]) * scale;  dst[2] = scale, times clip_norm / norm when 0 < clip_norm < norm
+ * in double, each operation rounded by itself: the host finds the same numbers. */
+typedef struct xf_gate {
+    int64_t n;
+    const float *grads; /* [n] */
+    const double *sums; /* [4] of sum_losses */
+    double scale, most, clip_norm;
+    double *dst; /* [3] device memory */
+} xf_gate;
 
 /* One decoding step of self-attention over a cache with an ancestor index (one query per live hypothesis).
  * The cache of a layer is [steps, slots, H*dk] for keys and [steps, slots, H*dv] for values, step-major. Row r is
@@ -419,7 +443,7 @@ typedef struct xf_unpack_int8 {
 /* Every operation, in the order of the table: X(name, type of its arguments). No two share a type. Whatever lists the
  * operations is made from here, by the macros below or by one of its own. Those of the first list every backend
  * has. Those of the second may be NULL: to_bf16 without XF_BF16 in dtypes, beam_step anywhere, pack_int8 and
- * unpack_int8 without XF_WEIGHTS_INT8 in weight_types.
+ * unpack_int8 without XF_WEIGHTS_INT8 in weight_types, sum_losses and gate together.
  *
  * A new operation is its type above and its line here. Nothing follows the operations in the table: one at the end of
  * the second list moves no other; a new required one moves the second list, so XF_PLUGIN_ABI goes up by one. */
@@ -443,7 +467,9 @@ typedef struct xf_unpack_int8 {
     X(to_bf16, xf_to_bf16)         \
     X(beam_step, xf_beam_step)     \
     X(pack_int8, xf_pack_int8)     \
-    X(unpack_int8, xf_unpack_int8)
+    X(unpack_int8, xf_unpack_int8) \
+    X(sum_losses, xf_sum_losses)   \
+    X(gate, xf_gate)
 
 #define XF_FOR_EACH_OP(X)      \
     XF_FOR_EACH_REQUIRED_OP(X) \

@@ -33,6 +33,7 @@ Trainer::Trainer(std::shared_ptr<Model> model, const Options &options)
         *buffer = Buffer(stream_.device(), block_bytes());
         stream_.zero(buffer->data(), block_bytes());
     }
+    if (gated()) verdict_ = Buffer(stream_.device(), sizeof(Verdict));
     if (config_.ema > 0) ema_ = Buffer(stream_.device(), block_bytes());
     find_runs();
 }
@@ -52,7 +53,8 @@ void Trainer::find_runs() {
     if (runs_.front().count == 0) runs_.erase(runs_.begin());
 }
 
-StepStats Trainer::run_batch(const xf_batch &batch, const Call &call) {
+// wait: for the losses, which are 0 else.
+StepStats Trainer::run_batch(const xf_batch &batch, const Call &call, bool wait) {
     call.check();
     // The mask belongs to the update that is being made and to the batch within it.
     batch_.load(stream_, model_->config(), batch, PackedBatch::Sides::kBoth, true,
@@ -77,6 +79,16 @@ StepStats Trainer::run_batch(const xf_batch &batch, const Call &call) {
     stats.sentences = batch_.sentences;
     stats.src_tokens = batch_.src.tokens;
     stats.tgt_tokens = batch_.tgt.tokens;
+    if (gated()) {
+        auto *const sums = static_cast<double *>(verdict_.data());
+        stream_.run(xf_sum_losses{batch_.tgt.tokens, network_.token_loss(), network_.token_nll(), sums, waiting_ != 0});
+        if (wait) {
+            double losses[2];
+            stream_.download(losses, sums, sizeof losses);
+            stats.loss_sum = losses[0], stats.nll_sum = losses[1];
+        }
+        return stats;
+    }
     token_values_.resize(static_cast<size_t>(batch_.tgt.tokens));
     stream_.download(token_values_.data(), network_.token_loss(), token_values_.size() * sizeof(float));
     stats.loss_sum = sum(token_values_);
@@ -96,9 +108,11 @@ void Trainer::check_sound() const {
              checkpoint_.path.c_str());
 }
 
-StepStats Trainer::accumulate(const xf_batch &batch, const Call &call) {
+StepStats Trainer::accumulate(const xf_batch &batch, const Call &call) { return add_batch(batch, call, true); }
+
+StepStats Trainer::add_batch(const xf_batch &batch, const Call &call, bool wait) {
     check_sound();
-    const StepStats stats = run_batch(batch, call);
+    const StepStats stats = run_batch(batch, call, wait || model_->context().logs(XF_LOG_DEBUG));
     ++waiting_;
     sum_.sentences += stats.sentences;
     sum_.src_tokens += stats.src_tokens;
@@ -116,7 +130,7 @@ StepStats Trainer::accumulate(const xf_batch &batch, const Call &call) {
     return stats;
 }
 
-void Trainer::adam(double scale, double rate) {
+void Trainer::adam(double scale, double rate, const double *gate) {
     const auto step = static_cast<double>(step_ + 1);
     const double correction = std::sqrt(1 - std::pow(config_.beta2, step)) / (1 - std::pow(config_.beta1, step));
     xf_adam args{};
@@ -126,6 +140,7 @@ void Trainer::adam(double scale, double rate) {
     args.eps_hat = static_cast<float>(config_.epsilon);
     args.grad_scale = static_cast<float>(scale);
     args.ema_rate = static_cast<float>(1 - config_.ema);
+    args.gate = gate;
     for (const Run &run : runs_) {
         args.n = run.count;
         args.params = model_->params() + run.begin;
@@ -138,28 +153,51 @@ void Trainer::adam(double scale, double rate) {
         args.decay = run.decays ? static_cast<float>(rate * config_.weight_decay) : 0.0f;
         stream_.run(args);  // leaves the gradients zero
     }
+}
+
+// The update, unless something is not finite. What others read afterwards, by streams of their own, is there.
+void Trainer::make_step(double scale, double rate) {
+    // A gradient whose square is beyond fp32 would make Adam's second moment infinite for ever.
+    constexpr double kLargestSquare = 1e36;
+    const auto step = static_cast<long long>(step_ + 1);
+    const auto refuse = [&] {
+        fail_nonfinite(format("the gradient of step %lld is not finite or its norm is above 1e18", step));
+    };
+    const auto begin_average = [&] {
+        if (config_.ema > 0 && !averages_) stream_.copy(ema_.data(), model_->params(), block_bytes());
+    };
+    const int64_t total = model_->table().total;
+    if (gated()) {
+        auto *const sums = static_cast<double *>(verdict_.data()), *const gate = sums + 4;
+        stream_.run(xf_gate{total, grads_.floats(), sums, scale, kLargestSquare, config_.clip_norm, gate});
+        begin_average();
+        adam(scale, rate, gate);
+        Verdict found;
+        stream_.download(&found, verdict_.data(), sizeof found);
+        sum_.loss_sum = found.loss, sum_.nll_sum = found.nll;
+        sum_.gradient_norm = std::sqrt(found.squares) * scale;
+        if (!std::isfinite(found.loss)) fail_nonfinite(format("the loss of step %lld is not finite", step));
+        if (found.open == 0) refuse();
+        return;
+    }
+    double squares = 0;
+    stream_.run(xf_sum_squares{total, grads_.floats(), &squares});
+    const double norm = sum_.gradient_norm = std::sqrt(squares) * scale;
+    if (!(squares * scale * scale < kLargestSquare)) refuse();
+    begin_average();
+    adam(config_.clip_norm > 0 && norm > config_.clip_norm ? scale * (config_.clip_norm / norm) : scale, rate, nullptr);
     stream_.sync();
 }
 
 StepStats Trainer::finish() {
     XF_CHECK(waiting_ > 0, XF_ERROR_STATE, "no gradients wait for an update");
     const int64_t step = step_ + 1;
-    double scale = 1.0 / static_cast<double>(sum_.tgt_tokens), squares = 0;
-    stream_.run(xf_sum_squares{model_->table().total, grads_.floats(), &squares});
+    const double rate = config_.schedule.rate(step);
+    make_step(1.0 / static_cast<double>(sum_.tgt_tokens), rate);
     StepStats stats = sum_;
     stats.step = step;
-    stats.learning_rate = config_.schedule.rate(step);
-    sum_.gradient_norm = stats.gradient_norm = std::sqrt(squares) * scale;
-    // A gradient whose square is beyond fp32 would make Adam's second moment infinite for ever.
-    constexpr double kLargestSquare = 1e36;
-    if (!(squares * scale * scale < kLargestSquare))
-        fail_nonfinite(
-            format("the gradient of step %lld is not finite or its norm is above 1e18", static_cast<long long>(step)));
-    if (config_.clip_norm > 0 && stats.gradient_norm > config_.clip_norm)
-        scale *= config_.clip_norm / stats.gradient_norm;
-    if (config_.ema > 0 && !averages_) stream_.copy(ema_.data(), model_->params(), block_bytes());
+    stats.learning_rate = rate;
     averages_ = config_.ema > 0;
-    adam(scale, stats.learning_rate);
     step_ = step;
     dirty_ = false;
     bad_steps_ = 0;
@@ -224,7 +262,7 @@ StepStats Trainer::attempt(const Work &work) {
 
 StepStats Trainer::step(const xf_batch *batches, size_t count, const Call &call) {
     return attempt([&] {
-        for (size_t i = 0; i < count; ++i) accumulate(batches[i], call);
+        for (size_t i = 0; i < count; ++i) add_batch(batches[i], call, false);
     });
 }
 
@@ -233,11 +271,11 @@ bool Trainer::next(Batcher *batcher, StepStats *stats, const Call &call) {
     if (!batcher->next(&gathered_)) return false;
     try {
         *stats = attempt([&] {
-            accumulate(view(gathered_), call);
+            add_batch(view(gathered_), call, false);
             for (int64_t i = 1; i < config_.accumulate; ++i) {
                 if (batcher->position().batch == batcher->batches_in_epoch()) break;  // the next call tells
                 batcher->next(&gathered_);
-                accumulate(view(gathered_), call);
+                add_batch(view(gathered_), call, false);
             }
         });
     } catch (...) {

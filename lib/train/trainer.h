@@ -7,6 +7,8 @@
 // the next batch, or the last checkpoint, which is why the trainer knows what it saved last. Until a step is good
 // again nothing is saved: what diverged must not take the place of what was good.
 //
+// Where a device can decide by itself whether a step is made (xf_gate), a step waits for it once, at its end.
+//
 // The steady state allocates nothing: what a step needs stays, and grows with the largest batch.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -79,9 +81,12 @@ private:
     StepStats attempt(const Work &work);
     StepStats after_nonfinite(const Error &error, StepStats lost);
     [[noreturn]] void fail_nonfinite(const std::string &what);
-    StepStats run_batch(const xf_batch &batch, const Call &call);
+    StepStats run_batch(const xf_batch &batch, const Call &call, bool wait);
+    StepStats add_batch(const xf_batch &batch, const Call &call, bool wait);
+    void make_step(double scale, double rate);
+    bool gated() const { return stream_.device().ops().gate != nullptr; }
     StepStats finish();
-    void adam(double scale, double rate);
+    void adam(double scale, double rate, const double *gate);
     void find_runs();
     void check_sound() const;
     void load(const ModelFile &file, const Call &call);
@@ -102,6 +107,11 @@ private:
     };
     GraphCache<PassKey> graphs_;
     Buffer grads_, m_, v_, ema_;
+    // Where the device decides: xf_sum_losses.sums, behind it xf_gate.dst.
+    struct Verdict {
+        double batch_loss, batch_nll, loss, nll, squares, open, scale;
+    };
+    Buffer verdict_;
     std::vector<Run> runs_;
     std::vector<float> token_values_;
     std::atomic<int64_t> step_{0};

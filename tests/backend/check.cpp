@@ -225,7 +225,8 @@ int check_copies(const Backend &backend) {
                                .eps_hat = 1e-9f,
                                .grad_scale = 0.25f,
                                .decay = 0.0f,
-                               .ema_rate = 0.0f};
+                               .ema_rate = 0.0f,
+                               .gate = nullptr};
             return table.adam(stream, &args, err);
         };
         Problem q{.name = "to_bf16", .c = {.op = "to_bf16", .N = N}, .rows = N};

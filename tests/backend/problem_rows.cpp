@@ -198,7 +198,8 @@ ProblemSet make_adam(const Case &c, const Reference &, bool) {
                            .eps_hat = 1e-9f,
                            .grad_scale = 0.25f,
                            .decay = c.has(kDecay) ? 0.03f : 0.0f,
-                           .ema_rate = c.has(kAverage) ? 0.05f : 0.0f};
+                           .ema_rate = c.has(kAverage) ? 0.05f : 0.0f,
+                           .gate = nullptr};
         return table.adam(stream, &args, err);
     };
     ProblemSet set;

@@ -59,6 +59,7 @@ constexpr Entry kEntries[] = {
     {"launches", &Controls::launches},
     {"graph_launches", &Controls::graph_launches},
     {"switches", &Controls::switches},
+    {"waits", &Controls::waits},
 };
 
 int64_t Controls::*find(const char *name) {

@@ -32,6 +32,7 @@ struct Controls {
     int64_t live_bytes = 0, live_allocations = 0, live_pinned = 0, live_streams = 0, live_graphs = 0, live_events = 0;
     int64_t launches = 0;  // kernels and library tasks that ran
     int64_t graph_launches = 0, switches = 0;
+    int64_t waits = 0;  // for a stream
 };
 extern Controls controls;
 extern cudaError_t sticky;      // cudaSuccess, or the fault that every call returns from now on

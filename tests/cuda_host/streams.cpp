@@ -179,6 +179,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     const auto held = lock();
+    ++controls.waits;
     XF_CUDA_HOST_USABLE();
     CUstream_st *stream = resolve(handle);
     if (stream == nullptr) return failed(cudaErrorInvalidResourceHandle);
