@@ -102,7 +102,8 @@ func (m *Model) Copy(to *Context) (*Model, error) {
 }
 
 // Save writes the model, replacing an old file at once or not at all; the old one stays as "<path>.prev". It reads the
-// options of the group "file.": "file.precision" fp16 or bf16 halves the file and rounds the numbers.
+// options of the group "file.": "file.precision" fp16 or bf16 halves the file and int8 quarters it; numbers are
+// rounded.
 func (m *Model) Save(ctx context.Context, path string, settings Settings) error {
 	return doLong(ctx, m.h, func(c *call) status {
 		return C.xf_model_save(m.in(c), c.config(settings), c.text("file name", path), &c.err)

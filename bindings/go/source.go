@@ -80,7 +80,7 @@ type ModelSummary struct {
 	Step int64
 	// HasTokenizer tells that one is inside.
 	HasTokenizer bool
-	// Precision of the numbers in the file is "fp32", "fp16" or "bf16".
+	// Precision of the matrices in the file is "fp32", "fp16", "bf16" or "int8".
 	Precision string
 }
 

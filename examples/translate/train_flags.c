@@ -56,7 +56,7 @@ int read_train_flags(struct run *run, int argc, char **argv) {
     };
     run->line = (struct command_line){.usage = "train --train FILE.tsv --model OUT.xf [options]",
                                       .about = "Learns to translate from pairs of sentences.",
-                                      .groups = "context. tokenizer. data. model. train.",
+                                      .groups = "context. tokenizer. data. model. train. file.",
                                       .flags = flags,
                                       .flag_count = sizeof flags / sizeof flags[0]};
     const int status = read_command_line(&run->line, argc, argv);

@@ -165,7 +165,7 @@ xf_model *save_model(struct run *run) {
     if (other == NULL && chosen && was_interrupted()) return NULL;
     xf_model *model = other != NULL ? other : xf_trainer_model(run->trainer);
     xf_error err;
-    if (xf_model_save(model, NULL, run->flags.model, &err) != XF_OK) {
+    if (xf_model_save(model, run->config, run->flags.model, &err) != XF_OK) {
         fail(&err);
         run->save_failed = true;
         xf_model_free(other);

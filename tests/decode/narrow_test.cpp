@@ -6,7 +6,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "core/input.h"
 #include "decode/decoding.hpp"
+#include "nn/model_file.h"
 
 namespace {
 
@@ -147,15 +149,26 @@ XF_TEST(a_device_without_narrow_matrices_widens) {
                                             {"context.weights", "int8"}}),
                                 nullptr),
                     XF_ERROR_UNSUPPORTED);
-        const auto wide = narrow->copy_to(context, xf::Call());
-        CHECK_EQ(wide->weights_type(), uint32_t{XF_WEIGHTS_NUM});
         xf::Stream here(narrow->context().device()), there(context->device());
-        for (const xf::Parameter &p : narrow->table().list) {
-            std::vector<float> expected(static_cast<size_t>(p.size())), found(expected.size());
-            narrow->read(here, p, 0, p.size(), expected.data());
-            wide->read(there, p, 0, p.size(), found.data());
-            CHECK(found == expected);
-        }
+        const auto check = [&](const xf::Model &wide) {
+            CHECK_EQ(wide.weights_type(), uint32_t{XF_WEIGHTS_NUM});
+            for (const xf::Parameter &p : narrow->table().list) {
+                std::vector<float> expected(static_cast<size_t>(p.size())), found(expected.size());
+                narrow->read(here, p, 0, p.size(), expected.data());
+                wide.read(there, p, 0, p.size(), found.data());
+                CHECK(found == expected);
+            }
+        };
+        check(*narrow->copy_to(context, xf::Call()));
+        xf::FileContents contents;
+        contents.kind = "model";
+        contents.weights_type = XF_WEIGHTS_INT8;
+        std::vector<char> bytes(xf::save_model_memory(nullptr, 0, *narrow, here, contents));
+        xf::save_model_memory(bytes.data(), bytes.size(), *narrow, here, contents);
+        const xf::ModelFile file(std::make_shared<xf::MemoryInput>(bytes.data(), bytes.size()));
+        const auto loaded = file.make_model(context, context->weights_type(file.weights_type()));
+        file.load(*loaded, there, {});
+        check(*loaded);
     });
 }
 

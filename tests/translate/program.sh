@@ -79,6 +79,15 @@ holds "the weights are those of m.xf" test "$(measured i.xf)" = "$(measured m.xf
 holds "and so are the answers" cmp i.xf.out m.xf.out
 expect 0 "" from --model i.xf --steps 40 --overwrite --save-every 20
 holds "it learns from there" test "$(measured i.xf)" != "$(measured m.xf)"
+# In 8 bits: a smaller file that answers, and that a run may begin with, which makes it fp32.
+expect 0 "" from --model eight.xf --steps 1 --train.learning_rate 1e-30 --file.precision int8
+holds "8 bits take less room than 32" test $((2 * $(stat -c %s eight.xf))) -lt "$(stat -c %s i.xf)"
+holds "8 bits answer" test -n "$(measured eight.xf)"
+expect 0 "" run evaluate --model m.xf --test few.tsv --threads 1 --greedy --context.weights int8 --output m8.out
+holds "as a model that is kept so" cmp eight.xf.out m8.out
+expect 0 "" from --init eight.xf --model wide.xf --steps 1
+holds "8 bits are begun with" grep -q "begins .*eight.xf" stdout
+holds "and become 32" test "$(stat -c %s wide.xf)" -gt $((2 * $(stat -c %s eight.xf)))
 expect 2 "--preset does not go with --init" from --model n.xf --preset tiny
 expect 2 "--tokenizer does not go with --init" from --model n.xf --tokenizer none.json
 expect 2 "--init does not go with --resume" from --model i.xf --resume i.xf.ckpt

@@ -139,7 +139,7 @@ class Model(Handle):
 
     def save(self, path: Path, config: ConfigLike = None) -> None:
         """Saves it, replacing an old file at once or not at all; the old one stays as "<path>.prev". With
-        ``{"file.precision": "fp16"}`` or "bf16" the file is half as large; numbers are rounded, and widened when loaded."""
+        ``{"file.precision": "fp16"}`` or "bf16" the file is half as large, with "int8" a quarter; numbers are rounded."""
         long_call(lib.xf_model_save, self._c, pointer_of(config), _buffer.path_bytes(path))
 
     def to_bytes(self, config: ConfigLike = None) -> bytearray:

@@ -162,8 +162,8 @@ impl Model {
     }
 
     /// Saves it, replacing an old file at once or not at all; the old one stays as `<path>.prev`. Of the group "file.",
-    /// "file.precision" fp16 or bf16 halves the file: numbers are rounded ([`Status::OutOfRange`] of one that would
-    /// become infinity), and [`load`](Model::load) widens them.
+    /// "file.precision" fp16 or bf16 halves the file and int8 quarters it: numbers are rounded
+    /// ([`Status::OutOfRange`] of one that would become infinity).
     pub fn save<'a>(&self, path: impl AsRef<Path>, config: impl Into<Option<&'a Config>>) -> Result<()> {
         call!(xf_model_save(self.enter()?, config::pointer(config), c_path(path)?.as_ptr())).map(drop)
     }

@@ -36,7 +36,7 @@ mirror! {
         step: i64,
         /// Whether a tokenizer is inside.
         has_tokenizer: bool,
-        /// Type of the numbers in the file: "fp32", "fp16" or "bf16".
+        /// Type of the matrices in the file: "fp32", "fp16", "bf16" or "int8".
         precision: String,
     }
 }

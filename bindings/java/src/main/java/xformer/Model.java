@@ -103,7 +103,7 @@ public final class Model extends NativeObject {
         save(path, Map.of());
     }
 
-    /** Saves it by "file.precision": "fp16" or "bf16" halves the file; numbers are rounded, and widened when loaded. */
+    /** Saves it by "file.precision": "fp16" or "bf16" halves the file, "int8" quarters it; numbers are rounded. */
     public void save(Path path, Map<String, ?> options) {
         Frame.run(f -> Native.xf_model_save(f.use(this), f.config(options), f.path(path), f.err()));
     }

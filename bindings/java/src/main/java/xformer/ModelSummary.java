@@ -11,7 +11,7 @@ package xformer;
  * @param trainBytes bytes to train it with batches of "data.batch_tokens", at most
  * @param step updates made, of a checkpoint; -1 of a model
  * @param hasTokenizer whether a tokenizer is inside
- * @param precision type of the numbers in the file: "fp32", "fp16" or "bf16"
+ * @param precision type of the matrices in the file: "fp32", "fp16", "bf16" or "int8"
  */
 public record ModelSummary(long parameters, long vocabSize, long fileBytes, long decodeBytes, long trainBytes,
         long step, boolean hasTokenizer, String precision) {}
