@@ -130,7 +130,7 @@ XF_TEST(batches_of_real_lengths_share_few_recordings) {
         std::set<xf::PackedBatch::Shape> shapes;
         xf::Batch b;
         int64_t batches = 0, calls = 0, sentences = 0, padded = 0, tokens = 0, rows = 0;
-        for (int epoch = 0; epoch < 3; ++epoch)
+        for (int epoch = 0; epoch < (want.recorded ? 3 : 1); ++epoch)
             for (; batcher.next(&b); ++batches) {
                 packed.load(stream, config,
                             {sizeof(xf_batch), b.size(), b.src_ids.data(), b.src_offsets.data(), b.tgt_ids.data(),

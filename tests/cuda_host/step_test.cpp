@@ -68,16 +68,16 @@ XF_TEST(the_gate_decides_what_the_host_would) {
                                  Setting{kInfinite, 3.0, 0.01, 1.0, false}, Setting{1.0f, NAN, 0.01, 0.0, false},
                                  Setting{1.0f, double{kInfinite}, 0.01, 0.0, false},
                                  Setting{3e19f, 3.0, 1.0, 0.0, false}, Setting{3e19f, 3.0, 1e-3, 0.0, true}}) {
-            constexpr int64_t kCount = 20001;  // more than a tile
-            std::vector<float> grads(kCount);
+            const int64_t count = s.clip_norm == 0.125 ? 20001 : 301;  // once more than a tile
+            std::vector<float> grads(static_cast<size_t>(count));
             for (size_t i = 0; i < grads.size(); ++i) grads[i] = static_cast<float>(i % 100) / 7.0f - 5.0f;
             grads[0] = s.first;
             const Array<float> g(session, grads);
             const Array<double> sums(session, {0, 0, s.loss, 0}), verdict(session, {-1, -1, -1});
-            const xf_gate args{kCount, g.ptr, sums.ptr, s.scale, 1e36, s.clip_norm, verdict.ptr};
+            const xf_gate args{count, g.ptr, sums.ptr, s.scale, 1e36, s.clip_norm, verdict.ptr};
             CHECK_EQ(table().gate(session.stream, &args, nullptr), int32_t{XF_OK});
             double squares = 0;
-            const xf_sum_squares told{kCount, g.ptr, &squares};
+            const xf_sum_squares told{count, g.ptr, &squares};
             CHECK_EQ(table().sum_squares(session.stream, &told, nullptr), int32_t{XF_OK});
             const double norm = std::sqrt(squares) * s.scale;
             const std::vector<double> got = verdict.read();
@@ -87,12 +87,12 @@ XF_TEST(the_gate_decides_what_the_host_would) {
                 CHECK_EQ(got[2], s.clip_norm > 0 && norm > s.clip_norm ? s.scale * (s.clip_norm / norm) : s.scale);
 
             // And adam obeys.
-            const std::vector<float> ones(kCount, 1.0f);
+            const std::vector<float> ones(grads.size(), 1.0f);
             const Array<float> p(session, ones), m(session, ones), v(session, ones), e(session, ones);
             const Array<float> p2(session, ones), m2(session, ones), v2(session, ones), e2(session, ones);
             const Array<float> g2(session, grads);
             xf_adam step{};
-            step.n = kCount;
+            step.n = count;
             step.params = p.ptr, step.grads = g.ptr, step.m = m.ptr, step.v = v.ptr, step.ema = e.ptr;
             step.alpha = 0.01f, step.beta1 = 0.9f, step.beta2 = 0.98f, step.eps_hat = 1e-9f, step.ema_rate = 0.5f;
             step.grad_scale = 77.0f;  // not looked at
@@ -107,7 +107,7 @@ XF_TEST(the_gate_decides_what_the_host_would) {
             }
             const Array<float> *const pairs[][2] = {{&p, &p2}, {&m, &m2}, {&v, &v2}, {&e, &e2}};
             for (const auto &[mine, theirs] : pairs) CHECK(mine->read() == theirs->read());
-            const std::vector<float> left = g.read(), zero(kCount, 0.0f);
+            const std::vector<float> left = g.read(), zero(grads.size(), 0.0f);
             CHECK(s.open ? left == zero : std::memcmp(left.data(), grads.data(), g.bytes) == 0);
         }
     }
@@ -115,20 +115,21 @@ XF_TEST(the_gate_decides_what_the_host_would) {
 }
 
 XF_TEST(a_step_waits_once) {
-    const Task task;
+    Task task;
+    task.sentences = 4;
     for (const char *precision : {"fp32", "bf16"}) {
         const DeviceName name = {"cuda", "auto", true, precision};
         const auto trainer = make_trainer(open_device(name, 1), kTraining);
-        const auto step = [&](int64_t i, size_t count) {
-            const Batch first = task.batch(i), second = task.batch(i + 1);
+        const Batch first = task.batch(0), second = task.batch(1);
+        const auto step = [&](size_t count) {
             const xf_batch views[] = {first.view(), second.view()};
             const int64_t before = get("waits");
             CHECK(std::isfinite(trainer->step(views, count).loss_sum));
             return get("waits") - before;
         };
-        for (int64_t i = 0; i < 8; ++i) step(i % 4, 2);  // memory is had, and calls are recorded
-        CHECK_EQ(step(0, 1), 1);
-        CHECK_EQ(step(1, 2), 1);
+        for (int i = 0; i < 3; ++i) step(2);  // memory is had, and calls are recorded
+        CHECK_EQ(step(1), 1);
+        CHECK_EQ(step(2), 1);
     }
 }
 
