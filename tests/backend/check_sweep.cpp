@@ -39,7 +39,6 @@ public:
         : opened_(opened),
           N_(N),
           K_(K),
-          most_(most),
           size_(opened.bf16() ? 2 : 4),
           src_(opened, bytes(most, K)),
           weights_(opened, bytes(N, K)),
@@ -89,7 +88,7 @@ private:
     }
 
     Opened &opened_;
-    int64_t N_, K_, most_;
+    int64_t N_, K_;
     size_t size_;
     xf_error err_{};
     Memory src_, weights_, dst_;
