@@ -23,7 +23,7 @@ inline float quantize_row(const float *row, int64_t count, int8_t *q) {
         most = std::max(most, std::fabs(row[k]));
     }
     if (!finite || most < kLeastMagnitude) {
-        std::fill(q, q + count, int8_t{0});
+        std::fill_n(q, count, int8_t{0});
         return finite ? 0.0f : std::numeric_limits<float>::quiet_NaN();
     }
     const float factor = 127.0f / most;
