@@ -70,21 +70,26 @@ train_round() {
 }
 
 decode_prepare() {
-    local init=("$build/bin/xf_bench" init model="$work/base" "${xf_args[@]}")
-    "${init[@]}" sources="$work/sources1" sentences="${SENTENCES1:-16}"
-    "${init[@]}" sources="$work/sources32" sentences="${SENTENCES32:-64}"
+    local init=("$build/bin/xf_bench" init "${xf_args[@]}") weights
+    "${init[@]}" model="$work/base" sources="$work/sources1" sentences="${SENTENCES1:-16}"
+    for weights in fp32 bf16 int8; do # of the same numbers
+        "${init[@]}" model="$work/base-$weights" file.precision="$weights" sources="$work/sources32" \
+            sentences="${SENTENCES32:-64}"
+    done
     [ "$peers" = 1 ] || return 0
     "$python" "$here/bench_decode.py" convert "$work/base" "$work/float32"
     "$python" "$here/bench_decode.py" convert "$work/base" "$work/int8" --quantization int8
 }
 
 decode_round() {
-    local batch table compute inter
+    local batch table weights compute inter
     for batch in 1 32; do
         table="decode base, beam 4, batch $batch, 25 source and 25 target tokens"
-        measure "$table" "libxformer fp32" "$build/bin/xf_bench" decode model="$work/base" \
-            sources="$work/sources$batch" warmup="$warmup" passes="$steps" decode.beam=4 decode.max_extra_tokens=0 \
-            decode.batch_sentences="$batch" context.threads="$threads" "${xf_args[@]}"
+        for weights in fp32 bf16 int8; do
+            measure "$table" "libxformer $weights" "$build/bin/xf_bench" decode model="$work/base-$weights" \
+                sources="$work/sources$batch" warmup="$warmup" passes="$steps" decode.beam=4 \
+                decode.max_extra_tokens=0 decode.batch_sentences="$batch" context.threads="$threads" "${xf_args[@]}"
+        done
         [ "$peers" = 1 ] || continue
         for compute in float32 int8; do
             for inter in $(printf '%s\n' 1 "$threads" | sort -un); do

@@ -114,7 +114,7 @@ static void init(args a) {
     xf_context *context = open_context(a);
     xf_config *config = config_from(a);
     xf_model *model = fresh_model(context, config);
-    CHECK(xf_model_save, model, NULL, arg_text(a, "model", NULL));
+    CHECK(xf_model_save, model, config, arg_text(a, "model", NULL));
     xf_batch batch = random_batch(arg_number(a, "sentences", 64), arg_number(a, "tokens", 25), vocab_size(model), 2);
     batch.tgt_ids = batch.tgt_offsets = NULL;
     FILE *file = fopen(arg_text(a, "sources", NULL), "wb");
