@@ -113,9 +113,10 @@ constexpr int kDotWidth[] = {0, 4, 4, 4};
 #endif
 
 // All of rows [m0, m1) x columns [n0, n1); dst is at row m0, column n0. A panel of columns, a block of K deep, stays in
-// the L2 cache while groups of rows, each in the L1 cache, pass over it.
+// the L2 cache while groups of rows, each in the L1 cache, pass over it: as fp32 in wide, where that is given, else as
+// it lies.
 template <class W>
-static void dot_rows(const xf_linear_fwd &a, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float *dst,
+static void dot_rows(const xf_linear_fwd &a, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float *wide, float *dst,
                      int64_t ld_dst) {
     const W *const weights = reinterpret_cast<const W *>(a.weights);
     constexpr int64_t kLine = 64 / sizeof(W);
@@ -127,9 +128,10 @@ static void dot_rows(const xf_linear_fwd &a, int64_t m0, int64_t m1, int64_t n0,
         for (int64_t k = 0; k < a.K; k += kDotDepth) {
             const int64_t len = min64(kDotDepth, a.K - k);
             const bool last = k + len == a.K;
+            for (int64_t n = panel; wide && n < panel_end; ++n)
+                widen_row(weights + n * a.K + k, len, wide + (n - panel) * kDotDepth);
             for (int64_t group = 0; group < groups; ++group) {
                 const int64_t r0 = m0 + (m1 - m0) * group / groups, r1 = m0 + (m1 - m0) * (group + 1) / groups;
-                const DotFn<W> tile = kDots<W>[r1 - r0];
                 const int64_t step = kDotWidth[r1 - r0];
                 // This group's share of the next panel, a few lines per tile.
                 const int64_t next = panel + width + width * group / groups;
@@ -141,27 +143,41 @@ static void dot_rows(const xf_linear_fwd &a, int64_t m0, int64_t m1, int64_t n0,
                 for (int64_t n = panel; n < panel_end; n += step) {
                     for (int64_t i = 0; i < per_tile && line < lines; ++i, ++line)
                         __builtin_prefetch(ahead + line / per_row * a.K + line % per_row * kLine, 0, 2);
-                    tile(a.src + r0 * a.ld_src + k, a.ld_src, weights + n * a.K + k, a.K, len,
-                         min64(step, panel_end - n), dst + (r0 - m0) * ld_dst + (n - n0), ld_dst, k > 0,
-                         a.bias && last ? a.bias + n : nullptr, relu && last);
+                    const float *src = a.src + r0 * a.ld_src + k, *bias = a.bias && last ? a.bias + n : nullptr;
+                    float *out = dst + (r0 - m0) * ld_dst + (n - n0);
+                    const int64_t cols = min64(step, panel_end - n);
+                    if (wide)
+                        kDots<float>[r1 - r0](src, a.ld_src, wide + (n - panel) * kDotDepth, kDotDepth, len, cols, out,
+                                              ld_dst, k > 0, bias, relu && last);
+                    else
+                        kDots<W>[r1 - r0](src, a.ld_src, weights + n * a.K + k, a.K, len, cols, out, ld_dst, k > 0,
+                                          bias, relu && last);
                 }
             }
         }
     }
 }
 
+// Room of a worker for dot_block(): a panel of 16-bit numbers is widened once for many rows, and in registers for few,
+// where reading it is all the time.
+XF_INLINE int64_t wide_bytes(uint32_t type, int64_t rows) {
+    const bool half = type == XF_WEIGHTS_BF16 || type == XF_WEIGHTS_FP16;
+    return half && rows > 2 * kDotRows ? 2 * kDotPanel * kDotDepth * 4 : 0;
+}
+
 // The same for a matrix of any type; rows: of XF_WEIGHTS_INT8, quantised before, and n0 is a multiple of kGroup then.
+// wide: wide_bytes() of memory, or null.
 static void dot_block(const xf_stream *stream, const xf_linear_fwd &a, const Int8Rows &rows, int64_t m0, int64_t m1,
-                      int64_t n0, int64_t n1, float *dst, int64_t ld_dst) {
+                      int64_t n0, int64_t n1, float *wide, float *dst, int64_t ld_dst) {
     switch (a.weights_type) {
         case XF_WEIGHTS_BF16:
-            return dot_rows<Bf16>(a, m0, m1, n0, n1, dst, ld_dst);
+            return dot_rows<Bf16>(a, m0, m1, n0, n1, wide, dst, ld_dst);
         case XF_WEIGHTS_FP16:
-            return dot_rows<Fp16>(a, m0, m1, n0, n1, dst, ld_dst);
+            return dot_rows<Fp16>(a, m0, m1, n0, n1, wide, dst, ld_dst);
         case XF_WEIGHTS_INT8:
             return int8_block(stream, a, rows, m0, m1, n0, n1, dst, ld_dst);
         default:
-            return dot_rows<float>(a, m0, m1, n0, n1, dst, ld_dst);
+            return dot_rows<float>(a, m0, m1, n0, n1, nullptr, dst, ld_dst);
     }
 }
 
@@ -182,14 +198,18 @@ static int32_t int8_linear(xf_stream *stream, const xf_linear_fwd &a, xf_error *
 }
 
 // Tasks of about half a million multiply-adds, some ten microseconds; at most about a hundred across the columns.
-static void dot_linear(const xf_stream *stream, const xf_linear_fwd &a) {
+static int32_t dot_linear(xf_stream *stream, const xf_linear_fwd &a, xf_error *err) {
     const int64_t row_tile = 192, row_tiles = ceil_div(a.M, row_tile), rows = ceil_div(a.M, row_tiles);
+    const int64_t bytes = wide_bytes(a.weights_type, rows);
+    if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
     const int64_t want = max64(a.N / 96, ceil_div(int64_t{1} << 19, max64(1, rows * a.K)));
     const int64_t col_tile = min64(round_up(a.N, 8), max64(16, round_up(want, 16)));
     const int64_t col_tiles = ceil_div(a.N, col_tile);
-    parallel(stream, row_tiles * col_tiles, [&](int64_t task, int32_t) {
+    parallel(stream, row_tiles * col_tiles, [&](int64_t task, int32_t worker) {
+        float *wide = bytes > 0 ? local(stream, bytes, worker) : nullptr;
         const int64_t m0 = task / col_tiles * rows, m1 = min64(a.M, m0 + rows);
         const int64_t n0 = task % col_tiles * col_tile, n1 = min64(a.N, n0 + col_tile);
-        if (m0 < m1) dot_block(stream, a, {}, m0, m1, n0, n1, a.dst + m0 * a.ld_dst + n0, a.ld_dst);
+        if (m0 < m1) dot_block(stream, a, {}, m0, m1, n0, n1, wide, a.dst + m0 * a.ld_dst + n0, a.ld_dst);
     });
+    return XF_OK;
 }

@@ -35,3 +35,9 @@ XF_INLINE VF load_n(const Half *p, int64_t n) {
     for (int64_t i = 0; i < n && i < kW; ++i) few[i] = p[i];
     return load(few);
 }
+
+// count numbers as fp32.
+template <class W>
+XF_INLINE void widen_row(const W *src, int64_t count, float *dst) {
+    each_vector(count, [&](int64_t i, int64_t n) { put(dst + i, n == kW ? load(src + i) : load_n(src + i, n), n); });
+}

@@ -11,8 +11,7 @@ static int32_t linear_fwd(xf_stream *stream, const xf_linear_fwd *a, xf_error *e
     if (a->M <= 0 || a->N <= 0) return XF_OK;
     if (a->flags & XF_LINEAR_ROW_INVARIANT) {
         if (a->weights_type == XF_WEIGHTS_INT8) return int8_linear(stream, *a, err);
-        dot_linear(stream, *a);
-        return XF_OK;
+        return dot_linear(stream, *a, err);
     }
     Gemm g{};
     g.M = a->M, g.N = a->N, g.K = a->K;

@@ -42,7 +42,8 @@ XF_INLINE void row_loss(const xf_loss &a, const Smoothing &q, int64_t m, double 
 
 // Without gradients: panels of kPanel columns for kPanelRows rows at a time.
 static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
-    const int64_t panels = ceil_div(a.V, kPanel), step = min64(a.M, kPanelRows), bytes = step * kPanel * 4;
+    const int64_t panels = ceil_div(a.V, kPanel), step = min64(a.M, kPanelRows);
+    const int64_t extra = wide_bytes(a.weights_type, step), bytes = step * kPanel * 4 + extra;
     const int64_t targets_at = padded(panels * step * sizeof(PanelSums));
     const bool int8 = a.weights_type == XF_WEIGHTS_INT8;
     const int64_t rows_at = targets_at + padded(step * 4), all = rows_at + (int8 ? int8_rows_bytes(step, a.D) : 0);
@@ -61,9 +62,9 @@ static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
             quantised =
                 quantize_rows(stream, a.src, a.D, a.D, m0, rows, static_cast<char *>(stream->shared.ptr) + rows_at);
         parallel(stream, panels, [&](int64_t p, int32_t worker) {
-            float *logits = local(stream, bytes, worker);
+            float *logits = local(stream, bytes, worker), *wide = extra > 0 ? logits + step * kPanel : nullptr;
             const int64_t n0 = p * kPanel, n1 = min64(a.V, n0 + kPanel);
-            dot_block(stream, map, quantised, m0, m0 + rows, n0, n1, logits, kPanel);
+            dot_block(stream, map, quantised, m0, m0 + rows, n0, n1, wide, logits, kPanel);
             for (int64_t r = 0; r < rows; ++r) {
                 sums[p * rows + r] = panel_sums(logits + r * kPanel, n1 - n0, false);
                 const int64_t target = a.targets[m0 + r];

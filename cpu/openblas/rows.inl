@@ -14,18 +14,12 @@ XF_INLINE int64_t rows_per_task(int64_t D) { return max64(1, 16384 / max64(1, D)
 static const float *table_row(const xf_stream *stream, const xf_embed_fwd &a, int64_t id, float *room) {
     const void *weights = a.weights;
     switch (a.weights_type) {
-        case XF_WEIGHTS_BF16: {
-            const Bf16 *row = static_cast<const Bf16 *>(weights) + id * a.D;
-            each_vector(a.D,
-                        [&](int64_t i, int64_t n) { put(room + i, n == kW ? load(row + i) : load_n(row + i, n), n); });
+        case XF_WEIGHTS_BF16:
+            widen_row(static_cast<const Bf16 *>(weights) + id * a.D, a.D, room);
             return room;
-        }
-        case XF_WEIGHTS_FP16: {
-            const Fp16 *row = static_cast<const Fp16 *>(weights) + id * a.D;
-            each_vector(a.D,
-                        [&](int64_t i, int64_t n) { put(room + i, n == kW ? load(row + i) : load_n(row + i, n), n); });
+        case XF_WEIGHTS_FP16:
+            widen_row(static_cast<const Fp16 *>(weights) + id * a.D, a.D, room);
             return room;
-        }
         case XF_WEIGHTS_INT8: {
             const int8_t *from = static_cast<const int8_t *>(weights) + int8_at(a.V, a.D, id, 0);
             const int64_t step = int8_at(a.V, a.D, id, 4) - int8_at(a.V, a.D, id, 0);

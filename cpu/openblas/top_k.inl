@@ -129,7 +129,7 @@ static int64_t rank_row(const xf_stream *stream, const xf_linear_fwd &map, const
     int64_t count = 0;
     for (int64_t n0 = 0; n0 < map.N; n0 += kPanel) {
         const int64_t n1 = min64(map.N, n0 + kPanel);
-        dot_block(stream, map, quantised, row, row + 1, n0, n1, logits, kPanel);
+        dot_block(stream, map, quantised, row, row + 1, n0, n1, nullptr, logits, kPanel);
         for (int64_t n = n0; n < n1; ++n) {
             if (banned[n] || (allowed && (allowed[n / 32] >> (n % 32) & 1) == 0)) continue;
             const Candidate c{log_probability(logits[n - n0], lse), static_cast<int32_t>(n)};
@@ -155,7 +155,7 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     const bool int8 = a.weights_type == XF_WEIGHTS_INT8;
     const int64_t all = rows_at + (int8 ? int8_rows_bytes(step, a.D) : 0);
     if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(all), err)) return rc;
-    const int64_t bytes = step * kPanel * 4;
+    const int64_t extra = wide_bytes(a.weights_type, step), bytes = step * kPanel * 4 + extra;
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
     char *base = static_cast<char *>(stream->shared.ptr);
     uint8_t *banned = reinterpret_cast<uint8_t *>(base);
@@ -179,9 +179,9 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
         if (int8) quantised = quantize_rows(stream, a.src, a.D, a.D, m0, rows, base + rows_at);
         for (int64_t i = 0; i < stream->workers * step; ++i) bars[i] = -__builtin_inff();
         parallel(stream, panels, [&](int64_t p, int32_t worker) {
-            float *logits = local(stream, bytes, worker);
+            float *logits = local(stream, bytes, worker), *wide = extra > 0 ? logits + step * kPanel : nullptr;
             const int64_t n0 = p * kPanel, n1 = min64(a.V, n0 + kPanel);
-            dot_block(stream, map, quantised, m0, m0 + rows, n0, n1, logits, kPanel);
+            dot_block(stream, map, quantised, m0, m0 + rows, n0, n1, wide, logits, kPanel);
             for (int64_t r = 0; r < rows; ++r) {
                 const int64_t at = p * rows + r;
                 sums[at] = panel_sums(logits + r * kPanel, n1 - n0, true);
