@@ -36,10 +36,16 @@ static void quantize_row(const float *src, int64_t K, int8_t *numbers, float *sc
     });
     uint32_t bits = 0;
     for (int i = 0; i < kW; ++i) bits = most[i] > bits ? most[i] : bits;
+    if (bits >= 0x7F800000u) {  // a NaN or an infinity
+        __builtin_memset(numbers, 0, static_cast<size_t>(int8_ld(K)));
+        *scale = __builtin_nanf("");
+        *sum = 0;
+        return;
+    }
     float a;
     __builtin_memcpy(&a, &bits, sizeof a);
     const bool zero = a < 0x1p-100f;
-    *scale = bits >= 0x7F800000u ? __builtin_nanf("") : zero ? 0.0f : a / 127.0f;
+    *scale = zero ? 0.0f : a / 127.0f;
     const VF factor = splat(zero ? 0.0f : 127.0f / a), magic = splat(12582912.0f);
     VU total{};
     for (int64_t i = 0; i < int8_ld(K); i += kW) {
