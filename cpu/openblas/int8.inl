@@ -97,7 +97,7 @@ XF_INLINE __m256i broadcast4(const int8_t *p) {
     return _mm256_set1_epi32(four);
 }
 
-// Half a register's columns at a time, for all rows and two registers: what 16 registers of 32 bytes hold.
+// A vector has 8 columns. As many rows and vectors at a time as 16 registers hold the sums of.
 template <int R, int P>
 static void int8_avx2(const int8_t *rows, int64_t ld, const int8_t *weights, int64_t steps, int32_t *sums) {
     constexpr int kAtOnce = R > 2 ? 2 : 4;  // vectors of 8 columns

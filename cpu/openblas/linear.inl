@@ -10,7 +10,6 @@ static int32_t reserve_gemm(xf_stream *stream, int64_t M, int64_t N, int64_t K, 
 static int32_t linear_fwd(xf_stream *stream, const xf_linear_fwd *a, xf_error *err) {
     if (a->M <= 0 || a->N <= 0) return XF_OK;
     if (a->flags & XF_LINEAR_ROW_INVARIANT) {
-        if (a->weights_type == XF_WEIGHTS_INT8) return int8_linear(stream, *a, err);
         return dot_linear(stream, *a, err);
     }
     Gemm g{};

@@ -74,10 +74,10 @@ public:
     }
 
     // After the checksum.
-    void finish() {
+    void finish(const Call &call) {
         take();
         XF_CHECK(bad_.empty(), bad_status_, "'%s': %s", file_.path().c_str(), bad_.c_str());
-        if (apart_) widen();
+        if (apart_) widen(call);
     }
 
 private:
@@ -165,9 +165,10 @@ private:
     }
 
     // The matrices of an int8 file, for a model that keeps others.
-    void widen() {
+    void widen(const Call &call) {
         for (const Parameter &p : model_.table().list) {
             if (!model_.table().is_matrix(p)) continue;
+            call.check();
             to_ = {&p, nullptr, kLeast, false};
             const int64_t rows = std::clamp<int64_t>(kPiece / p.columns, 1, p.rows);
             for (int64_t row = 0; row < p.rows; row += rows) {
@@ -202,7 +203,7 @@ void ModelFile::load(const Model &model, Stream &stream, const std::vector<Extra
                      const Call &call) const {
     Loader loader(*this, model, stream, blocks);
     reader_.load_all([&](const TensorInfo &tensor) { return loader.place(tensor); }, call);
-    loader.finish();
+    loader.finish(call);
     model.parameters_written(stream);
     stream.sync();
     model.context().log(XF_LOG_INFO, "file",

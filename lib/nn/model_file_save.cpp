@@ -25,17 +25,17 @@ std::vector<float> read(const Model &model, Stream *stream, const Parameter &p, 
     return values;
 }
 
-void add_block(SafetensorsWriter *writer, Stream *stream, const ParameterTable &table, const std::string &prefix,
-               const float *block) {
-    for (const Parameter &p : table.list) {
-        const char *data = reinterpret_cast<const char *>(block + p.offset);
-        writer->add(prefix + p.name, "F32", tensor_shape(p), [stream, data](uint64_t offset, void *dst, size_t bytes) {
-            stream->download(dst, data + offset, bytes);
-        });
-    }
+// Numbers of the device that are given as they lie.
+void add_floats(SafetensorsWriter *writer, Stream *stream, const std::string &name, const Parameter &p,
+                const float *numbers) {
+    const char *data = reinterpret_cast<const char *>(numbers);
+    writer->add(name, "F32", tensor_shape(p), [stream, data](uint64_t offset, void *dst, size_t bytes) {
+        stream->download(dst, data + offset, bytes);
+    });
 }
 
 void add_fp32(SafetensorsWriter *writer, Stream *stream, const Model &model, const Parameter &p) {
+    if (model.narrow() == nullptr) return add_floats(writer, stream, p.name, p, model.params() + p.offset);
     writer->add(p.name, "F32", tensor_shape(p), [stream, &model, &p](uint64_t offset, void *dst, size_t bytes) {
         give<float>(offset, dst, bytes,
                     [&](int64_t first, int64_t count, float *values) { model.read(*stream, p, first, count, values); });
@@ -104,7 +104,9 @@ SafetensorsWriter make_writer(const Model &model, Stream *stream, const FileCont
         else
             add_fp32(&writer, stream, model, p);
     }
-    for (const ExtraBlock &block : blocks) add_block(&writer, stream, model.table(), block.prefix, block.data);
+    for (const ExtraBlock &block : blocks)
+        for (const Parameter &p : model.table().list)
+            add_floats(&writer, stream, block.prefix + p.name, p, block.data + p.offset);
     return writer;
 }
 

@@ -62,7 +62,7 @@ public:
     // Rows of any parameter, rounded to nearest. XF_ERROR_OUT_OF_RANGE when one has a number beyond what the type
     // holds.
     void write(const Parameter &p, int64_t first, int64_t count, const float *values);
-    void finish(Stream &stream);
+    void finish(Stream &stream);  // once
 
     // Numbers of any parameter, widened: first and count within it.
     void read(Stream &stream, const Parameter &p, int64_t first, int64_t count, float *values) const;

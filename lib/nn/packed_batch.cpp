@@ -10,6 +10,18 @@
 #include "nn/arena.h"
 
 namespace xf {
+namespace {
+
+// Sentences that a batch to be recorded is padded to. Batches are cut from sentences of about one length, most of them
+// above a third of the longest; only batches of another kind need more, and then four times as many.
+int64_t sentence_bucket(int64_t needed, const PackedSide &src, const PackedSide &tgt) {
+    int64_t most = std::max<int64_t>({3 * src.rows / src.max_length, 3 * tgt.rows / tgt.max_length, 1});
+    while (most < needed) most *= 4;
+    return std::max(needed, std::min({most, src.rows, tgt.rows}));
+}
+
+}  // namespace
+
 void check_side(const char *side, int64_t sentences, const int32_t *ids, const int32_t *offsets,
                 const ModelConfig &config) {
     XF_CHECK(ids != nullptr && offsets != nullptr, XF_ERROR_INVALID_ARGUMENT, "the batch's %s ids or offsets are NULL",
@@ -31,18 +43,6 @@ void check_side(const char *side, int64_t sentences, const int32_t *ids, const i
 int64_t drop_stride(int64_t longest) {
     return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(longest, 8))));
 }
-
-namespace {
-
-// Sentences that a batch to be recorded is padded to. Batches are cut from sentences of about one length, most of them
-// above a third of the longest; only batches of another kind need more, and then four times as many.
-int64_t sentence_bucket(int64_t needed, const PackedSide &src, const PackedSide &tgt) {
-    int64_t most = std::max<int64_t>({3 * src.rows / src.max_length, 3 * tgt.rows / tgt.max_length, 1});
-    while (most < needed) most *= 4;
-    return std::max(needed, std::min({most, src.rows, tgt.rows}));
-}
-
-}  // namespace
 
 // Sentences of token 0 behind the last one, as long as may be and then empty, up to so many rows and sentences.
 void PackedBatch::HostSide::pad(int64_t rows, int64_t count, int64_t longest) {

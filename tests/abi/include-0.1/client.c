@@ -22,13 +22,22 @@ static const char *const pairs =
     "three one four two\tdrei eins vier zwei\n"
     "three three three\tdrei drei drei\n";
 
-static const char *const options[][2] = {
-    {"context.device", "cpu"},      {"context.threads", "1"},         {"tokenizer.vocab_size", "280"},
-    {"data.batch_tokens", "16"},    {"model.encoder_layers", "1"},    {"model.decoder_layers", "1"},
-    {"model.d_model", "16"},        {"model.d_ff", "24"},             {"model.heads", "2"},
-    {"model.d_k", "8"},             {"model.d_v", "8"},               {"model.max_length", "64"},
-    {"train.dropout", "0"},         {"train.schedule", "constant"},   {"train.warmup_steps", "5"},
-    {"decode.max_extra_tokens", "8"}};
+static const char *const options[][2] = {{"context.device", "cpu"},
+                                         {"context.threads", "1"},
+                                         {"tokenizer.vocab_size", "280"},
+                                         {"data.batch_tokens", "16"},
+                                         {"model.encoder_layers", "1"},
+                                         {"model.decoder_layers", "1"},
+                                         {"model.d_model", "16"},
+                                         {"model.d_ff", "24"},
+                                         {"model.heads", "2"},
+                                         {"model.d_k", "8"},
+                                         {"model.d_v", "8"},
+                                         {"model.max_length", "64"},
+                                         {"train.dropout", "0"},
+                                         {"train.schedule", "constant"},
+                                         {"train.warmup_steps", "5"},
+                                         {"decode.max_extra_tokens", "8"}};
 
 static xf_error err;
 static int failures = 0;
@@ -41,31 +50,31 @@ static void fail(int line, const char *what, const char *found) {
 }
 
 /* A call that must succeed, one that must return a status, a fact. */
-#define DO(call)                                                                         \
-    do {                                                                                 \
-        memset(&err, 0, sizeof err);                                                     \
-        if ((call) != XF_OK) fail(__LINE__, #call, err.message);                         \
+#define DO(call)                                                 \
+    do {                                                         \
+        memset(&err, 0, sizeof err);                             \
+        if ((call) != XF_OK) fail(__LINE__, #call, err.message); \
     } while (0)
-#define GIVES(expected, call)                                                            \
-    do {                                                                                 \
-        const enum xf_status found = (call);                                             \
-        if (found != (expected)) fail(__LINE__, #call, xf_status_name(found));           \
+#define GIVES(expected, call)                                                  \
+    do {                                                                       \
+        const enum xf_status found = (call);                                   \
+        if (found != (expected)) fail(__LINE__, #call, xf_status_name(found)); \
     } while (0)
-#define IS(fact)                                                                         \
-    do {                                                                                 \
-        if (!(fact)) fail(__LINE__, #fact, "is not so");                                 \
+#define IS(fact)                                         \
+    do {                                                 \
+        if (!(fact)) fail(__LINE__, #fact, "is not so"); \
     } while (0)
 
 /* A struct with bytes behind it that the library must leave alone: they are not of 0.1's struct. */
-#define GUARDED(type) \
-    struct {          \
-        type value;   \
+#define GUARDED(type)    \
+    struct {             \
+        type value;      \
         char behind[64]; \
     }
-#define START(guarded, initial)                              \
-    do {                                                     \
-        memset(&(guarded), 0x5A, sizeof(guarded));           \
-        (guarded).value = (initial);                         \
+#define START(guarded, initial)                    \
+    do {                                           \
+        memset(&(guarded), 0x5A, sizeof(guarded)); \
+        (guarded).value = (initial);               \
     } while (0)
 #define INTACT(guarded, type) IS((guarded).value.struct_size == sizeof(type) && intact((guarded).behind))
 
@@ -116,7 +125,8 @@ static xf_config *use_config(void) {
 
     DO(xf_config_create(&config, &err));
     DO(xf_config_preset(config, "tiny", &err));
-    for (i = 0; i < sizeof options / sizeof *options; ++i) DO(xf_config_set(config, options[i][0], options[i][1], &err));
+    for (i = 0; i < sizeof options / sizeof *options; ++i)
+        DO(xf_config_set(config, options[i][0], options[i][1], &err));
     DO(xf_config_set_i64(config, "model.window", 0, &err));
     DO(xf_config_set_f64(config, "train.learning_rate", 0.01, &err));
     DO(xf_config_set_i64(config, "data.shuffle", 0, &err));
