@@ -289,6 +289,24 @@ static void test_bad_texts(void **state) {
     xf_hypotheses_free(alone);
 }
 
+/* A decoder whose first texts have nothing to translate in them. */
+static void test_no_words(void **state) {
+    (void)state;
+    const char *texts[] = {"", " \n", NULL};
+    xf_decoder *decoder = NULL;
+    xf_hypotheses *found = NULL;
+    xf_hypothesis h = XF_HYPOTHESIS_INIT;
+    ACCEPTED(xf_decoder_create(world.model, world.config, &decoder, err));
+    ACCEPTED(xf_translate(decoder, texts, NULL, 3, NULL, &found, err));
+    for (size_t i = 0; i < 2; ++i) {
+        ACCEPTED(xf_hypotheses_get(found, i, 0, &h, err));
+        assert_true(h.text_length == 0 && h.length == 0 && h.finished == 1);
+    }
+    assert_int_equal(xf_hypotheses_status(found, 2, NULL), XF_ERROR_INVALID_ARGUMENT);
+    xf_hypotheses_free(found);
+    xf_decoder_free(decoder);
+}
+
 static void test_params(void **state) {
     (void)state;
     const char *texts[] = {"one", "two"}, *prefixes[] = {"ab", NULL};
@@ -420,9 +438,9 @@ static void test_smoothing(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_handles),    cmocka_unit_test(test_batches),
-                                       cmocka_unit_test(test_hypotheses), cmocka_unit_test(test_edges),
-                                       cmocka_unit_test(test_smoothing),  cmocka_unit_test(test_bad_texts),
-                                       cmocka_unit_test(test_params),     cmocka_unit_test(test_evaluate_batcher)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_handles),  cmocka_unit_test(test_batches),   cmocka_unit_test(test_hypotheses),
+        cmocka_unit_test(test_edges),    cmocka_unit_test(test_smoothing), cmocka_unit_test(test_bad_texts),
+        cmocka_unit_test(test_no_words), cmocka_unit_test(test_params),    cmocka_unit_test(test_evaluate_batcher)};
     return RUN(tests, world_open, world_close);
 }

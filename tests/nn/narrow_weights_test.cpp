@@ -8,6 +8,7 @@
 #include "core/half.h"
 #include "core/int8.h"
 #include "nn/fixture.hpp"
+#include "nn/model_file.h"
 
 namespace {
 
@@ -120,6 +121,41 @@ XF_TEST(a_unit_is_the_rows_of_its_matrices) {
             });
             CHECK_EQ(wrong, size_t{0});
         }
+    }
+}
+
+// Another program's integers need not reach 127 in each row: rounding them anew would give others. The model's own are
+// copied, saved and loaded as they are.
+XF_TEST(integers_are_never_rounded_again) {
+    const auto context = ref();
+    xf::Stream stream(context->device());
+    xf::Model model(context, options_of(kTinyModel), XF_WEIGHTS_INT8);
+    const xf::ParameterTable &table = model.table();
+    const auto number = [](const xf::Parameter &p, int64_t i) {
+        return static_cast<int8_t>((p.offset + 7 * i) % 41 - 20);
+    };
+    for (const xf::Parameter &p : table.list) {
+        if (!table.is_matrix(p)) continue;
+        for (int64_t i = 0; i < p.size(); ++i) static_cast<int8_t *>(model.narrow()->rows(p))[i] = number(p, i);
+        std::fill_n(model.narrow()->scales(p), p.rows, 0.01f);
+    }
+    model.parameters_written(stream);
+    const xf::FileContents contents{"model", "", XF_WEIGHTS_INT8, {}};
+    std::vector<char> bytes(xf::save_model_memory(nullptr, 0, model, stream, contents));
+    xf::save_model_memory(bytes.data(), bytes.size(), model, stream, contents);
+    const xf::ModelFile file(std::make_shared<xf::MemoryInput>(bytes.data(), bytes.size()));
+    const auto loaded = file.make_model(context, XF_WEIGHTS_INT8), copy = model.copy_to(context, xf::Call());
+    file.load(*loaded, stream, {});
+    for (const auto &same : {loaded, copy}) {
+        size_t wrong = 0;
+        for (const xf::Parameter &p : table.list) {
+            if (!table.is_matrix(p)) continue;
+            std::vector<int8_t> found(static_cast<size_t>(p.size()));
+            same->narrow()->read_rows(stream, p, 0, p.rows, found.data());
+            for (int64_t i = 0; i < p.size(); ++i) wrong += found[static_cast<size_t>(i)] == number(p, i) ? 0 : 1;
+            for (int64_t row = 0; row < p.rows; ++row) wrong += same->narrow()->scales(p)[row] == 0.01f ? 0 : 1;
+        }
+        CHECK_EQ(wrong, size_t{0});
     }
 }
 
