@@ -123,12 +123,12 @@ static void softmax_row(float *x, int64_t n, float scale, float *max_out, float 
         best = vmax(padded_lanes, best);
     }
     const float top = hmax(best);
-    VF sum{};
-    for (i = 0; i < n; i += kW) {
-        const VF y = keep_n(vexp(get(x + i, n - i) - top), n - i);
-        put(x + i, y, n - i);
-        sum += y;
-    }
+    Lanes sum{};
+    each_part(n, [&](int64_t at, int64_t count, int part) {
+        const VF y = keep_n(vexp(get(x + at, count) - top), count);
+        put(x + at, y, count);
+        sum.part[part] += y;
+    });
     *max_out = top;
     *sum_out = hsum(sum);
 }
@@ -162,7 +162,8 @@ static void attention_pair(const xf_attention &a, const Dropout &drops, int64_t 
             float top = 0.0f, sum = 0.0f, *row = s + r * wide + seen[r].begin;
             if (n > 0) softmax_row(row, n, a.scale, &top, &sum);
             inverse[r] = n > 0 ? 1.0f / sum : 0.0f;
-            if (a.lse) a.lse[query] = n > 0 ? top + __builtin_logf(sum) : -__builtin_inff();
+            if (a.lse)
+                a.lse[query] = n > 0 ? top + static_cast<float>(log_of(static_cast<double>(sum))) : -__builtin_inff();
             if (drops.threshold) drop(drops, static_cast<uint64_t>(query * a.drop_stride + seen[r].begin), n, row);
             each_vector(a.dv, [&](int64_t i, int64_t width) { put(dst + r * a.ld_dst + i, VF{}, width); });
         }

@@ -42,9 +42,10 @@ static void attention_bwd_pair(const xf_attention_bwd &args, const Dropout &drop
             const Range seen = visible(a, i0 + r, keys);
             const int64_t query = (q0 + i0 + r) * a.H + h, n = seen.end - seen.begin;
             float *p = s + r * wide, *g = d + r * wide;
-            VF dots{};
-            each_vector(a.dv, [&](int64_t i, int64_t count) {
-                dots = fma(get(dst + r * a.ld_dst + i, count), get(diff + r * args.ld_diff_dst + i, count), dots);
+            Lanes dots{};
+            each_part(a.dv, [&](int64_t i, int64_t count, int part) {
+                dots.part[part] = fma(get(dst + r * a.ld_dst + i, count), get(diff + r * args.ld_diff_dst + i, count),
+                                      dots.part[part]);
             });
             const float dot = hsum(dots), lse = a.lse[query];
             const uint64_t index = static_cast<uint64_t>(query * a.drop_stride + seen.begin);

@@ -1,8 +1,8 @@
 // One decoding step of self-attention over a cache with an ancestor index.
 //
 // Nothing is copied when hypotheses change places: a row finds its key of step u through ancestors[slot of r][u]. A
-// task owns a few (row, head) pairs. Scores are dot products of kW partial sums and a fixed tree; the weighted sum of
-// values runs over rising u. Rows read steps < t of the cache and their own k and v, so storing step t races with
+// task owns a few (row, head) pairs. Scores are dot products of kLanes partial sums and a fixed tree; the weighted sum
+// of values runs over rising u. Rows read steps < t of the cache and their own k and v, so storing step t races with
 // nobody.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -20,10 +20,10 @@ static void attention_step_pair(const xf_attention_step &a, int64_t r, int64_t h
             const int64_t u = min64(begin + j + i, t);
             key[i] = u < t ? a.k_cache + (u * a.slots + from[u]) * step_k + h * a.dk : k;
         }
-        VF sum[4] = {};
-        each_vector(a.dk, [&](int64_t i, int64_t count) {
+        Lanes sum[4] = {};
+        each_part(a.dk, [&](int64_t i, int64_t count, int part) {
             const VF x = get(q + i, count);
-            for (int c = 0; c < 4; ++c) sum[c] = fma(x, get(key[c] + i, count), sum[c]);
+            for (int c = 0; c < 4; ++c) sum[c].part[part] = fma(x, get(key[c] + i, count), sum[c].part[part]);
         });
         *reinterpret_cast<V4Mem *>(scores + j) = hsum4(sum[0], sum[1], sum[2], sum[3]);
     }

@@ -1,6 +1,6 @@
 // Row-invariant linear map for decoding: dst = act(src weights^T + bias) on weights as they lie, [N, K].
 //
-// Every number is a dot product along K: kW partial sums over a block of K, a fixed tree over the lanes, the
+// Every number is a dot product along K: kLanes partial sums over a block of K, a fixed tree over the lanes, the
 // blocks added in rising order. Rows and columns are blocked only to share loads, so a row's bits depend on that row
 // and on the weights alone. Nothing is packed: at few rows the time is the time to stream the weights once, and a
 // second copy of the model would cost memory. Tiles are kDotRows x 4 or a few rows x more columns.
@@ -27,58 +27,68 @@ constexpr int64_t kTilesAhead = 4 / sizeof(W);
 template <int R, int C, class W>
 static void dot_tile(const float *src, int64_t ld_src, const W *weights, int64_t ld_weights, int64_t len, int64_t cols,
                      float *dst, int64_t ld_dst, bool load_dst, const float *bias, bool relu) {
-    VF acc[R][C];
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-        for (int c = 0; c < C; ++c) acc[r][c] = VF{};
-    }
     const W *w[C];
 #pragma GCC unroll 8
     for (int c = 0; c < C; ++c) w[c] = weights + min64(c, cols - 1) * ld_weights;
-    int64_t k = 0;
-    for (; k + kW <= len; k += kW) {
+    // A pass for each part of the lanes: all of them at once need more registers than there are.
+    Lanes sums[R][C];
+#pragma GCC unroll 4
+    for (int part = 0; part < kParts; ++part) {
+        VF acc[R][C];
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+            for (int c = 0; c < C; ++c) acc[r][c] = VF{};
+        }
+        int64_t k = part * kW;
+        for (; k + (kLanes - part * kW) <= len; k += kLanes) {
 #if defined(XF_ISA_AVX2)
-        // 16 registers: 12 sums, 3 rows, and one column at a time.
-        VF y[R];
+            // 16 registers: 12 sums, 3 rows, and one column at a time.
+            VF y[R];
 #pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) y[r] = load(src + r * ld_src + k);
+            for (int r = 0; r < R; ++r) y[r] = load(src + r * ld_src + k);
 #pragma GCC unroll 8
-        for (int c = 0; c < C; ++c) {
-            const VF x = load(w[c] + k);
-            if (R == 1) __builtin_prefetch(w[c] + k + kTilesAhead<W> * C * ld_weights, 0, 2);
+            for (int c = 0; c < C; ++c) {
+                const VF x = load(w[c] + k);
+                if (R == 1 && part == 0) __builtin_prefetch(w[c] + k + kTilesAhead<W> * C * ld_weights, 0, 2);
 #pragma GCC unroll 8
-            for (int r = 0; r < R; ++r) acc[r][c] = fma(y[r], x, acc[r][c]);
-        }
+                for (int r = 0; r < R; ++r) acc[r][c] = fma(y[r], x, acc[r][c]);
+            }
 #else
-        VF x[C];
+            VF x[C];
 #pragma GCC unroll 8
-        for (int c = 0; c < C; ++c) {
-            x[c] = load(w[c] + k);
-            if (R <= 4 && (sizeof(W) == 4 || k % (2 * kW) == 0))
-                __builtin_prefetch(w[c] + k + kTilesAhead<W> * C * ld_weights, 0, 2);
-        }
+            for (int c = 0; c < C; ++c) {
+                x[c] = load(w[c] + k);
+                if (R <= 4 && (sizeof(W) == 4 || k % (2 * kW) == 0))
+                    __builtin_prefetch(w[c] + k + kTilesAhead<W> * C * ld_weights, 0, 2);
+            }
 #pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) {
-            const VF y = load(src + r * ld_src + k);
+            for (int r = 0; r < R; ++r) {
+                const VF y = load(src + r * ld_src + k);
 #pragma GCC unroll 8
-            for (int c = 0; c < C; ++c) acc[r][c] = fma(y, x[c], acc[r][c]);
-        }
+                for (int c = 0; c < C; ++c) acc[r][c] = fma(y, x[c], acc[r][c]);
+            }
 #endif
-    }
-    if (k < len) {
+        }
+        if (len % kLanes != 0) {
+#pragma GCC unroll 8
+            for (int r = 0; r < R; ++r) {
+                const VF y = load_n(src + r * ld_src + k, len - k);
+#pragma GCC unroll 8
+                for (int c = 0; c < C; ++c) acc[r][c] = fma(y, load_n(w[c] + k, len - k), acc[r][c]);
+            }
+        }
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
-            const VF y = load_n(src + r * ld_src + k, len - k);
 #pragma GCC unroll 8
-            for (int c = 0; c < C; ++c) acc[r][c] = fma(y, load_n(w[c] + k, len - k), acc[r][c]);
+            for (int c = 0; c < C; ++c) sums[r][c].part[part] = acc[r][c];
         }
     }
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
         for (int c = 0; c < C; c += 4) {
-            V4 y = hsum4(acc[r][c], acc[r][c + 1], acc[r][c + 2], acc[r][c + 3]);
+            V4 y = hsum4(sums[r][c], sums[r][c + 1], sums[r][c + 2], sums[r][c + 3]);
             float *out = dst + r * ld_dst + c;
             if (c + 4 <= cols) {
                 if (load_dst) y += *reinterpret_cast<const V4Mem *>(out);

@@ -23,7 +23,7 @@ XF_INLINE Smoothing smoothing_of(const xf_loss &a) {
 
 // A part's sum of exponentials, seen from the row's maximum.
 XF_INLINE double scaled(float sum, float max, float top) {
-    return static_cast<double>(sum) * __builtin_exp(static_cast<double>(max) - static_cast<double>(top));
+    return static_cast<double>(sum) * exp_of(static_cast<double>(max) - static_cast<double>(top));
 }
 
 // loss and nll of a row from its log-sum-exp, the target's logit and the sum of all logits. A row with no target is no
@@ -81,7 +81,7 @@ static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
                 sum += scaled(s.sum, s.max, top);
                 total += static_cast<double>(s.total);
             }
-            const double lse = static_cast<double>(top) + __builtin_log(sum);
+            const double lse = static_cast<double>(top) + log_of(sum);
             row_loss(a, q, m0 + r, lse, static_cast<double>(targets[r]), total);
         }
     }
@@ -121,7 +121,7 @@ static void loss_chunk(const xf_stream *stream, const xf_loss &a, int64_t m0, in
             sum += scaled(s[rows], s[0], top);
             total += static_cast<double>(s[2 * rows]);
         }
-        const double log_sum = static_cast<double>(top) + __builtin_log(sum);
+        const double log_sum = static_cast<double>(top) + log_of(sum);
         lse[r] = static_cast<float>(log_sum);
         const int64_t target = max64(0, a.targets[m0 + r]);
         row_loss(a, q, m0 + r, log_sum, static_cast<double>(z[target * rows + r]), total);

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 constexpr int64_t kAdamTile = 65536;
+constexpr int kSquares = 32;  // lanes of a sum of squares
 
 static int32_t adam(xf_stream *stream, const xf_adam *args, xf_error *) {
     const xf_adam a = *args;
@@ -42,21 +43,21 @@ static int32_t sum_squares(xf_stream *stream, const xf_sum_squares *args, xf_err
     parallel(stream, tiles, [&](int64_t task, int32_t) {
         const float *src = a.src + task * kAdamTile;
         const int64_t size = min64(kAdamTile, a.n - task * kAdamTile);
-        VD even{}, odd{};
+        VD sums[kSquares / kW] = {};
         int64_t i = 0;
-        for (; i + 2 * kW <= size; i += 2 * kW) {
-            const VD x = __builtin_convertvector(load(src + i), VD);
-            const VD y = __builtin_convertvector(load(src + i + kW), VD);
-            even += x * x;
-            odd += y * y;
+        for (; i + kSquares <= size; i += kSquares) {
+#pragma GCC unroll 8
+            for (int v = 0; v < kSquares / kW; ++v) {
+                const VD x = __builtin_convertvector(load(src + i + v * kW), VD);
+                sums[v] += x * x;
+            }
         }
-        for (; i < size; i += kW) {
+        for (int v = 0; i < size; i += kW, ++v) {
             const VD x = __builtin_convertvector(load_n(src + i, size - i), VD);
-            even += x * x;
+            sums[v] += x * x;
         }
-        even += odd;
         double sum = 0.0;
-        for (int lane = 0; lane < kW; ++lane) sum += even[lane];
+        for (int lane = 0; lane < kSquares; ++lane) sum += sums[lane / kW][lane % kW];
         partial[task] = sum;
     });
     double sum = 0.0;

@@ -144,8 +144,9 @@ int32_t device_open(const xf_host_v1 *host, int32_t index, xf_device **device, x
     cpu_brand(brand, sizeof brand);
     std::snprintf(result->info, sizeof result->info, "%s, %s%s, %s", brand, ops->isa, vnni ? " vnni" : "",
                   result->use_blas ? blas_info() : "own kernels only");
-    std::snprintf(result->isa, sizeof result->isa, "%s%s%s", ops->isa, result->use_blas ? ", " : "",
-                  result->use_blas ? blas_info() : "");
+    // AVX2 and AVX-512 give the same bits: simd.inl.
+    std::snprintf(result->isa, sizeof result->isa, "%s%s%s", ops == ops_base() ? ops->isa : "fma",
+                  result->use_blas ? ", " : "", result->use_blas ? blas_info() : "");
     *device = result;
     return XF_OK;
 }

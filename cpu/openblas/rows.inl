@@ -98,18 +98,17 @@ static int32_t add_norm_fwd(xf_stream *stream, const xf_add_norm_fwd *args, xf_e
                 drop(drops, static_cast<uint64_t>(m * a.D), a.D, row);
                 src = row;
             }
-            VF total{};
-            each_vector(a.D, [&](int64_t i, int64_t n) {
+            Lanes total{}, squares{};
+            each_part(a.D, [&](int64_t i, int64_t n, int part) {
                 VF x = get(residual + i, n);
                 if (src) x += get(src + i, n);
                 put(sum + i, x, n);
-                total += x;
+                total.part[part] += x;
             });
             const float mean = hsum(total) / count;
-            VF squares{};
-            each_vector(a.D, [&](int64_t i, int64_t n) {
+            each_part(a.D, [&](int64_t i, int64_t n, int part) {
                 const VF x = keep_n(get(sum + i, n) - mean, n);
-                squares = fma(x, x, squares);
+                squares.part[part] = fma(x, x, squares.part[part]);
             });
             const float rstd = 1.0f / __builtin_sqrtf(hsum(squares) / count + a.eps);
             each_vector(a.D, [&](int64_t i, int64_t n) {
@@ -140,14 +139,14 @@ static int32_t add_norm_bwd(xf_stream *stream, const xf_add_norm_bwd *args, xf_e
         for (int64_t m = task * kRowTile; m < min64(a.M, (task + 1) * kRowTile); ++m) {
             const float *dy = a.diff_dst + m * a.D, *sum = a.sum + m * a.D;
             const float mean = a.stats[2 * m], rstd = a.stats[2 * m + 1];
-            VF total{}, product{};
-            each_vector(a.D, [&](int64_t i, int64_t n) {
+            Lanes total{}, product{};
+            each_part(a.D, [&](int64_t i, int64_t n, int part) {
                 const VF d = get(dy + i, n), x = keep_n((get(sum + i, n) - mean) * rstd, n);
                 const VF g = d * get(a.weights + i, n);
-                total += g;
-                product = fma(g, x, product);
-                put(dw + i, fma(d, x, load(dw + i)), n);
-                put(db + i, load(db + i) + d, n);
+                total.part[part] += g;
+                product.part[part] = fma(g, x, product.part[part]);
+                put(dw + i, fma(d, x, get(dw + i, n)), n);
+                put(db + i, get(db + i, n) + d, n);
             });
             const float c1 = hsum(total) / count, c2 = hsum(product) / count;
             float *out = a.diff_residual + m * a.D;

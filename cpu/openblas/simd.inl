@@ -4,6 +4,8 @@
 // machines; only what it can't say (fused multiply-add, masked loads, horizontal sums) is written per set.
 // The trap: -ffp-contract stays off. fma() is asked for by name, so that every copy of a formula (main loop, tail,
 // another tile height) rounds alike: row-invariance rests on it.
+// And what is added along a row is added in kLanes lanes, whatever kW is, which one tree joins: AVX2 and AVX-512 give
+// the same bits. No function of the C library that may round as it likes is called here (exp_of, log_of).
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -16,6 +18,9 @@ constexpr int kW = 8;
 #else
 constexpr int kW = 4;
 #endif
+
+constexpr int kLanes = 16;           // of a sum along a row
+constexpr int kParts = kLanes / kW;  // vectors that hold them
 
 typedef float VF __attribute__((vector_size(4 * kW)));
 typedef int32_t VI __attribute__((vector_size(4 * kW)));
@@ -44,7 +49,6 @@ XF_INLINE VF vsqrt(VF a) { return _mm512_sqrt_ps(a); }
 XF_INLINE VU64 mul_even(VU a, VU b) {
     return reinterpret_cast<VU64>(_mm512_mul_epu32(reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
 }
-// Sums of the lanes of four vectors, each by the same tree: halves, quarters, then within four lanes.
 XF_INLINE V4 hsum4(VF a, VF b, VF c, VF d) {
     const __m512 ab = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xEE));
     const __m512 cd = _mm512_add_ps(_mm512_shuffle_f32x4(c, d, 0x44), _mm512_shuffle_f32x4(c, d, 0xEE));
@@ -69,7 +73,8 @@ XF_INLINE VU64 mul_even(VU a, VU b) {
 XF_INLINE V4 hsum4(VF a, VF b, VF c, VF d) {
     const __m256 ab = _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
     const __m256 cd = _mm256_add_ps(_mm256_permute2f128_ps(c, d, 0x20), _mm256_permute2f128_ps(c, d, 0x31));
-    const __m256 pairs = _mm256_hadd_ps(ab, cd);       // a01 a23 c01 c23 | b01 b23 d01 d23
+    // a02 a13 c02 c13 | b02 b13 d02 d13
+    const __m256 pairs = _mm256_add_ps(_mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xEE));
     const __m256 sums = _mm256_hadd_ps(pairs, pairs);  // a c a c | b d b d
     return _mm_unpacklo_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps(sums, 1));
 }
@@ -104,7 +109,24 @@ XF_INLINE V4 hsum4(VF a, VF b, VF c, VF d) {
 // same is written x < 0 ? 0 : x.
 XF_INLINE VF vrelu(VF x) { return vmax(VF{}, x); }
 
-XF_INLINE float hsum(VF x) { return hsum4(x, VF{}, VF{}, VF{})[0]; }
+// kLanes sums of every kLanes-th number of a row.
+struct Lanes {
+    VF part[kParts];
+};
+
+// Sums of the lanes of four, each by the same tree: halves, quarters, then within four lanes.
+XF_INLINE V4 hsum4(const Lanes &a, const Lanes &b, const Lanes &c, const Lanes &d) {
+    if constexpr (kParts == 1) {
+        return hsum4(a.part[0], b.part[0], c.part[0], d.part[0]);
+    } else if constexpr (kParts == 2) {
+        return hsum4(a.part[0] + a.part[1], b.part[0] + b.part[1], c.part[0] + c.part[1], d.part[0] + d.part[1]);
+    } else {
+        const auto join = [](const Lanes &x) { return (x.part[0] + x.part[2]) + (x.part[1] + x.part[3]); };
+        return hsum4(join(a), join(b), join(c), join(d));
+    }
+}
+
+XF_INLINE float hsum(const Lanes &x) { return hsum4(x, Lanes{}, Lanes{}, Lanes{})[0]; }
 
 XF_INLINE float hmax(VF x) {
     float best = x[0];
@@ -165,6 +187,41 @@ XF_INLINE VF vexp(VF x) {
     return under ? VF{} : p;
 }
 
+// e^x and log x of fp64 within an ulp or so, x finite and <= 0 or finite and > 0; else as the C library's, but for
+// NaN, which stays. Short series: they run once per row.
+XF_INLINE double exp_of(double x) {
+    if (!(x >= -708.0)) return x == x ? 0.0 : x;
+    const double shifted = __builtin_fma(x, 1.4426950408889634, 0x1.8p52), n = shifted - 0x1.8p52;
+    const double r = __builtin_fma(n, -0x1.abc9e3b39803fp-56, __builtin_fma(n, -0x1.62e42fefa39efp-1, x));
+    constexpr double kTerms[] = {
+        1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,
+        1.0 / 720,        1.0 / 120,       1.0 / 24,       1.0 / 6,       0.5,          1.0,         1.0};
+    double p = 0.0;
+    for (const double term : kTerms) p = __builtin_fma(p, r, term);
+    const int64_t power = (static_cast<int64_t>(n) + 1023) << 52;
+    double scale;
+    __builtin_memcpy(&scale, &power, sizeof scale);
+    return p * scale;
+}
+
+XF_INLINE double log_of(double x) {
+    if (!(x > 0x1p-1000 && x < 0x1p1000)) return __builtin_log(x);
+    int64_t bits;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    // x = m 2^e with m in [0.71, 1.42)
+    const int64_t e = (bits - 0x3FE6A09E667F3BCD) >> 52;
+    bits -= e << 52;
+    double m;
+    __builtin_memcpy(&m, &bits, sizeof m);
+    const double s = (m - 1.0) / (m + 1.0), z = s * s, n = static_cast<double>(e);
+    constexpr double kTerms[] = {1.0 / 23, 1.0 / 21, 1.0 / 19, 1.0 / 17, 1.0 / 15, 1.0 / 13,
+                                 1.0 / 11, 1.0 / 9,  1.0 / 7,  1.0 / 5,  1.0 / 3};
+    double p = 0.0;
+    for (const double term : kTerms) p = __builtin_fma(p, z, term);
+    const double low = __builtin_fma(n, 0x1.abc9e3b39803fp-56, 2.0 * s * z * p);
+    return __builtin_fma(n, 0x1.62e42fefa39efp-1, __builtin_fma(2.0, s, low));
+}
+
 XF_INLINE int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 XF_INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 XF_INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -176,6 +233,19 @@ XF_INLINE void each_vector(int64_t D, const Body &body) {
     int64_t i = 0;
     for (; i + kW <= D; i += kW) body(i, int64_t{kW});
     if (i < D) body(i, D - i);
+}
+// The same for sums along the row: body(i, n, part), where the vector's sums are those of part; past the last number,
+// with n <= 0, up to a multiple of kLanes, as a zero added may change a sum's sign.
+template <class Body>
+XF_INLINE void each_part(int64_t D, const Body &body) {
+    int64_t i = 0;
+    for (; i + kLanes <= D; i += kLanes) {
+#pragma GCC unroll 4
+        for (int part = 0; part < kParts; ++part) body(i + part * kW, int64_t{kW}, part);
+    }
+    if (i == D) return;
+#pragma GCC unroll 4
+    for (int part = 0; part < kParts; ++part) body(i + part * kW, min64(kW, D - i - part * kW), part);
 }
 XF_INLINE VF get(const float *p, int64_t n) { return n >= kW ? load(p) : load_n(p, n); }
 XF_INLINE void put(float *p, VF x, int64_t n) {

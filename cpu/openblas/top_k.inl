@@ -16,22 +16,24 @@ struct PanelSums {
 
 // clean: NaN becomes -inf in x.
 static PanelSums panel_sums(float *x, int64_t n, bool clean) {
-    VF best = splat(-__builtin_inff()), total{};
-    each_vector(n, [&](int64_t i, int64_t count) {
+    VF best = splat(-__builtin_inff());
+    Lanes total{}, sum{};
+    each_part(n, [&](int64_t i, int64_t count, int part) {
         VF y = get(x + i, count);
         if (clean) {
             y = y == y ? y : splat(-__builtin_inff());
             put(x + i, y, count);
         }
-        total += y;
+        total.part[part] += y;
         if (count < kW)
-            for (int lane = static_cast<int>(count); lane < kW; ++lane) y[lane] = -__builtin_inff();
+            for (int lane = static_cast<int>(max64(0, count)); lane < kW; ++lane) y[lane] = -__builtin_inff();
         best = vmax(y, best);
     });
     PanelSums s{hmax(best), 0.0f, hsum(total)};
     if (s.max == -__builtin_inff() && clean) return s;
-    VF sum{};
-    each_vector(n, [&](int64_t i, int64_t count) { sum += keep_n(vexp(get(x + i, count) - s.max), count); });
+    each_part(n, [&](int64_t i, int64_t count, int part) {
+        sum.part[part] += keep_n(vexp(get(x + i, count) - s.max), count);
+    });
     s.sum = hsum(sum);
     return s;
 }
@@ -99,9 +101,9 @@ static bool join_panels(const PanelSums *sums, const Candidate *lists, const int
     float total = 0.0f;
     for (int64_t p = 0; p < panels; ++p) {
         const PanelSums &s = sums[p * rows];
-        if (s.sum > 0.0f) total += s.sum * __builtin_expf(s.max - top);
+        if (s.sum > 0.0f) total += s.sum * static_cast<float>(exp_of(static_cast<double>(s.max - top)));
     }
-    const float lse = *log_sum_exp = top + __builtin_logf(total);
+    const float lse = *log_sum_exp = top + static_cast<float>(log_of(static_cast<double>(total)));
     for (int64_t p = 0; p < panels; ++p) heads[p] = 0;
     int64_t count = 0;
     while (count < k + kSpare) {

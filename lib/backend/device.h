@@ -24,7 +24,7 @@ public:
     const xf_backend_v1 &ops() const { return ops_; }
     xf_device *handle() const { return handle_; }
     bool records() const { return ops_.graph_begin != nullptr; }
-    // The instruction set of its operations: "avx512", "sm_90".
+    // What the bits of its results depend on: "fma", "sm_90".
     const char *isa() const { return ops_.device_isa(handle_); }
     // Whether device memory is the host's own, so that files can be read straight into it.
     bool host_memory() const;

@@ -503,8 +503,8 @@ typedef struct xf_backend_v1 {
     void (*device_close)(xf_device *device);
     /* One line about what was chosen, for logs and benchmarks: "avx512, own GEMM". Owned by the device. */
     const char *(*device_info)(xf_device *device);
-    /* What results depend on beside the backend and the number type, in a word: "avx512", "sm_90". Checkpoints keep it.
-     * Owned by the device. */
+    /* What results depend on beside the backend and the number type, in a word: "fma", "sm_90". Devices of one backend
+     * that say the same give the same bits. Checkpoints keep it. Owned by the device. */
     const char *(*device_isa)(xf_device *device);
 
     int32_t (*stream_create)(xf_device *device, uint32_t dtype, xf_stream **stream, xf_error *err);

@@ -1,4 +1,4 @@
-// Same bits whatever the number of workers, the place in memory, or the other rows of the call.
+// Same bits whatever the number of workers, the place in memory, the other rows of the call, or the width of vectors.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/check.h"
@@ -120,6 +120,20 @@ int check_workers(const Backend &backend) {
         if (!cpu) continue;  // the others don't use the host's workers
         same(run(two, problem).words, "with 2 workers");
         same(run(three, problem, 3).words, "with 3 workers");
+    }
+    return failures.count();
+}
+
+int check_instructions(const Backend &backend) {
+    Failures failures(backend);
+    Backend narrow = backend;
+    narrow.isa = "avx2";
+    Opened wide(backend, 2), other(narrow, 1);
+    for (const Tested &tested : all_tested(backend.bf16())) {
+        if (!backend.serves(tested.problem.c)) continue;
+        const std::string where =
+            difference(tested.problem, run(wide, tested.problem).words, run(other, tested.problem).words);
+        if (!where.empty()) failures.add(tested.problem, where + ": other bits with AVX2");
     }
     return failures.count();
 }

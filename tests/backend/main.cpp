@@ -46,15 +46,24 @@ int test_all() {
     const struct {
         const char *name;
         int (*check)(const Backend &);
-    } checks[] = {{"listed", check_listed},       {"definition", check_definition}, {"parity", check_parity},
-                  {"gradients", check_gradients}, {"workers", check_workers},       {"rows", check_rows},
-                  {"sweep", check_sweep},         {"dropout", check_dropout},       {"nan", check_nan},
-                  {"copies", check_copies},       {"no_memory", check_no_memory}};
+    } checks[] = {{"listed", check_listed},
+                  {"definition", check_definition},
+                  {"parity", check_parity},
+                  {"gradients", check_gradients},
+                  {"workers", check_workers},
+                  {"rows", check_rows},
+                  {"instructions", check_instructions},
+                  {"sweep", check_sweep},
+                  {"dropout", check_dropout},
+                  {"nan", check_nan},
+                  {"copies", check_copies},
+                  {"no_memory", check_no_memory}};
     std::list<Test> tests;
     for (const Backend &backend : load_backends())
         for (const auto &check : checks)
             if (!((check.check == check_listed || check.check == check_definition) &&
                   backend.table != xf_ref_backend()) &&
+                !(check.check == check_instructions && backend.isa.rfind("avx512", 0) != 0) &&
                 !(check.check == check_gradients && backend.bf16()) &&  // 8 bits are too few for differences
                 !(check.check == check_copies && !backend.bf16()))
                 tests.push_back({backend, check.check, backend.name() + '/' + check.name});

@@ -1,7 +1,8 @@
 // Models whose matrices are kept in 16 or 8 bits: what they say beside the models of fp32 that they were made of.
 //
 // 16 bits say what the model does that they are widened to, bit by bit. 8 bits are near: the bound below is four times
-// what was seen. Either way a sentence is decoded alike alone and in any batch, by any number of threads.
+// what was seen. Either way a sentence is decoded alike alone and in any batch, by any number of threads,
+// with AVX2 and with AVX-512.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
@@ -36,7 +37,7 @@ std::shared_ptr<const xf::Model> reverser_keeping(const DeviceName &device, cons
     return make_reverser(open_device(device, threads))->copy_to(context, xf::Call());
 }
 
-std::vector<Ids> sources() { return random_pairs(5, 100, 20, kReverserIds).src; }
+std::vector<Ids> sources(size_t count = 100) { return random_pairs(5, count, 20, kReverserIds).src; }
 
 const Settings kSearch = {{"decode.n_best", "3"}, {"decode.max_extra_tokens", "15"}};
 
@@ -47,11 +48,11 @@ struct Said {
     std::vector<float> attention;
 };
 
-Said ask(const std::shared_ptr<const xf::Model> &model) {
+Said ask(const std::shared_ptr<const xf::Model> &model, size_t count = 100) {
     Said said;
     xf::Decoder decoder(model, options_of(kSearch));
     const Pairs pairs = random_pairs(6, 60, 25, kReverserIds);
-    said.answers = decode(&decoder, sources());
+    said.answers = decode(&decoder, sources(count));
     said.scores = score(&decoder, pairs);
     decoder.evaluate(Batch(pairs).view(), &said.stats);
     const Batch pair(pairs.pick({7}));
@@ -84,6 +85,22 @@ XF_TEST(sixteen_bits_say_what_their_widened_model_says) {
             CHECK(found.attention == expected.attention);
         }
     });
+}
+
+XF_TEST(avx2_and_avx512_say_the_same) {
+    const DeviceName avx2{"cpu:openblas", "avx2", false}, avx512{"cpu:openblas", "avx512", false};
+    if (open_device(avx512, 1) == nullptr) return;
+    for (const char *weights : {"fp32", "bf16", "fp16", "int8"}) {
+        const Said a = ask(reverser_keeping(avx2, weights), 200), b = ask(reverser_keeping(avx512, weights), 200);
+        size_t unlike = 0;
+        for (size_t i = 0; i < a.answers.size(); ++i) unlike += same(a.answers[i], b.answers[i]) ? 0 : 1;
+        CHECK_EQ(a.answers.size(), size_t{200});
+        CHECK_EQ(unlike, size_t{0});
+        CHECK(a.scores == b.scores);
+        CHECK_EQ(a.stats.loss_sum, b.stats.loss_sum);
+        CHECK_EQ(a.stats.nll_sum, b.stats.nll_sum);
+        CHECK(a.attention == b.attention);
+    }
 }
 
 XF_TEST(eight_bits_are_near) {
