@@ -3,14 +3,15 @@
 //     x = src weights^T    p = softmax(x)    loss = -sum_v q log p    nll = -log p[target]
 //     diff_x = p - q       diff_src = diff_x weights              diff_weights += diff_x^T src
 //
-// q is rest on every id and peak on the target. The logits of about kLogits numbers' worth of rows are made at a time,
-// in fp32 on every stream: a logit of 10 rounded to bf16 is off by up to 0.03, and so would be the loss. A block per
-// row finds maximum, sum of exponentials and sum of logits in one pass, and writes the gradient in a second one that
-// finds the row in the L2 cache. The gradient is of the stream's type, what the tensor cores multiply: on an fp32
-// stream it replaces the logits, on a bf16 stream it has its own memory. Gradients of several such pieces are gathered
-// before they are multiplied, because each addition to diff_weights reads and writes all of it, and because diff_src's
-// product has few columns and fills a GPU only with thousands of rows. Bytes per logit: 14 on bf16 (the
-// logit written and read, the gradient written and read by two products), 20 on fp32.
+// q is rest on every id and peak on the target. The logits of a piece, of about kLogits numbers' worth of rows, are
+// made at a time, in fp32 on every stream: a logit of 10 rounded to bf16 is off by up to 0.03, and so would be the
+// loss. A block per row finds maximum, sum of exponentials and sum of logits in one pass, and writes the gradient in a
+// second one. A piece is small, so that all of this happens in the L2 cache, and on bf16 the next piece takes its place
+// there. The gradient is of the stream's type, what the tensor cores multiply: on an fp32 stream it replaces the
+// logits, on a bf16 stream it has its own memory. Gradients of many pieces are gathered before they are multiplied,
+// because each addition to diff_weights reads and writes all of it, and because diff_src's product has few columns: it
+// fills a GPU with thousands of rows only, or by a split of K. Bytes of memory per logit: 6 on bf16 (the gradient
+// written and read by two products), 12 on fp32; 8 more where the cache doesn't hold the piece.
 //
 // Sums: logits are seen from the row's first one, so that a shift they share does not cancel in
 // sum over others of (lse - x) = V (lse - x[0]) - sum (x - x[0]) - nll.
@@ -29,12 +30,13 @@ constexpr int kThreads = 512, kWarps = kThreads / kWarp;
 constexpr int kRowColumns = kThreads * kEight;
 // tests/gpu/prepare.sh builds plugins with other numbers, for its sweep.
 #ifndef XF_CUDA_LOSS_LOGITS
-#define XF_CUDA_LOSS_LOGITS 41943040  // 160 MiB of fp32: 1024 rows of 37000
-#define XF_CUDA_LOSS_GATHER 4         // pieces gathered on bf16; half of it on fp32, the same memory
+#define XF_CUDA_LOSS_LOGITS 10485760  // of a piece: 40 MiB of fp32, 256 rows of 37000; an H200's L2 cache has 50 MiB
+#define XF_CUDA_LOSS_GATHER 8192      // rows gathered on bf16, about; half of them on fp32, the same memory
 #endif
 constexpr int64_t kLogits = XF_CUDA_LOSS_LOGITS;
 constexpr int64_t kRowStep = 128;  // rows of a product's tile
-constexpr int64_t kGatherHalf = XF_CUDA_LOSS_GATHER, kGather = kGatherHalf / 2;
+constexpr int64_t kGather = XF_CUDA_LOSS_GATHER;
+constexpr int64_t kGatherWidth = 40960;  // a larger vocabulary has fewer rows gathered
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 struct Smoothing {
@@ -134,14 +136,22 @@ struct Plan {
     size_t logits_bytes, gradient_bytes;
 };
 
+// Rows in equal parts of at most `most`, whole tiles where that is possible: no part is a rest of a few rows.
+int64_t equal_parts(int64_t rows, int64_t most) {
+    const int64_t part = ceil_div(rows, ceil_div(rows, most)), whole = ceil_div(part, kRowStep) * kRowStep;
+    return whole <= most && whole < rows ? whole : part;
+}
+
 Plan plan_of(const xf_loss &a, bool gradients, bool in_place, size_t size) {
     Plan p{};
     p.ld = ceil_div(a.V, int64_t{kEight}) * kEight;
-    const int64_t fit = kLogits / p.ld, whole = fit / kRowStep * kRowStep;
-    p.piece = whole > 0 ? whole : fit > 0 ? fit : 1;
-    p.chunk = p.piece * (!gradients ? 1 : in_place ? kGather : kGatherHalf);
-    if (p.piece > a.M) p.piece = a.M;
-    if (p.chunk > a.M) p.chunk = a.M;
+    const auto rows_of = [](int64_t fit) { return fit >= kRowStep ? fit / kRowStep * kRowStep : fit > 0 ? fit : 1; };
+    const int64_t piece = rows_of(kLogits / p.ld);
+    int64_t gather = in_place ? kGather / 2 : kGather;
+    if (p.ld > kGatherWidth) gather = gather * kGatherWidth / p.ld;
+    gather += gather / 4;  // rather a few rows more than a rest
+    p.chunk = equal_parts(a.M, !gradients || gather < piece ? piece : rows_of(gather));
+    p.piece = equal_parts(p.chunk, piece);
     if (!in_place || !gradients) p.logits_bytes = static_cast<size_t>(p.piece * p.ld) * sizeof(float);
     if (gradients) p.gradient_bytes = static_cast<size_t>(p.chunk * p.ld) * size;
     return p;

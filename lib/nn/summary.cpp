@@ -103,10 +103,21 @@ private:
     // And scratch of the kernels, which only a backend knows: what was measured of the CPU's, and something more.
     static int64_t with_scratch(int64_t bytes) { return bytes + bytes / 10; }
 
-    // The logits of a chunk of rows and their gradients; packed panels of the products and of their gradients.
+    // The logits of a chunk of rows and their gradients; packed panels of the products and of their gradients. On a
+    // GPU: the logits of a piece where the gradients have a type of their own, the gradients of the rows that are
+    // gathered (docs/ops/loss.md); the memory of the matrix library and of uploads.
     int64_t training_scratch(int64_t rows) const {
-        constexpr int64_t kChunk = 1024, kPanels = int64_t{20} << 20;
-        return std::min(rows, kChunk) * c_.V * static_cast<int64_t>(number_bytes(XF_FP32)) + kPanels;
+        const auto fp32 = static_cast<int64_t>(number_bytes(XF_FP32));
+        if (context_.device().host_memory()) {
+            constexpr int64_t kChunk = 1024, kPanels = int64_t{20} << 20;
+            return std::min(rows, kChunk) * c_.V * fp32 + kPanels;
+        }
+        constexpr int64_t kPiece = int64_t{10} << 20, kGathered = 10240, kWidth = 40960, kLibrary = int64_t{64} << 20;
+        const bool narrow = context_.dtype() == XF_BF16;
+        int64_t gathered = (narrow ? kGathered : kGathered / 2) * std::min(c_.V, kWidth);
+        gathered = std::min(gathered, rows * c_.V) * static_cast<int64_t>(number_bytes(context_.dtype()));
+        const int64_t scratch = (narrow ? std::min(kPiece, rows * c_.V) * fp32 : 0) + gathered;
+        return scratch + scratch / 8 + kLibrary;  // it grows in steps of up to an eighth
     }
 
     const ParameterTable &table_;

@@ -8,6 +8,7 @@
 
 #include "backend/plugin_abi.h"
 
+#include <cstdlib>
 #include <sstream>
 
 namespace xf_test {
@@ -131,6 +132,7 @@ void add_loss_and_top_k(Cases &list) {
         {.op = "loss", .M = 10, .D = 12, .V = 40, .smoothing = 0.1f, .flags = kIdle},
         {.op = "loss", .M = 6, .D = 5, .V = 7, .smoothing = 0.1f, .flags = kIdle | kGradient},
         {.op = "loss", .M = 600, .D = 24, .V = 130, .smoothing = 0.1f},
+        {.op = "loss", .M = 530, .D = 8, .V = 16, .smoothing = 0.1f, .flags = kIdle},
         {.op = "loss", .M = 20, .D = 64, .V = 5003, .smoothing = 0.1f},
         {.op = "loss", .M = 4, .D = 3, .V = 9, .flags = kGradient},
         {.op = "top_k", .M = 0, .D = 8, .V = 20, .k = 4},
@@ -189,6 +191,8 @@ Cases make_cases() {
                                  {.op = "sum_squares", .N = N}});
     list.push_back({.op = "adam", .N = 100, .flags = kDecay});
     list.push_back({.op = "adam", .N = 100, .flags = kAverage});
+    if (const char *only = std::getenv("XF_TEST_OP"))
+        std::erase_if(list, [only](const Case &c) { return c.op != only; });
     return list;
 }
 

@@ -3,7 +3,8 @@
 //     backend_ops [pattern]        the tests, one per backend and check; a cmocka pattern chooses among them
 //     backend_ops --speed OP       GF/s or GB/s of each line of speed_shapes.txt whose operation is OP ("all")
 //
-// XF_TEST_PLUGINS=/path/a.so:/path/b.so names plugins in place of those of this build.
+// XF_TEST_PLUGINS=/path/a.so:/path/b.so names plugins in place of those of this build; XF_TEST_OP=loss: the cases of
+// that operation alone.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>

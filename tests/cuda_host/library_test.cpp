@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_host/emulated.hpp"
 #include "decode/decoding.hpp"
+#include "nn/summary.h"
 #include "train/training.hpp"
 
 namespace {
@@ -142,6 +143,30 @@ XF_TEST(the_budget_covers_the_gpu) {
     }
     CHECK_EQ(context->heap().current(), base);
     CHECK(context->heap().peak() <= needed - 1000);
+}
+
+// With a batch whose loss takes more than all the rest. Without what cuBLASLt takes, which is not there.
+XF_TEST(the_estimate_of_training_covers_the_loss) {
+    Task task;
+    task.sentences = 64, task.shortest = task.longest = 60;
+    const std::string tokens = std::to_string(task.sentences * 61);  // with the end symbol
+    const Settings settings = with(
+        kTraining,
+        {{"model.d_model", "16"}, {"model.d_ff", "16"}, {"model.vocab_size", "4000"}, {"data.batch_tokens", tokens}});
+    const Folder folder;
+    for (const DeviceName &name : {kFp32, kBf16}) {
+        const auto context = open_device(name, 1);
+        int64_t told = 0;
+        {
+            const auto trainer = make_trainer(context, settings);
+            save(trainer.get(), folder.file("model"));
+            told = xf::summarise(xf::ModelFile(folder.file("model")), *context, options_of(settings)).train_bytes;
+            step_with(trainer.get(), task.batch(0));
+        }
+        const int64_t peak = context->heap().peak(), library = int64_t{64} << 20;
+        CHECK(peak > int64_t{60} << 20);
+        CHECK(told - library >= peak && told - library <= peak + peak / 4);
+    }
 }
 
 XF_TEST(the_steady_state_allocates_nothing_and_replays) {

@@ -25,8 +25,9 @@ build=$(realpath -m "${XF_GPU_PREBUILD:-build/gpu-prebuild}")
 arch=${XF_GPU_ARCH:-90a-real}
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 modules=(libutf8proc libmd RapidJSON cmocka)
-# Rows of a piece of the loss, pieces that are gathered: a base model's vocabulary in rows of 37,008.
-losses=(128x16 128x64 256x8 256x32 512x8 512x16 1024x4 1024x8 2048x4)
+# Rows of a piece of the loss, rows that are gathered: a base model's vocabulary in rows of 37,008. 256x8192 is what the
+# plugin is built with, 1024x4096 what it had before.
+losses=(128x4096 128x8192 256x4096 256x8192 256x16384 512x8192 1024x4096 1024x8192 2048x8192)
 
 die() {
     echo "prepare.sh: $1" >&2

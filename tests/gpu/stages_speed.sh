@@ -57,7 +57,7 @@ stage_loss() {
     local folder=$check/../loss
     if [ $dry = 1 ]; then
         folder=$work/loss
-        mkdir -p "$folder/128x16" && ln -sf "$plugins/libxformer_cuda.so" "$folder/128x16/"
+        mkdir -p "$folder/256x8192" && ln -sf "$plugins/libxformer_cuda.so" "$folder/256x8192/"
     fi
     if [ ! -d "$folder" ]; then
         result loss plugins note 0 "were not built"
