@@ -39,6 +39,8 @@ struct Gemm {
 int32_t gemm(xf_stream *stream, const Gemm &args, xf_error *err);
 // The same by own kernels, for what the library has no algorithm for; row-invariant always. gemm_plain.cu
 int32_t gemm_plain(xf_stream *stream, const Gemm &args, xf_error *err);
+// The same with another number of terms, a multiple of 16, that are added before they join the sum.
+int32_t gemm_plain_in_parts(xf_stream *stream, const Gemm &args, int64_t part, xf_error *err);
 
 // Opens the library; where there is none *state is NULL, a warning in the log says why, and all products are
 // gemm_plain's. Called once per device.

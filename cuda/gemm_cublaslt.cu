@@ -1,4 +1,5 @@
-// gemm() on cuBLASLt, by the algorithm of gemm_choice.h.
+// gemm() on cuBLASLt, by the algorithm of gemm_choice.h, but for the row-invariant products that are our own
+// (gemm_rows.h).
 //
 // cuBLASLt's matrices are column-major. A row-major matrix is the transposed one in that order, so c = op(a) op(b)
 // is asked for as c^T = op(b)^T op(a)^T: the operands change places and nothing is moved.
@@ -17,6 +18,7 @@
 
 #include "caller.h"
 #include "gemm_choice.h"
+#include "gemm_rows.h"
 #include "plugin.h"
 
 namespace xf::cuda {
@@ -106,6 +108,7 @@ int32_t run(xf_stream *stream, const Gemm &g, const Choice &choice, const Descri
 
 int32_t gemm(xf_stream *stream, const Gemm &g, xf_error *err) {
     if (g.M == 0 || g.N == 0) return XF_OK;
+    if (rows_are_own(stream->device, g)) return gemm_rows(stream, g, err);
     if (g.K == 0 || stream->device->gemm == nullptr) return gemm_plain(stream, g, err);
     xf_error own;
     if (err == nullptr) err = &own;

@@ -5,7 +5,7 @@
 //
 // A block makes a 64 x 64 tile of c, a thread 4 x 4 of it; slabs of 16 of K pass through shared memory as fp32. A term
 // is added after its predecessor in rising k, 256 of them to a part and the parts in order, so the order of a sum is a
-// function of K alone: rows are invariant and the bits know no address.
+// function of K alone: rows are invariant and the bits know no address. gemm_rows.h has parts of its own.
 //
 // Bound: 64 * 64 * 16 multiply-adds per 2048 loads from memory and 8 loads from shared memory per 16 multiply-adds; an
 // H200 gives about 20 TFLOP/s, which is a fortieth of its tensor cores.
@@ -18,7 +18,7 @@ namespace xf::cuda {
 namespace {
 
 constexpr int kTile = 64, kSlab = 16, kThreads = 256, kSide = 16, kEach = kTile / kSide;
-constexpr int64_t kPart = 256;  // terms added before they join the sum
+constexpr int64_t kPart = 256;
 constexpr int kLoads = kTile * kSlab / kThreads;
 
 // Element (i, k) of an operand stands at ptr[i * along + k * across]; i < count.
@@ -50,12 +50,13 @@ __device__ inline void load_slab(const Operand<T> &from, int64_t first, int64_t 
 }
 
 template <class T, class R>
-__global__ void __launch_bounds__(kThreads)
-    product_kernel(Operand<T> a, Operand<T> b, R *c, Result<R> result, int64_t K, int64_t tiles_n) {
+__global__ void __launch_bounds__(kThreads) product_kernel(Operand<T> a, Operand<T> b, R *c, Result<R> result,
+                                                           int64_t K, int64_t slabs_of_part, int64_t tiles_n) {
     __shared__ float slab_a[kSlab][kTile + 1], slab_b[kSlab][kTile + 1];
     const int64_t m0 = blockIdx.x / tiles_n * kTile, n0 = blockIdx.x % tiles_n * kTile;
     const int row = static_cast<int>(threadIdx.x) / kSide, column = static_cast<int>(threadIdx.x) % kSide;
     float sum[kEach][kEach] = {}, part[kEach][kEach] = {};
+    int64_t left = slabs_of_part;
     for (int64_t k0 = 0; k0 < K; k0 += kSlab) {
         load_slab(a, m0, k0, K, slab_a);
         load_slab(b, n0, k0, K, slab_b);
@@ -71,7 +72,8 @@ __global__ void __launch_bounds__(kThreads)
                 for (int j = 0; j < kEach; ++j) part[i][j] = fmaf(x[i], y[j], part[i][j]);
         }
         __syncthreads();
-        if ((k0 + kSlab) % kPart != 0 && k0 + kSlab < K) continue;
+        if (--left > 0 && k0 + kSlab < K) continue;
+        left = slabs_of_part;
 #pragma unroll
         for (int i = 0; i < kEach; ++i)
 #pragma unroll
@@ -93,7 +95,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class T, class R>
-int32_t product(xf_stream *stream, const Gemm &g, xf_error *err) {
+int32_t product(xf_stream *stream, const Gemm &g, int64_t part, xf_error *err) {
     const Operand<T> a{static_cast<const T *>(g.a), g.M, g.a_transposed ? 1 : g.lda, g.a_transposed ? g.lda : 1};
     const Operand<T> b{static_cast<const T *>(g.b), g.N, g.b_transposed ? g.ldb : 1, g.b_transposed ? 1 : g.ldb};
     const int64_t tiles_n = ceil_div<int64_t>(g.N, kTile), tiles = ceil_div<int64_t>(g.M, kTile) * tiles_n;
@@ -102,16 +104,20 @@ int32_t product(xf_stream *stream, const Gemm &g, xf_error *err) {
                     static_cast<long long>(g.N));
     return launch(stream, err, "gemm_plain", product_kernel<T, R>, dim3(static_cast<unsigned>(tiles)), dim3(kThreads),
                   0, a, b, static_cast<R *>(g.c), Result<R>{g.ldc, g.beta, static_cast<const R *>(g.bias), g.relu}, g.K,
-                  tiles_n);
+                  part / kSlab, tiles_n);
 }
 
 }  // namespace
 
-int32_t gemm_plain(xf_stream *stream, const Gemm &args, xf_error *err) {
+int32_t gemm_plain_in_parts(xf_stream *stream, const Gemm &args, int64_t part, xf_error *err) {
     if (args.M == 0 || args.N == 0) return XF_OK;
-    if (args.operand_type == XF_FP32) return product<float, float>(stream, args, err);
-    return args.result_type == XF_FP32 ? product<bf16, float>(stream, args, err)
-                                       : product<bf16, bf16>(stream, args, err);
+    if (args.operand_type == XF_FP32) return product<float, float>(stream, args, part, err);
+    return args.result_type == XF_FP32 ? product<bf16, float>(stream, args, part, err)
+                                       : product<bf16, bf16>(stream, args, part, err);
+}
+
+int32_t gemm_plain(xf_stream *stream, const Gemm &args, xf_error *err) {
+    return gemm_plain_in_parts(stream, args, kPart, err);
 }
 
 }  // namespace xf::cuda

@@ -4,6 +4,7 @@
     gpu_bench.py --xf-bench BUILD/bin/xf_bench --log FILE [--seconds 300] [--rounds 3] [--no-torch] [--only TEXT]
     gpu_bench.py --xf-bench ... --log ... --warm 0/4       compiles PyTorch's side of a quarter of the cases
     gpu_bench.py --xf-bench ... --log ... --bars           the cases that have a bar (gpu_report.py)
+    gpu_bench.py ... --bars --step FOLDER                  decoding also with the plugin of each of FOLDER's folders
     gpu_bench.py --xf-bench ... --log ... --loss FOLDER    a step with the plugin of each of FOLDER's folders
     gpu_bench.py --xf-bench ... --log ... --mixed FILE --count N     N batches of dump_batches, twice, graphs on and off
 
@@ -207,12 +208,17 @@ class Bench:
         if case.kind == "decode":
             self.prepare_sources(case)
         peers = self.make_peers(case) if self.torch is not None else {}
-        ours = self.ours(case)
+        ours, plugins = self.ours(case), {}
+        if case.kind == "decode" and self.args.step:
+            [(system, arguments)] = ours.items()
+            for path in sorted(pathlib.Path(self.args.step).iterdir()):
+                name = f"{system}, {path.name}"
+                ours[name], plugins[name] = arguments, path
         for turn in range(self.args.rounds):
             if turn > 0 and self.left() < 10:
                 break
             for system, arguments in list(ours.items()):
-                if not self.measure_ours(case, system, arguments, turn == 0):
+                if not self.measure_ours(case, system, arguments, turn == 0, plugins.get(system)):
                     del ours[system]
             for system, run in peers.items():
                 self.measure_peer(case, system, run)
@@ -256,6 +262,7 @@ def main():
     parser.add_argument("--tiny", action="store_true", help="tiny models, to try this program without a GPU")
     parser.add_argument("--warm", default="")
     parser.add_argument("--bars", action="store_true")
+    parser.add_argument("--step", default="")
     parser.add_argument("--loss", default="")
     parser.add_argument("--mixed", default="")
     parser.add_argument("--count", type=int, default=100, help="batches of --mixed")

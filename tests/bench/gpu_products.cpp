@@ -10,6 +10,8 @@
 //   accepted  row-invariant shapes: the most rows for which AlgoCheck takes the algorithm, by rank
 //   rows      row-invariant shapes: whether the first row has the same bits at 1, 4, 17 and 256 rows, by rank
 //   again     whether a second run of the fastest gives the same bits
+//   few       row-invariant shapes, also in fp32: a number of rows, the microseconds of the plugin's own kernel, and
+//             those of the algorithm that the plugin takes without it; in "rows" the own one's rank is "own"
 //   ceiling   what a copy within the device's memory reaches
 //   none      the library has no algorithm, with its status
 //   error     what failed; the next shape goes on
@@ -25,12 +27,15 @@
 #include <cstring>
 #include <vector>
 
+#include "gpu_own_rows.h"
+
 namespace products {
 namespace {
 
 constexpr size_t kWorkspace = size_t{32} << 20, kCold = size_t{128} << 20;
 constexpr int kWanted = 8, kInGraph = 8, kMeasured = 5;
 constexpr int64_t kCanonicalRows = 256;
+constexpr int64_t kFewRows[] = {1, 4, 8, 16, 32, 64, 128, 1024, 4096};
 
 size_t bytes_of(cudaDataType_t type) { return type == kFull ? 4 : type == kHalf ? 2 : 1; }
 
@@ -94,7 +99,8 @@ public:
         if (found.empty()) return true;
         std::vector<double> seconds;
         for (size_t rank = 0; rank < found.size(); ++rank) {
-            seconds.push_back(time(s, found[rank].algo));
+            seconds.push_back(time(
+                s, rows_of(s), [&](const Told &told, const Place &at) { multiply(s, told, at, found[rank].algo); }));
             say(s, "time", std::to_string(rank) + number(" %.2f", 1e6 * seconds[rank]));
         }
         const auto best = static_cast<size_t>(std::min_element(seconds.begin(), seconds.end()) - seconds.begin());
@@ -105,6 +111,37 @@ public:
             say(s, "again", same ? "same bits" : "OTHER BITS");
         }
         for (size_t rank = 0; s.row_invariant && rank < found.size(); ++rank) of_any_rows(s, rank, found[rank].algo);
+        return true;
+    } catch (const Failed &error) {
+        say(s, "error", error.what());
+        return false;
+    }
+
+    // The plugin's own kernel beside the algorithm that serves all numbers of rows. False when something failed.
+    bool few_rows(Shape s) try {
+        const auto found = ask(s);
+        const auto own = [&](int64_t rows) {
+            return [this, s, rows](const Told &, const Place &at) {
+                if (!own_rows(stream_, call(s, rows, at))) throw Failed("an own product could not be launched");
+            };
+        };
+        if (!own_rows_serve(call(s, 1, place(s, 1, 0)))) return true;
+        for (const int64_t rows : kFewRows) {
+            if (divisor != 1 && rows > 64) break;
+            std::string line = std::to_string(rows) + number(" %.2f", 1e6 * time(s, rows, own(rows)));
+            if (!found.empty())
+                line += number(" %.2f", 1e6 * time(s, rows, [&](const Told &told, const Place &at) {
+                                            multiply(s, told, at, found[0].algo);
+                                        }));
+            say(s, "few", line);
+        }
+        const size_t row = static_cast<size_t>(cut(s.N)) * bytes_of(s.result);
+        const auto expected = result_of(s, 1, own(1));
+        std::string other;
+        for (const int64_t rows : {4, 8, 9, 16, 17, 32, 33, 64, 256})
+            if (std::memcmp(result_of(s, rows, own(rows)).data(), expected.data(), row) != 0)
+                other += ' ' + std::to_string(rows);
+        say(s, "rows", other.empty() ? "own same bits" : "own OTHER BITS at" + other);
         return true;
     } catch (const Failed &error) {
         say(s, "error", error.what());
@@ -158,14 +195,28 @@ private:
                                           told.result, at.c, told.result, &algorithm, workspace_, kWorkspace, stream_));
     }
 
-    double time(const Shape &s, const cublasLtMatmulAlgo_t &algorithm) {
-        const Told told(s, rows_of(s), bits_, bias_);
+    // Row-major, as the plugin asks for it.
+    xf::cuda::Gemm call(const Shape &s, int64_t rows, const Place &at) const {
+        xf::cuda::Gemm g{};
+        g.M = rows, g.N = cut(s.N), g.K = cut(s.K);
+        g.a = at.a, g.lda = g.K, g.b = at.b, g.ldb = g.K, g.c = at.c, g.ldc = g.N;
+        g.b_transposed = g.row_invariant = true;
+        g.operand_type = s.operands == kFull ? XF_FP32 : XF_BF16, g.result_type = s.result == kFull ? XF_FP32 : XF_BF16;
+        g.bias = s.after >= After::kBias ? bias_ : nullptr;
+        g.relu = s.after == After::kReluBias;
+        return g;
+    }
+
+    // once(told, place) queues a product of so many rows.
+    template <class Once>
+    double time(const Shape &s, int64_t rows, const Once &once) {
+        const Told told(s, rows, bits_, bias_);
         cudaGraph_t graph;
         cudaGraphExec_t exec;
-        multiply(s, told, place(s, rows_of(s), 0), algorithm);  // what is loaded at the first use
+        once(told, place(s, rows, 0));  // what is loaded at the first use
         XF_DO(cudaStreamSynchronize(stream_));
         XF_DO(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
-        for (int turn = 0; turn < kInGraph; ++turn) multiply(s, told, place(s, rows_of(s), turn), algorithm);
+        for (int turn = 0; turn < kInGraph; ++turn) once(told, place(s, rows, turn));
         XF_DO(cudaStreamEndCapture(stream_, &graph));
         XF_DO(cudaGraphInstantiate(&exec, graph, 0));
         const auto run = [&](int times) {
@@ -185,12 +236,16 @@ private:
 
     // What is written to so many rows, from where 0xFF stood.
     std::vector<unsigned char> result_of(const Shape &s, int64_t rows, const cublasLtMatmulAlgo_t &algorithm) {
+        return result_of(s, rows, [&](const Told &told, const Place &at) { multiply(s, told, at, algorithm); });
+    }
+    template <class Once>
+    std::vector<unsigned char> result_of(const Shape &s, int64_t rows, const Once &once) {
         const Told told(s, rows, bits_, bias_);
         const Place at = place(s, std::max(rows, kCanonicalRows), 0);
         const size_t row = static_cast<size_t>(cut(s.N)) * bytes_of(s.result);
         std::vector<unsigned char> found(row * static_cast<size_t>(std::min(rows, kCanonicalRows)));
         XF_DO(cudaMemsetAsync(at.c, 0xFF, row * static_cast<size_t>(rows), stream_));
-        multiply(s, told, at, algorithm);
+        once(told, at);
         XF_DO(cudaStreamSynchronize(stream_));
         XF_DO(cudaMemcpy(found.data(), at.c, found.size(), cudaMemcpyDeviceToHost));
         return found;
@@ -231,6 +286,11 @@ int run(const char *text) {
     bool good = bench.shape(kCeiling);
     for (const Shape &s : kShapes)
         if (std::strstr(s.name, text) != nullptr) good = bench.shape(s) && good;
+    const auto few_rows = [&](const Shape &s) {
+        if (s.row_invariant && s.M < 4096 && std::strstr(s.name, text) != nullptr) good = bench.few_rows(s) && good;
+    };
+    std::for_each(std::begin(kShapes), std::end(kShapes), few_rows);
+    std::for_each(std::begin(kFullSteps), std::end(kFullSteps), few_rows);
     for (const Shape *s : {&kReluBits, &kMaskAndSums, &kEightBits})
         if (std::strstr(s->name, text) != nullptr) good = bench.shape(*s) && good;
     return good ? 0 : 1;

@@ -60,6 +60,13 @@ constexpr Shape kShapes[] = {
 };
 static_assert(sizeof kShapes / sizeof *kShapes == 25);
 
+// The same step in fp32: of few rows alone.
+constexpr Shape kFullSteps[] = {
+    {"step qkv, fp32", 4, 1536, 512, false, true, kFull, kFull, After::kNothing, true},
+    {"step ff out, fp32", 4, 512, 2048, false, true, kFull, kFull, After::kBias, true},
+    {"step logits, fp32", 4, kVocab, 512, false, true, kFull, kFull, After::kNothing, true},
+};
+
 // The most that matrices reach here.
 constexpr Shape kCeiling = {"8192 x 8192 x 8192", 8192, 8192, 8192, false, true, kHalf, kHalf, After::kNothing, false};
 // What may replace the mask of the ReLU's gradient and the sums of its bias, and what 8 bits would take.

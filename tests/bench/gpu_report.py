@@ -149,6 +149,15 @@ def product_rows(path):
     return table, notes
 
 
+def few_rows(path):
+    """Our kernel for the products of few rows beside the algorithm of cuBLASLt that serves every number of them."""
+    for row in read_rows(path):
+        if len(row) == 4 and row[2] == "few":
+            rows, ours, *theirs = row[3].split()
+            yield [row[1], rows, ours, *(theirs or ["-"]),
+                   f"{float(theirs[0]) / float(ours):.2f}" if theirs and float(ours) > 0 else "-"]
+
+
 def kernel_rows(path):
     rows = [row for row in read_rows(path) if len(row) == 7]
     for case in dict.fromkeys(row[0] for row in rows):
@@ -174,6 +183,10 @@ def page(results, cases, folder):
     if products or notes:
         lines += ["### Products", "", *markdown(products, ["product", "first, us", "best, us", "its rank", "first / best",
                                                            "algorithms", "again"]), *notes, ""]
+    few = list(few_rows(f"{folder}/products.tsv"))
+    if few:
+        lines += ["### Products of few rows", "", *markdown(few, ["product", "rows", "own kernel, us", "cuBLASLt, us",
+                                                                  "cuBLASLt / own"])]
     kernels = list(kernel_rows(f"{folder}/kernels.tsv"))
     if kernels:
         lines += ["### Kernels", "", *markdown(kernels, ["of", "kernel", "calls", "us in all", "share", "shortest",

@@ -64,8 +64,13 @@ done
 expect "five kernels are profiled" [ "$(grep -cP '^profiles\t[^\t]*\tok\t' "$folder/others/results.tsv")" = 5 ]
 expect "none is missed" bash -c "! grep '^profiles.*was not met' '$folder/others/results.tsv'"
 expect "25 products and a ceiling are measured" [ "$(grep -c $'\tbest\t' "$folder/first/products.tsv")" = 26 ]
+expect "our kernel for few rows is measured, its rows have the same bits" \
+    [ "$(grep -c $'\trows\town same bits' "$folder/first/products.tsv")" = 9 ]
+expect "beside cuBLASLt" grep -qP '\tfew\t4 [0-9.]+ [0-9.]+$' "$folder/first/products.tsv"
+expect "decoding is measured with both" grep -q $'^decode .*, by_cuBLASLt\tstep\t' "$folder/first/bench.tsv"
 expect "the page of a dry run says so" grep -q 'A dry run' "$folder/first/gpu.md"
 expect "the page has the products" grep -q '^| dW embedding |' "$folder/first/gpu.md"
+expect "the page has those of few rows" grep -q '^| step qkv | 16 |' "$folder/first/gpu.md"
 for name in first others; do
     expect "$name: eight files at most" [ "$(find "$folder/$name" -type f | wc -l)" -le 8 ]
 done

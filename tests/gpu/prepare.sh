@@ -6,7 +6,7 @@
 #
 # FOLDER/run.tar.xz    what every call needs: xf_bench, dump_batches, translate, the library and its plugins
 # FOLDER/check.tar.xz  calls 1 and 2: tests, gpu_products, gpu_planted, CUPTI's client, plugins with other sizes of the
-#                      loss; 75 MiB that are nearly the same, so 4 when packed
+#                      loss and with cuBLASLt for decoding; 80 MiB that are nearly the same, so 4 when packed
 # FOLDER/data          call 4, with --data DIR, which holds en-de and en-fr, each with train, dev and test.tsv.xz: those,
 #                      and a tokenizer for each model
 # FOLDER/deps          what a build needs that a bare machine lacks, for the case that the programs don't start there
@@ -55,7 +55,7 @@ ninja -C "$build" ${XF_JOBS:+-j "$XF_JOBS"} xf_bench dump_batches translate back
 
 parts=$build/carried # unpacked
 rm -rf "$parts"
-mkdir -p "$folder" "$parts"/run/{bin,lib} "$parts"/check/{bin,lib,loss}
+mkdir -p "$folder" "$parts"/run/{bin,lib} "$parts"/check/{bin,lib,loss,step}
 cp "$build"/bin/{xf_bench,dump_batches,translate} "$parts/run/bin/"
 cp -P "$build"/lib/libxformer*.so* "$parts/run/lib/"
 (cd "$build/bin" && cp backend_ops "${tests[@]}" "$parts/check/bin/")
@@ -68,9 +68,11 @@ printf 'commit %s\nsource %s\nfor %s\nby %s, glibc %s\n' "$(git describe --alway
 toolkit=$(dirname "$(dirname "$(realpath "$nvcc")")")
 "$nvcc" -std=c++20 -O2 -arch="sm_${arch%-*}" tests/bench/gpu_planted.cu -o "$parts/check/bin/gpu_planted"
 if [ -f "$toolkit/include/cublasLt.h" ]; then
-    # No kernel is in them, and nvcc's front end is none for all of C++20.
+    # nvcc's front end is none for all of C++20; the kernels are the plugin's.
+    mapfile -t own < <(cd "$build" && ninja -t query lib/libxformer_cuda.so | grep -o '[^ ]*/gemm_\(rows\(_tile\|_fp32\)\?\|plain\)\.cu\.o' | xargs -n 1 realpath)
+    "$nvcc" -std=c++20 -O2 -arch="sm_${arch%-*}" -Icuda -Ilib -Iinclude -Itests/bench -c tests/bench/gpu_own_rows.cu -o "$build/gpu_own_rows.o"
     c++ -std=c++20 -O2 -Icuda -Ilib -Iinclude -Itests/bench -isystem "$toolkit/include" -x c++ \
-        tests/bench/gpu_products.cpp cuda/cublaslt.cu -x none -static-libstdc++ -static-libgcc -L"$toolkit/lib64" \
+        tests/bench/gpu_products.cpp cuda/cublaslt.cu -x none "$build/gpu_own_rows.o" "${own[@]}" -static-libstdc++ -static-libgcc -L"$toolkit/lib64" \
         -lcudart_static -ldl -lrt -lpthread -o "$parts/check/bin/gpu_products"
 else
     echo "prepare.sh: no cublasLt.h: no gpu_products"
@@ -83,18 +85,21 @@ else
     echo "prepare.sh: no CUPTI: no times of kernels"
 fi
 
-# The plugin again with other sizes of the loss: the same commands, for one file and the link.
-object=$(ninja -C "$build" -t query lib/libxformer_cuda.so | grep -o '[^ ]*/loss\.cu\.o' | head -n 1)
-compile=$(ninja -C "$build" -t commands "$object" | tail -n 1)
-link=$(ninja -C "$build" -t commands lib/libxformer_cuda.so | tail -n 1)
-for loss in "${losses[@]}"; do
-    mkdir "$parts/check/loss/$loss"
-    so=$parts/check/loss/$loss/libxformer_cuda.so
-    options="-DXF_CUDA_LOSS_LOGITS=$((${loss%x*} * 37008)) -DXF_CUDA_LOSS_GATHER=${loss#*x}"
-    (cd "$build" && bash -c "${compile/ -o $object/ $options -o $so.o}" && [ -f "$so.o" ] &&
-        bash -c "$(sed "s|[^ ]*/loss\.cu\.o|$so.o|; s|-o lib/libxformer_cuda.so|-o $so|" <<<"$link")" && [ -f "$so" ])
+# The plugin again with other numbers in one file: the same commands, for that file and the link.
+variant() { # variant FOLDER FILE.cu OPTIONS
+    local object compile link so=$parts/check/$1/libxformer_cuda.so
+    mkdir "$parts/check/$1"
+    object=$(ninja -C "$build" -t query lib/libxformer_cuda.so | grep -o "[^ ]*/$2\.o" | head -n 1)
+    compile=$(ninja -C "$build" -t commands "$object" | tail -n 1)
+    link=$(ninja -C "$build" -t commands lib/libxformer_cuda.so | tail -n 1)
+    (cd "$build" && bash -c "${compile/ -o $object/ $3 -o $so.o}" && [ -f "$so.o" ] &&
+        bash -c "$(sed "s|[^ ]*/$2\.o|$so.o|; s|-o lib/libxformer_cuda.so|-o $so|" <<<"$link")" && [ -f "$so" ])
     rm "$so.o"
+}
+for loss in "${losses[@]}"; do
+    variant "loss/$loss" loss.cu "-DXF_CUDA_LOSS_LOGITS=$((${loss%x*} * 37008)) -DXF_CUDA_LOSS_GATHER=${loss#*x}"
 done
+variant step/by_cuBLASLt gemm_cublaslt.cu -DXF_CUDA_STEP_PRODUCTS=0
 
 # Libraries beside the system's own.
 for program in "$parts"/run/bin/* "$parts"/run/lib/*.so "$parts"/check/bin/*; do

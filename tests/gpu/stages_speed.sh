@@ -24,8 +24,16 @@ stage_products() {
 }
 
 # A fault of the GPU ends a process for good: what was begun by then is left out when it is started anew.
+# Decoding also with cuBLASLt's products instead of our own.
 stage_bars() {
-    gpu_bench bars bars 150 --no-torch --bars || [ $? = 1 ] || gpu_bench bars "bars, the rest" 150 --no-torch --bars
+    local step=$check/../step
+    if [ $dry = 1 ]; then
+        step=$work/step
+        mkdir -p "$step/by_cuBLASLt" && ln -sf "$plugins/libxformer_cuda.so" "$step/by_cuBLASLt/"
+    fi
+    local options=(--no-torch --bars)
+    if [ -d "$step" ]; then options+=(--step "$step"); fi
+    gpu_bench bars bars 150 "${options[@]}" || [ $? = 1 ] || gpu_bench bars "bars, the rest" 150 "${options[@]}"
 }
 
 stage_kernels() {
