@@ -1,0 +1,38 @@
+/*
+ * count_plugin.h - what count_plugin.cpp noted, for count_tasks.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef XF_BENCH_COUNT_PLUGIN_H
+#define XF_BENCH_COUNT_PLUGIN_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One operation of the backend, or ("between operations") all that happens outside of them. Seconds of processor time.
+ */
+typedef struct count_op {
+    const char *name;
+    int64_t regions, tasks; /* parallel regions and their tasks */
+    double serial;          /* outside of parallel regions */
+    double work;            /* of all tasks */
+    double longest;         /* of the longest task */
+    double length;          /* of all regions, one after the other, each with its tasks on so many workers */
+} count_op;
+
+/* Forgets everything; tasks are cut for so many workers from now on. Before the first device is opened, too. */
+void count_start(int32_t workers);
+/* Ends the noting. */
+void count_stop(void);
+/* What each operation took, its tasks scheduled on so many workers; *ops lives until the next call. Returns how many.
+ */
+int32_t count_summary(int32_t workers, const count_op **ops);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
