@@ -3,7 +3,8 @@
 // The scheme is Goto's (Goto & van de Geijn 2008, "Anatomy of high-performance matrix multiplication"): a block of
 // the depth K (at most kDepth) of B is packed once into panels of kCols columns, shared by all workers; each task
 // owns a range of rows of C and packs its rows of A into panels of up to kRows rows; a kernel keeps a
-// kRows x kCols tile of C in registers. Tasks are tiles of C, so they need no sums across tasks.
+// kRows x kCols tile of C in registers. Tasks are tiles of C, so they need no sums across tasks. For many workers
+// columns are cut as well, and then A is packed before, for all tasks of a range of rows: see cut_for().
 // The trap: the blocks of K depend on K alone and are added in rising order, so that a number of C never depends on
 // M, on the worker count or on where it stands.
 //
@@ -21,6 +22,8 @@ constexpr int64_t kDepth = 512;             // depth of a block of K
 constexpr int64_t kMostPanels = 96;         // of A in one task: see row_ranges()
 constexpr int64_t kAhead = 16;              // rows that packing prefetches ahead
 constexpr int64_t kPackedFloats = 4 << 20;  // of B packed at a time: about what the last-level cache likes
+constexpr int64_t kFewWorkers = 4;          // up to so many share the large cut
+constexpr int64_t kTallest = 18 * 14;       // rows of A that stay in the L2 cache, packed
 
 // A is [M, K] at a + m * a_row + k * a_col, B is [K, N] at b + k * b_row + n * b_col; one step of each pair is 1.
 struct Gemm {
@@ -205,22 +208,71 @@ XF_INLINE int64_t piece(int64_t n, int64_t count, int64_t i, int64_t unit) {
     return min64(n, ceil_div(n, unit) * i / count * unit);
 }
 
-// How many ranges of rows the tasks get: 16 to 18 panels each when there is much to do, else fewer.
-XF_INLINE int64_t row_ranges(int64_t M) {
-    const int64_t panels = ceil_div(M, kRows), low = 18 * 14 / kRows;
-    if (panels >= 16 * low) return round_up(panels / low, 16);
-    int64_t count = 1;
-    while (count < 16 && count * 2 * 4 <= panels) count *= 2;
-    return count;
+// How C is cut into tasks. Its numbers don't depend on it.
+struct Cut {
+    int64_t ranges, splits;  // of rows, of columns
+    bool shared;             // A is packed once for all splits of a range
+};
+
+// For few workers: 16 to 18 panels of A each when there is much to do, else fewer.
+XF_INLINE Cut large_cut(int64_t M, int64_t N) {
+    const int64_t panels = ceil_div(M, kRows), low = kTallest / kRows;
+    int64_t ranges = 1;
+    if (panels >= 16 * low)
+        ranges = round_up(panels / low, 16);
+    else
+        while (ranges < 16 && ranges * 2 * 4 <= panels) ranges *= 2;
+    // Few rows: split the columns as well, so that there is work for many.
+    return {ranges, ranges >= 8 ? 1 : min64(16 / ranges, ceil_div(N, 4 * kCols)), false};
 }
 
-// One range of rows against the packed block of B.
-static void gemm_rows(const Gemm &g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, int64_t k0, int64_t k1,
+// For many workers: of the cuts that give each of them a whole number of equal tasks, the one that takes the shortest.
+// The unit of time is a kernel's for kRows x kCols; to pack a panel of A and to fetch one of A or B, which other tasks
+// have as well, take about so much of it.
+static Cut cut_for(int64_t M, int64_t N, int64_t K, int64_t workers) {
+    constexpr double kPack = 0.5, kFetchA = 0.1, kFetchB = 0.2;
+    // A task for less than some microseconds is not worth waking somebody.
+    const double worth = static_cast<double>(M) * static_cast<double>(N) * static_cast<double>(K) / (1 << 18);
+    if (worth < static_cast<double>(workers)) workers = static_cast<int64_t>(worth);
+    Cut best = large_cut(M, N);
+    if (workers <= kFewWorkers) return best;
+    const int64_t rows = ceil_div(M, kRows), cols = ceil_div(N, kCols), least = ceil_div(M, kTallest);
+    double shortest = 1e300;
+    for (int64_t splits = 1; splits <= min64(cols, workers); ++splits) {
+        const int64_t waves = ceil_div(least * splits, workers);
+        for (int64_t wave = waves; wave < waves + 4; ++wave) {
+            const int64_t ranges = min64(rows, wave * workers / splits);
+            if (ranges < least) continue;
+            const double height = static_cast<double>(ceil_div(M, ranges)) / kRows;
+            const double width = static_cast<double>(ceil_div(cols, splits));
+            const double task = height * (width + (splits == 1 ? kPack : kFetchA)) + kFetchB * width;
+            double time = task * static_cast<double>(ceil_div(ranges * splits, workers));
+            if (splits > 1) time += kPack * static_cast<double>(rows) / static_cast<double>(workers);
+            if (time < shortest) shortest = time, best = {ranges, splits, splits > 1};
+        }
+    }
+    return best;
+}
+
+// A range of rows of A, packed for all tasks, is shared at this place behind the first number of its block; a vector
+// more than its numbers lies between two ranges, for pack_transpose().
+XF_INLINE int64_t place_of_range(int64_t m0, int64_t range, int64_t depth) { return m0 * depth + range * kW; }
+XF_INLINE int64_t place_of_block(const Gemm &g, const Cut &cut, int64_t block, int64_t index) {
+    return index * place_of_range(g.M, cut.ranges, block);
+}
+
+// A range of rows against the packed block of B. packed_a: room for it, or, where it is shared, all of it.
+static void gemm_rows(const Gemm &g, const Cut &cut, int64_t range, int64_t n0, int64_t n1, int64_t k0, int64_t k1,
                       int64_t block, const float *packed_b, float *packed_a) {
+    const int64_t m0 = g.M * range / cut.ranges, m1 = g.M * (range + 1) / cut.ranges;
     const int64_t rows = m1 - m0, panels = ceil_div(rows, kRows);
     for (int64_t k = k0; k < k1; k += block) {
         const int64_t depth = min64(block, k1 - k);
-        pack_a(g.a + m0 * g.a_row + k * g.a_col, g.a_row, g.a_col, depth, rows, g.M - m0, packed_a);
+        const float *range_a = packed_a;
+        if (cut.shared)
+            range_a += place_of_block(g, cut, block, (k - k0) / block) + place_of_range(m0, range, depth);
+        else
+            pack_a(g.a + m0 * g.a_row + k * g.a_col, g.a_row, g.a_col, depth, rows, g.M - m0, packed_a);
         const float *b = packed_b + round_up(g.N, kCols) * (k - k0);
         Finish f{};
         const bool last = k + depth >= g.K;
@@ -234,51 +286,72 @@ static void gemm_rows(const Gemm &g, int64_t m0, int64_t m1, int64_t n0, int64_t
             for (int64_t p = 0; p < panels; ++p) {
                 const int64_t r0 = rows * p / panels, r1 = rows * (p + 1) / panels;
                 f.mask = g.mask && last ? g.mask + (m0 + r0) * g.ld_mask + n : nullptr;
-                kTiles[r1 - r0](depth, packed_a + r0 * depth, panel, g.c + (m0 + r0) * g.ldc + n, g.ldc, cols, f);
+                kTiles[r1 - r0](depth, range_a + r0 * depth, panel, g.c + (m0 + r0) * g.ldc + n, g.ldc, cols, f);
             }
         }
     }
 }
 
-// Bytes of shared memory a product needs, so that a caller can put its own data in front.
 XF_INLINE int64_t gemm_block(int64_t K) { return ceil_div(K, ceil_div(K, kDepth)); }
-XF_INLINE int64_t gemm_span(int64_t N, int64_t K) {
+// How much of K is packed at a time, with how many numbers for each of it.
+XF_INLINE int64_t gemm_span(int64_t wide, int64_t K) {
     const int64_t block = gemm_block(K);
-    return min64(round_up(K, block), max64(1, kPackedFloats / (round_up(N, kCols) * block)) * block);
+    return min64(round_up(K, block), max64(1, kPackedFloats / (wide * block)) * block);
 }
-XF_INLINE int64_t gemm_shared(int64_t N, int64_t K) { return (round_up(N, kCols) * gemm_span(N, K) + kW) * 4; }
-// The most gemm_shared can ask for with up to N columns, whatever K.
-XF_INLINE int64_t gemm_shared_most(int64_t N) { return (max64(kPackedFloats, round_up(N, kCols) * kDepth) + kW) * 4; }
-XF_INLINE int64_t gemm_local(int64_t M, int64_t K) {
-    return ((ceil_div(M, row_ranges(M)) + kRows) * gemm_block(K) + kW) * 4;
+
+// What a product needs of memory, so that a caller can put its own data in front of the shared part.
+struct GemmPlan {
+    Cut cut;
+    int64_t block, span;
+    int64_t a_at;           // where A begins behind B, if it is shared
+    int64_t shared, local;  // bytes
+};
+static GemmPlan gemm_plan(const xf_stream *stream, int64_t M, int64_t N, int64_t K) {
+    GemmPlan p{cut_for(M, N, K, stream->workers), gemm_block(K), 0, 0, 0, 0};
+    const int64_t wide = round_up(N, kCols);
+    p.span = gemm_span(wide + (p.cut.shared ? M : 0), K);
+    p.a_at = wide * p.span + kW;
+    const int64_t shared_a = p.cut.shared ? p.span / p.block * place_of_range(M, p.cut.ranges, p.block) + kW : 0;
+    p.shared = (p.a_at + shared_a) * 4;
+    p.local = p.cut.shared ? 0 : ((ceil_div(M, p.cut.ranges) + kRows) * p.block + kW) * 4;
+    return p;
 }
 
 #include "gemm_blas.inl"
 
-// The caller has reserved gemm_shared at packed and gemm_local in the stream's local memory. K > 0.
-static void gemm(const xf_stream *stream, const Gemm &g, float *packed) {
+// The caller has reserved plan.shared bytes at packed and plan.local in the stream's local memory. K > 0.
+static void gemm(const xf_stream *stream, const Gemm &g, const GemmPlan &plan, float *packed) {
     if (stream->device->use_blas) {
         gemm_by_blas(stream, g);
         return;
     }
-    const int64_t block = gemm_block(g.K), span = gemm_span(g.N, g.K), wide = round_up(g.N, kCols);
-    const int64_t ranges = row_ranges(g.M), bytes = gemm_local(g.M, g.K);
-    // Few rows: split the columns as well, so that there is work for many.
-    const int64_t splits = ranges >= 8 ? 1 : min64(16 / ranges, ceil_div(g.N, 4 * kCols));
-    for (int64_t k0 = 0; k0 < g.K; k0 += span) {
-        const int64_t k1 = min64(g.K, k0 + span), blocks = ceil_div(k1 - k0, block);
-        const int64_t group = max64(1, 65536 / (block * kCols)) * kCols;  // columns packed per task
-        const int64_t groups = ceil_div(g.N, group);
-        parallel(stream, groups * blocks, [&](int64_t task, int32_t) {
-            const int64_t k = k0 + task / groups * block, depth = min64(block, k1 - k);
-            const int64_t first = task % groups * group, end = min64(g.N, first + group);
-            pack_b(g.b + k * g.b_row + first * g.b_col, g.b_row, g.b_col, depth, end - first,
-                   packed + wide * (k - k0) + first * depth);
+    const Cut &cut = plan.cut;
+    const int64_t block = plan.block, wide = round_up(g.N, kCols);
+    // Numbers of B packed per task.
+    const int64_t fair = wide * plan.span / (4 * stream->workers);
+    const int64_t most = stream->workers <= kFewWorkers ? 65536 : max64(8192, min64(65536, fair));
+    const int64_t group = max64(1, most / (block * kCols)) * kCols, groups = ceil_div(g.N, group);  // columns
+    for (int64_t k0 = 0; k0 < g.K; k0 += plan.span) {
+        const int64_t k1 = min64(g.K, k0 + plan.span), blocks = ceil_div(k1 - k0, block);
+        const int64_t parts = groups + (cut.shared ? cut.ranges : 0);
+        parallel(stream, parts * blocks, [&](int64_t task, int32_t) {
+            const int64_t index = task / parts, part = task % parts;
+            const int64_t k = k0 + index * block, depth = min64(block, k1 - k);
+            if (part < groups) {
+                const int64_t first = part * group, end = min64(g.N, first + group);
+                pack_b(g.b + k * g.b_row + first * g.b_col, g.b_row, g.b_col, depth, end - first,
+                       packed + wide * (k - k0) + first * depth);
+                return;
+            }
+            const int64_t range = part - groups;
+            const int64_t m0 = g.M * range / cut.ranges, m1 = g.M * (range + 1) / cut.ranges;
+            float *dst = packed + plan.a_at + place_of_block(g, cut, block, index) + place_of_range(m0, range, depth);
+            pack_a(g.a + m0 * g.a_row + k * g.a_col, g.a_row, g.a_col, depth, m1 - m0, g.M - m0, dst);
         });
-        parallel(stream, ranges * splits, [&](int64_t task, int32_t worker) {
-            const int64_t r = task / splits, s = task % splits;
-            gemm_rows(g, g.M * r / ranges, g.M * (r + 1) / ranges, piece(g.N, splits, s, kCols),
-                      piece(g.N, splits, s + 1, kCols), k0, k1, block, packed, local(stream, bytes, worker));
+        parallel(stream, cut.ranges * cut.splits, [&](int64_t task, int32_t worker) {
+            const int64_t r = task / cut.splits, s = task % cut.splits;
+            gemm_rows(g, cut, r, piece(g.N, cut.splits, s, kCols), piece(g.N, cut.splits, s + 1, kCols), k0, k1, block,
+                      packed, cut.shared ? packed + plan.a_at : local(stream, plan.local, worker));
         });
     }
 }

@@ -2,9 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-static int32_t reserve_gemm(xf_stream *stream, int64_t M, int64_t N, int64_t K, int64_t front, xf_error *err) {
-    const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(front + gemm_shared(N, K)), err);
-    return rc ? rc : reserve_local(stream, gemm_local(M, K), err);
+// The product with its memory, behind front bytes of the caller's own.
+static int32_t reserve_gemm(xf_stream *stream, const Gemm &g, int64_t front, GemmPlan *plan, xf_error *err) {
+    *plan = gemm_plan(stream, g.M, g.N, g.K);
+    const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(front + plan->shared), err);
+    return rc ? rc : reserve_local(stream, plan->local, err);
 }
 
 static int32_t linear_fwd(xf_stream *stream, const xf_linear_fwd *a, xf_error *err) {
@@ -19,8 +21,9 @@ static int32_t linear_fwd(xf_stream *stream, const xf_linear_fwd *a, xf_error *e
     g.c = a->dst, g.ldc = a->ld_dst;
     g.bias = a->bias;
     g.relu = a->flags & XF_LINEAR_RELU;
-    if (const int32_t rc = reserve_gemm(stream, g.M, g.N, g.K, 0, err)) return rc;
-    gemm(stream, g, shared(stream));
+    GemmPlan plan;
+    if (const int32_t rc = reserve_gemm(stream, g, 0, &plan, err)) return rc;
+    gemm(stream, g, plan, shared(stream));
     return XF_OK;
 }
 
@@ -33,8 +36,9 @@ static int32_t linear_bwd_data(xf_stream *stream, const xf_linear_bwd_data *a, x
     g.c = a->diff_src, g.ldc = a->ld_diff_src;
     g.accumulate = a->accumulate;
     g.mask = a->relu_dst, g.ld_mask = a->K;
-    if (const int32_t rc = reserve_gemm(stream, g.M, g.N, g.K, 0, err)) return rc;
-    gemm(stream, g, shared(stream));
+    GemmPlan plan;
+    if (const int32_t rc = reserve_gemm(stream, g, 0, &plan, err)) return rc;
+    gemm(stream, g, plan, shared(stream));
     return XF_OK;
 }
 
@@ -52,11 +56,11 @@ static void add_column_sums(const xf_stream *stream, const float *src, int64_t l
         for (int64_t m = begin + 1; m < end; ++m)
             each_vector(N, [&](int64_t i, int64_t n) { put(out + i, get(out + i, n) + get(src + m * ld + i, n), n); });
     });
-    for (int64_t n = 0; n < N; n += kW) {
+    each_column_group(stream, N, tiles, [&](int64_t n, int64_t count) {
         VF sum{};
-        for (int64_t tile = 0; tile < tiles; ++tile) sum += load_n(partial + tile * N + n, N - n);
-        store_n(dst + n, load_n(dst + n, N - n) + sum, N - n);
-    }
+        for (int64_t tile = 0; tile < tiles; ++tile) sum += get(partial + tile * N + n, count);
+        put(dst + n, get(dst + n, count) + sum, count);
+    });
 }
 
 static int32_t linear_bwd_weights(xf_stream *stream, const xf_linear_bwd_weights *a, xf_error *err) {
@@ -68,9 +72,10 @@ static int32_t linear_bwd_weights(xf_stream *stream, const xf_linear_bwd_weights
     g.b = a->src, g.b_row = a->ld_src, g.b_col = 1;
     g.c = a->diff_weights, g.ldc = a->K;
     g.accumulate = true;
-    if (const int32_t rc = reserve_gemm(stream, g.M, g.N, g.K, sums, err)) return rc;
+    GemmPlan plan;
+    if (const int32_t rc = reserve_gemm(stream, g, sums, &plan, err)) return rc;
     float *partial = shared(stream);
     if (a->diff_bias) add_column_sums(stream, a->diff_dst, a->ld_diff_dst, a->M, a->N, partial, a->diff_bias);
-    if (a->K > 0) gemm(stream, g, partial + sums / 4);
+    if (a->K > 0) gemm(stream, g, plan, partial + sums / 4);
     return XF_OK;
 }

@@ -9,6 +9,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 constexpr int64_t kLossTile = 256;  // rows of the vocabulary per tile of statistics
+constexpr int64_t kJoinRows = 8;    // rows of the batch whose tiles a task joins
 
 // The target distribution: base on every id, plus extra on the target itself.
 struct Smoothing {
@@ -38,6 +39,14 @@ XF_INLINE void row_loss(const xf_loss &a, const Smoothing &q, int64_t m, double 
     const double shared = q.base > 0.0f ? static_cast<double>(q.base) * total : 0.0;
     a.nll[m] = static_cast<float>(lse - target);
     a.loss[m] = static_cast<float>(lse * mass - shared - static_cast<double>(q.extra) * target);
+}
+
+// body(r) for each row below count.
+template <class Body>
+static void each_row(const xf_stream *stream, int64_t count, const Body &body) {
+    parallel(stream, ceil_div(count, kJoinRows), [&](int64_t task, int32_t) {
+        for (int64_t r = task * kJoinRows; r < min64(count, (task + 1) * kJoinRows); ++r) body(r);
+    });
 }
 
 // Without gradients: panels of kPanel columns for kPanelRows rows at a time.
@@ -71,7 +80,7 @@ static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
                 if (target >= n0 && target < n1) targets[r] = logits[r * kPanel + target - n0];
             }
         });
-        for (int64_t r = 0; r < rows; ++r) {
+        each_row(stream, rows, [&](int64_t r) {
             if (a.targets[m0 + r] < 0) targets[r] = 0.0f;  // no panel had it
             float top = -__builtin_inff();
             double sum = 0.0, total = 0.0;
@@ -83,7 +92,7 @@ static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
             }
             const double lse = static_cast<double>(top) + log_of(sum);
             row_loss(a, q, m0 + r, lse, static_cast<double>(targets[r]), total);
-        }
+        });
     }
     return XF_OK;
 }
@@ -110,9 +119,13 @@ static void loss_chunk(const xf_stream *stream, const xf_loss &a, int64_t m0, in
     const Smoothing q = smoothing_of(a);
     const int64_t tiles = ceil_div(a.V, kLossTile);
     parallel(stream, tiles, [&](int64_t t, int32_t) {
-        tile_stats(z + t * kLossTile * rows, min64(kLossTile, a.V - t * kLossTile), rows, stats + t * 3 * rows);
+        const int64_t count = min64(kLossTile, a.V - t * kLossTile);
+        float *tile = z + t * kLossTile * rows;
+        for (int64_t i = 0; i < count; ++i)
+            for (int64_t r = real; r < rows; ++r) tile[i * rows + r] = 0.0f;
+        tile_stats(tile, count, rows, stats + t * 3 * rows);
     });
-    for (int64_t r = 0; r < real; ++r) {
+    each_row(stream, real, [&](int64_t r) {
         float top = -__builtin_inff();
         double sum = 0.0, total = 0.0;
         for (int64_t t = 0; t < tiles; ++t) top = stats[t * 3 * rows + r] > top ? stats[t * 3 * rows + r] : top;
@@ -125,7 +138,7 @@ static void loss_chunk(const xf_stream *stream, const xf_loss &a, int64_t m0, in
         lse[r] = static_cast<float>(log_sum);
         const int64_t target = max64(0, a.targets[m0 + r]);
         row_loss(a, q, m0 + r, log_sum, static_cast<double>(z[target * rows + r]), total);
-    }
+    });
     for (int64_t r = real; r < rows; ++r) lse[r] = 0.0f;
     parallel(stream, tiles, [&](int64_t t, int32_t) {
         const int64_t end = min64(a.V, (t + 1) * kLossTile);
@@ -143,6 +156,19 @@ static void loss_chunk(const xf_stream *stream, const xf_loss &a, int64_t m0, in
     });
 }
 
+// The products of a chunk, and what they need of memory.
+struct LossPlan {
+    GemmPlan logits, weights, data;
+    int64_t shared, local;
+};
+static LossPlan loss_plan(const xf_stream *stream, const xf_loss &a, int64_t rows) {
+    LossPlan p{gemm_plan(stream, a.V, rows, a.D), gemm_plan(stream, a.V, a.D, rows), gemm_plan(stream, rows, a.D, a.V),
+               0, 0};
+    p.shared = max64(p.logits.shared, max64(p.weights.shared, p.data.shared));
+    p.local = max64(p.logits.local, max64(p.weights.local, p.data.local));
+    return p;
+}
+
 static int32_t loss(xf_stream *stream, const xf_loss *args, xf_error *err) {
     const xf_loss a = *args;
     if (a.M <= 0) return XF_OK;
@@ -152,36 +178,36 @@ static int32_t loss(xf_stream *stream, const xf_loss *args, xf_error *err) {
     const int64_t chunk = min64(most, round_up(a.M, kW)), tiles = ceil_div(a.V, kLossTile);
     const int64_t stats_at = padded(a.V * chunk * 4), lse_at = stats_at + padded(tiles * 3 * chunk * 4);
     const int64_t packed_at = lse_at + padded(chunk * 4);
-    const int64_t packed = max64(gemm_shared_most(chunk), gemm_shared_most(a.D));
+    // Chunks have one of two sizes.
+    const LossPlan first = loss_plan(stream, a, min64(chunk, a.M));
+    const LossPlan last = a.M % chunk > 0 ? loss_plan(stream, a, a.M % chunk) : first;
+    const int64_t packed = max64(first.shared, last.shared);
+    if (const int32_t rc = reserve_local(stream, max64(first.local, last.local), err)) return rc;
     if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(packed_at + packed), err)) return rc;
     float *z = shared(stream), *stats = z + stats_at / 4, *lse = z + lse_at / 4, *panels = z + packed_at / 4;
     for (int64_t m0 = 0; m0 < a.M; m0 += chunk) {
         const int64_t real = min64(chunk, a.M - m0), rows = round_up(real, kW);
         const float *src = a.src + m0 * a.D;
-        const int64_t bytes = max64(gemm_local(a.V, a.D), max64(gemm_local(a.V, real), gemm_local(real, a.V)));
-        if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
+        const LossPlan &plan = real == chunk ? first : last;
         Gemm logits{};
         logits.M = a.V, logits.N = real, logits.K = a.D;
         logits.a = a.weights, logits.a_row = a.D, logits.a_col = 1;
         logits.b = src, logits.b_row = 1, logits.b_col = a.D;
         logits.c = z, logits.ldc = rows;
-        gemm(stream, logits, panels);
-        if (real < rows)
-            for (int64_t i = 0; i < a.V; ++i)
-                for (int64_t r = real; r < rows; ++r) z[i * rows + r] = 0.0f;
+        gemm(stream, logits, plan.logits, panels);
         loss_chunk(stream, a, m0, real, rows, z, stats, lse);
         Gemm weights{};
         weights.M = a.V, weights.N = a.D, weights.K = real;
         weights.a = z, weights.a_row = rows, weights.a_col = 1;
         weights.b = src, weights.b_row = a.D, weights.b_col = 1;
         weights.c = a.diff_weights, weights.ldc = a.D, weights.accumulate = true;
-        gemm(stream, weights, panels);
+        gemm(stream, weights, plan.weights, panels);
         Gemm data{};
         data.M = real, data.N = a.D, data.K = a.V;
         data.a = z, data.a_row = 1, data.a_col = rows;
         data.b = a.weights, data.b_row = a.D, data.b_col = 1;
         data.c = a.diff_src + m0 * a.D, data.ldc = a.D;
-        gemm(stream, data, panels);
+        gemm(stream, data, plan.data, panels);
     }
     return XF_OK;
 }

@@ -10,6 +10,17 @@ constexpr int64_t kRowTile = 64;
 // Tasks of rows: about 16384 numbers each.
 XF_INLINE int64_t rows_per_task(int64_t D) { return max64(1, 16384 / max64(1, D)); }
 
+// body(i, n) for the vectors of [0, D), each of which reads so many rows: sums over tiles of rows, some microseconds of
+// them a task.
+template <class Body>
+static void each_column_group(const xf_stream *stream, int64_t D, int64_t rows, const Body &body) {
+    const int64_t group = round_up(max64(1, 16384 / max64(1, rows)), 4 * kW);
+    parallel(stream, ceil_div(D, group), [&](int64_t task, int32_t) {
+        const int64_t begin = task * group;
+        each_vector(min64(group, D - begin), [&](int64_t i, int64_t n) { body(begin + i, n); });
+    });
+}
+
 // A row of the table as fp32, made in room where it is none.
 static const float *table_row(const xf_stream *stream, const xf_embed_fwd &a, int64_t id, float *room) {
     const void *weights = a.weights;
@@ -58,22 +69,25 @@ static int32_t embed_bwd(xf_stream *stream, const xf_embed_bwd *args, xf_error *
     const int64_t bytes = 2 * round_up(a.D, kW) * 4;
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
     const int64_t tile = max64(1, rows_per_task(a.D) / 2);
-    parallel(stream, ceil_div(a.groups, tile), [&](int64_t task, int32_t worker) {
+    // A word that is a tenth of all tokens would keep one of many workers busy alone: they share its columns.
+    const int64_t width = stream->workers <= kFewWorkers ? a.D : min64(a.D, 128), parts = ceil_div(a.D, width);
+    parallel(stream, ceil_div(a.groups, tile) * parts, [&](int64_t task, int32_t worker) {
         float *sum = local(stream, bytes, worker), *row = sum + round_up(a.D, kW);
-        for (int64_t g = task * tile; g < min64(a.groups, (task + 1) * tile); ++g) {
-            each_vector(a.D, [&](int64_t i, int64_t n) { put(sum + i, VF{}, n); });
+        const int64_t part = task / parts, first = task % parts * width, count = min64(width, a.D - first);
+        for (int64_t g = part * tile; g < min64(a.groups, (part + 1) * tile); ++g) {
+            each_vector(count, [&](int64_t i, int64_t n) { put(sum + i, VF{}, n); });
             for (int64_t s = a.starts[g]; s < a.starts[g + 1]; ++s) {
-                const int64_t t = a.order[s];
-                const float *src = a.diff_dst + t * a.D;
+                const int64_t at = a.order[s] * a.D + first;
+                const float *src = a.diff_dst + at;
                 if (drops.threshold) {
-                    copy_row(row, src, a.D);
-                    drop(drops, static_cast<uint64_t>(t * a.D), a.D, row);
+                    copy_row(row, src, count);
+                    drop(drops, static_cast<uint64_t>(at), count, row);
                     src = row;
                 }
-                each_vector(a.D, [&](int64_t i, int64_t n) { put(sum + i, get(sum + i, n) + get(src + i, n), n); });
+                each_vector(count, [&](int64_t i, int64_t n) { put(sum + i, get(sum + i, n) + get(src + i, n), n); });
             }
-            float *dst = a.diff_weights + int64_t{a.group_ids[g]} * a.D;
-            each_vector(a.D, [&](int64_t i, int64_t n) {
+            float *dst = a.diff_weights + int64_t{a.group_ids[g]} * a.D + first;
+            each_vector(count, [&](int64_t i, int64_t n) {
                 put(dst + i, fma(get(sum + i, n), splat(a.scale), get(dst + i, n)), n);
             });
         }
@@ -163,7 +177,7 @@ static int32_t add_norm_bwd(xf_stream *stream, const xf_add_norm_bwd *args, xf_e
             if (drops.threshold) drop(drops, static_cast<uint64_t>(m * a.D), a.D, a.diff_src + m * a.D);
         }
     });
-    each_vector(a.D, [&](int64_t i, int64_t n) {
+    each_column_group(stream, a.D, 2 * tiles, [&](int64_t i, int64_t n) {
         VF dw{}, db{};
         for (int64_t t = 0; t < tiles; ++t) {
             dw += load(partial + t * 2 * wide + i);

@@ -31,6 +31,7 @@ void add_linear(Cases &list) {
         {.op = "linear", .M = 130, .N = 31, .K = 40, .pad = 8, .flags = kAccumulate},
         {.op = "linear", .M = 9, .N = 5, .K = 7, .pad = 1, .flags = kAccumulate | kBias},
         {.op = "linear", .M = 0, .N = 5, .K = 7, .flags = kAccumulate | kBias},
+        {.op = "linear", .M = 1100, .N = 50, .K = 40, .flags = kBias},
         {.op = "linear", .M = 1030, .N = 18, .K = 9, .flags = kBias},
         {.op = "linear", .M = 4, .N = 1100, .K = 64, .flags = kBias | kRelu},
         {.op = "linear", .M = 1, .N = 1, .K = 1, .flags = kBias | kGradient},

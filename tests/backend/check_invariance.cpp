@@ -103,7 +103,7 @@ int check_rows(const Backend &backend) {
 
 int check_workers(const Backend &backend) {
     Failures failures(backend);
-    Opened one(backend, 1), two(backend, 2), three(backend, 3);
+    Opened one(backend, 1), two(backend, 2), three(backend, 3), many(backend, 61);
     const bool cpu = std::strcmp(backend.table->kind, "cpu") == 0;
     size_t turn = 0;
     for (const Tested &tested : all_tested(backend.bf16())) {
@@ -120,6 +120,7 @@ int check_workers(const Backend &backend) {
         if (!cpu) continue;  // the others don't use the host's workers
         same(run(two, problem).words, "with 2 workers");
         same(run(three, problem, 3).words, "with 3 workers");
+        same(run(many, problem).words, "with 61 workers");
     }
     return failures.count();
 }

@@ -45,6 +45,11 @@ void Host::parallel(void *user, int64_t tasks, void (*body)(void *, int64_t, int
         for (int64_t task = 0; task < tasks; ++task) body(arg, task, 0);
         return;
     }
+    // So many stand for a large machine, where work is cut in other ways: one after the other is enough.
+    if (workers > 8) {
+        for (int64_t task = tasks; task-- > 0;) body(arg, task, static_cast<int32_t>(task % workers));
+        return;
+    }
     // They start together (unless the machine is busy) and take turns, so that small calls overlap too and each
     // worker gets its share. Three workers take the tasks from the end.
     std::atomic<int32_t> waiting{workers};

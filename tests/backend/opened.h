@@ -1,8 +1,8 @@
 // A backend opened on a test host, and the one function through which the tests call it.
 //
-// The host runs each task on plain threads, in an order that changes with the number of workers, fills new memory
-// with NaN and can be told to have no memory. run() puts guard words around every buffer, and says whether anything
-// but the outputs was touched.
+// The host runs each task on plain threads (one after the other for many), in an order that changes with the number
+// of workers, fills new memory with NaN and can be told to have no memory. run() puts guard words around every buffer,
+// and says whether anything but the outputs was touched.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
