@@ -241,8 +241,8 @@ XF_API enum xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *bat
  * @brief Continues from a checkpoint: makes a trainer and its model as they were when it was saved.
  *
  * Options may change: those of the group "train." that were set in config take the place of the saved ones, but for
- * "train.seed", Adam's and "train.ema", on which the saved state depends. When backend, instruction set or precision
- * are not those of the saved run the log says so, as a warning: the run goes on, with other bits.
+ * "train.seed", Adam's and "train.ema", on which the saved state depends. When the backend, its arithmetic or the
+ * precision is not that of the saved run the log says so, as a warning: the run goes on, with other bits.
  *
  * @param context [in] the context; threads may differ from those of the saved run, the bits do not
  * @param path [in] file name; not trusted

@@ -22,8 +22,9 @@ constexpr Option kOptions[] = {
     {"context.memory_budget", kI64, "0", 0, 9e15, nullptr,
      "Bytes of tensors the context may hold; more is XF_ERROR_NO_MEMORY; 0 is no limit.", "", "0.1"},
     {"context.isa", kStr, "auto", 0, 0, "auto|base|avx2|avx512|avx512vnni",
-     "Instruction set of the CPU kernels; auto is the best this CPU has; avx512 leaves VNNI out, which changes speed "
-     "alone.",
+     "Instruction set of the CPU kernels; auto is the best this CPU has. All but base give the same bits; avx512 "
+     "leaves VNNI "
+     "out.",
      "", "0.1"},
 
     {"context.precision", kStr, "fp32", 0, 0, "fp32|bf16",
