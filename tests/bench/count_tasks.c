@@ -1,14 +1,14 @@
 /*
  * count_tasks.c - how training and decoding would scale to many processors, from the times of their tasks on one.
  *
- *     count_tasks train  [sentences=128] [tokens=32] [layers=1] [cuts=1,32] [preset=base] [key=value ...]
+ *     count_tasks train  [sentences=128] [tokens=32] [layers=1] [cuts=1,32] [warmup=1] [preset=base] [key=value ...]
  *     count_tasks decode [sentences=32] [tokens=25] [cuts=1,32] [preset=base] [key=value ...]
  *
- * train: one step (after one that is not counted) on random sentences of one length, ids drawn as words are, by Zipf's
- * law. decode: one call over random sources, with fresh weights. cuts: for how many workers the work is cut; the thing
- * is run once for each, beginning with 1. A row for P processors takes the largest cut that is not above P. layers:
- * what is done in layers counts so many times: a step of 6 + 6 layers can be told from one of 1 + 1, which needs a
- * sixth of the memory (the parameters' update is then that of the small model).
+ * train: one step, after warmup that are not counted, on random sentences of one length, ids drawn as words are, by
+ * Zipf's law. decode: one call over random sources, with fresh weights. cuts: for how many workers the work is cut; the
+ * thing is run once for each, beginning with 1. A row for P processors takes the largest cut that is not above P.
+ * layers: what is done in layers counts so many times: a step of 6 + 6 layers can be told from one of 1 + 1, which
+ * needs a sixth of the memory (the parameters' update is then that of the small model).
  *
  * Output: Markdown. The efficiency on P processors is T(1) / (P T(P)), where T(P) is the time of what runs alone, plus
  * that of each parallel region with its tasks on P workers: see count_plugin.cpp. What it does not know: memory
@@ -134,7 +134,7 @@ static void count(args a, int training, int32_t workers) {
         xf_trainer *trainer;
         xf_step_stats stats = {.struct_size = sizeof stats};
         CHECK(xf_trainer_create, model, config, &trainer);
-        for (int step = 0; step < 2; ++step) {
+        for (int64_t step = arg_number(a, "warmup", 1); step >= 0; --step) {
             count_start(workers);
             CHECK(xf_train_step, trainer, &batch, 1, &stats);
         }
