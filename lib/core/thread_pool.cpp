@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <new>
 
+#include "core/cpu_quota.h"
 #include "core/float_state.h"
 
 namespace xf {
@@ -28,10 +29,10 @@ void pause_cpu() noexcept {
 #endif
 }
 
-int allowed_processors() {
+int processors_of_mask() {
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+    return static_cast<int>(std::thread::hardware_concurrency());
 }
 
 // Threads inherit the mask of the one that starts them. The destructor restores it, whatever was thrown.
@@ -52,8 +53,10 @@ private:
 
 }  // namespace
 
+int allowed_processors(int mask, int quota) { return std::max(1, quota > 0 ? std::min(mask, quota) : mask); }
+
 ThreadPool::ThreadPool(int threads, const Executor &executor) : executor_(executor), process_(getpid()) {
-    if (threads <= 0) threads = allowed_processors();
+    if (threads <= 0) threads = allowed_processors(processors_of_mask(), cpu_quota());
     if (executor_.parallel != nullptr) {
         workers_ = threads;
         return;

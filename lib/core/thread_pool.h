@@ -31,12 +31,16 @@ struct Executor {
     void (*parallel)(void *user, int32_t count, void (*task)(void *arg, int32_t index), void *arg) = nullptr;
 };
 
+// How many threads are worth starting: what the affinity mask has, or fewer by quota (0: none); at least 1.
+int allowed_processors(int mask, int quota);
+
 class ThreadPool {
 public:
     using Body = void (*)(void *arg, int64_t task, int32_t worker);
 
-    // threads counts the caller's own; 0 is one per processor this process may use. Fewer start when the system
-    // refuses. With an executor: the most pieces that it is given at once.
+    // threads counts the caller's own; 0 is one per processor this process may use, by its affinity mask and the quota
+    // of its control groups. Fewer start when the system refuses. With an executor: the most pieces that it is given at
+    // once.
     explicit ThreadPool(int threads, const Executor &executor = {});
     ~ThreadPool();
     ThreadPool(const ThreadPool &) = delete;
