@@ -184,7 +184,7 @@ void Decoder::decode_group(const xf_batch &batch, const Work &work, std::span<co
     search.prefix_offsets = work.request.prefix_offsets;
     search.constraint = work.request.constraint ? &work.request.constraint : nullptr;
     search.done_before = done_before;
-    if (DeviceSearch::possible(stream_.device(), search)) {
+    if (DeviceSearch::possible(stream_.device())) {
         step_.begin(packed_.src, sentences, memory, device_search_.slots(beam, sentences),
                     device_search_.steps(longest), work.watch.call());
         device_search_.run(search, work.watch, outcomes);

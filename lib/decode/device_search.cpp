@@ -5,19 +5,13 @@
 
 #include <algorithm>
 
+#include "decode/restriction.h"
 #include "nn/packed_batch.h"
 
 namespace xf {
 namespace {
 
 constexpr int64_t kStepsBetweenLooks = 4;  // at most so many steps too many, and a wait of microseconds once in so many
-
-template <class T>
-std::vector<T> fetch(Stream &stream, const T *from, int64_t count) {
-    std::vector<T> values(static_cast<size_t>(count));
-    stream.download(values.data(), from, values.size() * sizeof(T));
-    return values;
-}
 
 }  // namespace
 
@@ -39,9 +33,13 @@ void DeviceSearch::plan(Arena *arena) {
     state_.history_token = arena->ints(slots * ld_);
     state_.history_parent = arena->ints(slots * ld_);
     state_.history_logp = arena->floats(slots, ld_);
+    // Behind all else, so that what came before stays where it was.
+    state_.told = words_ > 0 ? arena->ints(2 * (B + slots)) : nullptr;
+    state_.allowed = words_ > 0 ? reinterpret_cast<uint32_t *>(arena->ints(slots * words_)) : nullptr;
 }
 
-void DeviceSearch::begin(std::span<const int64_t> limits) {
+void DeviceSearch::begin(const SearchRequest &request) {
+    words_ = restricted(request, 0) ? allowed_words(model_.config().V) : 0;
     Arena dry(XF_FP32);
     plan(&dry);
     buffer_.reserve(stream_.device(), dry.bytes());
@@ -55,13 +53,16 @@ void DeviceSearch::begin(std::span<const int64_t> limits) {
     stream_.upload(state_.penalty, penalty.data(), penalty.size() * sizeof(double));
     const auto count = static_cast<size_t>(sentences_);
     std::vector<int32_t> live(count, 1), limit(count, 1), done(count, 1);  // what pads the group is done
-    for (size_t s = 0; s < limits.size(); ++s) {
-        limit[s] = static_cast<int32_t>(limits[s]);
+    for (size_t s = 0; s < request.limits.size(); ++s) {
+        limit[s] = static_cast<int32_t>(request.limits[s]);
         done[s] = 0;
     }
     stream_.upload(state_.live, live.data(), count * sizeof(int32_t));
     stream_.upload(state_.limit, limit.data(), count * sizeof(int32_t));
     stream_.upload(state_.done, done.data(), count * sizeof(int32_t));
+    live_ = live, done_ = done;
+    paths_.assign(count * static_cast<size_t>(options_.beam), {});
+    next_paths_ = paths_;
 }
 
 // Gives these sentences rows; -1 pads. rows: beam of each sentence.
@@ -120,7 +121,8 @@ void DeviceSearch::calls() {
     rows.k_begin = state_.k_begin;
     rows.k_length = state_.k_length;
     rows.ld_ancestors = rows.max_step = ld_;
-    rows.may_end = true;
+    rows.allowed = restricted_ ? state_.allowed : nullptr;
+    rows.may_end = may_end_;
     step_.run(rows, k_, state_.values, state_.ids, true);
 
     xf_beam_step args{};
@@ -161,7 +163,9 @@ void DeviceSearch::one_step() {
                   options_.beam,
                   options_.n_best,
                   k_,
-                  ld_};
+                  ld_,
+                  restricted_,
+                  may_end_};
     graphs_.run(stream_, key, [&] { calls(); });
 }
 
@@ -190,64 +194,24 @@ void DeviceSearch::run(const SearchRequest &request, const Watch &watch, std::ve
     const int64_t longest = *std::max_element(request.limits.begin(), request.limits.end());
     ld_ = steps(longest);
     k_ = request.k;
-    begin(request.limits);
+    begin(request);
     std::vector<int32_t> all(static_cast<size_t>(sentences_), -1);
     for (size_t s = 0; s < request.limits.size(); ++s) all[s] = static_cast<int32_t>(s);
     place(all, std::vector<Row>(all.size() * static_cast<size_t>(options_.beam), {kStartToken, 0}));
+    const bool asks = request.constraint != nullptr;
     int64_t t = 0;
     for (int32_t remaining = static_cast<int32_t>(count);;) {
         watch.look(request.done_before + count - remaining);
-        for (const int64_t stop = std::min(longest, t + kStepsBetweenLooks); t < stop; ++t) {
+        for (const int64_t stop = std::min(longest, t + (asks ? 1 : kStepsBetweenLooks)); t < stop; ++t) {
             step_.reserve(static_cast<int64_t>(active_.size()) * options_.beam, t + 1);
+            restrict_rows(request, t);
             one_step();
         }
-        remaining = fetch(stream_, state_.remaining, 1)[0];
+        remaining = asks ? follow(t - 1) : fetch(stream_, state_.remaining, 1)[0];
         if (remaining == 0 || t >= longest || watch.late()) break;
         if (padded(remaining) < static_cast<int64_t>(active_.size())) drop_finished();
     }
     results(request, t, outcomes);
-}
-
-void DeviceSearch::results(const SearchRequest &request, int64_t steps, std::vector<SentenceOutcome> *outcomes) {
-    const int64_t slots = sentences_ * options_.beam;
-    const auto length = fetch(stream_, state_.length, sentences_), done = fetch(stream_, state_.done, sentences_),
-               count = fetch(stream_, state_.finished_count, sentences_);
-    const auto token = fetch(stream_, state_.history_token, steps * slots);
-    const auto parent = fetch(stream_, state_.history_parent, steps * slots);
-    const auto token_logp = fetch(stream_, state_.history_logp, steps * slots);
-    const auto logp = fetch(stream_, state_.live_logp, slots);
-    const auto finished = fetch(stream_, state_.finished, sentences_ * options_.n_best);
-    // The hypothesis that stood at place i of sentence s when step tokens were chosen.
-    const auto path = [&](int64_t s, int64_t step, int64_t i) {
-        Hypothesis h;
-        h.ids.resize(static_cast<size_t>(step));
-        h.token_log_probabilities.resize(h.ids.size());
-        h.complete = done[static_cast<size_t>(s)] != 0;
-        while (step > 0) {
-            const auto at = static_cast<size_t>(--step * slots + s * options_.beam + i);
-            h.ids[static_cast<size_t>(step)] = token[at];
-            h.token_log_probabilities[static_cast<size_t>(step)] = token_logp[at];
-            i = parent[at];
-        }
-        return h;
-    };
-    for (size_t s = 0; s < request.limits.size(); ++s) {
-        const auto sentence = static_cast<int64_t>(s);
-        std::vector<Hypothesis> &answers = (*outcomes)[static_cast<size_t>(request.sentences[s])].answers;
-        for (int64_t i = 0; i < count[s]; ++i) {
-            const xf_beam_finished &f = finished[static_cast<size_t>(sentence * options_.n_best + i)];
-            answers.push_back(path(sentence, f.step, f.parent));
-            answers.back().token_log_probabilities.push_back(f.end_logp);
-            answers.back().log_probability = f.logp;
-            answers.back().score = f.score;
-            answers.back().finished = true;
-        }
-        if (!answers.empty()) continue;
-        const double best = logp[static_cast<size_t>(sentence * options_.beam)];
-        answers.push_back(path(sentence, length[s], 0));
-        answers.back().log_probability = best;
-        answers.back().score = best / length_penalty(std::max<int64_t>(length[s], 1), options_.alpha);
-    }
 }
 
 }  // namespace xf

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "decode/restriction.h"
+
 namespace xf {
 
 void HostSearch::begin(const SearchRequest &request) {
@@ -58,7 +60,7 @@ void HostSearch::collect(int64_t t) {
     rows_.t = t;
 }
 
-// Which tokens may follow each row: the next of a prefix alone, those that the constraint leaves, or all.
+// Sentences whose prefix has ended need no bits: those that are left are asked, not all of the request.
 void HostSearch::restrict_rows(const SearchRequest &request, int64_t t) {
     rows_.may_end = t >= request.min_tokens;
     const bool constrained = request.constraint != nullptr;
@@ -66,22 +68,14 @@ void HostSearch::restrict_rows(const SearchRequest &request, int64_t t) {
         return t < static_cast<int64_t>(request.prefix(static_cast<size_t>(active.sentence)).size());
     });
     if (!constrained && !forced) return;
-    const auto words = static_cast<size_t>((model_.config().V + 31) / 32);
+    const auto words = static_cast<size_t>(allowed_words(model_.config().V));
     rows_.allowed.assign(rows_.tokens.size() * words, ~0u);
     uint32_t *bits = rows_.allowed.data();
     for (const Active &active : active_) {
         const auto s = static_cast<size_t>(active.sentence);
-        const BeamSearch &search = searches_[s];
-        const std::span<const int32_t> prefix = request.prefix(s);
-        for (size_t j = 0; j < search.live().size(); ++j, bits += words) {
-            if (t < static_cast<int64_t>(prefix.size())) {
-                const auto id = static_cast<uint32_t>(prefix[static_cast<size_t>(t)]);
-                std::fill_n(bits, words, 0u);
-                bits[id / 32] = 1u << id % 32;
-            } else if (constrained) {
-                search.tokens(j, &prefix_);
-                (*request.constraint)({request.sentences[s], prefix_, search.remaining()}, bits);
-            }
+        for (size_t j = 0; j < searches_[s].live().size(); ++j, bits += words) {
+            if (asks_constraint(request, s, t)) searches_[s].tokens(j, &prefix_);
+            restrict_row(request, s, t, prefix_, {bits, words});
         }
     }
 }

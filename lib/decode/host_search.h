@@ -1,8 +1,8 @@
 // Beam search of a group of sentences with its choices made on the host: steps of the network (step.h), between them
 // a search for each sentence (beam.h).
 //
-// It serves every device, and alone knows constraints, prefixes and least lengths. All memory is kept from call to
-// call: a step allocates nothing once the sizes have been seen.
+// It serves every device that has no search of its own. All memory is kept from call to call: a step allocates nothing
+// once the sizes have been seen.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
