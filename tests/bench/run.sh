@@ -82,12 +82,13 @@ decode_prepare() {
 }
 
 decode_round() {
-    local batch table weights compute inter
-    for batch in 1 32; do
-        table="decode base, beam 4, batch $batch, 25 source and 25 target tokens"
+    local search beam batch table weights compute inter
+    for search in '4 1' '4 32' '1 32'; do # hypotheses, sentences
+        read -r beam batch <<<"$search"
+        table="decode base, beam $beam, batch $batch, 25 source and 25 target tokens"
         for weights in fp32 bf16 int8; do
             measure "$table" "libxformer $weights" "$build/bin/xf_bench" decode model="$work/base-$weights" \
-                sources="$work/sources$batch" warmup="$warmup" passes="$steps" decode.beam=4 \
+                sources="$work/sources$batch" warmup="$warmup" passes="$steps" decode.beam="$beam" \
                 decode.max_extra_tokens=0 decode.batch_sentences="$batch" context.threads="$threads" "${xf_args[@]}"
         done
         [ "$peers" = 1 ] || continue
@@ -95,7 +96,7 @@ decode_round() {
             for inter in $(printf '%s\n' 1 "$threads" | sort -un); do
                 measure "$table" "CTranslate2 $compute ${inter}x$((threads / inter))" "$python" \
                     "$here/bench_decode.py" run "$work/$compute" "$work/sources$batch" --compute "$compute" \
-                    --beam 4 --length 25 --batch "$batch" --warmup "$warmup" --passes "$steps" \
+                    --beam "$beam" --length 25 --batch "$batch" --warmup "$warmup" --passes "$steps" \
                     --inter "$inter" --intra $((threads / inter))
             done
         done
