@@ -4,122 +4,106 @@
 //     diff_residual = rstd * (g - avg(g) - x * avg(g x)) + diff_sum     diff_src = mask * diff_residual
 //     diff_weights += sum_m diff_dst x                                  diff_bias += sum_m diff_dst
 //
-// One pass over the tensors. A block owns a tile of rows, as many as M and D say, and adds the columns of diff_dst x
-// and of diff_dst while the rows pass: each warp over its rows, the warps in rising order, then the tiles in a fixed
-// tree (sum_tiles). A wide row has the whole block, which reads it twice, once from the caches.
+//     diff_src_bias += sum_m diff_src
+//
+// One pass over the tensors. A block owns a tile of rows, as many as M and D say, and adds the columns of diff_dst x,
+// of diff_dst and of diff_src while the rows pass. A row has as many warps as it has 256 columns, so that a thread
+// has eight columns whatever D is, and its sums in registers; the warps of a block that have the same columns of other
+// rows are added in rising order, then the tiles in a fixed tree (sum_tiles). A row beyond 1024 columns has the whole
+// block, which reads it twice, once from the caches.
+//
+// Tiles are few enough, and blocks light enough, that all of them run at a time on a GPU of 128 multiprocessors or
+// more, two on each: there is no last wave that is nearly empty, and no need to know the GPU.
 //
 // The trap: diff_residual may be diff_dst's or diff_sum's memory. A thread reads its columns of a row before it writes
 // them, and nobody else reads them.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include "add_norm_bwd.cuh"
 #include "ops.h"
-#include "rows.cuh"
 
 namespace xf::cuda {
 namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / kWarp, kBlockColumns = kThreads * kEight;
-constexpr int64_t kMostTiles = 512, kLeastTiles = 64;
+constexpr int kResident = 2;  // blocks on a multiprocessor
+constexpr int64_t kMostTiles = kResident * 128, kLeastTiles = 64;
 constexpr int64_t kTileNumbers = int64_t{1} << 21;  // tiles times D, about: what the sums of the tiles may take
-constexpr size_t kWideShared = 48 * 1024;
+constexpr int kMostSums = 3;                        // of diff_dst x, diff_dst, diff_src
+constexpr size_t kWideShared = kMostSums * 2 * kBlockColumns * sizeof(float);
 
-// What one thread knows of eight columns of a row.
-template <class T>
-struct Columns {
-    Eight<T> diff_dst, sum;
-};
-template <bool kVector, class T>
-__device__ inline Columns<T> load_columns(const xf_add_norm_bwd &a, int64_t m, int64_t d) {
-    return {load8<kVector>(row_of<T>(a.diff_dst, m, a.D), d, a.D), load8<kVector>(row_of<T>(a.sum, m, a.D), d, a.D)};
-}
-
-// Adds the row's share of avg(g) and avg(g x), and calls column(j, diff_dst x, diff_dst) for each.
-template <bool kVector, class T, class F>
-__device__ inline void first_pass8(const xf_add_norm_bwd &a, const Columns<T> &row, float mean, float rstd, int64_t d,
-                                   float &average, float &slope, F &&column) {
-    const Eight<float> w = load8<kVector>(a.weights, d, a.D);
+// The sums over a row's kSpan warps, in rising order. Where a row has one warp, others don't matter; else all warps of
+// the block call it, with odd and even calls in turn: a warp that is behind still reads what the last call left.
+template <int kSpan>
+__device__ inline void row_sums(float &average, float &slope, float2 (&shared)[2][kWarps], int turn) {
+    average = warp_sum(average), slope = warp_sum(slope);
+    if constexpr (kSpan > 1) {
+        const int warp = static_cast<int>(threadIdx.x) / kWarp, first = warp / kSpan * kSpan;
+        if (threadIdx.x % kWarp == 0) shared[turn][warp] = make_float2(average, slope);
+        __syncthreads();
+        average = slope = 0.0f;
 #pragma unroll
-    for (int j = 0; j < kEight; ++j) {
-        const float x = (row.sum[j] - mean) * rstd;
-        const float g = __fmul_rn(w[j], row.diff_dst[j]);  // rounded as in the second pass: g - avg(g) is 0 when D is 1
-        average += g;
-        slope = fmaf(g, x, slope);
-        column(j, x, row.diff_dst[j]);
+        for (int w = 0; w < kSpan; ++w) {
+            const float2 part = shared[turn][first + w];
+            average += part.x, slope += part.y;
+        }
     }
 }
 
-template <bool kVector, class T>
-__device__ inline void second_pass8(const xf_add_norm_bwd &a, const Dropout &dropout, const Columns<T> &row,
-                                    const Eight<T> &diff_sum, float mean, float rstd, float average, float slope,
-                                    int64_t m, int64_t d) {
-    const Eight<float> w = load8<kVector>(a.weights, d, a.D);
-    Eight<T> out;
-#pragma unroll
-    for (int j = 0; j < kEight; ++j) {
-        const float x = (row.sum[j] - mean) * rstd;
-        const float centred = fmaf(-x, slope, __fmul_rn(w[j], row.diff_dst[j]) - average);
-        out.x[j] = from_float<T>(fmaf(rstd, centred, diff_sum[j]));
-    }
-    store8<kVector>(row_of<T>(a.diff_residual, m, a.D), d, a.D, out);
-    if (!a.diff_src) return;
-    if (dropout.threshold) {
-        const Mask8 mask = mask8<kVector>(dropout, static_cast<uint64_t>(m * a.D + d));
-#pragma unroll
-        for (int j = 0; j < kEight; ++j) out.x[j] = from_float<T>(masked(out[j], mask.factor[j]));
-    }
-    store8<kVector>(row_of<T>(a.diff_src, m, a.D), d, a.D, out);
-}
-
-// Sums of the columns over a tile of rows go to partials[tile], first those of diff_dst x, then those of diff_dst.
-template <class T, bool kVector, int kChunks>
-__global__ void __launch_bounds__(kThreads)
-    narrow_bwd_kernel(xf_add_norm_bwd a, Dropout dropout, int64_t tile_rows, float *partials) {
-    __shared__ float shared[2][kChunks * kWarpColumns];
-    const int warp = static_cast<int>(threadIdx.x) / kWarp, first = static_cast<int>(threadIdx.x) % kWarp * kEight;
+// Sums of the columns over a tile of rows go to partials[tile]: those of diff_dst x, of diff_dst, of diff_src.
+template <class T, bool kVector, int kSpan>
+__global__ void __launch_bounds__(kThreads, kResident)
+    narrow_bwd_kernel(xf_add_norm_bwd a, Dropout dropout, int64_t tile_rows, int sums, float *partials) {
+    constexpr int kRows = kWarps / kSpan;               // at a time
+    constexpr bool kAhead = kVector && sizeof(T) == 2;  // the next row is on its way while one is worked on
+    __shared__ float shared[kMostSums][kSpan * kWarpColumns];
+    __shared__ float2 parts[2][kWarps];
+    const int thread = static_cast<int>(threadIdx.x), group = thread / (kSpan * kWarp);
+    const int slot = thread % (kSpan * kWarp), d = slot * kEight;
     const int64_t begin = blockIdx.x * tile_rows, end = begin + tile_rows < a.M ? begin + tile_rows : a.M;
-    float weights[kChunks][kEight] = {}, bias[kChunks][kEight] = {};
-    for (int64_t m = begin + warp; m < end; m += kWarps) {
-        Columns<T> row[kChunks];
-        Eight<T> diff_sum[kChunks];
-#pragma unroll
-        for (int c = 0; c < kChunks; ++c) row[c] = load_columns<kVector, T>(a, m, c * kWarpColumns + first);
-        const auto load_diff_sum = [&](int c) {
-            return load8<kVector>(row_of<T>(a.diff_sum, m, a.D), c * kWarpColumns + first, a.diff_sum ? a.D : 0);
-        };
-#pragma unroll
-        for (int c = 0; kVector && c < kChunks; ++c) diff_sum[c] = load_diff_sum(c);
-        const float mean = a.stats[2 * m], rstd = a.stats[2 * m + 1];
+    float weights[kEight] = {}, bias[kEight] = {}, src_bias[kEight] = {};
+    const int rows = static_cast<int>(end - begin);
+    const auto width_of = [&](int row) { return row < rows ? a.D : 0; };  // no row: nothing is read or written
+    const auto load = [&](int row) { return load_columns<kVector, T>(a, begin + row, d, width_of(row)); };
+    Columns<T> next{};
+    if (kAhead) next = load(group);
+    int turn = 0;
+    for (int row = group; row - group < rows; row += kRows, turn ^= 1) {
+        if (kSpan == 1 && row >= rows) break;
+        const int64_t m = begin + row, width = width_of(row);
+        const Columns<T> columns = kAhead ? next : load(row);
+        const Eight<T> diff_sum = load8<kVector>(row_of<T>(a.diff_sum, m, a.D), d, a.diff_sum ? width : 0);
+        if (kAhead) next = load(row + kRows);
+        const float mean = width > 0 ? a.stats[2 * m] : 0.0f, rstd = width > 0 ? a.stats[2 * m + 1] : 0.0f;
         float average = 0.0f, slope = 0.0f;
+        first_pass8<kVector>(a, columns, mean, rstd, d, average, slope, [&](int j, float x, float diff) {
+            weights[j] = fmaf(diff, x, weights[j]);
+            bias[j] += diff;
+        });
+        row_sums<kSpan>(average, slope, parts, turn);
+        average /= static_cast<float>(a.D), slope /= static_cast<float>(a.D);
+        const Eight<T> out =
+            second_pass8<kVector>(a, dropout, columns, diff_sum, mean, rstd, average, slope, m, d, width);
 #pragma unroll
-        for (int c = 0; c < kChunks; ++c)
-            first_pass8<kVector>(a, row[c], mean, rstd, c * kWarpColumns + first, average, slope,
-                                 [&](int j, float x, float diff) {
-                                     weights[c][j] = fmaf(diff, x, weights[c][j]);
-                                     bias[c][j] += diff;
-                                 });
-        average = warp_sum(average) / static_cast<float>(a.D);
-        slope = warp_sum(slope) / static_cast<float>(a.D);
-#pragma unroll
-        for (int c = 0; c < kChunks; ++c)
-            second_pass8<kVector>(a, dropout, row[c], kVector ? diff_sum[c] : load_diff_sum(c), mean, rstd, average,
-                                  slope, m, c * kWarpColumns + first);
+        for (int j = 0; j < kEight; ++j) src_bias[j] += out[j];
     }
-    for (int w = 0; w < kWarps; ++w) {
-        if (warp == w) {
+    // Columns lie so that the lanes of a warp touch neighbouring words.
+    for (int g = 0; g < kRows; ++g) {
+        if (group == g) {
 #pragma unroll
-            for (int c = 0; c < kChunks; ++c)
-#pragma unroll
-                for (int j = 0; j < kEight; ++j) {
-                    const int at = c * kWarpColumns + first + j;
-                    shared[0][at] = weights[c][j] + (w > 0 ? shared[0][at] : 0.0f);
-                    shared[1][at] = bias[c][j] + (w > 0 ? shared[1][at] : 0.0f);
-                }
+            for (int j = 0; j < kEight; ++j) {
+                const int at = j * kSpan * kWarp + slot;
+                shared[0][at] = weights[j] + (g > 0 ? shared[0][at] : 0.0f);
+                shared[1][at] = bias[j] + (g > 0 ? shared[1][at] : 0.0f);
+                shared[2][at] = src_bias[j] + (g > 0 ? shared[2][at] : 0.0f);
+            }
         }
         __syncthreads();
     }
-    float *out = partials + blockIdx.x * 2 * a.D;
-    for (int d = static_cast<int>(threadIdx.x); d < a.D; d += kThreads)
-        out[d] = shared[0][d], out[a.D + d] = shared[1][d];
+    float *out = partials + blockIdx.x * sums * a.D;
+    for (int which = 0; which < sums; ++which)
+        for (int column = thread; column < a.D; column += kThreads)
+            out[which * a.D + column] = shared[which][column % kEight * kSpan * kWarp + column / kEight];
 }
 
 // Of a wide row's columns, thread t owns the eights t, t + kThreads, ...; its sums lie in slots kThreads apart, so that
@@ -131,20 +115,21 @@ __device__ inline int64_t wide_column(int64_t slot) {
 }
 
 template <class T, bool kVector>
-__global__ void __launch_bounds__(kThreads, 2) wide_bwd_kernel(xf_add_norm_bwd a, Dropout dropout, int64_t tile_rows,
-                                                               int64_t slots, float *partials, bool in_shared) {
+__global__ void __launch_bounds__(kThreads, kResident)
+    wide_bwd_kernel(xf_add_norm_bwd a, Dropout dropout, int64_t tile_rows, int64_t slots, int sums, float *partials,
+                    bool in_shared) {
     __shared__ float shared[kWarps];
     const int64_t begin = blockIdx.x * tile_rows, end = begin + tile_rows < a.M ? begin + tile_rows : a.M;
     const int64_t first = threadIdx.x * kEight;
-    float *out = partials + blockIdx.x * 2 * slots, *sums = in_shared ? dynamic_shared<float>() : out;
-    for (int64_t slot = threadIdx.x; slot < 2 * slots; slot += kThreads) sums[slot] = 0.0f;
+    float *out = partials + blockIdx.x * sums * slots, *kept = in_shared ? dynamic_shared<float>() : out;
+    for (int64_t slot = threadIdx.x; slot < sums * slots; slot += kThreads) kept[slot] = 0.0f;
     for (int64_t m = begin; m < end; ++m) {
         const float mean = a.stats[2 * m], rstd = a.stats[2 * m + 1];
         float average = 0.0f, slope = 0.0f;
 #pragma unroll 1
         for (int64_t d = first; d < a.D; d += kBlockColumns) {
-            float *weights = sums + d - first + threadIdx.x, *bias = weights + slots;
-            first_pass8<kVector>(a, load_columns<kVector, T>(a, m, d), mean, rstd, d, average, slope,
+            float *weights = kept + d - first + threadIdx.x, *bias = weights + slots;
+            first_pass8<kVector>(a, load_columns<kVector, T>(a, m, d, a.D), mean, rstd, d, average, slope,
                                  [&](int j, float x, float diff) {
                                      weights[j * kThreads] = fmaf(diff, x, weights[j * kThreads]);
                                      bias[j * kThreads] += diff;
@@ -154,64 +139,83 @@ __global__ void __launch_bounds__(kThreads, 2) wide_bwd_kernel(xf_add_norm_bwd a
         slope = block_sum<kWarps>(slope, shared) / static_cast<float>(a.D);
 #pragma unroll 1
         for (int64_t d = first; d < a.D; d += kBlockColumns) {
-            const Columns<T> row = load_columns<kVector, T>(a, m, d);
+            const Columns<T> row = load_columns<kVector, T>(a, m, d, a.D);
             const Eight<T> diff_sum = load8<kVector>(row_of<T>(a.diff_sum, m, a.D), d, a.diff_sum ? a.D : 0);
-            second_pass8<kVector>(a, dropout, row, diff_sum, mean, rstd, average, slope, m, d);
+            const Eight<T> diff_src =
+                second_pass8<kVector>(a, dropout, row, diff_sum, mean, rstd, average, slope, m, d, a.D);
+            if (sums < kMostSums) continue;
+            float *src_bias = kept + 2 * slots + d - first + threadIdx.x;
+#pragma unroll
+            for (int j = 0; j < kEight; ++j) src_bias[j * kThreads] += diff_src[j];
         }
     }
     if (in_shared)  // a thread's slots are its own: no barrier
-        for (int64_t slot = threadIdx.x; slot < 2 * slots; slot += kThreads) out[slot] = sums[slot];
+        for (int64_t slot = threadIdx.x; slot < sums * slots; slot += kThreads) out[slot] = kept[slot];
 }
 
-// diff_weights and diff_bias += the sums of the tiles: 32 columns per block, each added by 32 threads and their tree.
-__global__ void __launch_bounds__(kWarp *kWarp)
-    sum_tiles(int64_t tiles, int64_t slots, int64_t D, bool wide, const float *partials, float *diff_weights,
-              float *diff_bias) {
-    __shared__ float sums[kWarp][kWarp + 1];
+// The gradients of the parameters, of which there are `sums`, += the sums of the tiles: 32 columns per block, each
+// added by 32 threads and their tree.
+struct Gradients {
+    float *of[kMostSums];
+};
+__global__ void __launch_bounds__(kWarp *kWarp) sum_tiles(int64_t tiles, int64_t slots, int64_t D, int sums, bool wide,
+                                                          const float *partials, Gradients gradients) {
+    __shared__ float parts[kWarp][kWarp + 1];
     const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
-    const int64_t slot = int64_t{blockIdx.x} * kWarp + lane;
+    const int64_t all = sums * slots, slot = int64_t{blockIdx.x} * kWarp + lane;
     float sum = 0.0f;
-    if (slot < 2 * slots)
+    if (slot < all)
 #pragma unroll 4
-        for (int64_t t = warp; t < tiles; t += kWarp) sum += partials[t * 2 * slots + slot];
-    sums[warp][lane] = sum;
+        for (int64_t t = warp; t < tiles; t += kWarp) sum += partials[t * all + slot];
+    parts[warp][lane] = sum;
     __syncthreads();
-    sum = warp_sum(sums[lane][warp]);
+    sum = warp_sum(parts[lane][warp]);
     const int64_t mine = int64_t{blockIdx.x} * kWarp + warp;
-    if (lane != 0 || mine >= 2 * slots) return;
+    if (lane != 0 || mine >= all) return;
     const int64_t column = wide ? wide_column(mine % slots) : mine % slots;
-    float *dst = mine < slots ? diff_weights : diff_bias;
+    float *dst = mine < slots ? gradients.of[0] : mine < 2 * slots ? gradients.of[1] : gradients.of[2];
     if (column < D) dst[column] += sum;
+}
+
+// f(warps) with the number of warps of a row.
+template <class F>
+int32_t with_span(int64_t D, F &&f) {
+    if (D <= kWarpColumns) return f(std::integral_constant<int, 1>());
+    if (D <= 2 * kWarpColumns) return f(std::integral_constant<int, 2>());
+    return f(std::integral_constant<int, 4>());
 }
 
 template <class T, bool kVector>
 int32_t backward(xf_stream *stream, const xf_add_norm_bwd &a, xf_error *err) {
     const Dropout dropout = make_dropout(a.dropout);
     const bool wide = a.D > kNarrow;
+    const int sums = a.diff_src_bias != nullptr ? kMostSums : kMostSums - 1;
     const int64_t fit = kTileNumbers / a.D, most = fit < kLeastTiles  ? kLeastTiles
                                                    : fit < kMostTiles ? fit
                                                                       : kMostTiles;
-    const int64_t tile_rows = ceil_div(ceil_div(a.M, most), int64_t{kWarps}) * kWarps;
+    const int64_t step = a.D <= kWarpColumns ? kWarps : a.D <= 2 * kWarpColumns ? kWarps / 2 : kWarps / 4;
+    const int64_t tile_rows = ceil_div(ceil_div(a.M, most), step) * step;
     const int64_t tiles = ceil_div(a.M, tile_rows), slots = wide ? wide_slots(a.D) : a.D;
-    const size_t tile_bytes = static_cast<size_t>(2 * slots) * sizeof(float);
+    const size_t tile_bytes = static_cast<size_t>(sums * slots) * sizeof(float);
     float *partials = static_cast<float *>(scratch(stream, static_cast<size_t>(tiles) * tile_bytes, err));
     if (!partials) return XF_ERROR_NO_MEMORY;
     const dim3 grid(static_cast<unsigned>(tiles)), block(kThreads);
     int32_t status;
     if (wide) {
-        const bool in_shared = tile_bytes + kWarps * sizeof(float) <= kWideShared;
+        const bool in_shared = tile_bytes <= kWideShared;
         status = launch(stream, err, "add_norm_bwd", wide_bwd_kernel<T, kVector>, grid, block,
-                        in_shared ? tile_bytes : 0, a, dropout, tile_rows, slots, partials, in_shared);
+                        in_shared ? tile_bytes : 0, a, dropout, tile_rows, slots, sums, partials, in_shared);
     } else {
-        status = with_chunks<kVector>(a.D, [&](auto chunks) {
-            return launch(stream, err, "add_norm_bwd", narrow_bwd_kernel<T, kVector, decltype(chunks)::value>, grid,
-                          block, 0, a, dropout, tile_rows, partials);
+        status = with_span(a.D, [&](auto span) {
+            return launch(stream, err, "add_norm_bwd", narrow_bwd_kernel<T, kVector, decltype(span)::value>, grid,
+                          block, 0, a, dropout, tile_rows, sums, partials);
         });
     }
     if (status != XF_OK) return status;
     return launch(stream, err, "add_norm_bwd, sums", sum_tiles,
-                  dim3(static_cast<unsigned>(ceil_div(2 * slots, int64_t{kWarp}))), dim3(kWarp * kWarp), 0, tiles,
-                  slots, a.D, wide, static_cast<const float *>(partials), a.diff_weights, a.diff_bias);
+                  dim3(static_cast<unsigned>(ceil_div(sums * slots, int64_t{kWarp}))), dim3(kWarp * kWarp), 0, tiles,
+                  slots, a.D, sums, wide, static_cast<const float *>(partials),
+                  Gradients{{a.diff_weights, a.diff_bias, a.diff_src_bias}});
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 //
 //     dst = act(src W^T + b)        diff_src = diff_dst W        diff_W += diff_dst^T src,  diff_b += column sums
 //
-// The products are gemm()'s. Own kernels here: the mask of a ReLU's gradient, and the column sums.
+// The products are gemm()'s. Own kernels here: the mask of a ReLU's gradient, and the column sums. The mask's kernel
+// adds the columns of what it writes, the gradient of the bias before the ReLU, which else would be read once more.
 //
 // Column sums: a block adds a tile of 256 rows of 256 columns. A warp-wide line of threads has eight columns each; line
 // w adds rows w, w + 8, w + 16 ... of the tile, and the eight lines are added in order. A second kernel adds the tiles
@@ -23,31 +24,8 @@ namespace xf::cuda {
 namespace {
 
 constexpr int kThreads = 256, kLines = kThreads / kWarp;
-constexpr int kMaskRows = 4;  // of a block, so that each thread has several loads on their way
-constexpr int64_t kMaskColumns = kThreads * kEight;
 constexpr int64_t kSumRows = 256, kSumColumns = kWarp * kEight;
 constexpr int kFlight = 4;  // rows on their way at a time
-
-template <class T, bool kVector>
-__global__ void __launch_bounds__(kThreads)
-    relu_mask_kernel(const T *relu_dst, T *diff_src, int64_t ld, int64_t M, int64_t K) {
-    const int64_t k = blockIdx.y * kMaskColumns + threadIdx.x * kEight, m0 = int64_t{blockIdx.x} * kMaskRows;
-    if (k >= K) return;
-    Eight<T> relu[kMaskRows], diff[kMaskRows];
-#pragma unroll
-    for (int i = 0; i < kMaskRows; ++i) {
-        const int64_t width = m0 + i < M ? K : 0;  // no row: nothing is read
-        relu[i] = load8<kVector>(relu_dst + (m0 + i) * K, k, width);
-        diff[i] = load8<kVector>(diff_src + (m0 + i) * ld, k, width);
-    }
-#pragma unroll
-    for (int i = 0; i < kMaskRows; ++i) {
-#pragma unroll
-        for (int j = 0; j < kEight; ++j)
-            if (relu[i][j] <= 0.0f) diff[i].x[j] = from_float<T>(0.0f);
-        store8<kVector>(diff_src + (m0 + i) * ld, k, m0 + i < M ? K : 0, diff[i]);
-    }
-}
 
 // Line w holds sums of eight columns per lane; column c of the block gets the sum over the lines, in order.
 __device__ inline float sum_lines(const float (&sum)[kEight], float (&lines)[kLines][kSumColumns]) {
@@ -88,6 +66,40 @@ __global__ void __launch_bounds__(kThreads)
     if (n0 + threadIdx.x < N) partial[blockIdx.x * N + n0 + threadIdx.x] = total;
 }
 
+// diff = 0 where relu <= 0, and the sums of what it becomes, unless partial is NULL, as above.
+template <class T, bool kVector>
+__global__ void __launch_bounds__(kThreads)
+    relu_mask_kernel(const T *relu, T *diff, int64_t ld, int64_t M, int64_t K, float *partial) {
+    __shared__ float lines[kLines][kSumColumns];
+    const int64_t k0 = blockIdx.y * kSumColumns, k = k0 + threadIdx.x % kWarp * kEight;
+    const int64_t first = blockIdx.x * kSumRows + threadIdx.x / kWarp;
+    const int64_t end = (blockIdx.x + 1) * kSumRows < M ? (blockIdx.x + 1) * kSumRows : M;
+    float sum[kEight] = {};
+    for (int64_t m = first; m < end; m += kFlight * kLines) {
+        Eight<T> masks[kFlight], rows[kFlight];
+#pragma unroll
+        for (int i = 0; i < kFlight; ++i) {
+            const int64_t row = m + i * kLines, width = row < end ? K : 0;  // no row: nothing is read
+            masks[i] = load8<kVector>(relu + row * K, k, width);
+            rows[i] = load8<kVector>(diff + row * ld, k, width);
+        }
+#pragma unroll
+        for (int i = 0; i < kFlight; ++i) {
+            const int64_t row = m + i * kLines;
+#pragma unroll
+            for (int j = 0; j < kEight; ++j)
+                if (masks[i][j] <= 0.0f) rows[i].x[j] = from_float<T>(0.0f);
+            store8<kVector>(diff + row * ld, k, row < end ? K : 0, rows[i]);
+            if (row < end)
+#pragma unroll
+                for (int j = 0; j < kEight; ++j) sum[j] += rows[i][j];
+        }
+    }
+    if (partial == nullptr) return;  // the whole grid
+    const float total = sum_lines(sum, lines);
+    if (k0 + threadIdx.x < K) partial[blockIdx.x * K + k0 + threadIdx.x] = total;
+}
+
 // bias[n] += sum over the tiles of partial[tile, n]; a block has 32 columns
 __global__ void __launch_bounds__(kThreads)
     add_tiles_kernel(const float *partial, int64_t tiles, int64_t N, float *bias) {
@@ -114,30 +126,43 @@ bool whole_vectors(int64_t columns, int64_t ld) {
 
 unsigned blocks(int64_t count, int64_t each) { return static_cast<unsigned>(ceil_div(count, each)); }
 
+// Memory for the sums of a tensor's tiles.
+float *partial_sums(xf_stream *stream, int64_t M, int64_t N, xf_error *err) {
+    return static_cast<float *>(scratch(stream, static_cast<size_t>(ceil_div(M, kSumRows) * N) * sizeof(float), err));
+}
+
+dim3 tile_grid(int64_t M, int64_t N) { return dim3(blocks(M, kSumRows), blocks(N, kSumColumns)); }
+
+int32_t add_tiles(xf_stream *stream, const float *partial, int64_t M, int64_t N, float *bias, xf_error *err) {
+    return launch(stream, err, "bias_sum", add_tiles_kernel, dim3(blocks(N, kWarp)), dim3(kThreads), 0, partial,
+                  ceil_div(M, kSumRows), N, bias);
+}
+
 template <class T>
 int32_t mask(xf_stream *stream, const xf_linear_bwd_data &a, xf_error *err) {
+    float *partial = nullptr;
+    if (a.diff_relu_bias != nullptr && (partial = partial_sums(stream, a.M, a.K, err)) == nullptr)
+        return err != nullptr ? err->status : XF_ERROR_NO_MEMORY;
     const auto *relu_dst = static_cast<const T *>(a.relu_dst);
     auto *diff_src = static_cast<T *>(a.diff_src);
     const bool vector = whole_vectors<T>(a.K, a.ld_diff_src) && aligned(relu_dst, diff_src);
-    return launch(stream, err, "relu_mask", vector ? relu_mask_kernel<T, true> : relu_mask_kernel<T, false>,
-                  dim3(blocks(a.M, kMaskRows), blocks(a.K, kMaskColumns)), dim3(kThreads), 0, relu_dst, diff_src,
-                  a.ld_diff_src, a.M, a.K);
+    const int32_t status =
+        launch(stream, err, "relu_mask", vector ? relu_mask_kernel<T, true> : relu_mask_kernel<T, false>,
+               tile_grid(a.M, a.K), dim3(kThreads), 0, relu_dst, diff_src, a.ld_diff_src, a.M, a.K, partial);
+    if (status != XF_OK || partial == nullptr) return status;
+    return add_tiles(stream, partial, a.M, a.K, a.diff_relu_bias, err);
 }
 
 template <class T>
 int32_t add_column_sums(xf_stream *stream, const xf_linear_bwd_weights &a, xf_error *err) {
-    const int64_t tiles = ceil_div(a.M, kSumRows);
-    auto *partial = static_cast<float *>(scratch(stream, static_cast<size_t>(tiles * a.N) * sizeof(float), err));
+    float *partial = partial_sums(stream, a.M, a.N, err);
     if (partial == nullptr) return err != nullptr ? err->status : XF_ERROR_NO_MEMORY;
     const auto *diff_dst = static_cast<const T *>(a.diff_dst);
     const bool vector = whole_vectors<T>(a.N, a.ld_diff_dst) && aligned(diff_dst);
     const int32_t status =
         launch(stream, err, "bias_tiles", vector ? tile_sums_kernel<T, true> : tile_sums_kernel<T, false>,
-               dim3(static_cast<unsigned>(tiles), blocks(a.N, kSumColumns)), dim3(kThreads), 0, diff_dst, a.ld_diff_dst,
-               a.M, a.N, partial);
-    if (status != XF_OK) return status;
-    return launch(stream, err, "bias_sum", add_tiles_kernel, dim3(blocks(a.N, kWarp)), dim3(kThreads), 0, partial,
-                  tiles, a.N, a.diff_bias);
+               tile_grid(a.M, a.N), dim3(kThreads), 0, diff_dst, a.ld_diff_dst, a.M, a.N, partial);
+    return status == XF_OK ? add_tiles(stream, partial, a.M, a.N, a.diff_bias, err) : status;
 }
 
 }  // namespace
@@ -166,7 +191,7 @@ int32_t linear_bwd_data(xf_stream *stream, const xf_linear_bwd_data *args, xf_er
     g.operand_type = g.result_type = stream->dtype;
     g.beta = a.accumulate ? 1.0f : 0.0f;
     const int32_t status = gemm(stream, g, err);
-    if (status != XF_OK || a.relu_dst == nullptr) return status;
+    if (status != XF_OK || a.relu_dst == nullptr || a.M == 0) return status;
     return dispatch(stream, [&](auto zero) { return mask<decltype(zero)>(stream, a, err); });
 }
 

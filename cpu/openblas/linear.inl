@@ -27,22 +27,8 @@ static int32_t linear_fwd(xf_stream *stream, const xf_linear_fwd *a, xf_error *e
     return XF_OK;
 }
 
-static int32_t linear_bwd_data(xf_stream *stream, const xf_linear_bwd_data *a, xf_error *err) {
-    if (a->M <= 0 || a->K <= 0) return XF_OK;
-    Gemm g{};
-    g.M = a->M, g.N = a->K, g.K = a->N;
-    g.a = a->diff_dst, g.a_row = a->ld_diff_dst, g.a_col = 1;
-    g.b = a->weights, g.b_row = a->K, g.b_col = 1;
-    g.c = a->diff_src, g.ldc = a->ld_diff_src;
-    g.accumulate = a->accumulate;
-    g.mask = a->relu_dst, g.ld_mask = a->K;
-    GemmPlan plan;
-    if (const int32_t rc = reserve_gemm(stream, g, 0, &plan, err)) return rc;
-    gemm(stream, g, plan, shared(stream));
-    return XF_OK;
-}
-
 constexpr int64_t kBiasRows = 256;  // rows per partial sum of a bias gradient
+static_assert(kBiasRows >= kRowTile, "add_norm_bwd() has memory for tiles of kRowTile");
 
 // dst[n] += sum over rows, first within tiles of kBiasRows rows, then over the tiles in rising order.
 static void add_column_sums(const xf_stream *stream, const float *src, int64_t ld, int64_t M, int64_t N, float *partial,
@@ -61,6 +47,24 @@ static void add_column_sums(const xf_stream *stream, const float *src, int64_t l
         for (int64_t tile = 0; tile < tiles; ++tile) sum += get(partial + tile * N + n, count);
         put(dst + n, get(dst + n, count) + sum, count);
     });
+}
+
+static int32_t linear_bwd_data(xf_stream *stream, const xf_linear_bwd_data *a, xf_error *err) {
+    if (a->M <= 0 || a->K <= 0) return XF_OK;
+    const int64_t sums = a->diff_relu_bias ? padded(ceil_div(a->M, kBiasRows) * a->K * 4) : 0;
+    Gemm g{};
+    g.M = a->M, g.N = a->K, g.K = a->N;
+    g.a = a->diff_dst, g.a_row = a->ld_diff_dst, g.a_col = 1;
+    g.b = a->weights, g.b_row = a->K, g.b_col = 1;
+    g.c = a->diff_src, g.ldc = a->ld_diff_src;
+    g.accumulate = a->accumulate;
+    g.mask = a->relu_dst, g.ld_mask = a->K;
+    GemmPlan plan;
+    if (const int32_t rc = reserve_gemm(stream, g, sums, &plan, err)) return rc;
+    float *partial = shared(stream);
+    gemm(stream, g, plan, partial + sums / 4);
+    if (a->diff_relu_bias) add_column_sums(stream, a->diff_src, a->ld_diff_src, a->M, a->K, partial, a->diff_relu_bias);
+    return XF_OK;
 }
 
 static int32_t linear_bwd_weights(xf_stream *stream, const xf_linear_bwd_weights *a, xf_error *err) {

@@ -138,6 +138,10 @@ static int32_t add_norm_fwd(xf_stream *stream, const xf_add_norm_fwd *args, xf_e
     return XF_OK;
 }
 
+// Of linear.inl; partial: memory for the columns of every kRowTile rows, or more.
+static void add_column_sums(const xf_stream *stream, const float *src, int64_t ld, int64_t M, int64_t N, float *partial,
+                            float *dst);
+
 // With g = weights * diff_dst and x = (sum - mean) * rstd:  diff = rstd * (g - mean(g) - x * mean(g x)).
 static int32_t add_norm_bwd(xf_stream *stream, const xf_add_norm_bwd *args, xf_error *err) {
     const xf_add_norm_bwd a = *args;
@@ -186,5 +190,6 @@ static int32_t add_norm_bwd(xf_stream *stream, const xf_add_norm_bwd *args, xf_e
         put(a.diff_weights + i, get(a.diff_weights + i, n) + dw, n);
         put(a.diff_bias + i, get(a.diff_bias + i, n) + db, n);
     });
+    if (a.diff_src_bias) add_column_sums(stream, a.diff_src, a.D, a.M, a.D, partial, a.diff_src_bias);
     return XF_OK;
 }

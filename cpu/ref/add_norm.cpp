@@ -3,6 +3,7 @@
 //     sum = residual + dropout(src)     x = (sum - mean) * rstd     dst = weights * x + bias
 //     g = weights * diff_dst            diff_residual = rstd * (g - avg(g) - x * avg(g x)) + diff_sum
 //     diff_src = mask * diff_residual   diff_weights += sum_m diff_dst x      diff_bias += sum_m diff_dst
+//     diff_src_bias += sum_m diff_src
 //
 // The trap: diff_residual may be diff_dst's memory, so the column sums are taken before any row is written. sum is
 // rounded to fp32 before the mean is taken, stored or not: dst is the same with and without sum.
@@ -76,6 +77,7 @@ int32_t add_norm_bwd(xf_stream *stream, const xf_add_norm_bwd *args, xf_error *)
                 a.diff_src[begin + d] = static_cast<float>(dropout.apply(rounded, static_cast<uint64_t>(begin + d)));
         }
     });
+    if (a.diff_src_bias) add_column_sums(stream, a.diff_src, a.D, a.M, a.D, a.diff_src_bias);
     return XF_OK;
 }
 

@@ -32,6 +32,7 @@ int32_t linear_bwd_data(xf_stream *stream, const xf_linear_bwd_data *args, xf_er
                 if (a.relu_dst && a.relu_dst[m * a.K + k] <= 0.0f) sum = 0.0;
                 out = static_cast<float>(sum);
             });
+    if (a.diff_relu_bias) add_column_sums(stream, a.diff_src, a.ld_diff_src, a.M, a.K, a.diff_relu_bias);
     return XF_OK;
 }
 
@@ -42,12 +43,7 @@ int32_t linear_bwd_weights(xf_stream *stream, const xf_linear_bwd_weights *args,
                 float &out = a.diff_weights[n * a.K + k];
                 out = static_cast<float>(out + sum);
             });
-    if (!a.diff_bias) return XF_OK;
-    parallel_blocks(stream, a.N, kTile, [&](int64_t n, int32_t) {
-        double sum = 0.0;
-        for (int64_t m = 0; m < a.M; ++m) sum += a.diff_dst[m * a.ld_diff_dst + n];
-        a.diff_bias[n] = static_cast<float>(a.diff_bias[n] + sum);
-    });
+    if (a.diff_bias) add_column_sums(stream, a.diff_dst, a.ld_diff_dst, a.M, a.N, a.diff_bias);
     return XF_OK;
 }
 

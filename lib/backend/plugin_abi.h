@@ -40,7 +40,7 @@ extern "C" {
 #endif
 
 /* Must be equal on both sides while the version is 0.x; from 1.0 on tables grow by their size member alone. */
-#define XF_PLUGIN_ABI 5u
+#define XF_PLUGIN_ABI 6u
 
 /* The number types a stream can have. A device says in its dtypes mask (1u << type) which it serves. */
 enum { XF_FP32 = 0, XF_BF16 = 1 };
@@ -163,7 +163,9 @@ typedef struct xf_linear_fwd {
 } xf_linear_fwd;
 
 /* diff_src (=, or += when accumulate) diff_dst weights; then, if relu_dst is given, elements with
- * relu_dst <= 0 become 0 (the gradient of the ReLU whose output was this map's input; never with accumulate). */
+ * relu_dst <= 0 become 0 (the gradient of the ReLU whose output was this map's input; never with accumulate), and
+ * diff_relu_bias, if given, += column sums of diff_src as it is stored: the gradient of the bias of the map before that
+ * ReLU. */
 typedef struct xf_linear_bwd_data {
     int64_t M, N, K;
     const xf_num *diff_dst; /* [M, N], rows ld_diff_dst apart */
@@ -173,6 +175,7 @@ typedef struct xf_linear_bwd_data {
     xf_num *diff_src;       /* [M, K], rows ld_diff_src apart */
     int64_t ld_diff_src;
     uint32_t accumulate;
+    float *diff_relu_bias; /* [K] or NULL; only with relu_dst */
 } xf_linear_bwd_data;
 
 /* diff_weights += diff_dst^T src;  diff_bias += column sums of diff_dst. */
@@ -241,7 +244,8 @@ typedef struct xf_add_norm_fwd {
 
 /* diff_residual = LayerNorm backward of diff_dst (+ diff_sum, when given);
  * diff_src = mask * diff_residual, when given; diff_weights +=, diff_bias +=.
- * diff_residual may be the same memory as diff_dst or diff_sum; diff_src is apart from all. */
+ * diff_src_bias += column sums of diff_src as it is stored, when given: the gradient of the bias of the map whose
+ * output src was. diff_residual may be the same memory as diff_dst or diff_sum; diff_src is apart from all. */
 typedef struct xf_add_norm_bwd {
     int64_t M, D;
     const xf_num *diff_dst; /* [M, D] */
@@ -253,6 +257,7 @@ typedef struct xf_add_norm_bwd {
     xf_num *diff_src;       /* [M, D] or NULL */
     float *diff_weights;    /* [D] */
     float *diff_bias;       /* [D] */
+    float *diff_src_bias;   /* [D] or NULL; only with diff_src */
     xf_dropout dropout;
 } xf_add_norm_bwd;
 

@@ -8,9 +8,8 @@
 namespace xf {
 namespace {
 
-// Gradients of dst = src weights^T (+ bias).
-void linear_weights_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num diff_dst, Num src, int64_t weights,
-                        float *diff_bias = nullptr) {
+// Gradient of the weights of dst = src weights^T (+ bias). That of a bias is summed where diff_dst is made.
+void linear_weights_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num diff_dst, Num src, int64_t weights) {
     xf_linear_bwd_weights args{};
     args.M = M;
     args.N = N;
@@ -20,12 +19,11 @@ void linear_weights_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num d
     args.src = src;
     args.ld_src = K;
     args.diff_weights = pass.grad(weights);
-    args.diff_bias = diff_bias;
     pass.stream.run(args);
 }
 
 void linear_data_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num diff_dst, int64_t weights, Num diff_src,
-                     bool accumulate, Num relu_dst = nullptr) {
+                     bool accumulate, Num relu_dst = nullptr, float *diff_relu_bias = nullptr) {
     xf_linear_bwd_data args{};
     args.M = M;
     args.N = N;
@@ -34,6 +32,7 @@ void linear_data_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num diff
     args.ld_diff_dst = N;
     args.weights = pass.weights(weights);
     args.relu_dst = relu_dst;
+    args.diff_relu_bias = diff_relu_bias;
     args.diff_src = diff_src;
     args.ld_diff_src = K;
     args.accumulate = accumulate;
@@ -206,9 +205,10 @@ void feed_forward_bwd(const Pass &pass, const FeedForwardOffsets &at, int64_t ro
                       const FeedForwardActivations &acts, const BackwardScratch &scratch, Num diff_src,
                       bool accumulate) {
     const ModelConfig &c = pass.config();
-    linear_weights_bwd(pass, rows, c.D, c.F, scratch.diff_out, acts.hidden, at.out_weights, pass.grad(at.out_bias));
-    linear_data_bwd(pass, rows, c.D, c.F, scratch.diff_out, at.out_weights, scratch.wide, false, acts.hidden);
-    linear_weights_bwd(pass, rows, c.F, c.D, scratch.wide, src, at.in_weights, pass.grad(at.in_bias));
+    linear_weights_bwd(pass, rows, c.D, c.F, scratch.diff_out, acts.hidden, at.out_weights);
+    linear_data_bwd(pass, rows, c.D, c.F, scratch.diff_out, at.out_weights, scratch.wide, false, acts.hidden,
+                    pass.grad(at.in_bias));
+    linear_weights_bwd(pass, rows, c.F, c.D, scratch.wide, src, at.in_weights);
     linear_data_bwd(pass, rows, c.F, c.D, scratch.wide, at.in_weights, diff_src, accumulate);
 }
 

@@ -73,7 +73,8 @@ void cross_attention_bwd(const Pass &pass, const AttentionOffsets &at, const Pac
                          Num src, Num memory, const AttentionActivations &acts, const BackwardScratch &scratch,
                          Num diff_src, bool accumulate, Num diff_memory, bool accumulate_memory);
 
-// Position-wise feed-forward, eq. (2).
+// Position-wise feed-forward, eq. (2). The gradient of out_bias, column sums of diff_dst, comes from the boundary
+// above.
 void feed_forward_fwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, Num src,
                       const FeedForwardActivations &acts);
 void feed_forward_bwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, Num src,

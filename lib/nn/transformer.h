@@ -61,7 +61,7 @@ private:
     void plan(const PackedBatch &batch, Mode mode, bool decoder, Arena *arena);
     Flow enter(const Pass &pass, Stack stack, const PackedSide &side, const NormOffsets &first);
     void boundary_bwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const NormActivations &acts,
-                      uint32_t site, DiffFlow *flow, Num diff_out);
+                      uint32_t site, DiffFlow *flow, Num diff_out, float *diff_out_bias = nullptr);
     void leave_bwd(const Pass &pass, Stack stack, const PackedSide &side, const NormOffsets &first, DiffFlow *flow);
     void encoder_bwd(const Pass &pass, const PackedBatch &batch);
     void decoder_bwd(const Pass &pass, const PackedBatch &batch);

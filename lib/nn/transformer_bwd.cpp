@@ -10,7 +10,7 @@ namespace xf {
 // Post-LN: flow->input holds the gradient of the normalised value; it becomes that of the residual, to which the
 // sub-layer below then adds the gradient of its input (the same value). Pre-LN: residual and input part here.
 void Transformer::boundary_bwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const NormActivations &acts,
-                               uint32_t site, DiffFlow *flow, Num diff_out) {
+                               uint32_t site, DiffFlow *flow, Num diff_out, float *diff_out_bias) {
     pass.call.check();
     const bool pre = model_.config().pre_norm;
     xf_add_norm_bwd args{};
@@ -25,6 +25,7 @@ void Transformer::boundary_bwd(const Pass &pass, const NormOffsets &norm, int64_
     args.diff_src = diff_out;
     args.diff_weights = pass.grad(norm.weights);
     args.diff_bias = pass.grad(norm.bias);
+    args.diff_src_bias = diff_out_bias;
     args.dropout = pass.drop(site);
     stream_.run(args);
     flow->residual_is_zero = false;
@@ -77,7 +78,8 @@ void Transformer::decoder_bwd(const Pass &pass, const PackedBatch &batch) {
             return sublayer_site(Stack::kDecoder, static_cast<int64_t>(i), sub, attention);
         };
         const Num input = i > 0 ? decoder_[i - 1].ff.norm.dst : add ? embedded_[1] : entry_norm_[1].dst;
-        boundary_bwd(pass, after(pass, at.ff.norm, next), side.rows, acts.ff.norm, site(2, false), &flow, diff_out);
+        boundary_bwd(pass, after(pass, at.ff.norm, next), side.rows, acts.ff.norm, site(2, false), &flow, diff_out,
+                     pass.grad(at.ff.out_bias));
         feed_forward_bwd(pass, at.ff, side.rows, acts.cross.norm.dst, acts.ff, scratch_, flow.input, add);
         boundary_bwd(pass, after(pass, at.cross.norm, at.ff.norm), side.rows, acts.cross.norm, site(1, false), &flow,
                      diff_out);
@@ -105,7 +107,8 @@ void Transformer::encoder_bwd(const Pass &pass, const PackedBatch &batch) {
             return sublayer_site(Stack::kEncoder, static_cast<int64_t>(i), sub, attention);
         };
         const Num input = i > 0 ? encoder_[i - 1].ff.norm.dst : add ? embedded_[0] : entry_norm_[0].dst;
-        boundary_bwd(pass, after(pass, at.ff.norm, next), side.rows, acts.ff.norm, site(2, false), &flow, diff_out);
+        boundary_bwd(pass, after(pass, at.ff.norm, next), side.rows, acts.ff.norm, site(2, false), &flow, diff_out,
+                     pass.grad(at.ff.out_bias));
         feed_forward_bwd(pass, at.ff, side.rows, acts.self.norm.dst, acts.ff, scratch_, flow.input, add);
         boundary_bwd(pass, after(pass, at.self.norm, at.ff.norm), side.rows, acts.self.norm, site(0, false), &flow,
                      diff_out);

@@ -13,7 +13,7 @@
 namespace xf_test {
 
 enum : uint32_t {
-    kBias = 1u << 0,         // linear: with bias and diff_bias
+    kBias = 1u << 0,         // linear: with bias, diff_bias and diff_relu_bias; add_norm: with diff_src_bias
     kRelu = 1u << 1,         // linear: forward ends in a ReLU, backward gets relu_dst
     kAccumulate = 1u << 2,   // linear: diff_src +=
     kCausal = 1u << 3,       // attention

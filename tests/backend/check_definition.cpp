@@ -2,7 +2,8 @@
 //
 // ref is the oracle of the other backends, and finite differences only tie its backward passes to its forward ones:
 // a window off by one, in both, would pass. Here each result is computed element by element in double, with no code
-// of cpu/ref. Dropout has its own check, so cases with dropout are left out. Run on ref alone: parity does the rest.
+// of cpu/ref; of backward passes the gradients of biases, of which finite differences know nothing. Dropout has its own
+// check, so cases with dropout are left out. Run on ref alone: parity does the rest.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
@@ -134,6 +135,20 @@ void define_add_norm(const Call &call) {
     }
 }
 
+// Gradients of biases are sums of a gradient as the call left it, added to what was there.
+void define_sums(const Call &call, const char *sums, const char *gradient) {
+    if (!call.has(sums)) return;
+    const Buffer &rows = call.p.at(gradient);
+    const std::vector<uint32_t> &words = call.words[static_cast<size_t>(call.p.index(gradient))];
+    for (int64_t n = 0; n < rows.width; ++n) {
+        double want = call.in(sums, 0, n);
+        for (int64_t m = 0; m < rows.rows; ++m) want += as_float(words[static_cast<size_t>(m * rows.ld + n)]);
+        call.expect(sums, 0, n, want);
+    }
+}
+void define_linear_bwd_data(const Call &call) { define_sums(call, "diff_relu_bias", "diff_src"); }
+void define_add_norm_bwd(const Call &call) { define_sums(call, "diff_src_bias", "diff_src"); }
+
 void define_loss(const Call &call) {
     const Case &c = call.p.c;
     const double s = c.smoothing, V = static_cast<double>(c.V);
@@ -193,6 +208,8 @@ int check_definition(const Backend &backend) {
                        {"attention_fwd", define_attention},
                        {"attention_step", define_attention_step},
                        {"add_norm_fwd", define_add_norm},
+                       {"add_norm_bwd", define_add_norm_bwd},
+                       {"linear_bwd_data", define_linear_bwd_data},
                        {"loss", define_loss},
                        {"adam", define_adam},
                        {"sum_squares", define_sum_squares}};

@@ -46,6 +46,7 @@ Problem backward_data(const Case &c) {
         for (int64_t m = 0; m < c.M; ++m)
             for (int64_t k = 0; k < c.K; ++k) relu.set(m, k, src.get(m, k) > 0.0f ? src.get(m, k) : 0.0f);
         p.buffers.push_back(relu);
+        if (c.has(kBias)) p.buffers.push_back(fp32(sum("diff_relu_bias", 1, c.K, c.K)));
     }
     p.call = [c, ld](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
         const xf_linear_bwd_data args{.M = c.M,
@@ -57,7 +58,8 @@ Problem backward_data(const Case &c) {
                                       .relu_dst = a.f("relu_dst"),
                                       .diff_src = a.f("diff_src"),
                                       .ld_diff_src = ld,
-                                      .accumulate = c.has(kAccumulate) ? 1u : 0u};
+                                      .accumulate = c.has(kAccumulate) ? 1u : 0u,
+                                      .diff_relu_bias = a.f("diff_relu_bias")};
         return table.linear_bwd_data(stream, &args, err);
     };
     return p;

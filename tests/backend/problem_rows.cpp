@@ -128,6 +128,7 @@ Problem norm_backward(const Case &c, const Reference &reference) {
     if (!c.has(kNoSum))
         p.buffers.push_back(c.has(kAliasSecond) ? sum("diff_sum", c.M, c.D, c.D) : input("diff_sum", c.M, c.D, c.D));
     if (!c.has(kNoSrc)) p.buffers.push_back(output("diff_src", c.M, c.D, c.D));
+    if (c.has(kBias)) p.buffers.push_back(fp32(sum("diff_src_bias", 1, c.D, c.D)));
     std::string name = c.has(kAliasFirst) ? "diff_dst" : c.has(kAliasSecond) ? "diff_sum" : "diff_residual";
     if (name == "diff_residual") p.buffers.push_back(output("diff_residual", c.M, c.D, c.D));
     p.bytes = 20.0 * static_cast<double>(c.M * c.D);
@@ -143,6 +144,7 @@ Problem norm_backward(const Case &c, const Reference &reference) {
                                    .diff_src = a.f("diff_src"),
                                    .diff_weights = a.f("diff_weights"),
                                    .diff_bias = a.f("diff_bias"),
+                                   .diff_src_bias = a.f("diff_src_bias"),
                                    .dropout = dropout_of(c, a, 2)};
         return table.add_norm_bwd(stream, &args, err);
     };
