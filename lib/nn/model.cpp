@@ -56,14 +56,14 @@ Model::Model(std::shared_ptr<Context> context, const Options &options, uint32_t 
 }
 
 void Model::initialise() {
+    Stream stream(context_->device());
     if (context_->device().host_memory()) {
         table_.initialise(config_.seed, params());
-        return;
+    } else {
+        std::vector<float> block(static_cast<size_t>(table_.total));
+        table_.initialise(config_.seed, block.data());
+        stream.upload(params_.data(), block.data(), block.size() * sizeof(float));
     }
-    std::vector<float> block(static_cast<size_t>(table_.total));
-    table_.initialise(config_.seed, block.data());
-    Stream stream(context_->device());
-    stream.upload(params_.data(), block.data(), block.size() * sizeof(float));
     parameters_written(stream);
     stream.sync();
 }
