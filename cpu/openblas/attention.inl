@@ -82,7 +82,8 @@ static void product(const float *a, int64_t a_row, int64_t a_col, const float *b
 }
 
 // Rows src[0 .. n) of depth numbers -> blocks of kKeys columns, [depth][kKeys] each, zero-filled.
-static void transpose_blocks(const float *src, int64_t ld, int64_t n, int64_t depth, float *dst) {
+template <class T>
+static void transpose_blocks(const T *src, int64_t ld, int64_t n, int64_t depth, float *dst) {
     for (int64_t block = 0; block < n; block += kKeys, dst += depth * kKeys)
         for (int v = 0; v < kTileVecs; ++v)
             pack_transpose(src + (block + v * kW) * ld, ld, depth, max64(0, min64(kW, n - block - v * kW)), kKeys,
@@ -140,12 +141,46 @@ static void score_blocks(const float *q, int64_t ld_q, int64_t rows, int64_t dep
         product(q, ld_q, 1, packed + j * depth, kKeys, s + j, ld_s, rows, kKeys, depth, false);
 }
 
+// A block of rows in fp32.
+struct Rows {
+    float *at;
+    int64_t ld;
+};
+struct ReadRows {
+    const float *at;
+    int64_t ld;
+};
+// A block of a tensor to be read, or to work on: where it lies, or of bf16 in *room, which moves on behind it.
+XF_INLINE ReadRows read_rows(const float *src, int64_t ld, int64_t, int64_t, float **) { return {src, ld}; }
+XF_INLINE ReadRows read_rows(const Bf16 *src, int64_t ld, int64_t rows, int64_t columns, float **room) {
+    float *at = *room;
+    *room += round_up(rows * columns, kW);
+    for (int64_t r = 0; r < rows; ++r) read_row(src + r * ld, columns, at + r * columns);
+    return {at, columns};
+}
+XF_INLINE Rows work_rows(float *dst, int64_t ld, int64_t, int64_t, float **) { return {dst, ld}; }
+XF_INLINE Rows work_rows(Bf16 *, int64_t, int64_t rows, int64_t columns, float **room) {
+    float *at = *room;
+    *room += round_up(rows * columns, kW);
+    return {at, columns};
+}
+XF_INLINE void write_rows(float *, int64_t, int64_t, int64_t, const Rows &) {}
+XF_INLINE void write_rows(Bf16 *dst, int64_t ld, int64_t rows, int64_t columns, const Rows &work) {
+    for (int64_t r = 0; r < rows; ++r) write_row(dst + r * ld, work.at + r * work.ld, columns);
+}
+template <class T>
+XF_INLINE int64_t rows_floats(int64_t rows, int64_t columns) {
+    return sizeof(T) == 2 ? round_up(rows * columns, kW) : 0;
+}
+
+template <class T>
 static void attention_pair(const xf_attention &a, const Dropout &drops, int64_t b, int64_t h, float *scratch) {
     const int64_t q0 = a.q_begin[b], queries = a.q_len[b], k0 = a.k_begin[b], keys = a.k_len[b];
     const int64_t wide = round_up(keys, kKeys);
     float *packed = scratch, *s = scratch + wide * a.dk + kW;
-    const float *v = a.v + k0 * a.ld_v + h * a.dv;
-    transpose_blocks(a.k + k0 * a.ld_k + h * a.dk, a.ld_k, keys, a.dk, packed);
+    float *room = s + wide * kTileRows + kW;
+    const auto [v, ld_v] = read_rows(num<T>(a.v) + k0 * a.ld_v + h * a.dv, a.ld_v, keys, a.dv, &room);
+    transpose_blocks(num<T>(a.k) + k0 * a.ld_k + h * a.dk, a.ld_k, keys, a.dk, packed);
     for (int64_t i0 = 0; i0 < queries; i0 += kTileRows) {
         const int64_t rows = min64(kTileRows, queries - i0);
         Range seen[kTileRows], some{keys, 0}, all{0, keys};
@@ -154,9 +189,14 @@ static void attention_pair(const xf_attention &a, const Dropout &drops, int64_t 
             some.begin = min64(some.begin, seen[r].begin), some.end = max64(some.end, seen[r].end);
             all.begin = max64(all.begin, seen[r].begin), all.end = min64(all.end, seen[r].end);
         }
-        score_blocks(a.q + (q0 + i0) * a.ld_q + h * a.dk, a.ld_q, rows, a.dk, packed, some.begin, some.end, s, wide);
+        float *tile = room;
+        const auto [q, ld_q] = read_rows(num<T>(a.q) + (q0 + i0) * a.ld_q + h * a.dk, a.ld_q, rows, a.dk, &tile);
+        score_blocks(q, ld_q, rows, a.dk, packed, some.begin, some.end, s, wide);
         float inverse[kTileRows];
-        float *dst = a.dst + (q0 + i0) * a.ld_dst + h * a.dv;
+        T *const to = num<T>(a.dst) + (q0 + i0) * a.ld_dst + h * a.dv;
+        const Rows work = work_rows(to, a.ld_dst, rows, a.dv, &tile);
+        float *const dst = work.at;
+        const int64_t ld_dst = work.ld;
         for (int64_t r = 0; r < rows; ++r) {
             const int64_t query = (q0 + i0 + r) * a.H + h, n = seen[r].end - seen[r].begin;
             float top = 0.0f, sum = 0.0f, *row = s + r * wide + seen[r].begin;
@@ -165,26 +205,27 @@ static void attention_pair(const xf_attention &a, const Dropout &drops, int64_t 
             if (a.lse)
                 a.lse[query] = n > 0 ? top + static_cast<float>(log_of(static_cast<double>(sum))) : -__builtin_inff();
             if (drops.threshold) drop(drops, static_cast<uint64_t>(query * a.drop_stride + seen[r].begin), n, row);
-            each_vector(a.dv, [&](int64_t i, int64_t width) { put(dst + r * a.ld_dst + i, VF{}, width); });
+            each_vector(a.dv, [&](int64_t i, int64_t width) { put(dst + r * ld_dst + i, VF{}, width); });
         }
         const bool joint = all.begin < all.end;
         for (int64_t r = 0; r < rows; ++r) {
             const int64_t end = joint ? all.begin : seen[r].end, j = seen[r].begin;
             if (j < end)
-                product(s + r * wide + j, wide, 1, v + j * a.ld_v, a.ld_v, dst + r * a.ld_dst, a.ld_dst, 1, a.dv,
-                        end - j, true);
+                product(s + r * wide + j, wide, 1, v + j * ld_v, ld_v, dst + r * ld_dst, ld_dst, 1, a.dv, end - j,
+                        true);
         }
         if (joint)
-            product(s + all.begin, wide, 1, v + all.begin * a.ld_v, a.ld_v, dst, a.ld_dst, rows, a.dv,
-                    all.end - all.begin, true);
+            product(s + all.begin, wide, 1, v + all.begin * ld_v, ld_v, dst, ld_dst, rows, a.dv, all.end - all.begin,
+                    true);
         for (int64_t r = 0; r < rows; ++r) {
             if (joint && all.end < seen[r].end)
-                product(s + r * wide + all.end, wide, 1, v + all.end * a.ld_v, a.ld_v, dst + r * a.ld_dst, a.ld_dst, 1,
-                        a.dv, seen[r].end - all.end, true);
-            float *out = dst + r * a.ld_dst;
+                product(s + r * wide + all.end, wide, 1, v + all.end * ld_v, ld_v, dst + r * ld_dst, ld_dst, 1, a.dv,
+                        seen[r].end - all.end, true);
+            float *out = dst + r * ld_dst;
             const float factor = inverse[r];
             each_vector(a.dv, [&](int64_t i, int64_t n) { put(out + i, get(out + i, n) * factor, n); });
         }
+        write_rows(to, a.ld_dst, rows, a.dv, work);
     }
 }
 
@@ -194,17 +235,20 @@ XF_INLINE int64_t pairs_per_task(const xf_attention &a) {
     return max64(1, min64(a.H, 1000000 / work));
 }
 
+template <class T>
 static int32_t attention_fwd(xf_stream *stream, const xf_attention *args, xf_error *err) {
     const xf_attention a = *args;
     if (a.B <= 0 || a.max_q_len <= 0) return XF_OK;
     const Dropout drops = make_dropout(a.dropout);
     const int64_t wide = round_up(max64(1, a.max_k_len), kKeys);
-    const int64_t bytes = (wide * (a.dk + kTileRows) + 2 * kW) * 4;
+    const int64_t narrow =
+        rows_floats<T>(a.max_k_len, a.dv) + rows_floats<T>(kTileRows, a.dk) + rows_floats<T>(kTileRows, a.dv);
+    const int64_t bytes = (wide * (a.dk + kTileRows) + 2 * kW + narrow) * 4;
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
     const int64_t pairs = a.B * a.H, group = pairs_per_task(a);
     parallel(stream, ceil_div(pairs, group), [&](int64_t task, int32_t worker) {
         for (int64_t p = task * group; p < min64(pairs, (task + 1) * group); ++p)
-            attention_pair(a, drops, p / a.H, p % a.H, local(stream, bytes, worker));
+            attention_pair<T>(a, drops, p / a.H, p % a.H, local(stream, bytes, worker));
     });
     return XF_OK;
 }

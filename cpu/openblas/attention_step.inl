@@ -7,18 +7,21 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+template <class T>
 static void attention_step_pair(const xf_attention_step &a, int64_t r, int64_t h, float *scores) {
     const int64_t slot = a.slot_of_row[r], t = a.steps[r], step_k = a.H * a.dk, step_v = a.H * a.dv;
     const int64_t begin = a.window > 0 ? max64(0, t - a.window / 2) : 0, n = t + 1 - begin;
     const int32_t *from = a.ancestors + slot * a.ld_ancestors;
-    const float *q = a.q + r * a.ld_q + h * a.dk, *k = a.k + r * a.ld_k + h * a.dk, *v = a.v + r * a.ld_v + h * a.dv;
-    copy_row(a.k_cache + (t * a.slots + slot) * step_k + h * a.dk, k, a.dk);
-    copy_row(a.v_cache + (t * a.slots + slot) * step_v + h * a.dv, v, a.dv);
+    const T *q = num<T>(a.q) + r * a.ld_q + h * a.dk, *k = num<T>(a.k) + r * a.ld_k + h * a.dk;
+    const T *v = num<T>(a.v) + r * a.ld_v + h * a.dv;
+    T *const k_cache = num<T>(a.k_cache), *const v_cache = num<T>(a.v_cache);
+    copy_row(k_cache + (t * a.slots + slot) * step_k + h * a.dk, k, a.dk);
+    copy_row(v_cache + (t * a.slots + slot) * step_v + h * a.dv, v, a.dv);
     for (int64_t j = 0; j < n; j += 4) {
-        const float *key[4];
+        const T *key[4];
         for (int64_t i = 0; i < 4; ++i) {
             const int64_t u = min64(begin + j + i, t);
-            key[i] = u < t ? a.k_cache + (u * a.slots + from[u]) * step_k + h * a.dk : k;
+            key[i] = u < t ? k_cache + (u * a.slots + from[u]) * step_k + h * a.dk : k;
         }
         Lanes sum[4] = {};
         each_part(a.dk, [&](int64_t i, int64_t count, int part) {
@@ -30,13 +33,13 @@ static void attention_step_pair(const xf_attention_step &a, int64_t r, int64_t h
     float top, total;
     softmax_row(scores, n, a.scale, &top, &total);
     const float inverse = 1.0f / total;
-    float *dst = a.dst + r * a.ld_dst + h * a.dv;
+    T *dst = num<T>(a.dst) + r * a.ld_dst + h * a.dv;
     for (int64_t i = 0; i < a.dv; i += kKeys) {
         const int64_t width = min64(kKeys, a.dv - i);
         VF sum[kTileVecs] = {};
         for (int64_t j = 0; j < n; ++j) {
             const int64_t u = begin + j;
-            const float *value = (u < t ? a.v_cache + (u * a.slots + from[u]) * step_v + h * a.dv : v) + i;
+            const T *value = (u < t ? v_cache + (u * a.slots + from[u]) * step_v + h * a.dv : v) + i;
             const VF p = splat(scores[j]);
             if (width == kKeys) {
                 for (int c = 0; c < kTileVecs; ++c) sum[c] = fma(p, load(value + c * kW), sum[c]);
@@ -49,6 +52,7 @@ static void attention_step_pair(const xf_attention_step &a, int64_t r, int64_t h
     }
 }
 
+template <class T>
 static int32_t attention_step(xf_stream *stream, const xf_attention_step *args, xf_error *err) {
     const xf_attention_step a = *args;
     if (a.rows <= 0) return XF_OK;
@@ -58,7 +62,7 @@ static int32_t attention_step(xf_stream *stream, const xf_attention_step *args, 
     const int64_t group = max64(1, min64(pairs, 65536 / max64(1, (a.max_step + 1) * (a.dk + a.dv) / 2)));
     parallel(stream, ceil_div(pairs, group), [&](int64_t task, int32_t worker) {
         for (int64_t p = task * group; p < min64(pairs, (task + 1) * group); ++p)
-            attention_step_pair(a, p / a.H, p % a.H, local(stream, bytes, worker));
+            attention_step_pair<T>(a, p / a.H, p % a.H, local(stream, bytes, worker));
     });
     return XF_OK;
 }

@@ -8,24 +8,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#ifndef XF_NUM_UNTYPED
+#define XF_NUM_UNTYPED
+#endif
 #include "backend/plugin_abi.h"
 
 namespace xf::openblas {
 
 // The optional operations that these kernels have.
-#define XF_FOR_EACH_PACKING_OP(X) X(pack_int8, xf_pack_int8) X(unpack_int8, xf_unpack_int8)
+#define XF_FOR_EACH_OWN_OPTIONAL_OP(X) X(to_bf16, xf_to_bf16) X(pack_int8, xf_pack_int8) X(unpack_int8, xf_unpack_int8)
 
-// One implementation of every operation, for one instruction set.
+// One implementation of every operation, for one instruction set and one type of numbers.
 struct Ops {
-    const char *isa;
     XF_FOR_EACH_REQUIRED_OP(XF_OP_MEMBER)
-    XF_FOR_EACH_PACKING_OP(XF_OP_MEMBER)
+    XF_FOR_EACH_OWN_OPTIONAL_OP(XF_OP_MEMBER)
 };
 
 // One per compiled instruction set; the x86 ones return NULL elsewhere.
-const Ops *ops_base();
-const Ops *ops_avx2();
-const Ops *ops_avx512();
+struct IsaOps {
+    const char *isa;
+    const Ops *fp32, *bf16;
+};
+const IsaOps *ops_base();
+const IsaOps *ops_avx2();
+const IsaOps *ops_avx512();
 
 // Grow-only memory of a stream: a steady state allocates nothing.
 struct Block {
@@ -50,15 +56,17 @@ int32_t fail(xf_error *err, int32_t status, const char *fmt, ...) __attribute__(
 
 struct xf_device {
     const xf_host_v1 *host;
-    const xf::openblas::Ops *ops;
-    bool use_blas; /* training products go to OpenBLAS */
+    const xf::openblas::IsaOps *ops;
+    bool use_blas; /* training products in fp32 go to OpenBLAS */
     bool vnni;     /* AVX-512's products of 8-bit integers */
+    bool pairs;    /* AVX-512's products of bf16 */
     char info[192];
     char isa[128];
 };
 
 struct xf_stream {
     xf_device *device;
+    const xf::openblas::Ops *ops; /* of the stream's type */
     int32_t workers;
     xf::openblas::Block shared; /* packed operands, chunks of logits, partial sums: seen by all workers */
     xf::openblas::Block local;  /* workers equal parts */

@@ -122,9 +122,9 @@ constexpr DotFn<W> kDots[] = {nullptr, dot_tile<1, 4, W>, dot_tile<2, 4, W>, dot
 constexpr int kDotWidth[] = {0, 4, 4, 4};
 #endif
 
-// All of rows [m0, m1) x columns [n0, n1); dst is at row m0, column n0. A panel of columns, a block of K deep, stays in
-// the L2 cache while groups of rows, each in the L1 cache, pass over it: as fp32 in wide, where that is given, else as
-// it lies.
+// All of rows [m0, m1) x columns [n0, n1); src and bias of a are fp32 here; dst is at row m0, column n0. A panel of
+// columns, a block of K deep, stays in the L2 cache while groups of rows, each in the L1 cache, pass over it: as fp32
+// in wide, where that is given, else as it lies.
 template <class W>
 static void dot_rows(const xf_linear_fwd &a, int64_t m0, int64_t m1, int64_t n0, int64_t n1, float *wide, float *dst,
                      int64_t ld_dst) {
@@ -153,7 +153,8 @@ static void dot_rows(const xf_linear_fwd &a, int64_t m0, int64_t m1, int64_t n0,
                 for (int64_t n = panel; n < panel_end; n += step) {
                     for (int64_t i = 0; i < per_tile && line < lines; ++i, ++line)
                         __builtin_prefetch(ahead + line / per_row * a.K + line % per_row * kLine, 0, 2);
-                    const float *src = a.src + r0 * a.ld_src + k, *bias = a.bias && last ? a.bias + n : nullptr;
+                    const float *src = num<float>(a.src) + r0 * a.ld_src + k;
+                    const float *bias = a.bias && last ? num<float>(a.bias) + n : nullptr;
                     float *out = dst + (r0 - m0) * ld_dst + (n - n0);
                     const int64_t cols = min64(step, panel_end - n);
                     if (wide)
@@ -191,28 +192,71 @@ static void dot_block(const xf_stream *stream, const xf_linear_fwd &a, const Int
     }
 }
 
+// Rows of bf16 as fp32, [count, K].
+static void widen_rows(const xf_stream *stream, const Bf16 *src, int64_t ld_src, int64_t K, int64_t count, float *dst) {
+    const int64_t tile = max64(1, 16384 / max64(1, K));
+    parallel(stream, ceil_div(count, tile), [&](int64_t task, int32_t) {
+        for (int64_t m = task * tile; m < min64(count, (task + 1) * tile); ++m)
+            read_row(src + m * ld_src, K, dst + m * K);
+    });
+}
+
+// Rows from src on as fp32, [count, K]: where they lie, or widened into memory.
+XF_INLINE const float *source_rows(const xf_stream *, const float *src, int64_t, int64_t, void *) { return src; }
+XF_INLINE const float *source_rows(const xf_stream *stream, const Bf16 *src, int64_t K, int64_t count, void *memory) {
+    float *rows = static_cast<float *>(memory);
+    widen_rows(stream, src, K, K, count, rows);
+    return rows;
+}
+
+// Turns the map of a stream of bf16 into one of fp32 with bf16 weights, which dst alone is not: source and bias are
+// widened into the stream's shared memory.
+static int32_t widen_source(xf_stream *stream, xf_linear_fwd *a, xf_error *err) {
+    const int64_t bias_at = padded(a->M * a->K * 4), all = bias_at + padded(a->N * 4);
+    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(all), err)) return rc;
+    float *src = shared(stream), *bias = src + bias_at / 4;
+    widen_rows(stream, num<Bf16>(a->src), a->ld_src, a->K, a->M, src);
+    if (a->bias) read_row(num<Bf16>(a->bias), a->N, bias);
+    a->src = src, a->ld_src = a->K;
+    a->bias = a->bias ? bias : nullptr;
+    a->weights_type = XF_WEIGHTS_BF16;
+    return XF_OK;
+}
+
 // Tasks of some ten microseconds: about half a million multiply-adds, in int8 64 KiB of weights; at most about a
 // hundred across the columns.
-static int32_t dot_linear(xf_stream *stream, const xf_linear_fwd &a, xf_error *err) {
+template <class T>
+static int32_t dot_linear(xf_stream *stream, const xf_linear_fwd &args, xf_error *err) {
+    xf_linear_fwd a = args;
     const bool int8 = a.weights_type == XF_WEIGHTS_INT8;
     const int64_t row_tile = 192, row_tiles = ceil_div(a.M, row_tile), rows = ceil_div(a.M, row_tiles);
-    const int64_t bytes = wide_bytes(a.weights_type, rows);
-    if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
     Int8Rows quantised{};
     if (int8) {
         const auto all = static_cast<size_t>(int8_rows_bytes(a.M, a.K));
         if (const int32_t rc = reserve(stream, &stream->shared, all, err)) return rc;
-        quantised = quantize_rows(stream, a.src, a.ld_src, a.K, 0, a.M, stream->shared.ptr);
+        quantised = quantize_rows(stream, num<float>(a.src), a.ld_src, a.K, 0, a.M, stream->shared.ptr);
     }
     const int64_t work = int8 ? max64(1, a.K) * max64(1, rows / 8) : max64(1, rows * a.K);
     const int64_t unit = int8 ? kGroup : 16, want = max64(a.N / 96, ceil_div(int64_t{1} << (int8 ? 16 : 19), work));
     const int64_t col_tile = min64(round_up(a.N, int8 ? kGroup : 8), max64(unit, round_up(want, unit)));
     const int64_t col_tiles = ceil_div(a.N, col_tile);
+    if constexpr (sizeof(T) == 2)
+        if (const int32_t rc = widen_source(stream, &a, err)) return rc;
+    const int64_t wide_size = wide_bytes(a.weights_type, rows), results = sizeof(T) == 2 ? rows * col_tile * 4 : 0;
+    if (const int32_t rc = reserve_local(stream, wide_size + results, err)) return rc;
     parallel(stream, row_tiles * col_tiles, [&](int64_t task, int32_t worker) {
-        float *wide = bytes > 0 ? local(stream, bytes, worker) : nullptr;
+        float *const memory = local(stream, wide_size + results, worker);
+        float *wide = wide_size > 0 ? memory + results / 4 : nullptr;
         const int64_t m0 = task / col_tiles * rows, m1 = min64(a.M, m0 + rows);
         const int64_t n0 = task % col_tiles * col_tile, n1 = min64(a.N, n0 + col_tile);
-        if (m0 < m1) dot_block(stream, a, quantised, m0, m1, n0, n1, wide, a.dst + m0 * a.ld_dst + n0, a.ld_dst);
+        if (m0 >= m1) return;
+        T *dst = num<T>(a.dst) + m0 * a.ld_dst + n0;
+        if constexpr (sizeof(T) == 2) {
+            dot_block(stream, a, quantised, m0, m1, n0, n1, wide, memory, col_tile);
+            for (int64_t m = 0; m < m1 - m0; ++m) write_row(dst + m * a.ld_dst, memory + m * col_tile, n1 - n0);
+        } else {
+            dot_block(stream, a, quantised, m0, m1, n0, n1, wide, dst, a.ld_dst);
+        }
     });
     return XF_OK;
 }

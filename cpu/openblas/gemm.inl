@@ -26,20 +26,22 @@ constexpr int64_t kFewWorkers = 4;          // up to so many share the large cut
 constexpr int64_t kTallest = 18 * 14;       // rows of A that stay in the L2 cache, packed
 
 // A is [M, K] at a + m * a_row + k * a_col, B is [K, N] at b + k * b_row + n * b_col; one step of each pair is 1.
-struct Gemm {
+template <class T, class C = T>
+struct Product {
     int64_t M, N, K;
-    const float *a;
+    const T *a;
     int64_t a_row, a_col;
-    const float *b;
+    const T *b;
     int64_t b_row, b_col;
-    float *c;
+    C *c;
     int64_t ldc;
     bool accumulate;
-    const float *bias;  // [N] or NULL
+    const T *bias;  // [N] or NULL
     bool relu;
-    const float *mask;  // [M, N] or NULL: C = 0 where it is <= 0
+    const T *mask;  // [M, N] or NULL: C = 0 where it is <= 0
     int64_t ld_mask;
 };
+using Gemm = Product<float>;  // of bf16: gemm_bf16.inl
 
 // What happens to a tile of C at the end of a block of K.
 struct Finish {
@@ -65,7 +67,8 @@ XF_INLINE void pack_copy(const float *src, int64_t step, int64_t depth, int64_t 
 
 // src[0 .. n)[k] -> dst[k][0 .. n) for n <= kW rows, each dst row width apart. Writes kW floats per row, so a
 // row may spill into the next one, which is written later; the buffer needs kW floats of slack at its end.
-XF_INLINE void pack_transpose(const float *src, int64_t step, int64_t depth, int64_t n, int64_t width, float *dst) {
+template <class T>
+XF_INLINE void pack_transpose(const T *src, int64_t step, int64_t depth, int64_t n, int64_t width, float *dst) {
     VF rows[kW];
     int64_t k = 0;
     for (; k < depth; k += kW) {
@@ -254,26 +257,28 @@ static Cut cut_for(int64_t M, int64_t N, int64_t K, int64_t workers) {
     return best;
 }
 
-// A range of rows of A, packed for all tasks, is shared at this place behind the first number of its block; a vector
-// more than its numbers lies between two ranges, for pack_transpose().
-XF_INLINE int64_t place_of_range(int64_t m0, int64_t range, int64_t depth) { return m0 * depth + range * kW; }
-XF_INLINE int64_t place_of_block(const Gemm &g, const Cut &cut, int64_t block, int64_t index) {
-    return index * place_of_range(g.M, cut.ranges, block);
+// A range of rows of A, packed for all tasks, is shared at this place behind the first word of its block, words to a
+// row; a vector more than its words lies between two ranges, for pack_transpose().
+XF_INLINE int64_t place_of_range(int64_t m0, int64_t range, int64_t words) { return m0 * words + range * kW; }
+XF_INLINE int64_t place_of_block(int64_t M, const Cut &cut, int64_t words, int64_t index) {
+    return index * place_of_range(M, cut.ranges, words);
 }
 
-// A range of rows against the packed block of B. packed_a: room for it, or, where it is shared, all of it.
-static void gemm_rows(const Gemm &g, const Cut &cut, int64_t range, int64_t n0, int64_t n1, int64_t k0, int64_t k1,
-                      int64_t block, const float *packed_b, float *packed_a) {
-    const int64_t m0 = g.M * range / cut.ranges, m1 = g.M * (range + 1) / cut.ranges;
-    const int64_t rows = m1 - m0, panels = ceil_div(rows, kRows);
-    for (int64_t k = k0; k < k1; k += block) {
-        const int64_t depth = min64(block, k1 - k);
-        const float *range_a = packed_a;
-        if (cut.shared)
-            range_a += place_of_block(g, cut, block, (k - k0) / block) + place_of_range(m0, range, depth);
-        else
-            pack_a(g.a + m0 * g.a_row + k * g.a_col, g.a_row, g.a_col, depth, rows, g.M - m0, packed_a);
-        const float *b = packed_b + round_up(g.N, kCols) * (k - k0);
+// What the scheme needs to know of fp32: how operands are packed, and what multiplies them.
+struct Fp32Packing {
+    // What depth numbers of K take.
+    static int64_t words(int64_t depth) { return depth; }
+    static void a(const float *a, int64_t row, int64_t col, int64_t depth, int64_t rows, int64_t valid, float *dst) {
+        pack_a(a, row, col, depth, rows, valid, dst);
+    }
+    static void b(const float *b, int64_t row, int64_t col, int64_t depth, int64_t n, float *dst) {
+        pack_b(b, row, col, depth, n, dst);
+    }
+    // Rows [m0, m1) and columns [n0, n1) of C for the block of depth numbers of K from k on, of which range_a has the
+    // rows and b all columns. so_far: see GemmPlan.
+    static void multiply(const Gemm &g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, int64_t k, int64_t depth,
+                         const float *range_a, const float *b, float *) {
+        const int64_t rows = m1 - m0, panels = ceil_div(rows, kRows);
         Finish f{};
         const bool last = k + depth >= g.K;
         f.load = g.accumulate || k > 0;
@@ -290,12 +295,16 @@ static void gemm_rows(const Gemm &g, const Cut &cut, int64_t range, int64_t n0, 
             }
         }
     }
-}
+};
 
-XF_INLINE int64_t gemm_block(int64_t K) { return ceil_div(K, ceil_div(K, kDepth)); }
+// The depth of the blocks of K. Those of bf16 are as large, and even, so that no pair lies in two.
+template <class T>
+XF_INLINE int64_t gemm_block(int64_t K) {
+    if (sizeof(T) == 4) return ceil_div(K, ceil_div(K, kDepth));
+    return round_up(ceil_div(K, ceil_div(K, 2 * kDepth)), 2);
+}
 // How much of K is packed at a time, with how many numbers for each of it.
-XF_INLINE int64_t gemm_span(int64_t wide, int64_t K) {
-    const int64_t block = gemm_block(K);
+XF_INLINE int64_t gemm_span(int64_t wide, int64_t K, int64_t block) {
     return min64(round_up(K, block), max64(1, kPackedFloats / (wide * block)) * block);
 }
 
@@ -304,27 +313,46 @@ struct GemmPlan {
     Cut cut;
     int64_t block, span;
     int64_t a_at;           // where A begins behind B, if it is shared
+    int64_t so_far_at;      // the sums of the blocks before, [M, N] in fp32, where C can't hold them
     int64_t shared, local;  // bytes
 };
+// For operands of T and a C of C.
+template <class T, class C>
 static GemmPlan gemm_plan(const xf_stream *stream, int64_t M, int64_t N, int64_t K) {
-    GemmPlan p{cut_for(M, N, K, stream->workers), gemm_block(K), 0, 0, 0, 0};
+    GemmPlan p{cut_for(M, N, K, stream->workers), gemm_block<T>(K), 0, 0, 0, 0, 0};
     const int64_t wide = round_up(N, kCols);
-    p.span = gemm_span(wide + (p.cut.shared ? M : 0), K);
+    p.span = gemm_span(wide + (p.cut.shared ? M : 0), K, p.block);
     p.a_at = wide * p.span + kW;
     const int64_t shared_a = p.cut.shared ? p.span / p.block * place_of_range(M, p.cut.ranges, p.block) + kW : 0;
-    p.shared = (p.a_at + shared_a) * 4;
+    p.so_far_at = p.a_at + shared_a;
+    p.shared = (p.so_far_at + (sizeof(C) < 4 && K > p.block ? M * N : 0)) * 4;
     p.local = p.cut.shared ? 0 : ((ceil_div(M, p.cut.ranges) + kRows) * p.block + kW) * 4;
     return p;
 }
 
 #include "gemm_blas.inl"
 
-// The caller has reserved plan.shared bytes at packed and plan.local in the stream's local memory. K > 0.
-static void gemm(const xf_stream *stream, const Gemm &g, const GemmPlan &plan, float *packed) {
-    if (stream->device->use_blas) {
-        gemm_by_blas(stream, g);
-        return;
+// A range of rows against the packed blocks of B. packed_a: room for it, or, where it is shared, all of it.
+template <class Packing, class T, class C>
+static void gemm_rows(const Product<T, C> &g, const GemmPlan &plan, int64_t range, int64_t n0, int64_t n1, int64_t k0,
+                      int64_t k1, float *packed, float *packed_a) {
+    const Cut &cut = plan.cut;
+    const int64_t m0 = g.M * range / cut.ranges, m1 = g.M * (range + 1) / cut.ranges, block = plan.block;
+    for (int64_t k = k0; k < k1; k += block) {
+        const int64_t depth = min64(block, k1 - k), words = Packing::words(depth);
+        const float *range_a = packed_a;
+        if (cut.shared)
+            range_a +=
+                place_of_block(g.M, cut, Packing::words(block), (k - k0) / block) + place_of_range(m0, range, words);
+        else
+            Packing::a(g.a + m0 * g.a_row + k * g.a_col, g.a_row, g.a_col, depth, m1 - m0, g.M - m0, packed_a);
+        const float *b = packed + round_up(g.N, kCols) * Packing::words(k - k0);
+        Packing::multiply(g, m0, m1, n0, n1, k, depth, range_a, b, packed + plan.so_far_at);
     }
+}
+
+template <class Packing, class T, class C>
+static void gemm_packed(const xf_stream *stream, const Product<T, C> &g, const GemmPlan &plan, float *packed) {
     const Cut &cut = plan.cut;
     const int64_t block = plan.block, wide = round_up(g.N, kCols);
     // Numbers of B packed per task.
@@ -339,19 +367,28 @@ static void gemm(const xf_stream *stream, const Gemm &g, const GemmPlan &plan, f
             const int64_t k = k0 + index * block, depth = min64(block, k1 - k);
             if (part < groups) {
                 const int64_t first = part * group, end = min64(g.N, first + group);
-                pack_b(g.b + k * g.b_row + first * g.b_col, g.b_row, g.b_col, depth, end - first,
-                       packed + wide * (k - k0) + first * depth);
+                Packing::b(g.b + k * g.b_row + first * g.b_col, g.b_row, g.b_col, depth, end - first,
+                           packed + wide * Packing::words(k - k0) + first * Packing::words(depth));
                 return;
             }
             const int64_t range = part - groups;
             const int64_t m0 = g.M * range / cut.ranges, m1 = g.M * (range + 1) / cut.ranges;
-            float *dst = packed + plan.a_at + place_of_block(g, cut, block, index) + place_of_range(m0, range, depth);
-            pack_a(g.a + m0 * g.a_row + k * g.a_col, g.a_row, g.a_col, depth, m1 - m0, g.M - m0, dst);
+            float *dst = packed + plan.a_at + place_of_block(g.M, cut, Packing::words(block), index) +
+                         place_of_range(m0, range, Packing::words(depth));
+            Packing::a(g.a + m0 * g.a_row + k * g.a_col, g.a_row, g.a_col, depth, m1 - m0, g.M - m0, dst);
         });
         parallel(stream, cut.ranges * cut.splits, [&](int64_t task, int32_t worker) {
             const int64_t r = task / cut.splits, s = task % cut.splits;
-            gemm_rows(g, cut, r, piece(g.N, cut.splits, s, kCols), piece(g.N, cut.splits, s + 1, kCols), k0, k1, block,
-                      packed, cut.shared ? packed + plan.a_at : local(stream, plan.local, worker));
+            gemm_rows<Packing>(g, plan, r, piece(g.N, cut.splits, s, kCols), piece(g.N, cut.splits, s + 1, kCols), k0,
+                               k1, packed, cut.shared ? packed + plan.a_at : local(stream, plan.local, worker));
         });
     }
+}
+
+// The caller has reserved plan.shared bytes at packed and plan.local in the stream's local memory. K > 0.
+static void gemm(const xf_stream *stream, const Gemm &g, const GemmPlan &plan, float *packed) {
+    if (stream->device->use_blas)
+        gemm_by_blas(stream, g);
+    else
+        gemm_packed<Fp32Packing>(stream, g, plan, packed);
 }

@@ -1,4 +1,5 @@
-// Numbers of 16 bits, widened in registers: exact, so that a product with them has the bits of one with fp32.
+// Numbers of 16 bits, widened in registers: exact, so that a product with them has the bits of one with fp32. And the
+// numbers of a stream, fp32 or bf16: one source of kernels reads and writes both, and computes in fp32.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -8,6 +9,14 @@ struct Bf16 {
 struct Fp16 {
     uint16_t bits;
 };
+
+typedef uint32_t VUHalfMem __attribute__((vector_size(4 * kW), aligned(2), may_alias));
+
+// Each number changes places with its neighbour.
+template <int... kLane>
+XF_INLINE VH swap_pairs(VH x, std::integer_sequence<int, kLane...>) {
+    return __builtin_shufflevector(x, x, (kLane ^ 1)...);
+}
 
 XF_INLINE VH load_half(const void *p) { return *static_cast<const VHMem *>(p); }
 XF_INLINE VF widen_bf16(VH x) { return reinterpret_cast<VF>(__builtin_convertvector(x, VU) << 16); }
@@ -29,15 +38,91 @@ XF_INLINE VF widen_fp16(VH x) {
 // A vector of a matrix of either type or of fp32, and the first n numbers of one.
 XF_INLINE VF load(const Bf16 *p) { return widen_bf16(load_half(p)); }
 XF_INLINE VF load(const Fp16 *p) { return widen_fp16(load_half(p)); }
-template <class Half>
-XF_INLINE VF load_n(const Half *p, int64_t n) {
-    Half few[kW] = {};
-    for (int64_t i = 0; i < n && i < kW; ++i) few[i] = p[i];
-    return load(few);
+#if defined(XF_ISA_AVX512)
+XF_INLINE VH load_half_n(const void *p, int64_t n) {
+    return reinterpret_cast<VH>(_mm256_maskz_loadu_epi16(first_lanes(n), p));
+}
+XF_INLINE void store_half_n(void *p, VH x, int64_t n) {
+    _mm256_mask_storeu_epi16(p, first_lanes(n), reinterpret_cast<__m256i>(x));
+}
+#else
+XF_INLINE VH load_half_n(const void *p, int64_t n) {
+    VH x{};
+    if (n > 0) __builtin_memcpy(&x, p, static_cast<size_t>(min64(n, kW)) * sizeof(Bf16));
+    return x;
+}
+XF_INLINE void store_half_n(void *p, VH x, int64_t n) {
+    if (n > 0) __builtin_memcpy(p, &x, static_cast<size_t>(min64(n, kW)) * sizeof(Bf16));
+}
+#endif
+XF_INLINE VF load_n(const Bf16 *p, int64_t n) { return widen_bf16(load_half_n(p, n)); }
+XF_INLINE VF load_n(const Fp16 *p, int64_t n) { return widen_fp16(load_half_n(p, n)); }
+
+// To nearest, ties to even; a NaN stays one.
+XF_INLINE VH narrow_bf16(VF x) {
+    const VU bits = reinterpret_cast<VU>(x), nearest = bits + 0x7FFFu + (bits >> 16 & 1u);
+    return __builtin_convertvector((x == x ? nearest : bits | 0x400000u) >> 16, VH);
+}
+XF_INLINE void store(Bf16 *p, VF x) { *reinterpret_cast<VHMem *>(p) = narrow_bf16(x); }
+XF_INLINE void store_n(Bf16 *p, VF x, int64_t n) { store_half_n(p, narrow_bf16(x), n); }
+XF_INLINE VF get(const Bf16 *p, int64_t n) { return n >= kW ? load(p) : load_n(p, n); }
+XF_INLINE void put(Bf16 *p, VF x, int64_t n) {
+    if (n >= kW)
+        store(p, x);
+    else
+        store_n(p, x, n);
+}
+XF_INLINE void copy_row(Bf16 *dst, const Bf16 *src, int64_t D) {
+    __builtin_memmove(dst, src, static_cast<size_t>(D) * sizeof(Bf16));
+}
+
+// A tensor of a stream whose numbers are T.
+template <class T>
+XF_INLINE const T *num(const void *p) {
+    return static_cast<const T *>(p);
+}
+template <class T>
+XF_INLINE T *num(void *p) {
+    return static_cast<T *>(p);
+}
+
+// What x is once it was stored as T.
+template <class T>
+XF_INLINE VF rounded(VF x) {
+    if constexpr (sizeof(T) == 2) return widen_bf16(narrow_bf16(x));
+    return x;
+}
+
+// A row to work on in fp32: fp32 where it lies, bf16 in room; and then back to where it belongs.
+XF_INLINE float *work_row(float *row, float *) { return row; }
+XF_INLINE float *work_row(Bf16 *, float *room) { return room; }
+XF_INLINE void write_row(float *, const float *, int64_t) {}
+XF_INLINE void write_row(Bf16 *dst, const float *work, int64_t D) {
+    each_vector(D, [&](int64_t i, int64_t n) { put(dst + i, get(work + i, n), n); });
+}
+// The same for a row that is only read.
+XF_INLINE const float *read_row(const float *row, int64_t, float *) { return row; }
+XF_INLINE const float *read_row(const Bf16 *row, int64_t D, float *room) {
+    each_vector(D, [&](int64_t i, int64_t n) { put(room + i, get(row + i, n), n); });
+    return room;
 }
 
 // count numbers as fp32.
 template <class W>
 XF_INLINE void widen_row(const W *src, int64_t count, float *dst) {
     each_vector(count, [&](int64_t i, int64_t n) { put(dst + i, n == kW ? load(src + i) : load_n(src + i, n), n); });
+}
+
+// A worker's row for work_row(), in the stream's local memory.
+template <class T>
+XF_INLINE int64_t work_bytes(int64_t D) {
+    return sizeof(T) == 2 ? round_up(D, kW) * 4 : 0;
+}
+template <class T>
+XF_INLINE int32_t reserve_work(xf_stream *stream, int64_t D, xf_error *err) {
+    return sizeof(T) == 2 ? reserve_local(stream, work_bytes<T>(D), err) : XF_OK;
+}
+template <class T>
+XF_INLINE float *work(const xf_stream *stream, int64_t D, int32_t worker) {
+    return sizeof(T) == 2 ? local(stream, work_bytes<T>(D), worker) : nullptr;
 }

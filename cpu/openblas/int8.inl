@@ -233,7 +233,7 @@ static void int8_block(const xf_stream *stream, const xf_linear_fwd &a, const In
                 each_vector(width, [&](int64_t i, int64_t count) {
                     const VI exact = *reinterpret_cast<const VIMem *>(sum + i) - offset;
                     VF y = __builtin_convertvector(exact, VF) * (scale * get(a.scales + n + i, count));
-                    if (a.bias) y += get(a.bias + n + i, count);
+                    if (a.bias) y += get(num<float>(a.bias) + n + i, count);
                     if (relu) y = vrelu(y);
                     put(out + i, y, count);
                 });

@@ -10,6 +10,6 @@
 
 namespace xf::openblas {
 
-const Ops *ops_avx512() { return &kOps; }
+const IsaOps *ops_avx512() { return &kIsa; }
 
 }  // namespace xf::openblas

@@ -9,6 +9,6 @@
 
 namespace xf::openblas {
 
-const Ops *ops_base() { return &kOps; }
+const IsaOps *ops_base() { return &kIsa; }
 
 }  // namespace xf::openblas

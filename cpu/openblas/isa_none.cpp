@@ -5,7 +5,7 @@
 
 namespace xf::openblas {
 
-const Ops *ops_avx2() { return nullptr; }
-const Ops *ops_avx512() { return nullptr; }
+const IsaOps *ops_avx2() { return nullptr; }
+const IsaOps *ops_avx512() { return nullptr; }
 
 }  // namespace xf::openblas

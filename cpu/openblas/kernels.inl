@@ -10,6 +10,8 @@
 
 #include <utility>
 
+#define XF_NUM_UNTYPED
+
 #include "blas.h"
 #include "device.h"
 
@@ -21,6 +23,8 @@ namespace {
 #include "gemm.inl"
 
 #include "half.inl"
+
+#include "gemm_bf16.inl"
 
 #include "int8.inl"
 
@@ -44,7 +48,13 @@ namespace {
 
 #include "loss.inl"
 
-constexpr Ops kOps = {.isa = XF_ISA_NAME, XF_FOR_EACH_REQUIRED_OP(XF_OP_SET) XF_FOR_EACH_PACKING_OP(XF_OP_SET)};
+// Those of streams whose numbers are T.
+#define XF_OP_SET_TYPED(name, type) .name = name<T>,
+template <class T>
+constexpr Ops kOps = {XF_FOR_EACH_REQUIRED_OP(XF_OP_SET_TYPED) XF_FOR_EACH_OWN_OPTIONAL_OP(XF_OP_SET)};
+#undef XF_OP_SET_TYPED
+
+constexpr IsaOps kIsa = {.isa = XF_ISA_NAME, .fp32 = &kOps<float>, .bf16 = &kOps<Bf16>};
 
 }  // namespace
 }  // namespace xf::openblas

@@ -50,30 +50,34 @@ static void each_row(const xf_stream *stream, int64_t count, const Body &body) {
 }
 
 // Without gradients: panels of kPanel columns for kPanelRows rows at a time.
+template <class T>
 static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
     const int64_t panels = ceil_div(a.V, kPanel), step = min64(a.M, kPanelRows);
-    const int64_t extra = wide_bytes(a.weights_type, step), bytes = step * kPanel * 4 + extra;
+    const uint32_t type = sizeof(T) == 2 ? uint32_t{XF_WEIGHTS_BF16} : a.weights_type;
+    const int64_t extra = wide_bytes(type, step), bytes = step * kPanel * 4 + extra;
     const int64_t targets_at = padded(panels * step * sizeof(PanelSums));
     const bool int8 = a.weights_type == XF_WEIGHTS_INT8;
-    const int64_t rows_at = targets_at + padded(step * 4), all = rows_at + (int8 ? int8_rows_bytes(step, a.D) : 0);
+    const int64_t rows_at = targets_at + padded(step * 4), wide_rows = sizeof(T) == 2 ? step * a.D * 4 : 0;
+    const int64_t all = rows_at + (int8 ? int8_rows_bytes(step, a.D) : wide_rows);
     if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(all), err)) return rc;
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
     PanelSums *sums = static_cast<PanelSums *>(stream->shared.ptr);
     float *targets = shared(stream) + targets_at / 4;
     const Smoothing q = smoothing_of(a);
     xf_linear_fwd map{};
-    map.N = a.V, map.K = a.D, map.src = a.src, map.ld_src = a.D, map.weights = a.weights;
-    map.weights_type = a.weights_type, map.scales = a.scales;
+    map.N = a.V, map.K = a.D, map.ld_src = a.D, map.weights = a.weights;
+    map.weights_type = type, map.scales = a.scales;
     for (int64_t m0 = 0; m0 < a.M; m0 += step) {
         const int64_t rows = min64(step, a.M - m0);
         Int8Rows quantised{};
-        if (int8)
-            quantised =
-                quantize_rows(stream, a.src, a.D, a.D, m0, rows, static_cast<char *>(stream->shared.ptr) + rows_at);
+        const T *src = num<T>(a.src) + m0 * a.D;
+        char *memory = static_cast<char *>(stream->shared.ptr) + rows_at;
+        if (int8) quantised = quantize_rows(stream, num<float>(src), a.D, a.D, 0, rows, memory);
+        map.src = source_rows(stream, src, a.D, rows, memory);
         parallel(stream, panels, [&](int64_t p, int32_t worker) {
             float *logits = local(stream, bytes, worker), *wide = extra > 0 ? logits + step * kPanel : nullptr;
             const int64_t n0 = p * kPanel, n1 = min64(a.V, n0 + kPanel);
-            dot_block(stream, map, quantised, m0, m0 + rows, n0, n1, wide, logits, kPanel);
+            dot_block(stream, map, quantised, 0, rows, n0, n1, wide, logits, kPanel);
             for (int64_t r = 0; r < rows; ++r) {
                 sums[p * rows + r] = panel_sums(logits + r * kPanel, n1 - n0, false);
                 const int64_t target = a.targets[m0 + r];
@@ -113,7 +117,9 @@ static void tile_stats(const float *z, int64_t n, int64_t rows, float *out) {
     }
 }
 
-// A chunk's loss, and its logits turned into their gradient. rows is a multiple of kW; real of them count.
+// A chunk's loss, and its logits turned into their gradient, as T in the front of what was a row of z. rows is a
+// multiple of kW; real of them count.
+template <class T>
 static void loss_chunk(const xf_stream *stream, const xf_loss &a, int64_t m0, int64_t real, int64_t rows, float *z,
                        float *stats, float *lse) {
     const Smoothing q = smoothing_of(a);
@@ -153,6 +159,8 @@ static void loss_chunk(const xf_stream *stream, const xf_loss &a, int64_t m0, in
             if (target < 0)
                 for (int64_t i = t * kLossTile; i < end; ++i) z[i * rows + r] = 0.0f;
         }
+        for (int64_t i = t * kLossTile; i < end; ++i)
+            write_row(reinterpret_cast<T *>(z + i * rows), z + i * rows, rows);
     });
 }
 
@@ -161,52 +169,56 @@ struct LossPlan {
     GemmPlan logits, weights, data;
     int64_t shared, local;
 };
+template <class T>
 static LossPlan loss_plan(const xf_stream *stream, const xf_loss &a, int64_t rows) {
-    LossPlan p{gemm_plan(stream, a.V, rows, a.D), gemm_plan(stream, a.V, a.D, rows), gemm_plan(stream, rows, a.D, a.V),
-               0, 0};
+    LossPlan p{gemm_plan<T, float>(stream, a.V, rows, a.D), gemm_plan<T, float>(stream, a.V, a.D, rows),
+               gemm_plan<T, T>(stream, rows, a.D, a.V), 0, 0};
     p.shared = max64(p.logits.shared, max64(p.weights.shared, p.data.shared));
     p.local = max64(p.logits.local, max64(p.weights.local, p.data.local));
     return p;
 }
 
+template <class T>
 static int32_t loss(xf_stream *stream, const xf_loss *args, xf_error *err) {
     const xf_loss a = *args;
     if (a.M <= 0) return XF_OK;
-    if (!a.diff_src) return loss_only(stream, a, err);
+    if (!a.diff_src) return loss_only<T>(stream, a, err);
     // About 32 Mi logits at a time.
     const int64_t most = max64(256, min64(1024, (int64_t{1} << 25) / max64(1, a.V) / 32 * 32));
     const int64_t chunk = min64(most, round_up(a.M, kW)), tiles = ceil_div(a.V, kLossTile);
     const int64_t stats_at = padded(a.V * chunk * 4), lse_at = stats_at + padded(tiles * 3 * chunk * 4);
     const int64_t packed_at = lse_at + padded(chunk * 4);
     // Chunks have one of two sizes.
-    const LossPlan first = loss_plan(stream, a, min64(chunk, a.M));
-    const LossPlan last = a.M % chunk > 0 ? loss_plan(stream, a, a.M % chunk) : first;
+    const LossPlan first = loss_plan<T>(stream, a, min64(chunk, a.M));
+    const LossPlan last = a.M % chunk > 0 ? loss_plan<T>(stream, a, a.M % chunk) : first;
     const int64_t packed = max64(first.shared, last.shared);
     if (const int32_t rc = reserve_local(stream, max64(first.local, last.local), err)) return rc;
     if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(packed_at + packed), err)) return rc;
     float *z = shared(stream), *stats = z + stats_at / 4, *lse = z + lse_at / 4, *panels = z + packed_at / 4;
     for (int64_t m0 = 0; m0 < a.M; m0 += chunk) {
         const int64_t real = min64(chunk, a.M - m0), rows = round_up(real, kW);
-        const float *src = a.src + m0 * a.D;
+        const T *src = num<T>(a.src) + m0 * a.D;
         const LossPlan &plan = real == chunk ? first : last;
-        Gemm logits{};
+        Product<T, float> logits{};
         logits.M = a.V, logits.N = real, logits.K = a.D;
-        logits.a = a.weights, logits.a_row = a.D, logits.a_col = 1;
+        logits.a = num<T>(a.weights), logits.a_row = a.D, logits.a_col = 1;
         logits.b = src, logits.b_row = 1, logits.b_col = a.D;
         logits.c = z, logits.ldc = rows;
         gemm(stream, logits, plan.logits, panels);
-        loss_chunk(stream, a, m0, real, rows, z, stats, lse);
-        Gemm weights{};
+        loss_chunk<T>(stream, a, m0, real, rows, z, stats, lse);
+        const T *diff = reinterpret_cast<const T *>(z);
+        const int64_t step = rows * static_cast<int64_t>(sizeof(float) / sizeof(T));
+        Product<T, float> weights{};
         weights.M = a.V, weights.N = a.D, weights.K = real;
-        weights.a = z, weights.a_row = rows, weights.a_col = 1;
+        weights.a = diff, weights.a_row = step, weights.a_col = 1;
         weights.b = src, weights.b_row = a.D, weights.b_col = 1;
         weights.c = a.diff_weights, weights.ldc = a.D, weights.accumulate = true;
         gemm(stream, weights, plan.weights, panels);
-        Gemm data{};
+        Product<T> data{};
         data.M = real, data.N = a.D, data.K = a.V;
-        data.a = z, data.a_row = 1, data.a_col = rows;
-        data.b = a.weights, data.b_row = a.D, data.b_col = 1;
-        data.c = a.diff_src + m0 * a.D, data.ldc = a.D;
+        data.a = diff, data.a_row = 1, data.a_col = step;
+        data.b = num<T>(a.weights), data.b_row = a.D, data.b_col = 1;
+        data.c = num<T>(a.diff_src) + m0 * a.D, data.ldc = a.D;
         gemm(stream, data, plan.data, panels);
     }
     return XF_OK;

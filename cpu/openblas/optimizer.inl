@@ -6,12 +6,15 @@
 constexpr int64_t kAdamTile = 65536;
 constexpr int kSquares = 32;  // lanes of a sum of squares
 
+// The same on every stream: what Adam reads and writes is fp32.
+template <class>
 static int32_t adam(xf_stream *stream, const xf_adam *args, xf_error *) {
     const xf_adam a = *args;
     parallel(stream, ceil_div(a.n, kAdamTile), [&](int64_t task, int32_t) {
         const int64_t begin = task * kAdamTile, size = min64(kAdamTile, a.n - begin);
         float *params = a.params + begin, *grads = a.grads + begin, *m = a.m + begin, *v = a.v + begin;
         float *ema = a.ema ? a.ema + begin : nullptr;
+        Bf16 *copy = a.params_bf16 ? num<Bf16>(a.params_bf16) + begin : nullptr;
         const float rest1 = 1.0f - a.beta1, rest2 = 1.0f - a.beta2;
         each_vector(size, [&](int64_t i, int64_t n) {
             const VF g = get(grads + i, n) * a.grad_scale;
@@ -23,6 +26,7 @@ static int32_t adam(xf_stream *stream, const xf_adam *args, xf_error *) {
             if (a.decay != 0.0f) param = fma(param, splat(-a.decay), param);
             param = param - m1 / (vsqrt(v1) + a.eps_hat) * a.alpha;
             put(params + i, param, n);
+            if (copy) put(copy + i, param, n);
             put(grads + i, VF{}, n);
             if (ema) {
                 const VF average = get(ema + i, n);
@@ -33,6 +37,7 @@ static int32_t adam(xf_stream *stream, const xf_adam *args, xf_error *) {
     return XF_OK;
 }
 
+template <class>
 static int32_t sum_squares(xf_stream *stream, const xf_sum_squares *args, xf_error *err) {
     const xf_sum_squares a = *args;
     *a.dst = 0.0;
@@ -63,5 +68,14 @@ static int32_t sum_squares(xf_stream *stream, const xf_sum_squares *args, xf_err
     double sum = 0.0;
     for (int64_t t = 0; t < tiles; ++t) sum += partial[t];
     *a.dst = sum;
+    return XF_OK;
+}
+
+static int32_t to_bf16(xf_stream *stream, const xf_to_bf16 *args, xf_error *) {
+    const xf_to_bf16 a = *args;
+    parallel(stream, ceil_div(a.n, kAdamTile), [&](int64_t task, int32_t) {
+        const int64_t begin = task * kAdamTile;
+        write_row(num<Bf16>(a.dst) + begin, a.src + begin, min64(kAdamTile, a.n - begin));
+    });
     return XF_OK;
 }

@@ -97,17 +97,19 @@ bool has_f16c() {
 }
 #endif
 
-// vnni: whether AVX-512's integer products are to be used; results do not depend on it.
-const Ops *find_isa(const char *wish, bool *vnni, xf_error *err) {
+// vnni and pairs: whether AVX-512's products of integers and of bf16 are to be used; results do not depend on it.
+const IsaOps *find_isa(const char *wish, bool *vnni, bool *pairs, xf_error *err) {
     const bool any = !wish || !*wish || !std::strcmp(wish, "auto");
-    bool has_avx2 = false, has_avx512 = false, has_vnni = false;
+    bool has_avx2 = false, has_avx512 = false, has_vnni = false, has_pairs = false;
 #if defined(__x86_64__)
     __builtin_cpu_init();
     has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
     has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                  __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
     has_vnni = has_avx512 && __builtin_cpu_supports("avx512vnni");
+    has_pairs = has_avx512 && __builtin_cpu_supports("avx512bf16");
 #endif
+    *pairs = has_pairs && any;
     *vnni = has_vnni && (any || !std::strcmp(wish, "avx512vnni"));
     if (any) return has_avx512 ? ops_avx512() : has_avx2 ? ops_avx2() : ops_base();
     if (!std::strcmp(wish, "base")) return ops_base();
@@ -127,8 +129,8 @@ const char *device_name(int32_t) { return name_text; }
 
 int32_t device_open(const xf_host_v1 *host, int32_t index, xf_device **device, xf_error *err) {
     if (index != 0) return fail(err, XF_ERROR_NOT_FOUND, "CPU device %d: there is only device 0", index);
-    bool vnni = false;
-    const Ops *ops = find_isa(host->isa, &vnni, err);
+    bool vnni = false, pairs = false;
+    const IsaOps *ops = find_isa(host->isa, &vnni, &pairs, err);
     if (!ops) return XF_ERROR_UNSUPPORTED;
     const bool use_blas = ops == ops_base() && has_blas();
     if (use_blas && !blas_reserve(host->workers(host->user)))
@@ -140,10 +142,11 @@ int32_t device_open(const xf_host_v1 *host, int32_t index, xf_device **device, x
     result->ops = ops;
     result->use_blas = use_blas;
     result->vnni = vnni;
+    result->pairs = pairs;
     char brand[64];
     cpu_brand(brand, sizeof brand);
-    std::snprintf(result->info, sizeof result->info, "%s, %s%s, %s", brand, ops->isa, vnni ? " vnni" : "",
-                  result->use_blas ? blas_info() : "own kernels only");
+    std::snprintf(result->info, sizeof result->info, "%s, %s%s%s, %s", brand, ops->isa, vnni ? " vnni" : "",
+                  pairs ? " bf16" : "", result->use_blas ? blas_info() : "own kernels only");
     // AVX2 and AVX-512 give the same bits: simd.inl.
     std::snprintf(result->isa, sizeof result->isa, "%s%s%s", ops == ops_base() ? ops->isa : "fma",
                   result->use_blas ? ", " : "", result->use_blas ? blas_info() : "");
@@ -160,12 +163,14 @@ const char *device_info(xf_device *device) { return device->info; }
 const char *device_isa(xf_device *device) { return device->isa; }
 
 int32_t stream_create(xf_device *device, uint32_t dtype, xf_stream **stream, xf_error *err) {
-    if (dtype != XF_FP32) return fail(err, XF_ERROR_UNSUPPORTED, "this backend computes in fp32 alone");
+    if (dtype != XF_FP32 && dtype != XF_BF16)
+        return fail(err, XF_ERROR_UNSUPPORTED, "number type %u, expected fp32 or bf16", static_cast<unsigned>(dtype));
     const xf_host_v1 *host = device->host;
     xf_stream *result = static_cast<xf_stream *>(host->alloc(host->user, sizeof(xf_stream)));
     if (!result) return fail(err, XF_ERROR_NO_MEMORY, "no memory for a stream");
     std::memset(result, 0, sizeof *result);
     result->device = device;
+    result->ops = dtype == XF_BF16 ? device->ops->bf16 : device->ops->fp32;
     result->workers = host->workers(host->user);
     if (result->workers < 1) result->workers = 1;
     *stream = result;
@@ -201,13 +206,11 @@ int32_t mem_zero(xf_stream *, void *dst, size_t bytes, xf_error *) {
     return XF_OK;
 }
 
-// An operation of the table hands on to the kernels the device was opened with.
-#define XF_FORWARD(name, type)                                         \
-    int32_t name(xf_stream *stream, const type *args, xf_error *err) { \
-        return stream->device->ops->name(stream, args, err);           \
-    }
+// An operation of the table hands on to the kernels of the stream.
+#define XF_FORWARD(name, type) \
+    int32_t name(xf_stream *stream, const type *args, xf_error *err) { return stream->ops->name(stream, args, err); }
 XF_FOR_EACH_REQUIRED_OP(XF_FORWARD)
-XF_FOR_EACH_PACKING_OP(XF_FORWARD)
+XF_FOR_EACH_OWN_OPTIONAL_OP(XF_FORWARD)
 #undef XF_FORWARD
 
 // clang-format off
@@ -218,7 +221,7 @@ const xf_backend_v1 kBackend = {
     .version = version_text,
     .kind = "cpu",
     .score = 100,
-    .dtypes = 1u << XF_FP32,
+    .dtypes = 1u << XF_FP32 | 1u << XF_BF16,
     .weight_types = 1u << XF_WEIGHTS_NUM | 1u << XF_WEIGHTS_BF16 | 1u << XF_WEIGHTS_FP16 | 1u << XF_WEIGHTS_INT8,
     .device_count = device_count,
     .device_name = device_name,
@@ -240,7 +243,7 @@ const xf_backend_v1 kBackend = {
     .graph_run = nullptr,
     .graph_free = nullptr,
     XF_FOR_EACH_REQUIRED_OP(XF_OP_SET)
-    .to_bf16 = nullptr,
+    .to_bf16 = to_bf16,
     .beam_step = nullptr,
     .pack_int8 = pack_int8,
     .unpack_int8 = unpack_int8,

@@ -22,6 +22,7 @@ static void each_column_group(const xf_stream *stream, int64_t D, int64_t rows, 
 }
 
 // A row of the table as fp32, made in room where it is none.
+template <class T>
 static const float *table_row(const xf_stream *stream, const xf_embed_fwd &a, int64_t id, float *room) {
     const void *weights = a.weights;
     switch (a.weights_type) {
@@ -42,26 +43,31 @@ static const float *table_row(const xf_stream *stream, const xf_embed_fwd &a, in
             return room;
         }
         default:
-            return a.weights + id * a.D;
+            return read_row(num<T>(weights) + id * a.D, a.D, room);
     }
 }
 
-static int32_t embed_fwd(xf_stream *stream, const xf_embed_fwd *args, xf_error *) {
+template <class T>
+static int32_t embed_fwd(xf_stream *stream, const xf_embed_fwd *args, xf_error *err) {
     const xf_embed_fwd a = *args;
+    if (const int32_t rc = reserve_work<T>(stream, a.D, err)) return rc;
     const Dropout drops = make_dropout(a.dropout);
     const int64_t tile = rows_per_task(a.D);
-    parallel(stream, ceil_div(a.rows, tile), [&](int64_t task, int32_t) {
+    parallel(stream, ceil_div(a.rows, tile), [&](int64_t task, int32_t worker) {
         for (int64_t t = task * tile; t < min64(a.rows, (task + 1) * tile); ++t) {
             const float *p = a.positions + int64_t{a.pos[t]} * a.D;
-            float *dst = a.dst + t * a.D;
-            const float *w = table_row(stream, a, a.ids[t], dst);
+            T *const to = num<T>(a.dst) + t * a.D;
+            float *dst = work_row(to, work<T>(stream, a.D, worker));
+            const float *w = table_row<T>(stream, a, a.ids[t], dst);
             each_vector(a.D, [&](int64_t i, int64_t n) { put(dst + i, get(w + i, n) * a.scale + get(p + i, n), n); });
             if (drops.threshold) drop(drops, static_cast<uint64_t>(t * a.D), a.D, dst);
+            write_row(to, dst, a.D);
         }
     });
     return XF_OK;
 }
 
+template <class T>
 static int32_t embed_bwd(xf_stream *stream, const xf_embed_bwd *args, xf_error *err) {
     const xf_embed_bwd a = *args;
     if (a.groups <= 0) return XF_OK;
@@ -78,9 +84,9 @@ static int32_t embed_bwd(xf_stream *stream, const xf_embed_bwd *args, xf_error *
             each_vector(count, [&](int64_t i, int64_t n) { put(sum + i, VF{}, n); });
             for (int64_t s = a.starts[g]; s < a.starts[g + 1]; ++s) {
                 const int64_t at = a.order[s] * a.D + first;
-                const float *src = a.diff_dst + at;
+                const float *src = read_row(num<T>(a.diff_dst) + at, count, row);
                 if (drops.threshold) {
-                    copy_row(row, src, count);
+                    if (src != row) copy_row(row, src, count);
                     drop(drops, static_cast<uint64_t>(at), count, row);
                     src = row;
                 }
@@ -95,20 +101,23 @@ static int32_t embed_bwd(xf_stream *stream, const xf_embed_bwd *args, xf_error *
     return XF_OK;
 }
 
+template <class T>
 static int32_t add_norm_fwd(xf_stream *stream, const xf_add_norm_fwd *args, xf_error *err) {
     const xf_add_norm_fwd a = *args;
     if (a.M <= 0) return XF_OK;
     const Dropout drops = make_dropout(a.dropout);
-    const int64_t bytes = round_up(a.D, kW) * 4, tile = rows_per_task(a.D);
+    const int64_t bytes = 2 * round_up(a.D, kW) * 4, tile = rows_per_task(a.D);
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
     const float count = static_cast<float>(a.D);
     parallel(stream, ceil_div(a.M, tile), [&](int64_t task, int32_t worker) {
-        float *row = local(stream, bytes, worker);
+        float *row = local(stream, bytes, worker), *room = row + round_up(a.D, kW);
         for (int64_t m = task * tile; m < min64(a.M, (task + 1) * tile); ++m) {
-            const float *residual = a.residual + m * a.D, *src = a.src ? a.src + m * a.D : nullptr;
-            float *dst = a.dst + m * a.D, *sum = a.sum ? a.sum + m * a.D : row;
+            const T *residual = num<T>(a.residual) + m * a.D;
+            const float *src = a.src ? read_row(num<T>(a.src) + m * a.D, a.D, row) : nullptr;
+            T *dst = num<T>(a.dst) + m * a.D, *kept = a.sum ? num<T>(a.sum) + m * a.D : nullptr;
+            float *sum = kept ? work_row(kept, room) : room;
             if (src && drops.threshold) {
-                copy_row(row, src, a.D);
+                if (src != row) copy_row(row, src, a.D);
                 drop(drops, static_cast<uint64_t>(m * a.D), a.D, row);
                 src = row;
             }
@@ -116,9 +125,11 @@ static int32_t add_norm_fwd(xf_stream *stream, const xf_add_norm_fwd *args, xf_e
             each_part(a.D, [&](int64_t i, int64_t n, int part) {
                 VF x = get(residual + i, n);
                 if (src) x += get(src + i, n);
+                x = rounded<T>(x);  // as it is kept, or would be
                 put(sum + i, x, n);
                 total.part[part] += x;
             });
+            if (kept) write_row(kept, sum, a.D);
             const float mean = hsum(total) / count;
             each_part(a.D, [&](int64_t i, int64_t n, int part) {
                 const VF x = keep_n(get(sum + i, n) - mean, n);
@@ -139,23 +150,26 @@ static int32_t add_norm_fwd(xf_stream *stream, const xf_add_norm_fwd *args, xf_e
 }
 
 // Of linear.inl; partial: memory for the columns of every kRowTile rows, or more.
-static void add_column_sums(const xf_stream *stream, const float *src, int64_t ld, int64_t M, int64_t N, float *partial,
+template <class T>
+static void add_column_sums(const xf_stream *stream, const T *src, int64_t ld, int64_t M, int64_t N, float *partial,
                             float *dst);
 
 // With g = weights * diff_dst and x = (sum - mean) * rstd:  diff = rstd * (g - mean(g) - x * mean(g x)).
+template <class T>
 static int32_t add_norm_bwd(xf_stream *stream, const xf_add_norm_bwd *args, xf_error *err) {
     const xf_add_norm_bwd a = *args;
     if (a.M <= 0) return XF_OK;
     const Dropout drops = make_dropout(a.dropout);
     const int64_t tiles = ceil_div(a.M, kRowTile), wide = round_up(a.D, kW);
     if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(tiles * 2 * wide * 4), err)) return rc;
+    if (const int32_t rc = reserve_work<T>(stream, a.D, err)) return rc;
     float *partial = shared(stream);
     const float count = static_cast<float>(a.D);
-    parallel(stream, tiles, [&](int64_t task, int32_t) {
+    parallel(stream, tiles, [&](int64_t task, int32_t worker) {
         float *dw = partial + task * 2 * wide, *db = dw + wide;
         each_vector(2 * wide, [&](int64_t i, int64_t n) { put(dw + i, VF{}, n); });
         for (int64_t m = task * kRowTile; m < min64(a.M, (task + 1) * kRowTile); ++m) {
-            const float *dy = a.diff_dst + m * a.D, *sum = a.sum + m * a.D;
+            const T *dy = num<T>(a.diff_dst) + m * a.D, *sum = num<T>(a.sum) + m * a.D;
             const float mean = a.stats[2 * m], rstd = a.stats[2 * m + 1];
             Lanes total{}, product{};
             each_part(a.D, [&](int64_t i, int64_t n, int part) {
@@ -167,8 +181,9 @@ static int32_t add_norm_bwd(xf_stream *stream, const xf_add_norm_bwd *args, xf_e
                 put(db + i, get(db + i, n) + d, n);
             });
             const float c1 = hsum(total) / count, c2 = hsum(product) / count;
-            float *out = a.diff_residual + m * a.D;
-            const float *other = a.diff_sum ? a.diff_sum + m * a.D : nullptr;
+            T *const to = num<T>(a.diff_residual) + m * a.D;
+            float *out = work_row(to, work<T>(stream, a.D, worker));
+            const T *other = a.diff_sum ? num<T>(a.diff_sum) + m * a.D : nullptr;
             each_vector(a.D, [&](int64_t i, int64_t n) {
                 const VF x = (get(sum + i, n) - mean) * rstd;
                 const VF g = get(dy + i, n) * get(a.weights + i, n);
@@ -176,9 +191,13 @@ static int32_t add_norm_bwd(xf_stream *stream, const xf_add_norm_bwd *args, xf_e
                 if (other) d += get(other + i, n);
                 put(out + i, d, n);
             });
+            write_row(to, out, a.D);
             if (!a.diff_src) continue;
-            copy_row(a.diff_src + m * a.D, out, a.D);
-            if (drops.threshold) drop(drops, static_cast<uint64_t>(m * a.D), a.D, a.diff_src + m * a.D);
+            T *const masked = num<T>(a.diff_src) + m * a.D;
+            float *row = work_row(masked, out);
+            if (row != out) copy_row(row, out, a.D);
+            if (drops.threshold) drop(drops, static_cast<uint64_t>(m * a.D), a.D, row);
+            write_row(masked, row, a.D);
         }
     });
     each_column_group(stream, a.D, 2 * tiles, [&](int64_t i, int64_t n) {
@@ -190,6 +209,6 @@ static int32_t add_norm_bwd(xf_stream *stream, const xf_add_norm_bwd *args, xf_e
         put(a.diff_weights + i, get(a.diff_weights + i, n) + dw, n);
         put(a.diff_bias + i, get(a.diff_bias + i, n) + db, n);
     });
-    if (a.diff_src_bias) add_column_sums(stream, a.diff_src, a.D, a.M, a.D, partial, a.diff_src_bias);
+    if (a.diff_src_bias) add_column_sums(stream, num<T>(a.diff_src), a.D, a.M, a.D, partial, a.diff_src_bias);
     return XF_OK;
 }

@@ -142,6 +142,7 @@ static int64_t rank_row(const xf_stream *stream, const xf_linear_fwd &map, const
     return count;
 }
 
+template <class T>
 static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     const xf_top_k a = *args;
     if (a.rows <= 0 || a.k <= 0) return XF_OK;
@@ -155,9 +156,11 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     const int64_t bars_at = chosen_at + padded((a.k + kSpare) * static_cast<int64_t>(sizeof(Candidate)));
     const int64_t rows_at = bars_at + padded(stream->workers * step * 4);
     const bool int8 = a.weights_type == XF_WEIGHTS_INT8;
-    const int64_t all = rows_at + (int8 ? int8_rows_bytes(step, a.D) : 0);
+    const int64_t wide_rows = sizeof(T) == 2 ? step * a.D * 4 : 0;
+    const int64_t all = rows_at + (int8 ? int8_rows_bytes(step, a.D) : wide_rows);
     if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(all), err)) return rc;
-    const int64_t extra = wide_bytes(a.weights_type, step), bytes = step * kPanel * 4 + extra;
+    const uint32_t type = sizeof(T) == 2 ? uint32_t{XF_WEIGHTS_BF16} : a.weights_type;
+    const int64_t extra = wide_bytes(type, step), bytes = step * kPanel * 4 + extra;
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
     char *base = static_cast<char *>(stream->shared.ptr);
     uint8_t *banned = reinterpret_cast<uint8_t *>(base);
@@ -173,17 +176,18 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     // be among the k best of the row either way.
     float *bars = reinterpret_cast<float *>(base + bars_at);
     xf_linear_fwd map{};
-    map.N = a.V, map.K = a.D, map.src = a.src, map.ld_src = a.D, map.weights = a.weights;
-    map.weights_type = a.weights_type, map.scales = a.scales;
+    map.N = a.V, map.K = a.D, map.ld_src = a.D, map.weights = a.weights;
+    map.weights_type = type, map.scales = a.scales;
     for (int64_t m0 = 0; m0 < a.rows; m0 += step) {
         const int64_t rows = min64(step, a.rows - m0);
         Int8Rows quantised{};
-        if (int8) quantised = quantize_rows(stream, a.src, a.D, a.D, m0, rows, base + rows_at);
+        if (int8) quantised = quantize_rows(stream, num<float>(a.src) + m0 * a.D, a.D, a.D, 0, rows, base + rows_at);
+        map.src = source_rows(stream, num<T>(a.src) + m0 * a.D, a.D, rows, base + rows_at);
         for (int64_t i = 0; i < stream->workers * step; ++i) bars[i] = -__builtin_inff();
         parallel(stream, panels, [&](int64_t p, int32_t worker) {
             float *logits = local(stream, bytes, worker), *wide = extra > 0 ? logits + step * kPanel : nullptr;
             const int64_t n0 = p * kPanel, n1 = min64(a.V, n0 + kPanel);
-            dot_block(stream, map, quantised, m0, m0 + rows, n0, n1, wide, logits, kPanel);
+            dot_block(stream, map, quantised, 0, rows, n0, n1, wide, logits, kPanel);
             for (int64_t r = 0; r < rows; ++r) {
                 const int64_t at = p * rows + r;
                 sums[at] = panel_sums(logits + r * kPanel, n1 - n0, true);
@@ -202,7 +206,7 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
             float lse = 0.0f;
             if (!join_panels(sums + r, lists + r * width, counts + r, panels, rows, width, a.k, heads, chosen, &count,
                              &lse))
-                count = rank_row(stream, map, quantised, row, a.k, banned,
+                count = rank_row(stream, map, quantised, r, a.k, banned,
                                  a.allowed ? a.allowed + row * ceil_div(a.V, 32) : nullptr, lse,
                                  local(stream, bytes, 0), chosen);
             for (int64_t i = 0; i < a.k; ++i) {

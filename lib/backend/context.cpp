@@ -64,7 +64,7 @@ bool Context::open_on(BackendEntry *entry, int32_t index) {
     for (int32_t i = begin; i < end; ++i) {
         try {
             XF_CHECK((entry->ops->dtypes & (1u << dtype_)) != 0, XF_ERROR_UNSUPPORTED,
-                     "backend %s computes in fp32 alone, context.precision is bf16, which cuda has",
+                     "backend %s computes in fp32 alone, context.precision is bf16, which openblas and cuda have",
                      entry->name.c_str());
             XF_CHECK(multiplies_with(*entry->ops, weights_), XF_ERROR_UNSUPPORTED,
                      "backend %s does not multiply with matrices of %s, expected context.weights file or fp32",

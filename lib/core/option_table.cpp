@@ -25,13 +25,12 @@ constexpr Option kOptions[] = {
      "Bytes of tensors the context may hold; more is XF_ERROR_NO_MEMORY; 0 is no limit.", "", "0.1"},
     {"context.isa", kStr, "auto", 0, 0, "auto|base|avx2|avx512|avx512vnni",
      "Instruction set of the CPU kernels; auto is the best this CPU has. All but base give the same bits; avx512 "
-     "leaves VNNI "
-     "out.",
+     "leaves VNNI and BF16 out.",
      "", "0.1"},
 
     {"context.precision", kStr, "fp32", 0, 0, "fp32|bf16",
-     "What activations and matrix products are computed in; parameters, gradients and sums stay fp32. CUDA serves "
-     "both.",
+     "What activations and matrix products are computed in; parameters, gradients and sums stay fp32. CUDA and "
+     "openblas serve both.",
      "", "0.1"},
     {"context.weights", kStr, "file", 0, 0, "file|fp32|fp16|bf16|int8",
      "How the matrices of models that are loaded or copied into the context are kept: as the file has them, fp32 where "

@@ -102,10 +102,12 @@ std::vector<Backend> load_backends() {
         if (!table) xf::fail(XF_ERROR_BACKEND, "%s gave no table: %s", path.c_str(), err.message);
         ++plugins;
         const bool cpu = std::strcmp(table->kind, "cpu") == 0;
-        for (const char *isa : {"base", "avx2", "avx512", "avx512vnni"}) {
+        for (const char *isa : {"base", "avx2", "avx512", "avx512vnni", "auto"}) {
             if (!cpu && std::strcmp(isa, "base") != 0) continue;  // instruction sets are the CPU's
             for (const uint32_t dtype : {XF_FP32, XF_BF16}) {
                 if ((table->dtypes & (1u << dtype)) == 0) continue;
+                // AVX-512's products of integers are for fp32, those of bf16 come with "auto" alone.
+                if (cpu && std::strcmp(isa, dtype == XF_BF16 ? "avx512vnni" : "auto") == 0) continue;
                 const Backend backend{table, isa, dtype};
                 try {
                     Opened opened(backend, 1);
