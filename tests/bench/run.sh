@@ -5,8 +5,8 @@
 #
 # Environment: PYTHON (a Python with torch, ctranslate2, numpy; default python3), THREADS (2), ROUNDS (3), WARMUP (1),
 # STEPS (2, timed steps or passes a process), LOG (the raw lines, default BUILD/bench.tsv), PEERS=0 (only this
-# library), SENTENCES1 and SENTENCES32 (sources to decode at batch 1 and 32: 16, 64), XF_ARGS (more arguments for
-# xf_bench, such as context.device=cpu:ref).
+# library), SENTENCES1 and SENTENCES32 (sources to decode at batch 1 and 32: 16, 64), PRECISIONS (what this library
+# trains in: "fp32 bf16"), XF_ARGS (more arguments for xf_bench, such as context.isa=avx2).
 #
 # Every round runs each system once in a fresh process, so that a slow minute of the machine falls on all of them. While
 # one runs, CPU time used by others and stolen by the hypervisor is counted from /proc/stat; report.py marks the rows
@@ -59,8 +59,11 @@ measure() {
 
 train_round() {
     local table="train base, 4096 + 4096 tokens"
-    measure "$table" "libxformer fp32" "$build/bin/xf_bench" train warmup="$warmup" steps="$steps" \
-        context.threads="$threads" "${xf_args[@]}"
+    local precision
+    for precision in ${PRECISIONS:-fp32 bf16}; do
+        measure "$table" "libxformer $precision" "$build/bin/xf_bench" train warmup="$warmup" steps="$steps" \
+            context.threads="$threads" context.precision="$precision" "${xf_args[@]}"
+    done
     [ "$peers" = 1 ] || return 0
     local common=("$python" "$here/bench_train.py" --threads "$threads" --warmup "$warmup" --steps "$steps")
     measure "$table" "PyTorch fp32" "${common[@]}"
