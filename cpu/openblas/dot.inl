@@ -10,7 +10,7 @@
 #if defined(XF_ISA_AVX512)
 constexpr int kDotRows = 6;
 #elif defined(XF_ISA_AVX2)
-constexpr int kDotRows = 3;
+constexpr int kDotRows = 4;
 #else
 constexpr int kDotRows = 2;
 #endif
@@ -30,43 +30,46 @@ static void dot_tile(const float *src, int64_t ld_src, const W *weights, int64_t
     const W *w[C];
 #pragma GCC unroll 8
     for (int c = 0; c < C; ++c) w[c] = weights + min64(c, cols - 1) * ld_weights;
-    // A pass for each part of the lanes: all of them at once need more registers than there are.
+    // A pass for each part of the lanes and, with many rows, half of the columns: all at once need more registers than
+    // there are.
+    constexpr int kAtOnce = kParts > 1 && R * C > 12 ? C / 2 : C;
     Lanes sums[R][C];
-#pragma GCC unroll 4
-    for (int part = 0; part < kParts; ++part) {
-        VF acc[R][C];
+#pragma GCC unroll 8
+    for (int pass = 0; pass < kParts * C / kAtOnce; ++pass) {
+        const int part = pass % kParts, first = pass / kParts * kAtOnce;
+        VF acc[R][kAtOnce];
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-            for (int c = 0; c < C; ++c) acc[r][c] = VF{};
+            for (int c = 0; c < kAtOnce; ++c) acc[r][c] = VF{};
         }
         int64_t k = part * kW;
         for (; k + (kLanes - part * kW) <= len; k += kLanes) {
 #if defined(XF_ISA_AVX2)
-            // 16 registers: 12 sums, 3 rows, and one column at a time.
+            // 16 registers: up to 12 sums, the rows, and one column at a time.
             VF y[R];
 #pragma GCC unroll 8
             for (int r = 0; r < R; ++r) y[r] = load(src + r * ld_src + k);
 #pragma GCC unroll 8
-            for (int c = 0; c < C; ++c) {
-                const VF x = load(w[c] + k);
-                if (R == 1 && part == 0) __builtin_prefetch(w[c] + k + kTilesAhead<W> * C * ld_weights, 0, 2);
+            for (int c = 0; c < kAtOnce; ++c) {
+                const VF x = load(w[first + c] + k);
+                if (part == 0) __builtin_prefetch(w[first + c] + k + kTilesAhead<W> * C * ld_weights, 0, 2);
 #pragma GCC unroll 8
                 for (int r = 0; r < R; ++r) acc[r][c] = fma(y[r], x, acc[r][c]);
             }
 #else
-            VF x[C];
+            VF x[kAtOnce];
 #pragma GCC unroll 8
-            for (int c = 0; c < C; ++c) {
-                x[c] = load(w[c] + k);
+            for (int c = 0; c < kAtOnce; ++c) {
+                x[c] = load(w[first + c] + k);
                 if (R <= 4 && (sizeof(W) == 4 || k % (2 * kW) == 0))
-                    __builtin_prefetch(w[c] + k + kTilesAhead<W> * C * ld_weights, 0, 2);
+                    __builtin_prefetch(w[first + c] + k + kTilesAhead<W> * C * ld_weights, 0, 2);
             }
 #pragma GCC unroll 8
             for (int r = 0; r < R; ++r) {
                 const VF y = load(src + r * ld_src + k);
 #pragma GCC unroll 8
-                for (int c = 0; c < C; ++c) acc[r][c] = fma(y, x[c], acc[r][c]);
+                for (int c = 0; c < kAtOnce; ++c) acc[r][c] = fma(y, x[c], acc[r][c]);
             }
 #endif
         }
@@ -75,13 +78,13 @@ static void dot_tile(const float *src, int64_t ld_src, const W *weights, int64_t
             for (int r = 0; r < R; ++r) {
                 const VF y = load_n(src + r * ld_src + k, len - k);
 #pragma GCC unroll 8
-                for (int c = 0; c < C; ++c) acc[r][c] = fma(y, load_n(w[c] + k, len - k), acc[r][c]);
+                for (int c = 0; c < kAtOnce; ++c) acc[r][c] = fma(y, load_n(w[first + c] + k, len - k), acc[r][c]);
             }
         }
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 8
-            for (int c = 0; c < C; ++c) sums[r][c].part[part] = acc[r][c];
+            for (int c = 0; c < kAtOnce; ++c) sums[r][first + c].part[part] = acc[r][c];
         }
     }
 #pragma GCC unroll 8
@@ -118,8 +121,8 @@ constexpr DotFn<W> kDots[] = {nullptr,           dot_tile<1, 8, W>, dot_tile<2, 
 constexpr int kDotWidth[] = {0, 8, 8, 8, 4, 4, 4};
 #else
 template <class W>
-constexpr DotFn<W> kDots[] = {nullptr, dot_tile<1, 4, W>, dot_tile<2, 4, W>, dot_tile<3, 4, W>};
-constexpr int kDotWidth[] = {0, 4, 4, 4};
+constexpr DotFn<W> kDots[] = {nullptr, dot_tile<1, 4, W>, dot_tile<2, 4, W>, dot_tile<3, 4, W>, dot_tile<4, 4, W>};
+constexpr int kDotWidth[] = {0, 4, 4, 4, 4};
 #endif
 
 // All of rows [m0, m1) x columns [n0, n1); src and bias of a are fp32 here; dst is at row m0, column n0. A panel of
