@@ -7,6 +7,7 @@
 // and the variance is taken around the mean. Which thread adds what depends on D alone: rows don't know each other.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include "dependent.cuh"
 #include "ops.h"
 #include "rows.cuh"
 
@@ -65,6 +66,7 @@ __device__ inline void normalise8(const xf_add_norm_fwd &a, const Eight<T> &x, f
 
 template <class T, bool kVector, int kChunks>
 __global__ void __launch_bounds__(kThreads, 1) narrow_fwd_kernel(xf_add_norm_fwd a, Dropout dropout) {
+    begin_after_previous();
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     const int64_t m = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
     if (m >= a.M) return;  // the whole warp
@@ -100,6 +102,7 @@ __global__ void __launch_bounds__(kThreads, 1) narrow_fwd_kernel(xf_add_norm_fwd
 
 template <class T, bool kVector>
 __global__ void __launch_bounds__(kThreads) wide_fwd_kernel(xf_add_norm_fwd a, Dropout dropout) {
+    begin_after_previous();
     __shared__ float shared[kWarps];
     const int64_t m = blockIdx.x, begin = threadIdx.x * kEight;
     const T *residual = row_of<T>(a.residual, m, a.D), *src = row_of<T>(a.src, m, a.D);
@@ -129,10 +132,10 @@ int32_t forward(xf_stream *stream, const xf_add_norm_fwd &a, xf_error *err) {
     const Dropout dropout = make_dropout(a.dropout);
     const dim3 block(kThreads), grid(static_cast<unsigned>(a.D > kNarrow ? a.M : ceil_div(a.M, int64_t{kWarps})));
     if (a.D > kNarrow)
-        return launch(stream, err, "add_norm_fwd", wide_fwd_kernel<T, kVector>, grid, block, 0, a, dropout);
+        return launch_dependent(stream, err, "add_norm_fwd", wide_fwd_kernel<T, kVector>, grid, block, 0, a, dropout);
     return with_chunks<kVector>(a.D, [&](auto chunks) {
-        return launch(stream, err, "add_norm_fwd", narrow_fwd_kernel<T, kVector, decltype(chunks)::value>, grid, block,
-                      0, a, dropout);
+        return launch_dependent(stream, err, "add_norm_fwd", narrow_fwd_kernel<T, kVector, decltype(chunks)::value>,
+                                grid, block, 0, a, dropout);
     });
 }
 

@@ -17,6 +17,7 @@
 
 #include "attention_core.cuh"
 #include "attention_mma.cuh"
+#include "dependent.cuh"
 #include "ops.h"
 
 namespace xf::cuda {
@@ -92,6 +93,7 @@ __device__ inline void attend(Rows<D> &rows, const Attention<bf16> &a, const Pla
 // Shared memory: the block's queries, then two stages of 32 keys and 32 values (one, when no sentence has more).
 template <int D>
 __global__ void __launch_bounds__(128, D == 128 ? 2 : 4) forward_mma(Attention<bf16> a) {
+    begin_after_previous();
     constexpr int kStage = 2 * kOther * kPitch<D>;
     const Place p = find_place(a);
     const int queries = static_cast<int>(blockDim.x) / 2, query0 = p.tile * queries;
@@ -157,8 +159,9 @@ int32_t run_mma(xf_stream *stream, const xf_attention &args, xf_error *err) {
     const int64_t tiles = ceil_div<int64_t>(args.max_q_len, warps * 16), stages = args.max_k_len > kOther ? 2 : 1;
     a.tiles = static_cast<int32_t>(tiles);
     const size_t shared = static_cast<size_t>((warps * 16 + stages * 2 * kOther) * kPitch<D>) * sizeof(bf16);
-    return launch(stream, err, "attention_fwd", forward_mma<D>, dim3(static_cast<uint32_t>(args.B * tiles * args.H)),
-                  dim3(static_cast<uint32_t>(warps * kWarp)), shared, a);
+    return launch_dependent(stream, err, "attention_fwd", forward_mma<D>,
+                            dim3(static_cast<uint32_t>(args.B * tiles * args.H)),
+                            dim3(static_cast<uint32_t>(warps * kWarp)), shared, a);
 }
 
 // ------------------------------------------------------------------------------------------------ CUDA cores
@@ -166,6 +169,7 @@ int32_t run_mma(xf_stream *stream, const xf_attention &args, xf_error *err) {
 // A block's queries and 64 of the result's columns; job says which. Each job computes the scores anew.
 template <class T>
 __global__ void __launch_bounds__(kCoreThreads) forward_core(Attention<T> a) {
+    begin_after_previous();
     __shared__ CoreTiles tiles;
     const Place p = find_place(a);
     const int query0 = p.tile * kOwn;
@@ -231,8 +235,8 @@ int32_t run_core(xf_stream *stream, const xf_attention &args, xf_error *err) {
     Attention<T> a = make_attention<T>(args, 4);
     a.tiles = static_cast<int32_t>(ceil_div<int64_t>(args.max_q_len, kOwn));
     a.jobs = static_cast<int32_t>(ceil_div<int64_t>(args.dv, kColumns));
-    return launch(stream, err, "attention_fwd", forward_core<T>,
-                  dim3(static_cast<uint32_t>(args.B * a.tiles * args.H * a.jobs)), dim3(kCoreThreads), 0, a);
+    return launch_dependent(stream, err, "attention_fwd", forward_core<T>,
+                            dim3(static_cast<uint32_t>(args.B * a.tiles * args.H * a.jobs)), dim3(kCoreThreads), 0, a);
 }
 
 }  // namespace

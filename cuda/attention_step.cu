@@ -17,6 +17,7 @@
 // Floor: rows * H * (t + 1) * (dk + dv) numbers from the caches. Hypotheses of a sentence share most of them in L2.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include "dependent.cuh"
 #include "ops.h"
 #include "rows.cuh"
 
@@ -92,6 +93,7 @@ __device__ void join_warps(const Place<T> &p, const float *tops, const float *su
 // dk = dv = 64. Lane l of eight holds columns 8l .. 8l + 7 of q, of its keys and of the sum of values.
 template <class T, bool kVector>
 __global__ void __launch_bounds__(kStepThreads, kStepBlocks) attention_step_64(const xf_attention_step a) {
+    begin_after_previous();
     __shared__ float tops[kStepWarps], sums[kStepWarps], all[kStepWarps * kHead];
     const Place<T> p(a);
     const int tid = static_cast<int>(threadIdx.x), warp = tid / kWarp, lane = tid % kWarp;
@@ -168,6 +170,7 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks) attention_step_64(c
 // Any dk and dv. A warp takes 32 steps at a time, a lane each for the scores; then the lanes share out the columns.
 template <class T>
 __global__ void __launch_bounds__(kStepThreads, kStepBlocks) attention_step_any(const xf_attention_step a) {
+    begin_after_previous();
     int64_t *const slots = dynamic_shared<int64_t>();
     float *const weights = reinterpret_cast<float *>(slots + kStepThreads), *const tops = weights + kStepThreads;
     float *const sums = tops + kStepWarps, *const q = sums + kStepWarps, *const all = q + a.dk;
@@ -225,14 +228,16 @@ int32_t attention_step(xf_stream *stream, const xf_attention_step *args, xf_erro
             const size_t shared =
                 kStepThreads * sizeof(int64_t) +
                 static_cast<size_t>(kStepThreads + 2 * kStepWarps + a.dk + kStepWarps * a.dv) * sizeof(float);
-            return launch(stream, err, "attention_step", attention_step_any<T>, grid, kStepThreads, shared, a);
+            return launch_dependent(stream, err, "attention_step", attention_step_any<T>, grid, kStepThreads, shared,
+                                    a);
         }
         constexpr int64_t kWhole = Vector<T>::kSize;
         const auto at = [](const xf_num *p) { return static_cast<const T *>(p); };
         const bool vector = aligned(at(a.q), at(a.k), at(a.v), at(a.k_cache), at(a.v_cache)) && a.ld_q % kWhole == 0 &&
                             a.ld_k % kWhole == 0 && a.ld_v % kWhole == 0;
-        return launch(stream, err, "attention_step", vector ? attention_step_64<T, true> : attention_step_64<T, false>,
-                      grid, kStepThreads, 0, a);
+        return launch_dependent(stream, err, "attention_step",
+                                vector ? attention_step_64<T, true> : attention_step_64<T, false>, grid, kStepThreads,
+                                0, a);
     });
 }
 

@@ -15,6 +15,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "common.cuh"
+#include "dependent.cuh"
 #include "ops.h"
 
 namespace xf::cuda {
@@ -120,6 +121,7 @@ __device__ void inherit(const xf_beam_step &a, int64_t s, int32_t step, const Wi
 }
 
 __global__ void beam_step_kernel(const xf_beam_step a) {
+    begin_after_previous();
     __shared__ int32_t lives, over;
     Winner *const winners = dynamic_shared<Winner>();
     double *const logp = reinterpret_cast<double *>(winners + looked_at(a));
@@ -168,6 +170,7 @@ constexpr int kCountThreads = 256;
 
 // One block, when the sentences had one each.
 __global__ void __launch_bounds__(kCountThreads) count_remaining(const xf_beam_step a) {
+    begin_after_previous();
     int32_t total = 0;
     for (int64_t begin = 0; begin < a.active_count; begin += kCountThreads) {
         const int64_t i = begin + threadIdx.x, s = i < a.active_count ? a.active[i] : -1;
@@ -184,10 +187,10 @@ int32_t beam_step(xf_stream *stream, const xf_beam_step *args, xf_error *err) {
     if (status != XF_OK) return status;
     const size_t shared = static_cast<size_t>(looked_at(a)) * sizeof(Winner) +
                           static_cast<size_t>(a.beam) * sizeof(double) + kStaged * sizeof(float);
-    status = launch(stream, err, "beam_step", beam_step_kernel, dim3(static_cast<unsigned>(a.active_count)),
-                    dim3(a.beam <= 16 ? 128 : 512), shared, a);
+    status = launch_dependent(stream, err, "beam_step", beam_step_kernel, dim3(static_cast<unsigned>(a.active_count)),
+                              dim3(a.beam <= 16 ? 128 : 512), shared, a);
     if (status == XF_OK && a.active_count != 1)
-        status = launch(stream, err, "beam_step", count_remaining, dim3(1), dim3(kCountThreads), 0, a);
+        status = launch_dependent(stream, err, "beam_step", count_remaining, dim3(1), dim3(kCountThreads), 0, a);
     return status;
 }
 

@@ -39,6 +39,7 @@ struct xf_device {
     int32_t capability;         // 10 * major + minor
     int32_t shared_per_block;   // bytes a kernel may opt into
     int32_t process;            // that opened it
+    bool dependent_launch;      // dependent.cuh
     std::atomic<int32_t> lost;  // the CUDA code of the first sticky fault, 0 for none
     xf::cuda::GemmState *gemm;
     char info[192];
@@ -102,12 +103,13 @@ inline T *dynamic_shared() {
 // the static ones of those kernels that have both kinds.
 constexpr size_t kSharedUnasked = size_t{48} << 10, kSharedStatic = 1024;
 
-// kernel<<<grid, block, shared, stream>>>(args...). A launch of no block does nothing. More dynamic shared memory than
-// is had without asking is asked for here: nearly all there is, whatever this launch needs, since what is asked for
-// holds for all threads of the process, and another one that needs less of the same kernel must not take it back.
+// kernel<<<grid, block, shared, stream>>>(args...), or dependent: see dependent.cuh. A launch of no block does nothing.
+// More dynamic shared memory than is had without asking is asked for here: nearly all there is, whatever this launch
+// needs, since what is asked for holds for all threads of the process, and another one that needs less of the same
+// kernel must not take it back.
 template <class... P, class... A>
-int32_t launch(xf_stream *stream, xf_error *err, const char *name, void (*kernel)(P...), dim3 grid, dim3 block,
-               size_t shared, A... args) {
+int32_t launch_as(bool dependent, xf_stream *stream, xf_error *err, const char *name, void (*kernel)(P...), dim3 grid,
+                  dim3 block, size_t shared, A... args) {
     if (grid.x == 0 || grid.y == 0 || grid.z == 0) return XF_OK;
     if (shared > kSharedUnasked - kSharedStatic) {
         const int needed = static_cast<int>(shared),
@@ -118,13 +120,35 @@ int32_t launch(xf_stream *stream, xf_error *err, const char *name, void (*kernel
         if (code != cudaSuccess) return check(stream->device, code, name, err);
     }
 #ifdef __CUDACC__
+    if (dependent) {
+        cudaLaunchAttribute attribute{};
+        attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attribute.val.programmaticStreamSerializationAllowed = 1;
+        cudaLaunchConfig_t config{};
+        config.gridDim = grid, config.blockDim = block;
+        config.dynamicSmemBytes = shared, config.stream = stream->stream;
+        config.attrs = &attribute, config.numAttrs = 1;
+        return check(stream->device, cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...), name, err);
+    }
     kernel<<<grid, block, shared, stream->stream>>>(static_cast<P>(args)...);
     return check(stream->device, cudaGetLastError(), name, err);
 #else
-    return check(stream->device,
-                 cuda_host::launch(name, kernel, grid, block, shared, stream->stream, static_cast<P>(args)...), name,
-                 err);
+    return check(
+        stream->device,
+        cuda_host::launch_as(dependent, name, kernel, grid, block, shared, stream->stream, static_cast<P>(args)...),
+        name, err);
 #endif
+}
+template <class... P, class... A>
+int32_t launch(xf_stream *stream, xf_error *err, const char *name, void (*kernel)(P...), dim3 grid, dim3 block,
+               size_t shared, A... args) {
+    return launch_as(false, stream, err, name, kernel, grid, block, shared, args...);
+}
+// Of a kernel that begins with begin_after_previous().
+template <class... P, class... A>
+int32_t launch_dependent(xf_stream *stream, xf_error *err, const char *name, void (*kernel)(P...), dim3 grid,
+                         dim3 block, size_t shared, A... args) {
+    return launch_as(stream->device->dependent_launch, stream, err, name, kernel, grid, block, shared, args...);
 }
 
 // f(T()) for the number type of the stream: T is float or bf16.

@@ -11,6 +11,7 @@
 // skipped and its row not touched.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include "dependent.cuh"
 #include "ops.h"
 #include "rows.cuh"
 
@@ -26,6 +27,7 @@ constexpr int64_t kLongBlocks = 1024;  // that share the groups out, each taking
 
 template <class T, bool kVector>
 __global__ void __launch_bounds__(kThreads) embed_kernel(xf_embed_fwd a, Dropout dropout) {
+    begin_after_previous();
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     const int64_t t = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
     if (t >= a.rows) return;
@@ -151,8 +153,8 @@ int32_t embed_fwd(xf_stream *stream, const xf_embed_fwd *args, xf_error *err) {
     const bool vector = a.D % kEight == 0 && aligned(a.weights, a.positions, a.dst);
     return dispatch(stream, [&](auto zero) {
         using T = decltype(zero);
-        return launch(stream, err, "embed_fwd", vector ? embed_kernel<T, true> : embed_kernel<T, false>, grid,
-                      dim3(kThreads), 0, a, make_dropout(a.dropout));
+        return launch_dependent(stream, err, "embed_fwd", vector ? embed_kernel<T, true> : embed_kernel<T, false>, grid,
+                                dim3(kThreads), 0, a, make_dropout(a.dropout));
     });
 }
 

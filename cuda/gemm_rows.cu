@@ -8,9 +8,12 @@
 // Up to 32 rows are a block's. Columns per block: as few as make the grid one wave of two blocks per multiprocessor,
 // so that 512 columns still have 64 of them at work; beyond that a block's rows of a are shared by more columns.
 //
+// Where launches are dependent (dependent.cuh) a block asks for its weights while the kernel before still runs.
+//
 // Floor: the weights once, N * K * 2 bytes.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include "dependent.cuh"
 #include "gemm_rows.cuh"
 
 namespace xf::cuda {
@@ -21,8 +24,9 @@ constexpr int64_t kFewRows = 32;
 
 // kHalves: eights of rows. Loads under way: as many chunks as fit 80 registers.
 template <class R, int kHalves, int kTiles, bool kVector>
-__global__ void __launch_bounds__(kThreads, 2) few_rows_kernel(const bf16 *a, int64_t lda, const bf16 *b, int64_t ldb,
-                                                               int64_t K, int64_t each, RowsResult<R> result) {
+__global__ void __launch_bounds__(kThreads, 2)
+    few_rows_kernel(const bf16 *a, int64_t lda, const bf16 *b, int64_t ldb, int64_t K, int64_t each, bool early,
+                    RowsResult<R> result) {
     constexpr int kRows = kHalves * kHalfRows, kColumns = kTiles * kMmaColumns, kMmas = (kHalves + 1) / 2;
     constexpr int kFit = 20 / (kHalves + kTiles), kFlight = !kVector ? 2 : kFit > 8 ? 8 : kFit;
     __shared__ float pieces[kPieces][kRows][kColumns + 1];
@@ -31,6 +35,13 @@ __global__ void __launch_bounds__(kThreads, 2) few_rows_kernel(const bf16 *a, in
     const int64_t n0 = int64_t{blockIdx.x} * kColumns, m0 = int64_t{blockIdx.y} * kRows;
     const int64_t begin = piece * each, end = begin + each < K ? begin + each : K;
     const bf16 *const row_a = a + (m0 + g) * lda, *const row_b = b + (n0 + g) * ldb;
+    // Weights need not be waited for to be fetched into the L2 cache: one lane for each sector of 32 bytes.
+    if (early && c % 2 == 0)
+        for (int64_t k = begin + 8 * c; k < end; k += kChunk)
+#pragma unroll
+            for (int t = 0; t < kTiles; ++t)
+                if (n0 + t * kMmaColumns + g < result.N) prefetch(row_b + t * kMmaColumns * ldb + k);
+    begin_after_previous();
     float d[kMmas][kTiles][4] = {};
     for (int64_t k0 = begin; k0 < end; k0 += kFlight * kChunk) {
         Eights x[kFlight][kHalves], y[kFlight][kTiles];
@@ -76,9 +87,9 @@ template <class R, int kHalves, int kTiles, bool kVector>
 int32_t few_rows(xf_stream *stream, const Gemm &g, xf_error *err) {
     const dim3 grid(static_cast<unsigned>(ceil_div<int64_t>(g.N, kTiles * kMmaColumns)),
                     static_cast<unsigned>(ceil_div<int64_t>(g.M, kHalves * kHalfRows)));
-    return launch(stream, err, "gemm_few_rows", few_rows_kernel<R, kHalves, kTiles, kVector>, grid, dim3(kThreads), 0,
-                  static_cast<const bf16 *>(g.a), g.lda, static_cast<const bf16 *>(g.b), g.ldb, g.K, piece_of(g.K),
-                  rows_result<R>(g));
+    return launch_dependent(stream, err, "gemm_few_rows", few_rows_kernel<R, kHalves, kTiles, kVector>, grid,
+                            dim3(kThreads), 0, static_cast<const bf16 *>(g.a), g.lda, static_cast<const bf16 *>(g.b),
+                            g.ldb, g.K, piece_of(g.K), stream->device->dependent_launch, rows_result<R>(g));
 }
 
 // The tensors of a model are aligned; other memory is read number by number.

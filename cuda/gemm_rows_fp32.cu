@@ -8,6 +8,7 @@
 // Floor: the weights once, N * K * 4 bytes.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include "dependent.cuh"
 #include "gemm_rows.cuh"
 #include "rows.cuh"
 
@@ -36,6 +37,7 @@ __device__ inline Four load_four(const float *row, bool there, int64_t k, int64_
 template <bool kVector>
 __global__ void __launch_bounds__(kThreads, 2) few_rows_fp32(const float *a, int64_t lda, const float *b, int64_t ldb,
                                                              int64_t K, int64_t each, RowsResult<float> result) {
+    begin_after_previous();
     __shared__ float pieces[kPieces][kRows][kColumns];
     const int piece = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
     const int column = lane % kColumns, row = lane / kColumns;  // rows row, row + kStep, ...
@@ -78,9 +80,10 @@ __global__ void __launch_bounds__(kThreads, 2) few_rows_fp32(const float *a, int
 int32_t gemm_few_rows_fp32(xf_stream *stream, const Gemm &g, xf_error *err) {
     const dim3 grid(static_cast<unsigned>(ceil_div<int64_t>(g.N, kColumns)),
                     static_cast<unsigned>(ceil_div<int64_t>(g.M, kRows)));
-    return launch(stream, err, "gemm_few_rows", rows_are_aligned(g, kFour) ? few_rows_fp32<true> : few_rows_fp32<false>,
-                  grid, dim3(kThreads), 0, static_cast<const float *>(g.a), g.lda, static_cast<const float *>(g.b),
-                  g.ldb, g.K, piece_of(g.K), rows_result<float>(g));
+    return launch_dependent(stream, err, "gemm_few_rows",
+                            rows_are_aligned(g, kFour) ? few_rows_fp32<true> : few_rows_fp32<false>, grid,
+                            dim3(kThreads), 0, static_cast<const float *>(g.a), g.lda, static_cast<const float *>(g.b),
+                            g.ldb, g.K, piece_of(g.K), rows_result<float>(g));
 }
 
 }  // namespace xf::cuda

@@ -9,6 +9,7 @@
 // The joins cost a 16th of an operation for each product at K = 512, less above.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include "dependent.cuh"
 #include "gemm_rows.cuh"
 
 namespace xf::cuda {
@@ -35,6 +36,7 @@ template <class R, class T, bool kVector>
 __global__ void __launch_bounds__(T::kThreads)
     many_rows_kernel(const bf16 *a, int64_t lda, const bf16 *b, int64_t ldb, int64_t K, int chunks_of_piece,
                      RowsResult<R> result, int64_t tiles_m) {
+    begin_after_previous();
     Eights *const shared = dynamic_shared<Eights>();
     const int64_t m0 = blockIdx.x % tiles_m * T::kRows, n0 = blockIdx.x / tiles_m * T::kColumns;
     const int tid = static_cast<int>(threadIdx.x), lane = tid % kWarp, warp = tid / kWarp;
@@ -114,9 +116,10 @@ int32_t many_rows(xf_stream *stream, const Gemm &g, xf_error *err) {
         return fail(err, XF_ERROR_UNSUPPORTED, "a product of %lld x %lld x %lld numbers", static_cast<long long>(g.M),
                     static_cast<long long>(g.N), static_cast<long long>(g.K));
     const auto kernel = rows_are_aligned(g, 8) ? many_rows_kernel<R, T, true> : many_rows_kernel<R, T, false>;
-    return launch(stream, err, "gemm_many_rows", kernel, dim3(static_cast<unsigned>(tiles)), dim3(T::kThreads),
-                  T::kShared, static_cast<const bf16 *>(g.a), g.lda, static_cast<const bf16 *>(g.b), g.ldb, g.K,
-                  static_cast<int>(piece_of(g.K) / kChunk), rows_result<R>(g), down);
+    return launch_dependent(stream, err, "gemm_many_rows", kernel, dim3(static_cast<unsigned>(tiles)),
+                            dim3(T::kThreads), T::kShared, static_cast<const bf16 *>(g.a), g.lda,
+                            static_cast<const bf16 *>(g.b), g.ldb, g.K, static_cast<int>(piece_of(g.K) / kChunk),
+                            rows_result<R>(g), down);
 }
 
 // The larger tiles only where they are enough to fill the device.

@@ -1,4 +1,5 @@
-// Tensor-core products and asynchronous copies: the only PTX of the CUDA backend, one instruction to a function.
+// Tensor-core products and asynchronous copies: the PTX of the CUDA backend (with dependent.cuh), one
+// instruction to a function.
 //
 // bf16 products and cp.async begin with compute capability 8.0. Code for an older GPU is compiled as well, so that one
 // binary serves all; there these functions trap, and the callers ask has_tensor_cores() before they launch. In the

@@ -48,6 +48,16 @@ namespace {
 
 constexpr int kMostNames = 32;
 
+// Whether the kernels of a decoding step are launched dependently (dependent.cuh). Not before a GPU has shown that it
+// pays, and that recorded graphs keep it; tests/gpu.sh tries a plugin with 1. The emulation always does, strictly.
+#ifndef XF_CUDA_DEPENDENT_LAUNCH
+#ifdef __CUDACC__
+#define XF_CUDA_DEPENDENT_LAUNCH 0
+#else
+#define XF_CUDA_DEPENDENT_LAUNCH 1
+#endif
+#endif
+
 // Faults after which CUDA refuses the process everything, by their numbers, since not every toolkit knows all:
 // uncorrectable memory and link errors, a fault contained to this process, wrong addresses, a launch that took too
 // long, a destroyed context, a failed assertion, faults of stack, instruction, alignment, address space, program
@@ -155,6 +165,7 @@ int32_t open(xf_device *device, xf_error *err) {
     if (status != XF_OK) return status;
     device->multiprocessors = properties.multiProcessorCount;
     device->capability = 10 * properties.major + properties.minor;
+    device->dependent_launch = XF_CUDA_DEPENDENT_LAUNCH != 0 && device->capability >= 90;
     device->shared_per_block = static_cast<int32_t>(properties.sharedMemPerBlockOptin);
     status = check_code(device, properties, err);
     if (status == XF_OK) status = gemm_open(device, &device->gemm, err);

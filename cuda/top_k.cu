@@ -17,6 +17,7 @@
 // Floor: weights once, V * D numbers, and for many rows the logits, written and read: rows * V * 8 bytes.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include "dependent.cuh"
 #include "top_k.cuh"
 
 #include <algorithm>
@@ -37,6 +38,7 @@ constexpr int64_t kChunkLogits = int64_t{1} << 25;  // 128 MiB: 896 rows of V = 
 __global__ void __launch_bounds__(kChoiceThreads)
     join_pieces(const TopRow r, int64_t k, const Piece *pieces, int count, const uint64_t *lists, int listed,
                 float *values, int32_t *ids) {
+    begin_after_previous();
     __shared__ Choice choice;
     __shared__ float partial[kChoiceThreads / kWarp];
     const int64_t row = blockIdx.x;
@@ -168,13 +170,13 @@ int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
         product.row_invariant = true;
         status = gemm(stream, product, err);
         if (status == XF_OK)
-            status =
-                launch(stream, err, "top_k", cut, dim3(static_cast<unsigned>(p.pieces), static_cast<unsigned>(rows)),
-                       kPieceThreads, 0, row, banned, pieces, lists, static_cast<int>(p.listed));
+            status = launch_dependent(stream, err, "top_k", cut,
+                                      dim3(static_cast<unsigned>(p.pieces), static_cast<unsigned>(rows)), kPieceThreads,
+                                      0, row, banned, pieces, lists, static_cast<int>(p.listed));
         if (status == XF_OK)
-            status = launch(stream, err, "top_k", join_pieces, static_cast<unsigned>(rows), kChoiceThreads, 0, row, a.k,
-                            pieces, static_cast<int>(p.pieces), lists, static_cast<int>(p.listed), values + begin * a.k,
-                            ids + begin * a.k);
+            status = launch_dependent(stream, err, "top_k", join_pieces, static_cast<unsigned>(rows), kChoiceThreads, 0,
+                                      row, a.k, pieces, static_cast<int>(p.pieces), lists, static_cast<int>(p.listed),
+                                      values + begin * a.k, ids + begin * a.k);
         if (status != XF_OK) return status;
     }
     return a.on_device ? XF_OK : deliver(stream, a, values, err);

@@ -8,6 +8,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "dependent.cuh"
 #include "rows.cuh"
 
 namespace xf::cuda {
@@ -93,6 +94,7 @@ __device__ inline int block_offset(int n, int *shared, int *total) {
 template <int kGroups>
 __global__ void __launch_bounds__(kPieceThreads)
     cut_row(const TopRow r, const Banned banned, Piece *pieces, uint64_t *lists, int listed) {
+    begin_after_previous();
     constexpr int kWarps = kPieceThreads / kWarp;
     __shared__ float partial[kWarps];
     const int tid = static_cast<int>(threadIdx.x);

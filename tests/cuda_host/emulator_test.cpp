@@ -2,8 +2,12 @@
 // are found.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 
 #include "device_buffer.hpp"
 #include "emulator.h"
@@ -251,6 +255,57 @@ XF_TEST(the_emulation_is_fast_enough) {
     const double each = seconds / static_cast<double>(xf_cuda_host_get("switches") - switches) * 1e9;
     std::printf("600 rows: %.1f ms, %.1f ns a switch\n", seconds * 1e3, each);
     CHECK(seconds < 5);
+}
+
+// A kernel of a dependent launch; thread `out` ends without having waited.
+void dependent(const int *src, int *dst, unsigned out) {
+    if (threadIdx.x == out) return;
+    cuda_host::wait_for_previous();
+    dst[threadIdx.x] = src[threadIdx.x] + 1;
+    cuda_host::wait_for_previous();  // again is nothing
+}
+
+XF_TEST(each_thread_of_a_dependent_launch_waits) {
+    for (const int64_t guard : {0, 1}) {
+        const Faults faults;
+        const Setting guarded("guard", guard);
+        const Stream stream;
+        const Buffer<int> src(std::vector<int>(64, 4)), dst(64);
+        for (const bool dependent_launch : {true, false})  // launched plainly it has nothing to wait for
+            for (const unsigned out : {64u, 3u}) {
+                CHECK_EQ(cuda_host::launch_as(dependent_launch, "dependent", dependent, dim3(3), dim3(64), 0,
+                                              stream.handle, src.ptr, dst.ptr, out),
+                         cudaSuccess);
+                const bool good = out == 64 || !dependent_launch;
+                CHECK_EQ(stream.sync(), good ? cudaSuccess : cudaErrorLaunchFailure);
+                if (out == 64) CHECK(dst.get(stream) == std::vector<int>(64, 5));
+                Faults::clear();
+            }
+    }
+}
+
+// Guarded memory is out of reach until all threads of the block have waited.
+void too_early(int *dst) {
+    dst[threadIdx.x] = 1;
+    cuda_host::wait_for_previous();
+}
+
+XF_TEST(what_a_dependent_launch_touches_too_early_is_not_there) {
+    const Setting guarded("guard", 1);
+    for (const bool dependent_launch : {false, true}) {
+        const pid_t child = fork();
+        if (child == 0) {
+            signal(SIGSEGV, SIG_DFL);
+            const Stream stream;
+            const Buffer<int> dst(64);
+            cuda_host::launch_as(dependent_launch, "too_early", too_early, dim3(1), dim3(64), 0, stream.handle,
+                                 dst.ptr);
+            _exit(stream.sync() == cudaSuccess ? 0 : 1);
+        }
+        int status = 0;
+        CHECK_EQ(waitpid(child, &status, 0), child);
+        CHECK_EQ(WIFEXITED(status) && WEXITSTATUS(status) == 0, !dependent_launch);
+    }
 }
 
 }  // namespace

@@ -100,6 +100,7 @@ std::string situation() {
         if (t.state == Thread::State::barrier) what = "in a barrier of the block";
         if (t.state == Thread::State::ready) what = "not waiting";
         if (t.state == Thread::State::ended) what = "ended";
+        if (t.state == Thread::State::dependency) what = "waiting for what was launched before";
         if (t.state == Thread::State::collective) {
             char line[80];
             std::snprintf(line, sizeof line, "in %s with mask %08x", name_of(t.kind), t.mask);
@@ -137,6 +138,8 @@ void fiber_main() {
     for (;;) {
         Thread &self = *current;
         running->thread(running_data);
+        if (running->dependent && !self.waited)
+            fault(cudaErrorLaunchFailure, "a thread ended without having waited for what was launched before");
         drop_copies(self);
         self.state = Thread::State::ended;
         self.warp->ended |= 1u << self.lane;
@@ -145,10 +148,22 @@ void fiber_main() {
     }
 }
 
+// Guarded device memory, away from a block whose threads have not all waited.
+bool closed;
+void close_memory() {
+    if (controls.guard == 0) return;
+    closed = true;
+    guard();
+}
+void open_memory() {
+    if (closed) unguard();
+    closed = false;
+}
+
 void begin_block() {
     const uint3 size = place.block_dim;
     block.count = block.live = static_cast<int32_t>(size.x * size.y * size.z);
-    block.ready_count = block.arrived = block.votes = 0;
+    block.ready_count = block.arrived = block.votes = block.waited = 0;
     for (int32_t i = 0; i < block.count; ++i) {
         Thread &t = all_threads[i];
         if (!t.prepared) {
@@ -163,6 +178,7 @@ void begin_block() {
         if (t.lane == 0) *t.warp = {0, 0, 0};
         t.warp->exists |= 1u << t.lane;
         t.state = Thread::State::ready;
+        t.waited = false;
         t.group = 0;
         block.threads[i] = &t;
         block.ready[block.count - 1 - i] = &t;  // taken from the end
@@ -219,6 +235,19 @@ int32_t block_barrier(Barrier kind, bool predicate) {
     return block.outcome;
 }
 
+void wait_for_previous() {
+    Thread &self = *current;
+    if (!running->dependent || self.waited) return;
+    self.waited = true;
+    if (++block.waited < block.count) {
+        wait(Thread::State::dependency);
+        return;
+    }
+    open_memory();
+    for (int32_t i = 0; i < block.count; ++i)
+        if (block.threads[i] != current) make_ready(*block.threads[i]);
+}
+
 bool run_grid(const Launch &launch, void *data, cudaError_t &code) {
     running = &launch;
     running_data = data;
@@ -243,7 +272,9 @@ bool run_grid(const Launch &launch, void *data, cudaError_t &code) {
                        static_cast<unsigned>(at / launch.grid.x / launch.grid.y)};
         fill_shared();
         begin_block();
+        if (launch.dependent) close_memory();
         resume(host, *next_ready());
+        open_memory();
         if (fault_code == cudaSuccess && !shared_is_intact()) {
             last_fault = "cuda_host: a kernel wrote behind its dynamic shared memory: ";
             last_fault += launch.name != nullptr ? launch.name : "without a name";

@@ -29,7 +29,7 @@ struct Warp {
 };
 
 struct Thread {
-    enum class State : uint8_t { ready, barrier, collective, ended };
+    enum class State : uint8_t { ready, barrier, collective, dependency, ended };
 
     Fiber fiber;
     bool prepared;
@@ -37,6 +37,7 @@ struct Thread {
     int32_t number, lane;
     Warp *warp;
     State state;
+    bool waited;  // for what was launched before
 
     // What it waits for, and what it brings and takes.
     Collective kind;
@@ -60,6 +61,7 @@ struct Block {
     int32_t ready_count;
     Barrier barrier;
     int32_t arrived, votes, outcome;
+    int32_t waited;  // threads that have
 };
 
 extern Block block;

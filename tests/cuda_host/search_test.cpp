@@ -181,4 +181,22 @@ XF_TEST(restricted_steps_are_recorded_and_wait_little) {
     CHECK(cost(prefixed, "waits") < 26 / 2 + 16);
 }
 
+// Kernels that are launched while what came before still runs (cuda/dependent.cuh): with device memory out of reach
+// until they have waited, a decoding goes through each of them, at head widths and model widths of either kind.
+XF_TEST(nothing_is_touched_before_what_came_earlier_has_ended) {
+    set("guard", 1);
+    for (const char *precision : {"fp32", "bf16"}) {
+        const auto context = open_device({"cuda", "auto", true, precision}, 1);
+        for (const Settings &widths : {Settings{},
+                                       {{"model.d_model", "64"}, {"model.d_k", "64"}, {"model.d_v", "64"}},
+                                       {{"model.d_model", "1032"}}}) {
+            Settings settings = kTinyModel;
+            for (const auto &[key, value] : widths) settings[key] = value;
+            xf::Decoder decoder(make_model(context, settings), options_of({{"decode.max_extra_tokens", "2"}}));
+            CHECK_EQ(decode(&decoder, {{5, 9, 3, 1}, {4, 1}}).size(), size_t{2});
+        }
+    }
+    set("guard", 0);
+}
+
 }  // namespace

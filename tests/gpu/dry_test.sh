@@ -67,7 +67,9 @@ expect "25 products and a ceiling are measured" [ "$(grep -c $'\tbest\t' "$folde
 expect "our kernel for few rows is measured, its rows have the same bits" \
     [ "$(grep -c $'\trows\town same bits' "$folder/first/products.tsv")" = 9 ]
 expect "beside cuBLASLt" grep -qP '\tfew\t4 [0-9.]+ [0-9.]+$' "$folder/first/products.tsv"
-expect "decoding is measured with both" grep -q $'^decode .*, by_cuBLASLt\tstep\t' "$folder/first/bench.tsv"
+for name in by_cuBLASLt dependent_launch; do
+    expect "decoding is measured $name" grep -q $'^decode .*, '$name$'\tstep\t' "$folder/first/bench.tsv"
+done
 expect "the page of a dry run says so" grep -q 'A dry run' "$folder/first/gpu.md"
 expect "the page has the products" grep -q '^| dW embedding |' "$folder/first/gpu.md"
 expect "the page has those of few rows" grep -q '^| step qkv | 16 |' "$folder/first/gpu.md"

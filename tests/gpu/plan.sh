@@ -7,7 +7,7 @@ plan=(
     "1 steps 30 three steps of a tiny model, fp32 and bf16; a failure again with CUDA_LAUNCH_BLOCKING"
     "1 parity 140 every operation beside the CPU, row invariance, the tests of devices, the same bits in two processes"
     "1 products 50 25 products of a base model: the heuristic's first against the best, rows, bits, DRELU_BGRAD, FP8; our kernel for few rows beside it"
-    "1 bars 150 the cases of docs/benchmarks/gpu.md that have a bar, without PyTorch; decoding also by cuBLASLt"
+    "1 bars 150 the cases of docs/benchmarks/gpu.md that have a bar, without PyTorch; decoding also by cuBLASLt, and with dependent launches"
     "1 kernels 30 the time of each kernel of a step and of decoding, by CUPTI"
     "1 loss 60 a step with other sizes of the loss's pieces"
     "1 batches 90 100 batches of real lengths, twice, with and without graphs"

@@ -6,7 +6,7 @@
 #
 # FOLDER/run.tar.xz    what every call needs: xf_bench, dump_batches, translate, the library and its plugins
 # FOLDER/check.tar.xz  calls 1 and 2: tests, gpu_products, gpu_planted, CUPTI's client, plugins with other sizes of the
-#                      loss and with cuBLASLt for decoding; 80 MiB that are nearly the same, so 4 when packed
+#                      loss, with cuBLASLt for decoding, with dependent launches; 85 MiB that are nearly the same, so 4 when packed
 # FOLDER/data          call 4, with --data DIR, which holds en-de and en-fr, each with train, dev and test.tsv.xz: those,
 #                      and a tokenizer for each model
 # FOLDER/deps          what a build needs that a bare machine lacks, for the case that the programs don't start there
@@ -100,6 +100,7 @@ for loss in "${losses[@]}"; do
     variant "loss/$loss" loss.cu "-DXF_CUDA_LOSS_LOGITS=$((${loss%x*} * 37008)) -DXF_CUDA_LOSS_GATHER=${loss#*x}"
 done
 variant step/by_cuBLASLt gemm_cublaslt.cu -DXF_CUDA_STEP_PRODUCTS=0
+variant step/dependent_launch plugin.cu -DXF_CUDA_DEPENDENT_LAUNCH=1
 
 # Libraries beside the system's own.
 for program in "$parts"/run/bin/* "$parts"/run/lib/*.so "$parts"/check/bin/*; do

@@ -50,6 +50,14 @@ stage_parity() (
     XF_TEST_PLUGINS=$plugins/libxformer_cuda.so must='OK.*cuda' \
         attempt parity "case list" 135 "$check/backend_ops" "${dry_cases:-cuda/*}" &
     attempt parity comparisons 135 "$python" tests/bench/gpu_checks.py "$run" "$results" $dry &
+    # Dependent launches are right or wrong by how the GPU orders memory: decoding and training once more with them.
+    if [ -d "$check/../step/dependent_launch" ]; then
+        for name in test_decode_batch test_decode_request test_golden; do
+            if [ ! -x "$check/$name" ]; then continue; fi
+            XF_BACKEND_PATH=$check/../step/dependent_launch:$XF_BACKEND_PATH XF_TEST_DEVICES=cuda must='on cuda\|cuda on' \
+                attempt parity "$name, dependent launches" 135 "$check/$name" &
+        done
+    fi
     while read -r name; do
         pool 6
         XF_TEST_DEVICES=cuda must='on cuda\|cuda on' attempt parity "$name" 135 "$check/$name" &

@@ -24,12 +24,14 @@ stage_products() {
 }
 
 # A fault of the GPU ends a process for good: what was begun by then is left out when it is started anew.
-# Decoding also with cuBLASLt's products instead of our own.
+# Decoding also with cuBLASLt's products instead of our own, and with dependent launches (cuda/dependent.cuh).
 stage_bars() {
     local step=$check/../step
     if [ $dry = 1 ]; then
         step=$work/step
-        mkdir -p "$step/by_cuBLASLt" && ln -sf "$plugins/libxformer_cuda.so" "$step/by_cuBLASLt/"
+        mkdir -p "$step"/{by_cuBLASLt,dependent_launch}
+        for step in "$step"/*; do ln -sf "$plugins/libxformer_cuda.so" "$step/"; done
+        step=$work/step
     fi
     local options=(--no-torch --bars)
     if [ -d "$step" ]; then options+=(--step "$step"); fi

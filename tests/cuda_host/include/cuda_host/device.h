@@ -62,6 +62,10 @@ uint32_t warp_vote(uint32_t mask, bool predicate);
 void warp_sync(uint32_t mask);
 int32_t lane();
 
+// Of a dependent launch: waits for all that was launched before. Each thread must before it ends; until all of the
+// block have, guarded device memory can't be touched.
+void wait_for_previous();
+
 // The block's dynamic shared memory, 128-byte aligned, filled with NaN before each block; only the bytes asked for at
 // launch may be touched.
 void *dynamic_shared();

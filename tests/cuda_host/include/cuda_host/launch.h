@@ -26,6 +26,7 @@ struct Launch {
     const char *name;        // may be NULL
     const void *kernel;      // its address, for reports
     void (*thread)(void *);  // one thread of the kernel
+    bool dependent = false;  // its threads begin before what was launched earlier has ended, and must wait for that
 };
 
 // Both take the task in every case, also when they fail.
@@ -40,11 +41,17 @@ Task make_task(Call call) {
 }
 
 template <class... P, class... A>
-cudaError_t launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, cudaStream_t stream,
-                   A... args) {
+cudaError_t launch_as(bool dependent, const char *name, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared,
+                      cudaStream_t stream, A... args) {
     const auto call = [kernel, values = std::tuple<P...>(static_cast<P>(args)...)] { std::apply(kernel, values); };
     const Task task = make_task(call);
-    return enqueue_kernel(stream, {grid, block, shared, name, reinterpret_cast<const void *>(kernel), task.body}, task);
+    return enqueue_kernel(
+        stream, {grid, block, shared, name, reinterpret_cast<const void *>(kernel), task.body, dependent}, task);
+}
+template <class... P, class... A>
+cudaError_t launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, cudaStream_t stream,
+                   A... args) {
+    return launch_as(false, name, kernel, grid, block, shared, stream, args...);
 }
 template <class... P, class... A>
 cudaError_t launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, cudaStream_t stream, A... args) {
