@@ -41,14 +41,6 @@ XF_INLINE void row_loss(const xf_loss &a, const Smoothing &q, int64_t m, double 
     a.loss[m] = static_cast<float>(lse * mass - shared - static_cast<double>(q.extra) * target);
 }
 
-// body(r) for each row below count.
-template <class Body>
-static void each_row(const xf_stream *stream, int64_t count, const Body &body) {
-    parallel(stream, ceil_div(count, kJoinRows), [&](int64_t task, int32_t) {
-        for (int64_t r = task * kJoinRows; r < min64(count, (task + 1) * kJoinRows); ++r) body(r);
-    });
-}
-
 // Without gradients: panels of kPanel columns for kPanelRows rows at a time.
 template <class T>
 static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
@@ -74,17 +66,19 @@ static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
         char *memory = static_cast<char *>(stream->shared.ptr) + rows_at;
         if (int8) quantised = quantize_rows(stream, num<float>(src), a.D, a.D, 0, rows, memory);
         map.src = source_rows(stream, src, a.D, rows, memory);
-        parallel(stream, panels, [&](int64_t p, int32_t worker) {
+        const int64_t parts = row_parts(stream, panels, rows);
+        parallel(stream, panels * parts, [&](int64_t task, int32_t worker) {
             float *logits = local(stream, bytes, worker), *wide = extra > 0 ? logits + step * kPanel : nullptr;
-            const int64_t n0 = p * kPanel, n1 = min64(a.V, n0 + kPanel);
-            dot_block(stream, map, quantised, 0, rows, n0, n1, wide, logits, kPanel);
-            for (int64_t r = 0; r < rows; ++r) {
-                sums[p * rows + r] = panel_sums(logits + r * kPanel, n1 - n0, false);
+            const int64_t p = task / parts, n0 = p * kPanel, n1 = min64(a.V, n0 + kPanel);
+            const int64_t first = rows * (task % parts) / parts, end = rows * (task % parts + 1) / parts;
+            dot_block(stream, map, quantised, first, end, n0, n1, wide, logits, kPanel);
+            for (int64_t r = first; r < end; ++r, logits += kPanel) {
+                sums[p * rows + r] = panel_sums(logits, n1 - n0, false);
                 const int64_t target = a.targets[m0 + r];
-                if (target >= n0 && target < n1) targets[r] = logits[r * kPanel + target - n0];
+                if (target >= n0 && target < n1) targets[r] = logits[target - n0];
             }
         });
-        each_row(stream, rows, [&](int64_t r) {
+        each_row(stream, rows, kJoinRows, [&](int64_t r, int32_t) {
             if (a.targets[m0 + r] < 0) targets[r] = 0.0f;  // no panel had it
             float top = -__builtin_inff();
             double sum = 0.0, total = 0.0;
@@ -131,7 +125,7 @@ static void loss_chunk(const xf_stream *stream, const xf_loss &a, int64_t m0, in
             for (int64_t r = real; r < rows; ++r) tile[i * rows + r] = 0.0f;
         tile_stats(tile, count, rows, stats + t * 3 * rows);
     });
-    each_row(stream, real, [&](int64_t r) {
+    each_row(stream, real, kJoinRows, [&](int64_t r, int32_t) {
         float top = -__builtin_inff();
         double sum = 0.0, total = 0.0;
         for (int64_t t = 0; t < tiles; ++t) top = stats[t * 3 * rows + r] > top ? stats[t * 3 * rows + r] : top;

@@ -1,8 +1,9 @@
 // Projection + log-softmax + the k best, without logits in memory: the last step of decoding.
 //
-// A task projects all rows on a panel of kPanel columns (dot.inl) into its cache and reduces it: maximum, sum of
-// e^(x - maximum), the k best of the panel. Panels have a fixed size and are joined in rising order, so a row's
-// result depends on that row alone. NaN counts as minus infinity; equal values rank by rising id.
+// A task projects rows on a panel of kPanel columns (dot.inl) into its cache and reduces it: maximum and sum of
+// e^(x - maximum), and what is better than the k best that its worker has met in the row. Panels have a fixed size and
+// their sums are joined in rising order; candidates rank by value and id, so it does not matter which worker met them:
+// a row's result depends on that row alone. NaN counts as minus infinity; equal values rank by rising id.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -64,21 +65,51 @@ XF_INLINE bool any_lane(VI x) {
 #endif
 }
 
-// The k best of x[0 .. n), ids from first on (a multiple of 32), into the sorted list best; returns how many there are.
-// allowed: a bit for each of x, or NULL. Values below bar may be left out: k others of the row, in another panel, are
-// known to be at least that good.
-static int64_t panel_best(const float *x, int64_t n, int32_t first, int64_t k, const uint8_t *banned,
-                          const uint32_t *allowed, float bar, Candidate *best) {
-    int64_t count = 0;
+// Puts c at the top of a heap of count whose top is to be replaced. The worst is at the top of a heap.
+static void replace_top(Candidate c, Candidate *heap, int64_t count) {
+    int64_t at = 0;
+    for (int64_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && before(heap[child], heap[child + 1])) ++child;
+        if (!before(c, heap[child])) break;
+        heap[at] = heap[child];
+    }
+    heap[at] = c;
+}
+
+// Takes c into the best `most`, when it is one of them; returns how many there are now.
+XF_INLINE int64_t keep_best(Candidate c, Candidate *heap, int64_t count, int64_t most) {
+    if (count == most) {
+        if (before(c, heap[0])) replace_top(c, heap, count);
+        return count;
+    }
+    int64_t at = count;
+    for (; at > 0 && before(heap[(at - 1) / 2], c); at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2];
+    heap[at] = c;
+    return count + 1;
+}
+
+// Turns a heap into a list, the best first.
+static void sort_heap(Candidate *heap, int64_t count) {
+    while (count > 1) {
+        const Candidate worst = heap[0];
+        --count;
+        replace_top(heap[count], heap, count);
+        heap[count] = worst;
+    }
+}
+
+// Takes x[0 .. n), ids from first on (a multiple of 32), into the best `most` of the row; returns how many there are.
+// allowed: a bit for each of x, or NULL.
+static int64_t panel_best(const float *x, int64_t n, int32_t first, int64_t most, const uint8_t *banned,
+                          const uint32_t *allowed, Candidate *heap, int64_t count) {
+    float bar = count == most ? heap[0].value : -__builtin_inff();
     for (int64_t i = 0; i < n; i += kW) {
         if (!any_lane(get(x + i, n - i) >= bar)) continue;
         for (int64_t j = i; j < min64(n, i + kW); ++j) {
             if (!(x[j] >= bar) || banned[j]) continue;
             if (allowed && (allowed[j / 32] >> (j % 32) & 1) == 0) continue;
-            const Candidate c{x[j], first + static_cast<int32_t>(j)};
-            if (count == k && !before(c, best[k - 1])) continue;
-            insert(c, best, count < k ? count++ : k - 1);
-            if (count == k) bar = best[k - 1].value;
+            count = keep_best({x[j], first + static_cast<int32_t>(j)}, heap, count, most);
+            if (count == most) bar = heap[0].value;
         }
     }
     return count;
@@ -90,12 +121,18 @@ XF_INLINE float log_probability(float logit, float lse) {
     return value == value ? value : -__builtin_inff();
 }
 
-// Joins the panels of a row: log-sum-exp, then the best heads among the panels' lists. Ranks are those of the values
+// What the workers met of a row: lists of `most` candidates, lists apart by `next`, their counts by `rows`.
+struct Met {
+    const Candidate *lists;
+    const int32_t *counts;
+    int64_t workers, next, rows;
+};
+
+// Joins the panels of a row: log-sum-exp, then the best among the workers' lists. Ranks are those of the values
 // returned: different logits can round to one value, so kSpare more are taken and put in order of (value, id). False,
 // with the log-sum-exp, when that isn't enough: rank k and the last one taken have one value, and so may have others.
-static bool join_panels(const PanelSums *sums, const Candidate *lists, const int32_t *counts, int64_t panels,
-                        int64_t rows, int64_t width, int64_t k, int32_t *heads, Candidate *chosen, int64_t *found,
-                        float *log_sum_exp) {
+static bool join_panels(const PanelSums *sums, int64_t panels, int64_t rows, const Met &met, int64_t k,
+                        Candidate *chosen, int64_t *found, float *log_sum_exp) {
     float top = -__builtin_inff();
     for (int64_t p = 0; p < panels; ++p) top = sums[p * rows].max > top ? sums[p * rows].max : top;
     float total = 0.0f;
@@ -104,21 +141,12 @@ static bool join_panels(const PanelSums *sums, const Candidate *lists, const int
         if (s.sum > 0.0f) total += s.sum * static_cast<float>(exp_of(static_cast<double>(s.max - top)));
     }
     const float lse = *log_sum_exp = top + static_cast<float>(log_of(static_cast<double>(total)));
-    for (int64_t p = 0; p < panels; ++p) heads[p] = 0;
     int64_t count = 0;
-    while (count < k + kSpare) {
-        int64_t from = -1;
-        Candidate best{-__builtin_inff(), 0};
-        for (int64_t p = 0; p < panels; ++p) {
-            if (heads[p] >= counts[p * rows]) continue;
-            const Candidate c = lists[p * rows * width + heads[p]];
-            if (from < 0 || before(c, best)) best = c, from = p;
-        }
-        if (from < 0) break;
-        ++heads[from];
-        best.value = log_probability(best.value, lse);
-        insert(best, chosen, count++);
-    }
+    for (int64_t w = 0; w < met.workers; ++w)
+        for (int64_t i = 0; i < met.counts[w * met.rows]; ++i)
+            count = keep_best(met.lists[w * met.next + i], chosen, count, k + kSpare);
+    sort_heap(chosen, count);
+    for (int64_t i = 0; i < count; ++i) insert({log_probability(chosen[i].value, lse), chosen[i].id}, chosen, i);
     *found = count;
     return count < k + kSpare || chosen[count - 1].value < chosen[k - 1].value;
 }
@@ -142,78 +170,83 @@ static int64_t rank_row(const xf_stream *stream, const xf_linear_fwd &map, const
     return count;
 }
 
+// body(r, worker) for each row below count, so many a task.
+template <class Body>
+static void each_row(const xf_stream *stream, int64_t count, int64_t tile, const Body &body) {
+    parallel(stream, ceil_div(count, tile), [&](int64_t task, int32_t worker) {
+        for (int64_t r = task * tile; r < min64(count, (task + 1) * tile); ++r) body(r, worker);
+    });
+}
+
+// Panels that are fewer than two for each worker are cut by rows, too.
+XF_INLINE int64_t row_parts(const xf_stream *stream, int64_t panels, int64_t rows) {
+    return max64(1, min64(ceil_div(2 * int64_t{stream->workers}, panels), rows / 16));
+}
+
 template <class T>
 static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     const xf_top_k a = *args;
     if (a.rows <= 0 || a.k <= 0) return XF_OK;
-    const int64_t panels = ceil_div(a.V, kPanel), width = min64(a.k + kSpare, kPanel);
-    const int64_t step = min64(a.rows, kPanelRows);
+    constexpr int64_t kCandidate = sizeof(Candidate), kMostLists = 1 << 26;
+    const int64_t panels = ceil_div(a.V, kPanel), workers = stream->workers, most = a.k + kSpare;
+    const int64_t step = min64(a.rows, max64(8, min64(kPanelRows, kMostLists / (workers * most * kCandidate))));
     const int64_t sums_at = padded(a.V);
     const int64_t lists_at = sums_at + padded(panels * step * static_cast<int64_t>(sizeof(PanelSums)));
-    const int64_t counts_at = lists_at + padded(panels * step * width * static_cast<int64_t>(sizeof(Candidate)));
-    const int64_t heads_at = counts_at + padded(panels * step * 4);
-    const int64_t chosen_at = heads_at + padded(panels * 4);
-    const int64_t bars_at = chosen_at + padded((a.k + kSpare) * static_cast<int64_t>(sizeof(Candidate)));
-    const int64_t rows_at = bars_at + padded(stream->workers * step * 4);
+    const int64_t counts_at = lists_at + padded(workers * step * most * kCandidate);
+    const int64_t rows_at = counts_at + padded(workers * step * 4);
     const bool int8 = a.weights_type == XF_WEIGHTS_INT8;
     const int64_t wide_rows = sizeof(T) == 2 ? step * a.D * 4 : 0;
     const int64_t all = rows_at + (int8 ? int8_rows_bytes(step, a.D) : wide_rows);
     if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(all), err)) return rc;
     const uint32_t type = sizeof(T) == 2 ? uint32_t{XF_WEIGHTS_BF16} : a.weights_type;
-    const int64_t extra = wide_bytes(type, step), bytes = step * kPanel * 4 + extra;
+    const int64_t extra = wide_bytes(type, step), joined = kPanel * 4 + most * kCandidate;
+    const int64_t bytes = max64(step * kPanel * 4 + extra, joined);
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
     char *base = static_cast<char *>(stream->shared.ptr);
     uint8_t *banned = reinterpret_cast<uint8_t *>(base);
     PanelSums *sums = reinterpret_cast<PanelSums *>(base + sums_at);
     Candidate *lists = reinterpret_cast<Candidate *>(base + lists_at);
     int32_t *counts = reinterpret_cast<int32_t *>(base + counts_at);
-    int32_t *heads = reinterpret_cast<int32_t *>(base + heads_at);
-    Candidate *chosen = reinterpret_cast<Candidate *>(base + chosen_at);
     __builtin_memset(banned, 0, static_cast<size_t>(a.V));
     for (int64_t i = 0; i < a.banned_count; ++i)
         if (a.banned[i] >= 0 && a.banned[i] < a.V) banned[a.banned[i]] = 1;
-    // The best k-th value that a worker has met in a row. Which panels it met is chance, what it leaves out can't
-    // be among the k best of the row either way.
-    float *bars = reinterpret_cast<float *>(base + bars_at);
     xf_linear_fwd map{};
     map.N = a.V, map.K = a.D, map.ld_src = a.D, map.weights = a.weights;
     map.weights_type = type, map.scales = a.scales;
     for (int64_t m0 = 0; m0 < a.rows; m0 += step) {
-        const int64_t rows = min64(step, a.rows - m0);
+        const int64_t rows = min64(step, a.rows - m0), parts = row_parts(stream, panels, rows);
         Int8Rows quantised{};
         if (int8) quantised = quantize_rows(stream, num<float>(a.src) + m0 * a.D, a.D, a.D, 0, rows, base + rows_at);
         map.src = source_rows(stream, num<T>(a.src) + m0 * a.D, a.D, rows, base + rows_at);
-        for (int64_t i = 0; i < stream->workers * step; ++i) bars[i] = -__builtin_inff();
-        parallel(stream, panels, [&](int64_t p, int32_t worker) {
+        __builtin_memset(counts, 0, static_cast<size_t>(workers * step * 4));
+        parallel(stream, panels * parts, [&](int64_t task, int32_t worker) {
             float *logits = local(stream, bytes, worker), *wide = extra > 0 ? logits + step * kPanel : nullptr;
-            const int64_t n0 = p * kPanel, n1 = min64(a.V, n0 + kPanel);
-            dot_block(stream, map, quantised, 0, rows, n0, n1, wide, logits, kPanel);
-            for (int64_t r = 0; r < rows; ++r) {
-                const int64_t at = p * rows + r;
-                sums[at] = panel_sums(logits + r * kPanel, n1 - n0, true);
-                float *bar = bars + worker * step + r;
+            const int64_t p = task / parts, n0 = p * kPanel, n1 = min64(a.V, n0 + kPanel);
+            const int64_t first = rows * (task % parts) / parts, end = rows * (task % parts + 1) / parts;
+            dot_block(stream, map, quantised, first, end, n0, n1, wide, logits, kPanel);
+            for (int64_t r = first; r < end; ++r, logits += kPanel) {
+                sums[p * rows + r] = panel_sums(logits, n1 - n0, true);
                 const uint32_t *allowed = a.allowed ? a.allowed + (m0 + r) * ceil_div(a.V, 32) + n0 / 32 : nullptr;
-                const int64_t count = panel_best(logits + r * kPanel, n1 - n0, static_cast<int32_t>(n0), width,
-                                                 banned + n0, allowed, *bar, lists + at * width);
-                const bool full = width == a.k + kSpare && count == width;
-                if (full && lists[at * width + width - 1].value > *bar) *bar = lists[at * width + width - 1].value;
-                counts[at] = static_cast<int32_t>(count);
+                const int64_t at = worker * step + r;
+                counts[at] = static_cast<int32_t>(panel_best(logits, n1 - n0, static_cast<int32_t>(n0), most,
+                                                             banned + n0, allowed, lists + at * most, counts[at]));
             }
         });
-        for (int64_t r = 0; r < rows; ++r) {
+        each_row(stream, rows, max64(1, 128 / most), [&](int64_t r, int32_t worker) {
             const int64_t row = m0 + r;
+            float *logits = local(stream, bytes, worker);
+            Candidate *chosen = reinterpret_cast<Candidate *>(logits + kPanel);
             int64_t count = 0;
             float lse = 0.0f;
-            if (!join_panels(sums + r, lists + r * width, counts + r, panels, rows, width, a.k, heads, chosen, &count,
-                             &lse))
+            const Met met{lists + r * most, counts + r, workers, step * most, step};
+            if (!join_panels(sums + r, panels, rows, met, a.k, chosen, &count, &lse))
                 count = rank_row(stream, map, quantised, r, a.k, banned,
-                                 a.allowed ? a.allowed + row * ceil_div(a.V, 32) : nullptr, lse,
-                                 local(stream, bytes, 0), chosen);
+                                 a.allowed ? a.allowed + row * ceil_div(a.V, 32) : nullptr, lse, logits, chosen);
             for (int64_t i = 0; i < a.k; ++i) {
                 a.values[row * a.k + i] = i < count ? chosen[i].value : -__builtin_inff();
                 a.ids[row * a.k + i] = i < count ? chosen[i].id : -1;
             }
-        }
+        });
     }
     return XF_OK;
 }
