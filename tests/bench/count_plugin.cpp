@@ -151,6 +151,12 @@ void count_start(int32_t workers) {
     on = true;
 }
 
+void count_pause() {
+    if (on) note_serial();
+}
+
+void count_resume() { mark = now(); }
+
 void count_stop() {
     note_serial();
     on = false;

@@ -25,6 +25,9 @@ typedef struct count_op {
 
 /* Forgets everything; tasks are cut for so many workers from now on. Before the first device is opened, too. */
 void count_start(int32_t workers);
+/* What happens between is not noted; not within a task. */
+void count_pause(void);
+void count_resume(void);
 /* Ends the noting. */
 void count_stop(void);
 /* What each operation took, its tasks scheduled on so many workers; *ops lives until the next call. Returns how many.
