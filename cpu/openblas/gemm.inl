@@ -304,8 +304,8 @@ XF_INLINE int64_t gemm_block(int64_t K) {
     return round_up(ceil_div(K, ceil_div(K, 2 * kDepth)), 2);
 }
 // How much of K is packed at a time, with how many numbers for each of it.
-XF_INLINE int64_t gemm_span(int64_t wide, int64_t K, int64_t block) {
-    return min64(round_up(K, block), max64(1, kPackedFloats / (wide * block)) * block);
+XF_INLINE int64_t gemm_span(int64_t wide, int64_t K, int64_t block, int64_t most) {
+    return min64(round_up(K, block), max64(1, most / (wide * block)) * block);
 }
 
 // What a product needs of memory, so that a caller can put its own data in front of the shared part.
@@ -321,7 +321,9 @@ template <class T, class C>
 static GemmPlan gemm_plan(const xf_stream *stream, int64_t M, int64_t N, int64_t K) {
     GemmPlan p{cut_for(M, N, K, stream->workers), gemm_block<T>(K), 0, 0, 0, 0, 0};
     const int64_t wide = round_up(N, kCols);
-    p.span = gemm_span(wide + (p.cut.shared ? M : 0), K, p.block);
+    // Many processors have larger caches, and gain by meeting less often.
+    const int64_t times = p.cut.shared ? max64(1, min64(4, stream->workers / 16)) : 1;
+    p.span = gemm_span(wide + (p.cut.shared ? M : 0), K, p.block, times * kPackedFloats);
     p.a_at = wide * p.span + kW;
     const int64_t shared_a = p.cut.shared ? p.span / p.block * place_of_range(M, p.cut.ranges, p.block) + kW : 0;
     p.so_far_at = p.a_at + shared_a;

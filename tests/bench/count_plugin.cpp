@@ -46,10 +46,10 @@ xf_host_v1 host;
 bool on;
 int32_t cut_for = 1;
 Op current = kBetween;
-double mark;  // where the part of no task began
-std::vector<double> times;
+double mark;                         // where the part of no task began
+std::vector<double> times, earlier;  // of this round; the least of those before
 std::vector<Region> regions;
-double serial[kOps];
+double serial[kOps], earlier_serial[kOps];
 count_op results[kOps];
 
 double now() {
@@ -145,7 +145,19 @@ const xf_backend_v1 *xf_plugin_init(uint32_t abi, xf_error *err) {
 void count_start(int32_t workers) {
     cut_for = workers;
     times.clear();
+    earlier.clear();
     regions.clear();
+    std::fill(std::begin(serial), std::end(serial), 0.0);
+    std::fill(std::begin(earlier_serial), std::end(earlier_serial), 0.0);
+    mark = now();
+    on = true;
+}
+
+void count_again() {
+    earlier = std::move(times);
+    times.clear();
+    regions.clear();
+    std::copy(std::begin(serial), std::end(serial), std::begin(earlier_serial));
     std::fill(std::begin(serial), std::end(serial), 0.0);
     mark = now();
     on = true;
@@ -157,9 +169,14 @@ void count_pause() {
 
 void count_resume() { mark = now(); }
 
-void count_stop() {
+int32_t count_stop() {
     note_serial();
     on = false;
+    if (earlier.empty()) return 0;
+    if (earlier.size() != times.size()) return 1;
+    for (size_t i = 0; i < times.size(); ++i) times[i] = std::min(times[i], earlier[i]);
+    for (int i = 0; i < kOps; ++i) serial[i] = std::min(serial[i], earlier_serial[i]);
+    return 0;
 }
 
 int32_t count_summary(int32_t workers, const count_op **ops) {

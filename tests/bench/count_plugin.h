@@ -28,8 +28,10 @@ void count_start(int32_t workers);
 /* What happens between is not noted; not within a task. */
 void count_pause(void);
 void count_resume(void);
-/* Ends the noting. */
-void count_stop(void);
+/* Begins another round of the same: of each task, the least of its times counts. After count_stop(). */
+void count_again(void);
+/* Ends the noting; not 0 when a round was not the same as those before. */
+int32_t count_stop(void);
 /* What each operation took, its tasks scheduled on so many workers; *ops lives until the next call. Returns how many.
  */
 int32_t count_summary(int32_t workers, const count_op **ops);

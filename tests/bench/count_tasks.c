@@ -1,8 +1,8 @@
 /*
  * count_tasks.c - how training and decoding would scale to many processors, from the times of their tasks on one.
  *
- *     count_tasks train  [sentences=128] [tokens=32] [layers=1] [cuts=1,32] [preset=base] [key=value ...]
- *     count_tasks decode [sentences=32] [tokens=25] [cuts=1,32] [preset=base] [key=value ...]
+ *     count_tasks train  [sentences=128] [tokens=32] [layers=1] [cuts=1,32] [rounds=1] [key=value ...]
+ *     count_tasks decode [sentences=32] [tokens=25] [cuts=1,32] [rounds=1] [key=value ...]
  *
  * train: one step on random sentences of one length, ids drawn as words are, by
  * Zipf's law. decode: one call over random sources, with fresh weights. cuts: for how many workers the work is cut; the
@@ -141,6 +141,7 @@ static void free_memory(void *user, void *memory, size_t bytes) {
 
 /* One run with the work cut for so many workers. */
 static void count(args a, int training, int32_t workers) {
+    const int64_t rounds = arg_number(a, "rounds", 1);
     count_start(workers); /* streams ask for the number when they are made */
     xf_config *config = config_from(a);
     CHECK(xf_config_set, config, "context.backend_path", COUNT_FOLDER);
@@ -162,19 +163,23 @@ static void count(args a, int training, int32_t workers) {
         xf_trainer *trainer;
         xf_step_stats stats = {.struct_size = sizeof stats};
         CHECK(xf_trainer_create, model, config, &trainer);
-        count_start(workers);
-        CHECK(xf_train_step, trainer, &batch, 1, &stats);
-        count_stop();
+        for (int64_t round = 0; round < rounds; ++round) {
+            round == 0 ? count_start(workers) : count_again();
+            CHECK(xf_train_step, trainer, &batch, 1, &stats);
+            if (count_stop() != 0) die("a step has not the tasks of the one before");
+        }
         fprintf(stderr, "cut for %d: loss %.9g\n", workers, stats.loss); /* must not depend on it */
         xf_trainer_free(trainer);
     } else {
         xf_decoder *decoder;
         CHECK(xf_decoder_create, model, config, &decoder);
-        xf_hypotheses *hypotheses;
-        count_start(workers);
-        CHECK(xf_decode, decoder, &batch, NULL, &hypotheses);
-        count_stop();
-        xf_hypotheses_free(hypotheses);
+        for (int64_t round = 0; round < rounds; ++round) {
+            xf_hypotheses *hypotheses;
+            round == 0 ? count_start(workers) : count_again();
+            CHECK(xf_decode, decoder, &batch, NULL, &hypotheses);
+            if (count_stop() != 0) die("a call has not the tasks of the one before");
+            xf_hypotheses_free(hypotheses);
+        }
         xf_decoder_free(decoder);
     }
     if (workers == 1) printf("%s; %s\n", xf_context_device(context), xf_build_info());
