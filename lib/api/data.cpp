@@ -151,16 +151,17 @@ xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokeniz
         if (tokenizer != nullptr) words = shared(tokenizer, "tokenizer")->tokenizer;
         check_pointer(out, "out");
         const auto options = BatcherOptions::from(*OptionsOf(config));
-        Encode encode;
-        if (words != nullptr)
-            encode = [&words, scratch = EncodeScratch()](std::string_view text, std::vector<int32_t> *ids) mutable {
-                words->encode(text, ids, &scratch);
-            };
+        Encoders encoders{&use->context->pool(), {}};
+        for (int worker = 0; words != nullptr && worker < encoders.pool->workers(); ++worker)
+            encoders.of_worker.push_back(
+                [&words, scratch = EncodeScratch()](std::string_view text, std::vector<int32_t> *ids) mutable {
+                    words->encode(text, ids, &scratch);
+                });
         const Call call = use->context->call();
         const Corpus::Warn warn = [&](const std::string &line) { use->context->log(XF_LOG_WARNING, "data", line); };
         auto handle = std::make_unique<xf_batcher>();
         handle->context = use->context;
-        handle->batcher = Batcher::of(*use->corpus, encode, options, heap_of(use->context), warn, call);
+        handle->batcher = Batcher::of(*use->corpus, encoders, options, heap_of(use->context), warn, call);
         *out = handle.release();
     });
 }

@@ -28,6 +28,7 @@ public:
 
     Heap &heap() { return heap_; }
     const Heap &heap() const { return heap_; }
+    ThreadPool &pool() { return pool_; }
     Device &device() { return *device_; }
     // XF_FP32 or XF_BF16: what models of this context compute in.
     uint32_t dtype() const { return dtype_; }

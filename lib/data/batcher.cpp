@@ -59,9 +59,9 @@ Batcher::Batcher(std::shared_ptr<const EncodedCorpus> corpus, const BatcherOptio
     plan_ = make_plan(0);
 }
 
-std::unique_ptr<Batcher> Batcher::of(const Corpus &corpus, const Encode &encode, const BatcherOptions &options,
+std::unique_ptr<Batcher> Batcher::of(const Corpus &corpus, const Encoders &encoders, const BatcherOptions &options,
                                      const std::shared_ptr<Heap> &heap, const Corpus::Warn &warn, const Call &call) {
-    auto encoded = std::make_shared<EncodedCorpus>(encode_corpus(corpus, encode, options.longest_side(), call, heap));
+    auto encoded = std::make_shared<EncodedCorpus>(encode_corpus(corpus, encoders, options.longest_side(), call, heap));
     const int64_t skipped = encoded->skipped_too_long + encoded->skipped_empty;
     if (skipped > 0 && warn)
         warn(format("%" PRId64 " of %" PRId64 " pairs are left out: %" PRId64 " have a side of more than %" PRId64

@@ -48,8 +48,9 @@ public:
         int64_t batch = 0;
     };
 
-    // Encodes a corpus (encode_corpus() says what encode is) and makes its batcher. warn hears of the pairs left out.
-    static std::unique_ptr<Batcher> of(const Corpus &corpus, const Encode &encode, const BatcherOptions &options,
+    // Encodes a corpus (encode_corpus() says what encoders are) and makes its batcher. warn hears of the pairs left
+    // out.
+    static std::unique_ptr<Batcher> of(const Corpus &corpus, const Encoders &encoders, const BatcherOptions &options,
                                        const std::shared_ptr<Heap> &heap, const Corpus::Warn &warn, const Call &call);
 
     // An error that names the pair if one does not fit a batch; one that says so if there is no pair at all.

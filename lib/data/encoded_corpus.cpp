@@ -1,10 +1,16 @@
 // Encoding every pair; see encoded_corpus.h.
 //
+// On a pool, pairs are taken in waves: a wave is cut into tasks of some ten kilobytes of text, a few for each worker,
+// whose ids wait in memory of the task's own until the caller has put them behind each other, in the order of the
+// corpus. So memory is bounded by the text of a wave.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "data/encoded_corpus.h"
 
 #include <cinttypes>
+#include <exception>
 #include <limits>
+#include <string_view>
 
 #include "core/error.h"
 
@@ -34,16 +40,97 @@ EncodedCorpus::EncodedCorpus(const std::shared_ptr<Heap> &heap)
       tgt_offsets(src_offsets),
       corpus_index(src_offsets.get_allocator()) {}
 
-EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t max_tokens_per_side, const Call &call,
-                            const std::shared_ptr<Heap> &heap) {
+namespace {
+
+void check_arguments(const Corpus &corpus, bool tokenizer, int64_t max_tokens_per_side) {
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
     XF_CHECK(max_tokens_per_side >= 2 && max_tokens_per_side <= kMost, XF_ERROR_OUT_OF_RANGE,
              "the tokens per side are limited to %" PRId64 ", expected a limit of 2 to %" PRId64, max_tokens_per_side,
              kMost);
-    XF_CHECK(corpus.has_text() || !encode, XF_ERROR_INVALID_ARGUMENT,
+    XF_CHECK(corpus.has_text() || !tokenizer, XF_ERROR_INVALID_ARGUMENT,
              "the corpus was made from ids, expected no tokenizer for it");
-    XF_CHECK(!corpus.has_text() || encode, XF_ERROR_INVALID_ARGUMENT,
+    XF_CHECK(!corpus.has_text() || tokenizer, XF_ERROR_INVALID_ARGUMENT,
              "the tokenizer is NULL, expected one for a corpus of text");
+}
+
+void take_pair(std::span<const int32_t> src, std::span<const int32_t> tgt, int64_t index, int64_t max_tokens_per_side,
+               EncodedCorpus *encoded) {
+    const auto limit = static_cast<size_t>(max_tokens_per_side) - 1;
+    if (src.empty() || tgt.empty()) {
+        ++encoded->skipped_empty;
+    } else if (src.size() > limit || tgt.size() > limit) {
+        ++encoded->skipped_too_long;
+    } else {
+        append(src, &encoded->src_ids, &encoded->src_offsets);
+        append(tgt, &encoded->tgt_ids, &encoded->tgt_offsets);
+        encoded->corpus_index.push_back(index);
+    }
+}
+
+// Some pairs, and what one worker made of them.
+struct Task {
+    int64_t begin = 0, end = 0;
+    std::vector<int32_t> ids;
+    std::vector<size_t> ends;  // of each side in ids: source, target, source, ...
+    std::exception_ptr error;  // at the pair behind those in ends
+
+    void encode(const Corpus &corpus, const Encode &encode, const Call &call) noexcept {
+        ids.clear();
+        ends.clear();
+        error = nullptr;
+        try {
+            std::vector<int32_t> room;
+            for (int64_t i = begin; i < end; ++i) {
+                call.check();
+                for (const std::string_view text : {corpus.source(i), corpus.target(i)}) {
+                    room.clear();
+                    encode(text, &room);
+                    ids.insert(ids.end(), room.begin(), room.end());
+                    ends.push_back(ids.size());
+                }
+            }
+        } catch (...) {
+            error = std::current_exception();
+        }
+    }
+};
+
+struct Wave {
+    const Corpus &corpus;
+    const Encoders &encoders;
+    const Call &call;
+    std::vector<Task> tasks;
+    size_t count = 0;
+
+    // Cuts the next wave from pair i on; returns the first pair behind it.
+    int64_t cut(int64_t i) {
+        constexpr size_t kBytes = 1 << 15;
+        for (count = 0; count < tasks.size() && i < corpus.size(); ++count) {
+            tasks[count].begin = i;
+            for (size_t bytes = 0; bytes < kBytes && i < corpus.size(); ++i)
+                bytes += corpus.source(i).size() + corpus.target(i).size() + 16;
+            tasks[count].end = i;
+        }
+        return i;
+    }
+
+    void run() {
+        encoders.pool->run(
+            static_cast<int64_t>(count),
+            [](void *arg, int64_t task, int32_t worker) {
+                auto &self = *static_cast<Wave *>(arg);
+                self.tasks[static_cast<size_t>(task)].encode(
+                    self.corpus, self.encoders.of_worker[static_cast<size_t>(worker)], self.call);
+            },
+            this);
+    }
+};
+
+}  // namespace
+
+EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t max_tokens_per_side, const Call &call,
+                            const std::shared_ptr<Heap> &heap) {
+    check_arguments(corpus, static_cast<bool>(encode), max_tokens_per_side);
     EncodedCorpus encoded(heap);
     std::vector<int32_t> src_room, tgt_room;
     const auto encoded_text = [&](std::string_view text, std::vector<int32_t> *room) {
@@ -51,19 +138,39 @@ EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t 
         encode(text, room);
         return std::span<const int32_t>(*room);
     };
-    const auto limit = static_cast<size_t>(max_tokens_per_side) - 1;
     for (int64_t i = 0; i < corpus.size(); ++i) {
         call.progress("encode", i, corpus.size());
         const auto src = encode ? encoded_text(corpus.source(i), &src_room) : corpus.source_ids(i);
         const auto tgt = encode ? encoded_text(corpus.target(i), &tgt_room) : corpus.target_ids(i);
-        if (src.empty() || tgt.empty()) {
-            ++encoded.skipped_empty;
-        } else if (src.size() > limit || tgt.size() > limit) {
-            ++encoded.skipped_too_long;
-        } else {
-            append(src, &encoded.src_ids, &encoded.src_offsets);
-            append(tgt, &encoded.tgt_ids, &encoded.tgt_offsets);
-            encoded.corpus_index.push_back(i);
+        take_pair(src, tgt, i, max_tokens_per_side, &encoded);
+    }
+    call.progress("encode", corpus.size(), corpus.size());
+    return encoded;
+}
+
+EncodedCorpus encode_corpus(const Corpus &corpus, const Encoders &encoders, int64_t max_tokens_per_side,
+                            const Call &call, const std::shared_ptr<Heap> &heap) {
+    if (encoders.of_worker.size() <= 1)
+        return encode_corpus(corpus, encoders.of_worker.empty() ? Encode() : encoders.of_worker[0], max_tokens_per_side,
+                             call, heap);
+    check_arguments(corpus, true, max_tokens_per_side);
+    constexpr size_t kTasksPerWorker = 4;
+    EncodedCorpus encoded(heap);
+    Wave wave{corpus, encoders, call, std::vector<Task>(encoders.of_worker.size() * kTasksPerWorker)};
+    for (int64_t next = 0; next < corpus.size();) {
+        call.progress("encode", next, corpus.size());
+        next = wave.cut(next);
+        wave.run();
+        for (size_t t = 0; t < wave.count; ++t) {
+            const Task &task = wave.tasks[t];
+            const int32_t *const ids = task.ids.data();
+            for (size_t side = 0, at = 0; side + 1 < task.ends.size(); side += 2) {
+                const size_t middle = task.ends[side], end = task.ends[side + 1];
+                take_pair({ids + at, middle - at}, {ids + middle, end - middle},
+                          task.begin + static_cast<int64_t>(side) / 2, max_tokens_per_side, &encoded);
+                at = end;
+            }
+            if (task.error != nullptr) std::rethrow_exception(task.error);
         }
     }
     call.progress("encode", corpus.size(), corpus.size());

@@ -1,8 +1,8 @@
 // A corpus as token ids, packed: what batches are cut from.
 //
-// Encoding is done once, by a callback, so that lib/data knows no tokenizer; a corpus of ids needs none. The ids are on
-// the account of the context. Each side ends with the end symbol, which
-// counts as a token everywhere: in offsets, in limits and in batch sizes.
+// Encoding is done once, by callbacks, so that lib/data knows no tokenizer; a corpus of ids needs none. The ids are on
+// the account of the context. Each side ends with the end symbol, which counts as a token everywhere: in offsets, in
+// limits and in batch sizes.
 // The trap: pairs may be dropped here (too many tokens, or none), so index i is not the corpus's; corpus_index[i] is.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/call.h"
+#include "core/thread_pool.h"
 #include "data/corpus.h"
 
 namespace xf {
@@ -44,9 +45,19 @@ private:
 // Writes the ids of a text; it may throw. It is given an empty vector, so appending and replacing are the same.
 using Encode = std::function<void(std::string_view text, std::vector<int32_t> *ids)>;
 
+// Callbacks for the workers of a pool, each of which uses its own: they may keep scratch memory.
+struct Encoders {
+    ThreadPool *pool;
+    std::vector<Encode> of_worker;  // empty for a corpus of ids; else pool->workers()
+};
+
 // max_tokens_per_side counts the end symbol and is at least 2. encode is empty for a corpus of ids, and for no other:
 // XF_ERROR_INVALID_ARGUMENT. call hears "encode", in pairs.
 EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t max_tokens_per_side,
+                            const Call &call = Call(), const std::shared_ptr<Heap> &heap = nullptr);
+
+// The same on all workers of a pool, to the same bytes. What is wrong with several pairs is said of the first.
+EncodedCorpus encode_corpus(const Corpus &corpus, const Encoders &encoders, int64_t max_tokens_per_side,
                             const Call &call = Call(), const std::shared_ptr<Heap> &heap = nullptr);
 
 }  // namespace xf
