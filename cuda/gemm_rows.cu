@@ -6,7 +6,8 @@
 // memory, where a thread adds a number's eight sums in rising order.
 //
 // Up to 32 rows are a block's. Columns per block: as few as make the grid one wave of two blocks per multiprocessor,
-// so that 512 columns still have 64 of them at work; beyond that a block's rows of a are shared by more columns.
+// so that 512 columns still have 64 of them at work; beyond that a block's rows of a are shared by more columns. More
+// than 32 rows come here, up to 256, while they are too few for the tiles of gemm_rows_tile.cu to occupy the device.
 //
 // Where launches are dependent (dependent.cuh) a block asks for its weights while the kernel before still runs.
 //
@@ -20,7 +21,8 @@ namespace xf::cuda {
 namespace {
 
 constexpr int kThreads = kPieces * kWarp;
-constexpr int64_t kFewRows = 32;
+constexpr int64_t kFewRows = 32, kMostRows = 256;
+constexpr int64_t kTile = 64;  // rows and columns of the smaller one of gemm_rows_tile.cu
 
 // kHalves: eights of rows. Loads under way: as many chunks as fit 80 registers.
 template <class R, int kHalves, int kTiles, bool kVector>
@@ -96,7 +98,7 @@ int32_t few_rows(xf_stream *stream, const Gemm &g, xf_error *err) {
 template <class R, int kHalves>
 int32_t with_tiles(xf_stream *stream, const Gemm &g, xf_error *err) {
     if (!rows_are_aligned(g, 8)) return few_rows<R, kHalves, 1, false>(stream, g, err);
-    const int64_t wave = int64_t{2} * stream->device->multiprocessors * kMmaColumns;
+    const int64_t wave = int64_t{2} * stream->device->multiprocessors * kMmaColumns / ceil_div(g.M, kFewRows);
     if (g.N <= wave) return few_rows<R, kHalves, 1, true>(stream, g, err);
     if (g.N <= 2 * wave) return few_rows<R, kHalves, 2, true>(stream, g, err);
     return few_rows<R, kHalves, 4, true>(stream, g, err);
@@ -123,7 +125,8 @@ bool rows_are_own(const xf_device *device, const Gemm &g, int32_t level) {
 
 int32_t gemm_rows(xf_stream *stream, const Gemm &g, xf_error *err) {
     if (g.M == 0 || g.N == 0) return XF_OK;
-    const bool few = g.M <= kFewRows;
+    const int64_t tiles = ceil_div(g.M, kTile) * ceil_div(g.N, kTile);
+    const bool few = g.M <= kFewRows || (g.M <= kMostRows && tiles < stream->device->multiprocessors);
     if (g.operand_type == XF_FP32)
         return few ? gemm_few_rows_fp32(stream, g, err) : gemm_plain_in_parts(stream, g, piece_of(g.K), err);
     return few ? gemm_few_rows(stream, g, err) : gemm_many_rows(stream, g, err);
