@@ -177,9 +177,11 @@ static int32_t loss(xf_stream *stream, const xf_loss *args, xf_error *err) {
     const xf_loss a = *args;
     if (a.M <= 0) return XF_OK;
     if (!a.diff_src) return loss_only<T>(stream, a, err);
-    // About 32 Mi logits at a time.
-    const int64_t most = max64(256, min64(1024, (int64_t{1} << 25) / max64(1, a.V) / 32 * 32));
-    const int64_t chunk = min64(most, round_up(a.M, kW)), tiles = ceil_div(a.V, kLossTile);
+    // About 32 Mi logits at a time; in bf16, which is asked for to save memory, 20 Mi, in chunks of one size.
+    const int64_t logits_held = sizeof(T) == 4 ? int64_t{1} << 25 : int64_t{5} << 22;
+    const int64_t most = max64(256, min64(1024, logits_held / max64(1, a.V) / 32 * 32));
+    const int64_t even = round_up(ceil_div(a.M, ceil_div(a.M, most)), 32);
+    const int64_t chunk = min64(sizeof(T) == 4 ? most : even, round_up(a.M, kW)), tiles = ceil_div(a.V, kLossTile);
     const int64_t stats_at = padded(a.V * chunk * 4), lse_at = stats_at + padded(tiles * 3 * chunk * 4);
     const int64_t packed_at = lse_at + padded(chunk * 4);
     // Chunks have one of two sizes.

@@ -146,6 +146,7 @@ void add_loss_and_top_k(Cases &list) {
         {.op = "loss", .M = 10, .D = 12, .V = 40, .smoothing = 0.1f, .flags = kIdle},
         {.op = "loss", .M = 6, .D = 5, .V = 7, .smoothing = 0.1f, .flags = kIdle | kGradient},
         {.op = "loss", .M = 600, .D = 24, .V = 130, .smoothing = 0.1f},
+        {.op = "loss", .M = 2100, .D = 9, .V = 41, .smoothing = 0.1f, .flags = kIdle},  // more than one chunk
         {.op = "loss", .M = 530, .D = 8, .V = 16, .smoothing = 0.1f, .flags = kIdle},
         {.op = "loss", .M = 20, .D = 64, .V = 5003, .smoothing = 0.1f},
         {.op = "loss", .M = 4, .D = 3, .V = 9, .flags = kGradient},
