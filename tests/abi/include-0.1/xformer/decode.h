@@ -104,7 +104,7 @@ typedef int32_t (*xf_constraint_fn)(void *user, const xf_prefix *prefix, uint32_
 /**
  * @brief What holds for one call of xf_decode() or xf_translate(). Each pointer may be NULL.
  *
- * With a constraint or prefixes the search runs on the host for devices that could do it themselves.
+ * With a constraint a device that searches by itself is waited for at each step; with prefixes it is not.
  *
  * @since 0.1
  */
