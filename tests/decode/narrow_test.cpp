@@ -90,8 +90,8 @@ XF_TEST(sixteen_bits_say_what_their_widened_model_says) {
 XF_TEST(avx2_and_avx512_say_the_same) {
     const DeviceName avx2{"cpu:openblas", "avx2", false}, avx512{"cpu:openblas", "avx512", false};
     if (open_device(avx512, 1) == nullptr) return;
-    for (const char *weights : {"fp32", "bf16", "fp16", "int8"}) {
-        const Said a = ask(reverser_keeping(avx2, weights), 200), b = ask(reverser_keeping(avx512, weights), 200);
+    const auto check = [](const DeviceName &one, const DeviceName &other, const char *weights) {
+        const Said a = ask(reverser_keeping(one, weights), 200), b = ask(reverser_keeping(other, weights), 200);
         size_t unlike = 0;
         for (size_t i = 0; i < a.answers.size(); ++i) unlike += same(a.answers[i], b.answers[i]) ? 0 : 1;
         CHECK_EQ(a.answers.size(), size_t{200});
@@ -100,7 +100,9 @@ XF_TEST(avx2_and_avx512_say_the_same) {
         CHECK_EQ(a.stats.loss_sum, b.stats.loss_sum);
         CHECK_EQ(a.stats.nll_sum, b.stats.nll_sum);
         CHECK(a.attention == b.attention);
-    }
+    };
+    for (const char *weights : {"fp32", "bf16", "fp16", "int8"}) check(avx2, avx512, weights);
+    check({"cpu:openblas", "avx2", false, "bf16"}, {"cpu:openblas", "auto", false, "bf16"}, "fp32");
 }
 
 XF_TEST(eight_bits_are_near) {
