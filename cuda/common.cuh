@@ -60,6 +60,7 @@ struct Scratch {
 struct xf_stream {
     xf_device *device;
     cudaStream_t stream;
+    cudaEvent_t reached;                   // marks a place in it for other streams; NULL until one waits
     uint32_t dtype;                        // XF_FP32 or XF_BF16
     bool recording;                        // between graph_begin and graph_end
     bool recorded;                         // a graph was ever made here

@@ -156,6 +156,7 @@ void stream_free(xf_stream *stream) {
     release(device, stream->upload, kUploadBytes, true);
     release(device, stream->pinned, kPinnedBytes, true);
     if (own) {
+        if (stream->reached != nullptr) cudaEventDestroy(stream->reached);
         cudaStreamDestroy(stream->stream);
         cudaGetLastError();
     }
@@ -165,6 +166,18 @@ void stream_free(xf_stream *stream) {
 int32_t stream_sync(xf_stream *stream, xf_error *err) {
     const int32_t status = enter_unrecorded(stream, "stream_sync", err);
     return status == XF_OK ? synchronize(stream, err) : status;
+}
+
+int32_t stream_wait(xf_stream *stream, xf_stream *other, xf_error *err) {
+    int32_t status = enter_unrecorded(stream, "stream_wait", err);
+    if (status == XF_OK) status = enter_unrecorded(other, "stream_wait", err);
+    xf_device *device = stream->device;
+    if (status == XF_OK && other->reached == nullptr)
+        status = check(device, cudaEventCreateWithFlags(&other->reached, cudaEventDisableTiming), "an event", err);
+    if (status == XF_OK) status = check(device, cudaEventRecord(other->reached, other->stream), "an event", err);
+    if (status == XF_OK)
+        status = check(device, cudaStreamWaitEvent(stream->stream, other->reached, 0), "an event", err);
+    return status;
 }
 
 int32_t mem_alloc(xf_device *device, size_t bytes, void **ptr, xf_error *err) {
@@ -190,7 +203,12 @@ int32_t mem_upload(xf_stream *stream, void *dst, const void *src, size_t bytes, 
     }
     while (status == XF_OK && bytes > 0) {
         if (stream->upload_used == kUploadBytes) {
-            status = synchronize(stream, err);
+            if (cudaStreamQuery(stream->stream) == cudaSuccess) {  // all is fetched: no need to wait
+                stream->upload_used = 0;
+            } else {
+                cudaGetLastError();
+                status = synchronize(stream, err);
+            }
             continue;
         }
         const size_t piece = std::min(bytes, kUploadBytes - stream->upload_used);

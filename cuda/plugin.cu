@@ -249,6 +249,7 @@ const xf_backend_v1 kBackend = {
     .graph_end = PutsBack<graph_end>::call,
     .graph_run = PutsBack<graph_run>::call,
     .graph_free = PutsBack<graph_free>::call,
+    .stream_wait = PutsBack<stream_wait>::call,
     XF_FOR_EACH_REQUIRED_OP(XF_CALL)
     XF_CALL(to_bf16, xf_to_bf16)
     XF_CALL(beam_step, xf_beam_step)

@@ -22,6 +22,7 @@ void give_back(xf_device *device, size_t bytes);
 int32_t stream_create(xf_device *device, uint32_t dtype, xf_stream **stream, xf_error *err);
 void stream_free(xf_stream *stream);
 int32_t stream_sync(xf_stream *stream, xf_error *err);
+int32_t stream_wait(xf_stream *stream, xf_stream *other, xf_error *err);
 
 int32_t mem_alloc(xf_device *device, size_t bytes, void **ptr, xf_error *err);
 void mem_free(xf_device *device, void *ptr, size_t bytes);

@@ -242,6 +242,7 @@ const xf_backend_v1 kBackend = {
     .graph_end = nullptr,
     .graph_run = nullptr,
     .graph_free = nullptr,
+    .stream_wait = nullptr,
     XF_FOR_EACH_REQUIRED_OP(XF_OP_SET)
     .to_bf16 = to_bf16,
     .beam_step = nullptr,

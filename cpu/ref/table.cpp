@@ -137,6 +137,7 @@ const xf_backend_v1 kTable = {
     .graph_end = nullptr,
     .graph_run = nullptr,
     .graph_free = nullptr,
+    .stream_wait = nullptr,
     XF_FOR_EACH_REQUIRED_OP(XF_OP_SET)
     .to_bf16 = nullptr,
     .beam_step = nullptr,

@@ -80,6 +80,11 @@ void Stream::sync() {
     device_.check(device_.ops().stream_sync(handle_, &error), error);
 }
 
+void Stream::after(const Stream &other) {
+    xf_error error{};
+    device_.check(device_.ops().stream_wait(handle_, other.handle_, &error), error);
+}
+
 Graph::Graph(Stream &stream) : stream_(stream) {
     xf_error error{};
     stream_.device().check(stream_.device().ops().graph_begin(stream_.handle(), &error), error);

@@ -24,6 +24,8 @@ public:
     const xf_backend_v1 &ops() const { return ops_; }
     xf_device *handle() const { return handle_; }
     bool records() const { return ops_.graph_begin != nullptr; }
+    // Whether its streams run beside each other and can wait for each other.
+    bool waits() const { return ops_.stream_wait != nullptr; }
     // What the bits of its results depend on: "fma", "sm_90".
     const char *isa() const { return ops_.device_isa(handle_); }
     // Whether device memory is the host's own, so that files can be read straight into it.
@@ -86,6 +88,8 @@ public:
     void copy(void *dst, const void *src, size_t bytes);
     void zero(void *dst, size_t bytes);
     void sync();
+    // What is called from now on begins after all that was called on other so far. Only on a device that waits().
+    void after(const Stream &other);
 
     // run(xf_top_k{...}): the operation whose arguments these are.
 #define XF_RUN(name, type) \

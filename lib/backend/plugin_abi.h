@@ -533,6 +533,11 @@ typedef struct xf_backend_v1 {
     int32_t (*graph_run)(xf_stream *stream, xf_graph *graph, xf_error *err);
     void (*graph_free)(xf_stream *stream, xf_graph *graph);
 
+    /* Optional: what is called on stream from now on begins after all that was called on other so far, another stream
+     * of the same device. The caller doesn't wait. Neither stream may be recording. Only of use where streams run
+     * beside each other; NULL says that uploads ahead of time gain nothing. */
+    int32_t (*stream_wait)(xf_stream *stream, xf_stream *other, xf_error *err);
+
     XF_FOR_EACH_OP(XF_OP_MEMBER)
 } xf_backend_v1;
 

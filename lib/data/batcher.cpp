@@ -4,6 +4,7 @@
 #include "data/batcher.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cinttypes>
 #include <limits>
 #include <tuple>
@@ -186,6 +187,17 @@ bool Batcher::next(Batch *batch) {
     gather(position_.batch, batch);
     ++position_.batch;
     return true;
+}
+
+bool Batcher::peek(Batch *batch) const {
+    if (position_.batch == batches_in_epoch()) return false;
+    gather(position_.batch, batch);
+    return true;
+}
+
+uint64_t Batcher::new_id() {
+    static std::atomic<uint64_t> last{0};
+    return ++last;
 }
 
 void Batcher::seek(Position position) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "data/encoded_corpus.h"
+#include "xformer/data.h"
 
 namespace xf {
 
@@ -27,6 +28,10 @@ struct Batch {
     std::vector<int64_t> pair_index;                // [B]: which pair of the corpus (EncodedCorpus::corpus_index)
 
     int64_t size() const { return static_cast<int64_t>(pair_index.size()); }
+    xf_batch view() const {
+        return {sizeof(xf_batch),   size(),           src_ids.data(), src_offsets.data(), tgt_ids.data(),
+                tgt_offsets.data(), pair_index.data()};
+    }
 };
 
 struct BatcherOptions {
@@ -46,6 +51,7 @@ public:
     struct Position {
         int64_t epoch = 0;
         int64_t batch = 0;
+        bool operator==(const Position &) const = default;
     };
 
     // Encodes a corpus (encode_corpus() says what encoders are) and makes its batcher. warn hears of the pairs left
@@ -59,6 +65,8 @@ public:
     // False at the end of an epoch, *batch untouched; the call after that gives the next epoch's first batch.
     // The vectors of *batch are reused: once they have grown, nothing is allocated within an epoch.
     bool next(Batch *batch);
+    // What next() would give, without a move.
+    bool peek(Batch *batch) const;
 
     Position position() const { return position_; }
     // As if next() had been called up to there from the start. Costs one epoch's plan, nothing within the same epoch.
@@ -66,6 +74,8 @@ public:
 
     int64_t batches_in_epoch() const { return batches(plan_); }
     const EncodedCorpus &corpus() const { return *corpus_; }
+    // No other batcher of this process has or had it: with a position it says which batch.
+    uint64_t id() const { return id_; }
 
     // What a position means something with: these ids, and the options by key that fix which batches come when.
     uint64_t fingerprint() const { return fingerprint_; }
@@ -85,8 +95,11 @@ private:
     Plan make_plan(int64_t epoch) const;
     void gather(int64_t batch_in_plan, Batch *batch) const;
 
+    static uint64_t new_id();
+
     std::shared_ptr<const EncodedCorpus> corpus_;
     BatcherOptions options_;
+    uint64_t id_ = new_id();
     uint64_t fingerprint_ = 0;
     int64_t window_ = 0;  // pairs that are sorted by length together
     Plan plan_;           // of position_.epoch

@@ -208,6 +208,24 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
     when = reinterpret_cast<const uint32_t *>(device_.ints() + at_when);
 }
 
+void PackedBatch::adopt(Stream &stream, PackedBatch *from) {
+    device_.reserve(stream.device(), from->device_.bytes());
+    stream.copy(device_.data(), from->device_.data(), from->host_.size() * sizeof(int32_t));
+    std::swap(host_, from->host_);  // host_begin and host_length go with it
+    sentences = from->sentences, B = from->B;
+    src = from->src, tgt = from->tgt;
+    targets = from->targets;
+    const int32_t *const old = from->device_.ints();
+    const auto move = [&](const int32_t *&pointer) { pointer = device_.ints() + (pointer - old); };
+    for (PackedSide *side : {&src, &tgt}) {
+        for (const int32_t **pointer : {&side->ids, &side->positions, &side->begin, &side->length}) move(*pointer);
+        for (PackedSide::Groups *g : {&side->by_id, &side->by_position})
+            for (const int32_t **pointer : {&g->ids, &g->starts, &g->order}) move(*pointer);
+    }
+    move(targets);
+    when = reinterpret_cast<const uint32_t *>(device_.ints() + (reinterpret_cast<const int32_t *>(from->when) - old));
+}
+
 void PackedBatch::load(Stream &stream, const xf_batch &batch, std::span<const int64_t> which, Sides sides) {
     const size_t count = which.size();
     const bool both = sides == Sides::kBoth;

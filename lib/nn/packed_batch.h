@@ -49,6 +49,7 @@ int64_t drop_stride(int64_t longest);
 // The step that is made and the batch within it: part of dropout's key.
 struct StepTime {
     uint32_t step = 0, batch = 0;
+    bool operator==(const StepTime &) const = default;
 };
 
 class PackedBatch {
@@ -63,6 +64,10 @@ public:
 
     // Some sentences of a batch that was checked, in the order of which, for inference.
     void load(Stream &stream, const xf_batch &batch, std::span<const int64_t> which, Sides sides);
+
+    // Takes what another one loaded on the same device, whose place in memory becomes free when the stream's copy is
+    // done. The pointers are then of this one's own memory, the same for each batch that fits.
+    void adopt(Stream &stream, PackedBatch *from);
 
     int64_t sentences = 0;             // of the batch
     int64_t B = 0;                     // the same, or more where the batch is padded

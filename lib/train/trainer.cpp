@@ -15,11 +15,6 @@ double sum(const std::vector<float> &values) {
     return total;
 }
 
-xf_batch view(const Batch &b) {
-    return {sizeof(xf_batch),     b.size(),           b.src_ids.data(), b.src_offsets.data(), b.tgt_ids.data(),
-            b.tgt_offsets.data(), b.pair_index.data()};
-}
-
 }  // namespace
 
 Trainer::Trainer(std::shared_ptr<Model> model, const Options &options)
@@ -53,12 +48,10 @@ void Trainer::find_runs() {
     if (runs_.front().count == 0) runs_.erase(runs_.begin());
 }
 
-// wait: for the losses, which are 0 else.
-StepStats Trainer::run_batch(const xf_batch &batch, const Call &call, bool wait) {
+// batch: NULL where it is on the device already. wait: for the losses, which are 0 else.
+StepStats Trainer::run_batch(const xf_batch *batch, const Call &call, bool wait) {
     call.check();
-    // The mask belongs to the update that is being made and to the batch within it.
-    batch_.load(stream_, model_->config(), batch, PackedBatch::Sides::kBoth, true,
-                {static_cast<uint32_t>(step_ + 1), waiting_});
+    if (batch != nullptr) batch_.load(stream_, model_->config(), *batch, PackedBatch::Sides::kBoth, true, time());
     network_.prepare(batch_, Transformer::Mode::kTrain, true);
     Pass pass{*model_, stream_, call};
     pass.grads = grads_.floats();
@@ -108,9 +101,21 @@ void Trainer::check_sound() const {
              checkpoint_.path.c_str());
 }
 
-StepStats Trainer::accumulate(const xf_batch &batch, const Call &call) { return add_batch(batch, call, true); }
+StepStats Trainer::accumulate(const xf_batch &batch, const Call &call) { return add_batch(&batch, call, true); }
 
-StepStats Trainer::add_batch(const xf_batch &batch, const Call &call, bool wait) {
+// The batcher's next batch; there is one.
+void Trainer::add_next(Batcher *batcher, const Call &call) {
+    call.check();
+    if (ahead_.take(stream_, batcher, time(), &batch_)) {
+        add_batch(nullptr, call, false);
+        return;
+    }
+    batcher->next(&gathered_);
+    const xf_batch batch = gathered_.view();
+    add_batch(&batch, call, false);
+}
+
+StepStats Trainer::add_batch(const xf_batch *batch, const Call &call, bool wait) {
     check_sound();
     const StepStats stats = run_batch(batch, call, wait || model_->context().logs(XF_LOG_DEBUG));
     ++waiting_;
@@ -156,7 +161,7 @@ void Trainer::adam(double scale, double rate, const double *gate) {
 }
 
 // The update, unless something is not finite. What others read afterwards, by streams of their own, is there.
-void Trainer::make_step(double scale, double rate) {
+void Trainer::make_step(double scale, double rate, const Batcher *next) {
     // A gradient whose square is beyond fp32 would make Adam's second moment infinite for ever.
     constexpr double kLargestSquare = 1e36;
     const auto step = static_cast<long long>(step_ + 1);
@@ -172,6 +177,8 @@ void Trainer::make_step(double scale, double rate) {
         stream_.run(xf_gate{total, grads_.floats(), sums, scale, kLargestSquare, config_.clip_norm, gate});
         begin_average();
         adam(scale, rate, gate);
+        if (next != nullptr)
+            ahead_.read(stream_.device(), model_->config(), *next, {static_cast<uint32_t>(step_ + 2), 0});
         Verdict found;
         stream_.download(&found, verdict_.data(), sizeof found);
         sum_.loss_sum = found.loss, sum_.nll_sum = found.nll;
@@ -189,11 +196,12 @@ void Trainer::make_step(double scale, double rate) {
     stream_.sync();
 }
 
-StepStats Trainer::finish() {
+// next: whose batch comes next, NULL when nobody knows.
+StepStats Trainer::finish(const Batcher *next) {
     XF_CHECK(waiting_ > 0, XF_ERROR_STATE, "no gradients wait for an update");
     const int64_t step = step_ + 1;
     const double rate = config_.schedule.rate(step);
-    make_step(1.0 / static_cast<double>(sum_.tgt_tokens), rate);
+    make_step(1.0 / static_cast<double>(sum_.tgt_tokens), rate, next);
     StepStats stats = sum_;
     stats.step = step;
     stats.learning_rate = rate;
@@ -244,11 +252,11 @@ StepStats Trainer::after_nonfinite(const Error &error, StepStats lost) {
 }
 
 template <class Work>
-StepStats Trainer::attempt(const Work &work) {
+StepStats Trainer::attempt(const Work &work, const Batcher *next) {
     XF_CHECK(waiting_ == 0, XF_ERROR_STATE, "gradients of %u batches wait for xf_train_update()", waiting_);
     try {
         work();
-        return finish();
+        return finish(next);
     } catch (const Error &error) {
         const StepStats lost = sum_;
         drop_gradients();
@@ -262,22 +270,20 @@ StepStats Trainer::attempt(const Work &work) {
 
 StepStats Trainer::step(const xf_batch *batches, size_t count, const Call &call) {
     return attempt([&] {
-        for (size_t i = 0; i < count; ++i) add_batch(batches[i], call, false);
+        for (size_t i = 0; i < count; ++i) add_batch(&batches[i], call, false);
     });
 }
 
 bool Trainer::next(Batcher *batcher, StepStats *stats, const Call &call) {
     const Batcher::Position before = batcher->position();
-    if (!batcher->next(&gathered_)) return false;
+    const auto at_end = [&] { return batcher->position().batch == batcher->batches_in_epoch(); };
+    if (at_end()) return batcher->next(&gathered_);
     try {
-        *stats = attempt([&] {
-            add_batch(view(gathered_), call, false);
-            for (int64_t i = 1; i < config_.accumulate; ++i) {
-                if (batcher->position().batch == batcher->batches_in_epoch()) break;  // the next call tells
-                batcher->next(&gathered_);
-                add_batch(view(gathered_), call, false);
-            }
-        });
+        *stats = attempt(
+            [&] {
+                for (int64_t i = 0; i < config_.accumulate && !at_end(); ++i) add_next(batcher, call);
+            },
+            batcher);
     } catch (...) {
         batcher->seek(before);  // in the same epoch: can't fail
         throw;

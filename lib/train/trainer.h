@@ -7,7 +7,8 @@
 // the next batch, or the last checkpoint, which is why the trainer knows what it saved last. Until a step is good
 // again nothing is saved: what diverged must not take the place of what was good.
 //
-// Where a device can decide by itself whether a step is made (xf_gate), a step waits for it once, at its end.
+// Where a device can decide by itself whether a step is made (xf_gate), a step waits for it once, at its end. With a
+// batcher the next batch is packed and uploaded before that wait (ahead.h).
 //
 // The steady state allocates nothing: what a step needs stays, and grows with the largest batch.
 //
@@ -22,6 +23,7 @@
 #include "backend/graph_cache.h"
 #include "nn/model_file.h"
 #include "nn/transformer.h"
+#include "train/ahead.h"
 #include "train/position.h"
 #include "train/train_config.h"
 #include "xformer/data.h"
@@ -78,14 +80,17 @@ private:
     };
 
     template <class Work>
-    StepStats attempt(const Work &work);
+    StepStats attempt(const Work &work, const Batcher *next = nullptr);
     StepStats after_nonfinite(const Error &error, StepStats lost);
     [[noreturn]] void fail_nonfinite(const std::string &what);
-    StepStats run_batch(const xf_batch &batch, const Call &call, bool wait);
-    StepStats add_batch(const xf_batch &batch, const Call &call, bool wait);
-    void make_step(double scale, double rate);
+    StepStats run_batch(const xf_batch *batch, const Call &call, bool wait);
+    StepStats add_batch(const xf_batch *batch, const Call &call, bool wait);
+    void add_next(Batcher *batcher, const Call &call);
+    void make_step(double scale, double rate, const Batcher *next);
+    // The mask belongs to the update that is being made and to the batch within it.
+    StepTime time() const { return {static_cast<uint32_t>(step_ + 1), waiting_}; }
     bool gated() const { return stream_.device().ops().gate != nullptr; }
-    StepStats finish();
+    StepStats finish(const Batcher *next = nullptr);
     void adam(double scale, double rate, const double *gate);
     void find_runs();
     void check_sound() const;
@@ -100,6 +105,7 @@ private:
     Transformer network_;
     PackedBatch batch_;
     Batch gathered_;  // of next()
+    Ahead ahead_;
     struct PassKey {
         PackedBatch::Shape shape;
         const void *workspace;

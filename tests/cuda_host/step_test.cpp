@@ -114,6 +114,35 @@ XF_TEST(the_gate_decides_what_the_host_would) {
     host.check_empty();
 }
 
+XF_TEST(a_stream_waits_for_another_and_the_host_for_none) {
+    Host host;
+    {
+        Session session(host);
+        xf_stream *second = nullptr;
+        CHECK_EQ(table().stream_create(session.device, XF_FP32, &second, nullptr), int32_t{XF_OK});
+        constexpr size_t kBlock = size_t{4} << 20;  // page-locked memory of a stream's uploads
+        const std::vector<float> old(kBlock / sizeof(float), 1.0f), fresh(old.size(), 2.0f);
+        const Array<float> from(session, old), to(session, fresh);
+        const int64_t before = get("waits");
+        CHECK_EQ(table().mem_copy(session.stream, to.ptr, from.ptr, to.bytes, nullptr), int32_t{XF_OK});
+        CHECK_EQ(table().stream_wait(second, session.stream, nullptr), int32_t{XF_OK});
+        CHECK_EQ(table().mem_upload(second, from.ptr, fresh.data(), from.bytes, nullptr), int32_t{XF_OK});
+        CHECK_EQ(get("waits"), before);
+        CHECK_EQ(table().stream_wait(session.stream, second, nullptr), int32_t{XF_OK});
+        CHECK(from.read() == fresh);
+        CHECK(to.read() == old);
+        // What was fetched leaves room for the next upload, without a wait.
+        const int64_t fetched = get("waits");
+        CHECK_EQ(table().mem_upload(second, to.ptr, fresh.data(), to.bytes, nullptr), int32_t{XF_OK});
+        CHECK_EQ(get("waits"), fetched);
+        CHECK_EQ(table().graph_begin(session.stream, nullptr), int32_t{XF_OK});
+        CHECK_EQ(table().stream_wait(session.stream, second, nullptr), int32_t{XF_ERROR_STATE});
+        table().stream_free(second);
+    }
+    CHECK_EQ(get("live_events"), 0);
+    host.check_empty();
+}
+
 XF_TEST(a_step_waits_once) {
     Task task;
     task.sentences = 4;
