@@ -180,7 +180,10 @@ static void attention_pair(const xf_attention &a, const Dropout &drops, int64_t 
     float *packed = scratch, *s = scratch + wide * a.dk + kW;
     float *room = s + wide * kTileRows + kW;
     const auto [v, ld_v] = read_rows(num<T>(a.v) + k0 * a.ld_v + h * a.dv, a.ld_v, keys, a.dv, &room);
-    transpose_blocks(num<T>(a.k) + k0 * a.ld_k + h * a.dk, a.ld_k, keys, a.dk, packed);
+    const T *const k = num<T>(a.k) + k0 * a.ld_k + h * a.dk;
+    // For the few queries of a decoding step each block of keys is used while it is in the L1 cache.
+    const bool few = queries <= kTileRows;
+    if (!few) transpose_blocks(k, a.ld_k, keys, a.dk, packed);
     for (int64_t i0 = 0; i0 < queries; i0 += kTileRows) {
         const int64_t rows = min64(kTileRows, queries - i0);
         Range seen[kTileRows], some{keys, 0}, all{0, keys};
@@ -191,7 +194,11 @@ static void attention_pair(const xf_attention &a, const Dropout &drops, int64_t 
         }
         float *tile = room;
         const auto [q, ld_q] = read_rows(num<T>(a.q) + (q0 + i0) * a.ld_q + h * a.dk, a.ld_q, rows, a.dk, &tile);
-        score_blocks(q, ld_q, rows, a.dk, packed, some.begin, some.end, s, wide);
+        for (int64_t j = some.begin / kKeys * kKeys; few && j < some.end; j += kKeys) {
+            transpose_blocks(k + j * a.ld_k, a.ld_k, min64(kKeys, keys - j), a.dk, packed);
+            product(q, ld_q, 1, packed, kKeys, s + j, wide, rows, kKeys, a.dk, false);
+        }
+        if (!few) score_blocks(q, ld_q, rows, a.dk, packed, some.begin, some.end, s, wide);
         float inverse[kTileRows];
         T *const to = num<T>(a.dst) + (q0 + i0) * a.ld_dst + h * a.dv;
         const Rows work = work_rows(to, a.ld_dst, rows, a.dv, &tile);
