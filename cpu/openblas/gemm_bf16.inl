@@ -3,9 +3,9 @@
 // The scheme and the cut into tasks are those of gemm.inl. Numbers of C are sums over pairs of K: of each pair the
 // second product is added first, each by a fused multiply-add; denormal numbers that come in count as 0, and sums
 // that would be denormal become 0. That is what vdpbf16ps computes: Intel's manual has it so (SDM vol. 2, VDPBF16PS:
-// x1 and t1, then x0 and t0, "round to nearest even" at each addition, denormals flushed, MXCSR neither read nor
-// written), and on AMD Zen 4, whose manual says less, 192 million sums of all sizes had the same bits, those of NaN
-// included. So
+// "FP32 FMA with daz in, ftz out and RNE rounding. MXCSR neither consulted nor updated", the upper number of a pair
+// first), and on an AMD Zen 4 192 million sums of all sizes had those bits. Which NaN of several comes out is not
+// promised. So
 //     with AVX512_BF16: A and B are packed in pairs, a word each, and gemm_bf16_tile() multiplies them;
 //     else:             they are packed as fp32, the second of a pair before the first, for the kernel of gemm.inl,
 //                       while MXCSR has the denormals flushed.
