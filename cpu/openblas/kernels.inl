@@ -20,6 +20,8 @@ namespace {
 
 #include "simd.inl"
 
+#include "gemm_tile.inl"
+
 #include "gemm.inl"
 
 #include "half.inl"
