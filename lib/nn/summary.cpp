@@ -48,7 +48,7 @@ public:
         const int64_t work = batch(source) + stacks(source, 0, false) + static_cast<int64_t>(arena.bytes());
         // Integers that become wider are there, too, while they are loaded.
         const int64_t loading = filed_ == XF_WEIGHTS_INT8 && kept_ != filed_ ? NarrowLayout(table_, filed_).bytes() : 0;
-        return with_scratch(model() + std::max(work, loading));
+        return with_scratch(model() + std::max(work, loading)) + decoding_scratch(source, rows, beam);
     }
 
 private:
@@ -103,17 +103,37 @@ private:
     // And scratch of the kernels, which only a backend knows: what was measured of the CPU's, and something more.
     static int64_t with_scratch(int64_t bytes) { return bytes + bytes / 10; }
 
-    // The logits of a chunk of rows and their gradients; packed panels of the products and of their gradients. On a
-    // GPU: the logits of a piece where the gradients have a type of their own, the gradients of the rows that are
+    // On a CPU: each worker's logits of a panel of the vocabulary and its best of each row, widened weights of 16 bits;
+    // in bf16 the widened source of a map.
+    int64_t decoding_scratch(int64_t source, int64_t rows, int64_t beam) const {
+        if (!context_.device().host_memory()) return 0;
+        constexpr int64_t kRows = 256, kPanel = 512, kWide = int64_t{256} << 10;
+        const bool narrow = context_.dtype() == XF_BF16;
+        const bool half = narrow || kept_ == XF_WEIGHTS_BF16 || kept_ == XF_WEIGHTS_FP16;
+        const auto fp32 = static_cast<int64_t>(number_bytes(XF_FP32));
+        const int64_t held = std::min(rows, kRows) * (kPanel + 2 * (2 * beam + 8)) * fp32 + (half ? kWide : 0);
+        return context_.pool().workers() * held + (narrow ? std::max(source, rows) * std::max(c_.D, c_.F) * fp32 : 0);
+    }
+
+    // The logits of a chunk of rows and their gradients; packed panels of the products and of their gradients, which
+    // are larger for many workers, and those that each packs for itself; in bf16 the sums of a product that is cut. On
+    // a GPU: the logits of a piece where the gradients have a type of their own, the gradients of the rows that are
     // gathered (docs/ops/loss.md); the memory of the matrix library and of uploads.
     int64_t training_scratch(int64_t rows) const {
         const auto fp32 = static_cast<int64_t>(number_bytes(XF_FP32));
+        const bool narrow = context_.dtype() == XF_BF16;
         if (context_.device().host_memory()) {
-            constexpr int64_t kChunk = 1024, kPanels = int64_t{20} << 20;
-            return std::min(rows, kChunk) * c_.V * fp32 + kPanels;
+            constexpr int64_t kChunk = 1024, kPanels = int64_t{16} << 20, kTallest = 256, kDepth = 512;
+            const int64_t workers = context_.pool().workers();
+            const int64_t own = std::min(kTallest, std::max({c_.V, c_.F, rows}) / workers) + 16;
+            const int64_t chunk = std::min(rows, kChunk);
+            const int64_t largest = std::max(c_.V * (c_.D + chunk), rows * (c_.F + c_.D)) * fp32;  // both operands
+            const int64_t most = kPanels * std::clamp<int64_t>(workers / 16, 1, 4);
+            const int64_t panels = std::min(most, std::max(kPanels, largest)) + kPanels / 4;
+            return chunk * c_.V * fp32 + panels +
+                   (workers * own * (narrow ? 2 : 1) * kDepth + (narrow ? rows * c_.D : 0)) * fp32;
         }
         constexpr int64_t kPiece = int64_t{10} << 20, kGathered = 10240, kWidth = 40960, kLibrary = int64_t{64} << 20;
-        const bool narrow = context_.dtype() == XF_BF16;
         int64_t gathered = (narrow ? kGathered : kGathered / 2) * std::min(c_.V, kWidth);
         gathered = std::min(gathered, rows * c_.V) * static_cast<int64_t>(number_bytes(context_.dtype()));
         const int64_t scratch = (narrow ? std::min(kPiece, rows * c_.V) * fp32 : 0) + gathered;
