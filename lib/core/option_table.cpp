@@ -17,9 +17,8 @@ constexpr Option kOptions[] = {
      "Folders where plugins are looked for first, separated by colons; each name begins with a slash.", "", "0.1"},
     {"context.threads", kI64, "0", 0, 1024, nullptr,
      "Worker threads on the CPU; 0 is one per processor this process may use: of its affinity mask, and no more than "
-     "the "
-     "quota of its control groups, rounded up. With an executor: the most tasks it is given at once. Results do not "
-     "depend on it.",
+     "the quota of its control groups, rounded up. With an executor: the most tasks it is given at once. Results do "
+     "not depend on it.",
      "", "0.1"},
     {"context.memory_budget", kI64, "0", 0, 9e15, nullptr,
      "Bytes of tensors the context may hold; more is XF_ERROR_NO_MEMORY; 0 is no limit.", "", "0.1"},

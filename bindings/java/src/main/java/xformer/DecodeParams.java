@@ -8,7 +8,8 @@ import java.util.Objects;
 
 /**
  * What holds for one call of {@link Decoder#translate(List, DecodeParams)} or
- * {@link Decoder#decode(Batch, DecodeParams)}. With a constraint or prefixes the search runs on the host.
+ * {@link Decoder#decode(Batch, DecodeParams)}. With a constraint a device that searches by itself is waited for at each
+ * step; with prefixes it is not.
  */
 public final class DecodeParams {
     private Map<String, ?> options = Map.of();
