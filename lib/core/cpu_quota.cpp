@@ -22,7 +22,7 @@ std::vector<std::string> lines_of(const std::string &path) {
     std::string line;
     while (file != nullptr && std::fgets(text, sizeof text, file.get()) != nullptr) {
         line += text;
-        if (line.back() != '\n') continue;
+        if (line.empty() || line.back() != '\n') continue;  // empty: a byte 0 came first
         line.pop_back();
         lines.push_back(std::move(line));
         line.clear();

@@ -140,3 +140,11 @@ XF_TEST(a_pool_takes_the_smaller_of_quota_and_affinity) {
     const int quota = xf::cpu_quota();
     CHECK(quota == 0 || xf::ThreadPool(0).workers() <= quota);
 }
+
+XF_TEST(a_byte_0_makes_no_line) {
+    const System system;
+    system.mounts(kUnified);
+    system.groups(std::string("\0\n0::/\n", 7));
+    system.write("/sys/fs/cgroup/cpu.max", std::string("\0 200000 100000\n", 16));
+    CHECK_EQ(system.quota(), 0);
+}
