@@ -1,5 +1,5 @@
 /*
- * train.c - training in one page: pairs in memory, a tokenizer learnt from them, a tiny model, 900 steps, one answer.
+ * train.c - training in one page: pairs in memory, a tokenizer learnt from them, a tiny model, 1200 steps, one answer.
  *
  *     first_train [MODEL.xf]        saves the model too
  *
@@ -64,11 +64,11 @@ int main(int argc, char **argv) {
     DO(xf_model_create(context, config, tokenizer, &model, &err));
     DO(xf_trainer_create(model, config, &trainer, &err));
 
-    while (stats.step < 900) {
+    while (stats.step < 1200) {
         const enum xf_status status = xf_train_next(trainer, batcher, &stats, &err);
         DO(status);
         if (status == XF_DONE) continue; /* an epoch has ended; the next call begins another */
-        if (stats.step % 100 == 0) printf("step %3d  loss %.3f\n", (int)stats.step, stats.loss);
+        if (stats.step % 100 == 0) printf("step %4d  loss %.3f\n", (int)stats.step, stats.loss);
     }
 
     DO(xf_decoder_create(model, config, &decoder, &err));
