@@ -205,7 +205,7 @@ Words Placed::read(std::string &trouble) {
             continue;
         }
         std::vector<uint16_t> halves(2 * room(buffer));
-        std::memcpy(halves.data(), words.data() + front, 2 * halves.size());
+        if (!halves.empty()) std::memcpy(halves.data(), words.data() + front, 2 * halves.size());
         if (buffer.words.size() % 2 != 0 && halves.back() != kGuardWord >> 16)
             trouble = buffer.name + ": written outside";
         std::vector<uint32_t> wide(buffer.words.size());
