@@ -40,38 +40,13 @@ __device__ inline float sum_lines(const float (&sum)[kEight], float (&lines)[kLi
     return total;
 }
 
-// partial[tile, n] = sum of src over the rows of the tile
-template <class T, bool kVector>
-__global__ void __launch_bounds__(kThreads)
-    tile_sums_kernel(const T *src, int64_t ld, int64_t M, int64_t N, float *partial) {
+// partial[tile, n] = sum of src over the rows of the tile, unless partial is NULL. kMask: src becomes 0 before, where
+// relu <= 0.
+template <class T, bool kVector, bool kMask>
+__global__ void __launch_bounds__(kThreads) tile_sums_kernel(const T *relu, std::conditional_t<kMask, T, const T> *src,
+                                                             int64_t ld, int64_t M, int64_t N, float *partial) {
     __shared__ float lines[kLines][kSumColumns];
     const int64_t n0 = blockIdx.y * kSumColumns, n = n0 + threadIdx.x % kWarp * kEight;
-    const int64_t first = blockIdx.x * kSumRows + threadIdx.x / kWarp;
-    const int64_t end = (blockIdx.x + 1) * kSumRows < M ? (blockIdx.x + 1) * kSumRows : M;
-    float sum[kEight] = {};
-    for (int64_t m = first; m < end; m += kFlight * kLines) {
-        Eight<T> rows[kFlight];
-#pragma unroll
-        for (int i = 0; i < kFlight; ++i) {
-            const int64_t row = m + i * kLines;
-            rows[i] = load8<kVector>(src + row * ld, n, row < end ? N : 0);
-        }
-#pragma unroll
-        for (int i = 0; i < kFlight; ++i)
-            if (m + i * kLines < end)
-#pragma unroll
-                for (int j = 0; j < kEight; ++j) sum[j] += rows[i][j];
-    }
-    const float total = sum_lines(sum, lines);
-    if (n0 + threadIdx.x < N) partial[blockIdx.x * N + n0 + threadIdx.x] = total;
-}
-
-// diff = 0 where relu <= 0, and the sums of what it becomes, unless partial is NULL, as above.
-template <class T, bool kVector>
-__global__ void __launch_bounds__(kThreads)
-    relu_mask_kernel(const T *relu, T *diff, int64_t ld, int64_t M, int64_t K, float *partial) {
-    __shared__ float lines[kLines][kSumColumns];
-    const int64_t k0 = blockIdx.y * kSumColumns, k = k0 + threadIdx.x % kWarp * kEight;
     const int64_t first = blockIdx.x * kSumRows + threadIdx.x / kWarp;
     const int64_t end = (blockIdx.x + 1) * kSumRows < M ? (blockIdx.x + 1) * kSumRows : M;
     float sum[kEight] = {};
@@ -79,17 +54,19 @@ __global__ void __launch_bounds__(kThreads)
         Eight<T> masks[kFlight], rows[kFlight];
 #pragma unroll
         for (int i = 0; i < kFlight; ++i) {
-            const int64_t row = m + i * kLines, width = row < end ? K : 0;  // no row: nothing is read
-            masks[i] = load8<kVector>(relu + row * K, k, width);
-            rows[i] = load8<kVector>(diff + row * ld, k, width);
+            const int64_t row = m + i * kLines, width = row < end ? N : 0;  // no row: nothing is read
+            if constexpr (kMask) masks[i] = load8<kVector>(relu + row * N, n, width);
+            rows[i] = load8<kVector>(src + row * ld, n, width);
         }
 #pragma unroll
         for (int i = 0; i < kFlight; ++i) {
             const int64_t row = m + i * kLines;
+            if constexpr (kMask) {
 #pragma unroll
-            for (int j = 0; j < kEight; ++j)
-                if (masks[i][j] <= 0.0f) rows[i].x[j] = from_float<T>(0.0f);
-            store8<kVector>(diff + row * ld, k, row < end ? K : 0, rows[i]);
+                for (int j = 0; j < kEight; ++j)
+                    if (masks[i][j] <= 0.0f) rows[i].x[j] = from_float<T>(0.0f);
+                store8<kVector>(src + row * ld, n, row < end ? N : 0, rows[i]);
+            }
             if (row < end)
 #pragma unroll
                 for (int j = 0; j < kEight; ++j) sum[j] += rows[i][j];
@@ -97,7 +74,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     if (partial == nullptr) return;  // the whole grid
     const float total = sum_lines(sum, lines);
-    if (k0 + threadIdx.x < K) partial[blockIdx.x * K + k0 + threadIdx.x] = total;
+    if (n0 + threadIdx.x < N) partial[blockIdx.x * N + n0 + threadIdx.x] = total;
 }
 
 // bias[n] += sum over the tiles of partial[tile, n]; a block has 32 columns
@@ -147,7 +124,7 @@ int32_t mask(xf_stream *stream, const xf_linear_bwd_data &a, xf_error *err) {
     auto *diff_src = static_cast<T *>(a.diff_src);
     const bool vector = whole_vectors<T>(a.K, a.ld_diff_src) && aligned(relu_dst, diff_src);
     const int32_t status =
-        launch(stream, err, "relu_mask", vector ? relu_mask_kernel<T, true> : relu_mask_kernel<T, false>,
+        launch(stream, err, "relu_mask", vector ? tile_sums_kernel<T, true, true> : tile_sums_kernel<T, false, true>,
                tile_grid(a.M, a.K), dim3(kThreads), 0, relu_dst, diff_src, a.ld_diff_src, a.M, a.K, partial);
     if (status != XF_OK || partial == nullptr) return status;
     return add_tiles(stream, partial, a.M, a.K, a.diff_relu_bias, err);
@@ -160,8 +137,9 @@ int32_t add_column_sums(xf_stream *stream, const xf_linear_bwd_weights &a, xf_er
     const auto *diff_dst = static_cast<const T *>(a.diff_dst);
     const bool vector = whole_vectors<T>(a.N, a.ld_diff_dst) && aligned(diff_dst);
     const int32_t status =
-        launch(stream, err, "bias_tiles", vector ? tile_sums_kernel<T, true> : tile_sums_kernel<T, false>,
-               tile_grid(a.M, a.N), dim3(kThreads), 0, diff_dst, a.ld_diff_dst, a.M, a.N, partial);
+        launch(stream, err, "bias_tiles", vector ? tile_sums_kernel<T, true, false> : tile_sums_kernel<T, false, false>,
+               tile_grid(a.M, a.N), dim3(kThreads), 0, static_cast<const T *>(nullptr), diff_dst, a.ld_diff_dst, a.M,
+               a.N, partial);
     return status == XF_OK ? add_tiles(stream, partial, a.M, a.N, a.diff_bias, err) : status;
 }
 

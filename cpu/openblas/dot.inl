@@ -14,7 +14,6 @@ constexpr int kDotRows = 4;
 #else
 constexpr int kDotRows = 2;
 #endif
-constexpr int kDotCols = 4;
 constexpr int64_t kDotDepth = 512;  // 6 rows are 12 KiB
 constexpr int64_t kDotPanel = 64;   // columns that stay in the L2 cache for all rows; twice that if K is small
 
