@@ -9,7 +9,7 @@ library FILE and the FLAGS of its build, "cc" is CC. --needs is the folder of an
 used.
 
 A line of output is right when it is the one shown; a number with a decimal point may be another number, because
-rounding depends on the processor, and "..." stands for anything.
+rounding depends on the backend and times on the machine, and "..." stands for anything.
 
 SPDX-License-Identifier: Apache-2.0
 """
