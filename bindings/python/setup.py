@@ -82,7 +82,7 @@ class PlatformDistribution(Distribution):
 
 more = {"distclass": PlatformDistribution, "cmdclass": {"bdist_wheel": PlatformWheel}} if BINARIES else {}
 setup(
-    packages=["xformer", "xformer.lib"] if BINARIES else ["xformer"],
+    packages=["xformer", "xformer.convert"] + (["xformer.lib"] if BINARIES else []),
     package_data={"xformer": ["py.typed"], "xformer.lib": ["*"]},
     **more,
 )

@@ -5,6 +5,7 @@
 
 #include "api/guard.h"
 #include "core/atomic_file.h"
+#include "text/word_tokenizer.h"
 
 using namespace xf;
 
@@ -50,7 +51,7 @@ xf_status xf_tokenizer_train(xf_context *context, const xf_config *config, const
         texts->corpus->check_text();
         const auto options = TokenizerOptions::from(*OptionsOf(config));
         auto handle = std::make_unique<xf_tokenizer>();
-        handle->tokenizer = Tokenizer::train(options, lines_of(*texts->corpus), use->context->call());
+        handle->tokenizer = WordTokenizer::train(options, lines_of(*texts->corpus), use->context->call());
         use->context->log(XF_LOG_INFO, "text", format("a tokenizer of %d pieces", handle->tokenizer->size()));
         *out = handle.release();
     });

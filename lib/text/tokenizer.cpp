@@ -1,151 +1,17 @@
-// The tokenizer; see tokenizer.h. Training and the file format are in bpe_train.cpp and tokenizer_json.cpp.
+// Which tokenizer a file holds; see tokenizer.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tokenizer.h"
 
-#include "core/error.h"
-#include "core/utf8.h"
-#include "text/bpe_model.h"
-#include "text/bpe_train.h"
-#include "text/tokenizer_json.h"
-#include "text/wordpiece_model.h"
+#include "text/sentencepiece.h"
+#include "text/sentencepiece_json.h"
+#include "text/word_tokenizer.h"
 
 namespace xf {
 
-TokenizerOptions TokenizerOptions::from(const Options &options) {
-    TokenizerOptions t;
-    t.kind = options.str("tokenizer.kind") == "bpe" ? TokenizerKind::kBpe : TokenizerKind::kWordPiece;
-    t.vocab_size = options.i64("tokenizer.vocab_size");
-    t.min_pair_count = options.i64("tokenizer.min_pair_count");
-    t.character_coverage = options.f64("tokenizer.character_coverage");
-    const std::string &form = options.str("tokenizer.normalization");
-    t.normalization = form == "none"  ? Normalization::kNone
-                      : form == "nfc" ? Normalization::kNfc
-                                      : Normalization::kNfkc;
-    t.invalid_utf8 = options.str("tokenizer.invalid_utf8") == "replace" ? InvalidUtf8::kReplace : InvalidUtf8::kError;
-    return t;
-}
-
-void check_tokenizer_options(const TokenizerOptions &options, xf_status status) {
-    XF_CHECK(options.vocab_size >= Vocabulary::kFirstPieceId && options.vocab_size <= Vocabulary::kMaxSize, status,
-             "vocab_size is %lld, expected %d to %lld", static_cast<long long>(options.vocab_size),
-             Vocabulary::kFirstPieceId, static_cast<long long>(Vocabulary::kMaxSize));
-    XF_CHECK(options.min_pair_count >= 1, status, "min_pair_count is %lld, expected 1 or more",
-             static_cast<long long>(options.min_pair_count));
-    XF_CHECK(options.character_coverage >= 0 && options.character_coverage <= 1, status,
-             "character_coverage is %s, expected 0 to 1", number(options.character_coverage).c_str());
-}
-
-Tokenizer::Tokenizer(const TokenizerOptions &options, std::unique_ptr<const WordModel> model)
-    : options_(options), model_(std::move(model)) {}
-
-std::shared_ptr<const Tokenizer> Tokenizer::train(const TokenizerOptions &options, const LineSource &lines,
-                                                  const Call &call) {
-    check_tokenizer_options(options, XF_ERROR_INVALID_ARGUMENT);
-    WordCounts words;
-    std::string text;
-    std::vector<int32_t> codes;
-    std::string_view line;
-    for (int64_t number = 1; lines(&line); ++number) {
-        if (number % 1024 == 1) call.check();
-        if (line.empty()) continue;
-        text.assign(1, ' ');
-        try {
-            normalize(line, options.normalization, options.invalid_utf8, &text, &codes);
-        } catch (const Error &error) {
-            fail(error.status(), "line %lld: %s", static_cast<long long>(number), error.what());
-        }
-        WordSplitter splitter(text);
-        std::string_view word;
-        while (splitter.next(&word)) words.add(word);
-    }
-    XF_CHECK(!words.words().empty(), XF_ERROR_DATA, "the training text is empty, expected at least one character");
-    const BpeTrainOptions pieces{options.vocab_size, options.min_pair_count, options.character_coverage};
-    std::unique_ptr<const WordModel> model;
-    if (options.kind == TokenizerKind::kBpe)
-        model = std::make_unique<BpeModel>(train_bpe(std::move(words), pieces, call));
-    else
-        model = std::make_unique<WordPieceModel>(train_wordpiece(std::move(words), pieces, call));
-    return std::shared_ptr<const Tokenizer>(new Tokenizer(options, std::move(model)));
-}
-
 std::shared_ptr<const Tokenizer> Tokenizer::parse(std::string_view json) {
-    TokenizerOptions options;
-    TokenizerTable table;
-    read_tokenizer_json(json, &options, &table);
-    std::unique_ptr<const WordModel> model;
-    if (options.kind == TokenizerKind::kBpe)
-        model = std::make_unique<BpeModel>(BpeTable{std::move(table.characters), std::move(table.merges)});
-    else
-        model = std::make_unique<WordPieceModel>(WordPieceTable{std::move(table.characters), std::move(table.pieces)});
-    XF_CHECK(model->vocabulary().size() <= options.vocab_size, XF_ERROR_CORRUPT,
-             "the tokenizer has %d pieces, expected at most its vocab_size of %lld", model->vocabulary().size(),
-             static_cast<long long>(options.vocab_size));
-    return std::shared_ptr<const Tokenizer>(new Tokenizer(options, std::move(model)));
-}
-
-std::string Tokenizer::serialize() const {
-    if (options_.kind == TokenizerKind::kWordPiece) {
-        const WordPieceTable &table = static_cast<const WordPieceModel &>(*model_).table();
-        return write_tokenizer_json(options_, {table.characters, {}, table.pieces});
-    }
-    const BpeTable &table = static_cast<const BpeModel &>(*model_).table();
-    return write_tokenizer_json(options_, {table.characters, table.merges, {}});
-}
-
-void Tokenizer::encode(std::string_view text, std::vector<int32_t> *ids) const {
-    EncodeScratch scratch;
-    encode(text, ids, &scratch);
-}
-
-void Tokenizer::encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch) const {
-    if (text.empty()) return;
-    scratch->normalized.assign(1, ' ');
-    normalize(text, options_.normalization, options_.invalid_utf8, &scratch->normalized, &scratch->codes);
-    const size_t before = ids->size();
-    try {
-        model_->encode(WordSplitter(scratch->normalized), ids, scratch);
-    } catch (...) {
-        ids->resize(before);
-        throw;
-    }
-}
-
-std::string Tokenizer::decode(const int32_t *ids, size_t count) const {
-    size_t size = 0;
-    for (size_t i = 0; i < count; ++i) size += piece_bytes(ids[i]).size();
-    std::string text;
-    text.reserve(size);
-    for (size_t i = 0; i < count; ++i) text.append(piece_bytes(ids[i]));
-    if (!text.empty() && text[0] == ' ') text.erase(0, 1);
-    if (options_.normalization != Normalization::kNone && find_invalid_utf8(text) != std::string_view::npos)
-        return replace_invalid_utf8(text);
-    return text;
-}
-
-std::string Tokenizer::piece(int32_t id) const {
-    const std::string_view bytes = piece_bytes(id);
-    if (id == kStartId) return "<s>";
-    if (id == kEndId) return "</s>";
-    const auto hex = [](char c) { return format("<0x%02X>", static_cast<unsigned>(static_cast<unsigned char>(c))); };
-    if (Vocabulary::is_fallback(id)) return hex(bytes[0]);  // alone it is no character
-    std::string name;
-    for (const char c : bytes) {
-        if (c == ' ')
-            name += "\xE2\x96\x81";
-        else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
-            name += hex(c);
-        else
-            name += c;
-    }
-    return name;
-}
-
-std::string_view Tokenizer::piece_bytes(int32_t id) const {
-    const Vocabulary &vocabulary = model_->vocabulary();
-    XF_CHECK(vocabulary.contains(id), XF_ERROR_OUT_OF_RANGE, "token id %d, expected 0 to %d", id,
-             vocabulary.size() - 1);
-    return vocabulary.bytes(id);
+    if (is_sentencepiece_json(json)) return std::make_shared<SentencePieceTokenizer>(read_sentencepiece_json(json));
+    return WordTokenizer::parse(json);
 }
 
 }  // namespace xf

@@ -1,9 +1,5 @@
-// Text to ids and back: normalise, split into words, encode each word.
-//
-// The promise: for every text that encode() takes, decode(encode(text)) is the normalised text, byte for byte, with
-// its white space. Text is encoded as if one space preceded it, so that a word has the same ids at the beginning as
-// elsewhere, and decode() drops one leading space. (The empty text has no ids.) So decoding the joined ids of two
-// texts puts a space between them.
+// Text to ids and back, by whatever tokenizer a model has: one that was learnt here (word_tokenizer.h), or one of
+// SentencePiece (sentencepiece.h).
 //
 // A tokenizer never changes once made: any number of threads may use one at the same time.
 //
@@ -11,76 +7,50 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/call.h"
-#include "core/options.h"
-#include "text/normalize.h"
-#include "text/word_model.h"
+#include "text/encode_scratch.h"
 
 namespace xf {
 
-enum class TokenizerKind { kBpe, kWordPiece };
-
-struct TokenizerOptions {
-    TokenizerKind kind = TokenizerKind::kBpe;
-    int64_t vocab_size = 37000;  // at most so many pieces, with the 2 specials and 256 bytes: 258 to 2^20
-    Normalization normalization = Normalization::kNfkc;
-    InvalidUtf8 invalid_utf8 = InvalidUtf8::kError;
-    int64_t min_pair_count = 2;          // pairs that occur less often are not merged: 1 or more
-    double character_coverage = 0.9999;  // share of characters above U+007F that get a piece of their own: 0 to 1
-
-    static TokenizerOptions from(const Options &options);
-};
-
-// Gives the next line of training text, without its line end, valid until the next call; false at the end.
-using LineSource = std::function<bool(std::string_view *line)>;
-
 class Tokenizer {
 public:
-    static constexpr int32_t kStartId = Vocabulary::kStartId;  // "<s>"
-    static constexpr int32_t kEndId = Vocabulary::kEndId;      // "</s>"; then the 256 bytes, characters, merges
-
-    // Learns a tokenizer. The result depends on the options and the multiset of lines, not on their order.
-    // XF_ERROR_INVALID_ARGUMENT for options out of range; XF_ERROR_DATA for invalid UTF-8, naming the line, and for a
-    // text without characters. call hears "tokenizer", in pieces.
-    static std::shared_ptr<const Tokenizer> train(const TokenizerOptions &options, const LineSource &lines,
-                                                  const Call &call = Call());
+    virtual ~Tokenizer() = default;
+    Tokenizer() = default;
+    Tokenizer(const Tokenizer &) = delete;
+    Tokenizer &operator=(const Tokenizer &) = delete;
 
     // Reads what serialize() wrote. The text may be hostile: XF_ERROR_CORRUPT, XF_ERROR_LIMIT, XF_ERROR_VERSION.
     static std::shared_ptr<const Tokenizer> parse(std::string_view json);
 
     // JSON on one line, always the same for the same tokenizer.
-    std::string serialize() const;
+    virtual std::string serialize() const = 0;
 
-    int32_t size() const { return model_->vocabulary().size(); }
-    const TokenizerOptions &options() const { return options_; }
+    // The number of ids, V.
+    virtual int32_t size() const = 0;
+
+    // What the decoder is fed first, and what ends a sentence; -1 where the tokenizer has none.
+    virtual int32_t start_id() const = 0;
+    virtual int32_t end_id() const = 0;
 
     // Appends the ids of the text, without start or end symbols. On an error *ids is as before.
-    // XF_ERROR_DATA for invalid UTF-8 (see TokenizerOptions), XF_ERROR_LIMIT for a text above kMaxTextBytes.
-    void encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch) const;
-    void encode(std::string_view text, std::vector<int32_t> *ids) const;
+    // XF_ERROR_DATA for invalid UTF-8 where the tokenizer refuses it, XF_ERROR_LIMIT for a text above kMaxTextBytes.
+    virtual void encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch) const = 0;
+    void encode(std::string_view text, std::vector<int32_t> *ids) const {
+        EncodeScratch scratch;
+        encode(text, ids, &scratch);
+    }
 
-    // The text of the ids; start and end symbols are skipped. XF_ERROR_OUT_OF_RANGE for an id that is no piece.
-    // A model may put the bytes of a character wrongly together: invalid UTF-8 becomes U+FFFD, except with kNone.
-    std::string decode(const int32_t *ids, size_t count) const;
+    // The text of the ids; start, end and other control symbols are skipped. XF_ERROR_OUT_OF_RANGE for an id that is
+    // no piece.
+    virtual std::string decode(const int32_t *ids, size_t count) const = 0;
 
-    // The name of a piece for people: "<s>", "</s>", "<0x41>", or its text with U+2581 for each space and "<0x0A>" for
-    // control characters. XF_ERROR_OUT_OF_RANGE.
-    std::string piece(int32_t id) const;
-
-    // The bytes of a piece, empty for start and end; they live as long as the tokenizer. XF_ERROR_OUT_OF_RANGE.
-    std::string_view piece_bytes(int32_t id) const;
-
-private:
-    Tokenizer(const TokenizerOptions &options, std::unique_ptr<const WordModel> model);
-
-    const TokenizerOptions options_;
-    const std::unique_ptr<const WordModel> model_;
+    // The name of a piece for people: "<s>", "</s>", "<0x41>", or its text with U+2581 for each space.
+    // XF_ERROR_OUT_OF_RANGE.
+    virtual std::string piece(int32_t id) const = 0;
 };
 
 }  // namespace xf

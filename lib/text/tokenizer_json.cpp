@@ -1,25 +1,13 @@
 // Reading the tokenizer's JSON; see tokenizer_json.h.
 //
-// The reader takes events as the parser finds them and builds no tree: a hostile text cannot make it allocate more
-// than a few times its own size, and neither nesting nor destruction recurses (the parser is rapidjson's iterative
-// one, and the handler stops it at the first bracket too many).
-//
-// The trap: RapidJSON 1.1 reads out of bounds when it converts some numbers and ignores a failed
-// allocation. So it hands over numbers as text, and its memory comes from operator new, which throws.
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tokenizer_json.h"
-
-#include <rapidjson/encodedstream.h>
-#include <rapidjson/error/en.h>
-#include <rapidjson/memorystream.h>
-#include <rapidjson/reader.h>
 
 #include <charconv>
 
 #include "core/error.h"
-#include "core/json_allocator.h"
 #include "core/utf8.h"
+#include "text/tokenizer_json_events.h"
 #include "text/tokenizer_json_keys.h"
 
 namespace xf {
@@ -31,21 +19,12 @@ namespace {
 // More than any number that is written has: 1.2345678901234567e-308 and the like.
 constexpr size_t kMaxNumberChars = 32;
 
-class Handler {
+class Handler : public Events {
 public:
-    using Ch = char;
-
     Handler(TokenizerOptions *options, TokenizerTable *table) : options_(options), table_(table) {}
 
     bool Null() { refuse("null"); }
     bool Bool(bool) { refuse("true or false"); }
-    // Numbers come as text: the parser asks for these, and never calls them.
-    bool Int(int) { refuse("a number"); }
-    bool Uint(unsigned) { refuse("a number"); }
-    bool Int64(int64_t) { refuse("a number"); }
-    bool Uint64(uint64_t) { refuse("a number"); }
-    bool Double(double) { refuse("a number"); }
-
     // The parser has checked that it has the form of a JSON number.
     bool RawNumber(const Ch *data, rapidjson::SizeType size, bool) {
         if (size > kMaxNumberChars) refuse("a number of too many digits");
@@ -208,18 +187,8 @@ private:
 }  // namespace
 
 void read_tokenizer_json(std::string_view json, TokenizerOptions *options, TokenizerTable *table) {
-    XF_CHECK(json.size() <= kMaxTokenizerJsonBytes, XF_ERROR_LIMIT, "the tokenizer has %zu bytes, expected at most %zu",
-             json.size(), kMaxTokenizerJsonBytes);
-    // The parser takes a NUL byte for the end of the text, and would not see what follows it.
-    XF_CHECK(json.find('\0') == std::string_view::npos, XF_ERROR_CORRUPT, "the tokenizer holds a NUL byte");
-    rapidjson::MemoryStream bytes(json.data(), json.size());
-    rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, ThrowingAllocator> reader;
     Handler handler(options, table);
-    constexpr unsigned kFlags =
-        rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseNumbersAsStringsFlag;
-    const rapidjson::ParseResult result = reader.Parse<kFlags>(bytes, handler);
-    XF_CHECK(!result.IsError(), XF_ERROR_CORRUPT, "the tokenizer is not JSON at byte %zu: %s", result.Offset(),
-             rapidjson::GetParseError_En(result.Code()));
+    read_events(json, &handler);
     check_tokenizer_options(*options, XF_ERROR_CORRUPT);
 }
 

@@ -1,4 +1,5 @@
-// The tokenizer's file format: one JSON object, kept in the metadata of a model file.
+// The file format of tokenizers learnt here: one JSON object, kept in the metadata of a model file. (Those of
+// SentencePiece are in sentencepiece_json.h.)
 //
 //     {"format":"xformer-tokenizer","version":1,"kind":"bpe","normalization":"nfkc","invalid_utf8":"error",
 //      "vocab_size":37000,"min_pair_count":2,"character_coverage":0.9999,
@@ -17,7 +18,7 @@
 #include <string_view>
 
 #include "text/bpe_model.h"
-#include "text/tokenizer.h"
+#include "text/word_tokenizer.h"
 #include "xformer/status.h"
 
 namespace xf {

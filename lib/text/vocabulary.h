@@ -1,7 +1,8 @@
 // The pieces of a tokenizer by id, and the ids by bytes.
 //
-// Every kind of tokenizer begins with the same ids: "<s>", "</s>", then the 256 bytes. So any input can be encoded,
-// and an ASCII character is its byte. The two specials have no bytes and cannot be found: no text encodes to them.
+// Every kind of tokenizer that is learnt here begins with the same ids: "<s>", "</s>", then the 256 bytes. So any input
+// can be encoded, and an ASCII character is its byte. The two specials have no bytes and cannot be found: no text
+// encodes to them.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,6 +28,10 @@ public:
 
     // Holds the specials and the bytes.
     Vocabulary();
+
+    // Holds nothing: for tokenizers made elsewhere, which have ids of their own.
+    struct Bare {};
+    explicit Vocabulary(Bare) {}
 
     int32_t size() const { return static_cast<int32_t>(offsets_.size()) - 1; }
     bool contains(int32_t id) const { return id >= 0 && id < size(); }

@@ -4,23 +4,13 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
+#include "text/encode_scratch.h"
 #include "text/vocabulary.h"
 #include "text/word_splitter.h"
 
 namespace xf {
-
-// Room for the encoding of a text; who encodes many keeps one, and then nothing is allocated for a text.
-struct EncodeScratch {
-    std::string normalized;
-    std::vector<int32_t> codes;  // of normalize()
-    // Of one word of BpeModel: its symbols, -1 where one was merged into the one before, their neighbours, and the
-    // merges that may be next.
-    std::vector<int32_t> symbols, next, previous;
-    std::vector<uint64_t> heap;
-};
 
 class WordModel {
 public:

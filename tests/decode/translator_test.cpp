@@ -4,6 +4,7 @@
 #include "decode/translator.h"
 
 #include "decoding.hpp"
+#include "text/word_tokenizer.h"
 
 namespace {
 
@@ -18,12 +19,12 @@ struct World {
         xf::TokenizerOptions options;
         options.vocab_size = 258;
         bool given = false;
-        tokenizer = xf::Tokenizer::train(options,
-                                         [&](std::string_view *line) {
-                                             *line = "some text";
-                                             return !std::exchange(given, true);
-                                         },
-                                         {});
+        tokenizer = xf::WordTokenizer::train(options,
+                                             [&](std::string_view *line) {
+                                                 *line = "some text";
+                                                 return !std::exchange(given, true);
+                                             },
+                                             {});
         Settings settings = kTinyModel;
         settings["model.vocab_size"] = std::to_string(tokenizer->size());
         model = make_model(any_device(), settings);

@@ -13,7 +13,7 @@
 
 #include "core/utf8.h"
 #include "text/bpe_train.h"
-#include "text/tokenizer.h"
+#include "text/word_tokenizer.h"
 
 namespace xf_test {
 
@@ -129,15 +129,15 @@ inline std::string random_bytes(std::mt19937 *random, size_t length) {
     return bytes;
 }
 
-inline std::shared_ptr<const xf::Tokenizer> train(const std::vector<std::string> &lines,
-                                                  const xf::TokenizerOptions &options = {}) {
+inline std::shared_ptr<const xf::WordTokenizer> train(const std::vector<std::string> &lines,
+                                                      const xf::TokenizerOptions &options = {}) {
     size_t next = 0;
     const xf::LineSource source = [&](std::string_view *line) {
         if (next == lines.size()) return false;
         *line = lines[next++];
         return true;
     };
-    return xf::Tokenizer::train(options, source, {});
+    return xf::WordTokenizer::train(options, source, {});
 }
 
 // The example of Sennrich et al. 2016, figure 1; its merges are worked out by hand in bpe_test.cpp.

@@ -46,7 +46,7 @@ void check_written_is_read(TokenizerKind kind) {
     for (int i = 0; i < 100; ++i) lines.push_back(random_unicode(&random, 40));
     const auto first = train(lines, options);
     const std::string json = first->serialize();
-    const auto second = Tokenizer::parse(json);
+    const auto second = WordTokenizer::parse(json);
     CHECK_EQ(second->serialize(), json);
     CHECK_EQ(train(lines, options)->serialize(), json);
     CHECK_EQ(second->size(), first->size());
@@ -183,8 +183,8 @@ XF_TEST(long_numbers_do_not_hurt) {
     CHECK_FAILS(Tokenizer::parse(changed("\"vocab_size\":300", repeated("0", 33, "\"vocab_size\":300."))),
                 XF_ERROR_CORRUPT);
     for (const char *half : {"5e-1", "0.05E+1", "0.50000000000000000000", "50e-2"})
-        CHECK_EQ(Tokenizer::parse(changed("0.5", half))->options().character_coverage, 0.5);
-    CHECK_EQ(Tokenizer::parse(changed("0.5", "1"))->options().character_coverage, 1.0);
+        CHECK_EQ(WordTokenizer::parse(changed("0.5", half))->options().character_coverage, 0.5);
+    CHECK_EQ(WordTokenizer::parse(changed("0.5", "1"))->options().character_coverage, 1.0);
 }
 
 XF_TEST(size_and_depth_do_not_hurt) {

@@ -6,6 +6,11 @@
  * after Unicode normalisation, white space included. What the vocabulary lacks is spelt in bytes, so there is no
  * unknown token.
  *
+ * Or a tokenizer that the SentencePiece program learnt (Kudo and Richardson 2018; unigram or BPE), which
+ * `python -m xformer.convert from-sentencepiece` makes a file for xf_tokenizer_load(). It gives the ids that the
+ * sentencepiece package gives, so it has that model's normalisation, which loses white space, and its unknown token;
+ * its start and end symbols have ids of their own; and it takes any bytes: U+FFFD stands for what is not UTF-8.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XFORMER_TEXT_H
@@ -26,9 +31,9 @@ extern "C" {
  * @{
  */
 
-/** @brief Id of the start symbol, which the decoder is fed first. @since 0.1 */
+/** @brief Id of the start symbol, which the decoder is fed first, of tokenizers learnt here. @since 0.1 */
 #define XF_TOKEN_START 0
-/** @brief Id of the end symbol, which ends every source and every target. @since 0.1 */
+/** @brief Id of the end symbol, which ends every source and every target, of tokenizers learnt here. @since 0.1 */
 #define XF_TOKEN_END 1
 
 /**
@@ -54,7 +59,7 @@ XF_API enum xf_status xf_tokenizer_train(xf_context *context, const xf_config *c
                                          xf_tokenizer **out, xf_error *err);
 
 /**
- * @brief Loads a tokenizer that xf_tokenizer_save() wrote. The file is not trusted.
+ * @brief Loads a tokenizer that xf_tokenizer_save() or the converter wrote. The file is not trusted.
  * @param context [in] the context
  * @param path [in] file name
  * @param out [out] the new tokenizer; the caller frees it with xf_tokenizer_free()
@@ -112,7 +117,7 @@ XF_API enum xf_status xf_tokenizer_encode(const xf_tokenizer *tokenizer, const c
                                           size_t capacity, size_t *count, xf_error *err);
 
 /**
- * @brief Turns ids into text; start and end symbols give nothing.
+ * @brief Turns ids into text; start, end and other control symbols give nothing.
  * @param tokenizer [in] the tokenizer
  * @param ids [in] count ids, each from 0 to V - 1
  * @param count [in] how many
@@ -130,7 +135,7 @@ XF_API enum xf_status xf_tokenizer_decode(const xf_tokenizer *tokenizer, const i
 
 /**
  * @brief Gives the name of an id, for people: "<s>", "</s>", "<0xC3>" for a byte that is no printable character of
- * ASCII, or the piece with U+2581 for its leading space.
+ * ASCII, or the piece with U+2581 for its leading space. Of a tokenizer of SentencePiece, the piece as it is there.
  * @param tokenizer [in] the tokenizer
  * @param id [in] from 0 to V - 1
  * @param text [out] room for capacity bytes, as in xf_tokenizer_decode()

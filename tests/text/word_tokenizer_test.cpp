@@ -1,7 +1,7 @@
 // The tokenizer as its users see it: round trips, names, errors, limits.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "text/tokenizer.h"
+#include "text/word_tokenizer.h"
 
 #include <chrono>
 #include <thread>
@@ -77,8 +77,8 @@ XF_TEST(specials_are_never_made_from_text_and_are_skipped) {
     const auto tokenizer = train({"<s> </s> <s> </s> <s>"});
     for (const int32_t id : encode(*tokenizer, "<s> </s>")) CHECK(id >= Vocabulary::kFirstByteId);
     std::vector<int32_t> ids = encode(*tokenizer, "<s> x");
-    ids.insert(ids.begin(), Tokenizer::kStartId);
-    ids.push_back(Tokenizer::kEndId);
+    ids.insert(ids.begin(), tokenizer->start_id());
+    ids.push_back(tokenizer->end_id());
     CHECK_EQ(decode(*tokenizer, ids), "<s> x");
     CHECK_FAILS(tokenizer->decode(std::vector<int32_t>{tokenizer->size()}.data(), 1), XF_ERROR_OUT_OF_RANGE);
     CHECK_FAILS(tokenizer->decode(std::vector<int32_t>{-1}.data(), 1), XF_ERROR_OUT_OF_RANGE);
@@ -170,7 +170,7 @@ XF_TEST(training_can_be_cancelled) {
             if (lines == 5000 && !reading) source.cancel();
             return lines < 5000;
         };
-        CHECK_FAILS(Tokenizer::train({}, many, call), XF_ERROR_CANCELLED);
+        CHECK_FAILS(WordTokenizer::train({}, many, call), XF_ERROR_CANCELLED);
         CHECK(reading ? lines < 4500 : lines == 5000);
     }
 }
@@ -190,7 +190,7 @@ XF_TEST(training_tells_how_far_it_is) {
     };
     TokenizerOptions options;
     options.vocab_size = 3000;
-    const auto tokenizer = Tokenizer::train(options, random, call);
+    const auto tokenizer = WordTokenizer::train(options, random, call);
     CHECK_EQ(listener.total, 3000);
     CHECK_EQ(listener.last, listener.total);  // it took more than a tenth of a second
 }

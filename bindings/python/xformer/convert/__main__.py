@@ -1,0 +1,35 @@
+"""The commands of ``python -m xformer.convert``.
+
+A command is a module with ``add_arguments(parser)`` and ``run(arguments)``. Ends with 0; with 1 and a sentence on
+standard error for what can't be converted; with 2 for wrong arguments.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import List, Optional
+
+from . import ConvertError, from_sentencepiece
+
+COMMANDS = {"from-sentencepiece": from_sentencepiece}
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m xformer.convert", description="Converts files of other programs.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, module in COMMANDS.items():
+        words = (module.__doc__ or "").partition("\n\n")[0]
+        module.add_arguments(commands.add_parser(name, help=words, description=words))
+    given = parser.parse_args(arguments)
+    try:
+        COMMANDS[given.command].run(given)
+    except ConvertError as error:
+        print("%s: %s" % (parser.prog, error), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+// Tokenizers of SentencePiece; see sentencepiece.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "text/sentencepiece.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/utf8.h"
+#include "text/sentencepiece_json.h"
+
+namespace xf {
+namespace {
+
+std::string byte_name(int byte) { return format("<0x%02X>", static_cast<unsigned>(byte)); }
+
+}  // namespace
+
+SentencePieceTokenizer::SentencePieceTokenizer(SentencePieceTable table) : table_(std::move(table)) {
+    check_table();
+    std::vector<PieceTrie::Entry> entries;
+    for (int32_t id = 0; id < size(); ++id)
+        if (table_.type(id) == PieceType::kUserDefined) entries.push_back({table_.pieces.bytes(id), id});
+    user_defined_ = PieceTrie(std::move(entries));
+    normalizer_ = std::make_unique<SentencePieceNormalizer>(
+        SentencePieceNormalizer::Rules{table_.add_dummy_prefix, table_.remove_extra_whitespaces,
+                                       table_.escape_whitespaces, table_.whitespace_as_suffix},
+        table_.character_map, &user_defined_);
+    if (!table_.decoded_map.empty())
+        after_decoding_ = std::make_unique<SentencePieceNormalizer>(
+            SentencePieceNormalizer::Rules{false, false, false, false}, table_.decoded_map, nullptr);
+    encoder_ = table_.kind == SentencePieceTable::Kind::kBpe ? make_bpe_encoder(table_, unknown_id_)
+                                                             : make_unigram_encoder(table_, unknown_id_);
+}
+
+void SentencePieceTokenizer::check_table() {
+    byte_ids_.fill(-1);
+    for (int32_t id = 0; id < size(); ++id) {
+        const PieceType type = table_.type(id);
+        XF_CHECK(std::isfinite(table_.score(id)), XF_ERROR_CORRUPT, "the score of piece %d is no finite number", id);
+        XF_CHECK(find_invalid_utf8(table_.pieces.bytes(id)) == std::string_view::npos, XF_ERROR_CORRUPT,
+                 "piece %d is not UTF-8", id);
+        if (type == PieceType::kUnknown) {
+            XF_CHECK(unknown_id_ < 0, XF_ERROR_CORRUPT, "pieces %d and %d are both unknown, expected one", unknown_id_,
+                     id);
+            unknown_id_ = id;
+        }
+        XF_CHECK(type != PieceType::kByte || table_.byte_fallback, XF_ERROR_CORRUPT,
+                 "piece %d is a byte, and there is no byte fallback", id);
+    }
+    XF_CHECK(unknown_id_ >= 0, XF_ERROR_CORRUPT, "no piece is unknown, expected one");
+    for (int byte = 0; byte < 256 && table_.byte_fallback; ++byte) {
+        const int32_t id = table_.pieces.find(byte_name(byte));
+        XF_CHECK(id >= 0 && table_.type(id) == PieceType::kByte, XF_ERROR_CORRUPT,
+                 "there is byte fallback and no byte piece '%s'", byte_name(byte).c_str());
+        byte_ids_[static_cast<size_t>(byte)] = id;
+    }
+    int32_t bytes = 0;
+    for (const PieceType type : table_.types) bytes += type == PieceType::kByte;
+    XF_CHECK(bytes == (table_.byte_fallback ? 256 : 0), XF_ERROR_CORRUPT, "%d byte pieces, expected 256", bytes);
+    for (const int32_t id : {table_.start_id, table_.end_id})
+        XF_CHECK(id == -1 || (table_.pieces.contains(id) && table_.type(id) == PieceType::kControl), XF_ERROR_CORRUPT,
+                 "id %d as start or end, expected a control piece or -1", id);
+}
+
+std::string SentencePieceTokenizer::serialize() const { return write_sentencepiece_json(table_); }
+
+void SentencePieceTokenizer::encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch) const {
+    normalizer_->normalize(text, &scratch->normalized);
+    const size_t before = ids->size();
+    try {
+        PieceSink sink(unknown_id_, table_.byte_fallback ? &byte_ids_ : nullptr, ids);
+        encoder_->encode(scratch->normalized, &sink, scratch);
+    } catch (...) {
+        ids->resize(before);
+        throw;
+    }
+}
+
+void SentencePieceTokenizer::check_id(int32_t id) const {
+    XF_CHECK(table_.pieces.contains(id), XF_ERROR_OUT_OF_RANGE, "token id %d, expected 0 to %d", id, size() - 1);
+}
+
+// Moves a run of bytes to the text; what is no UTF-8 becomes U+FFFD, byte by byte.
+void SentencePieceTokenizer::append_bytes(std::string *bytes, std::string *text) const {
+    for (size_t i = 0; i < bytes->size();) {
+        const CodePoint c = decode_utf8(*bytes, i);
+        if (c.valid)
+            text->append(*bytes, i, c.size);
+        else
+            text->append("\xEF\xBF\xBD");
+        i += c.valid ? c.size : 1;
+    }
+    bytes->clear();
+}
+
+std::string SentencePieceTokenizer::decode(const int32_t *ids, size_t count) const {
+    std::string text, bytes;
+    bool at_start = true;  // no text yet, and no dummy space
+    bool dropped = false;  // the last piece lost its dummy space
+    for (size_t i = 0; i < count; ++i) {
+        const int32_t id = ids[i];
+        check_id(id);
+        std::string_view piece = table_.pieces.bytes(id);
+        if (table_.type(id) == PieceType::kByte) {
+            unsigned byte = 0;
+            for (const char c : piece.substr(3, 2))
+                byte = byte * 16 + static_cast<unsigned>(c >= 'A' ? c - 'A' + 10 : c - '0');
+            bytes.push_back(static_cast<char>(static_cast<unsigned char>(byte)));
+            continue;
+        }
+        append_bytes(&bytes, &text);
+        if (dropped || !text.empty()) at_start = false;
+        dropped = false;
+        if (table_.type(id) == PieceType::kControl) continue;
+        if (table_.type(id) == PieceType::kUnknown) {
+            text += table_.unknown_surface;
+            continue;
+        }
+        if (at_start && (table_.add_dummy_prefix || table_.remove_extra_whitespaces) &&
+            piece.starts_with(kSpaceSymbol)) {
+            piece.remove_prefix(kSpaceSymbol.size());
+            dropped = !table_.remove_extra_whitespaces;  // where all spaces at the start go, the next one goes too
+        }
+        for (size_t at = 0; at < piece.size();) {
+            const size_t space = std::min(piece.find(kSpaceSymbol, at), piece.size());
+            text += piece.substr(at, space - at);
+            if (space < piece.size()) text += ' ';
+            at = space + kSpaceSymbol.size();
+        }
+    }
+    append_bytes(&bytes, &text);
+    if (after_decoding_ == nullptr) return text;
+    std::string changed;
+    after_decoding_->normalize(text, &changed);
+    return changed;
+}
+
+std::string SentencePieceTokenizer::piece(int32_t id) const {
+    check_id(id);
+    return std::string(table_.pieces.bytes(id));
+}
+
+}  // namespace xf
