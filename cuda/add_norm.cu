@@ -4,7 +4,8 @@
 //
 // Bound by memory, so each tensor passes once. Up to kNarrow columns a warp keeps its row in registers; a wider row has
 // a block, which reads it again from the caches. sum is rounded to its type before the mean is taken, stored or not,
-// and the variance is taken around the mean. Which thread adds what depends on D alone: rows don't know each other.
+// and the variance is taken around the mean, which for RMSNorm is 0. Which thread adds what depends on D alone: rows
+// don't know each other.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "dependent.cuh"
@@ -57,7 +58,7 @@ __device__ inline float rstd_of(float squares, int64_t D, float eps) {
 template <bool kVector, class T>
 __device__ inline void normalise8(const xf_add_norm_fwd &a, const Eight<T> &x, float mean, float rstd, int64_t m,
                                   int64_t d) {
-    const Eight<float> w = load8<kVector>(a.weights, d, a.D), b = load8<kVector>(a.bias, d, a.D);
+    const Eight<float> w = load8<kVector>(a.weights, d, a.D), b = load8<kVector>(a.bias, d, a.bias ? a.D : 0);
     Eight<T> out;
 #pragma unroll
     for (int j = 0; j < kEight; ++j) out.x[j] = from_float<T>(fmaf(w[j], (x[j] - mean) * rstd, b[j]));
@@ -90,7 +91,7 @@ __global__ void __launch_bounds__(kThreads, 1) narrow_fwd_kernel(xf_add_norm_fwd
         if (a.sum) store8<kVector>(row_of<T>(a.sum, m, a.D), d, a.D, x[c]);
         if (d < a.D) total += total8(x[c]);
     }
-    const float mean = warp_sum(total) / static_cast<float>(a.D);
+    const float mean = a.rms ? 0.0f : warp_sum(total) / static_cast<float>(a.D);
 #pragma unroll
     for (int c = 0; c < kChunks; ++c)
         squares = add_squares8(x[c], mean, c * kWarpColumns + lane * kEight, a.D, squares);
@@ -120,7 +121,7 @@ __global__ void __launch_bounds__(kThreads) wide_fwd_kernel(xf_add_norm_fwd a, D
         // Beyond the row's end residual and src are 0, and so is their sum.
         total += total8(x);
     }
-    const float mean = block_sum<kWarps>(total, shared) / static_cast<float>(a.D);
+    const float mean = a.rms ? 0.0f : block_sum<kWarps>(total, shared) / static_cast<float>(a.D);
     for (int64_t d = begin; d < a.D; d += kBlockColumns) squares = add_squares8(again(d), mean, d, a.D, squares);
     const float rstd = rstd_of(block_sum<kWarps>(squares, shared), a.D, a.eps);
     for (int64_t d = begin; d < a.D; d += kBlockColumns) normalise8<kVector>(a, again(d), mean, rstd, m, d);

@@ -3,8 +3,7 @@
 //     x = (sum - mean) * rstd           g = weights * diff_dst
 //     diff_residual = rstd * (g - avg(g) - x * avg(g x)) + diff_sum     diff_src = mask * diff_residual
 //     diff_weights += sum_m diff_dst x                                  diff_bias += sum_m diff_dst
-//
-//     diff_src_bias += sum_m diff_src
+//     diff_src_bias += sum_m diff_src                                   RMSNorm: avg(g) is left out
 //
 // One pass over the tensors. A block owns a tile of rows, as many as M and D say, and adds the columns of diff_dst x,
 // of diff_dst and of diff_src while the rows pass. A row has as many warps as it has 256 columns, so that a thread
@@ -81,7 +80,7 @@ __global__ void __launch_bounds__(kThreads, kResident)
             bias[j] += diff;
         });
         row_sums<kSpan>(average, slope, parts, turn);
-        average /= static_cast<float>(a.D), slope /= static_cast<float>(a.D);
+        average = a.rms ? 0.0f : average / static_cast<float>(a.D), slope /= static_cast<float>(a.D);
         const Eight<T> out =
             second_pass8<kVector>(a, dropout, columns, diff_sum, mean, rstd, average, slope, m, d, width);
 #pragma unroll
@@ -137,6 +136,7 @@ __global__ void __launch_bounds__(kThreads, kResident)
         }
         average = block_sum<kWarps>(average, shared) / static_cast<float>(a.D);
         slope = block_sum<kWarps>(slope, shared) / static_cast<float>(a.D);
+        if (a.rms) average = 0.0f;
 #pragma unroll 1
         for (int64_t d = first; d < a.D; d += kBlockColumns) {
             const Columns<T> row = load_columns<kVector, T>(a, m, d, a.D);
@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(kThreads, kResident)
         for (int64_t slot = threadIdx.x; slot < sums * slots; slot += kThreads) out[slot] = kept[slot];
 }
 
-// The gradients of the parameters, of which there are `sums`, += the sums of the tiles: 32 columns per block, each
+// The gradients of the parameters, `sums` of them or NULL, += the sums of the tiles: 32 columns per block, each
 // added by 32 threads and their tree.
 struct Gradients {
     float *of[kMostSums];
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(kWarp *kWarp) sum_tiles(int64_t tiles, int64_t
     if (lane != 0 || mine >= all) return;
     const int64_t column = wide ? wide_column(mine % slots) : mine % slots;
     float *dst = mine < slots ? gradients.of[0] : mine < 2 * slots ? gradients.of[1] : gradients.of[2];
-    if (column < D) dst[column] += sum;
+    if (dst != nullptr && column < D) dst[column] += sum;
 }
 
 // f(warps) with the number of warps of a row.

@@ -1,7 +1,8 @@
 // Tied projection and smoothed cross-entropy (paper s. 3.4, 5.4; Szegedy et al. 2016), in chunks of rows.
 //
-//     x = src weights^T    p = softmax(x)    loss = -sum_v q log p    nll = -log p[target]
+//     x = src weights^T + bias    p = softmax(x)    loss = -sum_v q log p    nll = -log p[target]
 //     diff_x = p - q       diff_src = diff_x weights              diff_weights += diff_x^T src
+//                                                                 diff_bias    += column sums of diff_x
 //
 // q is rest on every id and peak on the target. The logits of a piece, of about kLogits numbers' worth of rows, are
 // made at a time, in fp32 on every stream: a logit of 10 rounded to bf16 is off by up to 0.03, and so would be the
@@ -19,9 +20,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
+#include "column_sums.cuh"
 #include "gemm.h"
 #include "ops.h"
-#include "rows.cuh"
 
 namespace xf::cuda {
 namespace {
@@ -133,7 +134,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 // Where a call's logits and gradients are kept, and how many rows at a time.
 struct Plan {
     int64_t ld, piece, chunk;  // rows of logits, rows of gradients
-    size_t logits_bytes, gradient_bytes;
+    size_t logits_bytes, gradient_bytes, sums_bytes;
 };
 
 // Rows in equal parts of at most `most`, whole tiles where that is possible: no part is a rest of a few rows.
@@ -154,6 +155,7 @@ Plan plan_of(const xf_loss &a, bool gradients, bool in_place, size_t size) {
     p.piece = equal_parts(p.chunk, piece);
     if (!in_place || !gradients) p.logits_bytes = static_cast<size_t>(p.piece * p.ld) * sizeof(float);
     if (gradients) p.gradient_bytes = static_cast<size_t>(p.chunk * p.ld) * size;
+    if (a.diff_bias) p.sums_bytes = partial_bytes(p.chunk, a.V);
     return p;
 }
 
@@ -162,10 +164,12 @@ int32_t run(xf_stream *stream, const xf_loss &a, xf_error *err) {
     constexpr bool kInPlace = std::is_same_v<T, float>;
     const bool gradients = a.diff_src || a.diff_weights;
     const Plan p = plan_of(a, gradients, kInPlace, sizeof(T));
-    unsigned char *memory = static_cast<unsigned char *>(scratch(stream, p.logits_bytes + p.gradient_bytes, err));
+    unsigned char *memory =
+        static_cast<unsigned char *>(scratch(stream, p.logits_bytes + p.gradient_bytes + p.sums_bytes, err));
     if (!memory) return XF_ERROR_NO_MEMORY;
     float *const logits_memory = reinterpret_cast<float *>(memory);
     T *const gradient = reinterpret_cast<T *>(memory + p.logits_bytes);  // a multiple of 32 bytes
+    float *const sums = reinterpret_cast<float *>(memory + p.logits_bytes + p.gradient_bytes);  // of 16
     const Smoothing q = smoothing_of(a);
     const T *src = static_cast<const T *>(a.src);
     T *diff_src = static_cast<T *>(a.diff_src);
@@ -182,6 +186,7 @@ int32_t run(xf_stream *stream, const xf_loss &a, xf_error *err) {
             project.a = src + m * a.D, project.lda = a.D;
             project.b = a.weights, project.ldb = a.D, project.b_transposed = true;
             project.c = logits, project.ldc = p.ld;
+            project.bias = a.bias;
             project.operand_type = stream->dtype, project.result_type = XF_FP32;
             project.row_invariant = !gradients;
             int32_t status = gemm(stream, project, err);
@@ -189,6 +194,10 @@ int32_t run(xf_stream *stream, const xf_loss &a, xf_error *err) {
             status = launch(stream, err, "loss", gradients ? row_loss_kernel<T, true> : row_loss_kernel<T, false>,
                             dim3(static_cast<unsigned>(count)), dim3(kThreads), 0, static_cast<const float *>(logits),
                             p.ld, a.V, a.targets + m, q, a.loss + m, a.nll + m, gradients ? diff : nullptr);
+            if (status != XF_OK) return status;
+        }
+        if (a.diff_bias) {
+            const int32_t status = add_column_sums(stream, gradient, p.ld, rows, a.V, sums, a.diff_bias, err);
             if (status != XF_OK) return status;
         }
         if (diff_src) {

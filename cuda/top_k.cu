@@ -1,6 +1,6 @@
 // Projection, log-softmax and the k best ids of each row: the tail of a decoding step (paper s. 3.4, 6.1).
 //
-//     x = src weights^T    value[v] = x[v] - log sum exp x    the k largest that are allowed, ties by rising id
+//     x = src weights^T + bias    value[v] = x[v] - log sum exp x    the k largest that are allowed, ties by rising id
 //
 // Rows go in chunks: their logits are made by gemm() in fp32, then read once. The first kernel cuts a row into pieces
 // of 2048 columns, so that a few rows fill the device: {top, sum} of each piece, and its best by logit, one more than
@@ -165,6 +165,7 @@ int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
         product.a = static_cast<const char *>(a.src) + begin * a.D * number, product.lda = a.D;
         product.b = a.weights, product.ldb = a.D, product.b_transposed = true;
         product.c = logits, product.ldc = p.ld;
+        product.bias = a.bias;
         product.operand_type = stream->dtype;
         product.result_type = XF_FP32;
         product.row_invariant = true;

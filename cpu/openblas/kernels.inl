@@ -38,6 +38,8 @@ namespace {
 
 #include "linear.inl"
 
+#include "activation.inl"
+
 #include "optimizer.inl"
 
 #include "attention.inl"

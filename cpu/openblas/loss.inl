@@ -4,6 +4,7 @@
 // tasks own ranges of it, and the matrix read from memory in each is the logits' own. Per task and per row the
 // maximum, the sum of exponentials and the sum of logits are found while the tile is warm, then joined in order.
 //     loss = lse * sum(q) - sum(q z),   diff_logits = softmax(z) - q.
+// A bias is added to the logits before all this, and its gradient is the sum of theirs along a row of the transpose.
 // Without gradients the projection is the row-invariant one of decoding, and rows are joined as in top_k.inl.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -58,7 +59,7 @@ static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
     const Smoothing q = smoothing_of(a);
     xf_linear_fwd map{};
     map.N = a.V, map.K = a.D, map.ld_src = a.D, map.weights = a.weights;
-    map.weights_type = type, map.scales = a.scales;
+    map.weights_type = type, map.scales = a.scales, map.bias = a.bias;
     for (int64_t m0 = 0; m0 < a.M; m0 += step) {
         const int64_t rows = min64(step, a.M - m0);
         Int8Rows quantised{};
@@ -121,6 +122,11 @@ static void loss_chunk(const xf_stream *stream, const xf_loss &a, int64_t m0, in
     parallel(stream, tiles, [&](int64_t t, int32_t) {
         const int64_t count = min64(kLossTile, a.V - t * kLossTile);
         float *tile = z + t * kLossTile * rows;
+        for (int64_t i = 0; a.bias && i < count; ++i)
+            for (int64_t r = 0; r < rows; r += kW) {
+                float *x = tile + i * rows + r;
+                store(x, load(x) + a.bias[t * kLossTile + i]);
+            }
         for (int64_t i = 0; i < count; ++i)
             for (int64_t r = real; r < rows; ++r) tile[i * rows + r] = 0.0f;
         tile_stats(tile, count, rows, stats + t * 3 * rows);
@@ -152,6 +158,11 @@ static void loss_chunk(const xf_stream *stream, const xf_loss &a, int64_t m0, in
             if (target >= t * kLossTile && target < end) z[target * rows + r] -= q.extra;
             if (target < 0)
                 for (int64_t i = t * kLossTile; i < end; ++i) z[i * rows + r] = 0.0f;
+        }
+        for (int64_t i = t * kLossTile; a.diff_bias && i < end; ++i) {
+            Lanes sum{};
+            each_part(real, [&](int64_t r, int64_t n, int part) { sum.part[part] += get(z + i * rows + r, n); });
+            a.diff_bias[i] += hsum(sum);
         }
         for (int64_t i = t * kLossTile; i < end; ++i)
             write_row(reinterpret_cast<T *>(z + i * rows), z + i * rows, rows);

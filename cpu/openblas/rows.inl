@@ -130,16 +130,21 @@ static int32_t add_norm_fwd(xf_stream *stream, const xf_add_norm_fwd *args, xf_e
                 total.part[part] += x;
             });
             if (kept) write_row(kept, sum, a.D);
-            const float mean = hsum(total) / count;
+            const float mean = a.rms ? 0.0f : hsum(total) / count;
             each_part(a.D, [&](int64_t i, int64_t n, int part) {
                 const VF x = keep_n(get(sum + i, n) - mean, n);
                 squares.part[part] = fma(x, x, squares.part[part]);
             });
             const float rstd = 1.0f / __builtin_sqrtf(hsum(squares) / count + a.eps);
-            each_vector(a.D, [&](int64_t i, int64_t n) {
-                const VF x = (get(sum + i, n) - mean) * rstd;
-                put(dst + i, fma(x, get(a.weights + i, n), get(a.bias + i, n)), n);
-            });
+            if (a.bias)
+                each_vector(a.D, [&](int64_t i, int64_t n) {
+                    const VF x = (get(sum + i, n) - mean) * rstd;
+                    put(dst + i, fma(x, get(a.weights + i, n), get(a.bias + i, n)), n);
+                });
+            else
+                each_vector(a.D, [&](int64_t i, int64_t n) {
+                    put(dst + i, (get(sum + i, n) - mean) * rstd * get(a.weights + i, n), n);
+                });
             if (a.stats) {
                 a.stats[2 * m] = mean;
                 a.stats[2 * m + 1] = rstd;
@@ -154,7 +159,8 @@ template <class T>
 static void add_column_sums(const xf_stream *stream, const T *src, int64_t ld, int64_t M, int64_t N, float *partial,
                             float *dst);
 
-// With g = weights * diff_dst and x = (sum - mean) * rstd:  diff = rstd * (g - mean(g) - x * mean(g x)).
+// With g = weights * diff_dst and x = (sum - mean) * rstd:  diff = rstd * (g - mean(g) - x * mean(g x)). RMSNorm has no
+// mean(g).
 template <class T>
 static int32_t add_norm_bwd(xf_stream *stream, const xf_add_norm_bwd *args, xf_error *err) {
     const xf_add_norm_bwd a = *args;
@@ -180,7 +186,7 @@ static int32_t add_norm_bwd(xf_stream *stream, const xf_add_norm_bwd *args, xf_e
                 put(dw + i, fma(d, x, get(dw + i, n)), n);
                 put(db + i, get(db + i, n) + d, n);
             });
-            const float c1 = hsum(total) / count, c2 = hsum(product) / count;
+            const float c1 = a.rms ? 0.0f : hsum(total) / count, c2 = hsum(product) / count;
             T *const to = num<T>(a.diff_residual) + m * a.D;
             float *out = work_row(to, work<T>(stream, a.D, worker));
             const T *other = a.diff_sum ? num<T>(a.diff_sum) + m * a.D : nullptr;
@@ -207,7 +213,7 @@ static int32_t add_norm_bwd(xf_stream *stream, const xf_add_norm_bwd *args, xf_e
             db += load(partial + t * 2 * wide + wide + i);
         }
         put(a.diff_weights + i, get(a.diff_weights + i, n) + dw, n);
-        put(a.diff_bias + i, get(a.diff_bias + i, n) + db, n);
+        if (a.diff_bias) put(a.diff_bias + i, get(a.diff_bias + i, n) + db, n);
     });
     if (a.diff_src_bias) add_column_sums(stream, num<T>(a.diff_src), a.D, a.M, a.D, partial, a.diff_src_bias);
     return XF_OK;

@@ -212,7 +212,7 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
         if (a.banned[i] >= 0 && a.banned[i] < a.V) banned[a.banned[i]] = 1;
     xf_linear_fwd map{};
     map.N = a.V, map.K = a.D, map.ld_src = a.D, map.weights = a.weights;
-    map.weights_type = type, map.scales = a.scales;
+    map.weights_type = type, map.scales = a.scales, map.bias = a.bias;
     for (int64_t m0 = 0; m0 < a.rows; m0 += step) {
         const int64_t rows = min64(step, a.rows - m0), parts = row_parts(stream, panels, rows);
         Int8Rows quantised{};

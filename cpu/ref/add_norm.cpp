@@ -6,7 +6,8 @@
 //     diff_src_bias += sum_m diff_src
 //
 // The trap: diff_residual may be diff_dst's memory, so the column sums are taken before any row is written. sum is
-// rounded to fp32 before the mean is taken, stored or not: dst is the same with and without sum.
+// rounded to fp32 before the mean is taken, stored or not: dst is the same with and without sum. RMSNorm (Zhang &
+// Sennrich 2019) is all of this with a mean of 0, and without avg(g), which comes of the mean.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
@@ -28,12 +29,13 @@ int32_t add_norm_fwd(xf_stream *stream, const xf_add_norm_fwd *args, xf_error *)
             sum[d] = static_cast<float>(value);
             mean += sum[d];
         }
-        mean /= static_cast<double>(a.D);
+        mean = a.rms ? 0.0 : mean / static_cast<double>(a.D);
         for (int64_t d = 0; d < a.D; ++d) variance += (sum[d] - mean) * (sum[d] - mean);
         variance /= static_cast<double>(a.D);
         const double rstd = 1.0 / std::sqrt(variance + a.eps);
         for (int64_t d = 0; d < a.D; ++d)
-            a.dst[begin + d] = static_cast<float>(a.weights[d] * ((sum[d] - mean) * rstd) + a.bias[d]);
+            a.dst[begin + d] =
+                static_cast<float>(a.weights[d] * ((sum[d] - mean) * rstd) + (a.bias ? a.bias[d] : 0.0f));
         if (a.stats) {
             a.stats[2 * m] = static_cast<float>(mean);
             a.stats[2 * m + 1] = static_cast<float>(rstd);
@@ -54,7 +56,7 @@ int32_t add_norm_bwd(xf_stream *stream, const xf_add_norm_bwd *args, xf_error *)
             bias += a.diff_dst[m * a.D + d];
         }
         a.diff_weights[d] = static_cast<float>(a.diff_weights[d] + weights);
-        a.diff_bias[d] = static_cast<float>(a.diff_bias[d] + bias);
+        if (a.diff_bias) a.diff_bias[d] = static_cast<float>(a.diff_bias[d] + bias);
     });
     parallel_blocks(stream, a.M, kRowsPerTask, [&](int64_t m, int32_t) {
         Dropout dropout(a.dropout);
@@ -65,7 +67,7 @@ int32_t add_norm_bwd(xf_stream *stream, const xf_add_norm_bwd *args, xf_error *)
             average += g;
             slope += g * normal(m, d);
         }
-        average /= static_cast<double>(a.D);
+        average = a.rms ? 0.0 : average / static_cast<double>(a.D);
         slope /= static_cast<double>(a.D);
         for (int64_t d = 0; d < a.D; ++d) {
             const double g = static_cast<double>(a.weights[d]) * a.diff_dst[begin + d];

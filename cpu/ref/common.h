@@ -64,7 +64,8 @@ void parallel_blocks(const xf_stream *stream, int64_t count, int64_t block, cons
 constexpr int64_t kRowsPerTask = 16;
 
 // dst[n] += sum over rows of src [M, N], in double.
-inline void add_column_sums(const xf_stream *stream, const float *src, int64_t ld, int64_t M, int64_t N, float *dst) {
+template <class T>
+void add_column_sums(const xf_stream *stream, const T *src, int64_t ld, int64_t M, int64_t N, float *dst) {
     parallel_blocks(stream, N, kRowsPerTask, [&](int64_t n, int32_t) {
         double sum = 0.0;
         for (int64_t m = 0; m < M; ++m) sum += src[m * ld + n];

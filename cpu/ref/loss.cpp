@@ -1,10 +1,11 @@
 // Tied projection and smoothed cross-entropy (paper s. 3.4, 5.4; Szegedy et al. 2016), 64 rows at a time.
 //
-//     x = src weights^T    p = softmax(x)    loss = -sum_v q log p    nll = -log p[target]
+//     x = src weights^T + bias    p = softmax(x)    loss = -sum_v q log p    nll = -log p[target]
 //     diff_x = p - q       diff_src = diff_x weights              diff_weights += diff_x^T src
+//                                                                 diff_bias    += column sums of diff_x
 //
 // q is rest on every id and peak on the target, with rest and peak as smoothing_of() says. The logits of one chunk
-// are kept in double; those of the batch are never held. diff_weights is rounded to fp32 once per chunk.
+// are kept in double; those of the batch are never held. diff_weights and diff_bias are rounded to fp32 once per chunk.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
@@ -59,7 +60,7 @@ int32_t loss(xf_stream *stream, const xf_loss *args, xf_error *err) {
         const int64_t rows = std::min(kLossRows, a.M - begin);
         const float *src = a.src + begin * a.D;
         any_product(stream, rows, a.V, a.D, src, a.D, a.weights, a.weights_type, a.scales, logits + chunk * a.V,
-                    [&](int64_t m, int64_t v, double sum) { logits[m * a.V + v] = sum; });
+                    [&](int64_t m, int64_t v, double sum) { logits[m * a.V + v] = a.bias ? sum + a.bias[v] : sum; });
         parallel(stream, rows, [&](int64_t m, int32_t) { row_loss(a, q, begin + m, logits + m * a.V); });
         if (a.diff_src)
             product(
@@ -71,6 +72,7 @@ int32_t loss(xf_stream *stream, const xf_loss *args, xf_error *err) {
                         float &out = a.diff_weights[v * a.D + d];
                         out = static_cast<float>(out + sum);
                     });
+        if (a.diff_bias) add_column_sums(stream, logits, a.V, rows, a.V, a.diff_bias);
     }
     return XF_OK;
 }

@@ -1,6 +1,6 @@
 // Projection, log-softmax and the k best ids of each row: the tail of a decoding step (paper s. 3.4, 6.1).
 //
-//     x = src weights^T    value[v] = x[v] - log sum exp x    the k largest that are allowed, ties by rising id
+//     x = src weights^T + bias    value[v] = x[v] - log sum exp x    the k largest that are allowed, ties by rising id
 //
 // Ties are ties of the fp32 value that is returned. A NaN logit counts as minus infinity, in the sum too. When fewer
 // than k ids are allowed, the rest of the row is {-inf, -1}.
@@ -66,7 +66,8 @@ int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     for (int64_t begin = 0; begin < a.rows; begin += kTopRows) {
         const int64_t rows = std::min(kTopRows, a.rows - begin);
         any_product(stream, rows, a.V, a.D, a.src + begin * a.D, a.D, a.weights, a.weights_type, a.scales,
-                    logits + chunk * a.V, [&](int64_t m, int64_t v, double sum) { logits[m * a.V + v] = sum; });
+                    logits + chunk * a.V,
+                    [&](int64_t m, int64_t v, double sum) { logits[m * a.V + v] = a.bias ? sum + a.bias[v] : sum; });
         parallel(stream, rows, [&](int64_t m, int32_t) {
             normalise(a, begin + m, logits + m * a.V);
             choose(a, logits + m * a.V, a.values + (begin + m) * a.k, a.ids + (begin + m) * a.k);

@@ -16,7 +16,7 @@
  * better on every stream; a bf16 result is rounded once, to nearest even, when it is stored.
  *
  * Letters: B sentences, S and T source and target tokens, M rows, N columns out, K columns in of a linear map;
- * D d_model, H heads, V vocabulary.
+ * D d_model, F columns between the maps of a feed-forward, H heads, V vocabulary.
  *
  * Determinism, a promise each backend keeps: the result of an operation is a function of its arguments alone,
  * never of the number of workers, of timing, or of memory addresses. Operations marked "row-invariant" give a row
@@ -40,7 +40,7 @@ extern "C" {
 #endif
 
 /* Must be equal on both sides while the version is 0.x; from 1.0 on tables grow by their size member alone. */
-#define XF_PLUGIN_ABI 6u
+#define XF_PLUGIN_ABI 7u
 
 /* The number types a stream can have. A device says in its dtypes mask (1u << type) which it serves. */
 enum { XF_FP32 = 0, XF_BF16 = 1 };
@@ -189,6 +189,36 @@ typedef struct xf_linear_bwd_weights {
     float *diff_bias;    /* [N] or NULL */
 } xf_linear_bwd_weights;
 
+/* dst[m][f] = dropout(act(src[m][f]) * (gated ? src[m][F + f] : 1))
+ *     relu(x) = max(x, 0)
+ *     gelu(x) = x * Phi(x), Phi the normal distribution: by erf, not by tanh    (Hendrycks & Gimpel 2016)
+ *     swish(x) = x / (1 + e^-x)                                                 (Ramachandran et al. 2017)
+ * gated: the variants of GLU (Shazeer 2020). act(NaN) is NaN and act of minus infinity 0, on every device.
+ * Dropout index: m * F + f. Row-invariant when dropout is off. */
+enum { XF_ACTIVATION_RELU = 0, XF_ACTIVATION_GELU = 1, XF_ACTIVATION_SWISH = 2 };
+typedef struct xf_activation_fwd {
+    int64_t M, F;
+    const xf_num *src; /* [M, F], [M, 2F] when gated; dense */
+    uint32_t kind;     /* XF_ACTIVATION_... */
+    uint32_t gated;    /* 0 or 1 */
+    xf_num *dst;       /* [M, F], dense; may be the same memory as src when not gated, else apart from it */
+    xf_dropout dropout;
+} xf_activation_fwd;
+
+/* diff_src = the gradient of the above; with d = mask * diff_dst, x = src[m][f] and, where gated, y = src[m][F + f]
+ *     diff_src[m][f] = d * act'(x) * y,  diff_src[m][F + f] = d * act(x);  not gated: y is 1, and there is no other
+ * relu'(0) is 0. diff_bias, if given, += column sums of diff_src as it is stored: the gradient of the bias of the map
+ * whose output src was. diff_src is apart from src and diff_dst. */
+typedef struct xf_activation_bwd {
+    int64_t M, F;
+    const xf_num *src;      /* that of the forward pass */
+    uint32_t kind, gated;   /* likewise */
+    const xf_num *diff_dst; /* [M, F], dense */
+    xf_num *diff_src;       /* [M, F], [M, 2F] when gated; dense */
+    float *diff_bias;       /* [F], [2F] when gated; or NULL */
+    xf_dropout dropout;
+} xf_activation_bwd;
+
 /* Scaled dot-product attention over packed sequences, per sentence b and head h (paper eq. 1):
  *     dst = dropout(softmax(scale * q k^T + mask)) v
  * Queries of sentence b are rows q_begin[b] .. q_begin[b] + q_len[b] - 1 of q and dst, keys likewise of k and v.
@@ -227,6 +257,7 @@ typedef struct xf_attention_bwd {
 
 /* sum = residual + dropout(src);  dst = LayerNorm(sum) = weights * (sum - mean) * rstd + bias      (paper s. 3.1)
  * mean and biased variance over D, rstd = 1 / sqrt(variance + eps); stats[m] = {mean, rstd}.
+ * rms: RMSNorm (Zhang & Sennrich 2019): the mean counts as 0, in the variance, in dst and in stats.
  * src NULL: sum = residual. sum may be the same memory as src or residual, or NULL when it isn't wanted (decoding);
  * stats may be NULL. Dropout index: m * D + d. Row-invariant when dropout is off. */
 typedef struct xf_add_norm_fwd {
@@ -234,16 +265,17 @@ typedef struct xf_add_norm_fwd {
     const xf_num *residual; /* [M, D] */
     const xf_num *src;      /* [M, D] or NULL */
     const float *weights;   /* [D] */
-    const float *bias;      /* [D] */
+    const float *bias;      /* [D] or NULL */
     float eps;
     xf_num *sum;  /* [M, D] or NULL */
     xf_num *dst;  /* [M, D] */
     float *stats; /* [M, 2] or NULL */
     xf_dropout dropout;
+    uint32_t rms; /* 0 or 1 */
 } xf_add_norm_fwd;
 
 /* diff_residual = LayerNorm backward of diff_dst (+ diff_sum, when given);
- * diff_src = mask * diff_residual, when given; diff_weights +=, diff_bias +=.
+ * diff_src = mask * diff_residual, when given; diff_weights +=; diff_bias +=, when given. rms: as forward.
  * diff_src_bias += column sums of diff_src as it is stored, when given: the gradient of the bias of the map whose
  * output src was. diff_residual may be the same memory as diff_dst or diff_sum; diff_src is apart from all. */
 typedef struct xf_add_norm_bwd {
@@ -256,20 +288,22 @@ typedef struct xf_add_norm_bwd {
     xf_num *diff_residual;  /* [M, D] */
     xf_num *diff_src;       /* [M, D] or NULL */
     float *diff_weights;    /* [D] */
-    float *diff_bias;       /* [D] */
+    float *diff_bias;       /* [D] or NULL */
     float *diff_src_bias;   /* [D] or NULL; only with diff_src */
     xf_dropout dropout;
+    uint32_t rms;
 } xf_add_norm_bwd;
 
-/* Tied projection and smoothed cross-entropy in row chunks: logits = src weights^T, p = softmax(logits).
+/* Tied projection and smoothed cross-entropy in row chunks: logits = src weights^T + bias, p = softmax(logits).
  * Target distribution q of row m: 1 - smoothing on targets[m], and
  *     uniform == 0: smoothing / (V - 1) on every other id (tensor2tensor);
  *     uniform == 1: smoothing / V added on every id (Marian, Sockeye).
  * loss[m] = - sum q log p (no constant subtracted); nll[m] = - log p(targets[m]). Both in nats.
- * With diff_src: diff_src = diff_logits weights, diff_weights += diff_logits^T src, diff_logits = p - q (the
- * gradient of the SUM over rows). Without (diff_src and diff_weights NULL): loss and nll only, row-invariant.
+ * With diff_src: diff_src = diff_logits weights, diff_weights += diff_logits^T src, diff_bias += column sums of
+ * diff_logits, if given; diff_logits = p - q (the gradient of the SUM over rows), which a backend may round to the
+ * stream's type. Without (diff_src, diff_weights and diff_bias NULL): loss and nll only, row-invariant.
  * The logits of all rows are never held at once. A row whose target is negative is no row of the batch: loss, nll and
- * its diff_src are 0, and it adds nothing to diff_weights; src is finite there. */
+ * its diff_src are 0, and it adds nothing to diff_weights and diff_bias; src is finite there. */
 typedef struct xf_loss {
     int64_t M, V, D;
     const xf_num *src;      /* [M, D] */
@@ -283,6 +317,8 @@ typedef struct xf_loss {
     float *diff_weights; /* [V, D] or NULL */
     uint32_t weights_type;
     const float *scales; /* [V], with XF_WEIGHTS_INT8 */
+    const float *bias;   /* [V] added to the logits, or NULL */
+    float *diff_bias;    /* [V] or NULL; only with diff_src */
 } xf_loss;
 
 /* Adam (paper s. 5.3), one pass over n numbers; g = grad_scale * grad:
@@ -361,8 +397,8 @@ typedef struct xf_attention_step {
     int64_t ld_dst;
 } xf_attention_step;
 
-/* For each row: log-softmax of src weights^T over V, and its k largest values in falling order, ties by rising id.
- * A NaN counts as minus infinity. k <= V. banned ids (may be none) are left out of the choice, not of the
+/* For each row: log-softmax of src weights^T + bias over V, and its k largest values in falling order, ties by rising
+ * id. A NaN counts as minus infinity. k <= V. banned ids (may be none) are left out of the choice, not of the
  * normalisation, and so are the ids of a row whose bit in allowed is 0. When fewer than k are left, the row ends in
  * {-inf, -1}. Ties are those of the values given back. Row-invariant. values and ids are HOST memory, complete on
  * return, or device memory when on_device. */
@@ -378,6 +414,7 @@ typedef struct xf_top_k {
     uint32_t on_device;
     uint32_t weights_type;
     const float *scales; /* [V], with XF_WEIGHTS_INT8 */
+    const float *bias;   /* [V] added to the logits, or NULL */
 } xf_top_k;
 
 /* Beam search of many sentences on the device: after top_k, chooses what lives on, as lib/decode/beam.cpp does and with
@@ -458,6 +495,8 @@ typedef struct xf_unpack_int8 {
     X(linear_fwd, xf_linear_fwd)                 \
     X(linear_bwd_data, xf_linear_bwd_data)       \
     X(linear_bwd_weights, xf_linear_bwd_weights) \
+    X(activation_fwd, xf_activation_fwd)         \
+    X(activation_bwd, xf_activation_bwd)         \
     X(attention_fwd, xf_attention)               \
     X(attention_bwd, xf_attention_bwd)           \
     X(add_norm_fwd, xf_add_norm_fwd)             \

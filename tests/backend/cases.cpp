@@ -35,12 +35,34 @@ void add_linear(Cases &list) {
         {.op = "linear", .M = 1030, .N = 18, .K = 9, .flags = kBias},
         {.op = "linear", .M = 4, .N = 1100, .K = 64, .flags = kBias | kRelu},
         {.op = "linear", .M = 1030, .N = 9, .K = 264, .flags = kBias | kRelu},
+        {.op = "linear", .M = 700, .N = 264, .K = 24, .pad = 8, .flags = kBias},
+        {.op = "linear", .M = 515, .N = 70, .K = 5, .pad = 3, .flags = kBias},
         {.op = "linear", .M = 256, .N = 5, .K = 19, .pad = 1, .flags = kBias | kRelu},
         {.op = "linear", .M = 1, .N = 1, .K = 1, .flags = kBias | kGradient},
         {.op = "linear", .M = 5, .N = 3, .K = 7, .flags = kBias | kGradient},
         {.op = "linear", .M = 6, .N = 17, .K = 9, .pad = 2, .flags = kBias | kRelu | kGradient},
         {.op = "linear", .M = 19, .N = 4, .K = 5, .flags = kAccumulate | kGradient},
     });
+}
+
+void add_activation(Cases &list) {
+    for (uint32_t kind : {0u, uint32_t{kGelu}, uint32_t{kSwish}})
+        for (uint32_t gated : {0u, uint32_t{kGated}}) {
+            const uint32_t flags = kind | gated, in_place = gated ? 0u : uint32_t{kAliasFirst};
+            for (int64_t N : {1, 3, 17, 64, 513})
+                for (int64_t M : {0, 1, 7, 70})
+                    list.push_back({.op = "activation", .M = M, .N = N, .rate = M == 7 ? 0.1f : 0.0f,
+                                    .flags = flags | (N == 17 ? 0u : uint32_t{kBias})});
+            list.insert(list.end(), {
+                {.op = "activation", .M = 600, .N = 40, .flags = flags | kBias},
+                {.op = "activation", .M = 515, .N = 23, .rate = 0.3f, .flags = flags | kBias},
+                {.op = "activation", .M = 9, .N = 2056, .rate = 0.2f, .flags = flags | kBias},
+                {.op = "activation", .M = 12, .N = 264, .flags = flags | in_place},
+                {.op = "activation", .M = 12, .N = 43, .rate = 0.2f, .flags = flags | in_place},
+                {.op = "activation", .M = 4, .N = 7, .flags = flags | kBias | kGradient},
+                {.op = "activation", .M = 5, .N = 8, .rate = 0.3f, .flags = flags | kGradient},
+            });
+        }
 }
 
 void add_embed_and_norm(Cases &list) {
@@ -78,6 +100,20 @@ void add_embed_and_norm(Cases &list) {
         {.op = "add_norm", .M = 5, .D = 16, .rate = 0.3f, .flags = kGradient},
         {.op = "add_norm", .M = 3, .D = 9, .flags = kNoSrc | kGradient},
     });
+    for (uint32_t form : {uint32_t{kRms}, uint32_t{kNoBias}, uint32_t{kRms | kNoBias}})
+        list.insert(list.end(), {
+            {.op = "add_norm", .M = 0, .D = 8, .flags = form},
+            {.op = "add_norm", .M = 1, .D = 1, .flags = form},
+            {.op = "add_norm", .M = 7, .D = 17, .rate = 0.1f, .flags = form | kBias},
+            {.op = "add_norm", .M = 33, .D = 64, .flags = form | kAliasFirst},
+            {.op = "add_norm", .M = 12, .D = 40, .flags = form | kNoSrc | kNoSum},
+            {.op = "add_norm", .M = 515, .D = 264, .rate = 0.1f, .flags = form | kBias},
+            {.op = "add_norm", .M = 35, .D = 520, .flags = form | kBias | kAliasSecond},
+            {.op = "add_norm", .M = 9, .D = 1032, .rate = 0.1f, .flags = form | kBias},
+            {.op = "add_norm", .M = 3, .D = 4099, .flags = form},
+            {.op = "add_norm", .M = 4, .D = 7, .flags = form | kGradient},
+            {.op = "add_norm", .M = 3, .D = 9, .rate = 0.3f, .flags = form | kNoSrc | kGradient},
+        });
 }
 
 void add_attention(Cases &list) {
@@ -140,6 +176,9 @@ void add_loss_and_top_k(Cases &list) {
             {.op = "loss", .M = 65, .D = 32, .V = 300, .smoothing = 0.2f, .flags = uniform},
             {.op = "loss", .M = 9, .D = 12, .V = 40, .flags = uniform},
             {.op = "loss", .M = 3, .D = 5, .V = 7, .smoothing = 0.1f, .flags = uniform | kGradient},
+            {.op = "loss", .M = 0, .D = 8, .V = 11, .smoothing = 0.1f, .flags = uniform | kBias},
+            {.op = "loss", .M = 7, .D = 17, .V = 33, .smoothing = 0.1f, .flags = uniform | kBias},
+            {.op = "loss", .M = 3, .D = 5, .V = 7, .smoothing = 0.1f, .flags = uniform | kBias | kGradient},
         });
     list.insert(list.end(), {
         {.op = "loss", .M = 5, .D = 6, .V = 1},
@@ -149,6 +188,11 @@ void add_loss_and_top_k(Cases &list) {
         {.op = "loss", .M = 2100, .D = 9, .V = 41, .smoothing = 0.1f, .flags = kIdle},  // more than one chunk
         {.op = "loss", .M = 530, .D = 8, .V = 16, .smoothing = 0.1f, .flags = kIdle},
         {.op = "loss", .M = 20, .D = 64, .V = 5003, .smoothing = 0.1f},
+        {.op = "loss", .M = 1, .D = 1, .V = 2, .flags = kBias},
+        {.op = "loss", .M = 600, .D = 24, .V = 130, .smoothing = 0.1f, .flags = kBias},
+        {.op = "loss", .M = 2100, .D = 9, .V = 41, .smoothing = 0.1f, .flags = kIdle | kBias},
+        {.op = "loss", .M = 20, .D = 64, .V = 1003, .smoothing = 0.1f, .flags = kBias},
+        {.op = "loss", .M = 6, .D = 5, .V = 7, .smoothing = 0.1f, .flags = kIdle | kBias | kGradient},
         {.op = "loss", .M = 4, .D = 3, .V = 9, .flags = kGradient},
         {.op = "top_k", .M = 0, .D = 8, .V = 20, .k = 4},
         {.op = "top_k", .M = 1, .D = 1, .V = 1, .k = 1},
@@ -165,6 +209,10 @@ void add_loss_and_top_k(Cases &list) {
         {.op = "top_k", .M = 5, .D = 16, .V = 31, .k = 31, .flags = kAllowed},
         {.op = "top_k", .M = 4, .D = 3, .V = 2600, .k = 12, .banned = {0, 7}, .flags = kTies | kAllowed},
         {.op = "top_k", .M = 21, .D = 16, .V = 5001, .k = 9, .banned = {0}, .flags = kAllowed},
+        {.op = "top_k", .M = 1, .D = 64, .V = 1000, .k = 1, .flags = kBias},
+        {.op = "top_k", .M = 3, .D = 17, .V = 33, .k = 33, .flags = kBias},
+        {.op = "top_k", .M = 33, .D = 32, .V = 3001, .k = 10, .banned = {1}, .flags = kBias},
+        {.op = "top_k", .M = 5, .D = 4, .V = 700, .k = 12, .banned = {3}, .flags = kBias | kTies | kAllowed},
     });
 }
 
@@ -184,6 +232,8 @@ void add_narrow(Cases &list) {
             {.op = "embed", .M = 70, .D = 64, .V = 40, .weights = weights},
             {.op = "loss", .M = 7, .D = 17, .V = 33, .smoothing = 0.1f, .weights = weights},
             {.op = "loss", .M = 300, .D = 64, .V = 1003, .smoothing = 0.1f, .weights = weights},
+            {.op = "loss", .M = 7, .D = 17, .V = 533, .smoothing = 0.1f, .flags = kBias, .weights = weights},
+            {.op = "top_k", .M = 3, .D = 17, .V = 533, .k = 13, .flags = kBias, .weights = weights},
             {.op = "top_k", .M = 1, .D = 64, .V = 1000, .k = 1, .weights = weights},
             {.op = "top_k", .M = 3, .D = 17, .V = 33, .k = 33, .weights = weights},
             {.op = "top_k", .M = 33, .D = 32, .V = 3001, .k = 10, .banned = {1}, .weights = weights},
@@ -197,6 +247,7 @@ Cases make_cases() {
     Cases list;
     add_embed_and_norm(list);
     add_linear(list);
+    add_activation(list);
     add_attention(list);
     add_loss_and_top_k(list);
     add_narrow(list);

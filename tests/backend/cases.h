@@ -13,15 +13,15 @@
 namespace xf_test {
 
 enum : uint32_t {
-    kBias = 1u << 0,         // linear: with bias, diff_bias and diff_relu_bias; add_norm: with diff_src_bias
-    kRelu = 1u << 1,         // linear: forward ends in a ReLU, backward gets relu_dst
-    kAccumulate = 1u << 2,   // linear: diff_src +=
-    kCausal = 1u << 3,       // attention
-    kGaps = 1u << 4,         // attention: rows that belong to no sentence stand between the sentences
-    kNoLse = 1u << 5,        // attention, forward: lse is NULL
-    kNoSrc = 1u << 6,        // add_norm: src is NULL
-    kNoSum = 1u << 7,        // add_norm: sum, stats, diff_sum are NULL
-    kAliasFirst = 1u << 8,   // add_norm: sum is residual's memory, diff_residual is diff_dst's
+    kBias = 1u << 0,        // linear, activation, loss, top_k: with each bias and its gradient; add_norm: diff_src_bias
+    kRelu = 1u << 1,        // linear: forward ends in a ReLU, backward gets relu_dst
+    kAccumulate = 1u << 2,  // linear: diff_src +=
+    kCausal = 1u << 3,      // attention
+    kGaps = 1u << 4,        // attention: rows that belong to no sentence stand between the sentences
+    kNoLse = 1u << 5,       // attention, forward: lse is NULL
+    kNoSrc = 1u << 6,       // add_norm: src is NULL
+    kNoSum = 1u << 7,       // add_norm: sum, stats, diff_sum are NULL
+    kAliasFirst = 1u << 8,  // add_norm: sum is residual's memory, diff_residual diff_dst's; activation: dst is src's
     kAliasSecond = 1u << 9,  // add_norm: sum is src's memory, diff_residual is diff_sum's
     kUniform = 1u << 10,     // loss: smoothing on every id
     kTies = 1u << 11,        // top_k: logits are small whole numbers, many are equal
@@ -32,6 +32,11 @@ enum : uint32_t {
     kBf16 = 1u << 16,        // on a bf16 stream; set by the checks, not by the list
     kDecay = 1u << 17,       // adam: with weight decay
     kAverage = 1u << 18,     // adam: with the moving average
+    kGelu = 1u << 19,        // activation: GELU; swish; neither: ReLU
+    kSwish = 1u << 20,
+    kGated = 1u << 21,   // activation: gated
+    kRms = 1u << 22,     // add_norm: RMSNorm
+    kNoBias = 1u << 23,  // add_norm: bias and diff_bias are NULL
 };
 
 struct Case {

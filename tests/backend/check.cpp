@@ -50,6 +50,7 @@ std::vector<double> log_softmax(const Problem &problem, int64_t row) {
     for (int64_t v = 0; v < weights.rows; ++v) {
         double &logit = logits[static_cast<size_t>(v)];
         logit = product_of(problem, row, v);
+        if (problem.c.has(kBias)) logit += problem.at("bias").get(0, v);
         sum += std::exp(logit);
     }
     for (double &logit : logits) logit -= std::log(sum);

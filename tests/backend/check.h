@@ -42,6 +42,8 @@ int check_rows(const Backend &backend);
 int check_sweep(const Backend &backend);
 // Masks of dropout against Philox, forward and backward.
 int check_dropout(const Backend &backend);
+// How near GELU, swish and their derivatives come to the true ones, for numbers large and small: check_functions.cpp.
+int check_functions(const Backend &backend);
 // NaN and Inf: found by sum_squares, kept in their row, let through by ReLU, minus infinity for top_k.
 int check_nan(const Backend &backend);
 // The bf16 copies that adam and to_bf16 make, to the bit.

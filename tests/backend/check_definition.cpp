@@ -123,12 +123,13 @@ void define_add_norm(const Call &call) {
         double mean = 0.0, variance = 0.0;
         for (int64_t d = 0; d < c.D; ++d)
             x.push_back(call.in("residual", m, d) + (c.has(kNoSrc) ? 0.0 : call.in("src", m, d)));
-        for (const double value : x) mean += value / static_cast<double>(c.D);
+        for (const double value : x) mean += c.has(kRms) ? 0.0 : value / static_cast<double>(c.D);
         for (const double value : x) variance += (value - mean) * (value - mean) / static_cast<double>(c.D);
         const double rstd = 1.0 / std::sqrt(variance + 1e-6);
         for (int64_t d = 0; d < c.D; ++d) {
             const double value = x[static_cast<size_t>(d)];
-            call.expect("dst", m, d, call.in("weights", 0, d) * (value - mean) * rstd + call.in("bias", 0, d));
+            const double bias = c.has(kNoBias) ? 0.0 : call.in("bias", 0, d);
+            call.expect("dst", m, d, call.in("weights", 0, d) * (value - mean) * rstd + bias);
             if (call.has("sum")) call.expect("sum", m, d, value);
         }
         if (call.has("stats")) call.expect("stats", m, 0, mean), call.expect("stats", m, 1, rstd);
@@ -147,7 +148,23 @@ void define_sums(const Call &call, const char *sums, const char *gradient) {
     }
 }
 void define_linear_bwd_data(const Call &call) { define_sums(call, "diff_relu_bias", "diff_src"); }
+void define_linear_bwd_weights(const Call &call) { define_sums(call, "diff_bias", "diff_dst"); }
 void define_add_norm_bwd(const Call &call) { define_sums(call, "diff_src_bias", "diff_src"); }
+void define_activation_bwd(const Call &call) { define_sums(call, "diff_bias", "diff_src"); }
+
+void define_activation(const Call &call) {
+    const Case &c = call.p.c;
+    for (int64_t m = 0; m < c.M; ++m)
+        for (int64_t f = 0; f < c.N; ++f) {
+            // Of the case's own noise, as an output may lie on it.
+            const double x = call.in("src", m, f);
+            const double want = c.has(kGelu)    ? x * (0.5 + 0.5 * std::erf(x / std::sqrt(2.0)))
+                                : c.has(kSwish) ? x / (1.0 + std::exp(-x))
+                                                : std::max(x, 0.0);
+            const char *dst = c.has(kAliasFirst) ? "src" : "dst";
+            call.expect(dst, m, f, c.has(kGated) ? want * call.in("src", m, c.N + f) : want);
+        }
+}
 
 void define_loss(const Call &call) {
     const Case &c = call.p.c;
@@ -160,7 +177,8 @@ void define_loss(const Call &call) {
         }
         double sum = 0.0, want = 0.0;
         std::vector<double> logits;
-        for (int64_t v = 0; v < c.V; ++v) logits.push_back(product_of(call.p, m, v));
+        for (int64_t v = 0; v < c.V; ++v)
+            logits.push_back(product_of(call.p, m, v) + (c.has(kBias) ? call.in("bias", 0, v) : 0.0));
         for (const double logit : logits) sum += std::exp(logit);
         for (int64_t v = 0; v < c.V; ++v) {
             const bool target = v == call.integer("targets", m);
@@ -209,7 +227,10 @@ int check_definition(const Backend &backend) {
                        {"attention_step", define_attention_step},
                        {"add_norm_fwd", define_add_norm},
                        {"add_norm_bwd", define_add_norm_bwd},
+                       {"activation_fwd", define_activation},
+                       {"activation_bwd", define_activation_bwd},
                        {"linear_bwd_data", define_linear_bwd_data},
+                       {"linear_bwd_weights", define_linear_bwd_weights},
                        {"loss", define_loss},
                        {"adam", define_adam},
                        {"sum_squares", define_sum_squares}};

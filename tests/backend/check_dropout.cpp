@@ -1,8 +1,8 @@
 // Dropout masks, read off the results and compared with Philox directly.
 //
-// Inputs are chosen so that an output is mask * constant: embedding of ones; the sum of a zero residual and ones;
-// attention with equal scores (q = 0) and unit vectors as values, which lays its weights open. The backward passes
-// must apply the same mask: their outputs, for ones as gradients, are zero at the same places.
+// Inputs are chosen so that an output is mask * constant: embedding of ones; the sum of a zero residual and ones; the
+// ReLU of ones; attention with equal scores (q = 0) and unit vectors as values, which lays its weights open. The
+// backward passes must apply the same mask: their outputs, for ones as gradients, are zero at the same places.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
@@ -102,6 +102,25 @@ void check_add_norm(Opened &opened, uint32_t flags, float rate, Failures &failur
         }
 }
 
+void check_activation(Opened &opened, uint32_t flags, float rate, Failures &failures) {
+    for (const uint32_t gated : {0u, uint32_t{kGated}}) {
+        const Case c{.op = "activation", .M = 21, .N = 43, .rate = rate, .flags = flags | gated};
+        const ProblemSet set = make_problems(c, reference);
+        Problem p = set.problems[0], q = set.problems[1];
+        for (Problem *problem : {&p, &q}) set_all(*problem, "src", 1.0f);
+        set_all(q, "diff_dst", 1.0f);
+        const Result forward = run(opened, p), backward = run(opened, q);
+        for (int64_t m = 0; m < c.M; ++m)
+            for (int64_t f = 0; f < c.N; ++f) {
+                const double want = mask(c, 3, m * c.N + f);
+                if (!near(p, found(p, forward, "dst", m, f), want)) return failures.add(p, "the mask is not Philox's");
+                if (!near(q, found(q, backward, "diff_src", m, f), want) ||
+                    (gated && !near(q, found(q, backward, "diff_src", m, c.N + f), want)))
+                    return failures.add(q, "another mask than forward");
+            }
+    }
+}
+
 void check_attention(Opened &opened, uint32_t flags, float rate, Failures &failures) {
     // dv is as long as the longest sentence: value j is unit vector j, and so is the gradient of query i.
     const Case c{.op = "attention", .H = 3, .dk = 4, .dv = 19, .T = {19, 6, 11}, .rate = rate, .flags = flags};
@@ -142,6 +161,7 @@ int check_dropout(const Backend &backend) {
     for (const float rate : {0.1f, 0.5f, 1e-6f}) {  // the last rounds to no dropout at all
         check_embed(opened, backend.flags(), rate, failures);
         check_add_norm(opened, backend.flags(), rate, failures);
+        check_activation(opened, backend.flags(), rate, failures);
         check_attention(opened, backend.flags(), rate, failures);
     }
     return failures.count();

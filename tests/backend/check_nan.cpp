@@ -69,6 +69,36 @@ void check_top_k(Opened &opened, uint32_t flags, Failures &failures) {
     }
 }
 
+// A NaN or an infinity is that of its element, and of no other: minus infinity gives 0, infinity itself.
+void check_activation(Opened &opened, uint32_t flags, Failures &failures) {
+    for (const uint32_t kind : {0u, uint32_t{kGelu}, uint32_t{kSwish}})
+        for (const int64_t N : {5, 64}) {
+            const Case c{.op = "activation", .M = 4, .N = N, .flags = kind | flags};
+            const ProblemSet set = make_problems(c, reference);
+            const float bad[] = {kNan, -kInf, kInf};
+            Problem forward = set.problems[0], backward = set.problems[1];
+            const Words clean = run(opened, forward).words;
+            for (int64_t m = 0; m < 3; ++m)
+                for (Problem *p : {&forward, &backward}) p->at("src").set(m, N - 1, bad[m]);
+            const Words words = run(opened, forward).words, diffs = run(opened, backward).words;
+            const auto &dst = words[static_cast<size_t>(forward.index("dst"))];
+            const auto &was = clean[static_cast<size_t>(forward.index("dst"))];
+            const auto &diff = diffs[static_cast<size_t>(backward.index("diff_src"))];
+            for (size_t i = 0; i < dst.size(); ++i) {
+                const size_t row = i / static_cast<size_t>(N);
+                const bool own = (i + 1) % static_cast<size_t>(N) == 0 && row < 3;
+                const float y = as_float(dst[i]), d = as_float(diff[i]),
+                            one = backward.at("diff_dst").get(static_cast<int64_t>(row), static_cast<int64_t>(i) % N);
+                const bool right = !own       ? dst[i] == was[i] && std::isfinite(d)
+                                   : row == 0 ? std::isnan(y) && (kind == 0 || std::isnan(d))
+                                   : row == 1 ? y == 0.0f && d == 0.0f
+                                              : y == kInf && d == one;
+                if (!right)
+                    return failures.add(forward, "a NaN or an infinity gives a wrong row " + std::to_string(row));
+            }
+        }
+}
+
 }  // namespace
 
 int check_nan(const Backend &backend) {
@@ -89,6 +119,7 @@ int check_nan(const Backend &backend) {
         check_own_row(opened, {.op = "add_norm", .M = M, .D = 19, .flags = backend.flags()}, 0, "residual", failures);
     }
     check_top_k(opened, backend.flags(), failures);
+    check_activation(opened, backend.flags(), failures);
     return failures.count();
 }
 

@@ -56,6 +56,7 @@ int test_all() {
                   {"instructions", check_instructions},
                   {"sweep", check_sweep},
                   {"dropout", check_dropout},
+                  {"functions", check_functions},
                   {"nan", check_nan},
                   {"copies", check_copies},
                   {"no_memory", check_no_memory}};
@@ -65,7 +66,8 @@ int test_all() {
             if (!((check.check == check_listed || check.check == check_definition) &&
                   backend.table != xf_ref_backend()) &&
                 !(check.check == check_instructions && backend.isa.rfind("avx512", 0) != 0 && backend.isa != "auto") &&
-                !(check.check == check_gradients && backend.bf16()) &&  // 8 bits are too few for differences
+                !((check.check == check_gradients || check.check == check_functions) &&
+                  backend.bf16()) &&  // 8 bits are too few for differences
                 !(check.check == check_copies && !backend.bf16()))
                 tests.push_back({backend, check.check, backend.name() + '/' + check.name});
     std::vector<CMUnitTest> units;

@@ -17,9 +17,11 @@ Problem loss_problem(const Case &c, const std::string &name, bool gradients) {
                  per_row(integers("targets", targets)), per_row(fp32(output("loss", c.M, 1, 1))),
                  per_row(fp32(output("nll", c.M, 1, 1)))};
     round_matrix(c, &p.at("weights"));
+    if (c.has(kBias)) p.buffers.push_back(fp32(input("bias", 1, c.V, c.V)));
     if (gradients) {
         p.buffers.push_back(output("diff_src", c.M, c.D, c.D));
         p.buffers.push_back(fp32(sum("diff_weights", c.V, c.D, c.D)));
+        if (c.has(kBias)) p.buffers.push_back(fp32(sum("diff_bias", 1, c.V, c.V)));
     }
     p.flops = (gradients ? 6.0 : 2.0) * static_cast<double>(c.M) * static_cast<double>(c.V) * static_cast<double>(c.D);
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
@@ -38,7 +40,9 @@ Problem loss_problem(const Case &c, const std::string &name, bool gradients) {
                            .diff_src = a.f("diff_src"),
                            .diff_weights = a.f("diff_weights"),
                            .weights_type = c.weights,
-                           .scales = weights.scales()};
+                           .scales = weights.scales(),
+                           .bias = a.f("bias"),
+                           .diff_bias = a.f("diff_bias")};
         return table.loss(stream, &args, err);
     };
     return p;
@@ -54,6 +58,7 @@ ProblemSet make_loss(const Case &c, const Reference &, bool) {
     set.forward = "loss";
     set.projections = {{"loss", ""}};  // the gradient of the sum over rows
     set.gradients = {{"src", "loss with gradients", "diff_src"}, {"weights", "loss with gradients", "diff_weights"}};
+    if (c.has(kBias)) set.gradients.push_back({"bias", "loss with gradients", "diff_bias"});
     return set;
 }
 const Builder loss("loss", make_loss);
@@ -75,12 +80,15 @@ ProblemSet make_top_k(const Case &c, const Reference &, bool) {
                  per_row(fp32(output("values", c.M, c.k, c.k))), per_row(output("ids", c.M, c.k, c.k))};
     p.at("ids").type = Type::kInt;
     round_matrix(c, &p.at("weights"));
+    if (c.has(kBias)) p.buffers.push_back(fp32(input("bias", 1, c.V, c.V)));
     if (c.has(kAllowed)) p.buffers.push_back(per_row(integers("allowed", allowed_bits(c), (c.V + 31) / 32)));
     for (const char *name : {"banned", "values", "ids"}) p.at(name).host = true;
     if (c.has(kTies) || c.has(kNearTies))  // whole numbers: every order of adding gives the same logits
         for (const char *name : {"src", "weights"})
             for (int64_t row = 0; row < p.at(name).rows; ++row)
                 for (int64_t d = 0; d < c.D; ++d) p.at(name).set(row, d, std::round(2.0f * p.at(name).get(row, d)));
+    for (int64_t v = 0; c.has(kTies) && c.has(kBias) && v < c.V; ++v)
+        p.at("bias").set(0, v, std::round(2.0f * p.at("bias").get(0, v)));
     if (c.has(kNearTies))  // different logits, of which log-sum-exp leaves one value
         for (int64_t row = 0; row < p.at("src").rows; ++row)
             for (int64_t d = 0; d < c.D; ++d) p.at("src").set(row, d, 0x1p-30f * p.at("src").get(row, d));
@@ -102,7 +110,8 @@ ProblemSet make_top_k(const Case &c, const Reference &, bool) {
                             .ids = a.i("ids"),
                             .on_device = 0,
                             .weights_type = c.weights,
-                            .scales = weights.scales()};
+                            .scales = weights.scales(),
+                            .bias = a.f("bias")};
         return table.top_k(stream, &args, err);
     };
     ProblemSet set;

@@ -85,8 +85,8 @@ Problem embed_backward(const Case &c, const std::string &name, const std::vector
 Problem norm_forward(const Case &c) {
     Problem p{.name = "add_norm_fwd", .c = c, .rows = c.M, .row_invariant = c.rate == 0.0f};
     p.buffers = {per_row(c.has(kAliasFirst) ? sum("residual", c.M, c.D, c.D) : input("residual", c.M, c.D, c.D)),
-                 fp32(input("weights", 1, c.D, c.D)), fp32(input("bias", 1, c.D, c.D)),
-                 per_row(output("dst", c.M, c.D, c.D)), when()};
+                 fp32(input("weights", 1, c.D, c.D)), per_row(output("dst", c.M, c.D, c.D)), when()};
+    if (!c.has(kNoBias)) p.buffers.push_back(fp32(input("bias", 1, c.D, c.D)));
     if (!c.has(kNoSrc))
         p.buffers.push_back(per_row(c.has(kAliasSecond) ? sum("src", c.M, c.D, c.D) : input("src", c.M, c.D, c.D)));
     std::string sum_name = c.has(kAliasFirst) ? "residual" : c.has(kAliasSecond) ? "src" : "sum";
@@ -106,7 +106,8 @@ Problem norm_forward(const Case &c) {
                                    .sum = a.f(sum_name.c_str()),
                                    .dst = a.f("dst"),
                                    .stats = a.f("stats"),
-                                   .dropout = dropout_of(c, a, 2)};
+                                   .dropout = dropout_of(c, a, 2),
+                                   .rms = c.has(kRms) ? 1u : 0u};
         return table.add_norm_fwd(stream, &args, err);
     };
     return p;
@@ -123,8 +124,8 @@ Problem norm_backward(const Case &c, const Reference &reference) {
                  copied(forward, results, "stats", "stats"),
                  fp32(input("weights", 1, c.D, c.D)),
                  fp32(sum("diff_weights", 1, c.D, c.D)),
-                 fp32(sum("diff_bias", 1, c.D, c.D)),
                  when()};
+    if (!c.has(kNoBias)) p.buffers.push_back(fp32(sum("diff_bias", 1, c.D, c.D)));
     if (!c.has(kNoSum))
         p.buffers.push_back(c.has(kAliasSecond) ? sum("diff_sum", c.M, c.D, c.D) : input("diff_sum", c.M, c.D, c.D));
     if (!c.has(kNoSrc)) p.buffers.push_back(output("diff_src", c.M, c.D, c.D));
@@ -145,7 +146,8 @@ Problem norm_backward(const Case &c, const Reference &reference) {
                                    .diff_weights = a.f("diff_weights"),
                                    .diff_bias = a.f("diff_bias"),
                                    .diff_src_bias = a.f("diff_src_bias"),
-                                   .dropout = dropout_of(c, a, 2)};
+                                   .dropout = dropout_of(c, a, 2),
+                                   .rms = c.has(kRms) ? 1u : 0u};
         return table.add_norm_bwd(stream, &args, err);
     };
     return p;
@@ -172,9 +174,8 @@ ProblemSet make_add_norm(const Case &c, const Reference &reference, bool) {
     set.problems = {norm_forward(c), norm_backward(c, reference)};
     set.forward = "add_norm_fwd";
     set.projections = {{"dst", "diff_dst"}, {"sum", "diff_sum"}};
-    set.gradients = {{"residual", "add_norm_bwd", "diff_residual"},
-                     {"weights", "add_norm_bwd", "diff_weights"},
-                     {"bias", "add_norm_bwd", "diff_bias"}};
+    set.gradients = {{"residual", "add_norm_bwd", "diff_residual"}, {"weights", "add_norm_bwd", "diff_weights"}};
+    if (!c.has(kNoBias)) set.gradients.push_back({"bias", "add_norm_bwd", "diff_bias"});
     if (!c.has(kNoSrc)) set.gradients.push_back({"src", "add_norm_bwd", "diff_src"});
     return set;
 }

@@ -45,6 +45,8 @@ Case parse(const std::string &line) {
             c.t = value;
         else if (letter == "k")
             c.k = value;
+        else if (letter == "flags")
+            c.flags = static_cast<uint32_t>(std::strtoul(text.c_str(), nullptr, 16));
         else if (letter == "rate")
             c.rate = std::strtof(text.c_str(), nullptr);
         else if (letter == "smoothing")

@@ -1,0 +1,51 @@
+// The second half of a sum of columns, and both halves of a plain one: see column_sums.cuh.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "column_sums.cuh"
+
+namespace xf::cuda {
+namespace {
+
+// A block has 32 columns.
+__global__ void __launch_bounds__(kSumThreads)
+    add_tiles_kernel(const float *partial, int64_t tiles, int64_t N, float *dst) {
+    __shared__ float lines[kLines][kWarp];
+    const int lane = static_cast<int>(threadIdx.x) % kWarp, line = static_cast<int>(threadIdx.x) / kWarp;
+    const int64_t n = int64_t{blockIdx.x} * kWarp + lane;
+    float sum = 0.0f;
+    if (n < N)
+#pragma unroll 4
+        for (int64_t tile = line; tile < tiles; tile += kLines) sum += partial[tile * N + n];
+    lines[line][lane] = sum;
+    __syncthreads();
+    if (line != 0 || n >= N) return;
+    float total = 0.0f;
+#pragma unroll
+    for (int w = 0; w < kLines; ++w) total += lines[w][lane];
+    dst[n] += total;
+}
+
+template <class T>
+int32_t sum_tiles(xf_stream *stream, const T *src, int64_t ld, int64_t M, int64_t N, float *partial, xf_error *err) {
+    const bool vector = whole_vectors<T>(N, ld) && aligned(src);
+    return launch(stream, err, "bias_tiles",
+                  vector ? tile_sums_kernel<T, true, false> : tile_sums_kernel<T, false, false>, tile_grid(M, N),
+                  dim3(kSumThreads), 0, static_cast<const T *>(nullptr), src, ld, M, N, partial);
+}
+
+}  // namespace
+
+int32_t add_tiles(xf_stream *stream, const float *partial, int64_t M, int64_t N, float *dst, xf_error *err) {
+    return launch(stream, err, "bias_sum", add_tiles_kernel, dim3(blocks(N, kWarp)), dim3(kSumThreads), 0, partial,
+                  ceil_div(M, kSumRows), N, dst);
+}
+
+int32_t add_column_sums(xf_stream *stream, const void *src, int64_t ld, int64_t M, int64_t N, float *partial,
+                        float *dst, xf_error *err) {
+    const int32_t status = dispatch(stream, [&](auto zero) {
+        return sum_tiles(stream, static_cast<const decltype(zero) *>(src), ld, M, N, partial, err);
+    });
+    return status == XF_OK ? add_tiles(stream, partial, M, N, dst, err) : status;
+}
+
+}  // namespace xf::cuda
