@@ -13,7 +13,7 @@
 namespace xf_test {
 
 enum : uint32_t {
-    kBias = 1u << 0,        // linear, activation, loss, top_k: with each bias and its gradient; add_norm: diff_src_bias
+    kBias = 1u << 0,        // linear, activation, loss, top_k: with biases and their gradients; add_norm: diff_src_bias
     kRelu = 1u << 1,        // linear: forward ends in a ReLU, backward gets relu_dst
     kAccumulate = 1u << 2,  // linear: diff_src +=
     kCausal = 1u << 3,      // attention
