@@ -1,7 +1,7 @@
 // GELU, swish and their derivatives against the C library's erfc and exp in double, one number after the other.
 //
 // Parity compares with the largest number of a tensor, so that a tail may be wrong in every digit. Here the error is
-// relative: |a - b| <= limit * |b| for the functions, and limit * (|b| + 1/64) for the derivatives, which cross zero.
+// relative: |a - b| <= limit * |b| for the functions, and limit * (|b| + 1/8) for the derivatives, which cross zero.
 // Numbers go from -13 to 13, beyond which GELU is 0 or x in fp32; swish is tried to -80. Products of the negative
 // tails go down to e^-84: no denormal numbers.
 //
@@ -56,7 +56,8 @@ int check_functions(const Backend &backend) {
     Failures failures(backend);
     Opened opened(backend, 2);
     // Without a fused multiply-add x^2 is rounded before e^(-x^2 / 2) is taken, to 2^-18 at 13.
-    const double limit = backend.isa == "base" || std::string(backend.table->kind) == "cuda" ? 1e-5 : 6e-7;
+    const std::string owner = backend.table->name;
+    const double limit = owner == "cuda" ? 2e-6 : owner == "openblas" && backend.isa == "base" ? 1e-5 : 6e-7;
     for (const Function &function : kFunctions) {
         const Case c{.op = "activation", .M = kRows, .N = kColumns, .flags = function.kind};
         const ProblemSet set = make_problems(c, reference);
@@ -76,7 +77,7 @@ int check_functions(const Backend &backend) {
                                           xf::number(limit));
         };
         check(forward, "dst", 0.0, function.value);
-        check(backward, "diff_src", 1.0 / 64.0, function.slope);
+        check(backward, "diff_src", 1.0 / 8.0, function.slope);
     }
     return failures.count();
 }

@@ -50,7 +50,10 @@ Problem backward(const Case &c) {
     const int64_t width = width_of(c);
     Problem p{.name = "activation_bwd", .c = c, .rows = c.M};
     p.buffers = {source(c, false), input("diff_dst", c.M, c.N, c.N), output("diff_src", c.M, width, width), when()};
-    if (c.has(kBias)) p.buffers.push_back(fp32(sum("diff_bias", 1, width, width)));
+    if (c.has(kBias)) {
+        p.buffers.push_back(fp32(sum("diff_bias", 1, width, width)));
+        p.at("diff_bias").floor = 0.1;  // rounded numbers of both signs
+    }
     p.bytes = 4.0 * static_cast<double>(c.M * (2 * width + c.N));
     p.call = [c](const xf_backend_v1 &table, xf_stream *stream, const Args &a, xf_error *err) {
         const xf_activation_bwd args{.M = c.M,
