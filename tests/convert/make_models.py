@@ -4,7 +4,8 @@
     make_models.py PAIRS.tsv        trains on these lines, of source TAB target
 
 NAME.model is what spm_train would write, NAME.json what the converter makes of it, and NAME.tsv has lines of text (in
-hexadecimal), ids, and the text of these ids (in hexadecimal). The character maps are made of a few rules: SentencePiece's
+hexadecimal), ids, and the text of these ids (in hexadecimal). NAME.long has the number of ids of one long text, made of
+these lines, and their hash: there the rounding of sums decides. The character maps are made of a few rules: SentencePiece's
 own have 200 KB. tests/text/sentencepiece_test.cpp and the tests of the Python package read these files.
 
 SPDX-License-Identifier: Apache-2.0
@@ -75,11 +76,19 @@ def make(name, settings, lines):
     processor = sentencepiece.SentencePieceProcessor(model_file=path + ".model")
     chosen = [line for line in lines[4000:] if len(line) < 80][:20]
     chosen = texts.hostile(chosen, USER + CONTROL, len(texts.HAND) + 56) + chosen
+    os.path.exists(path + ".json.prev") and os.remove(path + ".json.prev")  # the library keeps what it replaces
+    chosen = [text[:120] for text in chosen]
+    whole = b"".join(chosen[(7919 * i + i * i) % len(chosen)] + b" " * (i % 2) for i in range(12000))
+    ids, digest = processor.encode(whole), 0xCBF29CE484222325
+    for id_ in ids:
+        digest = (digest ^ id_) * 0x100000001B3 % (1 << 64)  # FNV-1a, of whole ids
+    with open(path + ".long", "w") as file:
+        file.write("%d %d\n" % (len(ids), digest))
     with open(path + ".tsv", "w") as file:
         for text in chosen:
-            ids = processor.encode(text[:120])
+            ids = processor.encode(text)
             decoded = processor.decode(ids).encode()
-            file.write("%s\t%s\t%s\n" % (text[:120].hex(), " ".join(map(str, ids)), decoded.hex()))
+            file.write("%s\t%s\t%s\n" % (text.hex(), " ".join(map(str, ids)), decoded.hex()))
 
 
 if __name__ == "__main__":
