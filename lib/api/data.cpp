@@ -150,12 +150,15 @@ xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokeniz
         std::shared_ptr<const Tokenizer> words;
         if (tokenizer != nullptr) words = shared(tokenizer, "tokenizer")->tokenizer;
         check_pointer(out, "out");
+        const int32_t end = words != nullptr ? words->end_id() : -1;
+        XF_CHECK(words == nullptr || end >= 0, XF_ERROR_INVALID_ARGUMENT, "the tokenizer has no end symbol");
         const auto options = BatcherOptions::from(*OptionsOf(config));
         Encoders encoders{&use->context->pool(), {}};
         for (int worker = 0; words != nullptr && worker < encoders.pool->workers(); ++worker)
             encoders.of_worker.push_back(
-                [&words, scratch = EncodeScratch()](std::string_view text, std::vector<int32_t> *ids) mutable {
+                [&words, end, scratch = EncodeScratch()](std::string_view text, std::vector<int32_t> *ids) mutable {
                     words->encode(text, ids, &scratch);
+                    ids->push_back(end);
                 });
         const Call call = use->context->call();
         const Corpus::Warn warn = [&](const std::string &line) { use->context->log(XF_LOG_WARNING, "data", line); };

@@ -38,6 +38,18 @@ std::shared_ptr<const Tokenizer> parse_tokenizer(const std::string &json) {
 
 namespace {
 
+// What the options leave to the tokenizer. Without a start symbol of its own the decoder is fed the end symbol first.
+void set_tokens(const Tokenizer &tokenizer, Options *options) {
+    const auto set = [&](const char *key, int32_t token) {
+        if (options->i64(key) < 0) options->set_i64(key, token);
+    };
+    XF_CHECK(tokenizer.end_id() >= 0 || options->i64("model.end_token") >= 0, XF_ERROR_INVALID_ARGUMENT,
+             "the tokenizer has no end symbol, expected model.end_token");
+    set("model.end_token", tokenizer.end_id());
+    set("model.start_token",
+        tokenizer.start_id() >= 0 ? tokenizer.start_id() : static_cast<int32_t>(options->i64("model.end_token")));
+}
+
 const Parameter &parameter(const xf_model &model, size_t index) {
     const auto &list = model.model->table().list;
     XF_CHECK(index < list.size(), XF_ERROR_OUT_OF_RANGE, "parameter %zu, expected 0 to %zu", index, list.size() - 1);
@@ -88,6 +100,7 @@ xf_status xf_model_create(xf_context *context, const xf_config *config, const xf
             XF_CHECK(asked == 0 || asked == own->size(), XF_ERROR_INVALID_ARGUMENT,
                      "model.vocab_size is %lld, the tokenizer has %d", static_cast<long long>(asked), own->size());
             options.set_i64("model.vocab_size", own->size());
+            set_tokens(*own, &options);
         }
         auto handle = std::make_unique<xf_model>();
         auto model = std::make_shared<Model>(use->context, options);

@@ -10,7 +10,6 @@
 #include "core/error.h"
 
 namespace xf {
-namespace {
 
 size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<size_t> row(b.size() + 1);
@@ -26,6 +25,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
     }
     return row[b.size()];
 }
+
+namespace {
 
 size_t find(std::string_view key) {
     for (size_t i = 0; i < option_count(); ++i)

@@ -29,6 +29,10 @@ struct Option {
     const char *since;
 };
 
+// How many bytes must be put in, taken out or changed to make one of the other: what tells the nearest name. Its time
+// is the product of the lengths.
+size_t edit_distance(std::string_view a, std::string_view b);
+
 size_t option_count();
 const Option &option(size_t index);
 

@@ -13,11 +13,11 @@
 namespace xf {
 namespace {
 
-constexpr int32_t kEndId = 1;
 // A constant of its own, so that what is held out says nothing of an epoch's order.
 constexpr uint64_t kSplitStream = 0x73706C6974706172u;
 
-void check_side(const char *side, int64_t sentences, const int32_t *ids, const int32_t *offsets) {
+// *end: the end symbol; what the first sentence ends with when it is negative.
+void check_side(const char *side, int64_t sentences, const int32_t *ids, const int32_t *offsets, int32_t *end) {
     XF_CHECK(ids != nullptr && offsets != nullptr, XF_ERROR_INVALID_ARGUMENT, "the %s ids or offsets are NULL", side);
     XF_CHECK(offsets[0] == 0, XF_ERROR_INVALID_ARGUMENT, "the first %s offset is %d, expected 0", side, offsets[0]);
     for (int64_t i = 0; i < sentences; ++i) {
@@ -25,9 +25,11 @@ void check_side(const char *side, int64_t sentences, const int32_t *ids, const i
         XF_CHECK(length >= 2, XF_ERROR_INVALID_ARGUMENT,
                  "%s sentence %" PRId64 " has %" PRId64 " ids, expected at least a token and the end symbol", side, i,
                  length);
-        XF_CHECK(ids[offsets[i + 1] - 1] == kEndId, XF_ERROR_INVALID_ARGUMENT,
-                 "%s sentence %" PRId64 " ends with id %d, expected the end symbol %d", side, i,
-                 ids[offsets[i + 1] - 1], kEndId);
+        const int32_t last = ids[offsets[i + 1] - 1];
+        if (*end < 0) *end = last;
+        XF_CHECK(last == *end, XF_ERROR_INVALID_ARGUMENT,
+                 "%s sentence %" PRId64 " ends with id %d, expected the end symbol, which is %d of those before it",
+                 side, i, last, *end);
     }
     for (int32_t i = 0; i < offsets[sentences]; ++i)
         XF_CHECK(ids[i] >= 0, XF_ERROR_OUT_OF_RANGE, "%s id %d at %d, expected 0 or more", side, ids[i], i);
@@ -54,7 +56,7 @@ std::string_view Corpus::text(int64_t side) const {
 
 std::span<const int32_t> Corpus::ids(int64_t side) const {
     const std::string_view bytes = text(side);
-    return {reinterpret_cast<const int32_t *>(bytes.data()), bytes.size() / sizeof(int32_t) - 1};
+    return {reinterpret_cast<const int32_t *>(bytes.data()), bytes.size() / sizeof(int32_t)};
 }
 
 void Corpus::check_index(int64_t i) const {
@@ -67,8 +69,9 @@ void Corpus::check_text() const {
 
 std::shared_ptr<const Corpus> Corpus::from_ids(const xf_batch &pairs, std::shared_ptr<Heap> heap) {
     XF_CHECK(pairs.sentences > 0, XF_ERROR_DATA, "there is not one pair of sentences");
-    check_side("source", pairs.sentences, pairs.src_ids, pairs.src_offsets);
-    check_side("target", pairs.sentences, pairs.tgt_ids, pairs.tgt_offsets);
+    int32_t end = -1;
+    check_side("source", pairs.sentences, pairs.src_ids, pairs.src_offsets, &end);
+    check_side("target", pairs.sentences, pairs.tgt_ids, pairs.tgt_offsets, &end);
     auto store = std::make_shared<Store>(heap);
     store->is_text = false;
     store->offsets.reserve(2 * static_cast<size_t>(pairs.sentences) + 1);

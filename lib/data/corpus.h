@@ -88,7 +88,7 @@ public:
     bool has_text() const { return store_->is_text; }
     std::string_view source(int64_t i) const { return text(2 * stored(i)); }
     std::string_view target(int64_t i) const { return text(2 * stored(i) + 1); }
-    // Of a corpus of ids, the end symbols left out.
+    // Of a corpus of ids, the end symbols with them.
     std::span<const int32_t> source_ids(int64_t i) const { return ids(2 * stored(i)); }
     std::span<const int32_t> target_ids(int64_t i) const { return ids(2 * stored(i) + 1); }
     const CorpusStats &stats() const { return stats_; }

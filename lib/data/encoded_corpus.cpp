@@ -17,11 +17,8 @@
 namespace xf {
 namespace {
 
-constexpr int32_t kEndId = 1;
-
 void append(std::span<const int32_t> sentence, HeapVector<int32_t> *ids, HeapVector<int64_t> *offsets) {
     ids->insert(ids->end(), sentence.begin(), sentence.end());
-    ids->push_back(kEndId);
     offsets->push_back(static_cast<int64_t>(ids->size()));
 }
 
@@ -55,8 +52,8 @@ void check_arguments(const Corpus &corpus, bool tokenizer, int64_t max_tokens_pe
 
 void take_pair(std::span<const int32_t> src, std::span<const int32_t> tgt, int64_t index, int64_t max_tokens_per_side,
                EncodedCorpus *encoded) {
-    const auto limit = static_cast<size_t>(max_tokens_per_side) - 1;
-    if (src.empty() || tgt.empty()) {
+    const auto limit = static_cast<size_t>(max_tokens_per_side);
+    if (src.size() < 2 || tgt.size() < 2) {
         ++encoded->skipped_empty;
     } else if (src.size() > limit || tgt.size() > limit) {
         ++encoded->skipped_too_long;

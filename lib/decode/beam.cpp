@@ -7,8 +7,6 @@
 #include <cmath>
 #include <limits>
 
-#include "nn/packed_batch.h"
-
 namespace xf {
 
 double length_penalty(int64_t length, double alpha) {
@@ -22,7 +20,7 @@ void BeamSearch::begin(const BeamOptions &options, int64_t limit) {
     done_ = false;
     nodes_.clear();
     finished_.clear();
-    live_.assign(1, {0, kStartToken, 0});
+    live_.assign(1, {0, options.start_token, 0});
     live_node_.assign(1, -1);
 }
 
@@ -57,7 +55,7 @@ void BeamSearch::advance(const float *values, const int32_t *ids, int64_t k) {
     next_node_.clear();
     for (const Candidate &c : candidates_) {
         const int32_t previous = live_node_[static_cast<size_t>(c.beam)];
-        if (c.token == kEndToken) {
+        if (c.token == options_.end_token) {
             finish(previous, c.value, c.log_probability);
         } else if (next_.size() < static_cast<size_t>(options_.beam)) {
             nodes_.push_back({previous, c.token, c.value});

@@ -22,6 +22,7 @@ struct BeamOptions {
     int64_t beam = 4;
     int64_t n_best = 1;
     double alpha = 0.6;
+    int32_t start_token = 0, end_token = 1;
 };
 
 // lp(L) = ((5 + L) / 6)^alpha; L counts the end symbol.

@@ -33,6 +33,15 @@ DecodeConfig DecodeConfig::from(const Options &options, const ModelConfig &model
     c.beam.beam = options.i64("decode.beam");
     c.beam.n_best = options.i64("decode.n_best");
     c.beam.alpha = options.f64("decode.alpha");
+    c.beam.start_token = model.tokens.start;
+    c.beam.end_token = model.tokens.end;
+    c.first_token = model.tokens.first;
+    c.source_language = model.languages.find("decode.source_language", options.str("decode.source_language"));
+    c.target_language = model.languages.find("decode.target_language", options.str("decode.target_language"));
+    if (c.target_language >= 0 && model.languages.target() == Languages::Target::kFirst)
+        c.first_token = c.target_language;
+    if (c.target_language >= 0 && model.languages.target() == Languages::Target::kStart)
+        c.beam.start_token = c.target_language;
     c.min_tokens = options.i64("decode.min_tokens");
     c.max_extra_tokens = options.i64("decode.max_extra_tokens");
     c.batch_sentences = options.i64("decode.batch_sentences");
@@ -55,6 +64,10 @@ Decoder::Decoder(std::shared_ptr<const Model> model, const Options &options)
       step_(*model_, stream_),
       device_search_(*model_, stream_, step_),
       host_search_(*model_, step_) {}
+
+DecodeConfig Decoder::config(const Options *options) const {
+    return options != nullptr ? DecodeConfig::from(with_set(options_, *options), model_->config()) : config_;
+}
 
 Pass Decoder::inference(const Call &call) {
     Pass pass{*model_, stream_, call};
@@ -83,7 +96,8 @@ struct Decoder::Work {
 std::string Decoder::refusal(const xf_batch &batch, const Work &work, int64_t b, xf_status *status) const {
     const int32_t *const ids = batch.src_ids + batch.src_offsets[b];
     const int64_t length = batch.src_offsets[b + 1] - batch.src_offsets[b];
-    const auto V = static_cast<int32_t>(model_->config().V);
+    const ModelConfig &c = model_->config();
+    const auto V = static_cast<int32_t>(c.V), source_V = static_cast<int32_t>(c.source_V);
     *status = XF_ERROR_INVALID_ARGUMENT;
     if (length == 0) return "the source has no token, expected the end symbol at least";
     *status = XF_ERROR_OUT_OF_RANGE;
@@ -93,34 +107,53 @@ std::string Decoder::refusal(const xf_batch &batch, const Work &work, int64_t b,
             "model.max_length",
             static_cast<long long>(length), static_cast<long long>(work.config.max_source_tokens));
     for (int64_t i = 0; i < length; ++i)
-        if (ids[i] < 0 || ids[i] >= V) return format("source id %d, expected 0 to %d", ids[i], V - 1);
+        if (ids[i] < 0 || ids[i] >= source_V) return format("source id %d, expected 0 to %d", ids[i], source_V - 1);
     if (work.request.prefix_ids == nullptr) return {};
     const int32_t *const offsets = work.request.prefix_offsets;
     if (offsets[b + 1] - offsets[b] > work.limit(length))
         return format("the prefix has %d tokens, an answer to this source at most %lld", offsets[b + 1] - offsets[b],
                       static_cast<long long>(work.limit(length)));
-    for (int32_t i = offsets[b]; i < offsets[b + 1]; ++i)
-        if (work.request.prefix_ids[i] <= kEndToken || work.request.prefix_ids[i] >= V)
-            return format("prefix id %d, expected %d to %d", work.request.prefix_ids[i], kEndToken + 1, V - 1);
+    for (int32_t i = offsets[b]; i < offsets[b + 1]; ++i) {
+        const int32_t id = work.request.prefix_ids[i];
+        if (id < 0 || id >= V || id == c.tokens.start || id == c.tokens.end ||
+            std::binary_search(c.tokens.banned.begin(), c.tokens.banned.end(), id))
+            return format("prefix id %d, expected 0 to %d, but no start, end or banned token", id, V - 1);
+    }
     return {};
 }
 
-std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const DecodeRequest &request, const Call &call,
+// Prefixes that begin with the first token of every answer, where there is one.
+DecodeRequest Decoder::with_first_token(const DecodeRequest &request, int32_t first, int64_t sentences) {
+    if (first < 0) return request;
+    prefix_ids_.clear();
+    prefix_offsets_.assign(1, 0);
+    for (int64_t b = 0; b < sentences; ++b) {
+        prefix_ids_.push_back(first);
+        if (request.prefix_ids != nullptr)
+            prefix_ids_.insert(prefix_ids_.end(), request.prefix_ids + request.prefix_offsets[b],
+                               request.prefix_ids + request.prefix_offsets[b + 1]);
+        prefix_offsets_.push_back(static_cast<int32_t>(prefix_ids_.size()));
+    }
+    DecodeRequest changed = request;
+    changed.prefix_ids = prefix_ids_.data();
+    changed.prefix_offsets = prefix_offsets_.data();
+    return changed;
+}
+
+std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const DecodeRequest &asked, const Call &call,
                                              std::vector<SentenceOutcome> outcomes) {
     XF_CHECK(batch.sentences >= 0, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences",
              static_cast<long long>(batch.sentences));
-    DecodeConfig own;
-    const bool changed = request.options != nullptr;
-    if (changed) own = DecodeConfig::from(with_set(options_, *request.options), model_->config());
-    const DecodeConfig &config = changed ? own : config_;
+    const DecodeConfig config = this->config(asked.options);
     outcomes.resize(static_cast<size_t>(batch.sentences));
     if (batch.sentences == 0) return outcomes;
     XF_CHECK(batch.src_ids != nullptr && batch.src_offsets != nullptr, XF_ERROR_INVALID_ARGUMENT,
              "the batch's source ids or offsets are NULL");
     check_offsets("source", batch.sentences, batch.src_offsets);
-    XF_CHECK((request.prefix_ids == nullptr) == (request.prefix_offsets == nullptr), XF_ERROR_INVALID_ARGUMENT,
+    XF_CHECK((asked.prefix_ids == nullptr) == (asked.prefix_offsets == nullptr), XF_ERROR_INVALID_ARGUMENT,
              "of the prefixes' ids and offsets one is NULL");
-    if (request.prefix_ids != nullptr) check_offsets("prefix", batch.sentences, request.prefix_offsets);
+    if (asked.prefix_ids != nullptr) check_offsets("prefix", batch.sentences, asked.prefix_offsets);
+    const DecodeRequest request = with_first_token(asked, config.first_token, batch.sentences);
 
     const Work work{request, config, Watch(call, config.deadline_ms, batch.sentences), model_->config().max_length};
     order_.clear();
@@ -161,7 +194,7 @@ std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const Decode
 void Decoder::decode_group(const xf_batch &batch, const Work &work, std::span<const int64_t> group, int64_t done_before,
                            std::vector<SentenceOutcome> *outcomes) {
     const BeamOptions &beam = work.config.beam;
-    packed_.load(stream_, batch, group, PackedBatch::Sides::kSource);
+    packed_.load(stream_, model_->config(), batch, group, PackedBatch::Sides::kSource);
     network_.prepare(packed_, Transformer::Mode::kInfer, false);
     const Num memory = network_.encode(inference(work.watch.call()), packed_);
 

@@ -22,6 +22,8 @@ struct DecodeConfig {
     int64_t min_tokens, max_extra_tokens, batch_sentences, max_source_tokens, deadline_ms;
     float label_smoothing;  // of evaluate()
     bool smooth_uniform;
+    int32_t first_token;                       // of every answer; -1: any
+    int32_t source_language, target_language;  // their tokens; -1: not told
 
     static DecodeConfig from(const Options &options, const ModelConfig &model);
 };
@@ -52,6 +54,8 @@ public:
     Decoder(std::shared_ptr<const Model> model, const Options &options);
 
     const Model &model() const { return *model_; }
+    // What holds for a call with these options; null: none of its own.
+    DecodeConfig config(const Options *options) const;
 
     // What became of each of the batch's sources, in its order; targets are not looked at. outcomes: what is settled
     // before, of as many sentences, and stays as it is; empty for nothing.
@@ -75,6 +79,7 @@ public:
 private:
     struct Work;
     std::string refusal(const xf_batch &batch, const Work &work, int64_t b, xf_status *status) const;
+    DecodeRequest with_first_token(const DecodeRequest &request, int32_t first, int64_t sentences);
     void decode_group(const xf_batch &batch, const Work &work, std::span<const int64_t> group, int64_t done_before,
                       std::vector<SentenceOutcome> *outcomes);
     void sort_longest_first(const int32_t *offsets);
@@ -96,6 +101,7 @@ private:
     // Of the call at hand; kept for their memory.
     std::vector<int64_t> order_, limits_;
     std::vector<float> losses_, nlls_;
+    std::vector<int32_t> prefix_ids_, prefix_offsets_;
     Batch batch_;
 };
 

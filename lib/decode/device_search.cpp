@@ -131,7 +131,7 @@ void DeviceSearch::calls() {
     args.beam = options_.beam;
     args.n_best = options_.n_best;
     args.k = k_;
-    args.end_token = kEndToken;
+    args.end_token = options_.end_token;
     args.ld_ancestors = ld_;
     args.active = state_.active;
     args.values = state_.values;
@@ -183,7 +183,7 @@ void DeviceSearch::drop_finished() {
         for (size_t i = 0; i < N; ++i) kept.push_back({tokens[a * N + i], steps[a * N + i]});
     }
     left.resize(static_cast<size_t>(padded(static_cast<int64_t>(left.size()))), -1);
-    kept.resize(left.size() * N, {kStartToken, 0});
+    kept.resize(left.size() * N, {options_.start_token, 0});
     place(left, kept);
 }
 
@@ -197,7 +197,7 @@ void DeviceSearch::run(const SearchRequest &request, const Watch &watch, std::ve
     begin(request);
     std::vector<int32_t> all(static_cast<size_t>(sentences_), -1);
     for (size_t s = 0; s < request.limits.size(); ++s) all[s] = static_cast<int32_t>(s);
-    place(all, std::vector<Row>(all.size() * static_cast<size_t>(options_.beam), {kStartToken, 0}));
+    place(all, std::vector<Row>(all.size() * static_cast<size_t>(options_.beam), {options_.start_token, 0}));
     const bool asks = request.constraint != nullptr;
     int64_t t = 0;
     for (int32_t remaining = static_cast<int32_t>(count);;) {

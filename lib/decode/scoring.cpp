@@ -46,7 +46,7 @@ private:
 }  // namespace
 
 void Decoder::check_pairs(const xf_batch &batch) const {
-    check_side("source", batch.sentences, batch.src_ids, batch.src_offsets, model_->config());
+    check_source(batch, model_->config());
     for (int64_t b = 0; b < batch.sentences; ++b) {
         const int64_t length = batch.src_offsets[b + 1] - batch.src_offsets[b];
         XF_CHECK(length <= config_.max_source_tokens, XF_ERROR_OUT_OF_RANGE,
@@ -54,7 +54,7 @@ void Decoder::check_pairs(const xf_batch &batch) const {
                  static_cast<long long>(b), static_cast<long long>(length),
                  static_cast<long long>(config_.max_source_tokens));
     }
-    check_side("target", batch.sentences, batch.tgt_ids, batch.tgt_offsets, model_->config());
+    check_target(batch, model_->config());
 }
 
 template <class Use>
@@ -76,7 +76,7 @@ void Decoder::forced(const xf_batch &batch, float smoothing, const Call &call, U
             if (end > begin && tokens > kTokens) break;
         }
         const std::span<const int64_t> group(order_.data() + begin, end - begin);
-        packed_.load(stream_, batch, group, PackedBatch::Sides::kBoth);
+        packed_.load(stream_, model_->config(), batch, group, PackedBatch::Sides::kBoth);
         network_.prepare(packed_, Transformer::Mode::kInfer, true);
         const Pass pass = inference(call);
         network_.encode(pass, packed_);
@@ -166,7 +166,7 @@ void Decoder::attention(const xf_batch &pair, int32_t kind, int64_t layer, float
     const AttentionShape shape = attention_shape(pair, kind, layer);
     const auto which = static_cast<AttentionKind>(kind);
     const int64_t first[] = {0};
-    packed_.load(stream_, pair, first, PackedBatch::Sides::kBoth);
+    packed_.load(stream_, c, pair, first, PackedBatch::Sides::kBoth);
     network_.prepare(packed_, Transformer::Mode::kTrain, true);  // which keeps every layer's queries and keys
     const Pass pass = inference(call);
     network_.encode(pass, packed_);

@@ -13,6 +13,13 @@ constexpr int64_t kFirstCapacity = 32;  // steps; doubled when an answer is long
 
 }  // namespace
 
+DecoderStep::DecoderStep(const Model &model, Stream &stream) : model_(model), stream_(stream) {
+    const SpecialTokens &tokens = model.config().tokens;
+    banned_ = {tokens.end};
+    if (tokens.start != tokens.end) banned_.push_back(tokens.start);
+    banned_.insert(banned_.end(), tokens.banned.begin(), tokens.banned.end());
+}
+
 void DecoderStep::Rows::clear() {
     for (std::vector<int32_t> *values : {&tokens, &slot_of_row, &sentence_begin, &sentence_length, &source})
         values->clear();
@@ -43,10 +50,11 @@ void DecoderStep::begin(const PackedSide &src, int64_t sentences, Num memory, in
     size.numbers(memory_rows_ * c.decoder_layers, c.kv_columns());
     memory_kv_.reserve(stream_.device(), size.bytes());
     const Num memory_kv(memory_kv_.data(), model_.dtype());
-    for (int64_t i = 0; i < c.decoder_layers; ++i)
-        linear_fwd(pass(), src.rows, c.kv_columns(), c.D, memory,
-                   model_.table().decoder[static_cast<size_t>(i)].cross.k, nullptr,
+    for (int64_t i = 0; i < c.decoder_layers; ++i) {
+        const AttentionOffsets &at = model_.table().decoder[static_cast<size_t>(i)].cross;
+        linear_fwd(pass(), src.rows, c.kv_columns(), c.D, memory, at.k, at.k_bias,
                    memory_kv + i * memory_rows_ * c.kv_columns());
+    }
     // What an earlier group left is used whole, however its slots were cut.
     const int64_t columns = c.decoder_layers * slots_ * (c.q_columns() + c.v_columns());
     const size_t step_bytes = static_cast<size_t>(columns) * number_bytes(model_.dtype());
@@ -128,7 +136,8 @@ void DecoderStep::plan(int64_t rows, Arena *arena, Scratch *s) const {
         s->norm[i] = arena->numbers(rows, c.D);
         s->sum[i] = arena->numbers(rows, c.D);
     }
-    s->wide = arena->numbers(rows, std::max(c.qkv_columns(), c.F));
+    s->wide = arena->numbers(rows, std::max(c.qkv_columns(), c.inner_columns()));
+    s->hidden = c.gated ? arena->numbers(rows, c.F) : s->wide;
     s->context = arena->numbers(rows, c.v_columns());
 }
 
@@ -203,10 +212,11 @@ void DecoderStep::run(const DeviceRows &rows, int64_t k, float *values, int32_t 
     top.D = model_.config().D;
     top.k = k;
     top.src = decode(now, rows, s);
-    model_.matrix(model_.table().embedding).give_to(&top);
-    static constexpr int32_t kBanned[] = {kStartToken, kEndToken};  // the first is never an answer's token
-    top.banned_count = rows.may_end ? 1 : 2;
-    top.banned = kBanned;
+    model_.matrix(model_.table().output).give_to(&top);
+    top.bias = model_.param(model_.table().output_bias);
+    const size_t allowed = rows.may_end ? 1 : 0;
+    top.banned_count = static_cast<int64_t>(banned_.size() - allowed);
+    top.banned = banned_.data() + allowed;
     top.allowed = rows.allowed;
     top.values = values;
     top.ids = ids;
@@ -227,9 +237,9 @@ Num DecoderStep::decode(const Pass &pass, const DeviceRows &rows, const Scratch 
     embed.ids = rows.tokens;
     embed.pos = rows.steps;
     embed.V = c.V;
-    model_.matrix(table.embedding).give_to(&embed);
+    model_.matrix(table.target_embedding).give_to(&embed);
     embed.positions = model_.decoder_positions();
-    embed.scale = std::sqrt(static_cast<float>(c.D));
+    embed.scale = c.embedding_scale;
     embed.dst = s.residual;
     stream_.run(embed);
     Flow flow{s.residual, s.residual};
@@ -240,6 +250,10 @@ Num DecoderStep::decode(const Pass &pass, const DeviceRows &rows, const Scratch 
         flow = boundary_fwd(pass, after(pass, below, above), R, flow, output(), s.at(turn), 0);
         ++turn;
     };
+    if (c.embedding_norm) {
+        const Num normalised = boundary_fwd(pass, table.decoder_entry, R, flow, nullptr, s.at(turn++), 0).input;
+        flow = {normalised, normalised};
+    }
     if (c.pre_norm) flow = boundary_fwd(pass, table.decoder[0].self.norm, R, flow, nullptr, s.at(turn++), 0);
 
     const float scale = 1.0f / std::sqrt(static_cast<float>(c.K));
@@ -248,7 +262,7 @@ Num DecoderStep::decode(const Pass &pass, const DeviceRows &rows, const Scratch 
         const NormOffsets &next =
             i + 1 < c.decoder_layers ? table.decoder[static_cast<size_t>(i + 1)].self.norm : table.decoder_norm;
 
-        linear_fwd(pass, R, c.qkv_columns(), c.D, flow.input, at.self.q, nullptr, s.wide);
+        linear_fwd(pass, R, c.qkv_columns(), c.D, flow.input, at.self.q, at.self.q_bias, s.wide);
         xf_attention_step step{};
         step.rows = R;
         step.H = c.H;
@@ -272,10 +286,10 @@ Num DecoderStep::decode(const Pass &pass, const DeviceRows &rows, const Scratch 
         step.dst = s.context;
         step.ld_dst = c.v_columns();
         stream_.run(step);
-        linear_fwd(pass, R, c.D, c.v_columns(), s.context, at.self.o, nullptr, output());
+        linear_fwd(pass, R, c.D, c.v_columns(), s.context, at.self.o, at.self.o_bias, output());
         boundary(at.self.norm, at.cross.norm);
 
-        linear_fwd(pass, R, c.q_columns(), c.D, flow.input, at.cross.q, nullptr, s.wide);
+        linear_fwd(pass, R, c.q_columns(), c.D, flow.input, at.cross.q, at.cross.q_bias, s.wide);
         xf_attention attention{};
         attention.B = rows.sentences;
         attention.H = c.H;
@@ -297,10 +311,11 @@ Num DecoderStep::decode(const Pass &pass, const DeviceRows &rows, const Scratch 
         attention.dst = s.context;
         attention.ld_dst = c.v_columns();
         stream_.run(attention);
-        linear_fwd(pass, R, c.D, c.v_columns(), s.context, at.cross.o, nullptr, output());
+        linear_fwd(pass, R, c.D, c.v_columns(), s.context, at.cross.o, at.cross.o_bias, output());
         boundary(at.cross.norm, at.ff.norm);
 
-        feed_forward_fwd(pass, at.ff, R, flow.input, {s.wide, s.at(turn)});
+        const Num inner = c.plain_relu() ? Num() : s.wide;
+        feed_forward_fwd(pass, at.ff, R, 0, flow.input, {inner, s.hidden, s.at(turn)});
         boundary(at.ff.norm, next);
     }
     return flow.input;

@@ -20,7 +20,7 @@ namespace xf {
 class DecoderStep {
 public:
     // Both must outlive the step.
-    DecoderStep(const Model &model, Stream &stream) : model_(model), stream_(stream) {}
+    DecoderStep(const Model &model, Stream &stream);
 
     // Begins a group: computes the keys and values of memory [S, D] for every layer. slots: most hypotheses live at
     // once; limit: most steps; call: who may cancel, for the runs that follow.
@@ -79,7 +79,7 @@ public:
 
 private:
     struct Scratch {
-        Num residual, norm[2], sum[2], wide, context;
+        Num residual, norm[2], sum[2], wide, hidden, context;
         // Boundaries take turns: what one wrote is read by the next.
         NormActivations at(int turn) const { return {sum[turn % 2], norm[turn % 2], nullptr}; }
     };
@@ -97,6 +97,7 @@ private:
 
     const Model &model_;
     Stream &stream_;
+    std::vector<int32_t> banned_;                                   // the end symbol, then what no answer has
     const Call *call_ = nullptr;                                    // of the last begin()
     int64_t sentences_ = 0, slots_ = 0, limit_ = 0, capacity_ = 0;  // capacity_: steps the cache holds
     int64_t max_source_length_ = 0;

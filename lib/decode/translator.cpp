@@ -4,7 +4,6 @@
 #include "decode/translator.h"
 
 #include "core/utf8.h"
-#include "nn/packed_batch.h"
 
 namespace xf {
 namespace {
@@ -60,13 +59,22 @@ void write_texts(const Tokenizer &tokenizer, std::vector<SentenceOutcome> *outco
 }
 
 // Appends text i and its prefix to the batch, or nothing and says what became of it.
-void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, SentenceOutcome *outcome) {
-    const size_t before = ids_.size(), prefix_before = prefix_ids_.size();
+void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, const DecodeConfig &config,
+                        SentenceOutcome *outcome) {
+    const ModelConfig &model = decoder_.model().config();
+    const Languages::Source source = model.languages.source();
+    const int32_t before = source == Languages::Source::kBefore                     ? config.source_language
+                           : model.languages.target() == Languages::Target::kSource ? config.target_language
+                                                                                    : -1;
+    const size_t begin = ids_.size(), prefix_begin = prefix_ids_.size();
     bool text_done = false;
     try {
         if (texts.missing(i)) fail(XF_ERROR_INVALID_ARGUMENT, "the text is NULL");
+        if (before >= 0) ids_.push_back(before);
+        const size_t text = ids_.size();
         tokenizer_.encode(trimmed(texts[i]), &ids_, &scratch_);
-        if (ids_.size() == before) {
+        if (ids_.size() == text) {
+            ids_.resize(begin);
             Hypothesis &nothing = outcome->answers.emplace_back();
             nothing.finished = true;
             nothing.token_log_probabilities.assign(1, 0.0f);
@@ -74,10 +82,11 @@ void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, Sen
         }
         text_done = true;
         if (!prefixes.missing(i)) tokenizer_.encode(trimmed(prefixes[i]), &prefix_ids_, &scratch_);
-        ids_.push_back(kEndToken);
+        ids_.push_back(model.tokens.end);
+        if (source == Languages::Source::kAfter) ids_.push_back(config.source_language);
     } catch (const Error &error) {
-        ids_.resize(before);
-        prefix_ids_.resize(prefix_before);
+        ids_.resize(begin);
+        prefix_ids_.resize(prefix_begin);
         outcome->message = text_done ? format("prefix: %s", error.what()) : error.what();
         outcome->status = error.status();
     }
@@ -85,6 +94,8 @@ void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, Sen
 
 std::vector<SentenceOutcome> Translator::translate(const Texts &texts, const Texts &prefixes, DecodeRequest request,
                                                    const Call &call) {
+    const DecodeConfig config = decoder_.config(request.options);
+    decoder_.model().config().languages.check_told(config.source_language, config.target_language);
     std::vector<SentenceOutcome> outcomes(texts.count);
     ids_.clear();
     ids_.reserve(1);  // for a batch without any is still one
@@ -93,7 +104,7 @@ std::vector<SentenceOutcome> Translator::translate(const Texts &texts, const Tex
     prefix_offsets_.assign(1, 0);
     for (size_t i = 0; i < texts.count; ++i) {
         call.check();
-        encode(texts, prefixes, i, &outcomes[i]);
+        encode(texts, prefixes, i, config, &outcomes[i]);
         XF_CHECK(ids_.size() < (size_t{1} << 31) && prefix_ids_.size() < (size_t{1} << 31), XF_ERROR_LIMIT,
                  "the texts have more than 2^31 tokens");
         offsets_.push_back(static_cast<int32_t>(ids_.size()));

@@ -41,7 +41,8 @@ public:
                                            const Call &call = {});
 
 private:
-    void encode(const Texts &texts, const Texts &prefixes, size_t i, SentenceOutcome *outcome);
+    void encode(const Texts &texts, const Texts &prefixes, size_t i, const DecodeConfig &config,
+                SentenceOutcome *outcome);
 
     const Tokenizer &tokenizer_;
     Decoder &decoder_;

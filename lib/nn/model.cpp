@@ -4,7 +4,6 @@
 #include "nn/model.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 namespace xf {
@@ -12,23 +11,14 @@ namespace {
 
 constexpr int64_t kPiece = 1 << 16;  // numbers on the way from one device to another
 
-// Paper s. 3.5: PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos of the same. Piece by piece, so
-// that a file that asks for a long table costs device memory under the budget and little beside it.
+// Piece by piece, so that a file that asks for a long table costs device memory under the budget and little beside it.
 void upload_sinusoids(Stream *stream, int64_t positions, int64_t D, float *table) {
-    std::vector<double> rate(static_cast<size_t>(D / 2));
-    for (int64_t i = 0; i < D; i += 2)
-        rate[static_cast<size_t>(i / 2)] = std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(D));
     const int64_t rows = std::clamp<int64_t>(65536 / D, 1, positions);
-    std::vector<float> piece;
+    std::vector<float> piece(static_cast<size_t>(rows * D));
     for (int64_t begin = 0; begin < positions; begin += rows) {
-        piece.clear();
-        for (int64_t pos = begin; pos < std::min(begin + rows, positions); ++pos) {
-            for (const double r : rate) {
-                piece.push_back(static_cast<float>(std::sin(static_cast<double>(pos) * r)));
-                piece.push_back(static_cast<float>(std::cos(static_cast<double>(pos) * r)));
-            }
-        }
-        stream->upload(table + begin * D, piece.data(), piece.size() * sizeof(float));
+        const int64_t count = std::min(rows, positions - begin);
+        fill_sinusoids(begin, count, D, piece.data());
+        stream->upload(table + begin * D, piece.data(), static_cast<size_t>(count * D) * sizeof(float));
     }
 }
 
@@ -48,7 +38,7 @@ Model::Model(std::shared_ptr<Context> context, const Options &options, uint32_t 
         copy_ = Buffer(context_->device(), static_cast<size_t>(table_.total) * number_bytes(XF_BF16));
         stream.zero(copy_.data(), copy_.bytes());
     }
-    if (!config_.learned_positions) {
+    if (config_.positions == Positions::kSinusoid) {
         sinusoids_ = Buffer(context_->device(), static_cast<size_t>(config_.max_length * config_.D) * sizeof(float));
         upload_sinusoids(&stream, config_.max_length, config_.D, sinusoids_.floats());
     }
@@ -120,11 +110,11 @@ void Model::parameters_written(Stream &stream) const {
 }
 
 const float *Model::encoder_positions() const {
-    return config_.learned_positions ? param(table_.encoder_positions) : sinusoids_.floats();
+    return config_.positions == Positions::kSinusoid ? sinusoids_.floats() : param(table_.encoder_positions);
 }
 
 const float *Model::decoder_positions() const {
-    return config_.learned_positions ? param(table_.decoder_positions) : sinusoids_.floats();
+    return config_.positions == Positions::kSinusoid ? sinusoids_.floats() : param(table_.decoder_positions);
 }
 
 }  // namespace xf

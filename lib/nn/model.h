@@ -51,13 +51,15 @@ public:
         if (narrow_ != nullptr) refuse_narrow();
         return params_.floats();
     }
-    // One that is no matrix, fp32.
+    // One that is no matrix, fp32; null where the model has none.
     const float *param(int64_t offset) const {
+        if (offset == kAbsent) return nullptr;
         return narrow_ != nullptr ? narrow_->vector(offset) : params_.floats() + offset;
     }
     // A matrix of a wide model, or the bias of a map, as operations take it: the parameters themselves, or their
-    // rounded copy.
+    // rounded copy; null where the model has none.
     Num weights(int64_t offset) const {
+        if (offset == kAbsent) return {};
         if (narrow_ != nullptr) return {narrow_->vector(offset), XF_FP32};
         return Num(dtype() == XF_BF16 ? copy_.data() : params_.data(), dtype()) + offset;
     }

@@ -18,12 +18,24 @@ constexpr int64_t kLine = 64;  // bytes; where every unit and vector begins
 
 int64_t up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-// The matrices that are no unit of their own but more rows of the one before them.
+// The matrices that are no unit of their own but more rows of the one before them, and the vectors that go on where
+// the one before them ends.
 std::set<int64_t> joined(const ParameterTable &table) {
     std::set<int64_t> offsets;
-    const auto add = [&](std::initializer_list<int64_t> more) { offsets.insert(more); };
-    for (const EncoderLayerOffsets &layer : table.encoder) add({layer.self.k, layer.self.v});
-    for (const DecoderLayerOffsets &layer : table.decoder) add({layer.self.k, layer.self.v, layer.cross.v});
+    const auto attention = [&](const AttentionOffsets &at, bool cross) {
+        offsets.insert({at.v, at.v_bias});
+        if (!cross) offsets.insert({at.k, at.k_bias});
+    };
+    const auto feed_forward = [&](const FeedForwardOffsets &at) { offsets.insert({at.gate_weights, at.gate_bias}); };
+    for (const EncoderLayerOffsets &layer : table.encoder) {
+        attention(layer.self, false);
+        feed_forward(layer.ff);
+    }
+    for (const DecoderLayerOffsets &layer : table.decoder) {
+        attention(layer.self, false);
+        attention(layer.cross, true);
+        feed_forward(layer.ff);
+    }
     return offsets;
 }
 
@@ -34,10 +46,12 @@ NarrowLayout::NarrowLayout(const ParameterTable &table, uint32_t type) : type_(t
     for (const Parameter &p : table.list) {
         const bool matrix = table.is_matrix(p);
         if (matrix && type == XF_WEIGHTS_INT8) check_int8_columns(p);
-        if (more.count(p.offset) != 0)
+        if (more.count(p.offset) == 0)
+            places_.push_back({p.offset, p.rows, p.columns, matrix, 0, 0});
+        else if (matrix)
             places_.back().rows += p.rows;
         else
-            places_.push_back({p.offset, p.rows, p.columns, matrix, 0, 0});
+            places_.back().columns += p.columns;
     }
     const auto take_floats = [&](int64_t count) {
         const int64_t at = floats_;
@@ -82,9 +96,8 @@ Matrix NarrowWeights::matrix(int64_t offset) const {
 
 float *NarrowWeights::vector(int64_t offset) const {
     const NarrowLayout::Place &place = layout_.find(offset);
-    XF_CHECK(!place.matrix && place.offset == offset, XF_ERROR_INTERNAL, "no fp32 parameter begins at %lld",
-             static_cast<long long>(offset));
-    return static_cast<float *>(floats_.data()) + place.at;
+    XF_CHECK(!place.matrix, XF_ERROR_INTERNAL, "no fp32 parameter begins at %lld", static_cast<long long>(offset));
+    return static_cast<float *>(floats_.data()) + place.at + (offset - place.offset);
 }
 
 void *NarrowWeights::row(const Parameter &p, int64_t row) const {

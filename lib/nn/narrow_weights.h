@@ -1,9 +1,9 @@
 // The parameters of a model that decodes and is not trained: matrices in 16 or 8 bits, the rest in fp32.
 //
 // A unit is what one operation multiplies with: a matrix, or those that are applied to the same input and stand one
-// behind the other in the parameter table (q, k and v; k and v of the encoder's output). Its rows lie dense, in the
-// order of the table, so that a file is read straight to where it stays. In int8 a row has a scale (core/int8.h), and
-// finish() brings each unit into the order of the backend, in place: a second copy of the matrices there never is.
+// behind the other in the parameter table (q, k and v; k and v of the encoder's output; gates). Its rows lie dense, in
+// the order of the table, so that a file is read straight to where it stays. In int8 a row has a scale (core/int8.h),
+// and finish() brings each unit into the order of the backend, in place: a second copy of the matrices there never is.
 //
 // The memory is the host's: operations can use it on a device whose own memory that is.
 //
@@ -52,7 +52,7 @@ public:
 
     uint32_t type() const { return layout_.type(); }
 
-    // By the offset of a unit's first row; of a parameter that stays fp32.
+    // By the offset of a unit's first row; of a number that stays fp32.
     Matrix matrix(int64_t offset) const;
     float *vector(int64_t offset) const;
 

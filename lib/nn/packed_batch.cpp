@@ -20,10 +20,8 @@ int64_t sentence_bucket(int64_t needed, const PackedSide &src, const PackedSide 
     return std::max(needed, std::min({most, src.rows, tgt.rows}));
 }
 
-}  // namespace
-
-void check_side(const char *side, int64_t sentences, const int32_t *ids, const int32_t *offsets,
-                const ModelConfig &config) {
+void check_side(const char *side, int64_t sentences, const int32_t *ids, const int32_t *offsets, int64_t V,
+                int64_t max_length) {
     XF_CHECK(ids != nullptr && offsets != nullptr, XF_ERROR_INVALID_ARGUMENT, "the batch's %s ids or offsets are NULL",
              side);
     XF_CHECK(offsets[0] == 0, XF_ERROR_INVALID_ARGUMENT, "the first %s offset is %d, expected 0", side, offsets[0]);
@@ -31,27 +29,36 @@ void check_side(const char *side, int64_t sentences, const int32_t *ids, const i
         const int64_t length = int64_t{offsets[b + 1]} - offsets[b];
         XF_CHECK(length >= 1, XF_ERROR_INVALID_ARGUMENT, "%s sentence %lld has %lld tokens, expected at least 1", side,
                  static_cast<long long>(b), static_cast<long long>(length));
-        XF_CHECK(length <= config.max_length, XF_ERROR_OUT_OF_RANGE,
+        XF_CHECK(length <= max_length, XF_ERROR_OUT_OF_RANGE,
                  "%s sentence %lld has %lld tokens, expected at most model.max_length %lld", side,
-                 static_cast<long long>(b), static_cast<long long>(length), static_cast<long long>(config.max_length));
+                 static_cast<long long>(b), static_cast<long long>(length), static_cast<long long>(max_length));
     }
     for (int32_t i = 0; i < offsets[sentences]; ++i)
-        XF_CHECK(ids[i] >= 0 && ids[i] < config.V, XF_ERROR_OUT_OF_RANGE, "%s id %d at %d, expected 0 to %lld", side,
-                 ids[i], i, static_cast<long long>(config.V - 1));
+        XF_CHECK(ids[i] >= 0 && ids[i] < V, XF_ERROR_OUT_OF_RANGE, "%s id %d at %d, expected 0 to %lld", side, ids[i],
+                 i, static_cast<long long>(V - 1));
+}
+
+}  // namespace
+
+void check_source(const xf_batch &batch, const ModelConfig &config) {
+    check_side("source", batch.sentences, batch.src_ids, batch.src_offsets, config.source_V, config.max_length);
+}
+
+void check_target(const xf_batch &batch, const ModelConfig &config) {
+    check_side("target", batch.sentences, batch.tgt_ids, batch.tgt_offsets, config.V, config.max_length);
 }
 
 int64_t drop_stride(int64_t longest) {
     return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(longest, 8))));
 }
 
-// Sentences of token 0 behind the last one, as long as may be and then empty, up to so many rows and sentences.
 void PackedBatch::HostSide::pad(int64_t rows, int64_t count, int64_t longest) {
     while (static_cast<int64_t>(begin.size()) < count) {
         const auto at = static_cast<int64_t>(ids.size());
         const int64_t tokens = std::min(rows - at, longest);
         begin.push_back(static_cast<int32_t>(at));
         length.push_back(static_cast<int32_t>(tokens));
-        ids.resize(static_cast<size_t>(at + tokens), kStartToken);
+        ids.resize(static_cast<size_t>(at + tokens), 0);
         for (int64_t i = 0; i < tokens; ++i) positions.push_back(static_cast<int32_t>(i));
     }
 }
@@ -109,8 +116,8 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
     const bool both = sides == Sides::kBoth;
     XF_CHECK(batch.sentences >= 1, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences, expected at least 1",
              static_cast<long long>(batch.sentences));
-    check_side("source", batch.sentences, batch.src_ids, batch.src_offsets, config);
-    if (both) check_side("target", batch.sentences, batch.tgt_ids, batch.tgt_offsets, config);
+    check_source(batch, config);
+    if (both) check_target(batch, config);
 
     host_.clear();
     B = batch.sentences;
@@ -123,7 +130,7 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
     struct Side {
         size_t ids, positions, begin, length, group[2][3];
     };
-    const auto add = [&](const HostSide &side, PackedSide *packed) {
+    const auto add = [&](const HostSide &side, int64_t V, PackedSide *packed) {
         Side at{};
         at.ids = append(side.ids);
         at.positions = append(side.positions);
@@ -131,12 +138,12 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
         at.length = append(side.length);
         packed->rows = static_cast<int64_t>(side.ids.size());
         packed->max_length = side.max_length;
-        for (int which = 0; groups && which < (config.learned_positions ? 2 : 1); ++which) {
+        for (int which = 0; groups && which < (config.positions == Positions::kLearned ? 2 : 1); ++which) {
             HostGroups &g = groups_;
             g.group(which == 0 ? side.ids : side.positions, static_cast<size_t>(packed->tokens),
-                    which == 0 ? config.V : config.max_length);
+                    which == 0 ? V : config.max_length);
             if (pad && recordable())  // to what there can be
-                g.pad(which == 0 ? std::min(packed->rows, config.V) : std::min(packed->max_length, config.max_length),
+                g.pad(which == 0 ? std::min(packed->rows, V) : std::min(packed->max_length, config.max_length),
                       side.ids.size());
             at.group[which][0] = append(g.ids);
             at.group[which][1] = append(g.starts);
@@ -185,7 +192,7 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
         source.pad(rows[0], B, longest[0]);
         target.pad(rows[1], B, longest[1]);
     }
-    const Side at_src = add(source, &src);
+    const Side at_src = add(source, config.source_V, &src);
     Side at_tgt{};
     size_t at_targets = 0;
     if (both) {
@@ -193,8 +200,8 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
         std::fill_n(host_.begin() + static_cast<std::ptrdiff_t>(at_targets) + tgt.tokens,
                     static_cast<int64_t>(target.ids.size()) - tgt.tokens, -1);
         for (size_t i = target.ids.size(); i-- > 0;)  // shifted right, behind the start symbol
-            target.ids[i] = target.positions[i] == 0 ? kStartToken : target.ids[i - 1];
-        at_tgt = add(target, &tgt);
+            target.ids[i] = target.positions[i] == 0 ? config.tokens.start : target.ids[i - 1];
+        at_tgt = add(target, config.V, &tgt);
     }
     // For as many sentences and groups as the rows can have: a batch that has more of them than those before it must
     // not move, or what was recorded would be worth nothing.
@@ -226,7 +233,8 @@ void PackedBatch::adopt(Stream &stream, PackedBatch *from) {
     when = reinterpret_cast<const uint32_t *>(device_.ints() + (reinterpret_cast<const int32_t *>(from->when) - old));
 }
 
-void PackedBatch::load(Stream &stream, const xf_batch &batch, std::span<const int64_t> which, Sides sides) {
+void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch &batch, std::span<const int64_t> which,
+                       Sides sides) {
     const size_t count = which.size();
     const bool both = sides == Sides::kBoth;
     B = sentences = static_cast<int64_t>(count);
@@ -269,7 +277,7 @@ void PackedBatch::load(Stream &stream, const xf_batch &batch, std::span<const in
             host[at.begin + s] = row;
             host[at.length + s] = length;
             if (shift) {
-                host[at.ids + static_cast<size_t>(row)] = kStartToken;
+                host[at.ids + static_cast<size_t>(row)] = config.tokens.start;
                 std::copy_n(from, length - 1, host + at.ids + row + 1);
                 std::copy_n(from, length, host + at_targets + row);
             } else {

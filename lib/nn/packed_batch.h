@@ -24,9 +24,6 @@
 
 namespace xf {
 
-constexpr int32_t kStartToken = 0;
-constexpr int32_t kEndToken = 1;
-
 // One side of the batch; pointers are device memory.
 struct PackedSide {
     int64_t tokens = 0;                                           // of the batch
@@ -63,7 +60,8 @@ public:
               StepTime time = {});
 
     // Some sentences of a batch that was checked, in the order of which, for inference.
-    void load(Stream &stream, const xf_batch &batch, std::span<const int64_t> which, Sides sides);
+    void load(Stream &stream, const ModelConfig &config, const xf_batch &batch, std::span<const int64_t> which,
+              Sides sides);
 
     // Takes what another one loaded on the same device, whose place in memory becomes free when the stream's copy is
     // done. The pointers are then of this one's own memory, the same for each batch that fits.
@@ -100,6 +98,7 @@ private:
         std::vector<int32_t> ids, positions, begin, length;
         int64_t max_length = 0;
         void unpack(int64_t count, const int32_t *from, const int32_t *offsets);
+        // Sentences of token 0 behind the last one, as long as may be and then empty, up to so many rows and sentences.
         void pad(int64_t rows, int64_t count, int64_t longest);
     };
     struct HostGroups {
@@ -117,8 +116,8 @@ private:
     Buffer device_;
 };
 
-// Throws unless offsets are 0 .. rising and ids are in [0, V); used for batches that come from outside.
-void check_side(const char *side, int64_t sentences, const int32_t *ids, const int32_t *offsets,
-                const ModelConfig &config);
+// Throws unless offsets are 0 .. rising and ids are in the side's vocabulary; used for batches that come from outside.
+void check_source(const xf_batch &batch, const ModelConfig &config);
+void check_target(const xf_batch &batch, const ModelConfig &config);
 
 }  // namespace xf

@@ -20,6 +20,8 @@ constexpr int64_t kMaxTotal = int64_t{1} << 36;
 constexpr uint32_t kInitStream = 0x494E4954;  // keeps these numbers apart from those of dropout
 constexpr double kTwoPi = 6.283185307179586476925286766559;
 
+constexpr int64_t aligned(int64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
+
 double uniform(uint32_t bits) { return (bits + 0.5) * (1.0 / 4294967296.0); }
 
 void fill_uniform(uint64_t seed, uint32_t tensor, double bound, int64_t count, float *dst) {
@@ -47,63 +49,105 @@ void fill_normal(uint64_t seed, uint32_t tensor, double deviation, int64_t count
 
 }  // namespace
 
-int64_t ParameterTable::add(std::string name, int64_t rows, int64_t columns, bool vector, Init init) {
+void fill_sinusoids(int64_t first, int64_t rows, int64_t D, float *table) {
+    for (int64_t i = 0; i < D; i += 2) {
+        const double rate = std::pow(10000.0, -static_cast<double>(i) / static_cast<double>(D));
+        for (int64_t row = 0; row < rows; ++row) {
+            const double angle = static_cast<double>(first + row) * rate;
+            table[row * D + i] = static_cast<float>(std::sin(angle));
+            table[row * D + i + 1] = static_cast<float>(std::cos(angle));
+        }
+    }
+}
+
+int64_t ParameterTable::add(std::string name, int64_t rows, int64_t columns, bool vector, Init init, bool adjacent) {
+    if (!adjacent) total = aligned(total);
     const int64_t offset = total;
     XF_CHECK(rows <= kMaxTotal / columns && total <= kMaxTotal - rows * columns - kAlign, XF_ERROR_LIMIT,
              "the model would have more than %lld parameters", static_cast<long long>(kMaxTotal));
     list.push_back({std::move(name), rows, columns, vector, init, offset});
-    total += (rows * columns + kAlign - 1) / kAlign * kAlign;
+    total += rows * columns;
     return offset;
 }
 
+int64_t ParameterTable::add_matrix(const std::string &path, int64_t rows, int64_t columns, bool adjacent) {
+    return add(path + ".weight", rows, columns, false, Init::kGlorot, adjacent);
+}
+
+int64_t ParameterTable::add_bias(const std::string &path, int64_t columns, bool adjacent) {
+    return add(path + ".bias", 1, columns, true, Init::kZero, adjacent);
+}
+
+NormOffsets ParameterTable::add_norm(const ModelConfig &c, const std::string &path) {
+    NormOffsets n;
+    n.weights = add(path + ".weight", 1, c.D, true, Init::kOne);
+    if (!c.rms_norm) n.bias = add_bias(path, c.D);
+    return n;
+}
+
+AttentionOffsets ParameterTable::add_attention(const ModelConfig &c, const std::string &path) {
+    AttentionOffsets a{0, 0, 0, 0, kAbsent, kAbsent, kAbsent, kAbsent, {}};
+    a.q = add_matrix(path + ".q", c.q_columns(), c.D);
+    a.k = add_matrix(path + ".k", c.q_columns(), c.D, true);
+    a.v = add_matrix(path + ".v", c.v_columns(), c.D, true);
+    if (c.attention_bias) {
+        a.q_bias = add_bias(path + ".q", c.q_columns());
+        a.k_bias = add_bias(path + ".k", c.q_columns(), true);
+        a.v_bias = add_bias(path + ".v", c.v_columns(), true);
+    }
+    a.o = add_matrix(path + ".o", c.D, c.v_columns());
+    if (c.attention_bias) a.o_bias = add_bias(path + ".o", c.D);
+    a.norm = add_norm(c, path + ".norm");
+    return a;
+}
+
+FeedForwardOffsets ParameterTable::add_feed_forward(const ModelConfig &c, const std::string &path) {
+    FeedForwardOffsets f{0, 0, kAbsent, kAbsent, 0, 0, {}};
+    f.in_weights = add_matrix(path + ".in", c.F, c.D);
+    if (c.gated) f.gate_weights = add_matrix(path + ".gate", c.F, c.D, true);
+    f.in_bias = add_bias(path + ".in", c.F);
+    if (c.gated) f.gate_bias = add_bias(path + ".gate", c.F, true);
+    f.out_weights = add_matrix(path + ".out", c.D, c.F);
+    f.out_bias = add_bias(path + ".out", c.D);
+    f.norm = add_norm(c, path + ".norm");
+    return f;
+}
+
+void ParameterTable::add_entry(const ModelConfig &c, const std::string &stack, int64_t *positions, NormOffsets *norm) {
+    if (c.positions != Positions::kSinusoid) {
+        const Init init = c.positions == Positions::kLearned ? Init::kEmbedding : Init::kSinusoid;
+        *positions = add(stack + ".position.weight", c.max_length, c.D, false, init);
+    }
+    if (c.embedding_norm) *norm = add_norm(c, stack + ".embedding_norm");
+}
+
 ParameterTable::ParameterTable(const ModelConfig &c) {
-    const auto norm = [&](const std::string &path) {
-        NormOffsets n;
-        n.weights = add(path + ".weight", 1, c.D, true, Init::kOne);
-        n.bias = add(path + ".bias", 1, c.D, true, Init::kZero);
-        return n;
+    const auto embedding = [&](const char *name, int64_t rows) {
+        return add(name, rows, c.D, false, Init::kEmbedding);
     };
-    const auto attention = [&](const std::string &path) {
-        AttentionOffsets a;
-        // Stacked to one matrix by the backend: no gap may stand between them.
-        const int64_t begin = total;
-        a.q = add(path + ".q.weight", c.q_columns(), c.D, false, Init::kGlorot);
-        total = a.k = begin + c.q_columns() * c.D;
-        add(path + ".k.weight", c.q_columns(), c.D, false, Init::kGlorot);
-        total = a.v = a.k + c.q_columns() * c.D;
-        add(path + ".v.weight", c.v_columns(), c.D, false, Init::kGlorot);
-        total = (a.v + c.v_columns() * c.D + kAlign - 1) / kAlign * kAlign;
-        a.o = add(path + ".o.weight", c.D, c.v_columns(), false, Init::kGlorot);
-        a.norm = norm(path + ".norm");
-        return a;
-    };
-    const auto feed_forward = [&](const std::string &path) {
-        FeedForwardOffsets f;
-        f.in_weights = add(path + ".in.weight", c.F, c.D, false, Init::kGlorot);
-        f.in_bias = add(path + ".in.bias", 1, c.F, true, Init::kZero);
-        f.out_weights = add(path + ".out.weight", c.D, c.F, false, Init::kGlorot);
-        f.out_bias = add(path + ".out.bias", 1, c.D, true, Init::kZero);
-        f.norm = norm(path + ".norm");
-        return f;
-    };
-    embedding = add("embedding.weight", c.V, c.D, false, Init::kEmbedding);
-    if (c.learned_positions)
-        encoder_positions = add("encoder.position.weight", c.max_length, c.D, false, Init::kEmbedding);
+    if (c.tie == Tie::kAll)
+        source_embedding = target_embedding = embedding("embedding.weight", c.V);
+    else
+        source_embedding = embedding("encoder.embedding.weight", c.source_V);
+    add_entry(c, "encoder", &encoder_positions, &encoder_entry);
     for (int64_t i = 0; i < c.encoder_layers; ++i) {
         const std::string path = "encoder." + std::to_string(i);
-        const AttentionOffsets self = attention(path + ".self_attention");
-        encoder.push_back({self, feed_forward(path + ".feed_forward")});
+        const AttentionOffsets self = add_attention(c, path + ".self_attention");
+        encoder.push_back({self, add_feed_forward(c, path + ".feed_forward")});
     }
-    if (c.pre_norm) encoder_norm = norm("encoder.norm");
-    if (c.learned_positions)
-        decoder_positions = add("decoder.position.weight", c.max_length, c.D, false, Init::kEmbedding);
+    if (c.pre_norm) encoder_norm = add_norm(c, "encoder.norm");
+    if (c.tie != Tie::kAll) target_embedding = embedding("decoder.embedding.weight", c.V);
+    add_entry(c, "decoder", &decoder_positions, &decoder_entry);
     for (int64_t i = 0; i < c.decoder_layers; ++i) {
         const std::string path = "decoder." + std::to_string(i);
-        const AttentionOffsets self = attention(path + ".self_attention");
-        const AttentionOffsets cross = attention(path + ".cross_attention");
-        decoder.push_back({self, cross, feed_forward(path + ".feed_forward")});
+        const AttentionOffsets self = add_attention(c, path + ".self_attention");
+        const AttentionOffsets cross = add_attention(c, path + ".cross_attention");
+        decoder.push_back({self, cross, add_feed_forward(c, path + ".feed_forward")});
     }
-    if (c.pre_norm) decoder_norm = norm("decoder.norm");
+    if (c.pre_norm) decoder_norm = add_norm(c, "decoder.norm");
+    output = c.tie == Tie::kNone ? embedding("output.weight", c.V) : target_embedding;
+    if (c.output_bias) output_bias = add_bias("output", c.V);
+    total = aligned(total);
 }
 
 void ParameterTable::initialise(uint64_t seed, float *block) const {
@@ -120,6 +164,9 @@ void ParameterTable::initialise(uint64_t seed, float *block) const {
                 break;
             case Init::kGlorot:
                 fill_uniform(seed, tensor, std::sqrt(6.0 / static_cast<double>(p.rows + p.columns)), p.size(), dst);
+                break;
+            case Init::kSinusoid:
+                fill_sinusoids(0, p.rows, p.columns, dst);
                 break;
             case Init::kEmbedding:
                 fill_normal(seed, tensor, 1 / std::sqrt(static_cast<double>(p.columns)), p.size(), dst);

@@ -12,14 +12,14 @@ namespace xf {
 // Where dropout is applied: part of its key, so that no two places share a mask.
 enum class Stack : uint32_t { kEncoder = 0, kDecoder = 1 };
 constexpr uint32_t embed_site(Stack stack) { return static_cast<uint32_t>(stack); }
-// sub: 0 self-attention, 1 cross-attention, 2 feed-forward. attention: on the attention weights.
-constexpr uint32_t sublayer_site(Stack stack, int64_t layer, uint32_t sub, bool attention) {
-    return 16 + ((static_cast<uint32_t>(stack) * 1024 + static_cast<uint32_t>(layer)) * 4 + sub) * 2 +
-           (attention ? 1 : 0);
+// sub: 0 self-attention, 1 cross-attention, 2 feed-forward. inside: on the attention weights, or on the inner values of
+// the feed-forward.
+constexpr uint32_t sublayer_site(Stack stack, int64_t layer, uint32_t sub, bool inside) {
+    return 16 + ((static_cast<uint32_t>(stack) * 1024 + static_cast<uint32_t>(layer)) * 4 + sub) * 2 + (inside ? 1 : 0);
 }
 
 struct DropoutKey {
-    float rate = 0, attention_rate = 0;  // 0: off
+    float rate = 0, attention_rate = 0, activation_rate = 0;  // 0: off
     uint64_t seed = 0;
     const uint32_t *when = nullptr;  // PackedBatch::when
 };
@@ -36,10 +36,11 @@ struct Pass {
     const float *param(int64_t offset) const { return model.param(offset); }
     Num weights(int64_t offset) const { return model.weights(offset); }
     Matrix matrix(int64_t offset) const { return model.matrix(offset); }
-    float *grad(int64_t offset) const { return grads + offset; }
+    float *grad(int64_t offset) const { return offset == kAbsent ? nullptr : grads + offset; }
     uint32_t linear_flags() const { return invariant ? XF_LINEAR_ROW_INVARIANT : 0; }
     xf_dropout drop(uint32_t site) const { return make(dropout.rate, site); }
     xf_dropout drop_attention(uint32_t site) const { return make(dropout.attention_rate, site); }
+    xf_dropout drop_activation(uint32_t site) const { return make(dropout.activation_rate, site); }
 
 private:
     xf_dropout make(float rate, uint32_t site) const { return {rate, site, dropout.seed, dropout.when}; }

@@ -8,8 +8,10 @@
 namespace xf {
 namespace {
 
-// Gradient of the weights of dst = src weights^T (+ bias). That of a bias is summed where diff_dst is made.
-void linear_weights_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num diff_dst, Num src, int64_t weights) {
+// Gradients of the weights and the bias of dst = src weights^T + bias. kAbsent: there is none, or its gradient is
+// summed where diff_dst is made.
+void linear_weights_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num diff_dst, Num src, int64_t weights,
+                        int64_t bias) {
     xf_linear_bwd_weights args{};
     args.M = M;
     args.N = N;
@@ -19,6 +21,7 @@ void linear_weights_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num d
     args.src = src;
     args.ld_src = K;
     args.diff_weights = pass.grad(weights);
+    args.diff_bias = pass.grad(bias);
     pass.stream.run(args);
 }
 
@@ -95,7 +98,7 @@ xf_attention cross_arguments(const Pass &pass, const PackedBatch &batch, uint32_
 void output_bwd(const Pass &pass, const AttentionOffsets &at, int64_t rows, const AttentionActivations &acts,
                 const BackwardScratch &scratch) {
     const ModelConfig &c = pass.config();
-    linear_weights_bwd(pass, rows, c.D, c.v_columns(), scratch.diff_out, acts.context, at.o);
+    linear_weights_bwd(pass, rows, c.D, c.v_columns(), scratch.diff_out, acts.context, at.o, kAbsent);
     linear_data_bwd(pass, rows, c.D, c.v_columns(), scratch.diff_out, at.o, scratch.diff_context, false);
 }
 
@@ -112,6 +115,7 @@ Flow boundary_fwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const
     args.src = src;
     args.weights = pass.param(norm.weights);
     args.bias = pass.param(norm.bias);
+    args.rms = pass.config().rms_norm;
     args.eps = pass.config().norm_epsilon;
     args.sum = src != nullptr && (goes_on || acts.stats != nullptr) ? acts.sum : nullptr;
     args.dst = acts.dst;
@@ -121,7 +125,7 @@ Flow boundary_fwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const
     return {goes_on ? acts.sum : pass.config().pre_norm ? flow.residual : acts.dst, acts.dst};
 }
 
-void linear_fwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num src, int64_t weights, Num bias, Num dst,
+void linear_fwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num src, int64_t weights, int64_t bias, Num dst,
                 uint32_t flags) {
     xf_linear_fwd args{};
     args.M = M;
@@ -130,7 +134,7 @@ void linear_fwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num src, int6
     args.src = src;
     args.ld_src = K;
     pass.matrix(weights).give_to(&args);
-    args.bias = bias;
+    args.bias = pass.weights(bias);
     args.dst = dst;
     args.ld_dst = N;
     args.flags = flags | pass.linear_flags();
@@ -140,9 +144,9 @@ void linear_fwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num src, int6
 void self_attention_fwd(const Pass &pass, const AttentionOffsets &at, const PackedSide &side, int64_t B, bool causal,
                         uint32_t dropout_site, Num src, const AttentionActivations &acts) {
     const ModelConfig &c = pass.config();
-    linear_fwd(pass, side.rows, c.qkv_columns(), c.D, src, at.q, nullptr, acts.qkv);
+    linear_fwd(pass, side.rows, c.qkv_columns(), c.D, src, at.q, at.q_bias, acts.qkv);
     pass.stream.run(self_arguments(pass, side, B, causal, dropout_site, acts));
-    linear_fwd(pass, side.rows, c.D, c.v_columns(), acts.context, at.o, nullptr, acts.norm.sum);
+    linear_fwd(pass, side.rows, c.D, c.v_columns(), acts.context, at.o, at.o_bias, acts.norm.sum);
 }
 
 void self_attention_bwd(const Pass &pass, const AttentionOffsets &at, const PackedSide &side, int64_t B, bool causal,
@@ -159,17 +163,17 @@ void self_attention_bwd(const Pass &pass, const AttentionOffsets &at, const Pack
     args.diff_v = scratch.wide + 2 * c.q_columns();
     args.ld_diff_q = args.ld_diff_k = args.ld_diff_v = c.qkv_columns();
     pass.stream.run(args);
-    linear_weights_bwd(pass, side.rows, c.qkv_columns(), c.D, scratch.wide, src, at.q);
+    linear_weights_bwd(pass, side.rows, c.qkv_columns(), c.D, scratch.wide, src, at.q, at.q_bias);
     linear_data_bwd(pass, side.rows, c.qkv_columns(), c.D, scratch.wide, at.q, diff_src, accumulate);
 }
 
 void cross_attention_fwd(const Pass &pass, const AttentionOffsets &at, const PackedBatch &batch, uint32_t dropout_site,
                          Num src, Num memory, const AttentionActivations &acts) {
     const ModelConfig &c = pass.config();
-    linear_fwd(pass, batch.tgt.rows, c.q_columns(), c.D, src, at.q, nullptr, acts.qkv);
-    linear_fwd(pass, batch.src.rows, c.kv_columns(), c.D, memory, at.k, nullptr, acts.kv);
+    linear_fwd(pass, batch.tgt.rows, c.q_columns(), c.D, src, at.q, at.q_bias, acts.qkv);
+    linear_fwd(pass, batch.src.rows, c.kv_columns(), c.D, memory, at.k, at.k_bias, acts.kv);
     pass.stream.run(cross_arguments(pass, batch, dropout_site, acts));
-    linear_fwd(pass, batch.tgt.rows, c.D, c.v_columns(), acts.context, at.o, nullptr, acts.norm.sum);
+    linear_fwd(pass, batch.tgt.rows, c.D, c.v_columns(), acts.context, at.o, at.o_bias, acts.norm.sum);
 }
 
 void cross_attention_bwd(const Pass &pass, const AttentionOffsets &at, const PackedBatch &batch, uint32_t dropout_site,
@@ -188,28 +192,56 @@ void cross_attention_bwd(const Pass &pass, const AttentionOffsets &at, const Pac
     args.diff_v = scratch.diff_kv + c.q_columns();
     args.ld_diff_k = args.ld_diff_v = c.kv_columns();
     pass.stream.run(args);
-    linear_weights_bwd(pass, T, c.q_columns(), c.D, scratch.wide, src, at.q);
+    linear_weights_bwd(pass, T, c.q_columns(), c.D, scratch.wide, src, at.q, at.q_bias);
     linear_data_bwd(pass, T, c.q_columns(), c.D, scratch.wide, at.q, diff_src, accumulate);
-    linear_weights_bwd(pass, S, c.kv_columns(), c.D, scratch.diff_kv, memory, at.k);
+    linear_weights_bwd(pass, S, c.kv_columns(), c.D, scratch.diff_kv, memory, at.k, at.k_bias);
     linear_data_bwd(pass, S, c.kv_columns(), c.D, scratch.diff_kv, at.k, diff_memory, accumulate_memory);
 }
 
-void feed_forward_fwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, Num src,
+void feed_forward_fwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, uint32_t dropout_site, Num src,
                       const FeedForwardActivations &acts) {
     const ModelConfig &c = pass.config();
-    linear_fwd(pass, rows, c.F, c.D, src, at.in_weights, pass.weights(at.in_bias), acts.hidden, XF_LINEAR_RELU);
-    linear_fwd(pass, rows, c.D, c.F, acts.hidden, at.out_weights, pass.weights(at.out_bias), acts.norm.sum);
+    const bool fused = acts.inner == nullptr;
+    linear_fwd(pass, rows, c.inner_columns(), c.D, src, at.in_weights, at.in_bias, fused ? acts.hidden : acts.inner,
+               fused ? XF_LINEAR_RELU : 0);
+    if (!fused) {
+        xf_activation_fwd args{};
+        args.M = rows;
+        args.F = c.F;
+        args.src = acts.inner;
+        args.kind = c.activation;
+        args.gated = c.gated;
+        args.dst = acts.hidden;
+        args.dropout = pass.drop_activation(dropout_site);
+        pass.stream.run(args);
+    }
+    linear_fwd(pass, rows, c.D, c.F, acts.hidden, at.out_weights, at.out_bias, acts.norm.sum);
 }
 
-void feed_forward_bwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, Num src,
+void feed_forward_bwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, uint32_t dropout_site, Num src,
                       const FeedForwardActivations &acts, const BackwardScratch &scratch, Num diff_src,
                       bool accumulate) {
     const ModelConfig &c = pass.config();
-    linear_weights_bwd(pass, rows, c.D, c.F, scratch.diff_out, acts.hidden, at.out_weights);
-    linear_data_bwd(pass, rows, c.D, c.F, scratch.diff_out, at.out_weights, scratch.wide, false, acts.hidden,
-                    pass.grad(at.in_bias));
-    linear_weights_bwd(pass, rows, c.F, c.D, scratch.wide, src, at.in_weights);
-    linear_data_bwd(pass, rows, c.F, c.D, scratch.wide, at.in_weights, diff_src, accumulate);
+    const bool fused = acts.inner == nullptr;
+    linear_weights_bwd(pass, rows, c.D, c.F, scratch.diff_out, acts.hidden, at.out_weights, kAbsent);
+    linear_data_bwd(pass, rows, c.D, c.F, scratch.diff_out, at.out_weights, scratch.wide, false,
+                    fused ? acts.hidden : Num(), fused ? pass.grad(at.in_bias) : nullptr);
+    if (!fused) {
+        xf_activation_bwd args{};
+        args.M = rows;
+        args.F = c.F;
+        args.src = acts.inner;
+        args.kind = c.activation;
+        args.gated = c.gated;
+        args.diff_dst = scratch.wide;
+        args.diff_src = scratch.diff_inner;
+        args.diff_bias = pass.grad(at.in_bias);
+        args.dropout = pass.drop_activation(dropout_site);
+        pass.stream.run(args);
+    }
+    const Num diff = fused ? scratch.wide : scratch.diff_inner;
+    linear_weights_bwd(pass, rows, c.inner_columns(), c.D, diff, src, at.in_weights, kAbsent);
+    linear_data_bwd(pass, rows, c.inner_columns(), c.D, diff, at.in_weights, diff_src, accumulate);
 }
 
 }  // namespace xf

@@ -27,7 +27,8 @@ struct AttentionActivations {
 };
 
 struct FeedForwardActivations {
-    Num hidden;  // [rows, F] after the ReLU
+    Num inner;   // [rows, inner_columns] before the activation; null where the first map has a ReLU of its own
+    Num hidden;  // [rows, F] after it; the same memory as inner where that isn't needed again
     NormActivations norm;
 };
 
@@ -36,6 +37,7 @@ struct BackwardScratch {
     Num diff_out;      // [rows, D] gradient of a sub-layer's output
     Num diff_context;  // [rows, HW]
     Num wide;          // the largest of [rows, H(2K+W)], [rows, F], [T, HK]
+    Num diff_inner;    // [rows, inner_columns], where there is an inner
     Num diff_kv;       // [S, H(K+W)]
 };
 
@@ -55,8 +57,8 @@ inline const NormOffsets &after(const Pass &pass, const NormOffsets &below, cons
 Flow boundary_fwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const Flow &flow, Num src,
                   const NormActivations &acts, uint32_t dropout_site);
 
-// dst [M, N] = src [M, K] weights^T + bias (null: none), dense rows; flags: XF_LINEAR_RELU.
-void linear_fwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num src, int64_t weights, Num bias, Num dst,
+// dst [M, N] = src [M, K] weights^T + bias, dense rows; weights and bias are offsets, flags XF_LINEAR_RELU.
+void linear_fwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num src, int64_t weights, int64_t bias, Num dst,
                 uint32_t flags = 0);
 
 // Multi-head self-attention (s. 3.2.2, 3.2.3); causal in the decoder.
@@ -73,11 +75,11 @@ void cross_attention_bwd(const Pass &pass, const AttentionOffsets &at, const Pac
                          Num src, Num memory, const AttentionActivations &acts, const BackwardScratch &scratch,
                          Num diff_src, bool accumulate, Num diff_memory, bool accumulate_memory);
 
-// Position-wise feed-forward, eq. (2). The gradient of out_bias, column sums of diff_dst, comes from the boundary
-// above.
-void feed_forward_fwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, Num src,
+// Position-wise feed-forward, eq. (2), with any activation and with gates. The gradients of out_bias and of attention's
+// o_bias, column sums of diff_dst, come from the boundary above.
+void feed_forward_fwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, uint32_t dropout_site, Num src,
                       const FeedForwardActivations &acts);
-void feed_forward_bwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, Num src,
+void feed_forward_bwd(const Pass &pass, const FeedForwardOffsets &at, int64_t rows, uint32_t dropout_site, Num src,
                       const FeedForwardActivations &acts, const BackwardScratch &scratch, Num diff_src,
                       bool accumulate);
 

@@ -43,7 +43,8 @@ public:
         // The cache grows by doubling, and while it does the old one is there, too.
         const int64_t columns = c_.q_columns() + c_.v_columns();
         arena.numbers(c_.decoder_layers * (steps + (steps + 1) / 2), rows * columns);
-        arena.numbers(rows, 5 * c_.D + std::max(c_.qkv_columns(), c_.F) + c_.v_columns());
+        arena.numbers(
+            rows, 5 * c_.D + std::max(c_.qkv_columns(), c_.inner_columns()) + (c_.gated ? c_.F : 0) + c_.v_columns());
         arena.ints(3 * rows * steps);  // which ancestor is where
         const int64_t work = batch(source) + stacks(source, 0, false) + static_cast<int64_t>(arena.bytes());
         // Integers that become wider are there, too, while they are loaded.
@@ -53,7 +54,7 @@ public:
 
 private:
     int64_t sinusoids() const {
-        return c_.learned_positions ? 0 : c_.max_length * c_.D * int64_t{number_bytes(XF_FP32)};
+        return c_.positions != Positions::kSinusoid ? 0 : c_.max_length * c_.D * int64_t{number_bytes(XF_FP32)};
     }
     int64_t block() const { return table_.total * static_cast<int64_t>(number_bytes(XF_FP32)); }
 
@@ -74,13 +75,15 @@ private:
             if (train) arena.floats(rows, c_.H);
             norm(rows);
         };
+        const bool apart = !c_.plain_relu();  // of the activation
         const auto feed_forward = [&](int64_t rows) {
-            arena.numbers(rows, c_.F);
+            arena.numbers(rows, c_.F + (apart && (train || c_.gated) ? c_.inner_columns() : 0));
             norm(rows);
         };
         const auto held = [&](int64_t layers) { return train ? layers : std::min<int64_t>(layers, 2); };
         for (const int64_t rows : {S, T}) {
             arena.numbers(rows, c_.D);
+            if (c_.embedding_norm) norm(rows);
             if (c_.pre_norm) norm(rows);
         }
         for (int64_t i = 0; i < held(c_.encoder_layers); ++i) {
@@ -95,6 +98,7 @@ private:
         if (train) {
             arena.floats(T, 2);
             arena.numbers(std::max(S, T), 4 * c_.D + c_.v_columns() + std::max(c_.qkv_columns(), c_.F));
+            if (apart) arena.numbers(std::max(S, T), c_.inner_columns());
             arena.numbers(S, c_.kv_columns());
         }
         return static_cast<int64_t>(arena.bytes());

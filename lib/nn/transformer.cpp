@@ -4,7 +4,6 @@
 #include "nn/transformer.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace xf {
 
@@ -19,6 +18,8 @@ void Transformer::prepare(const PackedBatch &batch, Mode mode, bool decoder) {
 void Transformer::plan(const PackedBatch &batch, Mode mode, bool with_decoder, Arena *arena) {
     const ModelConfig &c = model_.config();
     const bool train = mode == Mode::kTrain;
+    // Whether the activation is an operation of its own.
+    const bool apart = !c.plain_relu() || (train && activation_dropout_);
     const int64_t S = batch.src.rows, T = with_decoder ? batch.tgt.rows : 0;
     const auto norm = [&](int64_t rows) {
         NormActivations acts{};
@@ -38,13 +39,15 @@ void Transformer::plan(const PackedBatch &batch, Mode mode, bool with_decoder, A
     };
     const auto feed_forward = [&](int64_t rows) {
         FeedForwardActivations acts{};
-        acts.hidden = arena->numbers(rows, c.F);
+        if (apart) acts.inner = arena->numbers(rows, c.inner_columns());
+        acts.hidden = apart && !train && !c.gated ? acts.inner : arena->numbers(rows, c.F);
         acts.norm = norm(rows);
         return acts;
     };
     // In inference two layers' worth of memory is enough: a layer reads the one before it only.
     encoder_.resize(static_cast<size_t>(c.encoder_layers));
     embedded_[0] = arena->numbers(S, c.D);
+    if (c.embedding_norm) embedding_norm_[0] = norm(S);
     if (c.pre_norm) entry_norm_[0] = norm(S);
     for (size_t i = 0; i < encoder_.size(); ++i) {
         if (!train && i >= 2)
@@ -55,6 +58,7 @@ void Transformer::plan(const PackedBatch &batch, Mode mode, bool with_decoder, A
     if (!with_decoder) return;
     decoder_.resize(static_cast<size_t>(c.decoder_layers));
     embedded_[1] = arena->numbers(T, c.D);
+    if (c.embedding_norm) embedding_norm_[1] = norm(T);
     if (c.pre_norm) entry_norm_[1] = norm(T);
     for (size_t i = 0; i < decoder_.size(); ++i) {
         if (!train && i >= 2)
@@ -72,27 +76,43 @@ void Transformer::plan(const PackedBatch &batch, Mode mode, bool with_decoder, A
     scratch_.diff_out = arena->numbers(rows, c.D);
     scratch_.diff_context = arena->numbers(rows, c.v_columns());
     scratch_.wide = arena->numbers(rows, std::max({c.qkv_columns(), c.F, c.q_columns()}));
+    scratch_.diff_inner = apart ? arena->numbers(rows, c.inner_columns()) : Num();
     scratch_.diff_kv = arena->numbers(S, c.kv_columns());
 }
 
 Flow Transformer::enter(const Pass &pass, Stack stack, const PackedSide &side, const NormOffsets &first) {
     const ModelConfig &c = model_.config();
+    const ParameterTable &table = model_.table();
     const auto which = static_cast<size_t>(stack);
+    const bool encoder = stack == Stack::kEncoder;
     xf_embed_fwd args{};
     args.rows = side.rows;
     args.D = c.D;
     args.ids = side.ids;
     args.pos = side.positions;
-    args.V = c.V;
-    pass.matrix(model_.table().embedding).give_to(&args);
-    args.positions = stack == Stack::kEncoder ? model_.encoder_positions() : model_.decoder_positions();
-    args.scale = std::sqrt(static_cast<float>(c.D));
+    args.V = encoder ? c.source_V : c.V;
+    pass.matrix(encoder ? table.source_embedding : table.target_embedding).give_to(&args);
+    args.positions = encoder ? model_.encoder_positions() : model_.decoder_positions();
+    args.scale = c.embedding_scale;
     args.dst = embedded_[which];
     args.dropout = pass.drop(embed_site(stack));
     stream_.run(args);
-    if (!c.pre_norm) return {embedded_[which], embedded_[which]};
-    const Flow entered{embedded_[which], embedded_[which]};
-    return boundary_fwd(pass, first, side.rows, entered, nullptr, entry_norm_[which], 0);
+    Flow flow{embedded_[which], embedded_[which]};
+    if (c.embedding_norm) {
+        const NormOffsets &norm = encoder ? table.encoder_entry : table.decoder_entry;
+        const Num normalised = boundary_fwd(pass, norm, side.rows, flow, nullptr, embedding_norm_[which], 0).input;
+        flow = {normalised, normalised};
+    }
+    return c.pre_norm ? boundary_fwd(pass, first, side.rows, flow, nullptr, entry_norm_[which], 0) : flow;
+}
+
+Num Transformer::entered(Stack stack) const {
+    const auto which = static_cast<size_t>(stack);
+    return model_.config().embedding_norm ? embedding_norm_[which].dst : embedded_[which];
+}
+
+Num Transformer::first_input(Stack stack) const {
+    return model_.config().pre_norm ? entry_norm_[static_cast<size_t>(stack)].dst : entered(stack);
 }
 
 Num Transformer::encode(const Pass &pass, const PackedBatch &batch) {
@@ -109,7 +129,7 @@ Num Transformer::encode(const Pass &pass, const PackedBatch &batch) {
         self_attention_fwd(pass, at.self, side, batch.B, false, site(0, true), flow.input, acts.self);
         flow = boundary_fwd(pass, after(pass, at.self.norm, at.ff.norm), side.rows, flow, acts.self.norm.sum,
                             acts.self.norm, site(0, false));
-        feed_forward_fwd(pass, at.ff, side.rows, flow.input, acts.ff);
+        feed_forward_fwd(pass, at.ff, side.rows, site(2, true), flow.input, acts.ff);
         flow = boundary_fwd(pass, after(pass, at.ff.norm, next), side.rows, flow, acts.ff.norm.sum, acts.ff.norm,
                             site(2, false));
     }
@@ -133,7 +153,7 @@ Num Transformer::decode(const Pass &pass, const PackedBatch &batch) {
         cross_attention_fwd(pass, at.cross, batch, site(1, true), flow.input, memory_, acts.cross);
         flow = boundary_fwd(pass, after(pass, at.cross.norm, at.ff.norm), side.rows, flow, acts.cross.norm.sum,
                             acts.cross.norm, site(1, false));
-        feed_forward_fwd(pass, at.ff, side.rows, flow.input, acts.ff);
+        feed_forward_fwd(pass, at.ff, side.rows, site(2, true), flow.input, acts.ff);
         flow = boundary_fwd(pass, after(pass, at.ff.norm, next), side.rows, flow, acts.ff.norm.sum, acts.ff.norm,
                             site(2, false));
     }
@@ -142,12 +162,14 @@ Num Transformer::decode(const Pass &pass, const PackedBatch &batch) {
 
 void Transformer::loss(const Pass &pass, const PackedBatch &batch, float smoothing, bool uniform) {
     const ModelConfig &c = model_.config();
+    const ParameterTable &table = model_.table();
     xf_loss args{};
     args.M = batch.tgt.rows;
     args.V = c.V;
     args.D = c.D;
     args.src = output_;
-    pass.matrix(model_.table().embedding).give_to(&args);
+    pass.matrix(table.output).give_to(&args);
+    args.bias = pass.param(table.output_bias);
     args.targets = batch.targets;
     args.smoothing = smoothing;
     args.uniform = uniform;
@@ -155,7 +177,8 @@ void Transformer::loss(const Pass &pass, const PackedBatch &batch, float smoothi
     args.nll = token_nll_;
     if (pass.grads != nullptr) {
         args.diff_src = diff_output_;
-        args.diff_weights = pass.grad(model_.table().embedding);
+        args.diff_weights = pass.grad(table.output);
+        args.diff_bias = pass.grad(table.output_bias);
     }
     stream_.run(args);
 }

@@ -18,7 +18,9 @@ public:
     // kTrain keeps what the backward pass needs; kInfer reuses memory from layer to layer.
     enum class Mode { kTrain, kInfer };
 
-    Transformer(const Model &model, Stream &stream) : model_(model), stream_(stream) {}
+    // activation_dropout: passes in training may drop inner values of the feed-forward.
+    Transformer(const Model &model, Stream &stream, bool activation_dropout = false)
+        : model_(model), stream_(stream), activation_dropout_(activation_dropout) {}
 
     // Sizes the workspace for a batch; call before the passes. decoder false: encoder only.
     void prepare(const PackedBatch &batch, Mode mode, bool decoder);
@@ -60,8 +62,12 @@ private:
 
     void plan(const PackedBatch &batch, Mode mode, bool decoder, Arena *arena);
     Flow enter(const Pass &pass, Stack stack, const PackedSide &side, const NormOffsets &first);
+    // What came out of enter(): the residual, and the input of the first sub-layer.
+    Num entered(Stack stack) const;
+    Num first_input(Stack stack) const;
     void boundary_bwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const NormActivations &acts,
                       uint32_t site, DiffFlow *flow, Num diff_out, float *diff_out_bias = nullptr);
+    void normalise_bwd(const Pass &pass, const NormOffsets &norm, int64_t rows, Num src, const float *stats, Num diff);
     void leave_bwd(const Pass &pass, Stack stack, const PackedSide &side, const NormOffsets &first, DiffFlow *flow);
     void encoder_bwd(const Pass &pass, const PackedBatch &batch);
     void decoder_bwd(const Pass &pass, const PackedBatch &batch);
@@ -69,8 +75,10 @@ private:
     const Model &model_;
     Stream &stream_;
     Buffer workspace_;
-    Num embedded_[2] = {};                // [rows, D] by stack
-    NormActivations entry_norm_[2] = {};  // pre-LN: the boundary before the first sub-layer
+    const bool activation_dropout_;
+    Num embedded_[2] = {};                    // [rows, D] by stack
+    NormActivations embedding_norm_[2] = {};  // where the model has one
+    NormActivations entry_norm_[2] = {};      // pre-LN: the boundary before the first sub-layer
     std::vector<EncoderLayer> encoder_;
     std::vector<DecoderLayer> decoder_;
     Num memory_, output_;

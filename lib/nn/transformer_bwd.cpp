@@ -1,8 +1,6 @@
 // The backward pass: the forward pass's modules in reverse. See transformer.h.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-
 #include "nn/transformer.h"
 
 namespace xf {
@@ -26,9 +24,27 @@ void Transformer::boundary_bwd(const Pass &pass, const NormOffsets &norm, int64_
     args.diff_weights = pass.grad(norm.weights);
     args.diff_bias = pass.grad(norm.bias);
     args.diff_src_bias = diff_out_bias;
+    args.rms = model_.config().rms_norm;
     args.dropout = pass.drop(site);
     stream_.run(args);
     flow->residual_is_zero = false;
+}
+
+// The gradient of src from that of its normalised value, in place.
+void Transformer::normalise_bwd(const Pass &pass, const NormOffsets &norm, int64_t rows, Num src, const float *stats,
+                                Num diff) {
+    xf_add_norm_bwd args{};
+    args.M = rows;
+    args.D = model_.config().D;
+    args.diff_dst = diff;
+    args.sum = src;
+    args.stats = stats;
+    args.weights = pass.param(norm.weights);
+    args.diff_residual = diff;
+    args.diff_weights = pass.grad(norm.weights);
+    args.diff_bias = pass.grad(norm.bias);
+    args.rms = model_.config().rms_norm;
+    stream_.run(args);
 }
 
 void Transformer::leave_bwd(const Pass &pass, Stack stack, const PackedSide &side, const NormOffsets &first,
@@ -36,15 +52,19 @@ void Transformer::leave_bwd(const Pass &pass, Stack stack, const PackedSide &sid
     const ModelConfig &c = model_.config();
     const ParameterTable &table = model_.table();
     const auto which = static_cast<size_t>(stack);
+    const bool encoder = stack == Stack::kEncoder;
     Num diff = flow->input;
     if (c.pre_norm) {
         NormActivations acts = entry_norm_[which];
-        acts.sum = embedded_[which];  // the entry adds nothing: its sum is the embedding itself
+        acts.sum = entered(stack);  // the entry adds nothing: its sum is what entered
         Pass still = pass;
         still.dropout.rate = 0;
         boundary_bwd(still, first, side.rows, acts, 0, flow, nullptr);
         diff = flow->residual;
     }
+    if (c.embedding_norm)
+        normalise_bwd(pass, encoder ? table.encoder_entry : table.decoder_entry, side.rows, embedded_[which],
+                      embedding_norm_[which].stats, diff);
     const auto scatter = [&](const PackedSide::Groups &groups, int64_t table_offset, float scale) {
         xf_embed_bwd args{};
         args.groups = groups.count;
@@ -58,9 +78,9 @@ void Transformer::leave_bwd(const Pass &pass, Stack stack, const PackedSide &sid
         args.dropout = pass.drop(embed_site(stack));
         stream_.run(args);
     };
-    scatter(side.by_id, table.embedding, std::sqrt(static_cast<float>(c.D)));
-    if (c.learned_positions)
-        scatter(side.by_position, stack == Stack::kEncoder ? table.encoder_positions : table.decoder_positions, 1);
+    scatter(side.by_id, encoder ? table.source_embedding : table.target_embedding, c.embedding_scale);
+    if (c.positions == Positions::kLearned)
+        scatter(side.by_position, encoder ? table.encoder_positions : table.decoder_positions, 1);
 }
 
 void Transformer::decoder_bwd(const Pass &pass, const PackedBatch &batch) {
@@ -77,16 +97,17 @@ void Transformer::decoder_bwd(const Pass &pass, const PackedBatch &batch) {
         const auto site = [&](uint32_t sub, bool attention) {
             return sublayer_site(Stack::kDecoder, static_cast<int64_t>(i), sub, attention);
         };
-        const Num input = i > 0 ? decoder_[i - 1].ff.norm.dst : add ? embedded_[1] : entry_norm_[1].dst;
+        const Num input = i > 0 ? decoder_[i - 1].ff.norm.dst : first_input(Stack::kDecoder);
         boundary_bwd(pass, after(pass, at.ff.norm, next), side.rows, acts.ff.norm, site(2, false), &flow, diff_out,
                      pass.grad(at.ff.out_bias));
-        feed_forward_bwd(pass, at.ff, side.rows, acts.cross.norm.dst, acts.ff, scratch_, flow.input, add);
+        feed_forward_bwd(pass, at.ff, side.rows, site(2, true), acts.cross.norm.dst, acts.ff, scratch_, flow.input,
+                         add);
         boundary_bwd(pass, after(pass, at.cross.norm, at.ff.norm), side.rows, acts.cross.norm, site(1, false), &flow,
-                     diff_out);
+                     diff_out, pass.grad(at.cross.o_bias));
         cross_attention_bwd(pass, at.cross, batch, site(1, true), acts.self.norm.dst, memory_, acts.cross, scratch_,
                             flow.input, add, diff_memory_, !top);
         boundary_bwd(pass, after(pass, at.self.norm, at.cross.norm), side.rows, acts.self.norm, site(0, false), &flow,
-                     diff_out);
+                     diff_out, pass.grad(at.self.o_bias));
         self_attention_bwd(pass, at.self, side, batch.B, true, site(0, true), input, acts.self, scratch_, flow.input,
                            add);
     }
@@ -106,12 +127,12 @@ void Transformer::encoder_bwd(const Pass &pass, const PackedBatch &batch) {
         const auto site = [&](uint32_t sub, bool attention) {
             return sublayer_site(Stack::kEncoder, static_cast<int64_t>(i), sub, attention);
         };
-        const Num input = i > 0 ? encoder_[i - 1].ff.norm.dst : add ? embedded_[0] : entry_norm_[0].dst;
+        const Num input = i > 0 ? encoder_[i - 1].ff.norm.dst : first_input(Stack::kEncoder);
         boundary_bwd(pass, after(pass, at.ff.norm, next), side.rows, acts.ff.norm, site(2, false), &flow, diff_out,
                      pass.grad(at.ff.out_bias));
-        feed_forward_bwd(pass, at.ff, side.rows, acts.self.norm.dst, acts.ff, scratch_, flow.input, add);
+        feed_forward_bwd(pass, at.ff, side.rows, site(2, true), acts.self.norm.dst, acts.ff, scratch_, flow.input, add);
         boundary_bwd(pass, after(pass, at.self.norm, at.ff.norm), side.rows, acts.self.norm, site(0, false), &flow,
-                     diff_out);
+                     diff_out, pass.grad(at.self.o_bias));
         self_attention_bwd(pass, at.self, side, batch.B, false, site(0, true), input, acts.self, scratch_, flow.input,
                            add);
     }

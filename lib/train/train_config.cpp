@@ -34,6 +34,7 @@ TrainConfig TrainConfig::from(const Options &options, int64_t d_model) {
     TrainConfig c{};
     c.dropout = static_cast<float>(options.f64("train.dropout"));
     c.attention_dropout = static_cast<float>(options.f64("train.attention_dropout"));
+    c.activation_dropout = static_cast<float>(options.f64("train.activation_dropout"));
     c.label_smoothing = static_cast<float>(options.f64("train.label_smoothing"));
     c.smooth_uniform = options.str("train.label_smoothing_kind") == "uniform";
     const int64_t warmup = options.i64("train.warmup_steps"), total = options.i64("train.total_steps");
@@ -62,8 +63,10 @@ Options resumed_options(const Options &saved, const Options &changes) {
     for (size_t i = 0; i < option_count(); ++i) {
         const char *key = option(i).key;
         if (!is_fixed(key) || !changes.is_set(key) || changes.text(key) == saved.text(key)) continue;
-        // 0 asks for the tokenizer's size, which is the saved one.
-        if (std::string_view(key) == "model.vocab_size" && changes.i64(key) == 0) continue;
+        // 0 asks for the tokenizer's size and -1 for its tokens, which are the saved ones.
+        const std::string_view name = key;
+        if (name == "model.vocab_size" && changes.i64(key) == 0) continue;
+        if ((name == "model.start_token" || name == "model.end_token") && changes.i64(key) < 0) continue;
         fail(XF_ERROR_STATE, "option '%s' is '%.64s', in the checkpoint '%.64s': a run that goes on can't change it",
              key, changes.text(key).c_str(), saved.text(key).c_str());
     }

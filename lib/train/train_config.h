@@ -13,7 +13,7 @@ namespace xf {
 struct TrainConfig {
     enum class OnNonfinite { kStop, kSkip, kRollback };
 
-    float dropout, attention_dropout, label_smoothing;
+    float dropout, attention_dropout, activation_dropout, label_smoothing;
     bool smooth_uniform;
     Schedule schedule;
     double beta1, beta2, epsilon;

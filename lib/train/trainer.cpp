@@ -21,7 +21,7 @@ Trainer::Trainer(std::shared_ptr<Model> model, const Options &options)
     : model_(std::move(model)),
       config_(TrainConfig::from(options, model_->config().D)),
       stream_(model_->context().device(), model_->dtype()),
-      network_(*model_, stream_) {
+      network_(*model_, stream_, config_.activation_dropout > 0) {
     model_->params();  // refuses a narrow model before anything large is made
     options_.copy_group(options, "train.");
     for (Buffer *buffer : {&grads_, &m_, &v_}) {
@@ -33,17 +33,18 @@ Trainer::Trainer(std::shared_ptr<Model> model, const Options &options)
     find_runs();
 }
 
-// Matrices are decayed; norms and biases, which no weight multiplies, are not. A gap between two tensors goes with the
-// one before it: it is zero and stays so.
+// Matrices are decayed; norms and biases, which no weight multiplies, and tables that are not trained are not. A gap
+// between two tensors goes with the one before it: it is zero and stays so.
 void Trainer::find_runs() {
     const ParameterTable &table = model_->table();
     runs_.push_back({0, table.total, false});
     if (config_.weight_decay == 0) return;
     for (const Parameter &p : table.list) {
         Run &last = runs_.back();
-        if (last.decays == !p.vector) continue;
+        const bool decays = !p.vector && p.init != Init::kSinusoid;
+        if (last.decays == decays) continue;
         last.count = p.offset - last.begin;
-        runs_.push_back({p.offset, table.total - p.offset, !p.vector});
+        runs_.push_back({p.offset, table.total - p.offset, decays});
     }
     if (runs_.front().count == 0) runs_.erase(runs_.begin());
 }
@@ -55,7 +56,7 @@ StepStats Trainer::run_batch(const xf_batch *batch, const Call &call, bool wait)
     network_.prepare(batch_, Transformer::Mode::kTrain, true);
     Pass pass{*model_, stream_, call};
     pass.grads = grads_.floats();
-    pass.dropout = {config_.dropout, config_.attention_dropout, config_.seed, batch_.when};
+    pass.dropout = {config_.dropout, config_.attention_dropout, config_.activation_dropout, config_.seed, batch_.when};
     if (dirty_ && waiting_ == 0) stream_.zero(grads_.data(), block_bytes());
     dirty_ = true;
     const auto passes = [&] {

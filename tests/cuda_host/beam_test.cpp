@@ -13,10 +13,11 @@
 
 #include "backend/plugin_abi.h"
 #include "decode/beam.h"
-#include "nn/packed_batch.h"
 #include "support/test.hpp"
 
 namespace {
+
+constexpr int32_t kEnd = xf::BeamOptions().end_token;
 
 using xf::BeamSearch;
 using xf::Hypothesis;
@@ -102,7 +103,7 @@ void make_list(Random &random, const Setup &setup, float *values, int32_t *ids) 
     std::vector<int32_t> all;
     for (int32_t id = 1; id <= vocabulary; ++id) all.push_back(id);
     std::shuffle(all.begin(), all.end(), random);
-    if (below(random, 2) == 0) std::swap(*std::find(all.begin(), all.end(), xf::kEndToken), all[0]);
+    if (below(random, 2) == 0) std::swap(*std::find(all.begin(), all.end(), kEnd), all[0]);
     const int64_t possible = below(random, 12) == 0 ? below(random, setup.k + 1) : setup.k;
     std::vector<std::pair<float, int32_t>> list;
     for (int64_t j = 0; j < setup.k; ++j) {
@@ -172,7 +173,7 @@ private:
                       s_.beam,
                       s_.n_best,
                       s_.k,
-                      xf::kEndToken,
+                      kEnd,
                       kSteps,
                       which.ptr,
                       values.ptr,

@@ -75,7 +75,7 @@ void at_random(const xf::Prefix &prefix, uint32_t *allowed) {
     Draw draw(key);
     *allowed &= draw.bits() % 40 == 0 ? 0u : draw.bits() | draw.bits();
 }
-void never_the_end(const xf::Prefix &, uint32_t *allowed) { *allowed &= ~(1u << xf::kEndToken); }
+void never_the_end(const xf::Prefix &, uint32_t *allowed) { *allowed &= ~(1u << kEndToken); }
 void nothing(const xf::Prefix &prefix, uint32_t *allowed) {
     if (prefix.ids.size() > 2) *allowed = 0;
 }

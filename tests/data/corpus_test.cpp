@@ -405,14 +405,15 @@ XF_TEST(ids_in_memory) {
     CHECK_EQ(corpus->size(), 2);
     CHECK(!corpus->has_text());
     CHECK_FAILS(corpus->check_text(), XF_ERROR_STATE);
-    CHECK_EQ(corpus->source_ids(0).size(), 2u);
+    CHECK_EQ(corpus->source_ids(0).size(), 3u);
     CHECK_EQ(corpus->source_ids(0)[1], 6);
-    CHECK_EQ(corpus->target_ids(1).size(), 2u);
+    CHECK_EQ(corpus->target_ids(1).size(), 3u);
     CHECK_EQ(corpus->target_ids(1)[1], 1);  // an end symbol before the last is a token like others
     CHECK_EQ(corpus->stats().kept, 2);
     CHECK_FAILS(ids_corpus({}, {0}, {}, {0}), XF_ERROR_DATA);
     CHECK_FAILS(ids_corpus({5, 1}, {0, 2}, {1}, {0, 1}), XF_ERROR_INVALID_ARGUMENT);     // no token
-    CHECK_FAILS(ids_corpus({5, 6}, {0, 2}, {5, 1}, {0, 2}), XF_ERROR_INVALID_ARGUMENT);  // no end symbol
+    CHECK_FAILS(ids_corpus({5, 6}, {0, 2}, {5, 1}, {0, 2}), XF_ERROR_INVALID_ARGUMENT);  // two end symbols
+    CHECK_EQ(ids_corpus({5, 0, 1, 0}, {0, 2, 4}, {5, 0, 6, 0}, {0, 2, 4})->size(), 2);   // another than 1
     CHECK_FAILS(ids_corpus({5, 1}, {1, 2}, {5, 1}, {0, 2}), XF_ERROR_INVALID_ARGUMENT);  // not from 0
     CHECK_FAILS(ids_corpus({5, 1}, {0, 2, 0}, {5, 1}, {0, 2, 2}), XF_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(ids_corpus({-5, 1}, {0, 2}, {5, 1}, {0, 2}), XF_ERROR_OUT_OF_RANGE);

@@ -12,10 +12,11 @@
 
 namespace {
 
-// One id a letter; anything else is no token.
+// One id a letter, and the end symbol; anything else is no token.
 void letters(std::string_view text, std::vector<int32_t> *ids) {
     for (char c : text)
         if (c >= 'a' && c <= 'z') ids->push_back(c - 'a' + 10);
+    ids->push_back(1);
 }
 
 xf::EncodedCorpus encode(const char *tsv, int64_t limit) {

@@ -94,7 +94,7 @@ XF_TEST(weights_are_those_that_the_layers_used) {
 // They go with the square of the length and are the caller's: no second copy of them is made.
 XF_TEST(only_the_caller_holds_the_weights) {
     Ids ids(90, 5);
-    ids.back() = xf::kEndToken;
+    ids.back() = kEndToken;
     on_each_device(1, [&](const auto &context, const DeviceName &) {
         xf::Decoder decoder(make_model(context, kReverser), options_of(kReverser));
         const Batch batch(Pairs{{ids}, {ids}});

@@ -134,7 +134,7 @@ XF_TEST(a_finished_answer_scores_what_the_search_gave_it) {
                 if (!h.finished) continue;
                 pairs.src.push_back(sources[i]);
                 pairs.tgt.push_back(h.ids);
-                pairs.tgt.back().push_back(xf::kEndToken);
+                pairs.tgt.back().push_back(kEndToken);
                 expected.push_back(h.log_probability);
                 const auto length = static_cast<double>(pairs.tgt.back().size());
                 CHECK_NEAR(h.score, h.log_probability / std::pow((5 + length) / 6, 0.6), 1e-12);

@@ -17,7 +17,7 @@ namespace {
 using xf::BeamOptions;
 using xf::BeamSearch;
 using xf::Hypothesis;
-constexpr int32_t kEnd = xf::kEndToken;
+constexpr int32_t kEnd = 1;
 
 constexpr int64_t kLongest = 5;
 
@@ -42,7 +42,7 @@ Chain random_chain(uint64_t seed, int32_t V) {
                 const auto bits = xf::philox(seed, static_cast<uint32_t>(last), static_cast<uint32_t>(next),
                                              static_cast<uint32_t>(position), 0)
                                       .word[0];
-                weight[static_cast<size_t>(next)] = next == xf::kStartToken ? 0 : 0.05 + bits / 4294967296.0;
+                weight[static_cast<size_t>(next)] = next == 0 ? 0 : 0.05 + bits / 4294967296.0;
                 sum += weight[static_cast<size_t>(next)];
             }
             for (int32_t next = 0; next < V; ++next)
@@ -92,7 +92,7 @@ std::vector<Hypothesis> all_sequences(const Chain &chain, double alpha) {
             ids.pop_back();
         }
     };
-    walk(xf::kStartToken, 0);
+    walk(0, 0);
     std::stable_sort(all.begin(), all.end(),
                      [](const Hypothesis &x, const Hypothesis &y) { return x.score > y.score; });
     return all;

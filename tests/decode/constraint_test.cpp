@@ -38,7 +38,7 @@ void rising(const xf::Prefix &prefix, uint32_t *allowed) {
         allow_only(next, allowed);
         return;
     }
-    next.push_back(xf::kEndToken);
+    next.push_back(kEndToken);
     allow_only(next, allowed);
 }
 
@@ -51,7 +51,7 @@ XF_TEST(the_best_allowed_answer_is_found) {
         for (size_t s = 0; s < sources.size(); ++s) {
             Pairs pairs;
             for (Ids target : possible) {
-                target.push_back(xf::kEndToken);
+                target.push_back(kEndToken);
                 pairs.src.push_back(sources[s]);
                 pairs.tgt.push_back(target);
             }
@@ -80,7 +80,7 @@ XF_TEST(a_constraint_is_told_which_sentence_and_how_much_is_left) {
             const auto s = static_cast<size_t>(prefix.sentence);
             const auto limit = static_cast<int64_t>(sources[s].size()) + 2;
             CHECK_EQ(prefix.remaining, limit - static_cast<int64_t>(prefix.ids.size()));
-            allow_only(prefix.remaining > 1 ? Ids{static_cast<int32_t>(s) + 3} : Ids{xf::kEndToken}, allowed);
+            allow_only(prefix.remaining > 1 ? Ids{static_cast<int32_t>(s) + 3} : Ids{kEndToken}, allowed);
         };
         const Answers together = decode(&decoder, sources, own_id);
         for (size_t s = 0; s < sources.size(); ++s) {
@@ -97,7 +97,7 @@ XF_TEST(neighbours_are_not_felt_and_no_constraint_is_none) {
         for (int i = 0; i < 10; ++i) {
             Ids source;
             for (int j = 0; j <= i % 5; ++j) source.push_back(2 + (i * 3 + j * 5) % 11);
-            source.push_back(xf::kEndToken);
+            source.push_back(kEndToken);
             sources.push_back(source);
         }
         const Answers all = decode(&decoder, sources, rising);
@@ -133,7 +133,7 @@ XF_TEST(an_end_that_is_forbidden_is_never_chosen) {
     const std::vector<Ids> sources = {{5, 9, 3, 1}, {4, 1}};
     on_each_device(2, [&](const auto &context, const DeviceName &name) {
         for (const char *beam : {"1", "4"}) {
-            const auto never = [](const xf::Prefix &, uint32_t *allowed) { *allowed &= ~(1u << xf::kEndToken); };
+            const auto never = [](const xf::Prefix &, uint32_t *allowed) { *allowed &= ~(1u << kEndToken); };
             const Settings more = {{"decode.beam", beam}, {"decode.n_best", beam}, {"decode.max_extra_tokens", "3"}};
             xf::Decoder decoder(make_reverser(context), with(more));
             const Answers answers = decode(&decoder, sources, never);
@@ -142,7 +142,7 @@ XF_TEST(an_end_that_is_forbidden_is_never_chosen) {
                 const xf::Hypothesis &h = answers[s][0];
                 CHECK_EQ(h.finished, false);
                 CHECK_EQ(h.ids.size(), sources[s].size() + 3);
-                for (const int32_t id : h.ids) CHECK(id > xf::kEndToken && id < kReverserIds);
+                for (const int32_t id : h.ids) CHECK(id > kEndToken && id < kReverserIds);
                 CHECK(std::isfinite(h.log_probability));
                 // The same without the end symbol, forced: the target's last token takes the end symbol's place.
                 CHECK_NEAR(score(&decoder, {{sources[s]}, {h.ids}})[0], h.log_probability, name.bf16() ? 0.3 : 1e-3);

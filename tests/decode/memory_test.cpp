@@ -60,7 +60,7 @@ std::shared_ptr<const xf::Model> make_endless(const std::shared_ptr<xf::Context>
     const xf::ModelConfig &c = model->config();
     const std::vector<float> row(static_cast<size_t>(c.D), -4.0f), bias(static_cast<size_t>(c.D), 4.0f);
     xf::Stream stream(context->device());
-    stream.upload(model->params() + model->table().embedding + xf::kEndToken * c.D, row.data(),
+    stream.upload(model->params() + model->table().target_embedding + kEndToken * c.D, row.data(),
                   row.size() * sizeof(float));
     stream.upload(model->params() + model->table().decoder.back().ff.norm.bias, bias.data(),
                   bias.size() * sizeof(float));
@@ -80,9 +80,9 @@ int64_t peak_of(const std::vector<Ids> &sources, const Settings &search, Answers
 }
 
 XF_TEST(a_long_sentence_among_short_ones_takes_what_it_takes_alone) {
-    const Ids brief = {5, 6, xf::kEndToken};
+    const Ids brief = {5, 6, kEndToken};
     Ids endless(700, 7);
-    endless.back() = xf::kEndToken;
+    endless.back() = kEndToken;
     std::vector<Ids> few(31, brief), all = few;
     for (size_t s = 0; s < few.size(); ++s) few[s][0] = all[s][0] = static_cast<int32_t>(2 + s % 10);
     all.insert(all.begin() + 11, endless);
@@ -116,7 +116,7 @@ XF_TEST(sentences_of_every_length_feel_nothing_of_each_other) {
 // Groups are smaller where sentences are long: many of them take no more than a few.
 XF_TEST(many_long_sentences_take_a_bounded_cache) {
     Ids endless(600, 7);
-    endless.back() = xf::kEndToken;
+    endless.back() = kEndToken;
     Answers few, many;
     const Settings search = {{"decode.max_extra_tokens", "0"}, {"decode.batch_sentences", "8"}, {"decode.beam", "2"}};
     const int64_t of_few = peak_of(std::vector<Ids>(3, endless), search, &few);

@@ -132,7 +132,7 @@ XF_TEST(an_answer_has_its_least_length) {
             all(model, with({{"decode.min_tokens", "1000"}, {"decode.max_extra_tokens", "2"}}));
         xf::DecodeRequest forced;
         forced.constraint = [](const xf::Prefix &prefix, uint32_t *allowed) {
-            if (prefix.ids.size() < 9) *allowed &= ~(1u << xf::kEndToken);
+            if (prefix.ids.size() < 9) *allowed &= ~(1u << kEndToken);
         };
         const Answers found = decode(&patient, sources), expected = decode(&decoder, sources, forced);
         const Answers longest = decode(&all, sources);
@@ -188,7 +188,7 @@ XF_TEST(a_bad_sentence_does_not_fail_its_neighbours) {
 XF_TEST(a_bad_prefix_is_its_sentences_error) {
     xf::Decoder decoder(make_reverser(any_device()), with({{"decode.max_extra_tokens", "1"}}));
     const std::vector<Ids> sources(5, Ids{2, 3, 1});
-    const Prefixes given({{5}, {xf::kStartToken}, {5, xf::kEndToken}, {5, 13}, {5, 6, 7, 8, 9}});
+    const Prefixes given({{5}, {kStartToken}, {5, kEndToken}, {5, 13}, {5, 6, 7, 8, 9}});
     const Batch batch(sources);
     const std::vector<xf::SentenceOutcome> found = decoder.decode(batch.view(), given.request());
     CHECK_EQ(found[0].status, XF_OK);

@@ -79,7 +79,7 @@ private:
             rows.sentence_length.push_back(static_cast<int32_t>(live_[s].size()));
             for (size_t j = 0; j < live_[s].size(); ++j) {
                 const Hypothesis &h = live_[s][j];
-                rows.tokens.push_back(h.tokens.empty() ? xf::kStartToken : h.tokens.back());
+                rows.tokens.push_back(h.tokens.empty() ? kStartToken : h.tokens.back());
                 rows.slot_of_row.push_back(static_cast<int32_t>(s * kBeam + j));
                 std::copy(h.slots.begin(), h.slots.end(), lines_.begin() + rows.slot_of_row.back() * t);
             }
@@ -150,7 +150,7 @@ XF_TEST(answers_end_at_their_own_limit) {
         // The row of the end symbol stands against the last norm's bias.
         const std::vector<float> row(static_cast<size_t>(c.D), -4.0f), bias(static_cast<size_t>(c.D), 4.0f);
         xf::Stream stream(context->device());
-        stream.upload(model->params() + model->table().embedding + xf::kEndToken * c.D, row.data(),
+        stream.upload(model->params() + model->table().target_embedding + kEndToken * c.D, row.data(),
                       row.size() * sizeof(float));
         stream.upload(model->params() + model->table().decoder.back().ff.norm.bias, bias.data(),
                       bias.size() * sizeof(float));
@@ -159,7 +159,7 @@ XF_TEST(answers_end_at_their_own_limit) {
         xf::Decoder decoder(model, options_of({{"decode.beam", "2"}, {"decode.max_extra_tokens", "70"}}));
         Pairs pairs;
         for (const size_t length : {1, 4, 26, 40, 96})
-            pairs.src.push_back(Ids(length, 5)), pairs.src.back().back() = xf::kEndToken;
+            pairs.src.push_back(Ids(length, 5)), pairs.src.back().back() = kEndToken;
         const Answers answers = decode(&decoder, pairs.src);
         for (size_t i = 0; i < answers.size(); ++i) {
             CHECK_EQ(answers[i].size(), size_t{1});

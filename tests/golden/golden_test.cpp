@@ -92,6 +92,9 @@ xf_tensor_info param_info(const xf_model *model, size_t index) {
 
 size_t param_size(const xf_tensor_info &info) { return static_cast<size_t>(info.rows * info.columns); }
 
+// The bias of keys adds the same number to all scores of a query, which softmax takes off again.
+bool has_no_effect(std::string_view name) { return name.ends_with(".k.bias"); }
+
 // One device and one golden file; options may be changed and a parameter moved, to see that it is noticed.
 class Comparison {
 public:
@@ -169,7 +172,13 @@ private:
             const xf_tensor_info info = param_info(model_.get(), i);
             std::vector<float> found(param_size(info));
             XF_GOLDEN_OK(xf_trainer_read_gradient, trainer.get(), i, found.data(), found.size());
-            report_.add("gradient", info.name, relative_error(found, golden_.floats(std::string("grad.") + info.name)));
+            const std::string name = info.name;
+            std::vector<float> expected = golden_.floats("grad." + name);
+            if (has_no_effect(name)) {  // beside that of the queries' bias
+                expected = golden_.floats("grad." + std::string(name, 0, name.size() - 6) + "q.bias");
+                for (size_t j = 0; j < found.size(); ++j) found[j] += expected[j];
+            }
+            report_.add("gradient", name, relative_error(found, expected));
         }
     }
 
@@ -292,6 +301,7 @@ XF_TEST(a_changed_parameter_is_noticed) {
         for (size_t i = 0; i < xf_model_tensor_count(original.model()); ++i) {
             Comparison changed(golden, context.get());
             const xf_tensor_info info = param_info(changed.model(), i);
+            if (has_no_effect(info.name)) continue;
             std::vector<float> values = golden.floats(std::string("param.") + info.name);
             const std::vector<float> grads = golden.floats(std::string("grad.") + info.name);
             const auto most = std::max_element(grads.begin(), grads.end(),
@@ -323,6 +333,18 @@ XF_TEST(a_changed_option_is_noticed) {
         {"pre", "train.warmup_steps", "5"},
         {"pre", "train.dropout", "0.01"},
         {"post", "train.attention_dropout", "0.05"},
+        {"swish", "model.activation", "gelu"},
+        {"swish", "model.start_token", "3"},
+        {"swish", "model.end_token", "3"},
+        {"swish", "model.banned_tokens", "3,4,5,6,7,8,9,10"},
+        {"swish", "train.activation_dropout", "0.05"},
+        {"post", "train.activation_dropout", "0.05"},
+        {"gelu", "model.activation", "relu"},
+        {"gelu", "model.embedding_scale", "true"},
+        {"gelu", "model.first_token", "-1"},
+        {"gated", "model.start_token", "0"},
+        {"gated", "model.activation", "swish"},
+        {"rms", "model.activation", "gelu"},
     };
     const Context context = open_device(kDevices[0]);
     for (const auto &change : changes) {

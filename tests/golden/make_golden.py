@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes post.safetensors, shapes.safetensors and pre.safetensors: what reference.py says of three tiny models.
+"""Writes NAME.safetensors for each of CONFIGS: what reference.py says of tiny models of all kinds.
 
-Needed only to make the files anew, never to run the tests: pip install torch; ./make_golden.py [folder]
+Needed only to make the files anew, never to run the tests: pip install torch; ./make_golden.py [folder [NAME ...]]
 Everything is computed in float64 and stored as fp32, so the reference's own error is one rounding. The script refuses
 numbers that hang on rounding: beams must come out the same under noise of 1e-5 on each log-probability, and ten Adam
 steps in fp32, or from parameters moved by 1e-7, must end at the same weights (a ReLU unit on its kink would not let
@@ -31,7 +31,7 @@ import numpy as np
 import torch
 
 import reference
-from reference import END, Transformer
+from reference import Transformer
 
 STEPS, VOCAB = 10, 37
 
@@ -54,6 +54,27 @@ CONFIGS = {
     "pre": COMMON | {
         "model.norm": "pre", "model.window": 4, "train.schedule": "constant", "train.learning_rate": 0.002,
         "train.warmup_steps": 4, "train.label_smoothing": 0.0},
+    # As Marian has them. The bias of keys has no gradient (it adds the same to all scores of a query), and a small epsilon
+    # would have Adam follow its rounding.
+    "swish": COMMON | {
+        "train.adam_epsilon": 1e-4,
+        "model.decoder_layers": 1, "model.activation": "swish", "model.attention_bias": True,
+        "model.output_bias": True, "model.positions": "fixed", "model.norm_epsilon": 1e-5,
+        "model.start_token": VOCAB - 1, "model.end_token": 0, "model.banned_tokens": "2,36"},
+    # As BART and its kin have them.
+    "gelu": COMMON | {
+        "train.adam_epsilon": 1e-4,
+        "model.encoder_layers": 1, "model.norm": "pre", "model.activation": "gelu", "model.attention_bias": True,
+        "model.embedding_norm": True, "model.embedding_scale": False, "model.positions": "learned",
+        "model.tie": "decoder", "model.source_vocab_size": 29, "model.first_token": 7},
+    # As T5 and later models have them; fed the end symbol first.
+    "gated": COMMON | {
+        "model.d_ff": 20, "model.norm": "pre", "model.norm_kind": "rms", "model.activation": "gelu",
+        "model.gated": True, "model.output_bias": True, "model.tie": "none", "model.start_token": 1},
+    # The other way round for what those two share.
+    "rms": COMMON | {
+        "model.decoder_layers": 1, "model.norm_kind": "rms", "model.embedding_norm": True, "model.activation": "swish",
+        "model.gated": True, "model.tie": "decoder", "model.window": 4},
 }
 SEARCHES = [
     {"decode.beam": 4, "decode.alpha": 0.6, "decode.n_best": 4, "decode.max_extra_tokens": 12},
@@ -68,8 +89,10 @@ def initial_parameters(cfg, rng):
     """Glorot-uniform matrices, and everything else off its usual 0 and 1, so that no parameter is without effect."""
     p = {}
     for name, shape in reference.parameter_shapes(cfg):
-        if name == "embedding.weight":
+        if name.endswith("embedding.weight") or name == "output.weight":
             value = rng.normal(0, 1.5 * cfg["model.d_model"] ** -0.5, shape)
+            if not cfg.get("model.embedding_scale", True) and name != "output.weight":
+                value *= 2
         elif len(shape) == 2 and ".position." not in name:
             value = rng.uniform(-1, 1, shape) * 1.5 * (6 / sum(shape)) ** 0.5
         else:
@@ -78,13 +101,16 @@ def initial_parameters(cfg, rng):
     return p
 
 
-def sentence(rng, length):
-    return [rng.randrange(2, VOCAB) for _ in range(length - 1)] + [END]
+def sentence(cfg, rng, length):
+    """Of ids that both sides have and answers may have."""
+    most = cfg.get("model.source_vocab_size", VOCAB)
+    ids = [i for i in range(most) if i not in reference.banned_of(cfg) | {reference.end_of(cfg), 0, 1}]
+    return [ids[rng.randrange(len(ids))] for _ in range(length - 1)] + [reference.end_of(cfg)]
 
 
-def batches(rng):
+def batches(cfg, rng):
     lengths = [[(5, 7), (1, 3), (9, 1), (12, 10), (4, 4)], [(3, 6), (11, 2), (2, 9), (7, 7)]]
-    return [[(sentence(rng, s), sentence(rng, t)) for s, t in batch] for batch in lengths]
+    return [[(sentence(cfg, rng, s), sentence(cfg, rng, t)) for s, t in batch] for batch in lengths]
 
 
 def decode_all(model, sources, search, **noise):
@@ -135,7 +161,9 @@ def hangs_on_rounding(cfg, params, pairs, sources, results):
 
 def half_trained(cfg, pairs, sources):
     """Parameters whose answers are telling and do not hang on rounding, with those answers."""
-    lesson = [(src, src[-2::-1] + [END]) for src in sources[::2] + [sentence(random.Random(2), n) for n in (3, 5, 7)]]
+    first = [cfg["model.first_token"]] if "model.first_token" in cfg else []
+    more = [sentence(cfg, random.Random(2), n) for n in (3, 5, 7)]
+    lesson = [(src, first + src[-2::-1] + [reference.end_of(cfg)]) for src in sources[::2] + more]
     lesson_cfg = cfg | {"train.schedule": "constant", "train.learning_rate": 0.01, "train.warmup_steps": 10,
                         "train.label_smoothing": 0.0}
     for seed in range(1, 100):
@@ -161,8 +189,8 @@ def packed(sequences):
 
 def golden(name, cfg):
     rng = random.Random(1)
-    pairs = batches(rng)
-    sources = [sentence(rng, n) for n in (1, 2, 4, 5, 6, 8, 9, 11)]
+    pairs = batches(cfg, rng)
+    sources = [sentence(cfg, rng, n) for n in (1, 2, 4, 5, 6, 8, 9, 11)]
     params, results = half_trained(cfg, pairs[0] + pairs[1], sources)
     tensors = {f"param.{n}": v for n, v in params.items()}
     for i, batch in enumerate(pairs):
@@ -172,7 +200,8 @@ def golden(name, cfg):
     p = {n: v.clone().requires_grad_() for n, v in params.items()}
     model = Transformer(cfg, p)
     loss, mean_nll, nll = reference.batch_loss(model, pairs[0])
-    grads = torch.autograd.grad(loss, list(p.values()))
+    trained = [n for n in p if reference.is_trained(cfg, n)]
+    grads = dict(zip(trained, torch.autograd.grad(loss, [p[n] for n in trained])))
     with torch.no_grad():
         tensors["encoder"] = torch.cat([model.encode(src) for src, _ in pairs[0]])
         tensors["logits"] = torch.cat([model.logits(src, tgt) for src, tgt in pairs[0]])
@@ -181,7 +210,7 @@ def golden(name, cfg):
     tensors["log_probs"] = torch.stack([-part.sum() for part in nll.detach().split([len(t) for _, t in pairs[0]])])
     tensors["batch0.loss"] = torch.stack([loss, mean_nll]).detach()
     tensors["both.loss"] = torch.stack(both[:2])
-    tensors |= {f"grad.{n}": g for n, g in zip(p, grads)}
+    tensors |= {f"grad.{n}": grads.get(n, torch.zeros_like(v)) for n, v in p.items()}
 
     after, trace = reference.train(cfg, params, pairs[0] + pairs[1], STEPS)
     tensors |= {f"after.{n}": v for n, v in after.items()}
@@ -189,6 +218,7 @@ def golden(name, cfg):
     print(f"{name}: loss {trace[0][0]:.4f} -> {trace[-1][0]:.4f}")
 
     metadata = {key: repr(value) if isinstance(value, float) else str(value) for key, value in cfg.items()}
+    metadata |= {key: str(value).lower() for key, value in cfg.items() if isinstance(value, bool)}
     tensors["decode.src_ids"], tensors["decode.src_offsets"] = packed(sources)
     for i, (search, result) in enumerate(zip(SEARCHES, results)):
         metadata[f"decode.{i}"] = " ".join(f"{key}={value}" for key, value in search.items())
@@ -225,6 +255,8 @@ def write_safetensors(path, metadata, tensors):
 def main():
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent
     for name, cfg in CONFIGS.items():
+        if sys.argv[2:] and name not in sys.argv[2:]:
+            continue
         write_safetensors(folder / f"{name}.safetensors", *golden(name, cfg))
 
 

@@ -10,36 +10,74 @@ import math
 
 import torch
 
-START, END = 0, 1
+
+
+def start_of(cfg):
+    return cfg.get("model.start_token", 0)
+
+
+def end_of(cfg):
+    return cfg.get("model.end_token", 1)
+
+
+def banned_of(cfg):
+    """What no answer has."""
+    banned = {int(i) for i in cfg.get("model.banned_tokens", "").split(",") if i}
+    return banned | ({start_of(cfg)} - {end_of(cfg)})
+
+
+def norm_shapes(cfg, name):
+    shapes = [(f"{name}.weight", (cfg["model.d_model"],))]
+    return shapes if cfg.get("model.norm_kind") == "rms" else shapes + [(f"{name}.bias", (cfg["model.d_model"],))]
 
 
 def attention_shapes(cfg, prefix):
     d, h = cfg["model.d_model"], cfg["model.heads"]
     k, v = h * cfg["model.d_k"], h * cfg["model.d_v"]
-    return [(f"{prefix}.q.weight", (k, d)), (f"{prefix}.k.weight", (k, d)), (f"{prefix}.v.weight", (v, d)),
-            (f"{prefix}.o.weight", (d, v)), (f"{prefix}.norm.weight", (d,)), (f"{prefix}.norm.bias", (d,))]
+    shapes = [(f"{prefix}.q.weight", (k, d)), (f"{prefix}.k.weight", (k, d)), (f"{prefix}.v.weight", (v, d))]
+    biased = cfg.get("model.attention_bias", False)
+    if biased:
+        shapes += [(f"{prefix}.q.bias", (k,)), (f"{prefix}.k.bias", (k,)), (f"{prefix}.v.bias", (v,))]
+    shapes.append((f"{prefix}.o.weight", (d, v)))
+    if biased:
+        shapes.append((f"{prefix}.o.bias", (d,)))
+    return shapes + norm_shapes(cfg, f"{prefix}.norm")
 
 
 def feed_forward_shapes(cfg, prefix):
     d, f = cfg["model.d_model"], cfg["model.d_ff"]
-    return [(f"{prefix}.in.weight", (f, d)), (f"{prefix}.in.bias", (f,)), (f"{prefix}.out.weight", (d, f)),
-            (f"{prefix}.out.bias", (d,)), (f"{prefix}.norm.weight", (d,)), (f"{prefix}.norm.bias", (d,))]
+    into = ["in", "gate"] if cfg.get("model.gated") else ["in"]
+    return ([(f"{prefix}.{name}.weight", (f, d)) for name in into] + [(f"{prefix}.{name}.bias", (f,)) for name in into]
+            + [(f"{prefix}.out.weight", (d, f)), (f"{prefix}.out.bias", (d,))] + norm_shapes(cfg, f"{prefix}.norm"))
 
 
 def parameter_shapes(cfg):
     """Every parameter in the order of the model file."""
-    d = cfg["model.d_model"]
-    shapes = [("embedding.weight", (cfg["model.vocab_size"], d))]
+    d, vocabulary, tie = cfg["model.d_model"], cfg["model.vocab_size"], cfg.get("model.tie", "all")
+    shapes = [("embedding.weight", (vocabulary, d))] if tie == "all" else []
     for stack, attentions in (("encoder", ["self_attention"]), ("decoder", ["self_attention", "cross_attention"])):
-        if cfg["model.positions"] == "learned":
+        if tie != "all":
+            rows = cfg.get("model.source_vocab_size", vocabulary) if stack == "encoder" else vocabulary
+            shapes.append((f"{stack}.embedding.weight", (rows, d)))
+        if cfg["model.positions"] != "sinusoid":
             shapes.append((f"{stack}.position.weight", (cfg["model.max_length"], d)))
+        if cfg.get("model.embedding_norm"):
+            shapes += norm_shapes(cfg, f"{stack}.embedding_norm")
         for i in range(cfg[f"model.{stack}_layers"]):
             for name in attentions:
                 shapes += attention_shapes(cfg, f"{stack}.{i}.{name}")
             shapes += feed_forward_shapes(cfg, f"{stack}.{i}.feed_forward")
         if cfg["model.norm"] == "pre":
-            shapes += [(f"{stack}.norm.weight", (d,)), (f"{stack}.norm.bias", (d,))]
+            shapes += norm_shapes(cfg, f"{stack}.norm")
+    if tie == "none":
+        shapes.append(("output.weight", (vocabulary, d)))
+    if cfg.get("model.output_bias"):
+        shapes.append(("output.bias", (vocabulary,)))
     return shapes
+
+
+def is_trained(cfg, name):
+    return not (cfg["model.positions"] == "fixed" and ".position." in name)
 
 
 def sinusoid(length, d):
@@ -58,10 +96,17 @@ class Transformer:
 
     def __init__(self, cfg, p):
         self.cfg, self.p = cfg, p
-        self.dtype = p["embedding.weight"].dtype
+        self.dtype = next(iter(p.values())).dtype
+        tie = cfg.get("model.tie", "all")
+        self.embedding = {stack: p["embedding.weight" if tie == "all" else f"{stack}.embedding.weight"]
+                          for stack in ("encoder", "decoder")}
+        self.output = p["output.weight"] if tie == "none" else self.embedding["decoder"]
         self.table = sinusoid(cfg["model.max_length"], cfg["model.d_model"]).to(self.dtype)
 
     def norm(self, x, name):
+        if self.cfg.get("model.norm_kind") == "rms":
+            return self.p[f"{name}.weight"] * x / torch.sqrt((x ** 2).mean(-1, keepdim=True)
+                                                             + self.cfg["model.norm_epsilon"])
         mean = x.mean(-1, keepdim=True)
         variance = ((x - mean) ** 2).mean(-1, keepdim=True)
         normal = (x - mean) / torch.sqrt(variance + self.cfg["model.norm_epsilon"])
@@ -70,9 +115,9 @@ class Transformer:
     def attention(self, prefix, queries, keys, causal=False, window=0):
         """Eq. (1) head by head, then the output map (s. 3.2.2)."""
         d_k, d_v = self.cfg["model.d_k"], self.cfg["model.d_v"]
-        q = queries @ self.p[f"{prefix}.q.weight"].T
-        k = keys @ self.p[f"{prefix}.k.weight"].T
-        v = keys @ self.p[f"{prefix}.v.weight"].T
+        q = self.linear(f"{prefix}.q", queries)
+        k = self.linear(f"{prefix}.k", keys)
+        v = self.linear(f"{prefix}.v", keys)
         i = torch.arange(q.shape[0])[:, None]
         j = torch.arange(k.shape[0])[None, :]
         hidden = torch.zeros(q.shape[0], k.shape[0], dtype=torch.bool)
@@ -85,12 +130,24 @@ class Transformer:
             scores = q[:, h * d_k:(h + 1) * d_k] @ k[:, h * d_k:(h + 1) * d_k].T / math.sqrt(d_k)
             scores = scores.masked_fill(hidden, -math.inf)
             heads.append(torch.softmax(scores, -1) @ v[:, h * d_v:(h + 1) * d_v])
-        return torch.cat(heads, -1) @ self.p[f"{prefix}.o.weight"].T
+        return self.linear(f"{prefix}.o", torch.cat(heads, -1))
+
+    def linear(self, name, x):
+        y = x @ self.p[f"{name}.weight"].T
+        return y + self.p[f"{name}.bias"] if f"{name}.bias" in self.p else y
+
+    def activation(self, x):
+        kind = self.cfg.get("model.activation", "relu")
+        if kind == "gelu":
+            return x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))
+        return x / (1 + torch.exp(-x)) if kind == "swish" else torch.relu(x)
 
     def feed_forward(self, prefix, x):
         """Eq. (2)."""
-        inner = torch.relu(x @ self.p[f"{prefix}.in.weight"].T + self.p[f"{prefix}.in.bias"])
-        return inner @ self.p[f"{prefix}.out.weight"].T + self.p[f"{prefix}.out.bias"]
+        inner = self.activation(self.linear(f"{prefix}.in", x))
+        if self.cfg.get("model.gated"):
+            inner = inner * self.linear(f"{prefix}.gate", x)
+        return self.linear(f"{prefix}.out", inner)
 
     def sublayer(self, prefix, x, f):
         if self.cfg["model.norm"] == "pre":
@@ -98,10 +155,12 @@ class Transformer:
         return self.norm(x + f(x), f"{prefix}.norm")
 
     def embed(self, ids, stack):
-        x = self.p["embedding.weight"][torch.tensor(ids)] * math.sqrt(self.cfg["model.d_model"])
-        learned = self.cfg["model.positions"] == "learned"
-        table = self.p[f"{stack}.position.weight"] if learned else self.table
-        return x + table[:len(ids)]
+        x = self.embedding[stack][torch.tensor(ids)]
+        if self.cfg.get("model.embedding_scale", True):
+            x = x * math.sqrt(self.cfg["model.d_model"])
+        own = self.cfg["model.positions"] != "sinusoid"
+        x = x + (self.p[f"{stack}.position.weight"] if own else self.table)[:len(ids)]
+        return self.norm(x, f"{stack}.embedding_norm") if self.cfg.get("model.embedding_norm") else x
 
     def encode(self, src):
         x, window = self.embed(src, "encoder"), self.cfg["model.window"]
@@ -124,10 +183,11 @@ class Transformer:
             x = self.sublayer(name, x, lambda y: self.feed_forward(name, y))
         if self.cfg["model.norm"] == "pre":
             x = self.norm(x, "decoder.norm")
-        return x @ self.p["embedding.weight"].T
+        y = x @ self.output.T
+        return y + self.p["output.bias"] if "output.bias" in self.p else y
 
     def logits(self, src, tgt):
-        return self.decode(self.encode(src), [START] + tgt[:-1])
+        return self.decode(self.encode(src), [start_of(self.cfg)] + tgt[:-1])
 
 
 def token_losses(cfg, logits, tgt):
@@ -170,7 +230,8 @@ def train(cfg, params, pairs, steps, dtype=torch.float64):
     trace = []
     for t in range(1, steps + 1):
         loss, nll, _ = batch_loss(Transformer(cfg, p), pairs)
-        grads = dict(zip(p, torch.autograd.grad(loss, list(p.values()))))
+        trained = {name: value for name, value in p.items() if is_trained(cfg, name)}
+        grads = dict(zip(trained, torch.autograd.grad(loss, list(trained.values()))))
         norm = math.sqrt(sum(float((g.double() ** 2).sum()) for g in grads.values()))
         lr = learning_rate(cfg, t)
         alpha = lr * math.sqrt(1 - b2 ** t) / (1 - b1 ** t)
@@ -193,24 +254,26 @@ def beam_search(model, src, beam, alpha, max_extra, n_best, noise=0.0, generator
     The 2B best continuations of B beams are looked at; with one beam only the best one: greedy search.
     noise: adds that much normal noise to every log-probability, to find out whether an answer hangs on rounding.
     """
-    memory = model.encode(src)
+    cfg, memory = model.cfg, model.encode(src)
+    banned, end, first = banned_of(cfg), end_of(cfg), cfg.get("model.first_token", -1)
     max_length = len(src) + max_extra
     alive, finished = [(0.0, [])], []
     for length in range(1, max_length + 1):
         candidates = []
         for rank, (log_p, ids) in enumerate(alive):
-            step = torch.log_softmax(model.decode(memory, [START] + ids)[-1], -1)
+            step = torch.log_softmax(model.decode(memory, [start_of(cfg)] + ids)[-1], -1)
             if noise > 0:
                 step = step + noise * torch.randn(step.shape, dtype=step.dtype, generator=generator)
-            candidates += [(log_p + float(step[i]), rank, i, ids + [i]) for i in range(len(step)) if i != START]
+            possible = [first] if length == 1 and first >= 0 else [i for i in range(len(step)) if i not in banned]
+            candidates += [(log_p + float(step[i]), rank, i, ids + [i]) for i in possible]
         candidates.sort(key=lambda c: (-c[0], c[1], c[2]))
         best = candidates[:2 * beam if beam > 1 else 1]
         for log_p, _, i, ids in best:
-            if i == END:
+            if i == end:
                 finished.append((ids[:-1], log_p, log_p / length_penalty(length, alpha), 1))
         finished.sort(key=lambda f: -f[2])
         finished = finished[:n_best]
-        alive = [(log_p, ids) for log_p, _, i, ids in best if i != END][:beam]
+        alive = [(log_p, ids) for log_p, _, i, ids in best if i != end][:beam]
         if not alive:
             break
         if len(finished) == n_best and alive[0][0] / length_penalty(max_length, alpha) < finished[-1][2]:

@@ -97,7 +97,7 @@ private:
     xf::SafetensorsReader reader_;
 };
 
-constexpr const char *kFiles[] = {"post", "shapes", "pre"};
+constexpr const char *kFiles[] = {"post", "shapes", "pre", "swish", "gelu", "gated", "rms"};
 inline Golden open(const char *file) { return Golden(std::string(XF_GOLDEN_FOLDER "/") + file + ".safetensors"); }
 
 constexpr double kTolerance = 1e-4;

@@ -127,6 +127,23 @@ inline const Variant kVariants[] = {
      {{"model.d_k", "5"}, {"model.d_v", "7"}, {"model.heads", "3"}, {"model.positions", "learned"}}},
     {"pre, window", {{"model.norm", "pre"}, {"model.window", "4"}, {"model.d_k", "3"}, {"model.encoder_layers", "3"}}},
     {"post, window, learned", {{"model.window", "2"}, {"model.positions", "learned"}, {"model.decoder_layers", "3"}}},
+    {"swish, biases, fixed positions",
+     {{"model.activation", "swish"},
+      {"model.attention_bias", "true"},
+      {"model.output_bias", "true"},
+      {"model.positions", "fixed"},
+      {"model.embedding_norm", "true"},
+      {"model.d_v", "5"}}},
+    {"pre, rms, gates, embeddings of their own",
+     {{"model.norm", "pre"},
+      {"model.norm_kind", "rms"},
+      {"model.activation", "gelu"},
+      {"model.gated", "true"},
+      {"model.attention_bias", "true"},
+      {"model.embedding_norm", "true"},
+      {"model.embedding_scale", "false"},
+      {"model.tie", "none"},
+      {"model.source_vocab_size", "23"}}},
 };
 
 inline std::shared_ptr<xf::Model> make_model(const std::shared_ptr<xf::Context> &context, const Settings &settings) {
@@ -153,11 +170,14 @@ private:
 
 using Ids = std::vector<int32_t>;
 
+// The special tokens of models that don't choose others.
+constexpr int32_t kStartToken = 0, kEndToken = 1;
+
 // Random ids from 2 to V - 1 with the end symbol behind.
 inline Ids sentence(Draw *draw, int64_t shortest, int64_t longest, int64_t V) {
     Ids ids(static_cast<size_t>(draw->between(shortest, longest)));
     for (int32_t &id : ids) id = static_cast<int32_t>(draw->between(2, V - 1));
-    ids.push_back(xf::kEndToken);
+    ids.push_back(kEndToken);
     return ids;
 }
 
@@ -188,7 +208,7 @@ inline Pairs reversal_pairs(uint64_t seed, size_t count, int64_t shortest, int64
     for (size_t i = 0; i < count; ++i) {
         pairs.src.push_back(sentence(&draw, shortest, longest, V));
         Ids reversed(pairs.src.back().rbegin() + 1, pairs.src.back().rend());
-        reversed.push_back(xf::kEndToken);
+        reversed.push_back(kEndToken);
         pairs.tgt.push_back(std::move(reversed));
     }
     return pairs;
@@ -222,7 +242,7 @@ private:
 
 // Dropout with its whole key.
 struct Dropout {
-    float rate = 0, attention_rate = 0;
+    float rate = 0, attention_rate = 0, activation_rate = 0;
     uint64_t seed = 0;
     uint32_t step = 0, batch = 0;
 };
@@ -230,10 +250,11 @@ struct Dropout {
 // A model with what a pass over a batch needs.
 class Net {
 public:
-    Net(const std::shared_ptr<xf::Context> &context, const Settings &settings)
+    // activation_dropout: keys may have an activation_rate.
+    Net(const std::shared_ptr<xf::Context> &context, const Settings &settings, bool activation_dropout = false)
         : model(make_model(context, settings)),
           stream(context->device(), context->dtype()),
-          network_(*model, stream),
+          network_(*model, stream, activation_dropout),
           grads_(context->device(), bytes()) {}
 
     // The loss of each target token, sentence by sentence.
@@ -323,7 +344,7 @@ private:
         xf::Pass pass{*model, stream, call_};
         pass.grads = grads;
         pass.invariant = invariant;
-        pass.dropout = {key.rate, key.attention_rate, key.seed, packed_.when};
+        pass.dropout = {key.rate, key.attention_rate, key.activation_rate, key.seed, packed_.when};
         return pass;
     }
 

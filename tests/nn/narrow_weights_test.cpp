@@ -41,9 +41,11 @@ std::vector<float> rounded(const xf::ParameterTable &table, const xf::Parameter 
 // Calls use(offset, rows, columns) for each matrix that an operation of a forward pass multiplies with.
 template <class Use>
 void each_unit(const xf::ModelConfig &c, const xf::ParameterTable &table, const Use &use) {
-    use(table.embedding, c.V, c.D);
+    use(table.source_embedding, c.source_V, c.D);
+    use(table.target_embedding, c.V, c.D);
+    use(table.output, c.V, c.D);
     const auto feed_forward = [&](const xf::FeedForwardOffsets &at) {
-        use(at.in_weights, c.F, c.D);
+        use(at.in_weights, c.inner_columns(), c.D);
         use(at.out_weights, c.D, c.F);
     };
     for (const auto &layer : table.encoder) {
@@ -167,7 +169,7 @@ XF_TEST(what_can_not_be_had_is_refused) {
     std::vector<float> values(static_cast<size_t>(matrix.size()), 1.0f);
     for (const uint32_t type : kTypes) {
         xf::NarrowWeights narrow(&context->heap(), table, type);
-        CHECK_FAILS(narrow.vector(table.embedding), XF_ERROR_INTERNAL);
+        CHECK_FAILS(narrow.vector(table.output), XF_ERROR_INTERNAL);
         CHECK_FAILS(narrow.matrix(table.decoder[0].cross.v), XF_ERROR_INTERNAL);
         CHECK_FAILS(narrow.matrix(table.decoder[0].ff.in_bias), XF_ERROR_INTERNAL);
         // Beyond what the type holds, and beyond what its scale holds times 127.

@@ -93,6 +93,94 @@ XF_TEST(names_and_shapes_of_a_small_model) {
                         "decoder.norm.weight 1x6\ndecoder.norm.bias 1x6\n");
 }
 
+XF_TEST(names_and_shapes_of_a_model_with_everything) {
+    const xf::ParameterTable table = table_of({{"model.encoder_layers", "1"},
+                                               {"model.decoder_layers", "1"},
+                                               {"model.d_model", "6"},
+                                               {"model.d_ff", "11"},
+                                               {"model.heads", "2"},
+                                               {"model.d_k", "4"},
+                                               {"model.d_v", "5"},
+                                               {"model.vocab_size", "13"},
+                                               {"model.source_vocab_size", "17"},
+                                               {"model.tie", "none"},
+                                               {"model.attention_bias", "true"},
+                                               {"model.output_bias", "true"},
+                                               {"model.gated", "true"},
+                                               {"model.norm_kind", "rms"},
+                                               {"model.embedding_norm", "true"},
+                                               {"model.positions", "fixed"},
+                                               {"model.max_length", "9"}});
+    std::string found;
+    for (const xf::Parameter &p : table.list)
+        found += xf::format("%s %lldx%lld\n", p.name.c_str(), static_cast<long long>(p.rows),
+                            static_cast<long long>(p.columns));
+    const auto attention = [](const std::string &path) {
+        return path + ".q.weight 8x6\n" + path + ".k.weight 8x6\n" + path + ".v.weight 10x6\n" + path +
+               ".q.bias 1x8\n" + path + ".k.bias 1x8\n" + path + ".v.bias 1x10\n" + path + ".o.weight 6x10\n" + path +
+               ".o.bias 1x6\n" + path + ".norm.weight 1x6\n";
+    };
+    const auto feed_forward = [](const std::string &path) {
+        return path + ".in.weight 11x6\n" + path + ".gate.weight 11x6\n" + path + ".in.bias 1x11\n" + path +
+               ".gate.bias 1x11\n" + path + ".out.weight 6x11\n" + path + ".out.bias 1x6\n" + path +
+               ".norm.weight 1x6\n";
+    };
+    CHECK_EQ(found, "encoder.embedding.weight 17x6\nencoder.position.weight 9x6\nencoder.embedding_norm.weight 1x6\n" +
+                        attention("encoder.0.self_attention") + feed_forward("encoder.0.feed_forward") +
+                        "decoder.embedding.weight 13x6\ndecoder.position.weight 9x6\n" +
+                        "decoder.embedding_norm.weight 1x6\n" + attention("decoder.0.self_attention") +
+                        attention("decoder.0.cross_attention") + feed_forward("decoder.0.feed_forward") +
+                        "output.weight 13x6\noutput.bias 1x13\n");
+    // A map takes them as one matrix and one bias.
+    for (const xf::AttentionOffsets &at : {table.encoder[0].self, table.decoder[0].self, table.decoder[0].cross}) {
+        CHECK_EQ(at.k_bias, at.q_bias + 8);
+        CHECK_EQ(at.v_bias, at.k_bias + 8);
+    }
+    for (const xf::FeedForwardOffsets &at : {table.encoder[0].ff, table.decoder[0].ff}) {
+        CHECK_EQ(at.gate_weights, at.in_weights + 11 * 6);
+        CHECK_EQ(at.gate_bias, at.in_bias + 11);
+    }
+}
+
+// What a table is before training: the paper's sinusoids where it is kept, noise where it is learnt.
+XF_TEST(a_fixed_table_begins_with_the_sinusoids) {
+    Settings settings = kVariants[5].settings();
+    const xf::ParameterTable table = table_of(settings);
+    std::vector<float> block(static_cast<size_t>(table.total));
+    table.initialise(3, block.data());
+    std::vector<float> expected(96 * 16);
+    xf::fill_sinusoids(0, 96, 16, expected.data());
+    CHECK(
+        std::equal(expected.begin(), expected.end(), block.begin() + static_cast<ptrdiff_t>(table.encoder_positions)));
+    CHECK(
+        std::equal(expected.begin(), expected.end(), block.begin() + static_cast<ptrdiff_t>(table.decoder_positions)));
+    CHECK_NEAR(expected[17], std::cos(1.0), 1e-7);
+}
+
+XF_TEST(options_that_contradict_each_other) {
+    const auto refuse = [](const Settings &changes, const char *part) {
+        Settings settings = kTinyModel;
+        for (const auto &[key, value] : changes) settings[key] = value;
+        std::string said;
+        try {
+            table_of(settings);
+        } catch (const xf::Error &error) {
+            said = error.what();
+        }
+        if (said.find(part) == std::string::npos)
+            record(__FILE__, __LINE__, xf::format("%s: '%s'", part, said.c_str()));
+    };
+    refuse({{"model.source_vocab_size", "18"}}, "expected the same with model.tie all");
+    refuse({{"model.start_token", "19"}}, "model.start_token is 19, expected at most 18");
+    refuse({{"model.end_token", "18"}, {"model.tie", "none"}, {"model.source_vocab_size", "18"}},
+           "model.end_token is 18");
+    refuse({{"model.first_token", "1"}}, "model.first_token is 1");
+    refuse({{"model.banned_tokens", "3,x"}}, "model.banned_tokens is '3,x'");
+    refuse({{"model.banned_tokens", "3,"}}, "model.banned_tokens is '3,'");
+    refuse({{"model.banned_tokens", "3,19"}}, "is 19, expected at most 18");
+    refuse({{"model.banned_tokens", "1"}}, "no answer could end");
+}
+
 // Backends apply q, k and v as one matrix.
 XF_TEST(q_k_and_v_stand_without_a_gap) {
     Settings settings = kVariants[2].settings();  // odd widths: a gap would be wanted here

@@ -49,7 +49,7 @@ void learn_to_reverse(const std::shared_ptr<xf::Context> &context) {
         int right = 0;
         for (size_t i = 0; i < held_out.size(); ++i) {
             Ids ids = answers[i].answers[0].ids;
-            ids.push_back(xf::kEndToken);
+            ids.push_back(kEndToken);
             right += ids == held_out.tgt[i] && answers[i].answers[0].finished ? 1 : 0;
         }
         CHECK_EQ(right, 100);

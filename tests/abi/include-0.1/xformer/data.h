@@ -161,8 +161,8 @@ XF_API enum xf_status xf_corpus_from_pairs(xf_context *context, const xf_config 
 /**
  * @brief Makes a corpus from ids: for a host with a tokenizer of its own. The ids are copied.
  * @param context [in] the context
- * @param pairs [in] sources and targets, each sentence with at least one token before its end symbol; ids not negative:
- *        that they are below V is checked when they are used
+ * @param pairs [in] sources and targets, each sentence with at least one token before its end symbol, the same of all;
+ *        ids not negative: that they are below V is checked when they are used
  * @param out [out] the corpus, which has no text; the caller frees it with xf_corpus_free()
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (an id), XF_ERROR_DATA (not one pair),

@@ -117,7 +117,8 @@ typedef struct xf_decode_params {
     const char *const *prefixes;
     /** [count] bytes of each prefix; NULL: they are NUL-terminated. */
     const size_t *prefix_lengths;
-    /** xf_decode(): the tokens that the answers begin with, without start and end symbol. */
+    /** xf_decode(): the tokens that the answers begin with, without start and end symbol; behind the token that every
+     *  answer begins with, where "model.first_token" or a language says one. */
     const int32_t *prefix_ids;
     /** [sentences + 1] where the tokens of each sentence begin, first 0, not falling. Comes with prefix_ids. */
     const int32_t *prefix_offsets;
@@ -161,7 +162,8 @@ XF_API enum xf_status xf_decode(xf_decoder *decoder, const xf_batch *batch, cons
  *
  * White space around a text, a line end say, never reaches the model. A text of nothing else, or one without a token,
  * has one empty answer with score 0. A text that can't be translated (invalid UTF-8, NULL, too long) does not fail the
- * call; see xf_hypotheses_status().
+ * call; see xf_hypotheses_status(). A model of many languages ("model.languages") has to be told which by
+ * "decode.source_language" and "decode.target_language".
  *
  * @param decoder [in,out] the decoder; its model has a tokenizer
  * @param texts [in] count strings of UTF-8
@@ -181,7 +183,8 @@ XF_API enum xf_status xf_translate(xf_decoder *decoder, const char *const *texts
 typedef struct xf_hypothesis {
     /** In: sizeof(xf_hypothesis) of the caller. */
     size_t struct_size;
-    /** The target ids, without start and end symbol; a prefix is part of them. */
+    /** The target ids, without start and end symbol; a prefix is part of them, and a token that every answer has first.
+     */
     const int32_t *ids;
     /** How many. */
     int64_t length;

@@ -31,9 +31,11 @@ extern "C" {
  * @{
  */
 
-/** @brief Id of the start symbol, which the decoder is fed first, of tokenizers learnt here. @since 0.1 */
+/** @brief Id of the start symbol, which the decoder is fed first, of tokenizers learnt here; see "model.start_token".
+ * @since 0.1 */
 #define XF_TOKEN_START 0
-/** @brief Id of the end symbol, which ends every source and every target, of tokenizers learnt here. @since 0.1 */
+/** @brief Id of the end symbol, which ends every source and every target, of tokenizers learnt here; see
+ * "model.end_token". @since 0.1 */
 #define XF_TOKEN_END 1
 
 /**

@@ -1,0 +1,157 @@
+// Models of many languages: where the languages' tokens go, and what is said of names that aren't known.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/languages.h"
+
+#include "decode/translator.h"
+#include "decoding.hpp"
+#include "text/word_tokenizer.h"
+
+namespace {
+
+using namespace xf_test;
+
+constexpr int32_t kEnglish = 3, kGerman = 4;  // of the bytes 1 and 2
+
+// A tokenizer of bytes alone, two of which stand for languages.
+struct World {
+    std::shared_ptr<const xf::Tokenizer> tokenizer;
+    std::shared_ptr<const xf::Model> model;
+
+    World(const char *source, const char *target) {
+        xf::TokenizerOptions options;
+        options.vocab_size = 258;
+        bool given = false;
+        tokenizer = xf::WordTokenizer::train(options, [&](std::string_view *line) {
+            *line = "some text";
+            return !std::exchange(given, true);
+        });
+        Settings settings = kTinyModel;
+        settings["model.vocab_size"] = "258";
+        settings["model.languages"] = "English=3,German=4";
+        settings["model.source_language"] = source;
+        settings["model.target_language"] = target;
+        model = make_model(any_device(), settings);
+    }
+
+    std::vector<xf::Hypothesis> translate(const char *text, const Settings &options, const char *prefix = nullptr) {
+        xf::Decoder decoder(model, options_of(options));
+        xf::Translator translator(*tokenizer, decoder);
+        auto outcomes =
+            translator.translate({&text, nullptr, 1}, {prefix != nullptr ? &prefix : nullptr, nullptr, 1}, {});
+        CHECK_EQ(outcomes[0].status, XF_OK);
+        return outcomes[0].answers;
+    }
+
+    Ids ids(const char *text) const {
+        Ids ids;
+        tokenizer->encode(text, &ids);
+        return ids;
+    }
+};
+
+const Settings kSearch = {{"decode.max_extra_tokens", "5"}, {"decode.n_best", "2"}};
+
+Settings with(Settings settings, const Settings &more) {
+    for (const auto &[key, value] : more) settings[key] = value;
+    return settings;
+}
+const Settings kToGerman = {{"decode.source_language", "English"}, {"decode.target_language", "German"}};
+
+// What a host would feed by hand, ids in place of texts, gives the same answers.
+void check_source(const char *source, const char *target, const Ids &before, const Ids &after) {
+    World world(source, target);
+    Ids fed = before;
+    for (const int32_t id : world.ids("a text")) fed.push_back(id);
+    fed.push_back(kEndToken);
+    fed.insert(fed.end(), after.begin(), after.end());
+    xf::Decoder decoder(world.model, options_of(with(kSearch, kToGerman)));
+    const auto answers = world.translate(" a text\n", with(kSearch, kToGerman));
+    CHECK(same(answers, decode(&decoder, {fed})[0]));
+    CHECK(!same(answers, decode(&decoder, {{kEnglish, fed[0], kEndToken}})[0]));
+}
+
+XF_TEST(tokens_of_languages_stand_where_the_model_wants_them) {
+    check_source("none", "none", {}, {});
+    check_source("before", "first", {kEnglish}, {});
+    check_source("after", "start", {}, {kEnglish});
+    check_source("none", "source", {kGerman}, {});
+    check_source("after", "source", {kGerman}, {kEnglish});
+}
+
+XF_TEST(an_answer_begins_with_its_language) {
+    World world("before", "first");
+    for (const char *name : {"English", "German"})
+        for (const auto &answer :
+             world.translate("a text", with(with(kSearch, kToGerman), {{"decode.target_language", name}})))
+            CHECK_EQ(answer.ids.at(0), name[0] == 'E' ? kEnglish : kGerman);
+    // A prefix of the caller's stands behind it.
+    const auto answers = world.translate("a text", with(kSearch, kToGerman), "b");
+    const Ids prefix = world.ids("b");
+    CHECK_EQ(answers.at(0).ids.at(0), kGerman);
+    CHECK(std::equal(prefix.begin(), prefix.end(), answers.at(0).ids.begin() + 1));
+}
+
+XF_TEST(the_decoder_is_fed_the_language_first) {
+    World world("none", "start");
+    const auto english = world.translate("a text", with(kSearch, {{"decode.target_language", "English"}}));
+    const auto german = world.translate("a text", with(kSearch, {{"decode.target_language", "German"}}));
+    CHECK(!same(english, german));
+    // As a model does whose start token that is.
+    Settings settings = kTinyModel;
+    settings["model.vocab_size"] = "258";
+    settings["model.start_token"] = "4";
+    xf::Decoder decoder(make_model(any_device(), settings), options_of(kSearch));
+    Ids fed = world.ids("a text");
+    fed.push_back(kEndToken);
+    CHECK(german.at(0).ids == decode(&decoder, {fed})[0].at(0).ids);
+}
+
+std::string said(const std::function<void()> &call) {
+    try {
+        call();
+    } catch (const xf::Error &error) {
+        CHECK_EQ(error.status(), XF_ERROR_INVALID_ARGUMENT);
+        return error.what();
+    }
+    return "nothing";
+}
+
+XF_TEST(unknown_and_missing_names_are_errors) {
+    World world("before", "first");
+    const auto translate = [&](const Settings &options) { return said([&] { world.translate("x", options); }); };
+    CHECK_EQ(translate({{"decode.source_language", "Englisch"}, {"decode.target_language", "German"}}),
+             std::string("decode.source_language is 'Englisch', which the model does not know; the nearest of its 2 is "
+                         "'English'"));
+    CHECK_EQ(translate({{"decode.source_language", "English"}}),
+             std::string("decode.target_language is not set, expected one of the model's 2, such as 'English'"));
+    World alone("none", "none");
+    CHECK_EQ(said([&] { alone.translate("x", {{"decode.target_language", "German"}}); }), std::string("nothing"));
+    Settings plain = kTinyModel;
+    const auto model = make_model(any_device(), plain);
+    CHECK_EQ(said([&] {
+                 xf::Decoder(model, options_of({{"decode.target_language", "German"}}));
+             }),
+             std::string("decode.target_language is 'German', but the model has no languages to choose from"));
+}
+
+XF_TEST(lists_of_languages_that_make_no_sense) {
+    const auto refused = [](const Settings &changes) {
+        Settings settings = kTinyModel;
+        for (const auto &[key, value] : changes) settings[key] = value;
+        return said([&] { xf::ModelConfig::from(options_of(settings)); });
+    };
+    for (const char *list : {"a", "a=", "=3", "a=x", "a=3,", ",a=3", "a=-1", "a=3 ", "a=99999999999"})
+        CHECK(refused({{"model.languages", list}}).starts_with("model.languages has '"));
+    CHECK_EQ(refused({{"model.languages", "a=3,b=4,a=5"}}), std::string("model.languages has 'a' twice"));
+    CHECK_EQ(refused({{"model.languages", "a=19"}}),
+             std::string("model.languages has 'a=19', expected a token of at most 18"));
+    CHECK_EQ(refused({{"model.target_language", "first"}}),
+             std::string("model.target_language is first, expected languages in model.languages"));
+    CHECK(
+        refused({{"model.languages", "a=3"}, {"model.source_language", "before"}, {"model.target_language", "source"}})
+            .find("one token can stand there") != std::string::npos);
+    CHECK_EQ(refused({{"model.languages", "a=3,b=3,zh-Hans=18"}}), std::string("nothing"));
+}
+
+}  // namespace
