@@ -5,74 +5,16 @@
 // across lanes. Sums are exact: how they are made can't be seen in a result.
 //     AVX-512 VNNI: vpdpbusd wants one factor without a sign: weights are kept 128 higher, and 128 times the sum of
 //                   the row is taken off again.
-//     AVX2:         vpmaddubsw takes |p| and q with the sign of p; as neither is beyond 127, two products fit 16 bits.
+//     AVX2:         vpmaddubsw takes |p| and, where p < 0, ~q = -q - 1; as |p| is at most 127 and the other at most
+//     128,
+//                   two products fit 16 bits. The sum of the p < 0, a number of the row, is taken off again. (To give
+//                   q the sign of p by vpsignb takes a unit that multiplies, of which there are two.)
 //     else:         plain loops.
 //
 // SPDX-License-Identifier: Apache-2.0
 
 constexpr int64_t kGroup = 64;  // columns
 constexpr int64_t kPiece = 16;  // columns of a register
-
-// Quantised rows of a source: row m of a call is row m - first here.
-struct Int8Rows {
-    const int8_t *numbers;  // [rows, ld], zeros beyond K
-    int64_t ld;
-    const float *scales;  // [rows]
-    const int32_t *sums;  // [rows]
-    int64_t first;
-};
-
-XF_INLINE int64_t int8_ld(int64_t K) { return round_up(K, 64); }
-XF_INLINE int64_t int8_rows_bytes(int64_t M, int64_t K) { return M * (int8_ld(K) + 8); }
-
-typedef int8_t VB __attribute__((vector_size(kW)));
-typedef int8_t VBMem __attribute__((vector_size(kW), aligned(1), may_alias));
-
-static void quantize_row(const float *src, int64_t K, int8_t *numbers, float *scale, int32_t *sum) {
-    VU most{};
-    each_vector(K, [&](int64_t i, int64_t n) {
-        const VU size = reinterpret_cast<VU>(get(src + i, n)) & 0x7FFFFFFFu;
-        most = size > most ? size : most;
-    });
-    uint32_t bits = 0;
-    for (int i = 0; i < kW; ++i) bits = most[i] > bits ? most[i] : bits;
-    if (bits >= 0x7F800000u) {  // a NaN or an infinity
-        __builtin_memset(numbers, 0, static_cast<size_t>(int8_ld(K)));
-        *scale = __builtin_nanf("");
-        *sum = 0;
-        return;
-    }
-    float a;
-    __builtin_memcpy(&a, &bits, sizeof a);
-    const bool zero = a < 0x1p-100f;
-    *scale = zero ? 0.0f : a / 127.0f;
-    const VF factor = splat(zero ? 0.0f : 127.0f / a), magic = splat(12582912.0f);
-    VU total{};
-    for (int64_t i = 0; i < int8_ld(K); i += kW) {
-        const VF x = i + kW <= K ? load(src + i) : i < K ? load_n(src + i, K - i) : VF{};
-        const VU p =
-            reinterpret_cast<VU>(x * factor + magic) - reinterpret_cast<VU>(magic);  // to nearest, ties to even
-        total += p;
-        *reinterpret_cast<VBMem *>(numbers + i) = __builtin_convertvector(reinterpret_cast<VI>(p), VB);
-    }
-    uint32_t all = 0;
-    for (int i = 0; i < kW; ++i) all += total[i];
-    *sum = static_cast<int32_t>(all);
-}
-
-// Rows first .. first + count - 1 of a source, quantised into memory of int8_rows_bytes().
-static Int8Rows quantize_rows(const xf_stream *stream, const float *src, int64_t ld_src, int64_t K, int64_t first,
-                              int64_t count, void *memory) {
-    int8_t *numbers = static_cast<int8_t *>(memory);
-    float *scales = reinterpret_cast<float *>(numbers + count * int8_ld(K));
-    int32_t *sums = reinterpret_cast<int32_t *>(scales + count);
-    const int64_t tile = max64(1, 16384 / max64(1, K));
-    parallel(stream, ceil_div(count, tile), [&](int64_t task, int32_t) {
-        for (int64_t m = task * tile; m < min64(count, (task + 1) * tile); ++m)
-            quantize_row(src + (first + m) * ld_src, K, numbers + m * int8_ld(K), scales + m, sums + m);
-    });
-    return {numbers, int8_ld(K), scales, sums, first};
-}
 
 // Sums of R rows with the group of P registers at weights, into sums [R, kGroup].
 typedef void (*Int8Fn)(const int8_t *rows, int64_t ld, const int8_t *weights, int64_t steps, int32_t *sums);
@@ -112,14 +54,18 @@ static void int8_avx2(const int8_t *rows, int64_t ld, const int8_t *weights, int
         }
         const int8_t *w = weights + first * 32;
         for (int64_t k = 0; k < steps; ++k, w += P * 64) {
+            __m256i q[kAtOnce];
+#pragma GCC unroll 4
+            for (int c = 0; c < kAtOnce; ++c)
+                // Beyond the group the last vector is taken once more, and its sum forgotten.
+                q[c] = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(w + min64(c, last) * 32));
 #pragma GCC unroll 4
             for (int r = 0; r < R; ++r) {
-                const __m256i p = broadcast4(rows + r * ld + 4 * k), size = _mm256_abs_epi8(p);
+                const __m256i size = broadcast4(rows + r * ld + 4 * k);
+                const __m256i below = broadcast4(rows + r * ld + ld / 2 + 4 * k);
 #pragma GCC unroll 4
                 for (int c = 0; c < kAtOnce; ++c) {
-                    // Beyond the group the last vector is taken once more, and its sum forgotten.
-                    const __m256i q = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(w + min64(c, last) * 32));
-                    const __m256i pairs = _mm256_maddubs_epi16(size, _mm256_sign_epi8(q, p));
+                    const __m256i pairs = _mm256_maddubs_epi16(size, _mm256_xor_si256(q[c], below));
                     sum[r][c] = _mm256_add_epi32(sum[r][c], _mm256_madd_epi16(pairs, ones));
                 }
             }
@@ -209,7 +155,7 @@ constexpr Int8Kernels kInt8Other = {{{},
 // the cache while all rows pass over it.
 static void int8_block(const xf_stream *stream, const xf_linear_fwd &a, const Int8Rows &rows, int64_t m0, int64_t m1,
                        int64_t n0, int64_t n1, float *dst, int64_t ld_dst) {
-    const bool relu = a.flags & XF_LINEAR_RELU, vnni = stream->device->vnni;
+    const bool relu = a.flags & XF_LINEAR_RELU, vnni = stream->device->vnni, plain = !vnni && !splits_rows(stream);
     const int64_t steps = ceil_div(a.K, 4), tallest = vnni ? kInt8Rows : kOtherRows;
 #if defined(XF_ISA_AVX512)
     const Int8Kernels &kernels = vnni ? kInt8Vnni : kInt8Other;
@@ -227,7 +173,7 @@ static void int8_block(const xf_stream *stream, const xf_linear_fwd &a, const In
             kernels.of[r1 - r0][pieces](rows.numbers + (r0 - rows.first) * rows.ld, rows.ld, group, steps, sums);
             for (int64_t r = r0; r < r1; ++r) {
                 const int32_t *sum = sums + (r - r0) * kGroup;
-                const VI offset = (vnni ? 128 * rows.sums[r - rows.first] : 0) - VI{};
+                const VI offset = (plain ? 0 : rows.offsets[r - rows.first]) - VI{};
                 const VF scale = splat(rows.scales[r - rows.first]);
                 float *out = dst + (r - m0) * ld_dst + (n - n0);
                 each_vector(width, [&](int64_t i, int64_t count) {

@@ -28,9 +28,13 @@ namespace {
 
 #include "gemm_bf16.inl"
 
+#include "int8_rows.inl"
+
 #include "int8.inl"
 
 #include "dot.inl"
+
+#include "dot_linear.inl"
 
 #include "dropout.inl"
 

@@ -49,9 +49,9 @@ static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
     const uint32_t type = sizeof(T) == 2 ? uint32_t{XF_WEIGHTS_BF16} : a.weights_type;
     const int64_t extra = wide_bytes(type, step), bytes = step * kPanel * 4 + extra;
     const int64_t targets_at = padded(panels * step * sizeof(PanelSums));
-    const bool int8 = a.weights_type == XF_WEIGHTS_INT8;
-    const int64_t rows_at = targets_at + padded(step * 4), wide_rows = sizeof(T) == 2 ? step * a.D * 4 : 0;
-    const int64_t all = rows_at + (int8 ? int8_rows_bytes(step, a.D) : wide_rows);
+    const int64_t rows_at = targets_at + padded(step * 4);
+    const int64_t prepared_at = rows_at + padded(sizeof(T) == 2 ? step * a.D * 4 : 0);
+    const int64_t all = prepared_at + prepared_bytes(stream, type, step, a.D);
     if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(all), err)) return rc;
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
     PanelSums *sums = static_cast<PanelSums *>(stream->shared.ptr);
@@ -62,17 +62,17 @@ static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
     map.weights_type = type, map.scales = a.scales, map.bias = a.bias;
     for (int64_t m0 = 0; m0 < a.M; m0 += step) {
         const int64_t rows = min64(step, a.M - m0);
-        Int8Rows quantised{};
         const T *src = num<T>(a.src) + m0 * a.D;
-        char *memory = static_cast<char *>(stream->shared.ptr) + rows_at;
-        if (int8) quantised = quantize_rows(stream, num<float>(src), a.D, a.D, 0, rows, memory);
-        map.src = source_rows(stream, src, a.D, rows, memory);
+        char *memory = static_cast<char *>(stream->shared.ptr);
+        map.src = source_rows(stream, src, a.D, rows, memory + rows_at);
+        const Prepared prepared = prepare(stream, map, rows, memory + prepared_at);
         const int64_t parts = row_parts(stream, panels, rows);
         parallel(stream, panels * parts, [&](int64_t task, int32_t worker) {
             float *logits = local(stream, bytes, worker), *wide = extra > 0 ? logits + step * kPanel : nullptr;
             const int64_t p = task / parts, n0 = p * kPanel, n1 = min64(a.V, n0 + kPanel);
-            const int64_t first = rows * (task % parts) / parts, end = rows * (task % parts + 1) / parts;
-            dot_block(stream, map, quantised, first, end, n0, n1, wide, logits, kPanel);
+            const int64_t part = task % parts;
+            const int64_t first = piece(rows, parts, part, kRowUnit), end = piece(rows, parts, part + 1, kRowUnit);
+            dot_block(stream, map, prepared, first, end, n0, n1, wide, logits, kPanel);
             for (int64_t r = first; r < end; ++r, logits += kPanel) {
                 sums[p * rows + r] = panel_sums(logits, n1 - n0, false);
                 const int64_t target = a.targets[m0 + r];

@@ -153,13 +153,13 @@ static bool join_panels(const PanelSums *sums, int64_t panels, int64_t rows, con
 
 // The k best of the row by value, from all of its logits, made once more panel by panel. The same bits: a logit is
 // that of its row and column alone.
-static int64_t rank_row(const xf_stream *stream, const xf_linear_fwd &map, const Int8Rows &quantised, int64_t row,
+static int64_t rank_row(const xf_stream *stream, const xf_linear_fwd &map, const Prepared &prepared, int64_t row,
                         int64_t k, const uint8_t *banned, const uint32_t *allowed, float lse, float *logits,
                         Candidate *chosen) {
     int64_t count = 0;
     for (int64_t n0 = 0; n0 < map.N; n0 += kPanel) {
         const int64_t n1 = min64(map.N, n0 + kPanel);
-        dot_block(stream, map, quantised, row, row + 1, n0, n1, nullptr, logits, kPanel);
+        dot_block(stream, map, prepared, row, row + 1, n0, n1, nullptr, logits, kPanel);
         for (int64_t n = n0; n < n1; ++n) {
             if (banned[n] || (allowed && (allowed[n / 32] >> (n % 32) & 1) == 0)) continue;
             const Candidate c{log_probability(logits[n - n0], lse), static_cast<int32_t>(n)};
@@ -194,11 +194,10 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     const int64_t lists_at = sums_at + padded(panels * step * static_cast<int64_t>(sizeof(PanelSums)));
     const int64_t counts_at = lists_at + padded(workers * step * most * kCandidate);
     const int64_t rows_at = counts_at + padded(workers * step * 4);
-    const bool int8 = a.weights_type == XF_WEIGHTS_INT8;
-    const int64_t wide_rows = sizeof(T) == 2 ? step * a.D * 4 : 0;
-    const int64_t all = rows_at + (int8 ? int8_rows_bytes(step, a.D) : wide_rows);
-    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(all), err)) return rc;
     const uint32_t type = sizeof(T) == 2 ? uint32_t{XF_WEIGHTS_BF16} : a.weights_type;
+    const int64_t prepared_at = rows_at + padded(sizeof(T) == 2 ? step * a.D * 4 : 0);
+    const int64_t all = prepared_at + prepared_bytes(stream, type, step, a.D);
+    if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(all), err)) return rc;
     const int64_t extra = wide_bytes(type, step), joined = kPanel * 4 + most * kCandidate;
     const int64_t bytes = max64(step * kPanel * 4 + extra, joined);
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
@@ -215,15 +214,15 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     map.weights_type = type, map.scales = a.scales, map.bias = a.bias;
     for (int64_t m0 = 0; m0 < a.rows; m0 += step) {
         const int64_t rows = min64(step, a.rows - m0), parts = row_parts(stream, panels, rows);
-        Int8Rows quantised{};
-        if (int8) quantised = quantize_rows(stream, num<float>(a.src) + m0 * a.D, a.D, a.D, 0, rows, base + rows_at);
         map.src = source_rows(stream, num<T>(a.src) + m0 * a.D, a.D, rows, base + rows_at);
+        const Prepared prepared = prepare(stream, map, rows, base + prepared_at);
         __builtin_memset(counts, 0, static_cast<size_t>(workers * step * 4));
         parallel(stream, panels * parts, [&](int64_t task, int32_t worker) {
             float *logits = local(stream, bytes, worker), *wide = extra > 0 ? logits + step * kPanel : nullptr;
             const int64_t p = task / parts, n0 = p * kPanel, n1 = min64(a.V, n0 + kPanel);
-            const int64_t first = rows * (task % parts) / parts, end = rows * (task % parts + 1) / parts;
-            dot_block(stream, map, quantised, first, end, n0, n1, wide, logits, kPanel);
+            const int64_t part = task % parts;
+            const int64_t first = piece(rows, parts, part, kRowUnit), end = piece(rows, parts, part + 1, kRowUnit);
+            dot_block(stream, map, prepared, first, end, n0, n1, wide, logits, kPanel);
             for (int64_t r = first; r < end; ++r, logits += kPanel) {
                 sums[p * rows + r] = panel_sums(logits, n1 - n0, true);
                 const uint32_t *allowed = a.allowed ? a.allowed + (m0 + r) * ceil_div(a.V, 32) + n0 / 32 : nullptr;
@@ -240,7 +239,7 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
             float lse = 0.0f;
             const Met met{lists + r * most, counts + r, workers, step * most, step};
             if (!join_panels(sums + r, panels, rows, met, a.k, chosen, &count, &lse))
-                count = rank_row(stream, map, quantised, r, a.k, banned,
+                count = rank_row(stream, map, prepared, r, a.k, banned,
                                  a.allowed ? a.allowed + row * ceil_div(a.V, 32) : nullptr, lse, logits, chosen);
             for (int64_t i = 0; i < a.k; ++i) {
                 a.values[row * a.k + i] = i < count ? chosen[i].value : -__builtin_inff();

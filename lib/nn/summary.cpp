@@ -108,17 +108,19 @@ private:
     static int64_t with_scratch(int64_t bytes) { return bytes + bytes / 10; }
 
     // On a CPU: each worker's logits of a panel of the vocabulary and its best of each row, widened weights of 16 bits;
-    // in bf16 the widened source of a map.
+    // the packed source of a map, which some CPUs make; in bf16 the widened source of a map.
     int64_t decoding_scratch(int64_t source, int64_t rows, int64_t beam) const {
         if (!context_.device().host_memory()) return 0;
         constexpr int64_t kRows = 256, kPanel = 512, kWide = int64_t{256} << 10, kMostLists = int64_t{64} << 20;
+        constexpr int64_t kPacked = 768;
         const bool narrow = context_.dtype() == XF_BF16;
         const bool half = narrow || kept_ == XF_WEIGHTS_BF16 || kept_ == XF_WEIGHTS_FP16;
         const auto fp32 = static_cast<int64_t>(number_bytes(XF_FP32));
         const int64_t workers = context_.pool().workers(), held = std::min(rows, kRows);
         const int64_t lists = std::min(kMostLists, workers * held * (2 * beam + 8) * 2 * fp32);
+        const int64_t largest = std::max(source, rows), packed = std::min(largest, kPacked);
         return workers * (held * kPanel * fp32 + (half ? kWide : 0)) + lists +
-               (narrow ? std::max(source, rows) * std::max(c_.D, c_.F) * fp32 : 0);
+               (packed + (narrow ? largest : 0)) * std::max(c_.D, c_.F) * fp32;
     }
 
     // The logits of a chunk of rows and their gradients; packed panels of the products and of their gradients, which

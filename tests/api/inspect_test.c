@@ -122,16 +122,18 @@ static void test_estimates(void **state) {
     ACCEPTED(xf_model_save(model, NULL, path, err));
     xf_model_free(model);
     xf_context_free(context);
-    /* Workers have scratch of their own; bf16 needs other scratch than fp32. */
+    /* Workers have scratch of their own; bf16 needs other scratch than fp32, and AVX2 than AVX-512. */
     static const struct {
-        const char *threads, *precision;
-    } kinds[] = {{"2", "fp32"}, {"64", "fp32"}, {"2", "bf16"}, {"64", "bf16"}};
+        const char *threads, *precision, *isa;
+    } kinds[] = {{"2", "fp32", "auto"},  {"64", "fp32", "auto"}, {"2", "bf16", "auto"},
+                 {"64", "bf16", "auto"}, {"2", "fp32", "avx2"},  {"2", "bf16", "avx2"}};
     for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; ++kind) {
         set(c, "context.threads", kinds[kind].threads);
         set(c, "context.precision", kinds[kind].precision);
+        set(c, "context.isa", kinds[kind].isa);
         xf_error refusal = {0};
         const int status = xf_context_create(c, NULL, &context, &refusal);
-        if (status == XF_ERROR_UNSUPPORTED) continue; /* plain loops have no bf16 */
+        if (status == XF_ERROR_UNSUPPORTED) continue; /* plain loops have no bf16, other CPUs no AVX2 */
         assert_int_equal(status, XF_OK);
         xf_context_free(context);
         for (int train = 0; train < 2; ++train) {

@@ -6,10 +6,16 @@
 namespace xf_test {
 namespace {
 
+void make_extreme(Buffer *buffer) {
+    for (int64_t row = 0; row < buffer->rows; ++row)
+        for (int64_t i = 0; i < buffer->width; ++i) buffer->set(row, i, buffer->get(row, i) < 0.0f ? -1.0f : 1.0f);
+}
+
 Problem forward(const Case &c, const std::string &name, uint32_t extra) {
     Problem p{.name = name, .c = c, .rows = c.M};
     p.buffers = {per_row(input("src", c.M, c.K, c.K + c.pad)), input("weights", c.N, c.K, c.K),
                  per_row(output("dst", c.M, c.N, c.N + c.pad))};
+    if (c.has(kExtremes)) make_extreme(&p.at("src")), make_extreme(&p.at("weights"));
     round_matrix(c, &p.at("weights"));
     if (c.has(kBias)) p.buffers.push_back(input("bias", 1, c.N, c.N));
     // Finite differences are taken of the map alone; relu_dst stands for the ReLU before it.
