@@ -19,7 +19,7 @@ const (
 	TokenEnd = C.XF_TOKEN_END
 )
 
-// Tokenizer is byte pair encoding or WordPiece, shared by source and target. Many goroutines may use one at once.
+// Tokenizer is byte pair encoding, WordPiece or unigram, shared by source and target. Many goroutines may use one at once.
 type Tokenizer struct {
 	object
 	size int

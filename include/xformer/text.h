@@ -1,10 +1,10 @@
 /*
  * xformer/text.h - the tokenizer: text to ids and back.
  *
- * Byte pair encoding (Sennrich et al. 2016; paper s. 5.1) or WordPiece (Schuster and Nakajima 2012; Wu et al. 2016,
- * s. 4.1), learnt by the library from raw text and shared by source and target. Reversible: decode(encode(x)) is x
- * after Unicode normalisation, white space included. What the vocabulary lacks is spelt in bytes, so there is no
- * unknown token.
+ * Byte pair encoding (Sennrich et al. 2016; paper s. 5.1), WordPiece (Schuster and Nakajima 2012; Wu et al. 2016,
+ * s. 4.1) or unigram (Kudo 2018), learnt by the library from raw text and shared by source and target. Reversible:
+ * decode(encode(x)) is x after Unicode normalisation, white space included. What the vocabulary lacks is spelt in
+ * bytes, so there is no unknown token.
  *
  * Or a tokenizer that the SentencePiece program learnt (Kudo and Richardson 2018; unigram or BPE), which
  * `python -m xformer.convert from-sentencepiece` makes a file for xf_tokenizer_load(). It gives the ids that the
@@ -54,7 +54,7 @@ extern "C" {
  *         XF_ERROR_CANCELLED
  * @threads shared-read
  * @par Source
- * Vaswani et al. 2017, s. 5.1; Sennrich, Haddow, Birch 2016; Wu et al. 2016, s. 4.1
+ * Vaswani et al. 2017, s. 5.1; Sennrich, Haddow, Birch 2016; Wu et al. 2016, s. 4.1; Kudo 2018
  * @since 0.1
  */
 XF_API enum xf_status xf_tokenizer_train(xf_context *context, const xf_config *config, const xf_corpus *corpus,

@@ -41,8 +41,8 @@ constexpr Option kOptions[] = {
      "it.",
      "", "0.1"},
 
-    {"tokenizer.kind", kStr, "bpe", 0, 0, "bpe|wordpiece",
-     "Byte pair encoding, or WordPiece: pieces chosen by likelihood, words cut at the longest piece that fits.",
+    {"tokenizer.kind", kStr, "bpe", 0, 0, "bpe|wordpiece|unigram",
+     "Byte pair encoding; WordPiece: pieces by likelihood, words cut at the longest; unigram: both by likelihood.",
      "s. 5.1", "0.1"},
     {"tokenizer.vocab_size", kI64, "37000", 259, 1 << 20, nullptr,
      "Tokens to learn, the 2 symbols and 256 bytes included.", "s. 5.1", "0.1"},
@@ -52,7 +52,8 @@ constexpr Option kOptions[] = {
      "What becomes of text that is not UTF-8: an error with its byte offset, or U+FFFD in place of the bad bytes.", "",
      "0.1"},
     {"tokenizer.min_pair_count", kI64, "2", 1, 1e9, nullptr,
-     "Pairs that occur less often are not merged; a small text may give fewer tokens than asked for.", "", "0.1"},
+     "Pairs (unigram: strings) that occur less often give no token; a small text may give fewer than asked for.", "",
+     "0.1"},
     {"tokenizer.character_coverage", kF64, "0.9999", 0, 1, nullptr,
      "Share of the characters above U+007F, by count, that get a token; others are written in bytes.", "", "0.1"},
 

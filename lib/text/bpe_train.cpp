@@ -12,56 +12,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "core/error.h"
 #include "core/utf8.h"
+#include "text/stable_log.h"
 
 namespace xf {
 namespace {
 
 constexpr size_t kMaxTrainedPieceBytes = 128;  // longer pieces are junk (runs of "-----"); files may hold up to 256
 
-// The characters above U+007F, most frequent first, then by code point.
-std::vector<uint32_t> choose_characters(const WordCounts &words, double coverage, int64_t room) {
-    std::vector<int64_t> counts(0x110000, 0);
-    double total = 0;
-    for (const WordCounts::Word &word : words.words()) {
-        const std::string_view bytes = words.bytes(word);
-        for (size_t i = 0; i < bytes.size();) {
-            const CodePoint c = decode_utf8(bytes, i);
-            i += c.size;
-            if (!c.valid || c.value < 0x80) continue;
-            counts[c.value] += word.count;
-            total += static_cast<double>(word.count);
-        }
-    }
-    std::vector<uint32_t> characters;
-    for (uint32_t c = 0x80; c < counts.size(); ++c)
-        if (counts[c] > 0) characters.push_back(c);
-    std::stable_sort(characters.begin(), characters.end(),
-                     [&](uint32_t a, uint32_t b) { return counts[a] > counts[b]; });
-    double covered = 0;
-    size_t kept = 0;
-    while (kept < characters.size() && static_cast<int64_t>(kept) < room && covered < coverage * total)
-        covered += static_cast<double>(counts[characters[kept++]]);
-    characters.resize(kept);
-    return characters;
-}
-
-// x log x to some 12 digits by nothing but sums and products, so that every machine learns the same pieces: with
-// x = 2^e m and s = (m - 1) / (m + 1), log m = 2 (s + s^3 / 3 + s^5 / 5 + ...), |s| < 0.172.
-double x_log_x(double x) {
-    if (!(x > 0)) return 0;
-    int exponent = 0;
-    double m = std::frexp(x, &exponent);
-    if (m < 0.70710678118654752) m *= 2, --exponent;
-    const double s = (m - 1) / (m + 1), square = s * s;
-    double series = 0;
-    for (int k = 15; k >= 1; k -= 2) series = series * square + 1.0 / k;
-    return x * (2 * s * series + exponent * 0.69314718055994531);
-}
+double x_log_x(double x) { return x > 0 ? x * stable_log(x) : 0; }
 
 enum class Criterion { kCount, kLikelihood };
 
@@ -279,8 +241,9 @@ void Trainer::run(const BpeTrainOptions &options, const Call &call) {
     call.progress("tokenizer", options.vocab_size, options.vocab_size);
 }
 
-// A seed that no text can have been made for.
-uint64_t random_seed() {
+}  // namespace
+
+uint64_t random_hash_seed() {
     uint64_t seed = 0;
     // Without entropy, early in a boot, addresses must do.
     if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof seed))
@@ -288,9 +251,7 @@ uint64_t random_seed() {
     return seed;
 }
 
-}  // namespace
-
-WordCounts::WordCounts() : seed_(random_seed()) {}
+WordCounts::WordCounts() : seed_(random_hash_seed()) {}
 
 void WordCounts::add(std::string_view word) {
     const uint64_t hash = hash_bytes(word, seed_);
@@ -304,6 +265,32 @@ void WordCounts::add(std::string_view word) {
     index_.insert(hash, static_cast<int32_t>(words_.size()));
     words_.push_back({bytes_.size(), static_cast<uint32_t>(word.size()), 1});
     bytes_.append(word);
+}
+
+std::vector<uint32_t> choose_characters(const WordCounts &words, double coverage, int64_t room) {
+    std::vector<int64_t> counts(0x110000, 0);
+    double total = 0;
+    for (const WordCounts::Word &word : words.words()) {
+        const std::string_view bytes = words.bytes(word);
+        for (size_t i = 0; i < bytes.size();) {
+            const CodePoint c = decode_utf8(bytes, i);
+            i += c.size;
+            if (!c.valid || c.value < 0x80) continue;
+            counts[c.value] += word.count;
+            total += static_cast<double>(word.count);
+        }
+    }
+    std::vector<uint32_t> characters;
+    for (uint32_t c = 0x80; c < counts.size(); ++c)
+        if (counts[c] > 0) characters.push_back(c);
+    std::stable_sort(characters.begin(), characters.end(),
+                     [&](uint32_t a, uint32_t b) { return counts[a] > counts[b]; });
+    double covered = 0;
+    size_t kept = 0;
+    while (kept < characters.size() && static_cast<int64_t>(kept) < room && covered < coverage * total)
+        covered += static_cast<double>(counts[characters[kept++]]);
+    characters.resize(kept);
+    return characters;
 }
 
 BpeTable train_bpe(WordCounts words, const BpeTrainOptions &options, const Call &call) {

@@ -30,6 +30,9 @@
 
 namespace xf {
 
+// For the hash of training text: one that no text can have been made for.
+uint64_t random_hash_seed();
+
 // The distinct words of a text with their counts.
 class WordCounts {
 public:
@@ -54,9 +57,12 @@ private:
 
 struct BpeTrainOptions {
     int64_t vocab_size;         // all pieces: specials, bytes, characters, merges
-    int64_t min_pair_count;     // rarer pairs are not merged
+    int64_t min_pair_count;     // rarer pairs (unigram: strings) are no pieces
     double character_coverage;  // share of the characters above U+007F that get a piece, the most frequent first
 };
+
+// The characters above U+007F that get a piece, the most frequent first, then by code point; at most `room`.
+std::vector<uint32_t> choose_characters(const WordCounts &words, double coverage, int64_t room);
 
 // Frees the words as soon as they are not needed. call hears "tokenizer", in pieces.
 BpeTable train_bpe(WordCounts words, const BpeTrainOptions &options, const Call &call = Call());

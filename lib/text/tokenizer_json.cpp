@@ -29,6 +29,7 @@ public:
     bool RawNumber(const Ch *data, rapidjson::SizeType size, bool) {
         if (size > kMaxNumberChars) refuse("a number of too many digits");
         const char *const end = data + size;
+        if (depth_ == 2 && key_ == kScoresKey) return add_score(data, end);
         int64_t integer = 0;
         const auto whole = std::from_chars(data, end, integer);
         if (whole.ptr == end) {
@@ -51,9 +52,7 @@ public:
                 if (text != kFormat) refuse("another format");
                 return true;
             case kKindKey:
-                if (text != "bpe" && text != "wordpiece") refuse("an unknown kind");
-                options_->kind = text == "bpe" ? TokenizerKind::kBpe : TokenizerKind::kWordPiece;
-                return true;
+                return set_kind(text);
             case kNormalizationKey:
                 return set_normalization(text);
             case kInvalidKey:
@@ -85,10 +84,9 @@ public:
     }
 
     bool EndObject(rapidjson::SizeType) {
-        const int other = options_->kind == TokenizerKind::kBpe ? kPiecesKey : kMergesKey;
         for (int key = 0; key < kKeyCount; ++key)
-            XF_CHECK(seen_[key] == (key != other), XF_ERROR_CORRUPT, "the tokenizer %s the key '%s'",
-                     key == other ? "is of a kind without" : "lacks", kKeyNames[key]);
+            XF_CHECK(seen_[key] == has_key(options_->kind, key), XF_ERROR_CORRUPT, "the tokenizer %s the key '%s'",
+                     seen_[key] ? "is of a kind without" : "lacks", kKeyNames[key]);
         depth_ = 0;
         return true;
     }
@@ -115,7 +113,7 @@ private:
     // The key whose plain value is being read, -1 where none is expected.
     int at_value() const { return depth_ == 1 && !is_list(key_) ? key_ : -1; }
 
-    static bool is_list(int key) { return key == kMergesKey || key == kPiecesKey; }
+    static bool is_list(int key) { return key == kMergesKey || key == kPiecesKey || key == kScoresKey; }
 
     [[noreturn]] void refuse(const char *found) const {
         if (depth_ == 0) fail(XF_ERROR_CORRUPT, "the tokenizer is %s, expected an object", found);
@@ -154,6 +152,25 @@ private:
         return true;
     }
 
+    bool add_score(const char *begin, const char *end) {
+        float score = 0;
+        const auto read = std::from_chars(begin, end, score);
+        if (read.ptr != end || read.ec != std::errc()) refuse("a number that no float can hold");
+        XF_CHECK(static_cast<int64_t>(table_->scores.size()) < Vocabulary::kMaxSize, XF_ERROR_LIMIT,
+                 "more than %lld scores", static_cast<long long>(Vocabulary::kMaxSize));
+        table_->scores.push_back(score);
+        return true;
+    }
+
+    bool set_kind(std::string_view text) {
+        for (const TokenizerKind kind : {TokenizerKind::kBpe, TokenizerKind::kWordPiece, TokenizerKind::kUnigram}) {
+            if (text != name_of(kind)) continue;
+            options_->kind = kind;
+            return true;
+        }
+        refuse("an unknown kind");
+    }
+
     bool set_normalization(std::string_view text) {
         for (const Normalization form : {Normalization::kNone, Normalization::kNfc, Normalization::kNfkc}) {
             if (text != name_of(form)) continue;
@@ -177,7 +194,7 @@ private:
 
     TokenizerOptions *options_;
     TokenizerTable *table_;
-    int depth_ = 0;  // 1 in the object, 2 in the list of merges or pieces, 3 in a merge
+    int depth_ = 0;  // 1 in the object, 2 in a list of merges, pieces or scores, 3 in a merge
     int key_ = 0;
     bool seen_[kKeyCount] = {};
     int32_t pair_[2] = {};

@@ -7,9 +7,10 @@
 //
 // "characters" holds the characters above U+007F in the order of their ids, from 258; each merge names two earlier
 // ids and makes the next one (see bpe_model.h). The pieces of BPE are not stored: they follow from these two lists. For
-// the kind "wordpiece" the last key is "pieces" instead: a list of strings, by id (see wordpiece_model.h). A reader
-// refuses what it does not know, so any change of meaning needs a new version. Damage that leaves valid lists is not
-// noticed here: the model file's checksum covers it.
+// the kind "wordpiece" the last key is "pieces" instead: a list of strings, by id (see wordpiece_model.h). The kind
+// "unigram" has "pieces" and "scores": a list of numbers, with the digits that a float needs (see unigram_model.h). A
+// reader refuses what it does not know, so any change of meaning needs a new version. Damage that leaves valid lists is
+// not noticed here: the model file's checksum covers it.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -29,7 +30,8 @@ constexpr size_t kMaxTokenizerJsonBytes = size_t{1} << 27;
 struct TokenizerTable {
     std::vector<uint32_t> characters;
     std::vector<BpeMerge> merges;     // of BPE alone
-    std::vector<std::string> pieces;  // of WordPiece alone
+    std::vector<std::string> pieces;  // of WordPiece and unigram
+    std::vector<float> scores;        // of unigram alone
 };
 
 std::string write_tokenizer_json(const TokenizerOptions &options, const TokenizerTable &table);

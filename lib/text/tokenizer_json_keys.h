@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "text/normalize.h"
+#include "text/word_tokenizer.h"
 
 namespace xf::tokenizer_json {
 
@@ -25,6 +26,18 @@ inline const char *name_of(Normalization form) {
     fail(XF_ERROR_INTERNAL, "normalization %d has no name", static_cast<int>(form));
 }
 
+inline const char *name_of(TokenizerKind kind) {
+    switch (kind) {
+        case TokenizerKind::kBpe:
+            return "bpe";
+        case TokenizerKind::kWordPiece:
+            return "wordpiece";
+        case TokenizerKind::kUnigram:
+            return "unigram";
+    }
+    fail(XF_ERROR_INTERNAL, "kind %d has no name", static_cast<int>(kind));
+}
+
 // What a key of the object is. The order is the order of writing, and of kKeyNames.
 enum Key {
     kFormatKey,
@@ -37,12 +50,19 @@ enum Key {
     kCoverageKey,
     kCharactersKey,
     kMergesKey,  // of kBpe alone
-    kPiecesKey,  // of kWordPiece alone
+    kPiecesKey,  // of kWordPiece and kUnigram
+    kScoresKey,  // of kUnigram alone
     kKeyCount
 };
+// True for the keys that a kind has; the others it must not have.
+inline bool has_key(TokenizerKind kind, int key) {
+    if (key == kMergesKey) return kind == TokenizerKind::kBpe;
+    if (key == kPiecesKey) return kind != TokenizerKind::kBpe;
+    return key != kScoresKey || kind == TokenizerKind::kUnigram;
+}
 inline constexpr const char *kKeyNames[kKeyCount] = {
     "format",       "version",    "kind",           "normalization",
     "invalid_utf8", "vocab_size", "min_pair_count", "character_coverage",
-    "characters",   "merges",     "pieces"};
+    "characters",   "merges",     "pieces",         "scores"};
 
 }  // namespace xf::tokenizer_json

@@ -5,6 +5,8 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include <charconv>
+
 #include "core/json_allocator.h"
 #include "core/utf8.h"
 #include "text/tokenizer_json.h"
@@ -16,8 +18,9 @@ namespace xf {
 using namespace tokenizer_json;
 
 // What is written can be read: the largest vocabulary of pieces in which every byte becomes \u0000, their quotes and
-// commas, the characters once more; or as many merges of two numbers.
-static_assert(7 * Vocabulary::kMaxTotalBytes + 4 * Vocabulary::kMaxSize < kMaxTokenizerJsonBytes);
+// commas, the characters once more (which are no pieces), scores of at most 16 characters; or as many merges of two
+// numbers.
+static_assert(6 * Vocabulary::kMaxTotalBytes + 21 * Vocabulary::kMaxSize < kMaxTokenizerJsonBytes);
 static_assert(Vocabulary::kMaxTotalBytes + 20 * BpeTable::kMaxMerges < kMaxTokenizerJsonBytes);
 
 std::string write_tokenizer_json(const TokenizerOptions &options, const TokenizerTable &table) {
@@ -38,8 +41,7 @@ std::string write_tokenizer_json(const TokenizerOptions &options, const Tokenize
     writer.StartObject();
     text(kFormatKey, kFormat);
     integer(kVersionKey, kVersion);
-    const bool bpe = options.kind == TokenizerKind::kBpe;
-    text(kKindKey, bpe ? "bpe" : "wordpiece");
+    text(kKindKey, name_of(options.kind));
     text(kNormalizationKey, name_of(options.normalization));
     text(kInvalidKey, options.invalid_utf8 == InvalidUtf8::kError ? "error" : "replace");
     integer(kVocabSizeKey, options.vocab_size);
@@ -47,7 +49,7 @@ std::string write_tokenizer_json(const TokenizerOptions &options, const Tokenize
     writer.Key(kKeyNames[kCoverageKey]);
     writer.Double(options.character_coverage);
     text(kCharactersKey, characters);
-    writer.Key(kKeyNames[bpe ? kMergesKey : kPiecesKey]);
+    writer.Key(kKeyNames[options.kind == TokenizerKind::kBpe ? kMergesKey : kPiecesKey]);
     writer.StartArray();
     for (const std::string &piece : table.pieces)
         writer.String(piece.data(), static_cast<rapidjson::SizeType>(piece.size()));
@@ -58,6 +60,16 @@ std::string write_tokenizer_json(const TokenizerOptions &options, const Tokenize
         writer.EndArray();
     }
     writer.EndArray();
+    if (options.kind == TokenizerKind::kUnigram) {
+        writer.Key(kKeyNames[kScoresKey]);
+        writer.StartArray();
+        for (const float score : table.scores) {
+            char digits[32];
+            const auto end = std::to_chars(digits, digits + sizeof digits, score).ptr;
+            writer.RawValue(digits, static_cast<size_t>(end - digits), rapidjson::kNumberType);
+        }
+        writer.EndArray();
+    }
     writer.EndObject();
     return std::string(out.GetString(), out.GetSize());
 }

@@ -9,13 +9,17 @@
 #include "text/bpe_model.h"
 #include "text/bpe_train.h"
 #include "text/tokenizer_json.h"
+#include "text/unigram_train.h"
 #include "text/wordpiece_model.h"
 
 namespace xf {
 
 TokenizerOptions TokenizerOptions::from(const Options &options) {
     TokenizerOptions t;
-    t.kind = options.str("tokenizer.kind") == "bpe" ? TokenizerKind::kBpe : TokenizerKind::kWordPiece;
+    const std::string &kind = options.str("tokenizer.kind");
+    t.kind = kind == "bpe"         ? TokenizerKind::kBpe
+             : kind == "wordpiece" ? TokenizerKind::kWordPiece
+                                   : TokenizerKind::kUnigram;
     t.vocab_size = options.i64("tokenizer.vocab_size");
     t.min_pair_count = options.i64("tokenizer.min_pair_count");
     t.character_coverage = options.f64("tokenizer.character_coverage");
@@ -36,6 +40,37 @@ void check_tokenizer_options(const TokenizerOptions &options, xf_status status) 
     XF_CHECK(options.character_coverage >= 0 && options.character_coverage <= 1, status,
              "character_coverage is %s, expected 0 to 1", number(options.character_coverage).c_str());
 }
+
+namespace {
+
+std::unique_ptr<const WordModel> train_model(const TokenizerOptions &options, WordCounts words, const Call &call) {
+    const BpeTrainOptions pieces{options.vocab_size, options.min_pair_count, options.character_coverage};
+    switch (options.kind) {
+        case TokenizerKind::kBpe:
+            return std::make_unique<BpeModel>(train_bpe(std::move(words), pieces, call));
+        case TokenizerKind::kWordPiece:
+            return std::make_unique<WordPieceModel>(train_wordpiece(std::move(words), pieces, call));
+        case TokenizerKind::kUnigram:
+            return std::make_unique<UnigramModel>(train_unigram(std::move(words), pieces, call));
+    }
+    fail(XF_ERROR_INTERNAL, "tokenizers of kind %d can't be trained", static_cast<int>(options.kind));
+}
+
+std::unique_ptr<const WordModel> make_model(TokenizerKind kind, TokenizerTable table) {
+    switch (kind) {
+        case TokenizerKind::kBpe:
+            return std::make_unique<BpeModel>(BpeTable{std::move(table.characters), std::move(table.merges)});
+        case TokenizerKind::kWordPiece:
+            return std::make_unique<WordPieceModel>(
+                WordPieceTable{std::move(table.characters), std::move(table.pieces)});
+        case TokenizerKind::kUnigram:
+            return std::make_unique<UnigramModel>(
+                UnigramTable{std::move(table.characters), std::move(table.pieces), std::move(table.scores)});
+    }
+    fail(XF_ERROR_INTERNAL, "tokenizers of kind %d can't be read", static_cast<int>(kind));
+}
+
+}  // namespace
 
 WordTokenizer::WordTokenizer(const TokenizerOptions &options, std::unique_ptr<const WordModel> model)
     : options_(options), model_(std::move(model)) {}
@@ -61,24 +96,15 @@ std::shared_ptr<const WordTokenizer> WordTokenizer::train(const TokenizerOptions
         while (splitter.next(&word)) words.add(word);
     }
     XF_CHECK(!words.words().empty(), XF_ERROR_DATA, "the training text is empty, expected at least one character");
-    const BpeTrainOptions pieces{options.vocab_size, options.min_pair_count, options.character_coverage};
-    std::unique_ptr<const WordModel> model;
-    if (options.kind == TokenizerKind::kBpe)
-        model = std::make_unique<BpeModel>(train_bpe(std::move(words), pieces, call));
-    else
-        model = std::make_unique<WordPieceModel>(train_wordpiece(std::move(words), pieces, call));
-    return std::shared_ptr<const WordTokenizer>(new WordTokenizer(options, std::move(model)));
+    return std::shared_ptr<const WordTokenizer>(
+        new WordTokenizer(options, train_model(options, std::move(words), call)));
 }
 
 std::shared_ptr<const WordTokenizer> WordTokenizer::parse(std::string_view json) {
     TokenizerOptions options;
     TokenizerTable table;
     read_tokenizer_json(json, &options, &table);
-    std::unique_ptr<const WordModel> model;
-    if (options.kind == TokenizerKind::kBpe)
-        model = std::make_unique<BpeModel>(BpeTable{std::move(table.characters), std::move(table.merges)});
-    else
-        model = std::make_unique<WordPieceModel>(WordPieceTable{std::move(table.characters), std::move(table.pieces)});
+    std::unique_ptr<const WordModel> model = make_model(options.kind, std::move(table));
     XF_CHECK(model->vocabulary().size() <= options.vocab_size, XF_ERROR_CORRUPT,
              "the tokenizer has %d pieces, expected at most its vocab_size of %lld", model->vocabulary().size(),
              static_cast<long long>(options.vocab_size));
@@ -86,12 +112,16 @@ std::shared_ptr<const WordTokenizer> WordTokenizer::parse(std::string_view json)
 }
 
 std::string WordTokenizer::serialize() const {
-    if (options_.kind == TokenizerKind::kWordPiece) {
-        const WordPieceTable &table = static_cast<const WordPieceModel &>(*model_).table();
-        return write_tokenizer_json(options_, {table.characters, {}, table.pieces});
+    TokenizerTable all;
+    if (const auto *bpe = dynamic_cast<const BpeModel *>(model_.get())) {
+        all = {bpe->table().characters, bpe->table().merges, {}, {}};
+    } else if (const auto *wordpiece = dynamic_cast<const WordPieceModel *>(model_.get())) {
+        all = {wordpiece->table().characters, {}, wordpiece->table().pieces, {}};
+    } else {
+        const UnigramTable &table = dynamic_cast<const UnigramModel &>(*model_).table();
+        all = {table.characters, {}, table.pieces, table.scores};
     }
-    const BpeTable &table = static_cast<const BpeModel &>(*model_).table();
-    return write_tokenizer_json(options_, {table.characters, table.merges, {}});
+    return write_tokenizer_json(options_, all);
 }
 
 void WordTokenizer::encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch) const {

@@ -23,14 +23,14 @@
 
 namespace xf {
 
-enum class TokenizerKind { kBpe, kWordPiece };
+enum class TokenizerKind { kBpe, kWordPiece, kUnigram };
 
 struct TokenizerOptions {
     TokenizerKind kind = TokenizerKind::kBpe;
     int64_t vocab_size = 37000;  // at most so many pieces, with the 2 specials and 256 bytes: 258 to 2^20
     Normalization normalization = Normalization::kNfkc;
     InvalidUtf8 invalid_utf8 = InvalidUtf8::kError;
-    int64_t min_pair_count = 2;          // pairs that occur less often are not merged: 1 or more
+    int64_t min_pair_count = 2;          // pairs (unigram: strings) that occur less often give no piece: 1 or more
     double character_coverage = 0.9999;  // share of characters above U+007F that get a piece of their own: 0 to 1
 
     static TokenizerOptions from(const Options &options);

@@ -126,14 +126,13 @@ static void test_decode(void **state) {
     ACCEPTED(xf_tokenizer_decode(world.tokenizer, ids, 64, text, sizeof text, &length, err));
 }
 
-/* The other kind, through a file, and inside a model. */
-static void test_wordpiece(void **state) {
-    (void)state;
+/* Another kind, through a file, and inside a model. */
+static void check_kind(const char *kind) {
     xf_config *c = small_config("cpu:ref");
-    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_config_set(c, "tokenizer.kind", "unigram", err));
-    set(c, "tokenizer.kind", "wordpiece");
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_config_set(c, "tokenizer.kind", "words", err));
+    set(c, "tokenizer.kind", kind);
     set(c, "tokenizer.vocab_size", "280");
-    const char *path = scratch_path("wordpiece.json"), *model_path = scratch_path("wordpiece.model");
+    const char *path = scratch_path("kind.json"), *model_path = scratch_path("kind.model");
     xf_tokenizer *made = NULL, *read = NULL;
     ACCEPTED(xf_tokenizer_train(world.context, c, world.corpus, &made, err));
     assert_int_equal(xf_tokenizer_vocab_size(made), 280);
@@ -163,8 +162,14 @@ static void test_wordpiece(void **state) {
     xf_config_free(c);
 }
 
+static void test_kinds(void **state) {
+    (void)state;
+    check_kind("wordpiece");
+    check_kind("unigram");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_make), cmocka_unit_test(test_encode),
-                                       cmocka_unit_test(test_decode), cmocka_unit_test(test_wordpiece)};
+                                       cmocka_unit_test(test_decode), cmocka_unit_test(test_kinds)};
     return RUN(tests, world_open, world_close);
 }

@@ -61,7 +61,8 @@ void check_written_is_read(TokenizerKind kind) {
 }
 
 XF_TEST(what_is_written_is_read) {
-    for (const TokenizerKind kind : {TokenizerKind::kBpe, TokenizerKind::kWordPiece}) check_written_is_read(kind);
+    for (const TokenizerKind kind : {TokenizerKind::kBpe, TokenizerKind::kWordPiece, TokenizerKind::kUnigram})
+        check_written_is_read(kind);
 }
 
 XF_TEST(the_kind_says_which_list_there_is) {
@@ -80,6 +81,29 @@ XF_TEST(the_kind_says_which_list_there_is) {
     CHECK_FAILS(Tokenizer::parse(wordpiece("\"pieces\":[\"" + std::string(257, 'a') + "\"]")), XF_ERROR_LIMIT);
     CHECK_FAILS(Tokenizer::parse(wordpiece(repeated("\"ab\",", (size_t{1} << 20) + 1, "\"pieces\":[", "\"ab\"]"))),
                 XF_ERROR_LIMIT);
+}
+
+XF_TEST(unigram_has_a_score_for_each_piece) {
+    std::string ascii;
+    for (int i = 0; i < 128; ++i) ascii += "-4.5,";
+    const auto unigram = [&](const std::string &pieces, const std::string &scores, const std::string &more = "") {
+        std::string text = kHead + R"("characters":"\u00e4","pieces":)" + pieces + R"(,"scores":[)" + ascii + scores +
+                           "]" + more + "}";
+        return text.replace(text.find("\"bpe\""), 5, "\"unigram\"");
+    };
+    const std::string good = unigram(R"(["ab"," the"])", "-1,-3e-05,0");
+    const auto tokenizer = Tokenizer::parse(good);
+    CHECK_EQ(Tokenizer::parse(tokenizer->serialize())->serialize(), tokenizer->serialize());
+    CHECK(tokenizer->serialize().ends_with("-4.5,-1,-3e-05,0]}"));
+    CHECK(encode(*tokenizer, "the ab") == (std::vector<int32_t>{260, 34, 259}));
+    for (const std::string &bad :
+         {unigram(R"(["ab"," the"])", "-1,-2"), unigram(R"(["ab"," the"])", "-1,-2,-3,-4"),
+          unigram(R"(["ab"," the"])", "-1,-2,1e39"), unigram(R"(["ab"," the"])", "-1,-2,1e7"),
+          unigram(R"(["ab"," the"])", "-1,-2,\"3\""), unigram(R"(["ab"," the"])", "-1,-2,[3]"),
+          unigram(R"(["ab"," the"])", "-1,-2,null"), unigram(R"(["ab","ab"])", "-1,-2,-3"),
+          unigram(R"(["ab","a"])", "-1,-2,-3"), unigram(R"(["ab"," the"])", "-1,-2,-3", ",\"merges\":[]")})
+        CHECK_FAILS(Tokenizer::parse(bad), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(kHead + R"("characters":"","merges":[],"scores":[]})"), XF_ERROR_CORRUPT);
 }
 
 XF_TEST(the_format_is_this) {

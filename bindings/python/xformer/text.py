@@ -28,8 +28,8 @@ TOKEN_END = 1
 
 
 class Tokenizer(Handle):
-    """Byte pair encoding or WordPiece, shared by source and target. Made by :meth:`train` or :meth:`load`, or had from
-    :attr:`Model.tokenizer`."""
+    """Byte pair encoding, WordPiece or unigram, shared by source and target, or a tokenizer of SentencePiece. Made by
+    :meth:`train` or :meth:`load`, or had from :attr:`Model.tokenizer`."""
 
     _kind = "tokenizer"
     _free = lib.xf_tokenizer_free

@@ -17,7 +17,7 @@ pub const TOKEN_START: i32 = sys::XF_TOKEN_START;
 /// Id of the end symbol, which ends every source and every target.
 pub const TOKEN_END: i32 = sys::XF_TOKEN_END;
 
-/// Byte pair encoding or WordPiece, shared by source and target. A clone is another name for the same tokenizer.
+/// Byte pair encoding, WordPiece or unigram, shared by source and target. A clone is another name for the same tokenizer.
 ///
 /// ```
 /// use xformer::{Context, Corpus, Tokenizer, TOKEN_END};

@@ -7,7 +7,7 @@ import java.util.Arrays;
 import java.util.Map;
 
 /**
- * Byte pair encoding or WordPiece, shared by source and target. Learnt, loaded, or had from {@link Model#tokenizer()}.
+ * Byte pair encoding, WordPiece or unigram, shared by source and target. Learnt, loaded, or had from {@link Model#tokenizer()}.
  */
 public final class Tokenizer extends NativeObject {
     private Tokenizer(Services services, Frame.Call maker) {

@@ -1,0 +1,22 @@
+// The natural logarithm by nothing but sums and products, so that every machine learns the same pieces.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+
+namespace xf {
+
+// log x to some 12 digits; x > 0. With x = 2^e m and s = (m - 1) / (m + 1), log m = 2 (s + s^3 / 3 + s^5 / 5 + ...),
+// |s| < 0.172.
+inline double stable_log(double x) {
+    int exponent = 0;
+    double m = std::frexp(x, &exponent);
+    if (m < 0.70710678118654752) m *= 2, --exponent;
+    const double s = (m - 1) / (m + 1), square = s * s;
+    double series = 0;
+    for (int k = 15; k >= 1; k -= 2) series = series * square + 1.0 / k;
+    return 2 * s * series + exponent * 0.69314718055994531;
+}
+
+}  // namespace xf
