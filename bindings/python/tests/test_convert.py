@@ -10,7 +10,7 @@ import struct
 import tempfile
 import unittest
 
-from support import ROOT, run_python, xformer
+from support import OPTIONS, PAIRS, ROOT, run_python, xformer
 from xformer.convert import ConvertError
 from xformer.convert.__main__ import main
 from xformer.convert.sentencepiece_model import SentencePieceModel
@@ -83,6 +83,26 @@ class FromSentencePiece(unittest.TestCase):
                     self.assertEqual(tokenizer.encode(bytes.fromhex(text)), ids)
                     self.assertEqual(tokenizer.decode(ids), bytes.fromhex(decoded).decode())
             os.remove(self.path("out.json"))
+
+    def test_a_model_trains_with_one_and_keeps_it(self):
+        for name in ("unigram", "bpe-symbols"):
+            path = os.path.join(MODELS, name + ".json")
+            with xformer.Context({"context.device": "cpu", "context.threads": 1}) as context:
+                tokenizer = xformer.Tokenizer.load(context, path)
+                corpus = xformer.Corpus.from_pairs(context, PAIRS)
+                batcher = xformer.Batcher(corpus, tokenizer, OPTIONS)
+                model = xformer.Model(context, OPTIONS, tokenizer)
+                trainer = xformer.Trainer(model, OPTIONS)
+                stats = list(trainer.train(batcher, 60))
+                self.assertLess(stats[-1].nll, stats[0].nll / 2)
+                model.save(self.path("model.xf"))
+                texts = [source for source, _ in PAIRS]
+                found = xformer.Decoder(model, OPTIONS).translate(texts)
+                loaded = xformer.Model.load(context, self.path("model.xf"))
+                self.assertEqual(xformer.Decoder(loaded, OPTIONS).translate(texts), found)
+                loaded.tokenizer.save(self.path("again.json"))
+                with open(self.path("again.json"), "rb") as file:
+                    self.assertEqual(file.read(), contents(name + ".json"))
 
     def test_as_a_command(self):
         with open(self.path("in.model"), "wb") as file:
