@@ -5,6 +5,7 @@
 #include "text/sentencepiece.h"
 
 #include <atomic>
+#include <cmath>
 #include <ctime>
 #include <fstream>
 #include <sstream>
@@ -159,6 +160,27 @@ XF_TEST(unigram_is_the_best_of_all_ways) {
         float sum = 0;
         for (const int32_t id : scored.ids) sum += id == -7 ? least - 10 : table.score(id);
         CHECK_EQ(sum, best[text.size()]);
+    }
+}
+
+// What the package does, found by models made for it: 0.1 for each byte but the first, whatever the file says.
+XF_TEST(a_user_defined_symbol_has_a_score_of_its_own) {
+    for (const std::string symbol : {"ab", "abc",
+                                     "\xC3\xBC"
+                                     "b",
+                                     "abcdefghijk"}) {
+        const auto bonus = static_cast<float>(0.1 * static_cast<double>(symbol.size()) - 0.1);
+        const size_t first = symbol[0] == 'a' ? 1 : 2;
+        for (const float stated : {-50.f, 0.f, 50.f}) {
+            for (const float rest : {bonus, std::nextafter(bonus, 100.f)}) {
+                SentencePieceTable table =
+                    table_of(SentencePieceTable::Kind::kUnigram,
+                             {{symbol, stated}, {symbol.substr(0, first), 0.f}, {symbol.substr(first), rest}});
+                table.types[1] = PieceType::kUserDefined;
+                const std::vector<int32_t> ids = encode(SentencePieceTokenizer(table), symbol);
+                CHECK(ids == (rest > bonus ? std::vector<int32_t>{2, 3} : std::vector<int32_t>{1}));
+            }
+        }
     }
 }
 
