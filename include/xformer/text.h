@@ -11,6 +11,9 @@
  * sentencepiece package gives, so it has that model's normalisation, which loses white space, and its unknown token;
  * its start and end symbols have ids of their own; and it takes any bytes: U+FFFD stands for what is not UTF-8.
  *
+ * Or a file that holds two, one for sources and one for targets. Batchers, decoders and models take each for its side;
+ * the functions here encode as the sources' and decode, name and count as the targets'.
+ *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XFORMER_TEXT_H

@@ -155,11 +155,11 @@ xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokeniz
         const auto options = BatcherOptions::from(*OptionsOf(config));
         Encoders encoders{&use->context->pool(), {}};
         for (int worker = 0; words != nullptr && worker < encoders.pool->workers(); ++worker)
-            encoders.of_worker.push_back(
-                [&words, end, scratch = EncodeScratch()](std::string_view text, std::vector<int32_t> *ids) mutable {
-                    words->encode(text, ids, &scratch);
-                    ids->push_back(end);
-                });
+            encoders.of_worker.push_back([&words, end, scratch = EncodeScratch()](Side side, std::string_view text,
+                                                                                  std::vector<int32_t> *ids) mutable {
+                (side == Side::kSource ? words->source() : words->target()).encode(text, ids, &scratch);
+                ids->push_back(end);
+            });
         const Call call = use->context->call();
         const Corpus::Warn warn = [&](const std::string &line) { use->context->log(XF_LOG_WARNING, "data", line); };
         auto handle = std::make_unique<xf_batcher>();

@@ -17,6 +17,10 @@ void fill_model_handle(xf_model *handle, std::shared_ptr<Model> model, std::shar
         XF_CHECK(model->config().V == tokenizer->size(), XF_ERROR_CORRUPT,
                  "the tokenizer has %d tokens, the model's vocabulary %lld", tokenizer->size(),
                  static_cast<long long>(model->config().V));
+    if (tokenizer != nullptr)
+        XF_CHECK(model->config().source_V == tokenizer->source().size(), XF_ERROR_CORRUPT,
+                 "the sources' tokenizer has %d tokens, the model's source vocabulary %lld", tokenizer->source().size(),
+                 static_cast<long long>(model->config().source_V));
     handle->context = model->context_ptr();
     handle->config.reset(new xf_config);
     handle->config->options = model->options();
@@ -100,6 +104,13 @@ xf_status xf_model_create(xf_context *context, const xf_config *config, const xf
             XF_CHECK(asked == 0 || asked == own->size(), XF_ERROR_INVALID_ARGUMENT,
                      "model.vocab_size is %lld, the tokenizer has %d", static_cast<long long>(asked), own->size());
             options.set_i64("model.vocab_size", own->size());
+            if (own->source().size() != own->size()) {
+                const int64_t sources = options.i64("model.source_vocab_size");
+                XF_CHECK(sources == 0 || sources == own->source().size(), XF_ERROR_INVALID_ARGUMENT,
+                         "model.source_vocab_size is %lld, the sources' tokenizer has %d",
+                         static_cast<long long>(sources), own->source().size());
+                options.set_i64("model.source_vocab_size", own->source().size());
+            }
             set_tokens(*own, &options);
         }
         auto handle = std::make_unique<xf_model>();

@@ -79,9 +79,9 @@ struct Task {
             std::vector<int32_t> room;
             for (int64_t i = begin; i < end; ++i) {
                 call.check();
-                for (const std::string_view text : {corpus.source(i), corpus.target(i)}) {
+                for (const Side side : {Side::kSource, Side::kTarget}) {
                     room.clear();
-                    encode(text, &room);
+                    encode(side, side == Side::kSource ? corpus.source(i) : corpus.target(i), &room);
                     ids.insert(ids.end(), room.begin(), room.end());
                     ends.push_back(ids.size());
                 }
@@ -130,15 +130,15 @@ EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t 
     check_arguments(corpus, static_cast<bool>(encode), max_tokens_per_side);
     EncodedCorpus encoded(heap);
     std::vector<int32_t> src_room, tgt_room;
-    const auto encoded_text = [&](std::string_view text, std::vector<int32_t> *room) {
+    const auto encoded_text = [&](Side side, std::string_view text, std::vector<int32_t> *room) {
         room->clear();
-        encode(text, room);
+        encode(side, text, room);
         return std::span<const int32_t>(*room);
     };
     for (int64_t i = 0; i < corpus.size(); ++i) {
         call.progress("encode", i, corpus.size());
-        const auto src = encode ? encoded_text(corpus.source(i), &src_room) : corpus.source_ids(i);
-        const auto tgt = encode ? encoded_text(corpus.target(i), &tgt_room) : corpus.target_ids(i);
+        const auto src = encode ? encoded_text(Side::kSource, corpus.source(i), &src_room) : corpus.source_ids(i);
+        const auto tgt = encode ? encoded_text(Side::kTarget, corpus.target(i), &tgt_room) : corpus.target_ids(i);
         take_pair(src, tgt, i, max_tokens_per_side, &encoded);
     }
     call.progress("encode", corpus.size(), corpus.size());

@@ -42,9 +42,11 @@ private:
     }
 };
 
+enum class Side { kSource, kTarget };
+
 // Writes the ids of a text, the end symbol last; it may throw. It is given an empty vector, so appending and replacing
 // are the same.
-using Encode = std::function<void(std::string_view text, std::vector<int32_t> *ids)>;
+using Encode = std::function<void(Side side, std::string_view text, std::vector<int32_t> *ids)>;
 
 // Callbacks for the workers of a pool, each of which uses its own: they may keep scratch memory.
 struct Encoders {

@@ -72,7 +72,7 @@ void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, con
         if (texts.missing(i)) fail(XF_ERROR_INVALID_ARGUMENT, "the text is NULL");
         if (before >= 0) ids_.push_back(before);
         const size_t text = ids_.size();
-        tokenizer_.encode(trimmed(texts[i]), &ids_, &scratch_);
+        tokenizer_.source().encode(trimmed(texts[i]), &ids_, &scratch_);
         if (ids_.size() == text) {
             ids_.resize(begin);
             Hypothesis &nothing = outcome->answers.emplace_back();
@@ -81,7 +81,7 @@ void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, con
             return;
         }
         text_done = true;
-        if (!prefixes.missing(i)) tokenizer_.encode(trimmed(prefixes[i]), &prefix_ids_, &scratch_);
+        if (!prefixes.missing(i)) tokenizer_.target().encode(trimmed(prefixes[i]), &prefix_ids_, &scratch_);
         ids_.push_back(model.tokens.end);
         if (source == Languages::Source::kAfter) ids_.push_back(config.source_language);
     } catch (const Error &error) {

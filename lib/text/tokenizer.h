@@ -1,5 +1,5 @@
-// Text to ids and back, by whatever tokenizer a model has: one that was learnt here (word_tokenizer.h), or one of
-// SentencePiece (sentencepiece.h).
+// Text to ids and back, by whatever tokenizer a model has: one that was learnt here (word_tokenizer.h), one of
+// SentencePiece (sentencepiece.h), or two, one a side (tokenizer_pair.h).
 //
 // A tokenizer never changes once made: any number of threads may use one at the same time.
 //
@@ -47,6 +47,10 @@ public:
     // The text of the ids; start, end and other control symbols are skipped. XF_ERROR_OUT_OF_RANGE for an id that is
     // no piece.
     virtual std::string decode(const int32_t *ids, size_t count) const = 0;
+
+    // What cuts sources and targets, where a model has a tokenizer for each.
+    virtual const Tokenizer &source() const { return *this; }
+    virtual const Tokenizer &target() const { return *this; }
 
     // The name of a piece for people: "<s>", "</s>", "<0x41>", or its text with U+2581 for each space.
     // XF_ERROR_OUT_OF_RANGE.

@@ -1,0 +1,42 @@
+// Two tokenizers, of a model whose sources and targets are cut in different ways.
+//
+// The file is one JSON object, like those of single tokenizers, which it holds as texts:
+//
+//     {"format":"xformer-tokenizer","version":1,"kind":"pair","source":"{...}","target":"{...}"}
+//
+// Where no side is said, text to encode is a source's, and ids are a target's.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "text/tokenizer.h"
+
+namespace xf {
+
+class TokenizerPair final : public Tokenizer {
+public:
+    // XF_ERROR_CORRUPT when they differ in the end symbol, or one is a pair itself.
+    TokenizerPair(std::shared_ptr<const Tokenizer> source, std::shared_ptr<const Tokenizer> target);
+
+    // True when the text says that it is one; what it says further may be wrong. Throws nothing but for memory.
+    static bool is_json(std::string_view json);
+    static std::shared_ptr<const Tokenizer> parse(std::string_view json);
+
+    std::string serialize() const override;
+    int32_t size() const override { return target_->size(); }
+    int32_t start_id() const override { return target_->start_id(); }
+    int32_t end_id() const override { return target_->end_id(); }
+    using Tokenizer::encode;
+    void encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch) const override {
+        source_->encode(text, ids, scratch);
+    }
+    std::string decode(const int32_t *ids, size_t count) const override { return target_->decode(ids, count); }
+    std::string piece(int32_t id) const override { return target_->piece(id); }
+    const Tokenizer &source() const override { return *source_; }
+    const Tokenizer &target() const override { return *target_; }
+
+private:
+    const std::shared_ptr<const Tokenizer> source_, target_;
+};
+
+}  // namespace xf
