@@ -33,7 +33,7 @@ public:
         return version_;
     }
     bool String(const Ch *data, rapidjson::SizeType size, bool) {
-        if (key_ == kVersionKey) return false;
+        if (key_ < 0 || key_ == kVersionKey) return false;
         values_[key_].assign(data, size);
         const bool good = (key_ != kFormatKey || values_[key_] == tokenizer_json::kFormat) &&
                           (key_ != kKindKey || values_[key_] == kPair);

@@ -74,6 +74,8 @@ XF_TEST(what_is_no_pair_is_refused) {
         CHECK(at != std::string::npos);
         return status(text.replace(at, from.size(), to));
     };
+    for (const char *text : {"\"pair\"", "1", "[]", "{}", "null", "{\"format\":{}}", "{\"kind\":\"pair\"}"})
+        CHECK(status(text) != XF_OK);
     CHECK(changed("\"target\"", "\"other\"") == XF_ERROR_CORRUPT);
     CHECK(changed("\"source\"", "\"target\"") == XF_ERROR_CORRUPT);
     CHECK(changed("\"source\":\"", "\"source\":[],\"x\":\"") == XF_ERROR_CORRUPT);
