@@ -85,18 +85,18 @@ static int32_t dot_linear(xf_stream *stream, const xf_linear_fwd &args, xf_error
     xf_linear_fwd a = args;
     const bool int8 = a.weights_type == XF_WEIGHTS_INT8;
     const int64_t most = kPacksRows ? min64(a.M, kRowsAtOnce) : a.M, row_tiles = ceil_div(most, kRowTask);
-    const int64_t rows = round_up(ceil_div(most, row_tiles), kRowUnit);
+    const int64_t height = ceil_div(most, row_tiles), rows = round_up(height, kRowUnit);
     const int64_t front = prepared_bytes(stream, a.weights_type, most, a.K);
     if constexpr (sizeof(T) == 2) {
         if (const int32_t rc = widen_source(stream, front, &a, err)) return rc;
     } else {
         if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(front), err)) return rc;
     }
-    const int64_t work = int8 ? max64(1, a.K) * max64(1, rows / 8) : max64(1, rows * a.K);
+    const int64_t work = int8 ? max64(1, a.K) * max64(1, height / 8) : max64(1, height * a.K);
     const int64_t unit = int8 ? kGroup : 16, want = max64(a.N / 96, ceil_div(int64_t{1} << (int8 ? 16 : 19), work));
     const int64_t col_tile = min64(round_up(a.N, int8 ? kGroup : 8), max64(unit, round_up(want, unit)));
     const int64_t col_tiles = ceil_div(a.N, col_tile);
-    const int64_t wide_size = wide_bytes(a.weights_type, rows), results = sizeof(T) == 2 ? rows * col_tile * 4 : 0;
+    const int64_t wide_size = wide_bytes(a.weights_type, height), results = sizeof(T) == 2 ? rows * col_tile * 4 : 0;
     if (const int32_t rc = reserve_local(stream, wide_size + results, err)) return rc;
     for (int64_t first = 0; first < args.M; first += most) {
         a.M = min64(most, args.M - first);
