@@ -22,7 +22,8 @@ const (
 // Tokenizer is byte pair encoding, WordPiece or unigram, shared by source and target. Many goroutines may use one at once.
 type Tokenizer struct {
 	object
-	size int
+	size       int
+	start, end int32
 }
 
 func (t *Tokenizer) in(c *call) *C.xf_tokenizer {
@@ -33,7 +34,9 @@ func (t *Tokenizer) in(c *call) *C.xf_tokenizer {
 }
 
 func newTokenizer(h *handle) *Tokenizer {
-	return &Tokenizer{object{h}, int(C.xf_tokenizer_vocab_size((*C.xf_tokenizer)(h.ptr)))}
+	p := (*C.xf_tokenizer)(h.ptr)
+	return &Tokenizer{object{h}, int(C.xf_tokenizer_vocab_size(p)), int32(C.xf_tokenizer_start_token(p)),
+		int32(C.xf_tokenizer_end_token(p))}
 }
 
 // TrainTokenizer learns a vocabulary from both sides of a corpus. It reads the options of the group "tokenizer.".
@@ -53,6 +56,16 @@ func (c *Context) LoadTokenizer(path string) (*Tokenizer, error) {
 // Save writes one JSON file, replacing an old file at once or not at all.
 func (t *Tokenizer) Save(path string) error {
 	return do(func(c *call) status { return C.xf_tokenizer_save(t.in(c), c.text("file name", path), &c.err) })
+}
+
+// StartToken is the id of the start symbol, TokenStart of a tokenizer learnt here; -1 when it has none.
+func (t *Tokenizer) StartToken() int32 {
+	return t.start
+}
+
+// EndToken is the id of the end symbol, TokenEnd of a tokenizer learnt here; -1 when it has none.
+func (t *Tokenizer) EndToken() int32 {
+	return t.end
 }
 
 // Size is V, the number of ids.
@@ -122,7 +135,7 @@ func (t *Tokenizer) sentences(texts []string) ([][]int32, error) {
 			}
 			return nil, err
 		}
-		all = append(all, append(tokens, TokenEnd))
+		all = append(all, append(tokens, t.end))
 	}
 	return all, nil
 }

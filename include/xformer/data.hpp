@@ -160,16 +160,19 @@ static_assert(sizeof(Batch) == sizeof(xf_batch), "for the C API a span of Batch 
 /** @brief Packs your own sentences into a batch. */
 class BatchBuffer {
 public:
+    /** @brief Makes an empty one. @param end_token [in] what is added behind each sentence; see
+     *  TokenizerView::end_token() */
+    explicit BatchBuffer(std::int32_t end_token = XF_TOKEN_END) noexcept : end_(end_token) {}
     /** @brief Adds a sentence, for decoding. @param source [in] ids without the end symbol, which is added */
     void add(span<const std::int32_t> source) {
-        src_.append(source);
+        src_.append(source, end_);
         ++src_.count;
     }
     /** @brief Adds a pair, for training and scoring. @param source [in] ids without the end symbol, which is added
      *  @param target [in] likewise */
     void add(span<const std::int32_t> source, span<const std::int32_t> target) {
-        src_.append(source);
-        tgt_.append(target);
+        src_.append(source, end_);
+        tgt_.append(target, end_);
         ++src_.count;
         ++tgt_.count;
     }
@@ -197,18 +200,19 @@ private:
         std::vector<std::int32_t> ids, offsets;  // behind the first count sentences is what the next append() drops
         std::size_t count = 0;
 
-        void append(span<const std::int32_t> sentence) {
+        void append(span<const std::int32_t> sentence, std::int32_t end) {
             offsets.resize(count + 1);
             ids.resize(static_cast<std::size_t>(offsets.back()));
             if (sentence.size() >= std::numeric_limits<std::int32_t>::max() - ids.size())
                 throw Error(XF_ERROR_LIMIT, std::to_string(sentence.size()) + " ids after " +
                                                 std::to_string(ids.size()) + ", expected less than 2^31 together");
             ids.insert(ids.end(), sentence.begin(), sentence.end());
-            ids.push_back(XF_TOKEN_END);
+            ids.push_back(end);
             offsets.push_back(static_cast<std::int32_t>(ids.size()));
         }
     };
     Side src_, tgt_;
+    std::int32_t end_;
 };
 
 /** @brief Makes batches from a corpus. As a range it is the rest of its epoch; the next loop is the next epoch.

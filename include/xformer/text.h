@@ -105,6 +105,24 @@ XF_API void xf_tokenizer_free(xf_tokenizer *tokenizer);
 XF_API int32_t xf_tokenizer_vocab_size(const xf_tokenizer *tokenizer);
 
 /**
+ * @brief Gives the id of the start symbol, which the decoder is fed first.
+ * @param tokenizer [in] the tokenizer
+ * @return XF_TOKEN_START of a tokenizer learnt here; -1 when it has none, or tokenizer is not a tokenizer
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API int32_t xf_tokenizer_start_token(const xf_tokenizer *tokenizer);
+
+/**
+ * @brief Gives the id of the end symbol, which ends every source and every target.
+ * @param tokenizer [in] the tokenizer
+ * @return XF_TOKEN_END of a tokenizer learnt here; -1 when it has none, or tokenizer is not a tokenizer
+ * @threads shared-read
+ * @since 0.1
+ */
+XF_API int32_t xf_tokenizer_end_token(const xf_tokenizer *tokenizer);
+
+/**
  * @brief Turns text into ids, without start and end symbols.
  * @param tokenizer [in] the tokenizer
  * @param text [in] UTF-8 of length bytes; NUL bytes are text; may be NULL when length is 0

@@ -30,6 +30,10 @@ public:
     constexpr explicit TokenizerView(const xf_tokenizer *handle) noexcept : View(handle) {}
     /** @brief Counts the ids. @return V */
     std::size_t size() const noexcept { return static_cast<std::size_t>(xf_tokenizer_vocab_size(get())); }
+    /** @brief Tells the start symbol. @return its id, -1: it has none */
+    std::int32_t start_token() const noexcept { return xf_tokenizer_start_token(get()); }
+    /** @brief Tells the end symbol. @return its id, -1: it has none */
+    std::int32_t end_token() const noexcept { return xf_tokenizer_end_token(get()); }
     /** @brief Encodes. @param text [in] UTF-8 @return ids, without start and end symbols */
     std::vector<std::int32_t> encode(std::string_view text) const {
         std::vector<std::int32_t> ids;

@@ -85,6 +85,14 @@ int32_t xf_tokenizer_vocab_size(const xf_tokenizer *tokenizer) {
     return is_handle(tokenizer) ? tokenizer->tokenizer->size() : 0;
 }
 
+int32_t xf_tokenizer_start_token(const xf_tokenizer *tokenizer) {
+    return is_handle(tokenizer) ? tokenizer->tokenizer->start_id() : -1;
+}
+
+int32_t xf_tokenizer_end_token(const xf_tokenizer *tokenizer) {
+    return is_handle(tokenizer) ? tokenizer->tokenizer->end_id() : -1;
+}
+
 xf_status xf_tokenizer_encode(const xf_tokenizer *tokenizer, const char *text, size_t length, int32_t *ids,
                               size_t capacity, size_t *count, xf_error *err) {
     return guard(err, [&] {

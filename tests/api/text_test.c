@@ -29,6 +29,8 @@ static void test_make(void **state) {
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_tokenizer_load(world.context, path, NULL, err));
     ACCEPTED(xf_tokenizer_load(world.context, path, &out, err));
     assert_int_equal(xf_tokenizer_vocab_size(out), xf_tokenizer_vocab_size(world.tokenizer));
+    assert_int_equal(xf_tokenizer_start_token(out), XF_TOKEN_START);
+    assert_int_equal(xf_tokenizer_end_token(out), XF_TOKEN_END);
     const char *again = scratch_path("again.json");
     ACCEPTED(xf_tokenizer_save(out, again, err));
     assert_same_files(path, again);
@@ -38,6 +40,8 @@ static void test_make(void **state) {
         if (i == TOKENIZER) continue;
         xf_tokenizer_free(wrong_handle(i));
         assert_int_equal(xf_tokenizer_vocab_size(wrong_handle(i)), 0);
+        assert_int_equal(xf_tokenizer_start_token(wrong_handle(i)), -1);
+        assert_int_equal(xf_tokenizer_end_token(wrong_handle(i)), -1);
     }
 }
 

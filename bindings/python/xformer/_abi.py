@@ -162,7 +162,7 @@ text ptr: xf_context_device
 text ptr text: xf_model_metadata
 text ptr size: xf_model_metadata_key
 i32: xf_version_num
-i32 ptr: xf_tokenizer_vocab_size
+i32 ptr: xf_tokenizer_vocab_size xf_tokenizer_start_token xf_tokenizer_end_token
 i64 ptr: xf_corpus_pair_count xf_trainer_step_count
 size: xf_option_count
 size ptr: xf_backend_count xf_model_tensor_count xf_hypotheses_sentence_count

@@ -55,12 +55,22 @@ class Tokenizer(Handle):
         """V, the number of ids."""
         return int(lib.xf_tokenizer_vocab_size(self._c))
 
+    @property
+    def start_token(self) -> int:
+        """The id of the start symbol, TOKEN_START of a tokenizer learnt here; -1 when it has none."""
+        return int(lib.xf_tokenizer_start_token(self._c))
+
+    @property
+    def end_token(self) -> int:
+        """The id of the end symbol, TOKEN_END of a tokenizer learnt here; -1 when it has none."""
+        return int(lib.xf_tokenizer_end_token(self._c))
+
     def encode(self, text: Text, *, end: bool = False) -> List[int]:
         """The ids of a text; ``end`` adds the end symbol, which sentences of a :class:`Batch` need."""
         data = _buffer.utf8(text)
         given = (lib.xf_tokenizer_encode, self._c, data, len(data))
         ids: List[int] = filled(len(data) + 16, lambda count: array("i", bytes(4 * count)), *given).tolist()
-        return ids + ([TOKEN_END] if end else [])
+        return ids + ([self.end_token] if end else [])
 
     def decode(self, ids: Any) -> str:
         """The text of ids (a sequence or a buffer of integers); start and end symbols give nothing."""

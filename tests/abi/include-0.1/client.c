@@ -216,6 +216,7 @@ static xf_tokenizer *use_tokenizer(xf_context *context, const xf_config *config,
     DO(xf_tokenizer_save(tokenizer, path, &err));
     DO(xf_tokenizer_load(context, path, &again, &err));
     IS(xf_tokenizer_vocab_size(again) == xf_tokenizer_vocab_size(tokenizer) && xf_tokenizer_vocab_size(again) > 257);
+    IS(xf_tokenizer_start_token(again) == XF_TOKEN_START && xf_tokenizer_end_token(again) == XF_TOKEN_END);
     DO(xf_tokenizer_encode(again, "four one", 8, ids, 64, &count, &err));
     DO(xf_tokenizer_decode(again, ids, count, text, sizeof text, &length, &err));
     IS(length == 8 && strcmp(text, "four one") == 0);

@@ -34,14 +34,20 @@ pub const TOKEN_END: i32 = sys::XF_TOKEN_END;
 pub struct Tokenizer {
     handle: Arc<Handle<sys::xf_tokenizer>>,
     size: i32,
+    start: i32,
+    end: i32,
 }
 
 impl Tokenizer {
     /// One that was made, or that of a model.
     pub(crate) fn new(handle: Handle<sys::xf_tokenizer>) -> Self {
         // SAFETY: the tokenizer is alive.
-        let size = unsafe { sys::xf_tokenizer_vocab_size(handle.get()) };
-        Tokenizer { handle: Arc::new(handle), size }
+        let (size, start, end) = unsafe {
+            let tokenizer = handle.get();
+            let (start, end) = (sys::xf_tokenizer_start_token(tokenizer), sys::xf_tokenizer_end_token(tokenizer));
+            (sys::xf_tokenizer_vocab_size(tokenizer), start, end)
+        };
+        Tokenizer { handle: Arc::new(handle), size, start, end }
     }
 
     /// Learns a vocabulary from both sides of a corpus, by the group "tokenizer.". [`Status::Data`]: no text.
@@ -69,6 +75,16 @@ impl Tokenizer {
         self.size
     }
 
+    /// The id of the start symbol, [`TOKEN_START`] of a tokenizer learnt here; -1 when it has none.
+    pub fn start_token(&self) -> i32 {
+        self.start
+    }
+
+    /// The id of the end symbol, [`TOKEN_END`] of a tokenizer learnt here; -1 when it has none.
+    pub fn end_token(&self) -> i32 {
+        self.end
+    }
+
     /// The ids of a text, without start and end symbols. [`Status::Data`] of what is not UTF-8, unless the tokenizer
     /// was made with "tokenizer.invalid_utf8" replace.
     pub fn encode(&self, text: impl AsRef<[u8]>) -> Result<Vec<i32>> {
@@ -82,7 +98,7 @@ impl Tokenizer {
     /// The ids of a sentence as a [`Batch`](crate::Batch) wants them: with the end symbol.
     pub fn encode_sentence(&self, text: impl AsRef<[u8]>) -> Result<Vec<i32>> {
         let mut ids = self.encode(text)?;
-        ids.push(TOKEN_END);
+        ids.push(self.end);
         Ok(ids)
     }
 

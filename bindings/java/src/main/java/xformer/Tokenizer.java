@@ -41,6 +41,16 @@ public final class Tokenizer extends NativeObject {
         return Frame.get(f -> (int) Native.xf_tokenizer_vocab_size(f.use(this)));
     }
 
+    /** {@return the id of the start symbol, {@link Xformer#TOKEN_START} of one learnt here; -1: it has none} */
+    public int startToken() {
+        return Frame.get(f -> (int) Native.xf_tokenizer_start_token(f.use(this)));
+    }
+
+    /** {@return the id of the end symbol, {@link Xformer#TOKEN_END} of one learnt here; -1: it has none} */
+    public int endToken() {
+        return Frame.get(f -> (int) Native.xf_tokenizer_end_token(f.use(this)));
+    }
+
     /** Turns text into ids, without start and end symbols. Half of a surrogate pair is an error. */
     public int[] encode(String text) {
         return encode(Text.utf8(text));
@@ -52,11 +62,11 @@ public final class Tokenizer extends NativeObject {
                 f.use(this), f.bytes(utf8), utf8.length, ids, capacity, count, f.err()), Words::ints);
     }
 
-    /** Turns text into ids and {@link Xformer#TOKEN_END}: a sentence of a {@link Batch}. */
+    /** Turns text into ids and the end symbol: a sentence of a {@link Batch}. */
     public int[] encodeSentence(String text) {
         int[] ids = encode(text);
         int[] sentence = Arrays.copyOf(ids, ids.length + 1);
-        sentence[ids.length] = Xformer.TOKEN_END;
+        sentence[ids.length] = endToken();
         return sentence;
     }
 
