@@ -11,9 +11,9 @@ import argparse
 import sys
 from typing import List, Optional
 
-from . import ConvertError, from_sentencepiece
+from . import ConvertError, from_hf, from_sentencepiece, to_hf
 
-COMMANDS = {"from-sentencepiece": from_sentencepiece}
+COMMANDS = {"from-hf": from_hf, "to-hf": to_hf, "from-sentencepiece": from_sentencepiece}
 
 
 def main(arguments: Optional[List[str]] = None) -> int:

@@ -1,0 +1,157 @@
+"""The files of a tokenizer that transformers opens beside a MarianMT made of a model of this library.
+
+A tokenizer of SentencePiece is written as it came: source.spm, target.spm and vocab.json. The library's own kinds have
+no form there: what is written reads ids, as words of digits, so that programs that want a vocabulary have one; text
+becomes ids by this library.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+from __future__ import annotations
+
+import base64
+import json
+import struct
+from typing import Any, Dict, List, Optional
+
+from . import ConvertError
+from .hf_classes import Target
+
+
+def tokenizer_files(target: Target, tokenizer: Optional[Dict[str, Any]]) -> Dict[str, bytes]:
+    """Names and bytes."""
+    if target.unknown < 0:
+        return {}
+    is_marian = target.config["model_type"] == "marian"
+    if is_marian and tokenizer is not None and str(tokenizer.get("kind", "")).startswith("sentencepiece-"):
+        return _sentencepiece(target, tokenizer)
+    target.notes.append("the tokenizer that is written reads ids, as words of digits: text becomes ids by this library")
+    end, padding = target.config["eos_token_id"], target.config["pad_token_id"]
+    names = {end: "</s>", padding: "<pad>", target.unknown: "<unk>"}
+    vocabulary = {names.get(id, str(id)): id for id in range(target.vocabulary)}
+    special = [
+        {
+            "id": id,
+            "content": name,
+            "single_word": False,
+            "lstrip": False,
+            "rstrip": False,
+            "normalized": False,
+            "special": True,
+        }
+        for id, name in sorted(names.items())
+    ]
+    ending = {
+        "type": "TemplateProcessing",
+        "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "</s>", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
+        "special_tokens": {"</s>": {"id": "</s>", "ids": [end], "tokens": ["</s>"]}},
+    }
+    whole = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": special,
+        "normalizer": None,
+        "pre_tokenizer": {"type": "WhitespaceSplit"},
+        "post_processor": ending,
+        "decoder": None,
+        "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "<unk>"},
+    }
+    setting = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "eos_token": "</s>",
+        "pad_token": "<pad>",
+        "unk_token": "<unk>",
+    }
+    return {"tokenizer.json": _json(whole), "tokenizer_config.json": _json(setting)}
+
+
+def _sentencepiece(target: Target, tokenizer: Dict[str, Any]) -> Dict[str, bytes]:
+    pieces: List[List[Any]] = tokenizer["pieces"]
+    names = [piece[0] for piece in pieces]
+    for added in range(len(names), target.vocabulary):
+        name = (
+            "<pad>"
+            if added == target.config["pad_token_id"]
+            else "<unk>" if added == target.unknown else "<unused%d>" % added
+        )
+        if name in names:
+            name = "<added%d>" % added
+        names.append(name)
+    for name, id in target.languages.items():
+        if names[id] != ">>%s<<" % name:
+            raise ConvertError(
+                "model.languages has %s=%d, but the piece of that id is %r, expected '>>%s<<'"
+                % (name, id, names[id], name)
+            )
+    model = _model(tokenizer)
+    setting = {
+        "tokenizer_class": "MarianTokenizer",
+        "eos_token": names[target.config["eos_token_id"]],
+        "pad_token": names[target.config["pad_token_id"]],
+        "unk_token": names[target.unknown],
+        "source_lang": None,
+        "target_lang": None,
+    }
+    vocabulary = {name: id for id, name in enumerate(names)}
+    return {
+        "source.spm": model,
+        "target.spm": model,
+        "vocab.json": _json(vocabulary),
+        "tokenizer_config.json": _json(setting),
+    }
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode() + b"\n"
+
+
+def _model(tokenizer: Dict[str, Any]) -> bytes:
+    """The .model file of a tokenizer: sentencepiece_model.proto as bytes. SentencePiece wants an unknown piece, and no
+    other of that type; control pieces that text could spell are left to vocab.json."""
+    out = b""
+    for text, score, kind in tokenizer["pieces"]:
+        out += _bytes(1, _bytes(1, text.encode()) + _float(2, score) + _number(3, kind))
+    controls = {name: tokenizer[name] for name in ("start", "end")}
+    trainer = _number(3, {"sentencepiece-unigram": 1, "sentencepiece-bpe": 2}[tokenizer["kind"]])
+    trainer += _number(24, tokenizer["whitespace_as_suffix"]) + _number(35, tokenizer["byte_fallback"])
+    trainer += _bytes(44, tokenizer["unknown_surface"].encode())
+    unknown = next(id for id, piece in enumerate(tokenizer["pieces"]) if piece[2] == 2)
+    trainer += _number(40, unknown)
+    for number, key in ((41, "start"), (42, "end")):
+        trainer += _number(number, controls[key] if controls[key] >= 0 else (1 << 64) - 1)
+    trainer += _number(43, (1 << 64) - 1)
+    trainer += _bytes(45, tokenizer["pieces"][unknown][0].encode())
+    for number, key in ((46, "start"), (47, "end")):
+        if controls[key] >= 0:
+            trainer += _bytes(number, tokenizer["pieces"][controls[key]][0].encode())
+    out += _bytes(2, trainer)
+    rules = _bytes(1, b"user_defined") + _bytes(2, base64.b64decode(tokenizer["character_map"]))
+    for number, key in ((3, "add_dummy_prefix"), (4, "remove_extra_whitespaces"), (5, "escape_whitespaces")):
+        rules += _number(number, tokenizer[key])
+    out += _bytes(3, rules)
+    if tokenizer["decoded_map"]:
+        after = _bytes(2, base64.b64decode(tokenizer["decoded_map"]))
+        out += _bytes(5, after + _number(3, False) + _number(4, False) + _number(5, False))
+    return out
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _number(field: int, value: int) -> bytes:
+    return _varint(field << 3) + _varint(int(value))
+
+
+def _float(field: int, value: float) -> bytes:
+    return _varint(field << 3 | 5) + struct.pack("<f", value)
+
+
+def _bytes(field: int, value: bytes) -> bytes:
+    return _varint(field << 3 | 2) + _varint(len(value)) + value

@@ -1,0 +1,91 @@
+"""A model file of this library into a folder that transformers opens: MarianMT, or the class that computes the same.
+
+What the class can't say is refused by the name of the option, never dropped.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from typing import Any, Dict, List
+
+from . import ConvertError
+from .checkpoint import Checkpoint, SafetensorsFile
+from .hf_classes import Target, target_of
+from .hf_tokenizer import tokenizer_files
+from .model_file import write_safetensors
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="IN.xf", help="a model file of this library")
+    parser.add_argument("folder", metavar="FOLDER", help="made for config.json, weights, vocabulary")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    convert(arguments.model, arguments.folder)
+
+
+def convert(path: str, folder: str) -> None:
+    """Makes ``folder``, or raises ConvertError and leaves nothing. It must not be there, or be empty."""
+    options = _verified_options(path)
+    file = SafetensorsFile(path)
+    tokenizer = json.loads(file.metadata["tokenizer"]) if "tokenizer" in file.metadata else None
+    target = target_of(path, options, Checkpoint.of_file(file), tokenizer)
+    files = tokenizer_files(target, tokenizer)
+    made = False
+    try:
+        if os.path.exists(folder):
+            if os.listdir(folder):
+                raise ConvertError("%s is not empty" % folder)
+        else:
+            os.mkdir(folder)
+        made = True
+        write_safetensors(os.path.join(folder, "model.safetensors"), target.tensors, {"format": "pt"})
+        _write_json(folder, "config.json", target.config)
+        _write_json(folder, "generation_config.json", _generation(target))
+        for name, data in files.items():
+            with open(os.path.join(folder, name), "xb") as out:
+                out.write(data)
+    except (OSError, ConvertError) as error:
+        if made:
+            shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error, ConvertError):
+            raise
+        raise ConvertError("%s: %s" % (error.filename or folder, error.strerror)) from error
+    for note in target.notes:
+        print("%s: %s" % (path, note), file=sys.stderr)
+
+
+def _verified_options(path: str) -> Dict[str, Any]:
+    """The options of a model that the library has read and checked as a whole."""
+    from .. import Context, Model, XformerError
+
+    try:
+        with Context({"context.device": "cpu:ref", "context.threads": 1}) as context:
+            with Model.load(context, path) as model:
+                return {key: value for key, value in model.config.items() if key.startswith("model.")}
+    except XformerError as error:
+        raise ConvertError(str(error)) from error
+
+
+def _generation(target: Target) -> Dict[str, Any]:
+    """Of what config.json has, what ``generate`` reads; greedy search, as the beam is said at each call."""
+    names = ("pad_token_id", "eos_token_id", "decoder_start_token_id", "forced_bos_token_id")
+    settings = {name: target.config[name] for name in names if target.config.get(name) is not None}
+    if target.banned:
+        settings["bad_words_ids"] = [[id] for id in target.banned]
+    settings["max_length"] = target.config["max_position_embeddings"]
+    return settings
+
+
+def _write_json(folder: str, name: str, value: Dict[str, Any]) -> None:
+    with open(os.path.join(folder, name), "x", encoding="utf-8") as file:
+        json.dump(value, file, indent=2, ensure_ascii=False)
+        file.write("\n")
+
+
+__all__: List[str] = ["add_arguments", "convert", "run"]

@@ -1,0 +1,116 @@
+"""Vocabularies of published folders: pieces of SentencePiece in the order of the model's ids.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+from __future__ import annotations
+
+import os
+import re
+from typing import Dict, List, Optional, Pattern, Tuple
+
+from . import ConvertError
+from .checkpoint import read_json
+from .sentencepiece_model import CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Piece, SentencePieceModel
+
+SPECIAL = {"<s>": CONTROL, "<pad>": CONTROL, "</s>": CONTROL, "<mask>": CONTROL, "<unk>": UNKNOWN}
+#: fairseq's first four ids, which SentencePiece has elsewhere.
+FAIRSEQ = ["<s>", "<pad>", "</s>", "<unk>"]
+
+
+def read_ids(path: str, V: int) -> Dict[str, int]:
+    """vocab.json: an id for each piece."""
+    ids = read_json(path)
+    for name, id in ids.items():
+        if type(id) is not int or not 0 <= id < V:
+            raise ConvertError(
+                "%s: %r is %r, expected a number from 0 to %d, as the model has it" % (path, name, id, V - 1)
+            )
+    if len(set(ids.values())) != len(ids):
+        seen: Dict[int, str] = {}
+        for name, id in ids.items():
+            if seen.setdefault(id, name) != name:
+                raise ConvertError("%s: %r and %r are both %d" % (path, seen[id], name, id))
+    return ids
+
+
+def place(
+    model: SentencePieceModel, names: Dict[int, str], V: int, controls: List[str]
+) -> Tuple[SentencePieceModel, int]:
+    """The same tokenizer with the pieces by other ids: what it does not know of ``names`` is never made from text, and
+    ``controls`` give none either. Also the number of its pieces that have no id, and that it does without."""
+    own = {piece.text: piece for piece in model.pieces}
+    special = {**SPECIAL, **dict.fromkeys(controls, CONTROL)}
+    pieces = []
+    for id in range(V):
+        text = names.get(id, "<unused%d>" % id)
+        known = own.get(text)
+        if text in special:
+            pieces.append(Piece(text, known.score if known else 0.0, special[text]))
+        elif known is not None and known.type not in (UNKNOWN, CONTROL):
+            pieces.append(known)
+        else:
+            pieces.append(Piece(text, 0.0, CONTROL if model.kind == "bpe" else UNUSED))  # a BPE has no unused ones here
+    missing = [
+        text for text, piece in own.items() if piece.type in (NORMAL, USER_DEFINED) and text not in names.values()
+    ]
+    model.pieces = pieces
+    return model, len(missing)
+
+
+def fairseq_names(model: SentencePieceModel, first: int = 1) -> Dict[int, str]:
+    """fairseq's order: its four, then the pieces of SentencePiece from the fourth on, each moved by one."""
+    names = dict(enumerate(FAIRSEQ))
+    names.update((i + first, piece.text) for i, piece in enumerate(model.pieces) if i >= 3)
+    return names
+
+
+def added_tokens(folder: str) -> Dict[str, int]:
+    """Tokens that were added to a tokenizer, by name, from the first file that lists them."""
+    path = os.path.join(folder, "tokenizer_config.json")
+    if os.path.exists(path):
+        listed = read_json(path).get("added_tokens_decoder")
+        if isinstance(listed, dict) and listed:
+            try:
+                return {str(token["content"]): int(id) for id, token in listed.items()}
+            except (KeyError, TypeError, ValueError) as error:
+                raise ConvertError("%s: added_tokens_decoder has no content by id" % path) from error
+    path = os.path.join(folder, "tokenizer.json")
+    if os.path.exists(path):
+        listed = read_json(path).get("added_tokens")
+        if isinstance(listed, list) and listed:
+            try:
+                return {str(token["content"]): int(token["id"]) for token in listed}
+            except (KeyError, TypeError, ValueError) as error:
+                raise ConvertError("%s: added_tokens has no content and id" % path) from error
+    path = os.path.join(folder, "added_tokens.json")
+    return {name: int(id) for name, id in read_json(path).items()} if os.path.exists(path) else {}
+
+
+def languages_of(tokens: Dict[str, int], pattern: Pattern[str]) -> Dict[str, int]:
+    """Those of the tokens that name a language, by that name, in the order of their ids."""
+    found = {}
+    for name, id in sorted(tokens.items(), key=lambda item: item[1]):
+        match = pattern.fullmatch(name)
+        if match:
+            found[match.group(1)] = id
+    return found
+
+
+def tokenizer_setting(folder: str, name: str) -> Optional[object]:
+    """A field of tokenizer_config.json, or None."""
+    path = os.path.join(folder, "tokenizer_config.json")
+    return read_json(path).get(name) if os.path.exists(path) else None
+
+
+def check_id(where: str, names: Dict[int, str], token: str, id: int) -> None:
+    """A token of the tokenizer must have the id that the configuration gives it."""
+    if names.get(id) != token:
+        raise ConvertError("%s: token %d is %r, expected %r as config.json has it" % (where, id, names.get(id), token))
+
+
+LANGUAGE = {
+    "marian": re.compile(r">>([^<>]+)<<"),
+    "m2m_100": re.compile(r"__([a-z]{2,3})__"),
+    "nllb": re.compile(r"([a-z]{3}_[A-Z][a-z]{3})"),
+    "mbart": re.compile(r"([a-z]{2}_[A-Z]{2})"),
+}

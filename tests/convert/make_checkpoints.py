@@ -1,0 +1,395 @@
+#!/usr/bin/env python3
+"""Makes folders as transformers saves them, of each family that the converter reads, and what transformers says of them.
+
+    make_checkpoints.py PAIRS.tsv OUT            the small ones of checkpoints/
+    make_checkpoints.py --many PAIRS.tsv OUT     more, in odd configurations, for peers.sh
+
+Trained for some steps on lines of text, so that weights are no noise. expected.json of each folder has, by ids and in
+double precision, log-probabilities of targets and what greedy search answers; and texts with their ids. Needs
+transformers, torch and sentencepiece (PyPI).
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import io
+import json
+import os
+import random
+
+import sentencepiece
+import torch
+import transformers
+from transformers.utils import logging
+
+logging.set_verbosity_error()
+logging.disable_progress_bar()
+FAIRSEQ = ["<s>", "<pad>", "</s>", "<unk>"]
+SMALL = dict(d_model=16, encoder_layers=1, decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2,
+             encoder_ffn_dim=24, decoder_ffn_dim=24, max_position_embeddings=96, dropout=0.0)  # fmt: skip
+LARGE = dict(d_model=60, encoder_layers=3, decoder_layers=1, encoder_attention_heads=5, decoder_attention_heads=5,
+             encoder_ffn_dim=52, decoder_ffn_dim=52, max_position_embeddings=70, dropout=0.0)  # fmt: skip
+NLLB = ["ace_Arab", "deu_Latn", "eng_Latn", "zul_Latn"]
+MBART = ["ar_AR", "de_DE", "en_XX", "ro_RO"]
+M2M = ["de", "en", "fr", "zu"]
+
+
+def train_spm(lines, size, kind, **settings):
+    written = io.BytesIO()
+    settings = {"normalization_rule_name": "identity", "character_coverage": 0.999, "num_threads": 1, **settings}
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines), model_writer=written, vocab_size=size, model_type=kind, minloglevel=2, **settings
+    )
+    data = written.getvalue()
+    return data, sentencepiece.SentencePieceProcessor(model_proto=data)
+
+
+class Family:
+    """One folder: vocabulary, model, how sources and targets are written in ids."""
+
+    start = end = 2
+    config_fields = {}
+    generation = {}
+
+    def __init__(self, pairs, **sizes):
+        self.pairs, self.sizes = pairs, sizes
+        self.files = {}
+        self.vocabulary()
+
+    def ids(self, processor, table, text):
+        return [table.get(piece, self.unknown) for piece in processor.encode(text, out_type=str)]
+
+    def source(self, text):
+        return self.ids(self.spm, self.table, text) + [self.end]
+
+    def target(self, text):
+        return self.ids(self.spm, self.table, text) + [self.end]
+
+    def texts(self):
+        """Whether text can be given to the converted model, and the languages to name."""
+        return {}
+
+    def fairseq(self, kind):
+        """fairseq's order of a model of SentencePiece."""
+        data, self.spm = train_spm([side for pair in self.pairs for side in pair], 260, kind)
+        self.files["sentencepiece.bpe.model"] = data
+        pieces = [self.spm.id_to_piece(i) for i in range(self.spm.get_piece_size())]
+        self.table = {name: id for id, name in enumerate(FAIRSEQ)}
+        self.table.update((piece, i + 1) for i, piece in enumerate(pieces) if i >= 3)
+        self.unknown = 3
+        return len(pieces) + 1
+
+
+class Marian(Family):
+    kind, end, languages = "marian", 0, ()
+
+    def vocabulary(self):
+        data, self.spm = train_spm([pair[0] for pair in self.pairs], 200, "unigram")
+        target, self.target_spm = train_spm([pair[1] for pair in self.pairs], 200, "unigram")
+        pieces = {spm.id_to_piece(i) for spm in (self.spm, self.target_spm) for i in range(200)} - {
+            "<s>",
+            "</s>",
+            "<unk>",
+        }
+        names = ["</s>", "<unk>", *[">>%s<<" % language for language in self.languages], *sorted(pieces), "<pad>"]
+        self.table = {name: id for id, name in enumerate(names)}
+        self.unknown, self.start, self.V = 1, len(names) - 1, len(names)
+        self.files.update({"source.spm": data, "target.spm": target, "vocab.json": json.dumps(self.table).encode()})
+
+    def model(self):
+        fields = dict(vocab_size=self.V, eos_token_id=0, forced_eos_token_id=0, pad_token_id=self.start,
+                      decoder_start_token_id=self.start, activation_function="swish", scale_embedding=True)  # fmt: skip
+        config = transformers.MarianConfig(**{**fields, **self.sizes})
+        model = transformers.MarianMTModel(config)
+        model.final_logits_bias.copy_(torch.randn_like(model.final_logits_bias) * 0.1)
+        self.generation = {"bad_words_ids": [[self.start]], "num_beams": 4, "max_length": 512}
+        return model
+
+    def source(self, text):
+        before = [self.table[">>%s<<" % self.languages[0]]] if self.languages else []
+        return before + super().source(text)
+
+    def target(self, text):
+        return self.ids(self.target_spm, self.table, text) + [self.end]
+
+    def texts(self):
+        return {"decode.target_language": self.languages[0]} if self.languages else {}
+
+
+class MarianMany(Marian):
+    languages = ("deu", "fra", "zho_Hans")
+
+
+class M2M100(Family):
+    kind = "m2m_100"
+
+    def vocabulary(self):
+        data, self.spm = train_spm([side for pair in self.pairs for side in pair], 260, "bpe")
+        pieces = [self.spm.id_to_piece(i) for i in range(3, 260)]
+        random.Random(3).shuffle(pieces)
+        self.table = {name: id for id, name in enumerate(FAIRSEQ + pieces)}
+        self.files.update({"sentencepiece.bpe.model": data, "vocab.json": json.dumps(self.table).encode()})
+        size = len(self.table)
+        self.lang = {code: size + i for i, code in enumerate(M2M)}
+        added = {str(id): {"content": "__%s__" % code, "special": True} for code, id in self.lang.items()}
+        setting = {"tokenizer_class": "M2M100Tokenizer", "added_tokens_decoder": added}
+        self.files["tokenizer_config.json"] = json.dumps(setting).encode()
+        self.unknown, self.V = 3, size + len(M2M) + 8
+
+    def model(self):
+        config = transformers.M2M100Config(
+            vocab_size=self.V, encoder_layerdrop=0, decoder_layerdrop=0, attention_dropout=0, **self.sizes
+        )
+        self.generation = {"num_beams": 5, "early_stopping": True, "max_length": 200}
+        return transformers.M2M100ForConditionalGeneration(config)
+
+    def source(self, text):
+        return [self.lang["en"]] + super().source(text)
+
+    def target(self, text):
+        return [self.lang["de"]] + super().target(text)
+
+    def texts(self):
+        return {"decode.source_language": "en", "decode.target_language": "de"}
+
+    forced = property(lambda self: self.lang["de"])
+
+
+class Nllb(M2M100):
+    kind = "m2m_100"
+    legacy = False
+
+    def vocabulary(self):
+        size = self.fairseq("bpe")
+        self.lang = {code: size + i for i, code in enumerate(NLLB)}
+        listed = [{"id": id, "content": code, "special": True} for code, id in self.lang.items()]
+        self.files["tokenizer.json"] = json.dumps({"added_tokens": listed}).encode()
+        setting = {"tokenizer_class": "NllbTokenizer", "legacy_behaviour": self.legacy}
+        self.files["tokenizer_config.json"] = json.dumps(setting).encode()
+        self.V = size + len(NLLB) + 3
+
+    def source(self, text):
+        ids = Family.source(self, text)
+        return ids + [self.lang["eng_Latn"]] if self.legacy else [self.lang["eng_Latn"]] + ids
+
+    def target(self, text):
+        return [self.lang["deu_Latn"]] + Family.target(self, text)
+
+    def texts(self):
+        return {"decode.source_language": "eng_Latn", "decode.target_language": "deu_Latn"}
+
+    forced = property(lambda self: self.lang["deu_Latn"])
+
+
+class NllbLegacy(Nllb):
+    legacy = True
+
+
+class Bart(Family):
+    kind, texts_too = "bart", False
+
+    def vocabulary(self):
+        self.fairseq("unigram")
+        self.files.clear()
+        self.V = 262
+
+    def model(self):
+        fields = dict(vocab_size=self.V, activation_function="gelu")
+        config = transformers.BartConfig(**{**fields, **self.sizes})
+        model = transformers.BartForConditionalGeneration(config)
+        self.generation = {"num_beams": 4, "length_penalty": 2.0}
+        return model
+
+    def texts(self):
+        return None
+
+
+class BartForced(Bart):
+    forced = 0
+
+    def model(self):
+        model = super().model()
+        self.generation["forced_bos_token_id"] = 0
+        return model
+
+    def target(self, text):
+        return [0] + super().target(text)
+
+
+class Mbart(Family):
+    """mBART-25, made for one pair: the decoder is fed the language."""
+
+    kind, fifty = "mbart", False
+
+    def vocabulary(self):
+        size = self.fairseq("unigram")
+        self.lang = {code: size + i for i, code in enumerate(MBART)}
+        added = {str(id): {"content": code, "special": True} for code, id in self.lang.items()}
+        setting = {
+            "tokenizer_class": "MBart50Tokenizer" if self.fifty else "MBartTokenizer",
+            "added_tokens_decoder": added,
+        }
+        self.files["tokenizer_config.json"] = json.dumps(setting).encode()
+        self.V = size + len(MBART) + 1
+        self.start = 2 if self.fifty else self.lang["ro_RO"]
+
+    def model(self):
+        fields = dict(vocab_size=self.V, activation_function="gelu", scale_embedding=True)
+        config = transformers.MBartConfig(**{**fields, **self.sizes, "decoder_start_token_id": self.start})
+        model = transformers.MBartForConditionalGeneration(config)
+        model.final_logits_bias.copy_(torch.randn_like(model.final_logits_bias) * 0.1)
+        self.generation = {"num_beams": 5}
+        return model
+
+    def source(self, text):
+        return super().source(text) + [self.lang["en_XX"]]
+
+    def texts(self):
+        return {"decode.source_language": "en_XX"}
+
+
+class Mbart50(Mbart):
+    fifty = True
+    forced = property(lambda self: self.lang["ro_RO"])
+
+    def source(self, text):
+        return [self.lang["en_XX"]] + Family.source(self, text)
+
+    def target(self, text):
+        return [self.lang["ro_RO"]] + super().target(text)
+
+    def texts(self):
+        return {"decode.source_language": "en_XX", "decode.target_language": "ro_RO"}
+
+
+class Fsmt(Family):
+    kind = "fsmt"
+
+    def vocabulary(self):
+        self.fairseq("unigram")
+        self.files.clear()
+        self.V = 262
+
+    def model(self):
+        fields = dict(
+            langs=["en", "de"],
+            src_vocab_size=self.V + 5 * (not self.sizes.get("tie_word_embeddings")),
+            tgt_vocab_size=self.V,
+            activation_function="relu",
+        )
+        config = transformers.FSMTConfig(**{**fields, **self.sizes})
+        model = transformers.FSMTForConditionalGeneration(config)
+        self.generation = {"num_beams": 5, "max_length": 200}
+        return model
+
+    def texts(self):
+        return None
+
+
+SMALL_ONES = {
+    "marian": (Marian, {}),
+    "marian-many": (MarianMany, {"activation_function": "relu"}),
+    "m2m100": (M2M100, {}),
+    "nllb": (Nllb, {}),
+    "bart": (Bart, {}),
+    "mbart": (Mbart, {}),
+    "mbart50": (Mbart50, {}),
+    "fsmt": (Fsmt, {}),
+}
+MORE = {
+    **SMALL_ONES,
+    "marian-large": (Marian, {**LARGE, "activation_function": "gelu", "scale_embedding": False}),
+    "marian-apart": (Marian, {**LARGE, "share_encoder_decoder_embeddings": False, "tie_word_embeddings": False}),
+    "marian-decoder": (Marian, {"share_encoder_decoder_embeddings": False}),
+    "m2m100-large": (M2M100, {**LARGE, "activation_function": "gelu", "scale_embedding": False}),
+    "nllb-legacy": (NllbLegacy, LARGE),
+    "bart-large": (Bart, {**LARGE, "activation_function": "relu", "scale_embedding": True}),
+    "bart-forced": (BartForced, {}),
+    "mbart-large": (Mbart, {**LARGE, "activation_function": "swish"}),
+    "mbart50-large": (Mbart50, {**LARGE, "scale_embedding": False}),
+    "fsmt-large": (Fsmt, {**LARGE, "scale_embedding": False}),
+    "fsmt-tied": (Fsmt, {**LARGE, "activation_function": "gelu", "tie_word_embeddings": True}),
+}
+
+
+def steps(model, family, pairs, count):
+    model.train()
+    with torch.no_grad():  # what is 0 at first would prove nothing
+        for name, value in model.named_parameters():
+            if name.endswith("bias") and value.requires_grad:
+                value.normal_(0, 0.05)
+    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=5e-3)
+    for step in range(count):
+        source, target = (f(text) for f, text in zip((family.source, family.target), pairs[step % len(pairs)]))
+        logits = logits_of(model, family, source, target)
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(logits, torch.tensor(target)).backward()
+        optimizer.step()
+    model.eval()
+
+
+def logits_of(model, family, source, target):
+    fed = torch.tensor([[family.start] + target[:-1]])
+    return model(input_ids=torch.tensor([source]), decoder_input_ids=fed, use_cache=False).logits[0]
+
+
+def expected(model, family, pairs):
+    if family.kind != "fsmt":  # its mask is of 32 bits
+        model = model.double()
+    found = []
+    for source_text, target_text in pairs:
+        source, target = family.source(source_text), family.target(target_text)
+        with torch.no_grad():
+            by_token = torch.log_softmax(logits_of(model, family, source, target), -1)
+            score = float(by_token[range(len(target)), target].sum())
+            forced = {"forced_bos_token_id": family.forced} if hasattr(family, "forced") else {}
+            answer = model.generate(
+                torch.tensor([source]), attention_mask=torch.ones(1, len(source), dtype=torch.long),
+                num_beams=1, do_sample=False, max_length=None, max_new_tokens=len(source) + 10, forced_eos_token_id=None, early_stopping=False, length_penalty=1.0, **forced
+            )[0].tolist()[1:]  # fmt: skip
+        found.append(
+            {"source": source, "target": target, "log_probability": score, "greedy": answer, "text": source_text}
+        )
+    return found
+
+
+def make(name, family_class, sizes, pairs, out):
+    torch.manual_seed(7)
+    family = family_class(pairs, **{**SMALL, **sizes})
+    model = family.model()
+    short = [pair for pair in pairs if len(pair[0]) < 40 and len(pair[1]) < 40]
+    steps(model, family, short[:8], 300)
+    folder = os.path.join(out, name)
+    os.makedirs(folder, exist_ok=True)
+    for key, value in family.generation.items():
+        setattr(model.generation_config, key, value)
+    if hasattr(model.config, "num_beams"):
+        model.config.num_beams = 1
+    model.save_pretrained(folder)
+    for file_name, data in family.files.items():
+        with open(os.path.join(folder, file_name), "wb") as file:
+            file.write(data)
+    if hasattr(model.generation_config, "forced_eos_token_id"):
+        model.generation_config.forced_eos_token_id = None
+    answer = {"end": family.end, "languages": family.texts(), "sentences": expected(model, family, short[:12])}
+    with open(os.path.join(folder, "expected.json"), "w") as file:
+        json.dump(answer, file, separators=(",", ":"))
+        file.write("\n")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--many", action="store_true")
+    parser.add_argument("pairs")
+    parser.add_argument("out")
+    parser.add_argument("names", nargs="*")
+    given = parser.parse_args()
+    with open(given.pairs, encoding="utf-8") as file:
+        pairs = [tuple(line.rstrip("\n").split("\t")) for line, _ in zip(file, range(3000))]
+    for name, (family, sizes) in (MORE if given.many else SMALL_ONES).items():
+        if not given.names or name in given.names:
+            make(name, family, sizes, pairs, given.out)
+            print(name, flush=True)
+
+
+if __name__ == "__main__":
+    main()
