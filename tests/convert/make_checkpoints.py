@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes folders as transformers saves them, of each family that the converter reads, and what transformers says of them.
+"""Makes folders as transformers saves them, of each family that the converter reads, and what transformers says of
+them.
 
     make_checkpoints.py PAIRS.tsv OUT            the small ones of checkpoints/
     make_checkpoints.py --many PAIRS.tsv OUT     more, in odd configurations, for peers.sh
@@ -298,6 +299,8 @@ SMALL_ONES = {
 MORE = {
     **SMALL_ONES,
     "marian-large": (Marian, {**LARGE, "activation_function": "gelu", "scale_embedding": False}),
+    "marian-pickle": (Marian, {}),
+    "fsmt-pickle": (Fsmt, {}),
     "marian-apart": (Marian, {**LARGE, "share_encoder_decoder_embeddings": False, "tie_word_embeddings": False}),
     "marian-decoder": (Marian, {"share_encoder_decoder_embeddings": False}),
     "m2m100-large": (M2M100, {**LARGE, "activation_function": "gelu", "scale_embedding": False}),
@@ -343,8 +346,9 @@ def expected(model, family, pairs):
             score = float(by_token[range(len(target)), target].sum())
             forced = {"forced_bos_token_id": family.forced} if hasattr(family, "forced") else {}
             answer = model.generate(
-                torch.tensor([source]), attention_mask=torch.ones(1, len(source), dtype=torch.long),
-                num_beams=1, do_sample=False, max_length=None, max_new_tokens=len(source) + 10, forced_eos_token_id=None, early_stopping=False, length_penalty=1.0, **forced
+                torch.tensor([source]), attention_mask=torch.ones(1, len(source), dtype=torch.long), num_beams=1,
+                do_sample=False, max_length=None, max_new_tokens=len(source) + 10, forced_eos_token_id=None,
+                early_stopping=False, length_penalty=1.0, **forced,
             )[0].tolist()[1:]  # fmt: skip
         found.append(
             {"source": source, "target": target, "log_probability": score, "greedy": answer, "text": source_text}
@@ -365,6 +369,9 @@ def make(name, family_class, sizes, pairs, out):
     if hasattr(model.config, "num_beams"):
         model.config.num_beams = 1
     model.save_pretrained(folder)
+    if name.endswith("-pickle"):  # as the older ones were published: every tensor, tables of positions too
+        os.remove(os.path.join(folder, "model.safetensors"))
+        torch.save(model.state_dict(), os.path.join(folder, "pytorch_model.bin"))
     for file_name, data in family.files.items():
         with open(os.path.join(folder, file_name), "wb") as file:
             file.write(data)
