@@ -161,6 +161,8 @@ class Refused(ConvertTest):
     def test_fields(self):
         for name, file, field, value in (
             ("marian", "config.json", "encoder_layers", 1 << 40),
+            ("marian", "config.json", "max_position_embeddings", 1 << 30),
+            ("marian", "config.json", "num_hidden_layers", 7),
             ("marian", "config.json", "d_model", 17),
             ("marian", "config.json", "d_model", -2),
             ("marian", "config.json", "d_model", "16"),
@@ -186,6 +188,11 @@ class Refused(ConvertTest):
                 self.edit(folder, file, **{field: value})
                 self.refuse(folder, file, field)
                 shutil.rmtree(folder)
+
+    def test_tables_beyond_all_bounds(self):
+        folder = self.copy("marian")
+        self.edit(folder, "config.json", d_model=128, max_position_embeddings=1 << 20)
+        self.refuse(folder, "max_position_embeddings")
 
     def test_a_field_can_be_ignored(self):
         folder = self.copy("marian")

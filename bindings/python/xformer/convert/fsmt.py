@@ -16,8 +16,8 @@ def read(folder: Folder) -> Plan:
     source_V = fields.integer("src_vocab_size", 42024, 4)
     V = fields.integer("tgt_vocab_size", 42024, 4)
     padding = fields.integer("pad_token_id", 1, 0, min(V, source_V) - 1)
-    # Of the other fields that published files have: the languages, and the sizes of the decoder once more.
-    fields.drop("langs", "decoder", "vocab_size")
+    fields.only("vocab_size", V)
+    fields.drop("langs", "decoder")  # for the tokenizer; the sizes of the decoder once more
     sizes = network.sizes
     tied = fields.boolean("tie_word_embeddings", False)
     source, target = network.name("encoder.embed_tokens.weight"), network.name("decoder.embed_tokens.weight")

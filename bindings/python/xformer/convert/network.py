@@ -17,7 +17,8 @@ from .model_file import Tensor
 
 #: PyTorch's, which none of these models changes.
 EPSILON = 1e-5
-_ROWS = 4096
+#: Numbers of a table of positions; the library has the same limit.
+_MOST_POSITIONS = 1 << 26
 
 #: What transformers calls an activation, and this library.
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}
@@ -42,17 +43,22 @@ class Sizes(NamedTuple):
         """From a configuration; ``default`` has the values of fields that it leaves out."""
         d_model = fields.integer("d_model", default["d_model"], 4, 1 << 16)
         layers = [fields.integer(side + "_layers", default["layers"], 1, 1024) for side in ("encoder", "decoder")]
-        fields.integer("num_hidden_layers", layers[0])
+        fields.only("num_hidden_layers", layers[0])
         heads = fields.equal("encoder_attention_heads", "decoder_attention_heads", default["heads"])
         if d_model % heads or d_model % 2:
             fields.refuse("d_model", "expected an even multiple of encoder_attention_heads, which is %d" % heads)
+        positions = fields.integer("max_position_embeddings", 1024, 2)
+        if positions * d_model > _MOST_POSITIONS:
+            fields.refuse(
+                "max_position_embeddings", "expected at most %d with d_model %d" % (_MOST_POSITIONS // d_model, d_model)
+            )
         return cls(
             layers[0],
             layers[1],
             d_model,
             fields.equal("encoder_ffn_dim", "decoder_ffn_dim", default["d_ff"]),
             heads,
-            fields.integer("max_position_embeddings", 1024, 2),
+            positions,
             fields.choice("activation_function", default["activation"], ACTIVATIONS),
             fields.boolean("scale_embedding", default["scale"]),
         )
