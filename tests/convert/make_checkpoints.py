@@ -120,6 +120,24 @@ class MarianMany(Marian):
     languages = ("deu", "fra", "zho_Hans")
 
 
+class MarianApart(Marian):
+    """A vocabulary for each side."""
+
+    def vocabulary(self):
+        super().vocabulary()
+        tables = []
+        for spm, name in ((self.spm, "vocab.json"), (self.target_spm, "target_vocab.json")):
+            pieces = [spm.id_to_piece(i) for i in range(3, 200)]
+            tables.append({piece: id for id, piece in enumerate(["</s>", "<unk>", *sorted(pieces), "<pad>"])})
+            self.files[name] = json.dumps(tables[-1]).encode()
+        self.table, self.target_table = tables
+        self.files["tokenizer_config.json"] = b'{"separate_vocabs": true}'
+        self.start, self.V = 199, 200
+
+    def target(self, text):
+        return self.ids(self.target_spm, self.target_table, text) + [self.end]
+
+
 class M2M100(Family):
     kind = "m2m_100"
 
@@ -301,7 +319,7 @@ MORE = {
     "marian-large": (Marian, {**LARGE, "activation_function": "gelu", "scale_embedding": False}),
     "marian-pickle": (Marian, {}),
     "fsmt-pickle": (Fsmt, {}),
-    "marian-apart": (Marian, {**LARGE, "share_encoder_decoder_embeddings": False, "tie_word_embeddings": False}),
+    "marian-apart": (MarianApart, {**LARGE, "share_encoder_decoder_embeddings": False, "tie_word_embeddings": False}),
     "marian-decoder": (Marian, {"share_encoder_decoder_embeddings": False}),
     "m2m100-large": (M2M100, {**LARGE, "activation_function": "gelu", "scale_embedding": False}),
     "nllb-legacy": (NllbLegacy, LARGE),
@@ -350,9 +368,8 @@ def expected(model, family, pairs):
                 do_sample=False, max_length=None, max_new_tokens=len(source) + 10, forced_eos_token_id=None,
                 early_stopping=False, length_penalty=1.0, **forced,
             )[0].tolist()[1:]  # fmt: skip
-        found.append(
-            {"source": source, "target": target, "log_probability": score, "greedy": answer, "text": source_text}
-        )
+        texts = {"text": source_text, "target_text": target_text}
+        found.append({"source": source, "target": target, "log_probability": score, "greedy": answer, **texts})
     return found
 
 

@@ -10,6 +10,7 @@ import os
 import shutil
 import tempfile
 import unittest
+import unittest.mock
 
 from support import ROOT, xformer
 from xformer.convert.__main__ import main
@@ -86,6 +87,23 @@ class FromHf(ConvertTest):
                 self.assertEqual((status, name in said), (0, bool(said)))
                 has_text = self.assert_equal_results(self.path("out.xf"), self.expected(name))
                 self.assertEqual(has_text, name not in ("bart", "fsmt"))
+
+    def test_both_sides_are_cut_as_transformers_cuts_them(self):
+        for name in set(NAMES) - {"bart", "fsmt"}:
+            with self.subTest(name):
+                self.assertEqual(self.run_main("from-hf", os.path.join(FOLDERS, name), self.path("out.xf"))[0], 0)
+                sentences = self.expected(name)["sentences"]
+                with xformer.Model.load(self.context, self.path("out.xf")) as model:
+                    listed = [entry.rsplit("=", 1)[1] for entry in str(model.config["model.languages"]).split(",") if entry]
+                    languages = set(map(int, listed))
+                    for sentence in sentences:
+                        pair = [(sentence["text"], sentence["target_text"])]
+                        with xformer.Corpus.from_pairs(self.context, pair) as corpus:
+                            with xformer.Batcher(corpus, model.tokenizer) as batcher:
+                                batch = batcher.next()
+                        # Batchers know no languages.
+                        bare = [[id for id in sentence[side] if id not in languages] for side in ("source", "target")]
+                        self.assertEqual([list(batch.src_ids), list(batch.tgt_ids)], bare)
 
     def test_there_and_back(self):
         for name in ("marian", "marian-many", "bart", "mbart", "m2m100"):
@@ -343,6 +361,9 @@ class ToHf(ConvertTest):
         status, said = self.run_main("to-hf", self.path("in.xf"), self.path("there"))
         self.assertEqual((status, "not empty" in said), (1, True))
         self.assertTrue(os.path.exists(self.path("there", "config.json")))
+        with unittest.mock.patch("xformer.convert.to_hf._write_json", side_effect=OSError(28, "No space left on device")):
+            status, said = self.run_main("to-hf", self.path("in.xf"), self.path("other"))
+        self.assertEqual((status, said.count("\n"), os.path.exists(self.path("other"))), (1, 1, False))
         with open(self.path("in.xf"), "r+b") as file:
             file.truncate(2000)
         status, said = self.run_main("to-hf", self.path("in.xf"), self.path("other"))

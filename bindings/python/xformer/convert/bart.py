@@ -89,5 +89,5 @@ def _add_tokenizer(plan: Plan, folder: Folder, V: int, fifty: bool) -> Dict[str,
         languages = {code: size + i for i, code in enumerate(codes) if size + i < V}
     names.update((id, code) for code, id in languages.items())
     names[max([size - 1, *languages.values()]) + 1] = "<mask>"
-    plan.tokenizer, _ = place(model, names, V, list(languages))
+    plan.tokenizer = place(model, names, V, list(languages))[0].tokenizer_json()
     return languages

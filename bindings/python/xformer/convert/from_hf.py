@@ -53,7 +53,9 @@ def convert(folder: str, out: str, precision: str = "fp32", ignored: "list[str]"
     fields.finish()
     texts = {"generation." + name: value for name, value in settings.items()}
     texts["converted_from"] = family
-    tokenizer = plan.tokenizer.tokenizer_json() if plan.tokenizer else ""
-    save_model(out, plan.options, plan.tensors, tokenizer, texts, precision)
+    save_model(out, plan.options, plan.tensors, plan.tokenizer or "", texts, precision)
+    if settings:
+        listed = ", ".join("%s %s" % item for item in settings.items())
+        plan.notes.append("settings of generate() are kept as texts and not obeyed: %s" % listed)
     for note in plan.notes:
         print("%s: %s" % (folder, note), file=sys.stderr)

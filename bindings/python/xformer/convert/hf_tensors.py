@@ -30,6 +30,7 @@ class TensorWriter:
         self.V = o["model.vocab_size"]
         self.source_V = o["model.source_vocab_size"] or self.V
         own = tokenizer or {}
+        own = own.get("target", own)
         self.start = o["model.start_token"] if o["model.start_token"] >= 0 else own.get("start", 0)
         self.end = o["model.end_token"] if o["model.end_token"] >= 0 else own.get("end", 1)
         pieces = own.get("pieces", []) if str(own.get("kind", "")).startswith("sentencepiece") else []

@@ -21,13 +21,14 @@ def tokenizer_files(target: Target, tokenizer: Optional[Dict[str, Any]]) -> Dict
     """Names and bytes."""
     if target.unknown < 0:
         return {}
-    is_marian = target.config["model_type"] == "marian"
-    if is_marian and tokenizer is not None and str(tokenizer.get("kind", "")).startswith("sentencepiece-"):
-        return _sentencepiece(target, tokenizer)
+    sides = [] if tokenizer is None else [tokenizer.get(side, tokenizer) for side in ("source", "target")]
+    known = sides and all(str(side["kind"]).startswith("sentencepiece-") for side in sides)
+    if known and target.config["model_type"] == "marian":
+        return _sentencepiece(target, *sides)
     target.notes.append("the tokenizer that is written reads ids, as words of digits: text becomes ids by this library")
     end, padding = target.config["eos_token_id"], target.config["pad_token_id"]
     names = {end: "</s>", padding: "<pad>", target.unknown: "<unk>"}
-    vocabulary = {names.get(id, str(id)): id for id in range(target.vocabulary)}
+    vocabulary = {names.get(id, str(id)): id for id in range(max(target.vocabulary, target.config["vocab_size"]))}
     special = [
         {
             "id": id,
@@ -66,25 +67,15 @@ def tokenizer_files(target: Target, tokenizer: Optional[Dict[str, Any]]) -> Dict
     return {"tokenizer.json": _json(whole), "tokenizer_config.json": _json(setting)}
 
 
-def _sentencepiece(target: Target, tokenizer: Dict[str, Any]) -> Dict[str, bytes]:
-    pieces: List[List[Any]] = tokenizer["pieces"]
-    names = [piece[0] for piece in pieces]
-    for added in range(len(names), target.vocabulary):
-        name = (
-            "<pad>"
-            if added == target.config["pad_token_id"]
-            else "<unk>" if added == target.unknown else "<unused%d>" % added
-        )
-        if name in names:
-            name = "<added%d>" % added
-        names.append(name)
+def _sentencepiece(target: Target, source: Dict[str, Any], own: Dict[str, Any]) -> Dict[str, bytes]:
+    names = _names(target, own, target.vocabulary)
+    source_names = _names(target, source, target.config["vocab_size"])
     for name, id in target.languages.items():
-        if names[id] != ">>%s<<" % name:
+        if source_names[id] != ">>%s<<" % name:
             raise ConvertError(
                 "model.languages has %s=%d, but the piece of that id is %r, expected '>>%s<<'"
-                % (name, id, names[id], name)
+                % (name, id, source_names[id], name)
             )
-    model = _model(tokenizer)
     setting = {
         "tokenizer_class": "MarianTokenizer",
         "eos_token": names[target.config["eos_token_id"]],
@@ -92,14 +83,27 @@ def _sentencepiece(target: Target, tokenizer: Dict[str, Any]) -> Dict[str, bytes
         "unk_token": names[target.unknown],
         "source_lang": None,
         "target_lang": None,
+        "separate_vocabs": names != source_names,
     }
-    vocabulary = {name: id for id, name in enumerate(names)}
-    return {
-        "source.spm": model,
-        "target.spm": model,
-        "vocab.json": _json(vocabulary),
+    files = {
+        "source.spm": _model(source),
+        "target.spm": _model(own),
+        "vocab.json": _json({name: id for id, name in enumerate(source_names)}),
         "tokenizer_config.json": _json(setting),
     }
+    if names != source_names:
+        files["target_vocab.json"] = _json({name: id for id, name in enumerate(names)})
+    return files
+
+
+def _names(target: Target, tokenizer: Dict[str, Any], size: int) -> List[str]:
+    """The pieces of a tokenizer, and names for the ids that were added behind them."""
+    names: List[str] = [piece[0] for piece in tokenizer["pieces"]]
+    special = {target.config["pad_token_id"]: "<pad>", target.unknown: "<unk>"}
+    for id in range(len(names), size):
+        name = special.get(id, "<unused%d>" % id)
+        names.append("<added%d>" % id if name in names else name)
+    return names
 
 
 def _json(value: Any) -> bytes:

@@ -95,7 +95,7 @@ def _nllb(plan: Plan, folder: Folder, V: int) -> Dict[str, int]:
     _check(languages, names, V, path)
     names.update((id, code) for code, id in languages.items())
     names[size + len(languages)] = "<mask>"
-    plan.tokenizer, _ = place(model, names, V, list(languages))
+    plan.tokenizer = place(model, names, V, list(languages))[0].tokenizer_json()
     return languages
 
 
@@ -125,4 +125,4 @@ def _place(plan: Plan, folder: Folder, names: Dict[int, str], V: int, controls: 
             "%d pieces of %s are not in vocab.json: text that has them is cut into others, where transformers has <unk>"
             % (left_out, path)
         )
-    plan.tokenizer = model
+    plan.tokenizer = model.tokenizer_json()

@@ -8,12 +8,12 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import os
-from typing import Dict
+from typing import Dict, Optional
 
 from .network import marian_table
 from .plan import Folder, Plan, add_languages, add_tokens
 from .sentencepiece_model import UNKNOWN, SentencePieceModel
-from .vocabulary import LANGUAGE, SPECIAL, check_id, languages_of, place, read_ids
+from .vocabulary import LANGUAGE, SPECIAL, check_id, languages_of, pair_json, place, read_ids
 
 
 def read(folder: Folder) -> Plan:
@@ -51,46 +51,54 @@ def read(folder: Folder) -> Plan:
 
 
 def _add_tokenizer(plan: Plan, folder: Folder, source_V: int, V: int) -> None:
-    paths = {
-        name: os.path.join(folder.path, name)
-        for name in ("vocab.json", "source.spm", "target.spm", "target_vocab.json")
-    }
-    if os.path.exists(paths["target_vocab.json"]) or source_V != V:
-        plan.notes.append("source and target have vocabularies of their own: the model takes and gives ids, no text")
+    """One tokenizer where both sides have the same, else one for each."""
+
+    def here(name: str) -> str:
+        return os.path.join(folder.path, name)
+
+    apart = os.path.exists(here("target_vocab.json"))
+    needed = ["vocab.json", "source.spm"] + (["target.spm"] if apart else [])
+    missing = [name for name in needed if not os.path.exists(here(name))]
+    if missing or (source_V != V and not apart):
+        name = missing[0] if missing else "target_vocab.json"
+        plan.notes.append("there is no %s: the model takes and gives ids, no text" % name)
         return
-    missing = [name for name in ("vocab.json", "source.spm") if not os.path.exists(paths[name])]
-    if missing:
-        plan.notes.append("there is no %s: the model takes and gives ids, no text" % missing[0])
-        return
-    ids = read_ids(paths["vocab.json"], V)
-    names: Dict[int, str] = {id: name for name, id in ids.items()}
-    check_id(paths["vocab.json"], names, "</s>", plan.options["model.end_token"])
+    ids = read_ids(here("vocab.json"), source_V)
     languages = languages_of(ids, LANGUAGE["marian"])
     add_languages(plan, languages, "none", "source")
-    model = SentencePieceModel.read(paths["source.spm"])
+    source = _tokenizer(plan, here("source.spm"), here("vocab.json"), ids, source_V)
+    if source is None:
+        return
+    plan.tokenizer = source.tokenizer_json()
+    target_spm = here("target.spm")
+    if not os.path.exists(target_spm) or (not apart and _bytes(target_spm) == _bytes(here("source.spm"))):
+        return
+    vocabulary = here("target_vocab.json" if apart else "vocab.json")
+    target = _tokenizer(plan, target_spm, vocabulary, read_ids(vocabulary, V) if apart else ids, V)
+    plan.tokenizer = pair_json(source, target) if target is not None else None
+
+
+def _tokenizer(plan: Plan, spm: str, vocabulary: str, ids: Dict[str, int], V: int) -> Optional[SentencePieceModel]:
+    """A model of SentencePiece by the ids of a vocabulary; None, and a note, where that can't be."""
+    names: Dict[int, str] = {id: name for name, id in ids.items()}
+    check_id(vocabulary, names, "</s>", plan.options["model.end_token"])
+    model = SentencePieceModel.read(spm)
     known = {piece.text for piece in model.pieces}
-    if model.kind == "bpe" and any(
-        name not in known and not LANGUAGE["marian"].fullmatch(name) for name in ids if name not in SPECIAL
-    ):
-        plan.notes.append("source.spm, a BPE, lacks pieces of vocab.json: the model takes and gives ids, no text")
-        return
-    model, left_out = place(model, names, V, [name for name in ids if LANGUAGE["marian"].fullmatch(name)])
-    if not any(piece.type == UNKNOWN for piece in model.pieces):
-        plan.notes.append("vocab.json has no <unk>: the model takes and gives ids, no text")
-        return
-    if left_out and model.kind == "bpe":
-        plan.notes.append(
-            "%d pieces of source.spm, a BPE, are not in vocab.json: the model takes and gives ids, no text" % left_out
-        )
-        return
+    languages = [name for name in ids if LANGUAGE["marian"].fullmatch(name)]
+    foreign = [name for name in ids if name not in known and name not in SPECIAL and name not in languages]
+    bpe = model.kind == "bpe"
+    model, left_out = place(model, names, V, languages)
+    # The pieces of a BPE are steps on the way to others: it can't do with more or less than its own.
+    if bpe and (foreign or left_out) or not any(piece.type == UNKNOWN for piece in model.pieces):
+        reason = "%s, a BPE, has other pieces than" % spm if bpe else "there is no <unk> in"
+        plan.notes.append("%s %s: the model takes and gives ids, no text" % (reason, vocabulary))
+        return None
     if left_out:
         plan.notes.append(
-            "%d pieces of source.spm are not in vocab.json: text that has them is cut into others, where transformers "
-            "has <unk>" % left_out
+            "%d pieces of %s are not in %s: text that has them is cut into others, where transformers has <unk>"
+            % (left_out, spm, vocabulary)
         )
-    plan.tokenizer = model
-    if os.path.exists(paths["target.spm"]) and _bytes(paths["target.spm"]) != _bytes(paths["source.spm"]):
-        plan.notes.append("text is cut by source.spm on both sides; target.spm, for targets to train on, is left out")
+    return model
 
 
 def _bytes(path: str) -> bytes:

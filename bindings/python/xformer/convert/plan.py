@@ -12,7 +12,6 @@ from .checkpoint import Checkpoint
 from .fields import Fields
 from .model_file import Tensor
 from .network import Network, Sizes
-from .sentencepiece_model import SentencePieceModel
 
 
 @dataclass
@@ -31,7 +30,7 @@ class Folder:
 class Plan:
     options: Dict[str, Any]
     tensors: List[Tensor]
-    tokenizer: Optional[SentencePieceModel] = None
+    tokenizer: Optional[str] = None  # its JSON
     notes: List[str] = field(default_factory=list)  # sentences for whoever converts
 
 

@@ -34,6 +34,8 @@ def convert(path: str, folder: str) -> None:
     options = _verified_options(path)
     file = SafetensorsFile(path)
     tokenizer = json.loads(file.metadata["tokenizer"]) if "tokenizer" in file.metadata else None
+    if tokenizer is not None and tokenizer["kind"] == "pair":
+        tokenizer.update((side, json.loads(tokenizer[side])) for side in ("source", "target"))
     target = target_of(path, options, Checkpoint.of_file(file), tokenizer)
     files = tokenizer_files(target, tokenizer)
     made = False

@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 from __future__ import annotations
 
+import json
 import os
 import re
 from typing import Dict, List, Optional, Pattern, Tuple
@@ -55,6 +56,12 @@ def place(
     ]
     model.pieces = pieces
     return model, len(missing)
+
+
+def pair_json(source: SentencePieceModel, target: SentencePieceModel) -> str:
+    """The tokenizer of a model that has one for each side."""
+    both = {"source": source.tokenizer_json(), "target": target.tokenizer_json()}
+    return json.dumps({"format": "xformer-tokenizer", "version": 1, "kind": "pair", **both}, ensure_ascii=False)
 
 
 def fairseq_names(model: SentencePieceModel, first: int = 1) -> Dict[int, str]:
