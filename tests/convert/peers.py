@@ -119,6 +119,8 @@ def back(folder):
                 before = len(expected["sentences"][0]["source"]) and expected["languages"]
                 mark = ">>%s<<" % expected["languages"]["decode.target_language"] if before else ""
                 differ += sum(tokenizer(mark + s["text"])["input_ids"] != s["source"] for s in expected["sentences"])
+                cut = [tokenizer(text_target=s["target_text"])["input_ids"] for s in expected["sentences"]]
+                differ += sum(ids != s["target"] for ids, s in zip(cut, expected["sentences"]))
         good = worst <= TOLERANCE and differ == 0
         bad += not good
         print(
