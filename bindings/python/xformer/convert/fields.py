@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Collection, Dict, Iterable, List, NoReturn, Optional, Set, Tuple
+from typing import Any, Collection, Dict, List, NoReturn, Optional, Set, Tuple
 
 from . import ConvertError
 from .checkpoint import read_json
@@ -123,12 +123,6 @@ class Fields:
         if not isinstance(value, str) or value not in choices:
             self.refuse(name, "expected one of %s" % ", ".join(choices))
         return choices[value]
-
-    def strings(self, name: str, default: Iterable[str]) -> List[str]:
-        value = self._get(name, list(default))
-        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-            self.refuse(name, "expected a list of texts")
-        return list(value)
 
     def equal(self, name: str, other: str, default: int) -> int:
         """Two fields for which this library has one number."""
