@@ -234,6 +234,15 @@ class BartForced(Bart):
         return [0] + super().target(text)
 
 
+class Pegasus(Bart):
+    kind, start, end = "pegasus", 1, 2
+
+    def model(self):
+        fields = dict(vocab_size=self.V, pad_token_id=1, decoder_start_token_id=1, eos_token_id=2, scale_embedding=True)
+        config = transformers.PegasusConfig(**{**fields, **self.sizes, "forced_eos_token_id": 2})
+        return transformers.PegasusForConditionalGeneration(config)
+
+
 class Mbart(Family):
     """mBART-25, made for one pair: the decoder is fed the language."""
 
@@ -327,6 +336,8 @@ MORE = {
     "bart-forced": (BartForced, {}),
     "mbart-large": (Mbart, {**LARGE, "activation_function": "swish"}),
     "mbart50-large": (Mbart50, {**LARGE, "scale_embedding": False}),
+    "pegasus": (Pegasus, {}),
+    "pegasus-large": (Pegasus, {**LARGE, "activation_function": "relu", "scale_embedding": False}),
     "fsmt-large": (Fsmt, {**LARGE, "scale_embedding": False}),
     "fsmt-tied": (Fsmt, {**LARGE, "activation_function": "gelu", "tie_word_embeddings": True}),
 }

@@ -94,7 +94,9 @@ class FromHf(ConvertTest):
                 self.assertEqual(self.run_main("from-hf", os.path.join(FOLDERS, name), self.path("out.xf"))[0], 0)
                 sentences = self.expected(name)["sentences"]
                 with xformer.Model.load(self.context, self.path("out.xf")) as model:
-                    listed = [entry.rsplit("=", 1)[1] for entry in str(model.config["model.languages"]).split(",") if entry]
+                    listed = [
+                        entry.rsplit("=", 1)[1] for entry in str(model.config["model.languages"]).split(",") if entry
+                    ]
                     languages = set(map(int, listed))
                     for sentence in sentences:
                         pair = [(sentence["text"], sentence["target_text"])]
@@ -330,6 +332,10 @@ class ToHf(ConvertTest):
             {"positions": "learned", "activation": "gelu"},
             {"tie": "none", "source_vocab_size": 7},
             {"attention_bias": True, "output_bias": True, "tie": "decoder"},
+            {"norm": "pre"},
+            {"norm": "pre", "positions": "learned", "output_bias": True, "embedding_scale": False},
+            {"norm": "pre", "embedding_norm": True},
+            {"embedding_norm": True, "positions": "learned", "activation": "swish"},
         ):
             with self.subTest(**options):
                 self.model(**options, norm_epsilon=1e-5, seed=3)
@@ -361,7 +367,9 @@ class ToHf(ConvertTest):
         status, said = self.run_main("to-hf", self.path("in.xf"), self.path("there"))
         self.assertEqual((status, "not empty" in said), (1, True))
         self.assertTrue(os.path.exists(self.path("there", "config.json")))
-        with unittest.mock.patch("xformer.convert.to_hf._write_json", side_effect=OSError(28, "No space left on device")):
+        with unittest.mock.patch(
+            "xformer.convert.to_hf._write_json", side_effect=OSError(28, "No space left on device")
+        ):
             status, said = self.run_main("to-hf", self.path("in.xf"), self.path("other"))
         self.assertEqual((status, said.count("\n"), os.path.exists(self.path("other"))), (1, 1, False))
         with open(self.path("in.xf"), "r+b") as file:

@@ -1,4 +1,4 @@
-"""A folder of transformers (MarianMT, M2M-100, NLLB, BART, mBART, FSMT) into a model file of this library.
+"""A folder of transformers (MarianMT, M2M-100, NLLB, BART, mBART, FSMT, Pegasus) into a model file of this library.
 
 Weights, configuration, tokenizer and languages are carried over; a field that can't be is refused by its name.
 
@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Callable, Dict
 
-from . import ConvertError, bart, fsmt, m2m100, marian
+from . import ConvertError, bart, fsmt, m2m100, marian, pegasus
 from .checkpoint import Checkpoint, read_json
 from .fields import Fields
 from .model_file import save_model
@@ -23,6 +23,7 @@ _FAMILIES: Dict[str, Callable[[Folder], Plan]] = {
     "bart": bart.read_bart,
     "mbart": bart.read_mbart,
     "fsmt": fsmt.read,
+    "pegasus": pegasus.read,
 }
 
 
