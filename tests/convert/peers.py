@@ -2,7 +2,7 @@
 """Compares models that were converted with transformers and CTranslate2. Called by peers.sh, which says where all is.
 
     peers.py from CHECKPOINTS              folders of make_checkpoints.py: converted, and compared with expected.json
-    peers.py to MODEL.xf PAIRS.tsv COUNT   a model of this library as MarianMT, by transformers and by CTranslate2
+    peers.py to MODEL.xf PAIRS.tsv COUNT   a model of this library, by transformers and by CTranslate2
     peers.py back CHECKPOINTS              each folder converted and converted back, by transformers
 
 SPDX-License-Identifier: Apache-2.0
@@ -148,8 +148,8 @@ def to_hf(path, pairs, count):
             worst = max(worst, abs(other - score) / abs(score))
             differ += [id for id in found if id != end] != answer
         print(
-            "%s as MarianMT: log-probabilities within %.1e, greedy answers that differ %d of %d"
-            % (os.path.basename(path), worst, differ, count)
+            "%s as %s: log-probabilities within %.1e, greedy answers that differ %d of %d"
+            % (os.path.basename(path), type(theirs).__name__, worst, differ, count)
         )
         same = by_ctranslate2(folder, os.path.join(work, "ct2"), sources, answers)
         print("through ct2-transformers-converter: %d of %d greedy answers the same" % (same, count))
