@@ -5,8 +5,8 @@
 //
 // GELU's Phi is 1 - Q or Q, Q(t) = e^(-t^2 / 2) R(t) for t = |x|: R is a polynomial of 1 / (t + 2.5), and t^2 keeps
 // what its rounding loses, so that the tail is right in its digits, too. Beside what vanishes x counts as +-20 (GELU)
-// or
-// +-100 (swish), where everything is 0 or x: minus infinity gives 0. NaN stays: no comparison with it is true.
+// or +-100 (swish), where everything is 0 or x: minus infinity gives 0. NaN stays: no comparison with it is true.
+//
 // diff_bias: sums over tiles of kRowTile rows, the tiles added in rising order.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -89,18 +89,6 @@ static int32_t activate(xf_stream *stream, const xf_activation_fwd &a, xf_error 
     return XF_OK;
 }
 
-template <class T>
-static int32_t activation_fwd(xf_stream *stream, const xf_activation_fwd *a, xf_error *err) {
-    switch (a->kind) {
-        case XF_ACTIVATION_GELU:
-            return activate<Gelu, T>(stream, *a, err);
-        case XF_ACTIVATION_SWISH:
-            return activate<Swish, T>(stream, *a, err);
-        default:
-            return activate<Relu, T>(stream, *a, err);
-    }
-}
-
 // One row of the gradient; its numbers as they are stored join sums, if given. D: those of diff_dst, masked or not.
 template <class Act, class T, class D>
 static void activate_back(const xf_activation_bwd &a, const T *src, const D *diff, T *diff_src, float *sums) {
@@ -155,14 +143,25 @@ static int32_t activate_bwd(xf_stream *stream, const xf_activation_bwd &a, xf_er
     return XF_OK;
 }
 
+// f(Act()) for the kind of a call.
+template <class F>
+XF_INLINE int32_t with_kind(uint32_t kind, F &&f) {
+    switch (kind) {
+        case XF_ACTIVATION_GELU:
+            return f(Gelu());
+        case XF_ACTIVATION_SWISH:
+            return f(Swish());
+        default:
+            return f(Relu());
+    }
+}
+
+template <class T>
+static int32_t activation_fwd(xf_stream *stream, const xf_activation_fwd *a, xf_error *err) {
+    return with_kind(a->kind, [&](auto act) { return activate<decltype(act), T>(stream, *a, err); });
+}
+
 template <class T>
 static int32_t activation_bwd(xf_stream *stream, const xf_activation_bwd *a, xf_error *err) {
-    switch (a->kind) {
-        case XF_ACTIVATION_GELU:
-            return activate_bwd<Gelu, T>(stream, *a, err);
-        case XF_ACTIVATION_SWISH:
-            return activate_bwd<Swish, T>(stream, *a, err);
-        default:
-            return activate_bwd<Relu, T>(stream, *a, err);
-    }
+    return with_kind(a->kind, [&](auto act) { return activate_bwd<decltype(act), T>(stream, *a, err); });
 }

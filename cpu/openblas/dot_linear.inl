@@ -10,8 +10,8 @@ XF_INLINE int64_t wide_bytes(uint32_t type, int64_t rows) {
     return half && rows > 2 * kDotRows ? 2 * kDotPanel * kDotDepth * 4 : 0;
 }
 
-// What is made of a source before it meets XF_WEIGHTS_INT8, or others where packs_rows(); memory: of
-// prepared_bytes().
+// What is made of rows 0 .. M - 1 of a source before they meet XF_WEIGHTS_INT8, or others where packs_rows(); memory:
+// of prepared_bytes().
 struct Prepared {
     Int8Rows quantised;
     PackedRows packed;
@@ -22,13 +22,14 @@ XF_INLINE int64_t prepared_bytes(const xf_stream *stream, uint32_t type, int64_t
 static Prepared prepare(const xf_stream *stream, const xf_linear_fwd &a, int64_t M, void *memory) {
     Prepared rows{};
     if (a.weights_type == XF_WEIGHTS_INT8)
-        rows.quantised = quantize_rows(stream, num<float>(a.src), a.ld_src, a.K, 0, M, memory);
+        rows.quantised = quantize_rows(stream, num<float>(a.src), a.ld_src, a.K, M, memory);
     else if (packs_rows(M))
         rows.packed = pack_source(stream, num<float>(a.src), a.ld_src, a.K, M, memory);
     return rows;
 }
 
-// dot_rows() for a matrix of any type; with XF_WEIGHTS_INT8 n0 is a multiple of kGroup, and m0 always of kRowUnit.
+// dot_rows() for a matrix of any type. With XF_WEIGHTS_INT8 n0 is a multiple of kGroup; m0 is one of kRowUnit, unless
+// the rows are kDotRows or fewer: these are read from the source itself.
 // wide: wide_bytes() of memory, or null.
 static void dot_block(const xf_stream *stream, const xf_linear_fwd &a, const Prepared &rows, int64_t m0, int64_t m1,
                       int64_t n0, int64_t n1, float *wide, float *dst, int64_t ld_dst) {

@@ -5,10 +5,9 @@
 // across lanes. Sums are exact: how they are made can't be seen in a result.
 //     AVX-512 VNNI: vpdpbusd wants one factor without a sign: weights are kept 128 higher, and 128 times the sum of
 //                   the row is taken off again.
-//     AVX2:         vpmaddubsw takes |p| and, where p < 0, ~q = -q - 1; as |p| is at most 127 and the other at most
-//     128,
-//                   two products fit 16 bits. The sum of the p < 0, a number of the row, is taken off again. (To give
-//                   q the sign of p by vpsignb takes a unit that multiplies, of which there are two.)
+//     AVX2:         vpmaddubsw takes |p| and q, or ~q = -q - 1 where p < 0; as |p| is at most 127 and the other at
+//                   most 128, two products fit 16 bits. The sum of the p < 0, a number of the row, is taken off again.
+//                   (To give q the sign of p by vpsignb takes a unit that multiplies, of which there are two.)
 //     else:         plain loops.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -170,11 +169,11 @@ static void int8_block(const xf_stream *stream, const xf_linear_fwd &a, const In
         const int8_t *group = weights + n * 4 * steps;
         for (int64_t part = 0; part < parts; ++part) {
             const int64_t r0 = m0 + (m1 - m0) * part / parts, r1 = m0 + (m1 - m0) * (part + 1) / parts;
-            kernels.of[r1 - r0][pieces](rows.numbers + (r0 - rows.first) * rows.ld, rows.ld, group, steps, sums);
+            kernels.of[r1 - r0][pieces](rows.numbers + r0 * rows.ld, rows.ld, group, steps, sums);
             for (int64_t r = r0; r < r1; ++r) {
                 const int32_t *sum = sums + (r - r0) * kGroup;
-                const VI offset = (plain ? 0 : rows.offsets[r - rows.first]) - VI{};
-                const VF scale = splat(rows.scales[r - rows.first]);
+                const VI offset = (plain ? 0 : rows.offsets[r]) - VI{};
+                const VF scale = splat(rows.scales[r]);
                 float *out = dst + (r - m0) * ld_dst + (n - n0);
                 each_vector(width, [&](int64_t i, int64_t count) {
                     const VI exact = *reinterpret_cast<const VIMem *>(sum + i) - offset;

@@ -2,13 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Quantised rows of a source: row m of a call is row m - first here.
+// Quantised rows of a source.
 struct Int8Rows {
     const int8_t *numbers;  // [rows, ld], zeros beyond K; where they are split: first |p|, then -1 where p < 0
     int64_t ld;
     const float *scales;     // [rows]
     const int32_t *offsets;  // [rows], to be taken off the sums of the kernels
-    int64_t first;
 };
 
 XF_INLINE int64_t int8_ld(int64_t K) { return round_up(K, 64); }
@@ -77,18 +76,18 @@ static void quantize_row(const float *src, int64_t K, bool split, int8_t *number
     *offset = static_cast<int32_t>(split ? all : 128 * all);
 }
 
-// Rows first .. first + count - 1 of a source, quantised into memory of int8_rows_bytes().
-static Int8Rows quantize_rows(const xf_stream *stream, const float *src, int64_t ld_src, int64_t K, int64_t first,
-                              int64_t count, void *memory) {
+// Rows 0 .. M - 1 of a source, quantised into memory of int8_rows_bytes().
+static Int8Rows quantize_rows(const xf_stream *stream, const float *src, int64_t ld_src, int64_t K, int64_t M,
+                              void *memory) {
     const bool split = splits_rows(stream);
     const int64_t ld = (split ? 2 : 1) * int8_ld(K);
     int8_t *numbers = static_cast<int8_t *>(memory);
-    float *scales = reinterpret_cast<float *>(numbers + count * ld);
-    int32_t *offsets = reinterpret_cast<int32_t *>(scales + count);
+    float *scales = reinterpret_cast<float *>(numbers + M * ld);
+    int32_t *offsets = reinterpret_cast<int32_t *>(scales + M);
     const int64_t tile = max64(1, 16384 / max64(1, K));
-    parallel(stream, ceil_div(count, tile), [&](int64_t task, int32_t) {
-        for (int64_t m = task * tile; m < min64(count, (task + 1) * tile); ++m)
-            quantize_row(src + (first + m) * ld_src, K, split, numbers + m * ld, scales + m, offsets + m);
+    parallel(stream, ceil_div(M, tile), [&](int64_t task, int32_t) {
+        for (int64_t m = task * tile; m < min64(M, (task + 1) * tile); ++m)
+            quantize_row(src + m * ld_src, K, split, numbers + m * ld, scales + m, offsets + m);
     });
-    return {numbers, ld, scales, offsets, first};
+    return {numbers, ld, scales, offsets};
 }

@@ -1,11 +1,14 @@
 // The activation of a feed-forward sub-layer, plain or gated, with dropout (paper s. 3.3, eq. 2; s. 5.4).
 //
-//     relu(x) = max(x, 0)     gelu(x) = x Phi(x)  (Hendrycks & Gimpel 2016)     swish(x) = x s(x), s(x) = 1 / (1 +
-//     e^-x) dst = dropout(act(x) y)   with y = 1, or the other half of the row        (Ramachandran et al. 2017;
-//     Shazeer 2020) diff_x = d act'(x) y   diff_y = d act(x)   d = mask * diff_dst            diff_bias += column sums
-//     of both
+//     relu(x)  = max(x, 0)          relu'(x)  = 1 where x > 0, else 0
+//     gelu(x)  = x Phi(x)           gelu'(x)  = Phi(x) + x phi(x)                 (Hendrycks & Gimpel 2016)
+//     swish(x) = x s(x)             swish'(x) = s(x) (1 + x (1 - s(x)))           (Ramachandran et al. 2017)
 //
-//     gelu'(x) = Phi(x) + x phi(x)      swish'(x) = s(x) (1 + x (1 - s(x)))
+//     dst    = dropout(act(x) y)    y = 1, or the other half of the row           (Shazeer 2020)
+//     diff_x = d act'(x) y          diff_y = d act(x)          d = mask * diff_dst
+//     diff_bias += column sums of both
+//
+// s(x) is 1 / (1 + e^-x), phi the density of the normal distribution Phi.
 //
 // Phi(x) is erfc(-x / sqrt 2) / 2, never 1 + erf: what is left of 1 - 0.9999 has no digits. Where the factor beside it
 // vanishes, x counts as the largest number that matters, so that minus infinity gives 0 and not 0 times infinity.
