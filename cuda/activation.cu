@@ -174,7 +174,7 @@ int32_t activation_bwd(xf_stream *stream, const xf_activation_bwd *args, xf_erro
     const int64_t width = a.gated ? 2 * a.F : a.F;
     float *partial = nullptr;
     if (a.diff_bias != nullptr) {
-        partial = static_cast<float *>(scratch(stream, partial_bytes(a.M, width), err));
+        partial = partial_sums(stream, a.M, width, err);
         if (partial == nullptr) return err != nullptr ? err->status : XF_ERROR_NO_MEMORY;
     }
     status = dispatch(stream, [&](auto zero) {

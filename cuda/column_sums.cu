@@ -35,6 +35,10 @@ int32_t sum_tiles(xf_stream *stream, const T *src, int64_t ld, int64_t M, int64_
 
 }  // namespace
 
+float *partial_sums(xf_stream *stream, int64_t M, int64_t N, xf_error *err) {
+    return static_cast<float *>(scratch(stream, partial_bytes(M, N), err));
+}
+
 int32_t add_tiles(xf_stream *stream, const float *partial, int64_t M, int64_t N, float *dst, xf_error *err) {
     return launch(stream, err, "bias_sum", add_tiles_kernel, dim3(blocks(N, kWarp)), dim3(kSumThreads), 0, partial,
                   ceil_div(M, kSumRows), N, dst);

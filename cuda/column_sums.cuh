@@ -82,6 +82,8 @@ inline size_t partial_bytes(int64_t M, int64_t N) {
     return static_cast<size_t>(ceil_div(M, kSumRows) * N) * sizeof(float);
 }
 
+// Memory for them, of the stream's scratch, or NULL.
+float *partial_sums(xf_stream *stream, int64_t M, int64_t N, xf_error *err);
 // dst[n] += sum over the tiles of partial[tile, n].
 int32_t add_tiles(xf_stream *stream, const float *partial, int64_t M, int64_t N, float *dst, xf_error *err);
 // dst[n] += sum over the rows of src [M, N], of the stream's type, rows ld apart. partial: partial_bytes(M, N).

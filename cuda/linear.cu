@@ -17,11 +17,6 @@
 namespace xf::cuda {
 namespace {
 
-// Memory for the sums of a tensor's tiles.
-float *partial_sums(xf_stream *stream, int64_t M, int64_t N, xf_error *err) {
-    return static_cast<float *>(scratch(stream, partial_bytes(M, N), err));
-}
-
 template <class T>
 int32_t mask(xf_stream *stream, const xf_linear_bwd_data &a, xf_error *err) {
     float *partial = nullptr;

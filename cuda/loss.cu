@@ -12,7 +12,7 @@
 // logits, on a bf16 stream it has its own memory. Gradients of many pieces are gathered before they are multiplied,
 // because each addition to diff_weights reads and writes all of it, and because diff_src's product has few columns: it
 // fills a GPU with thousands of rows only, or by a split of K. Bytes of memory per logit: 6 on bf16 (the gradient
-// written and read by two products), 12 on fp32; 8 more where the cache doesn't hold the piece.
+// written and read by two products), 12 on fp32; 2 or 4 more with diff_bias, 8 where the cache doesn't hold the piece.
 //
 // Sums: logits are seen from the row's first one, so that a shift they share does not cancel in
 // sum over others of (lse - x) = V (lse - x[0]) - sum (x - x[0]) - nll.
