@@ -207,8 +207,8 @@ typedef struct xf_activation_fwd {
 
 /* diff_src = the gradient of the above; with d = mask * diff_dst, x = src[m][f] and, where gated, y = src[m][F + f]
  *     diff_src[m][f] = d * act'(x) * y,  diff_src[m][F + f] = d * act(x);  not gated: y is 1, and there is no other
- * relu'(0) is 0. diff_bias, if given, += column sums of diff_src as it is stored: the gradient of the bias of the map
- * whose output src was. diff_src is apart from src and diff_dst. */
+ * relu'(0) is 0, relu'(NaN) 1. diff_bias, if given, += column sums of diff_src as it is stored: the gradient of the
+ * bias of the map whose output src was. diff_src is apart from src and diff_dst. */
 typedef struct xf_activation_bwd {
     int64_t M, F;
     const xf_num *src;      /* that of the forward pass */
@@ -265,7 +265,7 @@ typedef struct xf_add_norm_fwd {
     const xf_num *residual; /* [M, D] */
     const xf_num *src;      /* [M, D] or NULL */
     const float *weights;   /* [D] */
-    const float *bias;      /* [D] or NULL */
+    const float *bias;      /* [D] or NULL: zeros */
     float eps;
     xf_num *sum;  /* [M, D] or NULL */
     xf_num *dst;  /* [M, D] */
@@ -291,7 +291,7 @@ typedef struct xf_add_norm_bwd {
     float *diff_bias;       /* [D] or NULL */
     float *diff_src_bias;   /* [D] or NULL; only with diff_src */
     xf_dropout dropout;
-    uint32_t rms;
+    uint32_t rms; /* 0 or 1 */
 } xf_add_norm_bwd;
 
 /* Tied projection and smoothed cross-entropy in row chunks: logits = src weights^T + bias, p = softmax(logits).
