@@ -16,11 +16,9 @@
 #include <string_view>
 
 #include "text/sentencepiece_table.h"
+#include "text/tokenizer_json_keys.h"
 
 namespace xf {
-
-// True when the text says that it is one; what it says further may be wrong. Throws nothing but for memory.
-bool is_sentencepiece_json(std::string_view json);
 
 // Checks the form; SentencePieceTokenizer checks the table. XF_ERROR_CORRUPT, XF_ERROR_LIMIT, XF_ERROR_VERSION.
 SentencePieceTable read_sentencepiece_json(std::string_view json);
@@ -35,10 +33,7 @@ inline constexpr size_t kMaxSurfaceBytes = 256;
 
 // What a key of the object is. The order is the order of writing, and of kKeyNames.
 enum Key {
-    kFormatKey,
-    kVersionKey,
-    kKindKey,
-    kDummyPrefixKey,
+    kDummyPrefixKey = tokenizer_json::kCommonKeyCount,
     kExtraSpacesKey,
     kEscapeKey,
     kSuffixKey,

@@ -17,6 +17,9 @@
 namespace xf {
 
 using namespace sentencepiece_json;
+using tokenizer_json::kFormatKey;
+using tokenizer_json::kKindKey;
+using tokenizer_json::kVersionKey;
 
 // What is written can be read: the largest vocabulary in which every byte becomes \u0000, with brackets, scores of up
 // to 16 characters and types; two maps; and the rest.
@@ -32,15 +35,15 @@ std::string write_sentencepiece_json(const SentencePieceTable &table) {
     const auto string = [&](std::string_view value) {
         writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
     };
-    const auto text = [&](Key key, std::string_view value) {
+    const auto text = [&](int key, std::string_view value) {
         writer.Key(kKeyNames[key]);
         string(value);
     };
-    const auto integer = [&](Key key, int64_t value) {
+    const auto integer = [&](int key, int64_t value) {
         writer.Key(kKeyNames[key]);
         writer.Int64(value);
     };
-    const auto flag = [&](Key key, bool value) {
+    const auto flag = [&](int key, bool value) {
         writer.Key(kKeyNames[key]);
         writer.Bool(value);
     };

@@ -5,15 +5,18 @@
 
 #include "text/sentencepiece.h"
 #include "text/sentencepiece_json.h"
+#include "text/tokenizer_json_kind.h"
 #include "text/tokenizer_pair.h"
 #include "text/word_tokenizer.h"
 
 namespace xf {
 
 std::shared_ptr<const Tokenizer> Tokenizer::parse(std::string_view json) {
-    if (TokenizerPair::is_json(json)) return TokenizerPair::parse(json);
-    if (is_sentencepiece_json(json)) return std::make_shared<SentencePieceTokenizer>(read_sentencepiece_json(json));
-    return WordTokenizer::parse(json);
+    const std::string kind = tokenizer_json::kind_of(json);
+    if (kind == TokenizerPair::kKind) return TokenizerPair::parse(json);
+    if (kind == sentencepiece_json::kUnigram || kind == sentencepiece_json::kBpe)
+        return std::make_shared<SentencePieceTokenizer>(read_sentencepiece_json(json));
+    return WordTokenizer::parse(json);  // it says what is wrong with a kind that nobody knows
 }
 
 }  // namespace xf

@@ -3,12 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tokenizer_json.h"
 
-#include <charconv>
-
 #include "core/error.h"
 #include "core/utf8.h"
-#include "text/tokenizer_json_events.h"
 #include "text/tokenizer_json_keys.h"
+#include "text/tokenizer_json_object.h"
 
 namespace xf {
 
@@ -16,31 +14,16 @@ using namespace tokenizer_json;
 
 namespace {
 
-// More than any number that is written has: 1.2345678901234567e-308 and the like.
-constexpr size_t kMaxNumberChars = 32;
-
-class Handler : public Events {
+class Handler : public ObjectReader<kKeyNames> {
 public:
     Handler(TokenizerOptions *options, TokenizerTable *table) : options_(options), table_(table) {}
 
-    bool Null() { refuse("null"); }
-    bool Bool(bool) { refuse("true or false"); }
-    // The parser has checked that it has the form of a JSON number.
     bool RawNumber(const Ch *data, rapidjson::SizeType size, bool) {
-        if (size > kMaxNumberChars) refuse("a number of too many digits");
-        const char *const end = data + size;
-        if (depth_ == 2 && key_ == kScoresKey) return add_score(data, end);
+        if (depth_ == 2 && key_ == kScoresKey) return add_score(data, size);
         int64_t integer = 0;
-        const auto whole = std::from_chars(data, end, integer);
-        if (whole.ptr == end) {
-            if (whole.ec != std::errc()) refuse("a number beyond 64 bits");
-            return set_integer(integer);
-        }
-        double real = 0;
-        const auto fraction = std::from_chars(data, end, real);
-        if (fraction.ptr != end || fraction.ec != std::errc()) refuse("a number that no double can hold");
-        if (at_value() != kCoverageKey) refuse("a number with a fraction");
-        options_->character_coverage = real;
+        if (read_number(data, size, &integer)) return set_integer(integer);
+        if (at_value() != kCoverageKey) refuse("a number with a fraction or beyond 64 bits");
+        if (!read_number(data, size, &options_->character_coverage)) refuse("a number that no double can hold");
         return true;
     }
 
@@ -49,8 +32,7 @@ public:
         if (depth_ == 2 && key_ == kPiecesKey) return add_piece(text);
         switch (at_value()) {
             case kFormatKey:
-                if (text != kFormat) refuse("another format");
-                return true;
+                return check_format(text);
             case kKindKey:
                 return set_kind(text);
             case kNormalizationKey:
@@ -66,29 +48,8 @@ public:
         }
     }
 
-    bool StartObject() {
-        if (depth_ != 0) refuse("an object");
-        depth_ = 1;
-        return true;
-    }
-
-    bool Key(const Ch *data, rapidjson::SizeType size, bool) {
-        const std::string_view text(data, size);
-        for (key_ = 0; key_ < kKeyCount; ++key_)
-            if (text == kKeyNames[key_]) break;
-        XF_CHECK(key_ < kKeyCount, XF_ERROR_CORRUPT, "the tokenizer has a key that version %lld does not know",
-                 static_cast<long long>(kVersion));
-        XF_CHECK(!seen_[key_], XF_ERROR_CORRUPT, "the tokenizer has the key '%s' twice", kKeyNames[key_]);
-        seen_[key_] = true;
-        return true;
-    }
-
     bool EndObject(rapidjson::SizeType) {
-        for (int key = 0; key < kKeyCount; ++key)
-            XF_CHECK(seen_[key] == has_key(options_->kind, key), XF_ERROR_CORRUPT, "the tokenizer %s the key '%s'",
-                     seen_[key] ? "is of a kind without" : "lacks", kKeyNames[key]);
-        depth_ = 0;
-        return true;
+        return end_object([&](int key) { return has_key(options_->kind, key); });
     }
 
     bool StartArray() {
@@ -110,15 +71,7 @@ public:
     }
 
 private:
-    // The key whose plain value is being read, -1 where none is expected.
-    int at_value() const { return depth_ == 1 && !is_list(key_) ? key_ : -1; }
-
     static bool is_list(int key) { return key == kMergesKey || key == kPiecesKey || key == kScoresKey; }
-
-    [[noreturn]] void refuse(const char *found) const {
-        if (depth_ == 0) fail(XF_ERROR_CORRUPT, "the tokenizer is %s, expected an object", found);
-        fail(XF_ERROR_CORRUPT, "the tokenizer has %s in '%s'", found, kKeyNames[key_]);
-    }
 
     bool set_integer(int64_t value) {
         if (depth_ == 3) {
@@ -128,9 +81,7 @@ private:
         }
         switch (at_value()) {
             case kVersionKey:
-                XF_CHECK(value == kVersion, XF_ERROR_VERSION, "tokenizer version %lld, expected %lld",
-                         static_cast<long long>(value), static_cast<long long>(kVersion));
-                return true;
+                return check_version(value);
             case kVocabSizeKey:
                 options_->vocab_size = value;
                 return true;
@@ -152,10 +103,9 @@ private:
         return true;
     }
 
-    bool add_score(const char *begin, const char *end) {
+    bool add_score(const Ch *data, rapidjson::SizeType size) {
         float score = 0;
-        const auto read = std::from_chars(begin, end, score);
-        if (read.ptr != end || read.ec != std::errc()) refuse("a number that no float can hold");
+        if (!read_number(data, size, &score)) refuse("a number that no float can hold");
         XF_CHECK(static_cast<int64_t>(table_->scores.size()) < Vocabulary::kMaxSize, XF_ERROR_LIMIT,
                  "more than %lld scores", static_cast<long long>(Vocabulary::kMaxSize));
         table_->scores.push_back(score);
@@ -194,9 +144,7 @@ private:
 
     TokenizerOptions *options_;
     TokenizerTable *table_;
-    int depth_ = 0;  // 1 in the object, 2 in a list of merges, pieces or scores, 3 in a merge
-    int key_ = 0;
-    bool seen_[kKeyCount] = {};
+    // depth_ is 2 in a list of merges, pieces or scores, 3 in a merge.
     int32_t pair_[2] = {};
     int in_pair_ = 0;
 };

@@ -1,4 +1,4 @@
-// Reading JSON of tokenizers as a sequence of events, which the readers of both formats take.
+// Reading JSON of tokenizers as a sequence of events, which the readers of all formats take.
 //
 // They build no tree: a hostile text cannot make them allocate more than a few times its own size, and neither nesting
 // nor destruction recurses (the parser is rapidjson's iterative one, and a handler stops it at the first bracket too

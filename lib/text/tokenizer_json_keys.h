@@ -1,4 +1,5 @@
-// The words of the tokenizer's JSON, for its reader and its writer.
+// The words of the tokenizers' JSON, for their readers and writers: those of all formats, and those of the tokenizers
+// learnt here.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,6 +14,9 @@ namespace xf::tokenizer_json {
 
 inline constexpr char kFormat[] = "xformer-tokenizer";
 inline constexpr int64_t kVersion = 1;
+
+// The first keys of every format; each goes on with its own.
+enum CommonKey { kFormatKey, kVersionKey, kKindKey, kCommonKeyCount };
 
 inline const char *name_of(Normalization form) {
     switch (form) {
@@ -40,10 +44,7 @@ inline const char *name_of(TokenizerKind kind) {
 
 // What a key of the object is. The order is the order of writing, and of kKeyNames.
 enum Key {
-    kFormatKey,
-    kVersionKey,
-    kKindKey,
-    kNormalizationKey,
+    kNormalizationKey = kCommonKeyCount,
     kInvalidKey,
     kVocabSizeKey,
     kMinPairCountKey,

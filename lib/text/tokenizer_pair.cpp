@@ -9,58 +9,59 @@
 
 #include "core/error.h"
 #include "core/json_allocator.h"
-#include "text/tokenizer_json_events.h"
 #include "text/tokenizer_json_keys.h"
+#include "text/tokenizer_json_kind.h"
+#include "text/tokenizer_json_object.h"
 
 namespace xf {
+
+using tokenizer_json::kCommonKeyCount;
+using tokenizer_json::kFormat;
+using tokenizer_json::kFormatKey;
+using tokenizer_json::kKindKey;
+using tokenizer_json::kVersion;
+using tokenizer_json::kVersionKey;
+
 namespace {
 
-constexpr char kPair[] = "pair";
 constexpr const char *kKeyNames[] = {"format", "version", "kind", "source", "target"};
-enum Key { kFormatKey, kVersionKey, kKindKey, kSourceKey, kTargetKey, kKeyCount };
+enum Key { kSourceKey = kCommonKeyCount, kTargetKey };
 
-// An object of texts, the version a number; stops at anything else.
-class Handler : public tokenizer_json::Events {
+class Handler : public tokenizer_json::ObjectReader<kKeyNames> {
 public:
-    bool complete() const { return version_ && values_[kKindKey] == kPair && done_; }
-    bool is_pair() const { return values_[kKindKey] == kPair; }
-    const std::string &value(Key key) const { return values_[key]; }
+    std::string source, target;
 
-    bool Null() { return false; }
-    bool Bool(bool) { return false; }
     bool RawNumber(const Ch *data, rapidjson::SizeType size, bool) {
-        version_ = key_ == kVersionKey && std::string_view(data, size) == "1";
-        return version_;
+        int64_t value = 0;
+        if (at_value() != kVersionKey || !read_number(data, size, &value)) refuse("a number");
+        return check_version(value);
     }
-    bool String(const Ch *data, rapidjson::SizeType size, bool) {
-        if (key_ < 0 || key_ == kVersionKey) return false;
-        values_[key_].assign(data, size);
-        const bool good = (key_ != kFormatKey || values_[key_] == tokenizer_json::kFormat) &&
-                          (key_ != kKindKey || values_[key_] == kPair);
-        return good;
-    }
-    bool StartObject() { return depth_++ == 0; }
-    // In the order of writing, each once.
-    bool Key(const Ch *data, rapidjson::SizeType size, bool) {
-        return ++key_ < kKeyCount && std::string_view(data, size) == kKeyNames[key_];
-    }
-    bool EndObject(rapidjson::SizeType) {
-        done_ = key_ == kKeyCount - 1;
-        return done_;
-    }
-    bool StartArray() { return false; }
-    bool EndArray(rapidjson::SizeType) { return false; }
 
-private:
-    int depth_ = 0, key_ = -1;
-    bool version_ = false, done_ = false;
-    std::string values_[kKeyCount];
+    bool String(const Ch *data, rapidjson::SizeType size, bool) {
+        const std::string_view text(data, size);
+        switch (at_value()) {
+            case kFormatKey:
+                return check_format(text);
+            case kKindKey:
+                if (text != TokenizerPair::kKind) refuse("an unknown kind");
+                return true;
+            case kSourceKey:
+                source = text;
+                return true;
+            case kTargetKey:
+                target = text;
+                return true;
+            default:
+                refuse("a string");
+        }
+    }
 };
 
 std::shared_ptr<const Tokenizer> side(const char *name, const std::string &json) {
-    XF_CHECK(!TokenizerPair::is_json(json), XF_ERROR_CORRUPT, "the %s of the pair of tokenizers is a pair itself",
-             name);
     try {
+        // Before it is read: pairs within pairs would be as deep as the text says.
+        XF_CHECK(tokenizer_json::kind_of(json) != TokenizerPair::kKind, XF_ERROR_CORRUPT,
+                 "the tokenizer is a pair itself");
         return Tokenizer::parse(json);
     } catch (const Error &error) {
         throw Error(error.status(), format("%s: %s", name, error.what()));
@@ -76,23 +77,10 @@ TokenizerPair::TokenizerPair(std::shared_ptr<const Tokenizer> source, std::share
              target_->end_id());
 }
 
-bool TokenizerPair::is_json(std::string_view json) {
-    Handler handler;
-    try {
-        tokenizer_json::read_events(json, &handler);
-    } catch (const Error &) {
-        return false;  // the reader of single ones says what is wrong
-    }
-    return handler.is_pair();
-}
-
 std::shared_ptr<const Tokenizer> TokenizerPair::parse(std::string_view json) {
     Handler handler;
-    const bool whole = tokenizer_json::read_events(json, &handler);
-    XF_CHECK(whole && handler.complete(), XF_ERROR_CORRUPT,
-             "the pair of tokenizers is none: expected format, version 1, kind, source and target, in this order");
-    return std::make_shared<TokenizerPair>(side("source", handler.value(kSourceKey)),
-                                           side("target", handler.value(kTargetKey)));
+    tokenizer_json::read_events(json, &handler);
+    return std::make_shared<TokenizerPair>(side("source", handler.source), side("target", handler.target));
 }
 
 std::string TokenizerPair::serialize() const {
@@ -102,11 +90,11 @@ std::string TokenizerPair::serialize() const {
     rapidjson::Writer<Buffer, Utf8, Utf8, ThrowingAllocator> writer(buffer);
     writer.StartObject();
     writer.Key(kKeyNames[kFormatKey]);
-    writer.String(tokenizer_json::kFormat);
+    writer.String(kFormat);
     writer.Key(kKeyNames[kVersionKey]);
-    writer.Int64(tokenizer_json::kVersion);
+    writer.Int64(kVersion);
     writer.Key(kKeyNames[kKindKey]);
-    writer.String(kPair);
+    writer.String(kKind);
     for (const auto &[key, tokenizer] : {std::pair(kSourceKey, source_), std::pair(kTargetKey, target_)}) {
         const std::string text = tokenizer->serialize();
         writer.Key(kKeyNames[key]);

@@ -15,11 +15,12 @@ namespace xf {
 
 class TokenizerPair final : public Tokenizer {
 public:
-    // XF_ERROR_CORRUPT when they differ in the end symbol, or one is a pair itself.
+    static constexpr char kKind[] = "pair";  // in the file
+
+    // Of two that are no pairs themselves. XF_ERROR_CORRUPT when they differ in the end symbol.
     TokenizerPair(std::shared_ptr<const Tokenizer> source, std::shared_ptr<const Tokenizer> target);
 
-    // True when the text says that it is one; what it says further may be wrong. Throws nothing but for memory.
-    static bool is_json(std::string_view json);
+    // As Tokenizer::parse(), for pairs alone.
     static std::shared_ptr<const Tokenizer> parse(std::string_view json);
 
     std::string serialize() const override;

@@ -76,11 +76,27 @@ XF_TEST(what_is_no_pair_is_refused) {
     };
     for (const char *text : {"\"pair\"", "1", "[]", "{}", "null", "{\"format\":{}}", "{\"kind\":\"pair\"}"})
         CHECK(status(text) != XF_OK);
-    CHECK(changed("\"target\"", "\"other\"") == XF_ERROR_CORRUPT);
-    CHECK(changed("\"source\"", "\"target\"") == XF_ERROR_CORRUPT);
-    CHECK(changed("\"source\":\"", "\"source\":[],\"x\":\"") == XF_ERROR_CORRUPT);
-    CHECK(changed("\"kind\":\"pair\"", "\"kind\":\"trio\"") != XF_OK);
-    CHECK(changed("\\\"version\\\":1", "\\\"version\\\":7") == XF_ERROR_VERSION);
+    CHECK_EQ(changed("\"target\"", "\"other\""), XF_ERROR_CORRUPT);
+    CHECK_EQ(changed("\"source\"", "\"target\""), XF_ERROR_CORRUPT);
+    CHECK_EQ(changed("\"source\":\"", "\"source\":[],\"x\":\""), XF_ERROR_CORRUPT);
+    CHECK_EQ(changed("\"source\":\"", "\"source\":true,\"x\":\""), XF_ERROR_CORRUPT);
+    CHECK_EQ(changed("\"source\":\"", "\"source\":{},\"x\":\""), XF_ERROR_CORRUPT);
+    CHECK_EQ(changed("\"source\":\"", "\"source\":1,\"x\":\""), XF_ERROR_CORRUPT);
+    CHECK_EQ(changed("\"format\":\"xformer-tokenizer\"", "\"format\":\"other\""), XF_ERROR_CORRUPT);
+    CHECK_EQ(changed("\"version\":1", "\"version\":7"), XF_ERROR_VERSION);
+    CHECK_EQ(changed("\"version\":1", "\"version\":1.0"), XF_ERROR_CORRUPT);
+    CHECK_EQ(changed("\"version\":1", "\"version\":\"1\""), XF_ERROR_CORRUPT);
+    CHECK_EQ(changed("\"version\":1,", ""), XF_ERROR_CORRUPT);
+    CHECK_EQ(changed("\"kind\":\"pair\"", "\"kind\":\"trio\""), XF_ERROR_CORRUPT);
+    CHECK_EQ(changed("\"kind\":\"pair\"", "\"kind\":\"pair\",\"kind\":\"bpe\""), XF_ERROR_CORRUPT);
+    CHECK_EQ(changed("\\\"version\\\":1", "\\\"version\\\":7"), XF_ERROR_VERSION);
+    CHECK_EQ(changed("\"source\":\"{", "\"source\":\""), XF_ERROR_CORRUPT);
+    // The keys in another order are the same pair.
+    const std::string head = "\"format\":\"xformer-tokenizer\",\"version\":1,\"kind\":\"pair\"";
+    std::string other = json;
+    other.erase(1, head.size() + 1);
+    other.insert(other.size() - 1, "," + head);
+    CHECK_EQ(xf::Tokenizer::parse(other)->serialize(), json);
     // A pair within a pair, by a text that is quoted twice.
     const std::string twice = xf::TokenizerPair(xf::Tokenizer::parse(json), kTarget).serialize();
     CHECK_FAILS(xf::Tokenizer::parse(twice), XF_ERROR_CORRUPT);
