@@ -44,6 +44,16 @@ void add_characters(const std::vector<uint32_t> &characters, Vocabulary *vocabul
     }
 }
 
+void add_pieces(const std::vector<std::string> &pieces, Vocabulary *vocabulary) {
+    for (const std::string &piece : pieces) {
+        XF_CHECK(find_invalid_utf8(piece) == std::string_view::npos, XF_ERROR_CORRUPT, "piece %d is not UTF-8",
+                 vocabulary->size());
+        XF_CHECK(piece.empty() || decode_utf8(piece, 0).size < piece.size(), XF_ERROR_CORRUPT,
+                 "piece %d is one character, expected two or more", vocabulary->size());
+        vocabulary->add(piece);
+    }
+}
+
 BpeModel::BpeModel(BpeTable table) : table_(std::move(table)) {
     XF_CHECK(table_.merges.size() <= BpeTable::kMaxMerges, XF_ERROR_LIMIT, "%zu merges, expected at most %zu",
              table_.merges.size(), BpeTable::kMaxMerges);

@@ -19,13 +19,7 @@ constexpr float kBytePenalty = 10.0f;
 
 UnigramModel::UnigramModel(UnigramTable table) : table_(std::move(table)) {
     add_characters(table_.characters, &vocabulary_);
-    for (const std::string &piece : table_.pieces) {
-        XF_CHECK(find_invalid_utf8(piece) == std::string_view::npos, XF_ERROR_CORRUPT, "piece %d is not UTF-8",
-                 vocabulary_.size());
-        XF_CHECK(piece.empty() || decode_utf8(piece, 0).size < piece.size(), XF_ERROR_CORRUPT,
-                 "piece %d is one character, expected two or more", vocabulary_.size());
-        vocabulary_.add(piece);
-    }
+    add_pieces(table_.pieces, &vocabulary_);
     const size_t count = UnigramTable::kAscii + table_.characters.size() + table_.pieces.size();
     XF_CHECK(table_.scores.size() == count, XF_ERROR_CORRUPT, "%zu scores for %zu pieces", table_.scores.size(), count);
     std::vector<PieceTrie::Entry> entries;

@@ -13,13 +13,7 @@ namespace xf {
 
 WordPieceModel::WordPieceModel(WordPieceTable table) : table_(std::move(table)) {
     add_characters(table_.characters, &vocabulary_);
-    for (const std::string &piece : table_.pieces) {
-        XF_CHECK(find_invalid_utf8(piece) == std::string_view::npos, XF_ERROR_CORRUPT, "piece %d is not UTF-8",
-                 vocabulary_.size());
-        XF_CHECK(piece.empty() || decode_utf8(piece, 0).size < piece.size(), XF_ERROR_CORRUPT,
-                 "piece %d is one character, expected two or more", vocabulary_.size());
-        vocabulary_.add(piece);
-    }
+    add_pieces(table_.pieces, &vocabulary_);
     for (int32_t id = Vocabulary::kFirstByteId; id < vocabulary_.size(); ++id)
         if (!Vocabulary::is_fallback(id)) sorted_.push_back(id);
     std::sort(sorted_.begin(), sorted_.end(),

@@ -24,12 +24,7 @@ const std::string kPieces =
     "[\"\xE2\x96\x81"
     "ab\",-3e-05,1],[\"b\",-4,4]]";
 
-std::string changed(const std::string &from, const std::string &to) {
-    std::string text = good(kPieces);
-    const size_t at = text.find(from);
-    CHECK(at != std::string::npos);
-    return text.replace(at, from.size(), to);
-}
+std::string changed(const std::string &from, const std::string &to) { return replaced(good(kPieces), from, to); }
 
 }  // namespace
 
@@ -120,13 +115,7 @@ XF_TEST(huge_files_are_refused) {
     CHECK_FAILS(Tokenizer::parse(nested), XF_ERROR_CORRUPT);
 }
 
-XF_TEST(a_truncated_file_is_refused) {
-    const std::string json = good(kPieces);
-    for (size_t size = 0; size < json.size(); ++size)
-        CHECK_FAILS(Tokenizer::parse(std::string_view(json).substr(0, size)), XF_ERROR_CORRUPT);
-    for (const char *tail : {"x", "{}", ",", "]"}) CHECK_FAILS(Tokenizer::parse(json + tail), XF_ERROR_CORRUPT);
-    CHECK_FAILS(Tokenizer::parse(json + '\0'), XF_ERROR_CORRUPT);
-}
+XF_TEST(a_truncated_file_is_refused) { check_cut_or_longer_is_refused(good(kPieces)); }
 
 XF_TEST(a_flipped_bit_is_refused_or_gives_a_sound_tokenizer) {
     for (const char *kind : {"unigram", "bpe"}) {
@@ -143,24 +132,15 @@ XF_TEST(a_flipped_bit_is_refused_or_gives_a_sound_tokenizer) {
         table.character_map = map + std::string("b\0", 2);
         const std::string json = write_sentencepiece_json(table);
         CHECK_EQ(decode(*Tokenizer::parse(json), encode(*Tokenizer::parse(json), "aa")), "bb");
-        int refused = 0;
         // All of the text, and of the map what is not zero.
-        for (size_t bit = 0; bit < json.size() * 8; ++bit) {
-            if (json.substr(bit / 8 - std::min<size_t>(bit / 8, 4), 9) == "AAAAAAAAA" && bit % 97 != 0) continue;
-            std::string damaged = json;
-            damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
-            try {
-                const auto tokenizer = Tokenizer::parse(damaged);
-                CHECK_EQ(Tokenizer::parse(tokenizer->serialize())->serialize(), tokenizer->serialize());
-                const std::vector<int32_t> ids = encode(*tokenizer, "aab  b\xFF \xC3\xA4!");
-                CHECK(!ids.empty());
-                decode(*tokenizer, ids);
-            } catch (const Error &error) {
-                CHECK(error.status() == XF_ERROR_CORRUPT || error.status() == XF_ERROR_LIMIT ||
-                      error.status() == XF_ERROR_VERSION);
-                ++refused;
-            }
-        }
+        const auto skip = [&](size_t bit) {
+            return json.substr(bit / 8 - std::min<size_t>(bit / 8, 4), 9) == "AAAAAAAAA" && bit % 97 != 0;
+        };
+        const int refused = flip_each_bit(json, skip, [](const Tokenizer &tokenizer) {
+            const std::vector<int32_t> ids = encode(tokenizer, "aab  b\xFF \xC3\xA4!");
+            CHECK(!ids.empty());
+            decode(tokenizer, ids);
+        });
         CHECK(refused > 1500);
     }
 }

@@ -1,4 +1,4 @@
-// Texts for the tests of lib/text: nasty ones by hand, and pseudo-random ones; their words.
+// Texts for the tests of lib/text: nasty ones by hand, and pseudo-random ones; their words. And files that are damaged.
 //
 // std::mt19937 is specified bit by bit, the standard distributions are not: so none of these is used.
 //
@@ -11,7 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.h"
 #include "core/utf8.h"
+#include "support/test.hpp"
 #include "text/bpe_train.h"
 #include "text/word_tokenizer.h"
 
@@ -153,6 +155,43 @@ inline std::vector<int32_t> encode(const xf::Tokenizer &tokenizer, std::string_v
 
 inline std::string decode(const xf::Tokenizer &tokenizer, const std::vector<int32_t> &ids) {
     return tokenizer.decode(ids.data(), ids.size());
+}
+
+// A text with the first place of `from` changed; it must have one.
+inline std::string replaced(std::string text, const std::string &from, const std::string &to) {
+    const size_t at = text.find(from);
+    CHECK(at != std::string::npos);
+    return text.replace(at, from.size(), to);
+}
+
+// A file cut short anywhere, or longer, is no tokenizer.
+inline void check_cut_or_longer_is_refused(const std::string &json) {
+    for (size_t size = 0; size < json.size(); ++size)
+        CHECK_FAILS(xf::Tokenizer::parse(std::string_view(json).substr(0, size)), XF_ERROR_CORRUPT);
+    for (const char *tail : {"x", "{}", ",", "]"}) CHECK_FAILS(xf::Tokenizer::parse(json + tail), XF_ERROR_CORRUPT);
+    CHECK_FAILS(xf::Tokenizer::parse(json + '\0'), XF_ERROR_CORRUPT);
+}
+
+// A file with one bit changed is refused, or gives a tokenizer that writes itself and that use(tokenizer) finds sound.
+// Skips the bits that skip() names; returns how many were refused.
+template <class Skip, class Use>
+int flip_each_bit(const std::string &json, Skip skip, Use use) {
+    int refused = 0;
+    for (size_t bit = 0; bit < json.size() * 8; ++bit) {
+        if (skip(bit)) continue;
+        std::string damaged = json;
+        damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+        try {
+            const auto tokenizer = xf::Tokenizer::parse(damaged);
+            CHECK_EQ(xf::Tokenizer::parse(tokenizer->serialize())->serialize(), tokenizer->serialize());
+            use(*tokenizer);
+        } catch (const xf::Error &error) {
+            CHECK(error.status() == XF_ERROR_CORRUPT || error.status() == XF_ERROR_LIMIT ||
+                  error.status() == XF_ERROR_VERSION);
+            ++refused;
+        }
+    }
+    return refused;
 }
 
 }  // namespace xf_test
