@@ -147,7 +147,8 @@ typedef struct xf_decode_params {
  * @param params [in] NULL: as the decoder was created, no prefixes, no constraint
  * @param out [out] answers in the order of the batch; the caller frees them with xf_hypotheses_free()
  * @param err [out] NULL allowed
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also n_best > beam), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY,
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also n_best > beam, a language that the model does not know or has to be
+ *         told), XF_ERROR_LIMIT (2^31 tokens in all), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY,
  *         XF_ERROR_CANCELLED, XF_ERROR_CALLBACK (the constraint, progress)
  * @threads exclusive
  * @par Source

@@ -4,6 +4,7 @@
 #include "xformer/data.h"
 
 #include "api/guard.h"
+#include "api/model_handle.h"
 
 using namespace xf;
 
@@ -150,9 +151,10 @@ xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokeniz
         std::shared_ptr<const Tokenizer> words;
         if (tokenizer != nullptr) words = shared(tokenizer, "tokenizer")->tokenizer;
         check_pointer(out, "out");
-        const int32_t end = words != nullptr ? words->end_id() : -1;
-        XF_CHECK(words == nullptr || end >= 0, XF_ERROR_INVALID_ARGUMENT, "the tokenizer has no end symbol");
-        const auto options = BatcherOptions::from(*OptionsOf(config));
+        Options given = *OptionsOf(config);
+        if (words != nullptr) set_tokens(*words, &given);
+        const auto end = static_cast<int32_t>(given.i64("model.end_token"));
+        const auto options = BatcherOptions::from(given);
         Encoders encoders{&use->context->pool(), {}};
         for (int worker = 0; words != nullptr && worker < encoders.pool->workers(); ++worker)
             encoders.of_worker.push_back([&words, end, scratch = EncodeScratch()](Side side, std::string_view text,

@@ -30,6 +30,17 @@ void fill_model_handle(xf_model *handle, std::shared_ptr<Model> model, std::shar
     handle->tokenizer->tokenizer = std::move(tokenizer);
 }
 
+void set_tokens(const Tokenizer &tokenizer, Options *options) {
+    const auto set = [&](const char *key, int32_t token) {
+        if (options->i64(key) < 0) options->set_i64(key, token);
+    };
+    XF_CHECK(tokenizer.end_id() >= 0 || options->i64("model.end_token") >= 0, XF_ERROR_INVALID_ARGUMENT,
+             "the tokenizer has no end symbol, expected model.end_token");
+    set("model.end_token", tokenizer.end_id());
+    set("model.start_token",
+        tokenizer.start_id() >= 0 ? tokenizer.start_id() : static_cast<int32_t>(options->i64("model.end_token")));
+}
+
 std::string tokenizer_json(const xf_model &model) {
     return model.tokenizer != nullptr ? model.tokenizer->tokenizer->serialize() : std::string();
 }
@@ -41,18 +52,6 @@ std::shared_ptr<const Tokenizer> parse_tokenizer(const std::string &json) {
 }  // namespace xf
 
 namespace {
-
-// What the options leave to the tokenizer. Without a start symbol of its own the decoder is fed the end symbol first.
-void set_tokens(const Tokenizer &tokenizer, Options *options) {
-    const auto set = [&](const char *key, int32_t token) {
-        if (options->i64(key) < 0) options->set_i64(key, token);
-    };
-    XF_CHECK(tokenizer.end_id() >= 0 || options->i64("model.end_token") >= 0, XF_ERROR_INVALID_ARGUMENT,
-             "the tokenizer has no end symbol, expected model.end_token");
-    set("model.end_token", tokenizer.end_id());
-    set("model.start_token",
-        tokenizer.start_id() >= 0 ? tokenizer.start_id() : static_cast<int32_t>(options->i64("model.end_token")));
-}
 
 const Parameter &parameter(const xf_model &model, size_t index) {
     const auto &list = model.model->table().list;

@@ -33,15 +33,12 @@ DecodeConfig DecodeConfig::from(const Options &options, const ModelConfig &model
     c.beam.beam = options.i64("decode.beam");
     c.beam.n_best = options.i64("decode.n_best");
     c.beam.alpha = options.f64("decode.alpha");
-    c.beam.start_token = model.tokens.start;
+    c.languages.source = model.languages.find("decode.source_language", options.str("decode.source_language"));
+    c.languages.target = model.languages.find("decode.target_language", options.str("decode.target_language"));
+    const auto told = [](int32_t language, int32_t otherwise) { return language >= 0 ? language : otherwise; };
+    c.beam.start_token = told(model.languages.start(c.languages), model.tokens.start);
     c.beam.end_token = model.tokens.end;
-    c.first_token = model.tokens.first;
-    c.source_language = model.languages.find("decode.source_language", options.str("decode.source_language"));
-    c.target_language = model.languages.find("decode.target_language", options.str("decode.target_language"));
-    if (c.target_language >= 0 && model.languages.target() == Languages::Target::kFirst)
-        c.first_token = c.target_language;
-    if (c.target_language >= 0 && model.languages.target() == Languages::Target::kStart)
-        c.beam.start_token = c.target_language;
+    c.first_token = told(model.languages.first(c.languages), model.tokens.first);
     c.min_tokens = options.i64("decode.min_tokens");
     c.max_extra_tokens = options.i64("decode.max_extra_tokens");
     c.batch_sentences = options.i64("decode.batch_sentences");
@@ -132,6 +129,7 @@ DecodeRequest Decoder::with_first_token(const DecodeRequest &request, int32_t fi
         if (request.prefix_ids != nullptr)
             prefix_ids_.insert(prefix_ids_.end(), request.prefix_ids + request.prefix_offsets[b],
                                request.prefix_ids + request.prefix_offsets[b + 1]);
+        XF_CHECK(prefix_ids_.size() < (size_t{1} << 31), XF_ERROR_LIMIT, "the prefixes have more than 2^31 tokens");
         prefix_offsets_.push_back(static_cast<int32_t>(prefix_ids_.size()));
     }
     DecodeRequest changed = request;

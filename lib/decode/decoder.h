@@ -22,8 +22,8 @@ struct DecodeConfig {
     int64_t min_tokens, max_extra_tokens, batch_sentences, max_source_tokens, deadline_ms;
     float label_smoothing;  // of evaluate()
     bool smooth_uniform;
-    int32_t first_token;                       // of every answer; -1: any
-    int32_t source_language, target_language;  // their tokens; -1: not told
+    int32_t first_token;  // of every answer; -1: any
+    LanguageTokens languages;
 
     static DecodeConfig from(const Options &options, const ModelConfig &model);
 };

@@ -240,9 +240,10 @@ Num DecoderStep::decode(const Pass &pass, const DeviceRows &rows, const Scratch 
     model_.matrix(table.target_embedding).give_to(&embed);
     embed.positions = model_.decoder_positions();
     embed.scale = c.embedding_scale;
-    embed.dst = s.residual;
+    const Num embedded = c.embedding_norm ? s.sum[0] : s.residual;
+    embed.dst = embedded;
     stream_.run(embed);
-    Flow flow{s.residual, s.residual};
+    Flow flow{embedded, embedded};
     int turn = 0;
     // A sub-layer leaves its output where the next boundary keeps its sum.
     const auto output = [&] { return s.at(turn).sum; };
@@ -251,8 +252,8 @@ Num DecoderStep::decode(const Pass &pass, const DeviceRows &rows, const Scratch 
         ++turn;
     };
     if (c.embedding_norm) {
-        const Num normalised = boundary_fwd(pass, table.decoder_entry, R, flow, nullptr, s.at(turn++), 0).input;
-        flow = {normalised, normalised};
+        boundary_fwd(pass, table.decoder_entry, R, flow, nullptr, {Num(), s.residual, nullptr}, 0);
+        flow = {s.residual, s.residual};
     }
     if (c.pre_norm) flow = boundary_fwd(pass, table.decoder[0].self.norm, R, flow, nullptr, s.at(turn++), 0);
 

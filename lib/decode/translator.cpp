@@ -59,13 +59,10 @@ void write_texts(const Tokenizer &tokenizer, std::vector<SentenceOutcome> *outco
 }
 
 // Appends text i and its prefix to the batch, or nothing and says what became of it.
-void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, const DecodeConfig &config,
+void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, const LanguageTokens &told,
                         SentenceOutcome *outcome) {
     const ModelConfig &model = decoder_.model().config();
-    const Languages::Source source = model.languages.source();
-    const int32_t before = source == Languages::Source::kBefore                     ? config.source_language
-                           : model.languages.target() == Languages::Target::kSource ? config.target_language
-                                                                                    : -1;
+    const int32_t before = model.languages.before(told), after = model.languages.after(told);
     const size_t begin = ids_.size(), prefix_begin = prefix_ids_.size();
     bool text_done = false;
     try {
@@ -83,7 +80,7 @@ void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, con
         text_done = true;
         if (!prefixes.missing(i)) tokenizer_.target().encode(trimmed(prefixes[i]), &prefix_ids_, &scratch_);
         ids_.push_back(model.tokens.end);
-        if (source == Languages::Source::kAfter) ids_.push_back(config.source_language);
+        if (after >= 0) ids_.push_back(after);
     } catch (const Error &error) {
         ids_.resize(begin);
         prefix_ids_.resize(prefix_begin);
@@ -94,8 +91,8 @@ void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, con
 
 std::vector<SentenceOutcome> Translator::translate(const Texts &texts, const Texts &prefixes, DecodeRequest request,
                                                    const Call &call) {
-    const DecodeConfig config = decoder_.config(request.options);
-    decoder_.model().config().languages.check_told(config.source_language, config.target_language);
+    const LanguageTokens told = decoder_.config(request.options).languages;
+    decoder_.model().config().languages.check_told(told);
     std::vector<SentenceOutcome> outcomes(texts.count);
     ids_.clear();
     ids_.reserve(1);  // for a batch without any is still one
@@ -104,7 +101,7 @@ std::vector<SentenceOutcome> Translator::translate(const Texts &texts, const Tex
     prefix_offsets_.assign(1, 0);
     for (size_t i = 0; i < texts.count; ++i) {
         call.check();
-        encode(texts, prefixes, i, config, &outcomes[i]);
+        encode(texts, prefixes, i, told, &outcomes[i]);
         XF_CHECK(ids_.size() < (size_t{1} << 31) && prefix_ids_.size() < (size_t{1} << 31), XF_ERROR_LIMIT,
                  "the texts have more than 2^31 tokens");
         offsets_.push_back(static_cast<int32_t>(ids_.size()));

@@ -41,7 +41,7 @@ public:
                                            const Call &call = {});
 
 private:
-    void encode(const Texts &texts, const Texts &prefixes, size_t i, const DecodeConfig &config,
+    void encode(const Texts &texts, const Texts &prefixes, size_t i, const LanguageTokens &told,
                 SentenceOutcome *outcome);
 
     const Tokenizer &tokenizer_;

@@ -74,14 +74,14 @@ int32_t Languages::find(const char *key, std::string_view name) const {
          static_cast<int>(shown.size()), shown.data(), list_.size(), nearest->name.c_str());
 }
 
-void Languages::check_told(int32_t source, int32_t target) const {
+void Languages::check_told(const LanguageTokens &told) const {
     const auto check = [&](bool wanted, int32_t token, const char *key) {
         XF_CHECK(!wanted || token >= 0, XF_ERROR_INVALID_ARGUMENT,
                  "%s is not set, expected one of the model's %zu, such as '%s'", key, list_.size(),
                  list_.front().name.c_str());
     };
-    check(source_ != Source::kNone, source, "decode.source_language");
-    check(target_ != Target::kNone, target, "decode.target_language");
+    check(source_ != Source::kNone, told.source, "decode.source_language");
+    check(target_ != Target::kNone, told.target, "decode.target_language");
 }
 
 }  // namespace xf

@@ -15,25 +15,35 @@
 
 namespace xf {
 
+// What a call said; -1: nothing.
+struct LanguageTokens {
+    int32_t source = -1, target = -1;
+};
+
 class Languages {
 public:
-    enum class Source { kNone, kBefore, kAfter };          // of the source's ids; kAfter: behind the end symbol
-    enum class Target { kNone, kFirst, kStart, kSource };  // model.target_language
-
     Languages() = default;
     // Throws XF_ERROR_INVALID_ARGUMENT when the options contradict each other. V, source_V: where ids end.
     Languages(const Options &options, int64_t V, int64_t source_V);
 
-    Source source() const { return source_; }
-    Target target() const { return target_; }
-
     // The token of a language; -1 for an empty name. XF_ERROR_INVALID_ARGUMENT names the nearest when there is none.
     int32_t find(const char *key, std::string_view name) const;
 
-    // The same where a text is to be read: XF_ERROR_INVALID_ARGUMENT when the model has to be told and is not.
-    void check_told(int32_t source, int32_t target) const;
+    // XF_ERROR_INVALID_ARGUMENT when a text is to be read and the model wants to be told what it was not.
+    void check_told(const LanguageTokens &told) const;
+
+    // What stands before the ids of a source and behind its end symbol, what an answer begins with, and what the
+    // decoder is fed first in place of the start symbol; -1: nothing.
+    int32_t before(const LanguageTokens &told) const {
+        return source_ == Source::kBefore ? told.source : target_ == Target::kSource ? told.target : -1;
+    }
+    int32_t after(const LanguageTokens &told) const { return source_ == Source::kAfter ? told.source : -1; }
+    int32_t first(const LanguageTokens &told) const { return target_ == Target::kFirst ? told.target : -1; }
+    int32_t start(const LanguageTokens &told) const { return target_ == Target::kStart ? told.target : -1; }
 
 private:
+    enum class Source { kNone, kBefore, kAfter };          // model.source_language
+    enum class Target { kNone, kFirst, kStart, kSource };  // model.target_language
     struct Language {
         std::string name;
         int32_t token;

@@ -7,15 +7,14 @@
 #include <charconv>
 #include <cmath>
 
-#include "backend/plugin_abi.h"
 #include "core/error.h"
 
 namespace xf {
 namespace {
 
-void check_token(const char *key, int64_t token, int64_t V) {
-    XF_CHECK(token < V, XF_ERROR_INVALID_ARGUMENT, "%s is %lld, expected at most %lld, as model.vocab_size is %lld",
-             key, static_cast<long long>(token), static_cast<long long>(V - 1), static_cast<long long>(V));
+void check_token(const char *key, int64_t token, int64_t V, const char *vocabulary = "model.vocab_size") {
+    XF_CHECK(token < V, XF_ERROR_INVALID_ARGUMENT, "%s is %lld, expected at most %lld, as %s is %lld", key,
+             static_cast<long long>(token), static_cast<long long>(V - 1), vocabulary, static_cast<long long>(V));
 }
 
 // "3,17" as numbers, rising.
@@ -43,7 +42,7 @@ SpecialTokens special_tokens(const Options &options, int64_t V, int64_t source_V
     };
     SpecialTokens t{token("model.start_token", 0), token("model.end_token", 1), token("model.first_token", -1),
                     banned_tokens(options.str("model.banned_tokens"))};
-    check_token("model.end_token", t.end, source_V);  // sources end with it, too
+    check_token("model.end_token", t.end, source_V, "model.source_vocab_size");  // sources end with it, too
     if (!t.banned.empty()) check_token("a number of model.banned_tokens", t.banned.back(), V);
     const auto banned = [&](int32_t id) { return std::binary_search(t.banned.begin(), t.banned.end(), id); };
     XF_CHECK(!banned(t.end), XF_ERROR_INVALID_ARGUMENT, "model.banned_tokens has the end token %d: no answer could end",

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "backend/plugin_abi.h"
 #include "nn/languages.h"
 
 namespace xf {
@@ -47,7 +48,7 @@ struct ModelConfig {
     // What the feed-forward's first map gives: with gates twice as much as its second one takes.
     int64_t inner_columns() const { return gated ? 2 * F : F; }
     // The paper's feed-forward: maps with their ReLU in one operation.
-    bool plain_relu() const { return activation == 0 && !gated; }
+    bool plain_relu() const { return activation == XF_ACTIVATION_RELU && !gated; }
 
     // Throws XF_ERROR_INVALID_ARGUMENT when the options contradict each other or V is not known.
     static ModelConfig from(const Options &options);

@@ -28,10 +28,10 @@ public:
         return kept_ == XF_WEIGHTS_NUM ? trained_model() : NarrowLayout(table_, kept_).bytes() + sinusoids();
     }
 
-    int64_t training(int64_t tokens, bool ema) const {
+    int64_t training(int64_t tokens, bool ema, bool activation_dropout) const {
         const int64_t rows = context_.graphs() ? row_bucket(tokens) : tokens;
         const int64_t state = (ema ? 4 : 3) * block();  // gradients, two moments, the average
-        return with_scratch(trained_model() + state + batch(2 * rows) + stacks(rows, rows, true)) +
+        return with_scratch(trained_model() + state + batch(2 * rows) + stacks(rows, rows, true, activation_dropout)) +
                training_scratch(rows);
     }
 
@@ -62,7 +62,7 @@ private:
     static int64_t batch(int64_t tokens) { return tokens * 8 * static_cast<int64_t>(sizeof(int32_t)); }
 
     // What the layers of both stacks write, in training with what the way back needs.
-    int64_t stacks(int64_t S, int64_t T, bool train) const {
+    int64_t stacks(int64_t S, int64_t T, bool train, bool activation_dropout = false) const {
         Arena arena(context_.dtype());
         const auto norm = [&](int64_t rows) {
             arena.numbers(rows, 2 * c_.D);
@@ -75,7 +75,7 @@ private:
             if (train) arena.floats(rows, c_.H);
             norm(rows);
         };
-        const bool apart = !c_.plain_relu();  // of the activation
+        const bool apart = !c_.plain_relu() || activation_dropout;  // of the activation
         const auto feed_forward = [&](int64_t rows) {
             arena.numbers(rows, c_.F + (apart && (train || c_.gated) ? c_.inner_columns() : 0));
             norm(rows);
@@ -174,7 +174,8 @@ ModelSummary summarise(const ModelFile &file, Context &context, const Options &o
     s.file_bytes = static_cast<int64_t>(file.bytes());
     const int64_t longest = std::min(options.i64("data.max_tokens"), file.options().i64("model.max_length"));
     s.decode_bytes = needs.decoding(options.i64("decode.batch_sentences"), longest, options.i64("decode.beam"));
-    s.train_bytes = needs.training(options.i64("data.batch_tokens"), options.f64("train.ema") > 0);
+    s.train_bytes = needs.training(options.i64("data.batch_tokens"), options.f64("train.ema") > 0,
+                                   options.f64("train.activation_dropout") > 0);
     s.step = step_of(file);
     s.has_tokenizer = !file.contents().tokenizer.empty();
     s.precision = weights_name(file.weights_type());

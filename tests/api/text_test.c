@@ -172,8 +172,140 @@ static void test_kinds(void **state) {
     check_kind("unigram");
 }
 
+/* A tokenizer of SentencePiece without an end symbol: who needs one has to be told. */
+static void test_no_end(void **state) {
+    (void)state;
+    const char *path = scratch_path("no_end.json");
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(
+        "{\"format\":\"xformer-tokenizer\",\"version\":1,\"kind\":\"sentencepiece-unigram\",\"add_dummy_prefix\":true,"
+        "\"remove_extra_whitespaces\":true,\"escape_whitespaces\":true,\"whitespace_as_suffix\":false,"
+        "\"byte_fallback\":false,\"start\":-1,\"end\":-1,\"unknown_surface\":\"?\",\"character_map\":\"\","
+        "\"decoded_map\":\"\",\"pieces\":[[\"<unk>\",0,2],[\"<stop>\",0,3],[\"o\",-1,1],[\"n\",-1,1],[\"e\",-1,1]]}",
+        file);
+    assert_int_equal(fclose(file), 0);
+    xf_tokenizer *tokenizer = NULL;
+    ACCEPTED(xf_tokenizer_load(world.context, path, &tokenizer, err));
+    assert_int_equal(xf_tokenizer_start_token(tokenizer), -1);
+    assert_int_equal(xf_tokenizer_end_token(tokenizer), -1);
+    xf_config *c = NULL;
+    ACCEPTED(xf_config_copy(world.config, &c, err));
+    xf_model *model = SENTINEL;
+    xf_batcher *batcher = SENTINEL;
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, model, xf_model_create(world.context, c, tokenizer, &model, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, batcher, xf_batcher_create(world.corpus, tokenizer, c, &batcher, err));
+    set(c, "model.end_token", "1");
+    ACCEPTED(xf_model_create(world.context, c, tokenizer, &model, err));
+    const char *value = NULL;
+    ACCEPTED(xf_config_get(xf_model_config(model), "model.start_token", &value, err));
+    assert_string_equal(value, "1"); /* without one of its own the end symbol comes first */
+    ACCEPTED(xf_batcher_create(world.corpus, tokenizer, c, &batcher, err));
+    xf_batch batch = XF_BATCH_INIT;
+    ACCEPTED(xf_batcher_next(batcher, &batch, err));
+    for (int64_t b = 0; b < batch.sentences; ++b) {
+        assert_int_equal(batch.src_ids[batch.src_offsets[b + 1] - 1], 1);
+        assert_int_equal(batch.tgt_ids[batch.tgt_offsets[b + 1] - 1], 1);
+    }
+    xf_batcher_free(batcher);
+    xf_model_free(model);
+    xf_config_free(c);
+    xf_tokenizer_free(tokenizer);
+}
+
+/* Writes a file as the text of a JSON string. */
+static void put_quoted(FILE *out, const char *path) {
+    FILE *in = fopen(path, "rb");
+    assert_non_null(in);
+    fputc('"', out);
+    for (int c = fgetc(in); c != EOF; c = fgetc(in)) {
+        if (c == '"' || c == '\\') fputc('\\', out);
+        fputc(c, out);
+    }
+    fputc('"', out);
+    fclose(in);
+}
+
+/* Two tokenizers of different sizes in one: batches, a model, a step, answers, and all of it again from a file. */
+static void test_pair(void **state) {
+    (void)state;
+    const char *names[] = {scratch_path("of_sources.json"), scratch_path("of_targets.json")};
+    const char *path = scratch_path("pair.json"), *model_path = scratch_path("pair.xf");
+    const char *sizes[] = {"280", "270"};
+    xf_config *c = NULL;
+    ACCEPTED(xf_config_copy(world.config, &c, err));
+    for (int side = 0; side < 2; ++side) {
+        xf_tokenizer *one = NULL;
+        set(c, "tokenizer.vocab_size", sizes[side]);
+        ACCEPTED(xf_tokenizer_train(world.context, c, world.corpus, &one, err));
+        ACCEPTED(xf_tokenizer_save(one, names[side], err));
+        xf_tokenizer_free(one);
+    }
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fputs("{\"format\":\"xformer-tokenizer\",\"version\":1,\"kind\":\"pair\",\"source\":", file);
+    put_quoted(file, names[0]);
+    fputs(",\"target\":", file);
+    put_quoted(file, names[1]);
+    fputs("}", file);
+    assert_int_equal(fclose(file), 0);
+
+    xf_tokenizer *pair = NULL;
+    ACCEPTED(xf_tokenizer_load(world.context, path, &pair, err));
+    assert_int_equal(xf_tokenizer_vocab_size(pair), 270);
+    xf_model *model = SENTINEL;
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, model, xf_model_create(world.context, c, pair, &model, err)); /* one embedding */
+    set(c, "model.tie", "decoder");
+    set(c, "model.source_vocab_size", "279");
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, model, xf_model_create(world.context, c, pair, &model, err));
+    set(c, "model.source_vocab_size", "0");
+    ACCEPTED(xf_model_create(world.context, c, pair, &model, err));
+    int64_t size = 0;
+    ACCEPTED(xf_config_get_i64(xf_model_config(model), "model.source_vocab_size", &size, err));
+    assert_int_equal(size, 280);
+
+    xf_batcher *batcher = NULL;
+    xf_trainer *trainer = NULL;
+    xf_batch batch = XF_BATCH_INIT;
+    xf_step_stats stats = XF_STEP_STATS_INIT;
+    ACCEPTED(xf_batcher_create(world.corpus, pair, c, &batcher, err));
+    ACCEPTED(xf_batcher_next(batcher, &batch, err));
+    int32_t most = 0;
+    for (int32_t i = 0; i < batch.src_offsets[batch.sentences]; ++i)
+        if (batch.src_ids[i] > most) most = batch.src_ids[i];
+    assert_true(most >= 270 && most < 280); /* the sources' own */
+    ACCEPTED(xf_trainer_create(model, c, &trainer, err));
+    ACCEPTED(xf_train_step(trainer, &batch, 1, &stats, err));
+    ACCEPTED(xf_model_save(model, NULL, model_path, err));
+
+    const char *answers[2];
+    xf_hypotheses *found[2] = {NULL, NULL};
+    for (int i = 0; i < 2; ++i) {
+        const char *const text = "one two three", *const begin = "one";
+        xf_decoder *decoder = NULL;
+        xf_decode_params params = XF_DECODE_PARAMS_INIT;
+        xf_hypothesis best = XF_HYPOTHESIS_INIT;
+        params.prefixes = &begin;
+        if (i == 1) ACCEPTED(xf_model_load(world.context, model_path, &model, err));
+        ACCEPTED(xf_decoder_create(model, c, &decoder, err));
+        ACCEPTED(xf_translate(decoder, &text, NULL, 1, &params, &found[i], err));
+        ACCEPTED(xf_hypotheses_get(found[i], 0, 0, &best, err));
+        answers[i] = best.text;
+        assert_memory_equal(best.text, "one", 3); /* the prefix was cut by the targets' */
+        xf_decoder_free(decoder);
+        xf_model_free(model);
+    }
+    assert_string_equal(answers[0], answers[1]);
+    for (int i = 0; i < 2; ++i) xf_hypotheses_free(found[i]);
+    xf_trainer_free(trainer);
+    xf_batcher_free(batcher);
+    xf_tokenizer_free(pair);
+    xf_config_free(c);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_make), cmocka_unit_test(test_encode),
-                                       cmocka_unit_test(test_decode), cmocka_unit_test(test_kinds)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_make),   cmocka_unit_test(test_encode),
+                                       cmocka_unit_test(test_decode), cmocka_unit_test(test_kinds),
+                                       cmocka_unit_test(test_no_end), cmocka_unit_test(test_pair)};
     return RUN(tests, world_open, world_close);
 }

@@ -87,6 +87,38 @@ XF_TEST(sixteen_bits_say_what_their_widened_model_says) {
     });
 }
 
+// Each kind of layer: in 16 bits as the widened model, in 8 bits near it.
+XF_TEST(every_kind_of_model_decodes_in_few_bits) {
+    const Pairs pairs = random_pairs(7, 12, 12, 19);
+    on_each_device(2, [&](const auto &context, const DeviceName &device) {
+        const auto wide_context = open_keeping(device, "fp32");
+        for (const Variant &variant : kVariants) {
+            const auto model = make_model(context, variant.settings());
+            for (const char *weights : {"bf16", "int8"}) {
+                const auto keeping = open_keeping(device, weights);
+                if (keeping == nullptr) continue;
+                const std::shared_ptr<const xf::Model> narrow = model->copy_to(keeping, xf::Call());
+                const std::shared_ptr<const xf::Model> wide = narrow->copy_to(wide_context, xf::Call());
+                xf::Decoder few(narrow, options_of(kSearch)), many(wide, options_of(kSearch));
+                const std::vector<double> found = score(&few, pairs), expected = score(&many, pairs);
+                if (std::string_view(weights) == "bf16") {
+                    const Answers a = decode(&few, pairs.src), b = decode(&many, pairs.src);
+                    CHECK(found == expected);
+                    for (size_t i = 0; i < a.size(); ++i) CHECK(same(a[i], b[i]));
+                    continue;
+                }
+                CHECK(found != expected);
+                for (size_t i = 0; i < found.size(); ++i)
+                    if (!(std::fabs(found[i] - expected[i]) < 0.05 * std::fabs(expected[i])))
+                        record(__FILE__, __LINE__,
+                               xf::format("%s %s: %.4f, expected %.4f", device.text().c_str(), variant.name, found[i],
+                                          expected[i]));
+                CHECK_EQ(decode(&few, pairs.src).size(), pairs.size());
+            }
+        }
+    });
+}
+
 XF_TEST(avx2_and_avx512_say_the_same) {
     const DeviceName avx2{"cpu:openblas", "avx2", false}, avx512{"cpu:openblas", "avx512", false};
     if (open_device(avx512, 1) == nullptr) return;

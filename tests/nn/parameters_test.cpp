@@ -62,22 +62,31 @@ XF_TEST(names_are_unique_and_tensors_do_not_overlap) {
     }
 }
 
-XF_TEST(names_and_shapes_of_a_small_model) {
-    const xf::ParameterTable table = table_of({{"model.encoder_layers", "1"},
-                                               {"model.decoder_layers", "1"},
-                                               {"model.d_model", "6"},
-                                               {"model.d_ff", "11"},
-                                               {"model.heads", "2"},
-                                               {"model.d_k", "4"},
-                                               {"model.d_v", "5"},
-                                               {"model.vocab_size", "13"},
-                                               {"model.norm", "pre"},
-                                               {"model.positions", "learned"},
-                                               {"model.max_length", "9"}});
+// A model whose widths are all apart.
+xf::ParameterTable small_table(const Settings &changes) {
+    Settings settings = {{"model.encoder_layers", "1"},
+                         {"model.decoder_layers", "1"},
+                         {"model.d_model", "6"},
+                         {"model.d_ff", "11"},
+                         {"model.heads", "2"},
+                         {"model.d_k", "4"},
+                         {"model.d_v", "5"},
+                         {"model.vocab_size", "13"},
+                         {"model.max_length", "9"}};
+    for (const auto &[key, value] : changes) settings[key] = value;
+    return table_of(settings);
+}
+
+std::string names_and_shapes(const xf::ParameterTable &table) {
     std::string found;
     for (const xf::Parameter &p : table.list)
         found += xf::format("%s %lldx%lld\n", p.name.c_str(), static_cast<long long>(p.rows),
                             static_cast<long long>(p.columns));
+    return found;
+}
+
+XF_TEST(names_and_shapes_of_a_small_model) {
+    const xf::ParameterTable table = small_table({{"model.norm", "pre"}, {"model.positions", "learned"}});
     const auto attention = [](const std::string &path) {
         return path + ".q.weight 8x6\n" + path + ".k.weight 8x6\n" + path + ".v.weight 10x6\n" + path +
                ".o.weight 6x10\n" + path + ".norm.weight 1x6\n" + path + ".norm.bias 1x6\n";
@@ -86,35 +95,23 @@ XF_TEST(names_and_shapes_of_a_small_model) {
         return path + ".in.weight 11x6\n" + path + ".in.bias 1x11\n" + path + ".out.weight 6x11\n" + path +
                ".out.bias 1x6\n" + path + ".norm.weight 1x6\n" + path + ".norm.bias 1x6\n";
     };
-    CHECK_EQ(found, "embedding.weight 13x6\nencoder.position.weight 9x6\n" + attention("encoder.0.self_attention") +
-                        feed_forward("encoder.0.feed_forward") + "encoder.norm.weight 1x6\nencoder.norm.bias 1x6\n" +
-                        "decoder.position.weight 9x6\n" + attention("decoder.0.self_attention") +
-                        attention("decoder.0.cross_attention") + feed_forward("decoder.0.feed_forward") +
-                        "decoder.norm.weight 1x6\ndecoder.norm.bias 1x6\n");
+    CHECK_EQ(names_and_shapes(table),
+             "embedding.weight 13x6\nencoder.position.weight 9x6\n" + attention("encoder.0.self_attention") +
+                 feed_forward("encoder.0.feed_forward") + "encoder.norm.weight 1x6\nencoder.norm.bias 1x6\n" +
+                 "decoder.position.weight 9x6\n" + attention("decoder.0.self_attention") +
+                 attention("decoder.0.cross_attention") + feed_forward("decoder.0.feed_forward") +
+                 "decoder.norm.weight 1x6\ndecoder.norm.bias 1x6\n");
 }
 
 XF_TEST(names_and_shapes_of_a_model_with_everything) {
-    const xf::ParameterTable table = table_of({{"model.encoder_layers", "1"},
-                                               {"model.decoder_layers", "1"},
-                                               {"model.d_model", "6"},
-                                               {"model.d_ff", "11"},
-                                               {"model.heads", "2"},
-                                               {"model.d_k", "4"},
-                                               {"model.d_v", "5"},
-                                               {"model.vocab_size", "13"},
-                                               {"model.source_vocab_size", "17"},
-                                               {"model.tie", "none"},
-                                               {"model.attention_bias", "true"},
-                                               {"model.output_bias", "true"},
-                                               {"model.gated", "true"},
-                                               {"model.norm_kind", "rms"},
-                                               {"model.embedding_norm", "true"},
-                                               {"model.positions", "fixed"},
-                                               {"model.max_length", "9"}});
-    std::string found;
-    for (const xf::Parameter &p : table.list)
-        found += xf::format("%s %lldx%lld\n", p.name.c_str(), static_cast<long long>(p.rows),
-                            static_cast<long long>(p.columns));
+    const xf::ParameterTable table = small_table({{"model.source_vocab_size", "17"},
+                                                  {"model.tie", "none"},
+                                                  {"model.attention_bias", "true"},
+                                                  {"model.output_bias", "true"},
+                                                  {"model.gated", "true"},
+                                                  {"model.norm_kind", "rms"},
+                                                  {"model.embedding_norm", "true"},
+                                                  {"model.positions", "fixed"}});
     const auto attention = [](const std::string &path) {
         return path + ".q.weight 8x6\n" + path + ".k.weight 8x6\n" + path + ".v.weight 10x6\n" + path +
                ".q.bias 1x8\n" + path + ".k.bias 1x8\n" + path + ".v.bias 1x10\n" + path + ".o.weight 6x10\n" + path +
@@ -125,12 +122,13 @@ XF_TEST(names_and_shapes_of_a_model_with_everything) {
                ".gate.bias 1x11\n" + path + ".out.weight 6x11\n" + path + ".out.bias 1x6\n" + path +
                ".norm.weight 1x6\n";
     };
-    CHECK_EQ(found, "encoder.embedding.weight 17x6\nencoder.position.weight 9x6\nencoder.embedding_norm.weight 1x6\n" +
-                        attention("encoder.0.self_attention") + feed_forward("encoder.0.feed_forward") +
-                        "decoder.embedding.weight 13x6\ndecoder.position.weight 9x6\n" +
-                        "decoder.embedding_norm.weight 1x6\n" + attention("decoder.0.self_attention") +
-                        attention("decoder.0.cross_attention") + feed_forward("decoder.0.feed_forward") +
-                        "output.weight 13x6\noutput.bias 1x13\n");
+    CHECK_EQ(names_and_shapes(table),
+             "encoder.embedding.weight 17x6\nencoder.position.weight 9x6\nencoder.embedding_norm.weight 1x6\n" +
+                 attention("encoder.0.self_attention") + feed_forward("encoder.0.feed_forward") +
+                 "decoder.embedding.weight 13x6\ndecoder.position.weight 9x6\n" +
+                 "decoder.embedding_norm.weight 1x6\n" + attention("decoder.0.self_attention") +
+                 attention("decoder.0.cross_attention") + feed_forward("decoder.0.feed_forward") +
+                 "output.weight 13x6\noutput.bias 1x13\n");
     // A map takes them as one matrix and one bias.
     for (const xf::AttentionOffsets &at : {table.encoder[0].self, table.decoder[0].self, table.decoder[0].cross}) {
         CHECK_EQ(at.k_bias, at.q_bias + 8);
@@ -173,7 +171,7 @@ XF_TEST(options_that_contradict_each_other) {
     refuse({{"model.source_vocab_size", "18"}}, "expected the same with model.tie all");
     refuse({{"model.start_token", "19"}}, "model.start_token is 19, expected at most 18");
     refuse({{"model.end_token", "18"}, {"model.tie", "none"}, {"model.source_vocab_size", "18"}},
-           "model.end_token is 18");
+           "model.end_token is 18, expected at most 17, as model.source_vocab_size is 18");
     refuse({{"model.first_token", "1"}}, "model.first_token is 1");
     refuse({{"model.banned_tokens", "3,x"}}, "model.banned_tokens is '3,x'");
     refuse({{"model.banned_tokens", "3,"}}, "model.banned_tokens is '3,'");

@@ -251,7 +251,7 @@ XF_API enum xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index,
  *
  * Reads "data.batch_tokens" (at most so many source tokens and so many target tokens a batch, end symbols counted),
  * "data.max_tokens" (pairs with a longer side are left out and counted), "data.shuffle" (off: corpus order) and
- * "data.seed".
+ * "data.seed"; with a tokenizer also "model.end_token", where it is not the tokenizer's.
  *
  * @param corpus [in] the corpus; not needed afterwards
  * @param tokenizer [in] the tokenizer, NULL for a corpus of ids; not needed afterwards
