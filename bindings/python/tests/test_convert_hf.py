@@ -288,6 +288,56 @@ class Refused(ConvertTest):
         self.refuse(folder, "config.json", "twice")
         self.refuse(self.path("nowhere"), "config.json")
 
+    def test_paths_and_texts_of_a_hostile_folder(self):
+        """What a configuration can say that a path, a file name or UTF-8 can't be."""
+        half = "\ud800"
+        folder = self.copy("marian")
+        self.edit(folder, "generation_config.json", early_stopping=half)
+        self.refuse(folder, "generation_config.json", "surrogates")
+        self.edit(folder, "generation_config.json", early_stopping=None)
+        with open(os.path.join(folder, "vocab.json")) as file:
+            names = list(json.load(file))
+        self.edit(folder, "vocab.json", **{names[7]: None, half: 7})
+        self.refuse(folder, "vocab.json", "surrogates")
+        shutil.rmtree(folder)
+        folder = self.copy("marian")
+        os.remove(os.path.join(folder, "target.spm"))
+        os.mkdir(os.path.join(folder, "target.spm"))
+        self.refuse(folder, "target.spm", "directory")
+        os.remove(os.path.join(folder, "model.safetensors"))
+        for name in ("a\0b", "../b", ".."):
+            with open(os.path.join(folder, "model.safetensors.index.json"), "w") as file:
+                json.dump({"weight_map": {"tensor": name}}, file)
+            self.refuse(folder, "model.safetensors.index.json" if name != ".." else folder)
+
+    def test_pickles_of_a_folder_named_after_safetensors(self):
+        folder = self.path("some.safetensors")
+        shutil.copytree(os.path.join(FOLDERS, "marian"), folder)
+        os.rename(os.path.join(folder, "model.safetensors"), os.path.join(folder, "pytorch_model.bin"))
+        self.refuse(folder, "pytorch_model.bin", "PyTorch")
+
+    def test_added_tokens(self):
+        for file, value in (
+            ("tokenizer_config.json", {"added_tokens_decoder": {"5": {}}}),
+            ("tokenizer_config.json", {"added_tokens_decoder": "words"}),
+            ("tokenizer.json", {"added_tokens": [{"content": "__en__"}]}),
+            ("added_tokens.json", {"__en__": [1]}),
+            ("added_tokens.json", {"__en__": "one"}),
+            ("added_tokens.json", {"__en__": float("inf")}),
+        ):
+            with self.subTest(value):
+                folder = self.copy("m2m100")
+                os.remove(os.path.join(folder, "tokenizer_config.json"))
+                with open(os.path.join(folder, file), "w") as opened:
+                    json.dump(value, opened)
+                self.refuse(folder, file, "added tokens")
+                shutil.rmtree(folder)
+
+    def test_where_nothing_can_be_written(self):
+        status, said = self.run_main("from-hf", os.path.join(FOLDERS, "marian"), self.path("nowhere", "out.xf"))
+        self.assertEqual((status, said.count("\n")), (1, 1), said)
+        self.assertIn(self.path("nowhere", "out.xf") + ": No such", said)
+
     def test_vocabulary(self):
         folder = self.copy("marian")
         self.edit(folder, "vocab.json", **{"</s>": 5})
@@ -372,10 +422,33 @@ class ToHf(ConvertTest):
         ):
             status, said = self.run_main("to-hf", self.path("in.xf"), self.path("other"))
         self.assertEqual((status, said.count("\n"), os.path.exists(self.path("other"))), (1, 1, False))
+        with open(self.path("file"), "w"):
+            pass
+        for name in ("file", "nowhere/there"):
+            status, said = self.run_main("to-hf", self.path("in.xf"), self.path(name))
+            self.assertEqual((status, said.count("\n"), self.path(name) in said), (1, 1, True), said)
         with open(self.path("in.xf"), "r+b") as file:
             file.truncate(2000)
         status, said = self.run_main("to-hf", self.path("in.xf"), self.path("other"))
         self.assertEqual((status, os.path.exists(self.path("other"))), (1, False))
+
+    def test_ends_early(self):
+        """A full disk and Ctrl-C, while a file is written: the folder is as it was."""
+        os.mkdir(self.path("empty"))
+        self.assertEqual(self.model()[0], 0)
+        before = sorted(os.listdir(self.folder))
+        for error, expected in ((OSError(28, "No space left on device"), (1, 1)), (KeyboardInterrupt(), (130, 0))):
+            for arguments in (
+                ("to-hf", self.path("in.xf"), self.path("empty")),
+                ("to-hf", self.path("in.xf"), self.path("other")),
+                ("from-hf", self.path("there"), self.path("back.xf")),
+            ):
+                with self.subTest(error=error, arguments=arguments):
+                    with unittest.mock.patch("xformer.convert.model_file.Progress.add", side_effect=error):
+                        status, said = self.run_main(*arguments)
+                    self.assertEqual((status, said.count("\n")), expected, said)
+                    self.assertEqual(sorted(os.listdir(self.folder)), before)
+                    self.assertEqual(os.listdir(self.path("empty")), [])
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ _DEFAULT = dict(d_model=1024, layers=12, heads=16, d_ff=4096, activation="gelu",
 
 
 def read_bart(folder: Folder) -> Plan:
-    plan = _read(folder, False, 2)
+    plan = _read(folder, False)
     plan.notes.append(
         "BART's tokenizer, a byte-level BPE, can't be carried over: the model takes and gives ids, no text"
     )
@@ -34,7 +34,7 @@ def read_mbart(folder: Folder) -> Plan:
     named = fields.has("decoder_start_token_id")
     kind = tokenizer_setting(folder.path, "tokenizer_class") or fields.text("tokenizer_class")
     fifty = isinstance(kind, str) and kind.startswith("MBart50")
-    plan = _read(folder, True, 2)
+    plan = _read(folder, True)
     V = plan.options["model.vocab_size"]
     languages = _add_tokenizer(plan, folder, V, fifty)
     if not named and not languages and not fifty:
@@ -47,7 +47,7 @@ def read_mbart(folder: Folder) -> Plan:
     return plan
 
 
-def _read(folder: Folder, multilingual: bool, start: int) -> Plan:
+def _read(folder: Folder, multilingual: bool) -> Plan:
     fields = folder.fields
     network = folder.network(**_DEFAULT)
     V = fields.integer("vocab_size", 50265, 4)
@@ -70,7 +70,7 @@ def _read(folder: Folder, multilingual: bool, start: int) -> Plan:
     network.finish()
     plan = Plan(network.options, network.tensors)
     first = fields.integer("bos_token_id", 0, 0) if fields.flag("force_bos_token_to_be_generated") else None
-    add_tokens(plan, fields, V, start=start, end=2, first=first)
+    add_tokens(plan, fields, V, start=2, end=2, first=first)
     return plan
 
 

@@ -7,16 +7,17 @@ SPDX-License-Identifier: Apache-2.0
 """
 from __future__ import annotations
 
-import json
 import math
 import os
 from typing import Any, Dict, Iterator, List, Set, Tuple
 
 from . import ConvertError
+from .files import json_object, read_json
 
+#: Types of tensors as numpy has them; those of _OTHERS may be there, but are not read.
 _NUMBERS = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F64": "<f8"}
+_OTHERS = {"I64": "<i8", "I32": "<i4", "I8": "<i1", "U8": "<u1", "BOOL": "<u1"}
 _MOST_HEADER = 100_000_000
-_MOST_JSON = 1 << 28
 _ROWS_AT_ONCE = 1 << 22  # numbers
 
 #: Where published checkpoints keep their weights, in the order in which transformers looks for them.
@@ -26,32 +27,6 @@ _FILES = (
     "pytorch_model.bin",
     "pytorch_model.bin.index.json",
 )
-
-
-def read_json(path: str) -> Dict[str, Any]:
-    """A file that holds one JSON object."""
-    try:
-        with open(path, "rb") as file:
-            data = file.read(_MOST_JSON + 1)
-    except OSError as error:
-        raise ConvertError("%s: %s" % (path, error.strerror)) from error
-    if len(data) > _MOST_JSON:
-        raise ConvertError("%s has more than %d bytes" % (path, _MOST_JSON))
-    try:
-        value = json.loads(data, object_pairs_hook=_unique)
-    except (ValueError, RecursionError) as error:
-        raise ConvertError("%s is not JSON: %s" % (path, error)) from error
-    if not isinstance(value, dict):
-        raise ConvertError("%s holds no JSON object" % path)
-    return value
-
-
-def _unique(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError("the name %r occurs twice" % next(name for name in names if names.count(name) > 1))
-    return found
 
 
 class SafetensorsFile:
@@ -73,12 +48,7 @@ class SafetensorsFile:
                 header = file.read(length)
         except OSError as error:
             raise ConvertError("%s: %s" % (path, error.strerror)) from error
-        try:
-            entries = json.loads(header, object_pairs_hook=_unique)
-        except (ValueError, RecursionError) as error:
-            raise ConvertError("%s: the header is not JSON: %s" % (path, error)) from error
-        if not isinstance(entries, dict):
-            raise ConvertError("%s: the header holds no JSON object" % path)
+        entries = json_object(header, "%s: the header" % path)
         self.metadata = entries.pop("__metadata__", {})
         for name, entry in entries.items():
             self._add(name, entry, 8 + length, size)
@@ -94,15 +64,12 @@ class SafetensorsFile:
             raise ConvertError("%s has a shape or data_offsets that are not numbers of 0 or more" % where)
         self.shapes[name] = shape
         self._places[name] = (dtype, start + begin)
-        bytes_each = {"F32": 4, "F16": 2, "BF16": 2, "F64": 8, "I64": 8, "I32": 4, "I8": 1, "U8": 1, "BOOL": 1}.get(
-            dtype
-        )
-        if bytes_each is None:
+        kind = _NUMBERS.get(dtype) or _OTHERS.get(dtype)
+        if kind is None:
             raise ConvertError("%s is of type %s, expected F32, F16, BF16 or F64" % (where, dtype))
-        if end - begin != math.prod(shape) * bytes_each:
-            raise ConvertError(
-                "%s has %d bytes, expected %d for its shape" % (where, end - begin, math.prod(shape) * bytes_each)
-            )
+        expected = math.prod(shape) * int(kind[2:])
+        if end - begin != expected:
+            raise ConvertError("%s has %d bytes, expected %d for its shape" % (where, end - begin, expected))
         if start + end > size:
             raise ConvertError("%s ends at byte %d of a file of %d: the file is cut off" % (where, start + end, size))
 
@@ -189,7 +156,7 @@ class Checkpoint:
         return self
 
     def _add_all(self, folder: str) -> None:
-        open_file = SafetensorsFile if ".safetensors" in self.path else _TorchFile
+        open_file = SafetensorsFile if ".safetensors" in os.path.basename(self.path) else _TorchFile
         shards = [self.path]
         index: Any = {}
         if self.path.endswith(".json"):
@@ -197,7 +164,7 @@ class Checkpoint:
             if not isinstance(index, dict) or not all(isinstance(name, str) for name in index.values()):
                 raise ConvertError("%s: weight_map is no object of file names" % self.path)
             for name in set(index.values()):
-                if os.path.basename(name) != name:
+                if os.path.basename(name) != name or "\0" in name:
                     raise ConvertError(
                         "%s: weight_map names the file %s, expected one of this folder" % (self.path, name)
                     )

@@ -12,7 +12,7 @@ import os
 from typing import Any, Collection, Dict, List, NoReturn, Optional, Set, Tuple
 
 from . import ConvertError
-from .checkpoint import read_json
+from .files import read_json
 
 _NAMES = "_name_or_path name_or_path architectures transformers_version tokenizer_class dataset_name license language"
 _TRAINING = (
@@ -86,7 +86,6 @@ class Fields:
     said in config.json where there is no generation_config.json. Fields of ``ignored`` count as absent."""
 
     def __init__(self, folder: str, ignored: Collection[str] = ()) -> None:
-        self.folder = folder
         self._path = os.path.join(folder, "config.json")
         self._values = _present(read_json(self._path), ignored)
         self._used: Set[str] = {"model_type"}

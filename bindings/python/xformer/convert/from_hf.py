@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from typing import Callable, Dict
 
-from . import ConvertError, bart, fsmt, m2m100, marian, pegasus
-from .checkpoint import Checkpoint, read_json
+from . import ConvertError, bart, fsmt, m2m100, marian, pegasus, say
+from .checkpoint import Checkpoint
 from .fields import Fields
+from .files import read_json
 from .model_file import save_model
 from .plan import Folder, Plan
 
@@ -59,4 +59,4 @@ def convert(folder: str, out: str, precision: str = "fp32", ignored: "list[str]"
         listed = ", ".join("%s %s" % item for item in settings.items())
         plan.notes.append("settings of generate() are kept as texts and not obeyed: %s" % listed)
     for note in plan.notes:
-        print("%s: %s" % (folder, note), file=sys.stderr)
+        say("%s: %s" % (folder, note))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, List, Optional
 
 from . import ConvertError
 from .checkpoint import Checkpoint
@@ -84,7 +84,7 @@ class _Writer(TensorWriter):
 
     def _config(self, kind: str, name: str, padding: int) -> Dict[str, Any]:
         s, first = self.sizes, self.options["model.first_token"]
-        config = {
+        return {
             "architectures": [name],
             "model_type": kind,
             "is_encoder_decoder": True,
@@ -111,15 +111,13 @@ class _Writer(TensorWriter):
             "encoder_layerdrop": 0.0,
             "decoder_layerdrop": 0.0,
         }
-        return config
 
     def _target(self, config: Dict[str, Any], vocabulary: int, banned: Iterable[int], unknown: int) -> Target:
         listed = self.options["model.banned_tokens"]
         ids = {int(id) for id in listed.split(",")} if listed else set()
         languages = dict(entry.rsplit("=", 1) for entry in self.options["model.languages"].split(",") if entry)
         ids.update(banned)
-        if self.end in ids:
-            ids.remove(self.end)
+        ids.discard(self.end)
         numbers = {name: int(id) for name, id in languages.items()}
         return Target(config, self.tensors, sorted(ids), vocabulary, unknown, numbers)
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import base64
 import json
-import struct
 from typing import Any, Dict, List, Optional
 
 from . import ConvertError
 from .hf_classes import Target
+from .protobuf import bytes_field, float_field, int_field
 
 
 def tokenizer_files(target: Target, tokenizer: Optional[Dict[str, Any]]) -> Dict[str, bytes]:
@@ -115,47 +115,24 @@ def _model(tokenizer: Dict[str, Any]) -> bytes:
     other of that type; control pieces that text could spell are left to vocab.json."""
     out = b""
     for text, score, kind in tokenizer["pieces"]:
-        out += _bytes(1, _bytes(1, text.encode()) + _float(2, score) + _number(3, kind))
+        out += bytes_field(1, bytes_field(1, text.encode()) + float_field(2, score) + int_field(3, kind))
     controls = {name: tokenizer[name] for name in ("start", "end")}
-    trainer = _number(3, {"sentencepiece-unigram": 1, "sentencepiece-bpe": 2}[tokenizer["kind"]])
-    trainer += _number(24, tokenizer["whitespace_as_suffix"]) + _number(35, tokenizer["byte_fallback"])
-    trainer += _bytes(44, tokenizer["unknown_surface"].encode())
+    trainer = int_field(3, {"sentencepiece-unigram": 1, "sentencepiece-bpe": 2}[tokenizer["kind"]])
+    trainer += int_field(24, tokenizer["whitespace_as_suffix"]) + int_field(35, tokenizer["byte_fallback"])
+    trainer += bytes_field(44, tokenizer["unknown_surface"].encode())
     unknown = next(id for id, piece in enumerate(tokenizer["pieces"]) if piece[2] == 2)
-    trainer += _number(40, unknown)
-    for number, key in ((41, "start"), (42, "end")):
-        trainer += _number(number, controls[key] if controls[key] >= 0 else (1 << 64) - 1)
-    trainer += _number(43, (1 << 64) - 1)
-    trainer += _bytes(45, tokenizer["pieces"][unknown][0].encode())
+    trainer += int_field(40, unknown)
+    trainer += int_field(41, controls["start"]) + int_field(42, controls["end"]) + int_field(43, -1)
+    trainer += bytes_field(45, tokenizer["pieces"][unknown][0].encode())
     for number, key in ((46, "start"), (47, "end")):
         if controls[key] >= 0:
-            trainer += _bytes(number, tokenizer["pieces"][controls[key]][0].encode())
-    out += _bytes(2, trainer)
-    rules = _bytes(1, b"user_defined") + _bytes(2, base64.b64decode(tokenizer["character_map"]))
+            trainer += bytes_field(number, tokenizer["pieces"][controls[key]][0].encode())
+    out += bytes_field(2, trainer)
+    rules = bytes_field(1, b"user_defined") + bytes_field(2, base64.b64decode(tokenizer["character_map"]))
     for number, key in ((3, "add_dummy_prefix"), (4, "remove_extra_whitespaces"), (5, "escape_whitespaces")):
-        rules += _number(number, tokenizer[key])
-    out += _bytes(3, rules)
+        rules += int_field(number, tokenizer[key])
+    out += bytes_field(3, rules)
     if tokenizer["decoded_map"]:
-        after = _bytes(2, base64.b64decode(tokenizer["decoded_map"]))
-        out += _bytes(5, after + _number(3, False) + _number(4, False) + _number(5, False))
+        after = bytes_field(2, base64.b64decode(tokenizer["decoded_map"]))
+        out += bytes_field(5, after + int_field(3, False) + int_field(4, False) + int_field(5, False))
     return out
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(int(value))
-
-
-def _float(field: int, value: float) -> bytes:
-    return _varint(field << 3 | 5) + struct.pack("<f", value)
-
-
-def _bytes(field: int, value: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(value)) + value

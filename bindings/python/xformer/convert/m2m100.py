@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from typing import Dict, List, Tuple
 
+from . import ConvertError
 from . import languages as lists
 from .network import fairseq_table
 from .plan import Folder, Plan, add_languages, add_tokens
@@ -20,6 +21,7 @@ from .vocabulary import (
     check_id,
     fairseq_names,
     languages_of,
+    note_of_pieces,
     place,
     read_ids,
     tokenizer_setting,
@@ -100,8 +102,6 @@ def _nllb(plan: Plan, folder: Folder, V: int) -> Dict[str, int]:
 
 
 def _check(languages: Dict[str, int], names: Dict[int, str], V: int, path: str) -> None:
-    from . import ConvertError
-
     for code, id in languages.items():
         if id >= V or id in names and code not in names[id]:
             raise ConvertError(
@@ -121,8 +121,5 @@ def _place(plan: Plan, folder: Folder, names: Dict[int, str], V: int, controls: 
         )
         return
     if left_out:
-        plan.notes.append(
-            "%d pieces of %s are not in vocab.json: text that has them is cut into others, where transformers has <unk>"
-            % (left_out, path)
-        )
+        plan.notes.append(note_of_pieces(left_out, path, "vocab.json"))
     plan.tokenizer = model.tokenizer_json()

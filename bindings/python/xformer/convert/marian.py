@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 from typing import Dict, Optional
 
+from .files import read_file
 from .network import marian_table
 from .plan import Folder, Plan, add_languages, add_tokens
 from .sentencepiece_model import UNKNOWN, SentencePieceModel
-from .vocabulary import LANGUAGE, SPECIAL, check_id, languages_of, pair_json, place, read_ids
+from .vocabulary import LANGUAGE, SPECIAL, check_id, languages_of, note_of_pieces, pair_json, place, read_ids
 
 
 def read(folder: Folder) -> Plan:
@@ -71,7 +72,7 @@ def _add_tokenizer(plan: Plan, folder: Folder, source_V: int, V: int) -> None:
         return
     plan.tokenizer = source.tokenizer_json()
     target_spm = here("target.spm")
-    if not os.path.exists(target_spm) or (not apart and _bytes(target_spm) == _bytes(here("source.spm"))):
+    if not os.path.exists(target_spm) or (not apart and read_file(target_spm) == read_file(here("source.spm"))):
         return
     vocabulary = here("target_vocab.json" if apart else "vocab.json")
     target = _tokenizer(plan, target_spm, vocabulary, read_ids(vocabulary, V) if apart else ids, V)
@@ -94,13 +95,5 @@ def _tokenizer(plan: Plan, spm: str, vocabulary: str, ids: Dict[str, int], V: in
         plan.notes.append("%s %s: the model takes and gives ids, no text" % (reason, vocabulary))
         return None
     if left_out:
-        plan.notes.append(
-            "%d pieces of %s are not in %s: text that has them is cut into others, where transformers has <unk>"
-            % (left_out, spm, vocabulary)
-        )
+        plan.notes.append(note_of_pieces(left_out, spm, vocabulary))
     return model
-
-
-def _bytes(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()

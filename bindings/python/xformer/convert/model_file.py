@@ -29,10 +29,19 @@ class Tensor(NamedTuple):
 
 
 class Progress:
-    """A line on standard error that says how far it has come, where that is a terminal."""
+    """A line on standard error that says how far it has come, where that is a terminal. Left with its ``with``, so that
+    what is said next has a line of its own."""
 
     def __init__(self, total: int) -> None:
         self._total, self._done, self._shown = max(1, total), 0, -1
+        self._width = max(0, min(25, _columns() - 10))  # a line that is folded can't be written over
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._shown >= 0:
+            self._write("\n")
 
     def add(self, count: int) -> None:
         self._done += count
@@ -40,9 +49,24 @@ class Progress:
         if percent == self._shown or not sys.stderr.isatty():
             return
         self._shown = percent
-        bar = "#" * (percent // 4)
-        sys.stderr.write("\r[%-25s] %3d %% %s" % (bar, percent, "\n" if percent == 100 else ""))
-        sys.stderr.flush()
+        bar = "[%-*s] " % (self._width, "#" * (percent * self._width // 100)) if self._width else ""
+        self._write("\r%s%3d %%" % (bar, percent))
+
+    def _write(self, text: str) -> None:
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except OSError:  # the terminal is gone
+            sys.stderr = open(os.devnull, "w")
+
+
+def _columns() -> int:
+    """How wide the terminal of standard error is."""
+    told = os.environ.get("COLUMNS", "")
+    try:
+        return int(told) if told.isdecimal() else os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
 
 
 def header_of(tensors: List[Tensor], metadata: Dict[str, str]) -> bytes:
@@ -64,8 +88,8 @@ def write_safetensors(path: str, tensors: List[Tensor], metadata: Dict[str, str]
 
     head = header_of(tensors, metadata)
     digest = hashlib.sha256(head)
-    progress = Progress(sum(math.prod(tensor.shape) for tensor in tensors))
-    with open(path, "xb") as file:
+    total = sum(math.prod(tensor.shape) for tensor in tensors)
+    with open(path, "xb") as file, Progress(total) as progress:
         file.write(head)
         for tensor in tensors:
             count = 0
@@ -107,7 +131,7 @@ def save_model(
             with Model.load(context, interim) as model:
                 model.save(out, {"file.precision": precision})
     except OSError as error:
-        raise ConvertError("%s: %s" % (error.filename or out, error.strerror)) from error
+        raise ConvertError("%s: %s" % (out, error.strerror)) from error
     except XformerError as error:
         raise ConvertError(str(error).replace(interim, out)) from error
     finally:

@@ -140,9 +140,6 @@ class Network:
     def name(self, name: str) -> str:
         return self._prefix + name
 
-    def has(self, name: str) -> bool:
-        return self.name(name) in self.checkpoint
-
     def add(self, ours: str, theirs: str, shape: Tuple[int, ...]) -> None:
         """A tensor as it is; ``theirs`` is its whole name."""
         self.checkpoint.check(theirs, shape)

@@ -7,7 +7,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional
 
-from . import ConvertError
 from .checkpoint import Checkpoint
 from .fields import Fields
 from .model_file import Tensor
@@ -34,17 +33,13 @@ class Plan:
     notes: List[str] = field(default_factory=list)  # sentences for whoever converts
 
 
-def add_tokens(
-    plan: Plan, fields: Fields, V: int, *, start: Optional[int], end: int, first: Optional[int] = None
-) -> None:
+def add_tokens(plan: Plan, fields: Fields, V: int, *, start: int, end: int, first: Optional[int] = None) -> None:
     """Start, end, first and banned tokens; the numbers given are the family's own when the configuration is silent."""
     ids = {
         "model.start_token": fields.token("decoder_start_token_id", start, V),
         "model.end_token": fields.token("eos_token_id", end, V),
         "model.first_token": fields.token("forced_bos_token_id", first, V),
     }
-    if ids["model.start_token"] < 0:
-        raise ConvertError("%s/config.json lacks decoder_start_token_id" % fields.folder)
     # It ends what has come to max_length, which this library says by "finished" instead.
     fields.token("forced_eos_token_id", None, V)
     fields.token("bos_token_id", None, V)

@@ -1,4 +1,4 @@
-"""Protocol Buffers as bytes: a reader of the wire format that needs no other package and trusts nothing.
+"""Protocol Buffers as bytes: the wire format, read and written without another package; the reader trusts nothing.
 
 A message is read by a table of its fields, {number: (name, kind)}. Kinds: "int" (varint, signed 64 bits), "bool",
 "float" (32 bits), "string", "bytes", a table (a message), and None (known, not read). A kind in a list is one that may
@@ -102,3 +102,25 @@ def _varint(data: memoryview, at: int, where: str) -> Tuple[int, int]:
                 break
             return value, at
     raise ConvertError("%s: a number has more than 64 bits" % where)
+
+
+def int_field(number: int, value: int) -> bytes:
+    """A field as it stands in a message; negative values are those of 64 bits."""
+    return _written(number << 3 | _VARINT) + _written(int(value) % (1 << 64))
+
+
+def float_field(number: int, value: float) -> bytes:
+    return _written(number << 3 | _FIXED32) + struct.pack("<f", value)
+
+
+def bytes_field(number: int, value: bytes) -> bytes:
+    return _written(number << 3 | _BYTES) + _written(len(value)) + value
+
+
+def _written(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

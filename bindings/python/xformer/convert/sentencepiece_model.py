@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List
 
 from . import ConvertError
+from .files import read_file
 from .protobuf import read_message
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 _MODEL_TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
-_MAX_FILE = 1 << 28
 
 _NORMALIZER = {
     1: ("name", None),
@@ -75,14 +75,7 @@ class SentencePieceModel:
     @classmethod
     def read(cls, path: str) -> "SentencePieceModel":
         """Reads a file; ConvertError for what is broken and for what this library can't do the same way."""
-        try:
-            with open(path, "rb") as file:
-                data = file.read(_MAX_FILE + 1)
-        except OSError as error:
-            raise ConvertError("%s: %s" % (path, error.strerror)) from error
-        if len(data) > _MAX_FILE:
-            raise ConvertError("%s has more than %d bytes" % (path, _MAX_FILE))
-        model = read_message(memoryview(data), _MODEL, path)
+        model = read_message(memoryview(read_file(path)), _MODEL, path)
         trainer = model.get("trainer_spec", {})
         rules = model.get("normalizer_spec", {})
         after = model.get("denormalizer_spec", {})

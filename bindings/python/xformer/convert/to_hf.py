@@ -7,13 +7,12 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
-import shutil
-import sys
-from typing import Any, Dict, List
+from typing import Any, Dict, Iterator
 
-from . import ConvertError
+from . import ConvertError, say
 from .checkpoint import Checkpoint, SafetensorsFile
 from .hf_classes import Target, target_of
 from .hf_tokenizer import tokenizer_files
@@ -38,28 +37,36 @@ def convert(path: str, folder: str) -> None:
         tokenizer.update((side, json.loads(tokenizer[side])) for side in ("source", "target"))
     target = target_of(path, options, Checkpoint.of_file(file), tokenizer)
     files = tokenizer_files(target, tokenizer)
-    made = False
     try:
-        if os.path.exists(folder):
-            if os.listdir(folder):
-                raise ConvertError("%s is not empty" % folder)
-        else:
-            os.mkdir(folder)
-        made = True
-        write_safetensors(os.path.join(folder, "model.safetensors"), target.tensors, {"format": "pt"})
-        _write_json(folder, "config.json", target.config)
-        _write_json(folder, "generation_config.json", _generation(target))
-        for name, data in files.items():
-            with open(os.path.join(folder, name), "xb") as out:
-                out.write(data)
-    except (OSError, ConvertError) as error:
-        if made:
-            shutil.rmtree(folder, ignore_errors=True)
-        if isinstance(error, ConvertError):
-            raise
+        with _made(folder):
+            write_safetensors(os.path.join(folder, "model.safetensors"), target.tensors, {"format": "pt"})
+            _write_json(folder, "config.json", target.config)
+            _write_json(folder, "generation_config.json", _generation(target))
+            for name, data in files.items():
+                with open(os.path.join(folder, name), "xb") as out:
+                    out.write(data)
+    except OSError as error:
         raise ConvertError("%s: %s" % (error.filename or folder, error.strerror)) from error
     for note in target.notes:
-        print("%s: %s" % (path, note), file=sys.stderr)
+        say("%s: %s" % (path, note))
+
+
+@contextlib.contextmanager
+def _made(folder: str) -> Iterator[None]:
+    """An empty folder to be filled. Whatever ends that early, Ctrl-C too, it is left as it was: absent or empty."""
+    there = os.path.exists(folder)
+    if there and os.listdir(folder):
+        raise ConvertError("%s is not empty" % folder)
+    if not there:
+        os.mkdir(folder)
+    try:
+        yield
+    except BaseException:
+        for name in os.listdir(folder):
+            os.remove(os.path.join(folder, name))
+        if not there:
+            os.rmdir(folder)
+        raise
 
 
 def _verified_options(path: str) -> Dict[str, Any]:
@@ -88,6 +95,3 @@ def _write_json(folder: str, name: str, value: Dict[str, Any]) -> None:
     with open(os.path.join(folder, name), "x", encoding="utf-8") as file:
         json.dump(value, file, indent=2, ensure_ascii=False)
         file.write("\n")
-
-
-__all__: List[str] = ["add_arguments", "convert", "run"]

@@ -7,10 +7,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Dict, List, Optional, Pattern, Tuple
+from typing import Any, Callable, Dict, List, Optional, Pattern, Tuple
 
 from . import ConvertError
-from .checkpoint import read_json
+from .files import read_json
 from .sentencepiece_model import CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Piece, SentencePieceModel
 
 SPECIAL = {"<s>": CONTROL, "<pad>": CONTROL, "</s>": CONTROL, "<mask>": CONTROL, "<unk>": UNKNOWN}
@@ -58,39 +58,50 @@ def place(
     return model, len(missing)
 
 
+def note_of_pieces(left_out: int, spm: str, vocabulary: str) -> str:
+    return "%d pieces of %s are not in %s: text that has them is cut into others, where transformers has <unk>" % (
+        left_out,
+        spm,
+        vocabulary,
+    )
+
+
 def pair_json(source: SentencePieceModel, target: SentencePieceModel) -> str:
     """The tokenizer of a model that has one for each side."""
     both = {"source": source.tokenizer_json(), "target": target.tokenizer_json()}
     return json.dumps({"format": "xformer-tokenizer", "version": 1, "kind": "pair", **both}, ensure_ascii=False)
 
 
-def fairseq_names(model: SentencePieceModel, first: int = 1) -> Dict[int, str]:
+def fairseq_names(model: SentencePieceModel) -> Dict[int, str]:
     """fairseq's order: its four, then the pieces of SentencePiece from the fourth on, each moved by one."""
     names = dict(enumerate(FAIRSEQ))
-    names.update((i + first, piece.text) for i, piece in enumerate(model.pieces) if i >= 3)
+    names.update((i + 1, piece.text) for i, piece in enumerate(model.pieces) if i >= 3)
     return names
 
 
 def added_tokens(folder: str) -> Dict[str, int]:
     """Tokens that were added to a tokenizer, by name, from the first file that lists them."""
-    path = os.path.join(folder, "tokenizer_config.json")
-    if os.path.exists(path):
-        listed = read_json(path).get("added_tokens_decoder")
-        if isinstance(listed, dict) and listed:
-            try:
-                return {str(token["content"]): int(id) for id, token in listed.items()}
-            except (KeyError, TypeError, ValueError) as error:
-                raise ConvertError("%s: added_tokens_decoder has no content by id" % path) from error
-    path = os.path.join(folder, "tokenizer.json")
-    if os.path.exists(path):
-        listed = read_json(path).get("added_tokens")
-        if isinstance(listed, list) and listed:
-            try:
-                return {str(token["content"]): int(token["id"]) for token in listed}
-            except (KeyError, TypeError, ValueError) as error:
-                raise ConvertError("%s: added_tokens has no content and id" % path) from error
-    path = os.path.join(folder, "added_tokens.json")
-    return {name: int(id) for name, id in read_json(path).items()} if os.path.exists(path) else {}
+    for file, read in _ADDED.items():
+        path = os.path.join(folder, file)
+        try:
+            found = read(read_json(path)) if os.path.exists(path) else {}
+        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ConvertError("%s has added tokens without a text and an id" % path) from error
+        if found:
+            return found
+    return {}
+
+
+#: Where added tokens are listed, and how.
+_ADDED: Dict[str, Callable[[Dict[str, Any]], Dict[str, int]]] = {
+    "tokenizer_config.json": lambda values: {
+        str(token["content"]): int(id) for id, token in (values.get("added_tokens_decoder") or {}).items()
+    },
+    "tokenizer.json": lambda values: {
+        str(token["content"]): int(token["id"]) for token in values.get("added_tokens") or []
+    },
+    "added_tokens.json": lambda values: {name: int(id) for name, id in values.items()},
+}
 
 
 def languages_of(tokens: Dict[str, int], pattern: Pattern[str]) -> Dict[str, int]:

@@ -1,0 +1,160 @@
+"""python -m xformer.convert in a process of its own: what a terminal shows, who listens, what ends it early.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from support import PYTHON, ROOT, xformer
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+MARIAN = os.path.join(ROOT, "tests", "convert", "checkpoints", "marian")
+RUN = """
+import os, runpy, signal, sys
+sys.argv[0] = "convert"
+%s
+runpy.run_module("xformer.convert", run_name="__main__")
+"""
+# Ctrl-C in the middle of the interim file.
+CONTROL_C = """
+import xformer.convert.model_file as model_file
+add = model_file.Progress.add
+def stop_half_way(self, count):
+    add(self, count)
+    if 2 * self._done > self._total:
+        signal.raise_signal(signal.SIGINT)
+model_file.Progress.add = stop_half_way
+"""
+
+
+class ProcessTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.out = os.path.join(self.folder, "out.xf")
+
+    def start(self, before, *arguments, stderr=subprocess.PIPE, **environment):
+        package = os.path.dirname(os.path.dirname(xformer.__file__))
+        path = os.pathsep.join([os.path.join(PYTHON, "tests"), package])
+        given = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+        return subprocess.Popen(
+            [sys.executable, "-B", "-c", RUN % before, *(arguments or ("from-hf", MARIAN, self.out))],
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env={**given, "PYTHONPATH": path, **environment},
+            universal_newlines=True,
+        )
+
+    def convert(self, before="", *arguments, **more):
+        """The status and what was said on standard error."""
+        process = self.start(before, *arguments, **more)
+        said = process.communicate(timeout=240)
+        self.assertEqual(said[0], "")
+        return process.returncode, said[1]
+
+    def left(self):
+        return sorted(os.listdir(self.folder))
+
+
+class Ends(ProcessTest):
+    def test_without_numpy(self):
+        status, said = self.convert("sys.modules['numpy'] = None")
+        self.assertEqual((status, said.count("\n")), (1, 1), said)
+        self.assertIn("pip install xformer[convert]", said)
+        self.assertEqual(self.left(), [])
+
+    @unittest.skipIf(numpy is None, "needs numpy")
+    def test_control_c(self):
+        status, said = self.convert(CONTROL_C)
+        self.assertEqual((status, said, self.left()), (130, "", []))
+
+    @unittest.skipIf(numpy is None, "needs numpy")
+    def test_nobody_listens(self):
+        self.assertEqual(self.convert("os.close(1); os.close(2); sys.stdout = sys.stderr = None"), (0, ""))
+        self.assertEqual(self.left(), ["out.xf"])
+        reading, writing = os.pipe()
+        os.close(reading)
+        for stderr in (writing, os.open("/dev/full", os.O_WRONLY)):
+            os.remove(self.out)
+            self.assertEqual(self.convert(stderr=stderr)[0], 0)
+            self.assertEqual(self.left(), ["out.xf"])
+            self.assertEqual(self.convert("", "from-hf", self.folder, self.out, stderr=stderr)[0], 1)
+            os.close(stderr)
+
+
+@unittest.skipIf(numpy is None, "needs numpy")
+class Terminal(ProcessTest):
+    """The bytes that a terminal is sent."""
+
+    def show(self, before="", *arguments, **environment):
+        reading, writing = pty.openpty()
+        process = self.start(before, *arguments, stderr=writing, **environment)
+        os.close(writing)
+        shown = b""
+        try:
+            while True:
+                shown += os.read(reading, 4096)
+        except OSError:  # the other side is closed
+            os.close(reading)
+        self.assertEqual(process.communicate(timeout=240)[0], "")
+        shown = shown.decode()
+        self.assertNotIn("\x1b", shown)
+        bar, _, rest = shown.partition("\r\n")
+        first, *drawn = bar.split("\r")
+        self.assertEqual(first, "")
+        percents = [int(re.search(r"(\d+) %$", text).group(1)) for text in drawn]
+        self.assertEqual(percents, sorted(set(percents)))
+        self.assertGreater(len(percents), 2)
+        return process.returncode, drawn, rest
+
+    def test_one_line_that_is_written_over(self):
+        for environment, columns in (({}, 80), ({"COLUMNS": "20"}, 20), ({"COLUMNS": "9"}, 9), ({"COLUMNS": "x"}, 80)):
+            with self.subTest(columns):
+                status, drawn, rest = self.show(**environment)
+                self.assertEqual((status, len(set(map(len, drawn)))), (0, 1))
+                width = min(25, columns - 10)
+                bar = "[" + "#" * width + "] " if width > 0 else ""
+                self.assertEqual(drawn[-1], bar + "100 %")
+                self.assertLess(len(drawn[-1]), columns)
+                self.assertEqual(rest.count("\r\n"), 1)
+                self.assertIn("generate()", rest)
+
+    def test_a_sentence_has_its_own_line(self):
+        folder = os.path.join(self.folder, "marian")
+        shutil.copytree(MARIAN, folder)
+        path = os.path.join(folder, "model.safetensors")
+        with open(path, "r+b") as file:
+            size = int.from_bytes(file.read(8), "little")
+            at = json.loads(file.read(size))["model.encoder.layers.0.fc2.bias"]["data_offsets"][0]
+            file.seek(8 + size + at)
+            file.write(b"\xff\xff\xff\xff")
+        status, drawn, rest = self.show("", "from-hf", folder, self.out)
+        self.assertEqual((status, rest.count("\r\n")), (1, 1))
+        self.assertNotIn("100 %", drawn[-1])
+        self.assertTrue(rest.startswith("python -m xformer.convert: ") and "not finite" in rest, rest)
+        self.assertEqual(self.left(), ["marian"])
+
+    def test_control_c(self):
+        status, drawn, rest = self.show(CONTROL_C)
+        self.assertEqual((status, rest, self.left()), (130, "", []))
+        self.assertNotIn("100 %", drawn[-1])
+
+    def test_no_terminal(self):
+        status, said = self.convert()
+        self.assertEqual((status, said.count("\n"), "\r" in said or "%" in said), (0, 1, False), said)
+
+
+if __name__ == "__main__":
+    unittest.main()
