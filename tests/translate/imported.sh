@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Models that `python -m xformer.convert` made of transformers', in the program of examples/translate: as its own.
+#
+#   imported.sh TRANSLATE LIBRARY CHECKPOINTS BINDING
+#
+# Needs a Python with NumPy (PYTHON, else Debian's own); ends with 77 without one.
+#
+# SPDX-License-Identifier: Apache-2.0
+set -uo pipefail
+translate=$(realpath "$1") checkpoints=$(realpath "$3") here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
+XFORMER_LIBRARY=$(realpath "$2") PYTHONPATH=$(realpath "$4") PYTHONDONTWRITEBYTECODE=1
+export XFORMER_LIBRARY PYTHONPATH PYTHONDONTWRITEBYTECODE
+python=${PYTHON:-/usr/bin/python3}
+"$python" -c 'import numpy' || exit 77
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+. "$here/../checks.sh"
+
+run() { "$translate" "$@" </dev/null; }
+convert() { "$python" -m xformer.convert "$@"; }
+# pairs NAME: the lines of a folder's expected.json; answers MODEL OPTION...: their translations; right FILE: how many
+# of these are the targets.
+pairs() {
+    "$python" -c 'import json, sys
+for s in json.load(open(sys.argv[1]))["sentences"]: print(s["text"], s["target_text"], sep="\t")' \
+        "$checkpoints/$1/expected.json"
+}
+answers() { cut -f 1 pairs.tsv | "$translate" translate --threads 1 --greedy --model "$@"; }
+right() { paste "$1" targets | awk -F '\t' '$1 == $2 { n++ } END { print n + 0 }'; }
+train() {
+    run train --train pairs.tsv --hold-out 0 --threads 1 --quiet --data.batch_tokens 200 --train.schedule constant \
+        --train.learning_rate 3e-3 --train.warmup_steps 20 "$@"
+}
+for name in marian marian-many bart; do
+    expect 0 "" convert from-hf "$checkpoints/$name" $name.xf
+done
+
+# It goes on where transformers stopped, with the same tokenizers, in every number that the file has, and back.
+pairs marian >pairs.tsv
+holds "there are pairs" test "$(wc -l <pairs.tsv)" = 12
+expect 0 "" train --init marian.xf --model same.xf --steps 1 --train.learning_rate 1e-30
+holds "it says where the weights are from" grep -q "begins .*marian.xf" stdout
+answers marian.xf >before
+answers same.xf >after
+holds "they are those of marian.xf" cmp before after
+cut -f 2 pairs.tsv >targets
+holds "which has not learnt all pairs" test "$(right before)" -lt 7
+expect 0 "" train --init marian.xf --model tuned.xf --steps 1500
+answers tuned.xf >after
+holds "tuned, it has, or nearly" test "$(right after)" -gt 9
+expect 0 "" convert to-hf tuned.xf tuned-hf
+expect 0 "" convert from-hf tuned-hf back.xf
+answers back.xf >again
+holds "and keeps that on the way to transformers and back" cmp again after
+answers tuned.xf --context.weights int8 >eight
+holds "in 8 bits too" test "$(right eight)" -gt 9
+
+# Languages by name.
+pairs marian-many >pairs.tsv
+answers marian-many.xf --decode.target_language deu >deu
+answers marian-many.xf --decode.target_language fra >fra
+holds "languages have answers of their own" test "$(wc -l <deu)" = 12 -a -n "$(cmp deu fra)"
+expect 1 "deu" answers marian-many.xf --decode.target_language deuu
+expect 0 "" train --init marian-many.xf --model many.xf --steps 1
+holds "it says that texts are trained on without" grep -q "^languages .*without" stdout
+
+# No texts without a tokenizer.
+expect 1 "bart.xf has no tokenizer" train --init bart.xf --model none.xf --steps 1
+holds "a refusal leaves nothing" test -z "$(compgen -G 'none.xf*')"
+end_checks 20
