@@ -16,8 +16,7 @@ namespace {
 // A constant of its own, so that what is held out says nothing of an epoch's order.
 constexpr uint64_t kSplitStream = 0x73706C6974706172u;
 
-// *end: the end symbol; what the first sentence ends with when it is negative.
-void check_side(const char *side, int64_t sentences, const int32_t *ids, const int32_t *offsets, int32_t *end) {
+void check_side(const char *side, int64_t sentences, const int32_t *ids, const int32_t *offsets) {
     XF_CHECK(ids != nullptr && offsets != nullptr, XF_ERROR_INVALID_ARGUMENT, "the %s ids or offsets are NULL", side);
     XF_CHECK(offsets[0] == 0, XF_ERROR_INVALID_ARGUMENT, "the first %s offset is %d, expected 0", side, offsets[0]);
     for (int64_t i = 0; i < sentences; ++i) {
@@ -25,14 +24,32 @@ void check_side(const char *side, int64_t sentences, const int32_t *ids, const i
         XF_CHECK(length >= 2, XF_ERROR_INVALID_ARGUMENT,
                  "%s sentence %" PRId64 " has %" PRId64 " ids, expected at least a token and the end symbol", side, i,
                  length);
-        const int32_t last = ids[offsets[i + 1] - 1];
-        if (*end < 0) *end = last;
-        XF_CHECK(last == *end, XF_ERROR_INVALID_ARGUMENT,
-                 "%s sentence %" PRId64 " ends with id %d, expected the end symbol, which is %d of those before it",
-                 side, i, last, *end);
     }
     for (int32_t i = 0; i < offsets[sentences]; ++i)
         XF_CHECK(ids[i] >= 0, XF_ERROR_OUT_OF_RANGE, "%s id %d at %d, expected 0 or more", side, ids[i], i);
+}
+
+// All sentences end with one symbol, behind which the token of a language may stand. It is what the first one ends
+// with, or has before its last id.
+void check_ends(const xf_batch &pairs) {
+    const auto check = [&](const char *side, const int32_t *ids, const int32_t *offsets, int32_t end, bool *good) {
+        for (int64_t i = 0; i < pairs.sentences; ++i) {
+            const int32_t *const last = ids + offsets[i + 1] - 1;
+            if (*last == end || (last - ids - offsets[i] > 1 && last[-1] == end)) continue;
+            XF_CHECK(good != nullptr, XF_ERROR_INVALID_ARGUMENT,
+                     "%s sentence %" PRId64 " ends with id %d, expected the end symbol, which is %d of the first one",
+                     side, i, *last, end);
+            *good = false;
+        }
+    };
+    const auto check_both = [&](int32_t end, bool *good) {
+        check("source", pairs.src_ids, pairs.src_offsets, end, good);
+        check("target", pairs.tgt_ids, pairs.tgt_offsets, end, good);
+    };
+    const int32_t *const last = pairs.src_ids + pairs.src_offsets[1] - 1;
+    bool behind = pairs.src_offsets[1] > 2;
+    if (behind) check_both(last[-1], &behind);
+    if (!behind) check_both(*last, nullptr);
 }
 
 }  // namespace
@@ -69,9 +86,9 @@ void Corpus::check_text() const {
 
 std::shared_ptr<const Corpus> Corpus::from_ids(const xf_batch &pairs, std::shared_ptr<Heap> heap) {
     XF_CHECK(pairs.sentences > 0, XF_ERROR_DATA, "there is not one pair of sentences");
-    int32_t end = -1;
-    check_side("source", pairs.sentences, pairs.src_ids, pairs.src_offsets, &end);
-    check_side("target", pairs.sentences, pairs.tgt_ids, pairs.tgt_offsets, &end);
+    check_side("source", pairs.sentences, pairs.src_ids, pairs.src_offsets);
+    check_side("target", pairs.sentences, pairs.tgt_ids, pairs.tgt_offsets);
+    check_ends(pairs);
     auto store = std::make_shared<Store>(heap);
     store->is_text = false;
     store->offsets.reserve(2 * static_cast<size_t>(pairs.sentences) + 1);

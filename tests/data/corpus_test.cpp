@@ -414,7 +414,12 @@ XF_TEST(ids_in_memory) {
     CHECK_FAILS(ids_corpus({5, 1}, {0, 2}, {1}, {0, 1}), XF_ERROR_INVALID_ARGUMENT);     // no token
     CHECK_FAILS(ids_corpus({5, 6}, {0, 2}, {5, 1}, {0, 2}), XF_ERROR_INVALID_ARGUMENT);  // two end symbols
     CHECK_EQ(ids_corpus({5, 0, 1, 0}, {0, 2, 4}, {5, 0, 6, 0}, {0, 2, 4})->size(), 2);   // another than 1
-    CHECK_FAILS(ids_corpus({5, 1}, {1, 2}, {5, 1}, {0, 2}), XF_ERROR_INVALID_ARGUMENT);  // not from 0
+    // Languages behind the end symbol: one for each sentence, and none.
+    CHECK_EQ(ids_corpus({5, 1, 3, 5, 6, 1, 4}, {0, 3, 7}, {6, 1, 7, 1, 4}, {0, 2, 5})->size(), 2);
+    CHECK_EQ(ids_corpus({5, 1}, {0, 2}, {6, 1, 4}, {0, 3})->size(), 1);
+    CHECK_FAILS(ids_corpus({5, 1, 3}, {0, 3}, {1, 4}, {0, 2}), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(ids_corpus({5, 1, 3, 4}, {0, 4}, {6, 1}, {0, 2}), XF_ERROR_INVALID_ARGUMENT);  // two behind it
+    CHECK_FAILS(ids_corpus({5, 1}, {1, 2}, {5, 1}, {0, 2}), XF_ERROR_INVALID_ARGUMENT);        // not from 0
     CHECK_FAILS(ids_corpus({5, 1}, {0, 2, 0}, {5, 1}, {0, 2, 2}), XF_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(ids_corpus({-5, 1}, {0, 2}, {5, 1}, {0, 2}), XF_ERROR_OUT_OF_RANGE);
 }
