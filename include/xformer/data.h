@@ -59,8 +59,11 @@ typedef struct xf_corpus_stats {
  * @brief Packed sentences: the ids of all sentences one after the other, and where each begins.
  *
  * Sentence b of the source is src_ids[src_offsets[b]] to src_ids[src_offsets[b + 1] - 1], its last id the end symbol;
- * the target likewise. The target has no start symbol: the library puts it in. From xf_batcher_next() the arrays
- * belong to the batcher; a caller may also fill the struct with arrays of its own. XF_BATCH_INIT makes an empty one.
+ * the target likewise. The target has no start symbol: the library puts it in. Of a model whose decoder is fed a
+ * language first ("model.target_language" start) that language's token may stand behind the target's end symbol: "y end
+ * lang" is what is to be said, "lang y end" what the decoder is fed, as mBART learns it. From xf_batcher_next() the
+ * arrays belong to the batcher; a caller may also fill the struct with arrays of its own. XF_BATCH_INIT makes an empty
+ * one.
  *
  * @since 0.1
  */
@@ -161,8 +164,9 @@ XF_API enum xf_status xf_corpus_from_pairs(xf_context *context, const xf_config 
 /**
  * @brief Makes a corpus from ids: for a host with a tokenizer of its own. The ids are copied.
  * @param context [in] the context
- * @param pairs [in] sources and targets, each sentence with at least one token before its end symbol, the same of all;
- *        ids not negative: that they are below V is checked when they are used
+ * @param pairs [in] sources and targets, each sentence with at least one token before its end symbol, the same of all,
+ *        and at most one behind it, of its language; ids not negative: that they are below V is checked when they are
+ *        used
  * @param out [out] the corpus, which has no text; the caller frees it with xf_corpus_free()
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (an id), XF_ERROR_DATA (not one pair),
@@ -251,15 +255,21 @@ XF_API enum xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index,
  *
  * Reads "data.batch_tokens" (at most so many source tokens and so many target tokens a batch, end symbols counted),
  * "data.max_tokens" (pairs with a longer side are left out and counted), "data.shuffle" (off: corpus order) and
- * "data.seed"; with a tokenizer also "model.end_token", where it is not the tokenizer's.
+ * "data.seed".
+ *
+ * Texts are framed as xf_translate() frames them, for the model whose tokenizer it is (xf_model_tokenizer()); options
+ * of the group "model." that are set in the config come before that model's. So both sides end with "model.end_token",
+ * targets begin with "model.first_token", and of a model of many languages the tokens of "data.source_language" and
+ * "data.target_language" stand where it wants them; a language that the decoder is fed first stands behind the end
+ * symbol of targets (xf_batch). All these count as tokens. A corpus of ids is taken as it is.
  *
  * @param corpus [in] the corpus; not needed afterwards
  * @param tokenizer [in] the tokenizer, NULL for a corpus of ids; not needed afterwards
  * @param config [in] NULL: all defaults
  * @param out [out] the batcher; the caller frees it with xf_batcher_free()
  * @param err [out] NULL allowed
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_DATA (no pair is left), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED,
- *         XF_ERROR_CALLBACK (progress)
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also a language that the model does not know or has to be told),
+ *         XF_ERROR_DATA (no pair is left), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_CALLBACK (progress)
  * @threads shared-read
  * @par Source
  * Vaswani et al. 2017, s. 5.1

@@ -268,7 +268,8 @@ XF_API void xf_hypotheses_free(xf_hypotheses *hypotheses);
 /**
  * @brief Scores given targets: the log-probability of each target given its source, without dropout.
  *
- * A pair gets the same bits alone or in any batch.
+ * A pair gets the same bits alone or in any batch. Of a model whose decoder is fed a language first it is the one
+ * behind the target's end symbol (xf_batch), else "decode.target_language" of the decoder.
  *
  * @param decoder [in,out] the decoder
  * @param batch [in] pairs; any number

@@ -5,6 +5,7 @@
 
 #include "api/guard.h"
 #include "api/model_handle.h"
+#include "nn/frame.h"
 
 using namespace xf;
 
@@ -17,6 +18,28 @@ xf_corpus *make_handle(const std::shared_ptr<Context> &context, std::shared_ptr<
     handle->context = context;
     handle->corpus = std::move(corpus);
     return handle.release();
+}
+
+// How the texts of a batcher become ids: as the model of the config, or the one that the tokenizer is of, reads them.
+Encoders encoders_of(const xf_tokenizer &tokenizer, const Options &given, ThreadPool *pool) {
+    const std::shared_ptr<const Tokenizer> words = tokenizer.tokenizer;
+    Options options = tokenizer.model != nullptr ? *tokenizer.model : given;
+    options.copy_set(given, "model.");
+    set_tokens(*words, &options);
+    const int64_t V = words->size(), source_V = words->source().size();
+    const Languages languages(options, V, source_V);
+    const LanguageTokens told = languages.told(given, "data.");
+    languages.check_told(told, "data.");
+    const Frames frames(SpecialTokens::from(options, V, source_V), languages, told);
+    Encoders encoders{pool, {}};
+    for (int worker = 0; worker < pool->workers(); ++worker)
+        encoders.of_worker.push_back(
+            [words, frames, scratch = EncodeScratch()](Side side, std::string_view text, auto *ids) mutable {
+                const bool source = side == Side::kSource;
+                const Tokenizer &own = source ? words->source() : words->target();
+                (source ? frames.source : frames.target).append(ids, [&] { own.encode(text, ids, &scratch); });
+            });
+    return encoders;
 }
 
 template <class Open>
@@ -148,20 +171,11 @@ xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokeniz
                             xf_batcher **out, xf_error *err) {
     return guard(err, [&] {
         const auto use = shared(corpus, "corpus");
-        std::shared_ptr<const Tokenizer> words;
-        if (tokenizer != nullptr) words = shared(tokenizer, "tokenizer")->tokenizer;
         check_pointer(out, "out");
-        Options given = *OptionsOf(config);
-        if (words != nullptr) set_tokens(*words, &given);
-        const auto end = static_cast<int32_t>(given.i64("model.end_token"));
-        const auto options = BatcherOptions::from(given);
+        const OptionsOf given(config);
+        const auto options = BatcherOptions::from(*given);
         Encoders encoders{&use->context->pool(), {}};
-        for (int worker = 0; words != nullptr && worker < encoders.pool->workers(); ++worker)
-            encoders.of_worker.push_back([&words, end, scratch = EncodeScratch()](Side side, std::string_view text,
-                                                                                  std::vector<int32_t> *ids) mutable {
-                (side == Side::kSource ? words->source() : words->target()).encode(text, ids, &scratch);
-                ids->push_back(end);
-            });
+        if (tokenizer != nullptr) encoders = encoders_of(*shared(tokenizer, "tokenizer"), *given, encoders.pool);
         const Call call = use->context->call();
         const Corpus::Warn warn = [&](const std::string &line) { use->context->log(XF_LOG_WARNING, "data", line); };
         auto handle = std::make_unique<xf_batcher>();

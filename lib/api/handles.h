@@ -67,6 +67,7 @@ struct xf_context : xf::Handle<0x58460002u> {
 struct xf_tokenizer : xf::Handle<0x58460003u> {
     static constexpr const char *kKind = "a tokenizer";
     std::shared_ptr<const xf::Tokenizer> tokenizer;
+    std::shared_ptr<const xf::Options> model;  // of the model whose part it is; null when it is of none
 };
 
 struct xf_corpus : xf::Handle<0x58460004u> {

@@ -28,6 +28,7 @@ void fill_model_handle(xf_model *handle, std::shared_ptr<Model> model, std::shar
     if (tokenizer == nullptr) return;
     handle->tokenizer.reset(new xf_tokenizer);
     handle->tokenizer->tokenizer = std::move(tokenizer);
+    handle->tokenizer->model = std::make_shared<const Options>(handle->model->options());
 }
 
 void set_tokens(const Tokenizer &tokenizer, Options *options) {

@@ -68,6 +68,11 @@ constexpr Option kOptions[] = {
     {"data.shuffle", kBool, "true", 0, 1, nullptr,
      "Shuffle every epoch and put pairs of similar length together; off keeps the corpus order.", "s. 5.1", "0.1"},
     {"data.seed", kI64, "1", 0, kMaxSeed, nullptr, "Seed of the shuffle.", "", "0.1"},
+    {"data.source_language", kStr, "", 0, 0, nullptr,
+     "Language of the source texts, for a model of many (model.languages); ids that are given have its token already.",
+     "", "0.1"},
+    {"data.target_language", kStr, "", 0, 0, nullptr,
+     "Language of the target texts, for a model of many; ids that are given have its token already.", "", "0.1"},
 
     {"model.encoder_layers", kI64, "6", 1, 1024, nullptr, "N, layers of the encoder.", "s. 3.1", "0.1"},
     {"model.decoder_layers", kI64, "6", 1, 1024, nullptr, "N, layers of the decoder.", "s. 3.1", "0.1"},

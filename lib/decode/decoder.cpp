@@ -33,12 +33,11 @@ DecodeConfig DecodeConfig::from(const Options &options, const ModelConfig &model
     c.beam.beam = options.i64("decode.beam");
     c.beam.n_best = options.i64("decode.n_best");
     c.beam.alpha = options.f64("decode.alpha");
-    c.languages.source = model.languages.find("decode.source_language", options.str("decode.source_language"));
-    c.languages.target = model.languages.find("decode.target_language", options.str("decode.target_language"));
-    const auto told = [](int32_t language, int32_t otherwise) { return language >= 0 ? language : otherwise; };
-    c.beam.start_token = told(model.languages.start(c.languages), model.tokens.start);
-    c.beam.end_token = model.tokens.end;
-    c.first_token = told(model.languages.first(c.languages), model.tokens.first);
+    c.languages = model.languages.told(options, "decode.");
+    const Frame target = Frames(model.tokens, model.languages, c.languages).target;
+    c.beam.start_token = target.after >= 0 ? target.after : model.tokens.start;
+    c.beam.end_token = target.end;
+    c.first_token = target.before;
     c.min_tokens = options.i64("decode.min_tokens");
     c.max_extra_tokens = options.i64("decode.max_extra_tokens");
     c.batch_sentences = options.i64("decode.batch_sentences");
@@ -192,7 +191,7 @@ std::vector<SentenceOutcome> Decoder::decode(const xf_batch &batch, const Decode
 void Decoder::decode_group(const xf_batch &batch, const Work &work, std::span<const int64_t> group, int64_t done_before,
                            std::vector<SentenceOutcome> *outcomes) {
     const BeamOptions &beam = work.config.beam;
-    packed_.load(stream_, model_->config(), batch, group, PackedBatch::Sides::kSource);
+    packed_.load(stream_, model_->config(), batch, group, PackedBatch::Sides::kSource, beam.start_token);
     network_.prepare(packed_, Transformer::Mode::kInfer, false);
     const Num memory = network_.encode(inference(work.watch.call()), packed_);
 

@@ -12,6 +12,7 @@
 #include "decode/host_search.h"
 #include "decode/search.h"
 #include "decode/step.h"
+#include "nn/frame.h"
 #include "nn/transformer.h"
 #include "xformer/data.h"
 

@@ -76,7 +76,7 @@ void Decoder::forced(const xf_batch &batch, float smoothing, const Call &call, U
             if (end > begin && tokens > kTokens) break;
         }
         const std::span<const int64_t> group(order_.data() + begin, end - begin);
-        packed_.load(stream_, model_->config(), batch, group, PackedBatch::Sides::kBoth);
+        packed_.load(stream_, model_->config(), batch, group, PackedBatch::Sides::kBoth, config_.beam.start_token);
         network_.prepare(packed_, Transformer::Mode::kInfer, true);
         const Pass pass = inference(call);
         network_.encode(pass, packed_);
@@ -166,7 +166,7 @@ void Decoder::attention(const xf_batch &pair, int32_t kind, int64_t layer, float
     const AttentionShape shape = attention_shape(pair, kind, layer);
     const auto which = static_cast<AttentionKind>(kind);
     const int64_t first[] = {0};
-    packed_.load(stream_, c, pair, first, PackedBatch::Sides::kBoth);
+    packed_.load(stream_, c, pair, first, PackedBatch::Sides::kBoth, config_.beam.start_token);
     network_.prepare(packed_, Transformer::Mode::kTrain, true);  // which keeps every layer's queries and keys
     const Pass pass = inference(call);
     network_.encode(pass, packed_);

@@ -62,16 +62,12 @@ void write_texts(const Tokenizer &tokenizer, std::vector<SentenceOutcome> *outco
 void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, const LanguageTokens &told,
                         SentenceOutcome *outcome) {
     const ModelConfig &model = decoder_.model().config();
-    const int32_t before = model.languages.before(told), after = model.languages.after(told);
+    const Frame frame = Frames(model.tokens, model.languages, told).source;
     const size_t begin = ids_.size(), prefix_begin = prefix_ids_.size();
     bool text_done = false;
     try {
         if (texts.missing(i)) fail(XF_ERROR_INVALID_ARGUMENT, "the text is NULL");
-        if (before >= 0) ids_.push_back(before);
-        const size_t text = ids_.size();
-        tokenizer_.source().encode(trimmed(texts[i]), &ids_, &scratch_);
-        if (ids_.size() == text) {
-            ids_.resize(begin);
+        if (!frame.append(&ids_, [&] { tokenizer_.source().encode(trimmed(texts[i]), &ids_, &scratch_); })) {
             Hypothesis &nothing = outcome->answers.emplace_back();
             nothing.finished = true;
             nothing.token_log_probabilities.assign(1, 0.0f);
@@ -79,8 +75,6 @@ void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, con
         }
         text_done = true;
         if (!prefixes.missing(i)) tokenizer_.target().encode(trimmed(prefixes[i]), &prefix_ids_, &scratch_);
-        ids_.push_back(model.tokens.end);
-        if (after >= 0) ids_.push_back(after);
     } catch (const Error &error) {
         ids_.resize(begin);
         prefix_ids_.resize(prefix_begin);
@@ -92,7 +86,7 @@ void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, con
 std::vector<SentenceOutcome> Translator::translate(const Texts &texts, const Texts &prefixes, DecodeRequest request,
                                                    const Call &call) {
     const LanguageTokens told = decoder_.config(request.options).languages;
-    decoder_.model().config().languages.check_told(told);
+    decoder_.model().config().languages.check_told(told, "decode.");
     std::vector<SentenceOutcome> outcomes(texts.count);
     ids_.clear();
     ids_.reserve(1);  // for a batch without any is still one

@@ -14,6 +14,8 @@ namespace {
 
 constexpr size_t kMostNameBytes = 64;
 
+std::string key_of(std::string_view group, const char *side) { return std::string(group) + side + "_language"; }
+
 }  // namespace
 
 Languages::Languages(const Options &options, int64_t V, int64_t source_V) {
@@ -56,13 +58,26 @@ Languages::Languages(const Options &options, int64_t V, int64_t source_V) {
     XF_CHECK(!list_.empty() || (source_ == Source::kNone && target_ == Target::kNone), XF_ERROR_INVALID_ARGUMENT,
              "model.%s_language is %s, expected languages in model.languages", in_target ? "target" : "source",
              in_target ? target.c_str() : source.c_str());
+    if (target_ != Target::kStart) return;
+    for (const Language &language : list_) starts_.push_back(language.token);
+    std::sort(starts_.begin(), starts_.end());
 }
 
-int32_t Languages::find(const char *key, std::string_view name) const {
+bool Languages::starts(int32_t token) const { return std::binary_search(starts_.begin(), starts_.end(), token); }
+
+LanguageTokens Languages::told(const Options &options, std::string_view group) const {
+    const auto find_in = [&](const char *side) {
+        const std::string key = key_of(group, side);
+        return find(key, options.str(key));
+    };
+    return {find_in("source"), find_in("target")};
+}
+
+int32_t Languages::find(const std::string &key, std::string_view name) const {
     if (name.empty()) return -1;
     const std::string_view shown = name.substr(0, kMostNameBytes);
     XF_CHECK(!list_.empty(), XF_ERROR_INVALID_ARGUMENT, "%s is '%.*s', but the model has no languages to choose from",
-             key, static_cast<int>(shown.size()), shown.data());
+             key.c_str(), static_cast<int>(shown.size()), shown.data());
     const Language *nearest = nullptr;
     size_t best = SIZE_MAX;
     for (const Language &language : list_) {
@@ -70,18 +85,18 @@ int32_t Languages::find(const char *key, std::string_view name) const {
         const size_t distance = edit_distance(shown, language.name);
         if (distance < best) best = distance, nearest = &language;
     }
-    fail(XF_ERROR_INVALID_ARGUMENT, "%s is '%.*s', which the model does not know; the nearest of its %zu is '%s'", key,
-         static_cast<int>(shown.size()), shown.data(), list_.size(), nearest->name.c_str());
+    fail(XF_ERROR_INVALID_ARGUMENT, "%s is '%.*s', which the model does not know; the nearest of its %zu is '%s'",
+         key.c_str(), static_cast<int>(shown.size()), shown.data(), list_.size(), nearest->name.c_str());
 }
 
-void Languages::check_told(const LanguageTokens &told) const {
-    const auto check = [&](bool wanted, int32_t token, const char *key) {
+void Languages::check_told(const LanguageTokens &told, std::string_view group) const {
+    const auto check = [&](bool wanted, int32_t token, const char *side) {
         XF_CHECK(!wanted || token >= 0, XF_ERROR_INVALID_ARGUMENT,
-                 "%s is not set, expected one of the model's %zu, such as '%s'", key, list_.size(),
-                 list_.front().name.c_str());
+                 "%s is not set, expected one of the model's %zu, such as '%s'", key_of(group, side).c_str(),
+                 list_.size(), list_.front().name.c_str());
     };
-    check(source_ != Source::kNone, told.source, "decode.source_language");
-    check(target_ != Target::kNone, told.target, "decode.target_language");
+    check(source_ != Source::kNone, told.source, "source");
+    check(target_ != Target::kNone, told.target, "target");
 }
 
 }  // namespace xf

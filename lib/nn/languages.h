@@ -26,11 +26,15 @@ public:
     // Throws XF_ERROR_INVALID_ARGUMENT when the options contradict each other. V, source_V: where ids end.
     Languages(const Options &options, int64_t V, int64_t source_V);
 
-    // The token of a language; -1 for an empty name. XF_ERROR_INVALID_ARGUMENT names the nearest when there is none.
-    int32_t find(const char *key, std::string_view name) const;
+    // The tokens of the languages that the options of a group name, "decode." or "data."; -1 where the name is empty.
+    // XF_ERROR_INVALID_ARGUMENT names the nearest when there is none.
+    LanguageTokens told(const Options &options, std::string_view group) const;
 
     // XF_ERROR_INVALID_ARGUMENT when a text is to be read and the model wants to be told what it was not.
-    void check_told(const LanguageTokens &told) const;
+    void check_told(const LanguageTokens &told, std::string_view group) const;
+
+    // Whether a target that ends with this token is to be fed to the decoder behind it.
+    bool starts(int32_t token) const;
 
     // What stands before the ids of a source and behind its end symbol, what an answer begins with, and what the
     // decoder is fed first in place of the start symbol; -1: nothing.
@@ -48,7 +52,10 @@ private:
         std::string name;
         int32_t token;
     };
+    int32_t find(const std::string &key, std::string_view name) const;
+
     std::vector<Language> list_;
+    std::vector<int32_t> starts_;  // rising; empty unless target_ is kStart
     Source source_ = Source::kNone;
     Target target_ = Target::kNone;
 };

@@ -34,7 +34,9 @@ std::vector<int32_t> banned_tokens(const std::string &text) {
     return tokens;
 }
 
-SpecialTokens special_tokens(const Options &options, int64_t V, int64_t source_V) {
+}  // namespace
+
+SpecialTokens SpecialTokens::from(const Options &options, int64_t V, int64_t source_V) {
     const auto token = [&](const char *key, int64_t otherwise) {
         const int64_t value = options.i64(key);
         check_token(key, value, V);
@@ -53,8 +55,6 @@ SpecialTokens special_tokens(const Options &options, int64_t V, int64_t source_V
     std::erase(t.banned, t.start);
     return t;
 }
-
-}  // namespace
 
 ModelConfig ModelConfig::from(const Options &options) {
     ModelConfig c{};
@@ -102,7 +102,7 @@ ModelConfig ModelConfig::from(const Options &options) {
     XF_CHECK(c.max_length * c.D <= (int64_t{1} << 26), XF_ERROR_LIMIT,
              "model.max_length x model.d_model is %lld, expected at most 67108864",
              static_cast<long long>(c.max_length * c.D));
-    c.tokens = special_tokens(options, c.V, c.source_V);
+    c.tokens = SpecialTokens::from(options, c.V, c.source_V);
     c.languages = Languages(options, c.V, c.source_V);
     return c;
 }

@@ -19,6 +19,9 @@ struct SpecialTokens {
     int32_t start, end;           // may be the same
     int32_t first;                // of every answer; -1: any
     std::vector<int32_t> banned;  // rising; start is not among them
+
+    // Throws XF_ERROR_INVALID_ARGUMENT when the options contradict each other. V, source_V: where ids end.
+    static SpecialTokens from(const Options &options, int64_t V, int64_t source_V);
 };
 
 struct ModelConfig {

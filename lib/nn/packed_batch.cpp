@@ -38,6 +38,11 @@ void check_side(const char *side, int64_t sentences, const int32_t *ids, const i
                  i, static_cast<long long>(V - 1));
 }
 
+// What the decoder is fed before a target: its last token, where that is a language which the model wants there.
+int32_t fed_first(const ModelConfig &config, const int32_t *target, int32_t length, int32_t start) {
+    return config.languages.starts(target[length - 1]) ? target[length - 1] : start;
+}
+
 }  // namespace
 
 void check_source(const xf_batch &batch, const ModelConfig &config) {
@@ -201,6 +206,11 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
                     static_cast<int64_t>(target.ids.size()) - tgt.tokens, -1);
         for (size_t i = target.ids.size(); i-- > 0;)  // shifted right, behind the start symbol
             target.ids[i] = target.positions[i] == 0 ? config.tokens.start : target.ids[i - 1];
+        for (int64_t b = 0; b < sentences; ++b) {
+            const auto at = static_cast<size_t>(batch.tgt_offsets[b]);
+            target.ids[at] = fed_first(config, batch.tgt_ids + at, batch.tgt_offsets[b + 1] - batch.tgt_offsets[b],
+                                       config.tokens.start);
+        }
         at_tgt = add(target, config.V, &tgt);
     }
     // For as many sentences and groups as the rows can have: a batch that has more of them than those before it must
@@ -234,7 +244,7 @@ void PackedBatch::adopt(Stream &stream, PackedBatch *from) {
 }
 
 void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch &batch, std::span<const int64_t> which,
-                       Sides sides) {
+                       Sides sides, int32_t start) {
     const size_t count = which.size();
     const bool both = sides == Sides::kBoth;
     B = sentences = static_cast<int64_t>(count);
@@ -277,7 +287,7 @@ void PackedBatch::load(Stream &stream, const ModelConfig &config, const xf_batch
             host[at.begin + s] = row;
             host[at.length + s] = length;
             if (shift) {
-                host[at.ids + static_cast<size_t>(row)] = config.tokens.start;
+                host[at.ids + static_cast<size_t>(row)] = fed_first(config, from, length, start);
                 std::copy_n(from, length - 1, host + at.ids + row + 1);
                 std::copy_n(from, length, host + at_targets + row);
             } else {

@@ -1,7 +1,9 @@
 // A batch on the device: packed ids, positions, sequence bounds, and what the embedding's gradient needs.
 //
-// The decoder's input is the target shifted right behind the start symbol (paper s. 3.1); source and target are packed
-// without padding. For the gradient of an embedding the tokens are grouped by id, so that a backend adds each row's
+// The decoder's input is the target shifted right behind the start symbol (paper s. 3.1). A target that ends with a
+// language which its model wants there in the start symbol's place is turned round: "y </s> lang" is said to the input
+// "lang y </s>", as mBART learns it (shift_tokens_right() of transformers). Source and target are packed without
+// padding. For the gradient of an embedding the tokens are grouped by id, so that a backend adds each row's
 // tokens in a fixed order without atomics.
 //
 // Where a device records calls (CUDA graphs), a training batch is padded to sizes that few share: by sentences behind
@@ -59,9 +61,10 @@ public:
     void load(Stream &stream, const ModelConfig &config, const xf_batch &batch, Sides sides, bool groups,
               StepTime time = {});
 
-    // Some sentences of a batch that was checked, in the order of which, for inference.
+    // Some sentences of a batch that was checked, in the order of which, for inference. start: what the decoder is fed
+    // first.
     void load(Stream &stream, const ModelConfig &config, const xf_batch &batch, std::span<const int64_t> which,
-              Sides sides);
+              Sides sides, int32_t start);
 
     // Takes what another one loaded on the same device, whose place in memory becomes free when the stream's copy is
     // done. The pointers are then of this one's own memory, the same for each batch that fits.

@@ -107,6 +107,34 @@ XF_TEST(the_decoder_is_fed_the_language_first) {
     CHECK(german.at(0).ids == decode(&decoder, {fed})[0].at(0).ids);
 }
 
+XF_TEST(a_target_is_scored_behind_its_language) {
+    World world("none", "start");
+    xf::Decoder decoder(world.model, options_of(with(kSearch, {{"decode.target_language", "German"}})));
+    Ids source = world.ids("a text");
+    source.push_back(kEndToken);
+    const xf::Hypothesis answer = decode(&decoder, {source})[0].at(0);
+    Ids target = answer.ids, behind = answer.ids;
+    target.push_back(kEndToken);
+    behind.insert(behind.end(), {kEndToken, kGerman});  // as a batcher frames it: one token more is said
+    const double found = score(&decoder, {{source}, {target}})[0];
+    Settings settings = kTinyModel;
+    settings["model.vocab_size"] = "258";
+    settings["model.start_token"] = "4";
+    xf::Decoder plain(make_model(any_device(), settings), options_of(kSearch));
+    CHECK(score(&plain, {{source}, {target}})[0] == found);
+    xf::Decoder untold(world.model, options_of(kSearch));
+    CHECK(score(&untold, {{source}, {target}})[0] != found);
+    CHECK(score(&untold, {{source}, {behind}}) == score(&decoder, {{source}, {behind}}));
+    const auto weights = [&](xf::Decoder *with, const Ids &said) {
+        const Batch pair({source}, {said});
+        std::vector<float> values(static_cast<size_t>(with->attention_shape(pair.view(), 1, 0).count()));
+        with->attention(pair.view(), 1, 0, values.data());
+        return values;
+    };
+    CHECK(weights(&decoder, target) != weights(&untold, target));
+    CHECK(weights(&decoder, behind) == weights(&untold, behind));
+}
+
 std::string said(const std::function<void()> &call) {
     try {
         call();

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "nn/fixture.hpp"
+#include "nn/frame.h"
 
 namespace {
 
@@ -142,6 +143,37 @@ XF_TEST(the_packed_batch_is_the_one_given_shifted_and_grouped) {
     CHECK_EQ(packed.tgt.by_position.count, 4);
     CHECK(read(packed.tgt.by_position.starts, 5) == (Ids{0, 3, 5, 6, 7}));
     CHECK(read(packed.tgt.by_position.order, 7) == (Ids{0, 2, 6, 1, 3, 4, 5}));
+}
+
+// A target with the decoder's language behind it is learnt as by a model that starts with that language.
+XF_TEST(a_language_behind_a_target_is_fed_first) {
+    Settings many = kTinyModel, one = kTinyModel;
+    many["model.languages"] = "a=4,b=5";
+    many["model.target_language"] = "start";
+    one["model.start_token"] = "5";
+    Pairs pairs = random_pairs(15, 6, 12, 19);
+    for (Ids &target : pairs.tgt) target.push_back(5);
+    on_each_device(2, [&](const auto &context, const DeviceName &) {
+        Net net(context, many), plain(context, one);
+        CHECK(net.losses(pairs) == plain.losses(pairs));
+        CHECK(net.gradient(pairs) == plain.gradient(pairs));
+        Pairs mixed = pairs;
+        mixed.tgt[0].back() = 4;  // each sentence its own
+        mixed.tgt[1].pop_back();  // the model's start token
+        const auto told = net.losses(mixed), all = net.losses(pairs);
+        CHECK(told[0] != all[0] && told[1] != all[1]);
+        CHECK_NEAR(told[2].at(0), all[2].at(0), 1e-2);
+        CHECK_NEAR(told[1].at(0), Net(context, kTinyModel).losses(mixed)[1].at(0), 1e-2);
+    });
+}
+
+XF_TEST(nothing_is_framed_where_there_is_nothing) {
+    const xf::Frame frame{3, 1, 4};
+    Ids ids = {9};
+    CHECK(!frame.append(&ids, [] {}));
+    CHECK(ids == Ids{9});
+    CHECK(frame.append(&ids, [&] { ids.push_back(7); }));
+    CHECK(ids == (Ids{9, 3, 7, 1, 4}));
 }
 
 XF_TEST(a_bad_batch_is_refused) {

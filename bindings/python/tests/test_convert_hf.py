@@ -88,24 +88,61 @@ class FromHf(ConvertTest):
                 has_text = self.assert_equal_results(self.path("out.xf"), self.expected(name))
                 self.assertEqual(has_text, name not in ("bart", "fsmt"))
 
-    def test_both_sides_are_cut_as_transformers_cuts_them(self):
-        for name in set(NAMES) - {"bart", "fsmt"}:
-            with self.subTest(name):
-                self.assertEqual(self.run_main("from-hf", os.path.join(FOLDERS, name), self.path("out.xf"))[0], 0)
-                sentences = self.expected(name)["sentences"]
+    def folders_with_text(self):
+        """Each folder that has a tokenizer; what a batcher of its model is told; what mBART-25 has behind targets."""
+        for name in sorted(set(NAMES) - {"bart", "fsmt"}):
+            yield name, os.path.join(FOLDERS, name), self.expected(name)["languages"] or {}, []
+        # mBART-25 as it was before it was made for one pair: the decoder is fed the language that it is told.
+        folder = self.copy("mbart")
+        start = self.expected("mbart")["sentences"][0]["source"][-1] + 1
+        self.edit(folder, "config.json", decoder_start_token_id=None)
+        self.edit(folder, "generation_config.json", decoder_start_token_id=None)
+        yield "mbart", folder, {"decode.source_language": "en_XX", "decode.target_language": "ro_RO"}, [start]
+
+    def test_both_sides_are_framed_as_transformers_frames_them(self):
+        for name, folder, told, behind in self.folders_with_text():
+            with self.subTest(name, behind=behind):
+                self.assertEqual(self.run_main("from-hf", folder, self.path("out.xf"))[0], 0)
+                config = {key.replace("decode.", "data."): value for key, value in told.items()}
                 with xformer.Model.load(self.context, self.path("out.xf")) as model:
-                    listed = [
-                        entry.rsplit("=", 1)[1] for entry in str(model.config["model.languages"]).split(",") if entry
-                    ]
-                    languages = set(map(int, listed))
-                    for sentence in sentences:
+                    for sentence in self.expected(name)["sentences"]:
                         pair = [(sentence["text"], sentence["target_text"])]
                         with xformer.Corpus.from_pairs(self.context, pair) as corpus:
-                            with xformer.Batcher(corpus, model.tokenizer) as batcher:
+                            with xformer.Batcher(corpus, model.tokenizer, config) as batcher:
                                 batch = batcher.next()
-                        # Batchers know no languages.
-                        bare = [[id for id in sentence[side] if id not in languages] for side in ("source", "target")]
-                        self.assertEqual([list(batch.src_ids), list(batch.tgt_ids)], bare)
+                        self.assertEqual(list(batch.src_ids), sentence["source"])
+                        self.assertEqual(list(batch.tgt_ids), sentence["target"] + behind)
+
+    def test_training_goes_on_with_texts(self):
+        for name, folder, told, behind in self.folders_with_text():
+            with self.subTest(name, behind=behind):
+                self.assertEqual(self.run_main("from-hf", folder, self.path("out.xf"))[0], 0)
+                sentences = self.expected(name)["sentences"]
+                pairs = [(s["text"], s["target_text"]) for s in sentences]
+                config = {
+                    "train.schedule": "constant",
+                    "train.learning_rate": 0.003,
+                    "train.warmup_steps": 1,
+                    "train.dropout": 0,
+                    "train.label_smoothing": 0,
+                    **{key.replace("decode.", "data."): value for key, value in told.items()},
+                }
+                model = xformer.Model.load(self.context, self.path("out.xf"))
+                corpus = xformer.Corpus.from_pairs(self.context, pairs)
+                batcher = xformer.Batcher(corpus, model.tokenizer, config)
+                decoder = xformer.Decoder(model, {**GREEDY, **told})
+                before = decoder.evaluate(batcher)
+                expected = -sum(s["log_probability"] for s in sentences)
+                if not behind:  # else a token more is said of each
+                    self.assertLess(abs(before.nll * before.tgt_tokens / expected - 1), 1e-4)
+                self.assertEqual(before.tgt_tokens, sum(len(s["target"] + behind) for s in sentences))
+                trainer = xformer.Trainer(model, config)
+                for _ in trainer.train(batcher, 60):
+                    pass
+                self.assertLess(decoder.evaluate(batcher).nll, 0.5 * before.nll)
+                answers = decoder.translate([text for text, _ in pairs])
+                found = sum(a[0].text == target for a, (_, target) in zip(answers, pairs))
+                self.assertGreater(found, len(pairs) // 2)
 
     def test_there_and_back(self):
         for name in ("marian", "marian-many", "bart", "mbart", "m2m100"):

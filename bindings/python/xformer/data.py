@@ -163,7 +163,7 @@ class Batch:
     def from_texts(
         cls, tokenizer: Tokenizer, sources: Iterable[Text], targets: Optional[Iterable[Text]] = None
     ) -> "Batch":
-        """Encodes and packs texts."""
+        """Encodes and packs texts, each with its end symbol; a batcher also puts in the tokens of languages."""
         sides = [[tokenizer.encode(text, end=True) for text in side] for side in (sources, targets) if side is not None]
         return cls.from_ids(*sides)
 
@@ -238,8 +238,9 @@ def _pack(sentences: Iterable[Sequence[int]]) -> Tuple[Any, Any]:
 class Batcher(Handle):
     """Turns a corpus into batches: ``for batch in batcher`` gives one epoch, and the next loop the next epoch.
 
-    Reads "data.batch_tokens", "data.max_tokens", "data.shuffle" and "data.seed". Corpus and tokenizer are not needed
-    afterwards. Batches own their numbers and stay valid.
+    Reads "data.batch_tokens", "data.max_tokens", "data.shuffle" and "data.seed", and for a model of many languages
+    "data.source_language" and "data.target_language": texts are framed for the model whose tokenizer it is. Corpus and
+    tokenizer are not needed afterwards. Batches own their numbers and stay valid.
     """
 
     _kind = "batcher"

@@ -266,7 +266,7 @@ XF_API void xf_model_free(xf_model *model);
 XF_API const xf_config *xf_model_config(const xf_model *model);
 
 /**
- * @brief Gives the model's tokenizer.
+ * @brief Gives the model's tokenizer. A batcher that is made with it frames texts for this model (xf_batcher_create()).
  * @param model [in] the model
  * @return owned by the model, valid until it is freed; NULL when it has none
  * @threads shared-read
