@@ -5,6 +5,7 @@
  */
 #include "measure.h"
 
+#include <stdio.h>
 #include <string.h>
 
 xf_batcher *open_plain_batcher(const xf_corpus *corpus, const xf_tokenizer *tokenizer, const xf_config *config) {
@@ -17,6 +18,21 @@ xf_batcher *open_plain_batcher(const xf_corpus *corpus, const xf_tokenizer *toke
     if (status != XF_OK) fail(&err);
     xf_config_free(plain);
     return batcher;
+}
+
+enum xf_status share_languages(xf_config *config, const char *from, const char *to, xf_error *err) {
+    static const char *const sides[] = {"source_language", "target_language"};
+    enum xf_status status = XF_OK;
+    for (size_t i = 0; i < 2 && status == XF_OK; ++i) {
+        char key[64], other[64];
+        const char *value = "", *own = "";
+        snprintf(key, sizeof key, "%s%s", from, sides[i]);
+        snprintf(other, sizeof other, "%s%s", to, sides[i]);
+        status = xf_config_get(config, key, &value, err);
+        if (status == XF_OK) status = xf_config_get(config, other, &own, err);
+        if (status == XF_OK && own[0] == 0) status = xf_config_set(config, other, value, err);
+    }
+    return status;
 }
 
 static void keep_best(void *user, size_t index, const xf_hypotheses *found, const xf_error *err) {

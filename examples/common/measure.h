@@ -11,6 +11,12 @@
 /* Makes a batcher that hands out a corpus in its order, once. NULL after a message. */
 xf_batcher *open_plain_batcher(const xf_corpus *corpus, const xf_tokenizer *tokenizer, const xf_config *config);
 
+/*
+ * Of a model of many languages: what one group of options says of them, for another that says nothing: "data.", which
+ * is of pairs, and "decode.", which is of texts and answers.
+ */
+enum xf_status share_languages(xf_config *config, const char *from, const char *to, xf_error *err);
+
 /* What translating a test set gave. */
 struct translations {
     struct sentences texts; /* as many as sources; an empty one where a source could not be translated */

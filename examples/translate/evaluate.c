@@ -144,6 +144,7 @@ int evaluate_command(int argc, char **argv) {
     xf_error err;
     if (xf_config_create(&config, &err) != XF_OK) return fail(&err);
     status = apply_decoding(&line, config, evaluation.greedy);
+    if (status < 0 && share_languages(config, "decode.", "data.", &err) != XF_OK) status = fail(&err);
     if (status < 0) status = check_output_file(&evaluation);
     if (status < 0) status = evaluate(&evaluation, &line, config);
     xf_config_free(config);

@@ -86,6 +86,7 @@ enum xf_status evaluate_dev(struct run *run, const xf_model *model, const char *
     xf_bleu_score bleu = {.score = -1};
     enum xf_status status = xf_config_copy(run->config, &greedy, err);
     if (status == XF_OK) status = xf_config_set_i64(greedy, "decode.beam", 1, err);
+    if (status == XF_OK) status = share_languages(greedy, "data.", "decode.", err);
     if (status == XF_OK) status = xf_decoder_create(model, greedy, &decoder, err);
     if (status == XF_OK) status = xf_evaluate_batcher(decoder, run->dev_batcher, &stats, err);
     if (status == XF_OK && run->dev_sources.count > 0)

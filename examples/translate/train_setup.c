@@ -171,12 +171,7 @@ static int begin_with_init(struct run *run) {
     if (status < 0) status = check_settings(run, xf_model_config(model), NULL);
     if (status < 0) status = fit_max_tokens(&run->line, run->config, xf_model_config(model));
     if (status < 0 && xf_trainer_create(model, run->config, &run->trainer, &err) != XF_OK) status = fail(&err);
-    if (status < 0) {
-        const char *languages = "";
-        printf("%-12s with the weights of %s\n", "begins", run->flags.init);
-        if (xf_config_get(xf_model_config(model), "model.languages", &languages, NULL) == XF_OK && *languages != '\0')
-            printf("%-12s texts are trained on without the tokens of the model's languages\n", "languages");
-    }
+    if (status < 0) printf("%-12s with the weights of %s\n", "begins", run->flags.init);
     xf_model_free(model); /* the trainer holds it */
     return status;
 }

@@ -62,10 +62,30 @@ answers marian-many.xf --decode.target_language deu >deu
 answers marian-many.xf --decode.target_language fra >fra
 holds "languages have answers of their own" test "$(wc -l <deu)" = 12 -a -n "$(cmp deu fra)"
 expect 1 "deu" answers marian-many.xf --decode.target_language deuu
-expect 0 "" train --init marian-many.xf --model many.xf --steps 1
-holds "it says that texts are trained on without" grep -q "^languages .*without" stdout
+expect 1 "data.target_language is not set, expected one of the model's 3, such as 'deu'" \
+    train --init marian-many.xf --model many.xf --steps 1
+expect 1 "the nearest of its 3 is 'deu'" \
+    train --init marian-many.xf --model many.xf --steps 1 --data.target_language deuu
+holds "a refusal leaves nothing" test -z "$(compgen -G 'many.xf*')"
+# tuned NAME OPTION...: by those options of the group data it learns from texts what it is then asked by the group decode.
+tuned() {
+    local name=$1
+    shift
+    expect 0 "" convert from-hf "$checkpoints/$name" "$name.xf"
+    pairs "$name" >pairs.tsv
+    cut -f 2 pairs.tsv >targets
+    answers "$name.xf" "${@/#--data/--decode}" >before
+    expect 0 "" train --init "$name.xf" --model "tuned-$name.xf" --steps 400 "$@"
+    answers "tuned-$name.xf" "${@/#--data/--decode}" >after
+    holds "$name: $(right after) of 12 are right, $(right before) were before" \
+        test "$(right after)" -gt "$(right before)" -a "$(right after)" -gt 9
+}
+tuned m2m100 --data.source_language en --data.target_language de
+tuned nllb --data.source_language eng_Latn --data.target_language deu_Latn
+tuned mbart --data.source_language en_XX
+tuned mbart50 --data.source_language en_XX --data.target_language ro_RO
 
 # No texts without a tokenizer.
 expect 1 "bart.xf has no tokenizer" train --init bart.xf --model none.xf --steps 1
 holds "a refusal leaves nothing" test -z "$(compgen -G 'none.xf*')"
-end_checks 20
+end_checks 30

@@ -105,6 +105,31 @@ wait $job
 holds "the command that goes on does not begin anew" test "$(grep -c -- "--resume i2.xf.ckpt" stderr)" = 1
 holds "and names no other model" test -z "$(grep -- "--init" stderr)"
 
+# A model of many languages: it is trained and asked by their names, here bytes 1 and 2; who begins with it takes them
+# over, and has to name them.
+spoken=(--data.source_language English --data.target_language German)
+asked=(--decode.source_language English --decode.target_language German)
+expect 0 "" train --model many.xf --steps 30 --model.languages English=3,German=4 --model.source_language before \
+    --model.target_language first "${spoken[@]}" --eval-every 15
+holds "the dev set is translated by name" test "$(grep -c "dev BLEU" stdout)" = 2
+expect 1 "data.source_language is not set, expected one of the model's 2, such as 'English'" \
+    from --init many.xf --model n.xf --steps 1
+expect 1 "data.target_language is 'Germn', which the model does not know; the nearest of its 2 is 'German'" \
+    from --init many.xf --model n.xf --steps 1 --data.source_language English --data.target_language Germn
+expect 1 "the model has no languages to choose from" from --model n.xf --steps 1 "${spoken[@]}"
+holds "a refusal leaves nothing" test -z "$(compgen -G 'n.xf*')"
+loss() { run evaluate --model "$1" --test others.tsv --threads 1 --greedy "${asked[@]}" | awk '$1 == "loss" { print $2 }'; }
+expect 0 "" from --init many.xf --model tuned.xf --steps 60 "${spoken[@]}" --save-every 30
+holds "its loss goes down" awk -v a="$(loss many.xf)" -v b="$(loss tuned.xf)" 'BEGIN { exit !(b > 0 && b < a) }'
+ask() { "$translate" translate --model tuned.xf --threads 1 --greedy "$@" <<<"Open the file."; }
+expect 0 "" ask "${asked[@]}"
+holds "it answers in the language that is named" test "$(head -c 1 stdout)" = $'\x02'
+expect 1 "decode.source_language is not set" ask
+on() { run train --train others.tsv --threads 1 --quiet --data.batch_tokens 800 --hold-out 0 --model tuned.xf "$@"; }
+expect 1 "the batcher holds other pairs than the one whose position was saved" on --resume tuned.xf.ckpt --steps 62 \
+    --data.source_language German --data.target_language English
+expect 0 "" on --resume tuned.xf.ckpt --steps 62 "${spoken[@]}"
+
 # Pairs longer than the model's positions are left out, before the first step and after a resume.
 expect 0 "" train --model l.xf --model.max_length 40 --steps 40 --save-every 20 --hold-out 0
 holds "the new limit is told" grep -q "data.max_tokens is 40 rather than 256" stdout
