@@ -68,7 +68,7 @@ BpeModel::BpeModel(BpeTable table) : table_(std::move(table)) {
         const std::string_view piece = vocabulary_.bytes(id);
         if (piece.size() > kMaxIntactBytes) continue;
         ids.clear();
-        encode_word(piece, &scratch, &ids);
+        encode_word(piece, &scratch, nullptr, &ids);
         intact_[static_cast<size_t>(id)] = ids.size() == 1 && ids[0] == id;
     }
 }
@@ -96,23 +96,26 @@ int32_t BpeModel::find_merge(int32_t left, int32_t right) const {
     });
 }
 
-void BpeModel::encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *scratch) const {
+void BpeModel::encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *scratch, Sampler *sampler) const {
+    if (sampler != nullptr && !sampler->drops_merges()) sampler = nullptr;
     std::string_view word;
     while (words.next(&word)) {
-        const int32_t id = word.size() <= kMaxIntactBytes ? vocabulary_.find(word) : -1;
+        const int32_t id = sampler == nullptr && word.size() <= kMaxIntactBytes ? vocabulary_.find(word) : -1;
         if (id >= 0 && intact_[static_cast<size_t>(id)])
             ids->push_back(id);
         else
-            encode_word(word, scratch, ids);
+            encode_word(word, scratch, sampler, ids);
     }
 }
 
-void BpeModel::encode_word(std::string_view word, EncodeScratch *scratch, std::vector<int32_t> *ids) const {
+void BpeModel::encode_word(std::string_view word, EncodeScratch *scratch, Sampler *sampler,
+                           std::vector<int32_t> *ids) const {
     // Not a structured binding: clang lets no lambda capture one before its version 16.
     std::vector<int32_t> &symbols = scratch->symbols, &next = scratch->next, &previous = scratch->previous;
     // rank << 32 | position of the left symbol, smallest first; may be out of date.
-    std::vector<uint64_t> &heap = scratch->heap;
+    std::vector<uint64_t> &heap = scratch->heap, &left_out = scratch->left_out;
     symbols.clear();
+    left_out.clear();
     append_characters(vocabulary_, word, &symbols);
     const auto count = static_cast<int32_t>(symbols.size());  // at most WordSplitter::kMaxWordBytes and a few
     next.resize(symbols.size());
@@ -125,8 +128,9 @@ void BpeModel::encode_word(std::string_view word, EncodeScratch *scratch, std::v
         heap.push_back((static_cast<uint64_t>(rank) << 32) | static_cast<uint32_t>(left));
         return true;
     };
+    const auto sift = [&] { std::push_heap(heap.begin(), heap.end(), std::greater<>()); };
     const auto push = [&](int32_t left, int32_t right) {
-        if (candidate(left, right)) std::push_heap(heap.begin(), heap.end(), std::greater<>());
+        if (candidate(left, right)) sift();
     };
 
     for (int32_t i = 0; i < count; ++i) {
@@ -144,12 +148,18 @@ void BpeModel::encode_word(std::string_view word, EncodeScratch *scratch, std::v
         if (at(symbols, left) != table_.merges[rank].left) continue;
         const int32_t right = at(next, left);
         if (right < 0 || at(symbols, right) != table_.merges[rank].right) continue;
+        if (sampler != nullptr && sampler->drop()) {
+            left_out.push_back(top);
+            continue;
+        }
         at(symbols, left) = results_[rank];
         at(symbols, right) = -1;
         const int32_t after = at(next, left) = at(next, right);
         if (after >= 0) at(previous, after) = left;
         if (at(previous, left) >= 0) push(at(previous, left), left);
         if (after >= 0) push(left, after);
+        for (const uint64_t again : left_out) heap.push_back(again), sift();  // left out of that step alone
+        left_out.clear();
     }
     for (const int32_t symbol : symbols)
         if (symbol >= 0) ids->push_back(symbol);

@@ -9,6 +9,9 @@
 // those are found by one look-up. The trap: a word that is a piece is not always encoded as that piece, because a
 // merge of lower rank may cross the pieces it was made of. intact_ holds the pieces that do encode to themselves.
 //
+// With BPE-dropout each step goes through the merges that are possible, lowest rank first, leaves each out with the
+// probability, and does the first that stays; where none stays, the word is done (Provilkov et al. 2020, algorithm 1).
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -41,12 +44,12 @@ public:
 
     const BpeTable &table() const { return table_; }
     const Vocabulary &vocabulary() const override { return vocabulary_; }
-    void encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *scratch) const override;
+    void encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *scratch, Sampler *sampler) const override;
 
 private:
     void add_merge(size_t rank);
     int32_t find_merge(int32_t left, int32_t right) const;
-    void encode_word(std::string_view word, EncodeScratch *scratch, std::vector<int32_t> *ids) const;
+    void encode_word(std::string_view word, EncodeScratch *scratch, Sampler *sampler, std::vector<int32_t> *ids) const;
 
     BpeTable table_;
     Vocabulary vocabulary_;

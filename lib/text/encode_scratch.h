@@ -16,11 +16,11 @@ struct EncodeScratch {
     // Of one word of BpeModel, or one stretch of SentencePieceBpe: its symbols, -1 where one was merged into the one
     // before, their neighbours, and the merges that may be next.
     std::vector<int32_t> symbols, next, previous;
-    std::vector<uint64_t> heap;
-    std::vector<uint32_t> starts;     // of SentencePieceBpe: where each symbol begins in the text
+    std::vector<uint64_t> heap, left_out;
+    std::vector<uint32_t> starts;     // of SentencePieceBpe and sample_path(): where each symbol begins in the text
     std::vector<int32_t> candidates;  // of SentencePieceBpe: what each symbol and the next would become, or -1
 
-    // Of SentencePieceUnigram: the best path to each byte of a stretch, and its pieces, last one first.
+    // Of both unigrams: the best path to each byte of a word or stretch, and its pieces, last one first.
     struct Path {
         int32_t id = -1;
         float score = 0;
@@ -28,6 +28,13 @@ struct EncodeScratch {
     };
     std::vector<Path> paths;
     std::vector<Path> pieces;
+
+    // Of sample_path(): of each place in the text, what all ways from there to the end are worth together.
+    struct Ways {
+        double log_sum = 0;
+        uint32_t fallbacks = 0;  // characters that no piece covers, in each of these ways
+    };
+    std::vector<Ways> ways;
 };
 
 }  // namespace xf

@@ -66,12 +66,21 @@ void SentencePieceTokenizer::check_table() {
 
 std::string SentencePieceTokenizer::serialize() const { return write_sentencepiece_json(table_); }
 
-void SentencePieceTokenizer::encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch) const {
+const char *SentencePieceTokenizer::kind() const {
+    return table_.kind == SentencePieceTable::Kind::kBpe ? sentencepiece_json::kBpe : sentencepiece_json::kUnigram;
+}
+
+Segmentation SentencePieceTokenizer::segmentation() const {
+    return table_.kind == SentencePieceTable::Kind::kBpe ? Segmentation::kMerges : Segmentation::kLikelihood;
+}
+
+void SentencePieceTokenizer::encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch,
+                                    Sampler *sampler) const {
     normalizer_->normalize(text, &scratch->normalized);
     const size_t before = ids->size();
     try {
         PieceSink sink(unknown_id_, table_.byte_fallback ? &byte_ids_ : nullptr, ids);
-        encoder_->encode(scratch->normalized, &sink, scratch);
+        encoder_->encode(scratch->normalized, &sink, scratch, sampler);
     } catch (...) {
         ids->resize(before);
         throw;

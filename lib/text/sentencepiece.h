@@ -28,11 +28,14 @@ public:
     explicit SentencePieceTokenizer(SentencePieceTable table);
 
     std::string serialize() const override;
+    const char *kind() const override;
+    Segmentation segmentation() const override;
     int32_t size() const override { return table_.pieces.size(); }
     int32_t start_id() const override { return table_.start_id; }
     int32_t end_id() const override { return table_.end_id; }
     using Tokenizer::encode;
-    void encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch) const override;
+    void encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch,
+                Sampler *sampler) const override;
     std::string decode(const int32_t *ids, size_t count) const override;
     std::string piece(int32_t id) const override;
 

@@ -6,6 +6,10 @@
 // that follows the one before it in no piece, and each stretch is done for itself, by a heap: O(n log n). Which two
 // characters are neighbours in a piece is kept in a filter that may say yes too often, which only costs time.
 //
+// With BPE-dropout a merge whose turn comes is left out with the probability, until one of its two is joined with
+// another: as the sentencepiece package does it. (bpe_model.h draws anew at each step of a word, which here would
+// depend on where the text is cut.)
+//
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <functional>
@@ -42,7 +46,7 @@ private:
 class BpeEncoder final : public SentencePieceEncoder {
 public:
     BpeEncoder(const SentencePieceTable &table, int32_t unknown_id);
-    void encode(std::string_view text, PieceSink *sink, EncodeScratch *scratch) const override;
+    void encode(std::string_view text, PieceSink *sink, EncodeScratch *scratch, Sampler *sampler) const override;
 
 private:
     // A character's piece, of whatever type it is.
@@ -54,7 +58,7 @@ private:
         const int32_t id = bytes.size() <= longest_ ? table_.pieces.find(bytes) : -1;
         return id >= 0 && table_.is_text(id) ? id : -1;
     }
-    void encode_stretch(std::string_view text, PieceSink *sink, EncodeScratch *scratch) const;
+    void encode_stretch(std::string_view text, PieceSink *sink, EncodeScratch *scratch, Sampler *sampler) const;
 
     const SentencePieceTable &table_;
     const int32_t unknown_id_;
@@ -92,10 +96,11 @@ BpeEncoder::BpeEncoder(const SentencePieceTable &table, int32_t unknown_id) : ta
     }
 }
 
-void BpeEncoder::encode(std::string_view text, PieceSink *sink, EncodeScratch *scratch) const {
+void BpeEncoder::encode(std::string_view text, PieceSink *sink, EncodeScratch *scratch, Sampler *sampler) const {
+    if (sampler != nullptr && !sampler->drops_merges()) sampler = nullptr;
     size_t begin = 0;  // of the stretch
     const auto finish = [&](size_t end) {
-        if (end > begin) encode_stretch(text.substr(begin, end - begin), sink, scratch);
+        if (end > begin) encode_stretch(text.substr(begin, end - begin), sink, scratch, sampler);
         begin = end;
     };
     CodePoint before{};
@@ -116,7 +121,8 @@ void BpeEncoder::encode(std::string_view text, PieceSink *sink, EncodeScratch *s
     finish(text.size());
 }
 
-void BpeEncoder::encode_stretch(std::string_view text, PieceSink *sink, EncodeScratch *scratch) const {
+void BpeEncoder::encode_stretch(std::string_view text, PieceSink *sink, EncodeScratch *scratch,
+                                Sampler *sampler) const {
     std::vector<int32_t> &symbols = scratch->symbols, &next = scratch->next, &previous = scratch->previous;
     std::vector<int32_t> &candidates = scratch->candidates;
     std::vector<uint32_t> &starts = scratch->starts;
@@ -168,6 +174,10 @@ void BpeEncoder::encode_stretch(std::string_view text, PieceSink *sink, EncodeSc
         const auto left = static_cast<int32_t>(top & 0xFFFFFFFFu);
         const int32_t merged = at(candidates, left);
         if (merged < 0 || rank_of(merged) != top >> 32) continue;
+        if (sampler != nullptr && sampler->drop()) {
+            at(candidates, left) = -1;
+            continue;
+        }
         const int32_t right = at(next, left);
         at(symbols, left) = merged;
         at(symbols, right) = -1;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "text/encode_scratch.h"
+#include "text/sampling.h"
 #include "text/sentencepiece_table.h"
 
 namespace xf {
@@ -46,8 +47,8 @@ class SentencePieceEncoder {
 public:
     virtual ~SentencePieceEncoder() = default;
 
-    // The text is valid UTF-8. Called from many threads.
-    virtual void encode(std::string_view text, PieceSink *sink, EncodeScratch *scratch) const = 0;
+    // The text is valid UTF-8. sampler may be nullptr. Called from many threads.
+    virtual void encode(std::string_view text, PieceSink *sink, EncodeScratch *scratch, Sampler *sampler) const = 0;
 };
 
 // The table must live as long as the encoder; unknown_id is the one of its piece of this type.

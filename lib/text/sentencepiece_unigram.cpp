@@ -18,6 +18,7 @@
 #include "core/utf8.h"
 #include "text/piece_trie.h"
 #include "text/sentencepiece_encoder.h"
+#include "text/unigram_sample.h"
 
 namespace xf {
 namespace {
@@ -29,18 +30,24 @@ constexpr float kLeastSum = -100000.0f;
 class UnigramEncoder final : public SentencePieceEncoder {
 public:
     UnigramEncoder(const SentencePieceTable &table, int32_t unknown_id) : table_(table), unknown_id_(unknown_id) {
-        std::vector<PieceTrie::Entry> entries;
+        std::vector<PieceTrie::Entry> entries, user_defined;
         float least = std::numeric_limits<float>::max();
         for (int32_t id = 0; id < table.pieces.size(); ++id) {
             if (table.is_text(id)) entries.push_back({table.pieces.bytes(id), id});
+            if (table.type(id) == PieceType::kUserDefined) user_defined.push_back({table.pieces.bytes(id), id});
             if (table.type(id) != PieceType::kNormal) continue;
             least = std::min(least, table.score(id));
         }
         trie_ = PieceTrie(std::move(entries));
+        user_defined_ = PieceTrie(std::move(user_defined));
         unknown_score_ = least - kUnknownPenalty;
     }
 
-    void encode(std::string_view text, PieceSink *sink, EncodeScratch *scratch) const override {
+    void encode(std::string_view text, PieceSink *sink, EncodeScratch *scratch, Sampler *sampler) const override {
+        if (sampler != nullptr && sampler->alpha() > 0) {
+            draw(text, sink, scratch, sampler);
+            return;
+        }
         std::vector<EncodeScratch::Path> &paths = scratch->paths;
         paths.assign(1, {});
         size_t base = 0;   // paths[0] is the place text[base]
@@ -61,18 +68,12 @@ public:
     }
 
 private:
-    // Offers every piece that begins at `at` to the place where it ends; returns the furthest.
-    size_t extend(std::string_view text, size_t base, size_t at, std::vector<EncodeScratch::Path> *paths) const {
-        const float before = (*paths)[at - base].score;
+    // Calls offer(end, id, score, fallback) for each piece that the text goes on with at a character's beginning, and
+    // where none is that character alone, for the unknown one.
+    template <class Offer>
+    void for_each_piece(std::string_view text, size_t at, Offer offer) const {
         const size_t character = decode_utf8(text, at).size;
-        const auto offer = [&](size_t end, int32_t id, float score) {
-            if (paths->size() <= end - base) paths->resize(end - base + 1);
-            EncodeScratch::Path &path = (*paths)[end - base];
-            if (path.size > 0 && score <= path.score) return;
-            path = {id, score, static_cast<uint32_t>(end - at)};
-        };
         bool covered = false;
-        size_t furthest = at + character;
         int32_t node = PieceTrie::kRoot;
         for (size_t end = at; end < text.size();) {
             node = trie_.child(node, text[end++]);
@@ -82,12 +83,46 @@ private:
             float score = table_.score(id);
             if (table_.type(id) == PieceType::kUserDefined)
                 score = static_cast<float>(static_cast<double>(end - at) * kUserDefinedBonus - kUserDefinedBonus);
-            offer(end, id, score + before);
+            offer(end, id, score, false);
             covered = covered || end == at + character;
-            furthest = std::max(furthest, end);
         }
-        if (!covered) offer(at + character, unknown_id_, unknown_score_ + before);
+        if (!covered) offer(at + character, unknown_id_, unknown_score_, true);
+    }
+
+    // Offers every piece that begins at `at` to the place where it ends; returns the furthest.
+    size_t extend(std::string_view text, size_t base, size_t at, std::vector<EncodeScratch::Path> *paths) const {
+        const float before = (*paths)[at - base].score;
+        size_t furthest = at;
+        for_each_piece(text, at, [&](size_t end, int32_t id, float score, bool) {
+            furthest = std::max(furthest, end);
+            if (paths->size() <= end - base) paths->resize(end - base + 1);
+            EncodeScratch::Path &path = (*paths)[end - base];
+            if (path.size > 0 && score + before <= path.score) return;
+            path = {id, score + before, static_cast<uint32_t>(end - at)};
+        });
         return furthest;
+    }
+
+    // Of all ways. A user-defined symbol is one piece whatever is drawn, and the text is cut at it.
+    void draw(std::string_view text, PieceSink *sink, EncodeScratch *scratch, Sampler *sampler) const {
+        size_t begin = 0;
+        const auto finish = [&](size_t end) {
+            const std::string_view part = text.substr(begin, end - begin);
+            sample_path(
+                part, [&](size_t at, auto offer) { for_each_piece(part, at, offer); }, sampler, scratch,
+                [&](size_t from, size_t to, int32_t id) { sink->add(id, part.substr(from, to - from)); });
+        };
+        for (size_t at = 0; !user_defined_.empty() && at < text.size();) {
+            const std::string_view symbol = text.substr(at, user_defined_.longest(text.substr(at)));
+            if (symbol.empty()) {
+                at += decode_utf8(text, at).size;
+                continue;
+            }
+            finish(at);
+            sink->add(table_.pieces.find(symbol), symbol);
+            begin = at += symbol.size();
+        }
+        finish(text.size());
     }
 
     // The pieces of the best path from `base` to `end`.
@@ -105,7 +140,7 @@ private:
 
     const SentencePieceTable &table_;
     const int32_t unknown_id_;
-    PieceTrie trie_;
+    PieceTrie trie_, user_defined_;
     float unknown_score_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// The natural logarithm by nothing but sums and products, so that every machine learns the same pieces.
+// The natural logarithm and its inverse by nothing but sums and products, so that every machine learns, and draws, the
+// same pieces.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,6 +18,17 @@ inline double stable_log(double x) {
     double series = 0;
     for (int k = 15; k >= 1; k -= 2) series = series * square + 1.0 / k;
     return 2 * s * series + exponent * 0.69314718055994531;
+}
+
+// exp x to some 12 digits; x <= 0, and 0 below -700. With x = n log 2 + r, |r| < 0.347, exp x = 2^n (1 + r + r^2/2 +
+// ...).
+inline double stable_exp(double x) {
+    if (!(x >= -700)) return 0;
+    const double n = std::floor(x * 1.4426950408889634 + 0.5);
+    const double r = x - n * 0.69314718055994531;
+    double series = 1;
+    for (int k = 11; k >= 1; --k) series = 1 + series * r * (1.0 / k);
+    return std::ldexp(series, static_cast<int>(n));
 }
 
 }  // namespace xf

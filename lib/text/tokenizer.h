@@ -13,8 +13,12 @@
 #include <vector>
 
 #include "text/encode_scratch.h"
+#include "text/sampling.h"
 
 namespace xf {
+
+// How a tokenizer finds a text's pieces, and so which option of Sampling it heeds.
+enum class Segmentation { kMerges, kLikelihood, kLongestMatch };
 
 class Tokenizer {
 public:
@@ -36,12 +40,22 @@ public:
     virtual int32_t start_id() const = 0;
     virtual int32_t end_id() const = 0;
 
+    // The word under "kind" in its file.
+    virtual const char *kind() const = 0;
+    virtual Segmentation segmentation() const = 0;
+
     // Appends the ids of the text, without start or end symbols. On an error *ids is as before.
     // XF_ERROR_DATA for invalid UTF-8 where the tokenizer refuses it, XF_ERROR_LIMIT for a text above kMaxTextBytes.
-    virtual void encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch) const = 0;
+    // With a sampler the text is cut in a way that is drawn, and decode() gives the same for it; without one, or where
+    // the sampler's option for this segmentation is off, in the one way.
+    virtual void encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch,
+                        Sampler *sampler) const = 0;
+    void encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch) const {
+        encode(text, ids, scratch, nullptr);
+    }
     void encode(std::string_view text, std::vector<int32_t> *ids) const {
         EncodeScratch scratch;
-        encode(text, ids, &scratch);
+        encode(text, ids, &scratch, nullptr);
     }
 
     // The text of the ids; start, end and other control symbols are skipped. XF_ERROR_OUT_OF_RANGE for an id that is

@@ -24,12 +24,15 @@ public:
     static std::shared_ptr<const Tokenizer> parse(std::string_view json);
 
     std::string serialize() const override;
+    const char *kind() const override { return kKind; }
+    Segmentation segmentation() const override { return source_->segmentation(); }
     int32_t size() const override { return target_->size(); }
     int32_t start_id() const override { return target_->start_id(); }
     int32_t end_id() const override { return target_->end_id(); }
     using Tokenizer::encode;
-    void encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch) const override {
-        source_->encode(text, ids, scratch);
+    void encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch,
+                Sampler *sampler) const override {
+        source_->encode(text, ids, scratch, sampler);
     }
     std::string decode(const int32_t *ids, size_t count) const override { return target_->decode(ids, count); }
     std::string piece(int32_t id) const override { return target_->piece(id); }

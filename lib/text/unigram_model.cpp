@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/utf8.h"
 #include "text/bpe_model.h"
+#include "text/unigram_sample.h"
 
 namespace xf {
 namespace {
@@ -35,47 +36,62 @@ UnigramModel::UnigramModel(UnigramTable table) : table_(std::move(table)) {
     trie_ = PieceTrie(std::move(entries));
 }
 
-void UnigramModel::encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *scratch) const {
+template <class Offer>
+void UnigramModel::for_each_piece(std::string_view word, size_t at, Offer offer) const {
+    const size_t size = decode_utf8(word, at).size;
+    bool covered = false;
+    int32_t node = PieceTrie::kRoot;
+    for (size_t end = at; end < word.size();) {
+        node = trie_.child(node, word[end++]);
+        if (node < 0) break;
+        const int32_t place = trie_.value(node);
+        if (place < 0) continue;
+        const auto index = static_cast<size_t>(place);
+        offer(end, id_of(index), table_.scores[index], false);
+        covered = covered || end == at + size;
+    }
+    if (!covered) offer(at + size, -1, byte_score_ * static_cast<float>(size), true);
+}
+
+void UnigramModel::append(int32_t id, std::string_view piece, std::vector<int32_t> *ids) const {
+    if (id >= 0) {
+        ids->push_back(id);
+        return;
+    }
+    for (const char byte : piece) ids->push_back(Vocabulary::byte_id(static_cast<unsigned char>(byte)));
+}
+
+void UnigramModel::encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *scratch,
+                          Sampler *sampler) const {
+    const bool draw = sampler != nullptr && sampler->alpha() > 0;
     std::string_view word;
-    while (words.next(&word)) encode_word(word, ids, scratch);
+    while (words.next(&word)) {
+        if (!draw) {
+            encode_word(word, ids, scratch);
+            continue;
+        }
+        sample_path(
+            word, [&](size_t at, auto offer) { for_each_piece(word, at, offer); }, sampler, scratch,
+            [&](size_t begin, size_t end, int32_t id) { append(id, word.substr(begin, end - begin), ids); });
+    }
 }
 
 void UnigramModel::encode_word(std::string_view word, std::vector<int32_t> *ids, EncodeScratch *scratch) const {
-    std::vector<EncodeScratch::Path> &paths = scratch->paths;
+    std::vector<EncodeScratch::Path> &paths = scratch->paths, &pieces = scratch->pieces;
     paths.assign(word.size() + 1, {});
-    const auto offer = [&](size_t begin, size_t end, int32_t id, float score) {
-        EncodeScratch::Path &path = paths[end];
-        if (path.size > 0 && score <= path.score) return;
-        path = {id, score, static_cast<uint32_t>(end - begin)};
-    };
-    for (size_t at = 0; at < word.size();) {
+    for (size_t at = 0; at < word.size(); at += decode_utf8(word, at).size) {
         const float before = paths[at].score;
-        const size_t size = decode_utf8(word, at).size;
-        bool covered = false;
-        int32_t node = PieceTrie::kRoot;
-        for (size_t end = at; end < word.size();) {
-            node = trie_.child(node, word[end++]);
-            if (node < 0) break;
-            const int32_t place = trie_.value(node);
-            if (place < 0) continue;
-            const auto index = static_cast<size_t>(place);
-            offer(at, end, id_of(index), before + table_.scores[index]);
-            covered = covered || end == at + size;
-        }
-        if (!covered) offer(at, at + size, -1, before + byte_score_ * static_cast<float>(size));
-        at += size;
+        for_each_piece(word, at, [&](size_t end, int32_t id, float score, bool) {
+            EncodeScratch::Path &path = paths[end];
+            if (path.size > 0 && before + score <= path.score) return;
+            path = {id, before + score, static_cast<uint32_t>(end - at)};
+        });
     }
-    const size_t begin = ids->size();
-    for (size_t at = word.size(); at > 0; at -= paths[at].size) {
-        const EncodeScratch::Path &path = paths[at];
-        if (path.id >= 0) {
-            ids->push_back(path.id);
-            continue;
-        }
-        for (size_t i = at; i > at - path.size; --i)
-            ids->push_back(Vocabulary::byte_id(static_cast<unsigned char>(word[i - 1])));
-    }
-    std::reverse(ids->begin() + static_cast<ptrdiff_t>(begin), ids->end());
+    pieces.clear();
+    for (size_t at = word.size(); at > 0; at -= pieces.back().size) pieces.push_back(paths[at]);
+    size_t at = 0;
+    for (size_t i = pieces.size(); i-- > 0; at += pieces[i].size)
+        append(pieces[i].id, word.substr(at, pieces[i].size), ids);
 }
 
 }  // namespace xf

@@ -35,7 +35,7 @@ public:
 
     const UnigramTable &table() const { return table_; }
     const Vocabulary &vocabulary() const override { return vocabulary_; }
-    void encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *scratch) const override;
+    void encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *scratch, Sampler *sampler) const override;
 
     // The id of a score, by its place in the table.
     static int32_t id_of(size_t place) {
@@ -45,6 +45,11 @@ public:
     }
 
 private:
+    // Calls offer(end, id, score, fallback) for each piece that the word goes on with at a character's beginning, and
+    // where none is that character alone, for its bytes: id -1, fallback.
+    template <class Offer>
+    void for_each_piece(std::string_view word, size_t at, Offer offer) const;
+    void append(int32_t id, std::string_view piece, std::vector<int32_t> *ids) const;
     void encode_word(std::string_view word, std::vector<int32_t> *ids, EncodeScratch *scratch) const;
 
     UnigramTable table_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "text/encode_scratch.h"
+#include "text/sampling.h"
 #include "text/vocabulary.h"
 #include "text/word_splitter.h"
 
@@ -18,8 +19,10 @@ public:
 
     virtual const Vocabulary &vocabulary() const = 0;
 
-    // Appends the ids of all words. The ids' bytes, joined, must be the words, joined. Called from many threads.
-    virtual void encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *scratch) const = 0;
+    // Appends the ids of all words. The ids' bytes, joined, must be the words, joined. sampler may be nullptr. Called
+    // from many threads.
+    virtual void encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *scratch,
+                        Sampler *sampler) const = 0;
 };
 
 }  // namespace xf

@@ -9,6 +9,7 @@
 #include "text/bpe_model.h"
 #include "text/bpe_train.h"
 #include "text/tokenizer_json.h"
+#include "text/tokenizer_json_keys.h"
 #include "text/unigram_train.h"
 #include "text/wordpiece_model.h"
 
@@ -124,13 +125,22 @@ std::string WordTokenizer::serialize() const {
     return write_tokenizer_json(options_, all);
 }
 
-void WordTokenizer::encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch) const {
+const char *WordTokenizer::kind() const { return tokenizer_json::name_of(options_.kind); }
+
+Segmentation WordTokenizer::segmentation() const {
+    return options_.kind == TokenizerKind::kBpe       ? Segmentation::kMerges
+           : options_.kind == TokenizerKind::kUnigram ? Segmentation::kLikelihood
+                                                      : Segmentation::kLongestMatch;
+}
+
+void WordTokenizer::encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch,
+                           Sampler *sampler) const {
     if (text.empty()) return;
     scratch->normalized.assign(1, ' ');
     normalize(text, options_.normalization, options_.invalid_utf8, &scratch->normalized, &scratch->codes);
     const size_t before = ids->size();
     try {
-        model_->encode(WordSplitter(scratch->normalized), ids, scratch);
+        model_->encode(WordSplitter(scratch->normalized), ids, scratch, sampler);
     } catch (...) {
         ids->resize(before);
         throw;

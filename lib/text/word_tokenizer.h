@@ -53,11 +53,14 @@ public:
     const TokenizerOptions &options() const { return options_; }
 
     std::string serialize() const override;
+    const char *kind() const override;
+    Segmentation segmentation() const override;
     int32_t size() const override { return model_->vocabulary().size(); }
     int32_t start_id() const override { return Vocabulary::kStartId; }  // "<s>"
     int32_t end_id() const override { return Vocabulary::kEndId; }      // "</s>"; then bytes, characters, pieces
     using Tokenizer::encode;
-    void encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch) const override;
+    void encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch,
+                Sampler *sampler) const override;
 
     // A model may put the bytes of a character wrongly together: invalid UTF-8 becomes U+FFFD, except with kNone.
     std::string decode(const int32_t *ids, size_t count) const override;

@@ -38,7 +38,7 @@ int32_t WordPieceModel::longest(std::string_view text) const {
     return found;
 }
 
-void WordPieceModel::encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *) const {
+void WordPieceModel::encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *, Sampler *) const {
     std::string_view word;
     while (words.next(&word)) {
         const int32_t whole = vocabulary_.find(word);

@@ -31,7 +31,7 @@ public:
 
     const WordPieceTable &table() const { return table_; }
     const Vocabulary &vocabulary() const override { return vocabulary_; }
-    void encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *scratch) const override;
+    void encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *scratch, Sampler *sampler) const override;
 
 private:
     int32_t longest(std::string_view text) const;

@@ -131,7 +131,7 @@ XF_TEST(agrees_with_a_slow_trainer_and_encoder) {
         for (const std::string &line : lines_of(seed + 100, 10, alphabet, longest)) {
             std::vector<int32_t> ids;
             EncodeScratch scratch;
-            model.encode(WordSplitter(line), &ids, &scratch);
+            model.encode(WordSplitter(line), &ids, &scratch, nullptr);
             Pieces slow, fast;
             std::string_view word;
             for (WordSplitter splitter(line); splitter.next(&word);)
@@ -208,7 +208,7 @@ XF_TEST(a_piece_that_its_merges_cannot_reach_is_not_used) {
     const BpeModel model({{}, {{b, c}, {a, b}, {259, c}}});
     std::vector<int32_t> ids;
     EncodeScratch scratch;
-    model.encode(WordSplitter("abc"), &ids, &scratch);
+    model.encode(WordSplitter("abc"), &ids, &scratch, nullptr);
     CHECK(ids == (std::vector<int32_t>{a, 258}));
 }
 

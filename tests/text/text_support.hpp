@@ -157,6 +157,14 @@ inline std::string decode(const xf::Tokenizer &tokenizer, const std::vector<int3
     return tokenizer.decode(ids.data(), ids.size());
 }
 
+// The names of ids with a bar between.
+template <class Name>
+std::string joined(const std::vector<int32_t> &ids, Name name) {
+    std::string text;
+    for (const int32_t id : ids) text += (text.empty() ? "" : "|") + name(id);
+    return text;
+}
+
 // A text with the first place of `from` changed; it must have one.
 inline std::string replaced(std::string text, const std::string &from, const std::string &to) {
     const size_t at = text.find(from);

@@ -88,7 +88,7 @@ XF_TEST(a_word_is_cut_in_the_best_of_all_ways) {
                 best[i + size] = std::max(best[i + size], best[i] + score(word.substr(i, size)));
         std::vector<int32_t> ids;
         EncodeScratch scratch;
-        model.encode(WordSplitter(word), &ids, &scratch);
+        model.encode(WordSplitter(word), &ids, &scratch, nullptr);
         float sum = 0;
         std::string joined;
         for (const int32_t id : ids) {
@@ -107,7 +107,7 @@ XF_TEST(what_no_piece_covers_is_written_in_bytes) {
     const UnigramModel model(table);
     std::vector<int32_t> ids;
     EncodeScratch scratch;
-    model.encode(WordSplitter("a\xC3\xA4\xC3\xB6\xFF"), &ids, &scratch);
+    model.encode(WordSplitter("a\xC3\xA4\xC3\xB6\xFF"), &ids, &scratch, nullptr);
     CHECK(ids == (std::vector<int32_t>{Vocabulary::byte_id('a'), 258, Vocabulary::byte_id(0xC3),
                                        Vocabulary::byte_id(0xB6), Vocabulary::byte_id(0xFF)}));
     CHECK_FAILS(UnigramModel(UnigramTable{}), XF_ERROR_CORRUPT);

@@ -117,7 +117,7 @@ XF_TEST(words_are_cut_at_the_longest_piece) {
     const auto encode_word = [&](std::string_view word) {
         std::vector<int32_t> ids;
         EncodeScratch scratch;
-        model.encode(WordSplitter(word), &ids, &scratch);
+        model.encode(WordSplitter(word), &ids, &scratch, nullptr);
         Pieces pieces;
         for (const int32_t id : ids) pieces.emplace_back(model.vocabulary().bytes(id));
         return pieces;
@@ -132,7 +132,7 @@ XF_TEST(words_are_cut_at_the_longest_piece) {
         for (size_t n = 2 + random() % 12; word.size() < n;) word += "unafblef"[random() % 8];
         std::vector<int32_t> ids;
         EncodeScratch scratch;
-        model.encode(WordSplitter(word), &ids, &scratch);
+        model.encode(WordSplitter(word), &ids, &scratch, nullptr);
         CHECK(ids == slow_encode(model.vocabulary(), word));
     }
 }
@@ -180,7 +180,7 @@ XF_TEST(long_pieces_take_bounded_work) {
     const WordPieceModel model(std::move(table));
     std::vector<int32_t> ids;
     EncodeScratch scratch;
-    model.encode(WordSplitter(std::string(1 << 20, 'a')), &ids, &scratch);
+    model.encode(WordSplitter(std::string(1 << 20, 'a')), &ids, &scratch, nullptr);
     CHECK_EQ(ids.size(), size_t{1 << 20} / 256);
     CHECK_FAILS(WordPieceModel({{0x41}, {}}), XF_ERROR_CORRUPT);
     CHECK_FAILS(WordPieceModel({{0xD800}, {}}), XF_ERROR_CORRUPT);
