@@ -14,6 +14,8 @@ xf_batcher *open_plain_batcher(const xf_corpus *corpus, const xf_tokenizer *toke
     xf_error err;
     enum xf_status status = xf_config_copy(config, &plain, &err);
     if (status == XF_OK) status = xf_config_set_i64(plain, "data.shuffle", 0, &err);
+    if (status == XF_OK) status = xf_config_set_f64(plain, "data.bpe_dropout", 0, &err);
+    if (status == XF_OK) status = xf_config_set_f64(plain, "data.unigram_alpha", 0, &err);
     if (status == XF_OK) status = xf_batcher_create(corpus, tokenizer, plain, &batcher, &err);
     if (status != XF_OK) fail(&err);
     xf_config_free(plain);

@@ -263,13 +263,20 @@ XF_API enum xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index,
  * "data.target_language" stand where it wants them; a language that the decoder is fed first stands behind the end
  * symbol of targets (xf_batch). All these count as tokens. A corpus of ids is taken as it is.
  *
+ * With "data.bpe_dropout" or "data.unigram_alpha" texts are segmented at random, by "data.seed", and anew in each
+ * epoch: then the call that begins an epoch, or moves to another, encodes the corpus again, which it tells the
+ * context's progress as "encode"; for that time the ids of both epochs are held. The batcher keeps the texts. Of two
+ * tokenizers, one for each side, at least one must be of a kind that the option is for; a side of another kind is
+ * segmented as ever.
+ *
  * @param corpus [in] the corpus; not needed afterwards
  * @param tokenizer [in] the tokenizer, NULL for a corpus of ids; not needed afterwards
  * @param config [in] NULL: all defaults
  * @param out [out] the batcher; the caller frees it with xf_batcher_free()
  * @param err [out] NULL allowed
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also a language that the model does not know or has to be told),
- *         XF_ERROR_DATA (no pair is left), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_CALLBACK (progress)
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also a language that the model does not know or has to be told; a tokenizer
+ *         of another kind than "data.bpe_dropout" or "data.unigram_alpha" is for), XF_ERROR_DATA (no pair is left),
+ *         XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_CALLBACK (progress)
  * @threads shared-read
  * @par Source
  * Vaswani et al. 2017, s. 5.1
@@ -293,7 +300,8 @@ XF_API void xf_batcher_free(xf_batcher *batcher);
  *        next call on it
  * @param err [out] NULL allowed
  * @return XF_OK; XF_DONE at the end of an epoch (batch has no sentences; the next call begins the next epoch);
- *         XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY
+ *         XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY; where texts are segmented at random, at the end of an epoch
+ * also what xf_batcher_create() gives: the batcher stays there, and the call can be made again
  * @threads exclusive
  * @since 0.1
  */
@@ -309,15 +317,15 @@ typedef struct xf_batcher_stats {
     int64_t batch;
     /** Batches in this epoch. */
     int64_t batches;
-    /** Pairs in an epoch. */
+    /** Pairs in this epoch. Every epoch has the same, except where texts are segmented at random. */
     int64_t pairs;
-    /** Pairs left out because a side has more than "data.max_tokens" tokens. */
+    /** Pairs left out of this epoch because a side has more than "data.max_tokens" tokens. */
     int64_t too_long;
     /** Pairs left out because a side has no token. */
     int64_t empty;
-    /** Source tokens in an epoch, end symbols counted. */
+    /** Source tokens in this epoch, end symbols counted. */
     int64_t src_tokens;
-    /** Target tokens in an epoch, end symbols counted. */
+    /** Target tokens in this epoch, end symbols counted. */
     int64_t tgt_tokens;
 } xf_batcher_stats;
 
@@ -342,7 +350,8 @@ XF_API enum xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher
  * @param epoch [in] from 0
  * @param batch [in] from 0 to the number of batches in that epoch (then the next call ends the epoch)
  * @param err [out] NULL allowed
- * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE, XF_ERROR_NO_MEMORY
+ * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE, XF_ERROR_NO_MEMORY; where texts are segmented at
+ *         random, also what xf_batcher_create() gives; after an error the batcher stands where it stood
  * @threads exclusive
  * @since 0.1
  */

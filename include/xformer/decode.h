@@ -318,7 +318,9 @@ XF_API enum xf_status xf_evaluate(xf_decoder *decoder, const xf_batch *batches, 
 /**
  * @brief Measures loss and perplexity on all pairs of a batcher, once. Can be cancelled.
  * @param decoder [in,out] the decoder
- * @param batcher [in,out] its whole epoch is read from the beginning; afterwards it stands where it stood
+ * @param batcher [in,out] its whole epoch is read from the beginning; afterwards it stands where it stood. One that
+ *        segments texts at random ("data.bpe_dropout", "data.unigram_alpha") is measured as if it did not: its pairs
+ * are encoded once more for this
  * @param stats [in,out] struct_size set by the caller
  * @param err [out] NULL allowed
  * @return as xf_decode()

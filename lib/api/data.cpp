@@ -31,14 +31,18 @@ Encoders encoders_of(const xf_tokenizer &tokenizer, const Options &given, Thread
     const LanguageTokens told = languages.told(given, "data.");
     languages.check_told(told, "data.");
     const Frames frames(SpecialTokens::from(options, V, source_V), languages, told);
+    const auto sampling = Sampling::from(given);
+    sampling.check(words.get());
     Encoders encoders{pool, {}};
     for (int worker = 0; worker < pool->workers(); ++worker)
-        encoders.of_worker.push_back(
-            [words, frames, scratch = EncodeScratch()](Side side, std::string_view text, auto *ids) mutable {
-                const bool source = side == Side::kSource;
-                const Tokenizer &own = source ? words->source() : words->target();
-                (source ? frames.source : frames.target).append(ids, [&] { own.encode(text, ids, &scratch); });
-            });
+        encoders.of_worker.push_back([words, frames, sampling, scratch = EncodeScratch()](
+                                         const TextPlace &place, std::string_view text, auto *ids) mutable {
+            const bool source = place.side == Side::kSource;
+            const Tokenizer &own = source ? words->source() : words->target();
+            Sampler sampler(sampling, place.epoch, place.number());
+            Sampler *const draws = place.epoch != TextPlace::kUnsampled ? &sampler : nullptr;
+            (source ? frames.source : frames.target).append(ids, [&] { own.encode(text, ids, &scratch, draws); });
+        });
     return encoders;
 }
 
@@ -175,12 +179,15 @@ xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokeniz
         const OptionsOf given(config);
         const auto options = BatcherOptions::from(*given);
         Encoders encoders{&use->context->pool(), {}};
-        if (tokenizer != nullptr) encoders = encoders_of(*shared(tokenizer, "tokenizer"), *given, encoders.pool);
+        if (tokenizer != nullptr)
+            encoders = encoders_of(*shared(tokenizer, "tokenizer"), *given, encoders.pool);
+        else
+            Sampling::from(*given).check(nullptr);
         const Call call = use->context->call();
         const Corpus::Warn warn = [&](const std::string &line) { use->context->log(XF_LOG_WARNING, "data", line); };
         auto handle = std::make_unique<xf_batcher>();
         handle->context = use->context;
-        handle->batcher = Batcher::of(*use->corpus, encoders, options, heap_of(use->context), warn, call);
+        handle->batcher = Batcher::of(use->corpus, encoders, options, heap_of(use->context), warn, call);
         *out = handle.release();
     });
 }
@@ -191,7 +198,7 @@ xf_status xf_batcher_next(xf_batcher *batcher, xf_batch *batch, xf_error *err) {
     return guard(err, [&] {
         const auto use = exclusive(batcher, "batcher");
         check_struct(batch, "batch");
-        const bool more = use->batcher->next(&use->batch);
+        const bool more = use->batcher->next(&use->batch, use->context->call());
         const Batch &b = use->batch;
         put_struct(batch, more ? xf_batch{0, b.size(), b.src_ids.data(), b.src_offsets.data(), b.tgt_ids.data(),
                                           b.tgt_offsets.data(), b.pair_index.data()}
@@ -214,7 +221,10 @@ xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher_stats *stat
 }
 
 xf_status xf_batcher_seek(xf_batcher *batcher, int64_t epoch, int64_t batch, xf_error *err) {
-    return guard(err, [&] { exclusive(batcher, "batcher")->batcher->seek({epoch, batch}); });
+    return guard(err, [&] {
+        const auto use = exclusive(batcher, "batcher");
+        use->batcher->seek({epoch, batch}, use->context->call());
+    });
 }
 
 }  // extern "C"

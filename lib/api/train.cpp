@@ -185,7 +185,8 @@ xf_status xf_trainer_seek(const xf_trainer *trainer, xf_batcher *batcher, xf_err
     return guard(err, [&] {
         const auto use = shared(trainer, "trainer");
         const auto data = exclusive(batcher, "batcher");
-        trainer->trainer->seek(data->batcher.get(), data->batcher->fingerprint(), data->batcher->order());
+        trainer->trainer->seek(data->batcher.get(), data->batcher->fingerprint(), data->batcher->order(),
+                               data->context->call());
     });
 }
 

@@ -67,7 +67,15 @@ constexpr Option kOptions[] = {
      "", "0.1"},
     {"data.shuffle", kBool, "true", 0, 1, nullptr,
      "Shuffle every epoch and put pairs of similar length together; off keeps the corpus order.", "s. 5.1", "0.1"},
-    {"data.seed", kI64, "1", 0, kMaxSeed, nullptr, "Seed of the shuffle.", "", "0.1"},
+    {"data.seed", kI64, "1", 0, kMaxSeed, nullptr, "Seed of the shuffle and of segmentation at random.", "", "0.1"},
+    {"data.bpe_dropout", kF64, "0", 0, 0.99, nullptr,
+     "Each epoch cuts the texts anew, and a merge of BPE is left out with this probability (Provilkov et al. 2020); 0 "
+     "is off, 0.1 is usual. For tokenizers of BPE.",
+     "", "0.1"},
+    {"data.unigram_alpha", kF64, "0", 0, 100, nullptr,
+     "Each epoch cuts the texts anew, in a way x drawn by P(x)^alpha (Kudo 2018); 0 is off, 0.2 to 0.5 is usual. For "
+     "unigram tokenizers.",
+     "", "0.1"},
     {"data.source_language", kStr, "", 0, 0, nullptr,
      "Language of the source texts, for a model of many (model.languages); ids that are given have its token already.",
      "", "0.1"},

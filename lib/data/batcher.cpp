@@ -46,39 +46,47 @@ BatcherOptions BatcherOptions::from(const Options &options) {
     b.max_tokens = options.i64("data.max_tokens");
     b.seed = static_cast<uint64_t>(options.i64("data.seed"));
     b.shuffle = options.boolean("data.shuffle");
+    b.bpe_dropout = options.f64("data.bpe_dropout");
+    b.unigram_alpha = options.f64("data.unigram_alpha");
     return b;
 }
 
-Batcher::Batcher(std::shared_ptr<const EncodedCorpus> corpus, const BatcherOptions &options)
-    : corpus_(std::move(corpus)), options_(options) {
-    XF_CHECK(corpus_ != nullptr, XF_ERROR_INVALID_ARGUMENT, "the corpus is NULL");
+Batcher::Batcher(std::shared_ptr<const EncodedCorpus> corpus, const BatcherOptions &options, EncodeEpoch encode_epoch)
+    : options_(options), encode_epoch_(std::move(encode_epoch)) {
     XF_CHECK(options.batch_tokens >= 1 && options.batch_tokens <= kMaxInt32, XF_ERROR_OUT_OF_RANGE,
              "batch_tokens is %" PRId64 ", expected 1 to %" PRId64, options.batch_tokens, kMaxInt32);
-    check_corpus();
-    fingerprint_ = corpus_->fingerprint();
-    window_ = default_window();
-    plan_ = make_plan(0);
+    check_corpus(corpus.get());
+    plan_ = make_plan(std::move(corpus), 0);
+    fingerprint_ = plan_.corpus->fingerprint();
 }
 
-std::unique_ptr<Batcher> Batcher::of(const Corpus &corpus, const Encoders &encoders, const BatcherOptions &options,
-                                     const std::shared_ptr<Heap> &heap, const Corpus::Warn &warn, const Call &call) {
-    auto encoded = std::make_shared<EncodedCorpus>(encode_corpus(corpus, encoders, options.longest_side(), call, heap));
+std::unique_ptr<Batcher> Batcher::of(const std::shared_ptr<const Corpus> &corpus, const Encoders &encoders,
+                                     const BatcherOptions &options, const std::shared_ptr<Heap> &heap,
+                                     const Corpus::Warn &warn, const Call &call) {
+    EncodeEpoch encode = [corpus, encoders, longest = options.longest_side(), heap](int64_t epoch, const Call &now) {
+        return std::make_shared<EncodedCorpus>(encode_corpus(*corpus, encoders, longest, now, heap, epoch));
+    };
+    auto encoded = encode(options.sample() ? 0 : TextPlace::kUnsampled, call);
     const int64_t skipped = encoded->skipped_too_long + encoded->skipped_empty;
     if (skipped > 0 && warn)
         warn(format("%" PRId64 " of %" PRId64 " pairs are left out: %" PRId64 " have a side of more than %" PRId64
                     " tokens, %" PRId64 " an empty one",
-                    skipped, corpus.size(), encoded->skipped_too_long, options.longest_side(), encoded->skipped_empty));
-    return std::make_unique<Batcher>(std::move(encoded), options);
+                    skipped, corpus->size(), encoded->skipped_too_long, options.longest_side(),
+                    encoded->skipped_empty));
+    return std::make_unique<Batcher>(std::move(encoded), options, options.sample() ? std::move(encode) : EncodeEpoch());
 }
 
 std::map<std::string, std::string> Batcher::order() const {
     return {{"data.batch_tokens", std::to_string(options_.batch_tokens)},
             {"data.shuffle", options_.shuffle ? "true" : "false"},
-            {"data.seed", std::to_string(options_.seed)}};
+            {"data.seed", std::to_string(options_.seed)},
+            {"data.bpe_dropout", number(options_.bpe_dropout)},
+            {"data.unigram_alpha", number(options_.unigram_alpha)}};
 }
 
-void Batcher::check_corpus() const {
-    const EncodedCorpus &c = *corpus_;
+void Batcher::check_corpus(const EncodedCorpus *corpus) const {
+    XF_CHECK(corpus != nullptr, XF_ERROR_INVALID_ARGUMENT, "the corpus is NULL");
+    const EncodedCorpus &c = *corpus;
     check_offsets(c.src_offsets, c.src_ids.size(), "source");
     check_offsets(c.tgt_offsets, c.tgt_ids.size(), "target");
     XF_CHECK(c.src_offsets.size() == c.tgt_offsets.size(), XF_ERROR_INVALID_ARGUMENT,
@@ -97,39 +105,41 @@ void Batcher::check_corpus() const {
     }
 }
 
-int64_t Batcher::default_window() const {
+// How many pairs are sorted by length together.
+int64_t Batcher::window_of(const EncodedCorpus &c) const {
     // A batch is full when its longer side is, so the longer side's mean length says how many pairs it takes.
-    const auto tokens = static_cast<int64_t>(std::max(corpus_->src_ids.size(), corpus_->tgt_ids.size()));
-    const int64_t mean = std::max<int64_t>(1, tokens / corpus_->size());
+    const auto tokens = static_cast<int64_t>(std::max(c.src_ids.size(), c.tgt_ids.size()));
+    const int64_t mean = std::max<int64_t>(1, tokens / c.size());
     return kBatchesPerWindow * std::max<int64_t>(1, options_.batch_tokens / mean);
 }
 
 // Longest side first in the key: it decides how many pairs fit. The position in the shuffled order decides ties.
-void Batcher::sort_windows(std::vector<uint32_t> *order) const {
-    const EncodedCorpus &c = *corpus_;
+void Batcher::sort_windows(Plan *plan) const {
+    const EncodedCorpus &c = *plan->corpus;
+    std::vector<uint32_t> &order = plan->order;
     struct Key {
         int32_t longest, src;
         uint32_t at, pair;
         auto operator<=>(const Key &) const = default;
     };
-    const size_t n = order->size(), window = static_cast<size_t>(window_);
+    const size_t n = order.size(), window = static_cast<size_t>(window_of(c));
     std::vector<Key> keys;
     for (size_t begin = 0; begin < n; begin += window) {
         const size_t end = std::min(n, begin + window);
         keys.clear();
         for (size_t at = begin; at < end; ++at) {
-            const uint32_t pair = (*order)[at];
+            const uint32_t pair = order[at];
             const auto src = static_cast<int32_t>(c.src_length(pair)), tgt = static_cast<int32_t>(c.tgt_length(pair));
             keys.push_back({std::max(src, tgt), src, static_cast<uint32_t>(at), pair});
         }
         std::sort(keys.begin(), keys.end());
-        for (size_t at = begin; at < end; ++at) (*order)[at] = keys[at - begin].pair;
+        for (size_t at = begin; at < end; ++at) order[at] = keys[at - begin].pair;
     }
 }
 
 // Greedy: a batch ends where the next pair would go over a limit.
 void Batcher::cut(Plan *plan) const {
-    const EncodedCorpus &c = *corpus_;
+    const EncodedCorpus &c = *plan->corpus;
     plan->starts.clear();
     int64_t src = 0, tgt = 0;
     for (size_t at = 0; at < plan->order.size(); ++at) {
@@ -145,19 +155,21 @@ void Batcher::cut(Plan *plan) const {
     plan->starts.push_back(static_cast<uint32_t>(plan->order.size()));
 }
 
-Batcher::Plan Batcher::make_plan(int64_t epoch) const {
-    const auto n = static_cast<uint64_t>(corpus_->size()), e = static_cast<uint64_t>(epoch);
+Batcher::Plan Batcher::make_plan(std::shared_ptr<const EncodedCorpus> corpus, int64_t epoch) const {
+    const auto n = static_cast<uint64_t>(corpus->size()), e = static_cast<uint64_t>(epoch);
     Plan plan;
+    plan.corpus = std::move(corpus);
     plan.order.resize(n);
     const Permutation pair_order(options_.seed, e, n);
     for (uint64_t i = 0; i < n; ++i) plan.order[i] = static_cast<uint32_t>(options_.shuffle ? pair_order(i) : i);
-    if (options_.shuffle) sort_windows(&plan.order);
+    if (options_.shuffle) sort_windows(&plan);
     cut(&plan);
     if (!options_.shuffle) return plan;
 
     const auto count = static_cast<uint64_t>(batches(plan));
     const Permutation batch_order(options_.seed ^ kBatchOrderStream, e, count);
     Plan mixed;
+    mixed.corpus = plan.corpus;
     mixed.order.reserve(n);
     mixed.starts.reserve(count + 1);
     mixed.starts.push_back(0);
@@ -173,15 +185,16 @@ Batcher::Plan Batcher::make_plan(int64_t epoch) const {
 void Batcher::gather(int64_t batch_in_plan, Batch *batch) const {
     const auto at = static_cast<size_t>(batch_in_plan);
     const uint32_t *begin = plan_.order.data() + plan_.starts[at], *end = plan_.order.data() + plan_.starts[at + 1];
-    gather_side(corpus_->src_ids, corpus_->src_offsets, begin, end, &batch->src_ids, &batch->src_offsets);
-    gather_side(corpus_->tgt_ids, corpus_->tgt_offsets, begin, end, &batch->tgt_ids, &batch->tgt_offsets);
+    const EncodedCorpus &c = *plan_.corpus;
+    gather_side(c.src_ids, c.src_offsets, begin, end, &batch->src_ids, &batch->src_offsets);
+    gather_side(c.tgt_ids, c.tgt_offsets, begin, end, &batch->tgt_ids, &batch->tgt_offsets);
     batch->pair_index.clear();
-    for (const uint32_t *pair = begin; pair != end; ++pair) batch->pair_index.push_back(corpus_->corpus_index[*pair]);
+    for (const uint32_t *pair = begin; pair != end; ++pair) batch->pair_index.push_back(c.corpus_index[*pair]);
 }
 
-bool Batcher::next(Batch *batch) {
+bool Batcher::next(Batch *batch, const Call &call) {
     if (position_.batch == batches_in_epoch()) {
-        seek({position_.epoch + 1, 0});
+        seek({position_.epoch + 1, 0}, call);
         return false;
     }
     gather(position_.batch, batch);
@@ -200,13 +213,29 @@ uint64_t Batcher::new_id() {
     return ++last;
 }
 
-void Batcher::seek(Position position) {
+std::shared_ptr<const EncodedCorpus> Batcher::corpus_of(int64_t epoch, const Call &call) const {
+    if (!encode_epoch_) return plan_.corpus;
+    auto corpus = encode_epoch_(epoch, call);
+    check_corpus(corpus.get());
+    return corpus;
+}
+
+std::unique_ptr<Batcher> Batcher::unsampled(const Call &call) const {
+    if (!encode_epoch_) return nullptr;
+    BatcherOptions options = options_;
+    options.bpe_dropout = options.unigram_alpha = 0;
+    auto batcher = std::make_unique<Batcher>(encode_epoch_(TextPlace::kUnsampled, call), options);
+    batcher->seek({position_.epoch, 0});
+    return batcher;
+}
+
+void Batcher::seek(Position position, const Call &call) {
     XF_CHECK(position.epoch >= 0 && position.epoch < std::numeric_limits<int64_t>::max(), XF_ERROR_OUT_OF_RANGE,
              "the epoch is %" PRId64 ", expected 0 or more", position.epoch);
-    // A plan of this epoch is at hand, and without shuffling all epochs are alike.
-    const bool same = position.epoch == position_.epoch || !options_.shuffle;
+    // A plan of this epoch is at hand, and without shuffling and sampling all epochs are alike.
+    const bool same = position.epoch == position_.epoch || (!options_.shuffle && !encode_epoch_);
     Plan plan;
-    if (!same) plan = make_plan(position.epoch);
+    if (!same) plan = make_plan(corpus_of(position.epoch, call), position.epoch);
     const int64_t count = same ? batches_in_epoch() : batches(plan);
     XF_CHECK(position.batch >= 0 && position.batch <= count, XF_ERROR_OUT_OF_RANGE,
              "batch %" PRId64 " of epoch %" PRId64 ", expected 0 to %" PRId64, position.batch, position.epoch, count);

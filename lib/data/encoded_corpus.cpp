@@ -71,7 +71,7 @@ struct Task {
     std::vector<size_t> ends;  // of each side in ids: source, target, source, ...
     std::exception_ptr error;  // at the pair behind those in ends
 
-    void encode(const Corpus &corpus, const Encode &encode, const Call &call) noexcept {
+    void encode(const Corpus &corpus, const Encode &encode, int64_t epoch, const Call &call) noexcept {
         ids.clear();
         ends.clear();
         error = nullptr;
@@ -81,7 +81,7 @@ struct Task {
                 call.check();
                 for (const Side side : {Side::kSource, Side::kTarget}) {
                     room.clear();
-                    encode(side, side == Side::kSource ? corpus.source(i) : corpus.target(i), &room);
+                    encode({side, i, epoch}, side == Side::kSource ? corpus.source(i) : corpus.target(i), &room);
                     ids.insert(ids.end(), room.begin(), room.end());
                     ends.push_back(ids.size());
                 }
@@ -95,6 +95,7 @@ struct Task {
 struct Wave {
     const Corpus &corpus;
     const Encoders &encoders;
+    int64_t epoch;
     const Call &call;
     std::vector<Task> tasks;
     size_t count = 0;
@@ -117,7 +118,7 @@ struct Wave {
             [](void *arg, int64_t task, int32_t worker) {
                 auto &self = *static_cast<Wave *>(arg);
                 self.tasks[static_cast<size_t>(task)].encode(
-                    self.corpus, self.encoders.of_worker[static_cast<size_t>(worker)], self.call);
+                    self.corpus, self.encoders.of_worker[static_cast<size_t>(worker)], self.epoch, self.call);
             },
             this);
     }
@@ -126,19 +127,19 @@ struct Wave {
 }  // namespace
 
 EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t max_tokens_per_side, const Call &call,
-                            const std::shared_ptr<Heap> &heap) {
+                            const std::shared_ptr<Heap> &heap, int64_t epoch) {
     check_arguments(corpus, static_cast<bool>(encode), max_tokens_per_side);
     EncodedCorpus encoded(heap);
     std::vector<int32_t> src_room, tgt_room;
-    const auto encoded_text = [&](Side side, std::string_view text, std::vector<int32_t> *room) {
+    const auto encoded_text = [&](Side side, int64_t pair, std::string_view text, std::vector<int32_t> *room) {
         room->clear();
-        encode(side, text, room);
+        encode({side, pair, epoch}, text, room);
         return std::span<const int32_t>(*room);
     };
     for (int64_t i = 0; i < corpus.size(); ++i) {
         call.progress("encode", i, corpus.size());
-        const auto src = encode ? encoded_text(Side::kSource, corpus.source(i), &src_room) : corpus.source_ids(i);
-        const auto tgt = encode ? encoded_text(Side::kTarget, corpus.target(i), &tgt_room) : corpus.target_ids(i);
+        const auto src = encode ? encoded_text(Side::kSource, i, corpus.source(i), &src_room) : corpus.source_ids(i);
+        const auto tgt = encode ? encoded_text(Side::kTarget, i, corpus.target(i), &tgt_room) : corpus.target_ids(i);
         take_pair(src, tgt, i, max_tokens_per_side, &encoded);
     }
     call.progress("encode", corpus.size(), corpus.size());
@@ -146,14 +147,14 @@ EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t 
 }
 
 EncodedCorpus encode_corpus(const Corpus &corpus, const Encoders &encoders, int64_t max_tokens_per_side,
-                            const Call &call, const std::shared_ptr<Heap> &heap) {
+                            const Call &call, const std::shared_ptr<Heap> &heap, int64_t epoch) {
     if (encoders.of_worker.size() <= 1)
         return encode_corpus(corpus, encoders.of_worker.empty() ? Encode() : encoders.of_worker[0], max_tokens_per_side,
-                             call, heap);
+                             call, heap, epoch);
     check_arguments(corpus, true, max_tokens_per_side);
     constexpr size_t kTasksPerWorker = 4;
     EncodedCorpus encoded(heap);
-    Wave wave{corpus, encoders, call, std::vector<Task>(encoders.of_worker.size() * kTasksPerWorker)};
+    Wave wave{corpus, encoders, epoch, call, std::vector<Task>(encoders.of_worker.size() * kTasksPerWorker)};
     for (int64_t next = 0; next < corpus.size();) {
         call.progress("encode", next, corpus.size());
         next = wave.cut(next);

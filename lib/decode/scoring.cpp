@@ -119,6 +119,7 @@ void Decoder::evaluate(const xf_batch &batch, EvalStats *stats, const Call &call
 }
 
 EvalStats Decoder::evaluate(Batcher *batcher, const Call &call) {
+    if (const auto unsampled = batcher->unsampled(call)) return evaluate(unsampled.get(), call);
     const KeptPosition kept(batcher);
     EvalStats stats;
     batcher->seek({kept.epoch(), 0});

@@ -88,8 +88,8 @@ std::unique_ptr<Trainer> Trainer::resume(const std::shared_ptr<Context> &context
     return trainer;
 }
 
-void Trainer::seek(Batcher *batcher, uint64_t fingerprint, const Metadata &order) const {
-    if (position_.seek(batcher, fingerprint, order)) return;
+void Trainer::seek(Batcher *batcher, uint64_t fingerprint, const Metadata &order, const Call &call) const {
+    if (position_.seek(batcher, fingerprint, order, call)) return;
     model_->context().log(
         XF_LOG_WARNING, "train",
         format("data.batch_tokens is not what it was: the run goes on at batch %lld of %lld, which "

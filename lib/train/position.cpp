@@ -61,12 +61,9 @@ DataPosition DataPosition::read(const ModelFile &file) {
     return position;
 }
 
-bool DataPosition::seek(Batcher *batcher, uint64_t fingerprint_now, const Metadata &order_now) const {
+bool DataPosition::seek(Batcher *batcher, uint64_t fingerprint_now, const Metadata &order_now, const Call &call) const {
     XF_CHECK(fingerprint != 0, XF_ERROR_STATE, "no batcher's position was saved with this trainer");
-    XF_CHECK(fingerprint == fingerprint_now, XF_ERROR_DATA,
-             "the batcher holds other pairs than the one whose position was saved: resuming would not continue that "
-             "run");
-    bool same = true;
+    bool same = true;  // the options first: some of them change the pairs, too
     for (const auto &[key, value] : order) {
         const auto now = order_now.find(key);
         if (now != order_now.end() && now->second == value) continue;
@@ -75,11 +72,14 @@ bool DataPosition::seek(Batcher *batcher, uint64_t fingerprint_now, const Metada
                  "option '%s' is '%s', expected '%.32s' as in the saved run: resuming would not continue it",
                  key.c_str(), now != order_now.end() ? now->second.c_str() : "", value.c_str());
     }
+    XF_CHECK(fingerprint == fingerprint_now, XF_ERROR_DATA,
+             "the batcher holds other pairs than the one whose position was saved: resuming would not continue that "
+             "run");
     if (same || batches == 0) {
-        batcher->seek({epoch, batch});
+        batcher->seek({epoch, batch}, call);
         return same;
     }
-    batcher->seek({epoch, 0});
+    batcher->seek({epoch, 0}, call);
     const double share = static_cast<double>(batch) / static_cast<double>(batches);
     batcher->seek({epoch, std::llround(share * static_cast<double>(batcher->batches_in_epoch()))});
     return false;

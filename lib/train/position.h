@@ -26,7 +26,7 @@ struct DataPosition {
 
     // Moves a batcher there. False when it is the same share of the epoch rather than the same place. Throws, and
     // leaves the batcher as it was, when its pairs or their order are others.
-    bool seek(Batcher *batcher, uint64_t fingerprint_now, const Metadata &order_now) const;
+    bool seek(Batcher *batcher, uint64_t fingerprint_now, const Metadata &order_now, const Call &call = Call()) const;
 };
 
 // A number of a file's metadata, 0 to 2^53; XF_ERROR_CORRUPT when it isn't.

@@ -278,7 +278,7 @@ StepStats Trainer::step(const xf_batch *batches, size_t count, const Call &call)
 bool Trainer::next(Batcher *batcher, StepStats *stats, const Call &call) {
     const Batcher::Position before = batcher->position();
     const auto at_end = [&] { return batcher->position().batch == batcher->batches_in_epoch(); };
-    if (at_end()) return batcher->next(&gathered_);
+    if (at_end()) return batcher->next(&gathered_, call);
     try {
         *stats = attempt(
             [&] {

@@ -65,7 +65,7 @@ public:
     std::shared_ptr<Model> average() const;
 
     // Moves a batcher to the position that was saved, or to the same share of the epoch and says so in the log.
-    void seek(Batcher *batcher, uint64_t fingerprint, const Metadata &order) const;
+    void seek(Batcher *batcher, uint64_t fingerprint, const Metadata &order, const Call &call = Call()) const;
 
     int64_t steps_done() const { return step_; }  // any thread, at any time
     const std::shared_ptr<Model> &model() const { return model_; }

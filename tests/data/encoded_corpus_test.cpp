@@ -13,7 +13,7 @@
 namespace {
 
 // One id a letter, and the end symbol; anything else is no token.
-void letters(xf::Side, std::string_view text, std::vector<int32_t> *ids) {
+void letters(const xf::TextPlace &, std::string_view text, std::vector<int32_t> *ids) {
     for (char c : text)
         if (c >= 'a' && c <= 'z') ids->push_back(c - 'a' + 10);
     ids->push_back(1);
@@ -37,8 +37,8 @@ XF_TEST(each_side_ends_with_the_end_symbol) {
 }
 
 XF_TEST(each_side_is_told_which_it_is) {
-    const auto sides = [](xf::Side side, std::string_view, std::vector<int32_t> *ids) {
-        *ids = {side == xf::Side::kSource ? 5 : 6, 1};
+    const auto sides = [](const xf::TextPlace &place, std::string_view, std::vector<int32_t> *ids) {
+        *ids = {place.side == xf::Side::kSource ? 5 : 6, 1};
     };
     const xf::EncodedCorpus e = xf::encode_corpus(*xf::Corpus::from_memory("m.tsv", "a\tb\nc\td\n", {}), sides, 9);
     CHECK((e.src_ids == xf::HeapVector<int32_t>{5, 1, 5, 1}));
@@ -61,7 +61,7 @@ XF_TEST(limits_out_of_bounds_are_errors) {
 
 XF_TEST(an_error_of_the_tokenizer_passes_through) {
     const auto corpus = xf::Corpus::from_memory("m.tsv", "a\tb\n", {});
-    const auto broken = [](xf::Side, std::string_view, std::vector<int32_t> *) {
+    const auto broken = [](const xf::TextPlace &, std::string_view, std::vector<int32_t> *) {
         xf::fail(XF_ERROR_STATE, "no vocabulary");
     };
     CHECK_FAILS(xf::encode_corpus(*corpus, broken, 10), XF_ERROR_STATE);
@@ -112,8 +112,8 @@ XF_TEST(encoding_can_be_cancelled) {
     xf::CancelSource source;
     const xf::Call call(source, nullptr, nullptr, nullptr);
     int encoded = 0;
-    const auto encode = [&](xf::Side side, std::string_view text, std::vector<int32_t> *ids) {
-        letters(side, text, ids);
+    const auto encode = [&](const xf::TextPlace &place, std::string_view text, std::vector<int32_t> *ids) {
+        letters(place, text, ids);
         if (++encoded == 2) source.cancel();
     };
     CHECK_FAILS(xf::encode_corpus(*corpus, encode, 100, call), XF_ERROR_CANCELLED);
@@ -164,9 +164,9 @@ XF_TEST(a_pool_encodes_to_the_same_bytes) {
 XF_TEST(of_several_errors_on_a_pool_the_first_pair_s_is_told) {
     std::string tsv = many_pairs(3000);
     const auto corpus = xf::Corpus::from_memory("m.tsv", "x\t#0\n" + tsv + "#1\tx\n" + tsv + "x\t#2\n#3\tx\n", {});
-    const auto encode = [](xf::Side side, std::string_view text, std::vector<int32_t> *ids) {
+    const auto encode = [](const xf::TextPlace &place, std::string_view text, std::vector<int32_t> *ids) {
         if (text[0] == '#' && text[1] != '0') xf::fail(XF_ERROR_DATA, "bad text %c", text[1]);
-        letters(side, text, ids);
+        letters(place, text, ids);
     };
     for (int round = 0; round < 20; ++round) {
         xf::ThreadPool pool(4);
@@ -185,8 +185,8 @@ XF_TEST(encoding_on_a_pool_can_be_cancelled) {
     xf::CancelSource source;
     const xf::Call call(source, nullptr, nullptr, nullptr);
     std::atomic<int> encoded{0};
-    const auto encode = [&](xf::Side side, std::string_view text, std::vector<int32_t> *ids) {
-        letters(side, text, ids);
+    const auto encode = [&](const xf::TextPlace &place, std::string_view text, std::vector<int32_t> *ids) {
+        letters(place, text, ids);
         if (++encoded == 100) source.cancel();
     };
     xf::ThreadPool pool(3);

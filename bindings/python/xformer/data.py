@@ -238,9 +238,10 @@ def _pack(sentences: Iterable[Sequence[int]]) -> Tuple[Any, Any]:
 class Batcher(Handle):
     """Turns a corpus into batches: ``for batch in batcher`` gives one epoch, and the next loop the next epoch.
 
-    Reads "data.batch_tokens", "data.max_tokens", "data.shuffle" and "data.seed", and for a model of many languages
-    "data.source_language" and "data.target_language": texts are framed for the model whose tokenizer it is. Corpus and
-    tokenizer are not needed afterwards. Batches own their numbers and stay valid.
+    Reads "data.batch_tokens", "data.max_tokens", "data.shuffle", "data.seed", "data.bpe_dropout" and
+    "data.unigram_alpha", and for a model of many languages "data.source_language" and "data.target_language": texts are
+    framed for the model whose tokenizer it is. Corpus and tokenizer are not needed afterwards. Batches own their numbers
+    and stay valid.
     """
 
     _kind = "batcher"

@@ -279,7 +279,8 @@ XF_API enum xf_status xf_trainer_get_position(const xf_trainer *trainer, int64_t
  * @param batcher [in,out] made from the same corpus, tokenizer and options as in the saved run
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_STATE (no position was saved), XF_ERROR_DATA (other pairs, or another
- *         "data.shuffle" or "data.seed": batcher unchanged),
+ *         "data.shuffle", "data.seed", "data.bpe_dropout" or "data.unigram_alpha": batcher unchanged), what
+ *         xf_batcher_seek() gives,
  *         XF_ERROR_OUT_OF_RANGE, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY
  * @threads exclusive
  * @since 0.1
