@@ -198,7 +198,8 @@ impl Trainer {
 
     /// Moves a batcher, made from the same pairs as in the saved run, to the saved position; with another
     /// "data.batch_tokens" to the same share of the epoch. [`Status::State`] when no position was saved,
-    /// [`Status::Data`] of other pairs, "data.shuffle" or "data.seed".
+    /// [`Status::Data`] of other pairs, or another "data.shuffle", "data.seed", "data.bpe_dropout" or
+    /// "data.unigram_alpha".
     pub fn seek(&self, batcher: &mut Batcher) -> Result<()> {
         call!(xf_trainer_seek(self.handle.enter()?, batcher.enter()?)).map(drop)
     }
