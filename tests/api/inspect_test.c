@@ -128,6 +128,7 @@ static void test_estimates(void **state) {
     } kinds[] = {{"2", "fp32", "auto"},  {"64", "fp32", "auto"}, {"2", "bf16", "auto"},
                  {"64", "bf16", "auto"}, {"2", "fp32", "avx2"},  {"2", "bf16", "avx2"}};
     for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; ++kind) {
+        if (XF_TEST_SANITIZED && kind != 1) continue; /* the figures are the same; many threads take most memory */
         set(c, "context.threads", kinds[kind].threads);
         set(c, "context.precision", kinds[kind].precision);
         set(c, "context.isa", kinds[kind].isa);

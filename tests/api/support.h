@@ -22,6 +22,7 @@
 
 #include <cmocka.h>
 
+#include "../support/sanitized.h"
 #include "xformer/xformer.h"
 
 /* One live handle of each kind, made from each other: the context computes with cpu:ref on two threads. */

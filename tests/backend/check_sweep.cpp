@@ -101,7 +101,7 @@ int check_sweep(const Backend &backend) {
     Failures failures(backend);
     Opened opened(backend, 2);
     const bool gpu = std::strcmp(backend.table->kind, "cuda") == 0 && !backend.emulated();
-    const int64_t scale = gpu ? 1 : 32, most = gpu ? 4096 : 300;
+    const int64_t scale = gpu ? 1 : 32, most = gpu ? 4096 : XF_TEST_SANITIZED ? 100 : 300;
     for (const int64_t N : {512, 1536, 2048, 37000})
         for (const int64_t K : {512, 2048}) {
             Sweep sweep(opened, N / scale, K / scale, most);

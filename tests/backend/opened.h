@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backend/problem.h"
+#include "support/sanitized.h"
 
 namespace xf_test {
 

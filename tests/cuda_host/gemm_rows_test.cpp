@@ -108,6 +108,7 @@ XF_TEST(a_row_has_the_same_bits_among_any_number_of_rows) {
 }
 
 XF_TEST(so_it_has_at_the_shapes_of_a_base_model) {
+    if (XF_TEST_SANITIZED) return;  // bits, of the tiles that the small shapes above have met
     const std::vector<int64_t> counts = {1, 4, 8, 9, 16, 17, 64, 255};
     for (const auto &[N, K] : {std::pair<int64_t, int64_t>{512, 512}, {1536, 512}, {512, 2048}})
         check_rows(kTypes[0], N, K, counts);

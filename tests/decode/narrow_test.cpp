@@ -37,7 +37,9 @@ std::shared_ptr<const xf::Model> reverser_keeping(const DeviceName &device, cons
     return make_reverser(open_device(device, threads))->copy_to(context, xf::Call());
 }
 
-std::vector<Ids> sources(size_t count = 100) { return random_pairs(5, count, 20, kReverserIds).src; }
+constexpr size_t kCount = XF_TEST_SANITIZED ? 20 : 100;
+
+std::vector<Ids> sources(size_t count = kCount) { return random_pairs(5, count, 20, kReverserIds).src; }
 
 const Settings kSearch = {{"decode.n_best", "3"}, {"decode.max_extra_tokens", "15"}};
 
@@ -48,10 +50,10 @@ struct Said {
     std::vector<float> attention;
 };
 
-Said ask(const std::shared_ptr<const xf::Model> &model, size_t count = 100) {
+Said ask(const std::shared_ptr<const xf::Model> &model, size_t count = kCount) {
     Said said;
     xf::Decoder decoder(model, options_of(kSearch));
-    const Pairs pairs = random_pairs(6, 60, 25, kReverserIds);
+    const Pairs pairs = random_pairs(6, XF_TEST_SANITIZED ? 12 : 60, 25, kReverserIds);
     said.answers = decode(&decoder, sources(count));
     said.scores = score(&decoder, pairs);
     decoder.evaluate(Batch(pairs).view(), &said.stats);
@@ -123,10 +125,11 @@ XF_TEST(avx2_and_avx512_say_the_same) {
     const DeviceName avx2{"cpu:openblas", "avx2", false}, avx512{"cpu:openblas", "avx512", false};
     if (open_device(avx512, 1) == nullptr) return;
     const auto check = [](const DeviceName &one, const DeviceName &other, const char *weights) {
-        const Said a = ask(reverser_keeping(one, weights), 200), b = ask(reverser_keeping(other, weights), 200);
+        const Said a = ask(reverser_keeping(one, weights), 2 * kCount),
+                   b = ask(reverser_keeping(other, weights), 2 * kCount);
         size_t unlike = 0;
         for (size_t i = 0; i < a.answers.size(); ++i) unlike += same(a.answers[i], b.answers[i]) ? 0 : 1;
-        CHECK_EQ(a.answers.size(), size_t{200});
+        CHECK_EQ(a.answers.size(), 2 * kCount);
         CHECK_EQ(unlike, size_t{0});
         CHECK(a.scores == b.scores);
         CHECK_EQ(a.stats.loss_sum, b.stats.loss_sum);

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "support/sanitized.h"
 
 namespace xf_test {
 
