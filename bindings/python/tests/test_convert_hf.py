@@ -144,6 +144,18 @@ class FromHf(ConvertTest):
                 found = sum(a[0].text == target for a, (_, target) in zip(answers, pairs))
                 self.assertGreater(found, len(pairs) // 2)
 
+    def test_a_character_that_the_other_side_alone_has(self):
+        self.assertEqual(self.run_main("from-hf", os.path.join(FOLDERS, "marian"), self.path("out.xf"))[0], 0)
+        with open(os.path.join(FOLDERS, "marian", "vocab.json")) as file:
+            ids = json.load(file)
+        with xformer.Model.load(self.context, self.path("out.xf")) as model:
+            for text, pieces in (
+                ("a M\u00fcl", ["\u2581a", "\u2581", "M", "\u00fc", "l"]),
+                ("\u00df", ["\u2581", "\u00df"]),
+                ("\u4e2d\u6587", ["\u2581", "<unk>"]),
+            ):
+                self.assertEqual(model.tokenizer.encode(text), [ids[piece] for piece in pieces])
+
     def test_there_and_back(self):
         for name in ("marian", "marian-many", "bart", "mbart", "m2m100"):
             with self.subTest(name):

@@ -37,11 +37,16 @@ def read_ids(path: str, V: int) -> Dict[str, int]:
 def place(
     model: SentencePieceModel, names: Dict[int, str], V: int, controls: List[str]
 ) -> Tuple[SentencePieceModel, int]:
-    """The same tokenizer with the pieces by other ids: what it does not know of ``names`` is never made from text, and
-    ``controls`` give none either. Also the number of its pieces that have no id, and that it does without."""
+    """The same tokenizer with the pieces by other ids: what it does not know of ``names`` is never made from text, but
+    for single characters, and ``controls`` give none either. Also the number of its pieces that have no id, and that it
+    does without."""
     own = {piece.text: piece for piece in model.pieces}
     special = {**SPECIAL, **dict.fromkeys(controls, CONTROL)}
     pieces = []
+    # transformers looks up what is unknown to SentencePiece by its text, and so finds characters of the other side's
+    # vocabulary. As a piece one must cost what the unknown one costs, 10 more than the worst: then no text is cut anew.
+    alone = min([piece.score for piece in model.pieces if piece.type == NORMAL], default=0.0) - 10.0
+    by_text = model.kind == "unigram" and not model.flags.get("byte_fallback")
     for id in range(V):
         text = names.get(id, "<unused%d>" % id)
         known = own.get(text)
@@ -49,6 +54,8 @@ def place(
             pieces.append(Piece(text, known.score if known else 0.0, special[text]))
         elif known is not None and known.type not in (UNKNOWN, CONTROL):
             pieces.append(known)
+        elif known is None and by_text and len(text) == 1:
+            pieces.append(Piece(text, alone, NORMAL))
         else:
             pieces.append(Piece(text, 0.0, CONTROL if model.kind == "bpe" else UNUSED))  # a BPE has no unused ones here
     missing = [
