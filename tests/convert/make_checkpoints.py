@@ -6,8 +6,8 @@ them.
     make_checkpoints.py --many PAIRS.tsv OUT     more, in odd configurations, for peers.sh
 
 Trained for some steps on lines of text, so that weights are no noise. expected.json of each folder has, by ids and in
-double precision, log-probabilities of targets and what greedy search answers; and texts with their ids. Needs
-transformers, torch and sentencepiece (PyPI).
+double precision, log-probabilities of targets and what greedy search answers; and texts with their ids. --many also
+leaves sentences.json: 200 sentences for searches. Needs transformers, torch and sentencepiece (PyPI).
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -16,6 +16,7 @@ import io
 import json
 import os
 import random
+import tempfile
 
 import sentencepiece
 import torch
@@ -55,6 +56,11 @@ class Family:
         self.pairs, self.sizes = pairs, sizes
         self.files = {}
         self.vocabulary()
+
+    def write(self, folder):
+        for name, data in self.files.items():
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(data)
 
     def ids(self, processor, table, text):
         return [table.get(piece, self.unknown) for piece in processor.encode(text, out_type=str)]
@@ -289,6 +295,53 @@ class Mbart50(Mbart):
         return {"decode.source_language": "en_XX", "decode.target_language": "ro_RO"}
 
 
+class Own:
+    """A folder with what the tokenizer of transformers saves, all languages of its class too; ids are what it says."""
+
+    token, more = "%s", {}
+
+    def vocabulary(self):
+        super().vocabulary()
+        self.files.pop("tokenizer_config.json")
+        self.files.pop("tokenizer.json", None)
+        with tempfile.TemporaryDirectory() as folder:
+            self.write(folder)
+            self.tokenizer = getattr(transformers, self.tokenizer_class).from_pretrained(folder, **self.more)
+            self.tokenizer.save_pretrained(folder)
+            for name in os.listdir(folder):
+                with open(os.path.join(folder, name), "rb") as file:
+                    self.files[name] = file.read()
+        self.lang = {code: self.tokenizer.convert_tokens_to_ids(self.token % code) for code in self.lang}
+        self.start = self.lang["ro_RO"] if self.kind == "mbart" and not self.fifty else 2
+        self.V = max(len(self.tokenizer), max(self.lang.values()) + 1) + 3
+        told = self.texts()
+        self.tokenizer.src_lang = told["decode.source_language"]
+        self.tokenizer.tgt_lang = told.get("decode.target_language", "ro_RO")
+
+    def source(self, text):
+        return self.tokenizer(text)["input_ids"]
+
+    def target(self, text):
+        ids = self.tokenizer(text_target=text)["input_ids"]
+        return ids[: ids.index(self.end) + 1] if ids[0] != self.end else ids
+
+
+class M2M100Own(Own, M2M100):
+    tokenizer_class, token = "M2M100Tokenizer", "__%s__"
+
+
+class NllbOwn(Own, Nllb):
+    tokenizer_class, more = "NllbTokenizer", {"extra_special_tokens": NLLB}
+
+
+class MbartOwn(Own, Mbart):
+    tokenizer_class = "MBartTokenizer"
+
+
+class Mbart50Own(Own, Mbart50):
+    tokenizer_class = "MBart50Tokenizer"
+
+
 class Fsmt(Family):
     kind = "fsmt"
 
@@ -339,18 +392,23 @@ MORE = {
     "pegasus": (Pegasus, {}),
     "pegasus-large": (Pegasus, {**LARGE, "activation_function": "relu", "scale_embedding": False}),
     "fsmt-large": (Fsmt, {**LARGE, "scale_embedding": False}),
+    "m2m100-own": (M2M100Own, {}),
+    "nllb-own": (NllbOwn, {}),
+    "mbart-own": (MbartOwn, {}),
+    "mbart50-own": (Mbart50Own, {}),
     "fsmt-tied": (Fsmt, {**LARGE, "activation_function": "gelu", "tie_word_embeddings": True}),
 }
 
 
-def steps(model, family, pairs, count):
+def steps(model, family, pairs, count, rate, warmup):
     model.train()
     with torch.no_grad():  # what is 0 at first would prove nothing
         for name, value in model.named_parameters():
             if name.endswith("bias") and value.requires_grad:
                 value.normal_(0, 0.05)
-    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=5e-3)
+    optimizer = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=rate)
     for step in range(count):
+        optimizer.param_groups[0]["lr"] = rate * min(1, (step + 1) / warmup)
         source, target = (f(text) for f, text in zip((family.source, family.target), pairs[step % len(pairs)]))
         logits = logits_of(model, family, source, target)
         optimizer.zero_grad()
@@ -384,12 +442,19 @@ def expected(model, family, pairs):
     return found
 
 
-def make(name, family_class, sizes, pairs, out):
+def make(name, family_class, sizes, pairs, out, many):
     torch.manual_seed(7)
     family = family_class(pairs, **{**SMALL, **sizes})
     model = family.model()
     short = [pair for pair in pairs if len(pair[0]) < 40 and len(pair[1]) < 40]
-    steps(model, family, short[:8], 300)
+    if many:  # so that answers depend on what is asked: words that positions don't drown, more of them, more steps
+        with torch.no_grad():
+            tables = (m for m in model.modules() if isinstance(m, torch.nn.Embedding) and "Pos" not in type(m).__name__)
+            for table in {id(m.weight): m.weight for m in tables}.values():
+                table.mul_(10 if model.config.scale_embedding else 20)
+        steps(model, family, short[:64], 2000, 2e-3 if model.config.d_model < 32 else 5e-4, 400)
+    else:
+        steps(model, family, short[:8], 300, 5e-3, 1)
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
     for key, value in family.generation.items():
@@ -400,15 +465,18 @@ def make(name, family_class, sizes, pairs, out):
     if name.endswith("-pickle"):  # as the older ones were published: every tensor, tables of positions too
         os.remove(os.path.join(folder, "model.safetensors"))
         torch.save(model.state_dict(), os.path.join(folder, "pytorch_model.bin"))
-    for file_name, data in family.files.items():
-        with open(os.path.join(folder, file_name), "wb") as file:
-            file.write(data)
+    family.write(folder)
     if hasattr(model.generation_config, "forced_eos_token_id"):
         model.generation_config.forced_eos_token_id = None
     answer = {"end": family.end, "languages": family.texts(), "sentences": expected(model, family, short[:12])}
     with open(os.path.join(folder, "expected.json"), "w") as file:
         json.dump(answer, file, separators=(",", ":"))
         file.write("\n")
+    if many:
+        texts, targets = map(list, zip(*short[:200]))
+        ids = {"source": list(map(family.source, texts)), "target": list(map(family.target, targets))}
+        with open(os.path.join(folder, "sentences.json"), "w") as file:
+            json.dump({"text": texts, "target_text": targets, **ids, "forced": getattr(family, "forced", None)}, file)
 
 
 def main():
@@ -422,7 +490,7 @@ def main():
         pairs = [tuple(line.rstrip("\n").split("\t")) for line, _ in zip(file, range(3000))]
     for name, (family, sizes) in (MORE if given.many else SMALL_ONES).items():
         if not given.names or name in given.names:
-            make(name, family, sizes, pairs, given.out)
+            make(name, family, sizes, pairs, given.out, given.many)
             print(name, flush=True)
 
 
