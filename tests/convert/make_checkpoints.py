@@ -375,6 +375,7 @@ SMALL_ONES = {
     "mbart": (Mbart, {}),
     "mbart50": (Mbart50, {}),
     "fsmt": (Fsmt, {}),
+    "pegasus": (Pegasus, {}),
 }
 MORE = {
     **SMALL_ONES,
@@ -389,7 +390,6 @@ MORE = {
     "bart-forced": (BartForced, {}),
     "mbart-large": (Mbart, {**LARGE, "activation_function": "swish"}),
     "mbart50-large": (Mbart50, {**LARGE, "scale_embedding": False}),
-    "pegasus": (Pegasus, {}),
     "pegasus-large": (Pegasus, {**LARGE, "activation_function": "relu", "scale_embedding": False}),
     "fsmt-large": (Fsmt, {**LARGE, "scale_embedding": False}),
     "m2m100-own": (M2M100Own, {}),
