@@ -27,6 +27,20 @@ passed=0
 failed=0
 skipped=0
 
+building=0
+testing=0
+before=0
+
+# spend NAME: adds the processor seconds since the last call to the variable of this name.
+spend() {
+    local now
+    mkdir -p build
+    times >build/times # not in a substitution: there it would count nothing
+    now=$(awk 'NR == 2 { gsub(/[ms]/, " "); print int($1 * 60 + $2 + $3 * 60 + $4) }' build/times)
+    printf -v "$1" %d $((${!1} + now - before))
+    before=$now
+}
+
 say() { printf '\n== %s\n' "$*"; }
 
 # build FOLDER CMAKE-OPTION...: configures and compiles with warnings as errors.
@@ -41,6 +55,7 @@ build() {
         echo "tests: 0 passed, 1 failed"
         exit 1
     }
+    spend building
 }
 
 # count_tests FOLDER CTEST-OPTION...: runs ctest and adds to the totals.
@@ -48,6 +63,7 @@ count_tests() {
     local folder=$1 log=$1/ctest.log line bad total absent
     shift
     ctest --test-dir "$folder" --output-on-failure -j "$jobs" "$@" 2>&1 | tee "$log" || true
+    spend testing
     line=$(grep -E '^[0-9]+% tests passed, [0-9]+ tests? failed out of [0-9]+' "$log" || true)
     if [ -z "$line" ]; then
         echo "run.sh: ctest ran no test in $folder" >&2
@@ -67,7 +83,8 @@ tests/packages.sh test
 if [ "$what" = all ] || [ "$what" = release ]; then
     say "Release build"
     # Where Debian has its libraries: tests/package makes packages of this build.
-    build build/release -DCMAKE_BUILD_TYPE=Release -DXF_CUDA_ARCHITECTURES=90-real \
+    # The core without precompiled headers: each of its files includes what it needs.
+    build build/release -DCMAKE_BUILD_TYPE=Release -DXF_CUDA_ARCHITECTURES=90-real -DXF_PRECOMPILE=TESTS \
         -DCMAKE_INSTALL_LIBDIR="lib/$(c++ -print-multiarch)"
     count_tests build/release
 fi
@@ -88,9 +105,12 @@ fi
 if [ "$what" = all ] || [ "$what" = docs ]; then
     say "Documentation"
     if docs/build.sh build/docs; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    spend building
 fi
 
 echo
+# Together they are to stay below 30: see CONTRIBUTING.md.
+awk "BEGIN { printf \"processor minutes: %.1f to build, %.1f to test\\n\", $building / 60, $testing / 60 }"
 counts="$passed passed, $failed failed"
 if [ "$skipped" -gt 0 ]; then counts+=", $skipped skipped"; fi # named above, each with what it lacks
 echo "tests: $counts"

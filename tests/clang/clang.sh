@@ -17,7 +17,7 @@ fi
 clang++ --version | head -n 1
 "$CMAKE" -S "$SOURCE" -B "$FOLDER" -G "$GENERATOR" -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
     -DCMAKE_BUILD_TYPE=None -DXF_WERROR=ON -DXF_CUDA=OFF -DXF_BUILD_TESTS=OFF -DXF_BUILD_EXAMPLES=OFF -DXF_INSTALL=OFF \
-    >"$FOLDER.log" 2>&1 || {
+    -DXF_PRECOMPILE=ON >"$FOLDER.log" 2>&1 || {
     cat "$FOLDER.log"
     exit 1
 }
@@ -25,10 +25,14 @@ clang++ --version | head -n 1
     grep -E -A 5 '(error|warning):' "$FOLDER.log" || tail -n 40 "$FOLDER.log"
     exit 1
 }
-XF_TEST_PLUGINS="$FOLDER/lib/libxformer_openblas.so" "$BACKEND_OPS" 'openblas/*' >"$FOLDER.log" 2>&1 || {
-    grep -v -E '^\[ +(RUN|OK) ' "$FOLDER.log"
-    exit 1
-}
-passed=$(grep -c -E '^\[ +OK ' "$FOLDER.log" || true)
+# Every case beside ref, and AVX2 beside AVX-512: what a compiler can change. The other checks are of the source.
+passed=0
+for check in parity instructions; do
+    XF_TEST_PLUGINS="$FOLDER/lib/libxformer_openblas.so" "$BACKEND_OPS" "openblas/*$check" >"$FOLDER.log" 2>&1 || {
+        grep -v -E '^\[ +(RUN|OK) ' "$FOLDER.log"
+        exit 1
+    }
+    passed=$((passed + $(grep -c -E '^\[ +OK ' "$FOLDER.log" || true)))
+done
 echo "clang: the library, and a plugin that passes $passed tests of the case list"
-test "$passed" -ge 7
+test "$passed" -ge 2
