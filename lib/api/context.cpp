@@ -42,10 +42,16 @@ xf_status xf_context_create(const xf_config *config, const xf_host *host, xf_con
                      "host->log_level is %d, expected 0 to 3", own.log_level);
             XF_CHECK(own.reserved == 0, XF_ERROR_UNSUPPORTED, "host->reserved is %d, expected 0", own.reserved);
         }
+        xf_comm comm{};
+        if (own.comm != nullptr) {
+            comm = get_struct(own.comm, "host->comm");
+            own.comm = &comm;
+        }
         auto handle = std::make_unique<xf_context>();
         const auto hosted = std::make_shared<Hosted>(*options, own);
         handle->context = std::shared_ptr<Context>(hosted, hosted->context.get());
         hosted->armed = true;
+        if (hosted->context->comm() != nullptr) hosted->context->comm()->own();
         *out = handle.release();
     });
 }

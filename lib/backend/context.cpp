@@ -53,6 +53,8 @@ Context::Context(const Options &options, const xf_host *host)
         }
     };
     host_.isa = isa_.c_str();
+    if (services_.comm != nullptr) comm_ = std::make_unique<Comm>(*services_.comm, options.f64("context.comm_timeout"));
+    services_.comm = nullptr;  // the caller's memory
     open_device(options.str("context.device"));
 }
 

@@ -12,6 +12,7 @@
 
 #include "backend/device.h"
 #include "backend/registry.h"
+#include "comm/comm.h"
 #include "core/call.h"
 #include "core/heap.h"
 #include "core/options.h"
@@ -40,6 +41,8 @@ public:
     bool graphs() const { return graphs_ && device_->records(); }
     Registry &registry() { return registry_; }
     const Registry &registry() const { return registry_; }
+    // The ranks of which this is one; null: it is alone.
+    Comm *comm() const { return comm_.get(); }
     const std::string &description() const { return description_; }
     const BackendEntry &active() const { return *active_; }
     pid_t pid() const { return pid_; }
@@ -74,6 +77,7 @@ private:
     const BackendEntry *active_ = nullptr;
     xf_host_v1 host_{};
     std::unique_ptr<Device> device_;
+    std::unique_ptr<Comm> comm_;
     std::string description_;
 };
 

@@ -40,6 +40,11 @@ constexpr Option kOptions[] = {
      "Calls that repeat are recorded once and replayed, where the device can (CUDA graphs). Results do not depend on "
      "it.",
      "", "0.1"},
+    {"context.comm_timeout", kF64, "60", 0.001, 86400, nullptr,
+     "Seconds for which a rank waits for another before that is XF_ERROR_PEER; more than what saving takes, and than "
+     "one "
+     "rank's step may take longer than another's.",
+     "", "0.1"},
 
     {"tokenizer.kind", kStr, "bpe", 0, 0, "bpe|wordpiece|unigram",
      "Byte pair encoding; WordPiece: pieces by likelihood, words cut at the longest; unigram: both by likelihood.",
@@ -175,6 +180,12 @@ constexpr Option kOptions[] = {
      "0.1"},
     {"train.accumulate", kI64, "1", 1, 1 << 20, nullptr,
      "Batches of a batcher whose gradients xf_train_next adds up for one update.", "", "0.1"},
+    {"train.shards", kI64, "0", 0, 1 << 16, nullptr,
+     "Parts of a step, each of train.accumulate batches, whose gradients are added up in a fixed tree: a multiple of "
+     "the number of ranks, which then changes nothing in the results; 0 is one for each rank.",
+     "", "0.1"},
+    {"train.compare_steps", kI64, "100", 0, 1e9, nullptr,
+     "Steps after which the ranks compare their parameters, by hash; 0 is once, before the first.", "", "0.1"},
     {"train.on_nonfinite", kStr, "stop", 0, 0, "stop|skip|rollback",
      "When loss or gradient is not finite: an error, a step left out, or a return to the last checkpoint; the tenth in "
      "a row is an error.",

@@ -47,6 +47,10 @@ extern "C" const char *xf_status_name(int32_t status) {
             return "XF_ERROR_CALLBACK";
         case XF_ERROR_DEADLINE:
             return "XF_ERROR_DEADLINE";
+        case XF_ERROR_PEER:
+            return "XF_ERROR_PEER";
+        case XF_ERROR_DESYNC:
+            return "XF_ERROR_DESYNC";
         case XF_ERROR_INTERNAL:
             return "XF_ERROR_INTERNAL";
         default:

@@ -44,6 +44,7 @@ void Trainer::save(const std::string &path, const std::string &tokenizer, const 
     for (size_t i = 0; i < option_count(); ++i)
         if (std::string_view(option(i).key).starts_with("train."))
             contents.extra[option(i).key] = options_.text(option(i).key);
+    if (has_ranks()) return save_of_all(path, contents, call);
     std::vector<ExtraBlock> blocks = {{"adam.m.", m_.floats()}, {"adam.v.", v_.floats()}};
     if (config_.ema > 0) blocks.push_back({"ema.", averages_ ? ema_.floats() : model_->params()});
     checkpoint_.digest = save_model_file(path, *model_, stream_, contents, blocks, call);
@@ -51,12 +52,17 @@ void Trainer::save(const std::string &path, const std::string &tokenizer, const 
 }
 
 void Trainer::load(const ModelFile &file, const Call &call) {
-    std::vector<ExtraBlock> blocks = {{"adam.m.", m_.floats()}, {"adam.v.", v_.floats(), 0.0f}};
-    if (config_.ema > 0) blocks.push_back({"ema.", ema_.floats()});
     const int64_t step = read_count(file, "step");
-    lost_ = true;
-    file.load(*model_, stream_, blocks, call);
-    lost_ = false;
+    lost_ = format("a return to '%s' failed halfway", file.path().c_str());
+    if (has_ranks()) {
+        load_slices(file, call);
+    } else {
+        std::vector<ExtraBlock> blocks = {{"adam.m.", m_.floats()}, {"adam.v.", v_.floats(), 0.0f}};
+        if (config_.ema > 0) blocks.push_back({"ema.", ema_.floats()});
+        file.load(*model_, stream_, blocks, call);
+    }
+    lost_.clear();
+    joined_ = false;
     step_ = step;
     averages_ = config_.ema > 0;
 }
@@ -104,7 +110,12 @@ std::shared_ptr<Model> Trainer::average() const {
     auto model = std::make_shared<Model>(model_->context_ptr(), model_->options());
     model->metadata() = model_->metadata();
     Stream stream(model_->context().device(), model_->dtype());
-    stream.copy(model->params(), averages_ ? ema_.floats() : model_->params(), block_bytes());
+    if (has_ranks() && averages_) {
+        const Buffer scratch(stream.device(), block_bytes());
+        shards_->all_gather(stream, ema_.floats(), model->params(), scratch.floats());
+    } else {
+        stream.copy(model->params(), averages_ ? ema_.floats() : model_->params(), block_bytes());
+    }
     model->parameters_written(stream);
     stream.sync();
     return model;

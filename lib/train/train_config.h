@@ -17,10 +17,12 @@ struct TrainConfig {
     bool smooth_uniform;
     Schedule schedule;
     double beta1, beta2, epsilon;
-    double weight_decay;  // of matrices; 0: none
-    double clip_norm;     // 0: none
-    double ema;           // 0: none
-    int64_t accumulate;   // batches of a batcher to an update
+    double weight_decay;    // of matrices; 0: none
+    double clip_norm;       // 0: none
+    double ema;             // 0: none
+    int64_t accumulate;     // batches of a batcher to an update
+    int64_t shards;         // 0: one for each rank
+    int64_t compare_steps;  // 0: only before the first step
     OnNonfinite on_nonfinite;
     uint64_t seed;
 

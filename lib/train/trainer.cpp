@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace xf {
@@ -24,12 +25,21 @@ Trainer::Trainer(std::shared_ptr<Model> model, const Options &options)
       network_(*model_, stream_, config_.activation_dropout > 0) {
     model_->params();  // refuses a narrow model before anything large is made
     options_.copy_group(options, "train.");
-    for (Buffer *buffer : {&grads_, &m_, &v_}) {
-        *buffer = Buffer(stream_.device(), block_bytes());
-        stream_.zero(buffer->data(), block_bytes());
-    }
+    if (model_->context().comm() != nullptr || config_.shards > 1)
+        shards_ = std::make_unique<Shards>(model_->context_ptr(), config_.shards, model_->table().total);
+    options_.set("train.shards", std::to_string(is_sharded() ? shards_->count() : 1));
+    if (is_sharded() && shards_->count() == 1) shards_.reset();
+    const auto zeroed = [&](size_t bytes) {
+        Buffer buffer(stream_.device(), bytes);
+        stream_.zero(buffer.data(), bytes);
+        return buffer;
+    };
+    grads_ = zeroed(block_bytes());
+    m_ = zeroed(slice_bytes());
+    v_ = zeroed(slice_bytes());
     if (gated()) verdict_ = Buffer(stream_.device(), sizeof(Verdict));
-    if (config_.ema > 0) ema_ = Buffer(stream_.device(), block_bytes());
+    if (config_.ema > 0) ema_ = Buffer(stream_.device(), slice_bytes());
+    if (has_ranks()) part_ = Buffer(stream_.device(), slice_bytes());
     find_runs();
 }
 
@@ -57,8 +67,8 @@ StepStats Trainer::run_batch(const xf_batch *batch, const Call &call, bool wait)
     Pass pass{*model_, stream_, call};
     pass.grads = grads_.floats();
     pass.dropout = {config_.dropout, config_.attention_dropout, config_.activation_dropout, config_.seed, batch_.when};
-    if (dirty_ && waiting_ == 0) stream_.zero(grads_.data(), block_bytes());
-    dirty_ = true;
+    if (dirty_ && !begun_) stream_.zero(grads_.data(), block_bytes());
+    dirty_ = begun_ = true;
     const auto passes = [&] {
         network_.encode(pass, batch_);
         network_.decode(pass, batch_);
@@ -94,15 +104,21 @@ StepStats Trainer::run_batch(const xf_batch *batch, const Call &call, bool wait)
 // What lies in the block is cleared before the next batch: here, after an error, the device may refuse.
 void Trainer::drop_gradients() noexcept {
     waiting_ = 0;
+    begun_ = false;
     sum_ = StepStats();
 }
 
 void Trainer::check_sound() const {
-    XF_CHECK(!lost_, XF_ERROR_STATE, "a return to '%s' failed halfway, and what was trained is lost: resume from it",
-             checkpoint_.path.c_str());
+    XF_CHECK(lost_.empty(), XF_ERROR_STATE, "%s, and what was trained is lost: resume from the last checkpoint",
+             lost_.c_str());
 }
 
-StepStats Trainer::accumulate(const xf_batch &batch, const Call &call) { return add_batch(&batch, call, true); }
+StepStats Trainer::accumulate(const xf_batch &batch, const Call &call) {
+    XF_CHECK(!is_sharded(), XF_ERROR_STATE,
+             "train.shards is %lld: a step is one call then, xf_train_step() or xf_train_next()",
+             static_cast<long long>(shards_->count()));
+    return add_batch(&batch, call, true);
+}
 
 // The batcher's next batch; there is one.
 void Trainer::add_next(Batcher *batcher, const Call &call) {
@@ -118,7 +134,7 @@ void Trainer::add_next(Batcher *batcher, const Call &call) {
 
 StepStats Trainer::add_batch(const xf_batch *batch, const Call &call, bool wait) {
     check_sound();
-    const StepStats stats = run_batch(batch, call, wait || model_->context().logs(XF_LOG_DEBUG));
+    const StepStats stats = run_batch(batch, call, wait || is_sharded() || model_->context().logs(XF_LOG_DEBUG));
     ++waiting_;
     sum_.sentences += stats.sentences;
     sum_.src_tokens += stats.src_tokens;
@@ -131,9 +147,13 @@ StepStats Trainer::add_batch(const xf_batch *batch, const Call &call, bool wait)
             format("a batch of %lld sentences, %lld + %lld tokens: loss %s", static_cast<long long>(stats.sentences),
                    static_cast<long long>(stats.src_tokens), static_cast<long long>(stats.tgt_tokens),
                    number(stats.loss_sum / static_cast<double>(stats.tgt_tokens)).c_str()));
-    if (!std::isfinite(stats.loss_sum))
-        fail_nonfinite(format("the loss of step %lld is not finite", static_cast<long long>(step_ + 1)));
+    if (!is_sharded()) check_loss(stats.loss_sum);
     return stats;
+}
+
+void Trainer::check_loss(double loss) {
+    if (!std::isfinite(loss))
+        fail_nonfinite(format("the loss of step %lld is not finite", static_cast<long long>(step_ + 1)));
 }
 
 void Trainer::adam(double scale, double rate, const double *gate) {
@@ -147,31 +167,45 @@ void Trainer::adam(double scale, double rate, const double *gate) {
     args.grad_scale = static_cast<float>(scale);
     args.ema_rate = static_cast<float>(1 - config_.ema);
     args.gate = gate;
+    const Range own = slice();
     for (const Run &run : runs_) {
-        args.n = run.count;
-        args.params = model_->params() + run.begin;
-        args.grads = grads_.floats() + run.begin;
-        args.m = m_.floats() + run.begin;
-        args.v = v_.floats() + run.begin;
-        args.ema = config_.ema > 0 ? ema_.floats() + run.begin : nullptr;
-        if (model_->copy() != nullptr)
-            args.params_bf16 = static_cast<char *>(model_->copy()) + run.begin * number_bytes(XF_BF16);
+        const int64_t begin = std::max(run.begin, own.begin), end = std::min(run.begin + run.count, own.end);
+        if (begin >= end) continue;
+        const int64_t at = begin - own.begin;
+        args.n = end - begin;
+        args.params = has_ranks() ? part_.floats() + at : model_->params() + begin;
+        args.grads = grads_.floats() + begin;
+        args.m = m_.floats() + at;
+        args.v = v_.floats() + at;
+        args.ema = config_.ema > 0 ? ema_.floats() + at : nullptr;
+        if (model_->copy() != nullptr && !has_ranks())
+            args.params_bf16 = static_cast<char *>(model_->copy()) + begin * number_bytes(XF_BF16);
         args.decay = run.decays ? static_cast<float>(rate * config_.weight_decay) : 0.0f;
         stream_.run(args);  // leaves the gradients zero
     }
 }
 
+// A gradient whose square is beyond fp32 would make Adam's second moment infinite for ever.
+constexpr double kLargestSquare = 1e36;
+
+void Trainer::refuse_gradient() {
+    fail_nonfinite(
+        format("the gradient of step %lld is not finite or its norm is above 1e18", static_cast<long long>(step_ + 1)));
+}
+
+double Trainer::checked_scale(double squares, double scale) {
+    const double norm = sum_.gradient_norm = std::sqrt(squares) * scale;
+    if (!(squares * scale * scale < kLargestSquare)) refuse_gradient();
+    return config_.clip_norm > 0 && norm > config_.clip_norm ? scale * (config_.clip_norm / norm) : scale;
+}
+
+// Before the first update.
+void Trainer::begin_average() {
+    if (config_.ema > 0 && !averages_) stream_.copy(ema_.data(), model_->params() + slice().begin, slice_bytes());
+}
+
 // The update, unless something is not finite. What others read afterwards, by streams of their own, is there.
 void Trainer::make_step(double scale, double rate, const Batcher *next) {
-    // A gradient whose square is beyond fp32 would make Adam's second moment infinite for ever.
-    constexpr double kLargestSquare = 1e36;
-    const auto step = static_cast<long long>(step_ + 1);
-    const auto refuse = [&] {
-        fail_nonfinite(format("the gradient of step %lld is not finite or its norm is above 1e18", step));
-    };
-    const auto begin_average = [&] {
-        if (config_.ema > 0 && !averages_) stream_.copy(ema_.data(), model_->params(), block_bytes());
-    };
     const int64_t total = model_->table().total;
     if (gated()) {
         auto *const sums = static_cast<double *>(verdict_.data()), *const gate = sums + 4;
@@ -184,16 +218,15 @@ void Trainer::make_step(double scale, double rate, const Batcher *next) {
         stream_.download(&found, verdict_.data(), sizeof found);
         sum_.loss_sum = found.loss, sum_.nll_sum = found.nll;
         sum_.gradient_norm = std::sqrt(found.squares) * scale;
-        if (!std::isfinite(found.loss)) fail_nonfinite(format("the loss of step %lld is not finite", step));
-        if (found.open == 0) refuse();
+        check_loss(found.loss);
+        if (found.open == 0) refuse_gradient();
         return;
     }
     double squares = 0;
     stream_.run(xf_sum_squares{total, grads_.floats(), &squares});
-    const double norm = sum_.gradient_norm = std::sqrt(squares) * scale;
-    if (!(squares * scale * scale < kLargestSquare)) refuse();
+    const double factor = checked_scale(squares, scale);
     begin_average();
-    adam(config_.clip_norm > 0 && norm > config_.clip_norm ? scale * (config_.clip_norm / norm) : scale, rate, nullptr);
+    adam(factor, rate, nullptr);
     stream_.sync();
 }
 
@@ -202,13 +235,17 @@ StepStats Trainer::finish(const Batcher *next) {
     XF_CHECK(waiting_ > 0, XF_ERROR_STATE, "no gradients wait for an update");
     const int64_t step = step_ + 1;
     const double rate = config_.schedule.rate(step);
-    make_step(1.0 / static_cast<double>(sum_.tgt_tokens), rate, next);
+    const double scale = 1.0 / static_cast<double>(sum_.tgt_tokens);
+    if (is_sharded())
+        make_sharded_step(scale, rate);
+    else
+        make_step(scale, rate, next);
     StepStats stats = sum_;
     stats.step = step;
     stats.learning_rate = rate;
     averages_ = config_.ema > 0;
     step_ = step;
-    dirty_ = false;
+    dirty_ = has_ranks();  // else adam left zeros
     bad_steps_ = 0;
     drop_gradients();
     if (const Context &context = model_->context(); context.logs(XF_LOG_DEBUG))
@@ -271,6 +308,7 @@ StepStats Trainer::attempt(const Work &work, const Batcher *next) {
 
 StepStats Trainer::step(const xf_batch *batches, size_t count, const Call &call) {
     return attempt([&] {
+        if (is_sharded()) return step_shards(batches, count, call);
         for (size_t i = 0; i < count; ++i) add_batch(&batches[i], call, false);
     });
 }
@@ -282,6 +320,7 @@ bool Trainer::next(Batcher *batcher, StepStats *stats, const Call &call) {
     try {
         *stats = attempt(
             [&] {
+                if (is_sharded()) return next_shards(batcher, call);
                 for (int64_t i = 0; i < config_.accumulate && !at_end(); ++i) add_next(batcher, call);
             },
             batcher);

@@ -12,6 +12,9 @@
 //
 // The steady state allocates nothing: what a step needs stays, and grows with the largest batch.
 //
+// A step may be cut into shards (train.shards), which may be dealt to ranks: shards.h. What is its own about such a
+// step is in sharded.cpp. Ranks make the same calls, and each call ends alike on all of them.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,6 +28,7 @@
 #include "nn/transformer.h"
 #include "train/ahead.h"
 #include "train/position.h"
+#include "train/shards.h"
 #include "train/train_config.h"
 #include "xformer/data.h"
 
@@ -83,10 +87,28 @@ private:
     StepStats attempt(const Work &work, const Batcher *next = nullptr);
     StepStats after_nonfinite(const Error &error, StepStats lost);
     [[noreturn]] void fail_nonfinite(const std::string &what);
+    [[noreturn]] void refuse_gradient();
+    void check_loss(double loss);
     StepStats run_batch(const xf_batch *batch, const Call &call, bool wait);
     StepStats add_batch(const xf_batch *batch, const Call &call, bool wait);
     void add_next(Batcher *batcher, const Call &call);
     void make_step(double scale, double rate, const Batcher *next);
+    // The factor of every gradient, from the sum of their squares; notes the norm.
+    double checked_scale(double squares, double scale);
+
+    bool is_sharded() const { return shards_ != nullptr; }
+    bool has_ranks() const { return is_sharded() && shards_->ranks() > 1; }
+    // Which numbers of the parameters the moments here are of.
+    Range slice() const { return has_ranks() ? shards_->slice() : Range{0, model_->table().total}; }
+    void join();
+    template <class Work>
+    void run_shards(Shards::Report report, const Work &run);
+    void step_shards(const xf_batch *batches, size_t count, const Call &call);
+    void next_shards(Batcher *batcher, const Call &call);
+    void make_sharded_step(double scale, double rate);
+    void save_of_all(const std::string &path, const FileContents &contents, const Call &call);
+    void load_slices(const ModelFile &file, const Call &call);
+
     // The mask belongs to the update that is being made and to the batch within it.
     StepTime time() const { return {static_cast<uint32_t>(step_ + 1), waiting_}; }
     bool gated() const { return stream_.device().ops().gate != nullptr; }
@@ -97,6 +119,8 @@ private:
     void load(const ModelFile &file, const Call &call);
     void roll_back();
     size_t block_bytes() const { return static_cast<size_t>(model_->table().total) * sizeof(float); }
+    size_t slice_bytes() const { return static_cast<size_t>(slice().count()) * sizeof(float); }
+    void begin_average();
 
     std::shared_ptr<Model> model_;
     Options options_;
@@ -112,7 +136,11 @@ private:
         auto operator<=>(const PassKey &) const = default;
     };
     GraphCache<PassKey> graphs_;
-    Buffer grads_, m_, v_, ema_;
+    Buffer grads_;
+    Buffer m_, v_, ema_;              // of slice()
+    std::unique_ptr<Shards> shards_;  // null: a step is one piece
+    Buffer part_;                     // the slice of the parameters while it is updated, where there are ranks
+    bool joined_ = false;             // the ranks were compared
     // Where the device decides: xf_sum_losses.sums, behind it xf_gate.dst.
     struct Verdict {
         double batch_loss, batch_nll, loss, nll, squares, open, scale;
@@ -121,10 +149,11 @@ private:
     std::vector<Run> runs_;
     std::vector<float> token_values_;
     std::atomic<int64_t> step_{0};
-    uint32_t waiting_ = 0;   // batches whose gradients wait for update()
+    uint32_t waiting_ = 0;   // batches whose gradients wait for update(); which batch of its step the next one is
+    bool begun_ = false;     // the block holds gradients to which more are added
     bool dirty_ = false;     // the block of gradients is not zero
     bool averages_ = false;  // ema_ holds something: from the first update on
-    bool lost_ = false;      // a return to a checkpoint failed halfway: parameters and moments are of no step
+    std::string lost_;       // why parameters and moments are of no step; empty: they are sound
     int bad_steps_ = 0;      // that were not finite, since the last good one
     StepStats sum_;          // of what waits
     DataPosition position_;

@@ -1,0 +1,210 @@
+// A step of shards, on one rank or on several, and what ranks that hold slices save and load. See trainer.h, shards.h.
+//
+// What fails on one rank before the gradients are exchanged is told to all of them, so that each stands where it stood.
+// What fails later is a rank that is gone, and then there is no next step.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+
+#include "core/hash.h"
+#include "train/trainer.h"
+#include "xformer/version.h"
+
+namespace xf {
+namespace {
+
+uint64_t hash_text(const std::string &text, uint64_t seed = 0) { return hash64(text.data(), text.size(), seed); }
+
+uint64_t hash_group(const Options &options, std::string_view prefix) {
+    uint64_t hash = 0;
+    for (size_t i = 0; i < option_count(); ++i)
+        if (std::string_view(option(i).key).starts_with(prefix)) hash = hash_text(options.text(option(i).key), hash);
+    return hash;
+}
+
+// What the batches of a step are, and where they stand.
+uint64_t hash_place(const Batcher &batcher) {
+    const Batcher::Position at = batcher.position();
+    const uint64_t place[] = {batcher.fingerprint(), static_cast<uint64_t>(at.epoch), static_cast<uint64_t>(at.batch)};
+    uint64_t hash = hash64(place, sizeof place);
+    for (const auto &[key, value] : batcher.order()) hash = hash_text(value, hash);
+    return hash;
+}
+
+}  // namespace
+
+// At the start, and every so many steps, the ranks prove to be copies of one.
+void Trainer::join() {
+    if (!has_ranks()) return;
+    const int64_t step = step_;
+    if (joined_ && (config_.compare_steps == 0 || step % config_.compare_steps != 0)) return;
+    joined_ = false;
+    Context &context = model_->context();
+    const std::string place =
+        context.active().name + " " + context.device().isa() + (context.dtype() == XF_BF16 ? " bf16" : " fp32");
+    shards_->compare({{"the library has another version", static_cast<uint64_t>(XF_VERSION_NUM)},
+                      {"the model has other options", hash_group(model_->options(), "model.")},
+                      {"training has other options", hash_group(options_, "train.")},
+                      {"it computes by another backend, instruction set or precision", hash_text(place)},
+                      {"it stands at another step", static_cast<uint64_t>(step)},
+                      {"the parameters are others", shards_->hash_of(stream_, model_->params())}});
+    joined_ = true;
+}
+
+// run(shard): adds the batches of an own shard.
+template <class Work>
+void Trainer::run_shards(Shards::Report report, const Work &run) {
+    join();
+    report.step = step_;
+    const Range own = shards_->own();
+    std::vector<ShardStats> stats(static_cast<size_t>(own.count()));
+    std::exception_ptr failure;
+    const auto failed = [&](xf_status status, const char *why) {
+        report.status = status;
+        std::snprintf(report.message, sizeof report.message, "%s", why);
+        failure = std::current_exception();
+    };
+    try {
+        shards_->begin(report.present);
+        for (int64_t shard = own.begin; shard < std::min(own.end, report.present); ++shard) {
+            begun_ = false;
+            sum_ = StepStats();
+            run(shard);
+            stats[static_cast<size_t>(shard - own.begin)] = {sum_.sentences, sum_.src_tokens, sum_.tgt_tokens,
+                                                             sum_.loss_sum, sum_.nll_sum};
+            shards_->add(stream_, grads_.floats());
+        }
+    } catch (const Error &error) {
+        failed(error.status(), error.what());
+    } catch (const std::exception &error) {
+        failed(XF_ERROR_NO_MEMORY, error.what());
+    }
+    ShardStats total;
+    try {
+        total = shards_->agree(report, stats);
+    } catch (...) {
+        if (failure == nullptr) throw;
+    }
+    if (failure != nullptr) std::rethrow_exception(failure);
+    sum_ = StepStats();
+    sum_.sentences = total.sentences;
+    sum_.src_tokens = total.src_tokens;
+    sum_.tgt_tokens = total.tgt_tokens;
+    sum_.loss_sum = total.loss_sum;
+    sum_.nll_sum = total.nll_sum;
+    waiting_ = 1;
+    check_loss(total.loss_sum);
+}
+
+// The caller's batches are those of the own shards, one shard's behind the other's.
+void Trainer::step_shards(const xf_batch *batches, size_t count, const Call &call) {
+    const Range own = shards_->own();
+    const auto shards = static_cast<size_t>(own.count());
+    Shards::Report report;
+    report.present = shards_->count();
+    report.per_shard = static_cast<int64_t>(count / shards);
+    run_shards(report, [&](int64_t shard) {
+        XF_CHECK(count % shards == 0, XF_ERROR_INVALID_ARGUMENT,
+                 "count is %zu, expected a multiple of this rank's %zu shards", count, shards);
+        for (int64_t i = 0; i < report.per_shard; ++i) {
+            waiting_ = static_cast<uint32_t>(shard * report.per_shard + i);
+            add_batch(&batches[(shard - own.begin) * report.per_shard + i], call, true);
+        }
+    });
+}
+
+// Every rank's batcher is the same, and goes on by all shards' batches; each is asked for those of its own.
+void Trainer::next_shards(Batcher *batcher, const Call &call) {
+    const Batcher::Position at = batcher->position();
+    const int64_t left = batcher->batches_in_epoch() - at.batch, each = config_.accumulate;
+    Shards::Report report;
+    report.data = hash_place(*batcher);
+    report.per_shard = each;
+    report.present = std::min(shards_->count(), (left + each - 1) / each);
+    run_shards(report, [&](int64_t shard) {
+        for (int64_t i = shard * each; i < std::min(left, (shard + 1) * each); ++i) {
+            batcher->seek({at.epoch, at.batch + i});
+            waiting_ = static_cast<uint32_t>(i);
+            add_next(batcher, call);
+        }
+    });
+    batcher->seek({at.epoch, at.batch + std::min(left, shards_->count() * each)});
+}
+
+void Trainer::make_sharded_step(double scale, double rate) {
+    shards_->reduce(stream_, grads_.floats());
+    const double factor = checked_scale(shards_->squares(), scale);
+    begin_average();
+    if (!has_ranks()) {
+        adam(factor, rate, nullptr);
+        stream_.sync();
+        return;
+    }
+    stream_.copy(part_.data(), model_->params() + slice().begin, slice_bytes());
+    adam(factor, rate, nullptr);
+    try {
+        shards_->all_gather(stream_, part_.floats(), model_->params(), grads_.floats());
+        model_->parameters_written(stream_);
+        stream_.sync();
+    } catch (const Error &error) {  // the moments are of the next step, the parameters of the last
+        lost_ = format("step %lld was not finished (%.120s)", static_cast<long long>(step_ + 1), error.what());
+        throw;
+    }
+}
+
+// The ranks' slices come to rank 0, which writes the file that one rank alone would write.
+void Trainer::save_of_all(const std::string &path, const FileContents &contents, const Call &call) {
+    std::vector<std::pair<const char *, const Buffer *>> slices = {{"adam.m.", &m_}, {"adam.v.", &v_}};
+    if (config_.ema > 0 && averages_) slices.push_back({"ema.", &ema_});
+    const bool writes = shards_->rank() == 0;
+    std::vector<Buffer> whole;
+    std::vector<ExtraBlock> blocks;
+    std::string digest;
+    // What fails on rank 0 fails on all.
+    const auto on_first = [&](const auto &work) {
+        try {
+            if (writes) work();
+        } catch (const Error &error) {
+            shards_->hear("", &error);
+            throw;
+        } catch (const std::exception &error) {
+            const Error failure(XF_ERROR_NO_MEMORY, error.what());
+            shards_->hear("", &failure);
+            throw;
+        }
+        digest = shards_->hear(digest, nullptr);
+    };
+    on_first([&] {
+        for (const auto &slice : slices) {
+            whole.emplace_back(stream_.device(), block_bytes());
+            blocks.push_back({slice.first, whole.back().floats()});
+        }
+    });
+    for (size_t i = 0; i < slices.size(); ++i)
+        shards_->gather(stream_, slices[i].second->floats(), writes ? whole[i].floats() : nullptr);
+    on_first([&] {
+        if (config_.ema > 0 && !averages_) blocks.push_back({"ema.", model_->params()});
+        digest = save_model_file(path, *model_, stream_, contents, blocks, call);
+    });
+    checkpoint_ = {path, digest};
+}
+
+void Trainer::load_slices(const ModelFile &file, const Call &call) {
+    const Buffer m(stream_.device(), block_bytes()), v(stream_.device(), block_bytes());
+    std::vector<ExtraBlock> blocks = {{"adam.m.", m.floats()}, {"adam.v.", v.floats(), 0.0f}};
+    Buffer ema;
+    if (config_.ema > 0) {
+        ema = Buffer(stream_.device(), block_bytes());
+        blocks.push_back({"ema.", ema.floats()});
+    }
+    file.load(*model_, stream_, blocks, call);
+    const int64_t begin = slice().begin;
+    stream_.copy(m_.data(), m.floats() + begin, slice_bytes());
+    stream_.copy(v_.data(), v.floats() + begin, slice_bytes());
+    if (config_.ema > 0) stream_.copy(ema_.data(), ema.floats() + begin, slice_bytes());
+    stream_.sync();
+}
+
+}  // namespace xf

@@ -1,0 +1,318 @@
+// See shards.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "train/shards.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "core/hash.h"
+
+namespace xf {
+namespace {
+
+constexpr int64_t kTile = 1 << 14;  // numbers of one task
+
+std::vector<Range> in_bytes(std::vector<Range> ranges, size_t each) {
+    for (Range &range : ranges) range.begin *= static_cast<int64_t>(each), range.end *= static_cast<int64_t>(each);
+    return ranges;
+}
+
+// In double, in an order of its own: eight sums side by side, and those from left to right.
+double sum_squares(const float *values, int64_t count) {
+    double sums[8] = {};
+    int64_t i = 0;
+    for (; i + 8 <= count; i += 8)
+        for (int64_t j = 0; j < 8; ++j)
+            sums[j] += static_cast<double>(values[i + j]) * static_cast<double>(values[i + j]);
+    for (; i < count; ++i) sums[i % 8] += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+    double total = 0;
+    for (const double sum : sums) total += sum;
+    return total;
+}
+
+// Runs task(i) for each i below count on the pool.
+template <class Task>
+void parallel(ThreadPool &pool, int64_t count, const Task &task) {
+    pool.run(
+        count, [](void *arg, int64_t i, int32_t) { (*static_cast<const Task *>(arg))(i); },
+        const_cast<void *>(static_cast<const void *>(&task)));
+}
+
+// Runs work(begin, end) over count numbers.
+template <class Work>
+void tiles(ThreadPool &pool, int64_t count, const Work &work) {
+    parallel(pool, (count + kTile - 1) / kTile, [&](int64_t i) { work(i * kTile, std::min(count, (i + 1) * kTile)); });
+}
+
+void add_to(ThreadPool &pool, float *dst, const float *src, int64_t count) {
+    tiles(pool, count, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) dst[i] += src[i];
+    });
+}
+
+void copy(ThreadPool &pool, float *dst, const float *src, int64_t count) {
+    tiles(pool, count, [&](int64_t begin, int64_t end) { std::copy(src + begin, src + end, dst + begin); });
+}
+
+size_t bytes_of(int64_t count) { return static_cast<size_t>(count) * sizeof(float); }
+
+}  // namespace
+
+Shards::Shards(const std::shared_ptr<Context> &context, int64_t shards, int64_t total)
+    : heap_(context, &context->heap()),
+      pool_(context->pool()),
+      comm_(context->comm()),
+      direct_(context->device().host_memory()),
+      count_(shards > 0 ? shards : ranks()),
+      total_(total),
+      whole_(HeapAllocator<float>(heap_)),
+      arrived_(HeapAllocator<float>(heap_)) {
+    XF_CHECK(count_ % ranks() == 0, XF_ERROR_INVALID_ARGUMENT,
+             "train.shards is %lld, expected a multiple of the %d ranks", static_cast<long long>(count_), ranks());
+    // So many chunks that slices are even, so few that their sums are soon exchanged; lines of memory are whole.
+    chunk_ = (total / 1024 / 16 + 1) * 16;
+    const int64_t chunks = (total + chunk_ - 1) / chunk_;
+    sums_.resize(static_cast<size_t>(chunks));
+    std::vector<Range> of_chunks;
+    for (int64_t r = 0; r < ranks(); ++r) {
+        of_chunks.push_back(share(chunks, r, ranks()));
+        slices_.push_back(
+            {std::min(total, of_chunks.back().begin * chunk_), std::min(total, of_chunks.back().end * chunk_)});
+    }
+    sum_slices_ = in_bytes(std::move(of_chunks), sizeof(double));
+    byte_slices_ = in_bytes(slices_, sizeof(float));
+}
+
+float *Shards::whole() {
+    if (whole_.empty()) whole_.resize(static_cast<size_t>(total_));
+    return whole_.data();
+}
+
+float *Shards::spare() {
+    if (free_.empty()) {
+        HeapVector<float> block{HeapAllocator<float>(heap_)};
+        block.resize(static_cast<size_t>(total_));
+        spares_.push_back(std::move(block));
+        return spares_.back().data();
+    }
+    float *const block = free_.back();
+    free_.pop_back();
+    return block;
+}
+
+uint64_t Shards::hash_of(Stream &stream, const float *block) {
+    const float *at = block;
+    if (!direct_) {
+        stream.download(whole(), block, bytes_of(total_));
+        at = whole();
+    }
+    std::vector<uint64_t> hashes(static_cast<size_t>((total_ + kPiece - 1) / kPiece));
+    parallel(pool_, static_cast<int64_t>(hashes.size()), [&](int64_t i) {
+        hashes[static_cast<size_t>(i)] =
+            hash64(at + i * kPiece, bytes_of(std::min(kPiece, total_ - i * kPiece)), static_cast<uint64_t>(i));
+    });
+    return hash64(hashes.data(), hashes.size() * sizeof(uint64_t));
+}
+
+void Shards::compare(const std::vector<Trait> &traits) {
+    if (ranks() == 1) return;
+    std::vector<uint64_t> all(traits.size() * static_cast<size_t>(ranks()));
+    const auto at = [&](int r, size_t i) -> uint64_t & { return all[static_cast<size_t>(r) * traits.size() + i]; };
+    for (size_t i = 0; i < traits.size(); ++i) at(rank(), i) = traits[i].hash;
+    comm_->all_gather(all.data(), traits.size() * sizeof(uint64_t));
+    for (size_t i = 0; i < traits.size(); ++i) {
+        // Who is in the largest group is right; of two such groups, the one with the lowest rank.
+        int right = 0, most = 0;
+        for (int r = 0; r < ranks(); ++r) {
+            int alike = 0;
+            for (int q = 0; q < ranks(); ++q) alike += at(q, i) == at(r, i) ? 1 : 0;
+            if (alike > most) most = alike, right = r;
+        }
+        for (int r = 0; r < ranks(); ++r)
+            XF_CHECK(at(r, i) == at(right, i), XF_ERROR_DESYNC, "rank %d differs from rank %d: %s", r, right,
+                     traits[i].name);
+    }
+}
+
+ShardStats Shards::agree(const Report &report, const std::vector<ShardStats> &own_stats) {
+    const auto shards = static_cast<size_t>(own().count());
+    const size_t bytes = sizeof(Report) + shards * sizeof(ShardStats);
+    letters_.assign(bytes * static_cast<size_t>(ranks()), 0);
+    char *const mine = letters_.data() + bytes * static_cast<size_t>(rank());
+    std::memcpy(mine, &report, sizeof report);
+    if (!own_stats.empty()) std::memcpy(mine + sizeof report, own_stats.data(), own_stats.size() * sizeof(ShardStats));
+    if (comm_ != nullptr) comm_->all_gather(letters_.data(), bytes);
+    ShardStats sum;
+    for (int r = 0; r < ranks(); ++r) {
+        const char *const letter = letters_.data() + bytes * static_cast<size_t>(r);
+        Report said;
+        std::memcpy(&said, letter, sizeof said);
+        if (report.status == XF_OK && said.status != XF_OK)
+            fail(XF_ERROR_PEER, "rank %d: %.*s", r, static_cast<int>(sizeof said.message - 1), said.message);
+        for (size_t i = 0; i < shards; ++i) {
+            ShardStats stats;
+            std::memcpy(&stats, letter + sizeof said + i * sizeof stats, sizeof stats);
+            sum.sentences += stats.sentences;
+            sum.src_tokens += stats.src_tokens;
+            sum.tgt_tokens += stats.tgt_tokens;
+            sum.loss_sum += stats.loss_sum;
+            sum.nll_sum += stats.nll_sum;
+        }
+        if (report.status != XF_OK || said.status != XF_OK) continue;
+        XF_CHECK(said.step == report.step, XF_ERROR_DESYNC, "rank %d makes step %lld, rank %d step %lld", r,
+                 static_cast<long long>(said.step), rank(), static_cast<long long>(report.step));
+        XF_CHECK(said.per_shard == report.per_shard && said.present == report.present, XF_ERROR_DESYNC,
+                 "rank %d makes a step of %lld shards of %lld batches, rank %d one of %lld of %lld", r,
+                 static_cast<long long>(said.present), static_cast<long long>(said.per_shard), rank(),
+                 static_cast<long long>(report.present), static_cast<long long>(report.per_shard));
+        XF_CHECK(said.data == report.data, XF_ERROR_DESYNC,
+                 "rank %d reads another corpus than rank %d, in another order, or another place of it", r, rank());
+    }
+    return sum;
+}
+
+void Shards::begin(int64_t present) {
+    present_ = present;
+    next_ = own().begin;
+    parts_.clear();
+    free_.clear();
+    for (HeapVector<float> &block : spares_) free_.push_back(block.data());
+}
+
+void Shards::add(Stream &stream, float *grads) {
+    const ShardTree tree(count_, present_);
+    Part part{{next_, next_ + 1}, grads};
+    ++next_;
+    if (!direct_) {
+        part.numbers = spare();
+        stream.download(part.numbers, grads, bytes_of(total_));
+    }
+    while (!parts_.empty() && tree.siblings(parts_.back().leaves, part.leaves)) {
+        const Part left = parts_.back();
+        parts_.pop_back();
+        add_to(pool_, left.numbers, part.numbers, total_);
+        if (part.numbers != grads) free_.push_back(part.numbers);
+        part = {{left.leaves.begin, part.leaves.end}, left.numbers};
+    }
+    if (part.numbers == grads && next_ < std::min(own().end, present_)) {
+        part.numbers = spare();
+        copy(pool_, part.numbers, grads, total_);
+    }
+    parts_.push_back(part);
+}
+
+// Numbers first .. first + kPiece - 1 of every rank's slice, from every other rank's parts.
+void Shards::exchange_piece(int64_t first, const std::vector<std::vector<Range>> &covers) {
+    const auto piece = [&](int r) {
+        const Range slice = slices_[static_cast<size_t>(r)];
+        const int64_t begin = std::min(slice.end, slice.begin + first);
+        return Range{begin, std::min(slice.end, begin + kPiece)};
+    };
+    size_t rounds = 0;
+    for (const auto &cover : covers) rounds = std::max(rounds, cover.size());
+    std::vector<Comm::Message> sends, receives;
+    for (size_t round = 0; round < rounds; ++round) {
+        sends.clear(), receives.clear();
+        size_t at = 0;
+        for (int r = 0; r < ranks(); ++r) {
+            if (r == rank()) continue;
+            const size_t parts = covers[static_cast<size_t>(r)].size();
+            if (const Range to = piece(r); round < parts_.size() && to.count() > 0)
+                sends.push_back({r, parts_[round].numbers + to.begin, bytes_of(to.count())});
+            if (const Range from = piece(rank()); round < parts && from.count() > 0)
+                receives.push_back(
+                    {r, arrived_.data() + static_cast<int64_t>(at + round) * kPiece, bytes_of(from.count())});
+            at += parts;
+        }
+        comm_->exchange(sends, receives);
+    }
+}
+
+void Shards::reduce(Stream &stream, float *grads) {
+    const ShardTree tree(count_, present_);
+    std::vector<std::vector<Range>> covers;
+    std::vector<Range> nodes;
+    size_t others = 0;
+    int64_t longest = 0;
+    for (int r = 0; r < ranks(); ++r) {
+        covers.push_back(tree.cover(share(count_, r, ranks())));
+        nodes.insert(nodes.end(), covers.back().begin(), covers.back().end());
+        if (r != rank()) others += covers.back().size();
+        longest = std::max(longest, slices_[static_cast<size_t>(r)].count());
+    }
+    const auto additions = tree.fold(nodes);
+    if (const size_t room = others * static_cast<size_t>(kPiece); arrived_.size() < room) arrived_.resize(room);
+    float *const block = host(grads);
+    const Range own_slice = slice();
+    std::vector<float *> at(nodes.size());
+    for (int64_t first = 0; first < longest; first += kPiece) {
+        if (ranks() > 1) exchange_piece(first, covers);
+        const int64_t begin = own_slice.begin + first, count = std::min(kPiece, own_slice.end - begin);
+        if (count <= 0) continue;
+        size_t node = 0, arrived = 0;
+        for (int r = 0; r < ranks(); ++r)
+            for (size_t i = 0; i < covers[static_cast<size_t>(r)].size(); ++i)
+                at[node++] = r == rank() ? parts_[i].numbers + begin
+                                         : arrived_.data() + static_cast<int64_t>(arrived++) * kPiece;
+        for (const auto &[low, high] : additions) add_to(pool_, at[low], at[high], count);
+        if (at[0] != block + begin) copy(pool_, block + begin, at[0], count);
+    }
+    reduced_ = block;
+    if (!direct_) stream.upload(grads + own_slice.begin, block + own_slice.begin, bytes_of(own_slice.count()));
+}
+
+double Shards::squares() {
+    const Range own_slice = slice();
+    const int64_t first = own_slice.begin / chunk_;
+    parallel(pool_, (own_slice.count() + chunk_ - 1) / chunk_, [&](int64_t i) {
+        const int64_t begin = own_slice.begin + i * chunk_;
+        sums_[static_cast<size_t>(first + i)] = sum_squares(reduced_ + begin, std::min(chunk_, own_slice.end - begin));
+    });
+    if (ranks() > 1) comm_->all_gather(sums_.data(), sum_slices_);
+    double total = 0;
+    for (const double sum : sums_) total += sum;
+    return total;
+}
+
+void Shards::all_gather(Stream &stream, const float *part, float *block, float *scratch) {
+    const Range own_slice = slice();
+    float *const landing = host(scratch);
+    stream.download(landing + own_slice.begin, part, bytes_of(own_slice.count()));
+    if (ranks() > 1) comm_->all_gather(landing, byte_slices_);
+    if (direct_)
+        copy(pool_, block, landing, total_);
+    else
+        stream.upload(block, landing, bytes_of(total_));
+}
+
+void Shards::gather(Stream &stream, const float *part, float *block) {
+    HeapVector<float> own{HeapAllocator<float>(heap_)};
+    own.resize(static_cast<size_t>(slice().count()));
+    stream.download(own.data(), part, bytes_of(slice().count()));
+    float *const landing = rank() == 0 ? host(block) : nullptr;
+    comm_->gather(0, own.data(), landing, byte_slices_);
+    if (rank() == 0 && !direct_) stream.upload(block, landing, bytes_of(total_));
+}
+
+std::string Shards::hear(const std::string &text, const Error *error) {
+    struct Letter {
+        int32_t status;
+        char message[184], text[72];
+    };
+    std::vector<Letter> letters(static_cast<size_t>(ranks()), Letter{});
+    Letter &mine = letters[static_cast<size_t>(rank())];
+    if (error != nullptr) {
+        mine.status = error->status();
+        std::snprintf(mine.message, sizeof mine.message, "%s", error->what());
+    }
+    std::snprintf(mine.text, sizeof mine.text, "%s", text.c_str());
+    if (ranks() > 1) comm_->all_gather(letters.data(), sizeof(Letter));
+    const Letter &said = letters.front();
+    if (rank() != 0 && said.status != XF_OK)
+        fail(XF_ERROR_PEER, "rank 0: %.*s", static_cast<int>(sizeof said.message - 1), said.message);
+    return std::string(said.text, strnlen(said.text, sizeof said.text));
+}
+
+}  // namespace xf

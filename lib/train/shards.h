@@ -1,0 +1,113 @@
+// A step cut into shards, and shards dealt to ranks: how gradients become one sum, and updated parts one model.
+//
+// Each rank computes some shards, one behind the other, and adds up what the tree (comm/tree.h) lets it. Then every
+// rank gets its slice of all ranks' sums, adds these up to the root, updates that slice, and gives it to the others: of
+// the moments it holds its slice alone. Slices begin at multiples of a chunk that depends on the model alone; norms are
+// sums over chunks. So nothing in the result knows how many ranks there are. Without a comm one rank does it all.
+//
+// All of this is done in host memory. On a device with memory of its own gradients are downloaded, and the slice and
+// the new parameters uploaded.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/context.h"
+#include "backend/device.h"
+#include "comm/tree.h"
+#include "core/heap_vector.h"
+
+namespace xf {
+
+// What a shard added to a step.
+struct ShardStats {
+    int64_t sentences = 0, src_tokens = 0, tgt_tokens = 0;
+    double loss_sum = 0, nll_sum = 0;
+};
+
+class Shards {
+public:
+    // shards: a multiple of the number of ranks, 0 for that number. total: numbers of the block of gradients.
+    // XF_ERROR_INVALID_ARGUMENT when they can't be dealt.
+    Shards(const std::shared_ptr<Context> &context, int64_t shards, int64_t total);
+
+    int64_t count() const { return count_; }
+    Range own() const { return share(count_, rank(), ranks()); }
+    int rank() const { return comm_ != nullptr ? comm_->rank() : 0; }
+    int ranks() const { return comm_ != nullptr ? comm_->size() : 1; }
+    Range slice() const { return slices_[static_cast<size_t>(rank())]; }
+
+    // What makes two ranks train the same thing, by name: XF_ERROR_DESYNC names what differs.
+    struct Trait {
+        const char *name;
+        uint64_t hash;
+    };
+    void compare(const std::vector<Trait> &traits);
+    uint64_t hash_of(Stream &stream, const float *block);
+
+    // How the computation of the own shards ended. The first error of any rank is thrown on every one: the own as it
+    // is, that of another as XF_ERROR_PEER; XF_ERROR_DESYNC when the ranks do not make the same step.
+    struct Report {
+        int32_t status = XF_OK;
+        char message[172] = "";
+        int64_t step = 0;
+        uint64_t data = 0;      // a hash of what the step reads, and of where
+        int64_t per_shard = 0;  // batches
+        int64_t present = 0;    // shards, of all ranks
+    };
+    // Sums over all shards, in their order. stats: of the own shards, at most [own().count()].
+    ShardStats agree(const Report &report, const std::vector<ShardStats> &stats);
+
+    // Begins a step of so many shards.
+    void begin(int64_t present);
+    // grads: the gradient of the next own shard, on the device. Afterwards it may be overwritten.
+    void add(Stream &stream, float *grads);
+    // The slice of the sum over all shards, to where it belongs in grads.
+    void reduce(Stream &stream, float *grads);
+    // The sum of squares of the whole sum; non-finite when that is. After reduce().
+    double squares();
+
+    // The ranks' slices of a block together, on every rank; part: [slice().count()]. Nothing is written to block before
+    // all is there; scratch is of its size, and overwritten. All are on the device.
+    void all_gather(Stream &stream, const float *part, float *block, float *scratch);
+    // The same on rank 0 alone; elsewhere block is not used.
+    void gather(Stream &stream, const float *part, float *block);
+    // Rank 0 has done something for all: what it says of it, at most 64 characters, or its error, as XF_ERROR_PEER.
+    std::string hear(const std::string &text, const Error *error);
+
+private:
+    struct Part {
+        Range leaves;
+        float *numbers;
+    };
+
+    static constexpr int64_t kPiece = 1 << 20;  // numbers that are exchanged at a time
+
+    float *spare();
+    float *host(float *grads) { return direct_ ? grads : whole(); }
+    float *whole();
+    template <class Work>
+    void each_piece(int64_t count, const Work &work);
+    void exchange_piece(int64_t first, const std::vector<std::vector<Range>> &covers);
+
+    std::shared_ptr<Heap> heap_;
+    ThreadPool &pool_;
+    Comm *comm_;
+    bool direct_;  // device memory is the host's
+    int64_t count_, total_, chunk_ = 0;
+    std::vector<Range> slices_;                    // [ranks], in numbers
+    std::vector<Range> byte_slices_, sum_slices_;  // the same of a block and of sums_, in bytes
+    int64_t present_ = 1, next_ = 0;               // shards of the step; the next own one
+    std::vector<Part> parts_;                      // what the own shards came to so far, from the left
+    std::vector<float *> free_;                    // of spares_
+    std::vector<HeapVector<float>> spares_;
+    HeapVector<float> whole_;         // a block in host memory
+    HeapVector<float> arrived_;       // pieces of others' parts
+    const float *reduced_ = nullptr;  // the block that has the slice, in host memory
+    std::vector<double> sums_;        // of chunks
+    std::vector<char> letters_;
+};
+
+}  // namespace xf

@@ -1,0 +1,59 @@
+// Ranks as threads: each runs a body with a comm of its own, and what they throw is kept.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/comm.h"
+#include "comm/loopback.h"
+#include "support/test.hpp"
+
+namespace xf_test {
+
+// What became of a rank.
+struct Ended {
+    xf_status status = XF_OK;
+    std::string message;
+};
+
+// Runs body(rank) on a thread for each rank.
+inline std::vector<Ended> on_threads(int size, const std::function<void(int)> &body) {
+    std::vector<Ended> ended(static_cast<size_t>(size));
+    std::vector<std::thread> threads;
+    for (int r = 0; r < size; ++r)
+        threads.emplace_back([&, r] {
+            Ended &own = ended[static_cast<size_t>(r)];
+            try {
+                body(r);
+            } catch (const xf::Error &error) {
+                own = {error.status(), error.what()};
+            } catch (const std::exception &error) {
+                own = {XF_ERROR_INTERNAL, error.what()};
+            }
+        });
+    for (std::thread &thread : threads) thread.join();
+    return ended;
+}
+
+// body(table) once on each of so many ranks; what it does not close is closed.
+inline std::vector<Ended> on_ranks(int size, const std::function<void(const xf_comm &)> &body) {
+    std::vector<xf_comm> comms(static_cast<size_t>(size));
+    xf::make_loopback(comms.data(), size);
+    return on_threads(size, [&](int r) { body(comms[static_cast<size_t>(r)]); });
+}
+
+inline void check_all(const std::vector<Ended> &ended, xf_status status, int except = -1) {
+    for (size_t r = 0; r < ended.size(); ++r) {
+        if (static_cast<int>(r) == except) continue;
+        if (ended[r].status != status)
+            record(__FILE__, __LINE__,
+                   xf::format("rank %zu: %s: %s", r, xf_status_name(ended[r].status), ended[r].message.c_str()));
+    }
+}
+
+}  // namespace xf_test

@@ -1,0 +1,402 @@
+// The promise of comm.h: a step of so many shards is the same step, to the last bit, whoever computes which. Loss
+// curves in hexadecimal and whole checkpoints, over numbers of ranks and threads, at the ends of epochs, after a resume
+// on other ranks; and what becomes of the others when one rank fails, lies or goes.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+
+#include "comm/ranks.hpp"
+#include "data/batcher.h"
+#include "train/training.hpp"
+
+namespace {
+
+using namespace xf_test;
+
+struct Run {
+    std::string curve, file;
+};
+
+std::shared_ptr<xf::Context> context_of(const xf_comm &comm, int threads, const char *timeout = "60",
+                                        const char *device = "cpu") {
+    xf_host host = XF_HOST_INIT;
+    host.comm = &comm;
+    auto context = std::make_shared<xf::Context>(options_of({{"context.device", device},
+                                                             {"context.threads", std::to_string(threads)},
+                                                             {"context.comm_timeout", timeout}}),
+                                                 &host);
+    context->comm()->own();
+    return context;
+}
+
+Settings with(Settings settings, std::initializer_list<std::pair<std::string, std::string>> changes) {
+    for (const auto &[key, value] : changes) settings.insert_or_assign(key, value);
+    return settings;
+}
+
+std::string line(const xf::StepStats &s) {
+    return xf::format("%lld %lld %lld %a %a %a\n", static_cast<long long>(s.step), static_cast<long long>(s.sentences),
+                      static_cast<long long>(s.tgt_tokens), s.loss_sum, s.nll_sum, s.gradient_norm);
+}
+
+// Batches of a step, for the shards of one rank: each shard has `each`.
+std::string step_own(xf::Trainer *trainer, const Task &task, int64_t shards, int rank, int ranks, int64_t each) {
+    const xf::Range own = xf::share(shards, rank, ranks);
+    std::vector<Batch> batches;
+    std::vector<xf_batch> views;
+    for (int64_t i = own.begin * each; i < own.end * each; ++i)
+        batches.push_back(task.batch(trainer->steps_done() * shards * each + i));
+    for (const Batch &batch : batches) views.push_back(batch.view());
+    return line(trainer->step(views.data(), views.size()));
+}
+
+Run run(int ranks, const Settings &settings, int64_t shards, int64_t each, int64_t steps, const char *device = "cpu") {
+    const Folder folder;
+    Run result;
+    check_all(
+        on_ranks(
+            ranks,
+            [&](const xf_comm &comm) {
+                const auto context = context_of(comm, 1 + comm.rank % 3, "60", device);
+                const auto trainer = make_trainer(context, with(settings, {{"train.shards", std::to_string(shards)}}));
+                std::string curve;
+                for (int64_t i = 0; i < steps; ++i)
+                    curve += step_own(trainer.get(), Task(), shards, comm.rank, ranks, each);
+                save(trainer.get(), folder.file("final"));
+                if (comm.rank == 0) result.curve = curve;
+            }),
+        XF_OK);
+    result.file = bytes_of(folder.file("final"));
+    CHECK(!result.file.empty());
+    return result;
+}
+
+void check_same(const Run &a, const Run &b, const std::string &what) {
+    if (a.curve != b.curve) record(__FILE__, __LINE__, what + ": the loss curves differ:\n" + a.curve + b.curve);
+    if (a.file != b.file || a.file.empty()) record(__FILE__, __LINE__, what + ": the files differ");
+}
+
+const Settings kFull =
+    with(kTraining, {{"train.ema", "0.9"}, {"train.clip_norm", "0.5"}, {"train.weight_decay", "0.01"}});
+
+XF_TEST(any_number_of_ranks_makes_the_same_steps) {
+    const Run eight = run(1, kFull, 8, 1, 6);
+    for (const int ranks : {2, 4, 8}) check_same(eight, run(ranks, kFull, 8, 1, 6), xf::format("8 on %d", ranks));
+    const Run six = run(1, kTraining, 6, 2, 4);
+    for (const int ranks : {2, 3, 6}) check_same(six, run(ranks, kTraining, 6, 2, 4), xf::format("6 on %d", ranks));
+    CHECK(six.curve != run(1, kTraining, 12, 1, 4).curve);
+}
+
+// A comm of one rank with one shard, and none: the plain step.
+XF_TEST(one_shard_is_a_plain_step) {
+    const Run one = run(1, kFull, 1, 1, 3);
+    const Folder folder;
+    const auto trainer = make_trainer(any_device(), with(kFull, {{"train.shards", "1"}}));
+    std::string curve;
+    for (int i = 0; i < 3; ++i) curve += step_own(trainer.get(), Task(), 1, 0, 1, 1);
+    save(trainer.get(), folder.file("final"));
+    check_same(one, {curve, bytes_of(folder.file("final"))}, "a comm of one");
+}
+
+// Without a comm; nearly the sum in one block.
+XF_TEST(shards_without_ranks) {
+    const Folder folder;
+    const auto trainer = make_trainer(any_device(3), with(kFull, {{"train.shards", "8"}}));
+    std::string curve;
+    for (int i = 0; i < 6; ++i) curve += step_own(trainer.get(), Task(), 8, 0, 1, 1);
+    save(trainer.get(), folder.file("final"));
+    check_same(run(4, kFull, 8, 1, 6), {curve, bytes_of(folder.file("final"))}, "no comm");
+
+    const auto plain =
+        make_trainer(any_device(), with(kTraining, {{"train.dropout", "0"}, {"train.attention_dropout", "0"}}));
+    const auto cut = make_trainer(
+        any_device(),
+        with(kTraining, {{"train.dropout", "0"}, {"train.attention_dropout", "0"}, {"train.shards", "5"}}));
+    step_own(plain.get(), Task(), 1, 0, 1, 5);
+    step_own(cut.get(), Task(), 5, 0, 1, 1);
+    const std::vector<float> a = params_of(*plain), b = params_of(*cut);
+    for (size_t i = 0; i < a.size(); ++i)
+        if (std::abs(a[i] - b[i]) > 2e-5f) return record(__FILE__, __LINE__, xf::format("%zu: %a %a", i, a[i], b[i]));
+    Batch batch = Task().batch(0);
+    CHECK_FAILS(cut->accumulate(batch.view()), XF_ERROR_STATE);
+}
+
+// A corpus of ids, of as many pairs.
+std::unique_ptr<xf::Batcher> make_batcher(size_t pairs, uint64_t seed = 3) {
+    const Batch all(reversal_pairs(5, pairs, 1, 8, 40));
+    const xf_batch view = all.view();
+    xf::BatcherOptions options;
+    options.batch_tokens = 40;
+    options.seed = seed;
+    return xf::Batcher::of(*xf::Corpus::from_ids(view, nullptr), {}, options, nullptr, {}, {});
+}
+
+// Two epochs and a half by batchers, whose epochs end in the middle of a step; saved after `first` steps and gone on
+// with other ranks.
+Run run_epochs(int ranks, int ranks_after, const std::string &shards, const std::string &each) {
+    const Folder folder;
+    Run result;
+    const Settings settings =
+        with(kFull, {{"train.shards", shards}, {"train.accumulate", each}, {"train.compare_steps", "3"}});
+    const auto go = [&](xf::Trainer *trainer, xf::Batcher *batcher, int64_t last, const xf_comm &comm) {
+        std::string curve;
+        while (trainer->steps_done() < last) {
+            xf::StepStats stats;
+            curve += trainer->next(batcher, &stats) ? line(stats) : "end of epoch\n";
+        }
+        trainer->save(folder.file("file"), "",
+                      xf::DataPosition::of(*batcher, batcher->fingerprint(), batcher->order()));
+        if (comm.rank == 0) result.curve += curve;
+    };
+    check_all(on_ranks(ranks,
+                       [&](const xf_comm &comm) {
+                           const auto trainer = make_trainer(context_of(comm, 1), settings);
+                           go(trainer.get(), make_batcher(150).get(), 7, comm);
+                       }),
+              XF_OK);
+    check_all(on_ranks(ranks_after,
+                       [&](const xf_comm &comm) {
+                           const auto trainer = resume(context_of(comm, 2), folder.file("file"));
+                           const auto batcher = make_batcher(150);
+                           trainer->seek(batcher.get(), batcher->fingerprint(), batcher->order());
+                           go(trainer.get(), batcher.get(), 16, comm);
+                       }),
+              XF_OK);
+    result.file = bytes_of(folder.file("file"));
+    return result;
+}
+
+XF_TEST(epochs_end_together_and_other_ranks_go_on) {
+    const Run alone = run_epochs(1, 1, "4", "2");
+    CHECK(alone.curve.find("end of epoch") != std::string::npos);
+    check_same(alone, run_epochs(2, 4, "4", "2"), "2, then 4");
+    check_same(alone, run_epochs(4, 1, "4", "2"), "4, then 1");
+    check_same(run_epochs(1, 3, "6", "1"), run_epochs(3, 2, "6", "1"), "6 shards");
+}
+
+XF_TEST(ranks_that_are_not_alike_are_refused) {
+    const auto start = [](const Settings &odd, int64_t steps_before) {
+        return on_ranks(3, [&](const xf_comm &comm) {
+            const auto trainer = make_trainer(context_of(comm, 1), comm.rank == 1 ? odd : kTraining);
+            for (int64_t i = 0; i < 1 + (comm.rank == 1 ? steps_before : 0); ++i)
+                step_own(trainer.get(), Task(), 3, comm.rank, 3, 1);
+        });
+    };
+    for (const auto &[key, value] : Settings{{"model.seed", "5"}, {"train.seed", "5"}, {"train.learning_rate", "2"}}) {
+        const auto ended = start(with(kTraining, {{key, value}}), 0);
+        check_all(ended, XF_ERROR_DESYNC);
+        CHECK(ended[0].message.find("rank 1 differs from rank 0") == 0);
+    }
+    CHECK_FAILS(make_trainer(any_device(), with(kTraining, {{"train.shards", "70000"}})), XF_ERROR_OUT_OF_RANGE);
+    check_all(on_ranks(2,
+                       [](const xf_comm &comm) {
+                           make_trainer(context_of(comm, 1), with(kTraining, {{"train.shards", "3"}}));
+                       }),
+              XF_ERROR_INVALID_ARGUMENT);
+    // Another corpus on one rank.
+    const auto ended = on_ranks(2, [](const xf_comm &comm) {
+        const auto trainer = make_trainer(context_of(comm, 1), kTraining);
+        const auto batcher = make_batcher(100, comm.rank == 1 ? 4 : 3);
+        xf::StepStats stats;
+        trainer->next(batcher.get(), &stats);
+    });
+    check_all(ended, XF_ERROR_DESYNC);
+}
+
+XF_TEST(a_flipped_bit_of_one_rank_is_found) {
+    const auto ended = on_ranks(3, [](const xf_comm &comm) {
+        const auto trainer = make_trainer(context_of(comm, 1), with(kTraining, {{"train.compare_steps", "4"}}));
+        for (int64_t i = 0; i < 8; ++i) {
+            step_own(trainer.get(), Task(), 3, comm.rank, 3, 1);
+            if (i == 7 && comm.rank == 2) reinterpret_cast<uint32_t *>(trainer->model()->params())[20] ^= 1;
+        }
+        step_own(trainer.get(), Task(), 3, comm.rank, 3, 1);
+    });
+    check_all(ended, XF_ERROR_DESYNC);
+    CHECK(ended[0].message == "rank 2 differs from rank 0: the parameters are others");
+}
+
+// The others hear of it at once, nothing was done, and the next step is right.
+XF_TEST(an_error_of_one_rank_is_one_of_all_and_nothing_is_lost) {
+    const Run good = run(3, kTraining, 3, 1, 4);
+    Run with_errors;
+    const Folder folder;
+    check_all(on_ranks(3,
+                       [&](const xf_comm &comm) {
+                           const auto trainer = make_trainer(context_of(comm, 1), kTraining);
+                           std::string curve;
+                           for (int64_t i = 0; i < 4; ++i) {
+                               Pairs pairs = reversal_pairs(1, 3, 2, 8, 40);
+                               if (comm.rank == 1) pairs.tgt[0][0] = 4711;
+                               const Batch bad(pairs);
+                               const xf_batch view = bad.view();
+                               const auto began = std::chrono::steady_clock::now();
+                               try {
+                                   trainer->step(&view, 1);
+                                   record(__FILE__, __LINE__, "no error");
+                               } catch (const xf::Error &error) {
+                                   CHECK_EQ(error.status(), comm.rank == 1 ? XF_ERROR_OUT_OF_RANGE : XF_ERROR_PEER);
+                                   CHECK(std::string(error.what()).find("4711") != std::string::npos);
+                               }
+                               CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(20));
+                               CHECK_EQ(trainer->steps_done(), i);
+                               curve += step_own(trainer.get(), Task(), 3, comm.rank, 3, 1);
+                           }
+                           save(trainer.get(), folder.file("final"));
+                           if (comm.rank == 0) with_errors.curve = curve;
+                       }),
+              XF_OK);
+    with_errors.file = bytes_of(folder.file("final"));
+    check_same(good, with_errors, "after errors");
+}
+
+// A number of batches that can't be dealt, one rank's: an error on both. A save that fails on rank 0 fails on all.
+XF_TEST(wrong_arguments_and_a_full_disk) {
+    check_all(
+        on_ranks(2,
+                 [](const xf_comm &comm) {
+                     const auto trainer = make_trainer(context_of(comm, 1), with(kTraining, {{"train.shards", "4"}}));
+                     const Batch one = Task().batch(0);
+                     const xf_batch views[] = {one.view(), one.view(), one.view()};
+                     try {
+                         trainer->step(views, comm.rank == 0 ? 2 : 3);
+                         record(__FILE__, __LINE__, "no error");
+                     } catch (const xf::Error &error) {
+                         CHECK_EQ(error.status(), comm.rank == 1 ? XF_ERROR_INVALID_ARGUMENT : XF_ERROR_PEER);
+                     }
+                     try {
+                         save(trainer.get(), "/no/such/folder/file");
+                         record(__FILE__, __LINE__, "no error");
+                     } catch (const xf::Error &error) {
+                         CHECK_EQ(error.status(), comm.rank == 0 ? XF_ERROR_NOT_FOUND : XF_ERROR_PEER);
+                     }
+                     step_own(trainer.get(), Task(), 4, comm.rank, 2, 1);
+                     CHECK_EQ(trainer->steps_done(), 1);
+                 }),
+        XF_OK);
+}
+
+// What diverges does so on all ranks alike, and each policy is followed by all.
+XF_TEST(policies_for_what_is_not_finite) {
+    const auto spoil = [](const xf_comm &comm, xf::Trainer *trainer) {
+        if (comm.rank == 1) trainer->model()->params()[3] = 1e30f;
+    };
+    const auto ended = on_ranks(2, [&](const xf_comm &comm) {
+        const auto trainer = make_trainer(context_of(comm, 1), with(kTraining, {{"train.compare_steps", "0"}}));
+        step_own(trainer.get(), Task(), 2, comm.rank, 2, 1);
+        spoil(comm, trainer.get());
+        step_own(trainer.get(), Task(), 2, comm.rank, 2, 1);
+    });
+    check_all(ended, XF_ERROR_NONFINITE);
+    const Folder folder;
+    check_all(on_ranks(2,
+                       [&](const xf_comm &comm) {
+                           const auto trainer = make_trainer(
+                               context_of(comm, 1),
+                               with(kTraining, {{"train.compare_steps", "0"}, {"train.on_nonfinite", "rollback"}}));
+                           const std::string first = step_own(trainer.get(), Task(), 2, comm.rank, 2, 1);
+                           save(trainer.get(), folder.file("file"));
+                           const std::string second = step_own(trainer.get(), Task(), 2, comm.rank, 2, 1);
+                           spoil(comm, trainer.get());
+                           const Batch batch = Task().batch(0);
+                           const xf_batch view = batch.view();
+                           CHECK(trainer->step(&view, 1).outcome == xf::Outcome::kRolledBack);
+                           CHECK_EQ(step_own(trainer.get(), Task(), 2, comm.rank, 2, 1), second);
+                       }),
+              XF_OK);
+}
+
+// At every call of the carrier in turn, one rank stops to answer or ends: the others end with XF_ERROR_PEER, in time.
+XF_TEST(a_rank_that_dies_at_any_point_is_an_error_on_the_others) {
+    struct Mortal {
+        xf_comm inner;
+        int calls_left;
+        bool silent;
+    };
+    int calls = 0;
+    for (int at = 0; at < 40; ++at) {
+        const bool silent = at % 4 == 0;
+        int made = 0;
+        const auto began = std::chrono::steady_clock::now();
+        const auto ended = on_ranks(3, [&](const xf_comm &table) {
+            Mortal mortal{table, table.rank == 1 ? at : -1, silent};
+            xf_comm comm = table;
+            comm.user = &mortal;
+            comm.exchange = [](void *user, const xf_comm_part *sends, size_t send_count, const xf_comm_part *receives,
+                               size_t receive_count, double timeout, xf_error *err) -> int32_t {
+                auto *own = static_cast<Mortal *>(user);
+                if (own->calls_left == 0) {
+                    if (own->silent) std::this_thread::sleep_for(std::chrono::duration<double>(1.5 * timeout));
+                    return XF_ERROR_BACKEND;
+                }
+                --own->calls_left;
+                return own->inner.exchange(own->inner.user, sends, send_count, receives, receive_count, timeout, err);
+            };
+            comm.abort = nullptr;  // nobody is told
+            comm.close = [](void *user) {
+                const auto &inner = static_cast<Mortal *>(user)->inner;
+                inner.close(inner.user);
+            };
+            const auto trainer = make_trainer(context_of(comm, 1, "0.3"), kTraining);
+            const Folder folder;
+            const std::string path = folder.file("file");
+            for (int64_t i = 0; i < 3; ++i) {
+                step_own(trainer.get(), Task(), 3, comm.rank, 3, 1);
+                save(trainer.get(), path);
+            }
+            if (table.rank == 1) made = at - mortal.calls_left;
+        });
+        if (ended[1].status == XF_OK) {  // it came to the end before
+            check_all(ended, XF_OK);
+            calls = made;
+            break;
+        }
+        check_all(ended, XF_ERROR_PEER);
+        CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(8));
+    }
+    CHECK(calls > 12);
+    std::printf("%d calls\n", calls);
+}
+
+// A step that lost its end leaves parameters whole, of the step before, and refuses to save what it is not.
+XF_TEST(a_step_without_its_end) {
+    check_all(on_ranks(2,
+                       [](const xf_comm &table) {
+                           struct Last {
+                               xf_comm inner;
+                               int left;
+                           } last{table, 1 << 30};
+                           xf_comm comm = table;
+                           comm.user = &last;
+                           comm.exchange = [](void *user, const xf_comm_part *sends, size_t send_count,
+                                              const xf_comm_part *receives, size_t receive_count, double timeout,
+                                              xf_error *err) -> int32_t {
+                               auto *own = static_cast<Last *>(user);
+                               if (own->left-- <= 0) return XF_ERROR_BACKEND;
+                               return own->inner.exchange(own->inner.user, sends, send_count, receives, receive_count,
+                                                          timeout, err);
+                           };
+                           comm.close = [](void *user) {
+                               const auto &inner = static_cast<Last *>(user)->inner;
+                               inner.close(inner.user);
+                           };
+                           comm.abort = nullptr;
+                           const auto trainer = make_trainer(context_of(comm, 1, "0.3"), kTraining);
+                           step_own(trainer.get(), Task(), 2, comm.rank, 2, 1);
+                           const std::vector<float> before = params_of(*trainer);
+                           last.left = 3;  // who takes part, gradients, norms; not the parameters
+                           try {
+                               step_own(trainer.get(), Task(), 2, comm.rank, 2, 1);
+                               record(__FILE__, __LINE__, "no error");
+                           } catch (const xf::Error &error) {
+                               CHECK_EQ(error.status(), XF_ERROR_PEER);
+                           }
+                           CHECK(params_of(*trainer) == before);
+                           const Folder folder;
+                           CHECK_FAILS(save(trainer.get(), folder.file("file")), XF_ERROR_STATE);
+                           CHECK_EQ(trainer->steps_done(), 1);
+                       }),
+              XF_OK);
+}
+
+}  // namespace
