@@ -128,7 +128,7 @@ std::unique_ptr<xf::Batcher> make_batcher(size_t pairs, uint64_t seed = 3) {
     xf::BatcherOptions options;
     options.batch_tokens = 40;
     options.seed = seed;
-    return xf::Batcher::of(*xf::Corpus::from_ids(view, nullptr), {}, options, nullptr, {}, {});
+    return xf::Batcher::of(xf::Corpus::from_ids(view, nullptr), {}, options, nullptr, {}, {});
 }
 
 // Two epochs and a half by batchers, whose epochs end in the middle of a step; saved after `first` steps and gone on
