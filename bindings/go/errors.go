@@ -69,6 +69,11 @@ const (
 	// ErrDeadline is a sentence that was not begun when "decode.deadline_ms" had passed.
 	ErrDeadline Status = C.XF_ERROR_DEADLINE
 
+	// ErrPeer is another rank of a training job that failed, ended or was silent for "context.comm_timeout".
+	ErrPeer Status = C.XF_ERROR_PEER
+	// ErrDesync is ranks that do not train the same thing: other options, data, versions or parameters.
+	ErrDesync Status = C.XF_ERROR_DESYNC
+
 	// ErrInternal is a defect of the library: please report it.
 	ErrInternal Status = C.XF_ERROR_INTERNAL
 )

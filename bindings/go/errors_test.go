@@ -26,13 +26,14 @@ var statuses = map[Status]string{
 	-20: "XF_ERROR_IO", -21: "XF_ERROR_CORRUPT", -22: "XF_ERROR_LIMIT", -23: "XF_ERROR_VERSION", -24: "XF_ERROR_DATA",
 	-40: "XF_ERROR_UNSUPPORTED", -41: "XF_ERROR_BACKEND", -42: "XF_ERROR_NONFINITE", -43: "XF_ERROR_FORKED",
 	-60: "XF_ERROR_CANCELLED", -61: "XF_ERROR_CALLBACK", -62: "XF_ERROR_DEADLINE",
+	-80: "XF_ERROR_PEER", -81: "XF_ERROR_DESYNC",
 	-99: "XF_ERROR_INTERNAL",
 }
 
 func TestStatuses(t *testing.T) {
 	named := []Status{StatusOK, StatusDone, ErrInvalidArgument, ErrNoMemory, ErrNotFound, ErrOutOfRange,
 		ErrBufferTooSmall, ErrState, ErrBusy, ErrIO, ErrCorrupt, ErrLimit, ErrVersion, ErrData, ErrUnsupported, ErrBackend,
-		ErrNonfinite, ErrForked, ErrCancelled, ErrCallback, ErrDeadline, ErrInternal}
+		ErrNonfinite, ErrForked, ErrCancelled, ErrCallback, ErrDeadline, ErrPeer, ErrDesync, ErrInternal}
 	if len(named) != len(statuses) {
 		t.Errorf("%d statuses, expected %d", len(named), len(statuses))
 	}

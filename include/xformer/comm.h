@@ -9,8 +9,8 @@
  * The messages are not trusted. Each has a number and a checksum: one that is lost, cut, doubled, swapped or changed is
  * an error, never a wrong sum. A rank that dies or is stopped is XF_ERROR_PEER on every other within
  * "context.comm_timeout". After that error the ranks are strangers for good: end the process and resume from the last
- * checkpoint. An error of one rank alone (no memory, a cancel) is XF_ERROR_PEER on the others with its message; then all
- * stand where they stood before the step, and the next one is right.
+ * checkpoint. An error of one rank alone (no memory, a cancel) is XF_ERROR_PEER on the others with its message; then
+ * all stand where they stood before the step, and the next one is right.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -66,7 +66,8 @@ typedef struct xf_comm {
      */
     int32_t (*exchange)(void *user, const xf_comm_part *sends, size_t send_count, const xf_comm_part *receives,
                         size_t receive_count, double timeout, xf_error *err);
-    /** Called once when this rank gives the others up: their calls should fail soon. NULL: they wait for their timeout. */
+    /** Called once when this rank gives the others up: their calls should fail soon. NULL: they wait for their timeout.
+     */
     void (*abort)(void *user);
     /**
      * Called once when the context is gone: nothing else is called any more. Not called when xf_context_create() fails.
@@ -85,8 +86,8 @@ typedef struct xf_comm {
  * Each rank gets a context of its own, with its comm in xf_host, and a thread that calls it. A rank whose context is
  * freed is gone for the others.
  *
- * @param comms [out] [size] each filled, struct_size with it. Each must be closed once, by close(user): a context that was
- *        made with it does so, for others it is the caller's work
+ * @param comms [out] [size] each filled, struct_size with it. Each must be closed once, by close(user): a context that
+ * was made with it does so, for others it is the caller's work
  * @param size [in] 1 to 1024
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE, XF_ERROR_NO_MEMORY

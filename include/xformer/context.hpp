@@ -12,6 +12,7 @@
 
 #include "xformer/backend.h"
 #include "xformer/base.hpp"
+#include "xformer/comm.hpp"
 #include "xformer/config.hpp"
 #include "xformer/context.h"
 #include "xformer/range.hpp"
@@ -39,7 +40,8 @@ struct Host {
     LogFunction log;                         /**< empty: silence */
     xf_log_level log_level = XF_LOG_WARNING; /**< the least severe level to report */
     ProgressFunction progress;               /**< empty: nobody wants to know */
-    xf_host services = XF_HOST_INIT;         /**< allocator and executor; its log and progress are not looked at */
+    xf_host services = XF_HOST_INIT; /**< allocator and executor; its log, progress and comm are not looked at */
+    Comm *comm = nullptr;            /**< this rank among others; the context takes what it has */
 };
 
 /** @cond INTERNAL */
@@ -102,11 +104,15 @@ private:
         given.log_level = host.log_level;
         given.progress = functions->progress ? &detail::HostFunctions::tell : nullptr;
         given.release = &detail::HostFunctions::release;
+        given.comm = host.comm != nullptr ? &host.comm->get() : nullptr;
         detail::Call call;
         xf_context *made = nullptr;
         const xf_status status = xf_context_create(config.get(), &given, &made, &call.error);
         Context context(made);
-        if (status == XF_OK) static_cast<void>(functions.release());  // the context's from now on
+        if (status == XF_OK) {  // both are the context's from now on
+            static_cast<void>(functions.release());
+            if (host.comm != nullptr) static_cast<void>(host.comm->release());
+        }
         call.finish(status);
         return context;
     }

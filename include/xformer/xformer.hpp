@@ -29,6 +29,7 @@
 #define XFORMER_XFORMER_HPP
 
 #include "xformer/base.hpp"
+#include "xformer/comm.hpp"
 #include "xformer/config.hpp"
 #include "xformer/context.hpp"
 #include "xformer/data.hpp"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The direction of includes: api -> train, decode, eval -> nn, data, text -> backend -> core.
+# The direction of includes: api -> train, decode, eval -> nn, data, text -> backend -> comm -> core.
 #
 # data may use text; nn knows no data and no text; text and data know no tensors. Backends in cpu/ and cuda/ see two files
 # of the library. Nothing outside lib/backend, cpu and cuda uses CUDA or BLAS. Public headers include public headers.
@@ -28,14 +28,15 @@ while read -r folder allowed; do
 done <<'RULES'
 include/xformer xformer/
 lib/core core/ xformer/
-lib/backend backend/ core/ xformer/
+lib/comm comm/ core/ xformer/
+lib/backend backend/ comm/ core/ xformer/
 lib/text text/ core/ xformer/
 lib/data data/ text/ core/ xformer/
 lib/nn nn/ backend/ core/ xformer/
-lib/train train/ nn/ data/ text/ backend/ core/ xformer/
+lib/train train/ nn/ data/ text/ backend/ comm/ core/ xformer/
 lib/decode decode/ nn/ data/ text/ backend/ core/ xformer/
 lib/eval eval/ nn/ data/ text/ backend/ core/ xformer/
-lib/api api/ train/ decode/ eval/ nn/ data/ text/ backend/ core/ xformer/
+lib/api api/ train/ decode/ eval/ nn/ data/ text/ backend/ comm/ core/ xformer/
 cpu/ref ref/ backend/plugin_abi\.h core/(philox|half|int8)\.h
 cpu/openblas [a-z0-9_]+\.(h|inl)" backend/plugin_abi\.h core/philox\.h
 cuda [a-z0-9_]+\.(h|cuh|inl)" backend/plugin_abi\.h core/philox\.h
@@ -44,7 +45,7 @@ RULES
 
 for folder in lib/*/; do
     ls "$folder" | grep -qE '\.(h|cpp|inl)$' || continue  # holds no code
-    case " core backend text data nn train decode eval api " in
+    case " core comm backend text data nn train decode eval api " in
         *" $(basename "$folder") "*) ;;
         *) echo "$folder has no rule here"; failed=1 ;;
     esac

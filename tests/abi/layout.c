@@ -34,6 +34,22 @@ AT(xf_host, parallel_user, 72);
 AT(xf_host, parallel, 80);
 AT(xf_host, release_user, 88);
 AT(xf_host, release, 96);
+AT(xf_host, comm, 104);
+
+AT_LEAST(xf_comm, 48);
+AT(xf_comm, struct_size, 0);
+AT(xf_comm, user, 8);
+AT(xf_comm, rank, 16);
+AT(xf_comm, size, 20);
+AT(xf_comm, exchange, 24);
+AT(xf_comm, abort, 32);
+AT(xf_comm, close, 40);
+
+SIZE(xf_comm_part, 24);
+AT(xf_comm_part, rank, 0);
+AT(xf_comm_part, reserved, 4);
+AT(xf_comm_part, data, 8);
+AT(xf_comm_part, size, 16);
 
 AT_LEAST(xf_memory_stats, 40);
 AT(xf_memory_stats, struct_size, 0);
@@ -173,6 +189,8 @@ IS(XF_ERROR_NONFINITE, -42);
 IS(XF_ERROR_FORKED, -43);
 IS(XF_ERROR_CANCELLED, -60);
 IS(XF_ERROR_CALLBACK, -61);
+IS(XF_ERROR_PEER, -80);
+IS(XF_ERROR_DESYNC, -81);
 IS(XF_ERROR_INTERNAL, -99);
 IS(XF_LOG_ERROR, 0);
 IS(XF_LOG_WARNING, 1);
@@ -196,6 +214,7 @@ IS(XF_TOKEN_END, 1);
 
 int main(void) {
     INIT(xf_host, XF_HOST_INIT);
+    INIT(xf_comm, XF_COMM_INIT);
     INIT(xf_memory_stats, XF_MEMORY_STATS_INIT);
     INIT(xf_option_info, XF_OPTION_INFO_INIT);
     INIT(xf_backend_info, XF_BACKEND_INFO_INIT);

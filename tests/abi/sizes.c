@@ -159,6 +159,11 @@ static enum xf_status take_host(void *in, xf_error *err) {
     xf_context_free(other);
     return status;
 }
+static enum xf_status take_comm(void *in, xf_error *err) {
+    xf_host host = XF_HOST_INIT;
+    host.comm = in;
+    return take_host(&host, err);
+}
 static enum xf_status train_on(void *in, xf_error *err) { return xf_train_step(trainer, in, 1, NULL, err); }
 static enum xf_status accumulate(void *in, xf_error *err) {
     const enum xf_status status = xf_train_accumulate(trainer, in, NULL, err);
@@ -247,6 +252,7 @@ static int open_world(xf_error *err) {
 int main(void) {
     xf_error err = {XF_OK, 0, ""};
     xf_host host = XF_HOST_INIT;
+    xf_comm comm = XF_COMM_INIT;
     if (!open_world(&err)) {
         printf("%s\n", err.message);
         return 1;
@@ -261,6 +267,8 @@ int main(void) {
     host.alloc = allocate;
     host.free = release;
     inputs("xf_host", take_host, &host, sizeof host, 104);
+    comm.size = 1;
+    inputs("xf_comm", take_comm, &comm, sizeof comm, 48);
     next_batch(&batch, NULL);
     inputs("xf_batch", train_on, &batch, sizeof batch, 56);
     inputs("xf_batch", accumulate, &batch, sizeof batch, 56);

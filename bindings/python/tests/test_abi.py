@@ -23,6 +23,8 @@ C_TYPES = {
     "char": ctypes.c_char,
     "int": ctypes.c_int,
 }
+#: Of comm.h: ranks are made by a carrier in C, which nobody writes in Python.
+NOT_BOUND = {"xf_comm_loopback", "xf_comm", "xf_comm_part"}
 STRUCTS = {"xf_error": _abi.xf_error, **vars(_abi.structs)}
 
 
@@ -64,7 +66,7 @@ class Headers(unittest.TestCase):
     def test_every_function_of_the_map_is_bound(self):
         with open(os.path.join(ROOT, "lib", "xformer.map"), encoding="utf-8") as file:
             exported = set(re.findall(r"^\s*(xf_\w+);", file.read(), flags=re.M))
-        self.assertEqual(exported, set(_abi.PROTOTYPES))
+        self.assertEqual(exported - NOT_BOUND, set(_abi.PROTOTYPES))
 
     def test_every_function_is_used(self):
         used = ""
@@ -77,6 +79,7 @@ class Headers(unittest.TestCase):
 
     def test_prototypes(self):
         found = re.findall(r"XF_API\s+([^;(]*?)\b(xf_\w+)\(([^;]*)\);", headers())
+        found = [function for function in found if function[1] not in NOT_BOUND]
         self.assertEqual({name for _, name, _ in found}, set(_abi.PROTOTYPES))
         for result, name, parameters in found:
             restype, argtypes = _abi.PROTOTYPES[name]
@@ -90,6 +93,7 @@ class Headers(unittest.TestCase):
 
     def test_structures(self):
         found = re.findall(r"typedef struct (xf_\w+) \{(.*?)\} \1;", headers(), flags=re.S)
+        found = [struct for struct in found if struct[0] not in NOT_BOUND]
         self.assertEqual({name for name, _ in found}, set(STRUCTS))
         for name, body in found:
             fields = STRUCTS[name]._fields_

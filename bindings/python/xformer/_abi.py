@@ -61,7 +61,7 @@ _TYPES: Dict[str, Any] = {
 # Name: type member member ..., type member ... and struct_size before them.
 _STRUCTS = """
 xf_host: ptr alloc_user alloc free log_user, xf_log_fn log, i32 log_level reserved, ptr progress_user,\
-         xf_progress_fn progress, ptr parallel_user parallel release_user release
+         xf_progress_fn progress, ptr parallel_user parallel release_user release comm
 xf_memory_stats: i64 current peak budget allocations
 xf_backend_info: text name version path kind, i32 state device_count, text reason
 xf_option_info: text key, i32 type reserved, text default_value, f64 minimum maximum, text choices doc paper since

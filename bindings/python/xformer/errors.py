@@ -39,6 +39,8 @@ class Status(IntEnum):
     CANCELLED = -60
     CALLBACK = -61
     DEADLINE = -62
+    PEER = -80
+    DESYNC = -81
     INTERNAL = -99
 
 
@@ -151,6 +153,14 @@ class CallbackError(XformerError, status=Status.CALLBACK):
 
 class DeadlineError(XformerError, status=Status.DEADLINE):
     """"decode.deadline_ms" passed before there was anything to give for a sentence."""
+
+
+class PeerError(XformerError, status=Status.PEER):
+    """Another rank of a training job failed, ended or was silent for "context.comm_timeout"."""
+
+
+class DesyncError(XformerError, status=Status.DESYNC):
+    """The ranks do not train the same thing: other options, data, versions or parameters."""
 
 
 class InternalError(XformerError, status=Status.INTERNAL):

@@ -344,6 +344,19 @@ static void use_metrics(void) {
     IS(chrf > 99.9);
 }
 
+static void use_ranks(const xf_config *config) {
+    xf_comm comms[2] = {XF_COMM_INIT, XF_COMM_INIT};
+    xf_host host = XF_HOST_INIT;
+    xf_context *context = NULL;
+
+    DO(xf_comm_loopback(comms, 2, &err));
+    IS(comms[1].struct_size == sizeof comms[1] && comms[1].rank == 1 && comms[1].size == 2);
+    host.comm = &comms[0];
+    DO(xf_context_create(config, &host, &context, &err));
+    xf_context_free(context);
+    comms[1].close(comms[1].user);
+}
+
 int main(int argc, char **argv) {
     char json[512], file[512], checkpoint[512];
     const char *both[2];
@@ -370,6 +383,7 @@ int main(int argc, char **argv) {
     use_version();
     use_metrics();
     config = use_config();
+    use_ranks(config);
     context = use_context(config);
     corpus = use_corpus(context, config);
     tokenizer = use_tokenizer(context, config, corpus, json);

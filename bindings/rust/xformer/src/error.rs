@@ -53,6 +53,10 @@ given! {
         Callback = XF_ERROR_CALLBACK,
         /// "decode.deadline_ms" passed before there was anything to give.
         Deadline = XF_ERROR_DEADLINE,
+        /// Another rank of a training job failed, ended or was silent for "context.comm_timeout".
+        Peer = XF_ERROR_PEER,
+        /// The ranks do not train the same thing: other options, data, versions or parameters.
+        Desync = XF_ERROR_DESYNC,
         /// A defect of the library: please report it.
         Internal = XF_ERROR_INTERNAL,
     }

@@ -24,6 +24,7 @@
 #ifndef XFORMER_CONTEXT_H
 #define XFORMER_CONTEXT_H
 
+#include "xformer/comm.h"
 #include "xformer/config.h"
 #include "xformer/status.h"
 
@@ -131,11 +132,14 @@ typedef struct xf_host {
      * any more. Not called when xf_context_create() fails. NULL: nobody needs to know.
      */
     void (*release)(void *user);
+
+    /** What carries messages between the ranks of a training job, copied; see comm.h. NULL: this process is alone. */
+    const xf_comm *comm;
 } xf_host;
 
 /** @brief A zeroed xf_host with its struct_size; the log level is XF_LOG_WARNING. @since 0.1 */
 #define XF_HOST_INIT \
-    { sizeof(xf_host), NULL, NULL, NULL, NULL, NULL, XF_LOG_WARNING, 0, NULL, NULL, NULL, NULL, NULL, NULL }
+    { sizeof(xf_host), NULL, NULL, NULL, NULL, NULL, XF_LOG_WARNING, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
 /**
  * @brief Creates a context: opens the device and starts the worker threads.

@@ -92,6 +92,11 @@ enum xf_status {
     /** "decode.deadline_ms" passed before there was anything to give. */
     XF_ERROR_DEADLINE = -62,
 
+    /** Another rank failed, ended or was silent for "context.comm_timeout"; see comm.h. */
+    XF_ERROR_PEER = -80,
+    /** The ranks do not train the same thing: other options, data, versions or parameters. The message names a rank. */
+    XF_ERROR_DESYNC = -81,
+
     /** A defect of the library: please report it. */
     XF_ERROR_INTERNAL = -99
 };

@@ -3,6 +3,11 @@
  *
  * Training as in Vaswani et al. 2017, s. 5: label smoothing, dropout, Adam with the warm-up schedule of eq. (3). The
  * same seed gives the same bits for any number of threads, and a resumed run equals one that was never interrupted.
+ *
+ * A step may be cut into "train.shards", and these may be dealt to ranks (comm.h), which changes nothing in the bits.
+ * The ranks then make the same calls: xf_train_step() or xf_train_next(), xf_trainer_ema(), xf_trainer_save() and
+ * xf_trainer_resume(), all of them in the same order. Where a rank fails the others get XF_ERROR_PEER.
+ *
  * Beside the paper's schedule there are others; clipping, decoupled weight decay and an exponential moving average of
  * the parameters are off unless asked for.
  *
@@ -74,14 +79,15 @@ typedef struct xf_step_stats {
  * @brief Creates a trainer at step 0.
  *
  * Reads the options of the group "train.". Memory: gradients and two moments as large as the parameters, with
- * "train.ema" one more block of that size, and a workspace that grows to the largest batch seen.
+ * "train.ema" one more block of that size, and a workspace that grows to the largest batch seen. Each of several ranks
+ * holds its part of the moments and of the average, and that part of the parameters once more.
  *
  * @param model [in] what is trained, of fp32; kept alive by the trainer
  * @param config [in] NULL: all defaults
  * @param out [out] the trainer; the caller frees it with xf_trainer_free()
  * @param err [out] NULL allowed
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_STATE (the model is narrow: see model.h), XF_ERROR_NO_MEMORY,
- *         XF_ERROR_BACKEND
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: "train.shards" is no multiple of the ranks), XF_ERROR_STATE (the
+ * model is narrow: see model.h), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND
  * @threads exclusive
  * @par Source
  * Vaswani et al. 2017, s. 5
@@ -107,25 +113,37 @@ XF_API void xf_trainer_free(xf_trainer *trainer);
  * skipped or a return to the last checkpoint that this trainer saved or resumed from; the tenth in a row is an error
  * all the same.
  *
+ * With "train.shards" S above 1 on R ranks, each rank calls this with the batches of its own S / R shards: rank r those
+ * of shards r * S / R on, as many of each, one shard's behind the other's. The shards' gradients are added up in an
+ * order that depends on S alone. Of several ranks each gets the statistics of the whole step. An error of one rank's
+ * batches is XF_ERROR_PEER on the others, and all stand where they stood. When the ranks lose each other while they
+ * exchange the updated parameters, these stay as they were and the moments do not: the trainer refuses to go on
+ * (XF_ERROR_STATE).
+ *
  * @param trainer [in,out] the trainer
  * @param batches [in] count batches with targets, each with at least one sentence; ids from 0 to V - 1
- * @param count [in] at least 1
+ * @param count [in] at least 1; a multiple of this rank's shards, by all ranks the same
  * @param stats [in,out] struct_size set by the caller; NULL allowed
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (an id, a sentence longer than "model.max_length"),
  *         XF_ERROR_NONFINITE (loss or gradient is not finite: nothing was changed), XF_ERROR_NO_MEMORY,
- *         XF_ERROR_BACKEND, XF_ERROR_CANCELLED, XF_ERROR_BUSY (the model, too), XF_ERROR_STATE (gradients of
- *         xf_train_accumulate() are waiting)
+ *         XF_ERROR_BACKEND, XF_ERROR_CANCELLED, XF_ERROR_BUSY (the model, or the ranks of the context, too),
+ *         XF_ERROR_STATE (gradients of xf_train_accumulate() are waiting; what was trained is lost),
+ *         XF_ERROR_PEER (another rank), XF_ERROR_DESYNC (another rank has other options, parameters or batches)
  * @threads exclusive
  * @par Determinism
- * Bits depend on model, options, step and batches only.
+ * Bits depend on model, options, step and batches only, not on the number of ranks.
  * @since 0.1
  */
 XF_API enum xf_status xf_train_step(xf_trainer *trainer, const xf_batch *batches, size_t count, xf_step_stats *stats,
                                     xf_error *err);
 
 /**
- * @brief Makes one update from the next batches of a batcher: "train.accumulate" of them, fewer at the end of an epoch.
+ * @brief Makes one update from the next batches of a batcher: "train.accumulate" of them for each of
+ *        "train.shards", fewer at the end of an epoch.
+ *
+ * Each rank has a batcher made from the same pairs by the same options, and computes the batches of its own shards; all
+ * batchers then go on by those of all shards.
  *
  * When the call fails or is cancelled the batcher stands where it stood, so that nothing is left out. A skipped or
  * rolled-back step leaves its batches behind.
@@ -154,7 +172,8 @@ XF_API void xf_trainer_cancel(xf_trainer *trainer);
  * @param batch [in] as in xf_train_step()
  * @param stats [in,out] of this batch alone (step, learning_rate and gradient_norm are 0); NULL allowed
  * @param err [out] NULL allowed
- * @return as xf_train_step(); after an error the waiting gradients are dropped and nothing waits any more
+ * @return as xf_train_step(); XF_ERROR_STATE also with "train.shards" above 1, a step of which is one call; after an
+ *         error the waiting gradients are dropped and nothing waits any more
  * @threads exclusive
  * @since 0.1
  */
@@ -207,12 +226,12 @@ XF_API int64_t xf_trainer_step_count(const xf_trainer *trainer);
 XF_API xf_model *xf_trainer_model(xf_trainer *trainer);
 
 /**
- * @brief Copies the exponential moving average of the parameters to a model of its own.
+ * @brief Copies the exponential moving average of the parameters to a model of its own. Of several ranks all call this.
  * @param trainer [in] the trainer, made with "train.ema" above 0
  * @param out [out] the model, with tokenizer and metadata; the caller frees it with xf_model_free()
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_STATE (no average is kept), XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND,
- *         XF_ERROR_BUSY
+ *         XF_ERROR_BUSY, XF_ERROR_PEER
  * @threads shared-read
  * @since 0.1
  */
@@ -224,14 +243,18 @@ XF_API enum xf_status xf_trainer_ema(const xf_trainer *trainer, xf_model **out, 
  * One file, written beside the old one and put in its place at once; the old one stays as "<path>.prev". Killing
  * the process at any instant leaves a file that loads. xf_model_load() reads it too.
  *
+ * Of several ranks all call this, with the same path, and rank 0 writes the file that one rank alone would write, with
+ * the position of its own batcher. The file names no ranks, so any number that divides "train.shards" can go on from
+ * it. An error of rank 0 is XF_ERROR_PEER on the others.
+ *
  * @param trainer [in] the trainer
  * @param batcher [in] its position is stored; NULL: none
  * @param path [in] file name
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_STATE (gradients wait), XF_ERROR_NONFINITE (the last step was not finite: what this trainer
  *         saved last may be the last good one and is not replaced), XF_ERROR_IO, XF_ERROR_NOT_FOUND,
- *         XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND; after an error the old file is as it was,
- *         unless the message says that the new one is in place and only its folder could not be flushed
+ *         XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_PEER; after an error the old file
+ *         is as it was, unless the message says that the new one is in place and only its folder could not be flushed
  * @threads exclusive
  * @since 0.1
  */
@@ -243,6 +266,8 @@ XF_API enum xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *bat
  * Options may change: those of the group "train." that were set in config take the place of the saved ones, but for
  * "train.seed", Adam's and "train.ema", on which the saved state depends. When the backend, its arithmetic or the
  * precision is not that of the saved run the log says so, as a warning: the run goes on, with other bits.
+ *
+ * Each rank reads the file by itself. "train.shards" is as saved, unless config has another number.
  *
  * @param context [in] the context; threads may differ from those of the saved run, the bits do not
  * @param path [in] file name; not trusted

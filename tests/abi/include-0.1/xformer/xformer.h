@@ -10,6 +10,7 @@
 #define XFORMER_XFORMER_H
 
 #include "xformer/backend.h"
+#include "xformer/comm.h"
 #include "xformer/config.h"
 #include "xformer/context.h"
 #include "xformer/data.h"

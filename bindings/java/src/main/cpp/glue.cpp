@@ -23,7 +23,7 @@ namespace {
     static_assert(sizeof(type) == 8 * (words) && offsetof(type, last) == 8 * (place), "see Java's " #type)
 LAYOUT(xf_error, 32, message, 1);
 LAYOUT(xf_option_info, 10, since, 9);
-LAYOUT(xf_host, 13, release, 12);
+LAYOUT(xf_host, 14, comm, 13);
 LAYOUT(xf_memory_stats, 5, allocations, 4);
 LAYOUT(xf_backend_info, 7, reason, 6);
 LAYOUT(xf_corpus_stats, 8, nul_byte, 7);

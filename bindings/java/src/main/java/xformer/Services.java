@@ -36,7 +36,7 @@ final class Services {
 
     /** The struct xf_host. */
     long host(Frame f) {
-        Words host = f.struct(13);
+        Words host = f.struct(14);
         if (log != null) host.set(4, id).set(5, Native.callback(Native.LOG));
         host.memory().putInt(48, level.ordinal());
         if (progress != null) host.set(7, id).set(8, Native.callback(Native.PROGRESS));

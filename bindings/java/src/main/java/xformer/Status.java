@@ -45,6 +45,10 @@ public enum Status {
     CALLBACK(-61),
     /** The option "decode.deadline_ms" passed before there was anything to give. */
     DEADLINE(-62),
+    /** Another rank of a training job failed, ended or was silent for "context.comm_timeout". */
+    PEER(-80),
+    /** The ranks do not train the same thing: other options, data, versions or parameters. */
+    DESYNC(-81),
     /** A defect of the library: please report it. */
     INTERNAL(-99),
     /** A number that this version of the package does not know. */
