@@ -15,6 +15,7 @@ if [ "${1-}" = test ]; then
     packages+=(abi-dumper abi-compliance-checker dpkg-dev lintian)        # tests/abi, tests/package
     packages+=(golang-go openjdk-17-jdk-headless junit4)                   # bindings
     packages+=(python3-pytest python3-setuptools python3-wheel python3-pip python3-numpy patchelf)
+    packages+=(libopenmpi-dev openmpi-bin)                                 # lib/comm/mpi, tests/comm
     packages+=(chromium)                                                   # tests/translate: the pages in a browser
     packages+=(clang-format-14)                                            # tests/style
     command -v cargo >/dev/null || packages+=(cargo rustc)

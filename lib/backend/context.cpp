@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/context.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,15 @@ uint32_t weights_named(const std::string &name) {
     for (const uint32_t type : {XF_WEIGHTS_BF16, XF_WEIGHTS_FP16, XF_WEIGHTS_INT8})
         if (name == weights_name(type)) return type;
     return XF_WEIGHTS_NUM;
+}
+
+// What started this process says in its environment that there are others: Open MPI, PMI (MPICH, srun), Slurm.
+bool is_started_with_others() {
+    for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+        const char *const ranks = secure_getenv(name);
+        if (ranks != nullptr && strtol(ranks, nullptr, 10) > 1) return true;
+    }
+    return false;
 }
 
 }  // namespace
@@ -53,9 +63,22 @@ Context::Context(const Options &options, const xf_host *host)
         }
     };
     host_.isa = isa_.c_str();
-    if (services_.comm != nullptr) comm_ = std::make_unique<Comm>(*services_.comm, options.f64("context.comm_timeout"));
-    services_.comm = nullptr;  // the caller's memory
+    open_comm(options.str("context.comm"), options.f64("context.comm_timeout"));
     open_device(options.str("context.device"));
+}
+
+void Context::open_comm(const std::string &name, double timeout) {
+    if (services_.comm != nullptr) {
+        XF_CHECK(name == "none", XF_ERROR_INVALID_ARGUMENT, "context.comm is %s, but the host gives a comm itself",
+                 name.c_str());
+        comm_ = std::make_unique<Comm>(*services_.comm, timeout);
+        services_.comm = nullptr;  // the caller's memory
+    } else if (name == "mpi" || (name == "auto" && is_started_with_others())) {
+        const xf_comm comm = registry_.open_comm("mpi", timeout);
+        comm_ = std::make_unique<Comm>(comm, timeout);
+        comm_->own();
+    }
+    if (comm_ != nullptr) log(XF_LOG_INFO, "context", format("rank %d of %d", comm_->rank(), comm_->size()));
 }
 
 // Opens one of the entry's devices: index, or any when it is negative. False, with the reason in the entry, when none

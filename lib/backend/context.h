@@ -59,6 +59,7 @@ public:
     }
 
 private:
+    void open_comm(const std::string &name, double timeout);
     void open_device(const std::string &name);
     bool open_on(BackendEntry *entry, int32_t index);
     bool multiplies_with(const xf_backend_v1 &ops, uint32_t weights) const;

@@ -16,6 +16,7 @@
 #include <memory>
 #include <string_view>
 
+#include "comm/plugin.h"
 #include "core/error.h"
 
 extern "C" const xf_backend_v1 *xf_ref_backend(void);  // cpu/ref
@@ -109,15 +110,22 @@ void describe(const xf_backend_v1 *ops, BackendEntry *entry) {
     entry->state = XF_BACKEND_USABLE;
 }
 
-const xf_backend_v1 *open_plugin(const std::string &path) {
+// A plugin's one function.
+template <class Function>
+Function load_plugin(const std::string &path, const char *what, const char *name) {
     void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library == nullptr) {
         const char *reason = dlerror();
         fail(XF_ERROR_NOT_FOUND, "cannot load '%s': %s", path.c_str(), reason != nullptr ? reason : "unknown");
     }
-    const auto init = reinterpret_cast<xf_plugin_init_fn>(dlsym(library, XF_PLUGIN_INIT_NAME));
-    XF_CHECK(init != nullptr, XF_ERROR_NOT_FOUND, "'%s' is not a backend: it has no function " XF_PLUGIN_INIT_NAME,
-             path.c_str());
+    const auto function = reinterpret_cast<Function>(dlsym(library, name));
+    XF_CHECK(function != nullptr, XF_ERROR_NOT_FOUND, "'%s' is not %s: it has no function %s", path.c_str(), what,
+             name);
+    return function;
+}
+
+const xf_backend_v1 *open_plugin(const std::string &path) {
+    const auto init = load_plugin<xf_plugin_init_fn>(path, "a backend", XF_PLUGIN_INIT_NAME);
     xf_error error{};
     const xf_backend_v1 *ops = init(XF_PLUGIN_ABI, &error);
     if (ops == nullptr)
@@ -144,18 +152,34 @@ BackendEntry *Registry::find(const std::string &name, const std::string &kind) {
     if (name == "ref") {
         describe(xf_ref_backend(), &entry);
     } else {
-        const std::string file = file_of(name);
-        for (const std::string &folder : folders_) {
-            const std::string path = folder + "/" + file;
-            if (access(path.c_str(), F_OK) != 0) continue;
-            entry.path = path;
+        entry.path = path_of(name);
+        if (!entry.path.empty())
             entry.state = XF_BACKEND_FOUND;
-            break;
-        }
-        if (entry.state == XF_BACKEND_ABSENT) entry.reason = format("%s was not found", file.c_str());
+        else
+            entry.reason = format("%s was not found", file_of(name).c_str());
     }
     entries_.push_back(std::move(entry));
     return &entries_.back();
+}
+
+std::string Registry::path_of(const std::string &name) const {
+    for (const std::string &folder : folders_) {
+        std::string path = folder + "/" + file_of(name);
+        if (access(path.c_str(), F_OK) == 0) return path;
+    }
+    return {};
+}
+
+xf_comm Registry::open_comm(const std::string &name, double timeout) const {
+    const std::string path = path_of(name);
+    XF_CHECK(!path.empty(), XF_ERROR_NOT_FOUND, "context.comm is %s, but %s was not found", name.c_str(),
+             file_of(name).c_str());
+    const auto open = load_plugin<xf_comm_plugin_fn>(path, "a plugin for ranks", XF_COMM_PLUGIN_NAME);
+    xf_comm comm = XF_COMM_INIT;
+    xf_error error{};
+    const int32_t status = open(XF_COMM_PLUGIN_ABI, timeout, &comm, &error);
+    if (status != XF_OK) fail(static_cast<xf_status>(status), "'%s': %.200s", path.c_str(), error.message);
+    return comm;
 }
 
 bool Registry::open(BackendEntry *entry, const std::string &kind) {

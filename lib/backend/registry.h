@@ -17,6 +17,7 @@
 
 #include "backend/plugin_abi.h"
 #include "xformer/backend.h"
+#include "xformer/comm.h"
 
 namespace xf {
 
@@ -47,12 +48,18 @@ public:
     // Opens what was only found. False, with the reason in the entry, when it can't serve devices of the kind.
     bool open(BackendEntry *entry, const std::string &kind);
 
+    // The ranks of this job by the plugin of that name, such as "mpi", within timeout seconds; the caller closes them.
+    // Throws what the plugin says, XF_ERROR_NOT_FOUND when there is none.
+    xf_comm open_comm(const std::string &name, double timeout) const;
+
     // Nothing of what was wanted can be had: what was refused first, or XF_ERROR_NOT_FOUND with the reasons.
     [[noreturn]] void fail_unavailable(const std::string &device, const Wanted &wanted) const;
 
 private:
     BackendEntry *find(const std::string &name, const std::string &kind);
     std::string possible() const;
+    // The first file of a plugin; empty when there is none.
+    std::string path_of(const std::string &name) const;
     std::vector<std::string> folders_;
     std::deque<BackendEntry> entries_;  // never moved: xf_backend_info points to their strings
 };

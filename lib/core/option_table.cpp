@@ -40,6 +40,10 @@ constexpr Option kOptions[] = {
      "Calls that repeat are recorded once and replayed, where the device can (CUDA graphs). Results do not depend on "
      "it.",
      "", "0.1"},
+    {"context.comm", kStr, "none", 0, 0, "none|auto|mpi",
+     "How this process reaches the other ranks of its training job: none, it is alone, or the host gives a comm; mpi; "
+     "auto is mpi where mpirun or srun has started more than one process.",
+     "", "0.1"},
     {"context.comm_timeout", kF64, "60", 0.001, 86400, nullptr,
      "Seconds for which a rank waits for another before that is XF_ERROR_PEER; more than what saving takes, and than "
      "one "

@@ -6,6 +6,7 @@
 #   libxformer0      libxformer.so.0 and the openblas plugin
 #   libxformer-dev   headers, link, xformer.pc, CMake package; the examples, as sources
 #   libxformer-cuda  the cuda plugin, where it was built
+#   libxformer-mpi   the mpi plugin, where it was built
 #
 # This file says which component is in which package. The rest is done when cpack runs: settings.cmake holds the fields
 # of the packages, complete.cmake adds the files that only packages have.
@@ -25,6 +26,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DAT
 set(components_libxformer0 runtime)
 set(components_libxformer-dev devel examples)
 set(components_libxformer-cuda)
+set(components_libxformer-mpi)
 set(CPACK_XFORMER_CUDA)
 if(TARGET xformer_openblas)
   list(APPEND components_libxformer0 openblas)
@@ -33,11 +35,14 @@ if(TARGET xformer_cuda)
   list(APPEND components_libxformer-cuda cuda)
   get_directory_property(CPACK_XFORMER_CUDA DIRECTORY ${PROJECT_SOURCE_DIR}/cuda DEFINITION CMAKE_CUDA_COMPILER_VERSION)
 endif()
+if(TARGET xformer_mpi)
+  list(APPEND components_libxformer-mpi mpi)
+endif()
 
 # A group of components is a package and has its name.
 set(CPACK_COMPONENTS_ALL)
 set(CPACK_XFORMER_PACKAGES)
-foreach(package libxformer0 libxformer-dev libxformer-cuda)
+foreach(package libxformer0 libxformer-dev libxformer-cuda libxformer-mpi)
   if(components_${package})
     list(APPEND CPACK_XFORMER_PACKAGES ${package})
   endif()

@@ -94,3 +94,11 @@ ${about}
 This package holds the backend for NVIDIA GPUs. It needs NVIDIA's driver and
 cuBLASLt, and finds both when a program runs. Without them the library says
 what is missing and computes on the CPU.")
+
+set(CPACK_DEBIAN_LIBXFORMER-MPI_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LIBXFORMER-MPI_PACKAGE_DEPENDS "${same}")
+set(CPACK_DEBIAN_LIBXFORMER-MPI_PACKAGE_SUGGESTS "openmpi-bin")
+set(CPACK_DEBIAN_LIBXFORMER-MPI_DESCRIPTION "encoder-decoder Transformer as a C library (ranks of MPI)
+${about}
+This package holds the plugin by which the processes of an MPI job train one
+model together.")

@@ -20,7 +20,10 @@ mkdir -p "$target"
 target=$(cd "$target" && pwd -P)
 cd "$work"
 packages=(libxformer-dev libxformer0)
-if [[ " $PLUGINS " == *" cuda "* ]]; then packages=(libxformer-cuda "${packages[@]}"); fi
+for plugin in cuda mpi; do
+    if [[ " $PLUGINS " == *" $plugin "* ]]; then packages+=("libxformer-$plugin"); fi
+done
+mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort)
 root=$work/root lib=$work/root/usr/$LIBDIR
 revision=$(dpkg-parsechangelog -l "$SOURCE/lib/debian/changelog" -S Version)
 architecture=$(dpkg --print-architecture)
@@ -82,7 +85,8 @@ for package in "${packages[@]}"; do
     [[ "$(field "$package" Maintainer)" =~ ^"The libxformer authors <" ]] || fail "$package: maintainer"
 done
 sections=$(for package in "${packages[@]}"; do echo "$package $(field "$package" Section)"; done)
-equal "sections" "$(printf '%s\n' 'libxformer-cuda non-free/libs' 'libxformer-dev libdevel' 'libxformer0 libs' |
+equal "sections" "$(printf '%s\n' 'libxformer-cuda non-free/libs' 'libxformer-dev libdevel' 'libxformer-mpi libs' \
+    'libxformer0 libs' |
     grep -E "^($(IFS='|' && echo "${packages[*]}")) ")" "$sections"
 for needed in libc6 'libstdc++6' libutf8proc2 libmd0; do
     [[ "$(field libxformer0 Depends)" == *"$needed (>= "* ]] || fail "libxformer0 does not depend on $needed"
@@ -103,7 +107,7 @@ install_component libxformer0 runtime
 install_component libxformer-dev devel
 for plugin in $PLUGINS; do
     package=libxformer0
-    if [ "$plugin" = cuda ]; then package=libxformer-cuda; fi
+    if [ "$plugin" != openblas ]; then package=libxformer-$plugin; fi
     install_component $package "$plugin"
 done
 mkdir unpacked control
@@ -183,6 +187,7 @@ grep -qF 'three two one -> drei zwei eins' log || { cat log; fail "train.c learn
 equal "first.c" "drei zwei eins" "$(./first model.xf 'three two one')"
 quietly ./use
 for plugin in $PLUGINS; do
+    if [ "$plugin" = mpi ]; then continue; fi # no backend
     grep -qF "from '$lib/xformer/libxformer_$plugin.so'" log || { cat log; fail "the program found no $plugin"; }
 done
 

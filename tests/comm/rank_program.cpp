@@ -1,0 +1,70 @@
+// One rank of a job, for mpi.py: trains some steps and saves.
+//
+//     rank_program FILE STEPS SHARDS TIMEOUT [END RANK STEP]
+//
+// END is what rank RANK does within step STEP: kill, stop or exit. Prints "rank N: XF_ERROR_PEER after S s" for an
+// error, and ends with status 3 then.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <signal.h>
+
+#include <chrono>
+
+#include "train/training.hpp"
+
+namespace {
+
+using namespace xf_test;
+using Clock = std::chrono::steady_clock;
+
+int work(int argc, char **argv) {
+    const std::string path = argv[1], shards = argv[3], end = argc > 7 ? argv[5] : "";
+    const int64_t steps = std::atol(argv[2]), end_step = argc > 7 ? std::atol(argv[7]) : -1;
+    const int end_rank = argc > 7 ? std::atoi(argv[6]) : -1;
+    auto began = Clock::now();
+    int rank = -1;
+    try {
+        const auto context = std::make_shared<xf::Context>(options_of({{"context.device", "cpu"},
+                                                                       {"context.threads", "1"},
+                                                                       {"context.comm", "mpi"},
+                                                                       {"context.comm_timeout", argv[4]}}),
+                                                           nullptr);
+        const int ranks = context->comm()->size();
+        rank = context->comm()->rank();
+        Settings settings = kTraining;
+        settings.insert_or_assign("train.shards", shards);
+        const auto trainer = std::filesystem::exists(path) ? resume(context, path) : make_trainer(context, settings);
+        const int64_t all = std::atol(shards.c_str());
+        const xf::Range own = xf::share(all, rank, ranks);
+        while (trainer->steps_done() < steps) {
+            std::vector<Batch> batches;
+            std::vector<xf_batch> views;
+            for (int64_t i = own.begin; i < own.end; ++i)
+                batches.push_back(Task().batch(trainer->steps_done() * all + i));
+            for (const Batch &batch : batches) views.push_back(batch.view());
+            if (rank == end_rank && trainer->steps_done() == end_step) {
+                if (end == "kill") raise(SIGKILL);
+                if (end == "stop") raise(SIGSTOP);
+                if (end == "exit") return 0;
+            }
+            began = Clock::now();
+            trainer->step(views.data(), views.size());
+            if (trainer->steps_done() % 5 == 0) save(trainer.get(), path);
+        }
+        began = Clock::now();
+        save(trainer.get(), path);
+    } catch (const xf::Error &error) {
+        std::printf("rank %d: %s after %.1f s: %s\n", rank, xf_status_name(error.status()),
+                    std::chrono::duration<double>(Clock::now() - began).count(), error.what());
+        std::fflush(stdout);
+        return 3;
+    }
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    if (argc < 5) return 2;
+    return work(argc, argv);
+}
