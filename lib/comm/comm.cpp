@@ -107,10 +107,10 @@ void Comm::exchange(std::span<const Message> sends, std::span<const Message> rec
 }
 
 void Comm::all_gather(void *values, size_t bytes) {
-    std::vector<Range> parts;
-    for (int r = 0; r < size(); ++r)
-        parts.push_back({static_cast<int64_t>(bytes) * r, static_cast<int64_t>(bytes) * (r + 1)});
-    all_gather(values, parts);
+    const auto each = static_cast<int64_t>(bytes);
+    parts_.clear();
+    for (int64_t r = 0; r < size(); ++r) parts_.push_back({each * r, each * (r + 1)});
+    all_gather(values, parts_);
 }
 
 void Comm::all_gather(void *block, const std::vector<Range> &parts) {

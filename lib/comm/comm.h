@@ -81,6 +81,7 @@ private:
     std::vector<Head> send_heads_, receive_heads_;
     std::vector<xf_comm_part> send_parts_, receive_parts_;
     std::vector<Message> sends_, receives_;  // of the collective calls
+    std::vector<Range> parts_;
 };
 
 }  // namespace xf

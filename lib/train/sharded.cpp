@@ -24,11 +24,8 @@ uint64_t hash_group(const Options &options, std::string_view prefix) {
     return hash;
 }
 
-// What the batches of a step are, and where they stand.
-uint64_t hash_place(const Batcher &batcher) {
-    const Batcher::Position at = batcher.position();
-    const uint64_t place[] = {batcher.fingerprint(), static_cast<uint64_t>(at.epoch), static_cast<uint64_t>(at.batch)};
-    uint64_t hash = hash64(place, sizeof place);
+uint64_t hash_order(const Batcher &batcher) {
+    uint64_t hash = batcher.fingerprint();
     for (const auto &[key, value] : batcher.order()) hash = hash_text(value, hash);
     return hash;
 }
@@ -59,7 +56,8 @@ void Trainer::run_shards(Shards::Report report, const Work &run) {
     join();
     report.step = step_;
     const Range own = shards_->own();
-    std::vector<ShardStats> stats(static_cast<size_t>(own.count()));
+    std::vector<ShardStats> &stats = shard_stats_;
+    stats.assign(static_cast<size_t>(own.count()), {});
     std::exception_ptr failure;
     const auto failed = [&](xf_status status, const char *why) {
         report.status = status;
@@ -120,7 +118,9 @@ void Trainer::next_shards(Batcher *batcher, const Call &call) {
     const Batcher::Position at = batcher->position();
     const int64_t left = batcher->batches_in_epoch() - at.batch, each = config_.accumulate;
     Shards::Report report;
-    report.data = hash_place(*batcher);
+    if (ordered_ != batcher->id()) order_ = hash_order(*batcher), ordered_ = batcher->id();
+    const uint64_t place[] = {order_, static_cast<uint64_t>(at.epoch), static_cast<uint64_t>(at.batch)};
+    report.data = hash64(place, sizeof place);
     report.per_shard = each;
     report.present = std::min(shards_->count(), (left + each - 1) / each);
     run_shards(report, [&](int64_t shard) {

@@ -95,6 +95,7 @@ float *Shards::spare() {
         HeapVector<float> block{HeapAllocator<float>(heap_)};
         block.resize(static_cast<size_t>(total_));
         spares_.push_back(std::move(block));
+        free_.reserve(spares_.size());  // begin() allocates nothing
         return spares_.back().data();
     }
     float *const block = free_.back();
@@ -173,7 +174,27 @@ ShardStats Shards::agree(const Report &report, const std::vector<ShardStats> &ow
     return sum;
 }
 
+Shards::Plan Shards::make_plan(int64_t present) {
+    const ShardTree tree(count_, present);
+    Plan plan;
+    std::vector<Range> nodes;
+    for (int r = 0; r < ranks(); ++r) {
+        plan.covers.push_back(tree.cover(share(count_, r, ranks())));
+        const std::vector<Range> &cover = plan.covers.back();
+        nodes.insert(nodes.end(), cover.begin(), cover.end());
+        plan.rounds = std::max(plan.rounds, cover.size());
+    }
+    plan.additions = tree.fold(nodes);
+    plan.at.resize(nodes.size());
+    const size_t others = nodes.size() - plan.covers[static_cast<size_t>(rank())].size();
+    if (const size_t room = others * static_cast<size_t>(kPiece); arrived_.size() < room) arrived_.resize(room);
+    return plan;
+}
+
 void Shards::begin(int64_t present) {
+    auto plan = plans_.find(present);
+    if (plan == plans_.end()) plan = plans_.emplace(present, make_plan(present)).first;
+    plan_ = &plan->second;
     present_ = present;
     next_ = own().begin;
     parts_.clear();
@@ -204,60 +225,45 @@ void Shards::add(Stream &stream, float *grads) {
 }
 
 // Numbers first .. first + kPiece - 1 of every rank's slice, from every other rank's parts.
-void Shards::exchange_piece(int64_t first, const std::vector<std::vector<Range>> &covers) {
+void Shards::exchange_piece(int64_t first) {
     const auto piece = [&](int r) {
         const Range slice = slices_[static_cast<size_t>(r)];
         const int64_t begin = std::min(slice.end, slice.begin + first);
         return Range{begin, std::min(slice.end, begin + kPiece)};
     };
-    size_t rounds = 0;
-    for (const auto &cover : covers) rounds = std::max(rounds, cover.size());
-    std::vector<Comm::Message> sends, receives;
-    for (size_t round = 0; round < rounds; ++round) {
-        sends.clear(), receives.clear();
+    for (size_t round = 0; round < plan_->rounds; ++round) {
+        sends_.clear(), receives_.clear();
         size_t at = 0;
         for (int r = 0; r < ranks(); ++r) {
             if (r == rank()) continue;
-            const size_t parts = covers[static_cast<size_t>(r)].size();
+            const size_t parts = plan_->covers[static_cast<size_t>(r)].size();
             if (const Range to = piece(r); round < parts_.size() && to.count() > 0)
-                sends.push_back({r, parts_[round].numbers + to.begin, bytes_of(to.count())});
+                sends_.push_back({r, parts_[round].numbers + to.begin, bytes_of(to.count())});
             if (const Range from = piece(rank()); round < parts && from.count() > 0)
-                receives.push_back(
+                receives_.push_back(
                     {r, arrived_.data() + static_cast<int64_t>(at + round) * kPiece, bytes_of(from.count())});
             at += parts;
         }
-        comm_->exchange(sends, receives);
+        comm_->exchange(sends_, receives_);
     }
 }
 
 void Shards::reduce(Stream &stream, float *grads) {
-    const ShardTree tree(count_, present_);
-    std::vector<std::vector<Range>> covers;
-    std::vector<Range> nodes;
-    size_t others = 0;
     int64_t longest = 0;
-    for (int r = 0; r < ranks(); ++r) {
-        covers.push_back(tree.cover(share(count_, r, ranks())));
-        nodes.insert(nodes.end(), covers.back().begin(), covers.back().end());
-        if (r != rank()) others += covers.back().size();
-        longest = std::max(longest, slices_[static_cast<size_t>(r)].count());
-    }
-    const auto additions = tree.fold(nodes);
-    if (const size_t room = others * static_cast<size_t>(kPiece); arrived_.size() < room) arrived_.resize(room);
+    for (const Range &slice : slices_) longest = std::max(longest, slice.count());
     float *const block = host(grads);
     const Range own_slice = slice();
-    std::vector<float *> at(nodes.size());
     for (int64_t first = 0; first < longest; first += kPiece) {
-        if (ranks() > 1) exchange_piece(first, covers);
+        if (ranks() > 1) exchange_piece(first);
         const int64_t begin = own_slice.begin + first, count = std::min(kPiece, own_slice.end - begin);
         if (count <= 0) continue;
         size_t node = 0, arrived = 0;
         for (int r = 0; r < ranks(); ++r)
-            for (size_t i = 0; i < covers[static_cast<size_t>(r)].size(); ++i)
-                at[node++] = r == rank() ? parts_[i].numbers + begin
-                                         : arrived_.data() + static_cast<int64_t>(arrived++) * kPiece;
-        for (const auto &[low, high] : additions) add_to(pool_, at[low], at[high], count);
-        if (at[0] != block + begin) copy(pool_, block + begin, at[0], count);
+            for (size_t i = 0; i < plan_->covers[static_cast<size_t>(r)].size(); ++i)
+                plan_->at[node++] = r == rank() ? parts_[i].numbers + begin
+                                                : arrived_.data() + static_cast<int64_t>(arrived++) * kPiece;
+        for (const auto &[low, high] : plan_->additions) add_to(pool_, plan_->at[low], plan_->at[high], count);
+        if (plan_->at[0] != block + begin) copy(pool_, block + begin, plan_->at[0], count);
     }
     reduced_ = block;
     if (!direct_) stream.upload(grads + own_slice.begin, block + own_slice.begin, bytes_of(own_slice.count()));

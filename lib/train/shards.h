@@ -11,6 +11,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -85,12 +86,19 @@ private:
 
     static constexpr int64_t kPiece = 1 << 20;  // numbers that are exchanged at a time
 
+    // Who adds up which nodes of the tree.
+    struct Plan {
+        std::vector<std::vector<Range>> covers;            // [ranks]
+        size_t rounds = 0;                                 // the most nodes that a rank has
+        std::vector<std::pair<size_t, size_t>> additions;  // of the nodes of all ranks
+        std::vector<float *> at;                           // a piece of each of these
+    };
+
+    Plan make_plan(int64_t present);
     float *spare();
     float *host(float *grads) { return direct_ ? grads : whole(); }
     float *whole();
-    template <class Work>
-    void each_piece(int64_t count, const Work &work);
-    void exchange_piece(int64_t first, const std::vector<std::vector<Range>> &covers);
+    void exchange_piece(int64_t first);
 
     std::shared_ptr<Heap> heap_;
     ThreadPool &pool_;
@@ -99,9 +107,12 @@ private:
     int64_t count_, total_, chunk_ = 0;
     std::vector<Range> slices_;                    // [ranks], in numbers
     std::vector<Range> byte_slices_, sum_slices_;  // the same of a block and of sums_, in bytes
-    int64_t present_ = 1, next_ = 0;               // shards of the step; the next own one
-    std::vector<Part> parts_;                      // what the own shards came to so far, from the left
-    std::vector<float *> free_;                    // of spares_
+    std::map<int64_t, Plan> plans_;                // by how many shards are present
+    Plan *plan_ = nullptr;
+    std::vector<Comm::Message> sends_, receives_;
+    int64_t present_ = 1, next_ = 0;  // shards of the step; the next own one
+    std::vector<Part> parts_;         // what the own shards came to so far, from the left
+    std::vector<float *> free_;       // of spares_
     std::vector<HeapVector<float>> spares_;
     HeapVector<float> whole_;         // a block in host memory
     HeapVector<float> arrived_;       // pieces of others' parts

@@ -141,6 +141,8 @@ private:
     std::unique_ptr<Shards> shards_;  // null: a step is one piece
     Buffer part_;                     // the slice of the parameters while it is updated, where there are ranks
     bool joined_ = false;             // the ranks were compared
+    std::vector<ShardStats> shard_stats_;
+    uint64_t ordered_ = 0, order_ = 0;  // a batcher's id, and a hash of its pairs and their order
     // Where the device decides: xf_sum_losses.sums, behind it xf_gate.dst.
     struct Verdict {
         double batch_loss, batch_nll, loss, nll, squares, open, scale;

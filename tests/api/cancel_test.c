@@ -296,7 +296,8 @@ static void test_in_the_middle(void **state) {
         assert_int_equal(pthread_create(&thread, NULL, cancel_often, &watch), 0);
         int cancelled_steps = 0, cancelled_decodes = 0;
         double scores[2][B];
-        for (int step = 1; step <= 5; ++step) {
+        /* On a machine with other work a cancel may always come late: then more steps. */
+        for (int step = 1; step <= 5 || (step <= 500 && (cancelled_steps == 0 || cancelled_decodes == 0)); ++step) {
             atomic_store(&watch.delay_ns, 500000);
             xf_step_stats expected = {.struct_size = sizeof expected}, found = {.struct_size = sizeof found};
             xf_hypotheses *answers[2] = {NULL, NULL};

@@ -32,7 +32,7 @@ fn every_number_of_a_status_and_its_name() {
             }
         }
     }
-    assert_eq!(known, 20);
+    assert_eq!(known, 22);
     assert_eq!(Status::Unknown(-100).to_string(), "XF_STATUS_UNKNOWN");
     assert_eq!(BackendState::from(77), BackendState::Unknown(77));
 }
