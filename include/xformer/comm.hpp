@@ -27,9 +27,9 @@ public:
     Comm() noexcept = default;
     /** @brief Takes over a table, which its close() ends. @param table [in] filled by its carrier */
     explicit Comm(const xf_comm &table) noexcept : table_(table) {}
-    /** @brief Moves; the other reaches nobody any more. */
+    /** @brief Moves. @param other [in,out] reaches nobody any more */
     Comm(Comm &&other) noexcept : table_(other.release()) {}
-    /** @brief Closes what this has, then moves. */
+    /** @brief Closes what this has, then moves. @param other [in,out] reaches nobody any more @return this */
     Comm &operator=(Comm &&other) noexcept {
         Comm(std::move(other)).swap(*this);
         return *this;

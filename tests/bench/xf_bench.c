@@ -1,11 +1,12 @@
 /*
  * xf_bench.c - this library's side of the benchmarks, through the public API.
  *
- *     xf_bench train  [sentences=128] [tokens=32] [batches=FILE] [warmup=2] [steps=5] [preset=base] [key=value ...]
- *     xf_bench init   model=FILE sources=FILE [sentences=64] [tokens=25] [preset=base] [key=value ...]
- *     xf_bench decode model=FILE sources=FILE [warmup=1] [passes=3] [answers=FILE] [key=value ...]
+ *     xf_bench train  [sentences=128] [tokens=32] [batches=FILE] [each=1] [warmup=2] [steps=5] [preset=base] [key=value
+ * ...] xf_bench init   model=FILE sources=FILE [sentences=64] [tokens=25] [preset=base] [key=value ...] xf_bench decode
+ * model=FILE sources=FILE [warmup=1] [passes=3] [answers=FILE] [key=value ...]
  *
- * train: steps on one batch of random ids, sentences of one length, or on those of a file of dump_batches in turn.
+ * train: steps on one batch of random ids, sentences of one length, or on those of a file of dump_batches in turn; a
+ * step has `each` of them, for train.shards. Several ranks: mpirun -n 2 xf_bench train context.comm=mpi.
  * init: a fresh model and random sources for decode. decode: passes over all sources. Weights that were never trained
  * do not end their answers, so answers run to the limit, decode.max_extra_tokens more than the source; with a trained
  * model they have their own lengths.
@@ -92,11 +93,15 @@ static void train(args a) {
         random = random_batch(arg_number(a, "sentences", 128), arg_number(a, "tokens", 32), vocab_size(model), 1);
     const int64_t warmup = arg_number(a, "warmup", 2), steps = arg_number(a, "steps", 5);
     if (steps < 1) die("steps=%lld: expected at least 1", (long long)steps);
+    const int64_t each = arg_number(a, "each", 1);
+    if (each < 1) die("each=%lld: expected at least 1", (long long)each);
+    xf_batch *given = allocate((size_t)each * sizeof *given);
     xf_step_stats stats = {.struct_size = sizeof stats};
     int64_t tokens = 0;
     for (int64_t i = 0; i < warmup + steps; ++i) {
+        for (int64_t j = 0; j < each; ++j) given[j] = list.batches[(i * each + j) % list.count];
         const double begin = seconds(), cpu = cpu_seconds();
-        CHECK(xf_train_step, trainer, &list.batches[i % list.count], 1, &stats);
+        CHECK(xf_train_step, trainer, given, (size_t)each, &stats);
         if (i < warmup) continue;
         tokens += stats.src_tokens + stats.tgt_tokens;
         printf("step\t%.6f\ncpu\t%.6f\n", seconds() - begin, cpu_seconds() - cpu);
@@ -104,6 +109,7 @@ static void train(args a) {
     }
     printf("loss\t%.4f\n", stats.loss);
     report(context, tokens / steps);
+    free(given);
     xf_trainer_free(trainer);
     xf_model_free(model);
     xf_config_free(config);
