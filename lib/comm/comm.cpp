@@ -82,6 +82,10 @@ void Comm::check_head(const Head &head, const Message &message) {
 
 void Comm::exchange(std::span<const Message> sends, std::span<const Message> receives) {
     const Turn turn(this);
+    pass(sends, receives);
+}
+
+void Comm::pass(std::span<const Message> sends, std::span<const Message> receives) {
     check_whole();
     send_parts_.clear(), receive_parts_.clear();
     for (const Message &message : sends) {
@@ -107,13 +111,19 @@ void Comm::exchange(std::span<const Message> sends, std::span<const Message> rec
 }
 
 void Comm::all_gather(void *values, size_t bytes) {
+    const Turn turn(this);
     const auto each = static_cast<int64_t>(bytes);
     parts_.clear();
     for (int64_t r = 0; r < size(); ++r) parts_.push_back({each * r, each * (r + 1)});
-    all_gather(values, parts_);
+    pass_parts(values, parts_);
 }
 
 void Comm::all_gather(void *block, const std::vector<Range> &parts) {
+    const Turn turn(this);
+    pass_parts(block, parts);
+}
+
+void Comm::pass_parts(void *block, const std::vector<Range> &parts) {
     sends_.clear(), receives_.clear();
     const auto part = [&](int r) {
         const Range &range = parts[static_cast<size_t>(r)];
@@ -127,23 +137,24 @@ void Comm::all_gather(void *block, const std::vector<Range> &parts) {
         sends_.push_back(own);
         receives_.push_back(part(from));
     }
-    if (size() > 1) exchange(sends_, receives_);
+    if (size() > 1) pass(sends_, receives_);
 }
 
-void Comm::gather(int to, void *own, void *block, const std::vector<Range> &parts) {
+void Comm::gather(int to, const void *own, void *block, const std::vector<Range> &parts) {
+    const Turn turn(this);
     sends_.clear(), receives_.clear();
     for (int r = 0; r < size(); ++r) {
         const Range &range = parts[static_cast<size_t>(r)];
         const auto bytes = static_cast<size_t>(range.count());
-        if (rank() == r && r != to) sends_.push_back({to, own, bytes});
+        if (rank() == r && r != to) sends_.push_back({to, const_cast<void *>(own), bytes});
         if (rank() != to) continue;
         char *const at = static_cast<char *>(block) + range.begin;
         if (r != to)
             receives_.push_back({r, at, bytes});
-        else
+        else if (at != own)
             std::copy_n(static_cast<const char *>(own), bytes, at);
     }
-    if (size() > 1) exchange(sends_, receives_);
+    if (size() > 1) pass(sends_, receives_);
 }
 
 }  // namespace xf

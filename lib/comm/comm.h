@@ -4,7 +4,8 @@
 // number, its size and a hash of it. What does not agree breaks the comm: it is never used again, as nobody knows what
 // else is under way. The same holds after a timeout.
 //
-// Collective calls: every rank makes the same ones in the same order. One thread at a time.
+// Collective calls: every rank makes the same ones in the same order. One thread at a time: a call that finds another
+// there is XF_ERROR_BUSY.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -58,7 +59,7 @@ public:
     // block: this rank has set the bytes of its part, parts[rank()]; fills the others'.
     void all_gather(void *block, const std::vector<Range> &parts);
     // The same for one rank alone; the others give.
-    void gather(int to, void *own, void *block, const std::vector<Range> &parts);
+    void gather(int to, const void *own, void *block, const std::vector<Range> &parts);
 
 private:
     struct Head {
@@ -67,6 +68,8 @@ private:
     };
     class Turn;
 
+    void pass(std::span<const Message> sends, std::span<const Message> receives);
+    void pass_parts(void *block, const std::vector<Range> &parts);
     void check_table() const;
     void check_whole() const;
     [[noreturn]] void give_up(const std::string &why);

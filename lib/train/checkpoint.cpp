@@ -29,6 +29,13 @@ void compare_place(Context &context, const ModelFile &file) {
 
 }  // namespace
 
+// What a checkpoint has beside the parameters.
+std::vector<ExtraBlock> Trainer::blocks(float *m, float *v, float *ema) const {
+    std::vector<ExtraBlock> list = {{"adam.m.", m}, {"adam.v.", v, 0.0f}};
+    if (config_.ema > 0) list.push_back({"ema.", ema});
+    return list;
+}
+
 void Trainer::save(const std::string &path, const std::string &tokenizer, const DataPosition &position,
                    const Call &call) {
     check_sound();
@@ -45,22 +52,18 @@ void Trainer::save(const std::string &path, const std::string &tokenizer, const 
         if (std::string_view(option(i).key).starts_with("train."))
             contents.extra[option(i).key] = options_.text(option(i).key);
     if (has_ranks()) return save_of_all(path, contents, call);
-    std::vector<ExtraBlock> blocks = {{"adam.m.", m_.floats()}, {"adam.v.", v_.floats()}};
-    if (config_.ema > 0) blocks.push_back({"ema.", averages_ ? ema_.floats() : model_->params()});
-    checkpoint_.digest = save_model_file(path, *model_, stream_, contents, blocks, call);
+    const auto state = blocks(m_.floats(), v_.floats(), averages_ ? ema_.floats() : model_->params());
+    checkpoint_.digest = save_model_file(path, *model_, stream_, contents, state, call);
     checkpoint_.path = path;
 }
 
 void Trainer::load(const ModelFile &file, const Call &call) {
     const int64_t step = read_count(file, "step");
     lost_ = format("a return to '%s' failed halfway", file.path().c_str());
-    if (has_ranks()) {
+    if (has_ranks())
         load_slices(file, call);
-    } else {
-        std::vector<ExtraBlock> blocks = {{"adam.m.", m_.floats()}, {"adam.v.", v_.floats(), 0.0f}};
-        if (config_.ema > 0) blocks.push_back({"ema.", ema_.floats()});
-        file.load(*model_, stream_, blocks, call);
-    }
+    else
+        file.load(*model_, stream_, blocks(m_.floats(), v_.floats(), ema_.floats()), call);
     lost_.clear();
     joined_ = false;
     step_ = step;

@@ -156,11 +156,8 @@ void Trainer::make_sharded_step(double scale, double rate) {
 
 // The ranks' slices come to rank 0, which writes the file that one rank alone would write.
 void Trainer::save_of_all(const std::string &path, const FileContents &contents, const Call &call) {
-    std::vector<std::pair<const char *, const Buffer *>> slices = {{"adam.m.", &m_}, {"adam.v.", &v_}};
-    if (config_.ema > 0 && averages_) slices.push_back({"ema.", &ema_});
-    const bool writes = shards_->rank() == 0;
-    std::vector<Buffer> whole;
-    std::vector<ExtraBlock> blocks;
+    const bool writes = shards_->rank() == 0, has_average = config_.ema > 0 && averages_;
+    Buffer m, v, ema;
     std::string digest;
     // What fails on rank 0 fails on all.
     const auto on_first = [&](const auto &work) {
@@ -177,33 +174,28 @@ void Trainer::save_of_all(const std::string &path, const FileContents &contents,
         digest = shards_->hear(digest, nullptr);
     };
     on_first([&] {
-        for (const auto &slice : slices) {
-            whole.emplace_back(stream_.device(), block_bytes());
-            blocks.push_back({slice.first, whole.back().floats()});
-        }
+        for (Buffer *whole : {&m, &v}) *whole = Buffer(stream_.device(), block_bytes());
+        if (has_average) ema = Buffer(stream_.device(), block_bytes());
     });
-    for (size_t i = 0; i < slices.size(); ++i)
-        shards_->gather(stream_, slices[i].second->floats(), writes ? whole[i].floats() : nullptr);
+    shards_->gather(stream_, m_.floats(), m.floats());
+    shards_->gather(stream_, v_.floats(), v.floats());
+    if (has_average) shards_->gather(stream_, ema_.floats(), ema.floats());
     on_first([&] {
-        if (config_.ema > 0 && !averages_) blocks.push_back({"ema.", model_->params()});
-        digest = save_model_file(path, *model_, stream_, contents, blocks, call);
+        const auto state = blocks(m.floats(), v.floats(), has_average ? ema.floats() : model_->params());
+        digest = save_model_file(path, *model_, stream_, contents, state, call);
     });
     checkpoint_ = {path, digest};
 }
 
 void Trainer::load_slices(const ModelFile &file, const Call &call) {
-    const Buffer m(stream_.device(), block_bytes()), v(stream_.device(), block_bytes());
-    std::vector<ExtraBlock> blocks = {{"adam.m.", m.floats()}, {"adam.v.", v.floats(), 0.0f}};
-    Buffer ema;
-    if (config_.ema > 0) {
-        ema = Buffer(stream_.device(), block_bytes());
-        blocks.push_back({"ema.", ema.floats()});
-    }
-    file.load(*model_, stream_, blocks, call);
-    const int64_t begin = slice().begin;
-    stream_.copy(m_.data(), m.floats() + begin, slice_bytes());
-    stream_.copy(v_.data(), v.floats() + begin, slice_bytes());
-    if (config_.ema > 0) stream_.copy(ema_.data(), ema.floats() + begin, slice_bytes());
+    const std::pair<const Buffer *, Buffer> whole[] = {
+        {&m_, Buffer(stream_.device(), block_bytes())},
+        {&v_, Buffer(stream_.device(), block_bytes())},
+        {&ema_, config_.ema > 0 ? Buffer(stream_.device(), block_bytes()) : Buffer()}};
+    file.load(*model_, stream_, blocks(whole[0].second.floats(), whole[1].second.floats(), whole[2].second.floats()),
+              call);
+    for (const auto &[slice_of, block] : whole)
+        if (block.data() != nullptr) stream_.copy(slice_of->data(), block.floats() + slice().begin, slice_bytes());
     stream_.sync();
 }
 

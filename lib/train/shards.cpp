@@ -82,6 +82,7 @@ Shards::Shards(const std::shared_ptr<Context> &context, int64_t shards, int64_t 
             {std::min(total, of_chunks.back().begin * chunk_), std::min(total, of_chunks.back().end * chunk_)});
     }
     sum_slices_ = in_bytes(std::move(of_chunks), sizeof(double));
+    for (auto *messages : {&sends_, &receives_}) messages->reserve(static_cast<size_t>(ranks()));
     byte_slices_ = in_bytes(slices_, sizeof(float));
 }
 
@@ -198,6 +199,7 @@ void Shards::begin(int64_t present) {
     present_ = present;
     next_ = own().begin;
     parts_.clear();
+    if (!direct_) whole();  // here no memory is an error of all; later the others would wait for this rank
     free_.clear();
     for (HeapVector<float> &block : spares_) free_.push_back(block.data());
 }
@@ -294,11 +296,13 @@ void Shards::all_gather(Stream &stream, const float *part, float *block, float *
 }
 
 void Shards::gather(Stream &stream, const float *part, float *block) {
-    HeapVector<float> own{HeapAllocator<float>(heap_)};
-    own.resize(static_cast<size_t>(slice().count()));
-    stream.download(own.data(), part, bytes_of(slice().count()));
-    float *const landing = rank() == 0 ? host(block) : nullptr;
-    comm_->gather(0, own.data(), landing, byte_slices_);
+    float *const landing = direct_ ? block : whole();
+    const float *own = part;
+    if (!direct_) {
+        stream.download(landing + slice().begin, part, bytes_of(slice().count()));
+        own = landing + slice().begin;
+    }
+    comm_->gather(0, own, landing, byte_slices_);
     if (rank() == 0 && !direct_) stream.upload(block, landing, bytes_of(total_));
 }
 

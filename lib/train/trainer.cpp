@@ -9,6 +9,9 @@
 namespace xf {
 namespace {
 
+// A gradient whose square is beyond fp32 would make Adam's second moment infinite for ever.
+constexpr double kLargestSquare = 1e36;
+
 // Rows are summed in their order, in double: a loss is the same number for any number of threads.
 double sum(const std::vector<float> &values) {
     double total = 0;
@@ -184,9 +187,6 @@ void Trainer::adam(double scale, double rate, const double *gate) {
         stream_.run(args);  // leaves the gradients zero
     }
 }
-
-// A gradient whose square is beyond fp32 would make Adam's second moment infinite for ever.
-constexpr double kLargestSquare = 1e36;
 
 void Trainer::refuse_gradient() {
     fail_nonfinite(

@@ -121,6 +121,7 @@ private:
     size_t block_bytes() const { return static_cast<size_t>(model_->table().total) * sizeof(float); }
     size_t slice_bytes() const { return static_cast<size_t>(slice().count()) * sizeof(float); }
     void begin_average();
+    std::vector<ExtraBlock> blocks(float *m, float *v, float *ema) const;
 
     std::shared_ptr<Model> model_;
     Options options_;

@@ -21,6 +21,7 @@
 #include <cstring>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -126,7 +127,7 @@ private:
 
 class Ranks {
 public:
-    Ranks(MPI_Comm comm, int size) {
+    Ranks(MPI_Comm comm, int size) : comm_(comm) {
         // 16 MiB for all of them, in pieces that a network likes.
         const size_t piece = std::clamp<size_t>((size_t{4} << 20) / static_cast<size_t>(std::max(size, 1)),
                                                 size_t{16} << 10, size_t{1} << 20);
@@ -135,6 +136,8 @@ public:
             receives_.emplace_back(comm, peer, false, piece);
         }
     }
+
+    MPI_Comm comm() const { return comm_; }
 
     int32_t exchange(const xf_comm_part *sends, size_t send_count, const xf_comm_part *receives, size_t receive_count,
                      double timeout, xf_error *err) {
@@ -172,6 +175,7 @@ public:
 private:
     static constexpr int kSpins = 200;
     static constexpr useconds_t kNap = 20;
+    MPI_Comm comm_;
     std::vector<Lane> sends_, receives_;  // [size]
 };
 
@@ -191,8 +195,10 @@ int32_t start_mpi(double timeout, xf_error *err) {
                 int got = MPI_THREAD_SINGLE;
                 MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &got);
                 provided = got;
-            }))
+            })) {
+            lost = true;
             return say(XF_ERROR_PEER, err, "MPI did not start within %g s", timeout);
+        }
         level = provided;
         std::atexit([] {
             int over = 0;
@@ -207,12 +213,20 @@ int32_t start_mpi(double timeout, xf_error *err) {
     return XF_OK;
 }
 
-int32_t open_comm(double timeout, xf_comm *out, xf_error *err) {
-    if (const int32_t status = start_mpi(timeout, err); status != XF_OK) return status;
-    if (lost) return say(XF_ERROR_PEER, err, "this process lost another rank before");
+std::mutex opening;
+// Communicators whose contexts are gone, to be used again: MPI has few of them, and freeing one needs all ranks.
+std::vector<MPI_Comm> idle;
+size_t made = 0;  // communicators
+
+// Messages of its own, and errors that come back. Every rank makes this call.
+int32_t take_comm(double timeout, MPI_Comm *out, xf_error *err) {
+    if (!idle.empty()) {
+        *out = idle.back();
+        idle.pop_back();
+        return XF_OK;
+    }
     auto comm = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
     auto status = std::make_shared<int>(MPI_ERR_OTHER);
-    // Messages of their own, and errors that come back. Every rank makes this call.
     if (!ends_in(timeout, [comm, status] {
             *status = MPI_Comm_dup(MPI_COMM_WORLD, comm.get());
             if (*status == MPI_SUCCESS) *status = MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);
@@ -221,12 +235,23 @@ int32_t open_comm(double timeout, xf_comm *out, xf_error *err) {
         return say(XF_ERROR_PEER, err, "the ranks of MPI did not come together within %g s", timeout);
     }
     if (*status != MPI_SUCCESS) return say(XF_ERROR_BACKEND, err, "MPI_Comm_dup() failed: %d", *status);
-    xf_comm made = XF_COMM_INIT;
-    MPI_Comm_rank(*comm, &made.rank);
-    MPI_Comm_size(*comm, &made.size);
-    made.user = new Ranks(*comm, made.size);
-    made.exchange = [](void *user, const xf_comm_part *sends, size_t send_count, const xf_comm_part *receives,
-                       size_t receive_count, double seconds, xf_error *error) -> int32_t {
+    *out = *comm;
+    idle.reserve(++made);  // so that closing allocates nothing
+    return XF_OK;
+}
+
+int32_t open_comm(double timeout, xf_comm *out, xf_error *err) {
+    const std::lock_guard lock(opening);
+    if (lost) return say(XF_ERROR_PEER, err, "this process lost another rank before");
+    if (const int32_t status = start_mpi(timeout, err); status != XF_OK) return status;
+    MPI_Comm comm = MPI_COMM_NULL;
+    if (const int32_t status = take_comm(timeout, &comm, err); status != XF_OK) return status;
+    xf_comm table = XF_COMM_INIT;
+    MPI_Comm_rank(comm, &table.rank);
+    MPI_Comm_size(comm, &table.size);
+    table.user = new Ranks(comm, table.size);
+    table.exchange = [](void *user, const xf_comm_part *sends, size_t send_count, const xf_comm_part *receives,
+                        size_t receive_count, double seconds, xf_error *error) -> int32_t {
         try {
             return static_cast<Ranks *>(user)->exchange(sends, send_count, receives, receive_count, seconds, error);
         } catch (const std::exception &failure) {
@@ -234,10 +259,14 @@ int32_t open_comm(double timeout, xf_comm *out, xf_error *err) {
             return say(XF_ERROR_PEER, error, "%s", failure.what());
         }
     };
-    made.close = [](void *user) {
-        if (!lost) delete static_cast<Ranks *>(user);  // else MPI may still write there
+    table.close = [](void *user) {
+        if (lost) return;  // MPI may still write there
+        auto *const ranks = static_cast<Ranks *>(user);
+        const std::lock_guard lock_of_idle(opening);
+        idle.push_back(ranks->comm());
+        delete ranks;
     };
-    *out = made;
+    *out = table;
     return XF_OK;
 }
 
