@@ -2,19 +2,22 @@
 """Runs comm_rank under mpirun: any number of processes makes the same file, and one that dies, stops or leaves is an
 error on the others, in time, from which the job goes on to the same file.
 
-    mpi.py COMM_RANK
+    mpi.py COMM_RANK [SEED]
 
 SPDX-License-Identifier: Apache-2.0
 """
 import hashlib
 import os
+import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 
 PROGRAM = sys.argv[1]
+SEED = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(1 << 30)
 # As root and with more ranks than cores, as in a container.
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
 STEPS, SHARDS, TIMEOUT = 12, 12, 2.0
@@ -41,6 +44,50 @@ def run(ranks, path, steps=STEPS, end=(), timeout=60.0, options=()):
         said = job.communicate()[0]
         check(False, "a job hung: %s\n%s" % (command, said))
     return job.returncode, said, time.monotonic() - began
+
+
+def children(parent):
+    """The state of each process that it started: T is stopped, Z is over."""
+    found = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open("/proc/%s/stat" % entry) as file:
+                    state, of = file.read().rsplit(")", 1)[1].split()[:2]
+            except OSError:
+                continue
+            if int(of) == parent:
+                found[int(entry)] = state
+    return found
+
+
+def run_to_death(path, end):
+    """What the ranks say when one of them dies, and the seconds until the others have ended. mpirun is not waited for: with
+    recovery it may itself hang when a rank dies while MPI starts (Open MPI 4.1.4). Without, it ends the others."""
+    options = ["--enable-recovery"] if end[0] == "kill" else []
+    command = MPIRUN + options + ["-n", "3", PROGRAM, path, str(STEPS), str(SHARDS), str(TIMEOUT)]
+    with tempfile.TemporaryFile("w+") as said:
+        began = time.monotonic()
+        job = subprocess.Popen(command + [str(value) for value in end], stdout=said, stderr=subprocess.STDOUT)
+        seen = 0
+        while job.poll() is None:
+            states = children(job.pid)
+            seen = max(seen, len(states))
+            if seen == 3 and all(state in "TZ" for state in states.values()):
+                break
+            check(time.monotonic() < began + 30, "after %s a rank hung" % (end,))
+            if failures:
+                break
+            time.sleep(0.01)
+        seconds = time.monotonic() - began
+        time.sleep(0.1)  # mpirun passes on what they said
+        left = list(children(job.pid))
+        job.kill()
+        job.wait()
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        said.seek(0)
+        return said.read(), seconds
 
 
 def digest(path):
@@ -70,6 +117,20 @@ def main():
             check({rank for rank, _ in heard} == {"0", "2"} or (end == "stop" and heard), "%s: %s" % (end, said))
             check(all(float(after) < TIMEOUT + 1 for _, after in heard), "%s: too late: %s" % (end, said))
             print("%s: %.1f s; %s" % (end, seconds, ", ".join("rank %s after %s s" % one for one in heard)))
+            status, said, _ = run(2, file("faulty"))
+            check(status == 0 and digest(file("faulty")) == digest(file("1")), "after %s: %s" % (end, said))
+            os.remove(file("faulty"))
+        # At instants that nobody chose, and in the end of MPI, which waits for all.
+        print("seed %d" % SEED)
+        chosen = random.Random(SEED)
+        ends = [(end, 1, "%.4fs" % chosen.uniform(0, 0.7)) for end in ("kill", "stop") * 2]
+        for end in ends + [("kill", 1, "end"), ("stop", 1, "end")]:
+            said, seconds = run_to_death(file("faulty"), end)
+            died = re.search(r"a rank: (\w+) in (\w+)", said)
+            check(all(text.startswith("XF_ERROR_PEER") for text in re.findall(r"rank -?\d: (XF_\w+)", said)), said)
+            check(all(float(after) < TIMEOUT + 1 for after in re.findall(r"after ([0-9.]+) s", said)), said)
+            check(seconds < 2 * TIMEOUT + 3, "%s: %.1f s\n%s" % (end, seconds, said))
+            print("%s: in %s; %.1f s" % (" ".join(str(word) for word in end), died and died[2], seconds))
             status, said, _ = run(2, file("faulty"))
             check(status == 0 and digest(file("faulty")) == digest(file("1")), "after %s: %s" % (end, said))
             os.remove(file("faulty"))

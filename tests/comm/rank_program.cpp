@@ -2,13 +2,16 @@
 //
 //     rank_program FILE STEPS SHARDS TIMEOUT [END RANK STEP]
 //
-// END is what rank RANK does within step STEP: kill, stop or exit. Prints "rank N: XF_ERROR_PEER after S s" for an
-// error, and ends with status 3 then.
+// END is what rank RANK does within step STEP: kill, stop or exit; kill and stop also at an instant, when STEP is
+// seconds such as 0.25s, and once all is saved, when that is "end". Prints where that was, and "rank N: XF_ERROR_PEER
+// after S s" for an error, and ends with status 3 then.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
 
+#include <atomic>
 #include <chrono>
+#include <thread>
 
 #include "train/training.hpp"
 
@@ -17,18 +20,40 @@ namespace {
 using namespace xf_test;
 using Clock = std::chrono::steady_clock;
 
+std::atomic<const char *> phase{"start"};
+
+void die(const std::string &end) {
+    std::printf("a rank: %s in %s\n", end.c_str(), phase.load());
+    std::fflush(stdout);
+    raise(end == "kill" ? SIGKILL : SIGSTOP);
+}
+
+// Before MPI has told this process its rank, its environment says it.
+void die_at(const std::string &end, int rank, double seconds) {
+    const char *const own = std::getenv("OMPI_COMM_WORLD_RANK");
+    if (own == nullptr || std::atoi(own) != rank) return;
+    std::thread([=] {
+        std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+        die(end);
+    }).detach();
+}
+
 int work(int argc, char **argv) {
     const std::string path = argv[1], shards = argv[3], end = argc > 7 ? argv[5] : "";
-    const int64_t steps = std::atol(argv[2]), end_step = argc > 7 ? std::atol(argv[7]) : -1;
+    const int64_t steps = std::atol(argv[2]);
+    const std::string when = argc > 7 ? argv[7] : "";
+    const int64_t end_step = when.find_first_not_of("0123456789") == when.npos ? std::atol(when.c_str()) : -1;
     const int end_rank = argc > 7 ? std::atoi(argv[6]) : -1;
     auto began = Clock::now();
     int rank = -1;
+    if (when.find('s') != when.npos) die_at(end, end_rank, std::atof(when.c_str()));
     try {
         const auto context = std::make_shared<xf::Context>(options_of({{"context.device", "cpu"},
                                                                        {"context.threads", "1"},
                                                                        {"context.comm", "mpi"},
                                                                        {"context.comm_timeout", argv[4]}}),
                                                            nullptr);
+        phase = "training";
         const int ranks = context->comm()->size();
         rank = context->comm()->rank();
         Settings settings = kTraining;
@@ -43,9 +68,8 @@ int work(int argc, char **argv) {
                 batches.push_back(Task().batch(trainer->steps_done() * all + i));
             for (const Batch &batch : batches) views.push_back(batch.view());
             if (rank == end_rank && trainer->steps_done() == end_step) {
-                if (end == "kill") raise(SIGKILL);
-                if (end == "stop") raise(SIGSTOP);
                 if (end == "exit") return 0;
+                die(end);
             }
             began = Clock::now();
             trainer->step(views.data(), views.size());
@@ -53,6 +77,8 @@ int work(int argc, char **argv) {
         }
         began = Clock::now();
         save(trainer.get(), path);
+        phase = "end";
+        if (rank == end_rank && when == "end") die(end);
     } catch (const xf::Error &error) {
         std::printf("rank %d: %s after %.1f s: %s\n", rank, xf_status_name(error.status()),
                     std::chrono::duration<double>(Clock::now() - began).count(), error.what());
