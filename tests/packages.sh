@@ -17,6 +17,7 @@ if [ "${1-}" = test ]; then
     packages+=(python3-pytest python3-setuptools python3-wheel python3-pip python3-numpy patchelf)
     packages+=(libopenmpi-dev openmpi-bin)                                 # lib/comm/mpi, tests/comm
     packages+=(chromium)                                                   # tests/translate: the pages in a browser
+    packages+=(python3-yaml)                                               # tests/cluster
     packages+=(clang-format-14)                                            # tests/style
     command -v cargo >/dev/null || packages+=(cargo rustc)
 fi

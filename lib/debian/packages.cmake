@@ -21,7 +21,8 @@ set(debian ${CMAKE_CURRENT_LIST_DIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/libxformer-dev
   COMPONENT examples EXCLUDE_FROM_ALL FILES_MATCHING
   PATTERN CMakeLists.txt PATTERN "*.c" PATTERN "*.cpp" PATTERN "*.h" PATTERN "*.md" PATTERN "*.sh" PATTERN "*.tsv"
-  PATTERN "*.html" PATTERN "*.css" PATTERN "*.js" PATTERN "*.cmake")
+  PATTERN "*.html" PATTERN "*.css" PATTERN "*.js" PATTERN "*.cmake" PATTERN "*.py" PATTERN "*.sbatch" PATTERN "*.yaml"
+  PATTERN Dockerfile PATTERN __pycache__ EXCLUDE)
 
 set(components_libxformer0 runtime)
 set(components_libxformer-dev devel examples)

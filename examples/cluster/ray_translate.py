@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""ray_translate.py - translates a column of a Parquet data set, or the lines of a text file, on a Ray cluster.
+
+    python3 ray_translate.py --model en-de.xf --column text IN.parquet OUT.parquet
+    python3 ray_translate.py --model en-de.xf --format text LINES.txt OUT.txt
+
+Parquet: all columns stay, "translation" and "reason" are added; a row that can't be translated has no translation and a
+reason. Text: OUT.txt has a line for each line of the input, in its order; what can't be translated is an empty line.
+The blocks that a lost worker had are translated again, by its successor, to the same.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import os
+import pathlib
+
+import bulk
+import pyarrow
+import ray
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="Translates a data set on a Ray cluster.")
+    parser.add_argument("input")
+    parser.add_argument("output", help="parquet: a folder that is not there yet; text: a file")
+    parser.add_argument("--model", required=True, help="a file here; workers get it through Ray's object store")
+    parser.add_argument("--format", choices=["parquet", "text"], default="parquet", help="of the input and the output")
+    parser.add_argument("--column", default="text", help="what is translated (parquet)")
+    parser.add_argument("--workers", type=int, default=0,
+                        help="processes, each with the model; default: all processors but one, which reads and writes")
+    parser.add_argument("--partitions", type=int, default=0,
+                        help="pieces that are translated again alone (parquet); default: as Ray reads the files")
+    parser.add_argument("--batch", type=int, default=1000, help="rows that a worker translates at a time")
+    parser.add_argument("--threads", type=int, default=1, help="of each worker")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="an option, decode.beam=1 say")
+    parser.add_argument("--address", help="of the cluster; default: RAY_ADDRESS, else this machine alone")
+    return parser.parse_args()
+
+
+class Worker:
+    """What Ray starts on the cluster, and again where one is lost: the model is loaded once in its life."""
+
+    def __init__(self, model, options, column):
+        self._translator = bulk.Translator(memoryview(ray.get(model)), options)
+        self._column = column
+
+    def __call__(self, rows):
+        translations, reasons = self._translator(rows[self._column].to_pylist())
+        rows = rows.append_column(bulk.TRANSLATION, pyarrow.array(translations, pyarrow.string()))
+        return rows.append_column(bulk.REASON, pyarrow.array(reasons, pyarrow.string()))
+
+
+def read_text(path, batch):
+    """The lines of a file, in blocks. Bytes, for they may not be UTF-8. ray.data.read_text() cuts at more than line feeds.
+    The file goes through this process's memory: what is larger belongs in Parquet."""
+    lines = pathlib.Path(path).read_bytes().split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    blocks = [lines[i:i + batch] for i in range(0, len(lines), batch)] or [[]]
+    return ray.data.from_arrow([pyarrow.table({"text": pyarrow.array(block, pyarrow.binary())}) for block in blocks])
+
+
+def write_text(rows, path):
+    """Returns how many rows there were, and how many had no translation. The file is there at the end or not at all."""
+    count = refused = 0
+    with open(path + ".part", "w", encoding="utf-8", newline="\n") as out:
+        for block in rows.iter_batches(batch_size=None, batch_format="pyarrow"):
+            out.writelines(bulk.one_line(text) + "\n" for text in block[bulk.TRANSLATION].to_pylist())
+            count += block.num_rows
+            refused += block.num_rows - block[bulk.REASON].null_count
+    os.replace(path + ".part", path)
+    return count, refused
+
+
+def main():
+    args = arguments()
+    options = bulk.options_of(args.set, args.threads)
+    ray.cloudpickle.register_pickle_by_value(bulk)  # goes to the workers with what uses it
+    ray.init(address=args.address)
+    ray.data.DataContext.get_current().execution_options.preserve_order = True
+    model = ray.put(pathlib.Path(args.model).read_bytes())
+    workers = args.workers or max(1, (int(ray.cluster_resources()["CPU"]) - 1) // args.threads)
+    text = args.format == "text"
+    rows = read_text(args.input, args.batch) if text else ray.data.read_parquet(args.input)
+    if args.partitions and not text:
+        rows = rows.repartition(args.partitions)
+    done = rows.map_batches(
+        Worker, fn_constructor_args=(model, options, "text" if text else args.column), batch_size=args.batch,
+        batch_format="pyarrow", compute=ray.data.ActorPoolStrategy(size=workers), num_cpus=args.threads)
+    if text:
+        counts = write_text(done, args.output)
+    else:
+        done.write_parquet(args.output, mode="error")
+        reasons = ray.data.read_parquet(args.output).select_columns([bulk.REASON])
+        blocks = list(reasons.iter_batches(batch_size=None, batch_format="pyarrow"))
+        counts = (sum(b.num_rows for b in blocks), sum(b.num_rows - b[bulk.REASON].null_count for b in blocks))
+    print("%d rows, %d without a translation" % counts)
+
+
+if __name__ == "__main__":
+    main()
