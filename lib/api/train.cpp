@@ -147,7 +147,9 @@ xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *batcher, const 
 
 xf_status xf_trainer_ema(const xf_trainer *trainer, xf_model **out, xf_error *err) {
     return guard(err, [&] {
-        const auto use = shared(trainer, "trainer");
+        // Ranks exchange their slices, which two calls at a time would mix up.
+        const bool has_ranks = is_handle(trainer) && trainer->context->comm() != nullptr;
+        const Use<const xf_trainer> use(trainer, "trainer", has_ranks);
         check_pointer(out, "out");
         const ModelUse parameters(*use->trainer->model(), false);
         auto handle = std::make_unique<xf_model>();

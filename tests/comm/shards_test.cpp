@@ -399,4 +399,74 @@ XF_TEST(a_step_without_its_end) {
               XF_OK);
 }
 
+// The formulas of docs/guide/ranks.md: bytes that a rank holds, and sends in a step. Every shard has the same batch, so
+// that activations are as large everywhere.
+struct Bytes {
+    int64_t P = 0, held = 0, sent = 0;
+};
+
+struct Counted {
+    xf_comm inner;
+    int64_t sent;
+};
+
+Bytes after_a_step(xf::Context *context, const std::unique_ptr<xf::Trainer> &trainer, size_t batches,
+                   Counted *counted) {
+    const Batch batch = Task().batch(0);
+    const std::vector<xf_batch> views(batches, batch.view());
+    trainer->step(views.data(), views.size());
+    if (counted != nullptr) counted->sent = 0;
+    trainer->step(views.data(), views.size());
+    return {trainer->model()->table().total, context->heap().current(), counted != nullptr ? counted->sent : 0};
+}
+
+XF_TEST(memory_and_messages_are_those_of_the_guide) {
+    const Settings settings =
+        with(kTraining, {{"model.vocab_size", "4000"}, {"train.ema", "0.9"}, {"train.compare_steps", "0"}});
+    constexpr int64_t kPiece = 4 << 20, kSlack = 64 << 10;
+    for (const int shards : {2, 4}) {
+        const Settings cut = with(settings, {{"train.shards", std::to_string(shards)}});
+        const auto alone_in = any_device(1);
+        const Bytes alone =
+            after_a_step(alone_in.get(), make_trainer(alone_in, cut), static_cast<size_t>(shards), nullptr);
+        const int64_t S = shards, R = 2, P = alone.P, levels = S == 4 ? 2 : 1;
+        check_all(on_ranks(2,
+                           [&](const xf_comm &table) {
+                               Counted counted{table, 0};
+                               xf_comm comm = table;
+                               comm.user = &counted;
+                               comm.exchange = [](void *user, const xf_comm_part *sends, size_t send_count,
+                                                  const xf_comm_part *receives, size_t receive_count, double timeout,
+                                                  xf_error *err) -> int32_t {
+                                   auto *own = static_cast<Counted *>(user);
+                                   for (size_t i = 0; i < send_count; ++i)
+                                       own->sent += static_cast<int64_t>(sends[i].size);
+                                   return own->inner.exchange(own->inner.user, sends, send_count, receives,
+                                                              receive_count, timeout, err);
+                               };
+                               comm.abort = nullptr;
+                               comm.close = [](void *user) {
+                                   const auto &inner = static_cast<Counted *>(user)->inner;
+                                   inner.close(inner.user);
+                               };
+                               const auto context = context_of(comm, 1);
+                               const Bytes own = after_a_step(context.get(), make_trainer(context, cut),
+                                                              static_cast<size_t>(S / R), &counted);
+                               // Moments, average, the slice, what comes in, what waits; the rest is alike.
+                               const int64_t of_rank =
+                                   8 * P / R + 4 * P / R + 4 * P / R + kPiece + 4 * P * (levels - 1);
+                               const int64_t of_one = 8 * P + 4 * P + 4 * P * levels;
+                               const int64_t held = alone.held - own.held - (of_one - of_rank);
+                               const int64_t sent = own.sent - 2 * (4 * P * (R - 1) / R);
+                               std::printf("%lld shards: %lld of %lld bytes held, %lld sent; off by %lld and %lld\n",
+                                           static_cast<long long>(S), static_cast<long long>(own.held),
+                                           static_cast<long long>(alone.held), static_cast<long long>(own.sent),
+                                           static_cast<long long>(held), static_cast<long long>(sent));
+                               CHECK(std::abs(held) < kSlack);
+                               CHECK(sent > 0 && sent < kSlack);
+                           }),
+                  XF_OK);
+    }
+}
+
 }  // namespace

@@ -232,7 +232,7 @@ XF_API xf_model *xf_trainer_model(xf_trainer *trainer);
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_STATE (no average is kept), XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND,
  *         XF_ERROR_BUSY, XF_ERROR_PEER
- * @threads shared-read
+ * @threads shared-read; exclusive where there are ranks
  * @since 0.1
  */
 XF_API enum xf_status xf_trainer_ema(const xf_trainer *trainer, xf_model **out, xf_error *err);
