@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "xformer/data.h"
 
+#include <optional>
+
 #include "api/guard.h"
 #include "api/model_handle.h"
 #include "nn/frame.h"
@@ -39,9 +41,11 @@ Encoders encoders_of(const xf_tokenizer &tokenizer, const Options &given, Thread
                                          const TextPlace &place, std::string_view text, auto *ids) mutable {
             const bool source = place.side == Side::kSource;
             const Tokenizer &own = source ? words->source() : words->target();
-            Sampler sampler(sampling, place.epoch, place.number());
-            Sampler *const draws = place.epoch != TextPlace::kUnsampled ? &sampler : nullptr;
-            (source ? frames.source : frames.target).append(ids, [&] { own.encode(text, ids, &scratch, draws); });
+            std::optional<Sampler> sampler;
+            if (place.epoch != TextPlace::kUnsampled) sampler.emplace(sampling, place.epoch, place.number());
+            (source ? frames.source : frames.target).append(ids, [&] {
+                own.encode(text, ids, &scratch, sampler ? &*sampler : nullptr);
+            });
         });
     return encoders;
 }

@@ -59,10 +59,8 @@ void write_texts(const Tokenizer &tokenizer, std::vector<SentenceOutcome> *outco
 }
 
 // Appends text i and its prefix to the batch, or nothing and says what became of it.
-void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, const LanguageTokens &told,
+void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, const Frame &frame,
                         SentenceOutcome *outcome) {
-    const ModelConfig &model = decoder_.model().config();
-    const Frame frame = Frames(model.tokens, model.languages, told).source;
     const size_t begin = ids_.size(), prefix_begin = prefix_ids_.size();
     bool text_done = false;
     try {
@@ -86,7 +84,9 @@ void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, con
 std::vector<SentenceOutcome> Translator::translate(const Texts &texts, const Texts &prefixes, DecodeRequest request,
                                                    const Call &call) {
     const LanguageTokens told = decoder_.config(request.options).languages;
-    decoder_.model().config().languages.check_told(told, "decode.");
+    const ModelConfig &model = decoder_.model().config();
+    model.languages.check_told(told, "decode.");
+    const Frame frame = Frames(model.tokens, model.languages, told).source;
     std::vector<SentenceOutcome> outcomes(texts.count);
     ids_.clear();
     ids_.reserve(1);  // for a batch without any is still one
@@ -95,7 +95,7 @@ std::vector<SentenceOutcome> Translator::translate(const Texts &texts, const Tex
     prefix_offsets_.assign(1, 0);
     for (size_t i = 0; i < texts.count; ++i) {
         call.check();
-        encode(texts, prefixes, i, told, &outcomes[i]);
+        encode(texts, prefixes, i, frame, &outcomes[i]);
         XF_CHECK(ids_.size() < (size_t{1} << 31) && prefix_ids_.size() < (size_t{1} << 31), XF_ERROR_LIMIT,
                  "the texts have more than 2^31 tokens");
         offsets_.push_back(static_cast<int32_t>(ids_.size()));

@@ -41,8 +41,7 @@ public:
                                            const Call &call = {});
 
 private:
-    void encode(const Texts &texts, const Texts &prefixes, size_t i, const LanguageTokens &told,
-                SentenceOutcome *outcome);
+    void encode(const Texts &texts, const Texts &prefixes, size_t i, const Frame &frame, SentenceOutcome *outcome);
 
     const Tokenizer &tokenizer_;
     Decoder &decoder_;

@@ -25,7 +25,6 @@ struct Sampling {
     uint64_t seed = 1;
 
     static Sampling from(const Options &options);
-    bool any() const { return bpe_dropout > 0 || unigram_alpha > 0; }
     // XF_ERROR_INVALID_ARGUMENT when an option is on and no side of the tokenizer (nullptr: of ids) heeds it.
     void check(const Tokenizer *tokenizer) const;
 };

@@ -61,6 +61,54 @@ static void test_refused(void **state) {
     xf_config_free(dropout);
 }
 
+enum { COPIES = 64 };
+
+/* The first epoch's batch of COPIES pairs, both sides of which are one text. */
+static xf_batcher *copies(const char *seed, xf_batch *batch) {
+    xf_config *config = sampling("data.bpe_dropout", "0.5");
+    set(config, "data.seed", seed);
+    set(config, "data.shuffle", "false");
+    set(config, "data.batch_tokens", "4000");
+    const char *texts[COPIES];
+    size_t lengths[COPIES];
+    for (int i = 0; i < COPIES; ++i) lengths[i] = strlen(texts[i] = "one two three four");
+    xf_corpus *corpus = NULL;
+    xf_batcher *batcher = NULL;
+    ACCEPTED(xf_corpus_from_pairs(world.context, NULL, texts, lengths, texts, lengths, COPIES, &corpus, err));
+    ACCEPTED(xf_batcher_create(corpus, world.tokenizer, config, &batcher, err));
+    *batch = next_batch(batcher);
+    assert_int_equal(batch->sentences, COPIES);
+    xf_corpus_free(corpus);
+    xf_config_free(config);
+    return batcher;
+}
+
+/* How many source sentences of a are as the target sentences `ahead` before them in b, or as its sources. */
+static int alike(const xf_batch *a, const xf_batch *b, bool targets, int ahead) {
+    const int32_t *const ids = targets ? b->tgt_ids : b->src_ids, *const at = targets ? b->tgt_offsets : b->src_offsets;
+    int count = 0;
+    for (int i = ahead; i < COPIES; ++i) {
+        const int32_t *const one = a->src_ids + a->src_offsets[i], *const other = ids + at[i - ahead];
+        const int32_t length = a->src_offsets[i + 1] - a->src_offsets[i];
+        if (length == at[i - ahead + 1] - at[i - ahead] && memcmp(one, other, (size_t)length * sizeof *one) == 0)
+            ++count;
+    }
+    return count;
+}
+
+/* Pair, side and seed each have draws of their own: one text is another wherever one of them is another. */
+static void test_draws(void **state) {
+    (void)state;
+    xf_batch first, same, other;
+    xf_batcher *const batchers[] = {copies("7", &first), copies("7", &same), copies("8", &other)};
+    assert_int_equal(alike(&first, &same, false, 0), COPIES);
+    assert_true(alike(&first, &other, false, 0) < COPIES / 2);
+    assert_true(alike(&first, &first, false, 1) < COPIES / 2);
+    assert_true(alike(&first, &first, true, 0) < COPIES / 2);
+    assert_true(alike(&first, &first, true, 1) < COPIES / 2);
+    for (int i = 0; i < 3; ++i) xf_batcher_free(batchers[i]);
+}
+
 /* The batcher outlives corpus and tokenizer, and each epoch has other ids. */
 static void test_epochs(void **state) {
     (void)state;
@@ -230,8 +278,8 @@ static void test_progress(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused), cmocka_unit_test(test_epochs),
-                                       cmocka_unit_test(test_evaluation), cmocka_unit_test(test_resume),
-                                       cmocka_unit_test(test_progress)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused), cmocka_unit_test(test_draws),
+                                       cmocka_unit_test(test_epochs),  cmocka_unit_test(test_evaluation),
+                                       cmocka_unit_test(test_resume),  cmocka_unit_test(test_progress)};
     return RUN(tests, world_open, world_close);
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/failing_new.hpp"
 #include "core/heap.h"
 #include "core/philox.h"
 #include "data/batcher.h"
@@ -207,6 +208,39 @@ XF_TEST(what_fails_at_an_epoch_s_start_can_be_tried_again) {
     broken = false;
     CHECK(!batcher->next(&batch));
     CHECK(rest_of_epoch(batcher.get()) == expected[1]);
+}
+
+XF_TEST(memory_may_run_out_at_an_epoch_s_start) {
+    World world;
+    ThreadPool pool(1);
+    const auto whole = world.batcher(&pool), batcher = world.batcher(&pool);
+    const std::vector<Epoch> expected = epochs_of(whole.get(), 2);
+    const int64_t count = batcher->batches_in_epoch();
+    batcher->seek({0, count});
+    Batch batch;
+    const int failures = xf_test::fail_each_new([&] {
+        bool failed = false;
+        try {
+            batcher->next(&batch);
+        } catch (const std::bad_alloc &) {
+            failed = true;
+        }
+        CHECK_EQ(failed, xf_test::new_plan.failed);
+        check_position(*batcher, failed ? 0 : 1, failed ? count : 0);
+    });
+    CHECK(failures > 5);
+    CHECK(rest_of_epoch(batcher.get()) == expected[1]);
+
+    // Of the ids, which are the context's: so much that one epoch fits, and not a second one beside it.
+    world.heap = std::make_shared<Heap>(Allocator{}, 0);
+    world.batcher(&pool);
+    world.heap = std::make_shared<Heap>(Allocator{}, world.heap->peak());
+    const auto poor = world.batcher(&pool);
+    poor->seek({0, poor->batches_in_epoch()});
+    CHECK_FAILS(poor->next(&batch), XF_ERROR_NO_MEMORY);
+    check_position(*poor, 0, poor->batches_in_epoch());
+    poor->seek({0, 0});
+    for (int64_t i = 0; i < poor->batches_in_epoch(); ++i) CHECK(poor->next(&batch));
 }
 
 XF_TEST(a_pair_too_long_in_one_epoch_is_in_another) {
