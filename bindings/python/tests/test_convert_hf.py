@@ -359,6 +359,10 @@ class Refused(ConvertTest):
                 json.dump({"weight_map": {"tensor": name}}, file)
             self.refuse(folder, "model.safetensors.index.json" if name != ".." else folder)
 
+    def test_files_that_are_too_large(self):
+        with unittest.mock.patch("xformer.convert.files._MOST", 100):
+            self.refuse(os.path.join(FOLDERS, "marian"), "config.json", "more than 100 bytes")
+
     def test_pickles_of_a_folder_named_after_safetensors(self):
         folder = self.path("some.safetensors")
         shutil.copytree(os.path.join(FOLDERS, "marian"), folder)

@@ -37,6 +37,16 @@ def stop_half_way(self, count):
         signal.raise_signal(signal.SIGINT)
 model_file.Progress.add = stop_half_way
 """
+# The terminal goes away while the bar is there.
+HANG_UP = """
+import time, xformer.convert.model_file as model_file
+add = model_file.Progress.add
+def wait(self, count):
+    add(self, count)
+    while os.isatty(2):
+        time.sleep(0.01)
+model_file.Progress.add = wait
+"""
 
 
 class ProcessTest(unittest.TestCase):
@@ -150,6 +160,17 @@ class Terminal(ProcessTest):
         status, drawn, rest = self.show(CONTROL_C)
         self.assertEqual((status, rest, self.left()), (130, "", []))
         self.assertNotIn("100 %", drawn[-1])
+
+    def test_the_terminal_is_gone(self):
+        reading, writing = pty.openpty()
+        process = self.start(HANG_UP, stderr=writing)
+        os.close(writing)
+        shown = b""
+        while b"%" not in shown:
+            shown += os.read(reading, 4096)
+        os.close(reading)
+        self.assertEqual((process.communicate(timeout=240)[0], process.returncode), ("", 0))
+        self.assertEqual(self.left(), ["out.xf"])
 
     def test_no_terminal(self):
         status, said = self.convert()
