@@ -80,6 +80,45 @@ func (c *Context) Memory() (MemoryStats, error) {
 	return MemoryStats{int64(s.current), int64(s.peak), int64(s.budget), int64(s.allocations)}, err
 }
 
+// Rank is this process's number among the ranks of its training job; 0 for one that is alone, -1 after Close.
+func (c *Context) Rank() (rank int) {
+	rank = -1
+	_ = do(func(call *call) status {
+		rank = int(C.xf_context_rank(c.in(call)))
+		return C.XF_OK
+	})
+	return rank
+}
+
+// RankCount is the number of those ranks; 1 for a process that is alone, -1 after Close.
+func (c *Context) RankCount() (count int) {
+	count = -1
+	_ = do(func(call *call) status {
+		count = int(C.xf_context_rank_count(c.in(call)))
+		return C.XF_OK
+	})
+	return count
+}
+
+// AllGather gives a number to all ranks and gets theirs, in their order. Every rank makes this call, in the same place;
+// with it they decide as one, to stop for instance.
+func (c *Context) AllGather(value int64) (values []int64, err error) {
+	err = do(func(call *call) status {
+		p := c.in(call)
+		count := int(C.xf_context_rank_count(p))
+		if count < 1 { // the call below says why
+			count = 1
+		}
+		all := newArray[C.int64_t](call, count)
+		found := C.xf_context_all_gather(p, C.int64_t(value), first(all), &call.err)
+		for i := 0; found == C.XF_OK && i < len(all); i++ {
+			values = append(values, int64(all[i]))
+		}
+		return found
+	})
+	return values, err
+}
+
 // BackendState is what a context knows of a backend.
 type BackendState int32
 

@@ -188,6 +188,10 @@ func TestContext(t *testing.T) {
 	if !strings.Contains(w.context.Device(), "cpu") {
 		t.Errorf("%q", w.context.Device())
 	}
+	if all, err := w.context.AllGather(-7); err != nil || len(all) != 1 || all[0] != -7 || w.context.Rank() != 0 ||
+		w.context.RankCount() != 1 {
+		t.Error(all, err, w.context.Rank(), w.context.RankCount())
+	}
 	backends, err := w.context.Backends()
 	w.must(err)
 	active := 0

@@ -14,8 +14,11 @@
 #include <string.h>
 #include <time.h>
 
+static int own_rank = -1;
 static bool unfinished_line;
 static int output_error;
+
+void set_rank(int rank) { own_rank = rank; }
 
 void set_unfinished_line(bool unfinished) { unfinished_line = unfinished; }
 
@@ -31,12 +34,13 @@ void complain(const char *format, ...) {
         unfinished_line = false;
     }
     flush_output();
+    char rank[24] = "", message[8192];
+    if (own_rank >= 0) snprintf(rank, sizeof rank, "rank %d: ", own_rank);
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "%s: ", program_name);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
+    fprintf(stderr, "%s: %s%s\n", program_name, rank, message); /* at once: other ranks may write there */
 }
 
 int fail(const xf_error *err) {
@@ -75,6 +79,7 @@ void *with_room(void *list, size_t count, size_t *capacity, size_t item_size) {
 static void print_log(void *user, enum xf_log_level level, const char *component, const char *message) {
     (void)user;
     (void)component;
+    if (own_rank > 0 && level == XF_LOG_WARNING) return; /* rank 0 has the same */
     complain("%s: %s", level == XF_LOG_ERROR ? "error" : "warning", message);
 }
 

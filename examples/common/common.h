@@ -24,6 +24,9 @@ __attribute__((format(printf, 1, 2)))
 #endif
 void complain(const char *format, ...);
 
+/* From now on messages name this rank, for several processes that share a terminal; warnings are rank 0's alone. */
+void set_rank(int rank);
+
 /* Tells complain() that an unfinished line stands on the terminal, or no longer does. */
 void set_unfinished_line(bool unfinished);
 

@@ -26,17 +26,17 @@ bool snapshot_is_due(const struct snapshots *list, int64_t step) {
 
 static void remove_oldest(struct snapshots *list) {
     char name[NAME_SIZE];
-    unlink(name_of(list, list->steps[0], name));
+    if (!list->reads_only) unlink(name_of(list, list->steps[0], name));
     memmove(list->steps, list->steps + 1, --list->count * sizeof list->steps[0]);
 }
 
 enum xf_status snapshot_save(struct snapshots *list, const xf_model *model, int64_t step, xf_error *err) {
     if (list->count > 0 && list->steps[list->count - 1] == step) return XF_OK;
     char name[NAME_SIZE];
-    const enum xf_status status = xf_model_save(model, NULL, name_of(list, step, name), err);
+    const enum xf_status status = list->reads_only ? XF_OK : xf_model_save(model, NULL, name_of(list, step, name), err);
     while (list->count > 0 && list->steps[0] <= step - list->wanted * list->every) remove_oldest(list);
     if (status != XF_OK) return status;
-    forget_previous(name); /* a resumed run makes some of them anew */
+    if (!list->reads_only) forget_previous(name); /* a resumed run makes some of them anew */
     list->steps[list->count++] = step;
     return XF_OK;
 }
@@ -46,7 +46,7 @@ void snapshots_find(struct snapshots *list, int64_t step) {
     const int64_t newest = step - step % list->every;
     char name[NAME_SIZE];
     const int64_t too_old = newest - list->wanted * list->every;
-    if (too_old > 0) unlink(name_of(list, too_old, name));
+    if (too_old > 0 && !list->reads_only) unlink(name_of(list, too_old, name));
     for (int64_t at = newest - (list->wanted - 1) * list->every; at <= newest; at += list->every)
         if (at > 0 && access(name_of(list, at, name), R_OK) == 0) list->steps[list->count++] = at;
 }

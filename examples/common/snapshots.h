@@ -14,6 +14,7 @@ struct snapshots {
     const char *model;             /* their names begin so; the caller's, fewer than 4096 bytes */
     int64_t wanted;                /* how many, up to MOST_SNAPSHOTS; at most 1: no average is made */
     int64_t every;                 /* steps between them */
+    bool reads_only;               /* another process writes and deletes them */
     int64_t steps[MOST_SNAPSHOTS]; /* of the files, oldest first */
     size_t count;
 };

@@ -35,7 +35,7 @@ static enum xf_status after_step(struct run *run, int64_t step, xf_error *err) {
     const bool save = is_due(step, run->flags.save_every), evaluate = is_due(step, run->flags.eval_every);
     enum xf_status status = XF_OK;
     if (save) save_checkpoint(run);
-    if (evaluate) status = evaluate_dev(run, xf_trainer_model(run->trainer), "dev", err);
+    if (evaluate) status = agree(run, evaluate_dev(run, xf_trainer_model(run->trainer), "dev", err), err);
     if (evaluate && status == XF_OK) {
         report_evaluation(run);
         if (run->flags.patience > 0) save_best(run, last_dev_loss(run));
@@ -46,11 +46,15 @@ static enum xf_status after_step(struct run *run, int64_t step, xf_error *err) {
 
 /* Trains until the limit, a signal or an error. */
 static enum xf_status train_loop(struct run *run, xf_error *err) {
-    while (!is_over(run, xf_trainer_step_count(run->trainer))) {
-        if (was_interrupted()) return XF_ERROR_CANCELLED;
+    for (;;) {
+        const bool over = is_over(run, xf_trainer_step_count(run->trainer));
+        enum xf_status status = over ? XF_DONE : was_interrupted() ? XF_ERROR_CANCELLED : XF_OK;
+        status = agree(run, status, err);
+        if (status == XF_DONE) return XF_OK;
+        if (status != XF_OK) return status;
         xf_step_stats stats;
         const double began = now();
-        enum xf_status status = train_one(run, &stats, err);
+        status = train_one(run, &stats, err);
         if (status != XF_OK) return status;
         if (stats.outcome != XF_STEP_UPDATED) {
             complain("loss or gradient was not finite: %s step %lld",
@@ -65,22 +69,22 @@ static enum xf_status train_loop(struct run *run, xf_error *err) {
         status = after_step(run, stats.step, err);
         if (status != XF_OK) return status;
     }
-    return XF_OK;
 }
 
 /* Tells how to go on from the last checkpoint that could be written. */
 static void print_way_on(const struct run *run) {
-    if (run->saved_step < 0) return;
-    complain("%s holds step %lld; `translate` can use it as a model, too. To go on:", run->checkpoint,
-             (long long)run->saved_step);
+    if (run->saved_step < 0 || !is_writer(run)) return;
+    complain("%s holds step %lld; `translate` can use it as a model, too. To go on%s:", run->checkpoint,
+             (long long)run->saved_step, run->ranks > 1 ? ", started as before" : "");
     print_resume_command(run);
 }
 
 /* After Ctrl-C or an error: saves what there is and says how to go on. */
-static int stop_early(struct run *run, enum xf_status status, const xf_error *err) {
-    if (status == XF_ERROR_CANCELLED)
+static int stop_early(struct run *run, enum xf_status status, xf_error *err) {
+    status = agree(run, status, err); /* a cancel of one rank within a step is XF_ERROR_PEER on the others */
+    if (status == XF_ERROR_CANCELLED && is_writer(run))
         complain("interrupted after step %lld", (long long)xf_trainer_step_count(run->trainer));
-    else
+    else if (status != XF_ERROR_CANCELLED)
         fail(err);
     save_checkpoint(run);
     save_report(run, status == XF_ERROR_CANCELLED ? "stopped" : "failed");
@@ -100,16 +104,21 @@ static bool is_finished(const struct run *run) {
 static int finish(struct run *run) {
     xf_error err;
     save_checkpoint(run);
-    if (is_finished(run)) {
+    const enum xf_status finished = agree(run, is_finished(run) ? XF_DONE : XF_OK, &err);
+    if (finished < XF_OK) return stop_early(run, finished, &err);
+    if (finished == XF_DONE) {
         save_report(run, "finished");
         printf("the model is %s, which was finished before\n", run->flags.model);
         return run->save_failed ? EXIT_FAILED : EXIT_OK;
     }
     xf_model *model = save_model(run);
-    if (model == NULL) {
-        save_report(run, was_interrupted() ? "stopped" : "failed");
+    const int failed = model != NULL ? -1 : was_interrupted() ? EXIT_INTERRUPTED : EXIT_FAILED;
+    const int left = agree_to_go_on(run, failed);
+    if (left >= 0) {
+        if (model != NULL && model != xf_trainer_model(run->trainer)) xf_model_free(model);
+        save_report(run, left == EXIT_INTERRUPTED ? "stopped" : "failed");
         print_way_on(run);
-        return was_interrupted() ? EXIT_INTERRUPTED : EXIT_FAILED;
+        return left;
     }
     const bool other = model != xf_trainer_model(run->trainer);
     const bool known = run->row_count > 0 && run->rows[run->row_count - 1].step == xf_trainer_step_count(run->trainer);
@@ -118,11 +127,13 @@ static int finish(struct run *run) {
         status = XF_ERROR_CANCELLED;
     else if (other || !known)
         status = evaluate_dev(run, model, !other ? "dev" : run->flags.patience > 0 ? "best" : "averaged", &err);
+    status = agree(run, status, &err);
     if (status == XF_OK && (other || !known)) report_evaluation(run);
     save_report(run, "finished"); /* the model is saved, whatever became of its evaluation */
     if (other) xf_model_free(model);
     if (status == XF_ERROR_CANCELLED) {
-        complain("interrupted during the last evaluation; the model is saved as %s", run->flags.model);
+        if (is_writer(run))
+            complain("interrupted during the last evaluation; the model is saved as %s", run->flags.model);
         return EXIT_INTERRUPTED;
     }
     if (status != XF_OK) return fail(&err);
@@ -133,12 +144,13 @@ static int finish(struct run *run) {
 
 static int train(struct run *run) {
     int status = run_open(run);
-    if (status >= 0) return was_interrupted() ? EXIT_INTERRUPTED : status;
-    if (run->flags.patience > 0 && run->dev_batcher == NULL) {
+    if (status >= 0 && was_interrupted()) status = EXIT_INTERRUPTED;
+    if (status < 0 && run->flags.patience > 0 && run->dev_batcher == NULL) {
         complain("--patience needs dev pairs: --dev FILE.tsv or --hold-out");
-        return EXIT_USAGE;
+        status = EXIT_USAGE;
     }
-    status = open_report(run);
+    if (status < 0) status = open_report(run);
+    status = agree_to_go_on(run, status);
     if (status >= 0) return status;
     print_run(run);
     /* Written before the first step as well: a full disk or a folder that is not there shows now, not in an hour. */
@@ -147,7 +159,7 @@ static int train(struct run *run) {
     run->first_step = xf_trainer_step_count(run->trainer);
     save_report(run, "running");
     xf_error err;
-    enum xf_status result = find_best(run, &err);
+    enum xf_status result = agree(run, find_best(run, &err), &err);
     if (result == XF_OK) result = train_loop(run, &err);
     return result == XF_OK ? finish(run) : stop_early(run, result, &err);
 }
@@ -173,8 +185,11 @@ int train_command(int argc, char **argv) {
     if (status < 0 && xf_config_set(run.config, "train.on_nonfinite", "skip", &err) != XF_OK) status = fail(&err);
     /* What is loaded here is trained, or compared with what is. */
     if (status < 0 && xf_config_set(run.config, "context.weights", "fp32", &err) != XF_OK) status = fail(&err);
+    /* mpirun and srun make ranks of us. */
+    if (status < 0 && xf_config_set(run.config, "context.comm", "auto", &err) != XF_OK) status = fail(&err);
     if (status < 0) status = apply_settings(&run.line, run.config);
     if (status < 0 && (run.context = open_context(run.config)) == NULL) status = EXIT_FAILED;
+    if (status < 0 && !find_ranks(&run)) status = EXIT_FAILED;
     if (status < 0) {
         catch_signals(run.context);
         status = train(&run);

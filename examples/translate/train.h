@@ -19,7 +19,7 @@ struct train_flags {
     const char *train, *dev, *model, *resume, *preset, *tokenizer, *init, *report;
     int64_t hold_out, steps, eval_every, save_every, average, average_every, dev_sentences, patience;
     double minutes;
-    bool overwrite, quiet;
+    bool overwrite, proceed, quiet;
 };
 
 /* One row of the table of evaluations. */
@@ -36,6 +36,9 @@ struct run {
     char **argv;
     char checkpoint[MAX_PATH_LENGTH];
     bool own_checkpoint; /* --resume names it: what else stands beside the model is of this run */
+
+    int rank, ranks; /* 0 of 1 for a process alone */
+    int64_t *told;   /* [ranks] */
 
     xf_config *config;
     xf_context *context;
@@ -97,6 +100,22 @@ enum xf_status find_best(struct run *run, xf_error *err);
 xf_model *save_model(struct run *run);
 /* Prints the command that goes on from the checkpoint. */
 void print_resume_command(const struct run *run);
+
+/* train_ranks.c; a process alone is rank 0 of 1 */
+
+/* Finds out which rank this is, and makes all but rank 0 silent. False after a message. */
+bool find_ranks(struct run *run);
+/* Whether this rank writes files. */
+bool is_writer(const struct run *run);
+void print_ranks(const struct run *run);
+/*
+ * What all ranks have come to, which call this in the same place: cancelled when any was; else this rank's error, or
+ * XF_ERROR_PEER when another has one; XF_DONE when any says so; XF_OK. err is filled for an error that is not the
+ * caller's own.
+ */
+enum xf_status agree(struct run *run, enum xf_status status, xf_error *err);
+/* The same for an exit status, which is -1 to go on. */
+int agree_to_go_on(struct run *run, int status);
 
 /* train_report.c */
 

@@ -49,6 +49,8 @@ int read_train_flags(struct run *run, int argc, char **argv) {
         FLAG("report", FLAG_TEXT, report, "OUT.html",
              "Also writes a page that shows how the run goes, anew after each evaluation. Its numbers are in "
              "OUT.xf.tsv."),
+        FLAG("continue", FLAG_SWITCH, proceed, "",
+             "Goes on from OUT.xf.ckpt if it is there, and else begins: one command for every start of a job."),
         FLAG("overwrite", FLAG_SWITCH, overwrite, "", "Begins anew although OUT.xf.ckpt is there."),
         FLAG("quiet", FLAG_SWITCH, quiet, "", "No progress line."),
         ALIAS("threads", "context.threads", "N", "The same as --context.threads."),
@@ -141,6 +143,14 @@ int check_train_flags(struct run *run) {
     if (length < 0 || (size_t)length + 32 > sizeof run->checkpoint) {
         complain("the name of the model is too long");
         return EXIT_USAGE;
+    }
+    if (flags->proceed && (flags->resume != NULL || flags->overwrite)) {
+        complain("--continue does not go with --%s", flags->resume != NULL ? "resume" : "overwrite");
+        return EXIT_USAGE;
+    }
+    if (flags->proceed && access(run->checkpoint, F_OK) == 0) { /* it holds what these began with */
+        flags->resume = run->checkpoint;
+        flags->tokenizer = flags->init = NULL;
     }
     const char *own = flags->tokenizer != NULL ? "--tokenizer" : flags->init != NULL ? "--init" : NULL;
     if (flags->resume != NULL && own != NULL) {

@@ -22,6 +22,7 @@ void print_run(const struct run *run) {
                (long long)stats.pairs, (long long)stats.batches, (long long)stats.src_tokens,
                (long long)stats.tgt_tokens);
     }
+    print_ranks(run);
     printf("%-12s %lld parameters\n", "model", (long long)parameter_count(xf_trainer_model(run->trainer)));
     if (run->flags.resume != NULL)
         printf("%-12s %s, after step %lld\n", "resumed", run->flags.resume,

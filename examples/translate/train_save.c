@@ -28,6 +28,7 @@ bool save_checkpoint(struct run *run) {
     /* At the end of a run the last step is tried again: a disk may have room by now. */
     if (run->unsaved_step == step) return false;
     run->unsaved_step = step;
+    if (!is_writer(run)) return false; /* rank 0 says why */
     fail(&err);
     complain("step %lld is not saved; an older checkpoint, if there is one, is as it was", (long long)step);
     return false;
@@ -49,6 +50,7 @@ static void best_name(const struct run *run, int64_t step, char name[MAX_PATH_LE
 
 static void forget_best(const struct run *run, int64_t step) {
     char name[MAX_PATH_LENGTH];
+    if (!is_writer(run)) return;
     best_name(run, step, name);
     remove(name);
     forget_previous(name);
@@ -94,12 +96,14 @@ void save_best(struct run *run, double dev_loss) {
     xf_error err;
     const int64_t step = xf_trainer_step_count(run->trainer);
     best_name(run, step, name);
-    if (xf_model_save(xf_trainer_model(run->trainer), NULL, name, &err) != XF_OK) {
-        fail(&err);
-        run->save_failed = true;
-        return; /* the one before stays the best that is kept */
+    if (is_writer(run)) {
+        if (xf_model_save(xf_trainer_model(run->trainer), NULL, name, &err) != XF_OK) {
+            fail(&err);
+            run->save_failed = true;
+            return; /* the one before stays the best that is kept */
+        }
+        forget_previous(name);
     }
-    forget_previous(name);
     if (run->best_loss >= 0 && run->best_step != step) forget_best(run, run->best_step);
     run->best_loss = dev_loss;
     run->best_step = step;
@@ -161,10 +165,17 @@ static xf_model *average_snapshots(struct run *run) {
 xf_model *save_model(struct run *run) {
     const bool chosen = run->snapshots.count > 1 || run->best_loss >= 0;
     xf_model *other = run->snapshots.count > 1 ? average_snapshots(run) : take_best(run);
-    /* After Ctrl-C the run goes on from the checkpoint, and averages then: another model must not pass for that one. */
-    if (other == NULL && chosen && was_interrupted()) return NULL;
-    xf_model *model = other != NULL ? other : xf_trainer_model(run->trainer);
     xf_error err;
+    /* After Ctrl-C the run goes on from the checkpoint, and averages then: another model must not pass for that one. */
+    enum xf_status status = other == NULL && chosen && was_interrupted() ? XF_ERROR_CANCELLED : XF_OK;
+    status = agree(run, status, &err); /* before the snapshots go: others may be reading them */
+    if (status != XF_OK) {
+        if (status != XF_ERROR_CANCELLED) fail(&err);
+        xf_model_free(other);
+        return NULL;
+    }
+    xf_model *model = other != NULL ? other : xf_trainer_model(run->trainer);
+    if (!is_writer(run)) return model;
     if (xf_model_save(model, run->config, run->flags.model, &err) != XF_OK) {
         fail(&err);
         run->save_failed = true;
@@ -204,7 +215,9 @@ void print_resume_command(const struct run *run) {
     fprintf(stderr, " ");
     for (int i = 0; i < run->argc; ++i) {
         int width = 0;
-        if (strcmp(run->argv[i], "--overwrite") == 0 || strcmp(run->argv[i], "--") == 0) continue;
+        if (strcmp(run->argv[i], "--overwrite") == 0 || strcmp(run->argv[i], "--continue") == 0 ||
+            strcmp(run->argv[i], "--") == 0)
+            continue;
         if (is_flag(run->argv, i, "--resume", &width) || is_flag(run->argv, i, "--minutes", &width) ||
             is_flag(run->argv, i, "--tokenizer", &width) || is_flag(run->argv, i, "--init", &width))
             i += width - 1;

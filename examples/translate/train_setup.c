@@ -85,7 +85,9 @@ static int check_settings(const struct run *run, const xf_config *model, const x
         if (strncmp(key, "train.", 6) == 0) config = trainer;
         if (config == NULL || xf_config_get(config, key, &saved, NULL) != XF_OK) continue;
         if (xf_config_get(run->config, key, &given, NULL) != XF_OK || strcmp(given, saved) == 0) continue;
-        if (strcmp(key, "model.vocab_size") == 0 && strcmp(given, "0") == 0) continue;
+        /* 0: as it comes out */
+        if ((strcmp(key, "model.vocab_size") == 0 || strcmp(key, "train.shards") == 0) && strcmp(given, "0") == 0)
+            continue;
         complain("%s is %s in %s and %s on the command line; %s can't change it", key, saved,
                  trainer != NULL ? "the checkpoint" : run->flags.init, given,
                  trainer != NULL ? "a resumed run" : "a run that begins with it");
@@ -218,8 +220,9 @@ static int open_batchers(struct run *run) {
 }
 
 int run_open(struct run *run) {
-    run->snapshots =
-        (struct snapshots){.model = run->flags.model, .wanted = run->flags.average, .every = run->flags.average_every};
+    run->snapshots.model = run->flags.model;
+    run->snapshots.wanted = run->flags.average;
+    run->snapshots.every = run->flags.average_every;
     printf("%-12s %s\n", "device", xf_context_device(run->context));
     const bool fresh = run->flags.resume == NULL && run->flags.init == NULL;
     int status = fresh ? check_model_options(run) : -1;
@@ -234,6 +237,7 @@ void run_close(struct run *run) {
     sentences_free(&run->dev_sources);
     sentences_free(&run->dev_references);
     free(run->rows);
+    free(run->told);
     history_free(&run->history);
     xf_batcher_free(run->dev_batcher);
     xf_batcher_free(run->batcher);

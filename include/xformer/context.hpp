@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "xformer/backend.h"
 #include "xformer/base.hpp"
@@ -92,6 +93,18 @@ public:
     }
     /** @brief The backends, available or not. @return xf_backend_info, of which the strings are owned by the context */
     Range<detail::BackendAt> backends() const { return {xf_backend_count(get()), {get()}}; }
+    /** @brief This process among the ranks of its job. @return from 0; -1 when this is empty */
+    std::int32_t rank() const noexcept { return xf_context_rank(get()); }
+    /** @brief The ranks of the job. @return 1 for a process alone; -1 when this is empty */
+    std::int32_t rank_count() const noexcept { return xf_context_rank_count(get()); }
+    /** @brief Every rank's number; all of them make this call. @param value [in] this rank's @return one for each rank
+     */
+    std::vector<std::int64_t> all_gather(std::int64_t value) const {
+        const std::int32_t count = rank_count();
+        std::vector<std::int64_t> values(count > 0 ? static_cast<std::size_t>(count) : 1);
+        detail::call(xf_context_all_gather, get(), value, values.data());
+        return values;
+    }
 
 private:
     static Context open(ConfigView config, Host host) {

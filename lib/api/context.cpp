@@ -3,6 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "xformer/context.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "api/guard.h"
 
 using namespace xf;
@@ -72,6 +75,30 @@ xf_status xf_context_get_memory(const xf_context *context, xf_memory_stats *stat
         check_struct(stats, "stats");
         const Heap &heap = use->context->heap();
         put_struct(stats, xf_memory_stats{0, heap.current(), heap.peak(), heap.budget(), heap.allocations()});
+    });
+}
+
+int32_t xf_context_rank(const xf_context *context) {
+    if (!is_handle(context)) return -1;
+    const Comm *const comm = context->context->comm();
+    return comm != nullptr ? comm->rank() : 0;
+}
+
+int32_t xf_context_rank_count(const xf_context *context) {
+    if (!is_handle(context)) return -1;
+    const Comm *const comm = context->context->comm();
+    return comm != nullptr ? comm->size() : 1;
+}
+
+xf_status xf_context_all_gather(xf_context *context, int64_t value, int64_t *values, xf_error *err) {
+    return guard(err, [&] {
+        const auto use = shared(context, "context");
+        check_pointer(values, "values");
+        Comm *const comm = use->context->comm();
+        std::vector<int64_t> all(comm != nullptr ? static_cast<size_t>(comm->size()) : 1);
+        all[comm != nullptr ? static_cast<size_t>(comm->rank()) : 0] = value;
+        if (comm != nullptr) comm->all_gather(all.data(), sizeof value);
+        std::copy(all.begin(), all.end(), values);
     });
 }
 

@@ -175,6 +175,67 @@ static void test_two_ranks_make_the_file_of_one_process(void **state) {
     assert_same_files(alone_path, path);
 }
 
+/* Three ranks, each of which gives its number three times. */
+struct member {
+    xf_comm comm;
+    enum xf_status status;
+    xf_error err;
+    int64_t values[3][3];
+};
+
+static void *gather_thrice(void *argument) {
+    struct member *member = argument;
+    xf_config *config = small_config("cpu:ref");
+    xf_context *context = NULL;
+    member->status = open_with(config, member->comm, &context, &member->err);
+    if (member->status == XF_OK &&
+        (xf_context_rank(context) != member->comm.rank || xf_context_rank_count(context) != 3))
+        member->status = XF_ERROR_INTERNAL;
+    for (int i = 0; i < 3 && member->status == XF_OK; ++i)
+        member->status =
+            xf_context_all_gather(context, member->comm.rank * 1000000000000 - i, member->values[i], &member->err);
+    xf_context_free(context);
+    xf_config_free(config);
+    return NULL;
+}
+
+static void test_all_gather(void **state) {
+    (void)state;
+    xf_comm comms[3];
+    struct member members[3];
+    pthread_t threads[3];
+    ACCEPTED(xf_comm_loopback(comms, 3, err));
+    for (int r = 0; r < 3; ++r) {
+        members[r] = (struct member){.comm = comms[r]};
+        assert_int_equal(pthread_create(&threads[r], NULL, gather_thrice, &members[r]), 0);
+    }
+    for (int r = 0; r < 3; ++r) pthread_join(threads[r], NULL);
+    for (int r = 0; r < 3; ++r) {
+        if (members[r].status != XF_OK) fail_msg("rank %d: %s", r, members[r].err.message);
+        for (int i = 0; i < 9; ++i) assert_true(members[r].values[i / 3][i % 3] == i % 3 * 1000000000000 - i / 3);
+    }
+    /* Alone. */
+    int64_t value = 0;
+    assert_int_equal(xf_context_rank(world.context), 0);
+    assert_int_equal(xf_context_rank_count(world.context), 1);
+    ACCEPTED(xf_context_all_gather(world.context, -7, &value, err));
+    assert_true(value == -7);
+    assert_int_equal(xf_context_rank(NULL), -1);
+    assert_int_equal(xf_context_rank_count(NULL), -1);
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_context_all_gather(NULL, 1, &value, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_context_all_gather(world.context, 1, NULL, err));
+    assert_true(value == -7);
+    /* With a rank that never answers. */
+    int closed = 0;
+    const xf_comm silent = {sizeof silent, &closed, 1, 2, no_exchange, NULL, count_close};
+    int64_t values[2] = {5, 6};
+    xf_context *context = NULL;
+    ACCEPTED(open_with(world.config, silent, &context, err));
+    for (int i = 0; i < 2; ++i) REFUSED(XF_ERROR_PEER, nothing, xf_context_all_gather(context, 1, values, err));
+    assert_true(values[0] == 5 && values[1] == 6);
+    xf_context_free(context);
+}
+
 /* A step of shards is one call; its batches are dealt evenly. */
 static void test_shards_of_one_process(void **state) {
     (void)state;
@@ -223,11 +284,9 @@ static void test_shards_of_one_process(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loopback),
-        cmocka_unit_test(test_tables_that_are_refused),
-        cmocka_unit_test(test_close),
-        cmocka_unit_test(test_two_ranks_make_the_file_of_one_process),
-        cmocka_unit_test(test_shards_of_one_process),
+        cmocka_unit_test(test_loopback),   cmocka_unit_test(test_tables_that_are_refused),
+        cmocka_unit_test(test_close),      cmocka_unit_test(test_two_ranks_make_the_file_of_one_process),
+        cmocka_unit_test(test_all_gather), cmocka_unit_test(test_shards_of_one_process),
     };
     return RUN(tests, world_open, world_close);
 }

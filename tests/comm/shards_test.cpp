@@ -15,6 +15,7 @@ using namespace xf_test;
 
 struct Run {
     std::string curve, file;
+    std::vector<float> average;  // of train.ema
 };
 
 std::shared_ptr<xf::Context> context_of(const xf_comm &comm, int threads, const char *timeout = "60",
@@ -64,6 +65,9 @@ Run run(int ranks, const Settings &settings, int64_t shards, int64_t each, int64
                     curve += step_own(trainer.get(), Task(), shards, comm.rank, ranks, each);
                 save(trainer.get(), folder.file("final"));
                 if (comm.rank == 0) result.curve = curve;
+                if (!settings.contains("train.ema")) return;
+                const auto average = params_of(*trainer->average());
+                if (comm.rank == ranks - 1) result.average = average;
             }),
         XF_OK);
     result.file = bytes_of(folder.file("final"));
@@ -74,6 +78,7 @@ Run run(int ranks, const Settings &settings, int64_t shards, int64_t each, int64
 void check_same(const Run &a, const Run &b, const std::string &what) {
     if (a.curve != b.curve) record(__FILE__, __LINE__, what + ": the loss curves differ:\n" + a.curve + b.curve);
     if (a.file != b.file || a.file.empty()) record(__FILE__, __LINE__, what + ": the files differ");
+    if (a.average != b.average) record(__FILE__, __LINE__, what + ": the averages differ");
 }
 
 const Settings kFull =
@@ -95,7 +100,7 @@ XF_TEST(one_shard_is_a_plain_step) {
     std::string curve;
     for (int i = 0; i < 3; ++i) curve += step_own(trainer.get(), Task(), 1, 0, 1, 1);
     save(trainer.get(), folder.file("final"));
-    check_same(one, {curve, bytes_of(folder.file("final"))}, "a comm of one");
+    check_same(one, {curve, bytes_of(folder.file("final")), params_of(*trainer->average())}, "a comm of one");
 }
 
 // Without a comm; nearly the sum in one block.
@@ -105,7 +110,8 @@ XF_TEST(shards_without_ranks) {
     std::string curve;
     for (int i = 0; i < 6; ++i) curve += step_own(trainer.get(), Task(), 8, 0, 1, 1);
     save(trainer.get(), folder.file("final"));
-    check_same(run(4, kFull, 8, 1, 6), {curve, bytes_of(folder.file("final"))}, "no comm");
+    check_same(run(4, kFull, 8, 1, 6), {curve, bytes_of(folder.file("final")), params_of(*trainer->average())},
+               "no comm");
 
     const auto plain =
         make_trainer(any_device(), with(kTraining, {{"train.dropout", "0"}, {"train.attention_dropout", "0"}}));
@@ -201,6 +207,24 @@ XF_TEST(ranks_that_are_not_alike_are_refused) {
         trainer->next(batcher.get(), &stats);
     });
     check_all(ended, XF_ERROR_DESYNC);
+}
+
+// Each goes on from a checkpoint of its own: a file of such slices would be of no run. After steps that went well, too.
+XF_TEST(ranks_that_stand_elsewhere_do_not_save) {
+    const Folder folder;
+    const auto ended = on_ranks(2, [&](const xf_comm &comm) {
+        const auto context = context_of(comm, 1);
+        const auto trainer = make_trainer(context, kTraining);
+        for (int i = 0; i < 2; ++i) {
+            step_own(trainer.get(), Task(), 2, comm.rank, 2, 1);
+            save(trainer.get(), folder.file(std::to_string(i)));
+        }
+        const auto resumed = resume(context, folder.file(std::to_string(comm.rank)));
+        save(resumed.get(), folder.file("1"));
+    });
+    check_all(ended, XF_ERROR_DESYNC);
+    CHECK(ended[0].message == "rank 1 differs from rank 0: it stands at another step");
+    CHECK_EQ(xf::ModelFile(folder.file("1")).require("step"), "2");
 }
 
 XF_TEST(a_flipped_bit_of_one_rank_is_found) {
@@ -302,6 +326,11 @@ XF_TEST(policies_for_what_is_not_finite) {
                            const xf_batch view = batch.view();
                            CHECK(trainer->step(&view, 1).outcome == xf::Outcome::kRolledBack);
                            CHECK_EQ(step_own(trainer.get(), Task(), 2, comm.rank, 2, 1), second);
+                           // What was read is compared, whatever compare_steps says.
+                           spoil(comm, trainer.get());
+                           trainer->step(&view, 1);
+                           if (comm.rank == 1) trainer->model()->params()[3] += 1;
+                           CHECK_FAILS(trainer->step(&view, 1), XF_ERROR_DESYNC);
                        }),
               XF_OK);
 }

@@ -87,12 +87,13 @@ inline std::string train_to(xf::Trainer *trainer, const Task &task, int64_t last
     return curve;
 }
 
-inline std::vector<float> params_of(const xf::Trainer &trainer) {
-    const xf::Model &model = *trainer.model();
+inline std::vector<float> params_of(const xf::Model &model) {
     std::vector<float> block(static_cast<size_t>(model.table().total));
     xf::Stream stream(model.context().device());
     stream.download(block.data(), model.params(), block.size() * sizeof(float));
     return block;
 }
+
+inline std::vector<float> params_of(const xf::Trainer &trainer) { return params_of(*trainer.model()); }
 
 }  // namespace xf_test

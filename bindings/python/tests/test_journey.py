@@ -306,6 +306,7 @@ class Parts(WorldTest):
         w = self.world
         self.assertIn("cpu", w.context.device)
         self.assertGreater(w.context.memory.peak, 0)
+        self.assertEqual((w.context.rank, w.context.rank_count, w.context.all_gather(-7)), (0, 1, (-7,)))
         names = [b.name for b in w.context.backends]
         self.assertIn("ref", names)
         states = [b.state for b in w.context.backends]

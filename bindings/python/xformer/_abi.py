@@ -97,6 +97,7 @@ xf_config_get ptr text texts
 xf_option_get size xf_option_info
 xf_context_create ptr xf_host ptr
 xf_context_get_memory ptr xf_memory_stats
+xf_context_all_gather ptr i64 i64s
 xf_backend_get ptr size xf_backend_info
 xf_corpus_open ptr ptr text ptr
 xf_corpus_open_parallel ptr ptr text text ptr
@@ -162,7 +163,7 @@ text ptr: xf_context_device
 text ptr text: xf_model_metadata
 text ptr size: xf_model_metadata_key
 i32: xf_version_num
-i32 ptr: xf_tokenizer_vocab_size xf_tokenizer_start_token xf_tokenizer_end_token
+i32 ptr: xf_context_rank xf_context_rank_count xf_tokenizer_vocab_size xf_tokenizer_start_token xf_tokenizer_end_token
 i64 ptr: xf_corpus_pair_count xf_trainer_step_count
 size: xf_option_count
 size ptr: xf_backend_count xf_model_tensor_count xf_hypotheses_sentence_count

@@ -8,7 +8,7 @@ import ctypes
 from enum import IntEnum
 from typing import Callable, NamedTuple, Optional, Tuple
 
-from ._abi import lib, read, structs, text, xf_log_fn, xf_progress_fn
+from ._abi import call, lib, read, structs, text, xf_log_fn, xf_progress_fn
 from ._callback import heard
 from ._handle import Handle
 from .config import ConfigLike, pointer_of
@@ -114,6 +114,23 @@ class Context(Handle):
     def memory(self) -> MemoryStats:
         """The memory account; may be read while calls run."""
         return read(MemoryStats, structs.xf_memory_stats, lib.xf_context_get_memory, self._c)
+
+    @property
+    def rank(self) -> int:
+        """This process's number among the ranks of its training job; 0 for one that is alone."""
+        return int(lib.xf_context_rank(self._c))
+
+    @property
+    def rank_count(self) -> int:
+        """The number of those ranks; 1 for a process that is alone."""
+        return int(lib.xf_context_rank_count(self._c))
+
+    def all_gather(self, value: int) -> Tuple[int, ...]:
+        """Gives a number to all ranks and gets theirs, in their order. Every rank makes this call, in the same place;
+        with it they decide as one, to stop for instance. PeerError when a rank is gone."""
+        values = (ctypes.c_int64 * self.rank_count)()
+        call(lib.xf_context_all_gather, self._c, value, values)
+        return tuple(values)
 
     @property
     def backends(self) -> Tuple[BackendInfo, ...]:

@@ -135,6 +135,28 @@ impl Context {
         read!(MemoryStats, xf_context_get_memory(self.enter()?))
     }
 
+    /// This process's number among the ranks of its training job; 0 for one that is alone.
+    pub fn rank(&self) -> Result<usize> {
+        let context = self.enter()?;
+        // SAFETY: the context is alive.
+        Ok(unsafe { sys::xf_context_rank(context) } as usize)
+    }
+
+    /// The number of those ranks; 1 for a process that is alone.
+    pub fn rank_count(&self) -> Result<usize> {
+        let context = self.enter()?;
+        // SAFETY: the context is alive.
+        Ok(unsafe { sys::xf_context_rank_count(context) } as usize)
+    }
+
+    /// Gives a number to all ranks and gets theirs, in their order. Every rank makes this call, in the same place; with
+    /// it they decide as one, to stop for instance. [`Status::Peer`] when a rank is gone.
+    pub fn all_gather(&self, value: i64) -> Result<Vec<i64>> {
+        let mut values = vec![0; self.rank_count()?];
+        call!(xf_context_all_gather(self.enter()?, value, values.as_mut_ptr()))?;
+        Ok(values)
+    }
+
     /// The backends known here, available or not.
     pub fn backends(&self) -> Result<Vec<BackendInfo>> {
         let context = self.enter()?;

@@ -551,6 +551,8 @@ fn the_context() {
     assert!(w.context.device().expect("a line").contains("1 thread,"));
     let memory = w.context.memory().expect("stats");
     assert!(memory.current > 0 && memory.peak >= memory.current && memory.budget == 0 && memory.allocations > 0);
+    assert_eq!((w.context.rank(), w.context.rank_count()), (Ok(0), Ok(1)));
+    assert_eq!(w.context.all_gather(-7), Ok(vec![-7]));
     let backends = w.context.backends().expect("backends");
     let built_in = backends.iter().find(|backend| backend.name == "ref").expect("the built-in one");
     assert_eq!((&*built_in.kind, &*built_in.path, &*built_in.reason), ("cpu", "", ""));

@@ -215,6 +215,46 @@ typedef struct xf_memory_stats {
  */
 XF_API enum xf_status xf_context_get_memory(const xf_context *context, xf_memory_stats *stats, xf_error *err);
 
+/**
+ * @brief This process's number among the ranks of its training job: 0 to xf_context_rank_count() - 1.
+ *
+ * What only one of them is to do (print, write files of its own) is for rank 0.
+ *
+ * @param context [in] the context
+ * @return 0 also where there is no comm; -1 when context is not a context
+ * @threads any
+ * @since 0.1
+ */
+XF_API int32_t xf_context_rank(const xf_context *context);
+
+/**
+ * @brief The number of ranks of the training job.
+ * @param context [in] the context
+ * @return 1 also where there is no comm; -1 when context is not a context
+ * @threads any
+ * @since 0.1
+ */
+XF_API int32_t xf_context_rank_count(const xf_context *context);
+
+/**
+ * @brief Gives a number to all ranks and gets theirs, so that they can decide as one: to stop, to save, what to do
+ * next.
+ *
+ * Every rank makes this call in the same place of its collective calls, and waits for the last one, at most
+ * "context.comm_timeout" seconds.
+ *
+ * @param context [in] the context
+ * @param value [in] this rank's
+ * @param values [out] [xf_context_rank_count()] every rank's, the own one at xf_context_rank(); after an error not
+ * written
+ * @param err [out] NULL allowed
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT; XF_ERROR_BUSY (another collective call of this context is under way);
+ *         XF_ERROR_PEER (a rank is gone, was silent or makes another call; it stays so), XF_ERROR_NO_MEMORY
+ * @threads any; one collective call of the context at a time
+ * @since 0.1
+ */
+XF_API enum xf_status xf_context_all_gather(xf_context *context, int64_t value, int64_t *values, xf_error *err);
+
 /** @} */
 
 #ifdef __cplusplus

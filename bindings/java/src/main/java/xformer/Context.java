@@ -4,6 +4,7 @@ package xformer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 
 /** The root of all objects: an opened device with its threads, its memory account and its log. */
 public final class Context extends NativeObject {
@@ -45,6 +46,26 @@ public final class Context extends NativeObject {
     public MemoryStats memory() {
         return Frame.read(5, (f, out) -> Native.xf_context_get_memory(f.use(this), out, f.err()),
                 s -> new MemoryStats(s.get(1), s.get(2), s.get(3), s.get(4)));
+    }
+
+    /** {@return this process's number among the ranks of its training job; 0 for one that is alone} */
+    public int rank() {
+        return Frame.get(f -> (int) Native.xf_context_rank(f.use(this)));
+    }
+
+    /** {@return the number of those ranks; 1 for a process that is alone} */
+    public int rankCount() {
+        return Frame.get(f -> (int) Native.xf_context_rank_count(f.use(this)));
+    }
+
+    /**
+     * Gives a number to all ranks and gets theirs, in their order. Every rank makes this call, in the same place; with
+     * it they decide as one, to stop for instance.
+     */
+    public long[] allGather(long value) {
+        int count = rankCount();
+        return Frame.read(count, (f, out) -> Native.xf_context_all_gather(f.use(this), value, out, f.err()),
+                all -> IntStream.range(0, count).mapToLong(all::get).toArray());
     }
 
     /** {@return the backends known here, available or not; opens none} */

@@ -282,6 +282,8 @@ public class PartsTest extends WorldTest {
         assertTrue(w.context.device(), w.context.device().contains("cpu"));
         MemoryStats memory = w.context.memory();
         assertTrue(memory.peak() >= memory.current() && memory.current() > 0 && memory.allocations() > 0);
+        assertEquals(List.of(0, 1), List.of(w.context.rank(), w.context.rankCount()));
+        assertArrayEquals(new long[] {-7}, w.context.allGather(-7));
         List<BackendInfo> backends = w.context.backends();
         assertEquals(1, backends.stream().filter(b -> b.state() == BackendState.ACTIVE).count());
         BackendInfo ref = backends.stream().filter(b -> b.name().equals("ref")).findFirst().orElseThrow();
