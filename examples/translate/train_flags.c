@@ -21,7 +21,7 @@
 int read_train_flags(struct run *run, int argc, char **argv) {
     const struct flag flags[] = {
         FLAG("train", FLAG_TEXT, train, "FILE.tsv",
-             "Pairs to learn from: source TAB target, one pair a line. Required."),
+             "Pairs to learn from: source TAB target, one pair a line; or a folder of such files. Required."),
         FLAG("model", FLAG_TEXT, model, "OUT.xf",
              "Where the model goes. The checkpoint is beside it, as OUT.xf.ckpt. Required."),
         FLAG("dev", FLAG_TEXT, dev, "FILE.tsv", "Pairs to watch the training with; they are not learnt from."),

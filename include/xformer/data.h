@@ -95,13 +95,17 @@ typedef struct xf_batch {
  * "data.strict" the first one is an error. LF and CRLF line ends and a byte order mark are understood. The text is
  * held in memory, within the context's account. Reads "data.max_bytes", "data.strict".
  *
+ * A folder is all of its files, one behind the other in the order of their names' bytes, but for those whose names
+ * begin with "_" or ".".
+ *
  * @param context [in] the context
  * @param config [in] NULL: all defaults
- * @param path [in] file name
+ * @param path [in] name of a file or a folder
  * @param out [out] the corpus; the caller frees it with xf_corpus_free()
  * @param err [out] NULL allowed
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND, XF_ERROR_IO (also for a directory), XF_ERROR_DATA
- *         (strict: a bad line; or not one good line), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND, XF_ERROR_IO (also for a folder in a folder),
+ *         XF_ERROR_DATA (strict: a bad line; not one good line; a folder without files), XF_ERROR_NO_MEMORY,
+ * XF_ERROR_CANCELLED
  * @threads shared-read
  * @since 0.1
  */
@@ -109,14 +113,14 @@ XF_API enum xf_status xf_corpus_open(xf_context *context, const xf_config *confi
                                      xf_error *err);
 
 /**
- * @brief Opens two parallel files, a sentence a line each.
+ * @brief Opens two parallel files, a sentence a line each; or two folders of as many, as xf_corpus_open() reads them.
  * @param context [in] the context
  * @param config [in] NULL: all defaults
- * @param source_path [in] file name
- * @param target_path [in] file name; must have as many lines
+ * @param source_path [in] name of a file or a folder
+ * @param target_path [in] the same; must have as many files, each of as many lines
  * @param out [out] the corpus; the caller frees it with xf_corpus_free()
  * @param err [out] NULL allowed
- * @return as xf_corpus_open(); XF_ERROR_DATA when the line counts differ
+ * @return as xf_corpus_open(); XF_ERROR_DATA when the counts of lines or of files differ
  * @threads shared-read
  * @since 0.1
  */

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/utf8.h"
+#include "data/folder.h"
 #include "data/line_reader.h"
 
 namespace xf {
@@ -44,32 +45,24 @@ public:
     }
 
     void read_tsv(const std::string &name, std::unique_ptr<ByteSource> source) {
-        LineReader reader(std::move(source), line_bound(2), call_);
-        reserve(reader.size_hint());
-        const std::string shown = shown_path(name);
-        for (LineReader::Line line; reader.next(&line);) {
-            poll(reader.lines());
-            take_tsv({shown, reader.lines()}, line);
-        }
-        summarise(shown);
-        check_not_empty(shown);
+        read_lines(name, std::move(source));
+        end(name);
     }
 
-    void read_pair(const std::string &source_path, const std::string &target_path) {
-        LineReader src(open_file_source(source_path), line_bound(1), call_);
-        LineReader tgt(open_file_source(target_path), line_bound(1), call_);
-        reserve(src.size_hint() + tgt.size_hint());
-        const std::string src_shown = shown_path(source_path), tgt_shown = shown_path(target_path);
-        for (;;) {
-            LineReader::Line src_line, tgt_line;
-            const bool src_more = src.next(&src_line), tgt_more = tgt.next(&tgt_line);
-            if (!src_more && !tgt_more) break;
-            if (src_more != tgt_more) fail_unequal(&src, src_shown, &tgt, tgt_shown);
-            poll(src.lines());
-            take_pair({src_shown, src.lines()}, src_line, {tgt_shown, tgt.lines()}, tgt_line);
-        }
-        summarise(src_shown);
-        check_not_empty(src_shown);
+    // path: a file, or a folder of files.
+    void read_tsv(const std::string &path) {
+        for (const std::string &file : files_of(path)) read_lines(file, open_file_source(file));
+        end(path);
+    }
+
+    // Two files, or two folders of as many, each of which belongs to the other's of its number.
+    void read_parallel(const std::string &source_path, const std::string &target_path) {
+        const std::vector<std::string> sources = files_of(source_path), targets = files_of(target_path);
+        XF_CHECK(sources.size() == targets.size(), XF_ERROR_DATA,
+                 "'%s' has %zu files and '%s' has %zu, expected as many", shown_path(source_path).c_str(),
+                 sources.size(), shown_path(target_path).c_str(), targets.size());
+        for (size_t i = 0; i < sources.size(); ++i) read_pair(sources[i], targets[i]);
+        end(source_path);
     }
 
     // A pair stands for a line of a file: what is wrong with it is counted likewise.
@@ -88,8 +81,7 @@ public:
             poll(place.line);
             take_pair(place, line_of(sources, i), place, line_of(targets, i));
         }
-        summarise(shown);
-        check_not_empty(shown);
+        end(shown);
     }
 
     std::shared_ptr<const Corpus> finish() {
@@ -104,9 +96,44 @@ private:
         int64_t line;
     };
 
+    void read_lines(const std::string &name, std::unique_ptr<ByteSource> source) {
+        LineReader reader(std::move(source), line_bound(2), call_);
+        reserve(reader.size_hint());
+        const std::string shown = shown_path(name);
+        for (LineReader::Line line; reader.next(&line);) {
+            poll(reader.lines());
+            take_tsv({shown, reader.lines()}, line);
+        }
+    }
+
+    void read_pair(const std::string &source_path, const std::string &target_path) {
+        LineReader src(open_file_source(source_path), line_bound(1), call_);
+        LineReader tgt(open_file_source(target_path), line_bound(1), call_);
+        reserve(src.size_hint() + tgt.size_hint());
+        const std::string src_shown = shown_path(source_path), tgt_shown = shown_path(target_path);
+        for (;;) {
+            LineReader::Line src_line, tgt_line;
+            const bool src_more = src.next(&src_line), tgt_more = tgt.next(&tgt_line);
+            if (!src_more && !tgt_more) break;
+            if (src_more != tgt_more) fail_unequal(&src, src_shown, &tgt, tgt_shown);
+            poll(src.lines());
+            take_pair({src_shown, src.lines()}, src_line, {tgt_shown, tgt.lines()}, tgt_line);
+        }
+    }
+
+    void end(const std::string &name) {
+        const std::string shown = shown_path(name);
+        summarise(shown);
+        check_not_empty(shown);
+    }
+
     size_t line_bound(int sides) const { return static_cast<size_t>(options_.max_bytes_per_side) * sides + 1; }
 
-    void reserve(uint64_t bytes) { store_->bytes.reserve(static_cast<size_t>(std::min(bytes, kMaxReserve))); }
+    void reserve(uint64_t bytes) {
+        // More files follow one: what is there grows by doubling, however small each is.
+        const size_t wanted = store_->bytes.size() + static_cast<size_t>(std::min(bytes, kMaxReserve));
+        if (wanted > store_->bytes.capacity()) store_->bytes.reserve(std::max(wanted, 2 * store_->bytes.size()));
+    }
 
     void take_tsv(const Place &place, const LineReader::Line &line) {
         ++stats_.lines;
@@ -234,14 +261,14 @@ private:
 std::shared_ptr<const Corpus> Corpus::open_tsv(const std::string &path, const CorpusOptions &options, const Warn &warn,
                                                const Call &call) {
     CorpusBuilder builder(options, warn, call);
-    builder.read_tsv(path, open_file_source(path));
+    builder.read_tsv(path);
     return builder.finish();
 }
 
 std::shared_ptr<const Corpus> Corpus::open_pair(const std::string &source_path, const std::string &target_path,
                                                 const CorpusOptions &options, const Warn &warn, const Call &call) {
     CorpusBuilder builder(options, warn, call);
-    builder.read_pair(source_path, target_path);
+    builder.read_parallel(source_path, target_path);
     return builder.finish();
 }
 

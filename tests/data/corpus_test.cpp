@@ -37,6 +37,10 @@ public:
         fs::remove_all(path_, ignored);
     }
     std::string file(const std::string &name) const { return (path_ / name).string(); }
+    std::string folder(const std::string &name) const {
+        fs::create_directory(file(name));
+        return file(name);
+    }
     std::string write(const std::string &name, const std::string &bytes) const {
         std::ofstream(file(name), std::ios::binary) << bytes;
         return file(name);
@@ -221,14 +225,56 @@ XF_TEST(unequal_files_are_an_error_with_both_counts) {
     CHECK_FAILS(Corpus::open_pair(two, dir.write("empty", ""), {}), XF_ERROR_DATA);
 }
 
+XF_TEST(a_folder_is_its_files) {
+    TempDir dir;
+    const std::string folder = dir.folder("pairs");
+    CHECK_FAILS(Corpus::open_tsv(folder, {}), XF_ERROR_DATA);
+    CHECK_EQ(error_of([&] { Corpus::open_tsv(folder, {}); }), "the folder '" + folder + "' has no files");
+    // No line end at the end of a file joins it with the next; the order is that of bytes, in any locale.
+    dir.write("pairs/part-2",
+              "\xEF\xBB\xBF"
+              "c\tC\nbad\nd\tD");
+    dir.write("pairs/part-10", "b\tB\n");
+    dir.write("pairs/part-B", "e\tE\n");
+    dir.write("pairs/part-a", "");
+    dir.write("pairs/_SUCCESS", "no\tpair\n");
+    dir.write("pairs/.part-2.crc", "no\tpair\n");
+    std::vector<std::string> said;
+    for (const std::string &path : {folder, folder + "/"}) {
+        said.clear();
+        const auto corpus = Corpus::open_tsv(path, {}, [&](const std::string &sentence) { said.push_back(sentence); });
+        std::string sources;
+        for (int64_t i = 0; i < corpus->size(); ++i) sources += corpus->source(i);
+        CHECK_EQ(sources, "bcde");
+        CHECK_EQ(corpus->stats().lines, 5);
+        CHECK_EQ(said.at(0), folder + "/part-2:2: no tab between source and target");
+        CHECK_EQ(said.back().find(path + ": skipped 1 of 5 lines"), 0u);
+    }
+    CHECK_EQ(error_of([&] { Corpus::open_tsv(folder, strict()); }),
+             folder + "/part-2:2: no tab between source and target");
+    dir.folder("pairs/sub");
+    CHECK_EQ(error_of([&] { Corpus::open_tsv(folder, {}); }), "cannot open '" + folder + "/sub': Is a directory");
+
+    const std::string src = dir.folder("src"), tgt = dir.folder("tgt");
+    dir.write("src/1.en", "a\nb\n"), dir.write("tgt/1.de", "A\nB");
+    dir.write("src/2.en", "c\n"), dir.write("tgt/2.de", "C\n");
+    const auto corpus = Corpus::open_pair(src, tgt, {});
+    CHECK_EQ(corpus->size(), 3);
+    CHECK_EQ(std::string(corpus->source(2)) + std::string(corpus->target(1)), "cB");
+    // A line too many in one file and too few in the next are two mistakes, and no sum makes them good.
+    dir.write("src/1.en", "a\n"), dir.write("src/2.en", "b\nc\n");
+    CHECK_EQ(error_of([&] { Corpus::open_pair(src, tgt, {}); }),
+             "'" + src + "/1.en' has 1 lines and '" + tgt + "/1.de' has 2, expected as many");
+    CHECK_EQ(error_of([&] { Corpus::open_pair(src, tgt + "/1.de", {}); }),
+             "'" + src + "' has 2 files and '" + tgt + "/1.de' has 1, expected as many");
+}
+
 XF_TEST(what_is_no_file_is_one_sentence) {
     TempDir dir;
-    const std::string missing = dir.file("missing.tsv"), folder = dir.file(".");
+    const std::string missing = dir.file("missing.tsv");
     CHECK_FAILS(Corpus::open_tsv(missing, {}), XF_ERROR_NOT_FOUND);
     CHECK_EQ(error_of([&] { Corpus::open_tsv(missing, {}); }),
              "cannot open '" + missing + "': No such file or directory");
-    CHECK_FAILS(Corpus::open_tsv(folder, {}), XF_ERROR_IO);
-    CHECK_EQ(error_of([&] { Corpus::open_tsv(folder, {}); }), "cannot open '" + folder + "': Is a directory");
     CHECK_FAILS(Corpus::open_tsv("/dev/full", {}), XF_ERROR_IO);  // reads as endless zeros
     CHECK_FAILS(Corpus::open_tsv("/dev/null", {}), XF_ERROR_IO);
     CHECK_FAILS(Corpus::open_tsv("", {}), XF_ERROR_NOT_FOUND);
@@ -259,6 +305,7 @@ XF_TEST(pipes_are_read_and_idle_ones_do_not_hang) {
 XF_TEST(failures_leave_no_file_open) {
     TempDir dir;
     const std::string bad = dir.write("bad.tsv", "bad\n");
+    dir.folder("sub");
     const auto lowest_free = [] {
         const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
         ::close(fd);
