@@ -91,10 +91,11 @@ fi
 
 if [ "$what" = all ] || [ "$what" = sanitize ]; then
     say "Build with the address and undefined-behaviour sanitizers"
-    # At -O1, with lines alone and the C++ library read once, it compiles in half the time of -O2 -g.
+    # At -O1, with lines alone, the C++ library read once and each folder as one file it compiles in a third of the time
+    # of -O2 -g.
     flags="-O1 -g1 -DNDEBUG"
     build build/sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_FLAGS_RELWITHDEBINFO="$flags" \
-        -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="$flags" -DXF_SANITIZE=address,undefined -DXF_PRECOMPILE=ON \
+        -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="$flags" -DXF_SANITIZE=address,undefined -DXF_PRECOMPILE=ON -DXF_UNITY=ON \
         -DXF_BUILD_EXAMPLES=OFF -DXF_CUDA=OFF -DXF_WERROR=OFF # GCC warns of what isn't there under sanitizers
     # Tests labelled slow prove speed or take minutes under a sanitizer, those labelled sources run nothing that is
     # compiled here; they ran above.

@@ -13,7 +13,7 @@ namespace xf {
 namespace {
 
 // Six characters of 21 bits in 128: three in each half.
-using Gram = std::array<uint64_t, 2>;
+using CharacterGram = std::array<uint64_t, 2>;
 
 std::vector<uint32_t> visible_characters(std::string_view text) {
     std::vector<uint32_t> codes;
@@ -25,12 +25,12 @@ std::vector<uint32_t> visible_characters(std::string_view text) {
     return codes;
 }
 
-std::vector<Gram> grams_of(const std::vector<uint32_t> &codes, size_t order) {
-    std::vector<Gram> grams;
+std::vector<CharacterGram> grams_of(const std::vector<uint32_t> &codes, size_t order) {
+    std::vector<CharacterGram> grams;
     if (codes.size() < order) return grams;
     grams.reserve(codes.size() - order + 1);
     for (size_t at = 0; at + order <= codes.size(); ++at) {
-        Gram gram = {0, 0};
+        CharacterGram gram = {0, 0};
         for (size_t k = 0; k < order; ++k) gram[k / 3] = gram[k / 3] << 21 | codes[at + k];
         grams.push_back(gram);
     }
@@ -43,7 +43,7 @@ void Chrf::add(std::string_view hypothesis, std::string_view reference) {
     const std::vector<uint32_t> hyp = visible_characters(hypothesis), ref = visible_characters(reference);
     std::array<Counts, kOrders> counts;
     for (size_t order = 1; order <= kOrders; ++order) {
-        std::vector<Gram> hyp_grams = grams_of(hyp, order), ref_grams = grams_of(ref, order);
+        std::vector<CharacterGram> hyp_grams = grams_of(hyp, order), ref_grams = grams_of(ref, order);
         Counts &count = counts[order - 1];
         // sacreBLEU does not count a hypothesis's n-grams where the reference is too short to have any.
         count.hyp = ref_grams.empty() ? 0 : static_cast<int64_t>(hyp_grams.size());

@@ -9,7 +9,7 @@
 namespace xf {
 namespace {
 
-constexpr int64_t kPiece = 1 << 16;  // numbers on the way from one device to another
+constexpr int64_t kCopied = 1 << 16;  // numbers on the way from one device to another
 
 // Piece by piece, so that a file that asks for a long table costs device memory under the budget and little beside it.
 void upload_sinusoids(Stream *stream, int64_t positions, int64_t D, float *table) {
@@ -66,7 +66,7 @@ std::shared_ptr<Model> Model::copy_to(std::shared_ptr<Context> context, const Ca
     Stream from(context_->device()), to(copy->context_->device());
     std::vector<float> piece;  // by way of the host: two devices know nothing of each other
     for (const Parameter &p : table_.list) {
-        const int64_t rows = std::clamp<int64_t>(kPiece / p.columns, 1, p.rows);
+        const int64_t rows = std::clamp<int64_t>(kCopied / p.columns, 1, p.rows);
         const bool same_int8 = narrow != nullptr && narrow_ != nullptr && type == XF_WEIGHTS_INT8 &&
                                weights_type() == type && table_.is_matrix(p);
         if (same_int8) std::copy_n(narrow_->scales(p), p.rows, narrow->scales(p));

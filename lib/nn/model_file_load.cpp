@@ -13,7 +13,7 @@
 namespace xf {
 namespace {
 
-constexpr int64_t kPiece = 1 << 16;  // numbers that are widened at a time
+constexpr int64_t kWidened = 1 << 16;  // numbers that are widened at a time
 constexpr float kMost = std::numeric_limits<float>::max();
 
 // Scans in a form that compilers make wide: a file of 8 bits is looked through faster than it is hashed.
@@ -138,7 +138,7 @@ private:
     }
 
     void take_halves(const Parameter &p) {
-        const int64_t rows = std::clamp<int64_t>(kPiece / p.columns, 1, p.rows);
+        const int64_t rows = std::clamp<int64_t>(kWidened / p.columns, 1, p.rows);
         float *const last = resting_place();
         for (int64_t row = 0; row < p.rows; row += rows) {
             const int64_t count = std::min(rows, p.rows - row), numbers = count * p.columns;
@@ -170,7 +170,7 @@ private:
             if (!model_.table().is_matrix(p)) continue;
             call.check();
             to_ = {&p, nullptr, kLeast, false};
-            const int64_t rows = std::clamp<int64_t>(kPiece / p.columns, 1, p.rows);
+            const int64_t rows = std::clamp<int64_t>(kWidened / p.columns, 1, p.rows);
             for (int64_t row = 0; row < p.rows; row += rows) {
                 const int64_t count = std::min(rows, p.rows - row);
                 staging_.resize(static_cast<size_t>(count * p.columns));

@@ -17,9 +17,9 @@ using tokenizer_json::kVersionKey;
 
 namespace {
 
-class Handler : public tokenizer_json::ObjectReader<kKeyNames> {
+class SentencePieceReader : public tokenizer_json::ObjectReader<kPieceKeyNames> {
 public:
-    explicit Handler(SentencePieceTable *table) : table_(table) {}
+    explicit SentencePieceReader(SentencePieceTable *table) : table_(table) {}
 
     bool Bool(bool value) {
         switch (at_value()) {
@@ -84,7 +84,7 @@ public:
     }
 
     bool StartArray() {
-        if (depth_ < 1 || depth_ > 2 || key_ != kPiecesKey) refuse("an array");
+        if (depth_ < 1 || depth_ > 2 || key_ != kPieceListKey) refuse("an array");
         ++depth_;
         column_ = 0;
         return true;
@@ -121,7 +121,7 @@ private:
 
     bool set_map(std::string_view text, std::string *map) {
         XF_CHECK(text.size() <= CharacterMap::kMaxBytes / 3 * 4 + 4, XF_ERROR_LIMIT,
-                 "'%s' has %zu characters, expected a map of at most %zu bytes", kKeyNames[key_], text.size(),
+                 "'%s' has %zu characters, expected a map of at most %zu bytes", kPieceKeyNames[key_], text.size(),
                  CharacterMap::kMaxBytes);
         if (!from_base64(text, map)) refuse("what is not Base64");
         return true;
@@ -137,7 +137,7 @@ private:
 
 SentencePieceTable read_sentencepiece_json(std::string_view json) {
     SentencePieceTable table;
-    Handler handler(&table);
+    SentencePieceReader handler(&table);
     tokenizer_json::read_events(json, &handler);
     return table;
 }

@@ -31,7 +31,7 @@ inline constexpr char kUnigram[] = "sentencepiece-unigram";
 inline constexpr char kBpe[] = "sentencepiece-bpe";
 inline constexpr size_t kMaxSurfaceBytes = 256;
 
-// What a key of the object is. The order is the order of writing, and of kKeyNames.
+// What a key of the object is. The order is the order of writing, and of kPieceKeyNames.
 enum Key {
     kDummyPrefixKey = tokenizer_json::kCommonKeyCount,
     kExtraSpacesKey,
@@ -43,23 +43,23 @@ enum Key {
     kSurfaceKey,
     kMapKey,
     kDecodedMapKey,
-    kPiecesKey,
+    kPieceListKey,
     kKeyCount
 };
-inline constexpr const char *kKeyNames[kKeyCount] = {"format",
-                                                     "version",
-                                                     "kind",
-                                                     "add_dummy_prefix",
-                                                     "remove_extra_whitespaces",
-                                                     "escape_whitespaces",
-                                                     "whitespace_as_suffix",
-                                                     "byte_fallback",
-                                                     "start",
-                                                     "end",
-                                                     "unknown_surface",
-                                                     "character_map",
-                                                     "decoded_map",
-                                                     "pieces"};
+inline constexpr const char *kPieceKeyNames[kKeyCount] = {"format",
+                                                          "version",
+                                                          "kind",
+                                                          "add_dummy_prefix",
+                                                          "remove_extra_whitespaces",
+                                                          "escape_whitespaces",
+                                                          "whitespace_as_suffix",
+                                                          "byte_fallback",
+                                                          "start",
+                                                          "end",
+                                                          "unknown_surface",
+                                                          "character_map",
+                                                          "decoded_map",
+                                                          "pieces"};
 
 }  // namespace sentencepiece_json
 

@@ -36,15 +36,15 @@ std::string write_sentencepiece_json(const SentencePieceTable &table) {
         writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
     };
     const auto text = [&](int key, std::string_view value) {
-        writer.Key(kKeyNames[key]);
+        writer.Key(kPieceKeyNames[key]);
         string(value);
     };
     const auto integer = [&](int key, int64_t value) {
-        writer.Key(kKeyNames[key]);
+        writer.Key(kPieceKeyNames[key]);
         writer.Int64(value);
     };
     const auto flag = [&](int key, bool value) {
-        writer.Key(kKeyNames[key]);
+        writer.Key(kPieceKeyNames[key]);
         writer.Bool(value);
     };
     writer.StartObject();
@@ -61,7 +61,7 @@ std::string write_sentencepiece_json(const SentencePieceTable &table) {
     text(kSurfaceKey, table.unknown_surface);
     text(kMapKey, to_base64(table.character_map));
     text(kDecodedMapKey, to_base64(table.decoded_map));
-    writer.Key(kKeyNames[kPiecesKey]);
+    writer.Key(kPieceKeyNames[kPieceListKey]);
     writer.StartArray();
     for (int32_t id = 0; id < table.pieces.size(); ++id) {
         char digits[32];

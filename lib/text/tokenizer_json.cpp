@@ -14,9 +14,9 @@ using namespace tokenizer_json;
 
 namespace {
 
-class Handler : public ObjectReader<kKeyNames> {
+class TableReader : public ObjectReader<kKeyNames> {
 public:
-    Handler(TokenizerOptions *options, TokenizerTable *table) : options_(options), table_(table) {}
+    TableReader(TokenizerOptions *options, TokenizerTable *table) : options_(options), table_(table) {}
 
     bool RawNumber(const Ch *data, rapidjson::SizeType size, bool) {
         if (depth_ == 2 && key_ == kScoresKey) return add_score(data, size);
@@ -152,7 +152,7 @@ private:
 }  // namespace
 
 void read_tokenizer_json(std::string_view json, TokenizerOptions *options, TokenizerTable *table) {
-    Handler handler(options, table);
+    TableReader handler(options, table);
     read_events(json, &handler);
     check_tokenizer_options(*options, XF_ERROR_CORRUPT);
 }

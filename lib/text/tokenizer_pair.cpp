@@ -24,10 +24,10 @@ using tokenizer_json::kVersionKey;
 
 namespace {
 
-constexpr const char *kKeyNames[] = {"format", "version", "kind", "source", "target"};
+constexpr const char *kPairKeyNames[] = {"format", "version", "kind", "source", "target"};
 enum Key { kSourceKey = kCommonKeyCount, kTargetKey };
 
-class Handler : public tokenizer_json::ObjectReader<kKeyNames> {
+class PairReader : public tokenizer_json::ObjectReader<kPairKeyNames> {
 public:
     std::string source, target;
 
@@ -78,7 +78,7 @@ TokenizerPair::TokenizerPair(std::shared_ptr<const Tokenizer> source, std::share
 }
 
 std::shared_ptr<const Tokenizer> TokenizerPair::parse(std::string_view json) {
-    Handler handler;
+    PairReader handler;
     tokenizer_json::read_events(json, &handler);
     return std::make_shared<TokenizerPair>(side("source", handler.source), side("target", handler.target));
 }
@@ -89,15 +89,15 @@ std::string TokenizerPair::serialize() const {
     Buffer buffer;
     rapidjson::Writer<Buffer, Utf8, Utf8, ThrowingAllocator> writer(buffer);
     writer.StartObject();
-    writer.Key(kKeyNames[kFormatKey]);
+    writer.Key(kPairKeyNames[kFormatKey]);
     writer.String(kFormat);
-    writer.Key(kKeyNames[kVersionKey]);
+    writer.Key(kPairKeyNames[kVersionKey]);
     writer.Int64(kVersion);
-    writer.Key(kKeyNames[kKindKey]);
+    writer.Key(kPairKeyNames[kKindKey]);
     writer.String(kKind);
     for (const auto &[key, tokenizer] : {std::pair(kSourceKey, source_), std::pair(kTargetKey, target_)}) {
         const std::string text = tokenizer->serialize();
-        writer.Key(kKeyNames[key]);
+        writer.Key(kPairKeyNames[key]);
         writer.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
     }
     writer.EndObject();

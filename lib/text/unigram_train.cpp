@@ -19,9 +19,9 @@ constexpr double kLeastProduct = 1e-290;
 constexpr double kLeastCount = 0.5;       // a piece that is expected less often goes
 constexpr double kCharacterCount = 0.01;  // what a character that never occurs counts
 
-class Trainer {
+class UnigramTrainer {
 public:
-    Trainer(const WordCounts &words, const BpeTrainOptions &options, const Call &call);
+    UnigramTrainer(const WordCounts &words, const BpeTrainOptions &options, const Call &call);
     void run(const Call &call);
     UnigramTable table() const;
 
@@ -56,7 +56,7 @@ private:
     mutable std::vector<Arc> last_;
 };
 
-Trainer::Trainer(const WordCounts &words, const BpeTrainOptions &options, const Call &call)
+UnigramTrainer::UnigramTrainer(const WordCounts &words, const BpeTrainOptions &options, const Call &call)
     : text_(words),
       characters_(
           choose_characters(words, options.character_coverage, options.vocab_size - Vocabulary::kFirstPieceId)) {
@@ -89,7 +89,7 @@ Trainer::Trainer(const WordCounts &words, const BpeTrainOptions &options, const 
     }
 }
 
-void Trainer::make_trie() {
+void UnigramTrainer::make_trie() {
     std::vector<PieceTrie::Entry> entries;
     for (size_t i = 0; i < pieces_.size(); ++i) entries.push_back({pieces_[i].text, static_cast<int32_t>(i)});
     trie_ = PieceTrie(std::move(entries));
@@ -97,7 +97,7 @@ void Trainer::make_trie() {
 
 // Calls visit(end, piece) for all pieces that begin at text[at], and for the character there if it has none.
 template <class Visit>
-void Trainer::walk(std::string_view text, size_t at, const Visit &visit) const {
+void UnigramTrainer::walk(std::string_view text, size_t at, const Visit &visit) const {
     const size_t character = at + decode_utf8(text, at).size;
     bool covered = false;
     int32_t node = PieceTrie::kRoot;
@@ -112,7 +112,7 @@ void Trainer::walk(std::string_view text, size_t at, const Visit &visit) const {
 }
 
 // One round of EM.
-void Trainer::round(const Call &call, bool drop) {
+void UnigramTrainer::round(const Call &call, bool drop) {
     make_trie();
     std::vector<double> counts(pieces_.size(), 0);
     size_t number = 0;
@@ -159,7 +159,7 @@ void Trainer::round(const Call &call, bool drop) {
 }
 
 // The most likely pieces of a text, in any order, without one of them.
-void Trainer::best_path(std::string_view text, int32_t without, std::vector<int32_t> *pieces) const {
+void UnigramTrainer::best_path(std::string_view text, int32_t without, std::vector<int32_t> *pieces) const {
     score_.assign(text.size() + 1, 0);
     last_.assign(text.size() + 1, {0, 0, -1});
     for (size_t at = 0; at < text.size(); at += decode_utf8(text, at).size)
@@ -176,7 +176,7 @@ void Trainer::best_path(std::string_view text, int32_t without, std::vector<int3
 }
 
 // Keeps the characters and the `keep` other pieces that would be missed most.
-void Trainer::prune(size_t keep, const Call &call) {
+void UnigramTrainer::prune(size_t keep, const Call &call) {
     make_trie();
     std::vector<double> counts(pieces_.size(), 0);
     std::vector<int32_t> path;
@@ -214,7 +214,7 @@ void Trainer::prune(size_t keep, const Call &call) {
     pieces_ = std::move(kept);
 }
 
-void Trainer::run(const Call &call) {
+void UnigramTrainer::run(const Call &call) {
     const size_t characters = character_texts_.size();
     const auto first = static_cast<int64_t>(std::max<size_t>(pieces_.size() - characters, 1));
     for (;;) {
@@ -230,7 +230,7 @@ void Trainer::run(const Call &call) {
     call.progress("tokenizer", first, first);
 }
 
-UnigramTable Trainer::table() const {
+UnigramTable UnigramTrainer::table() const {
     UnigramTable table{characters_, {}, {}};
     for (const Piece &piece : pieces_) {
         if (!piece.character) table.pieces.emplace_back(piece.text);
@@ -242,7 +242,7 @@ UnigramTable Trainer::table() const {
 }  // namespace
 
 UnigramTable train_unigram(WordCounts words, const BpeTrainOptions &options, const Call &call) {
-    Trainer trainer(words, options, call);
+    UnigramTrainer trainer(words, options, call);
     words = WordCounts();
     trainer.run(call);
     return trainer.table();

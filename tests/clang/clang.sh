@@ -17,7 +17,7 @@ fi
 clang++ --version | head -n 1
 "$CMAKE" -S "$SOURCE" -B "$FOLDER" -G "$GENERATOR" -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
     -DCMAKE_BUILD_TYPE=None -DXF_WERROR=ON -DXF_CUDA=OFF -DXF_BUILD_TESTS=OFF -DXF_BUILD_EXAMPLES=OFF -DXF_INSTALL=OFF \
-    -DXF_PRECOMPILE=ON >"$FOLDER.log" 2>&1 || {
+    -DXF_PRECOMPILE=ON -DXF_UNITY=ON >"$FOLDER.log" 2>&1 || {
     cat "$FOLDER.log"
     exit 1
 }

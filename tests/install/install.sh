@@ -172,7 +172,7 @@ parent() {
     equal "installed by a parent" "" "$(files nothing)"
 
     # Compiled once, without optimization: as part of the parent, and as libxformer.a of an installed tree.
-    quietly "$CMAKE" -B chosen "${options[@]}" -DCHOSEN=ON -DXF_INSTALL=ON -DXF_PRECOMPILE=ON
+    quietly "$CMAKE" -B chosen "${options[@]}" -DCHOSEN=ON -DXF_INSTALL=ON -DXF_PRECOMPILE=ON -DXF_UNITY=ON
     quietly "$CMAKE" --build chosen --parallel 2
     without_plugins chosen/use_c
     quietly chosen/use_cpp
