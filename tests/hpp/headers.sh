@@ -53,7 +53,7 @@ compile() {
     done
 }
 
-compile "$1" c++17 "$work"/*.alone.cpp
+compile "$1" c++17 "$work"/*.alone.cpp "$work/translate.cpp"
 declare -A seen
 for compiler in "$@"; do
     path=$(command -v "$compiler" || true)
@@ -69,13 +69,13 @@ for compiler in "$@"; do
             echo "NOT TESTED: $compiler has no -std=$standard"
             continue
         fi
-        compile "$path" $standard "$work/use.cpp" "$work/translate.cpp"
+        compile "$path" $standard "$work/use.cpp"
     done
     if "$path" -std=c++14 "${flags[@]}" "$work/base.alone.cpp" 2>"$work/log" || ! grep -q "need C++17" "$work/log"; then
         echo "FAILED: $compiler -std=c++14 should say what the headers need"
         failed=1
     fi
 done
-[ $runs -ge 15 ] || { echo "only $runs runs: no compiler was found?"; exit 1; }
+[ $runs -ge 12 ] || { echo "only $runs runs: no compiler was found?"; exit 1; }
 echo "$runs runs"
 exit $failed
