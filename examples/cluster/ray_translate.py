@@ -13,6 +13,7 @@ SPDX-License-Identifier: Apache-2.0
 import argparse
 import os
 import pathlib
+import sys
 
 import bulk
 import pyarrow
@@ -79,7 +80,10 @@ def main():
     ray.init(address=args.address)
     ray.data.DataContext.get_current().execution_options.preserve_order = True
     model = ray.put(pathlib.Path(args.model).read_bytes())
-    workers = args.workers or max(1, (int(ray.cluster_resources()["CPU"]) - 1) // args.threads)
+    free = int(ray.cluster_resources()["CPU"]) - 1
+    workers = args.workers or max(1, free // args.threads)
+    if workers * args.threads > free:
+        print("%d workers leave no processor to read and write: this waits for more" % workers, file=sys.stderr)
     text = args.format == "text"
     rows = read_text(args.input, args.batch) if text else ray.data.read_parquet(args.input)
     if args.partitions and not text:

@@ -9,6 +9,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import os
 import pathlib
+import re
 import shutil
 import stat
 import subprocess
@@ -113,6 +114,18 @@ class Files(unittest.TestCase):
         self.assertEqual(int(words[words.index("-n") + 1]), worker["replicas"] * spec["slotsPerWorker"])
         limits = worker["template"]["spec"]["containers"][0]["resources"]["limits"]
         self.assertEqual(words[words.index("--threads") + 1], limits["cpu"])
+
+
+    def test_the_commands_are_those_of_the_program(self):
+        """Every flag of the training commands that the files and the page show is one of the program."""
+        known = set(re.findall(r"^ +(--[\w.-]+)", subprocess.run([PROGRAM, "train", "--help"], stdout=subprocess.PIPE,
+                                                                check=True, timeout=60).stdout.decode(), re.M))
+        for name in ("README.md", "train-slurm.sbatch", "mpijob.yaml"):
+            text = (HERE / name).read_text(encoding="utf-8")
+            command = re.search(r"\btranslate\s+(?:- )?train\s(.*?)(?:```|\nstatus|resources:)", text, re.S)[1]
+            flags = set(re.findall(r"(?<!\S)--[\w.-]+", command))
+            self.assertLessEqual({"--continue", "--train", "--model", "--train.shards", "--threads"}, flags, name)
+            self.assertLessEqual(flags, known, name)
 
 
 class Batch(unittest.TestCase):
