@@ -49,8 +49,8 @@ def main():
     faults, count = broken(folder)
     text = "".join(read(path) for path in folder.glob("*.html"))
     for guide in sorted((ROOT / "docs/guide").glob("*.md")):
-        title = re.match(r"# (.*)", read(guide))[1]
-        if f"<title>libxformer: {title}</title>" not in text:
+        # By its file: a group of functions may have the same title.
+        if guide.name != "README.md" and not (folder / f"docs-guide-{guide.stem}.html").exists():
             faults.append(f"{guide.name} is no page of the site")
     functions = re.findall(r"^\s+(xf_\w+);", read(ROOT / "lib/xformer.map"), re.M)
     faults += [f"{name} has no entry" for name in functions if f"</a></span>{name}()</h2>" not in text]
