@@ -6,9 +6,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/atomic_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -57,10 +59,36 @@ int open_folder(const std::string &folder, const IoOps &io) {
     return fd;
 }
 
+std::string side_prefix(const std::string &name, const char *kind) {
+    return format(".%s.%s.", name.substr(0, 180).c_str(), kind);
+}
+
 // Unique within the process by the counter and between processes by the pid; O_EXCL catches the rest.
 std::string side_name(const std::string &name, const char *kind) {
     static std::atomic<unsigned> counter{0};
-    return format(".%s.%s.%ld.%u", name.substr(0, 180).c_str(), kind, static_cast<long>(getpid()), counter++);
+    return side_prefix(name, kind) + format("%ld.%u", static_cast<long>(getpid()), counter++);
+}
+
+// Whether a name is side_name()'s.
+bool is_side_name(const char *found, const std::string &prefix) {
+    if (std::strncmp(found, prefix.c_str(), prefix.size()) != 0) return false;
+    const char *const rest = found + prefix.size();
+    const size_t pid = std::strspn(rest, "0123456789");
+    if (pid == 0 || rest[pid] != '.') return false;
+    const size_t count = std::strspn(rest + pid + 1, "0123456789");
+    return count > 0 && rest[pid + 1 + count] == '\0';
+}
+
+// Whether the file is ours, so old, and in no writer's hands. A second link of a saved file never is.
+bool is_stale(int folder, const char *name, bool may_be_written, int64_t seconds) {
+    struct stat status;
+    const int fd = ::openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) return false;
+    const bool stale = ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
+                       ::time(nullptr) - status.st_ctime >= seconds &&
+                       (!may_be_written || ::flock(fd, LOCK_EX | LOCK_NB) == 0);
+    ::close(fd);
+    return stale;
 }
 
 }  // namespace
@@ -104,9 +132,26 @@ AtomicFile::AtomicFile(const std::string &path, Target target, const IoOps &io, 
       folder_(open_folder(target.folder, io), io),
       fd_(create_temp(target.mode), io) {}
 
+void AtomicFile::sweep(int folder, const std::string &name, int64_t seconds) {
+    const int error_number = errno;
+    const std::string written = side_prefix(name, "tmp"), link = side_prefix(name, "old");
+    const int fd = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *const entries = fd >= 0 ? ::fdopendir(fd) : nullptr;
+    if (entries == nullptr && fd >= 0) ::close(fd);
+    if (entries == nullptr) return;
+    while (const dirent *const entry = ::readdir(entries)) {
+        const bool is_written = is_side_name(entry->d_name, written);
+        if (!is_written && !is_side_name(entry->d_name, link)) continue;
+        if (is_stale(folder, entry->d_name, is_written, seconds)) (void)::unlinkat(folder, entry->d_name, 0);
+    }
+    ::closedir(entries);
+    errno = error_number;
+}
+
 AtomicFile::~AtomicFile() { remove_temp(); }
 
 int AtomicFile::create_temp(mode_t mode) {
+    sweep(folder_.get(), name_);
     old_link_ = side_name(name_, "old");
     int fd = -1;
     for (int i = 0; i < 100 && fd < 0; ++i) {  // a killed process of the same pid may have left some
@@ -116,6 +161,7 @@ int AtomicFile::create_temp(mode_t mode) {
         if (fd < 0 && errno != EEXIST) break;
     }
     if (fd < 0) fail_errno(errno, "create a temporary file beside", path_);
+    (void)::flock(fd, LOCK_EX | LOCK_NB);  // see sweep(); where there are no locks nothing is swept
     return fd;
 }
 

@@ -9,7 +9,8 @@
 // kernel drops the dirty pages and reports the second fsync as a success.
 //
 // A link is followed once, at the start: the file it points to is replaced, the link stays. A process that is killed
-// leaves ".<name>.tmp.<pid>.<n>" behind, which nothing reads and anyone may delete.
+// leaves ".<name>.tmp.<pid>.<n>" behind, as large as the file. A job that is killed and started again, for weeks, would
+// fill the disk with them: so each writer holds a lock on its own, and deletes those that nobody holds.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -36,6 +37,10 @@ public:
     void reserve(uint64_t bytes) override;
     void write(const void *src, size_t bytes) override;
     void rewrite(uint64_t offset, const void *src, size_t bytes) override;
+
+    // Deletes what killed writers of this file have left, when it is so many seconds old: a writer that has just begun
+    // has no lock yet. Best effort.
+    static void sweep(int folder, const std::string &name, int64_t seconds = 60);
 
     // Puts the file in its place. After a failure, here or in write(), the object can only be destroyed. One failure
     // comes after the new file is in place: when the folder can't be flushed, the message says so.

@@ -275,6 +275,52 @@ XF_TEST(kill_at_any_instant_leaves_a_whole_file) {
     }
 }
 
+XF_TEST(what_killed_writers_left_is_deleted_and_nothing_else) {
+    const TempFolder folder;
+    const auto sweep = [&](const char *name, int64_t seconds) {
+        const int fd = open(folder.path().c_str(), O_RDONLY | O_DIRECTORY);
+        AtomicFile::sweep(fd, name, seconds);
+        close(fd);
+    };
+    const auto leave = [&](const char *name) { std::ofstream(folder / name) << "left"; };
+    const auto is_there = [&](const char *name) {
+        return std::filesystem::exists(std::filesystem::symlink_status(folder / name));
+    };
+    // Two writers: one is killed, one is at work.
+    const pid_t child = fork();
+    if (child == 0) {
+        AtomicFile file(folder / "m");
+        file.write("x", 1);
+        kill(getpid(), SIGKILL);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    AtomicFile at_work(folder / "m");
+    at_work.write("y", 1);
+    save(folder / "n", "other");
+    CHECK_EQ(folder.count_temps(), 2);
+    leave(".m.old.12.3");
+    const char *const others[] = {".m.tmp.12",   ".m.tmp.12.x",  ".m.tmp..3", ".mm.tmp.12.3",
+                                  ".n.tmp.12.3", ".m.tmp.1.2.3", "m.tmp.1.2"};
+    for (const char *name : others) leave(name);
+    std::filesystem::create_symlink(folder / "n", folder / ".m.tmp.7.7");
+    mkfifo((folder / ".m.tmp.8.8").c_str(), 0600);
+    const int before = folder.count_temps();
+    sweep("m", 60);
+    CHECK_EQ(folder.count_temps(), before);
+    const int descriptors = xf_test::open_descriptors();
+    sweep("m", 0);
+    CHECK_EQ(folder.count_temps(), before - 2);
+    CHECK(!is_there(".m.old.12.3") && is_there(".m.tmp.7.7") && is_there(".m.tmp.8.8"));
+    for (const char *name : others) CHECK(is_there(name));
+    CHECK_EQ(xf_test::open_descriptors(), descriptors);
+    at_work.commit();
+    CHECK_EQ(load(folder / "m"), std::string("y"));
+    CHECK_EQ(load(folder / "n"), std::string("other"));
+    sweep("n", 0);
+    CHECK(!is_there(".n.tmp.12.3"));
+}
+
 XF_TEST(threads_that_save_the_same_file_do_not_mix) {
     const TempFolder folder;
     const auto run = [&](char c) {
