@@ -3,11 +3,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "comm/comm.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <numeric>
 
 #include "comm/ranks.hpp"
+#include "comm/sockets.hpp"
 
 namespace {
 
@@ -169,6 +171,86 @@ XF_TEST(a_rank_that_goes_or_calls_something_else_is_an_error_on_the_others) {
                            comm.all_gather(values, comm.rank() == 0 ? 4 : 8);
                        }),
               XF_ERROR_PEER);
+}
+
+// By a carrier that moves bytes and knows of no messages.
+XF_TEST(a_size_that_differs_is_told) {
+    int ends[2];
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    const auto ended = on_threads(2, [&](int rank) {
+        Sockets sockets(rank == 0 ? std::vector<int>{-1, ends[0]} : std::vector<int>{ends[1], -1}, rank);
+        Comm comm(sockets.table(), kTimeout);
+        int values[8] = {};
+        comm.all_gather(values, rank == 0 ? 4 : 8);
+    });
+    check_all(ended, XF_ERROR_PEER);
+    CHECK(ended[0].message.find("a message of rank 1 has size 8, expected 4") == 0);
+}
+
+// It is not closed yet, and a rank that waits for it would do so for 30 seconds.
+XF_TEST(who_gives_up_tells_the_others) {
+    const auto began = std::chrono::steady_clock::now();
+    std::atomic<int> left{3};
+    const auto ended = on_ranks(3, [&](const xf_comm &table) {
+        Faulty faulty{table, [](const Faulty &own, Parts *out, Parts *in, double timeout, xf_error *err) {
+                          const int32_t status = own.pass(out, in, timeout, err);
+                          if (own.inner.rank == 1) static_cast<char *>(in->at(1).data)[0] ^= 1;
+                          return status;
+                      }};
+        Comm comm(through(&faulty), 30);
+        comm.own();
+        int values[3] = {};
+        const auto calls = [&] {  // the first of the others may still be right
+            for (int i = comm.rank() == 1 ? 1 : 0; i < 2; ++i) comm.all_gather(values, sizeof values[0]);
+        };
+        CHECK_FAILS(calls(), XF_ERROR_PEER);
+        --left;
+        for (int i = 0; i < 20000 && left > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    check_all(ended, XF_OK);
+    CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(15));
+}
+
+// What its carrier does is this; rank 0 of two, nothing comes.
+xf_comm carrier(std::function<int32_t()> *work) {
+    xf_comm comm = XF_COMM_INIT;
+    comm.size = 2, comm.user = work;
+    comm.exchange = [](void *user, const xf_comm_part *, size_t, const xf_comm_part *, size_t, double,
+                       xf_error *) -> int32_t { return (*static_cast<std::function<int32_t()> *>(user))(); };
+    return comm;
+}
+
+XF_TEST(a_comm_that_failed_is_not_used_again) {
+    int calls = 0;
+    std::function<int32_t()> work = [&]() -> int32_t { return ++calls == 1 ? XF_ERROR_BACKEND : XF_OK; };
+    Comm comm(carrier(&work), 1);
+    for (int i = 0; i < 3; ++i) CHECK_FAILS(comm.exchange({}, {}), XF_ERROR_PEER);
+    CHECK_EQ(calls, 1);
+}
+
+XF_TEST(one_call_at_a_time) {
+    std::atomic<bool> entered{false}, tried{false};
+    std::function<int32_t()> work = [&]() -> int32_t {
+        for (entered = true; !tried;) std::this_thread::yield();
+        return XF_OK;
+    };
+    Comm comm(carrier(&work), 30);
+    std::thread first([&] { comm.exchange({}, {}); });
+    while (!entered) std::this_thread::yield();
+    bool refused = false;
+    std::thread second([&] {
+        try {
+            comm.exchange({}, {});
+        } catch (const xf::Error &error) {
+            refused = error.status() == XF_ERROR_BUSY;
+        }
+        tried = true;
+    });
+    for (int i = 0; i < 2000 && !tried; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    tried = true;  // or the test would hang where both are let in
+    first.join(), second.join();
+    CHECK(refused);
+    comm.exchange({}, {});
 }
 
 XF_TEST(tables_are_checked) {
