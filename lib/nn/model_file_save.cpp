@@ -19,9 +19,22 @@ void give(uint64_t offset, void *dst, size_t bytes, const Make &make) {
     std::memcpy(dst, reinterpret_cast<const char *>(numbers.data()) + offset % sizeof(T), bytes);
 }
 
+// A file that no one could load must not take the place of one that they can.
+void check_finite(const std::string &name, const void *numbers, size_t bytes) {
+    const char *const at = static_cast<const char *>(numbers);
+    bool finite = true;
+    for (size_t i = 0; i + sizeof(uint32_t) <= bytes; i += sizeof(uint32_t)) {
+        uint32_t bits;
+        std::memcpy(&bits, at + i, sizeof bits);
+        finite &= (bits & 0x7F800000u) != 0x7F800000u;
+    }
+    XF_CHECK(finite, XF_ERROR_NONFINITE, "'%s' has a number that is not finite: nothing was saved", name.c_str());
+}
+
 std::vector<float> read(const Model &model, Stream *stream, const Parameter &p, int64_t first, int64_t count) {
     std::vector<float> values(static_cast<size_t>(count));
     model.read(*stream, p, first, count, values.data());
+    check_finite(p.name, values.data(), values.size() * sizeof(float));
     return values;
 }
 
@@ -29,8 +42,9 @@ std::vector<float> read(const Model &model, Stream *stream, const Parameter &p, 
 void add_floats(SafetensorsWriter *writer, Stream *stream, const std::string &name, const Parameter &p,
                 const float *numbers) {
     const char *data = reinterpret_cast<const char *>(numbers);
-    writer->add(name, "F32", tensor_shape(p), [stream, data](uint64_t offset, void *dst, size_t bytes) {
+    writer->add(name, "F32", tensor_shape(p), [stream, data, name](uint64_t offset, void *dst, size_t bytes) {
         stream->download(dst, data + offset, bytes);
+        check_finite(name, dst, bytes);
     });
 }
 

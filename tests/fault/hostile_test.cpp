@@ -380,6 +380,30 @@ XF_TEST(numbers_that_are_none) {
     }
 }
 
+// Moments so large that a step with a finite loss and gradient makes weights of them that are not: such a checkpoint
+// loads, but what came of it must not take the place of a file that does.
+XF_TEST(weights_that_became_none) {
+    World w;
+    w.write([&](Content &c) {
+        c.metadata["train.learning_rate"] = "1000";
+        c.metadata["train.warmup_steps"] = "1";
+        for (auto &[name, tensor] : c.tensors) {
+            if (name.starts_with("adam.m.")) c.floats(name)[0] = 3e38f;
+            if (name.starts_with("adam.v.")) c.floats(name)[0] = 0;
+        }
+    });
+    xf_trainer *trainer = nullptr;
+    w.need(xf_trainer_resume(w.context, w.path.c_str(), nullptr, &trainer, &w.error));
+    CHECK_EQ(w.step(trainer), XF_OK);
+    CHECK_EQ(xf_trainer_save(trainer, nullptr, w.path.c_str(), &w.error), XF_ERROR_NONFINITE);
+    CHECK_EQ(xf_model_save(xf_trainer_model(trainer), nullptr, w.path.c_str(), &w.error), XF_ERROR_NONFINITE);
+    CHECK(std::strstr(w.error.message, "nothing was saved") != nullptr);
+    xf_trainer_free(trainer);
+    trainer = nullptr;
+    w.need(xf_trainer_resume(w.context, w.path.c_str(), nullptr, &trainer, &w.error));  // what was there before
+    xf_trainer_free(trainer);
+}
+
 // Not lies, only odd: they load, or not, and whatever is done with them ends.
 XF_TEST(strange_but_sound) {
     World w;

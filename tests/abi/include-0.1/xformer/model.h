@@ -177,7 +177,8 @@ XF_API enum xf_status xf_model_inspect(xf_context *context, const xf_config *con
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_IO, XF_ERROR_NOT_FOUND, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND,
  *         XF_ERROR_CANCELLED, XF_ERROR_CALLBACK (progress); XF_ERROR_OUT_OF_RANGE when a number would round to
- * infinity: beyond 65504 in fp16, 3.3895e38 in bf16; XF_ERROR_LIMIT when a row is too long for int8, which none is with
+ * infinity: beyond 65504 in fp16, 3.3895e38 in bf16; XF_ERROR_NONFINITE when one is not finite already;
+ * XF_ERROR_LIMIT when a row is too long for int8, which none is with
  * "model.d_ff" and "model.heads" times "model.d_v" up to 131072. After an error the old file is as it was, unless the
  * message says that the new one is in place and only its folder could not be flushed
  * @threads shared-read

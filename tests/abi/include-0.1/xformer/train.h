@@ -251,8 +251,9 @@ XF_API enum xf_status xf_trainer_ema(const xf_trainer *trainer, xf_model **out, 
  * @param batcher [in] its position is stored; NULL: none
  * @param path [in] file name
  * @param err [out] NULL allowed
- * @return XF_OK; XF_ERROR_STATE (gradients wait), XF_ERROR_NONFINITE (the last step was not finite: what this trainer
- *         saved last may be the last good one and is not replaced), XF_ERROR_IO, XF_ERROR_NOT_FOUND,
+ * @return XF_OK; XF_ERROR_STATE (gradients wait), XF_ERROR_NONFINITE (the last step was not finite, or a number to
+ *         save is not: what this trainer saved last may be the last good one and is not replaced), XF_ERROR_IO,
+ *         XF_ERROR_NOT_FOUND,
  *         XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_PEER; after an error the old file
  *         is as it was, unless the message says that the new one is in place and only its folder could not be flushed
  * @threads exclusive
