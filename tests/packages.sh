@@ -19,6 +19,7 @@ if [ "${1-}" = test ]; then
     packages+=(chromium)                                                   # tests/translate: the pages in a browser
     packages+=(python3-yaml)                                               # tests/cluster
     packages+=(clang-format-14)                                            # tests/style
+    packages+=(clang libclang-rt-14-dev)                                   # tests/clang, tests/fuzz
     command -v cargo >/dev/null || packages+=(cargo rustc)
 fi
 

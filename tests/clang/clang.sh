@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # The library and the openblas plugin built by clang with warnings as errors; then the plugin, as clang made it, through
-# the case list. GCC accepts what clang doesn't, and the other way round; only both keep the sources at what is standard.
+# the case list, and the library through the fuzzers (tests/fuzz), for a few seconds each. GCC accepts what clang doesn't,
+# and the other way round; only both keep the sources at what is standard.
 #
 #     SOURCE=... FOLDER=... GENERATOR=... CMAKE=... BACKEND_OPS=... clang.sh
 #
 # Builds in FOLDER, which stays: a second run compiles what changed. Without clang++ it says so and ends with 77. The
-# core is not optimised, for what is compiled is the question; the plugin is, for its kernels are compared with ref.
+# core is the fuzzers', with sanitizers and at -O1; the plugin has none, for its kernels are compared with ref. Together
+# the fuzzers take XF_FUZZ_SECONDS (4) times ten of a processor. Without libFuzzer they are left out.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -15,9 +17,12 @@ if ! command -v clang++ >/dev/null || ! command -v clang >/dev/null; then
     exit 77
 fi
 clang++ --version | head -n 1
+fuzz=OFF
+if printf '#include <cstdint>\n#include <cstddef>\nextern "C" int LLVMFuzzerTestOneInput(const uint8_t *, size_t) { return 0; }\n' |
+    clang++ -x c++ -fsanitize=fuzzer - -o "$FOLDER.probe" 2>/dev/null; then fuzz=ON; fi
 "$CMAKE" -S "$SOURCE" -B "$FOLDER" -G "$GENERATOR" -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
     -DCMAKE_BUILD_TYPE=None -DXF_WERROR=ON -DXF_CUDA=OFF -DXF_BUILD_TESTS=OFF -DXF_BUILD_EXAMPLES=OFF -DXF_INSTALL=OFF \
-    -DXF_PRECOMPILE=ON -DXF_UNITY=ON >"$FOLDER.log" 2>&1 || {
+    -DXF_PRECOMPILE=ON -DXF_UNITY=ON -DXF_FUZZ=$fuzz >"$FOLDER.log" 2>&1 || {
     cat "$FOLDER.log"
     exit 1
 }
@@ -34,5 +39,21 @@ for check in parity instructions; do
     }
     passed=$((passed + $(grep -c -E '^\[ +OK ' "$FOLDER.log" || true)))
 done
+if [ $fuzz = ON ]; then
+    # Two at a time; what is found stays in the folder.
+    mkdir -p "$FOLDER/findings"
+    # shellcheck disable=SC2016 # expanded by the inner shell
+    find "$SOURCE/tests/fuzz/corpus" -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | sort |
+        xargs -P 2 -I '{}' env ASAN_OPTIONS=quarantine_size_mb=16 bash -c '
+            mkdir -p "$1/found/$2" # what is new goes here, not into the sources
+            "$1/bin/fuzz_$2" -max_total_time="$3" -timeout=20 -malloc_limit_mb=256 -verbosity=1 \
+                -artifact_prefix="$1/findings/$2-" "$1/found/$2" "$4/$2" \
+                >"$1/findings/$2.log" 2>&1 ||
+                { grep -v "^#" "$1/findings/$2.log" | tail -n 60; echo "clang: fuzz_$2 has a finding in $1/findings"; exit 1; }
+        ' fuzz "$FOLDER" '{}' "${XF_FUZZ_SECONDS:-4}" "$SOURCE/tests/fuzz/corpus"
+    echo "clang: $(grep -h '^Done ' "$FOLDER"/findings/*.log | awk '{ n += $2 } END { print n }') inputs fuzzed"
+else
+    echo "clang: not fuzzed, for there is no libFuzzer (Debian: libclang-rt-14-dev)"
+fi
 echo "clang: the library, and a plugin that passes $passed tests of the case list"
 test "$passed" -ge 2

@@ -1,0 +1,139 @@
+// A corpus of any bytes: from memory, from a file, from two parallel files; then a tokenizer learnt from it, batches of
+// it, an epoch of them, and a place in another.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "fuzz.hpp"
+
+namespace {
+
+struct World {
+    fuzz::Host host;
+    fuzz::Config config;
+    fuzz::Context context;
+    fuzz::ScratchFile file{"corpus"}, second{"parallel"};
+    World() {
+        fuzz::Judge judge;
+        judge.of(xf_config_create(config.out(), judge.fresh()), "xf_config_create");
+        fuzz::set_small(config);
+        if (judge.of(xf_context_create(config, host.get(), context.out(), judge.fresh()), "xf_context_create") != XF_OK)
+            fuzz::defect("no context: %s", judge.error().message);
+    }
+};
+
+void set(xf_config *config, const char *key, int64_t value, fuzz::Judge *judge) {
+    if (judge->of(xf_config_set_i64(config, key, value, judge->fresh()), "xf_config_set_i64") != XF_OK &&
+        !fuzz::Shortage::happened())
+        fuzz::defect("%s: %s", key, judge->error().message);
+}
+
+bool same_stats(const xf_corpus_stats &a, const xf_corpus_stats &b) {
+    return a.lines == b.lines && a.kept == b.kept && a.bad_columns == b.bad_columns && a.empty_side == b.empty_side &&
+           a.too_long == b.too_long && a.invalid_utf8 == b.invalid_utf8 && a.nul_byte == b.nul_byte;
+}
+
+xf_corpus_stats check_corpus(const xf_corpus *corpus, int64_t longest, fuzz::Judge *judge) {
+    xf_corpus_stats stats = XF_CORPUS_STATS_INIT;
+    judge->of(xf_corpus_get_stats(corpus, &stats, judge->fresh()), "xf_corpus_get_stats");
+    const int64_t pairs = xf_corpus_pair_count(corpus);
+    if (stats.kept != pairs || stats.lines != stats.kept + stats.bad_columns + stats.empty_side + stats.too_long +
+                                                  stats.invalid_utf8 + stats.nul_byte)
+        fuzz::defect("%ld lines, %ld kept, %ld pairs", stats.lines, stats.kept, pairs);
+    for (int64_t i = 0; i < pairs; ++i) {
+        const char *source = nullptr, *target = nullptr;
+        size_t source_length = 0, target_length = 0;
+        if (judge->of(xf_corpus_get_pair(corpus, i, &source, &source_length, &target, &target_length, judge->fresh()),
+                      "xf_corpus_get_pair") != XF_OK)
+            fuzz::defect("pair %ld is counted and not there", i);
+        if (source_length == 0 || target_length == 0 || static_cast<int64_t>(source_length) > longest ||
+            static_cast<int64_t>(target_length) > longest)
+            fuzz::defect("a pair of %zu and %zu bytes", source_length, target_length);
+    }
+    return stats;
+}
+
+// Each pair once, in batches that keep to their size.
+void check_epoch(xf_batcher *batcher, int64_t batch_tokens, int64_t vocab_size, fuzz::Judge *judge) {
+    xf_batcher_stats stats = XF_BATCHER_STATS_INIT;
+    judge->of(xf_batcher_get_stats(batcher, &stats, judge->fresh()), "xf_batcher_get_stats");
+    int64_t pairs = 0, batches = 0;
+    for (;; ++batches) {
+        xf_batch batch = XF_BATCH_INIT;
+        const xf_status status = judge->of(xf_batcher_next(batcher, &batch, judge->fresh()), "xf_batcher_next");
+        if (status == XF_ERROR_NO_MEMORY) return;
+        if (status == XF_DONE) break;
+        if (status != XF_OK || batch.sentences < 1) fuzz::defect("a batch of %ld pairs", batch.sentences);
+        pairs += batch.sentences;
+        const int64_t ids = batch.src_offsets[batch.sentences];
+        if (batch.sentences > 1 && (ids > batch_tokens || batch.tgt_offsets[batch.sentences] > batch_tokens))
+            fuzz::defect("%ld tokens in a batch of %ld", ids, batch_tokens);
+        for (int64_t i = 0; i < ids; ++i)
+            if (batch.src_ids[i] < 0 || batch.src_ids[i] >= vocab_size) fuzz::defect("id %d", batch.src_ids[i]);
+    }
+    if (pairs != stats.pairs || batches != stats.batches)
+        fuzz::defect("%ld pairs in %ld batches, of %ld in %ld", pairs, batches, stats.pairs, stats.batches);
+}
+
+void use(World &world, fuzz::Choices choices, fuzz::Judge *judge) {
+    fuzz::Config config;
+    if (judge->of(xf_config_copy(world.config, config.out(), judge->fresh()), "xf_config_copy") != XF_OK) return;
+    const int64_t longest = 1 + choices.byte(), batch_tokens = 2 + choices.byte();
+    const uint8_t flags = choices.byte();
+    set(config, "data.max_bytes", longest, judge);
+    set(config, "data.strict", flags & 1, judge);
+    set(config, "data.shuffle", (flags >> 1) & 1, judge);
+    set(config, "data.batch_tokens", batch_tokens, judge);
+    set(config, "data.max_tokens", 2 + choices.byte(), judge);
+    set(config, "tokenizer.vocab_size", 259 + choices.byte(), judge);
+    const char *const kinds[] = {"bpe", "wordpiece", "unigram", "bpe"}, *const forms[] = {"none", "nfc", "nfkc",
+                                                                                          "nfkc"};
+    judge->of(xf_config_set(config, "tokenizer.kind", kinds[(flags >> 2) & 3], judge->fresh()), "set");
+    judge->of(xf_config_set(config, "tokenizer.normalization", forms[(flags >> 4) & 3], judge->fresh()), "set");
+    if (flags & 64) judge->of(xf_config_set_f64(config, "data.bpe_dropout", 0.4, judge->fresh()), "set");
+    if (flags & 128) judge->of(xf_config_set_f64(config, "data.unigram_alpha", 0.4, judge->fresh()), "set");
+
+    const std::string_view text = choices.rest();
+    fuzz::Corpus corpus, from_file, parallel;
+    const xf_status status = judge->of(
+        xf_corpus_from_memory(world.context, config, "m", text.data(), text.size(), corpus.out(), judge->fresh()),
+        "memory");
+    world.file.write(text);
+    const xf_status of_file = judge->of(
+        xf_corpus_open(world.context, config, world.file.path(), from_file.out(), judge->fresh()), "xf_corpus_open");
+    if (status != of_file && !fuzz::Shortage::happened())
+        fuzz::defect("memory %s, file %s", xf_status_name(status), xf_status_name(of_file));
+    world.second.write(text.substr(text.size() / 3));
+    if (judge->of(xf_corpus_open_parallel(world.context, config, world.file.path(), world.second.path(), parallel.out(),
+                                          judge->fresh()),
+                  "xf_corpus_open_parallel") == XF_OK)
+        check_corpus(parallel, longest, judge);
+    if (status != XF_OK || of_file != XF_OK) return;
+    if (!same_stats(check_corpus(corpus, longest, judge), check_corpus(from_file, longest, judge)))
+        fuzz::defect("memory and file are read in two ways");
+
+    fuzz::Tokenizer tokenizer;
+    if (judge->of(xf_tokenizer_train(world.context, config, corpus, tokenizer.out(), judge->fresh()), "train")) return;
+    fuzz::Batcher batcher;
+    if (judge->of(xf_batcher_create(corpus, tokenizer, config, batcher.out(), judge->fresh()), "xf_batcher_create"))
+        return;
+    check_epoch(batcher, batch_tokens, xf_tokenizer_vocab_size(tokenizer), judge);
+    judge->of(xf_batcher_seek(batcher, 3, flags % 5, judge->fresh()), "xf_batcher_seek");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static World world;
+    const size_t before = world.host.held();
+    fuzz::Judge judge;
+    {
+        const fuzz::Shortage shortage(data, size);
+        try {
+            use(world, fuzz::Choices(data, size), &judge);
+        } catch (const std::bad_alloc &) {
+            if (!fuzz::Shortage::happened()) throw;
+        }
+    }
+    if (world.host.held() != before)
+        fuzz::defect("%zu bytes are held for a corpus that is gone", world.host.held() - before);
+    return 0;
+}
