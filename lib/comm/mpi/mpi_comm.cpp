@@ -32,7 +32,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 std::atomic<bool> lost{false};     // a rank: MPI must not be ended
-std::atomic<double> patience{10};  // seconds for MPI's end, which waits for all ranks
+std::atomic<double> patience{60};  // seconds for MPI's end, which waits for ranks that still have something to do
 
 int32_t say(xf_status status, xf_error *err, const char *form, ...) __attribute__((format(printf, 3, 4)));
 int32_t say(xf_status status, xf_error *err, const char *form, ...) {
@@ -243,7 +243,7 @@ int32_t take_comm(double timeout, MPI_Comm *out, xf_error *err) {
 
 int32_t open_comm(double timeout, xf_comm *out, xf_error *err) {
     const std::lock_guard lock(opening);
-    patience = std::min(10.0, timeout);
+    patience = timeout;
     if (lost) return say(XF_ERROR_PEER, err, "this process lost another rank before");
     if (const int32_t status = start_mpi(timeout, err); status != XF_OK) return status;
     MPI_Comm comm = MPI_COMM_NULL;
