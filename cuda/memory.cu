@@ -180,6 +180,24 @@ int32_t stream_wait(xf_stream *stream, xf_stream *other, xf_error *err) {
     return status;
 }
 
+int32_t stream_lend(xf_stream *stream, int32_t (*work)(void *arg, void *native, xf_error *err), void *arg,
+                    xf_error *err) {
+    const int32_t status = enter_unrecorded(stream, "stream_lend", err);
+    return status == XF_OK ? work(arg, stream->stream, err) : status;
+}
+
+int32_t stream_query(xf_stream *stream, int32_t *done, xf_error *err) {
+    const int32_t status = enter_unrecorded(stream, "stream_query", err);
+    if (status != XF_OK) return status;
+    const cudaError_t code = cudaStreamQuery(stream->stream);
+    *done = code == cudaSuccess ? 1 : 0;
+    if (code == cudaErrorNotReady) {
+        cudaGetLastError();  // it is no error
+        return XF_OK;
+    }
+    return check(stream->device, code, "stream_query", err);
+}
+
 int32_t mem_alloc(xf_device *device, size_t bytes, void **ptr, xf_error *err) {
     int32_t status = enter_device(device, err);
     void *made = nullptr;

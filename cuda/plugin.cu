@@ -250,6 +250,8 @@ const xf_backend_v1 kBackend = {
     .graph_run = PutsBack<graph_run>::call,
     .graph_free = PutsBack<graph_free>::call,
     .stream_wait = PutsBack<stream_wait>::call,
+    .stream_lend = PutsBack<stream_lend>::call,
+    .stream_query = PutsBack<stream_query>::call,
     XF_FOR_EACH_REQUIRED_OP(XF_CALL)
     XF_CALL(to_bf16, xf_to_bf16)
     XF_CALL(beam_step, xf_beam_step)
@@ -257,6 +259,10 @@ const xf_backend_v1 kBackend = {
     XF_OP_NONE(unpack_int8, xf_unpack_int8)
     XF_CALL(sum_losses, xf_sum_losses)
     XF_CALL(gate, xf_gate)
+    XF_CALL(add, xf_add)
+    XF_CALL(from_bf16, xf_from_bf16)
+    XF_CALL(chunk_squares, xf_chunk_squares)
+    XF_CALL(fingerprint, xf_fingerprint)
 };
 // clang-format on
 #undef XF_CALL

@@ -23,6 +23,9 @@ int32_t stream_create(xf_device *device, uint32_t dtype, xf_stream **stream, xf_
 void stream_free(xf_stream *stream);
 int32_t stream_sync(xf_stream *stream, xf_error *err);
 int32_t stream_wait(xf_stream *stream, xf_stream *other, xf_error *err);
+int32_t stream_lend(xf_stream *stream, int32_t (*work)(void *arg, void *native, xf_error *err), void *arg,
+                    xf_error *err);
+int32_t stream_query(xf_stream *stream, int32_t *done, xf_error *err);
 
 int32_t mem_alloc(xf_device *device, size_t bytes, void **ptr, xf_error *err);
 void mem_free(xf_device *device, void *ptr, size_t bytes);

@@ -138,6 +138,8 @@ const xf_backend_v1 kTable = {
     .graph_run = nullptr,
     .graph_free = nullptr,
     .stream_wait = nullptr,
+    .stream_lend = nullptr,
+    .stream_query = nullptr,
     XF_FOR_EACH_REQUIRED_OP(XF_OP_SET)
     .to_bf16 = nullptr,
     .beam_step = nullptr,
@@ -145,6 +147,10 @@ const xf_backend_v1 kTable = {
     .unpack_int8 = unpack_int8,
     .sum_losses = nullptr,
     .gate = nullptr,
+    .add = nullptr,
+    .from_bf16 = nullptr,
+    .chunk_squares = nullptr,
+    .fingerprint = nullptr,
 };
 // clang-format on
 

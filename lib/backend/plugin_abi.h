@@ -40,7 +40,7 @@ extern "C" {
 #endif
 
 /* Must be equal on both sides while the version is 0.x; from 1.0 on tables grow by their size member alone. */
-#define XF_PLUGIN_ABI 7u
+#define XF_PLUGIN_ABI 8u
 
 /* The number types a stream can have. A device says in its dtypes mask (1u << type) which it serves. */
 enum { XF_FP32 = 0, XF_BF16 = 1 };
@@ -374,6 +374,44 @@ typedef struct xf_gate {
     double *dst; /* [3] device memory */
 } xf_gate;
 
+/* What ranks need to add up gradients in memory that is not the host's: add, from_bf16, chunk_squares and fingerprint.
+ * A backend whose memory is the host's leaves them out, the core does it there; any other has all four, and to_bf16.
+ *
+ * dst[i] += src[i]: one addition in fp32. narrow: both are rounded to bf16 before, to nearest even. */
+typedef struct xf_add {
+    int64_t n;
+    float *dst;
+    const float *src;
+    uint32_t narrow;
+} xf_add;
+
+/* dst = src, which is bf16. */
+typedef struct xf_from_bf16 {
+    int64_t n;
+    const void *src;
+    float *dst;
+} xf_from_bf16;
+
+/* dst[c] = sum of squares of numbers c * chunk .. (c + 1) * chunk - 1 of src, the last chunk may be shorter. In double
+ * and in this order: sum j of eight is that of numbers j, j + 8, ... of the chunk, one behind the other; then the eight
+ * from the first. So it is the same on every backend. */
+typedef struct xf_chunk_squares {
+    int64_t n, chunk;
+    const float *src;
+    double *dst; /* [(n + chunk - 1) / chunk] device memory */
+} xf_chunk_squares;
+
+/* dst[0] += the sum over all i of mix(src[i] + (i << 32) ^ seed), modulo 2^64, where mix(x) is
+ *     x += 0x9E3779B97F4A7C15    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9
+ *     x = (x ^ x >> 27) * 0x94D049BB133111EB    x ^= x >> 31
+ * which no two x share: a word that changed changes the sum. Any order of addition gives the same. words < 2^31. */
+typedef struct xf_fingerprint {
+    int64_t words;
+    const uint32_t *src;
+    uint64_t seed;
+    uint64_t *dst; /* device memory */
+} xf_fingerprint;
+
 /* One decoding step of self-attention over a cache with an ancestor index (one query per live hypothesis).
  * The cache of a layer is [steps, slots, H*dk] for keys and [steps, slots, H*dv] for values, step-major. Row r is
  * the hypothesis in slot slot_of_row[r], at step t = steps[r]. Its key at step u < t stands in slot
@@ -485,7 +523,8 @@ typedef struct xf_unpack_int8 {
 /* Every operation, in the order of the table: X(name, type of its arguments). No two share a type. Whatever lists the
  * operations is made from here, by the macros below or by one of its own. Those of the first list every backend
  * has. Those of the second may be NULL: to_bf16 without XF_BF16 in dtypes, beam_step anywhere, pack_int8 and
- * unpack_int8 without XF_WEIGHTS_INT8 in weight_types, sum_losses and gate together.
+ * unpack_int8 without XF_WEIGHTS_INT8 in weight_types, sum_losses and gate together; add, from_bf16, chunk_squares and
+ * fingerprint where memory is the host's.
  *
  * A new operation is its type above and its line here. Nothing follows the operations in the table: one at the end of
  * the second list moves no other; a new required one moves the second list, so XF_PLUGIN_ABI goes up by one. */
@@ -507,13 +546,17 @@ typedef struct xf_unpack_int8 {
     X(attention_step, xf_attention_step)         \
     X(top_k, xf_top_k)
 
-#define XF_FOR_EACH_OPTIONAL_OP(X) \
-    X(to_bf16, xf_to_bf16)         \
-    X(beam_step, xf_beam_step)     \
-    X(pack_int8, xf_pack_int8)     \
-    X(unpack_int8, xf_unpack_int8) \
-    X(sum_losses, xf_sum_losses)   \
-    X(gate, xf_gate)
+#define XF_FOR_EACH_OPTIONAL_OP(X)     \
+    X(to_bf16, xf_to_bf16)             \
+    X(beam_step, xf_beam_step)         \
+    X(pack_int8, xf_pack_int8)         \
+    X(unpack_int8, xf_unpack_int8)     \
+    X(sum_losses, xf_sum_losses)       \
+    X(gate, xf_gate)                   \
+    X(add, xf_add)                     \
+    X(from_bf16, xf_from_bf16)         \
+    X(chunk_squares, xf_chunk_squares) \
+    X(fingerprint, xf_fingerprint)
 
 #define XF_FOR_EACH_OP(X)      \
     XF_FOR_EACH_REQUIRED_OP(X) \
@@ -576,6 +619,14 @@ typedef struct xf_backend_v1 {
      * of the same device. The caller doesn't wait. Neither stream may be recording. Only of use where streams run
      * beside each other; NULL says that uploads ahead of time gain nothing. */
     int32_t (*stream_wait)(xf_stream *stream, xf_stream *other, xf_error *err);
+
+    /* Optional, both or none: for what else puts work into a stream, such as a library that moves memory between ranks.
+     * stream_lend: gives what work() returns, which is called on this thread while the stream's device is current;
+     * native is the stream as CUDA knows it, a cudaStream_t. Not while recording.
+     * stream_query: *done becomes 1 when all that was called is over, else 0. Never waits. */
+    int32_t (*stream_lend)(xf_stream *stream, int32_t (*work)(void *arg, void *native, xf_error *err), void *arg,
+                           xf_error *err);
+    int32_t (*stream_query)(xf_stream *stream, int32_t *done, xf_error *err);
 
     XF_FOR_EACH_OP(XF_OP_MEMBER)
 } xf_backend_v1;

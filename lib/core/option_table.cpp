@@ -188,6 +188,10 @@ constexpr Option kOptions[] = {
      "Parts of a step, each of train.accumulate batches, whose gradients are added up in a fixed tree: a multiple of "
      "the number of ranks, which then changes nothing in the results; 0 is one for each rank.",
      "", "0.1"},
+    {"train.reduce_precision", kStr, "fp32", 0, 0, "fp32|bf16",
+     "Gradients of train.shards as they are added up and as they go to other ranks: bf16 halves what goes, and rounds "
+     "each before it is added; sums are fp32.",
+     "", "0.1"},
     {"train.compare_steps", kI64, "100", 0, 1e9, nullptr,
      "Steps after which the ranks compare their parameters, by hash; 0 is once, before the first.", "", "0.1"},
     {"train.on_nonfinite", kStr, "stop", 0, 0, "stop|skip|rollback",

@@ -135,7 +135,7 @@ void Trainer::next_shards(Batcher *batcher, const Call &call) {
 
 void Trainer::make_sharded_step(double scale, double rate) {
     shards_->reduce(stream_, grads_.floats());
-    const double factor = checked_scale(shards_->squares(), scale);
+    const double factor = checked_scale(shards_->squares(stream_), scale);
     begin_average();
     if (!has_ranks()) {
         adam(factor, rate, nullptr);

@@ -12,24 +12,9 @@
 namespace xf {
 namespace {
 
-constexpr int64_t kTile = 1 << 14;  // numbers of one task
-
 std::vector<Range> in_bytes(std::vector<Range> ranges, size_t each) {
     for (Range &range : ranges) range.begin *= static_cast<int64_t>(each), range.end *= static_cast<int64_t>(each);
     return ranges;
-}
-
-// In double, in an order of its own: eight sums side by side, and those from left to right.
-double sum_squares(const float *values, int64_t count) {
-    double sums[8] = {};
-    int64_t i = 0;
-    for (; i + 8 <= count; i += 8)
-        for (int64_t j = 0; j < 8; ++j)
-            sums[j] += static_cast<double>(values[i + j]) * static_cast<double>(values[i + j]);
-    for (; i < count; ++i) sums[i % 8] += static_cast<double>(values[i]) * static_cast<double>(values[i]);
-    double total = 0;
-    for (const double sum : sums) total += sum;
-    return total;
 }
 
 // Runs task(i) for each i below count on the pool.
@@ -40,35 +25,22 @@ void parallel(ThreadPool &pool, int64_t count, const Task &task) {
         const_cast<void *>(static_cast<const void *>(&task)));
 }
 
-// Runs work(begin, end) over count numbers.
-template <class Work>
-void tiles(ThreadPool &pool, int64_t count, const Work &work) {
-    parallel(pool, (count + kTile - 1) / kTile, [&](int64_t i) { work(i * kTile, std::min(count, (i + 1) * kTile)); });
-}
-
-void add_to(ThreadPool &pool, float *dst, const float *src, int64_t count) {
-    tiles(pool, count, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) dst[i] += src[i];
-    });
-}
-
-void copy(ThreadPool &pool, float *dst, const float *src, int64_t count) {
-    tiles(pool, count, [&](int64_t begin, int64_t end) { std::copy(src + begin, src + end, dst + begin); });
-}
-
 size_t bytes_of(int64_t count) { return static_cast<size_t>(count) * sizeof(float); }
 
 }  // namespace
 
-Shards::Shards(const std::shared_ptr<Context> &context, int64_t shards, int64_t total)
+Shards::Shards(const std::shared_ptr<Context> &context, int64_t shards, int64_t total, bool narrow)
     : heap_(context, &context->heap()),
       pool_(context->pool()),
+      device_(context->device()),
       comm_(context->comm()),
-      direct_(context->device().host_memory()),
+      math_(*context),
+      direct_(math_.on_host()),
+      narrow_(narrow),
       count_(shards > 0 ? shards : ranks()),
       total_(total),
       whole_(HeapAllocator<float>(heap_)),
-      arrived_(HeapAllocator<float>(heap_)) {
+      stage_(HeapAllocator<char>(heap_)) {
     XF_CHECK(count_ % ranks() == 0, XF_ERROR_INVALID_ARGUMENT,
              "train.shards is %lld, expected a multiple of the %d ranks", static_cast<long long>(count_), ranks());
     // So many chunks that slices are even, so few that their sums are soon exchanged; lines of memory are whole.
@@ -83,6 +55,7 @@ Shards::Shards(const std::shared_ptr<Context> &context, int64_t shards, int64_t 
     }
     sum_slices_ = in_bytes(std::move(of_chunks), sizeof(double));
     for (auto *messages : {&sends_, &receives_}) messages->reserve(static_cast<size_t>(ranks()));
+    landings_.reserve(static_cast<size_t>(ranks()));
     byte_slices_ = in_bytes(slices_, sizeof(float));
 }
 
@@ -93,11 +66,9 @@ float *Shards::whole() {
 
 float *Shards::spare() {
     if (free_.empty()) {
-        HeapVector<float> block{HeapAllocator<float>(heap_)};
-        block.resize(static_cast<size_t>(total_));
-        spares_.push_back(std::move(block));
+        spares_.emplace_back(device_, bytes_of(total_));
         free_.reserve(spares_.size());  // begin() allocates nothing
-        return spares_.back().data();
+        return spares_.back().floats();
     }
     float *const block = free_.back();
     free_.pop_back();
@@ -187,7 +158,11 @@ Shards::Plan Shards::make_plan(int64_t present) {
     plan.additions = tree.fold(nodes);
     plan.at.resize(nodes.size());
     const size_t others = nodes.size() - plan.covers[static_cast<size_t>(rank())].size();
-    if (const size_t room = others * static_cast<size_t>(kPiece); arrived_.size() < room) arrived_.resize(room);
+    arrived_.reserve(device_, others * bytes_of(kPiece));
+    const size_t pieces = static_cast<size_t>(ranks() - 1) * bytes_of(kPiece);
+    if (narrow_)
+        for (Buffer *buffer : {&outgoing_, &incoming_}) buffer->reserve(device_, pieces / 2);
+    if (!direct_ && stage_.size() < 2 * pieces) stage_.resize(2 * pieces);
     return plan;
 }
 
@@ -200,83 +175,116 @@ void Shards::begin(int64_t present) {
     parts_.clear();
     if (!direct_) whole();  // here no memory is an error of all; later the others would wait for this rank
     free_.clear();
-    for (HeapVector<float> &block : spares_) free_.push_back(block.data());
+    for (const Buffer &block : spares_) free_.push_back(block.floats());
 }
 
 void Shards::add(Stream &stream, float *grads) {
     const ShardTree tree(count_, present_);
     Part part{{next_, next_ + 1}, grads};
     ++next_;
-    if (!direct_) {
-        part.numbers = spare();
-        stream.download(part.numbers, grads, bytes_of(total_));
-    }
     while (!parts_.empty() && tree.siblings(parts_.back().leaves, part.leaves)) {
         const Part left = parts_.back();
         parts_.pop_back();
-        add_to(pool_, left.numbers, part.numbers, total_);
+        math_.add(stream, left.numbers, part.numbers, total_, narrow_);
         if (part.numbers != grads) free_.push_back(part.numbers);
         part = {{left.leaves.begin, part.leaves.end}, left.numbers};
     }
     if (part.numbers == grads && next_ < std::min(own().end, present_)) {
         part.numbers = spare();
-        copy(pool_, part.numbers, grads, total_);
+        math_.copy(stream, part.numbers, grads, total_);
     }
     parts_.push_back(part);
 }
 
+// sends_ and receives_.
+void Shards::pass(Stream &stream) {
+    if (direct_) return comm_->exchange(sends_, receives_);
+    char *at = stage_.data();
+    landings_.clear();
+    for (Comm::Message &message : sends_) {
+        stream.download(at, message.data, message.size);
+        message.data = at;
+        at += message.size;
+    }
+    for (Comm::Message &message : receives_) {
+        landings_.push_back(message.data);
+        message.data = at;
+        at += message.size;
+    }
+    comm_->exchange(sends_, receives_);
+    for (size_t i = 0; i < receives_.size(); ++i) stream.upload(landings_[i], receives_[i].data, receives_[i].size);
+}
+
 // Numbers first .. first + kPiece - 1 of every rank's slice, from every other rank's parts.
-void Shards::exchange_piece(int64_t first) {
+void Shards::exchange_piece(Stream &stream, int64_t first) {
     const auto piece = [&](int r) {
         const Range slice = slices_[static_cast<size_t>(r)];
         const int64_t begin = std::min(slice.end, slice.begin + first);
         return Range{begin, std::min(slice.end, begin + kPiece)};
     };
+    const bool narrow = narrow_ && !plan_->additions.empty();
+    const auto bytes = [&](Range range) { return bytes_of(range.count()) / (narrow ? 2 : 1); };
+    const Range mine = piece(rank());
     for (size_t round = 0; round < plan_->rounds; ++round) {
         sends_.clear(), receives_.clear();
-        size_t at = 0;
+        char *out = static_cast<char *>(outgoing_.data()), *in = static_cast<char *>(incoming_.data());
+        // place(r, numbers): where what rank r sends in this round lands.
+        const auto each_receive = [&](const auto &place) {
+            size_t at = 0;
+            for (int r = 0; r < ranks(); ++r) {
+                if (r == rank()) continue;
+                const size_t parts = plan_->covers[static_cast<size_t>(r)].size();
+                if (round < parts && mine.count() > 0)
+                    place(r, arrived_.floats() + static_cast<int64_t>(at + round) * kPiece);
+                at += parts;
+            }
+        };
         for (int r = 0; r < ranks(); ++r) {
-            if (r == rank()) continue;
-            const size_t parts = plan_->covers[static_cast<size_t>(r)].size();
-            if (const Range to = piece(r); round < parts_.size() && to.count() > 0)
-                sends_.push_back({r, parts_[round].numbers + to.begin, bytes_of(to.count())});
-            if (const Range from = piece(rank()); round < parts && from.count() > 0)
-                receives_.push_back(
-                    {r, arrived_.data() + static_cast<int64_t>(at + round) * kPiece, bytes_of(from.count())});
-            at += parts;
+            const Range to = piece(r);
+            if (r == rank() || round >= parts_.size() || to.count() == 0) continue;
+            float *const numbers = parts_[round].numbers + to.begin;
+            if (narrow) math_.to_bf16(stream, out, numbers, to.count());
+            sends_.push_back({r, narrow ? static_cast<void *>(out) : numbers, bytes(to)});
+            out += bytes_of(kPiece) / 2;
         }
-        comm_->exchange(sends_, receives_);
+        each_receive([&](int r, float *numbers) {
+            receives_.push_back({r, narrow ? static_cast<void *>(in) : numbers, bytes(mine)});
+            in += bytes_of(kPiece) / 2;
+        });
+        pass(stream);
+        if (!narrow) continue;
+        in = static_cast<char *>(incoming_.data());
+        each_receive([&](int, float *numbers) {
+            math_.from_bf16(stream, numbers, in, mine.count());
+            in += bytes_of(kPiece) / 2;
+        });
     }
 }
 
 void Shards::reduce(Stream &stream, float *grads) {
     int64_t longest = 0;
     for (const Range &slice : slices_) longest = std::max(longest, slice.count());
-    float *const block = host(grads);
     const Range own_slice = slice();
     for (int64_t first = 0; first < longest; first += kPiece) {
-        if (ranks() > 1) exchange_piece(first);
+        if (ranks() > 1) exchange_piece(stream, first);
         const int64_t begin = own_slice.begin + first, count = std::min(kPiece, own_slice.end - begin);
         if (count <= 0) continue;
-        size_t node = 0, arrived = 0;
+        size_t node = 0;
+        int64_t arrived = 0;
         for (int r = 0; r < ranks(); ++r)
             for (size_t i = 0; i < plan_->covers[static_cast<size_t>(r)].size(); ++i)
-                plan_->at[node++] = r == rank() ? parts_[i].numbers + begin
-                                                : arrived_.data() + static_cast<int64_t>(arrived++) * kPiece;
-        for (const auto &[low, high] : plan_->additions) add_to(pool_, plan_->at[low], plan_->at[high], count);
-        if (plan_->at[0] != block + begin) copy(pool_, block + begin, plan_->at[0], count);
+                plan_->at[node++] = r == rank() ? parts_[i].numbers + begin : arrived_.floats() + arrived++ * kPiece;
+        for (const auto &[low, high] : plan_->additions)
+            math_.add(stream, plan_->at[low], plan_->at[high], count, narrow_);
+        if (plan_->at[0] != grads + begin) math_.copy(stream, grads + begin, plan_->at[0], count);
     }
-    reduced_ = block;
-    if (!direct_) stream.upload(grads + own_slice.begin, block + own_slice.begin, bytes_of(own_slice.count()));
+    reduced_ = grads;
 }
 
-double Shards::squares() {
+double Shards::squares(Stream &stream) {
     const Range own_slice = slice();
-    const int64_t first = own_slice.begin / chunk_;
-    parallel(pool_, (own_slice.count() + chunk_ - 1) / chunk_, [&](int64_t i) {
-        const int64_t begin = own_slice.begin + i * chunk_;
-        sums_[static_cast<size_t>(first + i)] = sum_squares(reduced_ + begin, std::min(chunk_, own_slice.end - begin));
-    });
+    math_.chunk_squares(stream, reduced_ + own_slice.begin, own_slice.count(), chunk_,
+                        sums_.data() + own_slice.begin / chunk_);
     if (ranks() > 1) comm_->all_gather(sums_.data(), sum_slices_);
     double total = 0;
     for (const double sum : sums_) total += sum;
@@ -285,11 +293,11 @@ double Shards::squares() {
 
 void Shards::all_gather(Stream &stream, const float *part, float *block, float *scratch) {
     const Range own_slice = slice();
-    float *const landing = host(scratch);
+    float *const landing = direct_ ? scratch : whole();
     stream.download(landing + own_slice.begin, part, bytes_of(own_slice.count()));
     if (ranks() > 1) comm_->all_gather(landing, byte_slices_);
     if (direct_)
-        copy(pool_, block, landing, total_);
+        math_.copy(stream, block, landing, total_);
     else
         stream.upload(block, landing, bytes_of(total_));
 }

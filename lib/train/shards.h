@@ -5,8 +5,12 @@
 // the moments it holds its slice alone. Slices begin at multiples of a chunk that depends on the model alone; norms are
 // sums over chunks. So nothing in the result knows how many ranks there are. Without a comm one rank does it all.
 //
-// All of this is done in host memory. On a device with memory of its own gradients are downloaded, and the slice and
-// the new parameters uploaded.
+// Sums are made where the gradients are (block_math.h). A device with memory of its own exchanges by way of the host:
+// what goes to others is downloaded, what comes is uploaded.
+//
+// Narrow (train.reduce_precision=bf16): every number that the tree adds is rounded to bf16 before, whether it comes
+// from another rank or not; so it may travel as bf16, and the result still doesn't know who computed what. Sums are
+// fp32. The root is added to nothing, and where no sum is made it travels as it is.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,6 +23,7 @@
 #include "backend/device.h"
 #include "comm/tree.h"
 #include "core/heap_vector.h"
+#include "train/block_math.h"
 
 namespace xf {
 
@@ -31,8 +36,8 @@ struct ShardStats {
 class Shards {
 public:
     // shards: a multiple of the number of ranks, 0 for that number. total: numbers of the block of gradients.
-    // XF_ERROR_INVALID_ARGUMENT when they can't be dealt.
-    Shards(const std::shared_ptr<Context> &context, int64_t shards, int64_t total);
+    // narrow: addends are rounded to bf16. XF_ERROR_INVALID_ARGUMENT when they can't be dealt.
+    Shards(const std::shared_ptr<Context> &context, int64_t shards, int64_t total, bool narrow);
 
     int64_t count() const { return count_; }
     Range own() const { return share(count_, rank(), ranks()); }
@@ -68,7 +73,7 @@ public:
     // The slice of the sum over all shards, to where it belongs in grads.
     void reduce(Stream &stream, float *grads);
     // The sum of squares of the whole sum; non-finite when that is. After reduce().
-    double squares();
+    double squares(Stream &stream);
 
     // The ranks' slices of a block together, on every rank; part: [slice().count()]. Nothing is written to block before
     // all is there; scratch is of its size, and overwritten. All are on the device.
@@ -96,28 +101,34 @@ private:
 
     Plan make_plan(int64_t present);
     float *spare();
-    float *host(float *grads) { return direct_ ? grads : whole(); }
     float *whole();
-    void exchange_piece(int64_t first);
+    void pass(Stream &stream);
+    void exchange_piece(Stream &stream, int64_t first);
 
     std::shared_ptr<Heap> heap_;
     ThreadPool &pool_;
+    Device &device_;
     Comm *comm_;
+    BlockMath math_;
     bool direct_;  // device memory is the host's
+    bool narrow_;
     int64_t count_, total_, chunk_ = 0;
     std::vector<Range> slices_;                    // [ranks], in numbers
     std::vector<Range> byte_slices_, sum_slices_;  // the same of a block and of sums_, in bytes
     std::map<int64_t, Plan> plans_;                // by how many shards are present
     Plan *plan_ = nullptr;
-    std::vector<Comm::Message> sends_, receives_;
-    int64_t present_ = 1, next_ = 0;  // shards of the step; the next own one
-    std::vector<Part> parts_;         // what the own shards came to so far, from the left
-    std::vector<float *> free_;       // of spares_
-    std::vector<HeapVector<float>> spares_;
-    HeapVector<float> whole_;         // a block in host memory
-    HeapVector<float> arrived_;       // pieces of others' parts
-    const float *reduced_ = nullptr;  // the block that has the slice, in host memory
-    std::vector<double> sums_;        // of chunks
+    std::vector<Comm::Message> sends_, receives_;  // of memory of the device
+    std::vector<void *> landings_;                 // of receives_, while these are of host memory
+    int64_t present_ = 1, next_ = 0;               // shards of the step; the next own one
+    std::vector<Part> parts_;                      // what the own shards came to so far, from the left
+    std::vector<float *> free_;                    // of spares_
+    std::vector<Buffer> spares_;                   // blocks
+    Buffer arrived_;                               // pieces of others' parts
+    Buffer outgoing_, incoming_;                   // the same in bf16, and what goes to others
+    HeapVector<float> whole_;                      // a block in host memory
+    HeapVector<char> stage_;                       // pieces on their way between device and ranks
+    const float *reduced_ = nullptr;               // the block that has the slice
+    std::vector<double> sums_;                     // of chunks
     std::vector<char> letters_;
 };
 

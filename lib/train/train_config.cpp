@@ -52,6 +52,7 @@ TrainConfig TrainConfig::from(const Options &options, int64_t d_model) {
     c.ema = options.f64("train.ema");
     c.accumulate = options.i64("train.accumulate");
     c.shards = options.i64("train.shards");
+    c.narrow_sums = options.str("train.reduce_precision") == "bf16";
     c.compare_steps = options.i64("train.compare_steps");
     const std::string &policy = options.str("train.on_nonfinite");
     c.on_nonfinite = policy == "skip"       ? OnNonfinite::kSkip

@@ -22,6 +22,7 @@ struct TrainConfig {
     double ema;             // 0: none
     int64_t accumulate;     // batches of a batcher to an update
     int64_t shards;         // 0: one for each rank
+    bool narrow_sums;       // what the tree of shards adds is rounded to bf16
     int64_t compare_steps;  // 0: only before the first step
     OnNonfinite on_nonfinite;
     uint64_t seed;

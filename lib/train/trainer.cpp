@@ -29,7 +29,8 @@ Trainer::Trainer(std::shared_ptr<Model> model, const Options &options)
     model_->params();  // refuses a narrow model before anything large is made
     options_.copy_group(options, "train.");
     if (model_->context().comm() != nullptr || config_.shards > 1)
-        shards_ = std::make_unique<Shards>(model_->context_ptr(), config_.shards, model_->table().total);
+        shards_ =
+            std::make_unique<Shards>(model_->context_ptr(), config_.shards, model_->table().total, config_.narrow_sums);
     if (is_sharded() && shards_->count() == 1) shards_.reset();
     if (is_sharded()) options_.set_i64("train.shards", shards_->count());
     const auto zeroed = [&](size_t bytes) {

@@ -12,6 +12,7 @@ namespace xf_test {
 
 struct Run {
     std::string curve, file;
+    std::vector<float> average;  // of train.ema
 };
 
 inline Settings with(Settings settings, const Settings &changes) {
@@ -62,6 +63,9 @@ inline Run run(int ranks, const Settings &settings, int64_t shards, int64_t each
                     curve += step_own(trainer.get(), Task(), shards, comm.rank, ranks, each);
                 save(trainer.get(), folder.file("final"));
                 if (comm.rank == 0) result.curve = curve;
+                if (!settings.contains("train.ema")) return;
+                const auto average = params_of(*trainer->average());
+                if (comm.rank == ranks - 1) result.average = average;
             }),
         XF_OK);
     result.file = bytes_of(folder.file("final"));
@@ -72,6 +76,7 @@ inline Run run(int ranks, const Settings &settings, int64_t shards, int64_t each
 inline void check_same(const Run &a, const Run &b, const std::string &what) {
     if (a.curve != b.curve) record(__FILE__, __LINE__, what + ": the loss curves differ:\n" + a.curve + b.curve);
     if (a.file != b.file || a.file.empty()) record(__FILE__, __LINE__, what + ": the files differ");
+    if (a.average != b.average) record(__FILE__, __LINE__, what + ": the averages differ");
 }
 
 inline const Settings kFull =

@@ -5,84 +5,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 
-#include "comm/ranks.hpp"
-#include "data/batcher.h"
-#include "train/training.hpp"
+#include "comm/sharded_runs.hpp"
 
 namespace {
 
 using namespace xf_test;
-
-struct Run {
-    std::string curve, file;
-    std::vector<float> average;  // of train.ema
-};
-
-std::shared_ptr<xf::Context> context_of(const xf_comm &comm, int threads, const char *timeout = "60",
-                                        const char *device = "cpu") {
-    xf_host host = XF_HOST_INIT;
-    host.comm = &comm;
-    auto context = std::make_shared<xf::Context>(options_of({{"context.device", device},
-                                                             {"context.threads", std::to_string(threads)},
-                                                             {"context.comm_timeout", timeout}}),
-                                                 &host);
-    context->comm()->own();
-    return context;
-}
-
-Settings with(Settings settings, std::initializer_list<std::pair<std::string, std::string>> changes) {
-    for (const auto &[key, value] : changes) settings.insert_or_assign(key, value);
-    return settings;
-}
-
-std::string line(const xf::StepStats &s) {
-    return xf::format("%lld %lld %lld %a %a %a\n", static_cast<long long>(s.step), static_cast<long long>(s.sentences),
-                      static_cast<long long>(s.tgt_tokens), s.loss_sum, s.nll_sum, s.gradient_norm);
-}
-
-// Batches of a step, for the shards of one rank: each shard has `each`.
-std::string step_own(xf::Trainer *trainer, const Task &task, int64_t shards, int rank, int ranks, int64_t each) {
-    const xf::Range own = xf::share(shards, rank, ranks);
-    std::vector<Batch> batches;
-    std::vector<xf_batch> views;
-    for (int64_t i = own.begin * each; i < own.end * each; ++i)
-        batches.push_back(task.batch(trainer->steps_done() * shards * each + i));
-    for (const Batch &batch : batches) views.push_back(batch.view());
-    return line(trainer->step(views.data(), views.size()));
-}
-
-Run run(int ranks, const Settings &settings, int64_t shards, int64_t each, int64_t steps, const char *device = "cpu") {
-    const Folder folder;
-    Run result;
-    check_all(
-        on_ranks(
-            ranks,
-            [&](const xf_comm &comm) {
-                const auto context = context_of(comm, 1 + comm.rank % 3, "60", device);
-                const auto trainer = make_trainer(context, with(settings, {{"train.shards", std::to_string(shards)}}));
-                std::string curve;
-                for (int64_t i = 0; i < steps; ++i)
-                    curve += step_own(trainer.get(), Task(), shards, comm.rank, ranks, each);
-                save(trainer.get(), folder.file("final"));
-                if (comm.rank == 0) result.curve = curve;
-                if (!settings.contains("train.ema")) return;
-                const auto average = params_of(*trainer->average());
-                if (comm.rank == ranks - 1) result.average = average;
-            }),
-        XF_OK);
-    result.file = bytes_of(folder.file("final"));
-    CHECK(!result.file.empty());
-    return result;
-}
-
-void check_same(const Run &a, const Run &b, const std::string &what) {
-    if (a.curve != b.curve) record(__FILE__, __LINE__, what + ": the loss curves differ:\n" + a.curve + b.curve);
-    if (a.file != b.file || a.file.empty()) record(__FILE__, __LINE__, what + ": the files differ");
-    if (a.average != b.average) record(__FILE__, __LINE__, what + ": the averages differ");
-}
-
-const Settings kFull =
-    with(kTraining, {{"train.ema", "0.9"}, {"train.clip_norm", "0.5"}, {"train.weight_decay", "0.01"}});
 
 XF_TEST(any_number_of_ranks_makes_the_same_steps) {
     const Run eight = run(1, kFull, 8, 1, 6);
@@ -125,51 +52,6 @@ XF_TEST(shards_without_ranks) {
         if (std::abs(a[i] - b[i]) > 2e-5f) return record(__FILE__, __LINE__, xf::format("%zu: %a %a", i, a[i], b[i]));
     Batch batch = Task().batch(0);
     CHECK_FAILS(cut->accumulate(batch.view()), XF_ERROR_STATE);
-}
-
-// A corpus of ids, of as many pairs.
-std::unique_ptr<xf::Batcher> make_batcher(size_t pairs, uint64_t seed = 3) {
-    const Batch all(reversal_pairs(5, pairs, 1, 8, 40));
-    const xf_batch view = all.view();
-    xf::BatcherOptions options;
-    options.batch_tokens = 40;
-    options.seed = seed;
-    return xf::Batcher::of(xf::Corpus::from_ids(view, nullptr), {}, options, nullptr, {}, {});
-}
-
-// Two epochs and a half by batchers, whose epochs end in the middle of a step; saved after `first` steps and gone on
-// with other ranks.
-Run run_epochs(int ranks, int ranks_after, const std::string &shards, const std::string &each) {
-    const Folder folder;
-    Run result;
-    const Settings settings =
-        with(kFull, {{"train.shards", shards}, {"train.accumulate", each}, {"train.compare_steps", "3"}});
-    const auto go = [&](xf::Trainer *trainer, xf::Batcher *batcher, int64_t last, const xf_comm &comm) {
-        std::string curve;
-        while (trainer->steps_done() < last) {
-            xf::StepStats stats;
-            curve += trainer->next(batcher, &stats) ? line(stats) : "end of epoch\n";
-        }
-        trainer->save(folder.file("file"), "",
-                      xf::DataPosition::of(*batcher, batcher->fingerprint(), batcher->order()));
-        if (comm.rank == 0) result.curve += curve;
-    };
-    check_all(on_ranks(ranks,
-                       [&](const xf_comm &comm) {
-                           const auto trainer = make_trainer(context_of(comm, 1), settings);
-                           go(trainer.get(), make_batcher(150).get(), 7, comm);
-                       }),
-              XF_OK);
-    check_all(on_ranks(ranks_after,
-                       [&](const xf_comm &comm) {
-                           const auto trainer = resume(context_of(comm, 2), folder.file("file"));
-                           const auto batcher = make_batcher(150);
-                           trainer->seek(batcher.get(), batcher->fingerprint(), batcher->order());
-                           go(trainer.get(), batcher.get(), 16, comm);
-                       }),
-              XF_OK);
-    result.file = bytes_of(folder.file("file"));
-    return result;
 }
 
 XF_TEST(epochs_end_together_and_other_ranks_go_on) {

@@ -136,6 +136,13 @@ inline T __shfl_xor_sync(uint32_t mask, T value, int lane_mask, int width = 32) 
     return cuda_host::shuffle(mask, value, from > (lane | (width - 1)) ? lane : from);
 }
 
+// Threads of a block are fibers and blocks follow each other: nothing comes between.
+inline unsigned long long atomicAdd(unsigned long long *to, unsigned long long value) {
+    const unsigned long long before = *to;
+    *to = before + value;
+    return before;
+}
+
 inline unsigned int __ballot_sync(uint32_t mask, int p) { return cuda_host::warp_vote(mask, p != 0); }
 inline int __any_sync(uint32_t mask, int p) { return cuda_host::warp_vote(mask, p != 0) != 0; }
 inline int __all_sync(uint32_t mask, int p) { return cuda_host::warp_vote(mask, p == 0) == 0; }
