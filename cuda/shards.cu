@@ -3,7 +3,7 @@
 //     add            dst += src, both rounded to bf16 first where asked to
 //     from_bf16      dst = src
 //     chunk_squares  dst[c] = sum of squares of chunk c: eight sums side by side in double, then these from the first
-//     fingerprint    dst += sum of mix(src[i] + (i << 32) ^ seed) modulo 2^64
+//     fingerprint    dst += sum of mix((word i + (i << 32)) ^ seed) modulo 2^64
 //
 // add and from_bf16 are bound by memory: 12 and 6 bytes a number. In chunk_squares each of a chunk's eight sums is a
 // thread's, because their order is a promise: the core makes the same sums in host memory. The square of a float is
@@ -83,15 +83,24 @@ __device__ inline uint64_t mix(uint64_t x) {
     return x ^ x >> 31;
 }
 
+__device__ inline uint32_t word(const uint32_t *src, int64_t i, int64_t bytes) {
+    if (4 * i + 4 <= bytes) return src[i];
+    uint32_t last = 0;
+    for (int64_t b = 4 * i; b < bytes; ++b)
+        last |= static_cast<uint32_t>(reinterpret_cast<const unsigned char *>(src)[b]) << 8 * (b % 4);
+    return last;
+}
+
 __global__ void __launch_bounds__(kThreads)
-    fingerprint_kernel(int64_t words, const uint32_t *src, uint64_t seed, uint64_t *dst) {
+    fingerprint_kernel(int64_t bytes, const uint32_t *src, uint64_t seed, uint64_t *dst) {
     __shared__ uint64_t sums[kThreads / kWarp];
+    const int64_t words = ceil_div(bytes, int64_t{4});
     const int64_t first = blockIdx.x * kFingerprintTile,
                   last = first + kFingerprintTile < words ? first + kFingerprintTile : words;
     uint64_t sum = 0;
 #pragma unroll 4
     for (int64_t i = first + threadIdx.x; i < last; i += kThreads)
-        sum += mix((src[i] + (static_cast<uint64_t>(i) << 32)) ^ seed);
+        sum += mix((word(src, i, bytes) + (static_cast<uint64_t>(i) << 32)) ^ seed);
     for (int offset = kWarp / 2; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, offset);
     if (threadIdx.x % kWarp == 0) sums[threadIdx.x / kWarp] = sum;
     __syncthreads();
@@ -130,9 +139,9 @@ int32_t chunk_squares(xf_stream *stream, const xf_chunk_squares *args, xf_error 
 }
 
 int32_t fingerprint(xf_stream *stream, const xf_fingerprint *args, xf_error *err) {
-    if (args->words <= 0) return XF_OK;
-    return launch(stream, err, "fingerprint", fingerprint_kernel, blocks_of(args->words, kFingerprintTile),
-                  dim3(kThreads), 0, args->words, args->src, args->seed, args->dst);
+    if (args->bytes <= 0) return XF_OK;
+    return launch(stream, err, "fingerprint", fingerprint_kernel, blocks_of(args->bytes, 4 * kFingerprintTile),
+                  dim3(kThreads), 0, args->bytes, static_cast<const uint32_t *>(args->src), args->seed, args->dst);
 }
 
 }  // namespace xf::cuda

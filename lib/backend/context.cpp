@@ -40,7 +40,8 @@ Context::Context(const Options &options, const xf_host *host)
       weights_as_filed_(options.str("context.weights") == "file"),
       weights_(weights_named(options.str("context.weights"))),
       graphs_(options.boolean("context.graphs")),
-      registry_(options.str("context.backend_path")) {
+      registry_(options.str("context.backend_path")),
+      comm_timeout_(options.f64("context.comm_timeout")) {
     XF_CHECK(dtype_ == XF_FP32 || weights_ == XF_WEIGHTS_NUM, XF_ERROR_UNSUPPORTED,
              "context.weights is %s with context.precision bf16, expected file or fp32, or context.precision fp32",
              weights_name(weights_));
@@ -63,8 +64,9 @@ Context::Context(const Options &options, const xf_host *host)
         }
     };
     host_.isa = isa_.c_str();
-    open_comm(options.str("context.comm"), options.f64("context.comm_timeout"));
+    open_comm(options.str("context.comm"), comm_timeout_);
     open_device(options.str("context.device"));
+    open_lane(options.str("context.comm_device"));
 }
 
 void Context::open_comm(const std::string &name, double timeout) {
@@ -79,6 +81,17 @@ void Context::open_comm(const std::string &name, double timeout) {
         comm_->own();
     }
     if (comm_ != nullptr) log(XF_LOG_INFO, "context", format("rank %d of %d", comm_->rank(), comm_->size()));
+}
+
+// A rank that is alone needs none, so that the same options serve it.
+void Context::open_lane(const std::string &name) {
+    if (name == "host" || comm_ == nullptr || comm_->size() == 1) return;
+    const xf_lane_plugin *const plugin = registry_.open_lane(name);
+    XF_CHECK(active_->kind == plugin->kind && device_->ops().stream_lend != nullptr, XF_ERROR_INVALID_ARGUMENT,
+             "context.comm_device is %s, which moves memory of %s devices, but %s computes, expected host",
+             name.c_str(), plugin->kind, active_->name.c_str());
+    lane_ = plugin;
+    log(XF_LOG_INFO, "context", format("ranks exchange device memory by %s", plugin->version));
 }
 
 // Opens one of the entry's devices: index, or any when it is negative. False, with the reason in the entry, when none

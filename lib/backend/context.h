@@ -43,6 +43,9 @@ public:
     const Registry &registry() const { return registry_; }
     // The ranks of which this is one; null: it is alone.
     Comm *comm() const { return comm_.get(); }
+    // What moves memory of the device between them; null: the host does.
+    const xf_lane_plugin *lane() const { return lane_; }
+    double comm_timeout() const { return comm_timeout_; }
     const std::string &description() const { return description_; }
     const BackendEntry &active() const { return *active_; }
     pid_t pid() const { return pid_; }
@@ -61,6 +64,7 @@ public:
 private:
     void open_comm(const std::string &name, double timeout);
     void open_device(const std::string &name);
+    void open_lane(const std::string &name);
     bool open_on(BackendEntry *entry, int32_t index);
     bool multiplies_with(const xf_backend_v1 &ops, uint32_t weights) const;
 
@@ -79,6 +83,8 @@ private:
     xf_host_v1 host_{};
     std::unique_ptr<Device> device_;
     std::unique_ptr<Comm> comm_;
+    double comm_timeout_;
+    const xf_lane_plugin *lane_ = nullptr;
     std::string description_;
 };
 

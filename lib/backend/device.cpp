@@ -27,11 +27,19 @@ void Device::check(int32_t status, const xf_error &error) const {
         error.native_code);
 }
 
-Device::~Device() { ops_.device_close(handle_); }
+void Device::check_usable() const {
+    XF_CHECK(!abandoned_, XF_ERROR_BACKEND,
+             "the device stands still in an exchange with a rank that is gone: end this process");
+}
+
+Device::~Device() {
+    if (!abandoned_) ops_.device_close(handle_);
+}
 
 bool Device::host_memory() const { return std::strcmp(ops_.kind, "cpu") == 0; }
 
 Buffer::Buffer(Device &device, size_t bytes) : device_(&device), bytes_(bytes) {
+    device.check_usable();
     xf_error error{};
     device.check(device.ops().mem_alloc(device.handle(), bytes, &data_, &error), error);
 }
@@ -43,46 +51,63 @@ void Buffer::reserve(Device &device, size_t bytes) {
 }
 
 void Buffer::reset() {
-    if (data_ != nullptr) device_->ops().mem_free(device_->handle(), data_, bytes_);
+    if (data_ != nullptr && !device_->abandoned()) device_->ops().mem_free(device_->handle(), data_, bytes_);
     data_ = nullptr;
     bytes_ = 0;
 }
 
 Stream::Stream(Device &device, uint32_t dtype) : device_(device) {
+    device_.check_usable();
     xf_error error{};
     device_.check(device_.ops().stream_create(device_.handle(), dtype, &handle_, &error), error);
 }
 
-Stream::~Stream() { device_.ops().stream_free(handle_); }
+Stream::~Stream() {
+    if (!device_.abandoned()) device_.ops().stream_free(handle_);
+}
 
 void Stream::upload(void *dst, const void *src, size_t bytes) {
+    device_.check_usable();
     xf_error error{};
     device_.check(device_.ops().mem_upload(handle_, dst, src, bytes, &error), error);
 }
 
 void Stream::download(void *dst, const void *src, size_t bytes) {
+    device_.check_usable();
     xf_error error{};
     device_.check(device_.ops().mem_download(handle_, dst, src, bytes, &error), error);
 }
 
 void Stream::copy(void *dst, const void *src, size_t bytes) {
+    device_.check_usable();
     xf_error error{};
     device_.check(device_.ops().mem_copy(handle_, dst, src, bytes, &error), error);
 }
 
 void Stream::zero(void *dst, size_t bytes) {
+    device_.check_usable();
     xf_error error{};
     device_.check(device_.ops().mem_zero(handle_, dst, bytes, &error), error);
 }
 
 void Stream::sync() {
+    device_.check_usable();
     xf_error error{};
     device_.check(device_.ops().stream_sync(handle_, &error), error);
 }
 
 void Stream::after(const Stream &other) {
+    device_.check_usable();
     xf_error error{};
     device_.check(device_.ops().stream_wait(handle_, other.handle_, &error), error);
+}
+
+bool Stream::is_done() {
+    device_.check_usable();
+    xf_error error{};
+    int32_t done = 0;
+    device_.check(device_.ops().stream_query(handle_, &done, &error), error);
+    return done != 0;
 }
 
 Graph::Graph(Stream &stream) : stream_(stream) {
@@ -102,12 +127,14 @@ void Graph::abandon() noexcept {
 }
 
 void Graph::run() {
+    stream_.device().check_usable();
     xf_error error{};
     stream_.device().check(stream_.device().ops().graph_run(stream_.handle(), handle_, &error), error);
 }
 
 Graph::~Graph() {
-    if (handle_ != nullptr) stream_.device().ops().graph_free(stream_.handle(), handle_);
+    if (handle_ != nullptr && !stream_.device().abandoned())
+        stream_.device().ops().graph_free(stream_.handle(), handle_);
 }
 
 }  // namespace xf

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -30,6 +31,10 @@ public:
     const char *isa() const { return ops_.device_isa(handle_); }
     // Whether device memory is the host's own, so that files can be read straight into it.
     bool host_memory() const;
+    // Gives the device up with work that never ends: nothing of it is waited for or freed any more, as that would wait.
+    void abandon() { abandoned_ = true; }
+    bool abandoned() const { return abandoned_; }
+    void check_usable() const;
     // Throws when status is not XF_OK: what the plugin says, or the budget where that is the reason.
     void check(int32_t status, const xf_error &error) const;
 
@@ -37,6 +42,7 @@ private:
     const xf_backend_v1 &ops_;
     const Heap &heap_;
     xf_device *handle_ = nullptr;
+    std::atomic<bool> abandoned_{false};
 };
 
 // Device memory that is freed with its owner.
@@ -88,6 +94,19 @@ public:
     void copy(void *dst, const void *src, size_t bytes);
     void zero(void *dst, size_t bytes);
     void sync();
+    // Calls work(native) while the device is current: see stream_lend in plugin_abi.h. Throws what it returns.
+    template <class Work>
+    void lend(const Work &work) {
+        device_.check_usable();
+        xf_error error{};
+        const auto call_work = [](void *arg, void *native, xf_error *err) -> int32_t {
+            return (*static_cast<const Work *>(arg))(native, err);
+        };
+        void *const arg = const_cast<void *>(static_cast<const void *>(&work));
+        device_.check(device_.ops().stream_lend(handle_, call_work, arg, &error), error);
+    }
+    // Whether all that was called is over. Never waits.
+    bool is_done();
     // What is called from now on begins after all that was called on other so far. Only on a device that waits().
     void after(const Stream &other);
 
@@ -100,6 +119,7 @@ public:
 private:
     template <class Args>
     void call(int32_t (*xf_backend_v1::*op)(xf_stream *, const Args *, xf_error *), const Args &args) {
+        device_.check_usable();
         xf_error error{};
         device_.check((device_.ops().*op)(handle_, &args, &error), error);
     }

@@ -401,13 +401,14 @@ typedef struct xf_chunk_squares {
     double *dst; /* [(n + chunk - 1) / chunk] device memory */
 } xf_chunk_squares;
 
-/* dst[0] += the sum over all i of mix(src[i] + (i << 32) ^ seed), modulo 2^64, where mix(x) is
+/* dst[0] += the sum over all words of mix((word i + (i << 32)) ^ seed), modulo 2^64; zeros fill the last word of 4
+ * bytes. mix(x) is
  *     x += 0x9E3779B97F4A7C15    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9
  *     x = (x ^ x >> 27) * 0x94D049BB133111EB    x ^= x >> 31
- * which no two x share: a word that changed changes the sum. Any order of addition gives the same. words < 2^31. */
+ * which no two x share: a word that changed changes the sum. Any order of addition gives the same. bytes < 2^33. */
 typedef struct xf_fingerprint {
-    int64_t words;
-    const uint32_t *src;
+    int64_t bytes;
+    const void *src; /* 4-byte aligned */
     uint64_t seed;
     uint64_t *dst; /* device memory */
 } xf_fingerprint;

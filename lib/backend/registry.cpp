@@ -16,7 +16,6 @@
 #include <memory>
 #include <string_view>
 
-#include "comm/plugin.h"
 #include "core/error.h"
 
 extern "C" const xf_backend_v1 *xf_ref_backend(void);  // cpu/ref
@@ -180,6 +179,17 @@ xf_comm Registry::open_comm(const std::string &name, double timeout) const {
     const int32_t status = open(XF_COMM_PLUGIN_ABI, timeout, &comm, &error);
     if (status != XF_OK) fail(static_cast<xf_status>(status), "'%s': %.200s", path.c_str(), error.message);
     return comm;
+}
+
+const xf_lane_plugin *Registry::open_lane(const std::string &name) const {
+    const std::string path = path_of(name);
+    XF_CHECK(!path.empty(), XF_ERROR_NOT_FOUND, "context.comm_device is %s, but %s was not found", name.c_str(),
+             file_of(name).c_str());
+    const auto open = load_plugin<xf_lane_plugin_fn>(path, "a plugin for ranks' devices", XF_LANE_PLUGIN_NAME);
+    xf_error error{};
+    const xf_lane_plugin *const plugin = open(XF_LANE_PLUGIN_ABI, &error);
+    if (plugin == nullptr) fail(static_cast<xf_status>(error.status), "'%s': %.300s", path.c_str(), error.message);
+    return plugin;
 }
 
 bool Registry::open(BackendEntry *entry, const std::string &kind) {

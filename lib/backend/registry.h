@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "backend/plugin_abi.h"
+#include "comm/plugin.h"
 #include "xformer/backend.h"
 #include "xformer/comm.h"
 
@@ -51,6 +52,9 @@ public:
     // The ranks of this job by the plugin of that name, such as "mpi", within timeout seconds; the caller closes them.
     // Throws what the plugin says, XF_ERROR_NOT_FOUND when there is none.
     xf_comm open_comm(const std::string &name, double timeout) const;
+
+    // What moves device memory between ranks, by the plugin of that name, such as "nccl". Throws as open_comm() does.
+    const xf_lane_plugin *open_lane(const std::string &name) const;
 
     // Nothing of what was wanted can be had: what was refused first, or XF_ERROR_NOT_FOUND with the reasons.
     [[noreturn]] void fail_unavailable(const std::string &device, const Wanted &wanted) const;

@@ -54,6 +54,9 @@ public:
     // Messages to and from others, at most one each way with each rank. XF_ERROR_PEER, and then for ever.
     void exchange(std::span<const Message> sends, std::span<const Message> receives);
 
+    // Gives the others up for a reason found elsewhere: XF_ERROR_PEER, now and for ever.
+    [[noreturn]] void give_up(const std::string &why);
+
     // values: [size()][bytes], this rank's set; fills the others'.
     void all_gather(void *values, size_t bytes);
     // block: this rank has set the bytes of its part, parts[rank()]; fills the others'.
@@ -72,7 +75,6 @@ private:
     void pass_parts(void *block, const std::vector<Range> &parts);
     void check_table() const;
     void check_whole() const;
-    [[noreturn]] void give_up(const std::string &why);
     void check_head(const Head &head, const Message &message);
 
     xf_comm table_;

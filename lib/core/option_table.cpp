@@ -44,6 +44,10 @@ constexpr Option kOptions[] = {
      "How this process reaches the other ranks of its training job: none, it is alone, or the host gives a comm; mpi; "
      "auto is mpi where mpirun or srun has started more than one process.",
      "", "0.1"},
+    {"context.comm_device", kStr, "host", 0, 0, "host|nccl",
+     "How gradients and parameters in the memory of GPUs reach other ranks: by way of the host and context.comm, or by "
+     "NCCL beside it.",
+     "", "0.1"},
     {"context.comm_timeout", kF64, "60", 0.001, 86400, nullptr,
      "Seconds for which a rank waits for another before that is XF_ERROR_PEER; more than what saving takes, and than "
      "one "

@@ -45,8 +45,10 @@ void Trainer::join() {
                       {"the model has other options", hash_group(model_->options(), "model.")},
                       {"training has other options", hash_group(options_, "train.")},
                       {"it computes by another backend, instruction set or precision", hash_text(place)},
+                      {"its devices exchange otherwise (context.comm_device)", context.lane() != nullptr ? 1u : 0u},
                       {"it stands at another step", static_cast<uint64_t>(step)},
                       {"the parameters are others", shards_->hash_of(stream_, model_->params())}});
+    shards_->open_lane(stream_);
     joined_ = true;
 }
 

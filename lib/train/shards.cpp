@@ -30,7 +30,8 @@ size_t bytes_of(int64_t count) { return static_cast<size_t>(count) * sizeof(floa
 }  // namespace
 
 Shards::Shards(const std::shared_ptr<Context> &context, int64_t shards, int64_t total, bool narrow)
-    : heap_(context, &context->heap()),
+    : context_(*context),
+      heap_(context, &context->heap()),
       pool_(context->pool()),
       device_(context->device()),
       comm_(context->comm()),
@@ -87,6 +88,11 @@ uint64_t Shards::hash_of(Stream &stream, const float *block) {
             hash64(at + i * kPiece, bytes_of(std::min(kPiece, total_ - i * kPiece)), static_cast<uint64_t>(i));
     });
     return hash64(hashes.data(), hashes.size() * sizeof(uint64_t));
+}
+
+void Shards::open_lane(Stream &stream) {
+    if (lane_ == nullptr && context_.lane() != nullptr && ranks() > 1)
+        lane_ = std::make_unique<Lane>(*context_.lane(), *comm_, stream, context_.comm_timeout());
 }
 
 void Shards::compare(const std::vector<Trait> &traits) {
@@ -162,7 +168,7 @@ Shards::Plan Shards::make_plan(int64_t present) {
     const size_t pieces = static_cast<size_t>(ranks() - 1) * bytes_of(kPiece);
     if (narrow_)
         for (Buffer *buffer : {&outgoing_, &incoming_}) buffer->reserve(device_, pieces / 2);
-    if (!direct_ && stage_.size() < 2 * pieces) stage_.resize(2 * pieces);
+    if (!direct_ && lane_ == nullptr && stage_.size() < 2 * pieces) stage_.resize(2 * pieces);
     return plan;
 }
 
@@ -198,6 +204,7 @@ void Shards::add(Stream &stream, float *grads) {
 
 // sends_ and receives_.
 void Shards::pass(Stream &stream) {
+    if (lane_ != nullptr) return lane_->exchange(stream, sends_, receives_);
     if (direct_) return comm_->exchange(sends_, receives_);
     char *at = stage_.data();
     landings_.clear();
@@ -278,6 +285,7 @@ void Shards::reduce(Stream &stream, float *grads) {
             math_.add(stream, plan_->at[low], plan_->at[high], count, narrow_);
         if (plan_->at[0] != grads + begin) math_.copy(stream, grads + begin, plan_->at[0], count);
     }
+    if (lane_ != nullptr) lane_->check(stream);
     reduced_ = grads;
 }
 
@@ -293,6 +301,20 @@ double Shards::squares(Stream &stream) {
 
 void Shards::all_gather(Stream &stream, const float *part, float *block, float *scratch) {
     const Range own_slice = slice();
+    if (lane_ != nullptr) {
+        sends_.clear(), receives_.clear();
+        for (int r = 0; r < ranks(); ++r) {
+            const Range &of = slices_[static_cast<size_t>(r)];
+            if (r == rank()) continue;
+            if (own_slice.count() > 0) sends_.push_back({r, const_cast<float *>(part), bytes_of(own_slice.count())});
+            if (of.count() > 0) receives_.push_back({r, scratch + of.begin, bytes_of(of.count())});
+        }
+        pass(stream);
+        lane_->check(stream);
+        math_.copy(stream, scratch + own_slice.begin, part, own_slice.count());
+        math_.copy(stream, block, scratch, total_);
+        return;
+    }
     float *const landing = direct_ ? scratch : whole();
     stream.download(landing + own_slice.begin, part, bytes_of(own_slice.count()));
     if (ranks() > 1) comm_->all_gather(landing, byte_slices_);

@@ -5,8 +5,8 @@
 // the moments it holds its slice alone. Slices begin at multiples of a chunk that depends on the model alone; norms are
 // sums over chunks. So nothing in the result knows how many ranks there are. Without a comm one rank does it all.
 //
-// Sums are made where the gradients are (block_math.h). A device with memory of its own exchanges by way of the host:
-// what goes to others is downloaded, what comes is uploaded.
+// Sums are made where the gradients are (block_math.h). A device with memory of its own exchanges by a lane, where the
+// context has one, else by way of the host: what goes to others is downloaded, what comes is uploaded.
 //
 // Narrow (train.reduce_precision=bf16): every number that the tree adds is rounded to bf16 before, whether it comes
 // from another rank or not; so it may travel as bf16, and the result still doesn't know who computed what. Sums are
@@ -16,11 +16,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "backend/context.h"
 #include "backend/device.h"
+#include "backend/lane.h"
 #include "comm/tree.h"
 #include "core/heap_vector.h"
 #include "train/block_math.h"
@@ -52,6 +54,8 @@ public:
     };
     void compare(const std::vector<Trait> &traits);
     uint64_t hash_of(Stream &stream, const float *block);
+    // Once, where the context has a lane, and before the first step. Every rank makes this call.
+    void open_lane(Stream &stream);
 
     // How the computation of the own shards ended. The first error of any rank is thrown on every one: the own as it
     // is, that of another as XF_ERROR_PEER; XF_ERROR_DESYNC when the ranks do not make the same step.
@@ -105,12 +109,14 @@ private:
     void pass(Stream &stream);
     void exchange_piece(Stream &stream, int64_t first);
 
-    std::shared_ptr<Heap> heap_;
+    Context &context_;
+    std::shared_ptr<Heap> heap_;  // and the context
     ThreadPool &pool_;
     Device &device_;
     Comm *comm_;
     BlockMath math_;
-    bool direct_;  // device memory is the host's
+    std::unique_ptr<Lane> lane_;  // null: none
+    bool direct_;                 // device memory is the host's
     bool narrow_;
     int64_t count_, total_, chunk_ = 0;
     std::vector<Range> slices_;                    // [ranks], in numbers

@@ -20,14 +20,17 @@ inline Settings with(Settings settings, const Settings &changes) {
     return settings;
 }
 
-// place: options of the context, where it is not the best CPU device.
+// place: options of the context, where it is not the best CPU device; "cuda:#" is a GPU for each rank.
 inline std::shared_ptr<xf::Context> context_of(const xf_comm &comm, int threads, const char *timeout = "60",
                                                const Settings &place = {}) {
     xf_host host = XF_HOST_INIT;
     host.comm = &comm;
     const Settings options = {
         {"context.device", "cpu"}, {"context.threads", std::to_string(threads)}, {"context.comm_timeout", timeout}};
-    auto context = std::make_shared<xf::Context>(options_of(with(options, place)), &host);
+    Settings all = with(options, place);
+    std::string &device = all.at("context.device");
+    if (device.back() == '#') device.replace(device.size() - 1, 1, std::to_string(comm.rank));
+    auto context = std::make_shared<xf::Context>(options_of(all), &host);
     context->comm()->own();
     return context;
 }

@@ -2,6 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
@@ -72,6 +73,12 @@ int64_t Controls::*find(const char *name) {
 }  // namespace
 
 std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex); }
+
+void let_others() {
+    mutex.unlock();
+    usleep(50);
+    mutex.lock();
+}
 
 int current_device() {
     const uintptr_t context = per_thread.get() >> 16;

@@ -39,6 +39,7 @@ extern cudaError_t sticky;      // cudaSuccess, or the fault that every call ret
 extern std::string last_fault;  // what the last fault of a kernel said
 
 std::unique_lock<std::mutex> lock();
+void let_others();  // gives up the lock, which is held, for a moment
 
 // device.cpp
 cudaError_t failed(cudaError_t code);                // notes the code as this thread's last error, and returns it
@@ -55,6 +56,8 @@ struct Work {
     Launch launch;  // of a kernel
     void (*body)(void *data);
     std::shared_ptr<void> data;
+    int32_t (*poll)(void *arg) = nullptr;  // in place of all that: of xf_cuda_host_external()
+    void *arg = nullptr;
 };
 Work make_work(const Task &task, bool counted = false);
 void run(const Work &work);

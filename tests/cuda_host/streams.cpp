@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "control.h"
+
 namespace cuda_host {
 namespace {
 
@@ -13,17 +15,31 @@ constexpr size_t kMostQueued = 1024;  // about what a GPU's driver takes before 
 CUstream_st default_stream;
 std::vector<CUstream_st *> streams;
 
+// Whether the next work is another library's that can't go on yet.
+bool stands(CUstream_st &stream) {
+    const Work &next = stream.queue.front();
+    return next.poll != nullptr && sticky == cudaSuccess && next.poll(next.arg) == 0;
+}
+
 void run_next(CUstream_st &stream) {
     const Work work = std::move(stream.queue.front());
     stream.queue.pop_front();
-    if (sticky == cudaSuccess) run(work);
+    if (sticky == cudaSuccess && work.poll == nullptr) run(work);
 }
 
 // Runs the stream's work until done() or nothing is left.
 template <class Done>
 void run_until(CUstream_st &stream, Done done) {
     unguard();
-    while (!stream.queue.empty() && !done()) run_next(stream);
+    while (!stream.queue.empty() && !done()) {
+        if (!stands(stream)) {
+            run_next(stream);
+            continue;
+        }
+        guard();
+        let_others();
+        unguard();
+    }
     guard();
 }
 
@@ -66,11 +82,16 @@ void drain(cudaStream_t handle) {
     if (stream != nullptr) drain_stream(*stream);
 }
 
+// Of the current device. Others may come and go while one is waited for.
 void drain_all() {
     drain_stream(default_stream);
+    const std::vector<CUstream_st *> all = streams;
     // In another order each time: streams are independent.
-    const size_t count = streams.size(), first = count != 0 ? static_cast<size_t>(controls.launches) % count : 0;
-    for (size_t i = 0; i < count; ++i) drain_stream(*streams[(first + i) % count]);
+    const size_t count = all.size(), first = count != 0 ? static_cast<size_t>(controls.launches) % count : 0;
+    for (size_t i = 0; i < count; ++i) {
+        CUstream_st *const stream = all[(first + i) % count];
+        if (resolve(stream) != nullptr && stream->device == current_device()) drain_stream(*stream);
+    }
 }
 
 bool capturing(cudaStream_t handle) {
@@ -116,6 +137,7 @@ cudaError_t push(cudaStream_t handle, Work work) {
     }
     if (stream->queue.size() >= kMostQueued) drain_stream(*stream);
     stream->queue.push_back(std::move(work));
+    stream->asked = 0;
     return cudaSuccess;
 }
 
@@ -130,6 +152,15 @@ cudaError_t enqueue(cudaStream_t stream, const Task &task) {
     Work work = make_work(task, true);
     if (const cudaError_t code = usable(); code != cudaSuccess) return failed(code);
     if (elsewhere(stream)) return failed(cudaErrorInvalidResourceHandle);
+    return failed(push(stream, std::move(work)));
+}
+
+cudaError_t enqueue_external(cudaStream_t stream, int32_t (*poll)(void *arg), void *arg) {
+    const auto held = lock();
+    Work work{};
+    work.poll = poll, work.arg = arg;
+    if (const cudaError_t code = usable(); code != cudaSuccess) return failed(code);
+    if (elsewhere(stream) || capturing(stream)) return failed(cudaErrorInvalidResourceHandle);
     return failed(push(stream, std::move(work)));
 }
 
@@ -153,6 +184,10 @@ cudaError_t enqueue_kernel(cudaStream_t stream, const Launch &launch, const Task
 }  // namespace cuda_host
 
 using namespace cuda_host;
+
+extern "C" int32_t xf_cuda_host_external(void *stream, int32_t (*poll)(void *arg), void *arg) {
+    return enqueue_external(static_cast<cudaStream_t>(stream), poll, arg);
+}
 
 cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithFlags(stream, cudaStreamDefault); }
 
@@ -194,6 +229,12 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
     CUstream_st *stream = resolve(handle);
     if (stream == nullptr) return failed(cudaErrorInvalidResourceHandle);
     if (stream->capture != cudaStreamCaptureStatusNone) return failed(invalidate_capture(stream));
+    // Who asks once finds what was there; while somebody asks again and again the work goes on.
+    if (stream->asked++ > 0 && !stream->queue.empty()) {
+        unguard();
+        if (!stands(*stream)) run_next(*stream);
+        guard();
+    }
     return stream->queue.empty() ? cudaSuccess : cudaErrorNotReady;
 }
 

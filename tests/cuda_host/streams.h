@@ -17,6 +17,7 @@ struct CUstream_st {
     bool blocking = true;  // orders itself with the default stream
     int device = 0;
     std::deque<Work> queue{};
+    int64_t asked = 0;  // cudaStreamQuery() since the last work came
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
     pthread_t owner{};
