@@ -94,7 +94,7 @@ __device__ inline uint32_t word(const uint32_t *src, int64_t i, int64_t bytes) {
 __global__ void __launch_bounds__(kThreads)
     fingerprint_kernel(int64_t bytes, const uint32_t *src, uint64_t seed, uint64_t *dst) {
     __shared__ uint64_t sums[kThreads / kWarp];
-    const int64_t words = ceil_div(bytes, int64_t{4});
+    const int64_t words = (bytes + 3) / 4;
     const int64_t first = blockIdx.x * kFingerprintTile,
                   last = first + kFingerprintTile < words ? first + kFingerprintTile : words;
     uint64_t sum = 0;

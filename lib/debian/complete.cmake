@@ -90,7 +90,7 @@ file(WRITE ${work}/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBXFORMER0_PACKAGE_CONTROL_EXTRA ${work}/symbols ${work}/shlibs ${work}/triggers)
 
 # CPACK_DEBIAN_PACKAGE_SHLIBDEPS would do it too, but writes maintainer scripts that call ldconfig.
-foreach(package libxformer0 libxformer-cuda libxformer-mpi)
+foreach(package libxformer0 libxformer-cuda libxformer-mpi libxformer-nccl)
   if(package IN_LIST CPACK_XFORMER_PACKAGES)
     string(TOUPPER ${package} upper)
     set(tree ${CPACK_TEMPORARY_DIRECTORY}/${package}/${libdir})

@@ -7,6 +7,7 @@
 #   libxformer-dev   headers, link, xformer.pc, CMake package; the examples, as sources
 #   libxformer-cuda  the cuda plugin, where it was built
 #   libxformer-mpi   the mpi plugin, where it was built
+#   libxformer-nccl  the nccl plugin, where it was built
 #
 # This file says which component is in which package. The rest is done when cpack runs: settings.cmake holds the fields
 # of the packages, complete.cmake adds the files that only packages have.
@@ -28,6 +29,7 @@ set(components_libxformer0 runtime)
 set(components_libxformer-dev devel examples)
 set(components_libxformer-cuda)
 set(components_libxformer-mpi)
+set(components_libxformer-nccl)
 set(CPACK_XFORMER_CUDA)
 if(TARGET xformer_openblas)
   list(APPEND components_libxformer0 openblas)
@@ -39,11 +41,14 @@ endif()
 if(TARGET xformer_mpi)
   list(APPEND components_libxformer-mpi mpi)
 endif()
+if(TARGET xformer_nccl)
+  list(APPEND components_libxformer-nccl nccl)
+endif()
 
 # A group of components is a package and has its name.
 set(CPACK_COMPONENTS_ALL)
 set(CPACK_XFORMER_PACKAGES)
-foreach(package libxformer0 libxformer-dev libxformer-cuda libxformer-mpi)
+foreach(package libxformer0 libxformer-dev libxformer-cuda libxformer-mpi libxformer-nccl)
   if(components_${package})
     list(APPEND CPACK_XFORMER_PACKAGES ${package})
   endif()

@@ -102,3 +102,12 @@ set(CPACK_DEBIAN_LIBXFORMER-MPI_DESCRIPTION "encoder-decoder Transformer as a C 
 ${about}
 This package holds the plugin by which the processes of an MPI job train one
 model together.")
+
+# NCCL is opened at run time, as cuBLASLt is.
+set(CPACK_DEBIAN_LIBXFORMER-NCCL_PACKAGE_SECTION contrib/libs)
+set(CPACK_DEBIAN_LIBXFORMER-NCCL_PACKAGE_DEPENDS "${same}")
+set(CPACK_DEBIAN_LIBXFORMER-NCCL_PACKAGE_SUGGESTS "libnccl2, libxformer-cuda")
+set(CPACK_DEBIAN_LIBXFORMER-NCCL_DESCRIPTION "encoder-decoder Transformer as a C library (NCCL)
+${about}
+This package holds the plugin by which the GPUs of a training job exchange
+gradients and parameters without their hosts.")

@@ -42,6 +42,9 @@ int64_t bytes_of_fake() { return fake<decltype(&xf_fake_nccl_bytes)>("xf_fake_nc
 const Settings kHost = {{"context.device", "cuda:#"}};
 const Settings kNccl = {{"context.device", "cuda:#"}, {"context.comm_device", "nccl"}};
 
+// Shards and ranks.
+constexpr std::pair<int, int> kRuns[] = {{4, 2}, {4, 4}}, kNarrowRuns[] = {{4, 4}, {6, 2}};
+
 XF_TEST(the_same_steps_as_by_way_of_the_host) {
     bytes_of_fake();
     const int64_t steps = 2;
@@ -54,18 +57,18 @@ XF_TEST(the_same_steps_as_by_way_of_the_host) {
             check_same(one, run(ranks, settings, shards, 1, steps, kNccl), xf::format("%d on %d", shards, ranks));
             // All of the gradients and parameters went this way: see docs/guide/ranks.md.
             const size_t nodes = xf::ShardTree(shards, shards).cover(xf::share(shards, 0, ranks)).size();
-            const double want =
-                static_cast<double>(steps) * (ranks - 1) * total * (static_cast<double>(nodes) * (narrow ? 2 : 4) + 4);
+            const double each_step = static_cast<double>(nodes) * (narrow ? 2 : 4) + 4;
+            const double want = (ranks - 1) * total * (static_cast<double>(steps) * each_step + 4);  // and the average
             CHECK_EQ(static_cast<double>(bytes_of_fake()), want);
         }
     }
-    check_same(run(2, kFull, 4, 1, steps, kHost), run(2, kFull, 4, 1, steps, kNccl), "by the host");
+    check_same(run(2, kFull, 4, 1, 1, kHost), run(2, kFull, 4, 1, 1, kNccl), "by the host");
     check_nothing_lives("at the end");
 }
 
 // Two ranks, of which one has a fault; a timeout of a second. What the ranks heard.
 std::vector<Ended> run_with(const char *what, int32_t rank, int64_t after, int64_t leaves_at = -1) {
-    constexpr double kTimeout = 1;
+    constexpr double kTimeout = 1, kStep = 1;  // the second: what computing may take on a busy machine
     const Fault fault(what, rank, after);
     std::vector<double> seconds(2);
     const auto ended = on_ranks(2, [&](const xf_comm &comm) {
@@ -85,7 +88,7 @@ std::vector<Ended> run_with(const char *what, int32_t rank, int64_t after, int64
         }
     });
     for (const double waited : seconds)
-        if (waited > kTimeout + 1) record(__FILE__, __LINE__, xf::format("%s: after %.2f s", what, waited));
+        if (waited > kTimeout + 1 + kStep) record(__FILE__, __LINE__, xf::format("%s: after %.2f s", what, waited));
     std::printf("%s: %.2f s, %.2f s; %s; %s\n", what, seconds[0], seconds[1], ended[0].message.c_str(),
                 ended[1].message.c_str());
     return ended;

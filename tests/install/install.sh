@@ -61,7 +61,7 @@ with_plugins() {
     says "version $VERSION"
     says "trained 3 steps"
     for plugin in ${plugins[@]+"${plugins[@]}"}; do
-        if [ "$plugin" = mpi ]; then continue; fi # no backend
+        if [[ "$plugin" == [mn]* ]]; then continue; fi # mpi and nccl are no backends
         says "from '$tree/$LIBDIR/xformer/libxformer_$plugin.so'"
         if [ "$plugin" = openblas ]; then says "cpu:openblas active 1, "; fi
     done
@@ -164,8 +164,8 @@ tree() {
 
 parent() {
     # Installed files lie where this build has them, so that what is looked for below is found.
-    local options=(-S "$SOURCE/tests/install/parent" -G "$GENERATOR" -DXFORMER="$SOURCE" -DXF_OPENBLAS=OFF -DXF_CUDA=OFF -DXF_MPI=OFF
-        -DCMAKE_INSTALL_LIBDIR="$LIBDIR" -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX")
+    local options=(-S "$SOURCE/tests/install/parent" -G "$GENERATOR" -DXFORMER="$SOURCE" -DXF_OPENBLAS=OFF -DXF_CUDA=OFF
+        -DXF_MPI=OFF -DXF_NCCL=OFF -DCMAKE_INSTALL_LIBDIR="$LIBDIR" -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX")
     quietly "$CMAKE" -B plain "${options[@]}"
     (cd plain && quietly "$CTEST" -N && grep -q '^Total Tests: 0$' log) || fail "the parent has tests"
     quietly "$CMAKE" --install plain --prefix "$work/nothing"

@@ -21,7 +21,7 @@ mkdir -p "$target"
 target=$(cd "$target" && pwd -P)
 cd "$work"
 packages=(libxformer-dev libxformer0)
-for plugin in cuda mpi; do
+for plugin in cuda mpi nccl; do
     if [[ " $PLUGINS " == *" $plugin "* ]]; then packages+=("libxformer-$plugin"); fi
 done
 mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort)
@@ -87,7 +87,7 @@ for package in "${packages[@]}"; do
 done
 sections=$(for package in "${packages[@]}"; do echo "$package $(field "$package" Section)"; done)
 equal "sections" "$(printf '%s\n' 'libxformer-cuda non-free/libs' 'libxformer-dev libdevel' 'libxformer-mpi libs' \
-    'libxformer0 libs' |
+    'libxformer-nccl contrib/libs' 'libxformer0 libs' |
     grep -E "^($(IFS='|' && echo "${packages[*]}")) ")" "$sections"
 for needed in libc6 'libstdc++6' libutf8proc2 libmd0; do
     [[ "$(field libxformer0 Depends)" == *"$needed (>= "* ]] || fail "libxformer0 does not depend on $needed"
@@ -192,7 +192,7 @@ fi
 equal "first.c" "drei zwei eins" "$(./first model.xf 'three two one')"
 quietly ./use
 for plugin in $PLUGINS; do
-    if [ "$plugin" = mpi ]; then continue; fi # no backend
+    if [[ "$plugin" == [mn]* ]]; then continue; fi # mpi and nccl are no backends
     grep -qF "from '$lib/xformer/libxformer_$plugin.so'" log || { cat log; fail "the program found no $plugin"; }
 done
 

@@ -1,5 +1,7 @@
 // NCCL's functions, found at run time: the plugin loads on a machine without NCCL and says so.
 //
+// ncclConfig_t has the size and version of the header, by which a library of the same age or younger knows what is set.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
