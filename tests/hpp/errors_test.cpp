@@ -29,7 +29,8 @@ TEST(files) {
     CHECK_THROWS(XF_ERROR_NOT_FOUND, xformer::Trainer::resume(w.context, folder / "none"));
     CHECK_THROWS(XF_ERROR_NOT_FOUND, xformer::Tokenizer::load(w.context, folder / "none"));
     CHECK_THROWS(XF_ERROR_NOT_FOUND, xformer::Corpus::open(w.context, folder / "none"));
-    CHECK(CHECK_THROWS(XF_ERROR_IO, xformer::Corpus::open(w.context, folder.path())).native_code() == EISDIR);
+    CHECK(CHECK_THROWS(XF_ERROR_IO, xformer::Tokenizer::load(w.context, folder.path())).native_code() == EISDIR);
+    CHECK_THROWS(XF_ERROR_DATA, xformer::Corpus::open(w.context, folder.path()));  // may be a folder, but has files
     CHECK_THROWS(XF_ERROR_NOT_FOUND, w.model.save(folder / "no/folder"));
     CHECK_THROWS(XF_ERROR_INVALID_ARGUMENT, w.model.save(std::string("a\0b", 3)));
 
