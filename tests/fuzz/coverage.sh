@@ -17,7 +17,7 @@ mkdir -p "$folder"
 flags="-O1 -fprofile-instr-generate -fcoverage-mapping"
 cmake -S "$source" -B "$folder" -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=None \
     -DCMAKE_C_FLAGS="$flags" -DCMAKE_CXX_FLAGS="$flags" -DXF_OPENBLAS=OFF -DXF_CUDA=OFF -DXF_MPI=OFF \
-    -DXF_BUILD_EXAMPLES=OFF -DXF_INSTALL=OFF -DXF_PRECOMPILE=ON >"$folder.log"
+    -DXF_BUILD_EXAMPLES=OFF -DXF_INSTALL=OFF -DXF_PRECOMPILE=ON -DXF_UNITY=ON >"$folder.log"
 cmake --build "$folder" --target fuzz_replay >>"$folder.log"
 rm -f "$folder"/*.profraw
 for target in $(cd "$here/corpus" && ls); do
@@ -29,5 +29,6 @@ cd "$source"
 files=(lib/core/{safetensors,safetensors_header,input,utf8,options}.cpp lib/nn/{model_file,model_file_load,model_file_save,user_metadata}.cpp
     lib/train/{checkpoint,position}.cpp lib/text/*.cpp lib/data/{corpus,corpus_build,line_reader}.cpp)
 llvm-cov-"$version" report "$folder/bin/fuzz_replay" -instr-profile="$folder/all.profdata" "${files[@]}" >"$folder/report.txt"
-awk 'NR == 1 || /^lib|TOTAL|\.cpp/ { print $1, $(NF - 5), $(NF - 4), $(NF - 3) }' "$folder/report.txt" |
-    awk 'BEGIN { OFS = "\t"; print "file", "lines", "not reached", "share" } NR > 1 { print $1, $2, $3, $4 }'
+# llvm-cov's columns from the right: of branches three, then lines, lines not reached, their share.
+awk -v OFS='\t' 'BEGIN { print "file", "lines", "not reached", "share" }
+    /\.cpp |^TOTAL/ { print $1, $(NF - 5), $(NF - 4), $(NF - 3) }' "$folder/report.txt"

@@ -23,6 +23,10 @@ program=$build/bin/fuzz_$target
 if [ ! -x "$program" ]; then "$here/build.sh" "$build" "fuzz_$target"; fi
 
 name=${target%_oom}
+if [ ! -f "$here/$name.cpp" ] || [ ! -d "$here/corpus/$name" ]; then
+    echo "run.sh: there is no target $name" >&2
+    exit 2
+fi
 found=$build/corpus/$name findings=$build/findings/$target log=$build/$target.log
 mkdir -p "$found" "$findings" "$here/corpus/$name"
 # Longer inputs are slower, and say nothing that shorter ones don't.
