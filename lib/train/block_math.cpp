@@ -14,7 +14,7 @@ constexpr int64_t kTile = 1 << 14;  // numbers of one task
 
 // Runs task(i) for each i below count on the pool.
 template <class Task>
-void parallel(ThreadPool &pool, int64_t count, const Task &task) {
+void in_parallel(ThreadPool &pool, int64_t count, const Task &task) {
     pool.run(
         count, [](void *arg, int64_t i, int32_t) { (*static_cast<const Task *>(arg))(i); },
         const_cast<void *>(static_cast<const void *>(&task)));
@@ -23,7 +23,8 @@ void parallel(ThreadPool &pool, int64_t count, const Task &task) {
 // Runs work(begin, end) over count numbers.
 template <class Work>
 void tiles(ThreadPool &pool, int64_t count, const Work &work) {
-    parallel(pool, (count + kTile - 1) / kTile, [&](int64_t i) { work(i * kTile, std::min(count, (i + 1) * kTile)); });
+    in_parallel(pool, (count + kTile - 1) / kTile,
+                [&](int64_t i) { work(i * kTile, std::min(count, (i + 1) * kTile)); });
 }
 
 float narrowed(float x) { return from_bf16(to_bf16(x)); }
@@ -81,8 +82,9 @@ void BlockMath::from_bf16(Stream &stream, float *dst, const void *src, int64_t c
 void BlockMath::chunk_squares(Stream &stream, const float *src, int64_t count, int64_t chunk, double *dst) {
     const int64_t chunks = (count + chunk - 1) / chunk;
     if (on_host_)
-        return parallel(pool_, chunks,
-                        [&](int64_t i) { dst[i] = sum_squares(src + i * chunk, std::min(chunk, count - i * chunk)); });
+        return in_parallel(pool_, chunks, [&](int64_t i) {
+            dst[i] = sum_squares(src + i * chunk, std::min(chunk, count - i * chunk));
+        });
     const size_t bytes = static_cast<size_t>(chunks) * sizeof(double);
     sums_.reserve(stream.device(), bytes);
     stream.run(xf_chunk_squares{count, chunk, src, static_cast<double *>(sums_.data())});
