@@ -252,11 +252,11 @@ void Shards::exchange_piece(Stream &stream, int64_t first) {
             float *const numbers = parts_[round].numbers + to.begin;
             if (narrow) math_.to_bf16(stream, out, numbers, to.count());
             sends_.push_back({r, narrow ? static_cast<void *>(out) : numbers, bytes(to)});
-            out += bytes_of(kPiece) / 2;
+            if (narrow) out += bytes_of(kPiece) / 2;
         }
         each_receive([&](int r, float *numbers) {
             receives_.push_back({r, narrow ? static_cast<void *>(in) : numbers, bytes(mine)});
-            in += bytes_of(kPiece) / 2;
+            if (narrow) in += bytes_of(kPiece) / 2;
         });
         pass(stream);
         if (!narrow) continue;

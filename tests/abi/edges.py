@@ -16,7 +16,7 @@ import re
 import sys
 
 # What getters may call, none of which throws. is_handle() has checked the pointer.
-HARMLESS = set("""is_handle size start_id end_id c_str count description cancel config entries registry steps_done param_count
+HARMLESS = set("""is_handle size start_id end_id c_str count description cancel config entries registry comm rank steps_done param_count
     table model tokenizer get status_name option_count xf_hypotheses_sentence_count host_text find key XF_TEXT defined""".split())
 WORDS_THAT_CALL_NOTHING = set("return if switch case default for while sizeof static_cast int32_t size_t int64_t".split())
 

@@ -62,7 +62,9 @@ class Provoked(WorldTest):
         for load in (xformer.Model.load, xformer.Trainer.resume, xformer.Tokenizer.load, xformer.Corpus.open):
             error = self.refused(xformer.NotFoundError, load, w.context, self.path("none"))
             self.assertEqual(error.native_code, errno.ENOENT)
-            error = self.refused(xformer.FileError, load, w.context, self.folder)
+            # A corpus may be a folder, of files.
+            kind = xformer.DataError if load == xformer.Corpus.open else xformer.FileError
+            error = self.refused(kind, load, w.context, self.folder)
         self.refused(xformer.NotFoundError, w.model.save, self.path("no/folder"))
 
     def test_damaged_files(self):
