@@ -15,17 +15,17 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdarg>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <future>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include "comm/plugin.h"
+#include "comm/plugin_support.h"
+
+using xf::ends_in;
+using xf::say;
 
 namespace {
 
@@ -33,30 +33,6 @@ using Clock = std::chrono::steady_clock;
 
 std::atomic<bool> lost{false};     // a rank: MPI must not be ended
 std::atomic<double> patience{60};  // seconds for MPI's end, which waits for ranks that still have something to do
-
-int32_t say(xf_status status, xf_error *err, const char *form, ...) __attribute__((format(printf, 3, 4)));
-int32_t say(xf_status status, xf_error *err, const char *form, ...) {
-    if (err != nullptr) {
-        va_list args;
-        va_start(args, form);
-        err->status = status;
-        std::vsnprintf(err->message, sizeof err->message, form, args);
-        va_end(args);
-    }
-    return status;
-}
-
-// Runs what may never return on a thread that is then left behind. False when it did not end in time.
-template <class Work>
-bool ends_in(double seconds, Work work) {
-    auto done = std::make_shared<std::promise<void>>();
-    std::future<void> end = done->get_future();
-    std::thread([done, work] {
-        work();
-        done->set_value();
-    }).detach();
-    return end.wait_for(std::chrono::duration<double>(seconds)) == std::future_status::ready;
-}
 
 // The parts that go to one rank, or come from one, cut into pieces that go through two slots.
 class Lane {

@@ -7,19 +7,18 @@
 // peace. It is known to hang at times after a failure, so it runs on a thread of its own, which is left behind then.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <chrono>
 #include <cstring>
 #include <exception>
-#include <future>
-#include <memory>
-#include <thread>
+#include <new>
 
 #include "comm/nccl/nccl_library.h"
 #include "comm/plugin.h"
+#include "comm/plugin_support.h"
 
+using xf::ends_in;
+using xf::say;
 using xf::nccl::Library;
 using xf::nccl::open_library;
-using xf::nccl::say;
 
 struct xf_lane {
     ncclComm_t comm;
@@ -57,8 +56,11 @@ int32_t open(const char *id, int32_t rank, int32_t ranks, xf_lane **lane, xf_err
     ncclComm_t comm = nullptr;
     const int32_t status = settle(library->ncclCommInitRankConfig(&comm, ranks, shared, rank, &config), nullptr,
                                   "bringing the ranks together", err);
-    if (comm != nullptr) *lane = new xf_lane{comm};
-    return status;
+    if (comm == nullptr) return status;
+    *lane = new (std::nothrow) xf_lane{comm};
+    if (*lane != nullptr) return status;
+    library->ncclCommAbort(comm);  // the others have hardly begun to join
+    return say(XF_ERROR_NO_MEMORY, err, "no memory for a communicator of NCCL");
 }
 
 int32_t poll(xf_lane *lane, xf_error *err) {
@@ -89,13 +91,7 @@ int32_t close(xf_lane *lane, double seconds) {
     const ncclComm_t comm = lane->comm;
     delete lane;
     try {
-        auto done = std::make_shared<std::promise<void>>();
-        std::future<void> end = done->get_future();
-        std::thread([comm, done] {
-            library->ncclCommAbort(comm);
-            done->set_value();
-        }).detach();
-        return end.wait_for(std::chrono::duration<double>(seconds)) == std::future_status::ready ? 1 : 0;
+        return ends_in(seconds, [comm] { library->ncclCommAbort(comm); }) ? 1 : 0;
     } catch (const std::exception &) {  // no thread, no memory: to abort here might never end
         return 0;
     }

@@ -5,9 +5,10 @@
 
 #include <dlfcn.h>
 
-#include <cstdarg>
 #include <cstdio>
 #include <mutex>
+
+#include "comm/plugin_support.h"
 
 // Tests name another.
 #ifndef XF_NCCL_LIBRARY
@@ -15,17 +16,6 @@
 #endif
 
 namespace xf::nccl {
-
-int32_t say(int32_t status, xf_error *err, const char *form, ...) {
-    if (err != nullptr) {
-        va_list args;
-        va_start(args, form);
-        err->status = status;
-        std::vsnprintf(err->message, sizeof err->message, form, args);
-        va_end(args);
-    }
-    return status;
-}
 
 const Library *open_library(xf_error *err) {
     static std::mutex mutex;

@@ -35,7 +35,4 @@ struct Library {
 // NULL, with the reason, when there is none or it is too old. Opened once and never closed.
 const Library *open_library(xf_error *err);
 
-// Fills err and returns status.
-int32_t say(int32_t status, xf_error *err, const char *form, ...) __attribute__((format(printf, 3, 4)));
-
 }  // namespace xf::nccl
