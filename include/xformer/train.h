@@ -231,7 +231,7 @@ XF_API xf_model *xf_trainer_model(xf_trainer *trainer);
  * @param out [out] the model, with tokenizer and metadata; the caller frees it with xf_model_free()
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_STATE (no average is kept), XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND,
- *         XF_ERROR_BUSY, XF_ERROR_PEER
+ *         XF_ERROR_BUSY, XF_ERROR_PEER (another rank), XF_ERROR_DESYNC (another rank stands elsewhere)
  * @threads shared-read; exclusive where there are ranks
  * @since 0.1
  */
@@ -253,9 +253,9 @@ XF_API enum xf_status xf_trainer_ema(const xf_trainer *trainer, xf_model **out, 
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_STATE (gradients wait), XF_ERROR_NONFINITE (the last step was not finite, or a number to
  *         save is not: what this trainer saved last may be the last good one and is not replaced), XF_ERROR_IO,
- *         XF_ERROR_NOT_FOUND,
- *         XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_PEER; after an error the old file
- *         is as it was, unless the message says that the new one is in place and only its folder could not be flushed
+ *         XF_ERROR_NOT_FOUND, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_PEER (another
+ *         rank), XF_ERROR_DESYNC (another rank stands elsewhere); after an error the old file is as it was, unless the
+ *         message says that the new one is in place and only its folder could not be flushed
  * @threads exclusive
  * @since 0.1
  */

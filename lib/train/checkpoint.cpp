@@ -107,9 +107,10 @@ void Trainer::seek(Batcher *batcher, uint64_t fingerprint, const Metadata &order
                static_cast<long long>(position_.batch), static_cast<long long>(position_.batches)));
 }
 
-std::shared_ptr<Model> Trainer::average() const {
+std::shared_ptr<Model> Trainer::average() {
     XF_CHECK(config_.ema > 0, XF_ERROR_STATE, "train.ema is 0: no average is kept");
     check_sound();
+    if (has_ranks() && !joined_) join();
     auto model = std::make_shared<Model>(model_->context_ptr(), model_->options());
     model->metadata() = model_->metadata();
     Stream stream(model_->context().device(), model_->dtype());

@@ -158,7 +158,7 @@ void Trainer::make_sharded_step(double scale, double rate) {
 
 // The ranks' slices come to rank 0, which writes the file that one rank alone would write.
 void Trainer::save_of_all(const std::string &path, const FileContents &contents, const Call &call) {
-    if (!joined_) join();  // or a rank that stands elsewhere would be written as a part of this one
+    if (!joined_) join();  // or slices of a rank that stands elsewhere would be a part of the file
     const bool writes = shards_->rank() == 0, has_average = config_.ema > 0 && averages_;
     Buffer m, v, ema;
     std::string digest;

@@ -66,7 +66,7 @@ public:
     void save(const std::string &path, const std::string &tokenizer, const DataPosition &position,
               const Call &call = {});
     // A model of its own with the moving average as its parameters.
-    std::shared_ptr<Model> average() const;
+    std::shared_ptr<Model> average();
 
     // Moves a batcher to the position that was saved, or to the same share of the epoch and says so in the log.
     void seek(Batcher *batcher, uint64_t fingerprint, const Metadata &order, const Call &call = Call()) const;

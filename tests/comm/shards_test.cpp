@@ -96,12 +96,13 @@ XF_TEST(ranks_that_stand_elsewhere_do_not_save) {
     const Folder folder;
     const auto ended = on_ranks(2, [&](const xf_comm &comm) {
         const auto context = context_of(comm, 1);
-        const auto trainer = make_trainer(context, kTraining);
+        const auto trainer = make_trainer(context, kFull);
         for (int i = 0; i < 2; ++i) {
             step_own(trainer.get(), Task(), 2, comm.rank, 2, 1);
             save(trainer.get(), folder.file(std::to_string(i)));
         }
         const auto resumed = resume(context, folder.file(std::to_string(comm.rank)));
+        CHECK_FAILS(resumed->average(), XF_ERROR_DESYNC);
         save(resumed.get(), folder.file("1"));
     });
     check_all(ended, XF_ERROR_DESYNC);

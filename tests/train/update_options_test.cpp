@@ -19,13 +19,7 @@ std::vector<float> gradient_of(xf::Trainer *trainer) {
     return block;
 }
 
-std::vector<float> average_of(const xf::Trainer &trainer) {
-    const auto model = trainer.average();
-    std::vector<float> block(static_cast<size_t>(model->table().total));
-    xf::Stream stream(model->context().device());
-    stream.download(block.data(), model->params(), block.size() * sizeof(float));
-    return block;
-}
+std::vector<float> average_of(xf::Trainer &trainer) { return params_of(*trainer.average()); }
 
 XF_TEST(schedules_rise_in_a_line_and_end_at_0) {
     for (const double factor : {1.0, 3e-4}) {
