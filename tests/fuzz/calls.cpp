@@ -18,24 +18,11 @@ namespace {
 constexpr size_t kPlaces = 3;
 
 // What takes long to make is made once, stays, and stands in every place where nothing is.
-struct Base {
-    fuzz::Host host;
-    fuzz::Config config;
-    fuzz::Context context;
-    fuzz::Corpus corpus;
-    fuzz::Tokenizer tokenizer;
+struct Base : fuzz::TextWorld {
     Base() {
         fuzz::Judge judge;
-        judge.of(xf_config_create(config.out(), judge.fresh()), "xf_config_create");
-        fuzz::set_small(config);
         for (const char *key : {"decode.max_extra_tokens", "decode.batch_sentences"})
             judge.of(xf_config_set(config, key, "2", judge.fresh()), "xf_config_set");
-        if (judge.of(xf_context_create(config, host.get(), context.out(), judge.fresh()), "xf_context_create") ||
-            judge.of(xf_corpus_from_memory(context, nullptr, "m", fuzz::kPairs, sizeof fuzz::kPairs - 1, corpus.out(),
-                                           judge.fresh()),
-                     "xf_corpus_from_memory") ||
-            judge.of(xf_tokenizer_train(context, config, corpus, tokenizer.out(), judge.fresh()), "xf_tokenizer_train"))
-            fuzz::defect("no world: %s", judge.error().message);
     }
 };
 Base &base() {

@@ -6,24 +6,8 @@
 
 namespace {
 
-struct World {
-    fuzz::Host host;
-    fuzz::Config config;
-    fuzz::Context context;
-    fuzz::Corpus corpus;
-    fuzz::Tokenizer tokenizer;
+struct World : fuzz::TextWorld {
     fuzz::ScratchFile given{"given"}, saved{"saved"};
-    World() {
-        fuzz::Judge judge;
-        judge.of(xf_config_create(config.out(), judge.fresh()), "xf_config_create");
-        fuzz::set_small(config);
-        if (judge.of(xf_context_create(config, host.get(), context.out(), judge.fresh()), "xf_context_create") ||
-            judge.of(xf_corpus_from_memory(context, nullptr, "m", fuzz::kPairs, sizeof fuzz::kPairs - 1, corpus.out(),
-                                           judge.fresh()),
-                     "xf_corpus_from_memory") ||
-            judge.of(xf_tokenizer_train(context, config, corpus, tokenizer.out(), judge.fresh()), "xf_tokenizer_train"))
-            fuzz::defect("no world: %s", judge.error().message);
-    }
 };
 
 xf_status step(xf_trainer *trainer, fuzz::Judge *judge) {

@@ -6,18 +6,8 @@
 
 namespace {
 
-struct World {
-    fuzz::Host host;
-    fuzz::Config config;
-    fuzz::Context context;
+struct World : fuzz::World {
     fuzz::ScratchFile file{"corpus"}, second{"parallel"};
-    World() {
-        fuzz::Judge judge;
-        judge.of(xf_config_create(config.out(), judge.fresh()), "xf_config_create");
-        fuzz::set_small(config);
-        if (judge.of(xf_context_create(config, host.get(), context.out(), judge.fresh()), "xf_context_create") != XF_OK)
-            fuzz::defect("no context: %s", judge.error().message);
-    }
 };
 
 void set(xf_config *config, const char *key, int64_t value, fuzz::Judge *judge) {

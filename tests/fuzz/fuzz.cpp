@@ -148,6 +148,22 @@ void set_small(xf_config *config) {
             defect("%s can't be %s", key, value);
 }
 
+World::World() {
+    Judge judge;
+    judge.of(xf_config_create(config.out(), judge.fresh()), "xf_config_create");
+    set_small(config);
+    if (judge.of(xf_context_create(config, host.get(), context.out(), judge.fresh()), "xf_context_create") != XF_OK)
+        defect("no context: %s", judge.error().message);
+}
+
+TextWorld::TextWorld() {
+    Judge judge;
+    if (judge.of(xf_corpus_from_memory(context, nullptr, "m", kPairs, sizeof kPairs - 1, corpus.out(), judge.fresh()),
+                 "xf_corpus_from_memory") ||
+        judge.of(xf_tokenizer_train(context, config, corpus, tokenizer.out(), judge.fresh()), "xf_tokenizer_train"))
+        defect("no world: %s", judge.error().message);
+}
+
 ScratchFile::ScratchFile(const char *name) {
     const char *const other = std::getenv("TMPDIR");
     const char *const folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : other != nullptr ? other : "/tmp";

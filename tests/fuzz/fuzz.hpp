@@ -114,6 +114,21 @@ inline constexpr char kPairs[] = "one two\teins zwei\nthe house\tdas Haus\nthe c
 // Options of the smallest context and model: the plain kernels, one thread, 64 MiB.
 void set_small(xf_config *config);
 
+// What a target has beside its input, made once: the smallest options, and a context with them.
+struct World {
+    Host host;
+    Config config;
+    Context context;
+    World();
+};
+
+// The same with kPairs and a tokenizer learnt from them.
+struct TextWorld : World {
+    Corpus corpus;
+    Tokenizer tokenizer;
+    TextWorld();
+};
+
 // A file in memory, whose name the library can open. Its folder is /dev/shm, or TMPDIR where there is none.
 class ScratchFile {
 public:

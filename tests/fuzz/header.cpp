@@ -24,19 +24,6 @@ struct Virtual {
     }
 };
 
-struct World {
-    fuzz::Host host;
-    fuzz::Config config;
-    fuzz::Context context;
-    World() {
-        fuzz::Judge judge;
-        judge.of(xf_config_create(config.out(), judge.fresh()), "xf_config_create");
-        fuzz::set_small(config);
-        if (judge.of(xf_context_create(config, host.get(), context.out(), judge.fresh()), "xf_context_create") != XF_OK)
-            fuzz::defect("no context: %s", judge.error().message);
-    }
-};
-
 // The parser, and that what it took is written and read again as the same.
 void parse(std::string_view json, uint64_t data_bytes) {
     try {
@@ -65,7 +52,7 @@ void parse(std::string_view json, uint64_t data_bytes) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static World world;
+    static fuzz::World world;
     fuzz::Choices choices(data, size);
     const uint64_t data_bytes = choices.number(choices.byte() % 9);
     const std::string_view json = choices.rest();

@@ -9,20 +9,14 @@
 
 namespace {
 
-struct World {
-    fuzz::Host host;
-    fuzz::Config config, narrow;
-    fuzz::Context context;
+struct World : fuzz::World {
+    fuzz::Config narrow;
     World() {
         fuzz::Judge judge;
-        judge.of(xf_config_create(config.out(), judge.fresh()), "xf_config_create");
-        fuzz::set_small(config);
         judge.of(xf_config_set(config, "decode.beam", "2", judge.fresh()), "xf_config_set");
         judge.of(xf_config_set(config, "decode.max_extra_tokens", "5", judge.fresh()), "xf_config_set");
         judge.of(xf_config_copy(config, narrow.out(), judge.fresh()), "xf_config_copy");
         judge.of(xf_config_set(narrow, "file.precision", "int8", judge.fresh()), "xf_config_set");
-        if (judge.of(xf_context_create(config, host.get(), context.out(), judge.fresh()), "xf_context_create") != XF_OK)
-            fuzz::defect("no context: %s", judge.error().message);
     }
 };
 
