@@ -104,7 +104,8 @@ void Lane::join(Stream &stream) {
             });
             return status != XF_LANE_BUSY;
         });
-        XF_CHECK(over, XF_ERROR_PEER, "%s did not bring the ranks together within %g s", plugin_.version, timeout_ / 2);
+        XF_CHECK(over, XF_ERROR_PEER, "%s did not bring the ranks together within %s s", plugin_.version,
+                 number(timeout_ / 2).c_str());
     });
 }
 
@@ -150,7 +151,7 @@ void Lane::exchange(Stream &stream, std::span<const Comm::Message> sends, std::s
             in_stream = in_stream || status == XF_OK;
             return in_stream && stream.is_done();
         });
-        if (!over) failure = format("%s: a rank was silent for %g s", plugin_.version, timeout_);
+        if (!over) failure = format("%s: a rank was silent for %s s", plugin_.version, number(timeout_).c_str());
     } catch (const Error &error) {
         failure = error.what();
     }

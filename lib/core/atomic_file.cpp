@@ -170,8 +170,10 @@ void AtomicFile::reserve(uint64_t bytes) {
     if (bytes == 0) return;
     const off_t length = checked_cast<off_t>(bytes, "the size of a file");
     const SigxfszGuard guard;
-    const int result = retry_interrupted([&] { return io_->allocate(fd_.get(), length); });
-    if (result == 0 || errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL) return;
+    int result = io_->allocate(fd_.get(), length);
+    // A timer may fire more often than a file system can give so much: then it is not asked for.
+    for (int i = 0; i < 10 && result < 0 && errno == EINTR; ++i) result = io_->allocate(fd_.get(), length);
+    if (result == 0 || errno == EINTR || errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL) return;
     state_ = State::kFailed;
     fail_errno(errno, "reserve space for", path_);
 }
@@ -209,13 +211,14 @@ void AtomicFile::commit() {
     XF_CHECK(state_ == State::kWriting, XF_ERROR_STATE, "'%s' can't be committed after a failure or twice",
              path_.c_str());
     state_ = State::kFailed;
-    if (io_->fsync(fd_.get()) < 0) fail_errno(errno, "flush", path_);
+    if (retry_interrupted([&] { return io_->fsync(fd_.get()); }) < 0) fail_errno(errno, "flush", path_);
     if (fd_.close() < 0) fail_errno(errno, "close", path_);
     if (keep_previous_) keep_old();
     if (io_->rename(folder_.get(), temp_.c_str(), name_.c_str()) < 0) fail_errno(errno, "replace", path_);
     temp_.clear();
     // Some network file systems flush no folders, and have no need to.
-    if (io_->fsync(folder_.get()) < 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
+    const int flushed = retry_interrupted([&] { return io_->fsync(folder_.get()); });
+    if (flushed < 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS)
         fail_errno(errno, "flush the folder of the file that is now in place,", path_);
     state_ = State::kDone;
 }

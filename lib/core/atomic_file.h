@@ -6,7 +6,7 @@
 //
 // The order is what makes it safe: a temp file in the same folder, fsync, close, the old file also linked as
 // "<path>.prev", rename, fsync of the folder. A failed fsync condemns the temp file and is never tried again: the
-// kernel drops the dirty pages and reports the second fsync as a success.
+// kernel drops the dirty pages and reports the second fsync as a success. One that a signal interrupted did not fail.
 //
 // A link is followed once, at the start: the file it points to is replaced, the link stays. A process that is killed
 // leaves ".<name>.tmp.<pid>.<n>" behind, as large as the file. A job that is killed and started again, for weeks, would

@@ -42,11 +42,24 @@ void fail(xf_status status, const char *fmt, ...) {
     throw Error(status, std::move(text));
 }
 
-void fail_errno(int error_number, const char *action, const std::string &path) {
+namespace {
+
+// In English: strerror() follows the host's locale, and its encoding.
+std::string reason_of(int error_number) {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
+    const char *const reason = strerrordesc_np(error_number);
+    return reason != nullptr ? reason : format("error %d", error_number);
+#else
     char buffer[128];
-    const char *reason = strerror_r(error_number, buffer, sizeof buffer);  // the GNU form returns the text
+    return strerror_r(error_number, buffer, sizeof buffer);  // the GNU form returns the text
+#endif
+}
+
+}  // namespace
+
+void fail_errno(int error_number, const char *action, const std::string &path) {
     throw Error(error_number == ENOENT ? XF_ERROR_NOT_FOUND : XF_ERROR_IO,
-                format("cannot %s '%s': %s", action, path.c_str(), reason), error_number);
+                format("cannot %s '%s': %s", action, path.c_str(), reason_of(error_number).c_str()), error_number);
 }
 
 }  // namespace xf

@@ -15,7 +15,7 @@ namespace xf {
 namespace {
 
 const IoOps kPosix = {
-    .open = [](int folder, const char *path, int flags, mode_t mode) { return ::openat(folder, path, flags, mode); },
+    .open = open_above_standard,
     .close = [](int fd) { return ::close(fd); },
     .fstat = [](int fd, struct stat *status) { return ::fstat(fd, status); },
     .lstat = [](int folder, const char *path,
@@ -42,6 +42,16 @@ int open_to_read(const std::string &path, const IoOps &io) {
 }  // namespace
 
 const IoOps &posix_io() { return kPosix; }
+
+int open_above_standard(int folder, const char *path, int flags, mode_t mode) {
+    const int fd = ::openat(folder, path, flags, mode);
+    if (fd < 0 || fd > STDERR_FILENO) return fd;
+    const int above = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), error_number = errno;
+    ::close(fd);
+    if (above < 0 && (flags & O_EXCL) != 0) (void)::unlinkat(folder, path, 0);  // it is new, and nobody's
+    errno = error_number;
+    return above;
+}
 
 int Fd::close() {
     if (fd_ < 0) return 0;

@@ -47,6 +47,10 @@ auto retry_interrupted(Call call) {
     return result;
 }
 
+// open() with a result above 2. In a process without standard streams an opened file is given their numbers, and what
+// the host prints would end up in it. -1 with errno.
+int open_above_standard(int folder, const char *path, int flags, mode_t mode);
+
 // A descriptor that is closed with its owner. close() may be checked; its failure still gives the descriptor back.
 class Fd {
 public:

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/file.h"
 
 namespace xf {
 namespace {
@@ -28,7 +29,7 @@ public:
                  path.c_str());
         do {
             // O_NONBLOCK: opening a pipe to which nobody writes would wait for ever; so it is an empty file.
-            fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+            fd_ = open_above_standard(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
         } while (fd_ < 0 && errno == EINTR);
         if (fd_ < 0) fail_errno(errno, "open", path);
         try {

@@ -305,7 +305,7 @@ static void test_in_the_middle(void **state) {
             enum xf_status status;
             while ((status = xf_train_step(stormy.trainer, &batch, 1, &found, NULL)) == XF_ERROR_CANCELLED) {
                 ++cancelled_steps;
-                atomic_store(&watch.delay_ns, watch.delay_ns * 4 / 3 % 200000000);
+                atomic_store(&watch.delay_ns, watch.delay_ns * 4 / 3 % 900000000);
                 assert_int_equal(xf_trainer_step_count(stormy.trainer), step - 1);
             }
             assert_int_equal(status, XF_OK);
@@ -313,7 +313,7 @@ static void test_in_the_middle(void **state) {
             ACCEPTED(xf_decode(calm.decoder, &batch, NULL, &answers[0], err));
             while ((status = xf_decode(stormy.decoder, &batch, NULL, &answers[1], NULL)) == XF_ERROR_CANCELLED) {
                 ++cancelled_decodes;
-                atomic_store(&watch.delay_ns, watch.delay_ns * 4 / 3 % 200000000);
+                atomic_store(&watch.delay_ns, watch.delay_ns * 4 / 3 % 900000000);
             }
             assert_int_equal(status, XF_OK);
             for (size_t i = 0; i < B; ++i) {
@@ -325,7 +325,7 @@ static void test_in_the_middle(void **state) {
             for (int k = 0; k < 2; ++k) xf_hypotheses_free(answers[k]);
             ACCEPTED(xf_score(calm.decoder, &batch, scores[0], err));
             while ((status = xf_score(stormy.decoder, &batch, scores[1], NULL)) == XF_ERROR_CANCELLED)
-                atomic_store(&watch.delay_ns, watch.delay_ns * 4 / 3 % 200000000);
+                atomic_store(&watch.delay_ns, watch.delay_ns * 4 / 3 % 900000000);
             assert_memory_equal(scores[0], scores[1], sizeof *scores);
         }
         atomic_store(&watch.stop, 1);

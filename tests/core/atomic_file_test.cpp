@@ -197,6 +197,30 @@ XF_TEST(interrupted_and_short_writes_go_on) {
     CHECK(calls > 8);
 }
 
+// A profiler's timer fires again and again while much space is asked for, which some file systems then never give.
+XF_TEST(interrupted_flushes_are_repeated_and_space_is_only_a_wish) {
+    const TempFolder folder;
+    static int syncs, wishes;
+    syncs = wishes = 0;
+    IoOps io = posix_io();
+    io.fsync = [](int fd) {
+        errno = EINTR;
+        return ++syncs % 3 != 0 ? -1 : posix_io().fsync(fd);
+    };
+    io.allocate = [](int, off_t) {
+        ++wishes;
+        errno = EINTR;
+        return -1;
+    };
+    AtomicFile file(folder / "m", io);
+    file.reserve(1);
+    file.write("x", 1);
+    file.commit();
+    CHECK_EQ(load(folder / "m"), std::string("x"));
+    CHECK_EQ(syncs, 6);  // the file and its folder
+    CHECK(wishes > 0 && wishes < 100);
+}
+
 XF_TEST(a_write_that_takes_nothing_is_an_error_and_no_endless_loop) {
     const TempFolder folder;
     IoOps io = posix_io();

@@ -31,6 +31,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// For messages: %g would follow the locale.
+long long milliseconds(double seconds) { return static_cast<long long>(seconds * 1e3); }
+
 std::atomic<bool> lost{false};     // a rank: MPI must not be ended
 std::atomic<double> patience{60};  // seconds for MPI's end, which waits for ranks that still have something to do
 
@@ -143,7 +146,7 @@ public:
             if (idle < kSpins) continue;
             if (Clock::now() >= end) {
                 lost = true;
-                return say(XF_ERROR_PEER, err, "rank %zu was silent for %g s", waits_for, timeout);
+                return say(XF_ERROR_PEER, err, "rank %zu was silent for %lld ms", waits_for, milliseconds(timeout));
             }
             usleep(kNap);
         }
@@ -174,7 +177,7 @@ int32_t start_mpi(double timeout, xf_error *err) {
                 provided = got;
             })) {
             lost = true;
-            return say(XF_ERROR_PEER, err, "MPI did not start within %g s", timeout);
+            return say(XF_ERROR_PEER, err, "MPI did not start within %lld ms", milliseconds(timeout));
         }
         level = provided;
         std::atexit([] {
@@ -209,7 +212,7 @@ int32_t take_comm(double timeout, MPI_Comm *out, xf_error *err) {
             if (*status == MPI_SUCCESS) *status = MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);
         })) {
         lost = true;
-        return say(XF_ERROR_PEER, err, "the ranks of MPI did not come together within %g s", timeout);
+        return say(XF_ERROR_PEER, err, "the ranks of MPI did not come together within %lld ms", milliseconds(timeout));
     }
     if (*status != MPI_SUCCESS) return say(XF_ERROR_BACKEND, err, "MPI_Comm_dup() failed: %d", *status);
     *out = *comm;

@@ -1,0 +1,121 @@
+/*
+ * See battery.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include "battery.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "storm.h"
+
+static const char lines[] =
+    "one two three\teins zwei drei\nfour one\tvier eins\ntwo three four\tzwei drei vier\nthree\tdrei\n";
+
+pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
+/* A pipe whose writer is slow: each read of it waits, and is interrupted. */
+static void *write_slowly(void *arg) {
+    const int pipe = (int)(intptr_t)arg;
+    for (size_t i = 0; i < sizeof lines - 1; i += 16) {
+        const struct timespec pause = {0, 1000000};
+        const size_t rest = sizeof lines - 1 - i, bytes = rest < 16 ? rest : 16;
+        ssize_t written;
+        while ((written = write(pipe, lines + i, bytes)) < 0 && errno == EINTR) continue;
+        CHECK(written == (ssize_t)bytes);
+        nanosleep(&pause, NULL);
+    }
+    close(pipe);
+    return NULL;
+}
+
+static void nothing(void) {}
+
+void work(const char *device, const char *path, uint64_t *results, void (*between)(void)) {
+    if (between == NULL) between = nothing;
+    xf_error err;
+    char text_path[80], pipe_path[80];
+    snprintf(text_path, sizeof text_path, "%s.txt", path);
+    snprintf(pipe_path, sizeof pipe_path, "%s.pipe", path);
+    xf_config *config = small_config(device, "2");
+    xf_context *context = context_on(device, "2");
+    xf_trainer *trainer = trainer_on(context, device), *resumed = NULL;
+    xf_model *loaded = NULL;
+    xf_decoder *decoder = NULL;
+    xf_corpus *corpus = NULL, *slow = NULL;
+    xf_tokenizer *tokenizer = NULL, *again = NULL;
+    for (int i = 0; i < BATCHES; ++i) {
+        const xf_batch batch = batch_of(i);
+        MUST(xf_train_step(trainer, &batch, 1, NULL, &err));
+    }
+    MUST(xf_trainer_save(trainer, NULL, path, &err));
+    between();
+    results[0] = hash_file(path);
+    between();
+    MUST(xf_trainer_resume(context, path, NULL, &resumed, &err));
+    between();
+    MUST(xf_model_load(context, path, &loaded, &err));
+    MUST(xf_decoder_create(loaded, config, &decoder, &err));
+    for (int i = 0; i < 4; ++i) MUST(decode_hash(decoder, i, 1 + i % 4, &results[1 + i], &err));
+    MUST(xf_model_save(loaded, NULL, path, &err));
+    results[5] = hash_file(path);
+    between();
+
+    pthread_mutex_lock(&opening);
+    FILE *file = fopen(text_path, "w");
+    CHECK(file != NULL && fwrite(lines, 1, sizeof lines - 1, file) == sizeof lines - 1 && fclose(file) == 0);
+    pthread_mutex_unlock(&opening);
+    MUST(xf_corpus_open(context, NULL, text_path, &corpus, &err));
+    CHECK(xf_corpus_pair_count(corpus) == 4);
+    pthread_t writer;
+    unlink(pipe_path);
+    CHECK(mkfifo(pipe_path, 0600) == 0);
+    pthread_mutex_lock(&opening);
+    const int low = open(pipe_path, O_RDWR), pipe = fcntl(low, F_DUPFD_CLOEXEC, 3);
+    CHECK(close(low) == 0);
+    pthread_mutex_unlock(&opening);
+    CHECK(pipe >= 0 && pthread_create(&writer, NULL, write_slowly, (void *)(intptr_t)pipe) == 0);
+    MUST(xf_corpus_open(context, NULL, pipe_path, &slow, &err));
+    pthread_join(writer, NULL);
+    CHECK(xf_corpus_pair_count(slow) == 4);
+    xf_config *words = NULL;
+    MUST(xf_config_create(&words, &err));
+    MUST(xf_config_set(words, "tokenizer.vocab_size", "290", &err));
+    MUST(xf_tokenizer_train(context, words, slow, &tokenizer, &err));
+    between();
+    MUST(xf_tokenizer_save(tokenizer, text_path, &err));
+    results[6] = hash_file(text_path);
+    between();
+    MUST(xf_tokenizer_load(context, text_path, &again, &err));
+    MUST(xf_tokenizer_save(again, text_path, &err));
+    results[7] = hash_file(text_path);
+    between();
+
+    unlink(pipe_path);
+    xf_config_free(words);
+    xf_tokenizer_free(tokenizer);
+    xf_tokenizer_free(again);
+    xf_corpus_free(corpus);
+    xf_corpus_free(slow);
+    xf_decoder_free(decoder);
+    xf_model_free(loaded);
+    xf_trainer_free(resumed);
+    xf_trainer_free(trainer);
+    xf_context_free(context);
+    xf_config_free(config);
+}
+
+void remove_files(const char *path) {
+    static const char *const ends[] = {"", ".prev", ".txt", ".txt.prev", ".pipe"};
+    char name[96];
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; ++i) {
+        snprintf(name, sizeof name, "%s%s", path, ends[i]);
+        unlink(name);
+    }
+}

@@ -1,0 +1,191 @@
+/*
+ * A process that forks while its threads are in the middle of everything: they train, decode, save, load and create
+ * contexts. Each child ends by itself within ten seconds: it exits, becomes another program, frees what it inherited,
+ * is told XF_ERROR_FORKED, or computes with a context of its own to the same bits.
+ *
+ *     storm_forks [FORKS]
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "storm.h"
+
+enum { TRAINS, DECODES, SAVES, CREATES, BUSY, KINDS = 6 };
+static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
+static const char *device;
+
+/* Handles of the threads that are busy, and of an idle one. */
+static struct {
+    xf_context *context;
+    xf_trainer *trainer, *saved;
+    xf_model *model;
+    xf_decoder *decoder, *idle;
+} parent;
+static atomic_int stop;
+static atomic_long calls;
+static char path[64];
+
+static void *work(void *arg) {
+    const int what = (int)(intptr_t)arg;
+    xf_error err;
+    for (int i = 0; !atomic_load(&stop); ++i) {
+        const xf_batch batch = batch_of(i % BATCHES);
+        uint64_t sum;
+        xf_context *context = NULL;
+        xf_model *model = NULL;
+        switch (what) {
+            case TRAINS:
+                MUST(xf_train_step(parent.trainer, &batch, 1, NULL, &err));
+                break;
+            case DECODES:
+                MUST(decode_hash(parent.decoder, i % BATCHES, 4, &sum, &err));
+                break;
+            case SAVES:
+                MUST(xf_trainer_save(parent.saved, NULL, path, &err));
+                MUST(xf_model_load(parent.context, path, &model, &err));
+                xf_model_free(model);
+                break;
+            default:
+                context = context_on(device, "2");
+                xf_model_free(model_on(context, device));
+                xf_context_free(context);
+        }
+        atomic_fetch_add(&calls, 1);
+    }
+    return NULL;
+}
+
+/* What a child does; 0, or the line that did not hold. */
+#define WANT(condition) \
+    if (!(condition)) return __LINE__ % 100 + 100
+static int child(int what, uint64_t expected) {
+    const xf_batch batch = batch_of(0);
+    xf_error err;
+    uint64_t sum = 0;
+    xf_model *model = NULL;
+    switch (what) {
+        case 0:
+            return 0;
+        case 1:
+            execl("/bin/true", "true", (char *)NULL);
+            return 99;
+        case 2: /* as a garbage collector: of idle handles, and of those that a thread of the parent is using */
+            xf_decoder_free(parent.idle);
+            xf_decoder_free(parent.decoder);
+            xf_trainer_free(parent.saved);
+            xf_trainer_free(parent.trainer);
+            xf_model_free(parent.model);
+            xf_context_free(parent.context);
+            return 0;
+        case 3:
+            xf_context_cancel(parent.context);
+            xf_trainer_cancel(parent.trainer);
+            WANT(xf_train_step(parent.trainer, &batch, 1, NULL, &err) == XF_ERROR_FORKED);
+            WANT(decode_hash(parent.decoder, 0, 4, &sum, &err) == XF_ERROR_FORKED);
+            WANT(decode_hash(parent.idle, 0, 4, &sum, &err) == XF_ERROR_FORKED);
+            WANT(xf_trainer_save(parent.saved, NULL, path, &err) == XF_ERROR_FORKED);
+            WANT(xf_model_save(parent.model, NULL, path, &err) == XF_ERROR_FORKED);
+            WANT(xf_model_load(parent.context, path, &model, &err) == XF_ERROR_FORKED);
+            return 0;
+        default: { /* of its own: one thread or two, of which a sanitizer allows none in a child */
+            xf_context *context = context_on(device, what == 4 || XF_TEST_SANITIZED ? "1" : "2");
+            WANT(context != NULL);
+            model = model_on(context, device);
+            xf_config *config = small_config(device, "1");
+            xf_decoder *decoder = NULL;
+            WANT(xf_decoder_create(model, config, &decoder, &err) == XF_OK);
+            WANT(decode_hash(decoder, 3, 4, &sum, &err) == XF_OK);
+            WANT(sum == expected);
+            xf_trainer *trainer = trainer_on(context, device);
+            WANT(xf_train_step(trainer, &batch, 1, NULL, &err) == XF_OK);
+            xf_trainer_free(trainer);
+            xf_decoder_free(decoder);
+            xf_config_free(config);
+            xf_model_free(model);
+            xf_context_free(context);
+            return 0;
+        }
+    }
+}
+
+/* Seconds that the slowest child of each kind took. */
+static double slowest[KINDS];
+
+static void fork_once(int what, uint64_t expected) {
+    const double start = seconds_now();
+    fflush(NULL);
+    const pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        signal(SIGALRM, SIG_DFL);
+        alarm(10); /* a child that hangs is killed, and seen */
+        _exit(child(what, expected));
+    }
+    int status = 0;
+    CHECK(waitpid(pid, &status, 0) == pid);
+    const double took = seconds_now() - start;
+    if (took > slowest[what]) slowest[what] = took;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+    fprintf(stderr, "%s: child of kind %d: %s %d\n", device, what, WIFEXITED(status) ? "status" : "signal",
+            WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+    exit(EXIT_FAILURE);
+}
+
+int main(int argc, char **argv) {
+    const long forks = amount(argc, argv, 120);
+    uint32_t seed = 20261123;
+    xf_error err;
+    (void)batch_of(0);
+    for (int d = 0; d < 2; ++d) {
+        device = devices[d];
+        parent.context = context_on(device, "2");
+        if (parent.context == NULL) continue;
+        snprintf(path, sizeof path, "xf_storm_%ld", (long)getpid());
+        xf_config *config = small_config(device, "2");
+        parent.model = model_on(parent.context, device);
+        parent.trainer = trainer_on(parent.context, device);
+        parent.saved = trainer_on(parent.context, device);
+        MUST(xf_decoder_create(parent.model, config, &parent.decoder, &err));
+        MUST(xf_decoder_create(parent.model, config, &parent.idle, &err));
+        uint64_t expected = 0, after = 0;
+        MUST(decode_hash(parent.idle, 3, 4, &expected, &err));
+        atomic_store(&stop, 0);
+        atomic_store(&calls, 0);
+        pthread_t threads[BUSY];
+        for (int i = 0; i < BUSY; ++i) CHECK(pthread_create(&threads[i], NULL, work, (void *)(intptr_t)i) == 0);
+        for (long i = 0; i < forks / 2; ++i) {
+            const struct timespec pause = {0, chance(&seed) % 2000000};
+            nanosleep(&pause, NULL);
+            fork_once((int)(i % KINDS), expected);
+        }
+        atomic_store(&stop, 1);
+        for (int i = 0; i < BUSY; ++i) pthread_join(threads[i], NULL);
+        MUST(decode_hash(parent.idle, 3, 4, &after, &err)); /* the parent is as it was */
+        CHECK(after == expected);
+        printf(
+            "%s: %ld forks during %ld calls of %d threads; slowest child %.2f s to exit, %.2f s to exec, %.2f s to "
+            "free, %.2f s to be refused, %.2f s to compute\n",
+            device, forks / 2, atomic_load(&calls), BUSY, slowest[0], slowest[1], slowest[2], slowest[3],
+            slowest[4] > slowest[5] ? slowest[4] : slowest[5]);
+        xf_decoder_free(parent.idle);
+        xf_decoder_free(parent.decoder);
+        xf_trainer_free(parent.trainer);
+        xf_trainer_free(parent.saved);
+        xf_model_free(parent.model);
+        xf_context_free(parent.context);
+        xf_config_free(config);
+        char previous[80];
+        snprintf(previous, sizeof previous, "%s.prev", path);
+        unlink(path);
+        unlink(previous);
+    }
+    return 0;
+}
