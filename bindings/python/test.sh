@@ -47,7 +47,7 @@ fresh sources
     export PYTHONPATH=installed
     sed -n '/^```python$/,/^```$/p' "$here/README.md" | grep -v '^```' >numerals.py
     "$PYTHON" numerals.py | tee output
-    grep -q '^step 1200  loss ' output
+    grep -q '^step 500  loss ' output
     grep -qx 'three two one -> drei zwei eins' output
     printf '%s\n' "three two one" "four" "one two three four" >texts
     "$PYTHON" "$here/bench.py" numerals.xf texts translations 2 | tee seconds

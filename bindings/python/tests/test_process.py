@@ -286,7 +286,7 @@ class Readme(unittest.TestCase):
         self.assertEqual((done.stderr, done.returncode), ("", 0))
         promised = re.search(r"# (three two one -> .*)", program).group(1)
         self.assertEqual(done.stdout.splitlines()[-1], promised)
-        self.assertIn("step 1200  loss ", done.stdout)
+        self.assertIn("step 500  loss ", done.stdout)
 
 
 if __name__ == "__main__":
