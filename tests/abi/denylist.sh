@@ -28,7 +28,7 @@ _ZSt13set_terminatePFvvE|_ZSt14set_unexpectedPFvvE|_ZSt15set_new_handlerPFvvE
 setlocale|uselocale|newlocale|duplocale|freelocale|localeconv|nl_langinfo(_l)?|_ZNSt6locale.*
 (__isoc(99|23)_)?(vf|vs|f|s|v)?scanf|(__isoc23_)?strto(d|f|ld)(_l)?|wcsto(d|f|ld)|atof|strfmon|strftime|strptime
 __ctype_(b|tolower|toupper)_loc|(to|is)(lower|upper|alpha|digit|alnum|space|print|punct)|tow(lower|upper)|strcoll|strxfrm
-(mb|wc)s?r?tow?cs?|mbr?towc|wcr?tomb|mbsr?towcs|wcsr?tombs|btowc|wctob|strcasecmp|strerror|strsignal|iconv_open
+(mb|wc)s?r?tow?cs?|mbr?towc|wcr?tomb|mbsr?towcs|wcsr?tombs|btowc|wctob|strcasecmp|(__xpg_)?strerror(_r|_l)?|strsignal|iconv_open
 # the environment
 (un)?setenv|putenv|clearenv|getenv|tzset
 # the state of others: random numbers, static buffers

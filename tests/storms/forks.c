@@ -116,6 +116,41 @@ static int child(int what, uint64_t expected) {
     }
 }
 
+/* Forks in the middle of a call of its own thread: parent and child both come to its end. */
+static pid_t forked;
+static int32_t fork_within(void *user, const xf_prefix *prefix, uint32_t *allowed) {
+    (void)prefix, (void)allowed;
+    if (*(int *)user != 0) return 0;
+    *(int *)user = 1;
+    fflush(NULL);
+    forked = fork();
+    if (forked == 0) alarm(10);
+    return 0;
+}
+
+static void fork_in_a_call(xf_decoder *decoder) {
+    const xf_batch batch = batch_of(3);
+    xf_error err;
+    xf_hypotheses *answers[2] = {NULL, NULL};
+    xf_decode_params params = XF_DECODE_PARAMS_INIT;
+    xf_hypothesis best[2] = {XF_HYPOTHESIS_INIT, XF_HYPOTHESIS_INIT};
+    int done = 0;
+    MUST(xf_decode(decoder, &batch, NULL, &answers[0], &err));
+    params.constraint = fork_within;
+    params.constraint_user = &done;
+    MUST(xf_decode(decoder, &batch, &params, &answers[1], &err));
+    for (int i = 0; i < 2; ++i) MUST(xf_hypotheses_get(answers[i], 3, 0, &best[i], &err));
+    const int same = best[0].score == best[1].score && best[0].length == best[1].length;
+    for (int i = 0; i < 2; ++i) xf_hypotheses_free(answers[i]);
+    if (forked == 0) {
+        xf_decoder_free(decoder);
+        _exit(same ? 0 : 1);
+    }
+    int status = 0;
+    CHECK(done && forked > 0 && same && waitpid(forked, &status, 0) == forked);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 /* Seconds that the slowest child of each kind took. */
 static double slowest[KINDS];
 
@@ -165,6 +200,7 @@ int main(int argc, char **argv) {
             const struct timespec pause = {0, chance(&seed) % 2000000};
             nanosleep(&pause, NULL);
             fork_once((int)(i % KINDS), expected);
+            if (i % KINDS == 0) fork_in_a_call(parent.idle);
         }
         atomic_store(&stop, 1);
         for (int i = 0; i < BUSY; ++i) pthread_join(threads[i], NULL);

@@ -116,7 +116,49 @@ static uint64_t train_steps(xf_trainer *trainer, int cancelled_allowed) {
     return sum;
 }
 
+/* The host's executor tells that a step has begun. */
+static void run_and_tell(void *user, int32_t count, xf_task_fn task, void *arg) {
+    struct strike *strike = user;
+    atomic_store(&strike->inside, 1);
+    sched_yield();
+    for (int32_t i = 0; i < count; ++i) task(arg, i);
+}
+
+/* The trainer, its model and its context are freed in the middle of a step. */
+static void free_in_a_step(uint32_t *seed) {
+    struct strike strike = {NULL, NULL, 1, chance(seed) % 200000, 0, 0};
+    const xf_batch batch = batch_of(0);
+    xf_error err;
+    xf_context *context = NULL;
+    xf_step_stats stats = XF_STEP_STATS_INIT;
+    xf_host host = XF_HOST_INIT;
+    host.parallel = run_and_tell;
+    host.parallel_user = &strike;
+    xf_config *config = small_config(storm.device, "2");
+    MUST(xf_context_create(config, &host, &context, &err));
+    xf_config_free(config);
+    xf_trainer *trainer = trainer_on(context, storm.device);
+    xf_context_free(context);
+    MUST(xf_train_step(trainer, &batch, 1, &stats, &err)); /* workspaces are there */
+    atomic_store(&strike.inside, 0);
+    strike.trainer = trainer;
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, strike_once, &strike) == 0);
+    uint64_t sum = 0;
+    hash(&sum, &stats, sizeof stats);
+    const xf_batch next = batch_of(1);
+    MUST(xf_train_step(trainer, &next, 1, &stats, &err));
+    pthread_join(thread, NULL);
+    hash(&sum, &stats, sizeof stats);
+    CHECK(sum == storm.trained);
+    atomic_fetch_add(&storm.freed_in_use, 1);
+}
+
 static void live(uint32_t *seed) {
+    if (chance(seed) % 5 == 0) {
+        free_in_a_step(seed);
+        return;
+    }
     xf_error err;
     static const char *const threads[] = {"1", "2", "3"};
     const int own = chance(seed) % 2 == 0, what = (int)(chance(seed) % 3);
