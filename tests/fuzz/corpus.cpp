@@ -63,6 +63,50 @@ void check_epoch(xf_batcher *batcher, int64_t batch_tokens, int64_t vocab_size, 
         fuzz::defect("%ld pairs in %ld batches, of %ld in %ld", pairs, batches, stats.pairs, stats.batches);
 }
 
+// The pairs that were kept, given as pairs, are kept; a part that is held out is what the rest has not; the same as
+// ids.
+void check_parts(const World &world, const xf_config *config, const xf_corpus *corpus, uint8_t flags,
+                 fuzz::Judge *judge) {
+    const int64_t pairs = xf_corpus_pair_count(corpus);
+    const auto count = static_cast<size_t>(pairs);
+    std::vector<const char *> sources(count), targets(count);
+    std::vector<size_t> source_lengths(count), target_lengths(count);
+    for (size_t i = 0; i < count; ++i)
+        judge->of(xf_corpus_get_pair(corpus, static_cast<int64_t>(i), &sources[i], &source_lengths[i], &targets[i],
+                                     &target_lengths[i], judge->fresh()),
+                  "xf_corpus_get_pair");
+    fuzz::Corpus again, rest, held, ids;
+    const auto given = [&](const size_t *lengths) {
+        return judge->of(xf_corpus_from_pairs(world.context, config, sources.data(), lengths, targets.data(),
+                                              target_lengths.data(), count, again.out(), judge->fresh()),
+                         "xf_corpus_from_pairs");
+    };
+    const xf_status status = given(source_lengths.data());
+    if (status != XF_OK && status != XF_ERROR_NO_MEMORY)
+        fuzz::defect("pairs that were kept: %s", judge->error().message);
+    if (status == XF_OK && xf_corpus_pair_count(again) != pairs) fuzz::defect("not all that was kept is kept again");
+
+    const int64_t out = 1 + flags % 8;
+    const xf_status split =
+        judge->of(xf_corpus_split(corpus, out, flags, rest.out(), held.raw(), judge->fresh()), "xf_corpus_split");
+    if (split == XF_OK && (xf_corpus_pair_count(held) != out || xf_corpus_pair_count(rest) != pairs - out))
+        fuzz::defect("%ld of %ld pairs held out", out, pairs);
+    if (split != XF_ERROR_NO_MEMORY && (split == XF_OK) != (out < pairs))
+        fuzz::defect("%ld of %ld pairs held out: %s", out, pairs, xf_status_name(split));
+
+    std::vector<int32_t> bytes(source_lengths[0] + 1, XF_TOKEN_END);
+    for (size_t i = 0; i < source_lengths[0]; ++i) bytes[i] = 2 + (sources[0][i] & 0xFF);
+    const int32_t offsets[] = {0, static_cast<int32_t>(bytes.size())};
+    const xf_batch batch = {sizeof batch, 1, bytes.data(), offsets, bytes.data(), offsets, nullptr};
+    fuzz::Batcher batcher;
+    if (judge->of(xf_corpus_from_ids(world.context, &batch, ids.out(), judge->fresh()), "xf_corpus_from_ids") == XF_OK)
+        judge->of(xf_batcher_create(ids, nullptr, config, batcher.out(), judge->fresh()), "xf_batcher_create");
+
+    sources[flags % count] = nullptr;
+    if (given(source_lengths.data()) != XF_ERROR_INVALID_ARGUMENT && !fuzz::Shortage::happened())
+        fuzz::defect("a pair that is NULL was taken");
+}
+
 void use(World &world, fuzz::Choices choices, fuzz::Judge *judge) {
     fuzz::Config config;
     if (judge->of(xf_config_copy(world.config, config.out(), judge->fresh()), "xf_config_copy") != XF_OK) return;
@@ -99,6 +143,7 @@ void use(World &world, fuzz::Choices choices, fuzz::Judge *judge) {
     if (status != XF_OK || of_file != XF_OK) return;
     if (!same_stats(check_corpus(corpus, longest, judge), check_corpus(from_file, longest, judge)))
         fuzz::defect("memory and file are read in two ways");
+    check_parts(world, config, corpus, flags, judge);
 
     fuzz::Tokenizer tokenizer;
     if (judge->of(xf_tokenizer_train(world.context, config, corpus, tokenizer.out(), judge->fresh()), "train")) return;

@@ -10,21 +10,30 @@
 namespace {
 
 struct World : fuzz::World {
-    fuzz::Config narrow;
+    fuzz::Config narrow, half, other_half;
+    fuzz::Context wide;  // keeps what it loads in fp32
     World() {
         fuzz::Judge judge;
         judge.of(xf_config_set(config, "decode.beam", "2", judge.fresh()), "xf_config_set");
         judge.of(xf_config_set(config, "decode.max_extra_tokens", "5", judge.fresh()), "xf_config_set");
         judge.of(xf_config_copy(config, narrow.out(), judge.fresh()), "xf_config_copy");
         judge.of(xf_config_set(narrow, "file.precision", "int8", judge.fresh()), "xf_config_set");
+        judge.of(xf_config_copy(config, half.out(), judge.fresh()), "xf_config_copy");
+        judge.of(xf_config_set(half, "file.precision", "fp16", judge.fresh()), "xf_config_set");
+        judge.of(xf_config_copy(config, other_half.out(), judge.fresh()), "xf_config_copy");
+        judge.of(xf_config_set(other_half, "file.precision", "bf16", judge.fresh()), "xf_config_set");
+        fuzz::Config keeps;
+        judge.of(xf_config_copy(config, keeps.out(), judge.fresh()), "xf_config_copy");
+        judge.of(xf_config_set(keeps, "context.weights", "fp32", judge.fresh()), "xf_config_set");
+        judge.of(xf_context_create(keeps, host.get(), wide.out(), judge.fresh()), "xf_context_create");
     }
 };
 
-xf_status load(const World &world, std::string_view bytes, fuzz::Model *model, fuzz::Judge *judge) {
+xf_status load(xf_context *context, std::string_view bytes, fuzz::Model *model, fuzz::Judge *judge) {
     xf_source source = XF_SOURCE_INIT;
     source.data = bytes.data();
     source.size = bytes.size();
-    return judge->of(xf_model_load_from(world.context, &source, model->out(), judge->fresh()), "xf_model_load_from");
+    return judge->of(xf_model_load_from(context, &source, model->out(), judge->fresh()), "xf_model_load_from");
 }
 
 // Every answer's ids, scores and text are there and mean something.
@@ -69,7 +78,7 @@ void save(const World &world, const xf_model *model, const xf_config *config, fu
     xf_status status = xf_model_save_memory(model, config, bytes.data(), size, &size, judge->fresh());
     if (judge->of(status, "xf_model_save_memory") != XF_OK) return;
     fuzz::Model second;
-    status = load(world, bytes, &second, judge);
+    status = load(world.context, bytes, &second, judge);
     if (status != XF_OK) {
         if (status == XF_ERROR_NO_MEMORY) return;
         fuzz::defect("a model that was saved does not load: %s", judge->error().message);
@@ -78,6 +87,24 @@ void save(const World &world, const xf_model *model, const xf_config *config, fu
     if (judge->of(status, "xf_model_save_memory") == XF_ERROR_NO_MEMORY) return;
     if (status != XF_OK || again_size != size || again != bytes)
         fuzz::defect("a model that was saved and loaded is saved to other bytes");
+    status = load(world.wide, bytes, &second, judge);
+    if (status != XF_OK && status != XF_ERROR_NO_MEMORY)
+        fuzz::defect("a model that was saved does not become fp32: %s", judge->error().message);
+}
+
+// A text that is kept with a model, set twice, read, listed and taken away.
+void describe(xf_model *model, std::string_view text, fuzz::Judge *judge) {
+    const std::string value(text.substr(0, text.find('\0')));
+    for (const char *each : {"first", value.c_str()}) {
+        const xf_status status = judge->of(xf_model_set_metadata(model, "a key", each, judge->fresh()), "metadata");
+        const char *const kept = xf_model_metadata(model, "a key");
+        if (status == XF_OK && (kept == nullptr || std::strcmp(kept, each) != 0)) fuzz::defect("another text is kept");
+    }
+    size_t keys = 0;
+    while (xf_model_metadata_key(model, keys) != nullptr) ++keys;
+    judge->of(xf_model_set_metadata(model, "a key", nullptr, judge->fresh()), "metadata");
+    if (!fuzz::Shortage::happened() && (keys == 0 || xf_model_metadata_key(model, keys - 1) != nullptr))
+        fuzz::defect("a text that can't be taken away");
 }
 
 }  // namespace
@@ -90,11 +117,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         const fuzz::Shortage shortage(data, size);
         try {
             fuzz::Model model;
-            const xf_status status = load(world, {reinterpret_cast<const char *>(data), size}, &model, &judge);
+            const xf_status status = load(world.context, {reinterpret_cast<const char *>(data), size}, &model, &judge);
             if (status == XF_OK) {
                 decode(world, model, &judge);
                 save(world, model, world.config, &judge);
                 save(world, model, world.narrow, &judge);
+                save(world, model, size % 2 == 0 ? world.half : world.other_half, &judge);
+                describe(model, {reinterpret_cast<const char *>(data) + size / 2, size - size / 2}, &judge);
             } else if (model != nullptr) {
                 fuzz::defect("a model and %s", xf_status_name(status));
             }

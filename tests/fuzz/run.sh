@@ -60,7 +60,10 @@ executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -n 1
 if [ -z "$executions" ]; then executions=$(grep -o '^#[0-9]*' "$log" | tail -n 1 | cut -c2- || true); fi
 coverage=$(grep -o 'cov: [0-9]*' "$log" | tail -n 1 | cut -d' ' -f2 || true)
 result=clean
-if [ $status -ne 0 ]; then
+if [ $status -eq 72 ]; then # by a signal
+    result="clean, until it was stopped"
+    status=0
+elif [ $status -ne 0 ]; then
     result=$(grep -m 1 -E 'DEFECT:|ERROR: |runtime error:' "$log" | sed 's/^==[0-9]*== *//; s/\t/ /g' | cut -c1-120 || true)
     result="finding: ${result:-status $status}"
     tail -n 60 "$log"
