@@ -1,0 +1,290 @@
+// Hostile numbers: each number of a checkpoint's header, and each two of them, become every edge of an integer type.
+//
+// The header's JSON, its length and the tokenizer inside are changed as text and the checksum is put right again, so
+// that what looks at the numbers is reached. Such a file is refused in a sentence, in less than 10 ms of the processor
+// and 1 MiB; or it is a checkpoint that can be used, and then training, decoding and saving end with a status. All of
+// it is given back.
+//
+//     fault_numbers few_*    every number alone, and one of 13 pairs
+//     fault_numbers          every pair, too
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "core/sha256.h"
+#include "support/counted_memory.hpp"
+#include "support/test.hpp"
+#include "xformer/xformer.h"
+
+namespace {
+
+using xf_test::PeakOfMemory;
+
+const char *const kValues[] = {"0",
+                               "1",
+                               "-1",
+                               "32768",
+                               "65535",
+                               "2147483647",
+                               "2147483648",
+                               "4294967295",
+                               "4611686018427387904",
+                               "9223372036854775807",
+                               "18446744073709551615"};
+constexpr size_t kValueCount = std::size(kValues);
+constexpr char kDigest[] = "\"sha256\":\"";
+
+// Where a number stands: after `key`, and behind so many commas.
+struct Number {
+    const char *key;
+    int commas = 0;
+};
+const Number kNumbers[] = {
+    {"\"format_version\":\""},
+    {"\"model.d_ff\":\""},
+    {"\"model.d_k\":\""},
+    {"\"model.d_model\":\""},
+    {"\"model.d_v\":\""},
+    {"\"model.decoder_layers\":\""},
+    {"\"model.encoder_layers\":\""},
+    {"\"model.end_token\":\""},
+    {"\"model.first_token\":\""},
+    {"\"model.heads\":\""},
+    {"\"model.max_length\":\""},
+    {"\"model.source_vocab_size\":\""},
+    {"\"model.start_token\":\""},
+    {"\"model.vocab_size\":\""},
+    {"\"model.window\":\""},
+    {"\"position.batch\":\""},
+    {"\"position.batches\":\""},
+    {"\"position.epoch\":\""},
+    {"\"position.fingerprint\":\""},
+    {"\"step\":\""},
+    {"\"train.accumulate\":\""},
+    {"\"train.shards\":\""},
+    {"\"train.total_steps\":\""},
+    {"\"train.warmup_steps\":\""},
+    {"\\\"version\\\":"},
+    {"\\\"vocab_size\\\":"},
+    {"\\\"merges\\\":[["},
+    {"\\\"merges\\\":[[", 1},
+    {"\"encoder.0.feed_forward.in.weight\":{\"dtype\":\"F32\",\"shape\":["},
+    {"\"encoder.0.feed_forward.in.weight\":{\"dtype\":\"F32\",\"shape\":[", 1},
+    {"\"adam.v.embedding.weight\":{\"dtype\":\"F32\",\"shape\":["},
+    {"\"encoder.0.feed_forward.in.weight\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":["},
+    {"\"encoder.0.feed_forward.in.weight\":{\"dtype\":\"F32\",\"shape\":[2,2],\"data_offsets\":[", 1},
+};
+constexpr size_t kLength = std::size(kNumbers);  // the number of the header's length, which is no text
+constexpr size_t kCount = kLength + 1;
+
+struct Change {
+    size_t number;
+    const char *value;
+};
+
+double seconds_of_processor() {
+    timespec now{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+struct World {
+    xf_host host = xf_test::counting_host();
+    xf_config *config = nullptr;
+    xf_context *context = nullptr;
+    xf_error error{};
+    std::string path = "numbers_" + std::to_string(getpid()) + ".file";
+    std::string json, data;  // of a good checkpoint
+    struct Place {
+        size_t at, size;
+    } places[kLength];
+    long refused = 0, used = 0;
+    double slowest = 0;
+    int64_t largest = 0;
+
+    void need(xf_status status) const {
+        if (status != XF_OK) throw xf::Error(status, error.message);
+    }
+    static xf_status step(xf_trainer *trainer, xf_error *error) {
+        const int32_t ids[] = {5, 6, 1}, offsets[] = {0, 3};
+        const xf_batch batch = {sizeof batch, 1, ids, offsets, ids, offsets, nullptr};
+        return xf_train_step(trainer, &batch, 1, nullptr, error);
+    }
+
+    World() {
+        need(xf_config_create(&config, &error));
+        const char *const values[][2] = {{"context.device", "cpu:ref"},
+                                         {"context.threads", "1"},
+                                         {"context.memory_budget", "268435456"},
+                                         {"model.encoder_layers", "1"},
+                                         {"model.d_model", "2"},
+                                         {"model.decoder_layers", "1"},
+                                         {"model.d_ff", "2"},
+                                         {"model.heads", "1"},
+                                         {"model.d_k", "1"},
+                                         {"model.d_v", "1"},
+                                         {"model.max_length", "8"},
+                                         {"tokenizer.vocab_size", "260"}};
+        for (const auto &[key, value] : values) need(xf_config_set(config, key, value, &error));
+        need(xf_context_create(config, &host, &context, &error));
+        xf_corpus *corpus = nullptr;
+        xf_tokenizer *tokenizer = nullptr;
+        xf_model *model = nullptr;
+        xf_trainer *trainer = nullptr;
+        need(xf_corpus_from_memory(context, nullptr, "m", "one one one\tone one\n", 20, &corpus, &error));
+        need(xf_tokenizer_train(context, config, corpus, &tokenizer, &error));
+        need(xf_model_create(context, config, tokenizer, &model, &error));
+        need(xf_trainer_create(model, config, &trainer, &error));
+        need(step(trainer, &error));
+        need(xf_trainer_save(trainer, nullptr, path.c_str(), &error));
+        xf_trainer_free(trainer);
+        xf_model_free(model);
+        xf_tokenizer_free(tokenizer);
+        xf_corpus_free(corpus);
+        std::ifstream file(path, std::ios::binary);
+        const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+        uint64_t length = 0;
+        std::memcpy(&length, bytes.data(), sizeof length);
+        json = bytes.substr(8, length);
+        data = bytes.substr(8 + length);
+        for (size_t i = 0; i < kLength; ++i) {
+            size_t at = json.find(kNumbers[i].key);
+            if (at == std::string::npos) throw std::runtime_error(kNumbers[i].key);
+            at += std::strlen(kNumbers[i].key);
+            for (int comma = 0; comma < kNumbers[i].commas; ++comma) at = json.find(',', at) + 1;
+            places[i] = {at, json.find_first_not_of("-0123456789abcdef", at) - at};
+        }
+    }
+    ~World() {
+        xf_context_free(context);
+        xf_config_free(config);
+        unlink(path.c_str());
+    }
+
+    // A file with these numbers instead of its own, and a right checksum.
+    std::string file(std::vector<Change> changes) const {
+        std::sort(changes.begin(), changes.end(), [&](const Change &a, const Change &b) {
+            return (a.number < kLength ? places[a.number].at : 0) > (b.number < kLength ? places[b.number].at : 0);
+        });
+        std::string text = json;
+        uint64_t length = 0;
+        bool lies = false;
+        for (const auto &[number, value] : changes) {
+            if (number < kLength)
+                text.replace(places[number].at, places[number].size, value);
+            else
+                lies = true, length = value[0] == '-' ? UINT64_MAX - 1 : std::strtoull(value, nullptr, 10);
+        }
+        if (!lies) length = text.size();
+        std::string bytes(reinterpret_cast<const char *>(&length), sizeof length);
+        bytes += text;
+        bytes += data;
+        const size_t digits = bytes.find(kDigest) + sizeof kDigest - 1;
+        std::memset(bytes.data() + digits, '0', 64);
+        xf::Sha256 hash;
+        hash.update(bytes.data(), bytes.size());
+        std::memcpy(bytes.data() + digits, hash.hex().data(), 64);
+        return bytes;
+    }
+
+    void record(const std::vector<Change> &changes, const std::string &what) const {
+        std::string list;
+        for (const auto &[number, value] : changes)
+            list += xf::format("%s %s (%d), ", number < kLength ? kNumbers[number].key : "length", value,
+                               number < kLength ? kNumbers[number].commas : 0);
+        xf_test::record(__FILE__, __LINE__, list + what);
+    }
+    bool told(xf_status status) const {
+        return status == XF_OK || (error.status == status && std::strlen(error.message) > 10 &&
+                                   status != XF_ERROR_INTERNAL && !std::strpbrk(error.message, "\n\r\x1b"));
+    }
+
+    // Whatever it does with a model and trainer that a hostile file gave, a host gets a status.
+    void use(const std::vector<Change> &changes, const xf_model *model, xf_trainer *trainer) {
+        const auto check = [&](const char *call, xf_status status) {
+            if (!told(status)) record(changes, xf::format("%s gave %s", call, xf_status_name(status)));
+        };
+        xf_decoder *decoder = nullptr;
+        xf_hypotheses *found = nullptr;
+        const char *texts[] = {"one"};
+        xf_status status = xf_decoder_create(model, nullptr, &decoder, &error);
+        check("xf_decoder_create", status);
+        if (status == XF_OK) check("xf_translate", xf_translate(decoder, texts, nullptr, 1, nullptr, &found, &error));
+        xf_hypotheses_free(found);
+        xf_decoder_free(decoder);
+        if (trainer == nullptr) return;
+        status = step(trainer, &error);
+        check("xf_train_step", status);
+        if (status == XF_OK) check("xf_trainer_save", xf_trainer_save(trainer, nullptr, path.c_str(), &error));
+    }
+
+    void load(const std::vector<Change> &changes) {
+        const std::string bytes = file(changes);
+        // In place: a new file for each takes longer than all else.
+        FILE *out = std::fopen(path.c_str(), "wb");
+        std::fwrite(bytes.data(), 1, bytes.size(), out);
+        std::fclose(out);
+        for (const bool resumed : {false, true}) {
+            xf_model *model = nullptr;
+            xf_trainer *trainer = nullptr;
+            xf_source source = XF_SOURCE_INIT;
+            source.data = bytes.data();
+            source.size = bytes.size();
+            const PeakOfMemory memory;
+            const double before = seconds_of_processor();
+            const xf_status status = resumed ? xf_trainer_resume(context, path.c_str(), nullptr, &trainer, &error)
+                                             : xf_model_load_from(context, &source, &model, &error);
+            const double seconds = seconds_of_processor() - before;
+            if (!told(status)) record(changes, xf::format("status %s", xf_status_name(status)));
+            slowest = std::max(slowest, seconds);
+            largest = std::max(largest, memory.bytes());
+            // The table of positions of a model of 65,535 is half of it.
+            if (memory.bytes() > 1 << 20) record(changes, xf::format("%ld bytes", static_cast<long>(memory.bytes())));
+            if (seconds > 0.01 * (XF_TEST_SANITIZED ? 20 : 1)) record(changes, xf::format("%.1f ms", seconds * 1e3));
+            (status == XF_OK ? used : refused) += 1;
+            if (status == XF_OK) use(changes, resumed ? xf_trainer_model(trainer) : model, trainer);
+            xf_trainer_free(trainer);
+            xf_model_free(model);
+            if (memory.left() != 0) record(changes, xf::format("%ld bytes kept", static_cast<long>(memory.left())));
+        }
+    }
+    void say(const char *what) const {
+        std::printf("%s: %ld refused, %ld used; at most %.2f ms, %ld bytes\n", what, refused, used, slowest * 1e3,
+                    static_cast<long>(largest));
+    }
+};
+
+XF_TEST(few_alone) {
+    World world;
+    world.load({});
+    CHECK_EQ(world.used, 2);  // as it is, it is good
+    for (size_t number = 0; number < kCount; ++number)
+        for (const char *value : kValues) world.load({{number, value}});
+    CHECK(world.refused > 2 * world.used);
+    world.say("each number");
+}
+
+void pairs(size_t stride) {
+    World world;
+    size_t turn = 0;
+    for (size_t first = 0; first < kCount; ++first)
+        for (size_t second = first + 1; second < kCount; ++second)
+            for (size_t i = 0; i < kValueCount * kValueCount; ++i)
+                if (turn++ % stride == 0)
+                    world.load({{first, kValues[i / kValueCount]}, {second, kValues[i % kValueCount]}});
+    world.say("each two numbers");
+}
+
+XF_TEST(few_pairs) { pairs(XF_TEST_SANITIZED ? 211 : 13); }
+XF_TEST(all_pairs) { pairs(1); }
+
+}  // namespace
