@@ -46,7 +46,8 @@ const IoOps &posix_io() { return kPosix; }
 int open_above_standard(int folder, const char *path, int flags, mode_t mode) {
     const int fd = ::openat(folder, path, flags, mode);
     if (fd < 0 || fd > STDERR_FILENO) return fd;
-    const int above = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), error_number = errno;
+    const int above = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    const int error_number = errno == EINVAL ? EMFILE : errno;  // EINVAL: 3 is beyond the limit already
     ::close(fd);
     if (above < 0 && (flags & O_EXCL) != 0) (void)::unlinkat(folder, path, 0);  // it is new, and nobody's
     errno = error_number;

@@ -76,6 +76,35 @@ static void closed_descriptors(void) {
     for (int fd = 0; fd < 3; ++fd) WANT(fcntl(fd, F_GETFD) < 0);
 }
 
+/* Three descriptors and no more, of which none may be used: an error, and no file is left. */
+static void no_descriptors(void) {
+    char file[160];
+    xf_error err;
+    xf_model *none = NULL;
+    snprintf(file, sizeof file, "%s/model", folder);
+    xf_context *context = context_on(device, "1");
+    xf_model *model = model_on(context, device);
+    WANT(xf_model_save(model, NULL, file, &err) == XF_OK);
+    const int before = count_entries(folder);
+    for (int fd = 0; fd < 3; ++fd) close(fd);
+    struct rlimit limit;
+    WANT(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    const struct rlimit three = {3, limit.rlim_max};
+    WANT(setrlimit(RLIMIT_NOFILE, &three) == 0);
+    WANT(xf_model_save(model, NULL, file, &err) == XF_ERROR_IO && err.native_code == EMFILE);
+    WANT(xf_model_load(context, file, &none, &err) == XF_ERROR_IO && err.native_code == EMFILE);
+    const struct rlimit five = {5, limit.rlim_max}; /* the folder can be opened, and the file beside it can not */
+    const int taken = fcntl(open("/dev/null", O_RDONLY), F_DUPFD, 2);
+    WANT(taken == 2 && setrlimit(RLIMIT_NOFILE, &five) == 0);
+    WANT(dup2(taken, 3) == 3);
+    WANT(xf_model_save(model, NULL, file, &err) == XF_ERROR_IO && err.native_code == EMFILE);
+    WANT(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    WANT(count_entries(folder) == before);
+    WANT(xf_model_save(model, NULL, file, &err) == XF_OK);
+    xf_model_free(model);
+    xf_context_free(context);
+}
+
 static void few_descriptors(void) {
     const struct rlimit few = {16, 16};
     WANT(setrlimit(RLIMIT_NOFILE, &few) == 0);
@@ -203,6 +232,7 @@ int main(void) {
         if (context == NULL) continue;
         work(device, path, plain, NULL);
         report("closed descriptors", run_child(closed_descriptors));
+        report("no descriptors", run_child(no_descriptors));
         report("sixteen descriptors", run_child(few_descriptors));
         report("printing", run_child(prints_nothing));
         for (int i = 0; i < 2; ++i) {
