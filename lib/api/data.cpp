@@ -59,12 +59,13 @@ xf_status open_corpus(xf_context *context, const xf_config *config, xf_corpus **
         CorpusOptions options = CorpusOptions::from(*OptionsOf(config));
         options.heap = heap_of(use->context);
         const Call call = use->context->call();
-        const Corpus::Warn warn = [&](const std::string &line) { use->context->log(XF_LOG_WARNING, "data", line); };
+        const Corpus::Warn warn = [&](const std::string &line) {
+            use->context->log(XF_LOG_WARNING, "data", "%s", line.c_str());
+        };
         auto corpus = open(options, warn, call);
         const CorpusStats &stats = corpus->stats();
-        use->context->log(XF_LOG_INFO, "data",
-                          format("a corpus of %lld pairs, from %lld lines", static_cast<long long>(stats.kept),
-                                 static_cast<long long>(stats.lines)));
+        use->context->log(XF_LOG_INFO, "data", "a corpus of %lld pairs, from %lld lines",
+                          static_cast<long long>(stats.kept), static_cast<long long>(stats.lines));
         *out = make_handle(use->context, std::move(corpus));
     });
 }
@@ -188,7 +189,9 @@ xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokeniz
         else
             Sampling::from(*given).check(nullptr);
         const Call call = use->context->call();
-        const Corpus::Warn warn = [&](const std::string &line) { use->context->log(XF_LOG_WARNING, "data", line); };
+        const Corpus::Warn warn = [&](const std::string &line) {
+            use->context->log(XF_LOG_WARNING, "data", "%s", line.c_str());
+        };
         auto handle = std::make_unique<xf_batcher>();
         handle->context = use->context;
         handle->batcher = Batcher::of(use->corpus, encoders, options, heap_of(use->context), warn, call);

@@ -22,6 +22,7 @@
 #include "core/cancel_state.h"
 #include "core/error.h"
 #include "core/float_state.h"
+#include "core/thread_ready.h"
 
 namespace xf {
 
@@ -33,6 +34,7 @@ template <class Body>
 xf_status guard(xf_error *err, Body &&body) noexcept {
     const FloatState state;
     const CancelState cancel_state;
+    if (!thread_ready()) return report(err, XF_ERROR_NO_MEMORY, 0, "out of memory");
     try {
         if constexpr (std::is_void_v<decltype(body())>) {
             body();
@@ -132,6 +134,7 @@ void free_handle(Handle *handle) noexcept {
         if (handle->borrowed) return;  // part of another handle: its owner frees it
     const FloatState state;
     const CancelState cancel_state;
+    (void)thread_ready();
     let_go(handle);
 }
 

@@ -37,7 +37,7 @@ xf_model *load(const std::shared_ptr<Context> &context, std::shared_ptr<const In
     auto model = file.make_model(context, context->weights_type(file.weights_type(), "'" + file.path() + "'"));
     Stream stream(context->device());
     file.load(*model, stream, {}, call);
-    context->log(XF_LOG_INFO, "model", format("loaded '%s'", file.path().c_str()));
+    context->log(XF_LOG_INFO, "model", "loaded '%s'", file.path().c_str());
     return make_handle(std::move(model), std::move(tokenizer));
 }
 
@@ -98,7 +98,7 @@ xf_status xf_model_save(const xf_model *model, const xf_config *config, const ch
         const ModelUse parameters(*use->model, false);
         Stream stream(use->context->device());
         save_model_file(path, *use->model, stream, contents, {}, use->context->call());
-        use->context->log(XF_LOG_INFO, "model", format("saved '%s'", path));
+        use->context->log(XF_LOG_INFO, "model", "saved '%s'", path);
     });
 }
 

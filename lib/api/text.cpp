@@ -52,7 +52,7 @@ xf_status xf_tokenizer_train(xf_context *context, const xf_config *config, const
         const auto options = TokenizerOptions::from(*OptionsOf(config));
         auto handle = std::make_unique<xf_tokenizer>();
         handle->tokenizer = WordTokenizer::train(options, lines_of(*texts->corpus), use->context->call());
-        use->context->log(XF_LOG_INFO, "text", format("a tokenizer of %d pieces", handle->tokenizer->size()));
+        use->context->log(XF_LOG_INFO, "text", "a tokenizer of %d pieces", handle->tokenizer->size());
         *out = handle.release();
     });
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdarg>
 #include <exception>
 #include <string_view>
 
@@ -58,10 +59,7 @@ Context::Context(const Options &options, const xf_host *host)
         return static_cast<Context *>(user)->heap_.account(bytes) ? 1 : 0;
     };
     host_.log = [](void *user, int32_t level, const char *component, const char *message) {
-        try {
-            static_cast<Context *>(user)->log(static_cast<xf_log_level>(level), component, message);
-        } catch (...) {  // no exception may cross into a plugin; a log line is not worth a failure
-        }
+        static_cast<Context *>(user)->log(static_cast<xf_log_level>(level), component, "%s", message);
     };
     host_.isa = isa_.c_str();
     open_comm(options.str("context.comm"), comm_timeout_);
@@ -80,7 +78,7 @@ void Context::open_comm(const std::string &name, double timeout) {
         comm_ = std::make_unique<Comm>(comm, timeout);
         comm_->own();
     }
-    if (comm_ != nullptr) log(XF_LOG_INFO, "context", format("rank %d of %d", comm_->rank(), comm_->size()));
+    if (comm_ != nullptr) log(XF_LOG_INFO, "context", "rank %d of %d", comm_->rank(), comm_->size());
 }
 
 // A rank that is alone needs none, so that the same options serve it.
@@ -91,7 +89,7 @@ void Context::open_lane(const std::string &name) {
              "context.comm_device is %s, which moves memory of %s devices, but %s computes, expected host",
              name.c_str(), plugin->kind, active_->name.c_str());
     lane_ = plugin;
-    log(XF_LOG_INFO, "context", format("ranks exchange device memory by %s", plugin->version));
+    log(XF_LOG_INFO, "context", "ranks exchange device memory by %s", plugin->version);
 }
 
 // Opens one of the entry's devices: index, or any when it is negative. False, with the reason in the entry, when none
@@ -133,7 +131,7 @@ void Context::open_device(const std::string &name) {
     const Registry::Wanted wanted = registry_.want(name);
     std::vector<const BackendEntry *> passed;
     for (BackendEntry *entry : wanted.entries) {
-        log(XF_LOG_DEBUG, "context", format("device '%s': trying %s", name.c_str(), entry->name.c_str()));
+        log(XF_LOG_DEBUG, "context", "device '%s': trying %s", name.c_str(), entry->name.c_str());
         if (registry_.open(entry, wanted.kind) && wanted.index < entry->device_count && open_on(entry, wanted.index))
             break;
         passed.push_back(entry);
@@ -144,10 +142,10 @@ void Context::open_device(const std::string &name) {
         const bool expected = entry->state == XF_BACKEND_ABSENT && entry->kind == "cuda";
         const std::string why =
             entry->reason.empty() ? format("it has %d devices", entry->device_count) : entry->reason;
-        log(expected ? XF_LOG_DEBUG : XF_LOG_WARNING, "context",
-            format("%s computes and not %s: %s", active_->name.c_str(), entry->name.c_str(), why.c_str()));
+        log(expected ? XF_LOG_DEBUG : XF_LOG_WARNING, "context", "%s computes and not %s: %s", active_->name.c_str(),
+            entry->name.c_str(), why.c_str());
     }
-    log(XF_LOG_INFO, "context", description_);
+    log(XF_LOG_INFO, "context", "%s", description_.c_str());
 }
 
 // Narrow matrices are read and made where the device's memory is the host's.
@@ -164,14 +162,23 @@ uint32_t Context::weights_type(uint32_t own) const {
 uint32_t Context::weights_type(uint32_t own, const std::string &name) const {
     const uint32_t type = weights_type(own);
     if (weights_as_filed_ && type != own)
-        log(XF_LOG_INFO, "model",
-            format("the matrices of %s are %s and become fp32: %s in %s does not multiply with them", name.c_str(),
-                   weights_name(own), active_->name.c_str(), dtype_ == XF_BF16 ? "bf16" : "fp32"));
+        log(XF_LOG_INFO, "model", "the matrices of %s are %s and become fp32: %s in %s does not multiply with them",
+            name.c_str(), weights_name(own), active_->name.c_str(), dtype_ == XF_BF16 ? "bf16" : "fp32");
     return type;
 }
 
-void Context::log(xf_log_level level, const char *component, const std::string &message) const {
-    if (logs(level)) services_.log(services_.log_user, level, component, message.c_str());
+void Context::log(xf_log_level level, const char *component, const char *fmt, ...) const noexcept {
+    if (!logs(level)) return;
+    va_list args;
+    va_start(args, fmt);
+    std::string line;
+    try {
+        line = vformat(fmt, args);
+    } catch (...) {  // short enough to be held in the string itself
+        line = "(no memory)";
+    }
+    va_end(args);
+    services_.log(services_.log_user, level, component, line.c_str());
 }
 
 }  // namespace xf

@@ -52,7 +52,10 @@ public:
 
     // Whether anybody hears lines of a level: what is costly to say is not made up for nobody.
     bool logs(xf_log_level level) const { return services_.log != nullptr && level <= services_.log_level; }
-    void log(xf_log_level level, const char *component, const std::string &message) const;
+    // What comes behind something that is done, a step or a file in its place, must not make it an error: a line for
+    // which there is no memory says so.
+    void log(xf_log_level level, const char *component, const char *fmt, ...) const noexcept
+        __attribute__((format(printf, 4, 5)));
 
     // Cancels every call that runs; async-signal-safe.
     void cancel() noexcept { cancel_.cancel(); }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -109,13 +110,26 @@ void describe(const xf_backend_v1 *ops, BackendEntry *entry) {
     entry->state = XF_BACKEND_USABLE;
 }
 
+// Whether the loader's sentence says that there was no memory, and nothing of the file. Not: "cannot allocate memory in
+// static TLS block", which stays so.
+bool lacks_memory(std::string_view reason) {
+    char text[128];
+    return reason.ends_with(strerror_r(ENOMEM, text, sizeof text)) || reason.ends_with("out of memory");
+}
+
 // A plugin's one function.
 template <class Function>
 Function load_plugin(const std::string &path, const char *what, const char *name) {
-    void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    // Twice: of memory that is short for an instant glibc's loader mostly says "cannot open shared object file", and a
+    // device that is passed over for that would be another answer.
+    void *library = nullptr;
+    for (int i = 0; i < 2 && library == nullptr; ++i)
+        library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library == nullptr) {
         const char *reason = dlerror();
-        fail(XF_ERROR_NOT_FOUND, "cannot load '%s': %s", path.c_str(), reason != nullptr ? reason : "unknown");
+        if (reason == nullptr) reason = "out of memory";
+        fail(lacks_memory(reason) ? XF_ERROR_NO_MEMORY : XF_ERROR_NOT_FOUND, "cannot load '%s': %s", path.c_str(),
+             reason);
     }
     const auto function = reinterpret_cast<Function>(dlsym(library, name));
     XF_CHECK(function != nullptr, XF_ERROR_NOT_FOUND, "'%s' is not %s: it has no function %s", path.c_str(), what,
@@ -199,6 +213,7 @@ bool Registry::open(BackendEntry *entry, const std::string &kind) {
             XF_CHECK(kind.empty() || entry->kind == kind, XF_ERROR_NOT_FOUND, "its devices are of the kind %s",
                      entry->kind.c_str());
         } catch (const Error &error) {
+            if (error.status() == XF_ERROR_NO_MEMORY) throw;  // another backend, of other bits, is no answer to that
             entry->state = XF_BACKEND_UNUSABLE;
             entry->device_count = 0;
             entry->reason = error.what();

@@ -226,8 +226,9 @@ void AtomicFile::commit() {
 // Best effort, because some file systems have no hard links. rename() does nothing when both names are already the
 // same file, hence the unlink after it.
 void AtomicFile::keep_old() {
+    const std::string previous = name_ + kPrevious;  // nothing may fail behind the link, which would stay
     if (io_->link(folder_.get(), name_.c_str(), old_link_.c_str()) < 0) return;
-    (void)io_->rename(folder_.get(), old_link_.c_str(), (name_ + kPrevious).c_str());
+    (void)io_->rename(folder_.get(), old_link_.c_str(), previous.c_str());
     if (io_->unlink(folder_.get(), old_link_.c_str()) < 0 && errno != ENOENT)
         (void)io_->unlink(folder_.get(), old_link_.c_str());
 }

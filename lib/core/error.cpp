@@ -28,11 +28,9 @@ std::string format(const char *fmt, ...) {
     return text;
 }
 
-std::string number(double value) {
-    char buffer[40];
-    const auto result = std::to_chars(buffer, buffer + sizeof buffer, value);
-    return std::string(buffer, result.ptr);
-}
+NumberText::NumberText(double value) noexcept { *std::to_chars(text_, text_ + sizeof text_ - 1, value).ptr = '\0'; }
+
+std::string number(double value) { return NumberText(value).c_str(); }
 
 void fail(xf_status status, const char *fmt, ...) {
     va_list args;
@@ -58,7 +56,9 @@ std::string reason_of(int error_number) {
 }  // namespace
 
 void fail_errno(int error_number, const char *action, const std::string &path) {
-    throw Error(error_number == ENOENT ? XF_ERROR_NOT_FOUND : XF_ERROR_IO,
+    throw Error(error_number == ENOENT   ? XF_ERROR_NOT_FOUND
+                : error_number == ENOMEM ? XF_ERROR_NO_MEMORY
+                                         : XF_ERROR_IO,
                 format("cannot %s '%s': %s", action, path.c_str(), reason_of(error_number).c_str()), error_number);
 }
 

@@ -38,9 +38,20 @@ std::string vformat(const char *fmt, va_list args) __attribute__((format(printf,
 // A double in the shortest form that reads back the same, with a point whatever the locale.
 std::string number(double value);
 
+// The same where nothing may fail.
+class NumberText {
+public:
+    explicit NumberText(double value) noexcept;
+    const char *c_str() const noexcept { return text_; }
+
+private:
+    char text_[40];
+};
+
 [[noreturn]] void fail(xf_status status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-// Throws XF_ERROR_IO (or NOT_FOUND for ENOENT) as "cannot <action> <path>: <strerror>", keeping errno.
+// Throws XF_ERROR_IO (NOT_FOUND for ENOENT, NO_MEMORY for ENOMEM) as "cannot <action> <path>: <strerror>", keeping
+// errno.
 [[noreturn]] void fail_errno(int error_number, const char *action, const std::string &path);
 
 }  // namespace xf

@@ -215,7 +215,7 @@ std::string SafetensorsWriter::write(const std::string &path, const IoOps &io, b
                                      const Call &call) const {
     const Layout layout = lay_out(path);
     AtomicFile file(path, io, keep_previous);
-    const std::string digest = put(layout, &file, call);
+    std::string digest = put(layout, &file, call);  // before the file is there: returning it takes no memory
     file.commit();
     return digest;
 }

@@ -13,6 +13,7 @@
 
 #include "core/cpu_quota.h"
 #include "core/float_state.h"
+#include "core/thread_ready.h"
 
 namespace xf {
 namespace {
@@ -133,12 +134,14 @@ void ThreadPool::run_on_host(int64_t tasks, Body body, void *arg) noexcept {
     executor_.parallel(
         executor_.user, count,
         [](void *of, int32_t worker) {
+            if (!thread_ready()) return;
             const FloatState state;  // the host's thread may flush denormals
             Job &mine = *static_cast<Job *>(of);
             for (int64_t task; (task = mine.next.fetch_add(1, std::memory_order_relaxed)) < mine.tasks;)
                 mine.body(mine.arg, task, worker);
         },
         &job);
+    for (int64_t task; (task = job.next.fetch_add(1, std::memory_order_relaxed)) < tasks;) body(arg, task, 0);
 }
 
 void ThreadPool::drain(uint32_t job, int32_t worker) noexcept {
@@ -160,6 +163,7 @@ void ThreadPool::drain(uint32_t job, int32_t worker) noexcept {
 }
 
 void ThreadPool::work(int32_t worker) noexcept {
+    if (!thread_ready()) return;  // tasks are the caller's, too
     uint32_t seen = 0;
     for (;;) {
         uint32_t job = job_.load(std::memory_order_acquire);

@@ -17,7 +17,8 @@ namespace xf {
 std::vector<std::string> files_of(const std::string &path) {
     struct stat info;
     if (path.find('\0') != std::string::npos) return {path};  // which is refused
-    if (::stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return {path};
+    if (::stat(path.c_str(), &info) != 0) fail_errno(errno, "open", path);
+    if (!S_ISDIR(info.st_mode)) return {path};
     const std::unique_ptr<DIR, int (*)(DIR *)> folder(::opendir(path.c_str()),
                                                       [](DIR *open) { return ::closedir(open); });
     if (folder == nullptr) fail_errno(errno, "open", path);

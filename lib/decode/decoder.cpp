@@ -200,10 +200,9 @@ void Decoder::decode_group(const xf_batch &batch, const Work &work, std::span<co
     const int64_t longest = *std::max_element(limits_.begin(), limits_.end());
     const auto sentences = static_cast<int64_t>(group.size());
     if (const Context &context = model_->context(); context.logs(XF_LOG_DEBUG))
-        context.log(
-            XF_LOG_DEBUG, "decode",
-            format("%lld sentences of at most %lld tokens, answers of at most %lld", static_cast<long long>(sentences),
-                   static_cast<long long>(packed_.src.max_length), static_cast<long long>(longest)));
+        context.log(XF_LOG_DEBUG, "decode", "%lld sentences of at most %lld tokens, answers of at most %lld",
+                    static_cast<long long>(sentences), static_cast<long long>(packed_.src.max_length),
+                    static_cast<long long>(longest));
     SearchRequest search;
     search.beam = beam;
     search.min_tokens = work.config.min_tokens;

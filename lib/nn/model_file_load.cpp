@@ -206,9 +206,8 @@ void ModelFile::load(const Model &model, Stream &stream, const std::vector<Extra
     loader.finish(call);
     model.parameters_written(stream);
     stream.sync();
-    model.context().log(XF_LOG_INFO, "file",
-                        format("loaded the %s '%s', %llu bytes", kind().c_str(), path().c_str(),
-                               static_cast<unsigned long long>(bytes())));
+    model.context().log(XF_LOG_INFO, "file", "loaded the %s '%s', %llu bytes", kind().c_str(), path().c_str(),
+                        static_cast<unsigned long long>(bytes()));
 }
 
 }  // namespace xf

@@ -136,7 +136,7 @@ uint32_t file_weights_type(const Options &options) {
 std::string save_model_file(const std::string &path, const Model &model, Stream &stream, const FileContents &contents,
                             const std::vector<ExtraBlock> &blocks, const Call &call) {
     std::string digest = make_writer(model, &stream, contents, blocks).write(path, posix_io(), true, call);
-    model.context().log(XF_LOG_INFO, "file", format("saved the %s '%s'", contents.kind.c_str(), path.c_str()));
+    model.context().log(XF_LOG_INFO, "file", "saved the %s '%s'", contents.kind.c_str(), path.c_str());
     return digest;
 }
 

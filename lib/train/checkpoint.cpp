@@ -21,9 +21,9 @@ void compare_place(Context &context, const ModelFile &file) {
         const auto saved = file.contents().extra.find(key);
         if (saved == file.contents().extra.end() || saved->second == now) continue;
         context.log(XF_LOG_WARNING, "train",
-                    format("'%s' was computed with %s '%.64s', now it is '%s': the run goes on with other bits",
-                           file.path().c_str(), key.c_str() + std::string_view("run.").size(), saved->second.c_str(),
-                           now.c_str()));
+                    "'%s' was computed with %s '%.64s', now it is '%s': the run goes on with other bits",
+                    file.path().c_str(), key.c_str() + std::string_view("run.").size(), saved->second.c_str(),
+                    now.c_str());
     }
 }
 
@@ -53,8 +53,9 @@ void Trainer::save(const std::string &path, const std::string &tokenizer, const 
             contents.extra[option(i).key] = options_.text(option(i).key);
     if (has_ranks()) return save_of_all(path, contents, call);
     const auto state = blocks(m_.floats(), v_.floats(), averages_ ? ema_.floats() : model_->params());
+    std::string place = path;  // once the file is there nothing may fail
     checkpoint_.digest = save_model_file(path, *model_, stream_, contents, state, call);
-    checkpoint_.path = path;
+    checkpoint_.path = std::move(place);
 }
 
 void Trainer::load(const ModelFile &file, const Call &call) {
@@ -91,20 +92,19 @@ std::unique_ptr<Trainer> Trainer::resume(const std::shared_ptr<Context> &context
     trainer->position_ = std::move(position);
     trainer->checkpoint_ = {file.path(), file.require(kDigestKey)};
     compare_place(*context, file);
-    context->log(
-        XF_LOG_INFO, "train",
-        format("goes on after step %lld of '%s'", static_cast<long long>(trainer->steps_done()), file.path().c_str()));
+    context->log(XF_LOG_INFO, "train", "goes on after step %lld of '%s'", static_cast<long long>(trainer->steps_done()),
+                 file.path().c_str());
     return trainer;
 }
 
 void Trainer::seek(Batcher *batcher, uint64_t fingerprint, const Metadata &order, const Call &call) const {
     if (position_.seek(batcher, fingerprint, order, call)) return;
-    model_->context().log(
-        XF_LOG_WARNING, "train",
-        format("data.batch_tokens is not what it was: the run goes on at batch %lld of %lld, which "
-               "was %lld of %lld; some pairs of this epoch are seen twice or not at all",
-               static_cast<long long>(batcher->position().batch), static_cast<long long>(batcher->batches_in_epoch()),
-               static_cast<long long>(position_.batch), static_cast<long long>(position_.batches)));
+    model_->context().log(XF_LOG_WARNING, "train",
+                          "data.batch_tokens is not what it was: the run goes on at batch %lld of %lld, which "
+                          "was %lld of %lld; some pairs of this epoch are seen twice or not at all",
+                          static_cast<long long>(batcher->position().batch),
+                          static_cast<long long>(batcher->batches_in_epoch()), static_cast<long long>(position_.batch),
+                          static_cast<long long>(position_.batches));
 }
 
 std::shared_ptr<Model> Trainer::average() {

@@ -5,14 +5,18 @@
 
 #include <charconv>
 #include <cmath>
+#include <string_view>
 
 #include "core/error.h"
 
 namespace xf {
 namespace {
 
-const std::string kPrefix = "position.";
-const std::string kBatchTokens = "data.batch_tokens";
+// No strings: what allocates while the library is loaded has nobody to tell that there is no memory.
+constexpr std::string_view kPrefix = "position.";
+constexpr const char *kBatchTokens = "data.batch_tokens";
+
+std::string prefixed(std::string_view name) { return std::string(kPrefix).append(name); }
 
 template <class T>
 T parse_number(const ModelFile &file, const std::string &key, int base) {
@@ -41,23 +45,23 @@ DataPosition DataPosition::of(const Batcher &batcher, uint64_t fingerprint, cons
 
 void DataPosition::write(Metadata *metadata) const {
     Metadata &to = *metadata;
-    to[kPrefix + "epoch"] = std::to_string(epoch);
-    to[kPrefix + "batch"] = std::to_string(batch);
-    to[kPrefix + "batches"] = std::to_string(batches);
-    to[kPrefix + "fingerprint"] = format("%016llx", static_cast<unsigned long long>(fingerprint));
-    for (const auto &[key, value] : order) to[kPrefix + key] = value;
+    to[prefixed("epoch")] = std::to_string(epoch);
+    to[prefixed("batch")] = std::to_string(batch);
+    to[prefixed("batches")] = std::to_string(batches);
+    to[prefixed("fingerprint")] = format("%016llx", static_cast<unsigned long long>(fingerprint));
+    for (const auto &[key, value] : order) to[prefixed(key)] = value;
 }
 
 DataPosition DataPosition::read(const ModelFile &file) {
     DataPosition position;
-    position.epoch = read_count(file, kPrefix + "epoch");
-    position.batch = read_count(file, kPrefix + "batch");
-    position.batches = read_count(file, kPrefix + "batches");
+    position.epoch = read_count(file, prefixed("epoch"));
+    position.batch = read_count(file, prefixed("batch"));
+    position.batches = read_count(file, prefixed("batches"));
     XF_CHECK(position.batch <= position.batches, XF_ERROR_CORRUPT, "'%s' stands at batch %lld of %lld",
              file.path().c_str(), static_cast<long long>(position.batch), static_cast<long long>(position.batches));
-    position.fingerprint = parse_number<uint64_t>(file, kPrefix + "fingerprint", 16);
+    position.fingerprint = parse_number<uint64_t>(file, prefixed("fingerprint"), 16);
     for (const auto &[key, value] : file.contents().extra)
-        if (key.starts_with(kPrefix + "data.")) position.order[key.substr(kPrefix.size())] = value;
+        if (key.starts_with(prefixed("data."))) position.order[key.substr(kPrefix.size())] = value;
     return position;
 }
 

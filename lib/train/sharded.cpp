@@ -161,7 +161,7 @@ void Trainer::save_of_all(const std::string &path, const FileContents &contents,
     if (!joined_) join();  // or slices of a rank that stands elsewhere would be a part of the file
     const bool writes = shards_->rank() == 0, has_average = config_.ema > 0 && averages_;
     Buffer m, v, ema;
-    std::string digest;
+    std::string place = path, digest;
     // What fails on rank 0 fails on all.
     const auto on_first = [&](const auto &work) {
         try {
@@ -187,7 +187,7 @@ void Trainer::save_of_all(const std::string &path, const FileContents &contents,
         const auto state = blocks(m.floats(), v.floats(), has_average ? ema.floats() : model_->params());
         digest = save_model_file(path, *model_, stream_, contents, state, call);
     });
-    checkpoint_ = {path, digest};
+    checkpoint_ = {std::move(place), std::move(digest)};
 }
 
 void Trainer::load_slices(const ModelFile &file, const Call &call) {

@@ -146,11 +146,10 @@ StepStats Trainer::add_batch(const xf_batch *batch, const Call &call, bool wait)
     sum_.loss_sum += stats.loss_sum;
     sum_.nll_sum += stats.nll_sum;
     if (const Context &context = model_->context(); context.logs(XF_LOG_DEBUG))
-        context.log(
-            XF_LOG_DEBUG, "train",
-            format("a batch of %lld sentences, %lld + %lld tokens: loss %s", static_cast<long long>(stats.sentences),
-                   static_cast<long long>(stats.src_tokens), static_cast<long long>(stats.tgt_tokens),
-                   number(stats.loss_sum / static_cast<double>(stats.tgt_tokens)).c_str()));
+        context.log(XF_LOG_DEBUG, "train", "a batch of %lld sentences, %lld + %lld tokens: loss %s",
+                    static_cast<long long>(stats.sentences), static_cast<long long>(stats.src_tokens),
+                    static_cast<long long>(stats.tgt_tokens),
+                    NumberText(stats.loss_sum / static_cast<double>(stats.tgt_tokens)).c_str());
     if (!is_sharded()) check_loss(stats.loss_sum);
     return stats;
 }
@@ -250,10 +249,10 @@ StepStats Trainer::finish(const Batcher *next) {
     bad_steps_ = 0;
     drop_gradients();
     if (const Context &context = model_->context(); context.logs(XF_LOG_DEBUG))
-        context.log(XF_LOG_DEBUG, "train",
-                    format("step %lld: loss %s, gradient norm %s, learning rate %s", static_cast<long long>(step),
-                           number(stats.loss_sum / static_cast<double>(stats.tgt_tokens)).c_str(),
-                           number(stats.gradient_norm).c_str(), number(stats.learning_rate).c_str()));
+        context.log(XF_LOG_DEBUG, "train", "step %lld: loss %s, gradient norm %s, learning rate %s",
+                    static_cast<long long>(step),
+                    NumberText(stats.loss_sum / static_cast<double>(stats.tgt_tokens)).c_str(),
+                    NumberText(stats.gradient_norm).c_str(), NumberText(stats.learning_rate).c_str());
     return stats;
 }
 
@@ -281,10 +280,11 @@ StepStats Trainer::after_nonfinite(const Error &error, StepStats lost) {
     if (bad_steps_ >= kMostInARow)
         fail(XF_ERROR_NONFINITE, "%s, and so it was with the %d steps before it", error.what(), bad_steps_ - 1);
     if (back) roll_back();
-    const std::string then =
-        back ? format("back to step %lld, saved in '%s'", static_cast<long long>(step_), checkpoint_.path.c_str())
-             : "its batches are left out";
-    model_->context().log(XF_LOG_WARNING, "train", format("%s: %s", error.what(), then.c_str()));
+    if (back)
+        model_->context().log(XF_LOG_WARNING, "train", "%s: back to step %lld, saved in '%s'", error.what(),
+                              static_cast<long long>(step_), checkpoint_.path.c_str());
+    else
+        model_->context().log(XF_LOG_WARNING, "train", "%s: its batches are left out", error.what());
     lost.step = step_;
     lost.outcome = back ? Outcome::kRolledBack : Outcome::kSkipped;
     return lost;
