@@ -91,9 +91,9 @@ fi
 
 if [ "$what" = all ] || [ "$what" = sanitize ]; then
     say "Build with the address and undefined-behaviour sanitizers"
-    # At -O1, with lines alone, the C++ library read once and each folder as one file it compiles in a third of the time
-    # of -O2 -g.
-    flags="-O1 -g1 -DNDEBUG"
+    # At -Og, with lines alone, the C++ library read once and each folder as one file it compiles in a fifth of the time
+    # of -O2 -g; at -O1 it takes half as long again, and the tests no less.
+    flags="-Og -g1 -DNDEBUG"
     build build/sanitize -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_FLAGS_RELWITHDEBINFO="$flags" \
         -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="$flags" -DXF_SANITIZE=address,undefined -DXF_PRECOMPILE=ON -DXF_UNITY=ON \
         -DXF_BUILD_EXAMPLES=OFF -DXF_CUDA=OFF -DXF_WERROR=OFF # GCC warns of what isn't there under sanitizers
