@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
     double next_sample = 0, next_line = 60, next_table = 600, spent = 0;
     long cycles = 0;
     int count = 0, different = 0, threads = 0;
-    while (!stop && (spent = now() - start) < seconds) {
+    while (!stop && ((spent = now() - start) < seconds || count < 2)) { /* what is compared needs two */
         for (int turn = 0; turn < TURNS * devices; ++turn, ++cycles) {
             const int device = turn % devices;
             const uint64_t found = cycle(lasting[device], 1 + turn / devices);
