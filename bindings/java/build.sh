@@ -17,6 +17,7 @@ cd "$1"
 
 javac=$(readlink -f "$(command -v javac)")
 jdk=$(dirname "$(dirname "$javac")")
+quick=(-J-XX:-UsePerfData -J-XX:TieredStopAtLevel=1 -J-XX:+UseSerialGC) # for what runs a second
 version=$(sed -n '0,/<version>/s|.*<version>\(.*\)</version>.*|\1|p' "$here/pom.xml")
 
 # What the headers declare, as methods of Java: an enum xf_status is an int, all else but a double is a long.
@@ -51,11 +52,11 @@ methods >methods
 sed '/The functions of the headers/r methods' "$here/src/main/java/xformer/Native.java.in" \
     >generated/xformer/Native.java
 mapfile -t sources < <(find "$here/src/main/java" generated -name '*.java' | LC_ALL=C sort)
-"$javac" -J-XX:-UsePerfData ${JAVACFLAGS-} --release 17 -encoding UTF-8 --module-version "$version" \
+"$javac" "${quick[@]}" ${JAVACFLAGS-} --release 17 -encoding UTF-8 --module-version "$version" \
     -d classes "${sources[@]}"
 cp "$here/../../LICENSE" classes/META-INF/LICENSE
 printf '%s\n' 'Implementation-Title: xformer' "Implementation-Version: $version" >manifest
-"$jdk/bin/jar" -J-XX:-UsePerfData --create --file xformer.jar --manifest manifest -C classes .
+"$jdk/bin/jar" "${quick[@]}" --create --file xformer.jar --manifest manifest -C classes .
 
 # The library beside the glue is preferred to the system's, so that a folder with both can be moved.
 sed -n 's/.* native .*\b\(xf_[a-z0-9_]*\)(.*/FUNCTION(\1),/p' methods >functions.inl

@@ -34,8 +34,14 @@ export TMPDIR=$work/tmp
 strict=()
 if [ "$feature" -eq 17 ]; then strict=(-Xlint:all -Werror); fi
 
+# What runs for a second needs neither the second compiler nor a collector of many threads: half the processor time. The
+# tests have both, as hosts do.
+quick=(-XX:-UsePerfData -XX:TieredStopAtLevel=1 -XX:+UseSerialGC)
+tool=("${quick[@]/#/-J}")
+
 fail() { echo "test.sh: $*" >&2; exit 1; }
 run_java() { java -XX:-UsePerfData -Djava.io.tmpdir="$work/tmp" "$@"; }
+program() { run_java "${quick[@]}" "$@"; }
 tests() { # FLAG... -- CLASS...: runs test classes; any warning of the JVM about the glue is a failure.
     local flags=()
     while [ "$1" != -- ]; do flags+=("$1") && shift; done
@@ -51,11 +57,11 @@ echo "Building"
 JAVACFLAGS="${strict[*]}" CXXFLAGS="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror" "$here/build.sh" out
 version=$(pkg-config --modversion xformer)
 grep -qx "  <version>$version</version>" "$here/pom.xml" || fail "pom.xml is not of version $version"
-jar -J-XX:-UsePerfData --describe-module --file out/xformer.jar | grep -q '^xformer@' || fail "the jar is no module"
+jar "${tool[@]}" --describe-module --file out/xformer.jar | grep -q '^xformer@' || fail "the jar is no module"
 strange=$(nm -D --defined-only out/libxformer_jni.so | grep -v ' JNI_OnLoad$') || true
 [ -z "$strange" ] || fail "libxformer_jni.so exports $strange"
 # All that is public has a comment; what a parameter's name says needs no tag.
-javadoc -J-XX:-UsePerfData -quiet -Xdoclint:all -Xmaxwarns 10000 --release 17 -encoding UTF-8 -notimestamp -d doc \
+javadoc "${tool[@]}" -quiet -Xdoclint:all -Xmaxwarns 10000 --release 17 -encoding UTF-8 -notimestamp -d doc \
     $(find "$here/src/main/java" out/generated -name '*.java') >javadoc.log 2>&1 ||
     { cat javadoc.log; fail "javadoc failed"; }
 ! grep -E '(warning|error)[: -]' javadoc.log | grep -v 'no @param\|no @return' || fail "javadoc warns"
@@ -64,7 +70,7 @@ awk -F '\t' '$1 == "function" { for (i = 1; i <= NF; ++i) if ($i == "Java") java
     "$here/../api.tsv" >api.tsv
 
 echo "Testing"
-javac -J-XX:-UsePerfData "${strict[@]}" --release 17 -encoding UTF-8 -cp "out/xformer.jar:$junit" -d tests \
+javac "${tool[@]}" "${strict[@]}" --release 17 -encoding UTF-8 -cp "out/xformer.jar:$junit" -d tests \
     "$here"/src/test/java/xformer/*.java
 for stub in newer:0x000200:XFORMER_0.1 node:0x000200:XFORMER_0.2; do
     IFS=: read -r name number node <<<"$stub"
@@ -87,30 +93,30 @@ mkdir readme
 cd readme
 block java 1 >Numerals.java
 flags=(-cp "$work/out/xformer.jar" -Dxformer.library.path="$work/out")
-said=$(run_java "${flags[@]}" Numerals.java)
+said=$(program "${flags[@]}" Numerals.java)
 promised=$(sed -n 's|.*// \(three two one -> .*\)|\1|p' Numerals.java)
 [ -n "$promised" ] && [ "${said##*$'\n'}" = "$promised" ] || fail "the README promises '$promised', found: $said"
 cp numerals.xf en-de.xf
 ln -s "$work/out" out
 said=$(block sh 2 | sed '1,2d; s/Choose File - Save\./three two one/' |
-    JDK_JAVA_OPTIONS=-XX:-UsePerfData bash -e 2>five.log) || fail "the README's five lines: $(cat five.log)"
+    JDK_JAVA_OPTIONS="${quick[*]}" bash -e 2>five.log) || fail "the README's five lines: $(cat five.log)"
 [ "$said" = "${promised#* -> }" ] || fail "the README's five lines say '$said'"
 
 echo "Running example and benchmark"
 for i in $(seq 40); do
     printf 'one two three\teins zwei drei\nfour three\tvier drei\ntwo four\tzwei vier\n'
 done >pairs.tsv
-run_java "${flags[@]}" "$here/examples/Train.java" pairs.tsv run.ckpt 3 tiny >first.log
-run_java "${flags[@]}" "$here/examples/Train.java" pairs.tsv run.ckpt 5 tiny >second.log
+program "${flags[@]}" "$here/examples/Train.java" pairs.tsv run.ckpt 3 tiny >first.log
+program "${flags[@]}" "$here/examples/Train.java" pairs.tsv run.ckpt 5 tiny >second.log
 grep -qx 'step 3 is saved in run.ckpt' first.log && grep -qx 'step 5 is saved in run.ckpt' second.log ||
     fail "the example says: $(cat first.log second.log)"
-java -XX:-UsePerfData "${flags[@]}" "$here/examples/Train.java" pairs.tsv run.ckpt 1000000 tiny >third.log &
+java "${quick[@]}" "${flags[@]}" "$here/examples/Train.java" pairs.tsv run.ckpt 1000000 tiny >third.log &
 for i in $(seq 600); do ! grep -q '^step 1' third.log || break; sleep 0.1; done
 kill $!
 wait $! || true
 grep -qx stopped third.log && grep -q 'is saved in run.ckpt' third.log || fail "stopped, it says: $(cat third.log)"
 cut -f 1 pairs.tsv >sentences.txt
-run_java "${flags[@]}" "$here/bench/Bench.java" numerals.xf sentences.txt answers.txt 2 >seconds.txt
+program "${flags[@]}" "$here/bench/Bench.java" numerals.xf sentences.txt answers.txt 2 >seconds.txt
 [ "$(grep -cxE '[0-9]+\.[0-9]{6}' seconds.txt)" = 2 ] || fail "the benchmark says: $(cat seconds.txt)"
 [ "$(sed -n 1p answers.txt)" = "eins zwei drei" ] || fail "the benchmark translates: $(head -n 3 answers.txt)"
 [ "$(wc -l <answers.txt)" = 120 ] || fail "the benchmark wrote $(wc -l <answers.txt) translations, not 120"
