@@ -84,7 +84,7 @@ void compare_queries(Opened &opened, const Problem &whole, const Words &all, Fai
 int check_rows(const Backend &backend) {
     Failures failures(backend);
     Opened opened(backend, 2);
-    Sparing cases(backend, 1, 8), choosing(backend, 2, 1);
+    Sparing cases(backend, 1, 8), choosing(backend, 2, 1, 2);
     for (const Tested &tested : all_tested(backend.bf16())) {
         const Problem &whole = tested.problem;
         if (!whole.row_invariant || whole.rows == 0 || !backend.serves(whole.c) || cases.spares()) continue;
@@ -105,7 +105,8 @@ int check_workers(const Backend &backend) {
     Failures failures(backend);
     Opened one(backend, 1), two(backend, 2), three(backend, 3), many(backend, 61);
     const bool cpu = std::strcmp(backend.table->kind, "cpu") == 0;
-    Sparing sparing(backend, 4, 16);
+    Sparing sparing(backend, 4, 16), twos(backend, 3, 1, 3), threes = twos, sixties = twos;
+    twos.spares(), threes.spares(), threes.spares();  // each case with one of them
     for (const Tested &tested : all_tested(backend.bf16())) {
         const Problem &problem = tested.problem;
         if (!backend.serves(problem.c)) continue;
@@ -121,9 +122,9 @@ int check_workers(const Backend &backend) {
         };
         same(run(one, problem, 1).words, "in a repeated call, 4 bytes further in memory");
         if (!cpu) continue;  // the others don't use the host's workers
-        same(run(two, problem).words, "with 2 workers");
-        same(run(three, problem, 3).words, "with 3 workers");
-        same(run(many, problem).words, "with 61 workers");
+        if (!twos.spares()) same(run(two, problem).words, "with 2 workers");
+        if (!threes.spares()) same(run(three, problem, 3).words, "with 3 workers");
+        if (!sixties.spares()) same(run(many, problem).words, "with 61 workers");
     }
     return failures.count();
 }
