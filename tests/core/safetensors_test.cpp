@@ -114,6 +114,11 @@ XF_TEST(sources_are_streamed_in_order_and_memory_reads_the_same) {
     bool equal = true;
     for (size_t i = 0; i < count; ++i) equal = equal && back[i] == static_cast<uint32_t>(i) * 2654435761u;
     CHECK(equal);
+    SafetensorsWriter held;  // the same from memory, in as many pieces
+    held.add("big", "I32", {static_cast<int64_t>(count)}, back.data(), count * 4);
+    held.add("none", "F32", {0, 7}, nullptr, 0);
+    held.add("scalar", "I64", {}, "12345678", 8);
+    CHECK(bytes_of(held) == bytes);
     CHECK(reader.find("scalar")->shape.empty());
     CHECK_EQ(reader.find("none")->end, reader.find("none")->begin);
 }

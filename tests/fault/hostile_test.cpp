@@ -149,19 +149,25 @@ XF_TEST(narrow_tensors) {
             fp16 ? std::vector<uint16_t>{0x3C00, 0x7BFF} : std::vector<uint16_t>{0x3F80, 0x7F7F};
         const std::vector<uint16_t> bad =
             fp16 ? std::vector<uint16_t>{0x7C00, 0xFC00, 0x7E00} : std::vector<uint16_t>{0x7F80, 0xFF80, 0x7FC0};
-        const auto load = [&](uint16_t half) {
+        xf_context *kept = nullptr;  // keeps these halves as they are, where the other widens them
+        w.need(xf_config_set(w.config, "context.weights", fp16 ? "fp16" : "bf16", &w.error));
+        w.need(xf_context_create(w.config, nullptr, &kept, &w.error));
+        const auto load = [&](xf_context *context, uint16_t half) {
             w.write([&](Content &c) {
                 c.drop("adam.");
                 c.metadata["kind"] = "model";
                 narrow(c, name, half);
             });
             xf_model *model = nullptr;
-            const xf_status status = xf_model_load(w.context, w.path.c_str(), &model, &w.error);
+            const xf_status status = xf_model_load(context, w.path.c_str(), &model, &w.error);
             xf_model_free(model);
             return status;
         };
-        for (const uint16_t half : good) CHECK_EQ(load(half), XF_OK);
-        for (const uint16_t half : bad) CHECK_EQ(load(half), XF_ERROR_CORRUPT);
+        for (xf_context *context : {w.context, kept}) {
+            for (const uint16_t half : good) CHECK_EQ(load(context, half), XF_OK);
+            for (const uint16_t half : bad) CHECK_EQ(load(context, half), XF_ERROR_CORRUPT);
+        }
+        xf_context_free(kept);
     }
 }
 
