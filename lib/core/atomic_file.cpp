@@ -82,7 +82,7 @@ bool is_side_name(const char *found, const std::string &prefix) {
 // Whether the file is ours, so old, and in no writer's hands. A second link of a saved file never is.
 bool is_stale(int folder, const char *name, bool may_be_written, int64_t seconds) {
     struct stat status;
-    const int fd = ::openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    const int fd = open_above_standard(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
     if (fd < 0) return false;
     const bool stale = ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
                        ::time(nullptr) - status.st_ctime >= seconds &&
