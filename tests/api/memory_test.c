@@ -191,7 +191,8 @@ static void test_each_allocation_fails(void **state) {
         double score = 0;
         const long long calls = undisturbed(devices[d], expected, &score);
         assert_true(calls > 20);
-        for (long long n = 1; n <= calls; ++n) {
+        /* Under a sanitizer each second one on each device: what is the library's own fails on one of the two. */
+        for (long long n = XF_TEST_SANITIZED ? 1 + d : 1; n <= calls; n += XF_TEST_SANITIZED ? 2 : 1) {
             struct host host = {0};
             const xf_host services = {
                 .struct_size = sizeof services, .alloc_user = &host, .alloc = host_alloc, .free = host_free};
