@@ -42,7 +42,8 @@ Context::Context(const Options &options, const xf_host *host)
       weights_(weights_named(options.str("context.weights"))),
       graphs_(options.boolean("context.graphs")),
       registry_(options.str("context.backend_path")),
-      comm_timeout_(options.f64("context.comm_timeout")) {
+      comm_timeout_(options.f64("context.comm_timeout")),
+      comm_buckets_(options.i64("context.comm_buckets")) {
     XF_CHECK(dtype_ == XF_FP32 || weights_ == XF_WEIGHTS_NUM, XF_ERROR_UNSUPPORTED,
              "context.weights is %s with context.precision bf16, expected file or fp32, or context.precision fp32",
              weights_name(weights_));

@@ -46,6 +46,7 @@ public:
     // What moves memory of the device between them; null: the host does.
     const xf_lane_plugin *lane() const { return lane_; }
     double comm_timeout() const { return comm_timeout_; }
+    int64_t comm_buckets() const { return comm_buckets_; }
     const std::string &description() const { return description_; }
     const BackendEntry &active() const { return *active_; }
     pid_t pid() const { return pid_; }
@@ -87,6 +88,7 @@ private:
     std::unique_ptr<Device> device_;
     std::unique_ptr<Comm> comm_;
     double comm_timeout_;
+    int64_t comm_buckets_;
     const xf_lane_plugin *lane_ = nullptr;
     std::string description_;
 };

@@ -48,6 +48,10 @@ constexpr Option kOptions[] = {
      "How gradients and parameters in the memory of GPUs reach other ranks: by way of the host and context.comm, or by "
      "NCCL beside it.",
      "", "0.1"},
+    {"context.comm_buckets", kI64, "1", 0, 1 << 10, nullptr,
+     "Parts at least in which gradients of a CPU go to other ranks, the first ones while the backward pass goes on: 1 "
+     "sends them behind it, 0 chooses by their size. All ranks have the same. Results do not depend on it.",
+     "", "0.1"},
     {"context.comm_timeout", kF64, "60", 0.001, 86400, nullptr,
      "Seconds for which a rank waits for another before that is XF_ERROR_PEER; more than what saving takes, and than "
      "one "

@@ -3,9 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/thread_pool.h"
 
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 
 #include "core/cpu_quota.h"
 #include "core/float_state.h"
+#include "core/signals_blocked.h"
 #include "core/thread_ready.h"
 
 namespace xf {
@@ -36,22 +35,6 @@ int processors_of_mask() {
     return static_cast<int>(std::thread::hardware_concurrency());
 }
 
-// Threads inherit the mask of the one that starts them. The destructor restores it, whatever was thrown.
-class SignalsBlocked {
-public:
-    SignalsBlocked() {
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &old_);
-    }
-    SignalsBlocked(const SignalsBlocked &) = delete;
-    SignalsBlocked &operator=(const SignalsBlocked &) = delete;
-    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &old_, nullptr); }
-
-private:
-    sigset_t old_;
-};
-
 }  // namespace
 
 int allowed_processors(int mask, int quota) { return std::max(1, quota > 0 ? std::min(mask, quota) : mask); }
@@ -62,7 +45,6 @@ ThreadPool::ThreadPool(int threads, const Executor &executor) : executor_(execut
         workers_ = threads;
         return;
     }
-    // Workers take no signals: the host's handlers run on the host's threads.
     const SignalsBlocked blocked;
     try {
         threads_.reserve(static_cast<size_t>(threads - 1));

@@ -47,6 +47,8 @@ public:
     ThreadPool &operator=(const ThreadPool &) = delete;
 
     int workers() const noexcept { return workers_; }
+    // Whether the host runs the tasks: then it wants no threads beside its own.
+    bool hosted() const noexcept { return executor_.parallel != nullptr; }
 
     // Runs body for each task and returns when all are done. Worker 0 is the caller. When another caller uses the
     // pool at the moment, all tasks run on the calling thread as worker 0.

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+
 #include "backend/device.h"
 #include "core/call.h"
 #include "nn/model.h"
@@ -31,6 +33,8 @@ struct Pass {
     float *grads = nullptr;  // block of the parameter table; null in inference
     bool invariant = false;  // decoding and scoring: rows must not feel their batch
     DropoutKey dropout{};
+    // Told during the backward pass from which offset on the gradients are final.
+    const std::function<void(int64_t offset)> *done = nullptr;
 
     const ModelConfig &config() const { return model.config(); }
     const float *param(int64_t offset) const { return model.param(offset); }

@@ -41,7 +41,8 @@ public:
     // Changes when prepare() had to take another workspace.
     const void *workspace() const { return workspace_.data(); }
 
-    // Adds all parameter gradients of the sum of the token losses.
+    // Adds all parameter gradients of the sum of the token losses, from the end of the block to its beginning;
+    // pass.done hears how far, but not of the end.
     void backward(const Pass &pass, const PackedBatch &batch);
 
 private:

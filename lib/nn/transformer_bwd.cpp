@@ -110,8 +110,11 @@ void Transformer::decoder_bwd(const Pass &pass, const PackedBatch &batch) {
                      diff_out, pass.grad(at.self.o_bias));
         self_attention_bwd(pass, at.self, side, batch.B, true, site(0, true), input, acts.self, scratch_, flow.input,
                            add);
+        // Pre-LN, the norm before a layer is still to come.
+        if (pass.done != nullptr) (*pass.done)(add ? at.self.q : at.cross.q);
     }
     leave_bwd(pass, Stack::kDecoder, side, table.decoder[0].self.norm, &flow);
+    if (pass.done != nullptr && model_.config().tie != Tie::kAll) (*pass.done)(table.target_embedding);
 }
 
 void Transformer::encoder_bwd(const Pass &pass, const PackedBatch &batch) {
@@ -135,6 +138,7 @@ void Transformer::encoder_bwd(const Pass &pass, const PackedBatch &batch) {
                      diff_out, pass.grad(at.self.o_bias));
         self_attention_bwd(pass, at.self, side, batch.B, false, site(0, true), input, acts.self, scratch_, flow.input,
                            add);
+        if (pass.done != nullptr) (*pass.done)(add ? at.self.q : at.ff.in_weights);
     }
     leave_bwd(pass, Stack::kEncoder, side, table.encoder[0].self.norm, &flow);
 }

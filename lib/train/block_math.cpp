@@ -44,7 +44,7 @@ double sum_squares(const float *values, int64_t count) {
 
 }  // namespace
 
-BlockMath::BlockMath(Context &context) : pool_(context.pool()), on_host_(context.device().host_memory()) {
+BlockMath::BlockMath(Context &context, ThreadPool &pool) : pool_(pool), on_host_(context.device().host_memory()) {
     const xf_backend_v1 &ops = context.device().ops();
     XF_CHECK(on_host_ || (ops.add != nullptr && ops.to_bf16 != nullptr), XF_ERROR_UNSUPPORTED,
              "backend %s has no operations for train.shards", ops.name);

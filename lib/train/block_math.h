@@ -12,8 +12,9 @@ namespace xf {
 
 class BlockMath {
 public:
-    // XF_ERROR_UNSUPPORTED where the backend lacks the operations.
-    explicit BlockMath(Context &context);
+    // pool: whose threads compute where that is the host's memory. XF_ERROR_UNSUPPORTED where the backend lacks the
+    // operations.
+    BlockMath(Context &context, ThreadPool &pool);
 
     bool on_host() const { return on_host_; }
 

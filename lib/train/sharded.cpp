@@ -30,6 +30,10 @@ uint64_t hash_order(const Batcher &batcher) {
     return hash;
 }
 
+ShardStats of_shard(const StepStats &sum) {
+    return {sum.sentences, sum.src_tokens, sum.tgt_tokens, sum.loss_sum, sum.nll_sum};
+}
+
 }  // namespace
 
 // At the start, and every so many steps, the ranks prove to be copies of one.
@@ -41,39 +45,44 @@ void Trainer::join() {
     Context &context = model_->context();
     const std::string place =
         context.active().name + " " + context.device().isa() + (context.dtype() == XF_BF16 ? " bf16" : " fp32");
-    shards_->compare({{"the library has another version", static_cast<uint64_t>(XF_VERSION_NUM)},
-                      {"the model has other options", hash_group(model_->options(), "model.")},
-                      {"training has other options", hash_group(options_, "train.")},
-                      {"it computes by another backend, instruction set or precision", hash_text(place)},
-                      {"its devices exchange otherwise (context.comm_device)", context.lane() != nullptr ? 1u : 0u},
-                      {"it stands at another step", static_cast<uint64_t>(step)},
-                      {"the parameters are others", shards_->hash_of(stream_, model_->params())}});
+    shards_->compare(
+        {{"the library has another version", static_cast<uint64_t>(XF_VERSION_NUM)},
+         {"the model has other options", hash_group(model_->options(), "model.")},
+         {"training has other options", hash_group(options_, "train.")},
+         {"it computes by another backend, instruction set or precision", hash_text(place)},
+         {"its devices exchange otherwise (context.comm_device)", context.lane() != nullptr ? 1u : 0u},
+         {"its gradients go in other parts (context.comm_buckets)", static_cast<uint64_t>(context.comm_buckets())},
+         {"it stands at another step", static_cast<uint64_t>(step)},
+         {"the parameters are others", shards_->hash_of(stream_, model_->params())}});
     shards_->open_lane(stream_);
     joined_ = true;
 }
 
-// run(shard): adds the batches of an own shard.
+// run(shard, last): adds the batches of an own shard; the last batch of the last one leaves while it is made.
 template <class Work>
 void Trainer::run_shards(Shards::Report report, const Work &run) {
     join();
     report.step = step_;
+    report_ = report;
+    concluded_ = false;
     const Range own = shards_->own();
+    const int64_t end = std::min(own.end, report.present);
     std::vector<ShardStats> &stats = shard_stats_;
     stats.assign(static_cast<size_t>(own.count()), {});
     std::exception_ptr failure;
     const auto failed = [&](xf_status status, const char *why) {
-        report.status = status;
-        std::snprintf(report.message, sizeof report.message, "%s", why);
+        report_.status = status;
+        std::snprintf(report_.message, sizeof report_.message, "%s", why);
         failure = std::current_exception();
     };
     try {
         shards_->begin(report.present);
-        for (int64_t shard = own.begin; shard < std::min(own.end, report.present); ++shard) {
+        for (int64_t shard = own.begin; shard < end; ++shard) {
             begun_ = false;
             sum_ = StepStats();
-            run(shard);
-            stats[static_cast<size_t>(shard - own.begin)] = {sum_.sentences, sum_.src_tokens, sum_.tgt_tokens,
-                                                             sum_.loss_sum, sum_.nll_sum};
+            run(shard, shards_->overlaps() && shard + 1 == end);
+            if (concluded_) break;
+            stats[static_cast<size_t>(shard - own.begin)] = of_shard(sum_);
             shards_->add(stream_, grads_.floats());
         }
     } catch (const Error &error) {
@@ -81,21 +90,36 @@ void Trainer::run_shards(Shards::Report report, const Work &run) {
     } catch (const std::exception &error) {
         failed(XF_ERROR_NO_MEMORY, error.what());
     }
-    ShardStats total;
     try {
-        total = shards_->agree(report, stats);
+        if (!concluded_) conclude(StepStats());
     } catch (...) {
         if (failure == nullptr) throw;
     }
     if (failure != nullptr) std::rethrow_exception(failure);
+    waiting_ = 1;
+}
+
+// Tells the ranks how this one's shards went, and takes the statistics of all. last: of a batch that leaves, which was
+// not added yet.
+void Trainer::conclude(const StepStats &last) {
+    concluded_ = true;
+    if (last.sentences > 0) {
+        sum_.sentences += last.sentences;
+        sum_.src_tokens += last.src_tokens;
+        sum_.tgt_tokens += last.tgt_tokens;
+        sum_.loss_sum += last.loss_sum;
+        sum_.nll_sum += last.nll_sum;
+        const Range own = shards_->own();
+        shard_stats_[static_cast<size_t>(std::min(own.end, report_.present) - 1 - own.begin)] = of_shard(sum_);
+    }
+    const ShardStats total = shards_->agree(report_, shard_stats_);
     sum_ = StepStats();
     sum_.sentences = total.sentences;
     sum_.src_tokens = total.src_tokens;
     sum_.tgt_tokens = total.tgt_tokens;
     sum_.loss_sum = total.loss_sum;
     sum_.nll_sum = total.nll_sum;
-    waiting_ = 1;
-    check_loss(total.loss_sum);
+    if (report_.status == XF_OK) check_loss(total.loss_sum);
 }
 
 // The caller's batches are those of the own shards, one shard's behind the other's.
@@ -105,12 +129,13 @@ void Trainer::step_shards(const xf_batch *batches, size_t count, const Call &cal
     Shards::Report report;
     report.present = shards_->count();
     report.per_shard = static_cast<int64_t>(count / shards);
-    run_shards(report, [&](int64_t shard) {
+    run_shards(report, [&](int64_t shard, bool last) {
         XF_CHECK(count % shards == 0, XF_ERROR_INVALID_ARGUMENT,
                  "count is %zu, expected a multiple of this rank's %zu shards", count, shards);
         for (int64_t i = 0; i < report.per_shard; ++i) {
             waiting_ = static_cast<uint32_t>(shard * report.per_shard + i);
-            add_batch(&batches[(shard - own.begin) * report.per_shard + i], call, true);
+            add_batch(&batches[(shard - own.begin) * report.per_shard + i], call, true,
+                      last && i + 1 == report.per_shard);
         }
     });
 }
@@ -125,11 +150,12 @@ void Trainer::next_shards(Batcher *batcher, const Call &call) {
     report.data = hash64(place, sizeof place);
     report.per_shard = each;
     report.present = std::min(shards_->count(), (left + each - 1) / each);
-    run_shards(report, [&](int64_t shard) {
-        for (int64_t i = shard * each; i < std::min(left, (shard + 1) * each); ++i) {
+    run_shards(report, [&](int64_t shard, bool last) {
+        const int64_t end = std::min(left, (shard + 1) * each);
+        for (int64_t i = shard * each; i < end; ++i) {
             batcher->seek({at.epoch, at.batch + i});
             waiting_ = static_cast<uint32_t>(i);
-            add_next(batcher, call);
+            add_next(batcher, call, last && i + 1 == end);
         }
     });
     batcher->seek({at.epoch, at.batch + std::min(left, shards_->count() * each)});
@@ -144,7 +170,7 @@ void Trainer::make_sharded_step(double scale, double rate) {
         stream_.sync();
         return;
     }
-    stream_.copy(part_.data(), model_->params() + slice().begin, slice_bytes());
+    take_slice(part_, model_->params());
     adam(factor, rate, nullptr);
     try {
         shards_->all_gather(stream_, part_.floats(), model_->params(), grads_.floats());
@@ -180,9 +206,10 @@ void Trainer::save_of_all(const std::string &path, const FileContents &contents,
         for (Buffer *whole : {&m, &v}) *whole = Buffer(stream_.device(), block_bytes());
         if (has_average) ema = Buffer(stream_.device(), block_bytes());
     });
-    shards_->gather(stream_, m_.floats(), m.floats());
-    shards_->gather(stream_, v_.floats(), v.floats());
-    if (has_average) shards_->gather(stream_, ema_.floats(), ema.floats());
+    dirty_ = true;  // between steps the block of gradients is free
+    shards_->gather(stream_, m_.floats(), m.floats(), grads_.floats());
+    shards_->gather(stream_, v_.floats(), v.floats(), grads_.floats());
+    if (has_average) shards_->gather(stream_, ema_.floats(), ema.floats(), grads_.floats());
     on_first([&] {
         const auto state = blocks(m.floats(), v.floats(), has_average ? ema.floats() : model_->params());
         digest = save_model_file(path, *model_, stream_, contents, state, call);
@@ -198,7 +225,7 @@ void Trainer::load_slices(const ModelFile &file, const Call &call) {
     file.load(*model_, stream_, blocks(whole[0].second.floats(), whole[1].second.floats(), whole[2].second.floats()),
               call);
     for (const auto &[slice_of, block] : whole)
-        if (block.data() != nullptr) stream_.copy(slice_of->data(), block.floats() + slice().begin, slice_bytes());
+        if (block.data() != nullptr) take_slice(*slice_of, block.floats());
     stream_.sync();
 }
 

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/shards.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -12,9 +11,8 @@
 namespace xf {
 namespace {
 
-std::vector<Range> in_bytes(std::vector<Range> ranges, size_t each) {
-    for (Range &range : ranges) range.begin *= static_cast<int64_t>(each), range.end *= static_cast<int64_t>(each);
-    return ranges;
+Range in_bytes(Range range, size_t each) {
+    return {range.begin * static_cast<int64_t>(each), range.end * static_cast<int64_t>(each)};
 }
 
 // Runs task(i) for each i below count on the pool.
@@ -35,45 +33,39 @@ Shards::Shards(const std::shared_ptr<Context> &context, int64_t shards, int64_t 
       pool_(context->pool()),
       device_(context->device()),
       comm_(context->comm()),
-      math_(*context),
+      math_(*context, pool_),
       direct_(math_.on_host()),
+      early_(direct_ && ranks() > 1 && context->comm_buckets() != 1),
       narrow_(narrow),
       count_(shards > 0 ? shards : ranks()),
       total_(total),
+      slices_(total, ranks(), early_ ? context->comm_buckets() : 1),
       whole_(HeapAllocator<float>(heap_)),
-      stage_(HeapAllocator<char>(heap_)) {
+      stage_(HeapAllocator<char>(heap_)),
+      math_beside_(*context, alone_) {
     XF_CHECK(count_ % ranks() == 0, XF_ERROR_INVALID_ARGUMENT,
              "train.shards is %lld, expected a multiple of the %d ranks", static_cast<long long>(count_), ranks());
-    // So many chunks that slices are even, so few that their sums are soon exchanged; lines of memory are whole.
-    chunk_ = (total / 1024 / 16 + 1) * 16;
-    const int64_t chunks = (total + chunk_ - 1) / chunk_;
-    sums_.resize(static_cast<size_t>(chunks));
-    std::vector<Range> of_chunks;
-    for (int64_t r = 0; r < ranks(); ++r) {
-        of_chunks.push_back(share(chunks, r, ranks()));
-        slices_.push_back(
-            {std::min(total, of_chunks.back().begin * chunk_), std::min(total, of_chunks.back().end * chunk_)});
+    sums_.resize(static_cast<size_t>(slices_.chunks()));
+    for (int r = 0; r < ranks(); ++r) {
+        const Range slice = slices_.slice(r);
+        const auto chunks = [&](int64_t numbers) { return (numbers + slices_.chunk() - 1) / slices_.chunk(); };
+        byte_slices_.push_back(in_bytes(slice, sizeof(float)));
+        sum_slices_.push_back(in_bytes({chunks(slice.begin), chunks(slice.end)}, sizeof(double)));
     }
-    sum_slices_ = in_bytes(std::move(of_chunks), sizeof(double));
     for (auto *messages : {&sends_, &receives_}) messages->reserve(static_cast<size_t>(ranks()));
     landings_.reserve(static_cast<size_t>(ranks()));
-    byte_slices_ = in_bytes(slices_, sizeof(float));
+    letters_.reserve(letter_bytes() * static_cast<size_t>(ranks()));
+    chain_.reserve(64);  // levels of the tree
+    if (overlaps() && !pool_.hosted()) carrier_ = std::make_unique<Background>();
+}
+
+Shards::~Shards() {
+    if (leaving_ == Leaving::kByThread) break_off();
 }
 
 float *Shards::whole() {
     if (whole_.empty()) whole_.resize(static_cast<size_t>(total_));
     return whole_.data();
-}
-
-float *Shards::spare() {
-    if (free_.empty()) {
-        spares_.emplace_back(device_, bytes_of(total_));
-        free_.reserve(spares_.size());  // begin() allocates nothing
-        return spares_.back().floats();
-    }
-    float *const block = free_.back();
-    free_.pop_back();
-    return block;
 }
 
 uint64_t Shards::hash_of(Stream &stream, const float *block) {
@@ -82,6 +74,7 @@ uint64_t Shards::hash_of(Stream &stream, const float *block) {
         stream.download(whole(), block, bytes_of(total_));
         at = whole();
     }
+    constexpr int64_t kPiece = 1 << 20;
     std::vector<uint64_t> hashes(static_cast<size_t>((total_ + kPiece - 1) / kPiece));
     parallel(pool_, static_cast<int64_t>(hashes.size()), [&](int64_t i) {
         hashes[static_cast<size_t>(i)] =
@@ -117,7 +110,7 @@ void Shards::compare(const std::vector<Trait> &traits) {
 
 ShardStats Shards::agree(const Report &report, const std::vector<ShardStats> &own_stats) {
     const auto shards = static_cast<size_t>(own().count());
-    const size_t bytes = sizeof(Report) + shards * sizeof(ShardStats);
+    const size_t bytes = letter_bytes();
     letters_.assign(bytes * static_cast<size_t>(ranks()), 0);
     char *const mine = letters_.data() + bytes * static_cast<size_t>(rank());
     std::memcpy(mine, &report, sizeof report);
@@ -151,160 +144,49 @@ ShardStats Shards::agree(const Report &report, const std::vector<ShardStats> &ow
     return sum;
 }
 
-Shards::Plan Shards::make_plan(int64_t present) {
-    const ShardTree tree(count_, present);
-    Plan plan;
-    std::vector<Range> nodes;
-    for (int r = 0; r < ranks(); ++r) {
-        plan.covers.push_back(tree.cover(share(count_, r, ranks())));
-        const std::vector<Range> &cover = plan.covers.back();
-        nodes.insert(nodes.end(), cover.begin(), cover.end());
-        plan.rounds = std::max(plan.rounds, cover.size());
-    }
-    plan.additions = tree.fold(nodes);
-    plan.at.resize(nodes.size());
-    const size_t others = nodes.size() - plan.covers[static_cast<size_t>(rank())].size();
-    arrived_.reserve(device_, others * bytes_of(kPiece));
-    const size_t pieces = static_cast<size_t>(ranks() - 1) * bytes_of(kPiece);
-    if (narrow_)
-        for (Buffer *buffer : {&outgoing_, &incoming_}) buffer->reserve(device_, pieces / 2);
-    if (!direct_ && lane_ == nullptr && stage_.size() < 2 * pieces) stage_.resize(2 * pieces);
-    return plan;
-}
-
-void Shards::begin(int64_t present) {
-    auto plan = plans_.find(present);
-    if (plan == plans_.end()) plan = plans_.emplace(present, make_plan(present)).first;
-    plan_ = &plan->second;
-    present_ = present;
-    next_ = own().begin;
-    parts_.clear();
-    if (!direct_) whole();  // here no memory is an error of all; later the others would wait for this rank
-    free_.clear();
-    for (const Buffer &block : spares_) free_.push_back(block.floats());
-}
-
-void Shards::add(Stream &stream, float *grads) {
-    const ShardTree tree(count_, present_);
-    Part part{{next_, next_ + 1}, grads};
-    ++next_;
-    while (!parts_.empty() && tree.siblings(parts_.back().leaves, part.leaves)) {
-        const Part left = parts_.back();
-        parts_.pop_back();
-        math_.add(stream, left.numbers, part.numbers, total_, narrow_);
-        if (part.numbers != grads) free_.push_back(part.numbers);
-        part = {{left.leaves.begin, part.leaves.end}, left.numbers};
-    }
-    if (part.numbers == grads && next_ < std::min(own().end, present_)) {
-        part.numbers = spare();
-        math_.copy(stream, part.numbers, grads, total_);
-    }
-    parts_.push_back(part);
-}
-
-// sends_ and receives_.
-void Shards::pass(Stream &stream) {
-    if (lane_ != nullptr) return lane_->exchange(stream, sends_, receives_);
-    if (direct_) return comm_->exchange(sends_, receives_);
-    char *at = stage_.data();
-    landings_.clear();
-    for (Comm::Message &message : sends_) {
-        stream.download(at, message.data, message.size);
-        message.data = at;
-        at += message.size;
-    }
-    for (Comm::Message &message : receives_) {
-        landings_.push_back(message.data);
-        message.data = at;
-        at += message.size;
-    }
-    comm_->exchange(sends_, receives_);
-    for (size_t i = 0; i < receives_.size(); ++i) stream.upload(landings_[i], receives_[i].data, receives_[i].size);
-}
-
-// Numbers first .. first + kPiece - 1 of every rank's slice, from every other rank's parts.
-void Shards::exchange_piece(Stream &stream, int64_t first) {
-    const auto piece = [&](int r) {
-        const Range slice = slices_[static_cast<size_t>(r)];
-        const int64_t begin = std::min(slice.end, slice.begin + first);
-        return Range{begin, std::min(slice.end, begin + kPiece)};
-    };
-    const bool narrow = narrow_ && !plan_->additions.empty();
-    const auto bytes = [&](Range range) { return bytes_of(range.count()) / (narrow ? 2 : 1); };
-    const Range mine = piece(rank());
-    for (size_t round = 0; round < plan_->rounds; ++round) {
-        sends_.clear(), receives_.clear();
-        char *out = static_cast<char *>(outgoing_.data()), *in = static_cast<char *>(incoming_.data());
-        // place(r, numbers): where what rank r sends in this round lands.
-        const auto each_receive = [&](const auto &place) {
-            size_t at = 0;
-            for (int r = 0; r < ranks(); ++r) {
-                if (r == rank()) continue;
-                const size_t parts = plan_->covers[static_cast<size_t>(r)].size();
-                if (round < parts && mine.count() > 0)
-                    place(r, arrived_.floats() + static_cast<int64_t>(at + round) * kPiece);
-                at += parts;
-            }
-        };
-        for (int r = 0; r < ranks(); ++r) {
-            const Range to = piece(r);
-            if (r == rank() || round >= parts_.size() || to.count() == 0) continue;
-            float *const numbers = parts_[round].numbers + to.begin;
-            if (narrow) math_.to_bf16(stream, out, numbers, to.count());
-            sends_.push_back({r, narrow ? static_cast<void *>(out) : numbers, bytes(to)});
-            if (narrow) out += bytes_of(kPiece) / 2;
-        }
-        each_receive([&](int r, float *numbers) {
-            receives_.push_back({r, narrow ? static_cast<void *>(in) : numbers, bytes(mine)});
-            if (narrow) in += bytes_of(kPiece) / 2;
-        });
-        pass(stream);
-        if (!narrow) continue;
-        in = static_cast<char *>(incoming_.data());
-        each_receive([&](int, float *numbers) {
-            math_.from_bf16(stream, numbers, in, mine.count());
-            in += bytes_of(kPiece) / 2;
-        });
-    }
-}
-
-void Shards::reduce(Stream &stream, float *grads) {
-    int64_t longest = 0;
-    for (const Range &slice : slices_) longest = std::max(longest, slice.count());
-    const Range own_slice = slice();
-    for (int64_t first = 0; first < longest; first += kPiece) {
-        if (ranks() > 1) exchange_piece(stream, first);
-        const int64_t begin = own_slice.begin + first, count = std::min(kPiece, own_slice.end - begin);
-        if (count <= 0) continue;
-        size_t node = 0;
-        int64_t arrived = 0;
-        for (int r = 0; r < ranks(); ++r)
-            for (size_t i = 0; i < plan_->covers[static_cast<size_t>(r)].size(); ++i)
-                plan_->at[node++] = r == rank() ? parts_[i].numbers + begin : arrived_.floats() + arrived++ * kPiece;
-        for (const auto &[low, high] : plan_->additions)
-            math_.add(stream, plan_->at[low], plan_->at[high], count, narrow_);
-        if (plan_->at[0] != grads + begin) math_.copy(stream, grads + begin, plan_->at[0], count);
-    }
-    if (lane_ != nullptr) lane_->check(stream);
-    reduced_ = grads;
-}
-
 double Shards::squares(Stream &stream) {
-    const Range own_slice = slice();
-    math_.chunk_squares(stream, reduced_ + own_slice.begin, own_slice.count(), chunk_,
-                        sums_.data() + own_slice.begin / chunk_);
+    for (int64_t b = 0; b < slices_.buckets(); ++b) {
+        const Range piece = slices_.piece(b, rank());
+        double *const sums = sums_.data() + slices_.packed_at(b, rank()) / slices_.chunk();
+        if (piece.count() > 0)
+            math_.chunk_squares(stream, reduced_ + piece.begin, piece.count(), slices_.chunk(), sums);
+    }
     if (ranks() > 1) comm_->all_gather(sums_.data(), sum_slices_);
     double total = 0;
-    for (const double sum : sums_) total += sum;
+    for (int64_t b = 0; b < slices_.buckets(); ++b)
+        for (int r = 0; r < ranks(); ++r) {
+            const int64_t first = slices_.packed_at(b, r) / slices_.chunk(), count = slices_.piece(b, r).count();
+            for (int64_t i = 0; i * slices_.chunk() < count; ++i) total += sums_[static_cast<size_t>(first + i)];
+        }
     return total;
 }
 
+void Shards::take_slice(Stream &stream, float *slice, const float *block) {
+    each_own_piece([&](Range piece, int64_t at) {
+        if (piece.count() > 0) math_.copy(stream, slice + at, block + piece.begin, piece.count());
+    });
+}
+
+// packed: on the device, or in whole().
+void Shards::unpack(Stream &stream, float *block, const float *packed) {
+    for (int r = 0; r < ranks(); ++r)
+        for (int64_t b = 0; b < slices_.buckets(); ++b) {
+            const Range piece = slices_.piece(b, r);
+            const float *const from = packed + slices_.packed_at(b, r);
+            if (piece.count() == 0) continue;
+            if (packed == whole_.data())
+                stream.upload(block + piece.begin, from, bytes_of(piece.count()));
+            else
+                math_.copy(stream, block + piece.begin, from, piece.count());
+        }
+}
+
 void Shards::all_gather(Stream &stream, const float *part, float *block, float *scratch) {
-    const Range own_slice = slice();
+    const Range own_slice = slices_.slice(rank());
     if (lane_ != nullptr) {
         sends_.clear(), receives_.clear();
         for (int r = 0; r < ranks(); ++r) {
-            const Range &of = slices_[static_cast<size_t>(r)];
+            const Range of = slices_.slice(r);
             if (r == rank()) continue;
             if (own_slice.count() > 0) sends_.push_back({r, const_cast<float *>(part), bytes_of(own_slice.count())});
             if (of.count() > 0) receives_.push_back({r, scratch + of.begin, bytes_of(of.count())});
@@ -312,27 +194,24 @@ void Shards::all_gather(Stream &stream, const float *part, float *block, float *
         pass(stream);
         lane_->check(stream);
         math_.copy(stream, scratch + own_slice.begin, part, own_slice.count());
-        math_.copy(stream, block, scratch, total_);
-        return;
+        return unpack(stream, block, scratch);
     }
     float *const landing = direct_ ? scratch : whole();
     stream.download(landing + own_slice.begin, part, bytes_of(own_slice.count()));
     if (ranks() > 1) comm_->all_gather(landing, byte_slices_);
-    if (direct_)
-        math_.copy(stream, block, landing, total_);
-    else
-        stream.upload(block, landing, bytes_of(total_));
+    unpack(stream, block, landing);
 }
 
-void Shards::gather(Stream &stream, const float *part, float *block) {
-    float *const landing = direct_ ? block : whole();
+void Shards::gather(Stream &stream, const float *part, float *block, float *scratch) {
+    const Range own_slice = slices_.slice(rank());
+    float *const landing = direct_ ? scratch : whole();
     const float *own = part;
     if (!direct_) {
-        stream.download(landing + slice().begin, part, bytes_of(slice().count()));
-        own = landing + slice().begin;
+        stream.download(landing + own_slice.begin, part, bytes_of(own_slice.count()));
+        own = landing + own_slice.begin;
     }
     comm_->gather(0, own, landing, byte_slices_);
-    if (rank() == 0 && !direct_) stream.upload(block, landing, bytes_of(total_));
+    if (rank() == 0) unpack(stream, block, landing);
 }
 
 std::string Shards::hear(const std::string &text, const Error *error) {

@@ -64,7 +64,7 @@ void Trainer::find_runs() {
 }
 
 // batch: NULL where it is on the device already. wait: for the losses, which are 0 else.
-StepStats Trainer::run_batch(const xf_batch *batch, const Call &call, bool wait) {
+StepStats Trainer::run_batch(const xf_batch *batch, const Call &call, bool wait, bool leaves) {
     call.check();
     if (batch != nullptr) batch_.load(stream_, model_->config(), *batch, PackedBatch::Sides::kBoth, true, time());
     network_.prepare(batch_, Transformer::Mode::kTrain, true);
@@ -73,40 +73,59 @@ StepStats Trainer::run_batch(const xf_batch *batch, const Call &call, bool wait)
     pass.dropout = {config_.dropout, config_.attention_dropout, config_.activation_dropout, config_.seed, batch_.when};
     if (dirty_ && !begun_) stream_.zero(grads_.data(), block_bytes());
     dirty_ = begun_ = true;
-    const auto passes = [&] {
+    const auto forward = [&] {
         network_.encode(pass, batch_);
         network_.decode(pass, batch_);
         network_.loss(pass, batch_, config_.label_smoothing, config_.smooth_uniform);
+    };
+    const auto passes = [&] {
+        forward();
         network_.backward(pass, batch_);
     };
-    if (model_->context().graphs() && batch_.recordable())
-        graphs_.run(stream_, {batch_.shape(), network_.workspace()}, passes);
-    else
-        passes();
     StepStats stats;
     stats.sentences = batch_.sentences;
     stats.src_tokens = batch_.src.tokens;
     stats.tgt_tokens = batch_.tgt.tokens;
+    if (leaves) {
+        forward();
+        read_losses(&stats, true);
+        conclude(stats);
+        shards_->add_while_made(stream_, grads_.floats());
+        const Call to_its_end;  // from here on the ranks make this step, whoever cancels
+        const std::function<void(int64_t)> done = [this](int64_t offset) { shards_->done(stream_, offset); };
+        Pass last{*model_, stream_, to_its_end, pass.grads, false, pass.dropout, &done};
+        network_.backward(last, batch_);
+        return stats;
+    }
+    if (model_->context().graphs() && batch_.recordable())
+        graphs_.run(stream_, {batch_.shape(), network_.workspace()}, passes);
+    else
+        passes();
+    read_losses(&stats, wait);
+    return stats;
+}
+
+void Trainer::read_losses(StepStats *stats, bool wait) {
     if (gated()) {
         auto *const sums = static_cast<double *>(verdict_.data());
         stream_.run(xf_sum_losses{batch_.tgt.tokens, network_.token_loss(), network_.token_nll(), sums, waiting_ != 0});
         if (wait) {
             double losses[2];
             stream_.download(losses, sums, sizeof losses);
-            stats.loss_sum = losses[0], stats.nll_sum = losses[1];
+            stats->loss_sum = losses[0], stats->nll_sum = losses[1];
         }
-        return stats;
+        return;
     }
     token_values_.resize(static_cast<size_t>(batch_.tgt.tokens));
     stream_.download(token_values_.data(), network_.token_loss(), token_values_.size() * sizeof(float));
-    stats.loss_sum = sum(token_values_);
+    stats->loss_sum = sum(token_values_);
     stream_.download(token_values_.data(), network_.token_nll(), token_values_.size() * sizeof(float));
-    stats.nll_sum = sum(token_values_);
-    return stats;
+    stats->nll_sum = sum(token_values_);
 }
 
 // What lies in the block is cleared before the next batch: here, after an error, the device may refuse.
 void Trainer::drop_gradients() noexcept {
+    if (is_sharded()) shards_->break_off();
     waiting_ = 0;
     begun_ = false;
     sum_ = StepStats();
@@ -125,26 +144,29 @@ StepStats Trainer::accumulate(const xf_batch &batch, const Call &call) {
 }
 
 // The batcher's next batch; there is one.
-void Trainer::add_next(Batcher *batcher, const Call &call) {
+void Trainer::add_next(Batcher *batcher, const Call &call, bool leaves) {
     call.check();
     if (ahead_.take(stream_, batcher, time(), &batch_)) {
-        add_batch(nullptr, call, false);
+        add_batch(nullptr, call, false, leaves);
         return;
     }
     batcher->next(&gathered_);
     const xf_batch batch = gathered_.view();
-    add_batch(&batch, call, false);
+    add_batch(&batch, call, false, leaves);
 }
 
-StepStats Trainer::add_batch(const xf_batch *batch, const Call &call, bool wait) {
+StepStats Trainer::add_batch(const xf_batch *batch, const Call &call, bool wait, bool leaves) {
     check_sound();
-    const StepStats stats = run_batch(batch, call, wait || is_sharded() || model_->context().logs(XF_LOG_DEBUG));
+    const StepStats stats =
+        run_batch(batch, call, wait || is_sharded() || model_->context().logs(XF_LOG_DEBUG), leaves);
     ++waiting_;
-    sum_.sentences += stats.sentences;
-    sum_.src_tokens += stats.src_tokens;
-    sum_.tgt_tokens += stats.tgt_tokens;
-    sum_.loss_sum += stats.loss_sum;
-    sum_.nll_sum += stats.nll_sum;
+    if (!leaves) {  // else it was concluded with them
+        sum_.sentences += stats.sentences;
+        sum_.src_tokens += stats.src_tokens;
+        sum_.tgt_tokens += stats.tgt_tokens;
+        sum_.loss_sum += stats.loss_sum;
+        sum_.nll_sum += stats.nll_sum;
+    }
     if (const Context &context = model_->context(); context.logs(XF_LOG_DEBUG))
         context.log(XF_LOG_DEBUG, "train", "a batch of %lld sentences, %lld + %lld tokens: loss %s",
                     static_cast<long long>(stats.sentences), static_cast<long long>(stats.src_tokens),
@@ -170,11 +192,11 @@ void Trainer::adam(double scale, double rate, const double *gate) {
     args.grad_scale = static_cast<float>(scale);
     args.ema_rate = static_cast<float>(1 - config_.ema);
     args.gate = gate;
-    const Range own = slice();
-    for (const Run &run : runs_) {
-        const int64_t begin = std::max(run.begin, own.begin), end = std::min(run.begin + run.count, own.end);
-        if (begin >= end) continue;
-        const int64_t at = begin - own.begin;
+    // Numbers begin .. end - 1, whose moments lie from `first` on.
+    const auto update = [&](const Run &run, Range piece, int64_t first) {
+        const int64_t begin = std::max(run.begin, piece.begin), end = std::min(run.begin + run.count, piece.end);
+        if (begin >= end) return;
+        const int64_t at = first + begin - piece.begin;
         args.n = end - begin;
         args.params = has_ranks() ? part_.floats() + at : model_->params() + begin;
         args.grads = grads_.floats() + begin;
@@ -185,7 +207,12 @@ void Trainer::adam(double scale, double rate, const double *gate) {
             args.params_bf16 = static_cast<char *>(model_->copy()) + begin * number_bytes(XF_BF16);
         args.decay = run.decays ? static_cast<float>(rate * config_.weight_decay) : 0.0f;
         stream_.run(args);  // leaves the gradients zero
-    }
+    };
+    for (const Run &run : runs_)
+        if (has_ranks())
+            shards_->each_own_piece([&](Range piece, int64_t at) { update(run, piece, at); });
+        else
+            update(run, {0, model_->table().total}, 0);
 }
 
 void Trainer::refuse_gradient() {
@@ -199,9 +226,16 @@ double Trainer::checked_scale(double squares, double scale) {
     return config_.clip_norm > 0 && norm > config_.clip_norm ? scale * (config_.clip_norm / norm) : scale;
 }
 
+void Trainer::take_slice(const Buffer &slice, const float *block) {
+    if (has_ranks())
+        shards_->take_slice(stream_, slice.floats(), block);
+    else
+        stream_.copy(slice.data(), block, slice_bytes());
+}
+
 // Before the first update.
 void Trainer::begin_average() {
-    if (config_.ema > 0 && !averages_) stream_.copy(ema_.data(), model_->params() + slice().begin, slice_bytes());
+    if (config_.ema > 0 && !averages_) take_slice(ema_, model_->params());
 }
 
 // The update, unless something is not finite. What others read afterwards, by streams of their own, is there.

@@ -89,20 +89,21 @@ private:
     [[noreturn]] void fail_nonfinite(const std::string &what);
     [[noreturn]] void refuse_gradient();
     void check_loss(double loss);
-    StepStats run_batch(const xf_batch *batch, const Call &call, bool wait);
-    StepStats add_batch(const xf_batch *batch, const Call &call, bool wait);
-    void add_next(Batcher *batcher, const Call &call);
+    // leaves: its gradients go to other ranks while they are made.
+    StepStats run_batch(const xf_batch *batch, const Call &call, bool wait, bool leaves);
+    StepStats add_batch(const xf_batch *batch, const Call &call, bool wait, bool leaves = false);
+    void add_next(Batcher *batcher, const Call &call, bool leaves = false);
+    void read_losses(StepStats *stats, bool wait);
     void make_step(double scale, double rate, const Batcher *next);
     // The factor of every gradient, from the sum of their squares; notes the norm.
     double checked_scale(double squares, double scale);
 
     bool is_sharded() const { return shards_ != nullptr; }
     bool has_ranks() const { return is_sharded() && shards_->ranks() > 1; }
-    // Which numbers of the parameters the moments here are of.
-    Range slice() const { return has_ranks() ? shards_->slice() : Range{0, model_->table().total}; }
     void join();
     template <class Work>
     void run_shards(Shards::Report report, const Work &run);
+    void conclude(const StepStats &last);
     void step_shards(const xf_batch *batches, size_t count, const Call &call);
     void next_shards(Batcher *batcher, const Call &call);
     void make_sharded_step(double scale, double rate);
@@ -119,7 +120,11 @@ private:
     void load(const ModelFile &file, const Call &call);
     void roll_back();
     size_t block_bytes() const { return static_cast<size_t>(model_->table().total) * sizeof(float); }
-    size_t slice_bytes() const { return static_cast<size_t>(slice().count()) * sizeof(float); }
+    // Of the parameters whose moments are here: with ranks a part of them.
+    size_t slice_bytes() const {
+        return static_cast<size_t>(has_ranks() ? shards_->slice_count() : model_->table().total) * sizeof(float);
+    }
+    void take_slice(const Buffer &slice, const float *block);
     void begin_average();
     std::vector<ExtraBlock> blocks(float *m, float *v, float *ema) const;
 
@@ -138,11 +143,13 @@ private:
     };
     GraphCache<PassKey> graphs_;
     Buffer grads_;
-    Buffer m_, v_, ema_;              // of slice()
+    Buffer m_, v_, ema_;              // slice_bytes()
     std::unique_ptr<Shards> shards_;  // null: a step is one piece
     Buffer part_;                     // the slice of the parameters while it is updated, where there are ranks
     bool joined_ = false;             // the ranks were compared
     std::vector<ShardStats> shard_stats_;
+    Shards::Report report_;             // of the step that is being made
+    bool concluded_ = false;            // the ranks were told, and sum_ is of all of them
     uint64_t ordered_ = 0, order_ = 0;  // a batcher's id, and a hash of its pairs and their order
     // Where the device decides: xf_sum_losses.sums, behind it xf_gate.dst.
     struct Verdict {

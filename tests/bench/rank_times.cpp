@@ -1,10 +1,10 @@
 // One rank of a job whose ranks are connected by TCP: the seconds of each step. scaling.py starts it in namespaces of a
 // network whose rate is known.
 //
-//     rank_times RANK DELAY STEPS MODEL ADDRESS...      MODEL: tiny or small; one address for each rank
+//     rank_times RANK DELAY STEPS MODEL BUCKETS ADDRESS...      MODEL: tiny, small or deep; one address for each rank
 //
-// A step has four shards of one batch. DELAY: seconds that each message waits before it goes. Rank 0 prints "parameters
-// N" and "step S" for each but the first two, which are warm-up.
+// A step has four shards of one batch, of deep one for each rank. DELAY: seconds that each message waits before it
+// goes. Rank 0 prints "parameters N" and "step S" for each but the first two, which are warm-up.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <arpa/inet.h>
@@ -21,7 +21,6 @@ namespace {
 using namespace xf_test;
 
 constexpr uint16_t kPort = 47100;
-constexpr int64_t kShards = 4;
 
 void must(bool good, const char *what) {
     if (!good) xf::fail(XF_ERROR_IO, "%s: error %d", what, errno);
@@ -69,9 +68,9 @@ std::vector<int> connect_all(int rank, const std::vector<const char *> &addresse
     return ends;
 }
 
-Settings settings_of(const std::string &model) {
+Settings settings_of(const std::string &model, int64_t shards) {
     Settings settings = kTraining;
-    if (model == "small")
+    if (model != "tiny")
         for (const auto &[key, value] : Settings{{"model.d_model", "256"},
                                                  {"model.d_ff", "1024"},
                                                  {"model.heads", "4"},
@@ -79,25 +78,31 @@ Settings settings_of(const std::string &model) {
                                                  {"model.d_v", "64"},
                                                  {"model.vocab_size", "12000"}})
             settings[key] = value;
-    settings["train.shards"] = std::to_string(kShards);
+    // Little of it is embeddings, whose gradients are done last.
+    if (model == "deep")
+        for (const char *key : {"model.encoder_layers", "model.decoder_layers"}) settings[key] = "3";
+    if (model == "deep") settings["model.vocab_size"] = "2000";
+    settings["train.shards"] = std::to_string(shards);
     settings["train.compare_steps"] = "0";
     return settings;
 }
 
-void work(int rank, double delay, int64_t steps, const std::string &model, const std::vector<const char *> &addresses) {
+void work(int rank, double delay, int64_t steps, const std::string &model, const char *buckets,
+          const std::vector<const char *> &addresses) {
     Sockets sockets(connect_all(rank, addresses), rank);
     sockets.delay = delay;
     const xf_comm comm = sockets.table();
     xf_host host = XF_HOST_INIT;
     host.comm = &comm;
-    const auto context =
-        std::make_shared<xf::Context>(options_of({{"context.device", "cpu"}, {"context.threads", "1"}}), &host);
-    const auto trainer = make_trainer(context, settings_of(model));
-    const bool small = model == "small";
-    const Task task{21, small ? size_t{2} : size_t{12}, small ? 12 : 1, small ? 12 : 8, small ? 12000 : 40};
+    const auto context = std::make_shared<xf::Context>(
+        options_of({{"context.device", "cpu"}, {"context.threads", "1"}, {"context.comm_buckets", buckets}}), &host);
+    const auto ranks = static_cast<int64_t>(addresses.size()), shards = model == "deep" ? ranks : 4;
+    const auto trainer = make_trainer(context, settings_of(model, shards));
+    const Task task = model == "tiny"    ? Task{21, 12, 1, 8, 40}
+                      : model == "small" ? Task{21, 2, 12, 12, 12000}
+                                         : Task{21, 16, 24, 24, 2000};
     const Batch batch = task.batch(0);
-    const auto ranks = static_cast<int64_t>(addresses.size());
-    const std::vector<xf_batch> views(static_cast<size_t>(kShards / ranks), batch.view());
+    const std::vector<xf_batch> views(static_cast<size_t>(shards / ranks), batch.view());
     if (rank == 0) std::printf("parameters %lld\n", static_cast<long long>(trainer->model()->table().total));
     for (int64_t i = -2; i < steps; ++i) {
         const auto began = std::chrono::steady_clock::now();
@@ -110,10 +115,10 @@ void work(int rank, double delay, int64_t steps, const std::string &model, const
 }  // namespace
 
 int main(int argc, char **argv) {
-    if (argc < 6) return 2;
+    if (argc < 7) return 2;
     try {
-        work(std::atoi(argv[1]), std::atof(argv[2]), std::atol(argv[3]), argv[4],
-             std::vector<const char *>(argv + 5, argv + argc));
+        work(std::atoi(argv[1]), std::atof(argv[2]), std::atol(argv[3]), argv[4], argv[5],
+             std::vector<const char *>(argv + 6, argv + argc));
     } catch (const std::exception &error) {
         std::fprintf(stderr, "%s\n", error.what());
         return 1;

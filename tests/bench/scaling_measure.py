@@ -28,6 +28,10 @@ PREDICTED = [("tiny", 4, 0, 0), ("small", 4, 0, 0)] + [
     for model, rate, delay in (("tiny", 0, 0.005), ("tiny", 0, 0.02), ("small", 1e9, 0),
                                ("small", 250e6, 0), ("small", 100e6, 0), ("small", 0, 0.02), ("small", 250e6, 0.02))
     for ranks in (2, 4)]
+# Sent while the backward pass runs, and behind it.
+EARLY = [("deep", 2, rate, 0) for rate in (0, 4e9, 1e9, 500e6, 250e6)] + [
+    ("small", ranks, rate, delay)
+    for rate, delay in ((0, 0), (1e9, 0), (250e6, 0), (100e6, 0), (0, 0.02)) for ranks in (2, 4)]
 
 
 def sh(command, check=True):
@@ -67,13 +71,13 @@ def limit(rate):
                (rank, rate, 128000 if rate > 5e8 else 16000))
 
 
-def measure(model, ranks, rate, delay):
+def measure(model, ranks, rate, delay, early=None):
     """The seconds of a step, and its parameters."""
     limit(rate)
     env = dict(os.environ, XF_BACKEND_PATH=BUILD + "/lib")
     steps = STEPS if rate or model == "small" else 10 * STEPS
     jobs = [subprocess.Popen(["ip", "netns", "exec", "xf_rank%d" % rank, BUILD + "/bin/rank_times", str(rank),
-                              str(delay), str(steps), model] + [address(r) for r in range(ranks)],
+                              str(delay), str(steps), model, "0" if early else "1"] + [address(r) for r in range(ranks)],
                              env=env, stdout=subprocess.PIPE, text=True) for rank in range(ranks)]
     said = [job.communicate(timeout=300)[0] for job in jobs][0].split()
     if any(job.returncode for job in jobs):
@@ -83,6 +87,7 @@ def measure(model, ranks, rate, delay):
 
 def main():
     rows = [(model, 1, 0, 0) for model in ("tiny", "small")] + FITTED + PREDICTED
+    rows += [row for row in EARLY if row not in rows] + [row + ("early",) for row in EARLY]
     seen = {}
     set_up()
     try:
@@ -121,6 +126,14 @@ def main():
         print("| %s | %d | %s | %g | %.1f | %.1f | %+.0f %% |" %
               (model, ranks, "%g Mb/s" % (rate / 1e6) if rate else "none", delay * 1e3, predicted * 1e3, measured * 1e3,
                100 * (predicted / measured - 1)))
+    print("| model | ranks | link | delay, ms | behind the backward pass, ms | while it runs, ms | ratio |\n" +
+          "|---|---|---|---|---|---|---|")
+    for row in EARLY:
+        model, ranks, rate, delay = row
+        behind, early = seen[row][0], seen[row + ("early",)][0]
+        print("| %s | %d | %s | %g | %.1f | %.1f | %.2f |" %
+              (model, ranks, "%g Mb/s" % (rate / 1e6) if rate else "none", delay * 1e3, behind * 1e3, early * 1e3,
+               early / behind))
 
 
 if __name__ == "__main__":

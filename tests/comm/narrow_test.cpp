@@ -35,33 +35,15 @@ XF_TEST(epochs_end_alike_and_other_ranks_go_on) {
 
 // Bytes that one rank sends in three steps.
 size_t bytes_sent(int ranks, int64_t shards, const Settings &settings) {
-    struct Counter {
-        xf_comm inner;
-        size_t bytes = 0;
-    };
     std::vector<size_t> sent(static_cast<size_t>(ranks));
     check_all(on_ranks(ranks,
                        [&](const xf_comm &table) {
-                           Counter counter{table};
-                           xf_comm comm = table;
-                           comm.user = &counter;
-                           comm.exchange = [](void *user, const xf_comm_part *sends, size_t send_count,
-                                              const xf_comm_part *receives, size_t receive_count, double timeout,
-                                              xf_error *err) -> int32_t {
-                               auto *const own = static_cast<Counter *>(user);
-                               for (size_t i = 0; i < send_count; ++i) own->bytes += sends[i].size;
-                               return own->inner.exchange(own->inner.user, sends, send_count, receives, receive_count,
-                                                          timeout, err);
-                           };
-                           comm.abort = nullptr;
-                           comm.close = [](void *user) {
-                               const xf_comm &inner = static_cast<Counter *>(user)->inner;
-                               inner.close(inner.user);
-                           };
+                           size_t &bytes = sent[static_cast<size_t>(table.rank)];
+                           Tapped tapped(table, [&](auto sends, double) { return bytes += bytes_in(sends), true; });
+                           const xf_comm comm = tapped.table();
                            const auto trainer = make_trainer(
                                context_of(comm, 1), with(settings, {{"train.shards", std::to_string(shards)}}));
                            for (int i = 0; i < 3; ++i) step_own(trainer.get(), Task(), shards, comm.rank, ranks, 1);
-                           sent[static_cast<size_t>(comm.rank)] = counter.bytes;
                        }),
               XF_OK);
     return sent[0];

@@ -98,7 +98,7 @@ inline std::unique_ptr<xf::Batcher> make_batcher(size_t pairs, uint64_t seed = 3
 // Two epochs and a half by batchers, whose epochs end in the middle of a step; saved after `first` steps and gone on
 // with other ranks.
 inline Run run_epochs(int ranks, int ranks_after, const std::string &shards, const std::string &each,
-                      const Settings &changes = {}, size_t pairs = 150) {
+                      const Settings &changes = {}, size_t pairs = 150, const Settings &place = {}) {
     const Folder folder;
     Run result;
     const Settings settings = with(
@@ -115,13 +115,13 @@ inline Run run_epochs(int ranks, int ranks_after, const std::string &shards, con
     };
     check_all(on_ranks(ranks,
                        [&](const xf_comm &comm) {
-                           const auto trainer = make_trainer(context_of(comm, 1), settings);
+                           const auto trainer = make_trainer(context_of(comm, 1, "60", place), settings);
                            go(trainer.get(), make_batcher(pairs).get(), 7, comm);
                        }),
               XF_OK);
     check_all(on_ranks(ranks_after,
                        [&](const xf_comm &comm) {
-                           const auto trainer = resume(context_of(comm, 2), folder.file("file"));
+                           const auto trainer = resume(context_of(comm, 2, "60", place), folder.file("file"));
                            const auto batcher = make_batcher(pairs);
                            trainer->seek(batcher.get(), batcher->fingerprint(), batcher->order());
                            go(trainer.get(), batcher.get(), 16, comm);

@@ -290,11 +290,16 @@ public:
         return sum;
     }
 
-    // The gradient of loss() as a block of the parameter table.
-    std::vector<float> gradient(const Pairs &pairs, const Dropout &key = {}) {
+    // The gradient of loss() as a block of the parameter table. done: see xf::Pass.
+    std::vector<float> gradient(const Pairs &pairs, const Dropout &key = {},
+                                const std::function<void(int64_t)> &done = nullptr) {
         stream.zero(grads_.data(), bytes());
-        const xf::Pass pass = forward(pairs, key, false, xf::Transformer::Mode::kTrain, grads_.floats());
+        xf::Pass pass = forward(pairs, key, false, xf::Transformer::Mode::kTrain, grads_.floats());
+        if (done != nullptr) pass.done = &done;
         network_.backward(pass, packed_);
+        return gradient_so_far();
+    }
+    std::vector<float> gradient_so_far() {
         std::vector<float> block(static_cast<size_t>(model->table().total));
         stream.download(block.data(), grads_.data(), bytes());
         return block;

@@ -44,6 +44,34 @@ XF_TEST(gradients_of_a_batch_are_the_sum_of_its_sentences) {
     });
 }
 
+// What a backward pass calls final is never written again, and it says so early: gradients leave on that word.
+XF_TEST(gradients_are_final_from_the_end_on) {
+    std::vector<Variant> variants(std::begin(kVariants), std::end(kVariants));
+    variants.push_back({"decoder's embeddings", {{"model.tie", "decoder"}, {"model.source_vocab_size", "23"}}});
+    variants.push_back(
+        {"pre, none tied", {{"model.norm", "pre"}, {"model.tie", "none"}, {"model.source_vocab_size", "23"}}});
+    const Pairs pairs = random_pairs(13, 5, 12, 19);
+    for (Variant &variant : variants) {
+        variant.changes.insert({{"model.encoder_layers", "3"}, {"model.decoder_layers", "3"}});
+        Net net(any_device(1), variant.settings());
+        std::vector<std::pair<int64_t, std::vector<float>>> told;
+        const std::vector<float> end =
+            net.gradient(pairs, {}, [&](int64_t offset) { told.emplace_back(offset, net.gradient_so_far()); });
+        const auto total = static_cast<int64_t>(end.size());
+        CHECK(told.size() >= 4);
+        CHECK(told.front().first < total && told.back().first < total / 2);
+        int64_t last = total;
+        for (const auto &[offset, block] : told) {
+            CHECK(offset <= last);
+            last = offset;
+            if (!std::equal(block.begin() + offset, block.end(), end.begin() + offset))
+                record(__FILE__, __LINE__,
+                       xf::format("%s: written after it was final from %lld on", variant.name,
+                                  static_cast<long long>(offset)));
+        }
+    }
+}
+
 XF_TEST(a_sentences_losses_do_not_depend_on_its_neighbours) {
     const Pairs pairs = random_pairs(12, 9, 40, 19);
     on_each_device(2, [&](const auto &context, const DeviceName &name) {

@@ -44,7 +44,8 @@ typedef struct xf_comm_part {
 /**
  * @brief What carries the messages of one rank. A host fills it and passes it in xf_host; it is copied.
  *
- * Its functions are called on the threads that call the library, one at a time. They must not throw or longjmp.
+ * Its functions are called one at a time, on the threads that call the library; exchange() also on a thread of the
+ * library's, while such a call lasts, with "context.comm_buckets" other than 1. They must not throw or longjmp.
  *
  * @since 0.1
  */
