@@ -111,6 +111,7 @@ private:
         const auto context =
             std::make_shared<xf::Context>(options_of({{"context.device", "cpu"},
                                                       {"context.threads", "1"},
+                                                      {"context.comm_buckets", comm.size % 2 == 0 ? "3" : "1"},
                                                       {"context.comm_timeout", std::to_string(deadline)}}),
                                           &host);
         context->comm()->own();
