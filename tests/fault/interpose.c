@@ -42,6 +42,7 @@
     X(close, EINTR, EIO, ENOSPC, EDQUOT)                                                        \
     X(closedir, EBADF)                                                                          \
     X(fallocate, EINTR, ENOSPC, EDQUOT, EFBIG, EIO, EOPNOTSUPP, ENOSYS, EPERM)                  \
+    X(fcntl, EMFILE)                                                                            \
     X(fclose, EIO)                                                                              \
     X(fdopendir, ENOMEM, EBADF)                                                                 \
     X(fgets, EIO, EINTR)                                                                        \
@@ -298,6 +299,15 @@ EXPORT int openat(int folder, const char *path, int flags, ...) {
     const mode_t mode = mode_of(flags, list);
     va_end(list);
     return real(folder, path, flags, mode);
+}
+EXPORT int fcntl(int fd, int command, ...) {
+    REAL(fcntl);
+    FAIL_OR(fcntl, -1);
+    va_list list;
+    va_start(list, command);
+    void *const arg = va_arg(list, void *);
+    va_end(list);
+    return real(fd, command, arg);
 }
 EXPORT FILE *fopen(const char *path, const char *mode) {
     REAL(fopen);
