@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that building (and, with the word "test", testing) needs and that are missing.
+# Installs the Debian packages that building (and, with the word "test", testing; with "checkers", also tests/checkers.sh)
+# needs and that are missing.
 #
-#     tests/packages.sh [test]
+#     tests/packages.sh [test | checkers]
 #
 # Asks nothing; uses sudo only when something is missing and it isn't run by root.
 #
@@ -10,6 +11,9 @@ set -euo pipefail
 
 # The serial OpenBLAS has no threads of its own; its static library becomes a part of the plugin.
 packages=(cmake ninja-build g++ pkg-config libutf8proc-dev libmd-dev rapidjson-dev libopenblas-serial-dev)
+if [ "${1-}" = checkers ]; then
+    packages+=(libcmocka-dev clang libclang-rt-14-dev python3 valgrind libc6-dbg clang-tidy-14 cppcheck)
+fi
 if [ "${1-}" = test ]; then
     packages+=(libcmocka-dev doxygen binutils python3)
     packages+=(abi-dumper abi-compliance-checker dpkg-dev lintian)        # tests/abi, tests/package

@@ -123,10 +123,10 @@ AtomicFile::Target AtomicFile::resolve(const std::string &path, const IoOps &io,
 AtomicFile::AtomicFile(const std::string &path, const IoOps &io, bool keep_previous)
     : AtomicFile(path, resolve(path, io, keep_previous), io, keep_previous) {}
 
-AtomicFile::AtomicFile(const std::string &path, Target target, const IoOps &io, bool keep_previous)
+AtomicFile::AtomicFile(const std::string &path, const Target &target, const IoOps &io, bool keep_previous)
     : io_(&io),
       path_(path),
-      name_(std::move(target.name)),
+      name_(target.name),
       keep_previous_(keep_previous),
       owner_(getpid()),
       folder_(open_folder(target.folder, io), io),

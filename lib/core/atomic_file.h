@@ -55,7 +55,7 @@ private:
     };
     static Target resolve(const std::string &path, const IoOps &io, bool keep_previous);
 
-    AtomicFile(const std::string &path, Target target, const IoOps &io, bool keep_previous);
+    AtomicFile(const std::string &path, const Target &target, const IoOps &io, bool keep_previous);
     int create_temp(mode_t mode);
     void put(uint64_t offset, const void *src, size_t bytes);
     void keep_old();

@@ -20,7 +20,7 @@ static size_t tensor_size;
 static void check_taken(void) {
     const xf_batch batch = next_batch(world.batcher);
     xf_hypotheses *answers = SENTINEL;
-    double scores[64];
+    double scores[64] = {0};
     xf_eval_stats stats = XF_EVAL_STATS_INIT;
     size_t count = 7;
     xf_decoder *other = NULL;
