@@ -8,11 +8,6 @@
 #include "train/shards.h"
 
 namespace xf {
-namespace {
-
-size_t bytes_of(int64_t count) { return static_cast<size_t>(count) * sizeof(float); }
-
-}  // namespace
 
 float *Shards::spare() {
     if (free_.empty()) {
@@ -223,8 +218,10 @@ void Shards::break_off() noexcept {
 }
 
 void Shards::reduce(Stream &stream, float *grads) {
-    reduced_ = grads;
-    if (leaving_ != Leaving::kNot) done(stream, 0);
+    if (leaving_ == Leaving::kNot)
+        reduced_ = grads;
+    else
+        done(stream, 0);
     if (leaving_ == Leaving::kByThread) {
         carrier_->wait();
         leaving_ = Leaving::kNot;

@@ -23,8 +23,6 @@ void parallel(ThreadPool &pool, int64_t count, const Task &task) {
         const_cast<void *>(static_cast<const void *>(&task)));
 }
 
-size_t bytes_of(int64_t count) { return static_cast<size_t>(count) * sizeof(float); }
-
 }  // namespace
 
 Shards::Shards(const std::shared_ptr<Context> &context, int64_t shards, int64_t total, bool narrow)

@@ -128,6 +128,7 @@ private:
         std::vector<float *> at;                           // a piece of each of these
     };
 
+    static size_t bytes_of(int64_t count) { return static_cast<size_t>(count) * sizeof(float); }
     size_t letter_bytes() const { return sizeof(Report) + static_cast<size_t>(own().count()) * sizeof(ShardStats); }
     Plan make_plan(int64_t present);
     float *spare();
