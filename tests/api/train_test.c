@@ -130,6 +130,12 @@ static void test_batches(void **state) {
     free(before);
     free(after);
     CHECK_OUTPUT_STRUCT_OR_NULL(xf_step_stats, out, xf_train_step(world.trainer, &good, 1, out, err));
+    CHECK_OUTPUT_STRUCT_OR_NULL(xf_step_stats, out, xf_train_accumulate(world.trainer, &good, out, err));
+    xf_step_stats stats = {.struct_size = sizeof stats - 1};
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, stats, xf_train_next(world.trainer, world.batcher, &stats, err));
+    ACCEPTED(xf_train_accumulate(world.trainer, &good, NULL, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, stats, xf_train_update(world.trainer, &stats, err));
+    ACCEPTED(xf_train_update(world.trainer, NULL, err)); /* the gradients still wait */
 }
 
 /* Batches of a later version: larger structs, one after the other. */

@@ -140,7 +140,11 @@ XF_TEST(seeds_are_the_frequent_strings) {
         if (word.size() <= 32) counted.add(word);
     const UnigramText text(counted);
     const auto seeds = find_seeds(text, {0xE4}, 3, 100000, Call());
-    for (const UnigramSeed &seed : seeds) CHECK_EQ(counts[std::string(seed.text)], seed.count);
+    for (const UnigramSeed &seed : seeds) {
+        CHECK_EQ(counts[std::string(seed.text)], seed.count);
+        CHECK_EQ(std::count_if(seed.text.begin(), seed.text.end(), [](char c) { return (c & 0xC0) != 0x80; }),
+                 std::ptrdiff_t{seed.characters});
+    }
     CHECK_EQ(seeds.size(), static_cast<size_t>(std::count_if(counts.begin(), counts.end(),
                                                              [](const auto &c) { return c.second >= 3; })));
     for (const UnigramSeed &seed : find_seeds(text, {}, 3, 100000, Call()))
@@ -162,6 +166,20 @@ XF_TEST(stems_are_found) {
     for (const float score : table.scores) sum += std::exp(static_cast<double>(score));
     CHECK_NEAR(sum, 1, 1e-5);
     CHECK(std::is_sorted(table.scores.begin() + UnigramTable::kAscii, table.scores.end(), std::greater<>()));
+}
+
+// A character that is too rare for a piece splits its word, whose other parts count as before.
+XF_TEST(words_with_rare_characters_count) {
+    Pieces lines;
+    for (int i = 0; i < 64; ++i)
+        lines.push_back(std::string("walk\xE4\xB8") + static_cast<char>(0x80 + i) + "ing walk\xE4\xB9" +
+                        static_cast<char>(0x80 + i) + "ing");
+    TokenizerOptions options = unigram(258 + 2);
+    options.character_coverage = 0;
+    const auto tokenizer = train(lines, options);
+    CHECK_EQ(tokenizer->size(), 260);
+    CHECK_EQ(tokenizer->piece(258), std::string("ing"));
+    CHECK_EQ(tokenizer->piece(259), std::string("\xE2\x96\x81walk"));
 }
 
 XF_TEST(a_text_takes_fewer_bits_than_with_wordpiece) {
