@@ -132,6 +132,10 @@ XF_TEST(a_flipped_bit_is_refused_or_gives_a_sound_tokenizer) {
         table.character_map = map + std::string("b\0", 2);
         const std::string json = write_sentencepiece_json(table);
         CHECK_EQ(decode(*Tokenizer::parse(json), encode(*Tokenizer::parse(json), "aa")), "bb");
+        SentencePieceTable kept = table;  // what a user has defined is no text to normalize
+        kept.types[static_cast<size_t>(kept.pieces.find("a"))] = PieceType::kUserDefined;
+        const auto keeping = Tokenizer::parse(write_sentencepiece_json(kept));
+        CHECK_EQ(decode(*keeping, encode(*keeping, "aa")), "aa");
         // All of the text, and of the map what is not zero.
         const auto skip = [&](size_t bit) {
             return json.substr(bit / 8 - std::min<size_t>(bit / 8, 4), 9) == "AAAAAAAAA" && bit % 97 != 0;
