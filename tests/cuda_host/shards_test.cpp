@@ -37,7 +37,7 @@ Made make(const std::shared_ptr<xf::Context> &context, size_t count, size_t shif
           const std::vector<float> &b) {
     xf::Device &device = context->device();
     xf::Stream stream(device);
-    xf::BlockMath math(*context);
+    xf::BlockMath math(*context, context->pool());
     const size_t bytes = (count + shift) * sizeof(float);
     const xf::Buffer left(device, bytes), right(device, bytes), half(device, bytes);
     float *const x = left.floats() + shift, *const y = right.floats() + shift;
