@@ -42,7 +42,9 @@ def begin(options, folder, state_file):
 
 def measure(options, folder, state, state_file):
     known = {test["name"] for test in state["tests"]}
-    todo = [test for test in suite.listed(folder / "tree/build/dev") if test["name"] not in known]
+    device = any(suite.of_device(mutant) for mutant in wanted(state))
+    todo = [test for test in suite.listed(folder / "tree/build/dev")
+            if test["name"] not in known and (device or not suite.ONLY_DEVICE.match(test["name"]))]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for done in concurrent.futures.as_completed(
                 pool.submit(suite.measure, test, folder, len(state["mutants"])) for test in todo):

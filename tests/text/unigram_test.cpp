@@ -168,6 +168,29 @@ XF_TEST(stems_are_found) {
     CHECK(std::is_sorted(table.scores.begin() + UnigramTable::kAscii, table.scores.end(), std::greater<>()));
 }
 
+// Forwards and backwards are alike in the equations: mirrored words give mirrored pieces, as likely as before.
+XF_TEST(mirrored_words_give_mirrored_pieces) {
+    const auto mirrored = [](const std::string &text) { return std::string(text.rbegin(), text.rend()); };
+    std::mt19937 random(21);
+    WordCounts words, others;
+    for (int i = 0; i < 500; ++i) {
+        std::string word;
+        for (size_t n = 2 + random() % 8; word.size() < n;) word += "aabc"[random() % 4];
+        words.add(word);
+        others.add(mirrored(word));
+    }
+    const BpeTrainOptions options{20000, 2, 1.0};  // room for all: where it lacks, ties are cut by their letters
+    const UnigramTable table = train_unigram(words, options), other = train_unigram(others, options);
+    CHECK(table.pieces.size() > 200 && table.pieces.size() == other.pieces.size());
+    for (size_t i = 0; i < UnigramTable::kAscii; ++i) CHECK_NEAR(table.scores[i], other.scores[i], 1e-3);
+    for (size_t i = 0; i < table.pieces.size(); ++i) {
+        const auto found = std::find(other.pieces.begin(), other.pieces.end(), mirrored(table.pieces[i]));
+        CHECK(found != other.pieces.end());
+        CHECK_NEAR(table.scores[UnigramTable::kAscii + i],
+                   other.scores[UnigramTable::kAscii + static_cast<size_t>(found - other.pieces.begin())], 1e-3);
+    }
+}
+
 // A character that is too rare for a piece splits its word, whose other parts count as before.
 XF_TEST(words_with_rare_characters_count) {
     Pieces lines;
