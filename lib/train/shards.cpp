@@ -52,7 +52,8 @@ Shards::Shards(const std::shared_ptr<Context> &context, int64_t shards, int64_t 
     }
     for (auto *messages : {&sends_, &receives_}) messages->reserve(static_cast<size_t>(ranks()));
     landings_.reserve(static_cast<size_t>(ranks()));
-    letters_.reserve(letter_bytes() * static_cast<size_t>(ranks()));
+    // Where no memory is no other rank's business yet.
+    if (ranks() > 1) letters_.reserve(letter_bytes() * static_cast<size_t>(ranks()));
     chain_.reserve(64);  // levels of the tree
     if (overlaps() && !pool_.hosted()) carrier_ = std::make_unique<Background>();
 }
