@@ -111,10 +111,9 @@ void describe(const xf_backend_v1 *ops, BackendEntry *entry) {
 }
 
 // Whether the loader's sentence says that there was no memory, and nothing of the file. Not: "cannot allocate memory in
-// static TLS block", which stays so.
+// static TLS block", which stays so. In a translated locale it may say so otherwise: then the plugin is not found.
 bool lacks_memory(std::string_view reason) {
-    char text[128];
-    return reason.ends_with(strerror_r(ENOMEM, text, sizeof text)) || reason.ends_with("out of memory");
+    return reason.ends_with(reason_of(ENOMEM)) || reason.ends_with("out of memory");
 }
 
 // A plugin's one function.

@@ -40,9 +40,6 @@ void fail(xf_status status, const char *fmt, ...) {
     throw Error(status, std::move(text));
 }
 
-namespace {
-
-// In English: strerror() follows the host's locale, and its encoding.
 std::string reason_of(int error_number) {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
     const char *const reason = strerrordesc_np(error_number);
@@ -52,8 +49,6 @@ std::string reason_of(int error_number) {
     return strerror_r(error_number, buffer, sizeof buffer);  // the GNU form returns the text
 #endif
 }
-
-}  // namespace
 
 void fail_errno(int error_number, const char *action, const std::string &path) {
     throw Error(error_number == ENOENT   ? XF_ERROR_NOT_FOUND

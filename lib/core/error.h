@@ -50,6 +50,9 @@ private:
 
 [[noreturn]] void fail(xf_status status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+// What errno says, in English: strerror() follows the host's locale, and its encoding.
+std::string reason_of(int error_number);
+
 // Throws XF_ERROR_IO (NOT_FOUND for ENOENT, NO_MEMORY for ENOMEM) as "cannot <action> <path>: <strerror>", keeping
 // errno.
 [[noreturn]] void fail_errno(int error_number, const char *action, const std::string &path);

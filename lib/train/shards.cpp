@@ -73,11 +73,11 @@ uint64_t Shards::hash_of(Stream &stream, const float *block) {
         stream.download(whole(), block, bytes_of(total_));
         at = whole();
     }
-    constexpr int64_t kPiece = 1 << 20;
-    std::vector<uint64_t> hashes(static_cast<size_t>((total_ + kPiece - 1) / kPiece));
+    constexpr int64_t kHashed = 1 << 20;
+    std::vector<uint64_t> hashes(static_cast<size_t>((total_ + kHashed - 1) / kHashed));
     parallel(pool_, static_cast<int64_t>(hashes.size()), [&](int64_t i) {
         hashes[static_cast<size_t>(i)] =
-            hash64(at + i * kPiece, bytes_of(std::min(kPiece, total_ - i * kPiece)), static_cast<uint64_t>(i));
+            hash64(at + i * kHashed, bytes_of(std::min(kHashed, total_ - i * kHashed)), static_cast<uint64_t>(i));
     });
     return hash64(hashes.data(), hashes.size() * sizeof(uint64_t));
 }
