@@ -30,10 +30,6 @@ uint64_t hash_order(const Batcher &batcher) {
     return hash;
 }
 
-ShardStats of_shard(const StepStats &sum) {
-    return {sum.sentences, sum.src_tokens, sum.tgt_tokens, sum.loss_sum, sum.nll_sum};
-}
-
 }  // namespace
 
 // At the start, and every so many steps, the ranks prove to be copies of one.
@@ -82,7 +78,7 @@ void Trainer::run_shards(Shards::Report report, const Work &run) {
             sum_ = StepStats();
             run(shard, shards_->overlaps() && shard + 1 == end);
             if (concluded_) break;
-            stats[static_cast<size_t>(shard - own.begin)] = of_shard(sum_);
+            stats[static_cast<size_t>(shard - own.begin)] = sum_;
             shards_->add(stream_, grads_.floats());
         }
     } catch (const Error &error) {
@@ -104,21 +100,13 @@ void Trainer::run_shards(Shards::Report report, const Work &run) {
 void Trainer::conclude(const StepStats &last) {
     concluded_ = true;
     if (last.sentences > 0) {
-        sum_.sentences += last.sentences;
-        sum_.src_tokens += last.src_tokens;
-        sum_.tgt_tokens += last.tgt_tokens;
-        sum_.loss_sum += last.loss_sum;
-        sum_.nll_sum += last.nll_sum;
+        sum_.add(last);
         const Range own = shards_->own();
-        shard_stats_[static_cast<size_t>(std::min(own.end, report_.present) - 1 - own.begin)] = of_shard(sum_);
+        shard_stats_[static_cast<size_t>(std::min(own.end, report_.present) - 1 - own.begin)] = sum_;
     }
     const ShardStats total = shards_->agree(report_, shard_stats_);
     sum_ = StepStats();
-    sum_.sentences = total.sentences;
-    sum_.src_tokens = total.src_tokens;
-    sum_.tgt_tokens = total.tgt_tokens;
-    sum_.loss_sum = total.loss_sum;
-    sum_.nll_sum = total.nll_sum;
+    sum_.add(total);
     if (report_.status == XF_OK) check_loss(total.loss_sum);
 }
 

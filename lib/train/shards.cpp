@@ -125,11 +125,7 @@ ShardStats Shards::agree(const Report &report, const std::vector<ShardStats> &ow
         for (size_t i = 0; i < shards; ++i) {
             ShardStats stats;
             std::memcpy(&stats, letter + sizeof said + i * sizeof stats, sizeof stats);
-            sum.sentences += stats.sentences;
-            sum.src_tokens += stats.src_tokens;
-            sum.tgt_tokens += stats.tgt_tokens;
-            sum.loss_sum += stats.loss_sum;
-            sum.nll_sum += stats.nll_sum;
+            sum.add(stats);
         }
         if (report.status != XF_OK || said.status != XF_OK) continue;
         XF_CHECK(said.step == report.step, XF_ERROR_DESYNC, "rank %d makes step %lld, rank %d step %lld", r,
@@ -166,14 +162,13 @@ void Shards::take_slice(Stream &stream, float *slice, const float *block) {
     });
 }
 
-// packed: on the device, or in whole().
-void Shards::unpack(Stream &stream, float *block, const float *packed) {
+void Shards::unpack(Stream &stream, float *block, const float *packed, bool in_host_memory) {
     for (int r = 0; r < ranks(); ++r)
         for (int64_t b = 0; b < slices_.buckets(); ++b) {
             const Range piece = slices_.piece(b, r);
             const float *const from = packed + slices_.packed_at(b, r);
             if (piece.count() == 0) continue;
-            if (packed == whole_.data())
+            if (in_host_memory && !direct_)
                 stream.upload(block + piece.begin, from, bytes_of(piece.count()));
             else
                 math_.copy(stream, block + piece.begin, from, piece.count());
@@ -193,12 +188,12 @@ void Shards::all_gather(Stream &stream, const float *part, float *block, float *
         pass(stream);
         lane_->check(stream);
         math_.copy(stream, scratch + own_slice.begin, part, own_slice.count());
-        return unpack(stream, block, scratch);
+        return unpack(stream, block, scratch, false);
     }
     float *const landing = direct_ ? scratch : whole();
     stream.download(landing + own_slice.begin, part, bytes_of(own_slice.count()));
     if (ranks() > 1) comm_->all_gather(landing, byte_slices_);
-    unpack(stream, block, landing);
+    unpack(stream, block, landing, true);
 }
 
 void Shards::gather(Stream &stream, const float *part, float *block, float *scratch) {
@@ -210,7 +205,7 @@ void Shards::gather(Stream &stream, const float *part, float *block, float *scra
         own = landing + own_slice.begin;
     }
     comm_->gather(0, own, landing, byte_slices_);
-    if (rank() == 0) unpack(stream, block, landing);
+    if (rank() == 0) unpack(stream, block, landing, true);
 }
 
 std::string Shards::hear(const std::string &text, const Error *error) {

@@ -37,10 +37,18 @@
 
 namespace xf {
 
-// What a shard added to a step.
+// What a shard added to a step; sums over batches and over shards.
 struct ShardStats {
     int64_t sentences = 0, src_tokens = 0, tgt_tokens = 0;
     double loss_sum = 0, nll_sum = 0;
+
+    void add(const ShardStats &other) {
+        sentences += other.sentences;
+        src_tokens += other.src_tokens;
+        tgt_tokens += other.tgt_tokens;
+        loss_sum += other.loss_sum;
+        nll_sum += other.nll_sum;
+    }
 };
 
 class Shards {
@@ -139,7 +147,7 @@ private:
     void exchange_bucket(Stream &stream, BlockMath &math, int64_t bucket);
     void reduce_bucket(Stream &stream, BlockMath &math, int64_t bucket);
     void carry() noexcept;
-    void unpack(Stream &stream, float *block, const float *packed);
+    void unpack(Stream &stream, float *block, const float *packed, bool in_host_memory);
 
     Context &context_;
     std::shared_ptr<Heap> heap_;  // and the context

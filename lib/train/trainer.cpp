@@ -160,13 +160,7 @@ StepStats Trainer::add_batch(const xf_batch *batch, const Call &call, bool wait,
     const StepStats stats =
         run_batch(batch, call, wait || is_sharded() || model_->context().logs(XF_LOG_DEBUG), leaves);
     ++waiting_;
-    if (!leaves) {  // else it was concluded with them
-        sum_.sentences += stats.sentences;
-        sum_.src_tokens += stats.src_tokens;
-        sum_.tgt_tokens += stats.tgt_tokens;
-        sum_.loss_sum += stats.loss_sum;
-        sum_.nll_sum += stats.nll_sum;
-    }
+    if (!leaves) sum_.add(stats);  // else it was concluded with them
     if (const Context &context = model_->context(); context.logs(XF_LOG_DEBUG))
         context.log(XF_LOG_DEBUG, "train", "a batch of %lld sentences, %lld + %lld tokens: loss %s",
                     static_cast<long long>(stats.sentences), static_cast<long long>(stats.src_tokens),

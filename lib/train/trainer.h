@@ -36,9 +36,8 @@ namespace xf {
 
 enum class Outcome { kUpdated = 0, kSkipped = 1, kRolledBack = 2 };
 
-struct StepStats {
-    int64_t step = 0, sentences = 0, src_tokens = 0, tgt_tokens = 0;
-    double loss_sum = 0, nll_sum = 0;
+struct StepStats : ShardStats {
+    int64_t step = 0;
     double learning_rate = 0, gradient_norm = 0;
     Outcome outcome = Outcome::kUpdated;
 };

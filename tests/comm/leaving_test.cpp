@@ -68,21 +68,12 @@ XF_TEST(a_thread_carries_them_unless_the_host_has_an_executor) {
                                    ids.insert(std::this_thread::get_id());
                                    return true;
                                });
-                               const xf_comm comm = tapped.table();
-                               xf_host host = XF_HOST_INIT;
-                               host.comm = &comm;
-                               if (hosted)
-                                   host.parallel = [](void *, int32_t count, void (*task)(void *, int32_t), void *arg) {
-                                       for (int32_t i = 0; i < count; ++i) task(arg, i);
-                                   };
-                               auto context = std::make_shared<xf::Context>(
-                                   options_of(with(in(4), {{"context.device", "cpu"}, {"context.threads", "2"}})),
-                                   &host);
-                               context->comm()->own();
-                               const auto trainer = make_trainer(context, kTraining);
+                               const auto trainer =
+                                   make_trainer(context_of(tapped.table(), 2, "60", in(4), hosted), kTraining);
                                std::string lines;
-                               for (int i = 0; i < 3; ++i) lines += step_own(trainer.get(), Task(), 2, comm.rank, 2, 1);
-                               if (comm.rank == 0) *curve = lines;
+                               for (int i = 0; i < 3; ++i)
+                                   lines += step_own(trainer.get(), Task(), 2, table.rank, 2, 1);
+                               if (table.rank == 0) *curve = lines;
                                seen += ids.size();
                            }),
                   XF_OK);
@@ -95,29 +86,66 @@ XF_TEST(a_thread_carries_them_unless_the_host_has_an_executor) {
     CHECK_EQ(by_thread, by_host);
 }
 
+// Before gradients leave it is an error of all, and nothing was done. While they do it comes too late.
+XF_TEST(a_cancel_ends_a_step_of_all_or_none) {
+    for (const bool late : {false, true}) {
+        std::atomic<int> cancels{0};
+        check_all(on_ranks(2,
+                           [&](const xf_comm &table) {
+                               const auto own = std::this_thread::get_id();
+                               xf::Context *context = nullptr;
+                               Tapped tapped(table, [&](auto, double) {
+                                   if (late && context != nullptr && std::this_thread::get_id() != own)
+                                       context->cancel(), ++cancels;
+                                   return true;
+                               });
+                               const auto made = context_of(tapped.table(), 1, "60", in(4));
+                               const auto trainer = make_trainer(made, kTraining);
+                               if (table.rank == 1) context = made.get();
+                               const Batch batch = Task().batch(table.rank);
+                               const xf_batch view = batch.view();
+                               const xf::Call call = made->call();
+                               if (!late && table.rank == 1) made->cancel(), ++cancels;
+                               try {
+                                   trainer->step(&view, 1, call);
+                                   CHECK(late);
+                               } catch (const xf::Error &error) {
+                                   CHECK(!late);
+                                   CHECK_EQ(error.status(), table.rank == 1 ? XF_ERROR_CANCELLED : XF_ERROR_PEER);
+                               }
+                               CHECK_EQ(trainer->steps_done(), late ? 1 : 0);
+                               trainer->step(&view, 1);
+                               CHECK_EQ(trainer->steps_done(), late ? 2 : 1);
+                           }),
+                  XF_OK);
+        CHECK(cancels > 0);
+    }
+}
+
 // What the trainer does, by hand: a gradient of ones and of twos.
 XF_TEST(a_step_that_breaks_off_is_the_end_of_the_ranks) {
-    for (const bool breaks : {false, true}) {
-        const auto ended = on_ranks(2, [&](const xf_comm &comm) {
-            constexpr int64_t kTotal = 4096;
-            const auto context = context_of(comm, 1, "0.5", in(4));
-            xf::Shards shards(context, 2, kTotal, false);
-            xf::Stream stream(context->device());
-            std::vector<float> grads(kTotal, static_cast<float>(comm.rank + 1));
-            shards.begin(2);
-            shards.agree({}, {{}});
-            shards.add_while_made(stream, grads.data());
-            shards.done(stream, kTotal / 2);
-            if (breaks && comm.rank == 1) {
-                shards.break_off();
-                shards.break_off();  // there is nothing to break off any more
-            } else {
-                shards.reduce(stream, grads.data());
-            }
-            CHECK_EQ(shards.squares(stream), 9.0 * kTotal);
-        });
-        check_all(ended, breaks ? XF_ERROR_PEER : XF_OK);
-    }
+    for (const bool breaks : {false, true})
+        for (const bool hosted : {false, true}) {
+            const auto ended = on_ranks(2, [&](const xf_comm &comm) {
+                constexpr int64_t kTotal = 4096;
+                const auto context = context_of(comm, 1, "0.5", in(4), hosted);
+                xf::Shards shards(context, 2, kTotal, false);
+                xf::Stream stream(context->device());
+                std::vector<float> grads(kTotal, static_cast<float>(comm.rank + 1));
+                shards.begin(2);
+                shards.agree({}, {{}});
+                shards.add_while_made(stream, grads.data());
+                shards.done(stream, kTotal / 2);
+                if (breaks && comm.rank == 1) {
+                    shards.break_off();
+                    shards.break_off();  // there is nothing to break off any more
+                } else {
+                    shards.reduce(stream, grads.data());
+                }
+                CHECK_EQ(shards.squares(stream), 9.0 * kTotal);
+            });
+            check_all(ended, breaks ? XF_ERROR_PEER : XF_OK);
+        }
 }
 
 }  // namespace

@@ -20,11 +20,16 @@ inline Settings with(Settings settings, const Settings &changes) {
     return settings;
 }
 
-// place: options of the context, where it is not the best CPU device; "cuda:#" is a GPU for each rank.
+// place: options of the context, where it is not the best CPU device; "cuda:#" is a GPU for each rank. hosted: tasks
+// are run by the host, here on the calling thread.
 inline std::shared_ptr<xf::Context> context_of(const xf_comm &comm, int threads, const char *timeout = "60",
-                                               const Settings &place = {}) {
+                                               const Settings &place = {}, bool hosted = false) {
     xf_host host = XF_HOST_INIT;
     host.comm = &comm;
+    if (hosted)
+        host.parallel = [](void *, int32_t count, void (*task)(void *, int32_t), void *arg) {
+            for (int32_t i = 0; i < count; ++i) task(arg, i);
+        };
     const Settings options = {
         {"context.device", "cpu"}, {"context.threads", std::to_string(threads)}, {"context.comm_timeout", timeout}};
     Settings all = with(options, place);

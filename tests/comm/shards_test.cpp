@@ -11,6 +11,9 @@ namespace {
 
 using namespace xf_test;
 
+// Gradients leave while the backward pass goes on.
+const Settings kEarly = {{"context.comm_buckets", "3"}};
+
 XF_TEST(any_number_of_ranks_makes_the_same_steps) {
     const Run eight = run(1, kFull, 8, 1, 6);
     for (const int ranks : {2, 4, 8}) check_same(eight, run(ranks, kFull, 8, 1, 6), xf::format("8 on %d", ranks));
@@ -131,13 +134,13 @@ XF_TEST(a_flipped_bit_of_one_rank_is_found) {
 }
 
 // The others hear of it at once, nothing was done, and the next step is right.
-XF_TEST(an_error_of_one_rank_is_one_of_all_and_nothing_is_lost) {
-    const Run good = run(3, kTraining, 3, 1, 4);
+void err_on_one_rank(const Settings &place) {
+    const Run good = run(3, kTraining, 3, 1, 4, place);
     Run with_errors;
     const Folder folder;
     check_all(on_ranks(3,
                        [&](const xf_comm &comm) {
-                           const auto trainer = make_trainer(context_of(comm, 1), kTraining);
+                           const auto trainer = make_trainer(context_of(comm, 1, "60", place), kTraining);
                            std::string curve;
                            for (int64_t i = 0; i < 4; ++i) {
                                Pairs pairs = reversal_pairs(1, 3, 2, 8, 40);
@@ -162,6 +165,11 @@ XF_TEST(an_error_of_one_rank_is_one_of_all_and_nothing_is_lost) {
               XF_OK);
     with_errors.file = bytes_of(folder.file("final"));
     check_same(good, with_errors, "after errors");
+}
+
+XF_TEST(an_error_of_one_rank_is_one_of_all_and_nothing_is_lost) {
+    err_on_one_rank({});
+    err_on_one_rank(kEarly);
 }
 
 // A number of batches that can't be dealt, one rank's: an error on both. A save that fails on rank 0 fails on all.
@@ -191,12 +199,13 @@ XF_TEST(wrong_arguments_and_a_full_disk) {
 }
 
 // What diverges does so on all ranks alike, and each policy is followed by all.
-XF_TEST(policies_for_what_is_not_finite) {
+void diverge(const Settings &place) {
     const auto spoil = [](const xf_comm &comm, xf::Trainer *trainer) {
         if (comm.rank == 1) trainer->model()->params()[3] = 1e30f;
     };
     const auto ended = on_ranks(2, [&](const xf_comm &comm) {
-        const auto trainer = make_trainer(context_of(comm, 1), with(kTraining, {{"train.compare_steps", "0"}}));
+        const auto trainer =
+            make_trainer(context_of(comm, 1, "60", place), with(kTraining, {{"train.compare_steps", "0"}}));
         step_own(trainer.get(), Task(), 2, comm.rank, 2, 1);
         spoil(comm, trainer.get());
         step_own(trainer.get(), Task(), 2, comm.rank, 2, 1);
@@ -206,7 +215,7 @@ XF_TEST(policies_for_what_is_not_finite) {
     check_all(on_ranks(2,
                        [&](const xf_comm &comm) {
                            const auto trainer = make_trainer(
-                               context_of(comm, 1),
+                               context_of(comm, 1, "60", place),
                                with(kTraining, {{"train.compare_steps", "0"}, {"train.on_nonfinite", "rollback"}}));
                            const std::string first = step_own(trainer.get(), Task(), 2, comm.rank, 2, 1);
                            save(trainer.get(), folder.file("file"));
@@ -223,6 +232,11 @@ XF_TEST(policies_for_what_is_not_finite) {
                            CHECK_FAILS(trainer->step(&view, 1), XF_ERROR_DESYNC);
                        }),
               XF_OK);
+}
+
+XF_TEST(policies_for_what_is_not_finite) {
+    diverge({});
+    diverge(kEarly);
 }
 
 // At every call of the carrier in turn, one rank stops to answer or ends: the others end with XF_ERROR_PEER, in time.
@@ -264,9 +278,7 @@ void die_at_any_point(const Settings &place, int least_calls) {
 XF_TEST(a_rank_that_dies_at_any_point_is_an_error_on_the_others) { die_at_any_point({}, 12); }
 
 // Also while gradients leave, on a thread of its own.
-XF_TEST(a_rank_that_dies_in_a_backward_pass_is_an_error_on_the_others) {
-    die_at_any_point({{"context.comm_buckets", "3"}}, 18);
-}
+XF_TEST(a_rank_that_dies_in_a_backward_pass_is_an_error_on_the_others) { die_at_any_point(kEarly, 18); }
 
 // A step that lost its end leaves parameters whole, of the step before, and refuses to save what it is not.
 XF_TEST(a_step_without_its_end) {
