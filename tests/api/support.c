@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../support/small_model.h"
+
 struct world world;
 char nothing;
 
@@ -93,14 +95,7 @@ void set(xf_config *config, const char *key, const char *value) { ACCEPTED(xf_co
 
 xf_config *small_config(const char *device) {
     static const char *const values[][2] = {
-        {"model.encoder_layers", "1"},
-        {"model.decoder_layers", "1"},
-        {"model.d_model", "16"},
-        {"model.d_ff", "24"},
-        {"model.heads", "2"},
-        {"model.d_k", "8"},
-        {"model.d_v", "8"},
-        {"model.max_length", "64"},
+        XF_TEST_SMALL_MODEL,
         {"tokenizer.vocab_size", "290"},
         {"data.batch_tokens", "40"},
         {"train.warmup_steps", "5"},

@@ -7,6 +7,7 @@
 #ifndef XF_TEST_FAULT_INJECTED_H
 #define XF_TEST_FAULT_INJECTED_H
 
+#include "../support/fnv.h"
 #include "interpose.h"
 #include "support.h"
 
@@ -55,7 +56,6 @@ void check_old_file(enum xf_status status, const xf_error *error);
 
 /* What an undisturbed run gave, as a number (FNV-1a). */
 typedef uint64_t digest;
-#define DIGEST_INIT 0xcbf29ce484222325u
 void add_bytes(digest *d, const void *bytes, size_t size);
 void add_text(digest *d, const char *text);
 void add_number(digest *d, double value);

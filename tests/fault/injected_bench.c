@@ -138,9 +138,7 @@ void bench_close(struct bench *b) {
     xf_config_free(b->config);
 }
 
-void add_bytes(digest *d, const void *bytes, size_t size) {
-    for (size_t i = 0; i < size; ++i) *d = (*d ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
-}
+void add_bytes(digest *d, const void *bytes, size_t size) { fnv_add(d, bytes, size); }
 void add_text(digest *d, const char *text) {
     if (text != NULL) add_bytes(d, text, strlen(text) + 1);
 }

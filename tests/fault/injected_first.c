@@ -74,7 +74,7 @@ done:
 static const struct scenario scenario = {.name = "first_use", .act = act_first_use};
 
 static enum xf_status call(struct bench *b, xf_error *err) {
-    digest found = DIGEST_INIT;
+    digest found = XF_TEST_FNV_INIT;
     memset(err, 0, sizeof *err);
     const enum xf_status status = act_first_use(b, &found, err);
     if (status == XF_OK && progress->expected == 0) progress->expected = found;

@@ -89,7 +89,7 @@ static bool attempt(const struct scenario *s, const struct fault_plan *plan, dig
     if (s->reset != NULL) s->reset(&bench);
     xf_error err;
     memset(&err, 0, sizeof err);
-    digest found = DIGEST_INIT;
+    digest found = XF_TEST_FNV_INIT;
     alarm(SECONDS_FOR_ONE);
     fault_arm(plan);
     enum xf_status status = s->act(&bench, &found, &err);
@@ -101,7 +101,7 @@ static bool attempt(const struct scenario *s, const struct fault_plan *plan, dig
         if (status != XF_OK) check_refused(s, plan->kind, status, &err);
     }
     if (status != XF_OK) {
-        found = DIGEST_INIT;
+        found = XF_TEST_FNV_INIT;
         status = s->act(&bench, &found, &err);
         if (status != XF_OK) complain("the next call: %s: %.200s", xf_status_name(status), err.message);
     }
@@ -174,7 +174,7 @@ static void run_scenario(const struct scenario *s) {
     for (int i = 0; i < 2 * FAULT_KINDS; ++i) { /* twice, to grow what grows once */
         const struct fault_plan none = {(enum fault_kind)(i % FAULT_KINDS), LONG_MAX, false, 0};
         if (s->reset != NULL) s->reset(&bench);
-        digest found = DIGEST_INIT;
+        digest found = XF_TEST_FNV_INIT;
         xf_error err;
         memset(&err, 0, sizeof err);
         alarm(SECONDS_FOR_ONE);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/small_model.h"
 #include "xformer/xformer.h"
 
 static xf_error err;
@@ -26,18 +27,8 @@ static char model_path[300], checkpoint_path[300], corpus_path[300];
 
 static enum xf_status settings(xf_config *config, const char *device) {
     static const char *const values[][2] = {
-        {"model.encoder_layers", "1"},
-        {"model.decoder_layers", "1"},
-        {"model.d_model", "16"},
-        {"model.d_ff", "24"},
-        {"model.heads", "2"},
-        {"model.d_k", "8"},
-        {"model.d_v", "8"},
-        {"model.max_length", "64"},
-        {"tokenizer.vocab_size", "290"},
-        {"data.batch_tokens", "40"},
-        {"context.threads", "2"},
-        {"decode.max_extra_tokens", "4"},
+        XF_TEST_SMALL_MODEL,      {"tokenizer.vocab_size", "290"},  {"data.batch_tokens", "40"},
+        {"context.threads", "2"}, {"decode.max_extra_tokens", "4"},
     };
     for (size_t i = 0; i < sizeof values / sizeof *values; ++i)
         TRY(xf_config_set(config, values[i][0], values[i][1], &err));

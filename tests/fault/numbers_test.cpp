@@ -14,14 +14,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <vector>
 
 #include "core/sha256.h"
+#include "handles.hpp"
 #include "support/counted_memory.hpp"
+#include "support/processor_time.hpp"
 #include "support/test.hpp"
 #include "xformer/xformer.h"
 
@@ -91,17 +92,8 @@ struct Change {
     const char *value;
 };
 
-double seconds_of_processor() {
-    timespec now{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-struct World {
+struct World : xf_hostile::Handles {
     xf_host host = xf_test::counting_host();
-    xf_config *config = nullptr;
-    xf_context *context = nullptr;
-    xf_error error{};
     std::string path = "numbers_" + std::to_string(getpid()) + ".file";
     std::string json, data;  // of a good checkpoint
     struct Place {
@@ -111,45 +103,24 @@ struct World {
     double slowest = 0;
     int64_t largest = 0;
 
-    void need(xf_status status) const {
-        if (status != XF_OK) throw xf::Error(status, error.message);
-    }
-    static xf_status step(xf_trainer *trainer, xf_error *error) {
-        const int32_t ids[] = {5, 6, 1}, offsets[] = {0, 3};
-        const xf_batch batch = {sizeof batch, 1, ids, offsets, ids, offsets, nullptr};
-        return xf_train_step(trainer, &batch, 1, nullptr, error);
-    }
-
     World() {
-        need(xf_config_create(&config, &error));
-        const char *const values[][2] = {{"context.device", "cpu:ref"},
-                                         {"context.threads", "1"},
-                                         {"context.memory_budget", "268435456"},
-                                         {"model.encoder_layers", "1"},
-                                         {"model.d_model", "2"},
-                                         {"model.decoder_layers", "1"},
-                                         {"model.d_ff", "2"},
-                                         {"model.heads", "1"},
-                                         {"model.d_k", "1"},
-                                         {"model.d_v", "1"},
-                                         {"model.max_length", "8"},
-                                         {"tokenizer.vocab_size", "260"}};
-        for (const auto &[key, value] : values) need(xf_config_set(config, key, value, &error));
+        configure({{"context.memory_budget", "268435456"},
+                   {"model.encoder_layers", "1"},
+                   {"model.d_model", "2"},
+                   {"model.decoder_layers", "1"},
+                   {"model.d_ff", "2"},
+                   {"model.heads", "1"},
+                   {"model.d_k", "1"},
+                   {"model.d_v", "1"},
+                   {"model.max_length", "8"},
+                   {"tokenizer.vocab_size", "260"}});
         need(xf_context_create(config, &host, &context, &error));
-        xf_corpus *corpus = nullptr;
-        xf_tokenizer *tokenizer = nullptr;
-        xf_model *model = nullptr;
-        xf_trainer *trainer = nullptr;
         need(xf_corpus_from_memory(context, nullptr, "m", "one one one\tone one\n", 20, &corpus, &error));
         need(xf_tokenizer_train(context, config, corpus, &tokenizer, &error));
         need(xf_model_create(context, config, tokenizer, &model, &error));
         need(xf_trainer_create(model, config, &trainer, &error));
-        need(step(trainer, &error));
+        need(step(trainer));
         need(xf_trainer_save(trainer, nullptr, path.c_str(), &error));
-        xf_trainer_free(trainer);
-        xf_model_free(model);
-        xf_tokenizer_free(tokenizer);
-        xf_corpus_free(corpus);
         std::ifstream file(path, std::ios::binary);
         const std::string bytes{std::istreambuf_iterator<char>(file), {}};
         uint64_t length = 0;
@@ -164,11 +135,7 @@ struct World {
             places[i] = {at, json.find_first_not_of("-0123456789abcdef", at) - at};
         }
     }
-    ~World() {
-        xf_context_free(context);
-        xf_config_free(config);
-        unlink(path.c_str());
-    }
+    ~World() { unlink(path.c_str()); }
 
     // A file with these numbers instead of its own, and a right checksum.
     std::string file(std::vector<Change> changes) const {
@@ -203,28 +170,25 @@ struct World {
                                number < kLength ? kNumbers[number].commas : 0);
         xf_test::record(__FILE__, __LINE__, list + what);
     }
-    bool told(xf_status status) const {
-        return status == XF_OK || (error.status == status && std::strlen(error.message) > 10 &&
-                                   status != XF_ERROR_INTERNAL && !std::strpbrk(error.message, "\n\r\x1b"));
-    }
+    bool told(xf_status status) const { return status == XF_OK || sentence(status); }
 
     // Whatever it does with a model and trainer that a hostile file gave, a host gets a status.
-    void use(const std::vector<Change> &changes, const xf_model *model, xf_trainer *trainer) {
+    void use(const std::vector<Change> &changes, const xf_model *from, xf_trainer *with) {
         const auto check = [&](const char *call, xf_status status) {
             if (!told(status)) record(changes, xf::format("%s gave %s", call, xf_status_name(status)));
         };
-        xf_decoder *decoder = nullptr;
+        xf_decoder *asked = nullptr;
         xf_hypotheses *found = nullptr;
         const char *texts[] = {"one"};
-        xf_status status = xf_decoder_create(model, nullptr, &decoder, &error);
+        xf_status status = xf_decoder_create(from, nullptr, &asked, &error);
         check("xf_decoder_create", status);
-        if (status == XF_OK) check("xf_translate", xf_translate(decoder, texts, nullptr, 1, nullptr, &found, &error));
+        if (status == XF_OK) check("xf_translate", xf_translate(asked, texts, nullptr, 1, nullptr, &found, &error));
         xf_hypotheses_free(found);
-        xf_decoder_free(decoder);
-        if (trainer == nullptr) return;
-        status = step(trainer, &error);
+        xf_decoder_free(asked);
+        if (with == nullptr) return;
+        status = step(with);
         check("xf_train_step", status);
-        if (status == XF_OK) check("xf_trainer_save", xf_trainer_save(trainer, nullptr, path.c_str(), &error));
+        if (status == XF_OK) check("xf_trainer_save", xf_trainer_save(with, nullptr, path.c_str(), &error));
     }
 
     void load(const std::vector<Change> &changes) {
@@ -233,17 +197,17 @@ struct World {
         FILE *out = std::fopen(path.c_str(), "wb");
         std::fwrite(bytes.data(), 1, bytes.size(), out);
         std::fclose(out);
-        for (const bool resumed : {false, true}) {
-            xf_model *model = nullptr;
-            xf_trainer *trainer = nullptr;
+        for (const bool checkpoint : {false, true}) {
+            xf_model *loaded = nullptr;
+            xf_trainer *resumed = nullptr;
             xf_source source = XF_SOURCE_INIT;
             source.data = bytes.data();
             source.size = bytes.size();
             const PeakOfMemory memory;
-            const double before = seconds_of_processor();
-            const xf_status status = resumed ? xf_trainer_resume(context, path.c_str(), nullptr, &trainer, &error)
-                                             : xf_model_load_from(context, &source, &model, &error);
-            const double seconds = seconds_of_processor() - before;
+            const double before = xf_test::processor_seconds();
+            const xf_status status = checkpoint ? xf_trainer_resume(context, path.c_str(), nullptr, &resumed, &error)
+                                                : xf_model_load_from(context, &source, &loaded, &error);
+            const double seconds = xf_test::processor_seconds() - before;
             if (!told(status)) record(changes, xf::format("status %s", xf_status_name(status)));
             slowest = std::max(slowest, seconds);
             largest = std::max(largest, memory.bytes());
@@ -251,9 +215,9 @@ struct World {
             if (memory.bytes() > 1 << 20) record(changes, xf::format("%ld bytes", static_cast<long>(memory.bytes())));
             if (seconds > 0.01 * (XF_TEST_SANITIZED ? 20 : 1)) record(changes, xf::format("%.1f ms", seconds * 1e3));
             (status == XF_OK ? used : refused) += 1;
-            if (status == XF_OK) use(changes, resumed ? xf_trainer_model(trainer) : model, trainer);
-            xf_trainer_free(trainer);
-            xf_model_free(model);
+            if (status == XF_OK) use(changes, checkpoint ? xf_trainer_model(resumed) : loaded, resumed);
+            xf_trainer_free(resumed);
+            xf_model_free(loaded);
             if (memory.left() != 0) record(changes, xf::format("%ld bytes kept", static_cast<long>(memory.left())));
         }
     }

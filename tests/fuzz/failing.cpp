@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "../support/fnv.h"
 #include "fuzz.hpp"
 
 namespace fuzz {
@@ -39,8 +40,8 @@ Shortage::Shortage(const uint8_t *data, size_t size) {
     plan = {};
     take_one = &take;
     if (!shortages) return;
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < size; ++i) hash = (hash ^ data[i]) * 0x100000001b3u;
+    uint64_t hash = XF_TEST_FNV_INIT;
+    fnv_add(&hash, data, size);
     hash ^= hash >> 29;
     const unsigned kind = hash % 4, bits = (hash >> 2) % 14;
     plan.at = (hash >> 8) % (uint64_t{2} << bits);

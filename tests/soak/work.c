@@ -12,6 +12,8 @@
 #include <time.h>
 
 #include "../hosts/host.h"
+#include "../support/fnv.h"
+#include "../support/small_model.h"
 
 enum { STEPS = 3, TEXTS = 4, MANY = 64 };
 
@@ -38,37 +40,19 @@ struct lasting {
     int shots, stop;
 };
 
-static void hash(uint64_t *sum, const void *data, size_t size) {
-    const unsigned char *bytes = data;
-    for (size_t i = 0; i < size; ++i) *sum = (*sum ^ bytes[i]) * 1099511628211u;
-}
-
 static void hash_file(uint64_t *sum, const char *path) {
     unsigned char bytes[4096];
     FILE *file = fopen(path, "rb");
     CHECK(file != NULL);
-    for (size_t n; (n = fread(bytes, 1, sizeof bytes, file)) > 0;) hash(sum, bytes, n);
+    for (size_t n; (n = fread(bytes, 1, sizeof bytes, file)) > 0;) fnv_add(sum, bytes, n);
     fclose(file);
 }
 
 static xf_config *settings(const char *device, int threads) {
     static const char *const values[][2] = {
-        {"model.encoder_layers", "1"},
-        {"model.decoder_layers", "1"},
-        {"model.d_model", "16"},
-        {"model.d_ff", "24"},
-        {"model.heads", "2"},
-        {"model.d_k", "8"},
-        {"model.d_v", "8"},
-        {"model.max_length", "64"},
-        {"tokenizer.vocab_size", "290"},
-        {"data.batch_tokens", "30"},
-        {"data.bpe_dropout", "0.2"},
-        {"data.max_tokens", "30"},
-        {"train.warmup_steps", "5"},
-        {"train.ema", "0.9"},
-        {"train.clip_norm", "1"},
-        {"decode.max_extra_tokens", "8"},
+        XF_TEST_SMALL_MODEL,         {"tokenizer.vocab_size", "290"}, {"data.batch_tokens", "30"},
+        {"data.bpe_dropout", "0.2"}, {"data.max_tokens", "30"},       {"train.warmup_steps", "5"},
+        {"train.ema", "0.9"},        {"train.clip_norm", "1"},        {"decode.max_extra_tokens", "8"},
     };
     xf_error err;
     xf_config *config = NULL;
@@ -119,7 +103,7 @@ static void train(struct lasting *lasting, xf_trainer *trainer, xf_batcher *batc
             ++cancelled_calls;
         } else if (status != XF_DONE) {
             CHECK(status == XF_OK);
-            hash(sum, &stats, sizeof stats);
+            fnv_add(sum, &stats, sizeof stats);
             --steps;
         }
     }
@@ -145,8 +129,8 @@ static void decode(struct lasting *lasting, xf_decoder *decoder, const char *bea
         const int bad = texts[i][0] == '\xFF';
         CHECK(xf_hypotheses_get(answers, i, 0, &best, &err) == (bad ? XF_ERROR_DATA : XF_OK));
         if (bad) continue;
-        hash(sum, best.text, best.text_length);
-        hash(sum, &best.score, sizeof best.score);
+        fnv_add(sum, best.text, best.text_length);
+        fnv_add(sum, &best.score, sizeof best.score);
     }
     xf_hypotheses_free(answers);
     xf_config_free(config);
@@ -166,9 +150,9 @@ static void score(xf_decoder *decoder, uint64_t *sum) {
     MUST(xf_evaluate(decoder, &both, 1, &stats, &err));
     MUST(xf_attention_weights(decoder, &first, XF_ATTENTION_CROSS, 0, weights, 18, &count, &err));
     CHECK(count == 18);
-    hash(sum, scores, sizeof scores);
-    hash(sum, &stats, sizeof stats);
-    hash(sum, weights, sizeof weights);
+    fnv_add(sum, scores, sizeof scores);
+    fnv_add(sum, &stats, sizeof stats);
+    fnv_add(sum, weights, sizeof weights);
 }
 
 /* What outlives its cycle: its trainer goes on, and a second one from its file does the same for two steps. */

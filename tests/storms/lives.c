@@ -65,13 +65,13 @@ static int32_t tell(void *user, const xf_prefix *prefix, uint32_t *allowed) {
 }
 
 static uint64_t hash_answers(const xf_hypotheses *answers) {
-    uint64_t sum = 0;
+    uint64_t sum = XF_TEST_FNV_INIT;
     for (size_t i = 0; i < xf_hypotheses_sentence_count(answers); ++i) {
         xf_error err;
         xf_hypothesis best = XF_HYPOTHESIS_INIT;
         MUST(xf_hypotheses_get(answers, i, 0, &best, &err));
-        hash(&sum, best.ids, (size_t)best.length * sizeof *best.ids);
-        hash(&sum, &best.score, sizeof best.score);
+        fnv_add(&sum, best.ids, (size_t)best.length * sizeof *best.ids);
+        fnv_add(&sum, &best.score, sizeof best.score);
     }
     return sum;
 }
@@ -99,7 +99,7 @@ static void decode_in_storm(xf_decoder *decoder, struct strike *strike, pthread_
 }
 
 static uint64_t train_steps(xf_trainer *trainer, int cancelled_allowed) {
-    uint64_t sum = 0;
+    uint64_t sum = XF_TEST_FNV_INIT;
     for (int i = 0; i < 2;) {
         const xf_batch batch = batch_of(i);
         xf_error err;
@@ -110,7 +110,7 @@ static uint64_t train_steps(xf_trainer *trainer, int cancelled_allowed) {
             continue;
         }
         MUST(status);
-        hash(&sum, &stats, sizeof stats);
+        fnv_add(&sum, &stats, sizeof stats);
         ++i;
     }
     return sum;
@@ -144,12 +144,12 @@ static void free_in_a_step(uint32_t *seed) {
     strike.trainer = trainer;
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, strike_once, &strike) == 0);
-    uint64_t sum = 0;
-    hash(&sum, &stats, sizeof stats);
+    uint64_t sum = XF_TEST_FNV_INIT;
+    fnv_add(&sum, &stats, sizeof stats);
     const xf_batch next = batch_of(1);
     MUST(xf_train_step(trainer, &next, 1, &stats, &err));
     pthread_join(thread, NULL);
-    hash(&sum, &stats, sizeof stats);
+    fnv_add(&sum, &stats, sizeof stats);
     CHECK(sum == storm.trained);
     atomic_fetch_add(&storm.freed_in_use, 1);
 }

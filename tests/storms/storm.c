@@ -8,6 +8,8 @@
 
 #include <time.h>
 
+#include "../support/small_model.h"
+
 enum { SENTENCES = 4, LENGTH = 6 };
 
 long amount(int argc, char **argv, long few) {
@@ -28,17 +30,7 @@ uint32_t chance(uint32_t *seed) {
 
 xf_config *small_config(const char *device, const char *threads) {
     static const char *const values[][2] = {
-        {"model.vocab_size", "96"},
-        {"model.encoder_layers", "1"},
-        {"model.decoder_layers", "1"},
-        {"model.d_model", "16"},
-        {"model.d_ff", "24"},
-        {"model.heads", "2"},
-        {"model.d_k", "8"},
-        {"model.d_v", "8"},
-        {"model.max_length", "64"},
-        {"model.seed", "3"},
-        {"train.warmup_steps", "5"},
+        {"model.vocab_size", "96"},       XF_TEST_SMALL_MODEL, {"model.seed", "3"}, {"train.warmup_steps", "5"},
         {"decode.max_extra_tokens", "6"},
     };
     xf_error err;
@@ -99,18 +91,12 @@ xf_batch batch_of(int number) {
     return batch;
 }
 
-void hash(uint64_t *sum, const void *data, size_t size) {
-    const unsigned char *bytes = data;
-    if (*sum == 0) *sum = 14695981039346656037u;
-    for (size_t i = 0; i < size; ++i) *sum = (*sum ^ bytes[i]) * 1099511628211u;
-}
-
 uint64_t hash_file(const char *path) {
-    uint64_t sum = 0;
+    uint64_t sum = XF_TEST_FNV_INIT;
     unsigned char bytes[4096];
     FILE *file = fopen(path, "rb");
     CHECK(file != NULL);
-    for (size_t n; (n = fread(bytes, 1, sizeof bytes, file)) > 0;) hash(&sum, bytes, n);
+    for (size_t n; (n = fread(bytes, 1, sizeof bytes, file)) > 0;) fnv_add(&sum, bytes, n);
     fclose(file);
     return sum;
 }
@@ -122,7 +108,7 @@ enum xf_status decode_hash(xf_decoder *decoder, int number, int beam, uint64_t *
     xf_hypotheses *answers = NULL;
     xf_decode_params params = XF_DECODE_PARAMS_INIT;
     double scores[SENTENCES];
-    uint64_t found = 0;
+    uint64_t found = XF_TEST_FNV_INIT;
     enum xf_status status = xf_config_create(&config, err);
     if (status == XF_OK) status = xf_config_set(config, "decode.beam", text, err);
     params.config = config;
@@ -131,11 +117,11 @@ enum xf_status decode_hash(xf_decoder *decoder, int number, int beam, uint64_t *
         xf_hypothesis best = XF_HYPOTHESIS_INIT;
         status = xf_hypotheses_get(answers, i, 0, &best, err);
         if (status != XF_OK) break;
-        hash(&found, best.ids, (size_t)best.length * sizeof *best.ids);
-        hash(&found, &best.score, sizeof best.score);
+        fnv_add(&found, best.ids, (size_t)best.length * sizeof *best.ids);
+        fnv_add(&found, &best.score, sizeof best.score);
     }
     if (status == XF_OK) status = xf_score(decoder, &batch, scores, err);
-    if (status == XF_OK) hash(&found, scores, sizeof scores);
+    if (status == XF_OK) fnv_add(&found, scores, sizeof scores);
     xf_hypotheses_free(answers);
     xf_config_free(config);
     if (status == XF_OK) *sum = found;

@@ -11,6 +11,7 @@
 #include <xformer/xformer.h>
 
 #include "../hosts/host.h"
+#include "../support/fnv.h"
 #include "../support/sanitized.h"
 
 /* How much of it: the argument, or `few`; a tenth of that under a sanitizer. */
@@ -29,8 +30,6 @@ xf_trainer *trainer_on(xf_context *context, const char *device);
 /* Pairs number 0 to 7: each another one. */
 enum { BATCHES = 8 };
 xf_batch batch_of(int number);
-/* FNV-1a. */
-void hash(uint64_t *sum, const void *data, size_t size);
 uint64_t hash_file(const char *path);
 /* Answers of a decode and scores of targets. `beam`: 1 to 4. */
 enum xf_status decode_hash(xf_decoder *decoder, int number, int beam, uint64_t *sum, xf_error *err);

@@ -9,13 +9,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
-#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "support/processor_time.hpp"
 #include "support/test.hpp"
 #include "text/tokenizer.h"
 #include "xformer/xformer.h"
@@ -27,12 +27,6 @@ constexpr size_t kAll = 10'000'000, kFew = XF_TEST_SANITIZED ? 100'000 : 1'000'0
 // Two for all; a tenth of the bytes has three times the tenth, as it is measured with less accuracy.
 double most_seconds(size_t bytes) {
     return (bytes < kAll ? 6.0 : 2.0) * static_cast<double>(bytes) / kAll * (XF_TEST_SANITIZED ? 20 : 1);
-}
-
-double seconds_of_processor() {
-    timespec now{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
 std::string of_chance(size_t bytes, uint32_t letters) {
@@ -68,9 +62,9 @@ std::vector<Text> texts(size_t bytes) {
 void check(const char *name, const xf::Tokenizer &tokenizer, size_t size) {
     for (const auto &[what, bytes] : texts(size)) {
         std::vector<int32_t> ids;
-        const double before = seconds_of_processor();
+        const double before = xf_test::processor_seconds();
         tokenizer.encode(bytes, &ids);
-        const double seconds = seconds_of_processor() - before;
+        const double seconds = xf_test::processor_seconds() - before;
         std::printf("%s, %s: %.2f s, %zu ids\n", name, what, seconds, ids.size());
         CHECK(!ids.empty());
         if (seconds > most_seconds(size))
@@ -121,9 +115,9 @@ void train_on(size_t bytes) {
                 World world;
                 world.set("tokenizer.kind", kind);
                 const std::string line = texts(ten ? 10 * bytes : bytes)[which].bytes + "\tb\none two\teins zwei\n";
-                const double before = seconds_of_processor();
+                const double before = xf_test::processor_seconds();
                 xf_tokenizer_free(world.train(line));
-                seconds[ten] = seconds_of_processor() - before;
+                seconds[ten] = xf_test::processor_seconds() - before;
             }
             const char *const what = texts(0)[which].what;
             std::printf("%s learns from %s: %.2f s, of ten times as many %.2f s\n", kind, what, seconds[0], seconds[1]);

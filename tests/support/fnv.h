@@ -1,0 +1,20 @@
+/*
+ * One number for what came out of a test: FNV-1a of 64 bits (draft-eastlake-fnv). Bytes that come later change it as if
+ * they stood behind those before.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef XF_TEST_FNV_H
+#define XF_TEST_FNV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define XF_TEST_FNV_INIT UINT64_C(14695981039346656037)
+
+static inline void fnv_add(uint64_t *sum, const void *data, size_t size) {
+    const unsigned char *bytes = (const unsigned char *)data;
+    for (size_t i = 0; i < size; ++i) *sum = (*sum ^ bytes[i]) * UINT64_C(1099511628211);
+}
+
+#endif
