@@ -44,8 +44,10 @@ void add_characters(const std::vector<uint32_t> &characters, Vocabulary *vocabul
     }
 }
 
-void add_pieces(const std::vector<std::string> &pieces, Vocabulary *vocabulary) {
-    for (const std::string &piece : pieces) {
+void add_pieces(const PieceList &pieces, Vocabulary *vocabulary) {
+    vocabulary->reserve(pieces.size(), pieces.bytes());
+    for (size_t i = 0; i < pieces.size(); ++i) {
+        const std::string_view piece = pieces[i];
         XF_CHECK(find_invalid_utf8(piece) == std::string_view::npos, XF_ERROR_CORRUPT, "piece %d is not UTF-8",
                  vocabulary->size());
         XF_CHECK(piece.empty() || decode_utf8(piece, 0).size < piece.size(), XF_ERROR_CORRUPT,

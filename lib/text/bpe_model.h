@@ -62,7 +62,7 @@ private:
 void add_characters(const std::vector<uint32_t> &characters, Vocabulary *vocabulary);
 
 // Adds the pieces of a table that lists them, of two characters or more: XF_ERROR_CORRUPT, XF_ERROR_LIMIT.
-void add_pieces(const std::vector<std::string> &pieces, Vocabulary *vocabulary);
+void add_pieces(const PieceList &pieces, Vocabulary *vocabulary);
 
 // Appends the ids of a word's characters: what BPE starts from, in training and in encoding.
 void append_characters(const Vocabulary &vocabulary, std::string_view word, std::vector<int32_t> *ids);

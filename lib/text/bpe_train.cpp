@@ -304,11 +304,9 @@ WordPieceTable train_wordpiece(WordCounts words, const BpeTrainOptions &options,
     Trainer trainer(words, options, Criterion::kLikelihood);
     words = WordCounts();
     trainer.run(options, call);
-    const Vocabulary &vocabulary = trainer.vocabulary();
-    WordPieceTable table{trainer.take_table().characters, {}};
-    const auto first = Vocabulary::kFirstPieceId + static_cast<int32_t>(table.characters.size());
-    for (int32_t id = first; id < vocabulary.size(); ++id) table.pieces.emplace_back(vocabulary.bytes(id));
-    return table;
+    std::vector<uint32_t> characters = trainer.take_table().characters;
+    const auto first = Vocabulary::kFirstPieceId + static_cast<int32_t>(characters.size());
+    return {std::move(characters), trainer.vocabulary().from(first)};
 }
 
 }  // namespace xf

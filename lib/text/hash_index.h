@@ -53,8 +53,15 @@ public:
 
     // Adds an index whose key is not in the table.
     void insert(uint64_t hash, int32_t index) {
-        if (++count_ * 2 > slots_.size()) grow();
+        reserve(++count_);
         place({static_cast<uint32_t>(hash), index});
+    }
+
+    // So many in all come without another table.
+    void reserve(size_t count) {
+        size_t slots = slots_.size();
+        while (count * 2 > slots) slots *= 2;
+        if (slots > slots_.size()) grow(slots);
     }
 
     uint32_t longest_probe() const { return longest_probe_; }
@@ -74,8 +81,8 @@ private:
         if (probe > longest_probe_) longest_probe_ = probe;
     }
 
-    void grow() {
-        std::vector<Slot> old(slots_.size() * 2);
+    void grow(size_t slots) {
+        std::vector<Slot> old(slots);
         old.swap(slots_);
         longest_probe_ = 0;
         for (const Slot &slot : old)

@@ -8,27 +8,40 @@
 namespace xf {
 namespace {
 
-// A node being built: entries [begin, end) share their first `depth` bytes.
+// A node being built: the pieces of values [begin, end) share their first `depth` bytes.
 struct Range {
-    size_t begin, end;
+    uint32_t begin, end;
 };
 
 }  // namespace
 
-PieceTrie::PieceTrie(std::vector<Entry> entries) {
-    std::sort(entries.begin(), entries.end(), [](const Entry &a, const Entry &b) { return a.piece < b.piece; });
-    std::vector<Range> level{{0, entries.size()}}, below;
+PieceTrie::PieceTrie(std::vector<int32_t> values, const std::function<std::string_view(int32_t)> &piece) {
+    std::sort(values.begin(), values.end(), [&](int32_t a, int32_t b) { return piece(a) < piece(b); });
+    // A node for each different beginning: no table is larger than it needs to be.
+    size_t nodes = 1;
+    std::string_view before;
+    for (const int32_t value : values) {
+        const std::string_view bytes = piece(value);
+        const auto same = std::mismatch(before.begin(), before.end(), bytes.begin(), bytes.end()).second;
+        nodes += static_cast<size_t>(bytes.end() - same);
+        before = bytes;
+    }
+    first_.reserve(nodes + 1);
+    values_.reserve(nodes);
+    labels_.reserve(nodes - 1);
+
+    std::vector<Range> level{{0, static_cast<uint32_t>(values.size())}}, below;
     for (size_t depth = 0; !level.empty(); ++depth) {
         below.clear();
         for (Range range : level) {
             first_.push_back(static_cast<uint32_t>(labels_.size()));
-            const bool ends = range.begin < range.end && entries[range.begin].piece.size() == depth;
-            values_.push_back(ends ? entries[range.begin].value : -1);
+            const bool ends = range.begin < range.end && piece(values[range.begin]).size() == depth;
+            values_.push_back(ends ? values[range.begin] : -1);
             if (ends) ++range.begin;
             while (range.begin < range.end) {
-                const char label = entries[range.begin].piece[depth];
-                size_t end = range.begin;
-                while (end < range.end && entries[end].piece[depth] == label) ++end;
+                const char label = piece(values[range.begin])[depth];
+                uint32_t end = range.begin;
+                while (end < range.end && piece(values[end])[depth] == label) ++end;
                 labels_.push_back(static_cast<unsigned char>(label));
                 below.push_back({range.begin, end});
                 range.begin = end;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -16,12 +17,9 @@ class PieceTrie {
 public:
     static constexpr int32_t kRoot = 0;
 
-    struct Entry {
-        std::string_view piece;  // not empty, each once
-        int32_t value;           // 0 or more
-    };
-
-    explicit PieceTrie(std::vector<Entry> entries = {});
+    PieceTrie() : PieceTrie({}, {}) {}
+    // piece(value): the bytes of a value of 0 or more; not empty, each once.
+    PieceTrie(std::vector<int32_t> values, const std::function<std::string_view(int32_t)> &piece);
 
     bool empty() const { return labels_.empty(); }
 

@@ -19,10 +19,10 @@ std::string byte_name(int byte) { return format("<0x%02X>", static_cast<unsigned
 
 SentencePieceTokenizer::SentencePieceTokenizer(SentencePieceTable table) : table_(std::move(table)) {
     check_table();
-    std::vector<PieceTrie::Entry> entries;
+    std::vector<int32_t> user_defined;
     for (int32_t id = 0; id < size(); ++id)
-        if (table_.type(id) == PieceType::kUserDefined) entries.push_back({table_.pieces.bytes(id), id});
-    user_defined_ = PieceTrie(std::move(entries));
+        if (table_.type(id) == PieceType::kUserDefined) user_defined.push_back(id);
+    user_defined_ = PieceTrie(std::move(user_defined), [&](int32_t id) { return table_.pieces.bytes(id); });
     normalizer_ = std::make_unique<SentencePieceNormalizer>(
         SentencePieceNormalizer::Rules{table_.add_dummy_prefix, table_.remove_extra_whitespaces,
                                        table_.escape_whitespaces, table_.whitespace_as_suffix},

@@ -69,8 +69,7 @@ private:
 };
 
 BpeEncoder::BpeEncoder(const SentencePieceTable &table, int32_t unknown_id) : table_(table), unknown_id_(unknown_id) {
-    std::vector<PieceTrie::Entry> user_defined;
-    std::vector<int32_t> by_score;
+    std::vector<int32_t> user_defined, by_score;
     for (int32_t id = 0; id < table.pieces.size(); ++id) {
         by_score.push_back(id);
         XF_CHECK(table.type(id) != PieceType::kUnused, XF_ERROR_CORRUPT,
@@ -78,7 +77,7 @@ BpeEncoder::BpeEncoder(const SentencePieceTable &table, int32_t unknown_id) : ta
         if (!table.is_text(id)) continue;
         const std::string_view piece = table.pieces.bytes(id);
         longest_ = std::max(longest_, piece.size());
-        if (table.type(id) == PieceType::kUserDefined) user_defined.push_back({piece, id});
+        if (table.type(id) == PieceType::kUserDefined) user_defined.push_back(id);
         CodePoint before{};
         for (size_t i = 0; i < piece.size(); i += before.size) {
             const CodePoint c = decode_utf8(piece, i);
@@ -86,7 +85,7 @@ BpeEncoder::BpeEncoder(const SentencePieceTable &table, int32_t unknown_id) : ta
             before = c;
         }
     }
-    user_defined_ = PieceTrie(std::move(user_defined));
+    user_defined_ = PieceTrie(std::move(user_defined), [&](int32_t id) { return table.pieces.bytes(id); });
     std::sort(by_score.begin(), by_score.end(), [&](int32_t a, int32_t b) { return table.score(a) > table.score(b); });
     ranks_.resize(by_score.size());
     uint32_t rank = 0;

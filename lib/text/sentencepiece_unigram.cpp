@@ -30,16 +30,17 @@ constexpr float kLeastSum = -100000.0f;
 class UnigramEncoder final : public SentencePieceEncoder {
 public:
     UnigramEncoder(const SentencePieceTable &table, int32_t unknown_id) : table_(table), unknown_id_(unknown_id) {
-        std::vector<PieceTrie::Entry> entries, user_defined;
+        std::vector<int32_t> texts, user_defined;
         float least = std::numeric_limits<float>::max();
         for (int32_t id = 0; id < table.pieces.size(); ++id) {
-            if (table.is_text(id)) entries.push_back({table.pieces.bytes(id), id});
-            if (table.type(id) == PieceType::kUserDefined) user_defined.push_back({table.pieces.bytes(id), id});
+            if (table.is_text(id)) texts.push_back(id);
+            if (table.type(id) == PieceType::kUserDefined) user_defined.push_back(id);
             if (table.type(id) != PieceType::kNormal) continue;
             least = std::min(least, table.score(id));
         }
-        trie_ = PieceTrie(std::move(entries));
-        user_defined_ = PieceTrie(std::move(user_defined));
+        const auto piece = [&](int32_t id) { return table.pieces.bytes(id); };
+        trie_ = PieceTrie(std::move(texts), piece);
+        user_defined_ = PieceTrie(std::move(user_defined), piece);
         unknown_score_ = least - kUnknownPenalty;
     }
 

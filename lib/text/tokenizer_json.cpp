@@ -99,7 +99,7 @@ private:
     bool add_piece(std::string_view text) {
         XF_CHECK(static_cast<int64_t>(table_->pieces.size()) < Vocabulary::kMaxSize, XF_ERROR_LIMIT,
                  "more than %lld pieces", static_cast<long long>(Vocabulary::kMaxSize));
-        table_->pieces.emplace_back(text);
+        table_->pieces.push_back(text);
         return true;
     }
 

@@ -29,9 +29,9 @@ constexpr size_t kMaxTokenizerJsonBytes = size_t{1} << 27;
 // What the file holds beside the options.
 struct TokenizerTable {
     std::vector<uint32_t> characters;
-    std::vector<BpeMerge> merges;     // of BPE alone
-    std::vector<std::string> pieces;  // of WordPiece and unigram
-    std::vector<float> scores;        // of unigram alone
+    std::vector<BpeMerge> merges;  // of BPE alone
+    PieceList pieces;              // of WordPiece and unigram
+    std::vector<float> scores;     // of unigram alone
 };
 
 std::string write_tokenizer_json(const TokenizerOptions &options, const TokenizerTable &table);

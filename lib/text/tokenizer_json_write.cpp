@@ -51,8 +51,8 @@ std::string write_tokenizer_json(const TokenizerOptions &options, const Tokenize
     text(kCharactersKey, characters);
     writer.Key(kKeyNames[options.kind == TokenizerKind::kBpe ? kMergesKey : kPiecesKey]);
     writer.StartArray();
-    for (const std::string &piece : table.pieces)
-        writer.String(piece.data(), static_cast<rapidjson::SizeType>(piece.size()));
+    for (size_t i = 0; i < table.pieces.size(); ++i)
+        writer.String(table.pieces[i].data(), static_cast<rapidjson::SizeType>(table.pieces[i].size()));
     for (const BpeMerge &merge : table.merges) {
         writer.StartArray();
         writer.Int(merge.left);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/error.h"
 #include "core/utf8.h"
@@ -18,22 +19,30 @@ constexpr float kBytePenalty = 10.0f;
 
 }  // namespace
 
-UnigramModel::UnigramModel(UnigramTable table) : table_(std::move(table)) {
-    add_characters(table_.characters, &vocabulary_);
-    add_pieces(table_.pieces, &vocabulary_);
-    const size_t count = UnigramTable::kAscii + table_.characters.size() + table_.pieces.size();
-    XF_CHECK(table_.scores.size() == count, XF_ERROR_CORRUPT, "%zu scores for %zu pieces", table_.scores.size(), count);
-    std::vector<PieceTrie::Entry> entries;
+UnigramModel::UnigramModel(UnigramTable table)
+    : characters_(std::move(table.characters)), scores_(std::move(table.scores)) {
+    add_characters(characters_, &vocabulary_);
+    add_pieces(table.pieces, &vocabulary_);
+    const size_t count = UnigramTable::kAscii + characters_.size() + table.pieces.size();
+    table.pieces = {};  // the vocabulary has them
+    XF_CHECK(scores_.size() == count, XF_ERROR_CORRUPT, "%zu scores for %zu pieces", scores_.size(), count);
     for (size_t place = 0; place < count; ++place) {
-        const float score = table_.scores[place];
+        const float score = scores_[place];
         XF_CHECK(std::isfinite(score) && std::fabs(score) <= 1e6f, XF_ERROR_CORRUPT,
                  "the score of piece %d is %s, expected -1e6 to 1e6", id_of(place),
                  number(static_cast<double>(score)).c_str());
         byte_score_ = std::min(byte_score_, score);
-        entries.push_back({vocabulary_.bytes(id_of(place)), static_cast<int32_t>(place)});
     }
     byte_score_ -= kBytePenalty;
-    trie_ = PieceTrie(std::move(entries));
+    std::vector<int32_t> places(count);
+    std::iota(places.begin(), places.end(), 0);
+    trie_ = PieceTrie(std::move(places),
+                      [&](int32_t place) { return vocabulary_.bytes(id_of(static_cast<size_t>(place))); });
+}
+
+UnigramTable UnigramModel::table() const {
+    return {characters_, vocabulary_.from(Vocabulary::kFirstPieceId + static_cast<int32_t>(characters_.size())),
+            scores_};
 }
 
 template <class Offer>
@@ -47,7 +56,7 @@ void UnigramModel::for_each_piece(std::string_view word, size_t at, Offer offer)
         const int32_t place = trie_.value(node);
         if (place < 0) continue;
         const auto index = static_cast<size_t>(place);
-        offer(end, id_of(index), table_.scores[index], false);
+        offer(end, id_of(index), scores_[index], false);
         covered = covered || end == at + size;
     }
     if (!covered) offer(at + size, -1, byte_score_ * static_cast<float>(size), true);

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,7 +23,7 @@ struct UnigramTable {
     static constexpr size_t kAscii = 128;
 
     std::vector<uint32_t> characters;  // code points above U+007F, in the order of their ids
-    std::vector<std::string> pieces;   // of two characters or more, in the order of their ids
+    PieceList pieces;                  // of two characters or more, in the order of their ids
     std::vector<float> scores;         // of the 128 ASCII characters, the characters, the pieces
 };
 
@@ -33,7 +32,7 @@ public:
     // Checks the table as something read from a file: XF_ERROR_CORRUPT, XF_ERROR_LIMIT.
     explicit UnigramModel(UnigramTable table);
 
-    const UnigramTable &table() const { return table_; }
+    UnigramTable table() const;
     const Vocabulary &vocabulary() const override { return vocabulary_; }
     void encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *scratch, Sampler *sampler) const override;
 
@@ -52,9 +51,10 @@ private:
     void append(int32_t id, std::string_view piece, std::vector<int32_t> *ids) const;
     void encode_word(std::string_view word, std::vector<int32_t> *ids, EncodeScratch *scratch) const;
 
-    UnigramTable table_;
+    std::vector<uint32_t> characters_;  // as in the table
+    std::vector<float> scores_;
     Vocabulary vocabulary_;
-    PieceTrie trie_;        // of places in the table
+    PieceTrie trie_;        // of places in scores_
     float byte_score_ = 0;  // of a byte of a character that has no piece
 };
 

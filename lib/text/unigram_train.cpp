@@ -4,6 +4,7 @@
 #include "text/unigram_train.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/utf8.h"
 #include "text/stable_log.h"
@@ -90,9 +91,10 @@ UnigramTrainer::UnigramTrainer(const WordCounts &words, const BpeTrainOptions &o
 }
 
 void UnigramTrainer::make_trie() {
-    std::vector<PieceTrie::Entry> entries;
-    for (size_t i = 0; i < pieces_.size(); ++i) entries.push_back({pieces_[i].text, static_cast<int32_t>(i)});
-    trie_ = PieceTrie(std::move(entries));
+    std::vector<int32_t> all(pieces_.size());
+    std::iota(all.begin(), all.end(), 0);
+    trie_ =
+        PieceTrie(std::move(all), [&](int32_t i) { return std::string_view(pieces_[static_cast<size_t>(i)].text); });
 }
 
 // Calls visit(end, piece) for all pieces that begin at text[at], and for the character there if it has none.
@@ -233,7 +235,7 @@ void UnigramTrainer::run(const Call &call) {
 UnigramTable UnigramTrainer::table() const {
     UnigramTable table{characters_, {}, {}};
     for (const Piece &piece : pieces_) {
-        if (!piece.character) table.pieces.emplace_back(piece.text);
+        if (!piece.character) table.pieces.push_back(piece.text);
         table.scores.push_back(static_cast<float>(piece.log_p));
     }
     return table;

@@ -8,8 +8,8 @@
 namespace xf {
 
 Vocabulary::Vocabulary() {
-    append({});
-    append({});
+    pieces_.push_back({});
+    pieces_.push_back({});
     for (int byte = 0; byte < 256; ++byte) {
         const char c = static_cast<char>(static_cast<unsigned char>(byte));
         add({&c, 1});
@@ -21,7 +21,7 @@ int32_t Vocabulary::find(std::string_view piece) const {
 }
 
 bool Vocabulary::has_room(size_t piece_bytes) const {
-    return size() < kMaxSize && piece_bytes <= kMaxPieceBytes && bytes_.size() + piece_bytes <= kMaxTotalBytes;
+    return size() < kMaxSize && piece_bytes <= kMaxPieceBytes && pieces_.bytes() + piece_bytes <= kMaxTotalBytes;
 }
 
 int32_t Vocabulary::add(std::string_view piece) {
@@ -31,16 +31,22 @@ int32_t Vocabulary::add(std::string_view piece) {
              piece.size(), static_cast<long long>(kMaxSize), kMaxPieceBytes, kMaxTotalBytes);
     XF_CHECK(!piece.empty() && find(piece) < 0, XF_ERROR_CORRUPT, "piece %d is %s", id,
              piece.empty() ? "empty" : "a duplicate");
-    append(piece);
+    pieces_.push_back(piece);
     index_.insert(hash_bytes(piece), id);
     XF_CHECK(index_.longest_probe() <= HashIndex::kMaxProbe, XF_ERROR_LIMIT,
              "the pieces collide in the hash table more than %u times", HashIndex::kMaxProbe);
     return id;
 }
 
-void Vocabulary::append(std::string_view piece) {
-    bytes_.append(piece);
-    offsets_.push_back(static_cast<uint32_t>(bytes_.size()));
+void Vocabulary::reserve(size_t pieces, size_t bytes) {
+    pieces_.reserve(pieces_.size() + pieces, pieces_.bytes() + bytes);
+    index_.reserve(pieces_.size() + pieces);
+}
+
+PieceList Vocabulary::from(int32_t first) const {
+    PieceList list;
+    for (int32_t id = first; id < size(); ++id) list.push_back(bytes(id));
+    return list;
 }
 
 }  // namespace xf

@@ -8,11 +8,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "text/hash_index.h"
+#include "text/piece_list.h"
 
 namespace xf {
 
@@ -33,7 +32,7 @@ public:
     struct Bare {};
     explicit Vocabulary(Bare) {}
 
-    int32_t size() const { return static_cast<int32_t>(offsets_.size()) - 1; }
+    int32_t size() const { return static_cast<int32_t>(pieces_.size()); }
     bool contains(int32_t id) const { return id >= 0 && id < size(); }
 
     static constexpr int32_t byte_id(unsigned char byte) { return kFirstByteId + byte; }
@@ -42,10 +41,7 @@ public:
     static constexpr bool is_fallback(int32_t id) { return id >= kFirstByteId + 128 && id < kFirstPieceId; }
 
     // The bytes of a piece, empty for a special. The id must be contained.
-    std::string_view bytes(int32_t id) const {
-        const size_t at = static_cast<size_t>(id);
-        return std::string_view(bytes_).substr(offsets_[at], offsets_[at + 1] - offsets_[at]);
-    }
+    std::string_view bytes(int32_t id) const { return pieces_[static_cast<size_t>(id)]; }
 
     // The id of the piece with exactly these bytes, or -1.
     int32_t find(std::string_view bytes) const;
@@ -56,11 +52,14 @@ public:
     // Adds a piece and returns its id. XF_ERROR_LIMIT without room, XF_ERROR_CORRUPT when it is empty or a duplicate.
     int32_t add(std::string_view bytes);
 
-private:
-    void append(std::string_view bytes);
+    // Room for so many more pieces, of so many bytes together.
+    void reserve(size_t pieces, size_t bytes);
 
-    std::string bytes_;
-    std::vector<uint32_t> offsets_{0};
+    // The pieces from this id on.
+    PieceList from(int32_t first) const;
+
+private:
+    PieceList pieces_;
     HashIndex index_;
 };
 

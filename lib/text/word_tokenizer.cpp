@@ -117,10 +117,11 @@ std::string WordTokenizer::serialize() const {
     if (const auto *bpe = dynamic_cast<const BpeModel *>(model_.get())) {
         all = {bpe->table().characters, bpe->table().merges, {}, {}};
     } else if (const auto *wordpiece = dynamic_cast<const WordPieceModel *>(model_.get())) {
-        all = {wordpiece->table().characters, {}, wordpiece->table().pieces, {}};
+        WordPieceTable table = wordpiece->table();
+        all = {std::move(table.characters), {}, std::move(table.pieces), {}};
     } else {
-        const UnigramTable &table = dynamic_cast<const UnigramModel &>(*model_).table();
-        all = {table.characters, {}, table.pieces, table.scores};
+        UnigramTable table = dynamic_cast<const UnigramModel &>(*model_).table();
+        all = {std::move(table.characters), {}, std::move(table.pieces), std::move(table.scores)};
     }
     return write_tokenizer_json(options_, all);
 }

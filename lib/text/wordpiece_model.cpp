@@ -11,13 +11,19 @@
 
 namespace xf {
 
-WordPieceModel::WordPieceModel(WordPieceTable table) : table_(std::move(table)) {
-    add_characters(table_.characters, &vocabulary_);
-    add_pieces(table_.pieces, &vocabulary_);
+WordPieceModel::WordPieceModel(WordPieceTable table) : characters_(std::move(table.characters)) {
+    add_characters(characters_, &vocabulary_);
+    add_pieces(table.pieces, &vocabulary_);
+    table.pieces = {};  // the vocabulary has them
+    sorted_.reserve(static_cast<size_t>(vocabulary_.size()));
     for (int32_t id = Vocabulary::kFirstByteId; id < vocabulary_.size(); ++id)
         if (!Vocabulary::is_fallback(id)) sorted_.push_back(id);
     std::sort(sorted_.begin(), sorted_.end(),
               [&](int32_t a, int32_t b) { return vocabulary_.bytes(a) < vocabulary_.bytes(b); });
+}
+
+WordPieceTable WordPieceModel::table() const {
+    return {characters_, vocabulary_.from(Vocabulary::kFirstPieceId + static_cast<int32_t>(characters_.size()))};
 }
 
 // The longest piece that the text begins with, or -1.

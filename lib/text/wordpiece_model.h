@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,7 +20,7 @@ namespace xf {
 
 struct WordPieceTable {
     std::vector<uint32_t> characters;  // code points above U+007F, in the order of their ids
-    std::vector<std::string> pieces;   // of two characters or more, in the order of their ids
+    PieceList pieces;                  // of two characters or more, in the order of their ids
 };
 
 class WordPieceModel final : public WordModel {
@@ -29,7 +28,7 @@ public:
     // Checks the table as something read from a file: XF_ERROR_CORRUPT, XF_ERROR_LIMIT.
     explicit WordPieceModel(WordPieceTable table);
 
-    const WordPieceTable &table() const { return table_; }
+    WordPieceTable table() const;
     const Vocabulary &vocabulary() const override { return vocabulary_; }
     void encode(WordSplitter words, std::vector<int32_t> *ids, EncodeScratch *scratch, Sampler *sampler) const override;
 
@@ -37,7 +36,7 @@ private:
     int32_t longest(std::string_view text) const;
     void encode_word(std::string_view word, std::vector<int32_t> *ids) const;
 
-    WordPieceTable table_;
+    std::vector<uint32_t> characters_;  // as in the table
     Vocabulary vocabulary_;
     std::vector<int32_t> sorted_;  // ids of all pieces but the fallback bytes, by their bytes
 };

@@ -2,7 +2,7 @@
 //
 // Models of each precision and of several sizes, checkpoints, tokenizers of each kind and those of SentencePiece. Where
 // a context asks for wider matrices than the file has, it is twice what the model then holds. A tokenizer has tables by
-// which it finds its pieces: 256 bytes for each, where that is more.
+// which it finds its pieces: 160 bytes for each with the file, where that is more.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
@@ -137,7 +137,7 @@ void load_tokenizer(const World &world, const std::string &what) {
     const PeakOfMemory memory;
     need(xf_tokenizer_load(world.context, world.path.c_str(), &tokenizer, &error));
     const int64_t pieces = xf_tokenizer_vocab_size(tokenizer);
-    world.judge(what, memory, std::max(2 * world.file_bytes() + kSpare, 256 * pieces));
+    world.judge(what, memory, std::max(2 * world.file_bytes() + kSpare, 160 * pieces));
     xf_tokenizer_free(tokenizer);
     CHECK_EQ(memory.left(), 0);
 }

@@ -108,7 +108,7 @@ XF_TEST(likelihood_is_not_frequency) {
     for (int i = 0; i < 40; ++i) words.insert(words.end(), {"ea", "ae", "eb", "be", "ab", "ba", "ea"});
     for (int i = 0; i < 60; ++i) words.push_back("qu");
     const WordPieceTable table = train_wordpiece(count_words(words), {259, 1, 1.0}, {});
-    CHECK_EQ(table.pieces.at(0), "qu");
+    CHECK_EQ(table.pieces[0], "qu");
     CHECK_EQ(train_bpe(count_words(words), {259, 1, 1.0}, {}).merges.at(0).left, Vocabulary::byte_id('e'));
 }
 
