@@ -29,9 +29,9 @@ enum class Criterion { kCount, kLikelihood };
 
 class Trainer {
 public:
-    Trainer(const WordCounts &words, const BpeTrainOptions &options, Criterion criterion);
+    Trainer(const WordCounts &words, const BpeTrainOptions &options, Criterion criterion, const Call &call);
 
-    void run(const BpeTrainOptions &options, const Call &call);
+    void run(const BpeTrainOptions &options);
 
     BpeTable take_table() { return std::move(table_); }
     const Vocabulary &vocabulary() const { return vocabulary_; }
@@ -63,6 +63,7 @@ private:
     int32_t &at(std::vector<int32_t> &v, int32_t i) const { return v[static_cast<size_t>(i)]; }
 
     const Criterion criterion_;
+    const Call &call_;
     BpeTable table_;
     Vocabulary vocabulary_;
     std::vector<int64_t> piece_counts_;  // by id
@@ -78,11 +79,13 @@ private:
     std::vector<Candidate> heap_;
 };
 
-Trainer::Trainer(const WordCounts &words, const BpeTrainOptions &options, Criterion criterion) : criterion_(criterion) {
+Trainer::Trainer(const WordCounts &words, const BpeTrainOptions &options, Criterion criterion, const Call &call)
+    : criterion_(criterion), call_(call) {
     table_.characters =
         choose_characters(words, options.character_coverage, options.vocab_size - Vocabulary::kFirstPieceId);
     add_characters(table_.characters, &vocabulary_);
     for (const WordCounts::Word &word : words.words()) {
+        call.check();
         const size_t begin = symbols_.size();
         append_characters(vocabulary_, words.bytes(word), &symbols_);
         XF_CHECK(symbols_.size() < static_cast<size_t>(std::numeric_limits<int32_t>::max()), XF_ERROR_LIMIT,
@@ -188,6 +191,7 @@ void Trainer::apply(int32_t i) {
     pairs_[static_cast<size_t>(i)].places = {};
     std::sort(places.begin(), places.end());  // leftmost first, as in encoding: "aaa" is "aa" "a"
     for (const int32_t place : places) {
+        call_.check();
         const int32_t second = at(next_, place);
         if (at(symbols_, place) != left || second < 0 || at(symbols_, second) != right) continue;
         const int64_t count = counts_[static_cast<size_t>(at(word_, place))];
@@ -208,12 +212,14 @@ void Trainer::apply(int32_t i) {
     }
 }
 
-void Trainer::run(const BpeTrainOptions &options, const Call &call) {
-    for (size_t i = 0; i < next_.size(); ++i)
+void Trainer::run(const BpeTrainOptions &options) {
+    for (size_t i = 0; i < next_.size(); ++i) {
+        call_.check();
         if (next_[i] >= 0) increase(symbols_[i], symbols_[static_cast<size_t>(next_[i])], static_cast<int32_t>(i));
+    }
     int64_t next_look = criterion_ == Criterion::kLikelihood ? 0 : options.vocab_size;
-    for (uint32_t step = 0; vocabulary_.size() < options.vocab_size; ++step) {
-        if (step % 128 == 0) call.progress("tokenizer", vocabulary_.size(), options.vocab_size);
+    while (vocabulary_.size() < options.vocab_size) {
+        call_.progress("tokenizer", vocabulary_.size(), options.vocab_size);
         if (vocabulary_.size() >= next_look) {
             look_at_all(options.min_pair_count);
             next_look = vocabulary_.size() + vocabulary_.size() / 20;
@@ -238,7 +244,7 @@ void Trainer::run(const BpeTrainOptions &options, const Call &call) {
             push(top.pair);
         }
     }
-    call.progress("tokenizer", options.vocab_size, options.vocab_size);
+    call_.progress("tokenizer", options.vocab_size, options.vocab_size);
 }
 
 }  // namespace
@@ -294,16 +300,16 @@ std::vector<uint32_t> choose_characters(const WordCounts &words, double coverage
 }
 
 BpeTable train_bpe(WordCounts words, const BpeTrainOptions &options, const Call &call) {
-    Trainer trainer(words, options, Criterion::kCount);
+    Trainer trainer(words, options, Criterion::kCount, call);
     words = WordCounts();
-    trainer.run(options, call);
+    trainer.run(options);
     return trainer.take_table();
 }
 
 WordPieceTable train_wordpiece(WordCounts words, const BpeTrainOptions &options, const Call &call) {
-    Trainer trainer(words, options, Criterion::kLikelihood);
+    Trainer trainer(words, options, Criterion::kLikelihood, call);
     words = WordCounts();
-    trainer.run(options, call);
+    trainer.run(options);
     std::vector<uint32_t> characters = trainer.take_table().characters;
     const auto first = Vocabulary::kFirstPieceId + static_cast<int32_t>(characters.size());
     return {std::move(characters), trainer.vocabulary().from(first)};

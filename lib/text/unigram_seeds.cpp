@@ -57,10 +57,10 @@ std::vector<UnigramSeed> find_seeds(const UnigramText &text, const std::vector<u
     std::vector<UnigramSeed> seeds;
     std::vector<int32_t> found(bytes.size(), -1);
     for (int length = 2; length <= kMaxPieceCharacters; ++length) {
-        call.check();
         std::vector<UnigramSeed> level;
         HashIndex index;
         for (const UnigramText::Chunk &chunk : text.chunks) {
+            call.check();
             const size_t end = chunk.offset + chunk.size;
             for (size_t at = chunk.offset; at < end;) {
                 const CodePoint c = decode_utf8(bytes, at);

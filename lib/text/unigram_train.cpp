@@ -117,9 +117,8 @@ void UnigramTrainer::walk(std::string_view text, size_t at, const Visit &visit) 
 void UnigramTrainer::round(const Call &call, bool drop) {
     make_trie();
     std::vector<double> counts(pieces_.size(), 0);
-    size_t number = 0;
     for (const UnigramText::Chunk &chunk : text_.chunks) {
-        if (number++ % 1024 == 0) call.check();
+        call.check();
         const std::string_view text = text_.text(chunk);
         alpha_.assign(text.size() + 1, 0);
         beta_.assign(text.size() + 1, 0);
@@ -183,9 +182,8 @@ void UnigramTrainer::prune(size_t keep, const Call &call) {
     std::vector<double> counts(pieces_.size(), 0);
     std::vector<int32_t> path;
     double total = 0;
-    size_t number = 0;
     for (const UnigramText::Chunk &chunk : text_.chunks) {
-        if (number++ % 1024 == 0) call.check();
+        call.check();
         best_path(text_.text(chunk), -1, &path);
         for (const int32_t piece : path) counts[static_cast<size_t>(piece)] += static_cast<double>(chunk.count);
         total += static_cast<double>(chunk.count) * static_cast<double>(path.size());
@@ -197,6 +195,7 @@ void UnigramTrainer::prune(size_t keep, const Call &call) {
     std::vector<Loss> losses;
     for (size_t i = character_texts_.size(); i < pieces_.size(); ++i) {
         double loss = 0;
+        call.check();
         if (counts[i] > 0) {
             // Were it cut as the rest of the pieces cut it, each of these would occur so much more often.
             best_path(pieces_[i].text, static_cast<int32_t>(i), &path);

@@ -84,7 +84,7 @@ std::shared_ptr<const WordTokenizer> WordTokenizer::train(const TokenizerOptions
     std::vector<int32_t> codes;
     std::string_view line;
     for (int64_t number = 1; lines(&line); ++number) {
-        if (number % 1024 == 1) call.check();
+        call.check();
         if (line.empty()) continue;
         text.assign(1, ' ');
         try {
@@ -94,7 +94,10 @@ std::shared_ptr<const WordTokenizer> WordTokenizer::train(const TokenizerOptions
         }
         WordSplitter splitter(text);
         std::string_view word;
-        while (splitter.next(&word)) words.add(word);
+        while (splitter.next(&word)) {
+            call.check();
+            words.add(word);
+        }
     }
     XF_CHECK(!words.words().empty(), XF_ERROR_DATA, "the training text is empty, expected at least one character");
     return std::shared_ptr<const WordTokenizer>(

@@ -8,11 +8,14 @@
 //     text_long_words          all of it, too
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/processor_time.hpp"
@@ -126,6 +129,39 @@ void train_on(size_t bytes) {
     }
 }
 
+// A cancel is heard at once, wherever the learning is.
+void cancel_on(size_t bytes) {
+    const std::string line = of_chance(bytes, 2) + "\tb\none two\teins zwei\n";
+    for (const char *kind : {"bpe", "wordpiece", "unigram"}) {
+        for (const int64_t after : {30, 100, 300}) {
+            World world;
+            world.set("tokenizer.kind", kind);
+            xf_corpus *corpus = nullptr;
+            world.need(xf_corpus_from_memory(world.context, world.config, "m", line.data(), line.size(), &corpus,
+                                             &world.error));
+            std::atomic<double> said{0};
+            std::atomic<bool> ended{false};
+            std::thread host([&] {  // says it again, lest the call began later
+                std::this_thread::sleep_for(std::chrono::milliseconds(after));
+                for (said = xf_test::processor_seconds(); !ended;
+                     std::this_thread::sleep_for(std::chrono::milliseconds(10)))
+                    xf_context_cancel(world.context);
+            });
+            xf_tokenizer *tokenizer = nullptr;
+            const xf_status status = xf_tokenizer_train(world.context, world.config, corpus, &tokenizer, &world.error);
+            const double now = xf_test::processor_seconds();
+            ended = true;
+            host.join();
+            CHECK_EQ(status, XF_ERROR_CANCELLED);
+            if (now - said > 0.2 * (XF_TEST_SANITIZED ? 20 : 1))
+                xf_test::record(__FILE__, __LINE__,
+                                xf::format("%s was cancelled %.2f s after the word", kind, now - said));
+            xf_tokenizer_free(tokenizer);
+            xf_corpus_free(corpus);
+        }
+    }
+}
+
 // One that has merged all it could of the letters that come: the deepest merges.
 void encode(size_t bytes) {
     for (const char *kind : {"bpe", "wordpiece", "unigram"}) {
@@ -155,5 +191,6 @@ XF_TEST(few_encoding_as_sentencepiece) { encode_as_sentencepiece(kFew); }
 XF_TEST(all_encoding) { encode(kAll); }
 XF_TEST(all_encoding_as_sentencepiece) { encode_as_sentencepiece(kAll); }
 XF_TEST(few_training) { train_on(XF_TEST_SANITIZED ? 2'000 : 8'000); }
+XF_TEST(few_cancelled) { cancel_on(XF_TEST_SANITIZED ? 1'000'000 : 5'000'000); }
 
 }  // namespace
