@@ -3,6 +3,7 @@
 #
 #     tests/checkers.sh asan-clang    address, undefined behaviour and leaks, by clang (tests/run.sh has them by GCC)
 #     tests/checkers.sh thread        data races, by GCC: clang's runtime keeps tests from an operator new of their own
+#     tests/checkers.sh memory        reads of memory that was never written, by clang
 #     tests/checkers.sh memcheck      valgrind: memory that was never written, or is not one's own; leaks
 #     tests/checkers.sh helgrind      valgrind: locks and threads, in tests that start no pool of threads; see below
 #     tests/checkers.sh tidy          clang-tidy, with the list of .clang-tidy
@@ -11,12 +12,18 @@
 #     tests/checkers.sh all
 #
 # With XF_CHECK_ONLY=REGEX only the tests or sources whose name matches. XF_CHECK_SECONDS: for each test (600). Builds
-# below build/checkers, without the emulated GPU; needs no terminal. An hour or more for all: no part of tests/run.sh.
+# below build/checkers, without the emulated GPU; XF_CHECK_BUILD=FOLDER is a build that valgrind takes instead (a release
+# build runs several times as fast there, and has no line numbers). Needs no terminal. Hours for all: no part of
+# tests/run.sh.
 #
 # Nothing of this project is suppressed in a sanitizer or in valgrind; of RapidJSON its arithmetic on a null pointer is.
 # Left out are programs that a checker can't run:
 #   api_allocation            takes the place of malloc(), as the checkers do
 #   test_cpu_quota, fault_kills, storm_*, soak    (valgrind) kill, fork or signal processes against the clock
+#
+# The memory sanitizer asks for a program all of which is compiled for it. What libraries write that are not, is told to
+# it by tests/checkers/foreign.cpp, function by function, and of OpenBLAS by foreign_blas.cpp; all of this project, the
+# kernels of its plugin for each instruction set and the headers of the C++ library are compiled for it.
 #
 # Helgrind knows locks and not the order of std::atomic, by which the pool of threads hands over its tasks: what it says
 # of a program with a pool is of no worth, and thread says it instead.
@@ -30,6 +37,7 @@ only=${XF_CHECK_ONLY-}
 seconds=${XF_CHECK_SECONDS:-600}
 folder=build/checkers
 compiled="-O1 -g1 -DNDEBUG"
+linked=-Wl,-z,muldefs
 # What clang calls undefined, without vptr and function: their runtime is in C++ programs alone.
 undefined=alignment,array-bounds,bool,builtin,enum,float-cast-overflow,integer-divide-by-zero,nonnull-attribute,null
 undefined+=,object-size,pointer-overflow,return,returns-nonnull-attribute,shift,signed-integer-overflow,unreachable
@@ -42,11 +50,11 @@ build() {
     local to=$folder/$1
     shift
     mkdir -p "$to"
-    # -z muldefs: tests that count memory have their own operator new, and so have clang's runtimes.
+    # -z muldefs: tests that count memory have their own operator new, and so have the sanitizers' runtimes.
     cmake -S . -B "$to" -G Ninja -DXF_CUDA=OFF -DXF_CUDA_HOST=OFF -DXF_MPI=OFF -DXF_BUILD_EXAMPLES=OFF \
         -DXF_PRECOMPILE=ON -DXF_UNITY=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
         -DCMAKE_C_FLAGS_RELWITHDEBINFO="$compiled" -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="$compiled" \
-        -DCMAKE_EXE_LINKER_FLAGS=-Wl,-z,muldefs "$@" >"$to.log" 2>&1 &&
+        -DCMAKE_EXE_LINKER_FLAGS="$linked" "$@" >"$to.log" 2>&1 &&
         python3 tests/checkers/suite.py "$to" --only "$only" --targets >"$to.targets" &&
         xargs ninja -C "$to" -j "$jobs" <"$to.targets" >>"$to.log" 2>&1 || {
         grep -E -A 5 '(error|FAILED):' "$to.log" || tail -n 40 "$to.log"
@@ -55,25 +63,26 @@ build() {
     }
 }
 
-# suite NAME [WITHOUT] [-- WRAPPER...]
+# suite FOLDER [WITHOUT] [-- WRAPPER...]
 suite() {
-    local name=$1 without=${2:-(?!)}
+    local built=$1 without=${2:-(?!)}
     shift 2
-    python3 tests/checkers/suite.py "$folder/$name" --only "$only" --without "api_allocation|$without" \
+    python3 tests/checkers/suite.py "$built" --only "$only" --without "api_allocation|$without" \
         --seconds "$seconds" "$@"
 }
 
 # sanitized NAME SANITIZERS [FLAG]
 sanitized() {
-    build "$1" -DXF_SANITIZE="$2" -DCMAKE_CXX_FLAGS="${3-}" && suite "$1" '(?!)' -- "${plain[@]}"
+    build "$1" -DXF_SANITIZE="$2" -DCMAKE_CXX_FLAGS="${3-}" &&
+        suite "$folder/$1" '(?!)' -- "${plain[@]}" env LD_PRELOAD="${preload-}"
 }
 
 # Tests with an operator new of their own keep it: it asks malloc(), which valgrind takes.
 under_valgrind() {
-    local tool=$1
+    local tool=$1 built=${XF_CHECK_BUILD:-$folder/valgrind}
     shift
-    build valgrind &&
-        suite valgrind 'test_cpu_quota|fault_kills|storm_|soak' --log "$folder/$tool" -- \
+    { [ -n "${XF_CHECK_BUILD-}" ] || build valgrind; } &&
+        suite "$built" 'test_cpu_quota|fault_kills|storm_|soak|_cuda' --log "$folder/$tool" -- \
             valgrind -q --tool="$tool" --soname-synonyms=somalloc=nouserintercepts --error-exitcode=99 "$@"
 }
 
@@ -136,6 +145,12 @@ run() {
                 CC=clang CXX=clang++ sanitized asan-clang "address,$undefined" -fsanitize-ignorelist="$PWD/tests/fuzz/ignore.txt"
             ;;
         thread) TSAN_OPTIONS=allocator_may_return_null=1 sanitized thread thread ;;
+        memory)
+            # Without the runtime's operator new, which keeps tests from having their own: each asks malloc().
+            local linked="$linked -fno-sanitize-link-c++-runtime" preload=$PWD/$folder/foreign.so
+            clang++ -std=c++20 -O1 -fPIC -shared tests/checkers/foreign.cpp -o "$preload" &&
+                MSAN_OPTIONS=allocator_may_return_null=1 CC=clang CXX=clang++ sanitized memory memory
+            ;;
         memcheck)
             under_valgrind memcheck --leak-check=full --show-leak-kinds=definite,indirect \
                 --errors-for-leak-kinds=definite,indirect
@@ -150,11 +165,11 @@ run() {
     esac
 }
 
-checkers=(tidy cppcheck analyzer asan-clang thread memcheck helgrind)
+checkers=(tidy cppcheck analyzer asan-clang thread memory memcheck helgrind)
 what=${1-}
 case $what in
     all) ;;
-    asan-clang | thread | memcheck | helgrind | tidy | cppcheck | analyzer) checkers=("$what") ;;
+    asan-clang | thread | memory | memcheck | helgrind | tidy | cppcheck | analyzer) checkers=("$what") ;;
     *)
         echo "checkers.sh: '$what' is none of ${checkers[*]}, all" >&2
         exit 2

@@ -61,6 +61,7 @@ XF_INLINE VF load_n(const Fp16 *p, int64_t n) { return widen_fp16(load_half_n(p,
 // To nearest, ties to even; a NaN stays one.
 XF_INLINE VH narrow_bf16(VF x) {
     const VU bits = reinterpret_cast<VU>(x), nearest = bits + 0x7FFFu + (bits >> 16 & 1u);
+    // NOLINTNEXTLINE(misc-redundant-expression): a NaN is not itself
     return __builtin_convertvector((x == x ? nearest : bits | 0x400000u) >> 16, VH);
 }
 XF_INLINE void store(Bf16 *p, VF x) { *reinterpret_cast<VHMem *>(p) = narrow_bf16(x); }

@@ -214,6 +214,7 @@ static int32_t loss(xf_stream *stream, const xf_loss *args, xf_error *err) {
         gemm(stream, logits, plan.logits, panels);
         loss_chunk<T>(stream, a, m0, real, rows, z, stats, lse);
         const T *diff = reinterpret_cast<const T *>(z);
+        // NOLINTNEXTLINE(bugprone-sizeof-expression): T is float, too
         const int64_t step = rows * static_cast<int64_t>(sizeof(float) / sizeof(T));
         Product<T, float> weights{};
         weights.M = a.V, weights.N = a.D, weights.K = real;

@@ -22,7 +22,7 @@ static PanelSums panel_sums(float *x, int64_t n, bool clean) {
     each_part(n, [&](int64_t i, int64_t count, int part) {
         VF y = get(x + i, count);
         if (clean) {
-            y = y == y ? y : splat(-__builtin_inff());
+            y = y == y ? y : splat(-__builtin_inff());  // NOLINT(misc-redundant-expression): a NaN is not itself
             put(x + i, y, count);
         }
         total.part[part] += y;

@@ -159,7 +159,7 @@ void make_loopback(xf_comm *comms, int32_t size) {
     std::vector<std::unique_ptr<Rank>> ranks(static_cast<size_t>(size));
     auto hub = std::make_unique<Hub>(size);
     for (int32_t r = 0; r < size; ++r) ranks[static_cast<size_t>(r)].reset(new Rank{hub.get(), r});
-    hub.release();  // the last rank's
+    static_cast<void>(hub.release());  // the last rank's
     for (int32_t r = 0; r < size; ++r) {
         xf_comm comm = XF_COMM_INIT;
         comm.user = ranks[static_cast<size_t>(r)].release();

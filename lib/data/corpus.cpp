@@ -84,7 +84,7 @@ void Corpus::check_text() const {
     XF_CHECK(has_text(), XF_ERROR_STATE, "the corpus was made from ids and has no text");
 }
 
-std::shared_ptr<const Corpus> Corpus::from_ids(const xf_batch &pairs, std::shared_ptr<Heap> heap) {
+std::shared_ptr<const Corpus> Corpus::from_ids(const xf_batch &pairs, const std::shared_ptr<Heap> &heap) {
     XF_CHECK(pairs.sentences > 0, XF_ERROR_DATA, "there is not one pair of sentences");
     check_side("source", pairs.sentences, pairs.src_ids, pairs.src_offsets);
     check_side("target", pairs.sentences, pairs.tgt_ids, pairs.tgt_offsets);

@@ -74,7 +74,7 @@ public:
                                                     const Call &call = {});
     // Of ids, each sentence with its end symbol. XF_ERROR_INVALID_ARGUMENT for offsets that do not rise and sentences
     // without a token or end symbol, XF_ERROR_OUT_OF_RANGE for a negative id, XF_ERROR_DATA when there is no pair.
-    static std::shared_ptr<const Corpus> from_ids(const xf_batch &pairs, std::shared_ptr<Heap> heap);
+    static std::shared_ptr<const Corpus> from_ids(const xf_batch &pairs, const std::shared_ptr<Heap> &heap);
 
     // Some pairs, in the order given. XF_ERROR_OUT_OF_RANGE for an index.
     std::shared_ptr<const Corpus> subset(const int64_t *indices, size_t count) const;

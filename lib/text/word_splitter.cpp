@@ -70,14 +70,11 @@ size_t WordSplitter::word_end(size_t start) const {
     while (end < text_.size() && end - start < kMaxWordBytes) {
         const CodePoint c = decode_utf8(text_, end);
         const Class next = classify(c);
-        if (next == Class::kMark || (next == kind && kind != Class::kDigit)) {
-            end += c.size;
-        } else if (kind == Class::kLetter && is_apostrophe(c.value) && end + c.size < text_.size() &&
-                   classify(decode_utf8(text_, end + c.size)) == Class::kLetter) {
-            end += c.size;
-        } else {
-            break;
-        }
+        const bool goes_on = next == Class::kMark || (next == kind && kind != Class::kDigit) ||
+                             (kind == Class::kLetter && is_apostrophe(c.value) && end + c.size < text_.size() &&
+                              classify(decode_utf8(text_, end + c.size)) == Class::kLetter);
+        if (!goes_on) break;
+        end += c.size;
     }
     return end;
 }

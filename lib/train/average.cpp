@@ -41,6 +41,7 @@ std::shared_ptr<Model> average_models(const std::vector<ModelWithTokenizer> &mod
     auto mean = std::make_shared<Model>(first.context_ptr(), first.options());
     mean->metadata() = first.metadata();
     std::vector<std::unique_ptr<Stream>> from;
+    from.reserve(models.size());
     for (const ModelWithTokenizer &one : models)
         from.push_back(std::make_unique<Stream>(one.model->context().device()));
     Stream to(mean->context().device());

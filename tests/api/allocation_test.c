@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
+#if XF_TEST_SANITIZED || !defined(__GLIBC__)
 #define COUNTS 0 /* malloc is replaced already, or has no other name */
 #else
 #define COUNTS 1

@@ -8,7 +8,7 @@
 
 #include "decoding.hpp"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if XF_TEST_SANITIZED
 #define XF_TEST_COUNTS_MALLOC 0  // the sanitizer has a malloc() of its own
 #else
 #define XF_TEST_COUNTS_MALLOC 1

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <fstream>
 
+#include "../support/sanitized.h"
 #include "check.hpp"
 #include "world.hpp"
 
@@ -101,7 +102,7 @@ TEST(a_loop_of_all_leaks_nothing) {
     const long grown = (resident_pages() - before) * sysconf(_SC_PAGESIZE);
     // A leak of one handle of each round would be 60 models with their threads: more than this. Sanitizers keep what is
     // freed for a while, and look for leaks themselves.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !XF_TEST_SANITIZED
     CHECK(grown < 2 << 20);
 #else
     (void)grown;

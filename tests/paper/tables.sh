@@ -10,7 +10,7 @@ paper=$(realpath "$1") data=$(realpath "$2") here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-. "$here/../checks.sh"
+. "$here/../expect.sh"
 
 head -n 400 "$data/small.tsv" >train.tsv
 head -n 12 "$data/small.test.tsv" >held.tsv

@@ -15,7 +15,7 @@ python=${PYTHON:-/usr/bin/python3}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-. "$here/../checks.sh"
+. "$here/../expect.sh"
 
 run() { "$translate" "$@" </dev/null; }
 convert() { "$python" -m xformer.convert "$@"; }

@@ -11,7 +11,7 @@ set -uo pipefail
 translate=$(realpath "$1") data=$(realpath "$2") here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 rm -rf "$3/translate_pages"
 mkdir -p "$3/translate_pages" && cd "$3/translate_pages" || exit 1
-. "$here/../checks.sh"
+. "$here/../expect.sh"
 
 # Half of the corpus is what a page must not take for markup, so that some of its pieces are learnt as tokens.
 hostile='</script><img src=x onerror="alert(1)"><!-- <script>&lt;'

@@ -9,7 +9,7 @@ translate=$(realpath "$1") data=$(realpath "$2") here=$(realpath "$(dirname "${B
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-. "$here/../checks.sh"
+. "$here/../expect.sh"
 
 head -n 400 "$data/small.tsv" >pairs.tsv
 head -n 4 "$data/small.test.tsv" >few.tsv

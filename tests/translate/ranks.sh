@@ -10,7 +10,7 @@ translate=$(realpath "$1") data=$(realpath "$2") here=$(realpath "$(dirname "${B
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-. "$here/../checks.sh"
+. "$here/../expect.sh"
 
 head -n 120 "$data/small.tsv" >pairs.tsv
 options=(--train pairs.tsv --preset tiny --model.d_model 16 --model.d_ff 32 --tokenizer.vocab_size 300

@@ -10,7 +10,7 @@ model=$example/en-de.xf
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-. "$here/../checks.sh"
+. "$here/../expect.sh"
 
 # A little below what docs/models/en-de.md reports for this set, for the rounding of other processors.
 bar=33.9

@@ -10,7 +10,7 @@ program=$(realpath "$1") here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-. "$here/../../checks.sh"
+. "$here/../../expect.sh"
 
 run() { "$program" "$@" </dev/null; }
 tiny=(--scale tiny --data.batch_tokens 400 --tokenizer.vocab_size 330 --threads 2 --quiet --dev-sentences 10)
