@@ -136,7 +136,8 @@ constexpr Option kOptions[] = {
      "How positions enter the embeddings: the paper's sinusoids, tables that are trained, or tables that are kept as "
      "they were loaded, the sinusoids at first.",
      "s. 3.5, Table 3 (E)", "0.1"},
-    {"model.max_length", kI64, "1024", 2, 1 << 20, nullptr, "Longest sequence in tokens; rows of the position table.",
+    {"model.max_length", kI64, "1024", 2, 1 << 20, nullptr,
+     "Longest sequence in tokens; rows of the position table, which may take 16 MiB, or as much as the parameters.",
      "s. 3.5", "0.1"},
     {"model.window", kI64, "0", 0, 1 << 20, nullptr, "r: self-attention sees positions up to r / 2 away; 0 sees all.",
      "s. 4", "0.1"},

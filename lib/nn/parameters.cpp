@@ -7,6 +7,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/parameters.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/error.h"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr int64_t kAlign = 16;  // numbers: 64 bytes
 constexpr int64_t kMaxTotal = int64_t{1} << 36;
+constexpr int64_t kFreePositions = 1 << 22;   // numbers, whatever the parameters take
 constexpr uint32_t kInitStream = 0x494E4954;  // keeps these numbers apart from those of dropout
 constexpr double kTwoPi = 6.283185307179586476925286766559;
 
@@ -148,6 +150,13 @@ ParameterTable::ParameterTable(const ModelConfig &c) {
     output = c.tie == Tie::kNone ? embedding("output.weight", c.V) : target_embedding;
     if (c.output_bias) output_bias = add_bias("output", c.V);
     total = aligned(total);
+    // It is in no file: without a bound a small one could ask for any amount of memory.
+    XF_CHECK(c.positions != Positions::kSinusoid || c.max_length * c.D <= std::max(total, kFreePositions),
+             XF_ERROR_LIMIT,
+             "model.max_length is %lld, which takes %lld numbers for positions, expected at most %lld: as many as "
+             "parameters, or 4194304",
+             static_cast<long long>(c.max_length), static_cast<long long>(c.max_length * c.D),
+             static_cast<long long>(std::max(total, kFreePositions)));
 }
 
 void ParameterTable::initialise(uint64_t seed, float *block) const {

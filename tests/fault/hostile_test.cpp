@@ -73,6 +73,7 @@ XF_TEST(configurations) {
         c.metadata["model.d_model"] = "65536";
         c.metadata["model.max_length"] = "1048576";
     });
+    w.refused(XF_ERROR_LIMIT, "positions of 32 MiB for parameters of 20 kB", set("model.max_length", "1048576"));
 }
 
 XF_TEST(headers_of_the_format) {
@@ -448,7 +449,7 @@ XF_TEST(strange_but_sound) {
     w.need(xf_config_copy(w.config, &config, &w.error));
     w.need(xf_config_set(config, "context.memory_budget", "10000000", &w.error));
     w.need(xf_context_create(config, nullptr, &poor, &w.error));
-    w.write(set("model.max_length", "1048576"));
+    w.write(set("model.max_length", "524288"));
     model = nullptr;
     CHECK_EQ(xf_model_load(poor, w.path.c_str(), &model, &w.error), XF_ERROR_NO_MEMORY);
     CHECK(model == nullptr);
