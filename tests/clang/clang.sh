@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # The library and the openblas plugin built by clang with warnings as errors; then the plugin, as clang made it, through
-# the case list, and the library through the fuzzers (tests/fuzz), for a few seconds each. GCC accepts what clang doesn't,
+# the case list, and the library through the fuzzers (tests/fuzz), for 15 seconds each. GCC accepts what clang doesn't,
 # and the other way round; only both keep the sources at what is standard.
 #
 #     SOURCE=... FOLDER=... GENERATOR=... CMAKE=... BACKEND_OPS=... clang.sh
 #
 # Builds in FOLDER, which stays: a second run compiles what changed. Without clang++ it says so and ends with 77. The
 # core is the fuzzers', with sanitizers and at -O1; the plugin has none, for its kernels are compared with ref. Together
-# the fuzzers take XF_FUZZ_SECONDS (4) times ten of a processor. Without libFuzzer they are left out.
+# the fuzzers take XF_FUZZ_SECONDS (15) times ten of a processor. Without libFuzzer they are left out.
+#
+# Of undefined behaviour they look for all but null and misaligned pointers and the sizes of objects, which are looked for
+# at each access, a quarter of the time to compile the core: the sanitizers' build does on all inputs of the tree, and
+# tests/fuzz/run.sh on others.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -20,9 +24,11 @@ clang++ --version | head -n 1
 fuzz=OFF
 if printf '#include <cstdint>\n#include <cstddef>\nextern "C" int LLVMFuzzerTestOneInput(const uint8_t *, size_t) { return 0; }\n' |
     clang++ -x c++ -fsanitize=fuzzer - -o "$FOLDER.probe" 2>/dev/null; then fuzz=ON; fi
+undefined=array-bounds,bool,builtin,enum,float-cast-overflow,integer-divide-by-zero,nonnull-attribute,pointer-overflow
+undefined+=,return,returns-nonnull-attribute,shift,signed-integer-overflow,unreachable,vla-bound
 "$CMAKE" -S "$SOURCE" -B "$FOLDER" -G "$GENERATOR" -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
     -DCMAKE_BUILD_TYPE=None -DXF_WERROR=ON -DXF_CUDA=OFF -DXF_BUILD_TESTS=OFF -DXF_BUILD_EXAMPLES=OFF -DXF_INSTALL=OFF \
-    -DXF_PRECOMPILE=ON -DXF_UNITY=ON -DXF_FUZZ=$fuzz >"$FOLDER.log" 2>&1 || {
+    -DXF_PRECOMPILE=ON -DXF_UNITY=ON -DXF_FUZZ=$fuzz -DXF_FUZZ_UNDEFINED=$undefined >"$FOLDER.log" 2>&1 || {
     cat "$FOLDER.log"
     exit 1
 }
@@ -50,7 +56,7 @@ if [ $fuzz = ON ]; then
                 -artifact_prefix="$1/findings/$2-" "$1/found/$2" "$4/$2" \
                 >"$1/findings/$2.log" 2>&1 ||
                 { grep -v "^#" "$1/findings/$2.log" | tail -n 60; echo "clang: fuzz_$2 has a finding in $1/findings"; exit 1; }
-        ' fuzz "$FOLDER" '{}' "${XF_FUZZ_SECONDS:-4}" "$SOURCE/tests/fuzz/corpus"
+        ' fuzz "$FOLDER" '{}' "${XF_FUZZ_SECONDS:-15}" "$SOURCE/tests/fuzz/corpus"
     echo "clang: $(grep -h '^Done ' "$FOLDER"/findings/*.log | awk '{ n += $2 } END { print n }') inputs fuzzed"
 else
     echo "clang: not fuzzed, for there is no libFuzzer (Debian: libclang-rt-14-dev)"
