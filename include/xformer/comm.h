@@ -88,7 +88,7 @@ typedef struct xf_comm {
  * freed is gone for the others.
  *
  * @param comms [out] [size] each filled, struct_size with it. Each must be closed once, by close(user): a context that
- * was made with it does so, for others it is the caller's work
+ *        was made with it does so, for others it is the caller's work
  * @param size [in] 1 to 1024
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE, XF_ERROR_NO_MEMORY

@@ -105,7 +105,7 @@ typedef struct xf_batch {
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND, XF_ERROR_IO (also for a folder in a folder),
  *         XF_ERROR_DATA (strict: a bad line; not one good line; a folder without files), XF_ERROR_NO_MEMORY,
- * XF_ERROR_CANCELLED
+ *         XF_ERROR_CANCELLED
  * @threads shared-read
  * @since 0.1
  */
@@ -168,9 +168,9 @@ XF_API enum xf_status xf_corpus_from_pairs(xf_context *context, const xf_config 
 /**
  * @brief Makes a corpus from ids: for a host with a tokenizer of its own. The ids are copied.
  * @param context [in] the context
- * @param pairs [in] sources and targets, each sentence with at least one token before its end symbol, the same of all,
- *        and at most one behind it, of its language; ids not negative: that they are below V is checked when they are
- *        used
+ * @param pairs [in] each side is one token or more, then the end symbol, the same of all, then at most one token, of
+ *        its language: with end 1 and language 9, "5 7 1" or "5 7 1 9". Ids are 0 or more; one too large for the model
+ *        is an error of the call that uses it
  * @param out [out] the corpus, which has no text; the caller frees it with xf_corpus_free()
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (an id), XF_ERROR_DATA (not one pair),
@@ -258,8 +258,8 @@ XF_API enum xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index,
  * @brief Makes a batcher: encodes the corpus and plans the first epoch.
  *
  * Reads "data.batch_tokens" (at most so many source tokens and so many target tokens a batch, end symbols counted),
- * "data.max_tokens" (pairs with a longer side are left out and counted), "data.shuffle" (off: corpus order) and
- * "data.seed".
+ * "data.max_tokens", "data.shuffle" (off: corpus order) and "data.seed". A pair is left out and counted when a side has
+ * more tokens than "data.max_tokens", or than "data.batch_tokens", as no batch could hold it.
  *
  * Texts are framed as xf_translate() frames them, for the model whose tokenizer it is (xf_model_tokenizer()); options
  * of the group "model." that are set in the config come before that model's. So both sides end with "model.end_token",
@@ -305,7 +305,7 @@ XF_API void xf_batcher_free(xf_batcher *batcher);
  * @param err [out] NULL allowed
  * @return XF_OK; XF_DONE at the end of an epoch (batch has no sentences; the next call begins the next epoch);
  *         XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY; where texts are segmented at random, at the end of an epoch
- * also what xf_batcher_create() gives: the batcher stays there, and the call can be made again
+ *         also what xf_batcher_create() gives: the batcher stays there, and the call can be made again
  * @threads exclusive
  * @since 0.1
  */
@@ -323,7 +323,7 @@ typedef struct xf_batcher_stats {
     int64_t batches;
     /** Pairs in this epoch. Every epoch has the same, except where texts are segmented at random. */
     int64_t pairs;
-    /** Pairs left out of this epoch because a side has more than "data.max_tokens" tokens. */
+    /** Pairs left out of this epoch: a side has more tokens than "data.max_tokens" or "data.batch_tokens". */
     int64_t too_long;
     /** Pairs left out because a side has no token. */
     int64_t empty;

@@ -8,12 +8,12 @@
  * - On an error no output is written, but for the size with XF_ERROR_BUFFER_TOO_SMALL: *out and every output struct
  *   stay as they were. So set a handle to NULL before the call that makes it, and any path may free it.
  * - A struct that begins with struct_size may grow at its end in later versions. The caller sets it to sizeof of its
- *   own struct (XF_HYPOTHESIS_INIT and its like do). Outputs: the library fills what both sides know and zeroes the
- *   rest. Inputs: what the library does not know must be zero, else XF_ERROR_UNSUPPORTED. In an array all have one
- *   size.
- * - Names. A function that returns what it tells is named by the noun (xf_model_config); "_count" counts; "get" writes
- *   to its outputs and returns a status. "read" and "write" copy numbers. A function acts on the object that it is
- *   named after.
+ * own (XF_HYPOTHESIS_INIT and its like do). Outputs: the library fills what both sides know and zeroes the rest.
+ * Inputs: what it does not know must be zero, else XF_ERROR_UNSUPPORTED. In an array all have one size.
+ * - Names: a noun returns what it says (xf_model_config), "_count" counts, "get" writes to its outputs and returns a
+ *   status, "read" and "write" copy numbers. A function is named after the object it acts on, its first parameter; what
+ *   makes one takes first what that is made from. These stand alone: xf_train_*() act on a trainer; xf_decode(),
+ *   xf_translate(), xf_score(), xf_evaluate*(), xf_attention_weights() on a decoder; xf_backend_*() on a context.
  * - Strings are UTF-8 and NUL-terminated; where a length stands beside, NUL is a character like others.
  * - "exclusive", "shared-read", "any" in the thread rules are explained in context.h.
  *
@@ -56,7 +56,7 @@ enum xf_status {
     XF_ERROR_NO_MEMORY = -2,
     /** No option, file, backend or tensor of that name. */
     XF_ERROR_NOT_FOUND = -3,
-    /** A number outside the documented bounds. */
+    /** A number outside the documented bounds, or a word that is none of those allowed (an option's, say). */
     XF_ERROR_OUT_OF_RANGE = -4,
     /** The caller's buffer is too small; the size needed was written to its size argument. */
     XF_ERROR_BUFFER_TOO_SMALL = -5,

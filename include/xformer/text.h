@@ -11,8 +11,8 @@
  * sentencepiece package gives, so it has that model's normalisation, which loses white space, and its unknown token;
  * its start and end symbols have ids of their own; and it takes any bytes: U+FFFD stands for what is not UTF-8.
  *
- * Or a file that holds two, one for sources and one for targets. Batchers, decoders and models take each for its side;
- * the functions here encode as the sources' and decode, name and count as the targets'.
+ * Or a file of two, one for sources and one for targets; batchers, decoders and models take each for its side. Here
+ * xf_tokenizer_encode() then uses the one for sources. What decodes, counts or names ids uses the one for targets.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -53,8 +53,8 @@ extern "C" {
  * @param corpus [in] the text
  * @param out [out] the new tokenizer; the caller frees it with xf_tokenizer_free()
  * @param err [out] NULL allowed
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_DATA (invalid UTF-8, no text), XF_ERROR_NO_MEMORY,
- *         XF_ERROR_CANCELLED
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_DATA (invalid UTF-8, no text), XF_ERROR_STATE (a corpus of ids),
+ *         XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_CALLBACK (progress)
  * @threads shared-read
  * @par Source
  * Vaswani et al. 2017, s. 5.1; Sennrich, Haddow, Birch 2016; Wu et al. 2016, s. 4.1; Kudo 2018
@@ -77,7 +77,7 @@ XF_API enum xf_status xf_tokenizer_train(xf_context *context, const xf_config *c
 XF_API enum xf_status xf_tokenizer_load(xf_context *context, const char *path, xf_tokenizer **out, xf_error *err);
 
 /**
- * @brief Saves a tokenizer as one JSON file, replacing an old file at once or not at all.
+ * @brief Saves a tokenizer as one JSON file, at once or not at all; an old file stays as "<path>.prev".
  * @param tokenizer [in] the tokenizer
  * @param path [in] file name
  * @param err [out] NULL allowed

@@ -87,7 +87,7 @@ typedef struct xf_step_stats {
  * @param out [out] the trainer; the caller frees it with xf_trainer_free()
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: "train.shards" is no multiple of the ranks), XF_ERROR_STATE (the
- * model is narrow: see model.h), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND
+ *         model is narrow: see model.h), XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND
  * @threads exclusive
  * @par Source
  * Vaswani et al. 2017, s. 5
@@ -113,12 +113,12 @@ XF_API void xf_trainer_free(xf_trainer *trainer);
  * skipped or a return to the last checkpoint that this trainer saved or resumed from; the tenth in a row is an error
  * all the same.
  *
- * With "train.shards" S above 1 on R ranks, each rank calls this with the batches of its own S / R shards: rank r those
- * of shards r * S / R on, as many of each, one shard's behind the other's. The shards' gradients are added up in an
- * order that depends on S alone. Of several ranks each gets the statistics of the whole step. An error of one rank's
- * batches is XF_ERROR_PEER on the others, and all stand where they stood. When the ranks lose each other while they
- * exchange the updated parameters, these stay as they were and the moments do not: the trainer refuses to go on
- * (XF_ERROR_STATE).
+ * With "train.shards" S above 1 on R ranks, rank r gives the batches of its S / R shards, from shard r * S / R on,
+ * shard by shard, as many of each. With S 8, R 2 and two batches a shard, rank 1 gives two of shard 4, two of shard 5,
+ * and so on to 7. Gradients are added up in an order that depends on S alone. Each rank gets the statistics of the
+ * whole step. An error of one rank's batches is XF_ERROR_PEER on the others, and all stand where they stood. When ranks
+ * lose each other while they exchange the updated parameters, these stay as they were and the moments do not: the
+ * trainer refuses to go on (XF_ERROR_STATE).
  *
  * @param trainer [in,out] the trainer
  * @param batches [in] count batches with targets, each with at least one sentence; ids from 0 to V - 1

@@ -94,10 +94,12 @@ constexpr Option kOptions[] = {
      "unigram tokenizers.",
      "", "0.1"},
     {"data.source_language", kStr, "", 0, 0, nullptr,
-     "Language of the source texts, for a model of many (model.languages); ids that are given have its token already.",
+     "Language of the source texts, by its name in model.languages (en_XX, say). Sentences given as ids already hold "
+     "its token.",
      "", "0.1"},
     {"data.target_language", kStr, "", 0, 0, nullptr,
-     "Language of the target texts, for a model of many; ids that are given have its token already.", "", "0.1"},
+     "Language of the target texts, by its name in model.languages. Sentences given as ids already hold its token.", "",
+     "0.1"},
 
     {"model.encoder_layers", kI64, "6", 1, 1024, nullptr, "N, layers of the encoder.", "s. 3.1", "0.1"},
     {"model.decoder_layers", kI64, "6", 1, 1024, nullptr, "N, layers of the decoder.", "s. 3.1", "0.1"},
@@ -218,11 +220,12 @@ constexpr Option kOptions[] = {
      "An answer ends after so many tokens at the earliest, the end symbol not counted; the limit comes first.", "",
      "0.1"},
     {"decode.source_language", kStr, "", 0, 0, nullptr,
-     "Language of the texts, of a model of many (model.languages); ids that are given have its token already.", "",
-     "0.1"},
+     "Language of the texts, by its name in model.languages (en_XX, say). Sentences given as ids already hold its "
+     "token.",
+     "", "0.1"},
     {"decode.target_language", kStr, "", 0, 0, nullptr,
-     "Language of the answers, of a model of many; where its token stands in the source, ids that are given have it "
-     "already.",
+     "Language of the answers, by its name in model.languages. Where its token stands in the source, sentences given "
+     "as ids already hold it.",
      "", "0.1"},
     {"decode.deadline_ms", kI64, "0", 0, 2147483647, nullptr,
      "Milliseconds after which a call's searches end with the best so far; 0: no deadline.", "", "0.1"},

@@ -246,7 +246,7 @@ XF_API int32_t xf_context_rank_count(const xf_context *context);
  * @param context [in] the context
  * @param value [in] this rank's
  * @param values [out] [xf_context_rank_count()] every rank's, the own one at xf_context_rank(); after an error not
- * written
+ *        written
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT; XF_ERROR_BUSY (another collective call of this context is under way);
  *         XF_ERROR_PEER (a rank is gone, was silent or makes another call; it stays so), XF_ERROR_NO_MEMORY

@@ -104,7 +104,7 @@ typedef int32_t (*xf_constraint_fn)(void *user, const xf_prefix *prefix, uint32_
 /**
  * @brief What holds for one call of xf_decode() or xf_translate(). Each pointer may be NULL.
  *
- * With a constraint a device that searches by itself is waited for at each step; with prefixes it is not.
+ * On a GPU a constraint costs a wait at each step, since it has to be told what was chosen; prefixes cost none.
  *
  * @since 0.1
  */
@@ -320,7 +320,7 @@ XF_API enum xf_status xf_evaluate(xf_decoder *decoder, const xf_batch *batches, 
  * @param decoder [in,out] the decoder
  * @param batcher [in,out] its whole epoch is read from the beginning; afterwards it stands where it stood. One that
  *        segments texts at random ("data.bpe_dropout", "data.unigram_alpha") is measured as if it did not: its pairs
- * are encoded once more for this
+ *        are encoded once more for this
  * @param stats [in,out] struct_size set by the caller
  * @param err [out] NULL allowed
  * @return as xf_decode()

@@ -177,10 +177,10 @@ XF_API enum xf_status xf_model_inspect(xf_context *context, const xf_config *con
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_IO, XF_ERROR_NOT_FOUND, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND,
  *         XF_ERROR_CANCELLED, XF_ERROR_CALLBACK (progress); XF_ERROR_OUT_OF_RANGE when a number would round to
- * infinity: beyond 65504 in fp16, 3.3895e38 in bf16; XF_ERROR_NONFINITE when one is not finite already;
- * XF_ERROR_LIMIT when a row is too long for int8, which none is with
- * "model.d_ff" and "model.heads" times "model.d_v" up to 131072. After an error the old file is as it was, unless the
- * message says that the new one is in place and only its folder could not be flushed
+ *         infinity: beyond 65504 in fp16, 3.3895e38 in bf16; XF_ERROR_NONFINITE when one is not finite already;
+ *         XF_ERROR_LIMIT when a row is too long for int8, which none is with "model.d_ff" and "model.heads" times
+ *         "model.d_v" up to 131072. After an error the old file is as it was, unless the message says that the new one
+ *         is in place and only its folder could not be flushed
  * @threads shared-read
  * @since 0.1
  */
@@ -282,7 +282,7 @@ XF_API const xf_tokenizer *xf_model_tokenizer(const xf_model *model);
  * @param value [in] UTF-8, copied, at most 1 MiB; NULL removes the key
  * @param err [out] NULL allowed
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_DATA (invalid UTF-8), XF_ERROR_LIMIT (more than 1,000 keys or 16
- * MiB in all), XF_ERROR_NO_MEMORY, XF_ERROR_BUSY
+ *         MiB in all), XF_ERROR_NO_MEMORY, XF_ERROR_BUSY
  * @threads exclusive
  * @since 0.1
  */
