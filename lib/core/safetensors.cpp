@@ -4,6 +4,7 @@
 #include "core/safetensors.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -15,6 +16,9 @@ namespace {
 
 constexpr size_t kPiece = size_t{1} << 18;
 constexpr uint64_t kLengthBytes = 8;
+
+// The format is little-endian, and tensors pass as they lie in memory.
+static_assert(std::endian::native == std::endian::little, "big-endian processors are not supported");
 
 void store_length(uint64_t value, char *dst) {
     for (int i = 0; i < 8; ++i) dst[i] = static_cast<char>(value >> (8 * i));
