@@ -153,13 +153,15 @@ static int read_flag(struct command_line *line, int argc, char **argv, int *i) {
     return -1;
 }
 
-/* Prints words from column `indent` on, in lines of at most 100 columns. */
+enum { COLUMNS = 80 }; /* of a terminal that nobody has made wider */
+
+/* Prints words from column `indent` on. */
 static void print_wrapped(const char *text, int indent) {
     int column = indent;
     printf("%*s", indent, "");
     while (*text != '\0') {
         const int length = (int)strcspn(text, " ");
-        if (column > indent && column + 1 + length > 100) printf("\n%*s", column = indent, "");
+        if (column > indent && column + 1 + length > COLUMNS) printf("\n%*s", column = indent, "");
         column += printf("%s%.*s", column > indent ? " " : "", length, text);
         text += length;
         text += strspn(text, " ");
@@ -172,16 +174,20 @@ static void print_option(const xf_option_info *info) {
     size_t used = (size_t)snprintf(text, sizeof text, "%s", info->doc);
     if (used < sizeof text && info->choices != NULL)
         used += (size_t)snprintf(text + used, sizeof text - used, " One of %s.", info->choices);
-    if (used < sizeof text && (info->type == XF_OPTION_I64 || info->type == XF_OPTION_F64))
+    if (used < sizeof text && info->type == XF_OPTION_I64) /* up to 2^53, which a double holds */
+        used += (size_t)snprintf(text + used, sizeof text - used, " From %.0f to %.0f.", info->minimum, info->maximum);
+    if (used < sizeof text && info->type == XF_OPTION_F64)
         used += (size_t)snprintf(text + used, sizeof text - used, " From %g to %.9g.", info->minimum, info->maximum);
     if (used < sizeof text && info->paper[0] != '\0')
         snprintf(text + used, sizeof text - used, " (paper %s)", info->paper);
-    printf("  --%s %s\n", info->key, info->default_value);
+    printf("  --%s %s\n", info->key, *info->default_value != '\0' ? info->default_value : "\"\"");
     print_wrapped(text, 8);
 }
 
 static void print_help(const struct command_line *line) {
-    printf("Usage: %s %s\n\n%s\n\nOptions of this command:\n", program_name, line->usage, line->about);
+    printf("Usage: %s %s\n\n", program_name, line->usage);
+    print_wrapped(line->about, 0);
+    printf("\nOptions of this command:\n");
     for (size_t i = 0; i < line->flag_count; ++i) {
         const struct flag *flag = &line->flags[i];
         printf("  --%s%s%s\n", flag->name, flag->kind == FLAG_SWITCH ? "" : " ", flag->argument);
@@ -218,10 +224,11 @@ int read_command_line(struct command_line *line, int argc, char **argv) {
             if (status >= 0) return status;
         } else if (!ended && argv[i][0] == '-' && argv[i][1] != '\0') {
             complain("there is no option '%.64s'%s", argv[i],
-                     line->positional != NULL ? "; a text that begins so goes after --" : "");
+                     line->most_arguments > 0 ? "; a text that begins so goes after --" : "");
             return EXIT_USAGE;
-        } else if (line->positional != NULL && line->argument == NULL) {
-            line->argument = argv[i];
+        } else if (line->argument_count < line->most_arguments) {
+            line->arguments[line->argument_count++] = argv[i];
+            if (!ended) line->plain_count++;
         } else {
             complain("'%.64s' is one argument too many; the usage is: %s %s", argv[i], program_name, line->usage);
             return EXIT_USAGE;

@@ -36,7 +36,7 @@ struct setting {
     const char *key, *value;
 };
 
-enum { MAX_SETTINGS = 64 };
+enum { MAX_SETTINGS = 64, MAX_ARGUMENTS = 2 };
 
 struct command_line {
     const char *usage;  /* what follows the program's name in the usage line */
@@ -44,8 +44,9 @@ struct command_line {
     const char *groups; /* library options taken, by the start of their keys: "context. decode." */
     const struct flag *flags;
     size_t flag_count;
-    const char *positional;                /* what an argument without dashes is called, or NULL: there is none */
-    const char *argument;                  /* out: that argument, or NULL */
+    size_t most_arguments;                 /* without dashes, up to MAX_ARGUMENTS */
+    const char *arguments[MAX_ARGUMENTS];  /* out: these, in order */
+    size_t argument_count, plain_count;    /* out: how many there are, and how many of them stand before a "--" */
     struct setting settings[MAX_SETTINGS]; /* out: library options given, in order */
     size_t setting_count;
 };

@@ -3,9 +3,13 @@
  *
  * SPDX-License-Identifier: Apache-2.0
  */
+#define _POSIX_C_SOURCE 200809L
+
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "commands.h"
 #include "common.h"
@@ -77,21 +81,58 @@ static int print_pieces(const xf_tokenizer *tokenizer, const char *text) {
     return status == XF_OK ? EXIT_OK : fail(&err);
 }
 
+static bool ends_with(const char *text, const char *ending) {
+    const size_t length = strlen(text), most = strlen(ending);
+    return length >= most && strcmp(text + length - most, ending) == 0;
+}
+
+/* A file that is there, or a name that is a model's by its ending and was mistyped. */
+static bool names_model(const char *argument) {
+    struct stat file;
+    if (stat(argument, &file) == 0 && S_ISREG(file.st_mode)) return true;
+    return ends_with(argument, ".xf") || ends_with(argument, ".xf.ckpt");
+}
+
+/*
+ * Which arguments are the model and the text: "[M.xf] [TEXT]" without --model, "[TEXT]" with it. An argument alone is
+ * a model when it names one, unless it stands after "--". Returns -1 to go on, or the exit status.
+ */
+static int read_arguments(const struct command_line *line, const char **path, const char **text) {
+    const size_t count = line->argument_count;
+    if (*path != NULL && count == 2) {
+        complain("'%.64s' is one argument too many: the model is that of --model, and one text can follow",
+                 line->arguments[1]);
+        return EXIT_USAGE;
+    }
+    const bool first_is_model =
+        *path == NULL && (count == 2 || (count == 1 && line->plain_count == 1 && names_model(line->arguments[0])));
+    if (first_is_model) *path = line->arguments[0];
+    if (count > first_is_model) *text = line->arguments[first_is_model];
+    if (*path == NULL) *path = model_beside();
+    return *path != NULL ? -1 : EXIT_USAGE;
+}
+
 int inspect_command(int argc, char **argv) {
-    const char *path = NULL;
+    const char *path = NULL, *text = NULL;
     const struct flag flags[] = {
         {"model", FLAG_TEXT, &path, NULL, "en-de.xf",
-         "The model, or a checkpoint. Without it the one beside the program: English to German."},
+         "The model, or a checkpoint; it can also be the first argument. Without it the one beside the program: "
+         "English to German."},
     };
-    struct command_line line = {.usage = "inspect [--model M.xf] [TEXT]",
-                                .about = "Shows what is in a model file; with a text, the pieces it is split into.",
+    struct command_line line = {.usage = "inspect [M.xf] [TEXT]",
+                                .about =
+                                    "Shows what is in a model file; with a text, the pieces it is split into. One "
+                                    "argument alone is the model if there is a file of that name or it ends in "
+                                    ".xf; a text like that goes after --, or after --model M.xf.",
                                 .groups = "context.",
                                 .flags = flags,
                                 .flag_count = sizeof flags / sizeof flags[0],
-                                .positional = "TEXT"};
+                                .most_arguments = 2};
     int status = read_command_line(&line, argc - 2, argv + 2);
     if (status >= 0) return status;
-    if (path == NULL && (path = model_beside()) == NULL) return EXIT_USAGE;
+    const bool named = path != NULL;
+    status = read_arguments(&line, &path, &text);
+    if (status >= 0) return status;
     xf_config *config = NULL;
     xf_context *context = NULL;
     xf_model *model = NULL;
@@ -102,9 +143,12 @@ int inspect_command(int argc, char **argv) {
         status = EXIT_FAILED;
         context = open_context(config);
         if (context != NULL) model = open_model(context, path);
+        if (context != NULL && model == NULL && !named && line.argument_count > 0 && path == line.arguments[0])
+            complain("'%.64s' was taken for a model; a text of several words is one in quotes, and goes after --",
+                     path);
     }
-    if (model != NULL && line.argument != NULL) {
-        status = print_pieces(xf_model_tokenizer(model), line.argument);
+    if (model != NULL && text != NULL) {
+        status = print_pieces(xf_model_tokenizer(model), text);
     } else if (model != NULL) {
         print_configuration(model);
         print_parameters(model);
