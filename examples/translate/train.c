@@ -160,6 +160,7 @@ static int train(struct run *run) {
     save_report(run, "running");
     xf_error err;
     enum xf_status result = agree(run, find_best(run, &err), &err);
+    if (result == XF_OK && !is_over(run, run->first_step)) print_start(run);
     if (result == XF_OK) result = train_loop(run, &err);
     return result == XF_OK ? finish(run) : stop_early(run, result, &err);
 }

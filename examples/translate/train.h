@@ -22,6 +22,11 @@ struct train_flags {
     bool overwrite, proceed, quiet;
 };
 
+/* Options that were not given and chosen by the corpus; 0: not chosen. */
+struct choice {
+    int64_t vocab_size, batch_tokens, steps, warmup_steps, total_steps;
+};
+
 /* One row of the table of evaluations. */
 struct dev_row {
     const char *label; /* "dev", "averaged" or "best" */
@@ -30,7 +35,8 @@ struct dev_row {
 };
 
 struct run {
-    struct train_flags flags;
+    struct train_flags flags; /* steps is negative until it is chosen */
+    struct choice chosen;
     struct command_line line;
     int argc;
     char **argv;
@@ -80,6 +86,17 @@ int check_train_flags(struct run *run);
 int run_open(struct run *run);
 void run_close(struct run *run);
 
+/* train_choose.c; all return -1 to go on, or the exit status */
+
+/* Before a tokenizer is learnt. */
+int choose_vocabulary(struct run *run);
+/* Before there is a trainer; prints the line that tells of all choices. */
+int choose_run(struct run *run, const xf_tokenizer *tokenizer);
+/* Keeps with the trainer's model what a run that goes on must know. */
+int keep_choice(struct run *run);
+/* Takes that from the trainer of such a run. */
+int recall_choice(struct run *run);
+
 /* train_save.c */
 
 /* Writes the checkpoint; says so when that fails. */
@@ -120,6 +137,8 @@ int agree_to_go_on(struct run *run, int status);
 /* train_report.c */
 
 void print_run(const struct run *run);
+/* The first progress line, before there is a step to tell of. */
+void print_start(struct run *run);
 void count_step(struct run *run, const xf_step_stats *stats, double seconds);
 void print_progress(struct run *run, const xf_step_stats *stats);
 /* Evaluates a model on the dev set and prints a line. XF_OK also when there is no dev set. */

@@ -28,11 +28,14 @@ int read_train_flags(struct run *run, int argc, char **argv) {
         FLAG("hold-out", FLAG_COUNT, hold_out, "40",
              "Without --dev, each pair number 40, 80, 120 ... of the training file is held out for that; 0 is none."),
         FLAG("preset", FLAG_TEXT, preset, "small",
-             "tiny, small, base, big or parsing; options given by key go before it."),
+             "tiny, small, base, big or parsing; options given by key go before it. Vocabulary, batches, steps and "
+             "warm-up that are not given are chosen by the corpus, and a line tells them."),
         FLAG("tokenizer", FLAG_TEXT, tokenizer, "FILE.json", "Uses this tokenizer instead of learning one."),
         FLAG("init", FLAG_TEXT, init, "OTHER.xf",
              "Begins with the weights and the tokenizer of this model, at step 0, to suit it to other texts."),
-        FLAG("steps", FLAG_COUNT, steps, "100000", "Ends at this step; 0 is no limit, if there is one in minutes."),
+        FLAG("steps", FLAG_COUNT, steps, "N",
+             "Ends at this step; 0 is no limit, if there is one in minutes. Without --steps, --minutes and --patience: "
+             "20 epochs, from 4,000 to 100,000 steps."),
         FLAG("minutes", FLAG_NUMBER, minutes, "M", "Ends after so many minutes of training and evaluation."),
         FLAG("eval-every", FLAG_COUNT, eval_every, "1000", "Steps between evaluations on the dev pairs; 0 is never."),
         FLAG("dev-sentences", FLAG_COUNT, dev_sentences, "200",
@@ -123,7 +126,8 @@ int check_train_flags(struct run *run) {
         complain("--average is %lld, expected at most %d", (long long)flags->average, (int)MOST_SNAPSHOTS);
         return EXIT_USAGE;
     }
-    if (flags->steps < 0) flags->steps = flags->minutes > 0 ? 0 : 100000;
+    if (flags->steps < 0 && flags->minutes > 0) flags->steps = 0;
+    if (flags->steps < 0 && flags->patience > 0) flags->steps = 100000; /* it ends before */
     if (flags->steps == 0 && flags->minutes <= 0) {
         complain("--steps 0 needs a limit in --minutes");
         return EXIT_USAGE;

@@ -30,6 +30,16 @@ void print_run(const struct run *run) {
     check_output();
 }
 
+void print_start(struct run *run) {
+    char limit[24] = "";
+    if (run->flags.quiet) return;
+    if (run->flags.steps > 0) snprintf(limit, sizeof limit, "/%lld", (long long)run->flags.steps);
+    printf("step %lld%s epoch %.2f", (long long)xf_trainer_step_count(run->trainer), limit, epoch_of(run));
+    if (!run->terminal) fputc('\n', stdout);
+    set_unfinished_line(run->terminal);
+    check_output();
+}
+
 void count_step(struct run *run, const xf_step_stats *stats, double seconds) {
     const double fade = 0.98;
     run->recent_loss = fade * run->recent_loss + stats->loss * (double)stats->tgt_tokens;

@@ -60,6 +60,7 @@ static bool open_corpora(struct run *run) {
         return false;
     }
     print_corpus("corpus", run->corpus);
+    check_output(); /* for who waits behind a pipe */
     if (run->flags.dev != NULL) {
         if (xf_corpus_open(run->context, run->config, run->flags.dev, &run->dev, &err) != XF_OK) {
             fail(&err);
@@ -155,9 +156,10 @@ static int resume(struct run *run) {
     }
     if (run->own_checkpoint) snapshots_find(&run->snapshots, xf_trainer_step_count(run->trainer));
     const xf_config *model = xf_model_config(xf_trainer_model(run->trainer));
-    const int status = check_settings(run, model, xf_trainer_config(run->trainer));
+    int status = check_settings(run, model, xf_trainer_config(run->trainer));
     if (status < 0 && !take_smoothing(run)) return EXIT_FAILED;
-    return status < 0 ? fit_max_tokens(&run->line, run->config, model) : status;
+    if (status < 0) status = fit_max_tokens(&run->line, run->config, model);
+    return status < 0 ? recall_choice(run) : status;
 }
 
 /* The model of another run with its tokenizer, and a trainer at step 0. */
@@ -172,7 +174,9 @@ static int begin_with_init(struct run *run) {
     }
     if (status < 0) status = check_settings(run, xf_model_config(model), NULL);
     if (status < 0) status = fit_max_tokens(&run->line, run->config, xf_model_config(model));
+    if (status < 0) status = choose_run(run, xf_model_tokenizer(model));
     if (status < 0 && xf_trainer_create(model, run->config, &run->trainer, &err) != XF_OK) status = fail(&err);
+    if (status < 0) status = keep_choice(run);
     if (status < 0) printf("%-12s with the weights of %s\n", "begins", run->flags.init);
     xf_model_free(model); /* the trainer holds it */
     return status;
@@ -185,6 +189,8 @@ static int begin(struct run *run) {
     xf_error err;
     enum xf_status status;
     const double began = now();
+    int chosen = choose_vocabulary(run);
+    if (chosen >= 0) return chosen;
     if (run->flags.tokenizer != NULL)
         status = xf_tokenizer_load(run->context, run->flags.tokenizer, &tokenizer, &err);
     else
@@ -195,12 +201,16 @@ static int begin(struct run *run) {
             printf("from %s\n", run->flags.tokenizer);
         else
             printf("learnt in %.1f s\n", now() - began);
-        status = xf_model_create(run->context, run->config, tokenizer, &model, &err);
+        chosen = choose_run(run, tokenizer);
     }
-    if (status == XF_OK) status = xf_trainer_create(model, run->config, &run->trainer, &err);
+    if (status == XF_OK && chosen < 0) {
+        status = xf_model_create(run->context, run->config, tokenizer, &model, &err);
+        if (status == XF_OK) status = xf_trainer_create(model, run->config, &run->trainer, &err);
+        if (status == XF_OK) chosen = keep_choice(run);
+    }
     xf_model_free(model); /* the trainer holds it, and it holds the tokenizer */
     xf_tokenizer_free(tokenizer);
-    return status == XF_OK ? -1 : fail(&err);
+    return status == XF_OK ? chosen : fail(&err);
 }
 
 static int open_batchers(struct run *run) {
