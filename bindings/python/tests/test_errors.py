@@ -22,7 +22,7 @@ class Provoked(WorldTest):
             function(*args, **named)
         error = caught.exception
         self.assertIs(type(error), kind)
-        self.assertIs(errors.BY_STATUS[error.status], kind)
+        self.assertTrue(issubclass(kind, errors.BY_STATUS[error.status]))
         self.assertTrue(error.message)
         self.assertEqual(str(error), error.message)
         return error
@@ -60,12 +60,56 @@ class Provoked(WorldTest):
         self.refused(xformer.NotFoundError, xformer.Config, preset="gigantic")
         self.refused(xformer.NotFoundError, xformer.Context, {"context.device": "cpu:none"})
         for load in (xformer.Model.load, xformer.Trainer.resume, xformer.Tokenizer.load, xformer.Corpus.open):
-            error = self.refused(xformer.NotFoundError, load, w.context, self.path("none"))
+            error = self.refused(xformer.NoFileError, load, w.context, self.path("none"))
             self.assertEqual(error.native_code, errno.ENOENT)
             # A corpus may be a folder, of files.
-            kind = xformer.DataError if load == xformer.Corpus.open else xformer.FileError
+            kind = xformer.DataError if load == xformer.Corpus.open else xformer.IoError
             error = self.refused(kind, load, w.context, self.folder)
-        self.refused(xformer.NotFoundError, w.model.save, self.path("no/folder"))
+        self.refused(xformer.NoFileError, w.model.save, self.path("no/folder"))
+
+    def test_what_python_programs_catch(self):
+        w = self.world
+        missing = self.path("none")
+        with self.assertRaises(FileNotFoundError) as caught:
+            xformer.Model.load(w.context, missing)
+        error = caught.exception
+        self.assertIsInstance(error, xformer.NotFoundError)
+        self.assertEqual((error.errno, error.strerror), (errno.ENOENT, os.strerror(errno.ENOENT)))
+        self.assertIn(missing, str(error))
+        for made in (lambda: xformer.Context({"context.device": "cpu:none"}), lambda: w.config["model.d_modle"]):
+            with self.assertRaises(xformer.NotFoundError) as caught:
+                made()
+            self.assertNotIsInstance(caught.exception, OSError)
+        with self.assertRaises(OSError) as caught:
+            xformer.Model.load(w.context, self.folder)
+        self.assertEqual((type(caught.exception), caught.exception.errno), (xformer.IoError, errno.EISDIR))
+
+    def test_what_the_system_said(self):
+        for status, code, kind, builtin in (
+            (xformer.Status.NOT_FOUND, errno.ENOENT, xformer.NoFileError, FileNotFoundError),
+            (xformer.Status.NOT_FOUND, 0, xformer.NotFoundError, LookupError),
+            (xformer.Status.NOT_FOUND, errno.ENODEV, xformer.NotFoundError, LookupError),
+            (xformer.Status.BACKEND, errno.ENOENT, xformer.BackendError, xformer.XformerError),
+            (xformer.Status.IO, errno.EACCES, xformer.NoAccessError, PermissionError),
+            (xformer.Status.IO, errno.EPERM, xformer.NoAccessError, PermissionError),
+            (xformer.Status.IO, errno.ENOSPC, xformer.IoError, OSError),
+            (xformer.Status.IO, 0, xformer.IoError, OSError),
+        ):
+            made = errors.make(status, code, "a sentence")
+            for error in (made, pickle.loads(pickle.dumps(made)), copy.copy(made)):
+                self.assertIs(type(error), kind)
+                self.assertIsInstance(error, builtin)
+                self.assertEqual(isinstance(error, OSError), issubclass(builtin, OSError))
+                self.assertEqual((error.status, error.native_code, str(error)), (status, code, "a sentence"))
+                if isinstance(error, OSError):
+                    self.assertEqual(error.errno, code or None)
+                    self.assertEqual(error.strerror, os.strerror(code) if code else "a sentence")
+
+    def test_names_follow_the_statuses(self):
+        for status, kind in errors.BY_STATUS.items():
+            words = errors.Status(status).name.title().split("_")
+            self.assertEqual(kind.__name__, "".join(words) + "Error")
+            self.assertIs(getattr(xformer, kind.__name__), kind)
 
     def test_damaged_files(self):
         w = self.world
@@ -262,8 +306,9 @@ class NotRoot(WorldTest):
     def test_a_folder_that_may_not_be_written(self):
         os.chmod(self.folder, 0o500)
         self.addCleanup(os.chmod, self.folder, 0o700)
-        with self.assertRaises(xformer.FileError) as caught:
+        with self.assertRaises(PermissionError) as caught:
             self.world.model.save(self.path("model.xf"))
+        self.assertIs(type(caught.exception), xformer.NoAccessError)
         self.assertEqual(caught.exception.native_code, errno.EACCES)
 
 

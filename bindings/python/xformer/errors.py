@@ -4,14 +4,17 @@ SPDX-License-Identifier: Apache-2.0
 """
 from __future__ import annotations
 
+import errno
+import os
 from enum import IntEnum
-from typing import Dict, Optional, Type, Union
+from typing import Any, Dict, Optional, Tuple, Type, Union
 
 __all__ = [  # fmt: skip
     "BackendError", "BufferTooSmallError", "BusyError", "CallbackError", "CancelledError", "ClosedError",
-    "CorruptError", "DataError", "DeadlineError", "FileError", "ForkedError", "InternalError",
-    "InvalidArgumentError", "LimitError", "NoMemoryError", "NonfiniteError", "NotFoundError", "OutOfRangeError",
-    "StateError", "Status", "UnsupportedError", "VersionError", "XformerError",
+    "CorruptError", "DataError", "DeadlineError", "DesyncError", "ForkedError", "InternalError",
+    "InvalidArgumentError", "IoError", "LimitError", "NoAccessError", "NoFileError", "NoMemoryError", "NonfiniteError",
+    "NotFoundError", "OutOfRangeError", "PeerError", "StateError", "Status", "UnsupportedError", "VersionError",
+    "XformerError",
 ]
 
 
@@ -57,11 +60,16 @@ class XformerError(Exception):
     """
 
     def __init__(self, message: str, status: Union[Status, int] = Status.INTERNAL, native_code: int = 0) -> None:
-        # All three go to Exception, so that pickling (a worker process that fails) makes the same object again.
-        super().__init__(message, status, native_code)
+        # All three go to BaseException, so that pickling (a worker process that fails) makes the same object again; an
+        # OSError would take the first for its errno.
+        BaseException.__init__(self, message, status, native_code)
         self.message = message
         self.status = status
         self.native_code = native_code
+        if isinstance(self, OSError):
+            named: Any = self  # which is of two kinds, as mypy sees only in the classes below
+            named.errno = native_code or None
+            named.strerror = os.strerror(native_code) if native_code else message
 
     def __init_subclass__(cls, status: Optional[Status] = None) -> None:
         """status: that of which this is the exception."""
@@ -82,6 +90,10 @@ class NoMemoryError(XformerError, MemoryError, status=Status.NO_MEMORY):
 
 class NotFoundError(XformerError, LookupError, status=Status.NOT_FOUND):
     """No option, file, device or tensor of that name."""
+
+
+class NoFileError(NotFoundError, FileNotFoundError):
+    """The NotFoundError of a file or folder: what the operating system called ENOENT."""
 
 
 class OutOfRangeError(XformerError, ValueError, status=Status.OUT_OF_RANGE):
@@ -107,8 +119,13 @@ class BusyError(XformerError, status=Status.BUSY):
     """The object is in another call, of another thread perhaps, that can't run beside this one. Nothing was done."""
 
 
-class FileError(XformerError, status=Status.IO):
-    """The operating system refused to open, read or write; ``native_code`` is its errno."""
+class IoError(XformerError, OSError, status=Status.IO):
+    """The operating system refused to open, read or write; ``native_code`` is its errno, and so is ``errno``, which is
+    None when it was no system call that failed."""
+
+
+class NoAccessError(IoError, PermissionError):
+    """The IoError of a file or folder that may not be read or written: EACCES or EPERM."""
 
 
 class CorruptError(XformerError, status=Status.CORRUPT):
@@ -167,9 +184,17 @@ class InternalError(XformerError, status=Status.INTERNAL):
     """A defect of the library: please report it."""
 
 
+#: What the operating system said that Python has an exception of its own for.
+_BY_ERRNO: Dict[Tuple[int, int], Type[XformerError]] = {
+    (Status.NOT_FOUND, errno.ENOENT): NoFileError,
+    (Status.IO, errno.EACCES): NoAccessError,
+    (Status.IO, errno.EPERM): NoAccessError,
+}
+
+
 def make(status: int, native_code: int, message: str) -> XformerError:
     """The exception for a negative status; XformerError itself for one that this module does not know."""
-    kind = BY_STATUS.get(status)
+    kind = _BY_ERRNO.get((status, native_code)) or BY_STATUS.get(status)
     if kind is None:
         return XformerError(message, status, native_code)
     return kind(message, Status(status), native_code)
