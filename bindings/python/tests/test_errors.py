@@ -137,7 +137,7 @@ class Provoked(WorldTest):
         self.refused(xformer.DataError, w.tokenizer.encode, b"\xff")
         self.refused(xformer.DataError, xformer.translate, w.model, ["one", b"\xff"])
         self.refused(xformer.DataError, xformer.Corpus.from_text, w.context, "")
-        self.assertRaises(UnicodeEncodeError, w.tokenizer.encode, "\ud800")
+        self.refused(xformer.DataError, w.tokenizer.encode, "\ud800")
 
     def test_limits_and_versions(self):
         w = self.world
@@ -292,7 +292,7 @@ class Closed(WorldTest):
         for kind, args in ((xformer.Config, ({"x": 1},)), (xformer.Context, ({"context.device": "cpu:none"},))):
             self.assertRaises(xformer.NotFoundError, kind, *args)
         self.assertRaises(TypeError, xformer.Model)
-        self.assertRaises(AttributeError, xformer.Model, None)
+        self.assertRaises(TypeError, xformer.Model, None)
 
     def test_no_copies(self):
         for thing in self.world.objects().values():

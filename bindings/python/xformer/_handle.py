@@ -11,6 +11,7 @@ import ctypes
 from typing import Any, Optional, Type, TypeVar
 
 from ._abi import call
+from ._buffer import wrong
 from ._callback import long_call
 from .errors import ClosedError
 
@@ -63,6 +64,13 @@ class Handle:
         self = cls.__new__(cls)
         self._native = Native(None, owner, pointer)
         return self
+
+    @classmethod
+    def _of(cls, value: object, name: str) -> Native:
+        """What is passed to the library for the argument of this name; a TypeError when it is of another class."""
+        if not isinstance(value, cls):
+            raise wrong(name, "a %s" % cls.__name__, value)
+        return value._c
 
     @property
     def _c(self) -> Native:

@@ -5,13 +5,12 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import ctypes
-import operator
 from collections.abc import Mapping as _Mapping
 from enum import IntEnum
 from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple, Union
 
 from ._abi import call, lib, structs, text
-from ._buffer import c_string, int64
+from ._buffer import c_string, integer, wrong
 from ._handle import Handle
 
 __all__ = ["Config", "ConfigLike", "Option", "OptionType", "Value", "options"]
@@ -101,30 +100,33 @@ class Config(Handle, _Mapping):  # type: ignore[type-arg]
 
     def preset(self, name: str) -> None:
         """Sets the model and training options of a preset; other options stay."""
-        call(lib.xf_config_preset, self._c, c_string(name))
+        call(lib.xf_config_preset, self._c, c_string(name, "preset"))
 
     def update(self, values: Mapping[str, Value]) -> None:
         """Sets several options, one after the other."""
+        if not isinstance(values, _Mapping):
+            raise wrong("values", "a mapping of options", values)
         for key, value in values.items():
             self[key] = value
 
     def __setitem__(self, key: str, value: Value) -> None:
-        name, row = c_string(key), _row(key)
+        name = c_string(key, "the key of an option")
+        row = _row(key)
         if isinstance(value, str) or row is None:
             # The library has the sentence for an unknown key, with the nearest one.
-            call(lib.xf_config_set, self._c, name, c_string(str(value)))
+            call(lib.xf_config_set, self._c, name, c_string(str(value), key))
+        elif row.type == OptionType.STR or (isinstance(value, bool) and row.type != OptionType.BOOL):
+            raise wrong(key, _WORDS[row.type], value)
         elif row.type == OptionType.F64:
-            call(lib.xf_config_set_f64, self._c, name, float(value))
-        elif row.type == OptionType.STR or (row.type == OptionType.I64 and isinstance(value, bool)):
-            raise TypeError("%s is %s, not %s" % (key, row.type.name, type(value).__name__))
+            call(lib.xf_config_set_f64, self._c, name, _real(value, key))
         else:
-            call(lib.xf_config_set_i64, self._c, name, int64(operator.index(value)))  # type: ignore[arg-type]
+            call(lib.xf_config_set_i64, self._c, name, integer(value, key))
 
     def __getitem__(self, key: str) -> Value:
         row = _row(key)
         if row is None or row.type == OptionType.STR:
             return self.text(key)
-        name = c_string(key)
+        name = c_string(key, "the key of an option")
         if row.type == OptionType.F64:
             real = ctypes.c_double()
             call(lib.xf_config_get_f64, self._c, name, ctypes.byref(real))
@@ -137,7 +139,7 @@ class Config(Handle, _Mapping):  # type: ignore[type-arg]
         """An option of any type in the form of a command line."""
         with self.copy() as mine:  # the text belongs to the config until the option is set again, by a thread perhaps
             value = ctypes.c_char_p()
-            call(lib.xf_config_get, mine._c, c_string(key), ctypes.byref(value))
+            call(lib.xf_config_get, mine._c, c_string(key, "the key of an option"), ctypes.byref(value))
             return (value.value or b"").decode("utf-8")
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -165,6 +167,19 @@ class Config(Handle, _Mapping):  # type: ignore[type-arg]
 ConfigLike = Union[Config, Mapping[str, Value], None]
 
 
+_WORDS = {OptionType.I64: "an int", OptionType.F64: "a number", OptionType.STR: "str"}
+
+
+def _real(value: Any, key: str) -> float:
+    try:
+        # A float of the whole value: float() would also read text, which options have their own form of.
+        return float(value) if hasattr(value, "__float__") else float(integer(value, key))
+    except TypeError:
+        raise wrong(key, "a number", value) from None
+    except OverflowError:
+        raise OverflowError("%s does not fit in a float" % key) from None
+
+
 def _row(key: str) -> Optional[Option]:
     if not _table:
         options()
@@ -175,4 +190,6 @@ def pointer_of(config: ConfigLike) -> Any:
     """What the library takes of a config, of a mapping made into one, or of None."""
     if config is None:
         return None
+    if not isinstance(config, _Mapping):
+        raise wrong("config", "a Config, a mapping of options or None", config)
     return config._c if isinstance(config, Config) else Config(config)._c

@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import Callable, NamedTuple, Optional, Tuple
 
 from ._abi import call, lib, read, structs, text, xf_log_fn, xf_progress_fn
+from ._buffer import integer, wrong
 from ._callback import heard
 from ._handle import Handle
 from .config import ConfigLike, pointer_of
@@ -87,6 +88,10 @@ class Context(Handle):
         log_level: LogLevel = LogLevel.WARNING,
         progress: Optional[ProgressCallback] = None,
     ) -> None:
+        for name, listener in (("log", log), ("progress", progress)):
+            if listener is not None and not callable(listener):
+                raise wrong(name, "a function or None", listener)
+
         def log_line(user: object, level: int, component: bytes, message: bytes) -> None:
             log(LogLevel(level), text(component), text(message))  # type: ignore[misc]
 
@@ -129,7 +134,7 @@ class Context(Handle):
         """Gives a number to all ranks and gets theirs, in their order. Every rank makes this call, in the same place;
         with it they decide as one, to stop for instance. PeerError when a rank is gone."""
         values = (ctypes.c_int64 * self.rank_count)()
-        call(lib.xf_context_all_gather, self._c, value, values)
+        call(lib.xf_context_all_gather, self._c, integer(value, "value"), values)
         return tuple(values)
 
     @property

@@ -10,9 +10,10 @@ from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Tupl
 
 from . import _buffer
 from ._abi import call, lib, read, structs
-from ._buffer import Path, Text
+from ._buffer import Path, Text, wrong
 from ._callback import long_call
 from ._handle import Handle, Native
+from ._source import Source, content, is_name, read_all
 from .config import ConfigLike, pointer_of
 from .context import Context
 from .errors import Status
@@ -57,45 +58,55 @@ class Corpus(Handle):
         raise TypeError("make a corpus by Corpus.open(), open_parallel(), from_text(), from_pairs() or from_ids()")
 
     @classmethod
-    def open(cls, context: Context, path: Path, config: ConfigLike = None) -> "Corpus":
-        """Opens a file of lines "source TAB target"."""
-        return cls._make(lib.xf_corpus_open, context._c, pointer_of(config), _buffer.path_bytes(path))
+    def open(cls, context: Context, source: Source, config: ConfigLike = None) -> "Corpus":
+        """Opens a file of lines "source TAB target". Bytes are its content; of an object with read() it is what that
+        gives."""
+        where, options = Context._of(context, "context"), pointer_of(config)
+        if is_name(source):
+            return cls._make(lib.xf_corpus_open, where, options, _buffer.path_bytes(source))
+        data = content(source)
+        if data is None:
+            data = read_all(source)
+        name = getattr(source, "name", "memory")
+        return cls.from_text(context, data, config, name=name if isinstance(name, str) else "file")
 
     @classmethod
     def open_parallel(cls, context: Context, source: Path, target: Path, config: ConfigLike = None) -> "Corpus":
         """Opens two files with as many lines, a sentence each."""
-        names = (_buffer.path_bytes(source), _buffer.path_bytes(target))
-        return cls._make(lib.xf_corpus_open_parallel, context._c, pointer_of(config), *names)
+        names = (_buffer.path_bytes(source, "source"), _buffer.path_bytes(target, "target"))
+        return cls._make(lib.xf_corpus_open_parallel, Context._of(context, "context"), pointer_of(config), *names)
 
     @classmethod
     def from_text(cls, context: Context, text: Text, config: ConfigLike = None, *, name: str = "text") -> "Corpus":
         """Makes a corpus from lines "source TAB target" in memory; messages call it ``name``."""
         data = _buffer.utf8(text)
-        given = (_buffer.c_string(name), data, len(data))
-        return cls._make(lib.xf_corpus_from_memory, context._c, pointer_of(config), *given)
+        given = (pointer_of(config), _buffer.c_string(name, "name"), data, len(data))
+        return cls._make(lib.xf_corpus_from_memory, Context._of(context, "context"), *given)
 
     @classmethod
     def from_pairs(cls, context: Context, pairs: Iterable[Tuple[Text, Text]], config: ConfigLike = None) -> "Corpus":
         """Makes a corpus from (source, target) pairs, whatever characters they hold."""
-        rows = [(_buffer.utf8(source), _buffer.utf8(target)) for source, target in pairs]
+        several = enumerate(_buffer.each(pairs, "pairs", "(source, target) pairs"))
+        rows = [_pair(pair, "pairs[%d]" % index) for index, pair in several]
         sides = [array for side in (0, 1) for array in _buffer.texts([row[side] for row in rows])]
-        return cls._make(lib.xf_corpus_from_pairs, context._c, pointer_of(config), *sides, len(rows))
+        given = (Context._of(context, "context"), pointer_of(config), *sides, len(rows))
+        return cls._make(lib.xf_corpus_from_pairs, *given)
 
     @classmethod
     def from_ids(cls, context: Context, pairs: "Batch") -> "Corpus":
-        """Makes a corpus, without text, from the ids of a tokenizer of one's own; a batcher of it needs no tokenizer."""
-        return cls._make(lib.xf_corpus_from_ids, context._c, ctypes.byref(pairs._c()))
+        """Makes a corpus, without text, from the ids of a tokenizer of one's own; its batchers need no tokenizer."""
+        return cls._make(lib.xf_corpus_from_ids, Context._of(context, "context"), Batch._of(pairs, "pairs"))
 
     def subset(self, indices: Any) -> "Corpus":
         """Some pairs of this corpus, by a sequence or buffer of their numbers, in that order."""
-        numbers, count = _buffer.numbers(indices, "q")
+        numbers, count = _buffer.numbers(indices, "q", "indices")
         return self._make(lib.xf_corpus_subset, self._c, _buffer.address(numbers), count)
 
     def split(self, held_out: int, seed: int = 1) -> Tuple["Corpus", "Corpus"]:
         """Two corpora: the rest, and ``held_out`` pairs drawn at random."""
         rest, drawn = (Corpus.__new__(Corpus) for _ in range(2))
         natives = [Native(Corpus._free, self._c) for _ in range(2)]
-        number = (_buffer.int64(held_out), _buffer.int64(seed))
+        number = (_buffer.integer(held_out, "held_out"), _buffer.integer(seed, "seed"))
         call(lib.xf_corpus_split, self._c, *number, natives[0].out(), natives[1].out())
         rest._native, drawn._native = natives
         return rest, drawn
@@ -105,6 +116,7 @@ class Corpus(Handle):
 
     def __getitem__(self, index: int) -> Tuple[str, str]:
         size, corpus = len(self), self._c  # which holds the texts while they are copied
+        index = _buffer.integer(index, "index")
         if not -size <= index < size:
             raise IndexError("pair %d of %d" % (index, size))
         texts = (ctypes.c_void_p(), ctypes.c_void_p())
@@ -121,6 +133,15 @@ class Corpus(Handle):
     def stats(self) -> CorpusStats:
         """How many pairs were read, kept and skipped, and why."""
         return read(CorpusStats, structs.xf_corpus_stats, lib.xf_corpus_get_stats, self._c)
+
+
+def _pair(pair: Any, name: str) -> Tuple[bytes, bytes]:
+    if isinstance(pair, (str, bytes)):
+        raise wrong(name, "(source, target)", pair)
+    sides = tuple(_buffer.each(pair, name, "(source, target)"))
+    if len(sides) != 2:
+        raise ValueError("%s must be (source, target), it has %d elements" % (name, len(sides)))
+    return _buffer.utf8(sides[0], name + "[0]"), _buffer.utf8(sides[1], name + "[1]")
 
 
 class Batch:
@@ -149,7 +170,7 @@ class Batch:
             if targets != sentences:
                 raise ValueError("%d sources and %d targets" % (sentences, targets))
         if pair_index is not None:
-            self._pair_index, count = _buffer.numbers(pair_index, "q")
+            self._pair_index, count = _buffer.numbers(pair_index, "q", "pair_index")
             if count != sentences:
                 raise ValueError("%d sentences and %d pair indices" % (sentences, count))
         self._sentences = sentences
@@ -157,15 +178,27 @@ class Batch:
     @classmethod
     def from_ids(cls, sources: Iterable[Sequence[int]], targets: Optional[Iterable[Sequence[int]]] = None) -> "Batch":
         """Packs sentences given as sequences of ids, each with its end symbol."""
-        return cls(*_pack(sources), *(() if targets is None else _pack(targets)))
+        return cls(*_pack(sources, "sources"), *(() if targets is None else _pack(targets, "targets")))
 
     @classmethod
     def from_texts(
         cls, tokenizer: Tokenizer, sources: Iterable[Text], targets: Optional[Iterable[Text]] = None
     ) -> "Batch":
         """Encodes and packs texts, each with its end symbol; a batcher also puts in the tokens of languages."""
-        sides = [[tokenizer.encode(text, end=True) for text in side] for side in (sources, targets) if side is not None]
-        return cls.from_ids(*sides)
+        Tokenizer._of(tokenizer, "tokenizer")
+        texts = [_buffer.utf8s(sources, "sources")] + ([] if targets is None else [_buffer.utf8s(targets, "targets")])
+        return cls.from_ids(*([tokenizer.encode(text, end=True) for text in side] for side in texts))
+
+    @classmethod
+    def _of(cls, value: object, name: str) -> Any:
+        """What is passed to the library for the argument of this name."""
+        return ctypes.byref(cls._struct_of(value, name))
+
+    @classmethod
+    def _struct_of(cls, value: object, name: str) -> Any:
+        if not isinstance(value, cls):
+            raise wrong(name, "a Batch", value)
+        return value._c()
 
     def _c(self) -> Any:
         def pointer(buffer: Any, number: Any) -> Any:
@@ -215,8 +248,8 @@ class Batch:
 
 
 def _side(name: str, ids: Any, offsets: Any) -> Tuple[Any, Any, int]:
-    values, _ = _buffer.numbers(ids, "i")
-    starts, entries = _buffer.numbers(offsets, "i")
+    values, _ = _buffer.numbers(ids, "i", name + "_ids")
+    starts, entries = _buffer.numbers(offsets, "i", name + "_offsets")
     _check(name, values, starts)
     return values, starts, entries - 1
 
@@ -227,10 +260,13 @@ def _check(name: str, ids: Any, offsets: Any) -> None:
         raise ValueError("%s_offsets go from 0 to the number of ids, %d" % (name, len(ids)))
 
 
-def _pack(sentences: Iterable[Sequence[int]]) -> Tuple[Any, Any]:
+def _pack(sentences: Iterable[Sequence[int]], name: str) -> Tuple[Any, Any]:
     ids, offsets = array("i"), array("i", [0])
-    for sentence in sentences:
-        ids.extend(sentence)
+    for index, sentence in enumerate(_buffer.each(sentences, name, "sequences of ids")):
+        try:
+            ids.extend(iter(sentence))
+        except (TypeError, OverflowError) as error:
+            raise type(error)("%s[%d]: %s" % (name, index, error)) from error
         offsets.append(len(ids))
     return ids, offsets
 
@@ -249,9 +285,9 @@ class Batcher(Handle):
 
     def __init__(self, corpus: Corpus, tokenizer: Optional[Tokenizer] = None, config: ConfigLike = None) -> None:
         """tokenizer: None for a corpus of ids."""
-        words = None if tokenizer is None else tokenizer._c
-        given = (corpus._c, words, pointer_of(config))
-        self._create(lib.xf_batcher_create, *given, keep=corpus._c, by=long_call)
+        pairs = Corpus._of(corpus, "corpus")
+        words = None if tokenizer is None else Tokenizer._of(tokenizer, "tokenizer")
+        self._create(lib.xf_batcher_create, pairs, words, pointer_of(config), keep=pairs, by=long_call)
 
     def next(self) -> Optional[Batch]:
         """The next batch; None at the end of an epoch, after which the next epoch begins."""
@@ -277,7 +313,7 @@ class Batcher(Handle):
 
     def seek(self, epoch: int, batch: int = 0) -> None:
         """Moves to a position, so that the next batch is the one that stood there."""
-        call(lib.xf_batcher_seek, self._c, _buffer.int64(epoch), _buffer.int64(batch))
+        call(lib.xf_batcher_seek, self._c, _buffer.integer(epoch, "epoch"), _buffer.integer(batch, "batch"))
 
 
 def _array(code: str, pointer: Any, count: int) -> Any:

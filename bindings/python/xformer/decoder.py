@@ -12,12 +12,13 @@ from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Sequence
 
 from . import _buffer
 from ._abi import call, filled, lib, structs, told, xf_constraint_fn
-from ._buffer import Path, Text
+from ._buffer import Text, wrong
 from ._callback import heard, long_call
 from ._handle import Handle, Native
+from ._source import Source
 from .config import ConfigLike, pointer_of
 from .context import Context
-from .data import Batch, Batcher
+from .data import Batch, Batcher, _pack
 from .errors import XformerError
 from .model import Model
 from .trainer import Batches, batch_array
@@ -112,7 +113,8 @@ class Decoder(Handle):
     _free = lib.xf_decoder_free
 
     def __init__(self, model: Model, config: ConfigLike = None) -> None:
-        self._create(lib.xf_decoder_create, model._c, pointer_of(config), keep=model._c)
+        native = Model._of(model, "model")
+        self._create(lib.xf_decoder_create, native, pointer_of(config), keep=native)
 
     def translate(
         self,
@@ -133,33 +135,34 @@ class Decoder(Handle):
         What it raises ends the call and is raised here. Scores stay the model's own; a sentence without an allowed answer
         has one with ``finished`` False and a ``log_probability`` of minus infinity.
         """
-        if isinstance(texts, (str, bytes)):
-            raise TypeError("translate() takes several texts: [text]")
-        data = [_buffer.utf8(text) for text in texts]
+        data = _buffer.utf8s(texts, "texts")
         params, held = _params(config, constraint)
         if prefixes is not None:
-            begun = [_buffer.utf8(prefix or b"") for prefix in prefixes]
+            begun = _buffer.utf8s(prefixes, "prefixes", nothing=b"")
             if len(begun) != len(data):
                 raise ValueError("%d prefixes for %d texts" % (len(begun), len(data)))
-            params.prefixes, params.prefix_lengths = held = _buffer.texts(begun)
+            params.prefixes, params.prefix_lengths = _buffer.texts(begun)
         return self._answers(lib.xf_translate, *_buffer.texts(data), len(data), ctypes.byref(params))
 
     def decode(
         self,
-        batch: Batch,
+        batch: Union[Batch, Iterable[Sequence[int]]],
         config: ConfigLike = None,
         *,
         prefixes: Optional[Sequence[Sequence[int]]] = None,
         constraint: Optional[Constraint] = None,
     ) -> List[Answers]:
-        """Decodes sources given as ids, as :meth:`translate` does texts; prefixes are ids without an end symbol."""
+        """Decodes sources given as ids, as :meth:`translate` does texts: a batch, or sequences of ids, each with its end
+        symbol. Prefixes are ids without one."""
+        sources = batch if isinstance(batch, Batch) else Batch(*_pack(batch, "batch"))
         params, held = _params(config, constraint)
         if prefixes is not None:
-            if len(prefixes) != len(batch):
-                raise ValueError("%d prefixes for %d sentences" % (len(prefixes), len(batch)))
-            begun = Batch.from_ids(prefixes)._c()
+            given = Batch(*_pack(prefixes, "prefixes"))
+            if len(given) != len(sources):
+                raise ValueError("%d prefixes for %d sentences" % (len(given), len(sources)))
+            begun = given._c()
             params.prefix_ids, params.prefix_offsets = begun.src_ids, begun.src_offsets
-        return self._answers(lib.xf_decode, ctypes.byref(batch._c()), ctypes.byref(params))
+        return self._answers(lib.xf_decode, Batch._of(sources, "batch"), ctypes.byref(params))
 
     def _answers(self, function: Any, *args: object) -> List[Answers]:
         found = Native(lib.xf_hypotheses_free)
@@ -172,8 +175,9 @@ class Decoder(Handle):
 
     def score(self, batch: Batch) -> List[float]:
         """The natural logarithm of the probability of each target given its source, end symbol included."""
+        pairs = Batch._of(batch, "batch")
         scores = (ctypes.c_double * len(batch))()
-        long_call(lib.xf_score, self._c, ctypes.byref(batch._c()), scores)
+        long_call(lib.xf_score, self._c, pairs, scores)
         return list(scores)
 
     def evaluate(self, batches: Union[Batches, Batcher]) -> EvalStats:
@@ -188,8 +192,8 @@ class Decoder(Handle):
     def attention_weights(self, pair: Batch, kind: AttentionKind, layer: int) -> memoryview:
         """The attention weights of one layer (0 is the lowest) for a batch of one source and target: 32-bit floats of
         shape (heads, queries, keys). Each row sums to 1. Position i of the decoder predicts target token i."""
-        kind, number = AttentionKind(kind), array("i", [layer])[0]
-        given = (self._c, ctypes.byref(pair._c()), kind, number)
+        kind, number = AttentionKind(kind), _buffer.integer(layer, "layer", 32)
+        given = (self._c, Batch._of(pair, "pair"), kind, number)
         weights = filled(0, lambda count: array("f", bytes(4 * count)), lib.xf_attention_weights, *given)
         tokens = {False: len(pair.src_ids), True: len(pair.tgt_ids or ())}
         queries, keys = tokens[kind != AttentionKind.ENCODER], tokens[kind == AttentionKind.DECODER]
@@ -199,7 +203,9 @@ class Decoder(Handle):
 
 
 def _params(config: ConfigLike, constraint: Optional[Constraint]) -> Tuple[Any, Any]:
-    """What holds for one call, and what it points to."""
+    """What holds for one call, and the config it points to, which must live as long: ctypes keeps arrays alone."""
+    if constraint is not None and not callable(constraint):
+        raise wrong("constraint", "a function or None", constraint)
     options = pointer_of(config)
     params = structs.xf_decode_params()
     params.config = None if options is None else options._as_parameter_
@@ -237,12 +243,12 @@ def _hypothesis(found: Native, sentence: int, rank: int) -> Hypothesis:
     return Hypothesis(text, ids, by_token, h.log_probability, h.score, bool(h.finished), bool(h.complete))
 
 
-def translate(model: Union[Model, Path], texts: Iterable[Text], config: ConfigLike = None) -> List[str]:
+def translate(model: Union[Model, Source], texts: Iterable[Text], config: ConfigLike = None) -> List[str]:
     """The best translation of each text; the first text that can't be translated raises its error.
 
-    ``xformer.translate("en-de.xf", ["Good morning."])`` is a whole program: a file is loaded for this call alone. Who
-    calls more than once loads a :class:`Model` and gives that, or keeps a :class:`Decoder`. ``config`` is for the
-    decoder, and for the context when a file is loaded.
+    ``xformer.translate("en-de.xf", ["Good morning."])`` is a whole program: a file, or what else :meth:`Model.load`
+    takes, is loaded for this call alone. Who calls more than once loads a :class:`Model` and gives that, or keeps a
+    :class:`Decoder`. ``config`` is for the decoder, and for the context when a file is loaded.
     """
     if isinstance(model, Model):
         with Decoder(model, config) as decoder:

@@ -5,10 +5,10 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Iterable, NamedTuple, Tuple
+from typing import Any, Iterable, List, NamedTuple, Tuple
 
 from ._abi import call, lib, read, structs
-from ._buffer import Text, c_string, strings
+from ._buffer import Text, no_nul, strings, utf8s
 
 __all__ = ["BleuScore", "bleu", "chrf"]
 
@@ -27,9 +27,13 @@ class BleuScore(NamedTuple):
     signature: str
 
 
+def _ended(texts: Iterable[Text], name: str) -> List[bytes]:
+    return [no_nul(text, "%s[%d]" % (name, index)) for index, text in enumerate(utf8s(texts, name))]
+
+
 def _segments(hypotheses: Iterable[Text], references: Iterable[Text]) -> Tuple[Any, Any, int]:
-    found = [c_string(text) for text in hypotheses]
-    expected = [c_string(text) for text in references]
+    found = _ended(hypotheses, "hypotheses")
+    expected = _ended(references, "references")
     if len(found) != len(expected):
         raise ValueError("%d hypotheses and %d references" % (len(found), len(expected)))
     return strings(found), strings(expected), len(found)

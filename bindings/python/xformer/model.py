@@ -14,6 +14,7 @@ from ._abi import call, filled, lib, read, structs
 from ._buffer import Path
 from ._callback import long_call
 from ._handle import Handle
+from ._source import Source, c_source
 from .config import Config, ConfigLike, pointer_of
 from .context import Context
 from .text import Tokenizer
@@ -42,24 +43,6 @@ class ModelSummary(NamedTuple):
     precision: str
 
 
-#: Where a model comes from: a file name, an open file of the system, or the bytes of one (bytearray, memoryview).
-Source = Union[Path, int, bytearray, memoryview, Any]
-
-
-def _source(given: Source) -> Tuple[Any, Any]:
-    """The C form of a source, and what it points to."""
-    source, held = structs.xf_source(), None
-    source.fd = -1
-    if isinstance(given, (bytearray, memoryview)):
-        held = bytes(given)
-        source.data, source.size = ctypes.cast(ctypes.c_char_p(held), ctypes.c_void_p), len(held)
-    elif isinstance(given, int) or hasattr(given, "fileno"):
-        source.fd = given if isinstance(given, int) else given.fileno()
-    else:
-        source.path = _buffer.path_bytes(given)
-    return source, held
-
-
 class Metadata(MutableMapping[str, str]):
     """The texts that are kept with a model, in its files too: ``model.metadata["licence"] = "CC0"``."""
 
@@ -67,17 +50,18 @@ class Metadata(MutableMapping[str, str]):
         self._model = model
 
     def __getitem__(self, key: str) -> str:
-        value = lib.xf_model_metadata(self._model._c, _buffer.c_string(key))
+        value = lib.xf_model_metadata(self._model._c, _buffer.c_string(key, "key"))
         if value is None:
             raise KeyError(key)
         return str(value.decode())
 
     def __setitem__(self, key: str, value: str) -> None:
-        call(lib.xf_model_set_metadata, self._model._c, _buffer.c_string(key), _buffer.c_string(value))
+        given = (_buffer.c_string(key, "key"), _buffer.c_string(value, "value"))
+        call(lib.xf_model_set_metadata, self._model._c, *given)
 
     def __delitem__(self, key: str) -> None:
         self[key]
-        call(lib.xf_model_set_metadata, self._model._c, _buffer.c_string(key), None)
+        call(lib.xf_model_set_metadata, self._model._c, _buffer.c_string(key, "key"), None)
 
     def __iter__(self) -> Iterator[str]:
         model = self._model._c
@@ -99,42 +83,50 @@ class Model(Handle):
     _free = lib.xf_model_free
 
     def __init__(self, context: Context, config: ConfigLike = None, tokenizer: Optional[Tokenizer] = None) -> None:
-        words = None if tokenizer is None else tokenizer._c
-        self._create(lib.xf_model_create, context._c, pointer_of(config), words, keep=context._c)
+        where = Context._of(context, "context")
+        words = None if tokenizer is None else Tokenizer._of(tokenizer, "tokenizer")
+        self._create(lib.xf_model_create, where, pointer_of(config), words, keep=where)
 
     @classmethod
     def load(cls, context: Context, source: Source) -> "Model":
-        """Loads what :meth:`save`, :meth:`to_bytes` or :meth:`Trainer.save` wrote: a file name, an open file, or a
-        bytearray or memoryview. All of it is checked before it is used."""
-        given, held = _source(source)
+        """Loads what :meth:`save`, :meth:`to_bytes` or :meth:`Trainer.save` wrote: a file name (str, os.PathLike), the
+        content of one (bytes, bytearray, memoryview), or a file that is open for reading, in binary mode; one of the
+        system is read whole, another object with read() from where it stands. All of it is checked before it is used."""
+        where = Context._of(context, "context")
+        given, held = c_source(source)
         if given.path is not None:
-            return cls._make(lib.xf_model_load, context._c, given.path)
-        return cls._make(lib.xf_model_load_from, context._c, ctypes.byref(given))
+            return cls._make(lib.xf_model_load, where, given.path)
+        return cls._make(lib.xf_model_load_from, where, ctypes.byref(given))
 
     @staticmethod
     def inspect(context: Context, source: Source, config: ConfigLike = None) -> ModelSummary:
         """Reads what a model holds, and what decoding and training by ``config`` would need, from its header alone."""
-        given, held = _source(source)
-        where = (context._c, pointer_of(config), ctypes.byref(given))
+        native, options = Context._of(context, "context"), pointer_of(config)
+        given, held = c_source(source)
+        where = (native, options, ctypes.byref(given))
         return read(ModelSummary, structs.xf_model_summary, lib.xf_model_inspect, *where, has_tokenizer=bool)
 
     @classmethod
     def average(cls, models: Iterable["Model"]) -> "Model":
         """The mean of the parameters of models; tokenizer and metadata are the first one's."""
-        natives = [model._c for model in models]
+        several = enumerate(_buffer.each(models, "models", "several models"))
+        natives = [Model._of(model, "models[%d]" % index) for index, model in several]
         pointers = (ctypes.c_void_p * len(natives))(*(native._as_parameter_.value for native in natives))
         return cls._make(lib.xf_model_average, pointers, len(natives), keep=natives[:1])
 
     @classmethod
     def average_files(cls, context: Context, paths: Iterable[Path]) -> "Model":
         """The same of files, with the memory of two models however many there are."""
-        names = [_buffer.path_bytes(path) for path in paths]
-        given = (context._c, _buffer.strings(names), len(names))
+        if isinstance(paths, (str, bytes)):
+            raise _buffer.wrong("paths", "several file names", paths)
+        several = enumerate(_buffer.each(paths, "paths", "several file names"))
+        names = [_buffer.path_bytes(path, "paths[%d]" % index) for index, path in several]
+        given = (Context._of(context, "context"), _buffer.strings(names), len(names))
         return cls._make(lib.xf_model_average_files, *given)
 
     def copy(self, context: Optional[Context] = None) -> "Model":
         """A model of its own with the same parameters, tokenizer and metadata, in another context perhaps."""
-        where = None if context is None else context._c
+        where = None if context is None else Context._of(context, "context")
         return self._make(lib.xf_model_copy, self._c, where, keep=where or self._c)
 
     def save(self, path: Path, config: ConfigLike = None) -> None:
@@ -185,7 +177,7 @@ class Model(Handle):
     def write(self, tensor: Union[int, str], values: Any) -> None:
         """Replaces a parameter tensor by rows * columns finite numbers in row-major order: a buffer of 32-bit floats,
         or nested sequences."""
-        numbers, size = _buffer.numbers(values, "f")
+        numbers, size = _buffer.numbers(values, "f", "values")
         call(lib.xf_model_write_tensor, self._c, info_of(self._c, tensor)[0], _buffer.address(numbers), size)
 
 
@@ -202,6 +194,7 @@ def info_of(model: Any, tensor: Union[int, str]) -> Tuple[int, TensorInfo]:
             if info.name == tensor:
                 return index, info
         raise KeyError(tensor)
+    tensor = _buffer.integer(tensor, "tensor")
     if not 0 <= tensor < size:
         raise IndexError("tensor %d of %d" % (tensor, size))
     return tensor, _info(model, tensor)
@@ -210,7 +203,7 @@ def info_of(model: Any, tensor: Union[int, str]) -> Tuple[int, TensorInfo]:
 def room(info: TensorInfo, out: Any) -> Tuple[Any, int]:
     """Where a tensor is copied to, and how many numbers fit: out, or a new array."""
     if out is not None:
-        return _buffer.writable(out, "f")
+        return _buffer.writable(out, "f", "out")
     numbers = array("f", bytes(4 * info.rows * info.columns))
     return numbers, len(numbers)
 

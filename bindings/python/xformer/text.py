@@ -4,7 +4,6 @@ SPDX-License-Identifier: Apache-2.0
 """
 from __future__ import annotations
 
-import ctypes
 from array import array
 from typing import TYPE_CHECKING, Any, List
 
@@ -40,12 +39,15 @@ class Tokenizer(Handle):
     @classmethod
     def train(cls, context: Context, corpus: "Corpus", config: ConfigLike = None) -> "Tokenizer":
         """Learns a vocabulary from both sides of a corpus; reads the options "tokenizer."."""
-        return cls._make(lib.xf_tokenizer_train, context._c, pointer_of(config), corpus._c)
+        from .data import Corpus  # which needs this module
+
+        pairs = Corpus._of(corpus, "corpus")
+        return cls._make(lib.xf_tokenizer_train, Context._of(context, "context"), pointer_of(config), pairs)
 
     @classmethod
     def load(cls, context: Context, path: Path) -> "Tokenizer":
         """Loads what :meth:`save` wrote."""
-        return cls._make(lib.xf_tokenizer_load, context._c, _buffer.path_bytes(path))
+        return cls._make(lib.xf_tokenizer_load, Context._of(context, "context"), _buffer.path_bytes(path))
 
     def save(self, path: Path) -> None:
         """Saves it as one JSON file, replacing an old file at once or not at all."""
@@ -74,13 +76,12 @@ class Tokenizer(Handle):
 
     def decode(self, ids: Any) -> str:
         """The text of ids (a sequence or a buffer of integers); start and end symbols give nothing."""
-        values, count = _buffer.numbers(ids, "i")
+        values, count = _buffer.numbers(ids, "i", "ids")
         return _text(8 * count + 16, lib.xf_tokenizer_decode, self._c, _buffer.address(values), count)
 
     def piece(self, id: int) -> str:
         """The name of an id for people: "</s>", "<0xC3>", or the piece with U+2581 for its leading space."""
-        number = array("i", [id])[0]  # an OverflowError where ctypes would cut off
-        return _text(64, lib.xf_tokenizer_get_piece, self._c, number)
+        return _text(64, lib.xf_tokenizer_get_piece, self._c, _buffer.integer(id, "id", 32))
 
 
 def _text(capacity: int, function: Any, *args: object) -> str:

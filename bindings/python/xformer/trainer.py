@@ -49,7 +49,10 @@ Batches = Union[Batch, Iterable[Batch]]
 
 def batch_array(batches: Batches) -> Tuple[Any, int]:
     """One batch or several as a C array, which keeps the buffers alive, and its length."""
-    rows = [batches._c()] if isinstance(batches, Batch) else [batch._c() for batch in batches]
+    if isinstance(batches, Batch):
+        batches = [batches]
+    several = enumerate(_buffer.each(batches, "batches", "a Batch or several"))
+    rows = [Batch._struct_of(batch, "batches[%d]" % index) for index, batch in several]
     return (structs.xf_batch * len(rows))(*rows), len(rows)
 
 
@@ -64,13 +67,15 @@ class Trainer(Handle):
     _free = lib.xf_trainer_free
 
     def __init__(self, model: Model, config: ConfigLike = None) -> None:
-        self._create(lib.xf_trainer_create, model._c, pointer_of(config), keep=model._c)
+        native = Model._of(model, "model")
+        self._create(lib.xf_trainer_create, native, pointer_of(config), keep=native)
 
     @classmethod
     def resume(cls, context: Context, path: Path, config: ConfigLike = None) -> "Trainer":
         """Continues from a checkpoint: trainer and model are as they were when :meth:`save` was called, but for the
         options "train." that ``config`` sets. StateError names one that can't change."""
-        return cls._make(lib.xf_trainer_resume, context._c, _buffer.path_bytes(path), pointer_of(config))
+        where = Context._of(context, "context")
+        return cls._make(lib.xf_trainer_resume, where, _buffer.path_bytes(path), pointer_of(config))
 
     @property
     def model(self) -> Model:
@@ -103,14 +108,14 @@ class Trainer(Handle):
     def next(self, batcher: Batcher) -> Optional[StepStats]:
         """One update from the next batches of a batcher, "train.accumulate" of them; None at the end of an epoch. After
         an error the batcher stands where it stood."""
-        return self._stats(lib.xf_train_next, batcher._c)
+        return self._stats(lib.xf_train_next, Batcher._of(batcher, "batcher"))
 
     def train(self, batcher: Batcher, steps: Optional[int] = None) -> Iterator[StepStats]:
         """Yields the stats of ``steps`` updates (None: without an end) by :meth:`next`, over any number of epochs.
 
         Works as it is iterated: stop when you like. Ctrl-C takes effect between two steps; then it can be saved.
         """
-        made = 0
+        made, steps = 0, None if steps is None else _buffer.integer(steps, "steps")
         while steps is None or made < steps:
             stats = self.next(batcher)
             if stats is not None:
@@ -123,7 +128,7 @@ class Trainer(Handle):
 
     def accumulate(self, batch: Batch) -> StepStats:
         """First half of a step: adds a batch's gradients to those that wait for :meth:`update`; stats of this batch."""
-        return self._stats(lib.xf_train_accumulate, ctypes.byref(batch._c()))  # type: ignore[return-value]
+        return self._stats(lib.xf_train_accumulate, Batch._of(batch, "batch"))  # type: ignore[return-value]
 
     def update(self) -> StepStats:
         """Second half of a step: updates the parameters from the gradients that wait."""
@@ -144,7 +149,7 @@ class Trainer(Handle):
     def save(self, path: Path, batcher: Optional[Batcher] = None) -> None:
         """Saves a checkpoint: model, tokenizer, options, moments, step, and a batcher's position. The old file is
         replaced at once or not at all and stays as "<path>.prev"; :meth:`Model.load` reads it too."""
-        position = None if batcher is None else batcher._c
+        position = None if batcher is None else Batcher._of(batcher, "batcher")
         long_call(lib.xf_trainer_save, self._c, position, _buffer.path_bytes(path))
 
     @property
@@ -156,4 +161,4 @@ class Trainer(Handle):
 
     def seek(self, batcher: Batcher) -> None:
         """Moves a batcher, made from the same corpus, tokenizer and options, to the saved position."""
-        call(lib.xf_trainer_seek, self._c, batcher._c)
+        call(lib.xf_trainer_seek, self._c, Batcher._of(batcher, "batcher"))
