@@ -56,7 +56,7 @@ class Arguments(WorldTest):
             self.refused(TypeError, "batches must be a Batch or several, not int", function, 5)
         self.refused(TypeError, "models[1] must be a Model, not str", xformer.Model.average, [w.model, "x"])
         self.refused(TypeError, "models must be several models, not Model", xformer.Model.average, w.model)
-        self.refused(TypeError, "paths must be several file names, not str", xformer.Model.average_files, w.context, "x")
+        self.refused(TypeError, "paths must be several file names", xformer.Model.average_files, w.context, "x")
 
     def test_texts(self):
         w = self.world
@@ -115,6 +115,7 @@ class Arguments(WorldTest):
             ("index", lambda value: w.corpus[value]),
             ("tensor", w.model.read),
             ("value", w.context.all_gather),
+            ("status", xformer.status_name),
             ("steps", lambda value: next(w.trainer.train(w.batcher, value))),
             ("layer", lambda value: w.decoder.attention_weights(xformer.Batch([1], [0, 1], [1], [0, 1]), 0, value)),
         ):

@@ -13,8 +13,10 @@ SPDX-License-Identifier: Apache-2.0
 """
 from __future__ import annotations
 
-from . import config, context, data, decoder, errors, eval, model, text, trainer
+from . import batch, config, context, data, decoder, errors, eval, model, text, trainer
 from ._abi import lib as _lib
+from ._buffer import integer as _integer
+from .batch import *
 from .config import *
 from .context import *
 from .data import *
@@ -46,9 +48,9 @@ def build_info() -> str:
 
 def status_name(status: int) -> str:
     """The library's name of a status, such as "XF_ERROR_CORRUPT"."""
-    return str(_lib.xf_status_name(status).decode())
+    return str(_lib.xf_status_name(_integer(status, "status", 32)).decode())
 
 
 __all__ = ["build_info", "status_name", "version", "version_num"]
-__all__ += config.__all__ + context.__all__ + data.__all__ + decoder.__all__ + errors.__all__
+__all__ += batch.__all__ + config.__all__ + context.__all__ + data.__all__ + decoder.__all__ + errors.__all__
 __all__ += eval.__all__ + model.__all__ + text.__all__ + trainer.__all__

@@ -16,9 +16,10 @@ from ._buffer import Text, wrong
 from ._callback import heard, long_call
 from ._handle import Handle, Native
 from ._source import Source
+from .batch import Batch, pack
 from .config import ConfigLike, pointer_of
 from .context import Context
-from .data import Batch, Batcher, _pack
+from .data import Batcher
 from .errors import XformerError
 from .model import Model
 from .trainer import Batches, batch_array
@@ -152,12 +153,12 @@ class Decoder(Handle):
         prefixes: Optional[Sequence[Sequence[int]]] = None,
         constraint: Optional[Constraint] = None,
     ) -> List[Answers]:
-        """Decodes sources given as ids, as :meth:`translate` does texts: a batch, or sequences of ids, each with its end
-        symbol. Prefixes are ids without one."""
-        sources = batch if isinstance(batch, Batch) else Batch(*_pack(batch, "batch"))
+        """Decodes sources given as ids, as :meth:`translate` does texts: a batch, or sequences of ids, each with its
+        end symbol. Prefixes are ids without one."""
+        sources = batch if isinstance(batch, Batch) else Batch(*pack(batch, "batch"))
         params, held = _params(config, constraint)
         if prefixes is not None:
-            given = Batch(*_pack(prefixes, "prefixes"))
+            given = Batch(*pack(prefixes, "prefixes"))
             if len(given) != len(sources):
                 raise ValueError("%d prefixes for %d sentences" % (len(given), len(sources)))
             begun = given._c()

@@ -91,7 +91,7 @@ class Model(Handle):
     def load(cls, context: Context, source: Source) -> "Model":
         """Loads what :meth:`save`, :meth:`to_bytes` or :meth:`Trainer.save` wrote: a file name (str, os.PathLike), the
         content of one (bytes, bytearray, memoryview), or a file that is open for reading, in binary mode; one of the
-        system is read whole, another object with read() from where it stands. All of it is checked before it is used."""
+        system is read whole, another object with read() from where it stands. All is checked before it is used."""
         where = Context._of(context, "context")
         given, held = c_source(source)
         if given.path is not None:

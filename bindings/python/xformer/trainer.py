@@ -13,9 +13,10 @@ from ._abi import call, lib, structs, told
 from ._buffer import Path
 from ._callback import long_call
 from ._handle import Handle
+from .batch import Batch
 from .config import Config, ConfigLike, pointer_of
 from .context import Context
-from .data import Batch, Batcher
+from .data import Batcher
 from .errors import Status
 from .model import Model, info_of, room, shaped
 
