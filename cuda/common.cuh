@@ -215,10 +215,4 @@ __device__ inline Mask8 dropout_mask8(const Dropout &d, uint64_t block) {
     }
     return mask;
 }
-// x where element i is kept, scaled; 0 where it is dropped, whatever x is.
-__device__ inline float dropout_apply(const Dropout &d, float x, uint64_t i) {
-    if (d.threshold == 0) return x;
-    return dropout_bits(d.seed, d.site, d.when[0], d.when[1], i) >= d.threshold ? x * d.scale : 0.0f;
-}
-
 }  // namespace xf::cuda

@@ -111,6 +111,7 @@ func TestCancelOtherLongCalls(t *testing.T) {
 	for i := range sentence {
 		sentence[i] = int32(i) + 1
 	}
+	sentence[len(sentence)-1] = 1
 	var sentences [][]int32
 	for i := 0; i < 200; i++ {
 		sentences = append(sentences, sentence)

@@ -38,7 +38,7 @@ xf_status xf_context_create(const xf_config *config, const xf_host *host, xf_con
         const OptionsOf options(config);
         xf_host own{};
         if (host != nullptr) {
-            own = get_struct(host, "host", offsetof(xf_host, comm));  // before there were ranks
+            own = get_struct(host, "host");
             XF_CHECK((own.alloc != nullptr) == (own.free != nullptr), XF_ERROR_INVALID_ARGUMENT,
                      "host->alloc or host->free is NULL, expected both or neither");
             XF_CHECK(own.log_level >= XF_LOG_ERROR && own.log_level <= XF_LOG_DEBUG, XF_ERROR_INVALID_ARGUMENT,

@@ -97,6 +97,7 @@ xf_status xf_corpus_from_memory(xf_context *context, const xf_config *config, co
         check_pointer(name, "name");
         XF_CHECK(text != nullptr || length == 0, XF_ERROR_INVALID_ARGUMENT, "text is NULL with a length of %zu",
                  length);
+        check_size(length, 1, "length");
         return Corpus::from_memory(name, std::string_view(text, length), rest...);
     });
 }
@@ -107,6 +108,7 @@ xf_status xf_corpus_from_pairs(xf_context *context, const xf_config *config, con
     return open_corpus(context, config, out, err, [&](auto &...rest) {
         XF_CHECK(count == 0 || (sources != nullptr && targets != nullptr), XF_ERROR_INVALID_ARGUMENT,
                  "sources or targets is NULL with a count of %zu", count);
+        check_size(count, sizeof *sources, "count");
         return Corpus::from_pairs({sources, source_lengths}, {targets, target_lengths}, count, rest...);
     });
 }

@@ -17,6 +17,7 @@ void add_segments(const char *const *hypotheses, const char *const *references, 
     check_pointer(hypotheses, "hypotheses");
     check_pointer(references, "references");
     XF_CHECK(count > 0, XF_ERROR_INVALID_ARGUMENT, "count is 0, expected at least 1");
+    check_size(count, sizeof *hypotheses, "count");
     for (size_t i = 0; i < count; ++i) {
         XF_CHECK(hypotheses[i] != nullptr && references[i] != nullptr, XF_ERROR_INVALID_ARGUMENT, "segment %zu is NULL",
                  i);
@@ -32,7 +33,7 @@ xf_status xf_bleu(const char *const *hypotheses, const char *const *references, 
                   xf_bleu_score *score, xf_error *err) {
     return guard(err, [&] {
         check_struct(score, "score");
-        XF_CHECK(tokenize >= XF_BLEU_13A && tokenize <= XF_BLEU_SPLIT_HYPHENS, XF_ERROR_INVALID_ARGUMENT,
+        XF_CHECK(tokenize >= XF_BLEU_13A && tokenize <= XF_BLEU_SPLIT_HYPHENS, XF_ERROR_OUT_OF_RANGE,
                  "tokenize is %d, expected XF_BLEU_13A, XF_BLEU_NONE or XF_BLEU_SPLIT_HYPHENS", tokenize);
         BleuOptions options;
         if (tokenize == XF_BLEU_NONE) options.tokenizer = BleuTokenizer::kNone;

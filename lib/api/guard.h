@@ -57,6 +57,13 @@ xf_status guard(xf_error *err, Body &&body) noexcept {
     }
 }
 
+// A size that no address space has is a caller's -1, not a size.
+inline void check_size(size_t count, size_t bytes_each, const char *name) {
+    constexpr size_t kMost = size_t{1} << 47;
+    XF_CHECK(count <= kMost / bytes_each, XF_ERROR_INVALID_ARGUMENT, "%s is %zu, more than memory can hold", name,
+             count);
+}
+
 inline void check_pointer(const void *pointer, const char *name) {
     XF_CHECK(pointer != nullptr, XF_ERROR_INVALID_ARGUMENT, "%s is NULL", name);
 }
@@ -161,7 +168,7 @@ void check_struct(const T *out, const char *name, size_t oldest = sizeof(T)) {
     check_pointer(out, name);
     const size_t size = out->struct_size;
     XF_CHECK(size >= oldest && size <= kLargestStruct && size % alignof(T) == 0, XF_ERROR_INVALID_ARGUMENT,
-             "%s->struct_size is %zu, expected at least %zu, and about %zu", name, size, oldest, sizeof(T));
+             "%s->struct_size is %zu, expected %zu, as the struct's _INIT sets it", name, size, sizeof(T));
 }
 
 // Writes as much of value as the caller's struct has room for, and zeroes what a newer header has behind it.

@@ -123,12 +123,13 @@ xf_status xf_model_average(const xf_model *const *models, size_t count, xf_model
     return guard(err, [&] {
         check_pointer(models, "models");
         XF_CHECK(count > 0, XF_ERROR_INVALID_ARGUMENT, "count is 0, expected at least 1");
+        check_size(count, sizeof(void *), "count");
         check_pointer(out, "out");
         std::vector<std::unique_ptr<Use<const xf_model>>> uses;
         std::vector<std::unique_ptr<ModelUse>> parameters;
         std::vector<ModelWithTokenizer> list;
         for (size_t i = 0; i < count; ++i) {
-            uses.push_back(std::make_unique<Use<const xf_model>>(models[i], "model", false));
+            uses.push_back(std::make_unique<Use<const xf_model>>(models[i], format("models[%zu]", i).c_str(), false));
             const xf_model &model = **uses.back();
             parameters.push_back(std::make_unique<ModelUse>(*model.model, false));
             list.push_back({model.model, tokenizer_of(model)});
@@ -145,9 +146,10 @@ xf_status xf_model_average_files(xf_context *context, const char *const *paths, 
         check_pointer(paths, "paths");
         check_pointer(out, "out");
         XF_CHECK(count > 0, XF_ERROR_INVALID_ARGUMENT, "count is 0, expected at least 1");
+        check_size(count, sizeof(void *), "count");
         std::vector<std::string> list;
         for (size_t i = 0; i < count; ++i) {
-            check_pointer(paths[i], "a path");
+            check_pointer(paths[i], format("paths[%zu]", i).c_str());
             list.emplace_back(paths[i]);
         }
         std::string tokenizer;

@@ -23,6 +23,14 @@ xf_status put_text(const std::string &value, char *text, size_t capacity, size_t
     return XF_OK;
 }
 
+// The length of a JSON header of eight bytes, and the header: no tokenizer's file begins so.
+bool begins_as_model(std::string_view bytes) {
+    uint64_t header = 0;
+    if (bytes.size() <= sizeof header || bytes[sizeof header] != '{') return false;
+    for (size_t i = sizeof header; i-- > 0;) header = header << 8 | static_cast<unsigned char>(bytes[i]);
+    return header <= bytes.size() - sizeof header;
+}
+
 // Both sides of each pair.
 LineSource lines_of(const Corpus &corpus) {
     return [&corpus, next = int64_t{0}](std::string_view *line) mutable {
@@ -63,7 +71,16 @@ xf_status xf_tokenizer_load(xf_context *context, const char *path, xf_tokenizer 
         check_pointer(path, "path");
         check_pointer(out, "out");
         auto handle = std::make_unique<xf_tokenizer>();
-        handle->tokenizer = Tokenizer::parse(read_file(path, kMaxTokenizerFile));
+        const std::string json = read_file(path, kMaxTokenizerFile);
+        XF_CHECK(
+            !begins_as_model(json), XF_ERROR_CORRUPT,
+            "'%s' is a model or checkpoint, not a tokenizer: xf_model_load() and xf_model_tokenizer() give its own",
+            path);
+        try {
+            handle->tokenizer = Tokenizer::parse(json);
+        } catch (const Error &error) {
+            throw Error(error.status(), format("'%s': %s", path, error.what()), error.native_code());
+        }
         *out = handle.release();
     });
 }

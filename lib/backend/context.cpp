@@ -141,8 +141,7 @@ void Context::open_device(const std::string &name) {
     for (const BackendEntry *entry : passed) {
         // That a machine has no CUDA plugin is nothing to be warned of; that plain loops compute is.
         const bool expected = entry->state == XF_BACKEND_ABSENT && entry->kind == "cuda";
-        const std::string why =
-            entry->reason.empty() ? format("it has %d devices", entry->device_count) : entry->reason;
+        const std::string why = entry->reason.empty() ? format("devices: %d", entry->device_count) : entry->reason;
         log(expected ? XF_LOG_DEBUG : XF_LOG_WARNING, "context", "%s computes and not %s: %s", active_->name.c_str(),
             entry->name.c_str(), why.c_str());
     }

@@ -258,8 +258,7 @@ void Registry::fail_unavailable(const std::string &device, const Wanted &wanted)
                 if (error.status() != XF_ERROR_NOT_FOUND) throw;
             }
         }
-        const std::string why =
-            !entry->reason.empty() ? entry->reason : format("it has %d devices", entry->device_count);
+        const std::string why = !entry->reason.empty() ? entry->reason : format("devices: %d", entry->device_count);
         reasons += "; " + entry->name + ": " + why;
     }
     fail(XF_ERROR_NOT_FOUND, "there is no device '%.60s', expected %s%s", device.c_str(), possible().c_str(),

@@ -93,6 +93,14 @@ bool is_stale(int folder, const char *name, bool may_be_written, int64_t seconds
 
 }  // namespace
 
+namespace {
+
+const char *kind_of(mode_t mode) {
+    return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+}  // namespace
+
 AtomicFile::Target AtomicFile::resolve(const std::string &path, const IoOps &io, bool keep_previous) {
     check_path(path);
     std::string real = path;
@@ -106,7 +114,7 @@ AtomicFile::Target AtomicFile::resolve(const std::string &path, const IoOps &io,
     }
     if (found < 0 && errno != ENOENT) fail_errno(errno, "examine", path);
     if (found == 0 && !S_ISREG(status.st_mode))
-        throw Error(XF_ERROR_IO, format("'%s' is a folder, device, FIFO or socket, expected a file", path.c_str()),
+        throw Error(XF_ERROR_IO, format("'%s' is %s, expected a file", path.c_str(), kind_of(status.st_mode)),
                     S_ISDIR(status.st_mode) ? EISDIR : EINVAL);
     const size_t slash = real.rfind('/');
     Target target;

@@ -28,6 +28,18 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 namespace {
 
+// What other libraries call an option, without its group, and its name here.
+constexpr const char *kOtherNames[][2] = {
+    {"lr", "train.learning_rate"},       {"optimizer", "train.adam_beta1"},
+    {"warmup", "train.warmup_steps"},    {"grad_clip", "train.clip_norm"},
+    {"batch_size", "data.batch_tokens"}, {"max_tokens", "data.batch_tokens"},
+    {"layers", "model.encoder_layers"},  {"num_layers", "model.encoder_layers"},
+    {"hidden_size", "model.d_model"},    {"num_heads", "model.heads"},
+    {"beam_size", "decode.beam"},        {"num_beams", "decode.beam"},
+    {"length_penalty", "decode.alpha"},  {"max_length", "decode.max_extra_tokens"},
+    {"num_threads", "context.threads"},  {"precision", "context.precision"},
+};
+
 size_t find(std::string_view key) {
     for (size_t i = 0; i < option_count(); ++i)
         if (key == option(i).key) return i;
@@ -39,8 +51,16 @@ size_t find(std::string_view key) {
             std::min(edit_distance(shown, known), 1 + edit_distance(shown, known.substr(known.find('.') + 1)));
         if (distance < best) best = distance, nearest = i;
     }
+    const std::string_view last = shown.substr(shown.rfind('.') + 1);  // npos + 1 is 0
+    const char *meant = option(nearest).key;
+    if (best > std::clamp<size_t>(last.size() / 2, 1, 4)) meant = nullptr;  // more is chance
+    for (const auto &[other, known] : kOtherNames)
+        if (last == other && best > 1) meant = known;
+    if (meant == nullptr)
+        fail(XF_ERROR_NOT_FOUND, "there is no option '%.*s', nor one like it; xf_option_get() gives all",
+             static_cast<int>(shown.size()), shown.data());
     fail(XF_ERROR_NOT_FOUND, "there is no option '%.*s'; the nearest is '%s'", static_cast<int>(shown.size()),
-         shown.data(), option(nearest).key);
+         shown.data(), meant);
 }
 
 const char *type_name(xf_option_type type) {

@@ -35,15 +35,6 @@ XF_HOST_DEVICE inline Philox philox(uint64_t key, uint32_t c0, uint32_t c1, uint
     return {{c0, c1, c2, c3}};
 }
 
-// Dropout's 16 random bits of element i: see xf_dropout in plugin_abi.h.
-XF_HOST_DEVICE inline uint32_t dropout_bits(uint64_t seed, uint32_t site, uint32_t step, uint32_t batch, uint64_t i) {
-    const uint64_t block = i / 8;
-    const Philox r =
-        philox(seed, static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32) ^ (batch << 16), site, step);
-    const uint32_t word = r.word[(i % 8) / 2];
-    return (i & 1) ? word >> 16 : word & 0xFFFFu;
-}
-
 // NOLINTNEXTLINE(bugprone-incorrect-roundings): so everywhere; just below a half it is 1
 XF_HOST_DEVICE inline uint32_t dropout_threshold(float rate) { return static_cast<uint32_t>(rate * 65536.0f + 0.5f); }
 XF_HOST_DEVICE inline float dropout_scale(uint32_t threshold) {

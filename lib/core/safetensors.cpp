@@ -40,6 +40,17 @@ SafetensorsReader SafetensorsReader::from_memory(const void *bytes, size_t size,
     return SafetensorsReader(std::make_shared<MemoryInput>(bytes, size), limits);
 }
 
+namespace {
+
+// What a file is that begins with no length of a header.
+const char *beginning_of(const char (&bytes)[kLengthBytes]) {
+    const auto is_text = [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; };
+    if (!std::all_of(std::begin(bytes), std::end(bytes), is_text)) return "other bytes than the length of its header";
+    return bytes[0] == '{' ? "'{', as JSON and so a tokenizer's file does" : "text";
+}
+
+}  // namespace
+
 SafetensorsReader::SafetensorsReader(std::shared_ptr<const Input> input, const SafetensorsLimits &limits)
     : input_(std::move(input)) {
     const std::string &name = input_->name();
@@ -54,8 +65,7 @@ SafetensorsReader::SafetensorsReader(std::shared_ptr<const Input> input, const S
     const uint64_t json_bytes = load_length(length);
     // A length beyond the file is damage or another kind of file, and a length that no header has is the latter.
     XF_CHECK(json_bytes <= size - kLengthBytes || json_bytes <= limits.header_bytes, XF_ERROR_CORRUPT,
-             "'%s' is not a safetensors file: it has %llu bytes and would begin with a header of %llu", name.c_str(),
-             static_cast<Big>(size), static_cast<Big>(json_bytes));
+             "'%s' is not a safetensors file: it begins with %s", name.c_str(), beginning_of(length));
     XF_CHECK(json_bytes <= size - kLengthBytes, XF_ERROR_CORRUPT,
              "'%s' has %llu bytes, expected more by its header length %llu", name.c_str(), static_cast<Big>(size),
              static_cast<Big>(json_bytes));

@@ -68,11 +68,12 @@ std::unique_ptr<Batcher> Batcher::of(const std::shared_ptr<const Corpus> &corpus
     };
     auto encoded = encode(options.sample() ? 0 : TextPlace::kUnsampled, call);
     const int64_t skipped = encoded->skipped_too_long + encoded->skipped_empty;
-    if (skipped > 0 && warn)
-        warn(format("%" PRId64 " of %" PRId64 " pairs are left out: %" PRId64 " have a side of more than %" PRId64
-                    " tokens, %" PRId64 " an empty one",
-                    skipped, corpus->size(), encoded->skipped_too_long, options.longest_side(),
-                    encoded->skipped_empty));
+    const std::string told =
+        format("%" PRId64 " of %" PRId64 " pairs are left out: %" PRId64 " have a side of more than %" PRId64
+               " tokens, %" PRId64 " an empty one",
+               skipped, corpus->size(), encoded->skipped_too_long, options.longest_side(), encoded->skipped_empty);
+    XF_CHECK(encoded->size() > 0, XF_ERROR_DATA, "%s", told.c_str());
+    if (skipped > 0 && warn) warn(told);
     return std::make_unique<Batcher>(std::move(encoded), options, options.sample() ? std::move(encode) : EncodeEpoch());
 }
 
@@ -230,8 +231,9 @@ std::unique_ptr<Batcher> Batcher::unsampled(const Call &call) const {
 }
 
 void Batcher::seek(Position position, const Call &call) {
-    XF_CHECK(position.epoch >= 0 && position.epoch < std::numeric_limits<int64_t>::max(), XF_ERROR_OUT_OF_RANGE,
-             "the epoch is %" PRId64 ", expected 0 or more", position.epoch);
+    constexpr int64_t kLastEpoch = std::numeric_limits<int64_t>::max() - 1;
+    XF_CHECK(position.epoch >= 0 && position.epoch <= kLastEpoch, XF_ERROR_OUT_OF_RANGE,
+             "the epoch is %" PRId64 ", expected 0 to %" PRId64, position.epoch, kLastEpoch);
     // A plan of this epoch is at hand, and without shuffling and sampling all epochs are alike.
     const bool same = position.epoch == position_.epoch || (!options_.shuffle && !encode_epoch_);
     Plan plan;

@@ -59,7 +59,7 @@ public:
     void read_parallel(const std::string &source_path, const std::string &target_path) {
         const std::vector<std::string> sources = files_of(source_path), targets = files_of(target_path);
         XF_CHECK(sources.size() == targets.size(), XF_ERROR_DATA,
-                 "'%s' has %zu files and '%s' has %zu, expected as many", shown_path(source_path).c_str(),
+                 "files in '%s': %zu, in '%s': %zu, expected as many in both", shown_path(source_path).c_str(),
                  sources.size(), shown_path(target_path).c_str(), targets.size());
         for (size_t i = 0; i < sources.size(); ++i) read_pair(sources[i], targets[i]);
         end(source_path);
@@ -217,11 +217,11 @@ private:
         warn_(sentence);
     }
 
-    void summarise(const std::string &shown) {
+    // What was skipped, and why: "50 without a tab, 2 too long".
+    std::string skipped() const {
         const CorpusStats &s = stats_;
-        if (!warn_ || s.skipped() == 0) return;
-        std::string text = format("%s: skipped %" PRId64 " of %" PRId64 " lines:", shown.c_str(), s.skipped(), s.lines);
-        const char *separator = " ";
+        std::string text;
+        const char *separator = "";
         const auto add = [&](int64_t count, const char *what) {
             if (count == 0) return;
             text += format("%s%" PRId64 " %s", separator, count, what);
@@ -233,12 +233,19 @@ private:
         add(s.too_long, "too long");
         add(s.invalid_utf8, "not valid UTF-8");
         add(s.nul_byte, "with a NUL byte");
-        warn_(text);
+        return text;
+    }
+
+    void summarise(const std::string &shown) {
+        if (!warn_ || stats_.skipped() == 0) return;
+        warn_(format("%s: skipped %" PRId64 " of %" PRId64 " lines: %s", shown.c_str(), stats_.skipped(), stats_.lines,
+                     skipped().c_str()));
     }
 
     void check_not_empty(const std::string &shown) const {
-        XF_CHECK(stats_.kept > 0, XF_ERROR_DATA, "%s: not one good pair of sentences in %" PRId64 " lines",
-                 shown.c_str(), stats_.lines);
+        const std::string why = stats_.skipped() > 0 ? ": " + skipped() : "";
+        XF_CHECK(stats_.kept > 0, XF_ERROR_DATA, "%s: not one good pair of sentences in %" PRId64 " lines%s",
+                 shown.c_str(), stats_.lines, why.c_str());
     }
 
     [[noreturn]] static void fail_unequal(LineReader *src, const std::string &src_shown, LineReader *tgt,
@@ -246,8 +253,8 @@ private:
         LineReader::Line line;
         while (src->next(&line)) continue;
         while (tgt->next(&line)) continue;
-        fail(XF_ERROR_DATA, "'%s' has %" PRId64 " lines and '%s' has %" PRId64 ", expected as many", src_shown.c_str(),
-             src->lines(), tgt_shown.c_str(), tgt->lines());
+        fail(XF_ERROR_DATA, "lines in '%s': %" PRId64 ", in '%s': %" PRId64 ", expected as many in both",
+             src_shown.c_str(), src->lines(), tgt_shown.c_str(), tgt->lines());
     }
 
     const CorpusOptions options_;

@@ -104,6 +104,10 @@ std::string Decoder::refusal(const xf_batch &batch, const Work &work, int64_t b,
             static_cast<long long>(length), static_cast<long long>(work.config.max_source_tokens));
     for (int64_t i = 0; i < length; ++i)
         if (ids[i] < 0 || ids[i] >= source_V) return format("source id %d, expected 0 to %d", ids[i], source_V - 1);
+    if (!c.ends(ids, length)) {
+        *status = XF_ERROR_INVALID_ARGUMENT;
+        return format("the source ends with token %d, expected the end symbol %d", ids[length - 1], c.tokens.end);
+    }
     if (work.request.prefix_ids == nullptr) return {};
     const int32_t *const offsets = work.request.prefix_offsets;
     if (offsets[b + 1] - offsets[b] > work.limit(length))

@@ -7,7 +7,6 @@
 
 #include "eval/characters.h"
 #include "eval/ngrams.h"
-#include "eval/signature.h"
 
 namespace xf {
 namespace {
@@ -71,7 +70,5 @@ double Chrf::score() const {
     recall /= orders;
     return 100 * (1 + kFactor) * precision * recall / (kFactor * precision + recall);
 }
-
-std::string Chrf::signature() { return "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|" XF_SIGNATURE_VERSION; }
 
 }  // namespace xf

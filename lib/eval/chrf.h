@@ -25,7 +25,6 @@ public:
     double score() const;
 
     // "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:xformer-0.1.0"
-    static std::string signature();
 
 private:
     struct Counts {

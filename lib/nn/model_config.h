@@ -50,6 +50,10 @@ struct ModelConfig {
     int64_t kv_columns() const { return H * (K + W); }
     // What the feed-forward's first map gives: with gates twice as much as its second one takes.
     int64_t inner_columns() const { return gated ? 2 * F : F; }
+    // Whether a sentence of n >= 1 tokens ends as it must: with the end symbol, behind which a language's token may be.
+    bool ends(const int32_t *ids, int64_t n) const {
+        return ids[n - 1] == tokens.end || (n > 1 && ids[n - 2] == tokens.end);
+    }
     // The paper's feed-forward: maps with their ReLU in one operation.
     bool plain_relu() const { return activation == XF_ACTIVATION_RELU && !gated; }
 

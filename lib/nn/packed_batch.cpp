@@ -21,7 +21,8 @@ int64_t sentence_bucket(int64_t needed, const PackedSide &src, const PackedSide 
 }
 
 void check_side(const char *side, int64_t sentences, const int32_t *ids, const int32_t *offsets, int64_t V,
-                int64_t max_length) {
+                const ModelConfig &config) {
+    const int64_t max_length = config.max_length;
     XF_CHECK(ids != nullptr && offsets != nullptr, XF_ERROR_INVALID_ARGUMENT, "the batch's %s ids or offsets are NULL",
              side);
     XF_CHECK(offsets[0] == 0, XF_ERROR_INVALID_ARGUMENT, "the first %s offset is %d, expected 0", side, offsets[0]);
@@ -43,14 +44,23 @@ int32_t fed_first(const ModelConfig &config, const int32_t *target, int32_t leng
     return config.languages.starts(target[length - 1]) ? target[length - 1] : start;
 }
 
+void check_ends(const char *side, int64_t sentences, const int32_t *ids, const int32_t *offsets,
+                const ModelConfig &config) {
+    for (int64_t b = 0; b < sentences; ++b)
+        XF_CHECK(config.ends(ids + offsets[b], offsets[b + 1] - offsets[b]), XF_ERROR_INVALID_ARGUMENT,
+                 "%s sentence %lld ends with token %d, expected the end symbol %d", side, static_cast<long long>(b),
+                 ids[offsets[b + 1] - 1], config.tokens.end);
+}
+
 }  // namespace
 
 void check_source(const xf_batch &batch, const ModelConfig &config) {
-    check_side("source", batch.sentences, batch.src_ids, batch.src_offsets, config.source_V, config.max_length);
+    check_side("source", batch.sentences, batch.src_ids, batch.src_offsets, config.source_V, config);
+    check_ends("source", batch.sentences, batch.src_ids, batch.src_offsets, config);
 }
 
 void check_target(const xf_batch &batch, const ModelConfig &config) {
-    check_side("target", batch.sentences, batch.tgt_ids, batch.tgt_offsets, config.V, config.max_length);
+    check_side("target", batch.sentences, batch.tgt_ids, batch.tgt_offsets, config.V, config);
 }
 
 int64_t drop_stride(int64_t longest) {

@@ -82,8 +82,8 @@ void Trainer::roll_back() {
 
 std::unique_ptr<Trainer> Trainer::resume(const std::shared_ptr<Context> &context, const ModelFile &file,
                                          const Options &changes, const Call &call) {
-    XF_CHECK(file.kind() == "checkpoint", XF_ERROR_CORRUPT, "'%s' is a model without optimizer state, not a checkpoint",
-             file.path().c_str());
+    XF_CHECK(file.kind() == "checkpoint", XF_ERROR_INVALID_ARGUMENT,
+             "'%s' is a model without optimizer state, not a checkpoint", file.path().c_str());
     read_count(file, "step");  // like the rest of the header before anything is allocated
     DataPosition position = DataPosition::read(file);
     const Options options = resumed_options(file.options(), changes);

@@ -266,7 +266,7 @@ int main(void) {
     }
     host.alloc = allocate;
     host.free = release;
-    inputs("xf_host", take_host, &host, sizeof host, 104);
+    inputs("xf_host", take_host, &host, sizeof host, sizeof host);
     comm.size = 1;
     inputs("xf_comm", take_comm, &comm, sizeof comm, 48);
     next_batch(&batch, NULL);

@@ -85,7 +85,11 @@ static void test_unknown_keys(void **state) {
     refused_with(c, "model.dmodel", "64", XF_ERROR_NOT_FOUND, "model.d_model");
     refused_with(c, "train.label_smooting", "0", XF_ERROR_NOT_FOUND, "train.label_smoothing");
     refused_with(c, "beam", "4", XF_ERROR_NOT_FOUND, "decode.beam");
-    refused_with(c, "", "4", XF_ERROR_NOT_FOUND, "nearest");
+    refused_with(c, "", "4", XF_ERROR_NOT_FOUND, "nor one like it");
+    refused_with(c, "train.zebra", "4", XF_ERROR_NOT_FOUND, "nor one like it");
+    refused_with(c, "train.lr", "1", XF_ERROR_NOT_FOUND, "train.learning_rate");
+    refused_with(c, "batch_size", "4", XF_ERROR_NOT_FOUND, "data.batch_tokens");
+    refused_with(c, "decode.length_penalty", "1", XF_ERROR_NOT_FOUND, "decode.alpha");
     refused_with(c, "decode.beam ", "4", XF_ERROR_NOT_FOUND, "decode.beam'");
     REFUSED(XF_ERROR_NOT_FOUND, nothing, xf_config_set_i64(c, "decode.bean", 1, err));
     REFUSED(XF_ERROR_NOT_FOUND, nothing, xf_config_set_f64(c, "decode.alfa", 1, err));

@@ -39,6 +39,8 @@ static void test_open(void **state) {
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_from_memory(x, NULL, "m", NULL, 3, &out, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_corpus_from_memory(x, NULL, "m", "a\tb", 3, NULL, err));
     REFUSED(XF_ERROR_DATA, out, xf_corpus_from_memory(x, NULL, "m", NULL, 0, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_from_memory(x, NULL, "m", "a\tb", SIZE_MAX, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_from_memory(x, NULL, "m", "a\tb", SIZE_MAX / 4, &out, err));
     REFUSED(XF_ERROR_DATA, out, xf_corpus_from_memory(x, NULL, "two\nlines", "a\xff\tb", 4, &out, err));
     for (int i = 0; i < WRONG_HANDLES; ++i) {
         if (i == CONFIG || wrong_handle(i) == NULL) continue;

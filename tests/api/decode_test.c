@@ -121,7 +121,14 @@ static void test_batches(void **state) {
     }
     int32_t many[80];
     const int32_t too_long[3] = {0, 65, 66}, short_and_long[3] = {0, 1, 66};
-    for (int i = 0; i < 80; ++i) many[i] = 9;
+    for (int i = 0; i < 80; ++i) many[i] = XF_TOKEN_END;
+    const int32_t endless[6] = {5, 6, 1, 7, 9, 9}, with_language[6] = {5, 6, 1, 7, 1, 9};
+    b = good;
+    b.src_ids = endless;
+    assert_int_equal(second_of(&b), invalid);
+    refused_batch(XF_OK, invalid, &b);
+    b.src_ids = with_language;
+    assert_int_equal(second_of(&b), XF_OK);
     b = good;
     b.src_offsets = wrong_offsets[4];
     assert_int_equal(second_of(&b), invalid);

@@ -20,8 +20,9 @@ static void test_bleu(void **state) {
     REFUSED(XF_ERROR_INVALID_ARGUMENT, score, xf_bleu(holes, lines, 2, XF_BLEU_13A, &score, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, score, xf_bleu(lines, holes, 2, XF_BLEU_13A, &score, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, score, xf_bleu(lines, lines, 0, XF_BLEU_13A, &score, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, score, xf_bleu(lines, lines, 2, 3, &score, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, score, xf_bleu(lines, lines, 2, -1, &score, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, score, xf_bleu(lines, lines, SIZE_MAX, XF_BLEU_13A, &score, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, score, xf_bleu(lines, lines, 2, 3, &score, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, score, xf_bleu(lines, lines, 2, -1, &score, err));
     CHECK_OUTPUT_STRUCT(xf_bleu_score, out, xf_bleu(lines, lines, 2, XF_BLEU_NONE, out, err));
     ACCEPTED(xf_bleu(lines, lines, 1, XF_BLEU_13A, &score, err));
     assert_true(score.score > 99.99 && score.score < 100.01 && score.hypothesis_length == 6);

@@ -268,6 +268,8 @@ static void test_copy_and_average(void **state) {
     for (size_t i = 0; i < count; ++i) assert_float_equal(values[i], before[i] + 2, 1e-5);
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average(NULL, 2, &out, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average(models, 0, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average(models, SIZE_MAX, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average_files(world.context, paths, SIZE_MAX, &out, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_average(models, 2, NULL, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average(with_null, 2, &out, err));
 

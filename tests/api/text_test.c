@@ -27,6 +27,14 @@ static void test_make(void **state) {
     ACCEPTED(xf_tokenizer_save(world.tokenizer, path, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_tokenizer_load(world.context, NULL, &out, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_tokenizer_load(world.context, path, NULL, err));
+    const char *const model = scratch_path("a model");
+    ACCEPTED(xf_model_save(world.model, NULL, model, err));
+    REFUSED(XF_ERROR_CORRUPT, out, xf_tokenizer_load(world.context, model, &out, err));
+    xf_error said;
+    assert_int_equal(xf_tokenizer_load(world.context, model, &out, &said), XF_ERROR_CORRUPT);
+    assert_non_null(strstr(said.message, "xf_model_tokenizer()"));
+    assert_int_equal(xf_tokenizer_load(world.context, "/proc/self/comm", &out, &said), XF_ERROR_CORRUPT);
+    assert_non_null(strstr(said.message, "'/proc/self/comm': "));
     ACCEPTED(xf_tokenizer_load(world.context, path, &out, err));
     assert_int_equal(xf_tokenizer_vocab_size(out), xf_tokenizer_vocab_size(world.tokenizer));
     assert_int_equal(xf_tokenizer_start_token(out), XF_TOKEN_START);

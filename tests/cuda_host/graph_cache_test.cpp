@@ -101,8 +101,9 @@ std::shared_ptr<xf::EncodedCorpus> corpus(int64_t pairs, int32_t V) {
         for (int side = 0; side < 2; ++side) {
             auto &ids = side == 0 ? made->src_ids : made->tgt_ids;
             const auto length = static_cast<size_t>(std::clamp(side == 0 ? src : tgt, 2.0, 200.0));
-            for (size_t j = 0; j < length; ++j)
+            for (size_t j = 1; j < length; ++j)
                 ids.push_back(static_cast<int32_t>(random() % static_cast<uint32_t>(V)));
+            ids.push_back(1);
             (side == 0 ? made->src_offsets : made->tgt_offsets).push_back(static_cast<int64_t>(ids.size()));
         }
         made->corpus_index.push_back(i);

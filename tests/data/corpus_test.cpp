@@ -111,6 +111,8 @@ XF_TEST(line_ends_and_byte_order_mark_are_no_text) {
 XF_TEST(not_one_pair_is_an_error) {
     for (const char *text : {"", "\xEF\xBB\xBF", "\n\n", "no tab\n"}) CHECK_FAILS(parse(text), XF_ERROR_DATA);
     CHECK_EQ(complaint(""), "m.tsv: not one good pair of sentences in 0 lines");
+    CHECK_EQ(error_of([] { parse("no tab\nno tab\n\tb\n"); }),
+             "m.tsv: not one good pair of sentences in 3 lines: 2 without a tab, 1 with an empty side");
 }
 
 XF_TEST(strict_names_file_line_and_fault) {
@@ -219,9 +221,9 @@ XF_TEST(unequal_files_are_an_error_with_both_counts) {
     TempDir dir;
     const std::string three = dir.write("three", "a\nb\nc\n"), two = dir.write("two", "a\nb");
     CHECK_EQ(error_of([&] { Corpus::open_pair(three, two, {}); }),
-             "'" + three + "' has 3 lines and '" + two + "' has 2, expected as many");
+             "lines in '" + three + "': 3, in '" + two + "': 2, expected as many in both");
     CHECK_EQ(error_of([&] { Corpus::open_pair(two, three, {}); }),
-             "'" + two + "' has 2 lines and '" + three + "' has 3, expected as many");
+             "lines in '" + two + "': 2, in '" + three + "': 3, expected as many in both");
     CHECK_FAILS(Corpus::open_pair(two, dir.write("empty", ""), {}), XF_ERROR_DATA);
 }
 
@@ -264,9 +266,9 @@ XF_TEST(a_folder_is_its_files) {
     // A line too many in one file and too few in the next are two mistakes, and no sum makes them good.
     dir.write("src/1.en", "a\n"), dir.write("src/2.en", "b\nc\n");
     CHECK_EQ(error_of([&] { Corpus::open_pair(src, tgt, {}); }),
-             "'" + src + "/1.en' has 1 lines and '" + tgt + "/1.de' has 2, expected as many");
+             "lines in '" + src + "/1.en': 1, in '" + tgt + "/1.de': 2, expected as many in both");
     CHECK_EQ(error_of([&] { Corpus::open_pair(src, tgt + "/1.de", {}); }),
-             "'" + src + "' has 2 files and '" + tgt + "/1.de' has 1, expected as many");
+             "files in '" + src + "': 2, in '" + tgt + "/1.de': 1, expected as many in both");
 }
 
 XF_TEST(what_is_no_file_is_one_sentence) {

@@ -89,7 +89,7 @@ XF_TEST(headers_of_the_format) {
     w.refused(XF_ERROR_CORRUPT, "nothing but metadata", [](Content &c) { c.tensors.clear(); });
     w.refused(XF_ERROR_CORRUPT, "nothing at all", [](Content &c) { c = {}; });
     w.refused(
-        XF_ERROR_CORRUPT, "a model without moments",
+        XF_ERROR_INVALID_ARGUMENT, "a model without moments",
         [](Content &c) {
             c.drop("adam.");
             c.metadata["kind"] = "model";

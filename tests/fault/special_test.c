@@ -91,6 +91,12 @@ static void test_native_code(void **state) {
     xf_corpus *corpus = NULL;
     assert_int_equal(xf_model_load(world.context, "nowhere", &model, &error), XF_ERROR_NOT_FOUND);
     assert_int_equal(error.native_code, 2); /* ENOENT */
+    assert_int_equal(xf_model_load(world.context, long_path, &model, &error), XF_ERROR_IO);
+    assert_int_equal(error.native_code, 36); /* ENAMETOOLONG */
+    /* What doesn't fit is left out in the middle: what failed and why are told. */
+    assert_int_equal(strncmp(error.message, "cannot open '/p/p/p", 19), 0);
+    assert_non_null(strstr(error.message, "\xE2\x80\xA6"));
+    assert_non_null(strstr(error.message, "File name too long"));
     assert_int_equal(xf_model_load(world.context, "/", &model, &error), XF_ERROR_IO);
     assert_int_equal(error.native_code, 21); /* EISDIR */
     assert_int_equal(xf_corpus_open(world.context, NULL, "/", &corpus, &error), XF_ERROR_IO);

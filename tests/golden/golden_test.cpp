@@ -335,7 +335,6 @@ XF_TEST(a_changed_option_is_noticed) {
         {"post", "train.attention_dropout", "0.05"},
         {"swish", "model.activation", "gelu"},
         {"swish", "model.start_token", "3"},
-        {"swish", "model.end_token", "3"},
         {"swish", "model.banned_tokens", "3,4,5,6,7,8,9,10"},
         {"swish", "train.activation_dropout", "0.05"},
         {"post", "train.activation_dropout", "0.05"},

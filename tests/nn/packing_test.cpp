@@ -131,7 +131,7 @@ XF_TEST(a_target_token_changes_no_earlier_loss) {
                 CHECK(shows(after[1][j], before[1][j]));
                 if (j + 1 < before[1].size()) CHECK(shows(after[1][j + 1], before[1][j + 1]));
             }
-            for (size_t j = 0; j < pairs.src[1].size();
+            for (size_t j = 0; j + 1 < pairs.src[1].size();
                  j += step) {  // the source is seen whole, but not by the neighbours
                 Pairs changed = pairs;
                 changed.src[1][j] = pairs.src[1][j] == 5 ? 6 : 5;
@@ -221,10 +221,12 @@ XF_TEST(a_bad_batch_is_refused) {
     refused({{{2, 1}, {std::numeric_limits<int32_t>::min()}}, {{2, 1}, {2, 1}}}, XF_ERROR_OUT_OF_RANGE);
     refused({{Ids(97, 3)}, {{2, 1}}}, XF_ERROR_OUT_OF_RANGE);
     refused({{{2, 1}, {}}, {{2, 1}, {2, 1}}}, XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(load(Batch({{2, 1}, {2, 3}}, {{2, 1}, {2, 1}}).view()), XF_ERROR_INVALID_ARGUMENT);  // no end symbol
+    load(Batch({{2, 1}, {2, 1, 3}}, {{2, 1}, {2, 3}}).view());  // a language behind it; a target that goes on
     const Pairs good = {{{2, 1}, {3, 1}}, {{2, 1}, {4, 1}}};
     const Batch batch(good);
     load(batch.view());
-    load(Batch({Ids(96, 3)}, {Ids(96, 3)}).view());  // the longest that fits
+    load(Batch({Ids(96, 1)}, {Ids(96, 3)}).view());  // the longest that fits
     for (const int64_t sentences : {int64_t{0}, int64_t{-1}, std::numeric_limits<int64_t>::min()}) {
         xf_batch bad = batch.view();
         bad.sentences = sentences;

@@ -44,7 +44,7 @@ void meet_errors(xf_context *context, const xf_model *model, const xf_config *co
     free(bytes);
     met(xf_model_load(context, "/dev/null/none", &none, &err), XF_ERROR_IO, &err);
     met(xf_model_load(context, tokenizer_path, &none, &err), XF_ERROR_CORRUPT, &err);
-    met(xf_trainer_resume(context, model_path, NULL, &no_trainer, &err), XF_ERROR_CORRUPT, &err);
+    met(xf_trainer_resume(context, model_path, NULL, &no_trainer, &err), XF_ERROR_INVALID_ARGUMENT, &err);
     met(xf_corpus_from_memory(context, NULL, "m", NULL, 9, &no_corpus, &err), XF_ERROR_INVALID_ARGUMENT, &err);
     met(xf_model_load(NULL, model_path, &none, &err), XF_ERROR_INVALID_ARGUMENT, &err);
 

@@ -47,7 +47,7 @@ XF_TEST(a_model_is_no_checkpoint) {
     xf::FileContents contents;
     contents.kind = "model";
     xf::save_model_file(folder.file("model"), *model, stream, contents, {});
-    CHECK_FAILS(resume(context, folder.file("model")), XF_ERROR_CORRUPT);
+    CHECK_FAILS(resume(context, folder.file("model")), XF_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(resume(context, folder.file("none")), XF_ERROR_NOT_FOUND);
 }
 

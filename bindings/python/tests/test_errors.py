@@ -114,7 +114,7 @@ class Provoked(WorldTest):
     def test_damaged_files(self):
         w = self.world
         w.model.save(self.path("model.xf"))
-        self.refused(xformer.CorruptError, xformer.Trainer.resume, w.context, self.path("model.xf"))
+        self.refused(xformer.InvalidArgumentError, xformer.Trainer.resume, w.context, self.path("model.xf"))
         with open(self.path("model.xf"), "rb") as file:
             data = bytearray(file.read())
         data[len(data) // 2] ^= 1

@@ -161,7 +161,7 @@ fn names_and_files() {
 fn damaged_files() {
     let (w, folder) = (World::new(), Folder::new());
     w.model.save(folder.join("model.xf"), None).expect("saved");
-    refused(Trainer::resume(&w.context, folder.join("model.xf"), None), Status::Corrupt, "");
+    refused(Trainer::resume(&w.context, folder.join("model.xf"), None), Status::InvalidArgument, "");
     let data = fs::read(folder.join("model.xf")).expect("a file");
     let mut flipped = data.clone();
     flipped[data.len() / 2] ^= 1;

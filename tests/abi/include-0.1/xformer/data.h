@@ -58,12 +58,13 @@ typedef struct xf_corpus_stats {
 /**
  * @brief Packed sentences: the ids of all sentences one after the other, and where each begins.
  *
- * Sentence b of the source is src_ids[src_offsets[b]] to src_ids[src_offsets[b + 1] - 1], its last id the end symbol;
- * the target likewise. The target has no start symbol: the library puts it in. Of a model whose decoder is fed a
- * language first ("model.target_language" start) that language's token may stand behind the target's end symbol: "y end
- * lang" is what is to be said, "lang y end" what the decoder is fed, as mBART learns it. From xf_batcher_next() the
- * arrays belong to the batcher; a caller may also fill the struct with arrays of its own. XF_BATCH_INIT makes an empty
- * one.
+ * Sentence b of the source is src_ids[src_offsets[b]] to src_ids[src_offsets[b + 1] - 1], its last id the end symbol,
+ * or the last but one where a language's token stands behind it; a source without is XF_ERROR_INVALID_ARGUMENT. The
+ * target likewise, but it may be cut off. It has no start symbol: the library puts it in. Of a model whose decoder is
+ * fed a language first ("model.target_language" start) that language's token may stand behind the target's end symbol:
+ * "y end lang" is what is to be said, "lang y end" what the decoder is fed, as mBART learns it. From xf_batcher_next()
+ * the arrays belong to the batcher; a caller may also fill the struct with arrays of its own. XF_BATCH_INIT makes an
+ * empty one.
  *
  * @since 0.1
  */

@@ -66,7 +66,7 @@ typedef struct xf_bleu_score {
  * @param tokenize [in] an enum xf_bleu_tokenize
  * @param score [in,out] struct_size set by the caller
  * @param err [out] NULL allowed
- * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY
+ * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (tokenize), XF_ERROR_NO_MEMORY
  * @threads any
  * @par Source
  * Papineni et al. 2002; Post 2018 (sacreBLEU)
@@ -76,7 +76,8 @@ XF_API enum xf_status xf_bleu(const char *const *hypotheses, const char *const *
                               int32_t tokenize, xf_bleu_score *score, xf_error *err);
 
 /**
- * @brief Computes corpus chrF2: character n-grams to 6, beta 2, white space removed.
+ * @brief Computes corpus chrF2: character n-grams to 6, beta 2, white space removed. sacreBLEU's signature of it is
+ * nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no.
  * @param hypotheses [in] count NUL-terminated strings
  * @param references [in] count NUL-terminated strings
  * @param count [in] segments; at least 1

@@ -275,8 +275,8 @@ XF_API enum xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *bat
  * @param config [in] NULL: as saved
  * @param out [out] the trainer, which holds its model (xf_trainer_model()); the caller frees it with xf_trainer_free()
  * @param err [out] NULL allowed
- * @return as xf_model_load(); XF_ERROR_CORRUPT also when the file is a model without optimizer state; XF_ERROR_STATE
- *         when config has another value for an option that can't change: the message names it
+ * @return as xf_model_load(); XF_ERROR_INVALID_ARGUMENT also when the file is a model, without optimizer state;
+ *         XF_ERROR_STATE when config has another value for an option that can't change: the message names it
  * @threads shared-read
  * @since 0.1
  */

@@ -86,7 +86,7 @@ public class ErrorsTest extends WorldTest {
     @Test
     public void damagedFiles() throws Exception {
         w.model.save(path("model.xf"));
-        refused(Status.CORRUPT, () -> Trainer.resume(w.context, path("model.xf")));
+        refused(Status.INVALID_ARGUMENT, () -> Trainer.resume(w.context, path("model.xf")));
         byte[] good = Files.readAllBytes(path("model.xf"));
         byte[] flipped = good.clone();
         flipped[flipped.length / 2] ^= 1;
