@@ -6,3 +6,21 @@ set(XF_CUDA_LIBRARY_SOURCES
   gemm_cublaslt.cu)
 file(GLOB XF_CUDA_SOURCES RELATIVE ${CMAKE_CURRENT_LIST_DIR} CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cu)
 list(REMOVE_ITEM XF_CUDA_SOURCES ${XF_CUDA_LIBRARY_SOURCES})
+
+# With XF_UNITY several files as one: half of what a compiler does for one file is to read CUDA's headers. In one group
+# names of anonymous namespaces differ. What isn't named here stays alone: tests take single objects of it.
+if(XF_UNITY)
+  set(groups "activation attention caller linear" "adam attention_bwd graph" "add_norm attention_step memory"
+    "add_norm_bwd beam_step" "embed top_k" "shards plugin")
+  foreach(group IN LISTS groups)
+    string(REPLACE " " "_" name "${group}")
+    string(REPLACE " " ";" group "${group}")
+    set(text "")
+    foreach(file IN LISTS group)
+      list(REMOVE_ITEM XF_CUDA_SOURCES ${file}.cu)
+      string(APPEND text "#include \"${CMAKE_CURRENT_LIST_DIR}/${file}.cu\"\n")
+    endforeach()
+    file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cu CONTENT "${text}")
+    list(APPEND XF_CUDA_SOURCES ${CMAKE_CURRENT_BINARY_DIR}/${name}.cu)
+  endforeach()
+endif()
