@@ -11,8 +11,10 @@
 #pragma once
 
 #include <cmath>
+#include <cstdlib>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "core/error.h"
 #include "support/sanitized.h"
@@ -24,6 +26,12 @@ struct Registrar {
 };
 
 void record(const char *file, int line, const std::string &what);
+
+// Where XF_TEST_DEVICES names GPUs a program runs a second time: a test that asks none has run already.
+inline bool has_run_on_cpu() {
+    const char *const kind = std::getenv("XF_TEST_DEVICES");
+    return kind != nullptr && std::string_view(kind) == "cuda";
+}
 
 template <class A, class B>
 void check_equal(const A &a, const B &b, const char *text, const char *file, int line) {
