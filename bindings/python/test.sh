@@ -89,7 +89,8 @@ echo "$asked is asked for, 2.$promised promised"
 [ "$promised" -ge "${asked#GLIBC_2.}" ]
 cp ../sources/numerals.xf en-de.xf
 [ "$(alone environment/bin/python -c "$(python_sentence)" | wc -l)" = 1 ]
-# The long ones have run above, and have nothing new to find here.
-only=(-k "not leak and not its_program and not flipped_bits")
+# The long ones have run above, and have nothing new to find here: where the library lies changes no answer, no message
+# and no checkpoint that is converted.
+only=(-k "not leak and not its_program and not flipped_bits and not test_convert_hf and not test_errors and not test_arguments")
 suite env -i PATH=/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1 environment/bin/python
 echo "the Python binding passed"

@@ -188,7 +188,7 @@ static void test_truncated(void **state) {
 static void test_flipped(void **state) {
     (void)state;
     /* Odd, so that every bit of a byte has its turn; header and text closely, weights with a wider stride. */
-    enum { CLOSE = XF_TEST_SANITIZED ? 31 : 7, WIDE = XF_TEST_SANITIZED ? 767 : 191 };
+    enum { CLOSE = XF_TEST_SANITIZED ? 61 : 7, WIDE = XF_TEST_SANITIZED ? 1531 : 191 };
     for (int kind = 0; kind < FILE_KINDS; ++kind) {
         if (kind == CHECKPOINT_AS_MODEL) continue;
         const int file = open(good[kind].path, O_WRONLY);
