@@ -3,9 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "xformer/context.h"
 
-#include <algorithm>
-#include <vector>
-
 #include "api/guard.h"
 
 using namespace xf;
@@ -93,12 +90,14 @@ int32_t xf_context_rank_count(const xf_context *context) {
 xf_status xf_context_all_gather(xf_context *context, int64_t value, int64_t *values, xf_error *err) {
     return guard(err, [&] {
         const auto use = shared(context, "context");
-        check_pointer(values, "values");
         Comm *const comm = use->context->comm();
-        std::vector<int64_t> all(comm != nullptr ? static_cast<size_t>(comm->size()) : 1);
-        all[comm != nullptr ? static_cast<size_t>(comm->rank()) : 0] = value;
-        if (comm != nullptr) comm->all_gather(all.data(), sizeof value);
-        std::copy(all.begin(), all.end(), values);
+        Telling own;
+        own.run([&] { check_pointer(values, "values"); });
+        if (comm != nullptr)
+            comm->hear(own.word(), value, own.failed() ? nullptr : values);
+        else if (!own.failed())
+            *values = value;
+        own.rethrow();
     });
 }
 

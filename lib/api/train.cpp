@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "xformer/train.h"
 
+#include <optional>
+
 #include "api/guard.h"
 #include "api/model_handle.h"
 
@@ -22,15 +24,28 @@ void check_stats(const xf_step_stats *stats) {
     if (stats != nullptr) check_struct(stats, "stats");
 }
 
-// A trainer and its model for themselves, for the time of a call that can be cancelled.
+// A trainer and its model for themselves, for the time of a call that can be cancelled. checks(): what else the call
+// needs. Where ranks make it together, each hears of what one has not.
 struct TrainerUse {
+    template <class Checks>
+    TrainerUse(xf_trainer *trainer, const Checks &checks)
+        : handle(trainer, "trainer", true), call(handle->context->call(&handle->cancel)) {
+        try {
+            model.emplace(*handle->trainer->model(), true);
+            checks();
+        } catch (...) {
+            handle->trainer->tell(Trainer::Together::kStep);
+            throw;
+        }
+    }
+    // For a call that ranks don't make.
     explicit TrainerUse(xf_trainer *trainer)
-        : handle(trainer, "trainer", true),
-          model(*handle->trainer->model(), true),
-          call(handle->context->call(&handle->cancel)) {}
+        : handle(trainer, "trainer", true), call(handle->context->call(&handle->cancel)) {
+        model.emplace(*handle->trainer->model(), true);
+    }
 
     Use<xf_trainer> handle;
-    ModelUse model;
+    std::optional<ModelUse> model;
     Call call;
 };
 
@@ -69,22 +84,25 @@ void xf_trainer_cancel(xf_trainer *trainer) {
 xf_status xf_train_step(xf_trainer *trainer, const xf_batch *batches, size_t count, xf_step_stats *stats,
                         xf_error *err) {
     return guard(err, [&] {
-        const TrainerUse use(trainer);
-        check_stats(stats);
-        check_pointer(batches, "batches");
-        XF_CHECK(count > 0, XF_ERROR_INVALID_ARGUMENT, "count is 0, expected at least 1");
-        get_batches(batches, count, &trainer->batches);
+        const TrainerUse use(trainer, [&] {
+            check_stats(stats);
+            check_pointer(batches, "batches");
+            XF_CHECK(count > 0, XF_ERROR_INVALID_ARGUMENT, "count is 0, expected at least 1");
+            get_batches(batches, count, &trainer->batches);
+        });
         put_stats(stats, trainer->trainer->step(trainer->batches.data(), count, use.call));
     });
 }
 
 xf_status xf_train_next(xf_trainer *trainer, xf_batcher *batcher, xf_step_stats *stats, xf_error *err) {
     return guard(err, [&] {
-        const TrainerUse use(trainer);
-        const auto data = exclusive(batcher, "batcher");
-        check_stats(stats);
+        std::optional<Use<xf_batcher>> data;
+        const TrainerUse use(trainer, [&] {
+            data.emplace(batcher, "batcher", true);
+            check_stats(stats);
+        });
         StepStats made;
-        if (!trainer->trainer->next(data->batcher.get(), &made, use.call)) return XF_DONE;
+        if (!trainer->trainer->next((*data)->batcher.get(), &made, use.call)) return XF_DONE;
         put_stats(stats, made);
         return XF_OK;
     });
@@ -134,14 +152,23 @@ xf_model *xf_trainer_model(xf_trainer *trainer) { return is_handle(trainer) ? tr
 xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *batcher, const char *path, xf_error *err) {
     return guard(err, [&] {
         const auto use = exclusive(trainer, "trainer");
-        check_pointer(path, "path");
         DataPosition position;
-        if (batcher != nullptr) {
-            const auto data = shared(batcher, "batcher");
-            position = DataPosition::of(*data->batcher, data->batcher->fingerprint(), data->batcher->order());
+        std::optional<ModelUse> parameters;
+        std::string place, tokenizer;
+        try {
+            check_pointer(path, "path");
+            place = path;
+            if (batcher != nullptr) {
+                const auto data = shared(batcher, "batcher");
+                position = DataPosition::of(*data->batcher, data->batcher->fingerprint(), data->batcher->order());
+            }
+            parameters.emplace(*use->trainer->model(), false);
+            tokenizer = tokenizer_json(*use->model);
+        } catch (...) {
+            use->trainer->tell(Trainer::Together::kSave);
+            throw;
         }
-        const ModelUse parameters(*use->trainer->model(), false);
-        use->trainer->save(path, tokenizer_json(*use->model), position, use->context->call(&use->cancel));
+        use->trainer->save(place, tokenizer, position, use->context->call(&use->cancel));
     });
 }
 
@@ -150,11 +177,20 @@ xf_status xf_trainer_ema(const xf_trainer *trainer, xf_model **out, xf_error *er
         // Ranks exchange their slices, which two calls at a time would mix up.
         const bool has_ranks = is_handle(trainer) && trainer->context->comm() != nullptr;
         const Use<const xf_trainer> use(trainer, "trainer", has_ranks);
-        check_pointer(out, "out");
-        const ModelUse parameters(*use->trainer->model(), false);
-        auto handle = std::make_unique<xf_model>();
+        std::optional<ModelUse> parameters;
+        std::unique_ptr<xf_model> handle;
+        try {
+            check_pointer(out, "out");
+            parameters.emplace(*use->trainer->model(), false);
+            handle = std::make_unique<xf_model>();
+        } catch (...) {
+            use->trainer->tell(Trainer::Together::kSave);
+            throw;
+        }
         const auto &tokenizer = use->model->tokenizer;
-        fill_model_handle(handle.get(), use->trainer->average(), tokenizer != nullptr ? tokenizer->tokenizer : nullptr);
+        use->trainer->average([&](const std::shared_ptr<Model> &model) {
+            fill_model_handle(handle.get(), model, tokenizer != nullptr ? tokenizer->tokenizer : nullptr);
+        });
         *out = handle.release();
     });
 }

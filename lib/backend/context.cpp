@@ -76,7 +76,12 @@ void Context::open_comm(const std::string &name, double timeout) {
         services_.comm = nullptr;  // the caller's memory
     } else if (name == "mpi" || (name == "auto" && is_started_with_others())) {
         const xf_comm comm = registry_.open_comm("mpi", timeout);
-        comm_ = std::make_unique<Comm>(comm, timeout);
+        try {
+            comm_ = std::make_unique<Comm>(comm, timeout);
+        } catch (...) {  // the other ranks have this one: it is what the next attempt gets
+            comm.close(comm.user);
+            throw;
+        }
         comm_->own();
     }
     if (comm_ != nullptr) log(XF_LOG_INFO, "context", "rank %d of %d", comm_->rank(), comm_->size());

@@ -33,21 +33,18 @@ bool ask_until(Clock::time_point end, const IsOver &is_over) {
     return true;
 }
 
-struct Letter {
-    int32_t status;
-    char message[180];
-    char id[XF_LANE_ID_BYTES];
-};
-
 }  // namespace
 
-Lane::Lane(const xf_lane_plugin &plugin, Comm &comm, Stream &stream, double timeout)
-    : plugin_(plugin), comm_(comm), timeout_(timeout) {
+Lane::Lane(const xf_lane_plugin &plugin, Comm &comm, double timeout) : plugin_(plugin), comm_(comm), timeout_(timeout) {
     const auto ranks = static_cast<size_t>(comm.size());
     noted_.resize(2 * ranks), told_.resize(ranks * ranks);
     sends_.reserve(ranks), receives_.reserve(ranks);
+    letters_.resize(ranks);
+}
+
+void Lane::join(Stream &stream) {
     try {
-        join(stream);
+        begin(stream);
     } catch (...) {
         close();
         throw;
@@ -62,35 +59,28 @@ bool Lane::close() {
     return lane == nullptr || plugin_.close(lane, kCloseSeconds) != 0;
 }
 
-// Rank 0 makes the id and gives it to all; all begin to join; each hears how it ended on the others.
-void Lane::join(Stream &stream) {
-    std::vector<Letter> letters(static_cast<size_t>(comm_.size()), Letter{});
-    Letter &mine = letters[static_cast<size_t>(comm_.rank())];
-    const auto agree = [&](const auto &work) {
-        mine = {};
-        try {
-            work();
-        } catch (const Error &error) {
-            mine.status = error.status();
-            std::snprintf(mine.message, sizeof mine.message, "%s", error.what());
-        }
-        const Letter own = mine;
-        comm_.all_gather(letters.data(), sizeof(Letter));
-        if (own.status != XF_OK) fail(static_cast<xf_status>(own.status), "%s", own.message);
-        for (size_t r = 0; r < letters.size(); ++r)
-            if (letters[r].status != XF_OK)
-                fail(XF_ERROR_PEER, "rank %zu: %.*s", r, static_cast<int>(sizeof letters[r].message - 1),
-                     letters[r].message);
-    };
+// Each rank hears how its part ended on the others.
+template <class Work>
+void Lane::agree(const Work &work) {
+    Telling own;
+    own.run(work);
+    letters_[static_cast<size_t>(comm_.rank())].word = own.word();
+    comm_.hear(letters_.data(), sizeof(Letter));
+    own.rethrow();
+}
+
+// Rank 0 makes the id and gives it to all; all begin to join.
+void Lane::begin(Stream &stream) {
+    std::fill(letters_.begin(), letters_.end(), Letter{});
+    number_ = 0;
     agree([&] {
         sums_ = Buffer(stream.device(), noted_.size() * sizeof(uint64_t));
         stream.zero(sums_.data(), sums_.bytes());
         if (comm_.rank() != 0) return;
         xf_error error{};
-        stream.device().check(plugin_.make_id(mine.id, &error), error);
+        stream.device().check(plugin_.make_id(letters_.front().id, &error), error);
     });
-    char id[XF_LANE_ID_BYTES];
-    std::memcpy(id, letters.front().id, sizeof id);
+    const auto &id = letters_.front().id;
     agree([&] {
         stream.lend(
             [&](void *, xf_error *error) { return plugin_.open(id, comm_.rank(), comm_.size(), &lane_, error); });
@@ -110,14 +100,14 @@ void Lane::join(Stream &stream) {
 }
 
 // What is under way on the device would hold the stream for ever: first that is ended, then others are told.
-void Lane::lose(Stream &stream, const std::string &why) {
+void Lane::lose(Stream &stream, const char *why) {
     bool free = close();
     try {
         free = free && ask_until(after(kDrainSeconds), [&] { return stream.is_done(); });
-    } catch (const Error &) {  // the device has a fault and waits for nothing
+    } catch (const std::exception &) {  // the device has a fault and waits for nothing
     }
     if (!free) stream.device().abandon();
-    comm_.give_up(why);
+    comm_.give_up("%s", why);
 }
 
 void Lane::note(Stream &stream, std::span<const Comm::Message> messages, size_t row) {
@@ -133,7 +123,8 @@ void Lane::exchange(Stream &stream, std::span<const Comm::Message> sends, std::s
     for (const Comm::Message &message : receives) receives_.push_back({message.rank, 0, message.data, message.size});
     const auto end = after(timeout_);
     bool begun = false, in_stream = false;
-    std::string failure;
+    char failure[sizeof(xf_error::message)] = "";
+    const auto failed = [&](const char *why) { std::snprintf(failure, sizeof failure, "%s", why); };
     note(stream, sends, 0);
     try {
         const bool over = ask_until(end, [&] {
@@ -151,11 +142,13 @@ void Lane::exchange(Stream &stream, std::span<const Comm::Message> sends, std::s
             in_stream = in_stream || status == XF_OK;
             return in_stream && stream.is_done();
         });
-        if (!over) failure = format("%s: a rank was silent for %s s", plugin_.version, number(timeout_).c_str());
-    } catch (const Error &error) {
-        failure = error.what();
+        if (!over)
+            std::snprintf(failure, sizeof failure, "%s: a rank was silent for %s s", plugin_.version,
+                          NumberText(timeout_).c_str());
+    } catch (const std::exception &error) {
+        failed(error.what());
     }
-    if (!failure.empty()) lose(stream, failure);
+    if (failure[0] != 0) lose(stream, failure);
     note(stream, receives, 1);
     ++number_;
 }
@@ -166,9 +159,12 @@ void Lane::check(Stream &stream) {
     stream.zero(sums_.data(), sums_.bytes());
     std::copy_n(noted_.begin(), ranks, told_.begin() + static_cast<std::ptrdiff_t>(own * ranks));
     comm_.all_gather(told_.data(), ranks * sizeof(uint64_t));
-    for (size_t r = 0; r < ranks; ++r)
-        if (r != own && told_[r * ranks + own] != noted_[ranks + r])
-            lose(stream, format("%s: what came from rank %zu is not what it sent", plugin_.version, r));
+    for (size_t r = 0; r < ranks; ++r) {
+        if (r == own || told_[r * ranks + own] == noted_[ranks + r]) continue;
+        char why[sizeof(xf_error::message)];
+        std::snprintf(why, sizeof why, "%s: what came from rank %zu is not what it sent", plugin_.version, r);
+        lose(stream, why);
+    }
 }
 
 }  // namespace xf

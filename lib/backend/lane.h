@@ -13,7 +13,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
 
 #include "backend/device.h"
@@ -24,21 +23,30 @@ namespace xf {
 
 class Lane {
 public:
-    // Every rank makes this call. What fails on one is its error, and XF_ERROR_PEER on the others.
-    Lane(const xf_lane_plugin &plugin, Comm &comm, Stream &stream, double timeout);
+    // Has its memory, and talks to nobody yet.
+    Lane(const xf_lane_plugin &plugin, Comm &comm, double timeout);
     ~Lane();
     Lane(const Lane &) = delete;
     Lane &operator=(const Lane &) = delete;
 
+    // Every rank makes this call. What fails on one is its error, and XF_ERROR_PEER on the others; then it may be made
+    // again.
+    void join(Stream &stream);
     // Messages in device memory, as Comm::exchange(). They have come when this returns.
     void exchange(Stream &stream, std::span<const Comm::Message> sends, std::span<const Comm::Message> receives);
     // Every rank makes this call. XF_ERROR_PEER when something since the last one came otherwise than it was sent.
     void check(Stream &stream);
 
 private:
-    void join(Stream &stream);
+    struct Letter {
+        Word word;
+        char id[XF_LANE_ID_BYTES];
+    };
+    template <class Work>
+    void agree(const Work &work);
+    void begin(Stream &stream);
     bool close();
-    [[noreturn]] void lose(Stream &stream, const std::string &why);
+    [[noreturn]] void lose(Stream &stream, const char *why);
     void note(Stream &stream, std::span<const Comm::Message> messages, size_t row);
 
     const xf_lane_plugin &plugin_;
@@ -49,6 +57,7 @@ private:
     Buffer sums_;              // [2][ranks]: sent, received
     std::vector<uint64_t> noted_, told_;
     std::vector<xf_comm_part> sends_, receives_;
+    std::vector<Letter> letters_;  // [ranks]
 };
 
 }  // namespace xf

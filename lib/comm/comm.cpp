@@ -4,6 +4,8 @@
 #include "comm/comm.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstring>
 
 #include "core/hash.h"
 
@@ -37,6 +39,8 @@ Comm::Comm(const xf_comm &table, double timeout) : table_(table), timeout_(timeo
     send_heads_.resize(ranks), receive_heads_.resize(ranks);
     send_parts_.reserve(2 * ranks), receive_parts_.reserve(2 * ranks);
     sends_.reserve(ranks), receives_.reserve(ranks);
+    parts_.reserve(ranks);
+    letters_.resize(ranks);
 }
 
 Comm::~Comm() {
@@ -53,30 +57,45 @@ void Comm::check_table() const {
 }
 
 void Comm::check_whole() const {
-    XF_CHECK(broken_.empty(), XF_ERROR_PEER, "the ranks lost each other before: %s", broken_.c_str());
+    XF_CHECK(broken_[0] == 0, XF_ERROR_PEER, "the ranks lost each other before: %s", broken_);
 }
 
-void Comm::give_up(const std::string &why) {
-    broken_ = why;
+void Comm::lose_v(const char *why, va_list args) noexcept {
+    if (broken_[0] != 0) return;
+    std::vsnprintf(broken_, sizeof broken_, why, args);
     if (table_.abort != nullptr) table_.abort(table_.user);
-    fail(XF_ERROR_PEER, "%s", why.c_str());
+}
+
+void Comm::lose(const char *why, ...) noexcept {
+    va_list args;
+    va_start(args, why);
+    lose_v(why, args);
+    va_end(args);
+}
+
+void Comm::give_up(const char *why, ...) {
+    va_list args;
+    va_start(args, why);
+    lose_v(why, args);
+    va_end(args);
+    fail(XF_ERROR_PEER, "%s", broken_);
 }
 
 void Comm::check_head(const Head &head, const Message &message) {
     const auto from = static_cast<size_t>(message.rank);
-    const auto text = [&](const char *what, uint64_t found, uint64_t expected) {
-        return format(
-            "a message of rank %d has %s %llu, expected %llu: the ranks don't make the same calls, or what "
-            "carries their messages is at fault",
+    const auto expect = [&](const char *what, uint64_t found, uint64_t expected) {
+        if (found == expected) return;
+        give_up(
+            "a message of rank %d has %s %llu, expected %llu: the ranks don't make the same calls, or what carries "
+            "their messages is at fault",
             message.rank, what, static_cast<unsigned long long>(found), static_cast<unsigned long long>(expected));
     };
     if (head.magic != kMagic || head.from != message.rank || head.to != rank())
-        give_up(format("what came from rank %d is no message of it to rank %d", message.rank, rank()));
-    if (head.number != received_[from]) give_up(text("number", head.number, received_[from]));
-    if (head.size != message.size) give_up(text("size", head.size, message.size));
+        give_up("what came from rank %d is no message of it to rank %d", message.rank, rank());
+    expect("number", head.number, received_[from]);
+    expect("size", head.size, message.size);
     if (head.hash != hash64(message.data, message.size, head.number))
-        give_up(
-            format("a message of rank %d came changed: %zu bytes whose hash is another", message.rank, message.size));
+        give_up("a message of rank %d came changed: %zu bytes whose hash is another", message.rank, message.size);
     ++received_[from];
 }
 
@@ -105,8 +124,8 @@ void Comm::pass(std::span<const Message> sends, std::span<const Message> receive
     const int32_t status = table_.exchange(table_.user, send_parts_.data(), send_parts_.size(), receive_parts_.data(),
                                            receive_parts_.size(), timeout_, &error);
     error.message[sizeof error.message - 1] = 0;
-    if (status != XF_OK)
-        give_up(error.message[0] != 0 ? error.message : format("messages could not be exchanged: status %d", status));
+    if (status != XF_OK && error.message[0] != 0) give_up("%s", error.message);
+    if (status != XF_OK) give_up("messages could not be exchanged: status %d", status);
     for (const Message &message : receives) check_head(receive_heads_[static_cast<size_t>(message.rank)], message);
 }
 
@@ -155,6 +174,25 @@ void Comm::gather(int to, const void *own, void *block, const std::vector<Range>
             std::copy_n(static_cast<const char *>(own), bytes, at);
     }
     if (size() > 1) pass(sends_, receives_);
+}
+
+void Comm::hear(void *letters, size_t bytes) {
+    all_gather(letters, bytes);
+    const auto word_of = [&](int r) {
+        Word word;
+        std::memcpy(&word, static_cast<const char *>(letters) + bytes * static_cast<size_t>(r), sizeof word);
+        return word;
+    };
+    if (word_of(rank()).status != XF_OK) return;
+    for (int r = 0; r < size(); ++r)
+        if (const Word word = word_of(r); word.status != XF_OK)
+            fail(XF_ERROR_PEER, "rank %d: %.*s", r, static_cast<int>(sizeof word.message - 1), word.message);
+}
+
+void Comm::hear(const Word &own, int64_t value, int64_t *values) {
+    letters_[static_cast<size_t>(rank())] = {own, value};
+    hear(letters_.data(), sizeof(Letter));
+    for (size_t r = 0; r < letters_.size() && values != nullptr; ++r) values[r] = letters_[r].value;
 }
 
 }  // namespace xf

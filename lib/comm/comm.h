@@ -7,16 +7,19 @@
 // Collective calls: every rank makes the same ones in the same order. One thread at a time: a call that finds another
 // there is XF_ERROR_BUSY.
 //
+// Nothing here needs memory once the comm is made: a rank that has none left tells the others so, or gives them up.
+//
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <atomic>
+#include <cstdarg>
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "comm/word.h"
 #include "core/error.h"
 #include "xformer/comm.h"
 
@@ -55,7 +58,9 @@ public:
     void exchange(std::span<const Message> sends, std::span<const Message> receives);
 
     // Gives the others up for a reason found elsewhere: XF_ERROR_PEER, now and for ever.
-    [[noreturn]] void give_up(const std::string &why);
+    [[noreturn]] void give_up(const char *why, ...) __attribute__((format(printf, 2, 3)));
+    // The same where nothing may be thrown. The first reason stays.
+    void lose(const char *why, ...) noexcept __attribute__((format(printf, 2, 3)));
 
     // values: [size()][bytes], this rank's set; fills the others'.
     void all_gather(void *values, size_t bytes);
@@ -64,6 +69,12 @@ public:
     // The same for one rank alone; the others give.
     void gather(int to, const void *own, void *block, const std::vector<Range> &parts);
 
+    // letters: [size()][bytes], each of which begins with a Word; this rank has set its own. What another rank could
+    // not do is XF_ERROR_PEER, "rank 2: ...", where this one could.
+    void hear(void *letters, size_t bytes);
+    // The same with a number of each rank. values: [size()], or null where the word is an error.
+    void hear(const Word &own, int64_t value, int64_t *values);
+
 private:
     struct Head {
         uint64_t magic, number, size, hash;
@@ -71,6 +82,7 @@ private:
     };
     class Turn;
 
+    void lose_v(const char *why, va_list args) noexcept;
     void pass(std::span<const Message> sends, std::span<const Message> receives);
     void pass_parts(void *block, const std::vector<Range> &parts);
     void check_table() const;
@@ -81,12 +93,17 @@ private:
     double timeout_;
     bool owned_ = false;
     std::atomic<bool> busy_{false};
-    std::string broken_;                     // why; empty: whole
-    std::vector<uint64_t> sent_, received_;  // [size()]: messages so far
+    char broken_[sizeof(xf_error::message)] = "";  // why; empty: whole
+    std::vector<uint64_t> sent_, received_;        // [size()]: messages so far
     std::vector<Head> send_heads_, receive_heads_;
     std::vector<xf_comm_part> send_parts_, receive_parts_;
     std::vector<Message> sends_, receives_;  // of the collective calls
     std::vector<Range> parts_;
+    struct Letter {
+        Word word;
+        int64_t value;
+    };
+    std::vector<Letter> letters_;  // [size()]
 };
 
 }  // namespace xf

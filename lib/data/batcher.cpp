@@ -230,6 +230,13 @@ std::unique_ptr<Batcher> Batcher::unsampled(const Call &call) const {
     return batcher;
 }
 
+void Batcher::prepare_epoch(const Call &call) {
+    const int64_t epoch = position_.epoch + 1;
+    if (prepared_epoch_ == epoch || (!options_.shuffle && !encode_epoch_)) return;
+    prepared_ = make_plan(corpus_of(epoch, call), epoch);
+    prepared_epoch_ = epoch;
+}
+
 void Batcher::seek(Position position, const Call &call) {
     constexpr int64_t kLastEpoch = std::numeric_limits<int64_t>::max() - 1;
     XF_CHECK(position.epoch >= 0 && position.epoch <= kLastEpoch, XF_ERROR_OUT_OF_RANGE,
@@ -237,7 +244,11 @@ void Batcher::seek(Position position, const Call &call) {
     // A plan of this epoch is at hand, and without shuffling and sampling all epochs are alike.
     const bool same = position.epoch == position_.epoch || (!options_.shuffle && !encode_epoch_);
     Plan plan;
-    if (!same) plan = make_plan(corpus_of(position.epoch, call), position.epoch);
+    if (!same && position.epoch == prepared_epoch_)
+        plan = std::move(prepared_);
+    else if (!same)
+        plan = make_plan(corpus_of(position.epoch, call), position.epoch);
+    if (!same) prepared_ = Plan(), prepared_epoch_ = -1;
     const int64_t count = same ? batches_in_epoch() : batches(plan);
     XF_CHECK(position.batch >= 0 && position.batch <= count, XF_ERROR_OUT_OF_RANGE,
              "batch %" PRId64 " of epoch %" PRId64 ", expected 0 to %" PRId64, position.batch, position.epoch, count);

@@ -80,6 +80,8 @@ public:
     bool peek(Batch *batch) const;
 
     Position position() const { return position_; }
+    // What entering the next epoch may fail of, done now: the call that enters it can't fail then, and costs nothing.
+    void prepare_epoch(const Call &call);
     // As if next() had been called up to there from the start. Costs one epoch's plan, nothing within the same epoch.
     void seek(Position position, const Call &call = Call());
 
@@ -119,6 +121,8 @@ private:
     EncodeEpoch encode_epoch_;
     uint64_t id_ = new_id();
     Plan plan_;  // of position_.epoch
+    Plan prepared_;
+    int64_t prepared_epoch_ = -1;  // -1: none is prepared
     uint64_t fingerprint_ = 0;
     Position position_;
 };

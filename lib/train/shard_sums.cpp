@@ -49,7 +49,7 @@ void Shards::begin(int64_t present) {
     next_ = own().begin;
     parts_.clear();
     chain_.clear();
-    if (!direct_) whole();  // here no memory is an error of all; later the others would wait for this rank
+    make_room();  // here no memory is an error of all; later the others would wait for this rank
     free_.clear();
     for (const Buffer &block : spares_) free_.push_back(block.floats());
 }
@@ -209,10 +209,7 @@ void Shards::break_off() noexcept {
         ready_.notify_all();
         carrier_->wait();
     } else if (leaving_ == Leaving::kLater) {
-        try {
-            comm_->give_up("the step broke off while its gradients were under way");
-        } catch (...) {  // that is how it ends
-        }
+        comm_->lose("the step broke off while its gradients were under way");
     }
     leaving_ = Leaving::kNot;
 }

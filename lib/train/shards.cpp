@@ -3,8 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/shards.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <tuple>
 
 #include "core/hash.h"
 
@@ -14,6 +16,15 @@ namespace {
 Range in_bytes(Range range, size_t each) {
     return {range.begin * static_cast<int64_t>(each), range.end * static_cast<int64_t>(each)};
 }
+
+struct TraitLetter {
+    Word word;
+    uint64_t hashes[std::tuple_size_v<Shards::Traits>];
+};
+struct TextLetter {
+    Word word;
+    char text[Shards::kMostText + 1];
+};
 
 // Runs task(i) for each i below count on the pool.
 template <class Task>
@@ -53,13 +64,23 @@ Shards::Shards(const std::shared_ptr<Context> &context, int64_t shards, int64_t 
     for (auto *messages : {&sends_, &receives_}) messages->reserve(static_cast<size_t>(ranks()));
     landings_.reserve(static_cast<size_t>(ranks()));
     // Where no memory is no other rank's business yet.
-    if (ranks() > 1) letters_.reserve(letter_bytes() * static_cast<size_t>(ranks()));
+    const size_t longest = std::max({letter_bytes(), sizeof(TraitLetter), sizeof(TextLetter)});
+    letters_.reserve(ranks() > 1 ? longest * static_cast<size_t>(ranks()) : letter_bytes());
     chain_.reserve(64);  // levels of the tree
+    parts_.reserve(static_cast<size_t>(own().count()));
+    if (context->lane() != nullptr && ranks() > 1)
+        made_lane_ = std::make_unique<Lane>(*context->lane(), *comm_, context->comm_timeout());
     if (overlaps() && !pool_.hosted()) carrier_ = std::make_unique<Background>();
 }
 
 Shards::~Shards() {
     if (leaving_ == Leaving::kByThread) break_off();
+}
+
+// One for each rank, empty.
+char *Shards::letters(size_t bytes) {
+    letters_.assign(bytes * static_cast<size_t>(ranks()), 0);
+    return letters_.data();
 }
 
 float *Shards::whole() {
@@ -83,16 +104,23 @@ uint64_t Shards::hash_of(Stream &stream, const float *block) {
 }
 
 void Shards::open_lane(Stream &stream) {
-    if (lane_ == nullptr && context_.lane() != nullptr && ranks() > 1)
-        lane_ = std::make_unique<Lane>(*context_.lane(), *comm_, stream, context_.comm_timeout());
+    if (lane_ != nullptr || made_lane_ == nullptr) return;
+    made_lane_->join(stream);
+    lane_ = made_lane_.get();
 }
 
-void Shards::compare(const std::vector<Trait> &traits) {
-    if (ranks() == 1) return;
-    std::vector<uint64_t> all(traits.size() * static_cast<size_t>(ranks()));
-    const auto at = [&](int r, size_t i) -> uint64_t & { return all[static_cast<size_t>(r) * traits.size() + i]; };
-    for (size_t i = 0; i < traits.size(); ++i) at(rank(), i) = traits[i].hash;
-    comm_->all_gather(all.data(), traits.size() * sizeof(uint64_t));
+void Shards::compare(const Telling &own, const Traits &traits) {
+    TraitLetter mine{own.word(), {}};
+    for (size_t i = 0; i < traits.size(); ++i) mine.hashes[i] = traits[i].hash;
+    char *const all = letters(sizeof mine);
+    std::memcpy(all + sizeof mine * static_cast<size_t>(rank()), &mine, sizeof mine);
+    if (ranks() > 1) comm_->hear(all, sizeof mine);
+    own.rethrow();
+    const auto at = [&](int r, size_t i) {
+        TraitLetter letter;
+        std::memcpy(&letter, all + sizeof letter * static_cast<size_t>(r), sizeof letter);
+        return letter.hashes[i];
+    };
     for (size_t i = 0; i < traits.size(); ++i) {
         // Who is in the largest group is right; of two such groups, the one with the lowest rank.
         int right = 0, most = 0;
@@ -110,24 +138,21 @@ void Shards::compare(const std::vector<Trait> &traits) {
 ShardStats Shards::agree(const Report &report, const std::vector<ShardStats> &own_stats) {
     const auto shards = static_cast<size_t>(own().count());
     const size_t bytes = letter_bytes();
-    letters_.assign(bytes * static_cast<size_t>(ranks()), 0);
-    char *const mine = letters_.data() + bytes * static_cast<size_t>(rank());
+    char *const all = letters(bytes), *const mine = all + bytes * static_cast<size_t>(rank());
     std::memcpy(mine, &report, sizeof report);
     if (!own_stats.empty()) std::memcpy(mine + sizeof report, own_stats.data(), own_stats.size() * sizeof(ShardStats));
-    if (comm_ != nullptr) comm_->all_gather(letters_.data(), bytes);
+    if (ranks() > 1) comm_->hear(all, bytes);
     ShardStats sum;
     for (int r = 0; r < ranks(); ++r) {
-        const char *const letter = letters_.data() + bytes * static_cast<size_t>(r);
+        const char *const letter = all + bytes * static_cast<size_t>(r);
         Report said;
         std::memcpy(&said, letter, sizeof said);
-        if (report.status == XF_OK && said.status != XF_OK)
-            fail(XF_ERROR_PEER, "rank %d: %.*s", r, static_cast<int>(sizeof said.message - 1), said.message);
         for (size_t i = 0; i < shards; ++i) {
             ShardStats stats;
             std::memcpy(&stats, letter + sizeof said + i * sizeof stats, sizeof stats);
             sum.add(stats);
         }
-        if (report.status != XF_OK || said.status != XF_OK) continue;
+        if (report.word.status != XF_OK) continue;
         XF_CHECK(said.step == report.step, XF_ERROR_DESYNC, "rank %d makes step %lld, rank %d step %lld", r,
                  static_cast<long long>(said.step), rank(), static_cast<long long>(report.step));
         XF_CHECK(said.per_shard == report.per_shard, XF_ERROR_DESYNC,
@@ -208,23 +233,19 @@ void Shards::gather(Stream &stream, const float *part, float *block, float *scra
     if (rank() == 0) unpack(stream, block, landing, true);
 }
 
-std::string Shards::hear(const std::string &text, const Error *error) {
-    struct Letter {
-        int32_t status;
-        char message[184], text[72];
-    };
-    std::vector<Letter> letters(static_cast<size_t>(ranks()), Letter{});
-    Letter &mine = letters[static_cast<size_t>(rank())];
-    if (error != nullptr) {
-        mine.status = error->status();
-        std::snprintf(mine.message, sizeof mine.message, "%s", error->what());
-    }
-    std::snprintf(mine.text, sizeof mine.text, "%s", text.c_str());
-    if (ranks() > 1) comm_->all_gather(letters.data(), sizeof(Letter));
-    const Letter &said = letters.front();
-    if (rank() != 0 && said.status != XF_OK)
-        fail(XF_ERROR_PEER, "rank 0: %.*s", static_cast<int>(sizeof said.message - 1), said.message);
-    return std::string(said.text, strnlen(said.text, sizeof said.text));
+void Shards::hear(const Telling &own, std::string *text) {
+    TextLetter mine{own.word(), ""};
+    if (text != nullptr) std::snprintf(mine.text, sizeof mine.text, "%s", text->c_str());
+    char *const all = letters(sizeof mine);
+    std::memcpy(all + sizeof mine * static_cast<size_t>(rank()), &mine, sizeof mine);
+    if (ranks() > 1) comm_->hear(all, sizeof mine);
+    own.rethrow();
+    std::memcpy(&mine, all, sizeof mine);
+    if (text != nullptr) text->assign(mine.text, strnlen(mine.text, kMostText));
+}
+
+void Shards::lose(const char *why) noexcept {
+    if (ranks() > 1) comm_->lose("rank %d could not go on: %s", rank(), why);
 }
 
 }  // namespace xf

@@ -19,6 +19,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <exception>
 #include <map>
@@ -75,21 +76,22 @@ public:
     // Whether a step's gradients leave while its last backward pass runs; the same on all ranks.
     bool overlaps() const { return early_ && slices_.buckets() > 1; }
 
-    // What makes two ranks train the same thing, by name: XF_ERROR_DESYNC names what differs.
+    // What makes two ranks train the same thing, by name: XF_ERROR_DESYNC names what differs. What `own` could not do
+    // is thrown, that of another rank as XF_ERROR_PEER.
     struct Trait {
         const char *name;
-        uint64_t hash;
+        uint64_t hash = 0;
     };
-    void compare(const std::vector<Trait> &traits);
+    using Traits = std::array<Trait, 8>;
+    void compare(const Telling &own, const Traits &traits);
     uint64_t hash_of(Stream &stream, const float *block);
     // Once, where the context has a lane, and before the first step. Every rank makes this call.
     void open_lane(Stream &stream);
 
-    // How the computation of the own shards ended. The first error of any rank is thrown on every one: the own as it
-    // is, that of another as XF_ERROR_PEER; XF_ERROR_DESYNC when the ranks do not make the same step.
+    // How the computation of the own shards ended. An error of another rank is thrown as XF_ERROR_PEER, the own one is
+    // the caller's; XF_ERROR_DESYNC when the ranks do not make the same step.
     struct Report {
-        int32_t status = XF_OK;
-        char message[172] = "";
+        Word word;
         int64_t step = 0;
         uint64_t data = 0;      // a hash of what the step reads, and of where
         int64_t per_shard = 0;  // batches
@@ -119,8 +121,16 @@ public:
     void all_gather(Stream &stream, const float *part, float *block, float *scratch);
     // The same on rank 0 alone; elsewhere block is not used.
     void gather(Stream &stream, const float *part, float *block, float *scratch);
-    // Rank 0 has done something for all: what it says of it, at most 64 characters, or its error, as XF_ERROR_PEER.
-    std::string hear(const std::string &text, const Error *error);
+    // Each rank could do its part or not; as compare() throws. What rank 0 has to say comes to all in *text, where that
+    // is not null: at most kMostText bytes, for which a string that has room needs no memory.
+    static constexpr size_t kMostText = 71;
+    void hear(const Telling &own, std::string *text);
+    // What gather() and all_gather() need in host memory.
+    void make_room() {
+        if (!direct_) whole();
+    }
+    // What the ranks are in the middle of can't go on here: it ends on all of them, for good.
+    void lose(const char *why) noexcept;
 
 private:
     struct Part {
@@ -138,6 +148,7 @@ private:
 
     static size_t bytes_of(int64_t count) { return static_cast<size_t>(count) * sizeof(float); }
     size_t letter_bytes() const { return sizeof(Report) + static_cast<size_t>(own().count()) * sizeof(ShardStats); }
+    char *letters(size_t bytes);
     Plan make_plan(int64_t present);
     float *spare();
     float *whole();
@@ -155,9 +166,10 @@ private:
     Device &device_;
     Comm *comm_;
     BlockMath math_;
-    std::unique_ptr<Lane> lane_;  // null: none
-    bool direct_;                 // device memory is the host's
-    bool early_;                  // gradients may leave before the backward pass has ended
+    std::unique_ptr<Lane> made_lane_;  // null: none is wanted
+    Lane *lane_ = nullptr;             // the same, once it is open
+    bool direct_;                      // device memory is the host's
+    bool early_;                       // gradients may leave before the backward pass has ended
     bool narrow_;
     int64_t count_, total_;
     Slices slices_;
@@ -177,7 +189,7 @@ private:
     HeapVector<char> stage_;                       // pieces on their way between device and ranks
     float *reduced_ = nullptr;                     // the block that has the slice
     std::vector<double> sums_;                     // of chunks, in the order of the packed block
-    std::vector<char> letters_;
+    std::vector<char> letters_;                    // what ranks say; room for each kind
 
     // While gradients leave. What others read and write of the above is then the thread's.
     enum class Leaving { kNot, kByThread, kLater };

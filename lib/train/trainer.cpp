@@ -132,8 +132,7 @@ void Trainer::drop_gradients() noexcept {
 }
 
 void Trainer::check_sound() const {
-    XF_CHECK(lost_.empty(), XF_ERROR_STATE, "%s, and what was trained is lost: resume from the last checkpoint",
-             lost_.c_str());
+    XF_CHECK(lost_[0] == 0, XF_ERROR_STATE, "%s, and what was trained is lost: resume from the last checkpoint", lost_);
 }
 
 StepStats Trainer::accumulate(const xf_batch &batch, const Call &call) {
@@ -171,8 +170,7 @@ StepStats Trainer::add_batch(const xf_batch *batch, const Call &call, bool wait,
 }
 
 void Trainer::check_loss(double loss) {
-    if (!std::isfinite(loss))
-        fail_nonfinite(format("the loss of step %lld is not finite", static_cast<long long>(step_ + 1)));
+    if (!std::isfinite(loss)) fail_nonfinite("the loss", "is not finite");
 }
 
 void Trainer::adam(double scale, double rate, const double *gate) {
@@ -209,10 +207,7 @@ void Trainer::adam(double scale, double rate, const double *gate) {
             update(run, {0, model_->table().total}, 0);
 }
 
-void Trainer::refuse_gradient() {
-    fail_nonfinite(
-        format("the gradient of step %lld is not finite or its norm is above 1e18", static_cast<long long>(step_ + 1)));
-}
+void Trainer::refuse_gradient() { fail_nonfinite("the gradient", "is not finite or its norm is above 1e18"); }
 
 double Trainer::checked_scale(double squares, double scale) {
     const double norm = sum_.gradient_norm = std::sqrt(squares) * scale;
@@ -294,9 +289,15 @@ StepStats Trainer::update() {
     }
 }
 
-void Trainer::fail_nonfinite(const std::string &what) {
+// Ranks must not differ in what a step came to, so want of memory for the sentence is not the error.
+void Trainer::fail_nonfinite(const char *what, const char *how) {
     ++bad_steps_;
-    fail(XF_ERROR_NONFINITE, "%s", what.c_str());
+    std::string sentence = "not finite";
+    try {
+        sentence = format("%s of step %lld %s", what, static_cast<long long>(step_ + 1), how);
+    } catch (const std::bad_alloc &) {
+    }
+    throw Error(XF_ERROR_NONFINITE, std::move(sentence));
 }
 
 // In the handler of the error: what train.on_nonfinite says, or the error again.
@@ -307,7 +308,7 @@ StepStats Trainer::after_nonfinite(const Error &error, StepStats lost) {
     if (config_.on_nonfinite != Policy::kSkip && !back) throw;
     if (bad_steps_ >= kMostInARow)
         fail(XF_ERROR_NONFINITE, "%s, and so it was with the %d steps before it", error.what(), bad_steps_ - 1);
-    if (back) roll_back();
+    if (back) has_ranks() ? roll_back_together() : roll_back();
     if (back)
         model_->context().log(XF_LOG_WARNING, "train", "%s: back to step %lld, saved in '%s'", error.what(),
                               static_cast<long long>(step_), checkpoint_.path.c_str());
@@ -345,7 +346,7 @@ StepStats Trainer::step(const xf_batch *batches, size_t count, const Call &call)
 bool Trainer::next(Batcher *batcher, StepStats *stats, const Call &call) {
     const Batcher::Position before = batcher->position();
     const auto at_end = [&] { return batcher->position().batch == batcher->batches_in_epoch(); };
-    if (at_end()) return batcher->next(&gathered_, call);
+    if (at_end()) return has_ranks() ? end_of_epoch(batcher, call) : batcher->next(&gathered_, call);
     try {
         *stats = attempt(
             [&] {

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -64,8 +65,14 @@ public:
 
     void save(const std::string &path, const std::string &tokenizer, const DataPosition &position,
               const Call &call = {});
-    // A model of its own with the moving average as its parameters.
-    std::shared_ptr<Model> average();
+    // A model of its own with the moving average as its parameters. take: gets the model before the parameters are
+    // there, and may fail as part of the call.
+    std::shared_ptr<Model> average(const std::function<void(const std::shared_ptr<Model> &)> &take = {});
+
+    // The calls that ranks make together. In the handler of what keeps this rank from one: the others hear of it in the
+    // exchange with which that call begins, and it fails on all.
+    enum class Together { kStep, kSave };  // kSave: also average()
+    void tell(Together call) noexcept;
 
     // Moves a batcher to the position that was saved, or to the same share of the epoch and says so in the log.
     void seek(Batcher *batcher, uint64_t fingerprint, const Metadata &order, const Call &call = Call()) const;
@@ -85,7 +92,7 @@ private:
     template <class Work>
     StepStats attempt(const Work &work, const Batcher *next = nullptr);
     StepStats after_nonfinite(const Error &error, StepStats lost);
-    [[noreturn]] void fail_nonfinite(const std::string &what);
+    [[noreturn]] void fail_nonfinite(const char *what, const char *how);
     [[noreturn]] void refuse_gradient();
     void check_loss(double loss);
     // leaves: its gradients go to other ranks while they are made.
@@ -99,15 +106,29 @@ private:
 
     bool is_sharded() const { return shards_ != nullptr; }
     bool has_ranks() const { return is_sharded() && shards_->ranks() > 1; }
-    void join();
+    bool compares(Together call) const;
+    void join(Telling *own);
+    void begin_together(Together call, Telling *own);
     template <class Work>
-    void run_shards(Shards::Report report, const Work &run);
+    void together(const Work &work);
+    template <class Work>
+    void run_shards(Telling *own, Shards::Report report, const Work &run);
+    uint64_t place_of(const Batcher &batcher);
+    bool end_of_epoch(Batcher *batcher, const Call &call);
     void conclude(const StepStats &last);
+    void conclude_failed(const Telling &own);
     void step_shards(const xf_batch *batches, size_t count, const Call &call);
     void next_shards(Batcher *batcher, const Call &call);
     void make_sharded_step(double scale, double rate);
-    void save_of_all(const std::string &path, const FileContents &contents, const Call &call);
-    void load_slices(const ModelFile &file, const Call &call);
+    void save_of_all(const std::string &path, const std::string &tokenizer, const DataPosition &position,
+                     const Call &call);
+    // With ranks: the blocks of which each takes its slice.
+    struct Whole {
+        Buffer m, v, ema;
+    };
+    Whole room() const;
+    void load_slices(const ModelFile &file, const Whole &whole, const Call &call);
+    void roll_back_together();
 
     // The mask belongs to the update that is being made and to the batch within it.
     StepTime time() const { return {static_cast<uint32_t>(step_ + 1), waiting_}; }
@@ -116,7 +137,10 @@ private:
     void adam(double scale, double rate, const double *gate);
     void find_runs();
     void check_sound() const;
-    void load(const ModelFile &file, const Call &call);
+    void check_savable(const std::string &path) const;
+    FileContents contents_of(const std::string &tokenizer, const DataPosition &position) const;
+    void load(const ModelFile &file, const Whole &whole, const Call &call);
+    void check_checkpoint(const ModelFile &file) const;
     void roll_back();
     size_t block_bytes() const { return static_cast<size_t>(model_->table().total) * sizeof(float); }
     // Of the parameters whose moments are here: with ranks a part of them.
@@ -162,7 +186,7 @@ private:
     bool begun_ = false;     // the block holds gradients to which more are added
     bool dirty_ = false;     // the block of gradients is not zero
     bool averages_ = false;  // ema_ holds something: from the first update on
-    std::string lost_;       // why parameters and moments are of no step; empty: they are sound
+    char lost_[240] = "";    // why parameters and moments are of no step; empty: they are sound
     int bad_steps_ = 0;      // that were not finite, since the last good one
     StepStats sum_;          // of what waits
     DataPosition position_;
@@ -170,5 +194,19 @@ private:
         std::string path, digest;
     } checkpoint_;  // saved or resumed from last; empty: none
 };
+
+// From here on the ranks need each other: what fails on one alone is the end of all, at once.
+template <class Work>
+void Trainer::together(const Work &work) {
+    try {
+        work();
+    } catch (const Error &error) {
+        if (error.status() != XF_ERROR_NONFINITE) shards_->lose(error.what());  // that is one of all
+        throw;
+    } catch (const std::exception &error) {
+        shards_->lose(error.what());
+        throw;
+    }
+}
 
 }  // namespace xf

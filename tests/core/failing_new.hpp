@@ -16,13 +16,14 @@ struct NewPlan {
     int64_t fail_at = -1;         // how many allocations still succeed before one fails; below 0: none fails
     size_t too_large = SIZE_MAX;  // from here on they fail
     bool failed = false;
+    bool lasts = false;  // all behind the one that fails, too
 };
 inline thread_local NewPlan new_plan;
 
 inline void *planned_new(size_t bytes, size_t alignment) {
     NewPlan &plan = new_plan;
     const bool fails = bytes >= plan.too_large || plan.fail_at == 0;
-    if (plan.fail_at >= 0) --plan.fail_at;
+    if (plan.fail_at > 0 || (plan.fail_at == 0 && !plan.lasts)) --plan.fail_at;
     void *memory = nullptr;
     if (!fails) memory = std::aligned_alloc(alignment, (bytes + alignment) / alignment * alignment);
     if (memory != nullptr) return memory;
@@ -35,7 +36,7 @@ inline void *planned_new(size_t bytes, size_t alignment) {
 template <class Body>
 int fail_each_new(Body body) {
     for (int n = 0;; ++n) {
-        new_plan = {n, SIZE_MAX, false};
+        new_plan = {n, SIZE_MAX, false, false};
         body();
         const bool failed = new_plan.failed;
         new_plan = {};

@@ -75,7 +75,7 @@ struct scenario {
     bool may_be_peer;
 };
 extern const struct scenario object_scenarios[], data_scenarios[], text_scenarios[], model_scenarios[],
-    train_scenarios[], decode_scenarios[];
+    train_scenarios[], decode_scenarios[], rank_scenarios[];
 
 /* Shared with the processes that work. */
 struct progress {

@@ -33,8 +33,8 @@ static const struct place places[] = {
     {"blas", "cpu:openblas", "base"}, /* OpenBLAS itself multiplies */
     {"cuda", "cuda", "auto"},
 };
-static const struct scenario *const groups[] = {object_scenarios, data_scenarios,  text_scenarios,
-                                                model_scenarios,  train_scenarios, decode_scenarios};
+static const struct scenario *const groups[] = {object_scenarios, data_scenarios,   text_scenarios, model_scenarios,
+                                                train_scenarios,  decode_scenarios, rank_scenarios};
 static const char *const kind_names[] = {"memory", "threads", "calls"};
 
 struct progress *progress;
@@ -205,8 +205,9 @@ static void work(const struct place *place) {
         return;
     }
     for (size_t g = 0; g < sizeof groups / sizeof *groups; ++g) {
-        /* A search on the emulated GPU takes a tenth of a second. */
-        if (!all_points && groups[g] == decode_scenarios && strcmp(place->device, "cuda") == 0) continue;
+        /* A search on the emulated GPU takes a tenth of a second, as do the first steps of two ranks. */
+        const bool slow = groups[g] == decode_scenarios || groups[g] == rank_scenarios;
+        if (!all_points && slow && strcmp(place->device, "cuda") == 0) continue;
         for (const struct scenario *s = groups[g]; s->name != NULL; ++s)
             if ((s->everywhere || place == places) && strncmp(s->name, only, strlen(only)) == 0) run_scenario(s);
     }

@@ -101,8 +101,19 @@ struct fault_seen fault_disarm(void) {
     return found;
 }
 
-void fault_enter(void) { atomic_fetch_add(&entered, 1); }
-void fault_leave(void) { atomic_fetch_sub(&entered, 1); }
+/* Of several threads that call the library one may be within it while another is not. */
+static _Thread_local bool calls_library;
+static _Thread_local int entered_here;
+
+void fault_enter(void) {
+    calls_library = true;
+    ++entered_here;
+    atomic_fetch_add(&entered, 1);
+}
+void fault_leave(void) {
+    --entered_here;
+    atomic_fetch_sub(&entered, 1);
+}
 long fault_live_blocks(void) { return atomic_load(&blocks); }
 
 /* Finds frames without the unwinder's own first memory. */
@@ -115,6 +126,7 @@ static _Thread_local bool inside; /* of this file: backtrace() is not to be coun
 
 static long number_of(enum fault_kind kind) {
     if (!atomic_load_explicit(&armed, memory_order_relaxed) || atomic_load(&entered) == 0 || inside) return -1;
+    if (calls_library && entered_here == 0) return -1;
     return plan.kind == kind ? atomic_fetch_add(&seen, 1) : -1;
 }
 

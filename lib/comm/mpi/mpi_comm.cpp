@@ -4,6 +4,10 @@
 // neither finish nor take back, and the caller's memory must not change then. So parts go through slots in pieces, two
 // of them under way for each rank and direction. A comm that failed keeps its slots until the process ends.
 //
+// Memory is there before the ranks come together, so that no rank fails behind that, and for as many parts as the
+// library has under way. A rank that gives up says so in messages of a tag of its own, for which the others look while
+// they wait.
+//
 // MPI can be started once in a process and ended once. It is ended when the process exits; not where a rank was lost,
 // because that would wait for it. A host that has started MPI itself ends it itself.
 //
@@ -42,9 +46,12 @@ class Lane {
 public:
     static constexpr size_t kSlots = 2;
 
-    Lane(MPI_Comm comm, int peer, bool sends, size_t piece) : comm_(comm), peer_(peer), sends_(sends), piece_(piece) {
+    Lane(int peer, bool sends, size_t piece) : peer_(peer), sends_(sends), piece_(piece) {
         for (Slot &slot : slots_) slot.bytes.reset(new char[piece]);
+        parts_.reserve(2);  // a head and a message
     }
+
+    void use(MPI_Comm comm) { comm_ = comm; }
 
     void begin() { parts_.clear(), part_ = 0, at_ = 0, begun_ = ended_ = 0; }
     void add(const xf_comm_part &part) { parts_.push_back(part); }
@@ -95,7 +102,7 @@ private:
         return MPI_Isend(slot.bytes.get(), count, MPI_BYTE, peer_, 0, comm_, &slot.request) == MPI_SUCCESS;
     }
 
-    MPI_Comm comm_;
+    MPI_Comm comm_ = MPI_COMM_NULL;
     int peer_;
     bool sends_;
     size_t piece_;
@@ -107,17 +114,32 @@ private:
 
 class Ranks {
 public:
-    Ranks(MPI_Comm comm, int size) : comm_(comm) {
+    explicit Ranks(int size) {
         // 16 MiB for all of them, in pieces that a network likes.
         const size_t piece = std::clamp<size_t>((size_t{4} << 20) / static_cast<size_t>(std::max(size, 1)),
                                                 size_t{16} << 10, size_t{1} << 20);
+        for (auto *lanes : {&sends_, &receives_}) lanes->reserve(static_cast<size_t>(size));
         for (int peer = 0; peer < size; ++peer) {
-            sends_.emplace_back(comm, peer, true, piece);
-            receives_.emplace_back(comm, peer, false, piece);
+            sends_.emplace_back(peer, true, piece);
+            receives_.emplace_back(peer, false, piece);
         }
+        farewells_.resize(static_cast<size_t>(size), MPI_REQUEST_NULL);
     }
 
     MPI_Comm comm() const { return comm_; }
+    void use(MPI_Comm comm) {
+        comm_ = comm;
+        for (auto *lanes : {&sends_, &receives_})
+            for (Lane &lane : *lanes) lane.use(comm);
+    }
+
+    // Tells the others, who wait for this rank. Nothing is waited for; the memory stays, as all of a lost rank's.
+    void abort(int rank) noexcept {
+        lost = true;
+        for (int peer = 0; peer < static_cast<int>(farewells_.size()); ++peer)
+            if (peer != rank)
+                MPI_Isend(&farewell_, 1, MPI_BYTE, peer, kFarewell, comm_, &farewells_[static_cast<size_t>(peer)]);
+    }
 
     int32_t exchange(const xf_comm_part *sends, size_t send_count, const xf_comm_part *receives, size_t receive_count,
                      double timeout, xf_error *err) {
@@ -148,15 +170,23 @@ public:
                 lost = true;
                 return say(XF_ERROR_PEER, err, "rank %zu was silent for %lld ms", waits_for, milliseconds(timeout));
             }
+            int there = 0;
+            MPI_Status who;
+            if (MPI_Iprobe(MPI_ANY_SOURCE, kFarewell, comm_, &there, &who) == MPI_SUCCESS && there != 0) {
+                lost = true;
+                return say(XF_ERROR_PEER, err, "rank %d gave up", who.MPI_SOURCE);
+            }
             usleep(kNap);
         }
     }
 
 private:
-    static constexpr int kSpins = 200;
+    static constexpr int kSpins = 200, kFarewell = 1;  // a tag: messages have 0
     static constexpr useconds_t kNap = 20;
-    MPI_Comm comm_;
+    MPI_Comm comm_ = MPI_COMM_NULL;
     std::vector<Lane> sends_, receives_;  // [size]
+    char farewell_ = 0;
+    std::vector<MPI_Request> farewells_;  // [size]
 };
 
 // MPI, started for as long as the process lives.
@@ -198,13 +228,15 @@ std::mutex opening;
 std::vector<MPI_Comm> idle;
 size_t made = 0;  // communicators
 
-// Messages of its own, and errors that come back. Every rank makes this call.
+// Messages of its own, and errors that come back. Every rank makes this call. What needs memory comes before the thread
+// that talks to the others.
 int32_t take_comm(double timeout, MPI_Comm *out, xf_error *err) {
     if (!idle.empty()) {
         *out = idle.back();
         idle.pop_back();
         return XF_OK;
     }
+    idle.reserve(made + 1);  // so that closing allocates nothing
     auto comm = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
     auto status = std::make_shared<int>(MPI_ERR_OTHER);
     if (!ends_in(timeout, [comm, status] {
@@ -216,7 +248,7 @@ int32_t take_comm(double timeout, MPI_Comm *out, xf_error *err) {
     }
     if (*status != MPI_SUCCESS) return say(XF_ERROR_BACKEND, err, "MPI_Comm_dup() failed: %d", *status);
     *out = *comm;
-    idle.reserve(++made);  // so that closing allocates nothing
+    ++made;
     return XF_OK;
 }
 
@@ -225,20 +257,27 @@ int32_t open_comm(double timeout, xf_comm *out, xf_error *err) {
     patience = timeout;
     if (lost) return say(XF_ERROR_PEER, err, "this process lost another rank before");
     if (const int32_t status = start_mpi(timeout, err); status != XF_OK) return status;
+    xf_comm table = XF_COMM_INIT;
+    MPI_Comm_rank(MPI_COMM_WORLD, &table.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &table.size);
+    auto joining = std::make_unique<Ranks>(table.size);
     MPI_Comm comm = MPI_COMM_NULL;
     if (const int32_t status = take_comm(timeout, &comm, err); status != XF_OK) return status;
-    xf_comm table = XF_COMM_INIT;
-    MPI_Comm_rank(comm, &table.rank);
-    MPI_Comm_size(comm, &table.size);
-    table.user = new Ranks(comm, table.size);
+    joining->use(comm);
+    table.user = joining.release();
     table.exchange = [](void *user, const xf_comm_part *sends, size_t send_count, const xf_comm_part *receives,
                         size_t receive_count, double seconds, xf_error *error) -> int32_t {
         try {
             return static_cast<Ranks *>(user)->exchange(sends, send_count, receives, receive_count, seconds, error);
-        } catch (const std::exception &failure) {
+        } catch (const std::exception &failure) {  // more parts than the library sends; it gives up then
             lost = true;
             return say(XF_ERROR_PEER, error, "%s", failure.what());
         }
+    };
+    table.abort = [](void *user) {
+        int rank = 0;
+        MPI_Comm_rank(static_cast<Ranks *>(user)->comm(), &rank);
+        static_cast<Ranks *>(user)->abort(rank);
     };
     table.close = [](void *user) {
         if (lost) return;  // MPI may still write there
