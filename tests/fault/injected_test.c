@@ -216,6 +216,8 @@ static void work(const struct place *place) {
 }
 
 int main(int argc, char **argv) {
+    static char printed[1 << 12]; /* no block of memory that processes hold once something was printed */
+    setvbuf(stdout, printed, _IOFBF, sizeof printed);
     all_points = argc > 1 && strcmp(argv[1], "all") == 0;
     if (argc > 2) only = argv[2];
     if (argc > 3) only_place = argv[3];
