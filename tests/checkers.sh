@@ -37,7 +37,6 @@ only=${XF_CHECK_ONLY-}
 seconds=${XF_CHECK_SECONDS:-600}
 folder=build/checkers
 compiled="-O1 -g1 -DNDEBUG"
-linked=-Wl,-z,muldefs
 # What clang calls undefined, without vptr and function: their runtime is in C++ programs alone.
 undefined=alignment,array-bounds,bool,builtin,enum,float-cast-overflow,integer-divide-by-zero,nonnull-attribute,null
 undefined+=,object-size,pointer-overflow,return,returns-nonnull-attribute,shift,signed-integer-overflow,unreachable
@@ -50,11 +49,11 @@ build() {
     local to=$folder/$1
     shift
     mkdir -p "$to"
-    # -z muldefs: tests that count memory have their own operator new, and so have the sanitizers' runtimes.
+    # -z muldefs: tests that count memory have their own operator new, and so have clang's runtimes.
     cmake -S . -B "$to" -G Ninja -DXF_CUDA=OFF -DXF_CUDA_HOST=OFF -DXF_MPI=OFF -DXF_BUILD_EXAMPLES=OFF \
         -DXF_PRECOMPILE=ON -DXF_UNITY=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
         -DCMAKE_C_FLAGS_RELWITHDEBINFO="$compiled" -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="$compiled" \
-        -DCMAKE_EXE_LINKER_FLAGS="$linked" "$@" >"$to.log" 2>&1 &&
+        -DCMAKE_EXE_LINKER_FLAGS=-Wl,-z,muldefs "$@" >"$to.log" 2>&1 &&
         python3 tests/checkers/suite.py "$to" --only "$only" --targets >"$to.targets" &&
         xargs ninja -C "$to" -j "$jobs" <"$to.targets" >>"$to.log" 2>&1 || {
         grep -E -A 5 '(error|FAILED):' "$to.log" || tail -n 40 "$to.log"
@@ -71,9 +70,9 @@ suite() {
         --seconds "$seconds" "$@"
 }
 
-# sanitized NAME SANITIZERS [FLAG]
+# sanitized NAME SANITIZERS [FLAG [CMAKE-OPTION...]]
 sanitized() {
-    build "$1" -DXF_SANITIZE="$2" -DCMAKE_CXX_FLAGS="${3-}" &&
+    build "$1" -DXF_SANITIZE="$2" -DCMAKE_CXX_FLAGS="${3-}" "${@:4}" &&
         suite "$folder/$1" '(?!)' -- "${plain[@]}" env LD_PRELOAD="${preload-}"
 }
 
@@ -146,10 +145,13 @@ run() {
             ;;
         thread) TSAN_OPTIONS=allocator_may_return_null=1 sanitized thread thread ;;
         memory)
-            # Without the runtime's operator new, which keeps tests from having their own: each asks malloc().
-            local linked="$linked -fno-sanitize-link-c++-runtime" preload=$PWD/$folder/foreign.so
+            # Programs are linked as those of C, without the runtime's operator new, which would keep tests from having
+            # their own.
+            local preload=$PWD/$folder/foreign.so
+            local program="clang <FLAGS> <CMAKE_CXX_LINK_FLAGS> <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES>"
             clang++ -std=c++20 -O1 -fPIC -shared tests/checkers/foreign.cpp -o "$preload" &&
-                MSAN_OPTIONS=allocator_may_return_null=1 CC=clang CXX=clang++ sanitized memory memory
+                MSAN_OPTIONS=allocator_may_return_null=1 CC=clang CXX=clang++ \
+                    sanitized memory memory "" -DCMAKE_CXX_LINK_EXECUTABLE="$program -lstdc++ -lm"
             ;;
         memcheck)
             under_valgrind memcheck --leak-check=full --show-leak-kinds=definite,indirect \

@@ -15,9 +15,11 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <ios>
+#include <list>
 #include <locale>
 #include <map>
 #include <sstream>
@@ -116,8 +118,8 @@ from_chars_result from_chars(const char *first, const char *last, double &value,
 
 }  // namespace std
 
-// What tests alone use: streams and files by their names. By the symbols, as most are members: what is handed over in
-// registers goes through as it is.
+// By the symbols, as most are members: std::current_exception() and, of tests alone, streams and files by their names.
+// What is handed over in registers goes through as it is; a place for what is made comes first.
 namespace {
 
 using std::filesystem::path;
@@ -133,6 +135,11 @@ struct Quiet {
 };
 
 void wrote_text(const std::string &text) { wrote(text.data(), text.size() + 1); }
+
+void wrote_string(const std::string *made) {
+    wrote(made, sizeof *made);
+    wrote_text(*made);
+}
 
 void wrote_path(const path *made) {
     wrote(made, sizeof *made);
@@ -172,18 +179,33 @@ using Any = Word(Word, Word, Word, Word, Word);
 #define XF_MAKES_PATH(symbol) XF_THROUGH(symbol, path, wrote_path(made))
 #define XF_QUIET(symbol) XF_THROUGH(symbol, void, )
 
+XF_MAKES(_ZSt17current_exceptionv, std::exception_ptr)
+XF_MAKES(_ZNSt8__detail15_List_node_base7_M_hookEPS0_, std::__detail::_List_node_base)
 XF_MAKES(_ZNSt6localeC1Ev, std::locale)
 XF_MAKES(_ZNSt8ios_baseC2Ev, std::ios_base)
 XF_MAKES(_ZNSt13basic_filebufIcSt11char_traitsIcEEC1Ev, std::filebuf)
 XF_QUIET(_ZNSt12__basic_fileIcE6xsputnEPKcl)
 XF_QUIET(_ZNSt12__basic_fileIcE8xsputn_2EPKclS2_l)
+// Streams of files, by a name in either form; of strings; and what is read from them.
 XF_MAKES(_ZNSt14basic_ofstreamIcSt11char_traitsIcEEC1ERKNSt7__cxx1112basic_stringIcS1_SaIcEEESt13_Ios_Openmode,
          std::ofstream)
+XF_MAKES(_ZNSt14basic_ofstreamIcSt11char_traitsIcEEC1EPKcSt13_Ios_Openmode, std::ofstream)
 XF_MAKES(_ZNSt14basic_ifstreamIcSt11char_traitsIcEEC1ERKNSt7__cxx1112basic_stringIcS1_SaIcEEESt13_Ios_Openmode,
          std::ifstream)
+XF_MAKES(_ZNSt14basic_ifstreamIcSt11char_traitsIcEEC1EPKcSt13_Ios_Openmode, std::ifstream)
+XF_MAKES(_ZNSt13basic_fstreamIcSt11char_traitsIcEEC1ERKNSt7__cxx1112basic_stringIcS1_SaIcEEESt13_Ios_Openmode,
+         std::fstream)
 XF_MAKES(_ZNSt7__cxx1119basic_ostringstreamIcSt11char_traitsIcESaIcEEC1Ev, std::ostringstream)
-XF_THROUGH(_ZNKRSt7__cxx1115basic_stringbufIcSt11char_traitsIcESaIcEE3strEv, std::string,
-           (wrote(made, sizeof *made), wrote_text(*made)))
+XF_MAKES(_ZNSt7__cxx1119basic_istringstreamIcSt11char_traitsIcESaIcEEC1ERKNS_12basic_stringIcS2_S3_EESt13_Ios_Openmode,
+         std::istringstream)
+XF_MAKES(_ZNSt7__cxx1119basic_istringstreamIcSt11char_traitsIcESaIcEEC1EONS_12basic_stringIcS2_S3_EESt13_Ios_Openmode,
+         std::istringstream)
+XF_THROUGH(_ZNKRSt7__cxx1119basic_ostringstreamIcSt11char_traitsIcESaIcEE3strEv, std::string, wrote_string(made))
+XF_THROUGH(_ZNKRSt7__cxx1115basic_stringbufIcSt11char_traitsIcESaIcEE3strEv, std::string, wrote_string(made))
+XF_THROUGH(_ZSt7getlineIcSt11char_traitsIcESaIcEERSt13basic_istreamIT_T0_ES7_RNSt7__cxx1112basic_stringIS4_S5_T1_EES4_,
+           void, wrote_string(reinterpret_cast<std::string *>(b)))
+XF_THROUGH(_ZStrsIcSt11char_traitsIcESaIcEERSt13basic_istreamIT_T0_ES7_RNSt7__cxx1112basic_stringIS4_S5_T1_EE, void,
+           wrote_string(reinterpret_cast<std::string *>(b)))
 XF_MAKES(_ZNSt10filesystem7__cxx114path5_ListC1Ev, void *)
 XF_THROUGH(_ZNSt10filesystem7__cxx114path5_ListC1ERKS2_, char,  // a path's second member
            wrote_path(reinterpret_cast<path *>(made - sizeof(std::string))))
