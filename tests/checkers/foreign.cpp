@@ -106,10 +106,24 @@ to_chars_result to_chars(char *first, char *last, double value) noexcept {
     wrote(first, static_cast<size_t>(result.ptr - first));
     return result;
 }
+to_chars_result to_chars(char *first, char *last, float value) noexcept {
+    static auto *const real = theirs<to_chars_result(char *, char *, float)>(nullptr, "_ZSt8to_charsPcS_f");
+    const to_chars_result result = real(first, last, value);
+    wrote(first, static_cast<size_t>(result.ptr - first));
+    return result;
+}
 
 from_chars_result from_chars(const char *first, const char *last, double &value, chars_format format) noexcept {
     static auto *const real = theirs<from_chars_result(const char *, const char *, double &, chars_format)>(
         nullptr, "_ZSt10from_charsPKcS0_RdSt12chars_format");
+    reads(first, static_cast<size_t>(last - first));
+    const from_chars_result result = real(first, last, value, format);
+    if (result.ec == errc{}) wrote(&value, sizeof value);
+    return result;
+}
+from_chars_result from_chars(const char *first, const char *last, float &value, chars_format format) noexcept {
+    static auto *const real = theirs<from_chars_result(const char *, const char *, float &, chars_format)>(
+        nullptr, "_ZSt10from_charsPKcS0_RfSt12chars_format");
     reads(first, static_cast<size_t>(last - first));
     const from_chars_result result = real(first, last, value, format);
     if (result.ec == errc{}) wrote(&value, sizeof value);
