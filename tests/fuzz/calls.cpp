@@ -168,8 +168,10 @@ void Call::make(uint8_t what) {
         case 7: {
             xf_model *out = nullptr;
             const auto *const model = pick<xf_model>(w_.models);
-            return keep(xf_model_copy(model, pick<xf_context>(w_.contexts), &out, err), "xf_model_copy", out,
-                        w_.models);
+            const bool bad = bad_;
+            auto *const context = pick<xf_context>(w_.contexts);
+            bad_ = context != nullptr ? bad_ : bad;  // NULL: the model's own
+            return keep(xf_model_copy(model, context, &out, err), "xf_model_copy", out, w_.models);
         }
         case 8: {
             xf_model *out = nullptr;
