@@ -196,6 +196,7 @@ using Any = Word(Word, Word, Word, Word, Word);
 XF_MAKES(_ZSt17current_exceptionv, std::exception_ptr)
 XF_MAKES(_ZNSt8__detail15_List_node_base7_M_hookEPS0_, std::__detail::_List_node_base)
 XF_MAKES(_ZNSt6localeC1Ev, std::locale)
+XF_QUIET(_ZNKSt5ctypeIcE13_M_widen_initEv)
 XF_MAKES(_ZNSt8ios_baseC2Ev, std::ios_base)
 XF_MAKES(_ZNSt13basic_filebufIcSt11char_traitsIcEEC1Ev, std::filebuf)
 XF_QUIET(_ZNSt12__basic_fileIcE6xsputnEPKcl)
@@ -225,6 +226,7 @@ XF_THROUGH(_ZNSt10filesystem7__cxx114path5_ListC1ERKS2_, char,  // a path's seco
            wrote_path(reinterpret_cast<path *>(made - sizeof(std::string))))
 XF_MAKES_PATH(_ZNSt10filesystem19temp_directory_pathB5cxx11Ev)
 XF_MAKES_PATH(_ZNSt10filesystem12current_pathB5cxx11Ev)
+XF_MAKES_PATH(_ZNSt10filesystem12read_symlinkERKNS_7__cxx114pathE)
 XF_MAKES_PATH(_ZNSt10filesystem7__cxx114pathdVERKS1_)  // a /= b
 XF_MAKES_PATH(_ZNSt10filesystem7__cxx114path14_M_split_cmptsEv)
 XF_MAKES_PATH(_ZNKSt10filesystem7__cxx114path11parent_pathEv)
@@ -232,6 +234,12 @@ XF_THROUGH(_ZNSt10filesystem7__cxx1118directory_iteratorC2ERKNS0_4pathENS_17dire
            SharedPtr, (wrote(made, sizeof *made), wrote(made->counts, made->counts ? sizeof *made->counts : 0)))
 XF_QUIET(_ZNSt10filesystem7__cxx1118directory_iteratorppEv)
 XF_THROUGH(_ZNKSt10filesystem7__cxx1118directory_iteratordeEv, void,
+           (wrote(reinterpret_cast<void *>(result), sizeof(std::filesystem::directory_entry)),
+            wrote_path(&reinterpret_cast<std::filesystem::directory_entry *>(result)->path())))
+XF_THROUGH(_ZNSt10filesystem7__cxx1128recursive_directory_iteratorC2ERKNS0_4pathENS_17directory_optionsEPSt10error_code,
+           SharedPtr, (wrote(made, sizeof *made), wrote(made->counts, made->counts ? sizeof *made->counts : 0)))
+XF_QUIET(_ZNSt10filesystem7__cxx1128recursive_directory_iteratorppEv)
+XF_THROUGH(_ZNKSt10filesystem7__cxx1128recursive_directory_iteratordeEv, void,
            (wrote(reinterpret_cast<void *>(result), sizeof(std::filesystem::directory_entry)),
             wrote_path(&reinterpret_cast<std::filesystem::directory_entry *>(result)->path())))
 XF_QUIET(_ZNSt10filesystem10remove_allERKNS_7__cxx114pathE)
