@@ -63,11 +63,14 @@ Shards::Shards(const std::shared_ptr<Context> &context, int64_t shards, int64_t 
     }
     for (auto *messages : {&sends_, &receives_}) messages->reserve(static_cast<size_t>(ranks()));
     landings_.reserve(static_cast<size_t>(ranks()));
-    // Where no memory is no other rank's business yet.
-    const size_t longest = std::max({letter_bytes(), sizeof(TraitLetter), sizeof(TextLetter)});
-    letters_.reserve(ranks() > 1 ? longest * static_cast<size_t>(ranks()) : letter_bytes());
+    // Where no memory is no other rank's business yet. A trainer alone has nobody to tell: a file that asks for many
+    // shards costs nothing before they come.
+    if (ranks() > 1) {
+        const size_t longest = std::max({letter_bytes(), sizeof(TraitLetter), sizeof(TextLetter)});
+        letters_.reserve(longest * static_cast<size_t>(ranks()));
+        parts_.reserve(static_cast<size_t>(own().count()));
+    }
     chain_.reserve(64);  // levels of the tree
-    parts_.reserve(static_cast<size_t>(own().count()));
     if (context->lane() != nullptr && ranks() > 1)
         made_lane_ = std::make_unique<Lane>(*context->lane(), *comm_, context->comm_timeout());
     if (overlaps() && !pool_.hosted()) carrier_ = std::make_unique<Background>();
