@@ -10,8 +10,8 @@ using namespace xf_test;
 
 const Settings kEarly = {{"context.comm_buckets", "3"}};
 
-// XF_TEST_EVERY: each allocation.
-int stride(int usual) { return std::getenv("XF_TEST_EVERY") != nullptr ? 1 : usual; }
+// XF_TEST_EVERY: each allocation. A sanitizer takes long for each.
+int stride(int usual) { return std::getenv("XF_TEST_EVERY") != nullptr ? 1 : usual * (XF_TEST_SANITIZED ? 3 : 1); }
 
 XF_TEST(a_first_step) {
     Starving("the first step", {{}, next_of}).run(stride(11));

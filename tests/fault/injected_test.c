@@ -145,10 +145,11 @@ static bool point(const struct scenario *s, const struct fault_plan *plan, diges
     return true;
 }
 
-/* The points of one kind: in a short run a few, spread over all. */
+/* The points of one kind: in a short run a few, spread over all; half as many under a sanitizer, which takes long. */
 static void points_of(const struct scenario *s, enum fault_kind kind, long calls, digest expected) {
     const bool first = bench.place == places;
-    const long wanted = all_points ? LONG_MAX : kind == FAULT_MEMORY ? (first ? 16 : 8) : (first ? 40 : 10);
+    const long few = (kind == FAULT_MEMORY ? (first ? 16 : 8) : (first ? 40 : 10)) / (XF_TEST_SANITIZED ? 2 : 1);
+    const long wanted = all_points ? LONG_MAX : few;
     const long step = calls > wanted ? calls / wanted : 1;
     for (int for_ever = 0; for_ever < 2; ++for_ever) {
         for (long at = 0; at < calls; at += all_points || at < wanted / 2 ? 1 : step) {
