@@ -69,6 +69,14 @@ private:
         bad_ |= it == nullptr || how >= 244;
         return it;
     }
+    // The same where NULL has a meaning.
+    template <class T, class Place>
+    T *pick_or_null(Place (&places)[kPlaces]) {
+        const bool before = bad_;
+        T *const it = pick<T>(places);
+        if (it == nullptr) bad_ = before;
+        return it;
+    }
     template <class T>
     void *other_kind() {
         xf_config *const config = base().config;
@@ -153,7 +161,7 @@ void Call::make(uint8_t what) {
         case 5: {
             xf_batcher *out = nullptr;
             auto *const corpus = pick<xf_corpus>(w_.corpora);
-            auto *const tokenizer = pick<xf_tokenizer>(w_.tokenizers);
+            auto *const tokenizer = pick_or_null<xf_tokenizer>(w_.tokenizers);
             return keep(xf_batcher_create(corpus, tokenizer, config_or_null(), &out, err), "xf_batcher_create", out,
                         w_.batchers);
         }
@@ -161,16 +169,14 @@ void Call::make(uint8_t what) {
             xf_model *out = nullptr;
             auto *const context = pick<xf_context>(w_.contexts);
             auto *const config = pick<xf_config>(w_.configs);
-            auto *const tokenizer = pick<xf_tokenizer>(w_.tokenizers);
+            auto *const tokenizer = pick_or_null<xf_tokenizer>(w_.tokenizers);
             if (config == nullptr) return;  // of base size
             return keep(xf_model_create(context, config, tokenizer, &out, err), "xf_model_create", out, w_.models);
         }
         case 7: {
             xf_model *out = nullptr;
             const auto *const model = pick<xf_model>(w_.models);
-            const bool bad = bad_;
-            auto *const context = pick<xf_context>(w_.contexts);
-            bad_ = context != nullptr ? bad_ : bad;  // NULL: the model's own
+            auto *const context = pick_or_null<xf_context>(w_.contexts);
             return keep(xf_model_copy(model, context, &out, err), "xf_model_copy", out, w_.models);
         }
         case 8: {
