@@ -8,7 +8,6 @@
 #include "core/utf8.h"
 
 namespace xf {
-
 namespace {
 
 // A character of a message, or the '?' for a byte that is none and for a control character.
@@ -20,7 +19,7 @@ struct Shown {
 Shown shown_at(std::string_view text, size_t i) {
     const CodePoint c = decode_utf8(text, i);
     const bool shown = c.valid && c.value >= 0x20 && (c.value < 0x7F || c.value >= 0xA0);
-    return shown ? Shown{text.substr(i, c.size), c.size} : Shown{"?", 1};
+    return {shown ? text.substr(i, c.size) : "?", c.size};
 }
 
 }  // namespace
@@ -43,12 +42,10 @@ xf_status report(xf_error *err, xf_status status, int native_code, const char *m
     bool cut = false;
     for (size_t i = 0; i < text.size();) {
         const Shown next = shown_at(text, i);
-        if (length <= kRoom || at + next.bytes.size() <= kHalf || at >= length - kHalf) {
-            if (!cut || at >= length - kHalf) put(next.bytes);
-        } else if (!cut) {
-            put(kCut);
-            cut = true;
-        }
+        if (length <= kRoom || at + next.bytes.size() <= kHalf || at >= length - kHalf)
+            put(next.bytes);
+        else if (!cut)
+            put(kCut), cut = true;
         at += next.bytes.size();
         i += next.read;
     }

@@ -133,6 +133,7 @@ xf_status xf_tokenizer_decode(const xf_tokenizer *tokenizer, const int32_t *ids,
     return guard(err, [&] {
         const auto use = shared(tokenizer, "tokenizer");
         check_buffer(ids, count, "ids");
+        check_size(count, sizeof *ids, "count");
         check_buffer(text, capacity, "text");
         check_pointer(length, "length");
         return put_text(use->tokenizer->decode(ids, count), text, capacity, length, err);

@@ -91,10 +91,6 @@ bool is_stale(int folder, const char *name, bool may_be_written, int64_t seconds
     return stale;
 }
 
-}  // namespace
-
-namespace {
-
 const char *kind_of(mode_t mode) {
     return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
 }

@@ -30,14 +30,20 @@ namespace {
 
 // What other libraries call an option, without its group, and its name here.
 constexpr const char *kOtherNames[][2] = {
-    {"lr", "train.learning_rate"},       {"optimizer", "train.adam_beta1"},
-    {"warmup", "train.warmup_steps"},    {"grad_clip", "train.clip_norm"},
-    {"batch_size", "data.batch_tokens"}, {"max_tokens", "data.batch_tokens"},
-    {"layers", "model.encoder_layers"},  {"num_layers", "model.encoder_layers"},
-    {"hidden_size", "model.d_model"},    {"num_heads", "model.heads"},
-    {"beam_size", "decode.beam"},        {"num_beams", "decode.beam"},
-    {"length_penalty", "decode.alpha"},  {"max_length", "decode.max_extra_tokens"},
-    {"num_threads", "context.threads"},  {"precision", "context.precision"},
+    {"lr", "train.learning_rate"},
+    {"warmup", "train.warmup_steps"},
+    {"grad_clip", "train.clip_norm"},
+    {"batch_size", "data.batch_tokens"},
+    {"max_tokens", "data.batch_tokens"},
+    {"layers", "model.encoder_layers"},
+    {"num_layers", "model.encoder_layers"},
+    {"hidden_size", "model.d_model"},
+    {"num_heads", "model.heads"},
+    {"beam_size", "decode.beam"},
+    {"num_beams", "decode.beam"},
+    {"length_penalty", "decode.alpha"},
+    {"max_length", "decode.max_extra_tokens"},
+    {"num_threads", "context.threads"},
 };
 
 size_t find(std::string_view key) {

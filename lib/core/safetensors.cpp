@@ -30,6 +30,13 @@ uint64_t load_length(const char *src) {
     return value;
 }
 
+// What a file is that begins with no length of a header.
+const char *beginning_of(const char (&bytes)[kLengthBytes]) {
+    const auto is_text = [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; };
+    if (!std::all_of(std::begin(bytes), std::end(bytes), is_text)) return "other bytes than the length of its header";
+    return bytes[0] == '{' ? "'{', as JSON and so a tokenizer's file does" : "text";
+}
+
 }  // namespace
 
 SafetensorsReader SafetensorsReader::open(const std::string &path, const SafetensorsLimits &limits, const IoOps &io) {
@@ -39,17 +46,6 @@ SafetensorsReader SafetensorsReader::open(const std::string &path, const Safeten
 SafetensorsReader SafetensorsReader::from_memory(const void *bytes, size_t size, const SafetensorsLimits &limits) {
     return SafetensorsReader(std::make_shared<MemoryInput>(bytes, size), limits);
 }
-
-namespace {
-
-// What a file is that begins with no length of a header.
-const char *beginning_of(const char (&bytes)[kLengthBytes]) {
-    const auto is_text = [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; };
-    if (!std::all_of(std::begin(bytes), std::end(bytes), is_text)) return "other bytes than the length of its header";
-    return bytes[0] == '{' ? "'{', as JSON and so a tokenizer's file does" : "text";
-}
-
-}  // namespace
 
 SafetensorsReader::SafetensorsReader(std::shared_ptr<const Input> input, const SafetensorsLimits &limits)
     : input_(std::move(input)) {

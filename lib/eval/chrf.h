@@ -24,8 +24,6 @@ public:
     // 0 to 100, of what was added so far; 0 if that is nothing.
     double score() const;
 
-    // "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:xformer-0.1.0"
-
 private:
     struct Counts {
         int64_t hyp = 0, ref = 0, common = 0;

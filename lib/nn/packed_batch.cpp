@@ -21,8 +21,7 @@ int64_t sentence_bucket(int64_t needed, const PackedSide &src, const PackedSide 
 }
 
 void check_side(const char *side, int64_t sentences, const int32_t *ids, const int32_t *offsets, int64_t V,
-                const ModelConfig &config) {
-    const int64_t max_length = config.max_length;
+                int64_t max_length) {
     XF_CHECK(ids != nullptr && offsets != nullptr, XF_ERROR_INVALID_ARGUMENT, "the batch's %s ids or offsets are NULL",
              side);
     XF_CHECK(offsets[0] == 0, XF_ERROR_INVALID_ARGUMENT, "the first %s offset is %d, expected 0", side, offsets[0]);
@@ -55,12 +54,12 @@ void check_ends(const char *side, int64_t sentences, const int32_t *ids, const i
 }  // namespace
 
 void check_source(const xf_batch &batch, const ModelConfig &config) {
-    check_side("source", batch.sentences, batch.src_ids, batch.src_offsets, config.source_V, config);
+    check_side("source", batch.sentences, batch.src_ids, batch.src_offsets, config.source_V, config.max_length);
     check_ends("source", batch.sentences, batch.src_ids, batch.src_offsets, config);
 }
 
 void check_target(const xf_batch &batch, const ModelConfig &config) {
-    check_side("target", batch.sentences, batch.tgt_ids, batch.tgt_offsets, config.V, config);
+    check_side("target", batch.sentences, batch.tgt_ids, batch.tgt_offsets, config.V, config.max_length);
 }
 
 int64_t drop_stride(int64_t longest) {

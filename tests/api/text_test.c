@@ -103,6 +103,8 @@ static void test_decode(void **state) {
     REFUSED_HANDLE(TOKENIZER, length, xf_tokenizer_decode(handle, ids, count, text, 64, &length, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, length, xf_tokenizer_decode(world.tokenizer, NULL, 3, text, 64, &length, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, length,
+            xf_tokenizer_decode(world.tokenizer, ids, SIZE_MAX, text, 64, &length, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, length,
             xf_tokenizer_decode(world.tokenizer, ids, count, NULL, 64, &length, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, text, xf_tokenizer_decode(world.tokenizer, ids, count, text, 64, NULL, err));
     for (size_t room = 0; room <= 7; ++room) {

@@ -121,6 +121,12 @@ def main():
             status, said, _ = run(2, file("faulty"))
             check(status == 0 and digest(file("faulty")) == digest(file("1")), "after %s: %s" % (end, said))
             os.remove(file("faulty"))
+        # One that gives up is heard of at once, not after the timeout, and not by its end.
+        _, said, _ = run(3, file("faulty"), end=("give_up", 1, 7), timeout=30.0, options=["--enable-recovery"])
+        heard = re.findall(r"rank (\d): XF_ERROR_PEER after ([0-9.]+) s: .*rank 1 gave up", said)
+        check({rank for rank, _ in heard} == {"0", "2"}, "give_up: " + said)
+        check(all(float(after) < 1 for _, after in heard), "give_up: too late: " + said)
+        os.remove(file("faulty"))
         # At instants that nobody chose, and in the end of MPI, which waits for all.
         print("seed %d" % SEED)
         chosen = random.Random(SEED)

@@ -2,9 +2,9 @@
 //
 //     rank_program FILE STEPS SHARDS TIMEOUT [END RANK STEP]
 //
-// END is what rank RANK does within step STEP: kill, stop or exit; kill and stop also at an instant, when STEP is
-// seconds such as 0.25s, and once all is saved, when that is "end". Prints where that was, and "rank N: XF_ERROR_PEER
-// after S s" for an error, and ends with status 3 then.
+// END is what rank RANK does within step STEP: kill, stop, exit or give_up, which says so and lives on for three
+// seconds; kill and stop also at an instant, when STEP is seconds such as 0.25s, and once all is saved, when that is
+// "end". Prints where that was, and "rank N: XF_ERROR_PEER after S s" for an error, and ends with status 3 then.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
@@ -69,6 +69,11 @@ int work(int argc, char **argv) {
             for (const Batch &batch : batches) views.push_back(batch.view());
             if (rank == end_rank && trainer->steps_done() == end_step) {
                 if (end == "exit") return 0;
+                if (end == "give_up") {
+                    context->comm()->lose("it was told to");
+                    std::this_thread::sleep_for(std::chrono::seconds(3));
+                    return 0;
+                }
                 die(end);
             }
             began = Clock::now();

@@ -215,7 +215,16 @@ XF_TEST(another_kind_of_file_is_called_so) {
         return "";
     };
     for (const uint64_t length : {uint64_t{17187564783953223497u}, uint64_t{100'000'001}})
-        CHECK(complaint(length).find("'x.bin' is not a safetensors file") == 0);
+        CHECK_EQ(complaint(length),
+                 "'x.bin' is not a safetensors file: it begins with other bytes than the length of its header");
+    const auto beginning = [&](const char *text) {
+        uint64_t length = 0;
+        std::memcpy(&length, text, sizeof length);
+        return complaint(length);
+    };
+    CHECK_EQ(beginning("Dear all"), "'x.bin' is not a safetensors file: it begins with text");
+    CHECK_EQ(beginning("{\"format"),
+             "'x.bin' is not a safetensors file: it begins with '{', as JSON and so a tokenizer's file does");
     CHECK_EQ(complaint(500), "'x.bin' has 100 bytes, expected more by its header length 500");
 }
 

@@ -93,6 +93,10 @@ static void test_native_code(void **state) {
     assert_int_equal(error.native_code, 2); /* ENOENT */
     assert_int_equal(xf_model_load(world.context, long_path, &model, &error), XF_ERROR_IO);
     assert_int_equal(error.native_code, 36); /* ENAMETOOLONG */
+    /* A control character of two bytes is one mark. */
+    assert_int_equal(xf_model_load(world.context, "caf\xC2\x80.xf", &model, &error), XF_ERROR_NOT_FOUND);
+    assert_string_equal(error.message, "cannot open 'caf?.xf': No such file or directory");
+    assert_int_equal(xf_model_load(world.context, long_path, &model, &error), XF_ERROR_IO);
     /* What doesn't fit is left out in the middle: what failed and why are told. */
     assert_int_equal(strncmp(error.message, "cannot open '/p/p/p", 19), 0);
     assert_non_null(strstr(error.message, "\xE2\x80\xA6"));
