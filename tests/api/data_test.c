@@ -105,6 +105,9 @@ static void test_batcher(void **state) {
     xf_corpus *long_ones = NULL;
     ACCEPTED(xf_corpus_from_memory(world.context, NULL, "m", "unseen words\tnever seen\n", 24, &long_ones, err));
     REFUSED(XF_ERROR_DATA, out, xf_batcher_create(long_ones, world.tokenizer, config, &out, err));
+    xf_error why;
+    assert_int_equal(xf_batcher_create(long_ones, world.tokenizer, config, &out, &why), XF_ERROR_DATA);
+    assert_string_equal(why.message, "1 of 1 pairs are left out: 1 have a side of more than 2 tokens, 0 an empty one");
     xf_corpus_free(long_ones);
     xf_config_free(config);
 
