@@ -1,27 +1,28 @@
 #!/usr/bin/env python3
-"""Checks bindings/api.tsv, which says what each function of the library is called in each language, by the sources.
+"""Compares bindings/api.tsv, the names of each function of the library in each language, with the sources.
 
     api_check.py ROOT
 
-Proves that the rows are the functions of lib/xformer.map in its order, each with the @since of its header. In a cell
-stand the names by which a language has the function: "function", "Type.function" ("Type::function"), "new Type", or
-"Type (drop)" for what the end of an object calls; a note in parentheses may follow. Each must be defined in that
-language's sources, and these must use the function, not only declare it (as xformer-sys and _abi.py do).
-A cell "- (reason)" says that they don't use it, and why.
+The rows must be the functions of lib/xformer.map in its order, each with the @since of its header. A cell contains the
+names of the function in a language: "function", "Type.function" ("Type::function"), "new Type", or "Type (drop)" if the
+end of an object calls it. A note in parentheses may follow. Each name must be defined in the sources of that language,
+and the sources must use the function, not only declare it (as xformer-sys, Native.java, and _declarations.py do). A
+cell "- (reason)" means that the language does not use the function.
 
 SPDX-License-Identifier: Apache-2.0
 """
 import ast
 import glob
+import json
 import os
 import re
 import sys
 
 
 class Language:
-    """Where a language's sources are, and patterns of how they define a type, a function of a type, and a function that
-    has no type. A type has the functions of the types that its declaration names (a base class, a member) too. They are
-    looked for in the files that declare these types, or, when the pattern names the type, in all."""
+    """The sources of a language, and patterns of the definitions of a type, a function of a type, and a function
+    without a type. A type also has the functions of the types that its declaration names (a base class, a member).
+    Functions of a type are searched in the files that declare these types; if the pattern contains the type, in all."""
 
     comment = r"/\*.*?\*/|//[^\n]*"
 
@@ -41,7 +42,7 @@ class Language:
         return re.sub(self.comment, " ", code, flags=re.S)
 
     def index(self):
-        """The types: where they are declared, and the words up to the end of the declaration's first block."""
+        """Collects the types: the files that declare them, and the words of the declaration up to its first block."""
         self.types = {}
         for code in self.code:
             for name, rest in re.findall(self.type + r"(?=(.*?(?:\}|;|\Z)))", code, flags=re.S | re.M):
@@ -65,7 +66,7 @@ class Language:
 
 
 class Python(Language):
-    """Python's own parser knows it better than patterns do."""
+    """Python has its own parser."""
 
     def clean(self, code):
         return ast.parse(code)
@@ -106,9 +107,10 @@ LANGUAGES = {
         ["bindings/java/src/main/**/*.java"],
         r"\b(?:class|record|enum|interface) (\w+)",
         r"\b%(name)s\(",
-        r"\Z.%s",  # there are none
+        r"\Z.%s",  # Java has none
+        skip="/Native.java",
     ),
-    "Python": Python(["bindings/python/xformer/*.py"], skip="/_abi.py"),
+    "Python": Python(["bindings/python/xformer/*.py"], skip="/_declarations.py"),
 }
 
 
@@ -118,21 +120,16 @@ def functions_of_the_map(root):
 
 
 def since_of_the_headers(root):
-    found = {}
-    declaration = re.compile(r"/\*\*((?:(?!\*/).)*)\*/\s*XF_API[^(;]*?\b(xf_\w+)\(", flags=re.S)
-    for path in glob.glob(os.path.join(root, "include", "xformer", "*.h")):
-        with open(path, encoding="utf-8") as file:
-            for comment, name in declaration.findall(file.read()):
-                found[name] = re.search(r"@since (\S+)", comment).group(1)
-    return found
+    with open(os.path.join(root, "bindings", "api.json"), encoding="utf-8") as file:
+        return {function["name"]: function["since"] for function in json.load(file)["functions"]}
 
 
 def check_rows(root, rows):
     expected, listed = functions_of_the_map(root), [row["function"] for row in rows]
-    yield from ("%s is in lib/xformer.map and not in api.tsv" % name for name in expected if name not in listed)
-    yield from ("%s is in api.tsv and not in lib/xformer.map" % name for name in listed if name not in expected)
+    yield from ("%s is in lib/xformer.map but not in api.tsv" % name for name in expected if name not in listed)
+    yield from ("%s is in api.tsv but not in lib/xformer.map" % name for name in listed if name not in expected)
     if sorted(set(expected)) == sorted(set(listed)) and listed != expected:
-        yield "the rows are not in the order of lib/xformer.map, or one is there twice"
+        yield "the rows are not in the order of lib/xformer.map, or one is duplicated"
     since = since_of_the_headers(root)
     for row in rows:
         if row["since"] != since.get(row["function"]):
@@ -148,16 +145,16 @@ def check_language(name, language, rows):
             if not re.fullmatch(r"- \([^()]+\)", cell):
                 yield "%s has the cell '%s', expected '- (reason)'" % (where, cell)
             if function in used:
-                yield "%s is used, and its cell says '%s'" % (where, cell)
+                yield "%s is used, but its cell says '%s'" % (where, cell)
             continue
         if function not in used:
-            yield "%s is not used, and its cell says '%s'" % (where, cell)
+            yield "%s is not used, but its cell says '%s'" % (where, cell)
         for part in cell.split(", "):
             plain = re.sub(r" \([^()]+\)$", "", part)
             made = re.sub(r"^new (\w+)$", r"\1.\1", plain)
             owner, _, member = made.replace("::", ".").rpartition(".")
             if not (language.defines(owner, member) or (plain != part and language.has_type(plain))):
-                yield "%s is '%s' there, which is not defined" % (where, part)
+                yield "%s: '%s' is not defined" % (where, part)
 
 
 def main():

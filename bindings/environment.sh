@@ -1,5 +1,5 @@
-# For bindings/*/test.sh, which source it: where the installed library is, in the variables that compilers, loaders and
-# interpreters look at.
+# Sourced by bindings/*/test.sh: sets the variables in which compilers, loaders, and interpreters find the installed
+# library.
 #
 #     . ../environment.sh PREFIX
 #
@@ -7,7 +7,7 @@
 XFORMER_PREFIX=$(cd "$1" && pwd -P)
 xformer_pc=$(find "$XFORMER_PREFIX" -name xformer.pc -path '*/pkgconfig/*' | head -n 1)
 [ -n "$xformer_pc" ] || {
-    echo "there is no xformer.pc in $XFORMER_PREFIX: cmake --install BUILD --prefix $XFORMER_PREFIX" >&2
+    echo "$XFORMER_PREFIX contains no xformer.pc; run cmake --install BUILD --prefix $XFORMER_PREFIX" >&2
     exit 1
 }
 XFORMER_LIBDIR=$(dirname "$(dirname "$xformer_pc")")

@@ -1,17 +1,17 @@
 // The activation of a feed-forward sub-layer, plain or gated, with dropout (paper s. 3.3, eq. 2; s. 5.4).
 //
-//     dst = dropout(act(x) y)      y = 1, or the other half of the row
+//     dst = dropout(act(x) y)      y = 1, or the other half of the row if gated
 //     diff_x = d act'(x) y         diff_y = d act(x)         d = mask * diff_dst         diff_bias += column sums
 //
-// Forward: a warp for 256 columns of a row, eight of them a thread. Backward: a block for 256 columns of 256 rows,
-// whose sums it takes along, as column_sums.cuh says; without diff_bias nothing is summed.
+// Forward: one warp per 256 columns of a row, eight columns per thread. Backward: one block per 256 columns x 256 rows,
+// which also computes the column sums as in column_sums.cuh if diff_bias is given.
 //
-// Phi(x) is erfc(-x / sqrt 2) / 2. What the argument's rounding leaves out would cost 1e-5 of the tail at -13; it is
-// put back with erfc's slope. Where the factor beside it vanishes, x counts as +-20 (GELU) or +-110 (swish): minus
-// infinity gives 0. NaN stays.
+// Phi(x) is erfc(-x / sqrt 2) / 2. The rounding error of the argument would cause a relative error of 1e-5 in the tail
+// at -13; it is corrected with the derivative of erfc. Where the other factor vanishes, x is limited to +-20 (GELU) or
+// +-110 (swish), so that minus infinity gives 0. NaN stays NaN.
 //
-// Bound, by memory: forward 2 M F numbers (3 gated), backward 3 M F (5 gated): at M = 25k, F = 2048 and bf16 205 MB and
-// 307 MB, 48 us and 72 us on an H200.
+// Bound by memory bandwidth: forward 2 M F elements (3 gated), backward 3 M F (5 gated). With M = 25k, F = 2048, and
+// bf16: 205 MB and 307 MB, 48 us and 72 us on an H200.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "column_sums.cuh"
@@ -22,7 +22,7 @@ namespace xf::cuda {
 namespace {
 
 constexpr int kThreads = kSumThreads, kWarps = kThreads / kWarp;
-constexpr int kTogether = 2;  // rows on their way at a time, backward
+constexpr int kInFlight = 2;  // rows whose loads are in flight together, backward
 
 // act(x) and act'(x).
 struct Activated {
@@ -37,20 +37,20 @@ struct Gelu {
     static constexpr float kHigh = 0.707106769f, kLow = 1.21016175e-8f;  // 1 / sqrt 2
     static constexpr float kInvSqrtPi = 0.564189584f, kInvSqrt2Pi = 0.398942280f;
     __device__ static Activated of(float x) {
-        const float least = x < -20.0f ? -20.0f : x, near = x > 20.0f ? 20.0f : least;
-        const float bell = expf(__fmul_rn(near, near) * -0.5f), z = __fmul_rn(near, -kHigh);
-        const float rest = fmaf(near, -kLow, fmaf(near, -kHigh, -z));
+        const float least = x < -20.0f ? -20.0f : x, clamped = x > 20.0f ? 20.0f : least;
+        const float bell = expf(__fmul_rn(clamped, clamped) * -0.5f), z = __fmul_rn(clamped, -kHigh);
+        const float rest = fmaf(clamped, -kLow, fmaf(clamped, -kHigh, -z));
         const float phi = fmaf(__fmul_rn(-kInvSqrtPi, bell), rest, 0.5f * erfcf(z));
-        return {least * phi, fmaf(__fmul_rn(near, kInvSqrt2Pi), bell, phi)};
+        return {least * phi, fmaf(__fmul_rn(clamped, kInvSqrt2Pi), bell, phi)};
     }
 };
 
 struct Swish {
     __device__ static Activated of(float x) {
-        const float least = x < -110.0f ? -110.0f : x, near = x > 110.0f ? 110.0f : least;
-        const float e = expf(-fabsf(near)), large = 1.0f / (1.0f + e), small = e * large;
+        const float least = x < -110.0f ? -110.0f : x, clamped = x > 110.0f ? 110.0f : least;
+        const float e = expf(-fabsf(clamped)), large = 1.0f / (1.0f + e), small = e * large;
         const float s = x < 0.0f ? small : large, other = x < 0.0f ? large : small;
-        return {least * s, fmaf(s * near, other, s)};
+        return {least * s, fmaf(s * clamped, other, s)};
     }
 };
 
@@ -77,25 +77,26 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(xf_activation_fwd a, 
 
 template <class T, bool kVector, class Act, bool kGated>
 __global__ void __launch_bounds__(kThreads) backward_kernel(xf_activation_bwd a, Dropout dropout, float *partial) {
-    __shared__ float lines[kLines][kSumColumns];
+    __shared__ float warp_sums[kSumWarps][kSumColumns];
     const int64_t width = kGated ? 2 * a.F : a.F;
     const int64_t f0 = blockIdx.y * kSumColumns, f = f0 + threadIdx.x % kWarp * kEight;
     const int64_t first = blockIdx.x * kSumRows + threadIdx.x / kWarp;
     const int64_t end = (blockIdx.x + 1) * kSumRows < a.M ? (blockIdx.x + 1) * kSumRows : a.M;
     float sum[kEight] = {}, gate_sum[kEight] = {};
-    for (int64_t start = first; start < end; start += kTogether * kLines) {
-        Eight<T> x[kTogether], gate[kTogether], diff[kTogether];
+    for (int64_t start = first; start < end; start += kInFlight * kSumWarps) {
+        Eight<T> x[kInFlight], gate[kInFlight], diff[kInFlight];
 #pragma unroll
-        for (int i = 0; i < kTogether; ++i) {
-            const int64_t m = start + i * kLines, columns = m < end ? a.F : 0;  // no row: nothing is read or written
+        for (int i = 0; i < kInFlight; ++i) {
+            const int64_t m = start + i * kSumWarps,
+                          columns = m < end ? a.F : 0;  // a missing row has 0 columns: nothing is read or written
             const T *src = row_of<T>(a.src, m, width);
             x[i] = load8<kVector>(src, f, columns);
             gate[i] = load8<kVector>(src + a.F, f, kGated ? columns : 0);
             diff[i] = load8<kVector>(row_of<T>(a.diff_dst, m, a.F), f, columns);
         }
 #pragma unroll
-        for (int i = 0; i < kTogether; ++i) {
-            const int64_t m = start + i * kLines, columns = m < end ? a.F : 0;
+        for (int i = 0; i < kInFlight; ++i) {
+            const int64_t m = start + i * kSumWarps, columns = m < end ? a.F : 0;
             Mask8 mask{};
             if (dropout.threshold) mask = mask8<kVector>(dropout, static_cast<uint64_t>(m * a.F + f));
             Eight<T> out, out_gate;
@@ -117,19 +118,19 @@ __global__ void __launch_bounds__(kThreads) backward_kernel(xf_activation_bwd a,
             }
         }
     }
-    if (partial == nullptr) return;  // the whole grid
+    if (partial == nullptr) return;  // uniform across the grid
     float *const sums = partial + blockIdx.x * width;
     const int64_t column = f0 + threadIdx.x;
-    const float total = sum_lines(sum, lines);
+    const float total = add_warps(sum, warp_sums);
     if (column < a.F) sums[column] = total;
     if constexpr (kGated) {
         __syncthreads();
-        const float gate_total = sum_lines(gate_sum, lines);
+        const float gate_total = add_warps(gate_sum, warp_sums);
         if (column < a.F) sums[a.F + column] = gate_total;
     }
 }
 
-// f(Act()) for the kind of a call, with std::bool_constant of gated.
+// Calls f(Act(), std::bool_constant<gated>()) with the activation of the call.
 template <class F>
 int32_t with_kind(uint32_t kind, uint32_t gated, F &&f) {
     const auto with = [&](auto act) { return gated ? f(act, std::true_type()) : f(act, std::false_type()); };

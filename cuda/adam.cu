@@ -1,14 +1,15 @@
-// The optimizer's pass (paper s. 5.3; Kingma & Ba 2015, the form at the end of s. 2), the gradient's norm, and the copy
-// of the parameters in bf16.
+// The optimizer (paper s. 5.3; Kingma & Ba 2015, the form at the end of s. 2), the gradient norm, and the bf16 copy of
+// the parameters.
 //
 //     g = grad_scale * grad    m = beta1 m + (1 - beta1) g    v = beta2 v + (1 - beta2) g^2
 //     param -= decay * param + alpha * m / (sqrt(v) + eps_hat)    grad = 0
 //     ema += ema_rate * (param - ema)
 //
-// All are bound by memory and pass once over it, 16 bytes per access when the pointers allow. adam moves 32 bytes per
-// parameter, 2 more with the bf16 copy, 8 more with the average. sum_squares adds in double: blocks of kSquaresTile
-// elements, then their sums in one block; which thread adds what depends on n alone. gate does the same and decides
-// what the host would, so that adam can follow at once; each thread of adam asks it.
+// All kernels are limited by memory bandwidth and read their data once, 16 bytes per access if the pointers are
+// aligned. adam moves 32 bytes per parameter, 2 more with the bf16 copy, and 8 more with the moving average.
+// sum_squares adds in fp64: first within blocks of kSquaresTile elements, then over the blocks; the order depends only
+// on n. gate computes the same sum and decides on the device whether the step is made, so that adam can follow without
+// waiting for the host; every thread of adam reads the decision.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "ops.h"
@@ -25,7 +26,7 @@ struct AdamRates {
     float alpha, beta1, beta2, rest1, rest2, eps_hat, grad_scale, decay, ema_rate;
 };
 
-// One parameter: param, m and v become the new ones.
+// Updates one parameter with its moments m and v.
 __device__ inline void adam_step(const AdamRates &r, float grad, float &param, float &m, float &v) {
     const float g = grad * r.grad_scale;
     m = fmaf(r.beta1, m, r.rest1 * g);
@@ -107,7 +108,7 @@ __device__ inline double warp_sum_double(double x) {
     return x;
 }
 
-// Sum over a block's threads in a fixed order; thread 0 gets it.
+// The sum over the threads of a block in a fixed order; thread 0 receives it.
 template <int kCount>
 __device__ inline double block_sum_double(double x) {
     __shared__ double sums[kCount / kWarp];
@@ -200,7 +201,7 @@ int32_t to_bf16(xf_stream *stream, const xf_to_bf16 *args, xf_error *err) {
 
 namespace {
 
-// The sums of squares of tiles, in scratch of one double more.
+// Computes the sums of squares of all tiles, in scratch memory with space for one more double.
 int32_t square_tiles(xf_stream *stream, int64_t n, const float *src, int64_t *tiles, double **sums, xf_error *err) {
     *tiles = ceil_div(n, kSquaresTile);
     *sums = static_cast<double *>(scratch(stream, static_cast<size_t>(*tiles + 1) * sizeof(double), err));
@@ -230,7 +231,8 @@ int32_t gate(xf_stream *stream, const xf_gate *args, xf_error *err) {
 int32_t sum_squares(xf_stream *stream, const xf_sum_squares *args, xf_error *err) {
     int32_t status = enter(stream, err);
     if (status != XF_OK) return status;
-    if (stream->recording) return fail(err, XF_ERROR_STATE, "sum_squares gives its result to the host: not in a graph");
+    if (stream->recording)
+        return fail(err, XF_ERROR_STATE, "sum_squares cannot be recorded because it returns its result to the host");
     *args->dst = 0.0;
     if (args->n <= 0) return XF_OK;
     int64_t tiles = 0;

@@ -1,11 +1,12 @@
-// Residual, dropout and layer normalisation in one (paper s. 3.1, 5.4; Ba et al. 2016); backward: add_norm_bwd.cu.
+// Residual, dropout, and layer normalization in one pass (paper s. 3.1, 5.4; Ba et al. 2016); backward:
+// add_norm_bwd.cu.
 //
 //     sum = residual + dropout(src)     x = (sum - mean) * rstd     dst = weights * x + bias
 //
-// Bound by memory, so each tensor passes once. Up to kNarrow columns a warp keeps its row in registers; a wider row has
-// a block, which reads it again from the caches. sum is rounded to its type before the mean is taken, stored or not,
-// and the variance is taken around the mean, which for RMSNorm is 0. Which thread adds what depends on D alone: rows
-// don't know each other.
+// Limited by memory bandwidth, so each tensor is read or written once. Up to kNarrow columns, a warp keeps its row in
+// registers; a wider row is processed by a block, which reads it again from the caches. sum is rounded to its type
+// before the mean is computed, whether it is stored or not. The variance is taken around the mean, which is 0 for
+// RMSNorm. The order of every sum depends only on D, so rows are independent of each other.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "dependent.cuh"
@@ -18,7 +19,7 @@ namespace {
 constexpr int kThreads = 256, kWarps = kThreads / kWarp;
 constexpr int kBlockColumns = kThreads * kEight;
 
-// residual + mask * src, i being the dropout index of the first element.
+// residual + mask * src, where i is the dropout index of the first element.
 template <bool kVector, class T>
 __device__ inline Eight<T> add8(const Dropout &dropout, const Eight<T> &residual, const Eight<T> &src, int64_t i) {
     Eight<T> sum;
@@ -42,7 +43,7 @@ __device__ inline float total8(const Eight<T> &x) {
     return sum8(f);
 }
 
-// sum + (x - mean)^2 of the elements that lie within the row.
+// Adds (x - mean)^2 of the elements within the row to sum.
 template <class T>
 __device__ inline float add_squares8(const Eight<T> &x, float mean, int64_t d, int64_t D, float sum) {
 #pragma unroll
@@ -56,7 +57,7 @@ __device__ inline float rstd_of(float squares, int64_t D, float eps) {
 }
 
 template <bool kVector, class T>
-__device__ inline void normalise8(const xf_add_norm_fwd &a, const Eight<T> &x, float mean, float rstd, int64_t m,
+__device__ inline void normalize8(const xf_add_norm_fwd &a, const Eight<T> &x, float mean, float rstd, int64_t m,
                                   int64_t d) {
     const Eight<float> w = load8<kVector>(a.weights, d, a.D), b = load8<kVector>(a.bias, d, a.bias ? a.D : 0);
     Eight<T> out;
@@ -70,7 +71,7 @@ __global__ void __launch_bounds__(kThreads, 1) narrow_fwd_kernel(xf_add_norm_fwd
     begin_after_previous();
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     const int64_t m = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
-    if (m >= a.M) return;  // the whole warp
+    if (m >= a.M) return;  // uniform across the warp
     Eight<T> x[kChunks];
 #pragma unroll
     for (int c = 0; c < kChunks; ++c)
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(kThreads, 1) narrow_fwd_kernel(xf_add_norm_fwd
         squares = add_squares8(x[c], mean, c * kWarpColumns + lane * kEight, a.D, squares);
     const float rstd = rstd_of(warp_sum(squares), a.D, a.eps);
 #pragma unroll
-    for (int c = 0; c < kChunks; ++c) normalise8<kVector>(a, x[c], mean, rstd, m, c * kWarpColumns + lane * kEight);
+    for (int c = 0; c < kChunks; ++c) normalize8<kVector>(a, x[c], mean, rstd, m, c * kWarpColumns + lane * kEight);
     if (a.stats && lane == 0) a.stats[2 * m] = mean, a.stats[2 * m + 1] = rstd;
 }
 
@@ -112,19 +113,19 @@ __global__ void __launch_bounds__(kThreads) wide_fwd_kernel(xf_add_norm_fwd a, D
         const Eight<T> x = load8<kVector>(residual, d, a.D);
         return src ? add8<kVector>(dropout, x, load8<kVector>(src, d, a.D), m * a.D + d) : x;
     };
-    // Again the same, whatever sum has overwritten.
+    // Returns the value again, even if `sum` has overwritten src or residual.
     const auto again = [&](int64_t d) { return sum ? load8<kVector>(static_cast<const T *>(sum), d, a.D) : value(d); };
     float total = 0.0f, squares = 0.0f;
     for (int64_t d = begin; d < a.D; d += kBlockColumns) {
         const Eight<T> x = value(d);
         if (sum) store8<kVector>(sum, d, a.D, x);
-        // Beyond the row's end residual and src are 0, and so is their sum.
+        // Past the end of the row residual and src are 0, and so is their sum.
         total += total8(x);
     }
     const float mean = a.rms ? 0.0f : block_sum<kWarps>(total, shared) / static_cast<float>(a.D);
     for (int64_t d = begin; d < a.D; d += kBlockColumns) squares = add_squares8(again(d), mean, d, a.D, squares);
     const float rstd = rstd_of(block_sum<kWarps>(squares, shared), a.D, a.eps);
-    for (int64_t d = begin; d < a.D; d += kBlockColumns) normalise8<kVector>(a, again(d), mean, rstd, m, d);
+    for (int64_t d = begin; d < a.D; d += kBlockColumns) normalize8<kVector>(a, again(d), mean, rstd, m, d);
     if (a.stats && threadIdx.x == 0) a.stats[2 * m] = mean, a.stats[2 * m + 1] = rstd;
 }
 

@@ -1,21 +1,21 @@
-// Backward of residual, dropout and layer normalisation (paper s. 3.1, 5.4); forward: add_norm.cu.
+// Backward pass of residual, dropout, and layer normalization (paper s. 3.1, 5.4); forward: add_norm.cu.
 //
 //     x = (sum - mean) * rstd           g = weights * diff_dst
 //     diff_residual = rstd * (g - avg(g) - x * avg(g x)) + diff_sum     diff_src = mask * diff_residual
 //     diff_weights += sum_m diff_dst x                                  diff_bias += sum_m diff_dst
 //     diff_src_bias += sum_m diff_src                                   RMSNorm: avg(g) is left out
 //
-// One pass over the tensors. A block owns a tile of rows, as many as M and D say, and adds the columns of diff_dst x,
-// of diff_dst and of diff_src while the rows pass. A row has as many warps as it has 256 columns, so that a thread
-// has eight columns whatever D is, and its sums in registers; the warps of a block that have the same columns of other
-// rows are added in rising order, then the tiles in a fixed tree (sum_tiles). A row beyond 1024 columns has the whole
-// block, which reads it twice, once from the caches.
+// One pass over the tensors. A block owns a tile of rows, whose height depends on M and D, and accumulates the columns
+// of diff_dst x, diff_dst, and diff_src over its rows. A row is processed by one warp per 256 columns, so a thread has
+// eight columns for every D and keeps its sums in registers. Warps of a block that process the same columns of
+// different rows are added in increasing order, then the tiles by a fixed tree (sum_tiles). A row of more than 1024
+// columns is processed by the whole block, which reads it twice, the second time from the caches.
 //
-// Tiles are few enough, and blocks light enough, that all of them run at a time on a GPU of 128 multiprocessors or
-// more, two on each: there is no last wave that is nearly empty, and no need to know the GPU.
+// The number of tiles is chosen so that all blocks run at the same time, two per multiprocessor, on a GPU with 128 or
+// more multiprocessors. There is no nearly empty last wave, and the number does not depend on the GPU.
 //
-// The trap: diff_residual may be diff_dst's or diff_sum's memory. A thread reads its columns of a row before it writes
-// them, and nobody else reads them.
+// diff_residual may be the memory of diff_dst or diff_sum. A thread reads its columns of a row before it writes them,
+// and no other thread reads them.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "add_norm_bwd.cuh"
@@ -25,14 +25,16 @@ namespace xf::cuda {
 namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / kWarp, kBlockColumns = kThreads * kEight;
-constexpr int kResident = 2;  // blocks on a multiprocessor
+constexpr int kResident = 2;  // blocks per multiprocessor
 constexpr int64_t kMostTiles = kResident * 128, kLeastTiles = 64;
-constexpr int64_t kTileNumbers = int64_t{1} << 21;  // tiles times D, about: what the sums of the tiles may take
-constexpr int kMostSums = 3;                        // of diff_dst x, diff_dst, diff_src
+constexpr int64_t kTileNumbers = int64_t{1}
+                                 << 21;  // approximate limit of tiles * D, which bounds the memory of the tile sums
+constexpr int kMostSums = 3;             // column sums of diff_dst x, diff_dst, diff_src
 constexpr size_t kWideShared = kMostSums * 2 * kBlockColumns * sizeof(float);
 
-// The sums over a row's kSpan warps, in rising order. Where a row has one warp, others don't matter; else all warps of
-// the block call it, with odd and even calls in turn: a warp that is behind still reads what the last call left.
+// Adds the sums of a row's kSpan warps in increasing order. If kSpan is 1, no other warp is involved. Otherwise all
+// warps of the block call it together, with alternating `turn`: a slower warp may still read the values of the previous
+// call.
 template <int kSpan>
 __device__ inline void row_sums(float &average, float &slope, float2 (&shared)[2][kWarps], int turn) {
     average = warp_sum(average), slope = warp_sum(slope);
@@ -49,12 +51,12 @@ __device__ inline void row_sums(float &average, float &slope, float2 (&shared)[2
     }
 }
 
-// Sums of the columns over a tile of rows go to partials[tile]: those of diff_dst x, of diff_dst, of diff_src.
+// Writes the column sums over a tile of rows to partials[tile]: those of diff_dst x, diff_dst, and diff_src.
 template <class T, bool kVector, int kSpan>
 __global__ void __launch_bounds__(kThreads, kResident)
     narrow_bwd_kernel(xf_add_norm_bwd a, Dropout dropout, int64_t tile_rows, int sums, float *partials) {
-    constexpr int kRows = kWarps / kSpan;               // at a time
-    constexpr bool kAhead = kVector && sizeof(T) == 2;  // the next row is on its way while one is worked on
+    constexpr int kRows = kWarps / kSpan;                  // rows at a time
+    constexpr bool kPrefetch = kVector && sizeof(T) == 2;  // load the next row while the current one is processed
     __shared__ float shared[kMostSums][kSpan * kWarpColumns];
     __shared__ float2 parts[2][kWarps];
     const int thread = static_cast<int>(threadIdx.x), group = thread / (kSpan * kWarp);
@@ -62,17 +64,19 @@ __global__ void __launch_bounds__(kThreads, kResident)
     const int64_t begin = blockIdx.x * tile_rows, end = begin + tile_rows < a.M ? begin + tile_rows : a.M;
     float weights[kEight] = {}, bias[kEight] = {}, src_bias[kEight] = {};
     const int rows = static_cast<int>(end - begin);
-    const auto width_of = [&](int row) { return row < rows ? a.D : 0; };  // no row: nothing is read or written
+    const auto width_of = [&](int row) {
+        return row < rows ? a.D : 0;
+    };  // a missing row has width 0: nothing is read or written
     const auto load = [&](int row) { return load_columns<kVector, T>(a, begin + row, d, width_of(row)); };
     Columns<T> next{};
-    if (kAhead) next = load(group);
+    if (kPrefetch) next = load(group);
     int turn = 0;
     for (int row = group; row - group < rows; row += kRows, turn ^= 1) {
         if (kSpan == 1 && row >= rows) break;
         const int64_t m = begin + row, width = width_of(row);
-        const Columns<T> columns = kAhead ? next : load(row);
+        const Columns<T> columns = kPrefetch ? next : load(row);
         const Eight<T> diff_sum = load8<kVector>(row_of<T>(a.diff_sum, m, a.D), d, a.diff_sum ? width : 0);
-        if (kAhead) next = load(row + kRows);
+        if (kPrefetch) next = load(row + kRows);
         const float mean = width > 0 ? a.stats[2 * m] : 0.0f, rstd = width > 0 ? a.stats[2 * m + 1] : 0.0f;
         float average = 0.0f, slope = 0.0f;
         first_pass8<kVector>(a, columns, mean, rstd, d, average, slope, [&](int j, float x, float diff) {
@@ -86,7 +90,7 @@ __global__ void __launch_bounds__(kThreads, kResident)
 #pragma unroll
         for (int j = 0; j < kEight; ++j) src_bias[j] += out[j];
     }
-    // Columns lie so that the lanes of a warp touch neighbouring words.
+    // The columns are ordered so that the lanes of a warp access neighboring words.
     for (int g = 0; g < kRows; ++g) {
         if (group == g) {
 #pragma unroll
@@ -105,8 +109,8 @@ __global__ void __launch_bounds__(kThreads, kResident)
             out[which * a.D + column] = shared[which][column % kEight * kSpan * kWarp + column / kEight];
 }
 
-// Of a wide row's columns, thread t owns the eights t, t + kThreads, ...; its sums lie in slots kThreads apart, so that
-// neighbours touch neighbouring words.
+// In a wide row, thread t owns the groups of eight columns t, t + kThreads, ... Its sums are stored in slots that are
+// kThreads apart, so that neighboring threads access neighboring words.
 inline int64_t wide_slots(int64_t D) { return ceil_div(D, int64_t{kBlockColumns}) * kBlockColumns; }
 __device__ inline int64_t wide_column(int64_t slot) {
     const int64_t in = slot % kBlockColumns;
@@ -149,12 +153,12 @@ __global__ void __launch_bounds__(kThreads, kResident)
             for (int j = 0; j < kEight; ++j) src_bias[j * kThreads] += diff_src[j];
         }
     }
-    if (in_shared)  // a thread's slots are its own: no barrier
+    if (in_shared)  // each thread reads only its own slots: no barrier
         for (int64_t slot = threadIdx.x; slot < sums * slots; slot += kThreads) out[slot] = kept[slot];
 }
 
-// The gradients of the parameters, `sums` of them or NULL, += the sums of the tiles: 32 columns per block, each
-// added by 32 threads and their tree.
+// Adds the tile sums to the parameter gradients: `sums` of them, each may be NULL. 32 columns per block, each added by
+// 32 threads and a tree.
 struct Gradients {
     float *of[kMostSums];
 };
@@ -177,7 +181,7 @@ __global__ void __launch_bounds__(kWarp *kWarp) sum_tiles(int64_t tiles, int64_t
     if (dst != nullptr && column < D) dst[column] += sum;
 }
 
-// f(warps) with the number of warps of a row.
+// Calls f(warps) with the number of warps per row.
 template <class F>
 int32_t with_span(int64_t D, F &&f) {
     if (D <= kWarpColumns) return f(std::integral_constant<int, 1>());

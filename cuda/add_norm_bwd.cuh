@@ -1,7 +1,7 @@
-// The backward pass of residual, dropout and layer normalisation, for eight columns of a row: what a thread does
-// between its loads and its stores. The kernels are in add_norm_bwd.cu; g and x as there.
+// The backward pass of residual, dropout, and layer normalization for eight columns of a row: the arithmetic of one
+// thread. The kernels, and the definitions of g and x, are in add_norm_bwd.cu.
 //
-//     first pass:   average += sum of g, slope += sum of g x       of the thread's columns
+//     first pass:   average += sum of g, slope += sum of g x       over the thread's columns
 //     second pass:  diff_residual = rstd * (g - average - x * slope) + diff_sum,  diff_src = mask * diff_residual
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -11,7 +11,7 @@
 
 namespace xf::cuda {
 
-// What one thread knows of eight columns of a row.
+// The inputs of one thread: eight columns of a row.
 template <class T>
 struct Columns {
     Eight<T> diff_dst, sum;
@@ -22,7 +22,7 @@ __device__ inline Columns<T> load_columns(const xf_add_norm_bwd &a, int64_t m, i
             load8<kVector>(row_of<T>(a.sum, m, a.D), d, width)};
 }
 
-// Adds the row's share of avg(g) and avg(g x), and calls column(j, diff_dst x, diff_dst) for each.
+// Adds to the sums of g and g x, and calls column(j, x, diff_dst) for each column.
 template <bool kVector, class T, class F>
 __device__ inline void first_pass8(const xf_add_norm_bwd &a, const Columns<T> &row, float mean, float rstd, int64_t d,
                                    float &average, float &slope, F &&column) {
@@ -37,7 +37,7 @@ __device__ inline void first_pass8(const xf_add_norm_bwd &a, const Columns<T> &r
     }
 }
 
-// Gives diff_src, which is 0 where there is none.
+// Stores diff_residual and diff_src. Returns diff_src, or zeros if a.diff_src is NULL.
 template <bool kVector, class T>
 __device__ inline Eight<T> second_pass8(const xf_add_norm_bwd &a, const Dropout &dropout, const Columns<T> &row,
                                         const Eight<T> &diff_sum, float mean, float rstd, float average, float slope,

@@ -1,8 +1,10 @@
-# What the plugin is compiled for unless XF_CUDA_ARCHITECTURES says: code for each generation of GPUs that the toolkit
-# knows, and for the others what their driver can compile: the oldest with the tensor cores' instructions, for a GPU
-# between the ones named here (compute capability 11.0 with a toolkit that hasn't heard of it), and the newest.
+# The default of XF_CUDA_ARCHITECTURES: native code for each GPU generation that the toolkit supports, and code that the
+# driver can compile for all others. The latter exists twice: for the oldest generation whose tensor cores are used,
+# which serves GPUs between the listed ones (compute capability 11.0 with a toolkit that does not support it), and for
+# the newest.
 #
-# xf_cuda_architectures(known out): known is what nvcc --list-gpu-arch prints; out gets a list in CMake's notation.
+# xf_cuda_architectures(known out): known is the output of nvcc --list-gpu-arch; out receives a list in CMake's
+# notation.
 function(xf_cuda_architectures known out)
   set(architectures)
   foreach(number 75 80 86 89 90 100 110 120)

@@ -1,16 +1,16 @@
-// Attention over packed sequences, forward (paper s. 3.2.1, eq. 1), in one pass over the keys:
+// Attention over packed sequences, forward (paper s. 3.2.1, eq. 1), in one pass over the keys with an online softmax:
 //
 //     s = scale q k^T     m' = max(m, max s)     p = exp(s - m')     f = exp(m - m')
 //     l' = f l + sum p    dst' = f dst' + dropout(p) v               at the end dst = dst' / l, lse = m + log l
 //
-// A tile of keys of which a query sees none changes nothing for it: m stays, f is 1, every p is 0 (or, before its first
-// key, m is minus infinity and l and dst' are 0 and stay so). So neither the size of the block's tile of queries nor
-// the other queries in it show in a query's bits. A key hidden within a tile is multiplied by zero: what k and v hold
-// there must be finite.
+// A tile of keys that a query does not see changes nothing for it: m is unchanged, f is 1, and every p is 0 (before its
+// first visible key, m is minus infinity and l and dst' are 0 and remain so). The bits of a query therefore depend
+// neither on the size of the block's tile of queries nor on the other queries in it. A hidden key within a visible tile
+// is multiplied by zero, so its k and v must be finite.
 //
-// Floor on an H200: q, k, v read and dst written once, (3 + 1) rows D numbers; at 25k tokens and D = 512 in bf16
-// 0.10 GB, 24 us. Products are 4 q_len k_len D FLOP a sentence, at 27 tokens 1.4 GFLOP in all: nothing beside the
-// bytes.
+// Lower bound on an H200: q, k, and v are read and dst is written once, (3 + 1) rows D elements; with 25k tokens and D
+// = 512 in bf16 0.10 GB, 24 us. The products have 4 q_len k_len D FLOP per sentence; with 27 tokens per sentence 1.4
+// GFLOP in total, which is negligible.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
@@ -27,17 +27,17 @@ constexpr float kLn2 = 0.6931471805599453f;
 
 // ---------------------------------------------------------------------------------------------- tensor cores
 
-// A warp's 16 queries between tiles of keys. Index 0 is row g of the fragments, 1 is row g + 8. Maxima in units of
-// log 2; l is this lane's part of the sum.
+// State of a warp's 16 queries between tiles of keys. Index 0 is row g of the fragments, 1 is row g + 8. Maxima are in
+// units of log 2; sum is this lane's part of the sum.
 template <int D>
 struct Rows {
     uint32_t q[D / 16][4];
     float out[D / 8][4], top[2], sum[2];
 };
 
-// One tile of keys. first: the warp's first query; key0: the tile's first key.
+// Processes one tile of keys. first: the warp's first query; key0: the first key of the tile.
 template <int D>
-__device__ inline void attend(Rows<D> &rows, const Attention<bf16> &a, const Place &p, int first, int key0,
+__device__ inline void attend(Rows<D> &rows, const Attention<bf16> &a, const Position &p, int first, int key0,
                               const bf16 *k, const bf16 *v) {
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     float s[4][4] = {};
@@ -90,12 +90,12 @@ __device__ inline void attend(Rows<D> &rows, const Attention<bf16> &a, const Pla
     multiply_weights<D>(rows.out, s, v);
 }
 
-// Shared memory: the block's queries, then two stages of 32 keys and 32 values (one, when no sentence has more).
+// Shared memory: the block's queries, then two stages of 32 keys and 32 values (one stage if no sentence is longer).
 template <int D>
 __global__ void __launch_bounds__(128, D == 128 ? 2 : 4) forward_mma(Attention<bf16> a) {
     begin_after_previous();
     constexpr int kStage = 2 * kOther * kPitch<D>;
-    const Place p = find_place(a);
+    const Position p = block_position(a);
     const int queries = static_cast<int>(blockDim.x) / 2, query0 = p.tile * queries;
     if (query0 >= p.q_len) return;
     const int lane = static_cast<int>(threadIdx.x) % kWarp, row0 = static_cast<int>(threadIdx.x) / kWarp * 16;
@@ -166,12 +166,12 @@ int32_t run_mma(xf_stream *stream, const xf_attention &args, xf_error *err) {
 
 // ------------------------------------------------------------------------------------------------ CUDA cores
 
-// A block's queries and 64 of the result's columns; job says which. Each job computes the scores anew.
+// A block computes 64 columns of the result for its queries; p.job selects the columns. Each job recomputes the scores.
 template <class T>
 __global__ void __launch_bounds__(kCoreThreads) forward_core(Attention<T> a) {
     begin_after_previous();
     __shared__ CoreTiles tiles;
-    const Place p = find_place(a);
+    const Position p = block_position(a);
     const int query0 = p.tile * kOwn;
     if (query0 >= p.q_len) return;
     const int queries = min(kOwn, p.q_len - query0), column0 = p.job * kColumns,
@@ -244,7 +244,7 @@ int32_t run_core(xf_stream *stream, const xf_attention &args, xf_error *err) {
 int32_t attention_fwd(xf_stream *stream, const xf_attention *args, xf_error *err) {
     if (const int32_t status = enter(stream, err)) return status;
     if (args->B <= 0 || args->H <= 0 || args->max_q_len <= 0) return XF_OK;
-    if (!takes_mma(stream, *args))
+    if (!uses_tensor_cores(stream, *args))
         return dispatch(stream, [&](auto zero) { return run_core<decltype(zero)>(stream, *args, err); });
     switch (args->dk) {
         case 16:

@@ -1,14 +1,14 @@
-// What the attention kernels share: arguments, places, which keys a query sees, masks.
+// Shared parts of the attention kernels: arguments, the block's position, visible keys, and masks.
 //
-// A block works on one tile of rows (queries or keys) of one head of one sentence, and meets the rows of the other side
-// in tiles of 32 that begin at multiples of 32 of the sentence: so the order of every sum depends on the sentence
-// alone, not on the block's own tile. Two engines:
+// A block works on one tile of rows (queries or keys) of one head of one sentence. It processes the rows of the other
+// side in tiles of 32 that begin at multiples of 32 within the sentence, so the order of every sum depends only on the
+// sentence and not on the block's own tile. There are two implementations:
 //
 //     tensor cores   bf16, dk == dv in {16, 32, 64, 128}: attention_mma.cuh
 //     CUDA cores     everything else, in fp32: attention_core.cuh
 //
-// Which engine runs depends on types and shapes, never on addresses: memory that isn't 16-byte aligned is copied to
-// shared memory number by number, and the same arithmetic follows.
+// The choice depends on types and shapes, never on addresses: memory that is not 16-byte aligned is copied to shared
+// memory element by element, and the arithmetic is the same.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,10 +19,10 @@
 
 namespace xf::cuda {
 
-constexpr int kOther = 32;  // rows of a tile of the other side
+constexpr int kOther = 32;  // rows per tile of the other side
 constexpr float kLog2E = 1.4426950408889634f;
 
-// xf_attention as the kernels want it. Query i sees the keys i - before .. i + after.
+// xf_attention in the form that the kernels use. Query i sees keys i - before .. i + after.
 template <class T>
 struct Attention {
     const int32_t *q_begin, *q_len, *k_begin, *k_len;
@@ -31,9 +31,9 @@ struct Attention {
     float *lse;
     int64_t ld_q, ld_k, ld_v, ld_dst, drop_stride;
     int32_t H, dk, dv, before, after;
-    int32_t tiles, jobs;  // a sentence is cut into tiles; jobs blocks share a tile's work
+    int32_t tiles, jobs;  // tiles per sentence; blocks (jobs) per tile
     float scale;
-    bool aligned;  // every row of every head begins where a vector access may
+    bool aligned;  // every row of every head is aligned for vector access
     Dropout dropout;
 };
 
@@ -45,7 +45,7 @@ struct AttentionBwd {
     int64_t ld_diff_dst, ld_diff_q, ld_diff_k, ld_diff_v;
 };
 
-// Vector accesses are 16 bytes in the first engine and 4 numbers in the second.
+// A vector access has 16 bytes on tensor cores and 4 elements on CUDA cores.
 inline bool rows_aligned(const void *ptr, int64_t ld, int64_t columns, size_t size, int64_t vector) {
     return reinterpret_cast<uintptr_t>(ptr) % (static_cast<size_t>(vector) * size) == 0 && ld % vector == 0 &&
            columns % vector == 0;
@@ -83,22 +83,22 @@ Attention<T> make_attention(const xf_attention &a, int64_t vector) {
             make_dropout(a.dropout)};
 }
 
-// Whether the first engine takes these arguments.
-inline bool takes_mma(const xf_stream *stream, const xf_attention &a) {
+// Returns whether the tensor-core kernels support these arguments.
+inline bool uses_tensor_cores(const xf_stream *stream, const xf_attention &a) {
     return stream->dtype == XF_BF16 && has_tensor_cores(stream->device) && a.dk == a.dv &&
            (a.dk == 16 || a.dk == 32 || a.dk == 64 || a.dk == 128);
 }
 
-// blocks = B * tiles * H * jobs go to grid.x, the one that is never too small.
-struct Place {
+// The B * tiles * H * jobs blocks are numbered in grid.x, the only dimension whose limit is large enough.
+struct Position {
     int64_t q_row, k_row;
     int32_t q_len, k_len, tile, h, job;
 };
 
 template <class T>
-__device__ inline Place find_place(const Attention<T> &a) {
+__device__ inline Position block_position(const Attention<T> &a) {
     uint32_t x = blockIdx.x;
-    Place p;
+    Position p;
     p.job = static_cast<int32_t>(x % static_cast<uint32_t>(a.jobs)), x /= static_cast<uint32_t>(a.jobs);
     p.h = static_cast<int32_t>(x % static_cast<uint32_t>(a.H)), x /= static_cast<uint32_t>(a.H);
     p.tile = static_cast<int32_t>(x % static_cast<uint32_t>(a.tiles)), x /= static_cast<uint32_t>(a.tiles);
@@ -106,8 +106,9 @@ __device__ inline Place find_place(const Attention<T> &a) {
     return p;
 }
 
-// Tiles of the other side, begin <= tile < end, with a row that rows first .. last see. Own rows being keys, the two
-// reaches are exchanged: key j is seen by the queries j - after .. j + before.
+// The range of tiles of the other side, begin <= tile < end, that contain a row visible to rows first .. last. If the
+// own rows are keys, the caller exchanges `before` and `after`, because key j is visible to queries j - after .. j +
+// before.
 struct Tiles {
     int32_t begin, end;
 };
@@ -116,10 +117,10 @@ __device__ inline Tiles seen_tiles(int32_t first, int32_t last, int32_t before, 
     return {max(0, first - before) / kOther, (end + kOther - 1) / kOther};
 }
 __device__ inline bool sees(int32_t i, int32_t j, int32_t before, int32_t after) {
-    return (j >= i - before) & (j <= i + after);  // no short cut: it would be a branch for each pair
+    return (j >= i - before) & (j <= i + after);  // & instead of &&, which would be a branch for each pair
 }
 
-// Bit n: element 8 * block + n of the dropout mask is kept.
+// Bit n is set if the dropout mask keeps element 8 * block + n.
 __device__ inline uint32_t kept8(const Dropout &d, uint64_t block) {
     const Philox r = philox(d.seed, static_cast<uint32_t>(block),
                             static_cast<uint32_t>(block >> 32) ^ (d.when[1] << 16), d.site, d.when[0]);
@@ -132,7 +133,7 @@ __device__ inline uint32_t kept8(const Dropout &d, uint64_t block) {
     }
     return bits;
 }
-// The mask's block that holds keys j0 .. j0 + 7 of a query's row; j0 a multiple of 8.
+// The block of the mask that contains keys j0 .. j0 + 7 of a query; j0 is a multiple of 8.
 template <class T>
 __device__ inline uint64_t drop_block(const Attention<T> &a, int64_t query_row, int32_t h, int32_t j0) {
     return static_cast<uint64_t>((query_row * a.H + h) * a.drop_stride + j0) / 8;

@@ -1,16 +1,17 @@
-// Gradients of attention over packed sequences (paper s. 3.2.1, eq. 1). P is made anew, tile by tile, from the
-// log-sum-exp of the forward pass:
+// Gradients of attention over packed sequences (paper s. 3.2.1, eq. 1). The probabilities p are recomputed tile by tile
+// from the log-sum-exp of the forward pass:
 //
 //     p = exp(scale q k^T - lse)       delta = sum over columns of diff_dst * dst
 //     ds = p (mask * (diff_dst v^T) - delta)
 //     diff_v = (mask * p)^T diff_dst     diff_k = scale ds^T q     diff_q = scale ds k
 //
-// A block owns rows of the results, meets the other side's tiles in rising order and keeps its sums in registers: no
-// atomics, one order. On tensor cores (attention_bwd_mma.cuh) a block makes all three. On CUDA cores a block makes
-// 64 columns of one of the three gradients.
+// A block owns rows of the results, processes the tiles of the other side in increasing order, and accumulates in
+// registers, so sums need no atomics and have a fixed order. On tensor cores (attention_bwd_mma.cuh) a block computes
+// all three gradients; on CUDA cores, 64 columns of one of them.
 //
-// Floor on an H200: q, k, v, dst, diff_dst read, three gradients written, 8 rows D numbers; at 25k tokens and D = 512
-// in bf16 0.20 GB, 48 us. Seven products of 2 q_len k_len D FLOP a sentence (scores twice): nothing beside the bytes.
+// Lower bound on an H200: q, k, v, dst, and diff_dst are read and three gradients written, 8 rows D elements; with 25k
+// tokens and D = 512 in bf16 0.20 GB, 48 us. The seven products (the scores are computed twice) have 2 q_len k_len D
+// FLOP per sentence each, which is negligible.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
@@ -22,7 +23,7 @@
 namespace xf::cuda {
 namespace {
 
-// g.fwd.aligned is that of all tensors.
+// g.fwd.aligned covers all tensors, including the gradients.
 template <class T>
 AttentionBwd<T> make_arguments(const xf_attention_bwd &args, int64_t vector) {
     AttentionBwd<T> g = {make_attention<T>(args.fwd, vector),
@@ -47,7 +48,8 @@ int32_t run_mma(xf_stream *stream, const xf_attention_bwd &args, xf_error *err) 
     AttentionBwd<bf16> g = make_arguments<bf16>(args, 8);
     const int64_t longest = std::max(args.fwd.max_q_len, args.fwd.max_k_len);
     const int stages = longest > kOther ? 2 : 1;
-    // 64 rows of 128 columns are too much for GPUs with 99 KiB for a block; a tile's size doesn't show in the bits.
+    // Tiles of 64 rows x 128 columns do not fit on GPUs with 99 KiB per block. The size of the own tile does not affect
+    // the bits.
     const bool fits = shared_bytes<D>(64, 2) <= static_cast<size_t>(stream->device->shared_per_block);
     const int own = longest > kOther && fits ? 64 : 32;
     g.fwd.tiles = static_cast<int32_t>(ceil_div<int64_t>(longest, own));
@@ -58,10 +60,10 @@ int32_t run_mma(xf_stream *stream, const xf_attention_bwd &args, xf_error *err) 
 
 // ------------------------------------------------------------------------------------------------ CUDA cores
 
-// lse and, over that many columns, delta of a tile of queries; eight threads to a query.
+// Computes lse and delta (over `columns` columns) of a tile of queries; eight threads per query.
 template <class T>
-__device__ inline void make_deltas(CoreTiles *tiles, const AttentionBwd<T> &g, int64_t query_row, int32_t h,
-                                   int queries, int columns) {
+__device__ inline void compute_deltas(CoreTiles *tiles, const AttentionBwd<T> &g, int64_t query_row, int32_t h,
+                                      int queries, int columns) {
     const Attention<T> &a = g.fwd;
     const int64_t column0 = static_cast<int64_t>(h) * a.dv;
     for (int row = static_cast<int>(threadIdx.x) / 8; row < kOther; row += kCoreThreads / 8) {
@@ -80,12 +82,13 @@ __device__ inline void make_deltas(CoreTiles *tiles, const AttentionBwd<T> &g, i
     }
 }
 
-// Job: 64 columns of diff_v, then those of diff_k, then those of diff_q. s, w: [own][other] of the thread.
+// Jobs: first the 64-column chunks of diff_v, then those of diff_k, then those of diff_q. s and w are [own][other]
+// values of the thread.
 template <class T>
 __global__ void __launch_bounds__(kCoreThreads, 6) backward_core(AttentionBwd<T> g) {
     __shared__ CoreTiles tiles;
     const Attention<T> &a = g.fwd;
-    const Place p = find_place(a);
+    const Position p = block_position(a);
     const int chunks_v = (a.dv + kColumns - 1) / kColumns, chunks_k = (a.dk + kColumns - 1) / kColumns;
     const bool for_v = p.job < chunks_v, for_q = p.job >= chunks_v + chunks_k;
     const int column0 = (for_v ? p.job : (p.job - chunks_v) % chunks_k) * kColumns;
@@ -107,7 +110,7 @@ __global__ void __launch_bounds__(kCoreThreads, 6) backward_core(AttentionBwd<T>
         const T *const q = a.q + query_row * a.ld_q + head_k, *const k = a.k + key_row * a.ld_k + head_k;
         const T *const v = a.v + key_row * a.ld_v + head_v;
         const T *const diff_dst = g.diff_dst + query_row * g.ld_diff_dst + head_v;
-        if (!for_q || tile == seen.begin) make_deltas(&tiles, g, query_row, p.h, queries, for_v ? 0 : a.dv);
+        if (!for_q || tile == seen.begin) compute_deltas(&tiles, g, query_row, p.h, queries, for_v ? 0 : a.dv);
         if (drop) draw_mask(&tiles, a, query_row, p.h, key0, queries);
         float s[4][4], w[4][4] = {};
         multiply_rows(s, &tiles, for_q ? q : k, for_q ? a.ld_q : a.ld_k, own_rows, for_q ? k : q,
@@ -153,7 +156,7 @@ int32_t run_core(xf_stream *stream, const xf_attention_bwd &args, xf_error *err)
 int32_t attention_bwd(xf_stream *stream, const xf_attention_bwd *args, xf_error *err) {
     if (const int32_t status = enter(stream, err)) return status;
     if (args->fwd.B <= 0 || args->fwd.H <= 0 || std::max(args->fwd.max_q_len, args->fwd.max_k_len) <= 0) return XF_OK;
-    if (!takes_mma(stream, args->fwd))
+    if (!uses_tensor_cores(stream, args->fwd))
         return dispatch(stream, [&](auto zero) { return run_core<decltype(zero)>(stream, *args, err); });
     switch (args->fwd.dk) {
         case 16:

@@ -1,9 +1,10 @@
-// Gradients of attention on tensor cores; the equations are in attention_bwd.cu.
+// Gradients of attention on tensor cores; attention_bwd.cu has the equations.
 //
-// A block owns a tile of keys first and the queries of the same number then. So one launch does it all: a sentence of
-// at most 32 tokens a side is read from memory once and stays in shared memory for both parts, and under a causal mask
-// all blocks work equally long, since the first keys are seen by most queries and the last queries see most keys.
-// delta of a query is summed where it is needed: that reads dst again for each tile of keys, and needs no scratch.
+// A block first processes a tile of keys and then the tile of queries with the same index, so that one launch computes
+// all gradients. A sentence of at most 32 tokens on each side is read from memory once and stays in shared memory for
+// both parts. Under a causal mask all blocks have about equal work, because the first keys are seen by most queries and
+// the last queries see most keys. The delta of a query is recomputed for each tile of keys: this reads dst again but
+// needs no scratch memory.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,13 +15,14 @@
 
 namespace xf::cuda {
 
-// What a block holds of the side it walks over, one stage: three tiles of 32 rows, of which the keys' side uses two.
+// Tiles of 32 rows per stage of the other side; the pass over keys uses only two of them.
 constexpr int kStageTiles = 3;
 
-// lse (in units of log 2) and delta of rows queries from query_row on, of which valid exist; four threads to a query.
+// Computes lse (in units of log 2) and delta of `rows` queries from query_row on, of which `valid` exist; four threads
+// per query.
 template <int D>
-__device__ inline void make_deltas(float *lse, float *delta, int rows, const Attention<bf16> &a, int64_t query_row,
-                                   int32_t h, int valid, const bf16 *dst, const bf16 *diff_dst) {
+__device__ inline void compute_deltas(float *lse, float *delta, int rows, const Attention<bf16> &a, int64_t query_row,
+                                      int32_t h, int valid, const bf16 *dst, const bf16 *diff_dst) {
     const int part = static_cast<int>(threadIdx.x) % 4;
     for (int row = static_cast<int>(threadIdx.x) / 4; row < rows; row += static_cast<int>(blockDim.x) / 4) {
         const uint32_t *x = reinterpret_cast<const uint32_t *>(dst + row * kPitch<D> + part * (D / 4));
@@ -37,8 +39,8 @@ __device__ inline void make_deltas(float *lse, float *delta, int rows, const Att
     }
 }
 
-// Mask bits of 16 keys x 32 queries for a warp that owns keys: bit 4n + 2r + e of the answer is that of s[n][2r + e],
-// key g + 8r, query 8n + 2c + e. Lane l draws those of query l.
+// Mask bits of 16 keys x 32 queries for a warp that owns keys. Bit 4n + 2r + e belongs to s[n][2r + e], which is key g
+// + 8r, query 8n + 2c + e. Lane l computes the bits of query l.
 __device__ inline uint32_t key_bits(const Attention<bf16> &a, int64_t query_row, int32_t h, int32_t key0) {
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     const uint64_t block = drop_block(a, query_row + lane, h, key0);
@@ -52,15 +54,16 @@ __device__ inline uint32_t key_bits(const Attention<bf16> &a, int64_t query_row,
     return bits;
 }
 
-// The sums of a warp that owns 16 keys.
+// The accumulators of a warp that owns 16 keys: diff_k and diff_v.
 template <int D>
 struct KeySums {
     float k[D / 8][4], v[D / 8][4];
 };
 
-// One tile of 32 queries for the keys key0 .. key0 + 15, which are rows row0 .. of the tiles k and v.
+// Adds a tile of 32 queries to the gradients of keys key0 .. key0 + 15, which are the rows from row0 on of tiles k and
+// v.
 template <int D>
-__device__ inline void add_queries(KeySums<D> &sums, const Attention<bf16> &a, const Place &p, int key0, int row0,
+__device__ inline void add_queries(KeySums<D> &sums, const Attention<bf16> &a, const Position &p, int key0, int row0,
                                    int query0, const bf16 *k, const bf16 *v, const bf16 *q, const bf16 *diff_dst,
                                    const float *lse, const float *delta) {
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -90,10 +93,11 @@ __device__ inline void add_queries(KeySums<D> &sums, const Attention<bf16> &a, c
     multiply_weights<D>(sums.k, s, q);
 }
 
-// One tile of 32 keys for the queries query0 .. query0 + 15, which are rows row0 .. of the tiles q and diff_dst.
+// Adds a tile of 32 keys to the gradients of queries query0 .. query0 + 15, which are the rows from row0 on of tiles q
+// and diff_dst.
 template <int D>
-__device__ inline void add_keys(float (&sums)[D / 8][4], const Attention<bf16> &a, const Place &p, int query0, int row0,
-                                int key0, const bf16 *q, const bf16 *diff_dst, const bf16 *k, const bf16 *v,
+__device__ inline void add_keys(float (&sums)[D / 8][4], const Attention<bf16> &a, const Position &p, int query0,
+                                int row0, int key0, const bf16 *q, const bf16 *diff_dst, const bf16 *k, const bf16 *v,
                                 const float *lse, const float *delta) {
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     const bool drop = a.dropout.threshold != 0;
@@ -116,11 +120,11 @@ __device__ inline void add_keys(float (&sums)[D / 8][4], const Attention<bf16> &
     multiply_weights<D>(sums, s, k);
 }
 
-// Shared memory: own tiles (k, v; then q, diff_dst, dst), stages of the other side (q, diff_dst, dst; then k, v), lse
-// and delta of at most 64 queries.
+// Shared memory: the block's own tiles (k, v; then q, diff_dst, dst), stages of the other side (q, diff_dst, dst; then
+// k, v), and lse and delta of at most 64 queries.
 template <int D>
 struct Shared {
-    int own;  // rows of an own tile, 16 to a warp
+    int own;  // rows of an own tile, 16 per warp
     bf16 *own_tiles, *stage_tiles;
     float *lse, *delta;
 
@@ -138,9 +142,9 @@ constexpr size_t shared_bytes(int own, int stages) {
            static_cast<size_t>((3 * own + stages * kStageTiles * kOther) * kPitch<D>) * sizeof(bf16);
 }
 
-// diff_k and diff_v of the block's keys.
+// Computes diff_k and diff_v of the block's keys.
 template <int D>
-__device__ inline void make_key_gradients(const AttentionBwd<bf16> &g, const Place &p, const Shared<D> &shared) {
+__device__ inline void key_gradients(const AttentionBwd<bf16> &g, const Position &p, const Shared<D> &shared) {
     const Attention<bf16> &a = g.fwd;
     const int own0 = p.tile * shared.own, warp = static_cast<int>(threadIdx.x) / kWarp;
     const int key0 = own0 + warp * 16, valid = min(16, p.k_len - key0);
@@ -170,8 +174,8 @@ __device__ inline void make_key_gradients(const AttentionBwd<bf16> &g, const Pla
             cp_async_wait<0>();
         }
         __syncthreads();
-        make_deltas<D>(shared.lse, shared.delta, kOther, a, p.q_row + tile * kOther, p.h, p.q_len - tile * kOther,
-                       shared.stage(stage, 2), shared.stage(stage, 1));
+        compute_deltas<D>(shared.lse, shared.delta, kOther, a, p.q_row + tile * kOther, p.h, p.q_len - tile * kOther,
+                          shared.stage(stage, 2), shared.stage(stage, 1));
         __syncthreads();
         if (valid > 0)
             add_queries<D>(sums, a, p, key0, warp * 16, tile * kOther, shared.mine(0), shared.mine(1),
@@ -179,7 +183,7 @@ __device__ inline void make_key_gradients(const AttentionBwd<bf16> &g, const Pla
         __syncthreads();
     }
     if (valid <= 0) return;
-    // Nobody needs the tiles of dst any more: two warps have room in each.
+    // The tiles of dst are no longer needed; each has space for the results of two warps.
     bf16 *const rows = shared.stage(warp / 2, 2) + warp % 2 * 16 * kPitch<D>;
     const float scale = a.dropout.threshold != 0 ? a.dropout.scale : 1.0f;
     put_rows<D>(rows, sums.v, scale, scale);
@@ -191,10 +195,11 @@ __device__ inline void make_key_gradients(const AttentionBwd<bf16> &g, const Pla
     store_rows<D>(rows, g.diff_k + (p.k_row + key0) * g.ld_diff_k + p.h * D, g.ld_diff_k, valid, a.aligned);
 }
 
-// diff_q of the block's queries. resident: the tiles of the sentence's one tile of each side are in shared memory.
+// Computes diff_q of the block's queries. resident: the sentence has one tile on each side, and both are in shared
+// memory already.
 template <int D>
-__device__ inline void make_query_gradients(const AttentionBwd<bf16> &g, const Place &p, const Shared<D> &shared,
-                                            bool resident) {
+__device__ inline void query_gradients(const AttentionBwd<bf16> &g, const Position &p, const Shared<D> &shared,
+                                       bool resident) {
     const Attention<bf16> &a = g.fwd;
     const int own0 = p.tile * shared.own, row0 = static_cast<int>(threadIdx.x) / kWarp * 16;
     const int query0 = own0 + row0, valid = min(16, p.q_len - query0);
@@ -227,8 +232,8 @@ __device__ inline void make_query_gradients(const AttentionBwd<bf16> &g, const P
         }
         __syncthreads();
         if (!resident && tile == tiles.begin) {
-            make_deltas<D>(shared.lse, shared.delta, shared.own, a, p.q_row + own0, p.h, p.q_len - own0, shared.mine(2),
-                           diff_dst);
+            compute_deltas<D>(shared.lse, shared.delta, shared.own, a, p.q_row + own0, p.h, p.q_len - own0,
+                              shared.mine(2), diff_dst);
             __syncthreads();
         }
         if (valid > 0)
@@ -246,13 +251,13 @@ __device__ inline void make_query_gradients(const AttentionBwd<bf16> &g, const P
 
 template <int D>
 __global__ void __launch_bounds__(128, D == 128 ? 2 : 3) backward_mma(AttentionBwd<bf16> g, int stages) {
-    const Place p = find_place(g.fwd);
+    const Position p = block_position(g.fwd);
     const Shared<D> shared(stages);
     const int own0 = p.tile * shared.own;
     const bool resident = p.q_len > 0 && p.q_len <= kOther && p.k_len > 0 && p.k_len <= kOther;
-    if (own0 < p.k_len) make_key_gradients(g, p, shared);
+    if (own0 < p.k_len) key_gradients(g, p, shared);
     __syncthreads();
-    if (own0 < p.q_len) make_query_gradients(g, p, shared, resident);
+    if (own0 < p.q_len) query_gradients(g, p, shared, resident);
 }
 
 }  // namespace xf::cuda

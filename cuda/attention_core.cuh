@@ -1,8 +1,8 @@
-// Attention's tiles on CUDA cores, in fp32, for any head size: 64 threads own 32 rows, meet 32 rows of the other side,
-// and make 64 columns of the result.
+// Attention tiles on CUDA cores, in fp32, for any head size: 64 threads own 32 rows, process 32 rows of the other side
+// at a time, and compute 64 columns of the result.
 //
-// Scores: 4 x 4 a thread, the head's columns in chunks of 32. Results: 4 x 8 a thread, in registers. Both products read
-// shared memory 16 bytes at a time, 8 FMA to a load.
+// Scores: 4 x 4 per thread, with the head's columns in chunks of 32. Results: 4 x 8 per thread, in registers. Both
+// products read shared memory 16 bytes at a time, 8 FMA per load.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,17 +14,17 @@ namespace xf::cuda {
 constexpr int kCoreThreads = 64, kOwn = 32, kColumns = 64;  // columns of a block's result
 constexpr int kDepth = 32, kRowPitch = 36, kColumnPitch = 68;
 
-// Shared memory of a block. Rows lie along the fast axis of left, right and weights, so that a thread reads four rows
-// of its own at once.
+// Shared memory of a block. left, right, and weights are contiguous along the rows, so that a thread reads its four
+// rows by one load.
 struct alignas(16) CoreTiles {
     float left[kDepth * kRowPitch], right[kDepth * kRowPitch];
     float weights[kOther * kRowPitch];    // [other row][own row]
     float values[kOther * kColumnPitch];  // [other row][column]
-    float lse[kOther], delta[kOther];     // of the queries
+    float lse[kOther], delta[kOther];     // per query
     uint8_t kept[kOther][4];              // [query][8 keys]
 };
 
-// Four numbers, those from column valid on as zeros.
+// Loads four elements; those from column `valid` on are zero.
 template <class T>
 __device__ inline float4 load4(const T *from, int valid, bool aligned) {
     if (valid >= 4 && aligned) {
@@ -51,7 +51,8 @@ __device__ inline void stage_rows(float *to, const T *src, int64_t ld, int rows,
     }
 }
 
-// s[r][c] = own row 4 (thread / 8) + r times other row 4 (thread % 8) + c, over d columns. Barriers inside.
+// s[r][c] = the dot product, over d columns, of own row 4 (thread / 8) + r and other row 4 (thread % 8) + c. Contains
+// barriers.
 template <class T>
 __device__ inline void multiply_rows(float (&s)[4][4], CoreTiles *tiles, const T *own, int64_t ld_own, int own_rows,
                                      const T *other, int64_t ld_other, int other_rows, int d, bool aligned) {
@@ -75,8 +76,8 @@ __device__ inline void multiply_rows(float (&s)[4][4], CoreTiles *tiles, const T
     }
 }
 
-// out[r][c] += the sum over the other rows of weight * src; column c of a thread is 4 (thread % 8) + c for c < 4 and
-// 32 further on for the rest. w is laid out as s above. Barriers inside.
+// out[r][c] += the sum over the other rows of weight * src. Column c of a thread is 4 (thread % 8) + c for c < 4; the
+// others are 32 columns further right. w has the layout of s above. Contains barriers.
 template <class T>
 __device__ inline void multiply_weights(float (&out)[4][8], CoreTiles *tiles, const float (&w)[4][4], const T *src,
                                         int64_t ld, int rows, int columns, bool aligned) {
@@ -102,7 +103,8 @@ __device__ inline void multiply_weights(float (&out)[4][8], CoreTiles *tiles, co
     }
 }
 
-// The thread's 4 x 8 results, each row times its factor. dst: the tile's first row and the block's first column.
+// Stores the thread's 4 x 8 results, each row multiplied by its factor. dst points to the first row of the tile and the
+// first column of the block.
 template <class T>
 __device__ inline void store_results(T *dst, int64_t ld, int rows, int columns, const float (&out)[4][8],
                                      const float (&factor)[4]) {
@@ -114,7 +116,7 @@ __device__ inline void store_results(T *dst, int64_t ld, int rows, int columns, 
     }
 }
 
-// Mask bits of 32 queries from query_row on, for the 32 keys from j0 on, as far as there are queries.
+// Computes the mask bits of `queries` queries (at most 32) from query_row on, for 32 keys from j0 on.
 template <class T>
 __device__ inline void draw_mask(CoreTiles *tiles, const Attention<T> &a, int64_t query_row, int32_t h, int32_t j0,
                                  int queries) {

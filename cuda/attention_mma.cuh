@@ -1,7 +1,9 @@
-// Attention's tiles on tensor cores: a warp owns 16 rows of a tile of D columns and meets 32 rows of the other side.
+// Attention tiles on tensor cores: a warp owns 16 rows of a tile of D columns and processes 32 rows of the other side
+// at a time.
 //
-// Tiles stand in shared memory as bf16. Scores are fragments s[n][.], columns 8n .. 8n + 7 of 16 x 32; rounded to bf16
-// they are the left side of the second product as they stand (fragment layouts: mma.cuh, with g and c).
+// Tiles are stored in shared memory as bf16. Scores are fragments s[n][.] of a 16 x 32 matrix; s[n] covers columns 8n
+// .. 8n + 7. Rounded to bf16 they are directly the left operand of the second product (fragment layouts, g, and c:
+// mma.cuh).
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -10,13 +12,14 @@
 
 namespace xf::cuda {
 
-// Rows of a tile in shared memory are D + 8 numbers apart: the eight rows that an ldmatrix reads meet no bank twice.
+// Rows of a tile in shared memory are D + 8 elements apart, so that ldmatrix reads eight rows without bank conflicts.
 template <int D>
 constexpr int kPitch = D + 8;
 
 __device__ inline bf16 bf16_zero() { return __float2bfloat16_rn(0.0f); }
 
-// Begins to copy rows 0 .. rows-1, zeros from row valid on. src: the tile's first row and the head's first column.
+// Starts the copy of rows 0 .. rows-1; rows from `valid` on are zero. src points to the first row of the tile and the
+// first column of the head.
 template <int D>
 __device__ inline void load_tile(bf16 *tile, int rows, const bf16 *src, int64_t ld, int valid, bool aligned) {
     constexpr int kVectors = D / 8;
@@ -32,7 +35,7 @@ __device__ inline void load_tile(bf16 *tile, int rows, const bf16 *src, int64_t 
     }
 }
 
-// A warp writes 16 rows of a tile to memory, as far as they are valid.
+// The warp writes the first `valid` of 16 rows of a tile to memory.
 template <int D>
 __device__ inline void store_rows(const bf16 *tile, bf16 *dst, int64_t ld, int valid, bool aligned) {
     constexpr int kVectors = D / 8;
@@ -49,14 +52,15 @@ __device__ inline void store_rows(const bf16 *tile, bf16 *dst, int64_t ld, int v
     }
 }
 
-// Fragment a of the 16 x 16 block at tile[row][column].
+// Loads fragment a of the 16 x 16 block at tile[row][column].
 template <int D>
 __device__ inline void load_a(uint32_t (&a)[4], const bf16 *tile, int row, int column) {
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     ldmatrix_x4(a, tile + (row + lane % 16) * kPitch<D> + column + lane / 16 * 8);
 }
 
-// s[n] += own tile^T: products of 16 own rows with the 32 rows of other, over D columns. s[n] is columns 8n .. 8n + 7.
+// s += own other^T: dot products of 16 own rows with the 32 rows of other, over D columns. s[n] covers columns 8n .. 8n
+// + 7.
 template <int D, class Own>
 __device__ inline void multiply_rows(float (&s)[4][4], const Own &own, const bf16 *other) {
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -76,7 +80,7 @@ __device__ inline void multiply_rows(float (&s)[4][4], const Own &own, const bf1
     }
 }
 
-// out += w other: 16 own rows of weights for the 32 rows of other.
+// out += w other, where w has 16 own rows of weights for the 32 rows of other.
 template <int D>
 __device__ inline void multiply_weights(float (&out)[D / 8][4], const float (&w)[4][4], const bf16 *other) {
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -97,7 +101,8 @@ __device__ inline void multiply_weights(float (&out)[D / 8][4], const float (&w)
     }
 }
 
-// A warp's 16 rows of results, times a factor for rows g and g + 8, rounded into a tile of shared memory.
+// Writes the warp's 16 rows of results to a tile in shared memory, multiplied by `low` (row g) or `high` (row g + 8)
+// and rounded to bf16.
 template <int D>
 __device__ inline void put_rows(bf16 *tile, const float (&out)[D / 8][4], float low, float high) {
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -109,8 +114,8 @@ __device__ inline void put_rows(bf16 *tile, const float (&out)[D / 8][4], float 
     }
 }
 
-// Mask bits of 16 queries x 32 keys. Lane l draws those of query l / 2, keys 16 (l % 2) ..; the answer's bit 8n + i is
-// key 8n + i of query g in low, of query g + 8 in high.
+// Mask bits of 16 queries x 32 keys. Lane l computes those of query l / 2, for 16 keys from 16 (l % 2) on. In the
+// result, bit j belongs to key j of query g (low) or query g + 8 (high).
 struct RowBits {
     uint32_t low, high;
 };

@@ -2,19 +2,20 @@
 //
 //     dst = sum over u of p[u] v_u,    p = softmax over u of scale * q . k_u,    u = first .. t
 //
-// A block of four warps for each row and head. The steps are dealt to streams of an online softmax, by their distance
-// from `first` alone, so that the order of every sum is the row's own. Each stream keeps {top, sum, acc}; they are
-// joined at the end in a fixed tree. A step's key and value come from the arguments at u = t and from the slot that
-// `ancestors` names before: nobody waits for the cache to be written. t itself is read here, not on the host, so that
+// One block of four warps per row and head. The steps are distributed over several streams of an online softmax by
+// their distance from `first`, so the order of every sum depends only on the row. Each stream keeps {top, sum, acc}; a
+// fixed tree combines them at the end. Key and value of step u come from the arguments for u = t and otherwise from the
+// slot in `ancestors`, so no block waits for the cache to be written. t is read on the device, not on the host, so that
 // a recorded graph serves every step.
 //
-// Heads of 64 columns: eight lanes share a key, 16 keys are in flight in a block for each of four unrolled rounds, and
-// nothing but steps -> ancestors -> keys and values depends on another load. Other heads: a lane has a key of its own.
+// Heads of 64 columns: eight lanes share a key, a block has 16 keys in flight in each of four unrolled rounds, and the
+// only dependent loads are steps -> ancestors -> keys and values. Other head sizes: one lane per key.
 //
-// Tensors may start anywhere: with and without whole 16 bytes the same numbers are added in the same order, and
-// products are joined with sums by fmaf() only, never by the compiler's choice.
+// Tensors may have any alignment: vector and scalar accesses add the same numbers in the same order. Multiply-adds are
+// written as fmaf(), so the compiler has no choice of contraction.
 //
-// Floor: rows * H * (t + 1) * (dk + dv) numbers from the caches. Hypotheses of a sentence share most of them in L2.
+// Lower bound: rows * H * (t + 1) * (dk + dv) elements from the caches. Hypotheses of a sentence share most of them in
+// the L2 cache.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "dependent.cuh"
@@ -26,21 +27,21 @@ namespace {
 
 constexpr int kStepWarps = 4;
 constexpr int kStepThreads = kStepWarps * kWarp;
-constexpr int kStepBlocks = 4;  // at least, on a multiprocessor: leaves 128 registers a thread
+constexpr int kStepBlocks = 4;  // minimum per multiprocessor: allows 128 registers per thread
 constexpr int kHead = 64;
 constexpr int kLanes = kHead / kEight;        // lanes that share a key
-constexpr int kKeys = kStepThreads / kLanes;  // keys of the block in a round
+constexpr int kKeys = kStepThreads / kLanes;  // keys of a block per round
 constexpr int kRounds = 4;                    // rounds whose loads are in flight together
 static_assert(2 * kHead == kStepThreads, "a thread for each column of the key and the value that are stored");
 
-// What a block works on.
+// The row and head of a block, and the addresses of its data.
 template <class T>
-struct Place {
+struct Position {
     const xf_attention_step &a;
     int64_t row, head, slot;
     int32_t first, t;
 
-    __device__ explicit Place(const xf_attention_step &args) : a(args) {
+    __device__ explicit Position(const xf_attention_step &args) : a(args) {
         row = blockIdx.x / static_cast<uint32_t>(a.H);
         head = blockIdx.x % static_cast<uint32_t>(a.H);
         slot = a.slot_of_row[row];
@@ -68,12 +69,13 @@ struct Place {
     }
 };
 
-// exp(x - top), where a stream that has seen nothing (both -inf) gives 0.
+// exp(x - top), or 0 for a stream that has processed no key (both are -inf).
 __device__ inline float weight(float x, float top) { return top > -INFINITY || x != x ? expf(x - top) : 0.0f; }
 
-// Joins the warps: acc [kStepWarps, dv], each with its top and sum, to the row's dst. After a barrier.
+// Combines the results of the warps, acc [kStepWarps, dv] with one top and sum each, into dst of the row. Called after
+// a barrier.
 template <class T>
-__device__ void join_warps(const Place<T> &p, const float *tops, const float *sums, const float *acc) {
+__device__ void join_warps(const Position<T> &p, const float *tops, const float *sums, const float *acc) {
     float top = tops[0], sum = 0.0f, factor[kStepWarps];
 #pragma unroll
     for (int w = 1; w < kStepWarps; ++w) top = fmaxf(top, tops[w]);
@@ -90,12 +92,12 @@ __device__ void join_warps(const Place<T> &p, const float *tops, const float *su
     }
 }
 
-// dk = dv = 64. Lane l of eight holds columns 8l .. 8l + 7 of q, of its keys and of the sum of values.
+// dk = dv = 64. Lane l of eight holds columns 8l .. 8l + 7 of q, of its keys, and of the sum of values.
 template <class T, bool kVector>
 __global__ void __launch_bounds__(kStepThreads, kStepBlocks) attention_step_64(const xf_attention_step a) {
     begin_after_previous();
     __shared__ float tops[kStepWarps], sums[kStepWarps], all[kStepWarps * kHead];
-    const Place<T> p(a);
+    const Position<T> p(a);
     const int tid = static_cast<int>(threadIdx.x), warp = tid / kWarp, lane = tid % kWarp;
     const int column = tid % kLanes * kEight;
     const T stored = tid < kHead ? p.new_key()[tid] : p.new_value()[tid - kHead];
@@ -103,7 +105,7 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks) attention_step_64(c
 
     float top = -INFINITY, sum = 0.0f, acc[kEight] = {};
     for (int32_t begin = p.first + tid / kLanes; begin - tid / kLanes <= p.t; begin += kRounds * kKeys) {
-        // Beyond t a lane reads the row's own key and value again, without weight: no branch stands between loads.
+        // Past t a lane reads the row's own key and value again with weight 0, so that no branch separates the loads.
         int64_t from[kRounds];
 #pragma unroll
         for (int i = 0; i < kRounds; ++i) from[i] = p.ancestor(begin + i * kKeys);
@@ -138,7 +140,7 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks) attention_step_64(c
         }
     }
 
-    // Behind the loop: a store waits for its number, and the loads behind it would wait too.
+    // Stored after the loop, because a store waits for its operand and would delay the loads that follow it.
     if (tid < kHead)
         p.cached_key(p.t, p.slot)[tid] = stored;
     else
@@ -167,14 +169,15 @@ __global__ void __launch_bounds__(kStepThreads, kStepBlocks) attention_step_64(c
     join_warps(p, tops, sums, all);
 }
 
-// Any dk and dv. A warp takes 32 steps at a time, a lane each for the scores; then the lanes share out the columns.
+// Any dk and dv. A warp processes 32 steps at a time: one lane per step for the scores, then the lanes divide the
+// columns.
 template <class T>
 __global__ void __launch_bounds__(kStepThreads, kStepBlocks) attention_step_any(const xf_attention_step a) {
     begin_after_previous();
     int64_t *const slots = dynamic_shared<int64_t>();
     float *const weights = reinterpret_cast<float *>(slots + kStepThreads), *const tops = weights + kStepThreads;
     float *const sums = tops + kStepWarps, *const q = sums + kStepWarps, *const all = q + a.dk;
-    const Place<T> p(a);
+    const Position<T> p(a);
     const int tid = static_cast<int>(threadIdx.x), warp = tid / kWarp, lane = tid % kWarp;
     float *const acc = all + warp * a.dv;
     for (int64_t c = tid; c < a.dk; c += kStepThreads) {

@@ -1,17 +1,17 @@
-// Beam search of many sentences, one step: which continuations live on (paper s. 6.1; Wu et al. 2016, eq. 14).
+// One step of beam search for many sentences: selects the hypotheses that continue (s. 6.1; Wu et al. 2016, eq. 14).
 //
-//     candidates  live_logp[b] + values[b, j]        the 2 * beam best (1 when beam is 1), ties by b, then by j
-//     score       logp / penalty[length]             of those that end; the others live on while there is room
+//     candidates  live_logp[b] + values[b, j]        the 2 * beam best (1 if beam is 1), ties by b, then by j
+//     score       logp / penalty[length]             for those that end; the others continue until the beam is full
 //
-// The same choice as lib/decode/beam.cpp, which says what and why, to the bit: sums and quotients in double, nothing
-// multiplied, so that the compiler has nothing to contract.
+// The result has the bits of lib/decode/beam.cpp, which explains the algorithm. Sums and quotients are fp64 and there
+// are no products, so the compiler cannot contract anything.
 //
-// A block for each active sentence. No candidate waits for another: each counts those that come before it, by a binary
-// search in every other beam's list (falling values stay falling when a constant is added), and its count is its rank.
-// One thread then walks down the few winners; the block writes what lives on and reorders the lines of ancestors in
-// place, some columns at a time through shared memory.
+// One block per active sentence. Each candidate computes its rank independently: it counts the candidates before it by
+// a binary search in the list of every other hypothesis (a decreasing list stays decreasing when a constant is added).
+// One thread then processes the few winners; the block writes the continuing hypotheses and reorders the rows of
+// `ancestors` in place, some columns at a time through shared memory.
 //
-// Floor: latency. A sentence reads beam * k candidates and moves beam * length ancestors of 4 bytes.
+// Lower bound: latency. A sentence reads beam * k candidates and moves beam * length ancestors of 4 bytes.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "common.cuh"
@@ -21,21 +21,22 @@
 namespace xf::cuda {
 namespace {
 
-// Words of shared memory: the lists of values when they fit, then columns of ancestors, which pass as bits of floats.
+// Words of shared memory for the lists of values, if they fit, and then for columns of ancestors, which are stored as
+// the bits of floats.
 constexpr int kStaged = 4096;
 
-constexpr int32_t kNobody = -1;  // beam of a place that no candidate took; those after it are empty too
+constexpr int32_t kNoBeam = -1;  // beam of an empty entry; all later entries are empty, too
 
 struct Winner {
     double logp;
     int32_t beam, token;
-    float value;  // of the token alone
+    float value;  // log-probability of the token
 };
 
 __host__ __device__ inline int64_t looked_at(const xf_beam_step &a) { return a.beam == 1 ? 1 : 2 * a.beam; }
 
-// How many of the falling list's first `most` numbers, each added to logp, are above x (or equal, when that comes
-// first too).
+// The number of elements among the first `most` of a decreasing list that, added to logp, are greater than x (or equal
+// to x if `equal`).
 __device__ inline int64_t before(const float *list, int64_t most, double logp, double x, bool equal) {
     int64_t low = 0;
     while (low < most) {
@@ -49,7 +50,7 @@ __device__ inline int64_t before(const float *list, int64_t most, double logp, d
     return low;
 }
 
-// Puts each candidate that ranks among the looked-at into its place of winners.
+// Stores each candidate whose rank is below looked_at() at its rank in winners.
 __device__ void rank_candidates(const xf_beam_step &a, const float *lists, const int32_t *ids, const double *logp,
                                 int64_t live, Winner *winners) {
     const int64_t places = looked_at(a);
@@ -64,7 +65,8 @@ __device__ void rank_candidates(const xf_beam_step &a, const float *lists, const
     }
 }
 
-// An answer of sentence s: into its list, behind those of the same score, unless n_best are as good.
+// Inserts a finished hypothesis of sentence s into its list, after those with the same score, unless n_best are at
+// least as good.
 __device__ void finish(const xf_beam_step &a, int64_t s, int32_t step, const Winner &w) {
     xf_beam_finished *const list = a.finished + s * a.n_best;
     const double score = w.logp / a.penalty[step + 1];
@@ -76,33 +78,34 @@ __device__ void finish(const xf_beam_step &a, int64_t s, int32_t step, const Win
     list[at] = {step, w.beam, w.logp, score, w.value, 0};
 }
 
-// One thread: sorts the winners into answers and those that live on, which come to stand first. Gives their number.
-__device__ int32_t sift(const xf_beam_step &a, int64_t s, int32_t step, Winner *winners) {
-    int32_t lives = 0;
-    for (int64_t i = 0; i < looked_at(a) && winners[i].beam != kNobody; ++i) {
+// Runs on one thread: separates the winners into finished and continuing hypotheses and moves the latter to the front.
+// Returns their number.
+__device__ int32_t split_winners(const xf_beam_step &a, int64_t s, int32_t step, Winner *winners) {
+    int32_t continuing = 0;
+    for (int64_t i = 0; i < looked_at(a) && winners[i].beam != kNoBeam; ++i) {
         const Winner w = winners[i];
         if (w.token == a.end_token)
             finish(a, s, step, w);
-        else if (lives < a.beam)
-            winners[lives++] = w;
+        else if (continuing < a.beam)
+            winners[continuing++] = w;
     }
-    bool over = lives == 0;
-    if (lives > 0) {
+    bool done = continuing == 0;
+    if (continuing > 0) {
         const int32_t length = step + 1, limit = a.limit[s], count = a.finished_count[s];
         a.length[s] = length;
-        a.live[s] = lives;
-        over = length >= limit ||
+        a.live[s] = continuing;
+        done = length >= limit ||
                (count >= a.n_best && winners[0].logp / a.penalty[limit] < a.finished[s * a.n_best + count - 1].score);
     }
-    a.done[s] = over ? 1 : 0;
-    return lives;
+    a.done[s] = done ? 1 : 0;
+    return continuing;
 }
 
-// Each hypothesis gets its parent's line of ancestors and the parent's own slot at its end. Idle ones get the line of
-// the best hypothesis: any slots will do that exist.
-__device__ void inherit(const xf_beam_step &a, int64_t s, int32_t step, const Winner *winners, int32_t lives,
+// Copies to each hypothesis the ancestors of its parent and appends the parent's slot. Idle hypotheses get the
+// ancestors of the best one, because any existing slots are valid for them.
+__device__ void inherit(const xf_beam_step &a, int64_t s, int32_t step, const Winner *winners, int32_t continuing,
                         float *staged) {
-    const auto parent = [&](int64_t i) { return winners[i < lives ? i : 0].beam; };
+    const auto parent = [&](int64_t i) { return winners[i < continuing ? i : 0].beam; };
     int32_t *const lines = a.ancestors + s * a.beam * a.ld_ancestors;
     const int64_t most = max(int64_t{1}, kStaged / a.beam);
     for (int64_t begin = 0; begin < step; begin += most) {
@@ -122,7 +125,7 @@ __device__ void inherit(const xf_beam_step &a, int64_t s, int32_t step, const Wi
 
 __global__ void beam_step_kernel(const xf_beam_step a) {
     begin_after_previous();
-    __shared__ int32_t lives, over;
+    __shared__ int32_t continuing, done;
     Winner *const winners = dynamic_shared<Winner>();
     double *const logp = reinterpret_cast<double *>(winners + looked_at(a));
     float *const staged = reinterpret_cast<float *>(logp + a.beam);
@@ -138,37 +141,37 @@ __global__ void beam_step_kernel(const xf_beam_step a) {
             lists = staged;
         }
         for (int64_t i = threadIdx.x; i < live; i += blockDim.x) logp[i] = a.live_logp[slot + i];
-        for (int64_t i = threadIdx.x; i < looked_at(a); i += blockDim.x) winners[i].beam = kNobody;
+        for (int64_t i = threadIdx.x; i < looked_at(a); i += blockDim.x) winners[i].beam = kNoBeam;
         __syncthreads();
         rank_candidates(a, lists, a.ids + row * a.k, logp, live, winners);
         __syncthreads();
         if (threadIdx.x == 0) {
-            lives = sift(a, s, step, winners);
-            over = a.done[s];
+            continuing = split_winners(a, s, step, winners);
+            done = a.done[s];
         }
         __syncthreads();
-        for (int64_t i = threadIdx.x; i < lives; i += blockDim.x) {
+        for (int64_t i = threadIdx.x; i < continuing; i += blockDim.x) {
             const int64_t at = step * a.sentences * a.beam + slot + i;
             a.live_logp[slot + i] = winners[i].logp;
             a.history_token[at] = winners[i].token;
             a.history_parent[at] = winners[i].beam;
             a.history_logp[at] = winners[i].value;
         }
-        if (lives == 0 && a.finished_count[s] == 0)
+        if (continuing == 0 && a.finished_count[s] == 0)
             for (int64_t i = threadIdx.x; i < live; i += blockDim.x) a.live_logp[slot + i] = -INFINITY;
-        if (!over) inherit(a, s, step, winners, lives, staged);
+        if (!done) inherit(a, s, step, winners, continuing, staged);
     }
-    const bool goes_on = searched && over == 0;
+    const bool active = searched && done == 0;
     for (int64_t i = threadIdx.x; i < a.beam; i += blockDim.x) {
-        a.tokens[row + i] = goes_on && i < lives ? winners[i].token : 0;
-        a.steps[row + i] = goes_on ? step + 1 : 0;
+        a.tokens[row + i] = active && i < continuing ? winners[i].token : 0;
+        a.steps[row + i] = active ? step + 1 : 0;
     }
-    if (gridDim.x == 1 && threadIdx.x == 0) *a.remaining = goes_on ? 1 : 0;
+    if (gridDim.x == 1 && threadIdx.x == 0) *a.remaining = active ? 1 : 0;
 }
 
 constexpr int kCountThreads = 256;
 
-// One block, when the sentences had one each.
+// Counts the unfinished sentences; used unless there is exactly one active sentence.
 __global__ void __launch_bounds__(kCountThreads) count_remaining(const xf_beam_step a) {
     begin_after_previous();
     int32_t total = 0;

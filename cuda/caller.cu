@@ -1,4 +1,4 @@
-// See caller.h. The driver's library is not linked with: the runtime opens it, and what it opened is found here.
+// See caller.h. The plugin is not linked with the driver's library; the runtime opens it, and it is found here.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "caller.h"
@@ -15,7 +15,7 @@ struct Driver {
     int (*set)(CUctx_st *) = nullptr;
 };
 
-// Empty as long as nobody has opened the driver: then no thread has a context.
+// Empty until some code has opened the driver; until then no thread has a context.
 Driver driver() {
     static std::atomic<void *> opened{nullptr};
     void *library = opened.load(std::memory_order_acquire);
@@ -47,10 +47,10 @@ void make_current(CUctx_st *context) { cuCtxSetCurrent(context); }
 
 }  // namespace
 
-CallersContext::CallersContext() : before_(current()) {}
+ContextGuard::ContextGuard() : before_(current()) {}
 
-// Most often it is the device's own, which is not touched then.
-CallersContext::~CallersContext() {
+// Usually the caller's context is that of the device, and nothing changes.
+ContextGuard::~ContextGuard() {
     if (current() != before_) make_current(before_);
 }
 

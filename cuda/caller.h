@@ -1,12 +1,12 @@
-// What the plugin leaves as it found it: CUDA's current context of the calling thread.
+// Saves and restores CUDA's current context of the calling thread.
 //
-// A program may work with a GPU of its own, by its own copy of CUDA's runtime or by the driver's functions. What all of
-// them share is the thread's current context, which the driver keeps; each call of the plugin makes that of its device
-// current, and at its end puts back what was there. Where nothing was, nothing is: to make "device 0" current instead
-// would open a context on a GPU that nobody asked for.
+// A program may use a GPU itself, through its own copy of the CUDA runtime or through the driver API. All of these
+// share the thread's current context, which the driver stores. Each call of the plugin makes its device's context
+// current and restores the previous one at its end. If no context was current, none is current afterwards; selecting
+// device 0 instead would create a context on a GPU that the program does not use.
 //
-// A forked child has its parent's handles and none of its contexts: CUDA may not be called with them. So what is freed
-// in a child is freed on the host alone; the memory of the GPU is the parent's.
+// A forked child has its parent's handles but none of its contexts, so CUDA must not be called with them. What is freed
+// in a child is therefore freed only on the host; the memory of the GPU belongs to the parent.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,29 +17,29 @@ struct CUctx_st;
 
 namespace xf::cuda {
 
-class CallersContext {
+class ContextGuard {
 public:
-    CallersContext();
-    ~CallersContext();
-    CallersContext(const CallersContext &) = delete;
-    CallersContext &operator=(const CallersContext &) = delete;
+    ContextGuard();
+    ~ContextGuard();
+    ContextGuard(const ContextGuard &) = delete;
+    ContextGuard &operator=(const ContextGuard &) = delete;
 
 private:
     CUctx_st *before_ = nullptr;
 };
 
-// PutsBack<function>::call is a function of the same type that puts the caller's context back.
+// RestoringContext<function>::call is a function of the same type that restores the caller's context.
 template <auto kFunction>
-struct PutsBack;
+struct RestoringContext;
 template <class R, class... P, R (*kFunction)(P...)>
-struct PutsBack<kFunction> {
+struct RestoringContext<kFunction> {
     static R call(P... args) {
-        const CallersContext caller;
+        const ContextGuard caller;
         return kFunction(args...);
     }
 };
 
-// False in a child of the process that opened the device.
+// Returns whether this process opened the device, so false in a forked child.
 bool owns(const xf_device *device);
 
 }  // namespace xf::cuda

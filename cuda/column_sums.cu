@@ -1,4 +1,4 @@
-// The second half of a sum of columns, and both halves of a plain one: see column_sums.cuh.
+// The second kernel of a column sum, and the complete sum of a tensor; see column_sums.cuh.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "column_sums.cuh"
@@ -6,22 +6,22 @@
 namespace xf::cuda {
 namespace {
 
-// A block has 32 columns.
+// One block per 32 columns.
 __global__ void __launch_bounds__(kSumThreads)
     add_tiles_kernel(const float *partial, int64_t tiles, int64_t N, float *dst) {
-    __shared__ float lines[kLines][kWarp];
-    const int lane = static_cast<int>(threadIdx.x) % kWarp, line = static_cast<int>(threadIdx.x) / kWarp;
+    __shared__ float warp_sums[kSumWarps][kWarp];
+    const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
     const int64_t n = int64_t{blockIdx.x} * kWarp + lane;
     float sum = 0.0f;
     if (n < N)
 #pragma unroll 4
-        for (int64_t tile = line; tile < tiles; tile += kLines) sum += partial[tile * N + n];
-    lines[line][lane] = sum;
+        for (int64_t tile = warp; tile < tiles; tile += kSumWarps) sum += partial[tile * N + n];
+    warp_sums[warp][lane] = sum;
     __syncthreads();
-    if (line != 0 || n >= N) return;
+    if (warp != 0 || n >= N) return;
     float total = 0.0f;
 #pragma unroll
-    for (int w = 0; w < kLines; ++w) total += lines[w][lane];
+    for (int w = 0; w < kSumWarps; ++w) total += warp_sums[w][lane];
     dst[n] += total;
 }
 

@@ -1,11 +1,11 @@
-// What the operations of the CUDA backend share: device and stream, scratch memory, errors, launching, number types.
+// Shared parts of the CUDA operations: device and stream, scratch memory, errors, kernel launches, and element types.
 //
-// Every .cu file here compiles twice: by nvcc for the GPU, and by the host's C++ compiler against the emulation in
-// tests/cuda_host, where each thread of a block is a fiber. So a kernel is launched through launch(), takes its
-// dynamic shared memory from dynamic_shared(), and writes PTX only inside the wrappers of mma.cuh.
+// Every .cu file here is compiled twice: by nvcc for the GPU, and by the host's C++ compiler against the emulation in
+// tests/harness/cuda_host, where each thread of a block is a fiber. A kernel is therefore launched by launch(), gets
+// its dynamic shared memory from dynamic_shared(), and uses PTX only inside the wrappers of mma.cuh and dependent.cuh.
 //
-// Errors: an operation returns a status and fills err. A fault of the device is sticky: the device is marked lost, and
-// every later call on it says so at once, with the code of the first fault.
+// An operation returns a status and fills err. A fault of the device is sticky: the device is marked as lost, and every
+// later call on it fails immediately with the code of the first fault.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -37,8 +37,8 @@ struct xf_device {
     int32_t index;
     int32_t multiprocessors;
     int32_t capability;         // 10 * major + minor
-    int32_t shared_per_block;   // bytes a kernel may opt into
-    int32_t process;            // that opened it
+    int32_t shared_per_block;   // bytes of shared memory that a block may use
+    int32_t process;            // ID of the process that opened the device
     bool dependent_launch;      // dependent.cuh
     std::atomic<int32_t> lost;  // the CUDA code of the first sticky fault, 0 for none
     xf::cuda::GemmState *gemm;
@@ -48,7 +48,7 @@ struct xf_device {
 
 namespace xf::cuda {
 
-// A grow-only block of device memory. Blocks that were outgrown live as long as recorded graphs may point to them.
+// A block of device memory that only grows. Outgrown blocks are kept while recorded graphs may refer to them.
 struct Scratch {
     void *ptr;
     size_t bytes;
@@ -60,16 +60,16 @@ struct Scratch {
 struct xf_stream {
     xf_device *device;
     cudaStream_t stream;
-    cudaEvent_t reached;                   // marks a place in it for other streams; NULL until one waits
+    cudaEvent_t reached;                   // recorded for streams that wait for this one; NULL until one does
     uint32_t dtype;                        // XF_FP32 or XF_BF16
     bool recording;                        // between graph_begin and graph_end
-    bool recorded;                         // a graph was ever made here
-    xf::cuda::Scratch scratch, workspace;  // of operations; of the matrix library
+    bool recorded;                         // the stream has recorded at least one graph
+    xf::cuda::Scratch scratch, workspace;  // for operations; for cuBLASLt
     void *pinned;                          // a small block of page-locked host memory for results
-    char *upload;        // page-locked memory that uploads pass through, NULL until the first; memory.cu
-    size_t upload_used;  // bytes of it that copies on their way may still read
-    xf_graph *graphs;    // those not yet freed; graph.cu
-    xf_error failed;     // what ended the last recording too soon; status 0 when nothing did
+    char *upload;                          // page-locked staging buffer of uploads, NULL until the first; memory.cu
+    size_t upload_used;                    // bytes of it that pending copies may still read
+    xf_graph *graphs;                      // graphs that are not yet freed; graph.cu
+    xf_error failed;                       // the error that ended the last recording early; status 0 if none
 };
 
 namespace xf::cuda {
@@ -78,12 +78,12 @@ constexpr size_t kPinnedBytes = 4096;
 
 // Fills err (may be NULL) and returns status.
 int32_t fail(xf_error *err, int32_t status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-// XF_OK, or what a CUDA code means: out of memory is XF_ERROR_NO_MEMORY, all else XF_ERROR_BACKEND with the code.
+// Converts a CUDA code to a status: XF_OK, XF_ERROR_NO_MEMORY for out of memory, or XF_ERROR_BACKEND with the code.
 int32_t check(xf_device *device, cudaError_t code, const char *what, xf_error *err);
-// Makes the stream's device current for this thread; refuses when the device is lost.
+// Makes the stream's device current for this thread. Fails if the device is lost.
 int32_t enter(const xf_stream *stream, xf_error *err);
-// At least bytes of the stream's scratch, 256-byte aligned, content lost from one operation to the next. NULL with
-// err filled when there is no memory, and while recording when it would have to grow.
+// Returns at least `bytes` of the stream's scratch memory, 256-byte aligned; each operation may overwrite it. Returns
+// NULL with err filled if memory runs out, or if the scratch would have to grow during a recording.
 void *scratch(xf_stream *stream, size_t bytes, xf_error *err);
 void *workspace(xf_stream *stream, size_t bytes, xf_error *err);
 
@@ -100,14 +100,14 @@ inline T *dynamic_shared() {
 }
 #endif
 
-// Bytes of shared memory that a kernel has without asking, for static and dynamic arrays together, and what is left to
-// the static ones of those kernels that have both kinds.
+// Shared memory that a kernel may use without opting in, static and dynamic together, and the part of it reserved for
+// static arrays in kernels that use both kinds.
 constexpr size_t kSharedUnasked = size_t{48} << 10, kSharedStatic = 1024;
 
-// kernel<<<grid, block, shared, stream>>>(args...), or dependent: see dependent.cuh. A launch of no block does nothing.
-// More dynamic shared memory than is had without asking is asked for here: nearly all there is, whatever this launch
-// needs, since what is asked for holds for all threads of the process, and another one that needs less of the same
-// kernel must not take it back.
+// Launches kernel<<<grid, block, shared, stream>>>(args...), or a dependent launch (dependent.cuh). An empty grid
+// launches nothing. A kernel that needs more dynamic shared memory than is available by default opts in here, always to
+// nearly the maximum: the attribute applies to all threads of the process, so a smaller value set by one thread could
+// break a larger launch of another.
 template <class... P, class... A>
 int32_t launch_as(bool dependent, xf_stream *stream, xf_error *err, const char *name, void (*kernel)(P...), dim3 grid,
                   dim3 block, size_t shared, A... args) {
@@ -145,14 +145,14 @@ int32_t launch(xf_stream *stream, xf_error *err, const char *name, void (*kernel
                size_t shared, A... args) {
     return launch_as(false, stream, err, name, kernel, grid, block, shared, args...);
 }
-// Of a kernel that begins with begin_after_previous().
+// Launches a kernel that begins with begin_after_previous().
 template <class... P, class... A>
 int32_t launch_dependent(xf_stream *stream, xf_error *err, const char *name, void (*kernel)(P...), dim3 grid,
                          dim3 block, size_t shared, A... args) {
     return launch_as(stream->device->dependent_launch, stream, err, name, kernel, grid, block, shared, args...);
 }
 
-// f(T()) for the number type of the stream: T is float or bf16.
+// Calls f(T()), where T (float or bf16) is the element type of the stream.
 template <class F>
 int32_t dispatch(const xf_stream *stream, F &&f) {
     return stream->dtype == XF_BF16 ? f(bf16()) : f(float());
@@ -178,7 +178,7 @@ __device__ inline bf16 from_float<bf16>(float x) {
     return __float2bfloat16_rn(x);
 }
 
-// Sum over the warp's 32 lanes in a fixed tree; every lane gets it.
+// The sum over the warp's 32 lanes by a fixed tree; every lane receives it.
 __device__ inline float warp_sum(float x) {
     for (int offset = kWarp / 2; offset > 0; offset /= 2) x += __shfl_xor_sync(0xFFFFFFFFu, x, offset);
     return x;
@@ -188,7 +188,7 @@ __device__ inline float warp_max(float x) {
     return x;
 }
 
-// The mask of one tensor (xf_dropout), as a kernel's argument. Load when() once per thread, then ask by element.
+// The dropout mask of one tensor (xf_dropout) as a kernel argument.
 struct Dropout {
     uint64_t seed;
     const uint32_t *when;
@@ -200,7 +200,7 @@ inline Dropout make_dropout(const xf_dropout &d) {
     return {d.seed, d.when, d.site, threshold, dropout_scale(threshold)};
 }
 
-// Factors, 0 or scale, of the eight elements 8 * block .. 8 * block + 7.
+// The mask factors (0 or scale) of the eight elements 8 * block .. 8 * block + 7.
 struct Mask8 {
     float factor[8];
 };

@@ -24,7 +24,7 @@ CublasLt open_library() {
         if (file == nullptr) file = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (file == nullptr) {
         std::snprintf(lt.missing, sizeof lt.missing,
-                      "%s (cuBLASLt of CUDA " XF_TEXT(CUBLAS_VER_MAJOR) ") can't be loaded; is its folder in "
+                      "%s (cuBLASLt of CUDA " XF_TEXT(CUBLAS_VER_MAJOR) ") cannot be loaded; is its folder in "
                       "LD_LIBRARY_PATH?", kFiles[0]);
         return lt;
     }

@@ -1,8 +1,9 @@
-// cuBLASLt, opened at run time: the functions that gemm_cublaslt.cu calls, by the types of <cublasLt.h>.
+// cuBLASLt, opened at run time: the functions that gemm_cublaslt.cu calls, with the types of <cublasLt.h>.
 //
-// The library is 500 MB and may be missing, so the plugin isn't linked with it: who has no GPU needs no file of CUDA.
-// Its major version is that of the headers the plugin was compiled with. It is searched for as the dynamic linker does,
-// which also finds one that the process has loaded already, then in the toolkit's usual folder. It stays loaded.
+// The library is 500 MB and may be missing, so the plugin is not linked with it and machines without a GPU need no CUDA
+// libraries. Its major version is that of the headers used at compile time. It is searched for like any library by the
+// dynamic linker, which also finds one that the process has loaded already, then in the toolkit's default folder. It is
+// never closed.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,10 +25,10 @@ struct CublasLt {
 #undef XF_CUBLASLT_MEMBER
 
     char version[32];   // "cuBLASLt 13.1"
-    char missing[200];  // why it can't serve; empty when it can
+    char missing[200];  // why it is unavailable; empty if it is available
 };
 
-// Opened by the first call.
+// The first call opens the library.
 const CublasLt &cublaslt();
 
 }  // namespace xf::cuda

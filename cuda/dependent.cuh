@@ -1,19 +1,19 @@
-// Dependent launches (compute capability 9.0): a kernel is put on the GPU while the one before it still runs, and waits
-// there, so that the gap between two small kernels is a signal and not a launch.
+// Dependent launches (compute capability 9.0, "programmatic dependent launch"): a kernel is placed on the GPU while the
+// previous one still runs, and waits there. The gap between two small kernels is then a signal instead of a launch.
 //
-//     begin_after_previous()   first of all in the kernel, in every thread: waits until what was launched before has
-//                              ended and its memory is seen; then lets the next kernel be put on the GPU
-//     prefetch(line)           before it: asks for a line of memory in the L2 cache; no value of it is taken
+//     begin_after_previous()   the first statement of a kernel, in every thread: waits until all previous work has
+//                              ended and its writes are visible; then allows the next kernel to be placed
+//     prefetch(line)           before the wait: loads a line into the L2 cache without using its value
 //
-// Why this is safe. A thread touches no global memory before it has waited, and every thread waits: a kernel ends after
-// the one before it has ended, so waiting for one is waiting for all. The next kernel is let in only after the wait,
-// so at most one is ahead of its turn; and it is let in when all blocks of this one are on the GPU, so it can't take
-// their room. A kernel that is launched plainly, a copy, a library's product wait for all as ever, before and behind.
-// The emulation (tests/cuda_host) faults on a thread that ends or meets others without having waited, and takes
-// device memory away from those that have not.
+// Correctness: a thread accesses no global memory before it has waited, and every thread waits. A kernel ends after the
+// previous one has ended, so waiting for one means waiting for all. The next kernel is released only after the wait, so
+// at most one kernel is placed early, and only when all blocks of the current kernel are on the GPU, so it cannot take
+// their resources. Kernels launched without this attribute, copies, and cuBLASLt products wait for all previous work as
+// usual. The emulation (tests/harness/cuda_host) fails if a thread ends or reaches a barrier without having waited, and
+// makes device memory inaccessible to threads that have not waited.
 //
-// Whether kernels are launched so is the device's (xf_device::dependent_launch); when they are not, or on an older GPU,
-// both do nothing.
+// xf_device::dependent_launch says whether dependent launches are used. If not, or on an older GPU,
+// begin_after_previous() has no effect.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -3,12 +3,12 @@
 //     dst[t] = dropout(scale * weights[ids[t]] + positions[pos[t]])
 //     diff_weights[id] += scale * sum over t with ids[t] == id of mask(t) * diff_dst[t]
 //
-// Forward: a warp per token. Backward: the tokens come grouped by id, and how long the groups are is known to the
-// device alone: a batch has thousands of words seen once or twice, and a comma seen a thousand times. So there are two
-// kernels, each of which looks at every group and takes its own kind: groups of up to kShort tokens go to a warp per
-// 256 columns, which adds in rising order; longer ones to a block per 64 columns, whose 32 token lanes add every 32nd
-// token each and are then added in a fixed tree. Each row of the table has one writer. A group without tokens is
-// skipped and its row not touched.
+// Forward: one warp per token. Backward: the tokens are grouped by id, but only the device knows the lengths of the
+// groups: a batch has thousands of words that occur once or twice and a comma that occurs a thousand times. Two kernels
+// therefore scan all groups and process their own kind. Groups of up to kShort tokens are processed by one warp per 256
+// columns, which adds in increasing order. Longer groups are processed by one block per 64 columns: each of its 32
+// token lanes adds every 32nd token, and a fixed tree adds the lanes. Each row of the table has one writer. Empty
+// groups are skipped and their rows are not modified.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "dependent.cuh"
@@ -20,10 +20,10 @@ namespace {
 
 constexpr int kThreads = 256, kWarps = kThreads / kWarp;
 constexpr int kShort = kWarp;                                      // a warp reads a short group's tokens at once
-constexpr int kShortFlight = 2, kFlight = 4;                       // rows on their way at a time
-constexpr int kColumnLanes = 8, kColumns = kColumnLanes * kEight;  // of a long group
+constexpr int kShortFlight = 2, kFlight = 4;                       // rows whose loads are in flight together
+constexpr int kColumnLanes = 8, kColumns = kColumnLanes * kEight;  // for long groups
 constexpr int kTokenLanes = kThreads / kColumnLanes;
-constexpr int64_t kLongBlocks = 1024;  // that share the groups out, each taking every kLongBlocks-th
+constexpr int64_t kLongBlocks = 1024;  // each block processes every kLongBlocks-th group
 
 template <class T, bool kVector>
 __global__ void __launch_bounds__(kThreads) embed_kernel(xf_embed_fwd a, Dropout dropout) {
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kThreads) embed_kernel(xf_embed_fwd a, Dropout
     }
 }
 
-// sum += mask * row, for elements d .. d+7 of token t.
+// sum += mask * row for elements d .. d+7 of token t.
 template <bool kVector, class T>
 __device__ inline void add_token(const Dropout &dropout, const Eight<T> &row, int64_t t, int64_t d, int64_t D,
                                  float (&sum)[kEight]) {
@@ -72,7 +72,7 @@ template <class T, bool kVector>
 __global__ void __launch_bounds__(kThreads) short_groups_kernel(xf_embed_bwd a, Dropout dropout) {
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     const int64_t g = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
-    if (g >= a.groups) return;  // the whole warp, as below
+    if (g >= a.groups) return;  // uniform across the warp, as below
     const int64_t begin = a.starts[g], count = a.starts[g + 1] - begin;
     if (count <= 0 || count > kShort) return;
     const int64_t d = blockIdx.y * kWarpColumns + lane * kEight;
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(kThreads) long_groups_kernel(xf_embed_bwd a, D
     const T *diff_dst = static_cast<const T *>(a.diff_dst);
     for (int64_t g = blockIdx.x; g < a.groups; g += gridDim.x) {
         const int64_t begin = a.starts[g], count = a.starts[g + 1] - begin;
-        if (count <= kShort) continue;  // the whole block
+        if (count <= kShort) continue;  // uniform across the block
         float sum[kEight] = {};
         for (int64_t first = thread / kColumnLanes; first < count; first += kFlight * kTokenLanes) {
             Eight<T> rows[kFlight];

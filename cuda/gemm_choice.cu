@@ -10,21 +10,21 @@
 namespace xf::cuda {
 namespace {
 
-constexpr size_t kWindow = 8;  // a choice stands within so many slots of its hash
+constexpr size_t kWindow = 8;  // a choice is stored within this many slots of its hash
 constexpr int64_t kCanonicalRows = 256;
-// Those of them that make and read fewer than 2^31 numbers: beyond that a library may refuse whatever it has, and no
-// call comes near.
+// Trial row counts for row-invariant algorithms. Only those with fewer than 2^31 elements are used: larger matrices may
+// be refused for other reasons, and no call comes near them.
 constexpr int64_t kTrialRows[] = {1, 2, 17, 64, 255, 1000, 4096, 65536};
 constexpr int64_t kTrialNumbers = int64_t{1} << 31;
-constexpr int kCandidates = 16, kOrdinaryCandidates = 4;  // asked for
+constexpr int kCandidates = 16, kOrdinaryCandidates = 4;  // number of algorithms requested
 
-// Stands for the bias while an algorithm is chosen. No data are looked at then, but the address tells an alignment: it
-// may promise no more than each bias has.
+// Placeholder for the bias while an algorithm is chosen. Its data are not read, but its address determines an
+// alignment, which must not be better than that of any bias.
 const void *const kSomeBias = reinterpret_cast<const void *>(uintptr_t{kRowAlignment});
 
 cudaDataType_t library_type(uint32_t type) { return type == XF_BF16 ? CUDA_R_16BF : CUDA_R_32F; }
 
-// The smallest number of five significant bits that is not below x.
+// Rounds x up to five significant bits.
 int64_t rounded_rows(int64_t x) {
     int64_t step = 1;
     while (x / step >= 32) step *= 2;
@@ -44,8 +44,8 @@ uint64_t hash(const Key &key) {
 int32_t check_library(xf_stream *stream, cublasStatus_t code, const char *what, xf_error *err) {
     if (code == CUBLAS_STATUS_SUCCESS) return XF_OK;
     if (code == CUBLAS_STATUS_ALLOC_FAILED)
-        return fail(err, XF_ERROR_NO_MEMORY, "cuBLASLt found no memory for %s", what);
-    // A fault of an earlier kernel shows here too: let CUDA say so.
+        return fail(err, XF_ERROR_NO_MEMORY, "cuBLASLt ran out of memory for %s", what);
+    // The error may be a fault of an earlier kernel; synchronizing reports it with its own code.
     if (!stream->recording) {
         const int32_t status = check(stream->device, cudaStreamSynchronize(stream->stream), what, err);
         if (status != XF_OK) return status;
@@ -62,8 +62,8 @@ size_t row_alignment(int64_t ld, uint32_t type) {
     return step % kRowAlignment == 0 ? kRowAlignment : step & (~step + 1);
 }
 
-// The rows of a product are M, or K where both operands are stored with a row per term. Neither is a row's length, so
-// the row distances fit what is asked for.
+// The row count that is rounded is M, or K if both operands are stored with one row per term. Neither is the length of
+// a row, so the row distances remain valid for the rounded shape.
 Key make_key(const Gemm &g, bool exact) {
     Key key;
     std::memset(&key, 0, sizeof key);  // compared and hashed as bytes
@@ -127,11 +127,11 @@ cublasStatus_t ask(const GemmState &state, const Key &key, cublasLtMatmulHeurist
     const CublasLt &lt = cublaslt();
     Description d;
     cublasStatus_t code = d.make(key, key.M, key.K);
-    cublasLtMatmulPreference_t wish = nullptr;
-    if (code == CUBLAS_STATUS_SUCCESS) code = lt.MatmulPreferenceCreate(&wish);
+    cublasLtMatmulPreference_t preference = nullptr;
+    if (code == CUBLAS_STATUS_SUCCESS) code = lt.MatmulPreferenceCreate(&preference);
     const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto &value) {
         if (code == CUBLAS_STATUS_SUCCESS)
-            code = lt.MatmulPreferenceSetAttribute(wish, attribute, &value, sizeof value);
+            code = lt.MatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value);
     };
     const uint32_t scheme = key.row_invariant ? CUBLASLT_REDUCTION_SCHEME_NONE : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     const auto align_a = static_cast<uint32_t>(row_alignment(key.ldb, key.operand_type));
@@ -145,14 +145,14 @@ cublasStatus_t ask(const GemmState &state, const Key &key, cublasLtMatmulHeurist
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, align_c);
     *count = 0;
     if (code == CUBLAS_STATUS_SUCCESS) {
-        code = lt.MatmulAlgoGetHeuristic(state.handle, d.product, d.first, d.second, d.result, d.result, wish,
+        code = lt.MatmulAlgoGetHeuristic(state.handle, d.product, d.first, d.second, d.result, d.result, preference,
                                          key.row_invariant ? kCandidates : kOrdinaryCandidates, found, count);
-        // All say that it has none: for these types and row distances, on this GPU, or at all.
+        // Each of these means that no algorithm exists for these types and row distances or on this GPU.
         if (code == CUBLAS_STATUS_NOT_SUPPORTED || code == CUBLAS_STATUS_INVALID_VALUE ||
             code == CUBLAS_STATUS_ARCH_MISMATCH)
             code = CUBLAS_STATUS_SUCCESS, *count = 0;
     }
-    if (wish != nullptr) lt.MatmulPreferenceDestroy(wish);
+    if (preference != nullptr) lt.MatmulPreferenceDestroy(preference);
     return code;
 }
 
@@ -172,17 +172,17 @@ cublasStatus_t decide(const GemmState &state, Choice *choice) {
             if (made != CUBLAS_STATUS_SUCCESS) return made;
             fits = check_algorithm(state, d, found[i].algo);
         }
-        // A failure that passes must not choose another algorithm for good.
+        // A temporary failure must not select another algorithm permanently.
         if (fits == CUBLAS_STATUS_ALLOC_FAILED) return fits;
         if (fits == CUBLAS_STATUS_SUCCESS) choice->plain = false, choice->algorithm = found[i].algo;
     }
     return code;
 }
 
-void tell(const xf_device *device, const Key &key) {
+void log_missing(const xf_device *device, const Key &key) {
     char text[160];
     std::snprintf(text, sizeof text,
-                  "cuBLASLt has no algorithm for %s %lld x %lld x %lld; an own, slower kernel computes it",
+                  "cuBLASLt has no algorithm for %s %lld x %lld x %lld; a slower kernel of the plugin computes it",
                   key.operand_type == XF_BF16 ? "bf16" : "fp32", static_cast<long long>(key.M),
                   static_cast<long long>(key.N), static_cast<long long>(key.K));
     device->host->log(device->host->user, 2, "cuda", text);
@@ -190,7 +190,7 @@ void tell(const xf_device *device, const Key &key) {
 
 }  // namespace
 
-// A full window loses one: choices come out the same again.
+// If the window is full, one choice is replaced; computing it again gives the same result.
 int32_t choose(xf_stream *stream, const Key &key, Choice *choice, xf_error *err) {
     GemmState &state = *stream->device->gemm;
     const uint64_t at = hash(key);
@@ -209,7 +209,7 @@ int32_t choose(xf_stream *stream, const Key &key, Choice *choice, xf_error *err)
     const int32_t status = check_library(stream, decide(state, choice), "the choice of an algorithm", err);
     if (status != XF_OK) return status;
     choice->known = true;
-    if (choice->plain) tell(stream->device, key);
+    if (choice->plain) log_missing(stream->device, key);
     if (place == nullptr) place = &state.table[(at + (at >> 40) % kWindow) % kSlots];
     *place = *choice;
     return XF_OK;

@@ -1,15 +1,15 @@
-// Which of cuBLASLt's algorithms computes a product: a function of the call, made once and kept.
+// Chooses the cuBLASLt algorithm of a product: a function of the call, computed once and cached.
 //
-// Same bits, always. The documentation promises equal bits for the same algorithm, GPU model and workspace of its own,
-// so all that is needed is that the algorithm is a function of the call:
-// - It is the first that the heuristic gives, and is kept in a table. The heuristic knows types, shape, epilogue and
-//   row distances, no addresses: what it is told of alignment follows from the row distances.
-// - How many rows are summed over or made differs with each batch of training. Asked for is a number of rows of five
-//   significant bits that is not smaller; so the table stays small, and a batch seldom needs a new choice.
-// - Sums split along K are added up in a separate step, from the workspace, in fp32; never in place.
-// - row_invariant: the algorithm is asked for with 256 rows and without any split of K ("in one sequence"), must accept
-//   a list of other numbers of rows (as far as these give matrices below 2^31 numbers), and is used for every M. A
-//   row's sums don't know M then: the tile it lies in does nothing but sum along K.
+// The goal is that the same call always gives the same bits. cuBLASLt documents equal bits for the same algorithm, GPU
+// model, and exclusive workspace, so the algorithm must be a function of the call:
+// - It is the first one that the heuristic returns, and is cached in a table. The heuristic sees types, shape,
+//   epilogue, and row distances, but no addresses: the alignment that it is given is derived from the row distances.
+// - The number of rows that are computed or summed over changes with every training batch. The heuristic is given this
+//   number rounded up to five significant bits, so the table stays small and a batch rarely needs a new choice.
+// - Partial sums of a split along K are added in a separate step, from the workspace, in fp32; never in place.
+// - row_invariant: the algorithm is requested for 256 rows without a split of K ("in one sequence"), must accept a list
+//   of other row counts (as far as these give matrices of fewer than 2^31 elements), and is then used for every M. The
+//   sums of a row then do not depend on M, because its tile only adds along K.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,8 +24,8 @@
 
 namespace xf::cuda {
 
-constexpr size_t kSlots = 1024;       // of the table
-constexpr size_t kRowAlignment = 16;  // what any of the library's loads can want of a row
+constexpr size_t kSlots = 1024;       // slots of the table
+constexpr size_t kRowAlignment = 16;  // the largest alignment that the library's loads can require
 
 struct Key {
     int64_t M, N, K, lda, ldb, ldc;
@@ -35,18 +35,18 @@ struct Key {
 struct Choice {
     Key key;
     bool known;
-    bool plain;  // the library has no algorithm
+    bool plain;  // the library has no algorithm; gemm_plain computes the product
     cublasLtMatmulAlgo_t algorithm;
 };
 
 struct GemmState {
     cublasLtHandle_t handle;
     size_t workspace;  // bytes an algorithm may use
-    std::mutex lock;   // of the table
+    std::mutex lock;   // guards the table
     Choice table[kSlots];
 };
 
-// A product of M rows over K terms, else as the key says, as the library sees it.
+// The library's description of a product with M rows and K terms; everything else comes from the key.
 class Description {
 public:
     Description() = default;
@@ -59,17 +59,17 @@ public:
     cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
 };
 
-// exact: of the very shape, not of the rounded number of rows.
+// exact: the key of the exact shape instead of the rounded number of rows.
 Key make_key(const Gemm &g, bool exact);
-// The table's choice for a key, made when there is none.
+// Looks up the choice for a key; computes and stores it if it is missing.
 int32_t choose(xf_stream *stream, const Key &key, Choice *choice, xf_error *err);
-// CUBLAS_STATUS_SUCCESS when it can compute d, CUBLAS_STATUS_NOT_SUPPORTED when not, CUBLAS_STATUS_ALLOC_FAILED when
-// that can't be told now.
+// Returns CUBLAS_STATUS_SUCCESS if the algorithm supports d, CUBLAS_STATUS_NOT_SUPPORTED if not, and
+// CUBLAS_STATUS_ALLOC_FAILED if memory ran out before this was known.
 cublasStatus_t check_algorithm(const GemmState &state, const Description &d, const cublasLtMatmulAlgo_t &algorithm);
-// What every row start is a multiple of when the first is one of kRowAlignment.
+// The alignment of every row if the first row is aligned to kRowAlignment.
 size_t row_alignment(int64_t ld, uint32_t type);
 size_t bytes_of(uint32_t type);
-// The status of a call of the library.
+// Converts the status of a library call.
 int32_t check_library(xf_stream *stream, cublasStatus_t code, const char *what, xf_error *err);
 
 }  // namespace xf::cuda

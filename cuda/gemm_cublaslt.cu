@@ -1,15 +1,15 @@
-// gemm() on cuBLASLt, by the algorithm of gemm_choice.h, but for the row-invariant products that are our own
-// (gemm_rows.h).
+// gemm() with cuBLASLt and the algorithms of gemm_choice.h, except for the row-invariant products that gemm_rows.h
+// computes.
 //
-// cuBLASLt's matrices are column-major. A row-major matrix is the transposed one in that order, so c = op(a) op(b)
-// is asked for as c^T = op(b)^T op(a)^T: the operands change places and nothing is moved.
+// cuBLASLt's matrices are column-major. A row-major matrix read in that order is its transpose, so c = op(a) op(b) is
+// requested as c^T = op(b)^T op(a)^T: the operands are exchanged and no data move.
 //
-// The algorithm relies on rows being as aligned as their distance allows. An operand that isn't is copied, and so is a
-// result, which is copied back: the tensors of a model never are.
+// The algorithm requires rows that are as aligned as their distance allows. An operand that is not is copied first, and
+// such a result is computed in a copy and copied back. The tensors of a model are always aligned.
 //
-// An algorithm of a rounded number of rows that refuses the very number gives way to one that is chosen for that; a
-// row-invariant one may not, so that is an error. Where the library has none, or isn't there, the kernel of
-// gemm_plain.cu computes.
+// If an algorithm that was chosen for a rounded number of rows refuses the exact number, one is chosen for the exact
+// shape. A row-invariant algorithm must not change, so its refusal is an error. If cuBLASLt has no algorithm or is
+// missing, the kernel of gemm_plain.cu is used.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
@@ -25,10 +25,9 @@ namespace xf::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr size_t kLibraryBytes = size_t{16}
-                                 << 20;  // on the context's account for a handle and its kernels: an estimate
+constexpr size_t kLibraryBytes = size_t{16} << 20;  // estimate of a handle and its kernels for the context's account
 constexpr size_t kStageAlignment = 256;
-constexpr int64_t kBiasRow = 8;  // as if rows of a bias were so far apart: it is aligned to 16 bytes, or copied
+constexpr int64_t kBiasRow = 8;  // row distance that makes a bias 16-byte aligned or copied
 
 template <class T>
 __global__ void __launch_bounds__(kThreads)
@@ -50,7 +49,7 @@ int32_t copy_rows(xf_stream *stream, const void *src, void *dst, int64_t rows, i
                   static_cast<const T *>(src), static_cast<T *>(dst), rows, columns, ld);
 }
 
-// An operand as the library gets it: the caller's memory, or a copy in the stream's workspace.
+// An operand as passed to the library: the caller's memory, or a copy in the stream's workspace.
 struct Staged {
     void *ptr;
     int64_t rows, columns, ld;
@@ -58,7 +57,7 @@ struct Staged {
     bool copied = false;
     size_t offset = 0;  // of the copy
 
-    // Adds to the workspace what a copy would need.
+    // Decides whether a copy is needed and reserves its space in the workspace.
     void plan(size_t *bytes) {
         copied = reinterpret_cast<uintptr_t>(ptr) % row_alignment(ld, type) != 0;
         offset = *bytes;
@@ -112,7 +111,7 @@ int32_t gemm(xf_stream *stream, const Gemm &g, xf_error *err) {
     if (g.K == 0 || stream->device->gemm == nullptr) return gemm_plain(stream, g, err);
     xf_error own;
     if (err == nullptr) err = &own;
-    // First the algorithm of the rounded number of rows, then that of the very shape.
+    // Tries the algorithm for the rounded number of rows first, then that for the exact shape.
     for (const bool exact : {false, true}) {
         Choice choice;
         int32_t status = choose(stream, make_key(g, exact), &choice, err);
@@ -127,7 +126,8 @@ int32_t gemm(xf_stream *stream, const Gemm &g, xf_error *err) {
         if (fits == CUBLAS_STATUS_SUCCESS) return run(stream, g, choice, d, err);
         if (fits == CUBLAS_STATUS_ALLOC_FAILED) return check_library(stream, fits, "a product", err);
         if (g.row_invariant)
-            return fail(err, XF_ERROR_BACKEND, "cuBLASLt refuses %lld x %lld x %lld by the algorithm of other rows",
+            return fail(err, XF_ERROR_BACKEND,
+                        "cuBLASLt refuses %lld x %lld x %lld with the algorithm of other row counts",
                         static_cast<long long>(g.M), static_cast<long long>(g.N), static_cast<long long>(g.K));
     }
     return gemm_plain(stream, g, err);
@@ -138,12 +138,13 @@ int32_t gemm_open(xf_device *device, GemmState **state, xf_error *err) {
     *state = nullptr;
     if (cublaslt().missing[0] != 0) {
         char text[320];
-        std::snprintf(text, sizeof text, "%s Own kernels multiply matrices, many times slower.", cublaslt().missing);
+        std::snprintf(text, sizeof text, "%s Own kernels of the plugin compute matrix products, many times slower.",
+                      cublaslt().missing);
         host->log(host->user, 1, "cuda", text);
         return XF_OK;
     }
     void *memory = host->alloc(host->user, sizeof(GemmState));
-    if (memory == nullptr) return fail(err, XF_ERROR_NO_MEMORY, "no memory for the table of matrix products");
+    if (memory == nullptr) return fail(err, XF_ERROR_NO_MEMORY, "out of memory for the table of matrix products");
     auto *made = new (memory) GemmState{};
     made->workspace = (device->capability >= 90 ? size_t{32} : size_t{4}) << 20;
     const cublasStatus_t code = cublaslt().Create(&made->handle);
@@ -151,9 +152,9 @@ int32_t gemm_open(xf_device *device, GemmState **state, xf_error *err) {
         made->~GemmState();
         host->free(host->user, memory, sizeof(GemmState));
         return fail(err, code == CUBLAS_STATUS_ALLOC_FAILED ? XF_ERROR_NO_MEMORY : XF_ERROR_BACKEND,
-                    "cuBLASLt can't be used: %s", cublaslt().GetStatusString(code));
+                    "cuBLASLt cannot be initialized: %s", cublaslt().GetStatusString(code));
     }
-    // Its kernels are loaded when they are first used, and nobody says how large they are.
+    // Its kernels are loaded at first use, and their size cannot be queried.
     const int32_t status = account(device, kLibraryBytes, err);
     if (status != XF_OK) {
         cublaslt().Destroy(made->handle);

@@ -1,14 +1,15 @@
-// Matrix products by an own kernel: for what cuBLASLt has no algorithm for (bf16 rows of odd length, say), and for sums
-// of no terms. Any shape, any alignment.
+// Matrix products by a kernel of this plugin, for products that cuBLASLt does not support (bf16 rows of odd length, for
+// example) and for K = 0. Any shape, any alignment.
 //
 //     c = relu(op(a) op(b) + beta c + bias)
 //
-// A block makes a 64 x 64 tile of c, a thread 4 x 4 of it; slabs of 16 of K pass through shared memory as fp32. A term
-// is added after its predecessor in rising k, 256 of them to a part and the parts in order, so the order of a sum is a
-// function of K alone: rows are invariant and the bits know no address. gemm_rows.h has parts of its own.
+// A block computes a 64 x 64 tile of c, a thread 4 x 4 elements of it; slabs of 16 of K pass through shared memory as
+// fp32. Terms are added in order of increasing k into partial sums of 256 terms, which are added in order. The order of
+// a sum therefore depends only on K: rows are invariant, and the bits do not depend on addresses. gemm_rows.h uses
+// another number of terms.
 //
-// Bound: 64 * 64 * 16 multiply-adds per 2048 loads from memory and 8 loads from shared memory per 16 multiply-adds; an
-// H200 gives about 20 TFLOP/s, which is a fortieth of its tensor cores.
+// Bound: 64 * 64 * 16 multiply-adds per 2048 loads from memory, and 8 loads from shared memory per 16 multiply-adds. An
+// H200 reaches about 20 TFLOP/s, a fortieth of its tensor cores.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "common.cuh"
@@ -21,7 +22,7 @@ constexpr int kTile = 64, kSlab = 16, kThreads = 256, kSide = 16, kEach = kTile 
 constexpr int64_t kPart = 256;
 constexpr int kLoads = kTile * kSlab / kThreads;
 
-// Element (i, k) of an operand stands at ptr[i * along + k * across]; i < count.
+// Element (i, k) of an operand is ptr[i * along + k * across], for i < count.
 template <class T>
 struct Operand {
     const T *ptr;
@@ -36,7 +37,7 @@ struct Result {
     bool relu;
 };
 
-// Neighbouring threads load neighbouring elements: in k where a row of the operand lies along k, else in i.
+// Neighboring threads load neighboring elements: along k if the operand is contiguous in k, otherwise along i.
 template <class T>
 __device__ inline void load_slab(const Operand<T> &from, int64_t first, int64_t k0, int64_t K,
                                  float (&to)[kSlab][kTile + 1]) {
@@ -89,7 +90,7 @@ __global__ void __launch_bounds__(kThreads) product_kernel(Operand<T> a, Operand
             float value = sum[i][j];
             if (result.beta != 0.0f) value += result.beta * to_float(*out);
             if (result.bias != nullptr) value += to_float(result.bias[n]);
-            if (result.relu && value < 0.0f) value = 0.0f;  // a NaN stays
+            if (result.relu && value < 0.0f) value = 0.0f;  // NaN stays NaN
             *out = from_float<R>(value);
         }
 }
@@ -100,8 +101,8 @@ int32_t product(xf_stream *stream, const Gemm &g, int64_t part, xf_error *err) {
     const Operand<T> b{static_cast<const T *>(g.b), g.N, g.b_transposed ? g.ldb : 1, g.b_transposed ? 1 : g.ldb};
     const int64_t tiles_n = ceil_div<int64_t>(g.N, kTile), tiles = ceil_div<int64_t>(g.M, kTile) * tiles_n;
     if (tiles > INT32_MAX)
-        return fail(err, XF_ERROR_UNSUPPORTED, "a product of %lld x %lld numbers", static_cast<long long>(g.M),
-                    static_cast<long long>(g.N));
+        return fail(err, XF_ERROR_UNSUPPORTED, "a matrix product of %lld x %lld elements is too large",
+                    static_cast<long long>(g.M), static_cast<long long>(g.N));
     return launch(stream, err, "gemm_plain", product_kernel<T, R>, dim3(static_cast<unsigned>(tiles)), dim3(kThreads),
                   0, a, b, static_cast<R *>(g.c), Result<R>{g.ldc, g.beta, static_cast<const R *>(g.bias), g.relu}, g.K,
                   part / kSlab, tiles_n);

@@ -1,17 +1,18 @@
-// Row-invariant products of few rows in bf16, and who computes which of them: see gemm_rows.h.
+// Row-invariant products of few rows in bf16, and the dispatch between the kernels; see gemm_rows.h.
 //
-// A block makes the numbers of 8, 16 or 32 columns, eight warps of it one of the pieces of K each. Nothing is staged: a
-// lane loads what the tensor core wants from it straight into registers, for its whole piece at once where K is 2048 or
-// less, so all that a block reads is under way together and the weights are read once. The pieces meet in shared
-// memory, where a thread adds a number's eight sums in rising order.
+// A block computes 8, 16, or 32 columns; each of its eight warps computes one split of K. Operands are not staged in
+// shared memory: each lane loads its mma fragments directly into registers, for the whole split at once if K is at most
+// 2048, so that all loads of a block are in flight together and the weights are read once. The partial sums of the
+// splits meet in shared memory, where one thread adds the eight sums of an element in increasing order.
 //
-// Up to 32 rows are a block's. Columns per block: as few as make the grid one wave of two blocks per multiprocessor,
-// so that 512 columns still have 64 of them at work; beyond that a block's rows of a are shared by more columns. More
-// than 32 rows come here, up to 256, while they are too few for the tiles of gemm_rows_tile.cu to occupy the device.
+// A block computes up to 32 rows. It has as few columns as give a single wave of two blocks per multiprocessor, so that
+// 512 columns still keep 64 multiprocessors busy; with more columns, each block computes more of them and shares its
+// rows of a. Products of 33 to 256 rows also use this kernel if they have too few tiles for gemm_rows_tile.cu to occupy
+// the device.
 //
-// Where launches are dependent (dependent.cuh) a block asks for its weights while the kernel before still runs.
+// With dependent launches (dependent.cuh) a block prefetches its weights while the previous kernel still runs.
 //
-// Floor: the weights once, N * K * 2 bytes.
+// Lower bound: reading the weights once, N * K * 2 bytes.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "dependent.cuh"
@@ -20,24 +21,24 @@
 namespace xf::cuda {
 namespace {
 
-constexpr int kThreads = kPieces * kWarp;
+constexpr int kThreads = kSplits * kWarp;
 constexpr int64_t kFewRows = 32, kMostRows = 256;
-constexpr int64_t kTile = 64;  // rows and columns of the smaller one of gemm_rows_tile.cu
+constexpr int64_t kTile = 64;  // rows and columns of the smaller tile of gemm_rows_tile.cu
 
-// kHalves: eights of rows. Loads under way: as many chunks as fit 80 registers.
+// kHalves: rows / 8. kFlight: chunks whose loads are in flight together, as many as fit in 80 registers.
 template <class R, int kHalves, int kTiles, bool kVector>
 __global__ void __launch_bounds__(kThreads, 2)
-    few_rows_kernel(const bf16 *a, int64_t lda, const bf16 *b, int64_t ldb, int64_t K, int64_t each, bool early,
+    few_rows_kernel(const bf16 *a, int64_t lda, const bf16 *b, int64_t ldb, int64_t K, int64_t depth, bool early,
                     RowsResult<R> result) {
     constexpr int kRows = kHalves * kHalfRows, kColumns = kTiles * kMmaColumns, kMmas = (kHalves + 1) / 2;
     constexpr int kFit = 20 / (kHalves + kTiles), kFlight = !kVector ? 2 : kFit > 8 ? 8 : kFit;
-    __shared__ float pieces[kPieces][kRows][kColumns + 1];
-    const int piece = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
+    __shared__ float partial[kSplits][kRows][kColumns + 1];
+    const int split = static_cast<int>(threadIdx.x) / kWarp, lane = static_cast<int>(threadIdx.x) % kWarp;
     const int g = lane / 4, c = lane % 4;
     const int64_t n0 = int64_t{blockIdx.x} * kColumns, m0 = int64_t{blockIdx.y} * kRows;
-    const int64_t begin = piece * each, end = begin + each < K ? begin + each : K;
+    const int64_t begin = split * depth, end = begin + depth < K ? begin + depth : K;
     const bf16 *const row_a = a + (m0 + g) * lda, *const row_b = b + (n0 + g) * ldb;
-    // Weights need not be waited for to be fetched into the L2 cache: one lane for each sector of 32 bytes.
+    // Prefetching weights into the L2 cache need not wait for the previous kernel. One lane per sector of 32 bytes.
     if (early && c % 2 == 0)
         for (int64_t k = begin + 8 * c; k < end; k += kChunk)
 #pragma unroll
@@ -60,7 +61,7 @@ __global__ void __launch_bounds__(kThreads, 2)
         }
 #pragma unroll
         for (int i = 0; i < kFlight; ++i) {
-            if (k0 + i * kChunk >= end) continue;  // the whole warp
+            if (k0 + i * kChunk >= end) continue;  // uniform across the warp
 #pragma unroll
             for (int m = 0; m < kMmas; ++m)
 #pragma unroll
@@ -74,13 +75,13 @@ __global__ void __launch_bounds__(kThreads, 2)
         for (int t = 0; t < kTiles; ++t)
 #pragma unroll
             for (int j = 0; j < 2; ++j)
-                pieces[piece][h * kHalfRows + g][t * kMmaColumns + 2 * c + j] = d[h / 2][t][h % 2 * 2 + j];
+                partial[split][h * kHalfRows + g][t * kMmaColumns + 2 * c + j] = d[h / 2][t][h % 2 * 2 + j];
     __syncthreads();
-    const int count = static_cast<int>((K + each - 1) / each);
+    const int count = static_cast<int>((K + depth - 1) / depth);
     for (int i = static_cast<int>(threadIdx.x); i < kRows * kColumns; i += kThreads) {
         const int m = i / kColumns, n = i % kColumns;
         float sum = 0.0f;
-        for (int p = 0; p < count; ++p) sum += pieces[p][m][n];
+        for (int p = 0; p < count; ++p) sum += partial[p][m][n];
         result.store(m0 + m, n0 + n, sum);
     }
 }
@@ -91,10 +92,10 @@ int32_t few_rows(xf_stream *stream, const Gemm &g, xf_error *err) {
                     static_cast<unsigned>(ceil_div<int64_t>(g.M, kHalves * kHalfRows)));
     return launch_dependent(stream, err, "gemm_few_rows", few_rows_kernel<R, kHalves, kTiles, kVector>, grid,
                             dim3(kThreads), 0, static_cast<const bf16 *>(g.a), g.lda, static_cast<const bf16 *>(g.b),
-                            g.ldb, g.K, piece_of(g.K), stream->device->dependent_launch, rows_result<R>(g));
+                            g.ldb, g.K, split_depth(g.K), stream->device->dependent_launch, rows_result<R>(g));
 }
 
-// The tensors of a model are aligned; other memory is read number by number.
+// The tensors of a model are aligned; other memory is read element by element.
 template <class R, int kHalves>
 int32_t with_tiles(xf_stream *stream, const Gemm &g, xf_error *err) {
     if (!rows_are_aligned(g, 8)) return few_rows<R, kHalves, 1, false>(stream, g, err);
@@ -128,7 +129,7 @@ int32_t gemm_rows(xf_stream *stream, const Gemm &g, xf_error *err) {
     const int64_t tiles = ceil_div(g.M, kTile) * ceil_div(g.N, kTile);
     const bool few = g.M <= kFewRows || (g.M <= kMostRows && tiles < stream->device->multiprocessors);
     if (g.operand_type == XF_FP32)
-        return few ? gemm_few_rows_fp32(stream, g, err) : gemm_plain_in_parts(stream, g, piece_of(g.K), err);
+        return few ? gemm_few_rows_fp32(stream, g, err) : gemm_plain_in_parts(stream, g, split_depth(g.K), err);
     return few ? gemm_few_rows(stream, g, err) : gemm_many_rows(stream, g, err);
 }
 

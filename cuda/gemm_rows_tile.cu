@@ -1,12 +1,13 @@
-// Row-invariant products of many rows in bf16: the sums of gemm_rows.cu, added by one warp instead of eight. See
+// Row-invariant products of many rows in bf16: the sums of gemm_rows.cu, computed by one warp instead of eight. See
 // gemm_rows.h.
 //
-// A block makes a tile of c, 64 x 64 by four warps or 128 x 128 by eight. Stages of a chunk of both operands, 64 bytes
-// of a row, come into shared memory by cp.async, kStages - 1 of them on their way. A quarter of a warp reads two rows
-// of them, 128 bytes side by side, so no bank is asked twice. At the end of a piece its sums join the total.
+// A block computes a tile of c: 64 x 64 with four warps or 128 x 128 with eight. cp.async copies stages of one chunk of
+// both operands, 64 bytes per row, into shared memory; kStages - 1 of them are in flight. A quarter of a warp reads two
+// rows of a stage, 128 consecutive bytes, without bank conflicts. At the end of a split its sums are added to the
+// total.
 //
-// Bound: the tensor cores. A chunk of the larger tile is 2 * 128 * 128 * 32 operations for 16 KiB from the L2 cache.
-// The joins cost a 16th of an operation for each product at K = 512, less above.
+// Bound: the tensor cores. A chunk of the larger tile is 2 * 128 * 128 * 32 operations per 16 KiB from the L2 cache.
+// Adding the splits costs a 16th of an operation per product at K = 512, and less for larger K.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "dependent.cuh"
@@ -16,15 +17,15 @@ namespace xf::cuda {
 namespace {
 
 constexpr int kStages = 4;
-constexpr int kParts = 4;  // of 16 bytes, of a row of a stage
+constexpr int kParts = 4;  // 16-byte parts of a row of a stage
 
-// kWarpRows x kWarpColumns is a warp's share.
+// A warp computes kWarpRows x kWarpColumns.
 template <int kRowWarps, int kColumnWarps, int kWarpRows, int kWarpColumns>
 struct Tile {
     static constexpr int kThreads = kRowWarps * kColumnWarps * kWarp;
     static constexpr int kRows = kRowWarps * kWarpRows, kColumns = kColumnWarps * kWarpColumns;
     static constexpr int kMmasDown = kWarpRows / kMmaRows, kMmasAcross = kWarpColumns / kMmaColumns;
-    static constexpr int kStage = (kRows + kColumns) * kParts;  // Eights of a stage
+    static constexpr int kStage = (kRows + kColumns) * kParts;  // number of Eights per stage
     static constexpr size_t kShared = size_t{kStages} * kStage * sizeof(Eights);
     static constexpr int kLoads = kStage / kThreads;
     static_assert(kStage % kThreads == 0);
@@ -34,7 +35,7 @@ using Large = Tile<2, 4, 64, 32>;
 
 template <class R, class T, bool kVector>
 __global__ void __launch_bounds__(T::kThreads)
-    many_rows_kernel(const bf16 *a, int64_t lda, const bf16 *b, int64_t ldb, int64_t K, int chunks_of_piece,
+    many_rows_kernel(const bf16 *a, int64_t lda, const bf16 *b, int64_t ldb, int64_t K, int chunks_per_split,
                      RowsResult<R> result, int64_t tiles_m) {
     begin_after_previous();
     Eights *const shared = dynamic_shared<Eights>();
@@ -51,18 +52,18 @@ __global__ void __launch_bounds__(T::kThreads)
             const int64_t k = chunk * kChunk + at % kParts * 8;
             const bool of_a = row < T::kRows;
             const int64_t r = of_a ? m0 + row : n0 + row - T::kRows;
-            const bool there = r < (of_a ? result.M : result.N);
+            const bool exists = r < (of_a ? result.M : result.N);
             const bf16 *const from = of_a ? a + r * lda : b + r * ldb;
             if constexpr (kVector) {
-                const bool valid = there && k < K;
+                const bool valid = exists && k < K;
                 cp_async16(stage + at, valid ? from + k : a, valid);
             } else {
-                stage[at] = load_terms<false>(from, there, k, K);
+                stage[at] = load_terms<false>(from, exists, k, K);
             }
         }
     };
     float total[T::kMmasDown][T::kMmasAcross][4] = {}, part[T::kMmasDown][T::kMmasAcross][4] = {};
-    // Where this lane's numbers of a stage begin.
+    // Offsets of this lane's elements in a stage.
     const int own_a =
         (warp / (T::kColumns / (T::kMmasAcross * kMmaColumns)) * T::kMmasDown * kMmaRows + g) * kParts + c;
     const int own_b =
@@ -73,10 +74,10 @@ __global__ void __launch_bounds__(T::kThreads)
         if (chunk < chunks) load(chunk);
         cp_async_commit();
     }
-    int left = chunks_of_piece;
+    int left = chunks_per_split;
     for (int chunk = 0; chunk < chunks; ++chunk) {
         cp_async_wait<kStages - 2>();
-        __syncthreads();  // the chunk is here, and the stage before it is read
+        __syncthreads();  // the chunk has arrived, and the previous stage has been read
         if (chunk + kStages - 1 < chunks) load(chunk + kStages - 1);
         cp_async_commit();
         const Eights *const stage = shared + chunk % kStages * T::kStage;
@@ -91,7 +92,7 @@ __global__ void __launch_bounds__(T::kThreads)
             for (int t = 0; t < T::kMmasAcross; ++t) multiply_chunk(part[m][t], low, high, y[t]);
         }
         if (--left > 0 && chunk + 1 < chunks) continue;
-        left = chunks_of_piece;
+        left = chunks_per_split;
 #pragma unroll
         for (int m = 0; m < T::kMmasDown; ++m)
 #pragma unroll
@@ -113,16 +114,16 @@ template <class R, class T>
 int32_t many_rows(xf_stream *stream, const Gemm &g, xf_error *err) {
     const int64_t down = ceil_div<int64_t>(g.M, T::kRows), tiles = down * ceil_div<int64_t>(g.N, T::kColumns);
     if (tiles > INT32_MAX || g.K > INT32_MAX)
-        return fail(err, XF_ERROR_UNSUPPORTED, "a product of %lld x %lld x %lld numbers", static_cast<long long>(g.M),
-                    static_cast<long long>(g.N), static_cast<long long>(g.K));
+        return fail(err, XF_ERROR_UNSUPPORTED, "a matrix product of %lld x %lld x %lld is too large",
+                    static_cast<long long>(g.M), static_cast<long long>(g.N), static_cast<long long>(g.K));
     const auto kernel = rows_are_aligned(g, 8) ? many_rows_kernel<R, T, true> : many_rows_kernel<R, T, false>;
     return launch_dependent(stream, err, "gemm_many_rows", kernel, dim3(static_cast<unsigned>(tiles)),
                             dim3(T::kThreads), T::kShared, static_cast<const bf16 *>(g.a), g.lda,
-                            static_cast<const bf16 *>(g.b), g.ldb, g.K, static_cast<int>(piece_of(g.K) / kChunk),
+                            static_cast<const bf16 *>(g.b), g.ldb, g.K, static_cast<int>(split_depth(g.K) / kChunk),
                             rows_result<R>(g), down);
 }
 
-// The larger tiles only where they are enough to fill the device.
+// Uses the larger tiles only if there are enough of them to fill the device.
 template <class R>
 int32_t with_tile(xf_stream *stream, const Gemm &g, xf_error *err) {
     const int64_t larger = ceil_div<int64_t>(g.M, Large::kRows) * ceil_div<int64_t>(g.N, Large::kColumns);

@@ -1,12 +1,13 @@
-// Graphs: the operations between graph_begin and graph_end are captured by CUDA and run again as one launch. A decoding
-// step is some hundred small kernels, so launching them one by one would take longer than running them.
+// CUDA graphs: the operations between graph_begin and graph_end are captured and can be run again by one launch. A
+// decoding step consists of several hundred small kernels, so launching them one by one would take longer than running
+// them.
 //
-// A recording is over at the first call that fails or that can't be recorded (one that waits for the GPU, or would have
-// to allocate): what was recorded is thrown away, the stream works as before, and graph_end gives that call's error.
-// The capture is thread-local: other threads may allocate and free on the GPU meanwhile. Begin and end belong to one
-// thread, which must not call mem_alloc or mem_free between them.
+// A recording ends at the first call that fails or cannot be recorded (because it waits for the GPU or would have to
+// allocate). The recorded operations are discarded, the stream remains usable, and graph_end returns that call's error.
+// Capture is thread-local, so other threads may allocate and free on the GPU meanwhile. Begin and end must be called by
+// the same thread, which must not call mem_alloc or mem_free between them.
 //
-// CUDA keeps a graph's launches in memory of the GPU and doesn't say how much: an estimate is on the context's account.
+// CUDA stores a graph's launches in GPU memory of unknown size; the context's account contains an estimate.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <new>
@@ -16,17 +17,17 @@
 
 struct xf_graph {
     cudaGraphExec_t exec;
-    size_t bytes;  // on its account
+    size_t bytes;  // counted in the context's account
     xf_graph *next;
 };
 
 namespace xf::cuda {
 namespace {
 
-// By estimate: 600 kernels are somewhat more than a megabyte.
+// Estimate: 600 kernels take slightly more than a megabyte.
 constexpr size_t kGraphBytes = size_t{64} << 10, kNodeBytes = size_t{2} << 10;
 
-// Ends the capture and throws away what there is of it.
+// Ends the capture and discards what was recorded.
 void abandon(xf_stream *stream) {
     if (!stream->recording) return;
     stream->recording = false;
@@ -52,7 +53,7 @@ int32_t settle(xf_stream *stream, int32_t status, xf_error *err) {
         stream->failed = *err;
         stream->failed.status = status;
     } else {
-        fail(&stream->failed, status, "a call failed while it was recorded");
+        fail(&stream->failed, status, "a call failed while it was being recorded");
     }
     return status;
 }
@@ -60,18 +61,18 @@ int32_t settle(xf_stream *stream, int32_t status, xf_error *err) {
 int32_t enter_unrecorded(xf_stream *stream, const char *call, xf_error *err) {
     int32_t status = enter(stream, err);
     if (status == XF_OK && stream->recording)
-        status = fail(err, XF_ERROR_STATE, "%s can't be recorded; the recording is over", call);
+        status = fail(err, XF_ERROR_STATE, "%s cannot be recorded; the recording was ended", call);
     return settle(stream, status, err);
 }
 
 int32_t graph_begin(xf_stream *stream, xf_error *err) {
     int32_t status = enter(stream, err);
     if (status == XF_OK && stream->recording)
-        status = fail(err, XF_ERROR_STATE, "graph_begin while recording: the recording is over");
+        status = fail(err, XF_ERROR_STATE, "graph_begin was called during a recording; the recording was ended");
     if (status != XF_OK) return settle(stream, status, err);
     stream->failed = {};
     status = check(stream->device, cudaStreamBeginCapture(stream->stream, cudaStreamCaptureModeThreadLocal),
-                   "the begin of a recording", err);
+                   "starting a recording", err);
     stream->recording = status == XF_OK;
     return status;
 }
@@ -84,7 +85,7 @@ int32_t graph_end(xf_stream *stream, xf_graph **graph, xf_error *err) {
         stream->failed = {};
         return status;
     }
-    if (!stream->recording) return fail(err, XF_ERROR_STATE, "graph_end without graph_begin");
+    if (!stream->recording) return fail(err, XF_ERROR_STATE, "graph_end was called without graph_begin");
     int32_t status = enter(stream, err);
     if (status != XF_OK) {
         abandon(stream);
@@ -94,20 +95,22 @@ int32_t graph_end(xf_stream *stream, xf_graph **graph, xf_error *err) {
     void *memory = host->alloc(host->user, sizeof(xf_graph));
     if (memory == nullptr) {
         abandon(stream);
-        return fail(err, XF_ERROR_NO_MEMORY, "no memory for a graph");
+        return fail(err, XF_ERROR_NO_MEMORY, "out of memory for a graph");
     }
     auto *made = new (memory) xf_graph{};
     stream->recording = false;
     cudaGraph_t recorded = nullptr;
-    status = check(stream->device, cudaStreamEndCapture(stream->stream, &recorded), "the end of a recording", err);
+    status = check(stream->device, cudaStreamEndCapture(stream->stream, &recorded), "ending a recording", err);
     if (status == XF_OK) {
         size_t nodes = 0;
-        status = check(stream->device, cudaGraphGetNodes(recorded, nullptr, &nodes), "counting calls", err);
+        status =
+            check(stream->device, cudaGraphGetNodes(recorded, nullptr, &nodes), "counting the recorded calls", err);
         const size_t bytes = kGraphBytes + nodes * kNodeBytes;
         if (status == XF_OK) status = account(stream->device, bytes, err);
         if (status == XF_OK) {
             made->bytes = bytes;
-            status = check(stream->device, cudaGraphInstantiate(&made->exec, recorded, 0), "making a graph", err);
+            status =
+                check(stream->device, cudaGraphInstantiate(&made->exec, recorded, 0), "instantiating a graph", err);
             if (status != XF_OK) give_back(stream->device, bytes);
         }
         cudaGraphDestroy(recorded);

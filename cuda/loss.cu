@@ -4,17 +4,18 @@
 //     diff_x = p - q       diff_src = diff_x weights              diff_weights += diff_x^T src
 //                                                                 diff_bias    += column sums of diff_x
 //
-// q is rest on every id and peak on the target. The logits of a piece, of about kLogits numbers' worth of rows, are
-// made at a time, in fp32 on every stream: a logit of 10 rounded to bf16 is off by up to 0.03, and so would be the
-// loss. A block per row finds maximum, sum of exponentials and sum of logits in one pass, and writes the gradient in a
-// second one. A piece is small, so that all of this happens in the L2 cache, and on bf16 the next piece takes its place
-// there. The gradient is of the stream's type, what the tensor cores multiply: on an fp32 stream it replaces the
-// logits, on a bf16 stream it has its own memory. Gradients of many pieces are gathered before they are multiplied,
-// because each addition to diff_weights reads and writes all of it, and because diff_src's product has few columns: it
-// fills a GPU with thousands of rows only, or by a split of K. Bytes of memory per logit: 6 on bf16 (the gradient
-// written and read by two products), 12 on fp32; 2 or 4 more with diff_bias, 8 where the cache doesn't hold the piece.
+// q is `peak` for the target and `rest` for every other id. Logits are computed for one tile of rows at a time, about
+// kLogits elements, in fp32 on every stream: a logit of 10 rounded to bf16 would have an error of up to 0.03, and so
+// would the loss. One block per row computes the maximum, the sum of exponentials, and the sum of logits in a first
+// pass and writes the gradient in a second one. A tile is small enough to stay in the L2 cache for both passes, and on
+// a bf16 stream the next tile reuses its memory. The gradient has the stream's element type, which the tensor cores
+// multiply. On an fp32 stream it replaces the logits; on a bf16 stream it has separate memory. The gradients of many
+// tiles form a chunk before they are multiplied, for two reasons: each addition to diff_weights reads and writes the
+// whole matrix, and the product for diff_src has few columns, so it fills a GPU only with thousands of rows or with a
+// split of K. Memory traffic per logit: 6 bytes on bf16 (the gradient is written once and read by two products), 12 on
+// fp32; 2 or 4 more with diff_bias, and 8 more if the cache does not hold the tile.
 //
-// Sums: logits are seen from the row's first one, so that a shift they share does not cancel in
+// The sums use logits relative to the first one of the row, so that a common shift does not cause cancellation in
 // sum over others of (lse - x) = V (lse - x[0]) - sum (x - x[0]) - nll.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -29,15 +30,15 @@ namespace {
 
 constexpr int kThreads = 512, kWarps = kThreads / kWarp;
 constexpr int kRowColumns = kThreads * kEight;
-// tests/gpu/prepare.sh builds plugins with other numbers, for its sweep.
+// tests/harness/gpu/prepare.sh builds plugins with other values for its parameter sweep.
 #ifndef XF_CUDA_LOSS_LOGITS
-#define XF_CUDA_LOSS_LOGITS 10485760  // of a piece: 40 MiB of fp32, 256 rows of 37000; an H200's L2 cache has 50 MiB
-#define XF_CUDA_LOSS_GATHER 8192      // rows gathered on bf16, about; half of them on fp32, the same memory
+#define XF_CUDA_LOSS_LOGITS 10485760  // per tile: 40 MiB of fp32, 256 rows of 37000; the L2 cache of an H200 has 50 MiB
+#define XF_CUDA_LOSS_GATHER 8192  // approximate rows per chunk on bf16; half as many on fp32, which is the same memory
 #endif
 constexpr int64_t kLogits = XF_CUDA_LOSS_LOGITS;
-constexpr int64_t kRowStep = 128;  // rows of a product's tile
+constexpr int64_t kRowStep = 128;  // rows per tile of a matrix product
 constexpr int64_t kGather = XF_CUDA_LOSS_GATHER;
-constexpr int64_t kGatherWidth = 40960;  // a larger vocabulary has fewer rows gathered
+constexpr int64_t kGatherWidth = 40960;  // larger vocabularies have fewer rows per chunk
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 struct Smoothing {
@@ -50,27 +51,27 @@ Smoothing smoothing_of(const xf_loss &a) {
     return {static_cast<float>(1.0 - s), static_cast<float>(a.V > 1 ? s / (V - 1.0) : 0.0)};
 }
 
-// Maximum, sum of e^(x - maximum) and sum of x - first over the logits that one thread has seen.
-struct Seen {
+// Maximum, sum of e^(x - maximum), and sum of x - first over the logits that one thread has read.
+struct RowStats {
     float top, sum, total;
 };
 
-__device__ inline void see8(const Eight<float> &x, int count, float first, Seen &seen) {
+__device__ inline void accumulate8(const Eight<float> &x, int count, float first, RowStats &stats) {
     float e[kEight], f[kEight], top = x[0];
 #pragma unroll
     for (int j = 1; j < kEight; ++j)
         if (j < count) top = fmaxf(top, x[j]);
-    if (top > seen.top) {
-        seen.sum *= expf(seen.top - top);
-        seen.top = top;
+    if (top > stats.top) {
+        stats.sum *= expf(stats.top - top);
+        stats.top = top;
     }
 #pragma unroll
     for (int j = 0; j < kEight; ++j) {
-        e[j] = j < count ? expf(x[j] - seen.top) : 0.0f;
+        e[j] = j < count ? expf(x[j] - stats.top) : 0.0f;
         f[j] = j < count ? x[j] - first : 0.0f;
     }
-    seen.sum += sum8(e);
-    seen.total += sum8(f);
+    stats.sum += sum8(e);
+    stats.total += sum8(f);
 }
 
 __device__ inline float block_max(float x, float *shared) {
@@ -82,7 +83,7 @@ __device__ inline float block_max(float x, float *shared) {
     return x;
 }
 
-// Rows of logits and gradient are ld apart, a multiple of eight; gradient may be the logits' memory.
+// Rows of logits and gradient are ld apart, a multiple of eight. gradient may be the memory of logits.
 template <class T, bool kGradient>
 __global__ void __launch_bounds__(kThreads, 2)
     row_loss_kernel(const float *logits, int64_t ld, int V, const int32_t *targets, Smoothing q, float *loss,
@@ -91,32 +92,35 @@ __global__ void __launch_bounds__(kThreads, 2)
     const int64_t m = blockIdx.x;
     const int target = targets[m], begin = static_cast<int>(threadIdx.x) * kEight;
     const float *row = logits + m * ld;
-    if (target < 0) {  // the whole block
+    if (target < 0) {  // uniform across the block
         if (threadIdx.x == 0) loss[m] = 0.0f, nll[m] = 0.0f;
         if constexpr (kGradient)
             for (int d = static_cast<int>(threadIdx.x); d < V; d += kThreads)
                 gradient[m * ld + d] = from_float<T>(0.0f);
         return;
     }
-    const float first = row[0], mine = row[target];
-    Seen seen = {-kInfinity, 0.0f, 0.0f};
+    const float first = row[0], target_logit = row[target];
+    RowStats stats = {-kInfinity, 0.0f, 0.0f};
     int d = begin;
 #pragma unroll 2
-    for (; d + kEight <= V; d += kRowColumns) see8(load8<true>(row, d, V), kEight, first, seen);
-    if (d < V) see8(load8<false>(row, d, V), V - d, first, seen);
-    const float top = block_max(seen.top, tops);
-    const float sum = block_sum<kWarps>(seen.sum * expf(seen.top - top), sums);
-    const float total = block_sum<kWarps>(seen.total, sums);
+    for (; d + kEight <= V; d += kRowColumns) accumulate8(load8<true>(row, d, V), kEight, first, stats);
+    if (d < V) accumulate8(load8<false>(row, d, V), V - d, first, stats);
+    const float top = block_max(stats.top, tops);
+    const float sum = block_sum<kWarps>(stats.sum * expf(stats.top - top), sums);
+    const float total = block_sum<kWarps>(stats.total, sums);
     if (threadIdx.x == 0) {
-        const float log_sum = logf(sum), surprise = (top - mine) + log_sum;
+        const float log_sum = logf(sum), target_nll = (top - target_logit) + log_sum;
         const double lse = static_cast<double>(top - first) + static_cast<double>(log_sum);
-        const double others = static_cast<double>(V) * lse - static_cast<double>(total) - static_cast<double>(surprise);
-        nll[m] = surprise;
-        loss[m] = static_cast<float>(static_cast<double>(q.peak) * surprise + (q.rest > 0.0f ? q.rest * others : 0.0));
+        const double others =
+            static_cast<double>(V) * lse - static_cast<double>(total) - static_cast<double>(target_nll);
+        nll[m] = target_nll;
+        loss[m] =
+            static_cast<float>(static_cast<double>(q.peak) * target_nll + (q.rest > 0.0f ? q.rest * others : 0.0));
     }
     if constexpr (kGradient) {
         const float scale = 1.0f / sum;
-        for (d = begin; d < V; d += 2 * kRowColumns) {  // two at a time: a load can't pass a store by itself
+        for (d = begin; d < V;
+             d += 2 * kRowColumns) {  // two at a time, because the compiler cannot move a load before a store
             const Eight<float> x[2] = {load8<true>(row, d, V), load8<true>(row, d + kRowColumns, V)};
 #pragma unroll
             for (int i = 0; i < 2; ++i) {
@@ -131,13 +135,14 @@ __global__ void __launch_bounds__(kThreads, 2)
     }
 }
 
-// Where a call's logits and gradients are kept, and how many rows at a time.
+// The memory layout of a call, and its rows per tile and per chunk.
 struct Plan {
-    int64_t ld, piece, chunk;  // rows of logits, rows of gradients
+    int64_t ld, tile, chunk;  // tile: rows of logits, chunk: rows of gradients
     size_t logits_bytes, gradient_bytes, sums_bytes;
 };
 
-// Rows in equal parts of at most `most`, whole tiles where that is possible: no part is a rest of a few rows.
+// Divides `rows` into equal parts of at most `most` rows, in whole matrix tiles if possible, so that no part is a small
+// remainder.
 int64_t equal_parts(int64_t rows, int64_t most) {
     const int64_t part = ceil_div(rows, ceil_div(rows, most)), whole = ceil_div(part, kRowStep) * kRowStep;
     return whole <= most && whole < rows ? whole : part;
@@ -147,13 +152,13 @@ Plan plan_of(const xf_loss &a, bool gradients, bool in_place, size_t size) {
     Plan p{};
     p.ld = ceil_div(a.V, int64_t{kEight}) * kEight;
     const auto rows_of = [](int64_t fit) { return fit >= kRowStep ? fit / kRowStep * kRowStep : fit > 0 ? fit : 1; };
-    const int64_t piece = rows_of(kLogits / p.ld);
+    const int64_t tile = rows_of(kLogits / p.ld);
     int64_t gather = in_place ? kGather / 2 : kGather;
     if (p.ld > kGatherWidth) gather = gather * kGatherWidth / p.ld;
-    gather += gather / 4;  // rather a few rows more than a rest
-    p.chunk = equal_parts(a.M, !gradients || gather < piece ? piece : rows_of(gather));
-    p.piece = equal_parts(p.chunk, piece);
-    if (!in_place || !gradients) p.logits_bytes = static_cast<size_t>(p.piece * p.ld) * sizeof(float);
+    gather += gather / 4;  // allows slightly larger chunks instead of a small last one
+    p.chunk = equal_parts(a.M, !gradients || gather < tile ? tile : rows_of(gather));
+    p.tile = equal_parts(p.chunk, tile);
+    if (!in_place || !gradients) p.logits_bytes = static_cast<size_t>(p.tile * p.ld) * sizeof(float);
     if (gradients) p.gradient_bytes = static_cast<size_t>(p.chunk * p.ld) * size;
     if (a.diff_bias) p.sums_bytes = partial_bytes(p.chunk, a.V);
     return p;
@@ -168,15 +173,15 @@ int32_t run(xf_stream *stream, const xf_loss &a, xf_error *err) {
         static_cast<unsigned char *>(scratch(stream, p.logits_bytes + p.gradient_bytes + p.sums_bytes, err));
     if (!memory) return XF_ERROR_NO_MEMORY;
     float *const logits_memory = reinterpret_cast<float *>(memory);
-    T *const gradient = reinterpret_cast<T *>(memory + p.logits_bytes);  // a multiple of 32 bytes
-    float *const sums = reinterpret_cast<float *>(memory + p.logits_bytes + p.gradient_bytes);  // of 16
+    T *const gradient = reinterpret_cast<T *>(memory + p.logits_bytes);                         // aligned to 32 bytes
+    float *const sums = reinterpret_cast<float *>(memory + p.logits_bytes + p.gradient_bytes);  // aligned to 16 bytes
     const Smoothing q = smoothing_of(a);
     const T *src = static_cast<const T *>(a.src);
     T *diff_src = static_cast<T *>(a.diff_src);
     for (int64_t begin = 0; begin < a.M; begin += p.chunk) {
         const int64_t rows = a.M - begin < p.chunk ? a.M - begin : p.chunk;
-        for (int64_t at = 0; at < rows; at += p.piece) {
-            const int64_t m = begin + at, count = rows - at < p.piece ? rows - at : p.piece;
+        for (int64_t at = 0; at < rows; at += p.tile) {
+            const int64_t m = begin + at, count = rows - at < p.tile ? rows - at : p.tile;
             T *diff = gradient + at * p.ld;
             float *logits = logits_memory;
             if constexpr (kInPlace)

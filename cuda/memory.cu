@@ -1,13 +1,13 @@
 // Streams and memory of the CUDA backend.
 //
-// Everything taken from CUDA, page-locked host memory too, is counted in the context's account before it is asked for
-// and given back after it is freed.
+// All memory from CUDA, including page-locked host memory, is counted in the context's account before it is allocated
+// and removed after it is freed.
 //
-// Uploads pass through a page-locked block of the stream: the caller's bytes are copied there, and the GPU fetches them
-// when the stream comes to it. cudaMemcpyAsync from the caller's own memory would be no promise that the memory is free
-// for reuse on return (it may be page-locked, or readable by the GPU), and waiting for the stream instead would stop
-// the caller until all earlier work is done, once per upload. The block is waited for only when it is full; each
-// synchronisation empties it. A download has to wait for the stream in any case.
+// Uploads pass through a page-locked staging buffer of the stream: the caller's bytes are copied into it, and the GPU
+// reads them when the stream reaches the copy. cudaMemcpyAsync directly from the caller's memory would not guarantee
+// that the memory can be reused on return (it may be page-locked or readable by the GPU), and synchronizing the stream
+// instead would block the caller until all earlier work is done, once per upload. The caller waits only if the staging
+// buffer is full; each synchronization empties it. A download must wait for the stream in any case.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
@@ -30,17 +30,17 @@ int32_t take(xf_device *device, size_t bytes, bool page_locked, void **ptr, xf_e
     int32_t status = account(device, bytes, err);
     if (status != XF_OK) return status;
     const cudaError_t code = page_locked ? cudaHostAlloc(ptr, bytes, cudaHostAllocDefault) : cudaMalloc(ptr, bytes);
-    status = check(device, code, page_locked ? "page-locked memory" : "memory of the GPU", err);
+    status = check(device, code, page_locked ? "page-locked memory" : "GPU memory", err);
     if (status == XF_OK) return XF_OK;
     *ptr = nullptr;
     give_back(device, bytes);
-    return status == XF_ERROR_NO_MEMORY
-               ? fail(err, status, "%s has no %zu bytes free", page_locked ? "page-locked memory" : "the GPU", bytes)
-               : status;
+    return status == XF_ERROR_NO_MEMORY ? fail(err, status, "%s does not have %zu bytes free",
+                                               page_locked ? "page-locked memory" : "the GPU", bytes)
+                                        : status;
 }
 
-// Also right when the device is lost: then CUDA refuses, the driver has reclaimed the memory, and the account must
-// know. And in a forked child, whose account is its own.
+// Also correct if the device is lost: CUDA then refuses the call, the driver has reclaimed the memory, and the account
+// must still be updated. The same holds in a forked child, which has its own account.
 void release(xf_device *device, void *ptr, size_t bytes, bool page_locked) {
     if (ptr == nullptr) return;
     if (owns(device) && (page_locked ? cudaFreeHost(ptr) : cudaFree(ptr)) != cudaSuccess) cudaGetLastError();
@@ -53,7 +53,8 @@ int32_t synchronize(xf_stream *stream, xf_error *err) {
     return status;
 }
 
-// In steps of an eighth of the size's power of two: a slowly growing batch moves its scratch a few times only.
+// Rounds up in steps of at most an eighth of the size, so that slowly growing batches reallocate scratch only a few
+// times.
 size_t rounded(size_t bytes) {
     size_t step = kSmallestStep;
     while (step <= bytes / 16) step *= 2;
@@ -71,13 +72,15 @@ void free_scratch(xf_device *device, Scratch *scratch) {
     *scratch = {};
 }
 
-// The block makes room for a larger one. Work under way may use it, and so may each run of a recorded graph.
+// Releases the block before a larger one is allocated. Pending work may use it, and so may every run of a recorded
+// graph.
 int32_t outgrow(xf_stream *stream, Scratch *scratch, xf_error *err) {
     if (scratch->ptr == nullptr) return XF_OK;
     const xf_host_v1 *host = stream->device->host;
     if (stream->recorded) {
         auto *old = static_cast<Scratch *>(host->alloc(host->user, sizeof(Scratch)));
-        if (old == nullptr) return fail(err, XF_ERROR_NO_MEMORY, "no memory to keep a block that graphs use");
+        if (old == nullptr)
+            return fail(err, XF_ERROR_NO_MEMORY, "out of memory for the record of a scratch block that graphs use");
         *old = *scratch;
         scratch->outgrown = old;
     } else {
@@ -93,7 +96,9 @@ int32_t outgrow(xf_stream *stream, Scratch *scratch, xf_error *err) {
 void *grown(xf_stream *stream, Scratch *scratch, size_t bytes, xf_error *err) {
     if (bytes <= scratch->bytes && scratch->ptr != nullptr) return scratch->ptr;
     if (stream->recording) {
-        fail(err, XF_ERROR_STATE, "a recording can't take %zu bytes of scratch: make the same calls unrecorded before",
+        fail(err, XF_ERROR_STATE,
+             "a recorded operation needs %zu bytes of scratch, more than the stream has; run the same calls once "
+             "before recording",
              bytes);
         return nullptr;
     }
@@ -109,7 +114,8 @@ int32_t account(xf_device *device, size_t bytes, xf_error *err) {
     const xf_host_v1 *host = device->host;
     if (bytes <= static_cast<size_t>(INT64_MAX) && host->account(host->user, static_cast<int64_t>(bytes)) > 0)
         return XF_OK;
-    return fail(err, XF_ERROR_NO_MEMORY, "the memory budget has no room for %zu bytes on GPU %d", bytes, device->index);
+    return fail(err, XF_ERROR_NO_MEMORY, "%zu bytes on GPU %d exceed the memory budget of the context", bytes,
+                device->index);
 }
 
 void give_back(xf_device *device, size_t bytes) {
@@ -123,12 +129,12 @@ void *workspace(xf_stream *stream, size_t bytes, xf_error *err) {
 
 int32_t stream_create(xf_device *device, uint32_t dtype, xf_stream **stream, xf_error *err) {
     if (dtype != XF_FP32 && dtype != XF_BF16)
-        return fail(err, XF_ERROR_UNSUPPORTED, "number type %u: the CUDA backend has fp32 and bf16", dtype);
+        return fail(err, XF_ERROR_UNSUPPORTED, "number type %u, expected fp32 or bf16", dtype);
     int32_t status = enter_device(device, err);
     if (status != XF_OK) return status;
     const xf_host_v1 *host = device->host;
     void *memory = host->alloc(host->user, sizeof(xf_stream));
-    if (memory == nullptr) return fail(err, XF_ERROR_NO_MEMORY, "no memory for a stream");
+    if (memory == nullptr) return fail(err, XF_ERROR_NO_MEMORY, "out of memory for a stream");
     auto *made = new (memory) xf_stream{};
     made->device = device;
     made->dtype = dtype;
@@ -148,7 +154,7 @@ void stream_free(xf_stream *stream) {
     if (stream == nullptr) return;
     xf_device *device = stream->device;
     const bool own = owns(device);
-    if (own) cudaSetDevice(device->index);  // its failure and those that follow change nothing: the device is lost then
+    if (own) cudaSetDevice(device->index);  // errors here and below have no effect: the device is then lost
     graph_free_all(stream);
     if (own) cudaStreamSynchronize(stream->stream);
     free_scratch(device, &stream->scratch);
@@ -192,7 +198,7 @@ int32_t stream_query(xf_stream *stream, int32_t *done, xf_error *err) {
     const cudaError_t code = cudaStreamQuery(stream->stream);
     *done = code == cudaSuccess ? 1 : 0;
     if (code == cudaErrorNotReady) {
-        cudaGetLastError();  // it is no error
+        cudaGetLastError();  // this is not an error
         return XF_OK;
     }
     return check(stream->device, code, "stream_query", err);
@@ -221,7 +227,7 @@ int32_t mem_upload(xf_stream *stream, void *dst, const void *src, size_t bytes, 
     }
     while (status == XF_OK && bytes > 0) {
         if (stream->upload_used == kUploadBytes) {
-            if (cudaStreamQuery(stream->stream) == cudaSuccess) {  // all is fetched: no need to wait
+            if (cudaStreamQuery(stream->stream) == cudaSuccess) {  // all copies are done
                 stream->upload_used = 0;
             } else {
                 cudaGetLastError();
@@ -246,7 +252,7 @@ int32_t mem_upload(xf_stream *stream, void *dst, const void *src, size_t bytes, 
 int32_t mem_download(xf_stream *stream, void *dst, const void *src, size_t bytes, xf_error *err) {
     int32_t status = enter_unrecorded(stream, "mem_download", err);
     if (status != XF_OK || bytes == 0) return status;
-    const bool small = bytes <= kPinnedBytes;  // the driver would stage it, and wait for that by itself
+    const bool small = bytes <= kPinnedBytes;  // otherwise the driver would stage the copy and wait separately
     status = check(stream->device,
                    cudaMemcpyAsync(small ? stream->pinned : dst, src, bytes, cudaMemcpyDeviceToHost, stream->stream),
                    "a copy from the GPU", err);

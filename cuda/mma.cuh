@@ -1,16 +1,16 @@
-// Tensor-core products and asynchronous copies: the PTX of the CUDA backend (with dependent.cuh), one
-// instruction to a function.
+// Tensor-core products and asynchronous copies. With dependent.cuh this is all PTX of the CUDA backend; each function
+// wraps one instruction.
 //
-// bf16 products and cp.async begin with compute capability 8.0. Code for an older GPU is compiled as well, so that one
-// binary serves all; there these functions trap, and the callers ask has_tensor_cores() before they launch. In the
-// emulation (tests/cuda_host) the same names are collectives of a warp of fibers.
+// bf16 products and cp.async require compute capability 8.0. Code for older GPUs is compiled as well, so that one
+// binary serves all; there these functions trap, and callers check has_tensor_cores() before they launch. In the
+// emulation (tests/harness/cuda_host) functions of the same names are collectives of a warp of fibers.
 //
-// Fragments, g = lane / 4 and c = lane % 4 (PTX ISA, "Matrix Fragments for mma.m16n8k16"):
+// Fragments, with g = lane / 4 and c = lane % 4 (PTX ISA, "Matrix Fragments for mma.m16n8k16"):
 //     a[0..3]  (row g, columns 2c 2c+1), (row g+8, same), (row g, columns 2c+8 2c+9), (row g+8, same)
 //     b[0..1]  (rows 2c 2c+1, column g), (rows 2c+8 2c+9, column g)
 //     d[0..3]  (row g, column 2c), (row g, 2c+1), (row g+8, 2c), (row g+8, 2c+1)
-// ldmatrix_xN reads N 8x8 matrices; lanes 8i .. 8i+7 name the rows of matrix i, and r[i] gets (row g, columns 2c 2c+1)
-// of it, or with _trans (rows 2c 2c+1, column g). Each row named is 16 bytes, 16-byte aligned.
+// ldmatrix_xN reads N 8x8 matrices. Lanes 8i .. 8i+7 pass the rows of matrix i; r[i] receives (row g, columns 2c 2c+1)
+// of it, or with _trans (rows 2c 2c+1, column g). Each row has 16 bytes and is 16-byte aligned.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -73,7 +73,7 @@ __device__ inline void ldmatrix_x2_trans(uint32_t (&r)[2], const void *row) {
                : "memory");
 }
 
-// Begins to copy 16 bytes, both sides 16-byte aligned; zeros when not valid, and global is not read.
+// Starts a copy of 16 bytes; both sides are 16-byte aligned. If not valid, writes zeros and does not read global.
 __device__ inline void cp_async16(void *shared, const void *global, bool valid) {
     XF_ORDERED("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                :
@@ -81,14 +81,15 @@ __device__ inline void cp_async16(void *shared, const void *global, bool valid) 
                : "memory");
 }
 
-// The copies this thread began since the last commit are a group; wait until at most N groups are under way.
+// cp_async_commit() makes the copies that this thread started since the last commit a group. cp_async_wait<N>() waits
+// until at most N groups are in flight.
 __device__ inline void cp_async_commit() { XF_ORDERED("cp.async.commit_group;" ::: "memory"); }
 template <int N>
 __device__ inline void cp_async_wait() {
     XF_ORDERED("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
 
-// {low half: low, high half: high}, each rounded to nearest even.
+// Packs two bf16 numbers, low in the lower half, each rounded to nearest even.
 __device__ inline uint32_t pack_bf16(float low, float high) {
     uint32_t both = 0;
     XF_PURE("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
@@ -118,7 +119,7 @@ inline uint32_t pack_bf16(float low, float high) {
 
 #endif
 
-// The two numbers of a packed word.
+// The two elements of a packed word.
 __device__ inline float low_bf16(uint32_t both) { return __uint_as_float(both << 16); }
 __device__ inline float high_bf16(uint32_t both) { return __uint_as_float(both & 0xFFFF0000u); }
 

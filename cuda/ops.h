@@ -1,4 +1,5 @@
-// The operations of the CUDA backend: one .cu file each, or one for a pair that shares its code. See plugin_abi.h.
+// The operations of the CUDA backend, which plugin_abi.h defines. Each .cu file implements one operation or several
+// that share code.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,11 +1,14 @@
-// The CUDA plugin's export, its devices and its errors. Streams and memory are in memory.cu, graphs in graph.cu.
+// The exported function of the CUDA plugin, devices, and errors. Streams and memory are in memory.cu, graphs in
+// graph.cu.
 //
-// A machine without a GPU or a driver is no error: device_count is 0 then, with a sentence for people. The plugin needs
-// no file of CUDA to be loaded: the runtime is linked in, and cuBLASLt is opened when a GPU is there.
+// A machine without a GPU or a driver is not an error: device_count returns 0 and a message that gives the reason. The
+// plugin can be loaded without any CUDA library: the runtime is linked in, and cuBLASLt is opened when a device is
+// opened.
 //
-// A fault of a kernel (a wrong address, say) ends the use of the GPU in this process: that is CUDA's rule. The device
-// is marked lost, each later call says so at once with the code of the first fault, and freeing and closing are safe.
-// Nothing is ever reset: other contexts and libraries of the process may use the same GPU.
+// After a fault of a kernel (an invalid address, for example) CUDA refuses all further work of this process on the GPU.
+// The device is then marked as lost, each later call fails immediately with the code of the first fault, and freeing
+// and closing remain safe. The plugin never resets a device, because other contexts and libraries of the process may
+// use the same GPU.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
@@ -48,8 +51,9 @@ namespace {
 
 constexpr int kMostNames = 32;
 
-// Whether the kernels of a decoding step are launched dependently (dependent.cuh). Not before a GPU has shown that it
-// pays, and that recorded graphs keep it; tests/gpu.sh tries a plugin with 1. The emulation always does, strictly.
+// Enables dependent launches for the kernels of a decoding step (dependent.cuh). Off until a measurement on a GPU shows
+// that they are faster and that recorded graphs keep them; tests/gpu.sh measures a plugin built with 1. The emulation
+// always uses them and checks their rules.
 #ifndef XF_CUDA_DEPENDENT_LAUNCH
 #ifdef __CUDACC__
 #define XF_CUDA_DEPENDENT_LAUNCH 0
@@ -58,10 +62,10 @@ constexpr int kMostNames = 32;
 #endif
 #endif
 
-// Faults after which CUDA refuses the process everything, by their numbers, since not every toolkit knows all:
-// uncorrectable memory and link errors, a fault contained to this process, wrong addresses, a launch that took too
-// long, a destroyed context, a failed assertion, faults of stack, instruction, alignment, address space, program
-// counter and launch, leaked tensor memory, an ended MPS server.
+// Faults after which CUDA refuses all work of the process. They are listed by number, because older toolkits lack some
+// names: uncorrectable memory and link errors, a fault contained to this process, invalid addresses, a launch timeout,
+// a destroyed context, a failed assertion, faults of stack, instruction, alignment, address space, program counter, and
+// launch, leaked tensor memory, and a terminated MPS server.
 constexpr int kSticky[] = {214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810};
 
 bool sticky(cudaError_t code) {
@@ -80,9 +84,9 @@ int32_t backend_error(xf_error *err, cudaError_t code, const char *fmt, const ch
 
 int32_t check(xf_device *device, cudaError_t code, const char *what, xf_error *err) {
     if (code == cudaSuccess) return XF_OK;
-    cudaGetLastError();  // launch() looks there: leave nothing behind
+    cudaGetLastError();  // clears the error, which launch() would otherwise report
     if (code == cudaErrorMemoryAllocation) {
-        fail(err, XF_ERROR_NO_MEMORY, "%s: the GPU has no memory for it", what);
+        fail(err, XF_ERROR_NO_MEMORY, "%s: out of GPU memory", what);
         if (err != nullptr) err->native_code = static_cast<int32_t>(code);
         return XF_ERROR_NO_MEMORY;
     }
@@ -94,9 +98,8 @@ int32_t check(xf_device *device, cudaError_t code, const char *what, xf_error *e
 int32_t enter_device(xf_device *device, xf_error *err) {
     const auto lost = static_cast<cudaError_t>(device->lost.load(std::memory_order_relaxed));
     if (lost != cudaSuccess)
-        return backend_error(err, lost, "%s had a fault and can't be used by this process any more: %s (%s)",
-                             "the GPU");
-    return check(device, cudaSetDevice(device->index), "making the GPU current", err);
+        return backend_error(err, lost, "%s had a fault; restart the process to use it again: %s (%s)", "the GPU");
+    return check(device, cudaSetDevice(device->index), "selecting the GPU", err);
 }
 
 int32_t enter(const xf_stream *stream, xf_error *err) { return enter_device(stream->device, err); }
@@ -108,17 +111,17 @@ int32_t device_count(xf_error *err) {
     const cudaError_t code = cudaGetDeviceCount(&count);
     if (code != cudaSuccess) cudaGetLastError();
     if (code == cudaErrorInsufficientDriver)
-        fail(err, XF_ERROR_NOT_FOUND, "there is no NVIDIA driver, or it is too old for " XF_CUDA_VERSION);
+        fail(err, XF_ERROR_NOT_FOUND, "no NVIDIA driver was found, or it is too old for " XF_CUDA_VERSION);
     else if (code == cudaErrorNoDevice || (code == cudaSuccess && count <= 0))
-        fail(err, XF_ERROR_NOT_FOUND, "the NVIDIA driver finds no GPU");
+        fail(err, XF_ERROR_NOT_FOUND, "the NVIDIA driver found no GPU");
     else if (code != cudaSuccess)
-        backend_error(err, code, "%s: %s (%s)", "the NVIDIA driver can't be used");
+        backend_error(err, code, "%s: %s (%s)", "initializing the NVIDIA driver");
     else
         return count;
     return 0;
 }
 
-// Read once for each device and kept, since the caller keeps the pointer.
+// Each name is read once and cached, because the caller keeps the pointer.
 const char *device_name(int32_t index) {
     static std::mutex lock;
     static char names[kMostNames][256];
@@ -138,11 +141,11 @@ const char *device_name(int32_t index) {
 #ifdef __CUDACC__
 __global__ void probe_kernel() {}
 
-// The plugin has code that this GPU can run, or that the driver can compile for it.
+// Checks that the plugin contains code that this GPU can run or that the driver can compile for it.
 int32_t check_code(xf_device *device, const cudaDeviceProp &properties, xf_error *err) {
     cudaFuncAttributes attributes;
     const cudaError_t code = cudaFuncGetAttributes(&attributes, probe_kernel);
-    if (code != cudaErrorNoKernelImageForDevice) return check(device, code, "looking for code for the GPU", err);
+    if (code != cudaErrorNoKernelImageForDevice) return check(device, code, "checking for code for the GPU", err);
     cudaGetLastError();
     return fail(err, XF_ERROR_UNSUPPORTED, "this build of the plugin has no code for %s (sm_%d)", properties.name,
                 device->capability);
@@ -156,12 +159,13 @@ int32_t open(xf_device *device, xf_error *err) {
     int32_t status = check(device, cudaGetDeviceCount(&count), "counting the GPUs", err);
     if (status != XF_OK) return status;
     if (device->index < 0 || device->index >= count)
-        return fail(err, XF_ERROR_NOT_FOUND, "CUDA device %d: there are %d", device->index, count);
+        return fail(err, XF_ERROR_NOT_FOUND, "CUDA device %d does not exist; the number of devices is %d",
+                    device->index, count);
     cudaDeviceProp properties{};
     status = enter_device(device, err);
     if (status == XF_OK)
-        status =
-            check(device, cudaGetDeviceProperties(&properties, device->index), "asking for the GPU's properties", err);
+        status = check(device, cudaGetDeviceProperties(&properties, device->index), "reading the properties of the GPU",
+                       err);
     if (status != XF_OK) return status;
     device->multiprocessors = properties.multiProcessorCount;
     device->capability = 10 * properties.major + properties.minor;
@@ -179,9 +183,9 @@ int32_t open(xf_device *device, xf_error *err) {
 
 int32_t device_open(const xf_host_v1 *host, int32_t index, xf_device **device, xf_error *err) {
     if (host->abi != XF_PLUGIN_ABI || host->size < sizeof(xf_host_v1))
-        return fail(err, XF_ERROR_VERSION, "the host's table has ABI %u, expected %u", host->abi, XF_PLUGIN_ABI);
+        return fail(err, XF_ERROR_VERSION, "the host's table has plugin ABI %u, expected %u", host->abi, XF_PLUGIN_ABI);
     void *memory = host->alloc(host->user, sizeof(xf_device));
-    if (memory == nullptr) return fail(err, XF_ERROR_NO_MEMORY, "no memory for a CUDA device");
+    if (memory == nullptr) return fail(err, XF_ERROR_NO_MEMORY, "out of memory for a CUDA device");
     auto *made = new (memory) xf_device{};
     made->host = host;
     made->index = index;
@@ -206,10 +210,11 @@ const char *device_info(xf_device *device) { return device->info; }
 
 const char *device_isa(xf_device *device) { return device->isa; }
 
-// An operation of the table: on the stream's device, with an error that says the same as the status.
+// An operation of the table: makes the stream's device current, calls the operation, and keeps status and err
+// consistent.
 template <class A, int32_t (*kOperation)(xf_stream *, const A *, xf_error *)>
 int32_t call(xf_stream *stream, const A *args, xf_error *err) {
-    const CallersContext caller;
+    const ContextGuard caller;
     xf_error own{};
     int32_t status = enter(stream, &own);
     if (status == XF_OK) status = kOperation(stream, args, &own);
@@ -232,26 +237,26 @@ const xf_backend_v1 kBackend = {
     .weight_types = 1u << XF_WEIGHTS_NUM,
     .device_count = device_count,
     .device_name = device_name,
-    .device_open = PutsBack<device_open>::call,
-    .device_close = PutsBack<device_close>::call,
+    .device_open = RestoringContext<device_open>::call,
+    .device_close = RestoringContext<device_close>::call,
     .device_info = device_info,
     .device_isa = device_isa,
-    .stream_create = PutsBack<stream_create>::call,
-    .stream_free = PutsBack<stream_free>::call,
-    .stream_sync = PutsBack<stream_sync>::call,
-    .mem_alloc = PutsBack<mem_alloc>::call,
-    .mem_free = PutsBack<mem_free>::call,
-    .mem_upload = PutsBack<mem_upload>::call,
-    .mem_download = PutsBack<mem_download>::call,
-    .mem_copy = PutsBack<mem_copy>::call,
-    .mem_zero = PutsBack<mem_zero>::call,
-    .graph_begin = PutsBack<graph_begin>::call,
-    .graph_end = PutsBack<graph_end>::call,
-    .graph_run = PutsBack<graph_run>::call,
-    .graph_free = PutsBack<graph_free>::call,
-    .stream_wait = PutsBack<stream_wait>::call,
-    .stream_lend = PutsBack<stream_lend>::call,
-    .stream_query = PutsBack<stream_query>::call,
+    .stream_create = RestoringContext<stream_create>::call,
+    .stream_free = RestoringContext<stream_free>::call,
+    .stream_sync = RestoringContext<stream_sync>::call,
+    .mem_alloc = RestoringContext<mem_alloc>::call,
+    .mem_free = RestoringContext<mem_free>::call,
+    .mem_upload = RestoringContext<mem_upload>::call,
+    .mem_download = RestoringContext<mem_download>::call,
+    .mem_copy = RestoringContext<mem_copy>::call,
+    .mem_zero = RestoringContext<mem_zero>::call,
+    .graph_begin = RestoringContext<graph_begin>::call,
+    .graph_end = RestoringContext<graph_end>::call,
+    .graph_run = RestoringContext<graph_run>::call,
+    .graph_free = RestoringContext<graph_free>::call,
+    .stream_wait = RestoringContext<stream_wait>::call,
+    .stream_lend = RestoringContext<stream_lend>::call,
+    .stream_query = RestoringContext<stream_query>::call,
     XF_FOR_EACH_REQUIRED_OP(XF_CALL)
     XF_CALL(to_bf16, xf_to_bf16)
     XF_CALL(beam_step, xf_beam_step)
@@ -273,8 +278,10 @@ const xf_backend_v1 kBackend = {
 extern "C" __attribute__((visibility("default"))) const xf_backend_v1 *xf_plugin_init(uint32_t host_abi,
                                                                                       xf_error *err) {
     if (host_abi != XF_PLUGIN_ABI) {
-        xf::cuda::fail(err, XF_ERROR_VERSION, "the cuda plugin has ABI %u, the library has %u", XF_PLUGIN_ABI,
-                       host_abi);
+        xf::cuda::fail(
+            err, XF_ERROR_VERSION,
+            "the cuda plugin has plugin ABI %u, expected %u as in the library; install both from one release",
+            XF_PLUGIN_ABI, host_abi);
         return nullptr;
     }
     return &xf::cuda::kBackend;

@@ -1,4 +1,4 @@
-// What plugin.cu, memory.cu and graph.cu know of each other: the parts of the table that are not operations.
+// The functions that plugin.cu, memory.cu, and graph.cu share: the entries of the table that are not operations.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -7,15 +7,15 @@
 
 namespace xf::cuda {
 
-// Makes the device current for this thread; refuses when it is lost.
+// Makes the device current for this thread. Fails if the device is lost.
 int32_t enter_device(xf_device *device, xf_error *err);
-// The same for a call that a stream can't record: such a call ends the recording with XF_ERROR_STATE.
+// The same for a call that cannot be recorded: during a recording it ends the recording with XF_ERROR_STATE.
 int32_t enter_unrecorded(xf_stream *stream, const char *call, xf_error *err);
-// Hands on the status of a call; one that failed ends the stream's recording, and graph_end will say why.
+// Returns status. If it is an error and the stream is recording, ends the recording; graph_end then reports the error.
 int32_t settle(xf_stream *stream, int32_t status, xf_error *err);
 
-// Memory that is not the host's, or an estimate of it, in the context's account: XF_ERROR_NO_MEMORY when the budget has
-// no room.
+// Counts device or page-locked memory, or an estimate of it, in the context's account. XF_ERROR_NO_MEMORY if the budget
+// is exceeded.
 int32_t account(xf_device *device, size_t bytes, xf_error *err);
 void give_back(xf_device *device, size_t bytes);
 
@@ -38,7 +38,7 @@ int32_t graph_begin(xf_stream *stream, xf_error *err);
 int32_t graph_end(xf_stream *stream, xf_graph **graph, xf_error *err);
 int32_t graph_run(xf_stream *stream, xf_graph *graph, xf_error *err);
 void graph_free(xf_stream *stream, xf_graph *graph);
-// Ends a recording, if there is one, and frees every graph of the stream.
+// Ends any recording and frees all graphs of the stream.
 void graph_free_all(xf_stream *stream);
 
 }  // namespace xf::cuda

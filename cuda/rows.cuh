@@ -1,9 +1,10 @@
-// Pieces of rows for the kernels that work row by row: eight neighbouring numbers at a time.
+// Helpers for kernels that work row by row, eight neighboring elements at a time.
 //
-// A row is cut into eights, the unit of the dropout mask; which thread gets which eight depends on the width alone.
-// Tensors may start anywhere, so each kernel exists twice: kVector when every row begins at a multiple of 16 bytes and
-// holds whole eights, else element by element. Both add in the same order and round at the same places (a product
-// meets a sum in an fmaf() or is an __fmul_rn(), never as the compiler likes), so they give the same bits.
+// A row is divided into groups of eight, the unit of the dropout mask. The assignment of groups to threads depends only
+// on the width. Tensors may have any alignment, so each kernel has two versions: kVector if every row is 16-byte
+// aligned and a multiple of eight long, otherwise element by element. Both add in the same order and round at the same
+// points (each multiply-add is an fmaf() and each other product an __fmul_rn(), so the compiler cannot contract), and
+// therefore give the same bits.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -20,20 +21,20 @@ struct Eight {
     __device__ float operator[](int j) const { return to_float(x[j]); }
 };
 
-// 16 bytes that move as one; the alignment is what makes the compiler do so.
+// 16 bytes that are loaded or stored as a unit; the compiler requires the alignment for that.
 template <class T>
 struct alignas(16) Vector {
     static constexpr int kSize = 16 / sizeof(T);
     T x[kSize];
 };
 
-// All of these are 16-byte aligned; NULL is.
+// Returns whether all pointers are 16-byte aligned; NULL counts as aligned.
 template <class... P>
 bool aligned(const P *...pointers) {
     return ((reinterpret_cast<uintptr_t>(pointers) | ...) & 15) == 0;
 }
 
-// Row m of a tensor of the stream's type; NULL stays NULL.
+// Row m of a tensor with the stream's element type; NULL stays NULL.
 template <class T>
 __device__ inline const T *row_of(const void *tensor, int64_t m, int64_t D) {
     return tensor ? static_cast<const T *>(tensor) + m * D : nullptr;
@@ -43,7 +44,7 @@ __device__ inline T *row_of(void *tensor, int64_t m, int64_t D) {
     return tensor ? static_cast<T *>(tensor) + m * D : nullptr;
 }
 
-// Elements d .. d+7 of a row of width D, 0 beyond its end.
+// Loads elements d .. d+7 of a row of width D; elements past its end are 0.
 template <bool kVector, class T>
 __device__ inline Eight<T> load8(const T *row, int64_t d, int64_t D) {
     Eight<T> result;
@@ -87,7 +88,8 @@ __device__ inline void store8(T *row, int64_t d, int64_t D, const Eight<T> &valu
     }
 }
 
-// Factors of elements i .. i+7. kVector: i is a multiple of 8. Else they lie in two blocks, shifted into place.
+// The mask factors of elements i .. i+7. With kVector, i is a multiple of 8. Otherwise the elements lie in two blocks,
+// whose factors are shifted into position.
 template <bool kVector>
 __device__ inline Mask8 mask8(const Dropout &d, uint64_t i) {
     Mask8 mask = dropout_mask8(d, i / kEight);
@@ -106,19 +108,19 @@ __device__ inline Mask8 mask8(const Dropout &d, uint64_t i) {
     }
     return mask;
 }
-// x times its factor; 0 where it was dropped, a NaN too.
+// x times its factor; 0 if the element is dropped, even if x is NaN.
 __device__ inline float masked(float x, float factor) { return factor != 0.0f ? x * factor : 0.0f; }
 
 __device__ inline float sum8(const float (&x)[kEight]) {
     return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
 }
 
-// Sum over the kWarps warps of a block, in a fixed tree; every thread gets it. All threads of the block call it; shared
-// holds kWarps numbers.
+// The sum over the kWarps warps of a block by a fixed tree; every thread receives it. All threads of the block must
+// call it; shared has kWarps elements.
 template <int kWarps>
 __device__ inline float block_sum(float x, float *shared) {
     x = warp_sum(x);
-    __syncthreads();  // shared may still be read by others
+    __syncthreads();  // other threads may still read shared
     if (threadIdx.x % kWarp == 0) shared[threadIdx.x / kWarp] = x;
     __syncthreads();
     float sum = 0.0f;
@@ -127,8 +129,8 @@ __device__ inline float block_sum(float x, float *shared) {
     return sum;
 }
 
-// f(chunks) with the number of warp-wide chunks of kWarpColumns that hold a row of up to kNarrow columns, which a warp
-// keeps in registers. Element by element, the largest serves all: what is beyond the row adds zeros.
+// Calls f(chunks) with the number of warp-wide chunks of kWarpColumns that cover a row of up to kNarrow columns, which
+// a warp keeps in registers. Without kVector the largest number serves all widths: columns past the row add zeros.
 constexpr int64_t kNarrow = 1024;
 constexpr int kWarpColumns = kWarp * kEight;
 template <bool kVector, class F>

@@ -1,14 +1,15 @@
-// What ranks add up and compare: blocks of gradients, their norm by chunks, fingerprints of what was exchanged.
+// The operations that ranks use to reduce and verify gradients: sums of gradient blocks, norms by chunk, and
+// fingerprints of exchanged data.
 //
-//     add            dst += src, both rounded to bf16 first where asked to
+//     add            dst += src, both rounded to bf16 first if requested
 //     from_bf16      dst = src
-//     chunk_squares  dst[c] = sum of squares of chunk c: eight sums side by side in double, then these from the first
+//     chunk_squares  dst[c] = sum of squares of chunk c: eight interleaved sums in fp64, then their sum in order
 //     fingerprint    dst += sum of mix((word i + (i << 32)) ^ seed) modulo 2^64
 //
-// add and from_bf16 are bound by memory: 12 and 6 bytes a number. In chunk_squares each of a chunk's eight sums is a
-// thread's, because their order is a promise: the core makes the same sums in host memory. The square of a float is
-// exact in double, so it does not matter whether square and sum are fused. Addition modulo 2^64 has no order, so
-// fingerprint uses an atomic for each block.
+// add and from_bf16 are limited by memory bandwidth: 12 and 6 bytes per element. In chunk_squares one thread computes
+// each of the eight sums of a chunk, because their order is specified: the core computes the same sums in host memory.
+// The square of a float is exact in fp64, so a fused multiply-add gives the same result. Addition modulo 2^64 is
+// associative and commutative, so fingerprint uses one atomic per block.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "ops.h"
@@ -19,17 +20,17 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kFour = 4;
-constexpr int kSums = 8, kChunkThreads = 64;  // eight chunks a block
+constexpr int kSums = 8, kChunkThreads = 64;  // eight chunks per block
 constexpr int64_t kFingerprintTile = 16384;
 
-__device__ inline float narrowed(float x) { return to_float(from_float<bf16>(x)); }
+__device__ inline float rounded_to_bf16(float x) { return to_float(from_float<bf16>(x)); }
 
-template <bool kNarrow>
+template <bool kRoundFirst>
 __device__ inline float added(float dst, float src) {
-    return kNarrow ? __fadd_rn(narrowed(dst), narrowed(src)) : __fadd_rn(dst, src);
+    return kRoundFirst ? __fadd_rn(rounded_to_bf16(dst), rounded_to_bf16(src)) : __fadd_rn(dst, src);
 }
 
-template <bool kVector, bool kNarrow>
+template <bool kVector, bool kRoundFirst>
 __global__ void __launch_bounds__(kThreads) add_kernel(int64_t n, float *dst, const float *src) {
     const int64_t begin = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * kFour;
     if (kVector && begin + kFour <= n) {
@@ -37,11 +38,11 @@ __global__ void __launch_bounds__(kThreads) add_kernel(int64_t n, float *dst, co
         Four sum = *reinterpret_cast<const Four *>(dst + begin);
         const Four more = *reinterpret_cast<const Four *>(src + begin);
 #pragma unroll
-        for (int j = 0; j < kFour; ++j) sum.x[j] = added<kNarrow>(sum.x[j], more.x[j]);
+        for (int j = 0; j < kFour; ++j) sum.x[j] = added<kRoundFirst>(sum.x[j], more.x[j]);
         *reinterpret_cast<Four *>(dst + begin) = sum;
         return;
     }
-    for (int64_t i = begin; i < begin + kFour && i < n; ++i) dst[i] = added<kNarrow>(dst[i], src[i]);
+    for (int64_t i = begin; i < begin + kFour && i < n; ++i) dst[i] = added<kRoundFirst>(dst[i], src[i]);
 }
 
 template <bool kVector>
@@ -116,9 +117,9 @@ dim3 blocks_of(int64_t n, int64_t per_block) { return dim3(static_cast<unsigned>
 
 int32_t add(xf_stream *stream, const xf_add *args, xf_error *err) {
     if (args->n <= 0) return XF_OK;
-    const bool vector = aligned(args->dst, args->src), narrow = args->narrow != 0;
-    const auto kernel = vector ? (narrow ? add_kernel<true, true> : add_kernel<true, false>)
-                               : (narrow ? add_kernel<false, true> : add_kernel<false, false>);
+    const bool vector = aligned(args->dst, args->src), round_first = args->narrow != 0;
+    const auto kernel = vector ? (round_first ? add_kernel<true, true> : add_kernel<true, false>)
+                               : (round_first ? add_kernel<false, true> : add_kernel<false, false>);
     return launch(stream, err, "add", kernel, blocks_of(args->n, kThreads * kFour), dim3(kThreads), 0, args->n,
                   args->dst, args->src);
 }

@@ -1,5 +1,5 @@
-# The files of the CUDA backend, in cuda/: every one of the folder. tests/cuda_host compiles them for the emulation, with
-# its own gemm() in place of these, which are matrix products by cuBLASLt.
+# All source files of the CUDA backend. tests/harness/cuda_host compiles them for the emulation, with its own gemm() in place of
+# the following files, which use cuBLASLt.
 set(XF_CUDA_LIBRARY_SOURCES
   cublaslt.cu
   gemm_choice.cu
@@ -7,8 +7,9 @@ set(XF_CUDA_LIBRARY_SOURCES
 file(GLOB XF_CUDA_SOURCES RELATIVE ${CMAKE_CURRENT_LIST_DIR} CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.cu)
 list(REMOVE_ITEM XF_CUDA_SOURCES ${XF_CUDA_LIBRARY_SOURCES})
 
-# With XF_UNITY several files as one: half of what a compiler does for one file is to read CUDA's headers. In one group
-# names of anonymous namespaces differ. What isn't named here stays alone: tests take single objects of it.
+# With XF_UNITY several files are compiled as one, because half of the compile time of a file is spent on CUDA's
+# headers. Within a group the names in anonymous namespaces must differ. Files that are not listed here are compiled
+# separately, because tests use single objects of them.
 if(XF_UNITY)
   set(groups "activation attention caller linear" "adam attention_bwd graph" "add_norm attention_step memory"
     "add_norm_bwd beam_step" "embed top_k" "shards plugin")

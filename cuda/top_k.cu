@@ -1,20 +1,21 @@
-// Projection, log-softmax and the k best ids of each row: the tail of a decoding step (paper s. 3.4, 6.1).
+// Projection, log-softmax, and the k best ids of each row: the last part of a decoding step (paper s. 3.4, 6.1).
 //
-//     x = src weights^T + bias    value[v] = x[v] - log sum exp x    the k largest that are allowed, ties by rising id
+//     x = src weights^T + bias    value[v] = x[v] - log sum exp x    the k largest allowed ones, ties by increasing id
 //
-// Rows go in chunks: their logits are made by gemm() in fp32, then read once. The first kernel cuts a row into pieces
-// of 2048 columns, so that a few rows fill the device: {top, sum} of each piece, and its best by logit, one more than
-// k. The second joins a row's pieces: the logarithm of the sum, and the k best by value.
+// Rows are processed in chunks: gemm() computes their logits in fp32, which are then read once. The first kernel
+// divides a row into tiles of 2048 columns, so that a few rows fill the device; it computes {top, sum} of each tile and
+// its k + 1 best logits. The second kernel combines the tiles of a row: the log-sum-exp, and the k best by value.
 //
-// The trap: ties are those of the value, and different logits may round to one value. So what a piece left out could
-// win by its lower id; that is excluded when the last of a piece's k + 1 has a lower value than the k-th of the row.
-// Else, and when k is large, the second kernel chooses among all columns of the row. Both ways give the same answer.
+// Ties are compared in the value, and different logits may round to one value. A logit that a tile dropped could
+// therefore win by its lower id. This is impossible if the last of a tile's k + 1 candidates has a lower value than the
+// k-th of the row. Otherwise, and if k is large, the second kernel selects among all columns of the row. Both ways give
+// the same result.
 //
-// Choosing is done without sorting: of the bests of 256 threads the R-th is a threshold that at least R columns reach
-// and few others; those are gathered and ranked by comparing all pairs. Only ranks leave, so their order in the
-// gathered list doesn't matter.
+// Selection does not sort: of the maxima of 256 threads the R-th largest is a threshold that at least R columns reach
+// and few others. These columns are gathered and ranked by comparing all pairs. Only ranks are used, so the order of
+// the gathered list does not matter.
 //
-// Floor: weights once, V * D numbers, and for many rows the logits, written and read: rows * V * 8 bytes.
+// Lower bound: the weights once, V * D elements, and for many rows writing and reading the logits: rows * V * 8 bytes.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "dependent.cuh"
@@ -31,19 +32,19 @@ namespace xf::cuda {
 namespace {
 
 constexpr int64_t kMostListed = 64;
-constexpr int64_t kMostRows = 65408;                // what grid.y takes, in whole tiles of a product
+constexpr int64_t kMostRows = 65408;                // limit of grid.y, in whole tiles of a matrix product
 constexpr int64_t kChunkLogits = int64_t{1} << 25;  // 128 MiB: 896 rows of V = 37000
 
-// A row's pieces joined; writes the row's values and ids.
+// Combines the tiles of a row; writes its values and ids.
 __global__ void __launch_bounds__(kChoiceThreads)
-    join_pieces(const TopRow r, int64_t k, const Piece *pieces, int count, const uint64_t *lists, int listed,
+    merge_tiles(const TopRow r, int64_t k, const TileSums *tiles, int count, const uint64_t *lists, int listed,
                 float *values, int32_t *ids) {
     begin_after_previous();
     __shared__ Choice choice;
     __shared__ float partial[kChoiceThreads / kWarp];
     const int64_t row = blockIdx.x;
     const int tid = static_cast<int>(threadIdx.x);
-    const Piece *mine = pieces + row * count;
+    const TileSums *mine = tiles + row * count;
     float top = -INFINITY, sum = 0.0f;
     for (int i = tid; i < count; i += kChoiceThreads) top = fmaxf(top, mine[i].top);
     top = block_max<kChoiceThreads / kWarp>(top, partial);
@@ -64,7 +65,7 @@ __global__ void __launch_bounds__(kChoiceThreads)
                 return key == kNoKey || key == kTooMany ? kNoKey : make_key(log_p(key_value(key), lse), key_id(key));
             },
             emit);
-        // last is the k-th of them, or none when there are fewer.
+        // `last` is the k-th candidate, or kNoKey if there are fewer.
         bool doubt = last == kNoKey || !(key_value(last) > -INFINITY);
         for (int i = tid; i < count && !doubt; i += kChoiceThreads) {
             const uint64_t least = list[static_cast<int64_t>(i) * listed + listed - 1];
@@ -81,8 +82,8 @@ __global__ void __launch_bounds__(kChoiceThreads)
 }
 
 struct Layout {
-    int64_t chunk, ld, pieces, listed;
-    size_t logits, partial, lists, banned, values, ids, bytes;  // where each begins
+    int64_t chunk, ld, tiles, listed;
+    size_t logits, partial, lists, banned, values, ids, bytes;  // offsets of the parts, and the total size
 };
 
 Layout plan(const xf_top_k &a) {
@@ -94,19 +95,19 @@ Layout plan(const xf_top_k &a) {
     };
     p.ld = ceil_div<int64_t>(a.V, 4) * 4;
     p.chunk = std::min(a.rows, std::clamp<int64_t>(kChunkLogits / p.ld / 128 * 128, 16, kMostRows));
-    p.pieces = ceil_div<int64_t>(a.V, kPiece);
+    p.tiles = ceil_div<int64_t>(a.V, kTileColumns);
     p.listed = a.k <= kMostListed ? a.k + 1 : 0;
     p.logits = take(static_cast<size_t>(p.chunk * p.ld) * sizeof(float));
-    p.partial = take(static_cast<size_t>(p.chunk * p.pieces) * sizeof(Piece));
-    p.lists = take(static_cast<size_t>(p.chunk * p.pieces * p.listed) * sizeof(uint64_t));
+    p.partial = take(static_cast<size_t>(p.chunk * p.tiles) * sizeof(TileSums));
+    p.lists = take(static_cast<size_t>(p.chunk * p.tiles * p.listed) * sizeof(uint64_t));
     p.banned = take(static_cast<size_t>(a.banned_count > kFewBanned ? a.banned_count : 0) * sizeof(int32_t));
     const auto results = static_cast<size_t>(a.on_device ? 0 : a.rows * a.k);
-    p.values = take(results * (sizeof(float) + sizeof(int32_t)));  // ids right behind, for one copy
+    p.values = take(results * (sizeof(float) + sizeof(int32_t)));  // followed by ids, so that one copy transfers both
     p.ids = p.values + results * sizeof(float);
     return p;
 }
 
-// values and ids, contiguous on the device, to the caller's memory.
+// Copies values and ids, which are contiguous on the device, to the caller's memory.
 int32_t deliver(xf_stream *stream, const xf_top_k &a, const void *results, xf_error *err) {
     const size_t half = static_cast<size_t>(a.rows * a.k) * 4;
     const bool small = 2 * half <= kPinnedBytes;
@@ -133,14 +134,14 @@ int32_t deliver(xf_stream *stream, const xf_top_k &a, const void *results, xf_er
 
 int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
     const xf_top_k &a = *args;
-    const bool fits = a.on_device && a.banned_count <= kFewBanned;  // into a recording
-    int32_t status = fits ? enter(stream, err) : enter_unrecorded(stream, "top_k with host memory", err);
+    const bool fits = a.on_device && a.banned_count <= kFewBanned;  // can be recorded
+    int32_t status = fits ? enter(stream, err) : enter_unrecorded(stream, "top_k with results in host memory", err);
     if (status != XF_OK || a.rows == 0 || a.k <= 0) return status;
     const Layout p = plan(a);
     char *const base = static_cast<char *>(scratch(stream, p.bytes, err));
     if (!base) return err ? err->status : XF_ERROR_NO_MEMORY;
     float *const logits = reinterpret_cast<float *>(base + p.logits);
-    Piece *const pieces = reinterpret_cast<Piece *>(base + p.partial);
+    TileSums *const tiles = reinterpret_cast<TileSums *>(base + p.partial);
     uint64_t *const lists = reinterpret_cast<uint64_t *>(base + p.lists);
     float *const values = a.on_device ? a.values : reinterpret_cast<float *>(base + p.values);
     int32_t *const ids = a.on_device ? a.ids : reinterpret_cast<int32_t *>(base + p.ids);
@@ -154,8 +155,8 @@ int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
         if (status != XF_OK) return status;
         banned.many = reinterpret_cast<const int32_t *>(base + p.banned);
     }
-    const auto cut = p.listed == 0 ? cut_row<0> : p.listed <= 17 ? cut_row<kWarp> : cut_row<kPieceThreads>;
-    const int64_t number = stream->dtype == XF_BF16 ? 2 : 4;  // bytes of one in src
+    const auto cut = p.listed == 0 ? reduce_tile<0> : p.listed <= 17 ? reduce_tile<kWarp> : reduce_tile<kTileThreads>;
+    const int64_t number = stream->dtype == XF_BF16 ? 2 : 4;  // bytes per element of src
     const TopRow row{logits, a.V, p.ld};
     for (int64_t begin = 0; begin < a.rows; begin += p.chunk) {
         const int64_t rows = std::min(p.chunk, a.rows - begin);
@@ -172,11 +173,11 @@ int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
         status = gemm(stream, product, err);
         if (status == XF_OK)
             status = launch_dependent(stream, err, "top_k", cut,
-                                      dim3(static_cast<unsigned>(p.pieces), static_cast<unsigned>(rows)), kPieceThreads,
-                                      0, row, banned, pieces, lists, static_cast<int>(p.listed));
+                                      dim3(static_cast<unsigned>(p.tiles), static_cast<unsigned>(rows)), kTileThreads,
+                                      0, row, banned, tiles, lists, static_cast<int>(p.listed));
         if (status == XF_OK)
-            status = launch_dependent(stream, err, "top_k", join_pieces, static_cast<unsigned>(rows), kChoiceThreads, 0,
-                                      row, a.k, pieces, static_cast<int>(p.pieces), lists, static_cast<int>(p.listed),
+            status = launch_dependent(stream, err, "top_k", merge_tiles, static_cast<unsigned>(rows), kChoiceThreads, 0,
+                                      row, a.k, tiles, static_cast<int>(p.tiles), lists, static_cast<int>(p.listed),
                                       values + begin * a.k, ids + begin * a.k);
         if (status != XF_OK) return status;
     }

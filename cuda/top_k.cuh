@@ -1,9 +1,9 @@
-// Choosing the best of many numbers without sorting them: the device side of top_k.cu.
+// Selection of the largest of many numbers without sorting: the device side of top_k.cu.
 //
-// A number and its id make one 64-bit key whose order is "larger number first, then lower id", so no two are equal. Of
-// the bests that G groups of columns hold, the R-th is a threshold: at least R columns reach it, and only those of R
-// groups can. They are gathered, in any order, and each one's rank is counted by comparing it with all: about
-// G ln(G / (G - R)) columns for numbers in no order.
+// A number and its id form one 64-bit key. Keys are ordered by larger number, then lower id, so no two are equal. Take
+// the maximum of each of G groups of columns; the R-th largest of these maxima is a threshold. At least R columns reach
+// it, and only columns of R groups can. These columns are gathered in any order, and the rank of each is the number of
+// larger ones. About G ln(G / (G - R)) columns are gathered if the numbers are in random order.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,34 +13,34 @@
 
 namespace xf::cuda {
 
-constexpr int kPieceThreads = 128;  // of a block that reads a piece
-constexpr int kPieceEach = 16;      // columns of a thread
-constexpr int kPiece = kPieceThreads * kPieceEach;
-constexpr int kPieceGathered = 1024;
+constexpr int kTileThreads = 128;   // threads per block
+constexpr int kThreadColumns = 16;  // columns per thread
+constexpr int kTileColumns = kTileThreads * kThreadColumns;
+constexpr int kTileCandidates = 1024;
 constexpr int kChoiceThreads = 256;
 constexpr int kChoiceGathered = 4096;
 constexpr int kFewBanned = 8;
 
 struct TopRow {
-    float *logits;  // [rows, ld]; after cut_row: minus infinity for NaN, NaN for an id that is left out
-    int64_t V, ld;  // ld is a multiple of 4
+    float *logits;  // [rows, ld]; after reduce_tile: NaN logits are minus infinity, excluded ids are NaN
+    int64_t V, ld;  // ld: a multiple of 4
 };
-struct Piece {
-    float top, sum;  // the largest x and the sum of exp(x - top), banned ids too
+struct TileSums {
+    float top, sum;  // maximum of x and sum of exp(x - top), including banned ids
 };
 struct Banned {
     int32_t count;
     const int32_t *many;  // device memory, or NULL
     int32_t few[kFewBanned];
-    const uint32_t *allowed;  // [rows, words], a bit for each id; or NULL
+    const uint32_t *allowed;  // [rows, words], one bit per id; or NULL
     int64_t words;
 };
 
 constexpr uint64_t kNoKey = 0;               // below every key
-constexpr uint64_t kTooMany = ~uint64_t{0};  // above every key; a list of it: so many ties that they weren't listed
+constexpr uint64_t kTooMany = ~uint64_t{0};  // above every key; a list filled with it had too many ties to be computed
 
 __device__ inline uint64_t make_key(float value, int32_t id) {
-    const uint32_t bits = __float_as_uint(__fadd_rn(value, 0.0f));  // -0 becomes 0
+    const uint32_t bits = __float_as_uint(__fadd_rn(value, 0.0f));  // converts -0 to 0
     const uint32_t rising = bits >> 31 ? ~bits : bits | 0x80000000u;
     return static_cast<uint64_t>(rising) << 32 | ~static_cast<uint32_t>(id);
 }
@@ -55,7 +55,7 @@ __device__ inline float log_p(float x, float lse) {
     return value == value ? value : -INFINITY;
 }
 
-// As block_sum().
+// The maximum over the block; see block_sum().
 template <int kWarps>
 __device__ inline float block_max(float x, float *shared) {
     x = warp_max(x);
@@ -66,11 +66,12 @@ __device__ inline float block_max(float x, float *shared) {
     return x;
 }
 
-// The sum of n over the threads before this one; *total over all of them. All threads call it; shared holds kWarps.
+// Exclusive prefix sum: returns the sum of n over the threads before this one; *total is the sum over all. All threads
+// call it; shared has kWarps elements.
 template <int kWarps>
 __device__ inline int block_offset(int n, int *shared, int *total) {
     const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
-    int through = n;  // with this thread
+    int through = n;  // including this thread
 #pragma unroll
     for (int offset = 1; offset < kWarp; offset *= 2) {
         const int lower = __shfl_up_sync(0xFFFFFFFFu, through, offset);
@@ -89,48 +90,50 @@ __device__ inline int block_offset(int n, int *shared, int *total) {
     return before;
 }
 
-// One piece of a row: its part of the normalisation and, with kGroups > 0, the `listed` best logits that aren't banned
-// (at most kGroups) as falling keys, kNoKey where there are fewer above minus infinity. grid [pieces, rows].
+// Reduces one tile of a row: its part of the normalization and, with kGroups > 0, the `listed` best logits that are not
+// excluded (at most kGroups) as decreasing keys, filled with kNoKey if fewer are above minus infinity. grid [tiles,
+// rows].
 template <int kGroups>
-__global__ void __launch_bounds__(kPieceThreads)
-    cut_row(const TopRow r, const Banned banned, Piece *pieces, uint64_t *lists, int listed) {
+__global__ void __launch_bounds__(kTileThreads)
+    reduce_tile(const TopRow r, const Banned banned, TileSums *tiles, uint64_t *lists, int listed) {
     begin_after_previous();
-    constexpr int kWarps = kPieceThreads / kWarp;
+    constexpr int kWarps = kTileThreads / kWarp;
     __shared__ float partial[kWarps];
     const int tid = static_cast<int>(threadIdx.x);
-    const int64_t begin = static_cast<int64_t>(blockIdx.x) * kPiece, at = blockIdx.y * int64_t{gridDim.x} + blockIdx.x;
+    const int64_t begin = static_cast<int64_t>(blockIdx.x) * kTileColumns,
+                  at = blockIdx.y * int64_t{gridDim.x} + blockIdx.x;
     float *const row = r.logits + blockIdx.y * r.ld;
-    const auto column = [&](int e) { return begin + e / 4 * (4 * kPieceThreads) + 4 * tid + e % 4; };
-    float x[kPieceEach];
+    const auto column = [&](int e) { return begin + e / 4 * (4 * kTileThreads) + 4 * tid + e % 4; };
+    float x[kThreadColumns];
 #pragma unroll
-    for (int e = 0; e < kPieceEach; e += 4) {
+    for (int e = 0; e < kThreadColumns; e += 4) {
         const bool inside = column(e) < r.V;
         const float4 four = inside ? *reinterpret_cast<const float4 *>(row + column(e)) : float4{};
         x[e] = four.x, x[e + 1] = four.y, x[e + 2] = four.z, x[e + 3] = four.w;
     }
-    uint32_t out = 0;  // bit e: column e is left out
-    const auto leave_out = [&](int64_t id) {
+    uint32_t excluded = 0;  // bit e: column e is excluded
+    const auto exclude = [&](int64_t id) {
         const int64_t offset = id - begin;
-        if (offset >= 0 && offset < kPiece && offset / 4 % kPieceThreads == tid)
-            out |= 1u << (offset / (4 * kPieceThreads) * 4 + offset % 4);
+        if (offset >= 0 && offset < kTileColumns && offset / 4 % kTileThreads == tid)
+            excluded |= 1u << (offset / (4 * kTileThreads) * 4 + offset % 4);
     };
     if (banned.many != nullptr) {
-        for (int i = 0; i < banned.count; ++i) leave_out(banned.many[i]);
+        for (int i = 0; i < banned.count; ++i) exclude(banned.many[i]);
     } else {
 #pragma unroll
         for (int i = 0; i < kFewBanned; ++i)
-            if (i < banned.count) leave_out(banned.few[i]);
+            if (i < banned.count) exclude(banned.few[i]);
     }
     if (banned.allowed != nullptr) {
         const uint32_t *const allowed = banned.allowed + blockIdx.y * banned.words;
 #pragma unroll
-        for (int e = 0; e < kPieceEach; e += 4)  // four neighbours share a word
-            if (column(e) < r.V) out |= (~(allowed[column(e) / 32] >> (column(e) % 32)) & 0xFu) << e;
+        for (int e = 0; e < kThreadColumns; e += 4)  // four neighbors share a word
+            if (column(e) < r.V) excluded |= (~(allowed[column(e) / 32] >> (column(e) % 32)) & 0xFu) << e;
     }
     float top = -INFINITY, best = -INFINITY;
 #pragma unroll
-    for (int e = 0; e < kPieceEach; ++e) {
-        const bool inside = column(e) < r.V, lost = x[e] != x[e], taken = (out >> e & 1u) != 0;
+    for (int e = 0; e < kThreadColumns; ++e) {
+        const bool inside = column(e) < r.V, lost = x[e] != x[e], taken = (excluded >> e & 1u) != 0;
         if (!inside || lost) x[e] = -INFINITY;
         if (inside && (lost || taken)) row[column(e)] = taken ? NAN : -INFINITY;
         top = fmaxf(top, x[e]);
@@ -139,20 +142,20 @@ __global__ void __launch_bounds__(kPieceThreads)
     top = block_max<kWarps>(top, partial);
     float sum = 0.0f;
 #pragma unroll
-    for (int e = 0; e < kPieceEach; ++e) sum += top > -INFINITY ? expf(x[e] - top) : 0.0f;
+    for (int e = 0; e < kThreadColumns; ++e) sum += top > -INFINITY ? expf(x[e] - top) : 0.0f;
     sum = block_sum<kWarps>(sum, partial);
-    if (tid == 0) pieces[at] = {top, sum};
+    if (tid == 0) tiles[at] = {top, sum};
 
     if constexpr (kGroups > 0) {
-        constexpr int kTogether = kPieceThreads / kGroups;  // threads of a group, side by side
+        constexpr int kGroupThreads = kTileThreads / kGroups;  // neighboring threads that form a group
         __shared__ float bests[kGroups], threshold;
         __shared__ int offsets[kWarps];
-        __shared__ uint64_t gathered[kPieceGathered];
+        __shared__ uint64_t gathered[kTileCandidates];
         float group = best;
 #pragma unroll
-        for (int offset = kTogether / 2; offset > 0; offset /= 2)
+        for (int offset = kGroupThreads / 2; offset > 0; offset /= 2)
             group = fmaxf(group, __shfl_xor_sync(0xFFFFFFFFu, group, offset));
-        if (tid % kTogether == 0) bests[tid / kTogether] = group;
+        if (tid % kGroupThreads == 0) bests[tid / kGroupThreads] = group;
         __syncthreads();
         if (tid < kGroups) {
             const float mine = bests[tid];
@@ -164,27 +167,27 @@ __global__ void __launch_bounds__(kPieceThreads)
         __syncthreads();
         uint32_t chosen = 0;
 #pragma unroll
-        for (int e = 0; e < kPieceEach; ++e)
+        for (int e = 0; e < kThreadColumns; ++e)
             if (x[e] >= threshold && x[e] > -INFINITY) chosen |= 1u << e;
-        chosen &= ~out;
+        chosen &= ~excluded;
         int count, slot = block_offset<kWarps>(__popc(chosen), offsets, &count);
 #pragma unroll
-        for (int e = 0; e < kPieceEach; ++e) {
+        for (int e = 0; e < kThreadColumns; ++e) {
             if ((chosen >> e & 1u) == 0) continue;
-            if (slot < kPieceGathered) gathered[slot] = make_key(x[e], static_cast<int32_t>(column(e)));
+            if (slot < kTileCandidates) gathered[slot] = make_key(x[e], static_cast<int32_t>(column(e)));
             ++slot;
         }
         __syncthreads();
         uint64_t *const list = lists + at * listed;
-        if (count > kPieceGathered) {
-            for (int i = tid; i < listed; i += kPieceThreads) list[i] = kTooMany;
+        if (count > kTileCandidates) {
+            for (int i = tid; i < listed; i += kTileThreads) list[i] = kTooMany;
         } else {
-            for (int i = tid; i < count; i += kPieceThreads) {
+            for (int i = tid; i < count; i += kTileThreads) {
                 int rank = 0;
                 for (int j = 0; j < count; ++j) rank += gathered[j] > gathered[i];
                 if (rank < listed) list[rank] = gathered[i];
             }
-            for (int i = count + tid; i < listed; i += kPieceThreads) list[i] = kNoKey;
+            for (int i = count + tid; i < listed; i += kTileThreads) list[i] = kNoKey;
         }
     }
 }
@@ -194,13 +197,15 @@ struct Choice {
     int offsets[kChoiceThreads / kWarp];
 };
 
-// The k largest of key(0) .. key(n - 1), which are kNoKey or all different: emit(place, key) for each, then {-inf, -1}
-// for the places that are left. Gives the k-th key to every thread, kNoKey when there are fewer. All threads call it.
+// Selects the k largest of key(0) .. key(n - 1), which are kNoKey or distinct. Calls emit(rank, key) for each, then
+// with {-inf, -1} for the remaining ranks. Returns the k-th key to every thread, or kNoKey if there are fewer. All
+// threads call it.
 template <class Key, class Emit>
 __device__ inline uint64_t choose(Choice &s, int64_t n, int64_t k, const Key &key, const Emit &emit) {
     const int tid = static_cast<int>(threadIdx.x);
     const int64_t each = (n + kChoiceThreads - 1) / kChoiceThreads;
-    const int64_t most = min(int64_t{kChoiceThreads}, 1 + (kChoiceGathered - 1) / each);  // what surely can be gathered
+    const int64_t most = min(int64_t{kChoiceThreads},
+                             1 + (kChoiceGathered - 1) / each);  // a number of keys that always fits in `gathered`
     uint64_t before = kTooMany;
     for (int64_t done = 0; done < k;) {
         const int wanted = static_cast<int>(min(most, k - done));

@@ -2,33 +2,32 @@
 # Runs a checker over the quick suite, or over the sources, and ends with a count.
 #
 #     tests/checkers.sh asan-clang    address, undefined behaviour and leaks, by clang (tests/run.sh has them by GCC)
-#     tests/checkers.sh thread        data races, by GCC: clang's runtime keeps tests from an operator new of their own
-#     tests/checkers.sh memory        reads of memory that was never written, by clang
-#     tests/checkers.sh memcheck      valgrind: memory that was never written, or is not one's own; leaks
-#     tests/checkers.sh helgrind      valgrind: locks and threads, in tests that start no pool of threads; see below
+#     tests/checkers.sh thread        data races, by GCC: clang's runtime does not allow tests to replace operator new
+#     tests/checkers.sh memory        reads of uninitialized memory, by clang
+#     tests/checkers.sh memcheck      valgrind: invalid or uninitialized memory; leaks
+#     tests/checkers.sh helgrind      valgrind: locks and threads, in tests without a thread pool; see below
 #     tests/checkers.sh tidy          clang-tidy, with the list of .clang-tidy
-#     tests/checkers.sh cppcheck      cppcheck; what it takes wrongly is in tests/checkers/cppcheck.txt
-#     tests/checkers.sh analyzer      GCC's -fanalyzer over the tests that are C: callers of the API
+#     tests/checkers.sh cppcheck      cppcheck; tests/harness/checkers/cppcheck.txt lists its false positives
+#     tests/checkers.sh analyzer      GCC's -fanalyzer over the tests in C, which call the API
 #     tests/checkers.sh all
 #
-# With XF_CHECK_ONLY=REGEX only the tests or sources whose name matches. XF_CHECK_SECONDS: for each test (600). Builds
-# below build/checkers, without the emulated GPU; XF_CHECK_BUILD=FOLDER is a build that valgrind takes instead (a release
-# build runs several times as fast there, and has no line numbers). Needs no terminal. Hours for all: no part of
-# tests/run.sh.
+# XF_CHECK_ONLY=REGEX selects tests or sources by name. XF_CHECK_SECONDS is the limit of each test (600). Builds are below
+# build/checkers, without the emulated GPU; XF_CHECK_BUILD=FOLDER is another build for valgrind (a release build runs
+# several times faster and has no line numbers). Needs no terminal. All checkers take hours, so tests/run.sh has none.
 #
-# Nothing of this project is suppressed in a sanitizer or in valgrind; of RapidJSON its arithmetic on a null pointer is.
-# Left out are programs that a checker can't run:
-#   api_allocation            takes the place of malloc(), as the checkers do
-#   fault_injected, fault_late    (memory) stand between the C library and a program, and hide what it writes
-#   hpp                       (memory) C++17, whose std::string is within the C++ library
-#   test_cpu_quota, fault_kills, storm_*, soak    (valgrind) kill, fork or signal processes against the clock
+# No report about this project is suppressed; for RapidJSON, arithmetic on a null pointer is. Skipped are programs that a
+# checker cannot run:
+#   api_allocation            replaces malloc(), as the checkers do
+#   fault_injected, fault_late    (memory) interpose the C library and hide its writes
+#   hpp                       (memory) C++17, whose std::string is compiled into the C++ library
+#   unit_core_cpu_quota, fault_kills, storm_*, soak    (valgrind) kill, fork or signal processes against the clock
 #
-# The memory sanitizer asks for a program all of which is compiled for it. What libraries write that are not, is told to
-# it by tests/checkers/foreign.cpp, function by function, and of OpenBLAS by foreign_blas.cpp; all of this project, the
-# kernels of its plugin for each instruction set and the headers of the C++ library are compiled for it.
+# The memory sanitizer requires that the whole program is instrumented. This project, the kernels of its plugin for each
+# instruction set, and the headers of the C++ library are. For other libraries tests/harness/checkers/foreign.cpp marks the
+# memory that each function writes, and foreign_blas.cpp does so for OpenBLAS.
 #
-# Helgrind knows locks and not the order of std::atomic, by which the pool of threads hands over its tasks: what it says
-# of a program with a pool is of no worth, and thread says it instead.
+# Helgrind does not know the ordering of std::atomic, with which the thread pool passes tasks, so its reports about
+# programs with a pool are useless; the checker "thread" covers them.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -39,11 +38,11 @@ only=${XF_CHECK_ONLY-}
 seconds=${XF_CHECK_SECONDS:-600}
 folder=build/checkers
 compiled="-O1 -g1 -DNDEBUG"
-# What clang calls undefined, without vptr and function: their runtime is in C++ programs alone.
+# clang's checks for undefined behavior without vptr and function, whose runtime only C++ programs have.
 undefined=alignment,array-bounds,bool,builtin,enum,float-cast-overflow,integer-divide-by-zero,nonnull-attribute,null
 undefined+=,object-size,pointer-overflow,return,returns-nonnull-attribute,shift,signed-integer-overflow,unreachable
 undefined+=,vla-bound
-# Address space as it was before kernels spread it wider than clang 14's runtimes expect.
+# Without address space randomization: newer kernels use more bits than the runtimes of clang 14 expect.
 plain=(setarch "$(uname -m)" -R)
 
 # build NAME CMAKE-OPTION...: the quick suite, in $folder/NAME.
@@ -51,15 +50,15 @@ build() {
     local to=$folder/$1
     shift
     mkdir -p "$to"
-    # -z muldefs: tests that count memory have their own operator new, and so have clang's runtimes.
+    # -z muldefs: tests that count memory define operator new, and so do clang's runtimes.
     cmake -S . -B "$to" -G Ninja -DXF_CUDA=OFF -DXF_CUDA_HOST=OFF -DXF_MPI=OFF -DXF_BUILD_EXAMPLES=OFF \
         -DXF_PRECOMPILE=ON -DXF_UNITY=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
         -DCMAKE_C_FLAGS_RELWITHDEBINFO="$compiled" -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="$compiled" \
         -DCMAKE_EXE_LINKER_FLAGS=-Wl,-z,muldefs "$@" >"$to.log" 2>&1 &&
-        python3 tests/checkers/suite.py "$to" --only "$only" --targets >"$to.targets" &&
+        python3 tests/harness/checkers/suite.py "$to" --only "$only" --targets >"$to.targets" &&
         xargs ninja -C "$to" -j "$jobs" <"$to.targets" >>"$to.log" 2>&1 || {
         grep -E -A 5 '(error|FAILED):' "$to.log" || tail -n 40 "$to.log"
-        echo "checkers: the build failed; all of its output is in $to.log"
+        echo "checkers: the build failed; its complete output is in $to.log"
         return 1
     }
 }
@@ -68,7 +67,7 @@ build() {
 suite() {
     local built=$1 without=${2:-(?!)}
     shift 2
-    python3 tests/checkers/suite.py "$built" --only "$only" --without "api_allocation|$without" \
+    python3 tests/harness/checkers/suite.py "$built" --only "$only" --without "api_allocation|$without" \
         --seconds "$seconds" "$@"
 }
 
@@ -78,21 +77,21 @@ sanitized() {
         suite "$folder/$1" "${without:-(?!)}" -- "${plain[@]}" env LD_PRELOAD="${preload-}"
 }
 
-# Tests with an operator new of their own keep it: it asks malloc(), which valgrind takes.
+# Tests that replace operator new keep their own, which calls malloc(), which valgrind replaces.
 under_valgrind() {
     local tool=$1 built=${XF_CHECK_BUILD:-$folder/valgrind}
     shift
     { [ -n "${XF_CHECK_BUILD-}" ] || build valgrind; } &&
-        suite "$built" 'test_cpu_quota|fault_kills|storm_|soak|_cuda' --log "$folder/$tool" -- \
+        suite "$built" 'unit_core_cpu_quota|fault_kills|storm_|soak|_cuda' --log "$folder/$tool" -- \
             valgrind -q --tool="$tool" --soname-synonyms=somalloc=nouserintercepts --error-exitcode=99 "$@"
 }
 
-# Those that need no MPI and no NCCL.
-sources() { git ls-files 'lib/*.cpp' 'cpu/*.cpp' | grep -v -E 'lib/comm/(mpi|nccl)' | grep -E -- "$only"; }
+# Sources that do not need MPI.
+sources() { git ls-files 'lib/*.cpp' 'cpu/*.cpp' | grep -v -E 'lib/comm/mpi' | grep -E -- "$only"; }
 
 tidy() {
     local list=$folder/tidy.list log=$folder/tidy.log found
-    # Not as one file a folder, and by the compiler whose warnings clang-tidy knows.
+    # Without unity builds, and with the compiler whose warnings clang-tidy knows.
     CC=clang CXX=clang++ cmake -S . -B "$folder/tidy" -G Ninja -DXF_CUDA=OFF -DXF_CUDA_HOST=OFF -DXF_BUILD_TESTS=OFF \
         -DXF_BUILD_EXAMPLES=OFF >"$folder/tidy.cmake.log"
     sources >"$list"
@@ -106,7 +105,7 @@ cppchecked() {
     local log=$folder/cppcheck.log found
     sources >"$folder/cppcheck.list"
     cppcheck -q -j "$jobs" --enable=warning,performance,portability --std=c++20 --language=c++ \
-        --suppressions-list=tests/checkers/cppcheck.txt \
+        --suppressions-list=tests/harness/checkers/cppcheck.txt \
         -Iinclude -Ilib -Icpu --file-list="$folder/cppcheck.list" >"$log" 2>&1 || {
         cat "$log"
         return 1
@@ -122,17 +121,17 @@ analyzed() {
     cmake -S . -B "$folder/analyzer" -G Ninja -DXF_CUDA=OFF -DXF_CUDA_HOST=OFF -DXF_BUILD_EXAMPLES=OFF \
         >"$folder/analyzer.cmake.log" # for version.h and the like
     : >"$log"
-    # Of what a test asks of malloc() or fopen() it takes for granted that it gets it.
+    # Tests do not check the results of malloc() and fopen().
     local granted
     granted="-Wno-analyzer-possible-null-argument -Wno-analyzer-possible-null-dereference"
     while read -r file; do
         count=$((count + 1))
         # shellcheck disable=SC2086 # several words
         gcc -std=c11 -D_GNU_SOURCE -O1 -fanalyzer $granted -Iinclude -I"$folder/analyzer/include" -Itests \
-            -Itests/api -Itests/hosts -DXF_TEST_PLUGIN='""' -DXF_TEST_LIBRARY='""' -DXF_TEST_FOLDERS='""' \
+            -Itests/surfaces/api -Itests/surfaces/hosts -DXF_TEST_PLUGIN='""' -DXF_TEST_LIBRARY='""' -DXF_TEST_FOLDERS='""' \
             -c "$file" -o /dev/null 2>>"$log" || echo "error: $file" >>"$log"
-    done < <(git ls-files 'tests/api/*.c' 'tests/fault/*.c' 'tests/hosts/*.c' 'tests/soak/*.c' 'tests/storms/*.c' |
-        grep -v strange.c | grep -E -- "$only") # strange.c includes what the build writes
+    done < <(git ls-files 'tests/surfaces/api/*.c' 'tests/harness/fault/*.c' 'tests/surfaces/hosts/*.c' 'tests/harness/soak/*.c' 'tests/harness/storms/*.c' |
+        grep -v strange.c | grep -E -- "$only") # strange.c includes a generated file
     found=$(grep -cE '(\[-Wanalyzer|error: )' "$log" || true)
     grep -E '(\[-Wanalyzer|error: )' "$log" || true
     echo "$count sources, $found findings"
@@ -143,15 +142,14 @@ run() {
     case $1 in
         asan-clang)
             ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
-                CC=clang CXX=clang++ sanitized asan-clang "address,$undefined" -fsanitize-ignorelist="$PWD/tests/fuzz/ignore.txt"
+                CC=clang CXX=clang++ sanitized asan-clang "address,$undefined" -fsanitize-ignorelist="$PWD/tests/harness/fuzz/ignore.txt"
             ;;
         thread) TSAN_OPTIONS=allocator_may_return_null=1 sanitized thread thread ;;
         memory)
-            # Programs are linked as those of C, without the runtime's operator new, which would keep tests from having
-            # their own.
+            # Linked as C programs, without the operator new of the runtime, which tests could not replace.
             local preload=$PWD/$folder/foreign.so without='fault_injected|fault_late|^hpp$'
             local program="clang <FLAGS> <CMAKE_CXX_LINK_FLAGS> <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES>"
-            clang++ -std=c++20 -O1 -fPIC -shared tests/checkers/foreign.cpp -o "$preload" &&
+            clang++ -std=c++20 -O1 -fPIC -shared tests/harness/checkers/foreign.cpp -o "$preload" &&
                 MSAN_OPTIONS=allocator_may_return_null=1 CC=clang CXX=clang++ \
                     sanitized memory memory "" -DCMAKE_CXX_LINK_EXECUTABLE="$program -lstdc++ -lm"
             ;;
@@ -160,7 +158,7 @@ run() {
                 --errors-for-leak-kinds=definite,indirect
             ;;
         helgrind)
-            only='^test_(checked|comm|data_shuffle)$'
+            only='^unit_(core_checked|comm_comm|data_shuffle)$'
             under_valgrind helgrind
             ;;
         tidy) tidy ;;
@@ -175,7 +173,7 @@ case $what in
     all) ;;
     asan-clang | thread | memory | memcheck | helgrind | tidy | cppcheck | analyzer) checkers=("$what") ;;
     *)
-        echo "checkers.sh: '$what' is none of ${checkers[*]}, all" >&2
+        echo "checkers.sh: unknown checker '$what', expected one of ${checkers[*]}, all" >&2
         exit 2
         ;;
 esac

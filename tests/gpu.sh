@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
-# Checks and measures the CUDA backend on a machine with an NVIDIA GPU, made for one that is rented by the minute: few
-# calls, each under ten minutes, of programs that were built elsewhere.
+# Checks and measures the CUDA backend on a machine with an NVIDIA GPU that is rented by the minute: few calls, each
+# shorter than ten minutes, of programs that were built elsewhere.
 #
-#     tests/gpu.sh --prepare [--data DIR]   where nvcc is: builds what travels into the folder gpu-carry (prepare.sh)
-#     tests/gpu.sh 1                        a call: its stages one after the other; 1 to 4, see tests/gpu/plan.sh
-#     tests/gpu.sh facts parity             these stages alone
-#     tests/gpu.sh --plan                   the calls, their stages and the seconds each may take
-#     tests/gpu.sh --dry-run [CALL|STAGE]   all of it, or that, without a GPU: tiny models, the emulation of
-#                                           tests/cuda_host, and stubs for NVIDIA's tools (tests/gpu/stub.sh)
+#     tests/gpu.sh --prepare [--data DIR]   on a machine with nvcc: builds the folder gpu-carry (prepare.sh)
+#     tests/gpu.sh 1                        a call with all its stages; 1 to 4, see tests/harness/gpu/plan.sh
+#     tests/gpu.sh facts parity             only these stages
+#     tests/gpu.sh --plan                   prints the calls, their stages, and time limits
+#     tests/gpu.sh --dry-run [CALL|STAGE]   everything, or one call or stage, without a GPU: tiny models, the emulation of
+#                                           tests/harness/cuda_host, and stubs for NVIDIA's tools (tests/harness/gpu/stub.sh)
 #
-# Where gpu-carry is missing or its programs don't start, everything is built first if nvcc is there. Every stage has a
-# limit of time and writes its results before the next begins: OUT holds results.tsv (a row for each check), the
-# tables' numbers and gpu.md, whole at every moment. At most eight files of 16 MiB. What is missing is said in a row.
-# Exit status: 0 all is well, 1 a check failed, 77 there is no GPU, or neither gpu-carry nor nvcc.
+# If gpu-carry is missing or its programs do not start, everything is built first, which requires nvcc. Every stage has a
+# time limit and writes its results before the next begins. OUT contains results.tsv (a row for each check), the numbers
+# of the tables, and gpu.md, which are complete at any time: at most eight files of 16 MiB. A row reports missing tools.
+# Exit status: 0 success, 1 a check failed, 77 no GPU, or neither gpu-carry nor nvcc.
 #
-# Environment: OUT (build/gpu), XF_BUDGET (seconds in all, 580), XF_CARRY (gpu-carry), XF_GPU_BUILD (a build for the dry
-# run, or that made here; build/gpu-build), XF_STATE (what calls leave for later ones on the same machine,
-# build/gpu-state), PYTHON (python3), NVCC (empty: as if there were none).
+# Environment: OUT (build/gpu), XF_BUDGET (total seconds, 580), XF_CARRY (gpu-carry), XF_GPU_BUILD (a build for the dry
+# run, or the one made here; build/gpu-build), XF_STATE (files that calls keep for later calls on the same machine,
+# build/gpu-state), PYTHON (python3), NVCC (empty: nvcc is not used).
 #
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
@@ -36,23 +36,23 @@ die() {
     echo "gpu.sh: $2" >&2
     exit "$1"
 }
-source tests/gpu/plan.sh
-source tests/gpu/run.sh
+source tests/harness/gpu/plan.sh
+source tests/harness/gpu/run.sh
 
 wanted=()
 while [ $# -gt 0 ]; do
     case $1 in
-        --prepare) exec tests/gpu/prepare.sh "$carry" "${@:2}" ;;
+        --prepare) exec tests/harness/gpu/prepare.sh "$carry" "${@:2}" ;;
         --plan) show_plan && exit 0 ;;
         --dry-run) dry=1 ;;
         [1-4]) mapfile -t -O ${#wanted[@]} wanted < <(stages_of "$1") ;;
-        *) limit_of "$1" >/dev/null || die 2 "'$1' is no call and no stage; tests/gpu.sh --plan names them"
+        *) limit_of "$1" >/dev/null || die 2 "unknown call or stage '$1'; tests/gpu.sh --plan lists them"
             wanted+=("$1") ;;
     esac
     shift
 done
 if [ ${#wanted[@]} -eq 0 ]; then
-    [ $dry = 1 ] || die 2 "say which call: 1, 2, 3 or 4; tests/gpu.sh --plan tells what they do"
+    [ $dry = 1 ] || die 2 "no call was named, expected 1, 2, 3, or 4; tests/gpu.sh --plan describes them"
     mapfile -t wanted < <(for call in 1 2 3 4; do stages_of $call; done | awk '!seen[$0]++')
 fi
 
@@ -64,12 +64,12 @@ results=$out/results.tsv
 if [ $dry = 1 ]; then
     budget=${XF_BUDGET:-100000}
     show_plan
-    source tests/gpu/dry.sh
+    source tests/harness/gpu/dry.sh
 fi
-source tests/gpu/programs.sh
-source tests/gpu/stages_check.sh
-source tests/gpu/stages_speed.sh
-source tests/gpu/stages_paper.sh
+source tests/harness/gpu/programs.sh
+source tests/harness/gpu/stages_check.sh
+source tests/harness/gpu/stages_speed.sh
+source tests/harness/gpu/stages_paper.sh
 
 for stage in "${wanted[@]}"; do
     stage_begin=$SECONDS stage_limit=$(limit_of "$stage")
@@ -82,7 +82,7 @@ for stage in "${wanted[@]}"; do
     write_page
 done
 say "All of it is in $out"
-"$python" tests/bench/gpu_report.py "$out" --short || cat "$results"
+"$python" tests/harness/bench/gpu_report.py "$out" --short || cat "$results"
 check_out
 # A check that did not end has not passed; a sanitizer or a benchmark that did not end is no defect.
 ! awk -F '\t' '$3 == "FAILED" || ($3 == "out of time" && $1 ~ /build|steps|parity/) { bad = 1 } END { exit !bad }' "$results"

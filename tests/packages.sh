@@ -1,29 +1,29 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that building (and, with the word "test", testing; with "checkers", also tests/checkers.sh)
-# needs and that are missing.
+# Installs missing Debian packages for building, with the argument "test" for testing, with "checkers" for checkers.sh.
 #
 #     tests/packages.sh [test | checkers]
 #
-# Asks nothing; uses sudo only when something is missing and it isn't run by root.
+# Does not ask; uses sudo only if a package is missing and the user is not root.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 
-# The serial OpenBLAS has no threads of its own; its static library becomes a part of the plugin.
+# The serial OpenBLAS starts no threads; its static library becomes part of the plugin.
 packages=(cmake ninja-build g++ pkg-config libutf8proc-dev libmd-dev rapidjson-dev libopenblas-serial-dev)
 if [ "${1-}" = checkers ]; then
     packages+=(libcmocka-dev clang libclang-rt-14-dev python3 valgrind libc6-dbg clang-tidy-14 cppcheck)
 fi
 if [ "${1-}" = test ]; then
     packages+=(libcmocka-dev doxygen binutils python3)
-    packages+=(abi-dumper abi-compliance-checker dpkg-dev lintian)        # tests/abi, tests/package
+    packages+=(abi-dumper abi-compliance-checker dpkg-dev lintian)        # tests/surfaces/abi, tests/surfaces/package
     packages+=(golang-go openjdk-17-jdk-headless junit4)                   # bindings
     packages+=(python3-pytest python3-setuptools python3-wheel python3-pip python3-numpy patchelf)
-    packages+=(libopenmpi-dev openmpi-bin)                                 # lib/comm/mpi, tests/comm
-    packages+=(chromium)                                                   # tests/translate: the pages in a browser
-    packages+=(python3-yaml)                                               # tests/cluster
-    packages+=(clang-format-14)                                            # tests/style
-    packages+=(clang libclang-rt-14-dev)                                   # tests/clang, tests/fuzz
+    packages+=(libopenmpi-dev openmpi-bin)                                 # lib/comm/mpi, tests/unit/comm
+    packages+=(chromium)                                                   # tests/surfaces/translate: the pages in a browser
+    packages+=(python3-yaml)                                               # tests/surfaces/cluster
+    packages+=(xz-utils)                                                   # tests/harness/fuzz
+    packages+=(clang-format-14)                                            # tests/surfaces/style
+    packages+=(clang libclang-rt-14-dev)                                   # tests/harness/clang, tests/harness/fuzz
     command -v cargo >/dev/null || packages+=(cargo rustc)
 fi
 
@@ -33,7 +33,7 @@ for package in "${packages[@]}"; do
 done
 if [ ${#missing[@]} -eq 0 ]; then exit 0; fi
 if ! command -v apt-get >/dev/null; then
-    echo "packages.sh: there is no apt-get; please install what these Debian packages hold: ${missing[*]}" >&2
+    echo "packages.sh: apt-get was not found; install the equivalents of these Debian packages: ${missing[*]}" >&2
     exit 1
 fi
 echo "Installing ${missing[*]}"

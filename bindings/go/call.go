@@ -1,6 +1,6 @@
-// One call of the library: what it holds, and its arguments in the form of C.
+// One call of the library: its xf_call, the handles that it uses, and its arguments in the form of C.
 //
-// Go may not pass C a struct with pointers into Go memory: these are made in memory of C for the call.
+// Go must not pass C a struct with pointers into Go memory, so such arguments are copied to memory of C for the call.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -11,18 +11,20 @@ import "C"
 
 import (
 	"context"
-	"math"
 	"runtime"
 	"runtime/cgo"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unsafe"
 )
 
-type status = C.enum_xf_status
+type status = C.xf_status
 
-// A call is given to the function that makes it. Its methods end the call by abort when an argument won't do.
+// call is passed to the function that makes the call. Its methods stop the call with abort if an argument is invalid.
 type call struct {
+	// xf is the xf_call of the library, in memory of C; nil selects the defaults.
+	xf      *C.xf_call
 	err     C.xf_error
 	aborted error
 	atEnd   []func()
@@ -34,15 +36,15 @@ func (c *call) abort(err error) {
 	panic(err)
 }
 
-// do makes a call.
+// do makes a call that cannot be cancelled.
 func do(f func(c *call) status) error {
-	return doLong(context.Background(), nil, f)
+	return doLong(context.Background(), f)
 }
 
-// doLong makes a call that ctx may end, by the handle's cancel.
-func doLong(ctx context.Context, h *handle, f func(c *call) status) (err error) {
+// doLong makes a call with the cancellation, deadline, and progress function of ctx.
+func doLong(ctx context.Context, f func(c *call) status) (err error) {
 	if err := ctx.Err(); err != nil {
-		return cancelledError(err)
+		return contextError(err)
 	}
 	c := new(call)
 	defer func() {
@@ -52,28 +54,64 @@ func doLong(ctx context.Context, h *handle, f func(c *call) status) (err error) 
 			err = c.aborted
 		}
 	}()
-	return c.run(ctx, h, f)
-}
-
-func (c *call) run(ctx context.Context, h *handle, f func(c *call) status) error {
-	if h != nil && ctx.Done() != nil {
-		c.hold(h)
-		defer watch(ctx, h.cancel)()
-	}
-	// The callbacks of the library come on the thread of the call, and what they fail with is kept there.
+	c.control(ctx)
+	// The library calls callbacks on the thread of the call, and their failures are stored for that thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	found := f(c)
 	kept := takeKept()
-	err := check(found, &c.err)
+	err = check(found, &c.err)
 	if failed, ok := err.(*Error); ok {
 		if kept != nil {
 			failed.Message, failed.cause = failed.Message+": "+kept.Error(), kept
-		} else if reason := ctx.Err(); failed.Status == ErrCancelled && reason != nil {
-			return cancelledError(reason)
+		} else if failed.Status == ErrDeadline {
+			failed.cause = context.DeadlineExceeded
+		} else if failed.Status == ErrCancelled {
+			failed.cause = ctx.Err()
 		}
 	}
 	return err
+}
+
+// control fills c.xf from ctx.
+func (c *call) control(ctx context.Context) {
+	deadline, limited := ctx.Deadline()
+	progress, _ := ctx.Value(progressKey{}).(ProgressFunc)
+	if ctx.Done() == nil && !limited && progress == nil {
+		return
+	}
+	given := first(newArray[C.xfgo_call](c, 1))
+	c.xf = &given.call
+	*c.xf = C.xf_call{struct_size: C.sizeof_xf_call, cancelled: &given.cancelled}
+	if limited {
+		c.xf.deadline_ms = 1 // 0 would mean that there is no deadline
+		if left := time.Until(deadline); left > time.Millisecond {
+			c.xf.deadline_ms = C.int64_t((left + time.Millisecond - 1) / time.Millisecond)
+		}
+	}
+	if progress != nil {
+		C.xfgo_set_progress(c.xf, c.handle(progress))
+	}
+	if ctx.Done() == nil {
+		return
+	}
+	flag := (*int32)(unsafe.Pointer(&given.cancelled))
+	ended, left := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(left)
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			// After the deadline, the library ends the call itself and may return partial results.
+			if !limited || ctx.Err() != context.DeadlineExceeded {
+				atomic.StoreInt32(flag, 1)
+			}
+		}
+	}()
+	c.atEnd = append(c.atEnd, func() {
+		close(ended)
+		<-left // the flag is freed afterwards
+	})
 }
 
 func (c *call) end() {
@@ -85,35 +123,7 @@ func (c *call) end() {
 	}
 }
 
-// watch cancels when ctx is done, and again until the function it returns is called: a cancel that comes before C has
-// begun does nothing.
-func watch(ctx context.Context, cancel func()) (stop func()) {
-	ended, left := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(left)
-		select {
-		case <-ended:
-			return
-		case <-ctx.Done():
-		}
-		again := time.NewTicker(2 * time.Millisecond)
-		defer again.Stop()
-		for {
-			cancel()
-			select {
-			case <-ended:
-				return
-			case <-again.C:
-			}
-		}
-	}()
-	return func() {
-		close(ended)
-		<-left // or it might hit the next call
-	}
-}
-
-// hold gives C's pointer, valid to the end of the call.
+// hold returns the pointer of a handle, which remains valid until the call ends.
 func (c *call) hold(h *handle) unsafe.Pointer {
 	if err := h.begin(); err != nil {
 		c.abort(err)
@@ -122,14 +132,14 @@ func (c *call) hold(h *handle) unsafe.Pointer {
 	return h.ptr
 }
 
-// handle lets C know a Go value to the end of the call.
+// handle returns a reference to a Go value that C can store until the call ends.
 func (c *call) handle(value any) C.uintptr_t {
 	h := cgo.NewHandle(value)
 	c.atEnd = append(c.atEnd, h.Delete)
 	return C.uintptr_t(h)
 }
 
-// alloc gives zeroed memory of C to the end of the call, also for nothing.
+// alloc allocates zeroed memory of C until the call ends. The result is not nil, even if count is 0.
 func (c *call) alloc(count int, size uintptr) unsafe.Pointer {
 	p := C.calloc(C.size_t(count)+1, C.size_t(size))
 	if p == nil {
@@ -139,15 +149,17 @@ func (c *call) alloc(count int, size uintptr) unsafe.Pointer {
 	return p
 }
 
-// text is a string for a parameter that ends at a NUL; what tells which one in the error.
+// text converts a string to a NUL-terminated one. The error message calls it what.
 func (c *call) text(what, value string) *C.char {
 	if at := strings.IndexByte(value, 0); at >= 0 {
 		c.abort(invalid("the %s has a NUL byte at %d, expected none", what, at))
 	}
-	return as[C.char](append([]byte(value), 0))
+	copied := newArray[byte](c, len(value)+1)
+	copy(copied, value)
+	return as[C.char](copied)
 }
 
-// texts are strings, and their lengths.
+// texts returns strings and their lengths.
 func (c *call) texts(values []string) (**C.char, *C.size_t) {
 	size := 0
 	for _, value := range values {
@@ -163,34 +175,20 @@ func (c *call) texts(values []string) (**C.char, *C.size_t) {
 	return first(all), first(lengths)
 }
 
-// names are strings without NUL bytes.
-func (c *call) names(what string, values []string) **C.char {
-	for i, value := range values {
-		if at := strings.IndexByte(value, 0); at >= 0 {
-			c.abort(invalid("%s %d has a NUL byte at %d, expected none", what, i, at))
-		}
-	}
-	all, _ := c.texts(values)
-	return all
-}
-
-// newArray is an array of C; its capacity, which is one more, gives even an empty one an address.
+// newArray allocates an array of C. Its capacity is one more than count, so even an empty array has an address.
 func newArray[T any](c *call, count int) []T {
 	var value T
 	return unsafe.Slice((*T)(c.alloc(count, unsafe.Sizeof(value))), count+1)[:count]
 }
 
-// ids is an array of C with the same numbers.
-func (c *call) ids(values []int32) *C.int32_t {
-	if len(values) > math.MaxInt32 {
-		c.abort(newError(ErrLimit, 0, "an array has more than 2^31 - 1 ids"))
-	}
-	all := newArray[int32](c, len(values))
+// array copies a slice to an array of C.
+func array[To, From any](c *call, values []From) *To {
+	all := newArray[From](c, len(values))
 	copy(all, values)
-	return as[C.int32_t](all)
+	return as[To](all)
 }
 
-// first is the address of an array: of an empty one, too, when it has room.
+// first returns the address of an array, also of an empty one with capacity.
 func first[T any](values []T) *T {
 	if cap(values) == 0 {
 		return nil
@@ -198,20 +196,20 @@ func first[T any](values []T) *T {
 	return &values[:1][0]
 }
 
-// as is the address of an array as a type of C.
+// as returns the address of an array as a pointer to a type of C.
 func as[To, From any](values []From) *To {
 	return (*To)(unsafe.Pointer(first(values)))
 }
 
-// copied is an array of C as a slice of Go's own.
-func copied[To, From any](p *From, count C.int64_t) []To {
+// copied copies an array of C to a new slice.
+func copied[To, From any](p *From, count int) []To {
 	if p == nil || count <= 0 {
 		return nil
 	}
-	return append([]To(nil), unsafe.Slice((*To)(unsafe.Pointer(p)), int(count))...)
+	return append([]To(nil), unsafe.Slice((*To)(unsafe.Pointer(p)), count)...)
 }
 
-// text is bytes of C as a string.
+// text converts bytes of C to a string.
 func text(p *C.char, length C.size_t) string {
 	if p == nil {
 		return ""
@@ -219,16 +217,28 @@ func text(p *C.char, length C.size_t) string {
 	return string(unsafe.Slice((*byte)(unsafe.Pointer(p)), int(length)))
 }
 
-// filled is what f writes: to room, or when that is too small, to as much as it asks for.
+// filled returns what f writes to room, or to a larger buffer if f requires one.
 func filled[T any](room []T, f func(room []T, count *C.size_t) status) ([]T, status) {
 	var count C.size_t
 	found := f(room, &count)
 	if found == C.XF_ERROR_BUFFER_TOO_SMALL {
-		room = make([]T, count+1) // the NUL of a text
+		room = make([]T, count+1) // includes the NUL of a text
 		found = f(room, &count)
 	}
 	if found != C.XF_OK {
 		return nil, found
 	}
 	return room[:count], found
+}
+
+// filledText is filled for a text of a call that cannot be cancelled.
+func filledText(size int, f func(c *call, room *C.char, capacity C.size_t, length *C.size_t) status) (string, error) {
+	var text []byte
+	err := do(func(c *call) (found status) {
+		text, found = filled(make([]byte, size), func(room []byte, length *C.size_t) status {
+			return f(c, as[C.char](room), C.size_t(len(room)), length)
+		})
+		return found
+	})
+	return string(text), err
 }

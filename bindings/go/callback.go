@@ -1,4 +1,4 @@
-// Functions of the caller that C calls: log, progress, and what their failures become.
+// Callbacks of the caller: log, progress, and how their failures are returned.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -8,67 +8,69 @@ package xformer
 import "C"
 
 import (
+	"context"
 	"fmt"
 	"runtime/cgo"
 	"sync/atomic"
 )
 
-// LogLevel is the weight of a log line.
+// LogLevel is the severity of a log line.
 type LogLevel int32
 
 const (
-	// LogError is something that failed; the call that failed also returns it.
+	// LogError is a failure. The call that failed also returns it.
 	LogError LogLevel = C.XF_LOG_ERROR
-	// LogWarning is something that is not as the caller may think: a skipped line, a backend that could not be used.
+	// LogWarning is something unexpected that is not an error: a skipped line, a changed option of a resumed run.
 	LogWarning LogLevel = C.XF_LOG_WARNING
-	// LogInfo is what was chosen and done.
+	// LogInfo is a decision or a completed operation: the selected device, each load, save, and resume.
 	LogInfo LogLevel = C.XF_LOG_INFO
-	// LogDebug is detail for those who look for a fault.
+	// LogDebug is diagnostic detail.
 	LogDebug LogLevel = C.XF_LOG_DEBUG
 )
 
-// String is the level as a word, "warning".
+// String returns the level as a word, for example "warning".
 func (l LogLevel) String() string {
 	return word(l, "LogLevel", "error", "warning", "info", "debug")
 }
 
-// word is that of a value of an enumeration from 0, or the type and the number of one that is not known.
+// word returns the name of a value of an enumeration that starts at 1, or type and number of an unknown value.
 func word[T ~int32](value T, kind string, words ...string) string {
-	if value < 0 || int(value) >= len(words) {
+	if value < 1 || int(value) > len(words) {
 		return fmt.Sprintf("%s(%d)", kind, int32(value))
 	}
-	return words[value]
+	return words[value-1]
 }
 
-// LogFunc receives log lines. It is called within a call of the library, on its goroutine, and by several at once when
-// several calls run. It may end calls by their context.Context, but must not use objects of the context that logs. When
-// it panics, that call ends first and the panic goes on from it. It must not call runtime.Goexit, which t.FailNow does.
+// LogFunc receives log lines. It is called during a call of the library, on its goroutine. Several calls may call it
+// concurrently. It may cancel a context.Context, but must not use objects of the Context that logs. If it panics, the
+// library completes the call, and then the panic continues. It must not call runtime.Goexit, as t.FailNow does.
 type LogFunc func(level LogLevel, component, message string)
 
-// ProgressFunc hears how far a long call has come: done of total, in units of the task, which is "tokenizer", "encode",
-// "load", "save", "average", "translate" or "evaluate". About ten times a second and once at the end; calls that end
-// sooner don't tell. An error ends the call, which returns one that is both ErrCallback and this one. The rules of
-// LogFunc hold.
+// ProgressFunc receives the progress of a call: done of total units of a task, which is "tokenizer", "encode", "load",
+// "save", "average", "translate", "score", or "evaluate". It is called about ten times a second and once at the end;
+// shorter calls do not report. An error stops the call, which returns an error that matches both ErrCallback and this
+// error. The rules of LogFunc apply.
 type ProgressFunc func(task string, done, total int64) error
 
-// A ContextOption is a function that NewContext is given.
+type progressKey struct{}
+
+// WithProgress returns a copy of ctx. Calls that receive it report their progress to fn.
+func WithProgress(ctx context.Context, fn ProgressFunc) context.Context {
+	return context.WithValue(ctx, progressKey{}, fn)
+}
+
+// A ContextOption is an optional argument of NewContext.
 type ContextOption func(*host)
 
-// WithLog sends log lines up to a level to fn. Without it the library says nothing.
+// WithLog sends log lines up to a level to fn. Without it, nothing is logged.
 func WithLog(level LogLevel, fn LogFunc) ContextOption {
 	return func(h *host) { h.level, h.log = level, fn }
 }
 
-// WithProgress tells fn of the progress of long calls.
-func WithProgress(fn ProgressFunc) ContextOption {
-	return func(h *host) { h.progress = fn }
-}
-
-// A host is the functions of a context.
+// host contains the callbacks of a context.
 type host struct {
-	level    LogLevel
-	log      LogFunc
-	progress ProgressFunc
+	level LogLevel
+	log   LogFunc
 }
 
 //export xfgoLog
@@ -82,22 +84,22 @@ func xfgoLog(user C.uintptr_t, level C.int32_t, component, message *C.char) {
 //export xfgoProgress
 func xfgoProgress(user C.uintptr_t, task *C.char, done, total C.int64_t) C.int32_t {
 	return keep(func() error {
-		return cgo.Handle(user).Value().(*host).progress(C.GoString(task), int64(done), int64(total))
+		return cgo.Handle(user).Value().(ProgressFunc)(C.GoString(task), int64(done), int64(total))
 	})
 }
 
-// A failure is what a function of the caller failed with.
+// failure is the error or the panic of a callback.
 type failure struct {
 	err      error
 	panicked bool
 	value    any
 }
 
-// How many failures are kept, on all threads: asking C is needless when there are none.
+// Number of stored failures of all threads. If it is 0, C need not be asked.
 var failures atomic.Int32
 
-// keep runs a function of the caller within a call of C. Its failure waits for the end of that call, and until then
-// no other function is run: 1 tells C to end.
+// keep runs a callback during a call of C. A failure is stored until that call ends; no other callback runs until then.
+// The result 1 stops the call.
 func keep(f func() error) (stop C.int32_t) {
 	if failures.Load() > 0 {
 		if before := C.xfgo_keep(0); before != 0 {
@@ -123,7 +125,7 @@ func keep(f func() error) (stop C.int32_t) {
 	return 0
 }
 
-// takeKept is the error of a function that ran within the call that ended on this thread; or its panic goes on.
+// takeKept returns the error of a callback of the call that ended on this thread, or continues its panic.
 func takeKept() error {
 	if failures.Load() == 0 {
 		return nil

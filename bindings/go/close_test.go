@@ -1,4 +1,4 @@
-// Closing: twice, in any order, by the collector, and using what is closed.
+// Closing: repeatedly, in any order, by the garbage collector, and use of closed objects.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// calls are something of each object.
+// calls returns some calls of each object.
 func (w *world) calls(batch Batch) map[closer][]func() error {
 	path := w.path("late")
 	return map[closer][]func() error{
@@ -28,7 +28,8 @@ func (w *world) calls(batch Batch) map[closer][]func() error {
 		w.context: {
 			func() error { _, err := w.context.Memory(); return err },
 			func() error { _, err := w.context.Backends(); return err },
-			func() error { _, err := w.context.LoadModel(background, path); return err },
+			func() error { return w.context.Cancel() },
+			func() error { _, err := w.context.LoadModel(background, Path(path), nil); return err },
 			func() error { _, err := w.context.NewModel(nil, nil); return err },
 			func() error { _, err := w.context.OpenCorpus(background, path, nil); return err },
 		},
@@ -39,34 +40,34 @@ func (w *world) calls(batch Batch) map[closer][]func() error {
 		},
 		w.tokenizer: {
 			func() error { _, err := w.tokenizer.Encode("x"); return err },
-			func() error { _, err := w.tokenizer.Batch([]string{"x"}, nil); return err },
-			func() error { return w.tokenizer.Save(path) },
+			func() error { _, err := w.tokenizer.Side(SideSource); return err },
+			func() error { return w.tokenizer.Save(background, Path(path)) },
 			func() error { _, err := w.context.NewModel(w.tokenizer, nil); return err },
 		},
 		w.batcher: {
-			func() error { _, err := w.batcher.Next(); return err },
+			func() error { _, err := w.batcher.Next(background); return err },
 			func() error { _, err := w.batcher.Stats(); return err },
-			func() error { return w.batcher.SeekTo(0, 0) },
-			func() error { return w.trainer.Save(path, w.batcher) },
+			func() error { return w.batcher.SeekTo(background, 0, 0) },
+			func() error { return w.batcher.Resume(background, w.trainer) },
+			func() error { return w.trainer.Save(background, Path(path), w.batcher) },
 			func() error { return w.trainer.Train(background, w.batcher, 1, nil) },
 		},
 		w.model: {
-			func() error { return w.model.Save(background, path, nil) },
-			func() error { _, err := w.model.Bytes(background, nil); return err },
+			func() error { return w.model.Save(background, Path(path), nil) },
 			func() error { _, err := w.model.Metadata(); return err },
-			func() error { _, err := w.model.Copy(nil); return err },
-			func() error { _, err := w.model.ReadParam(w.model.Params()[0].Name); return err },
+			func() error { _, err := w.model.Copy(background, nil, nil); return err },
+			func() error { _, err := w.model.ReadTensor(w.model.Tensors()[0].Name); return err },
 			func() error { _, err := w.model.NewDecoder(nil); return err },
 			func() error { _, err := w.model.NewTrainer(nil); return err },
 			func() error { _, err := w.model.Tokenizer(); return err },
 			func() error { _, err := w.model.Config(); return err },
+			func() error { _, err := w.model.Encode(SideSource, "x", nil); return err },
 		},
 		w.trainer: {
 			func() error { _, err := w.trainer.Step(background, batch); return err },
 			func() error { _, err := w.trainer.Update(); return err },
 			func() error { _, err := w.trainer.Next(background, w.batcher); return err },
 			func() error { _, err := w.trainer.Model(); return err },
-			func() error { _, _, err := w.trainer.Position(); return err },
 		},
 		w.decoder: {
 			func() error { _, err := w.decoder.Translate(background, []string{"x"}, nil); return err },
@@ -78,7 +79,7 @@ func (w *world) calls(batch Batch) map[closer][]func() error {
 func TestUseAfterClose(t *testing.T) {
 	w := newWorld(t)
 	calls := w.calls(w.batch())
-	// In an order in which each call fails for its own object: those it takes beside are open.
+	// In this order, each call fails because of its own object; its arguments are open.
 	order := []closer{w.batcher, w.corpus, w.decoder, w.trainer, w.model, w.tokenizer, w.context, w.config}
 	for _, object := range order {
 		w.must(object.Close())
@@ -91,14 +92,14 @@ func TestUseAfterClose(t *testing.T) {
 			}
 		}
 	}
-	// What does not change may be asked for as before.
-	if w.context.Device() == "" || w.corpus.Len() != len(testPairs) || w.tokenizer.Size() == 0 ||
-		len(w.model.Params()) == 0 {
-		t.Error("closing forgot what an object is")
+	// Cached properties remain available.
+	if w.context.Info().Device == "" || w.corpus.Len() != len(testPairs) || w.tokenizer.Info().VocabSize == 0 ||
+		len(w.model.Tensors()) == 0 {
+		t.Error("a closed object lost its properties")
 	}
 }
 
-func TestWhatWasMadeGoesOn(t *testing.T) {
+func TestCreatedObjectsRemainValid(t *testing.T) {
 	w := newWorld(t)
 	batch := w.batch()
 	for _, object := range []closer{w.config, w.context, w.corpus, w.tokenizer, w.model} {
@@ -124,7 +125,7 @@ func TestClosingInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestClosingByManyAtOnce(t *testing.T) {
+func TestClosingConcurrently(t *testing.T) {
 	for i := 0; i < 20; i++ {
 		w := newWorld(t)
 		var group sync.WaitGroup
@@ -141,7 +142,7 @@ func TestClosingByManyAtOnce(t *testing.T) {
 	}
 }
 
-func TestTheCollectorCloses(t *testing.T) {
+func TestGarbageCollectorCloses(t *testing.T) {
 	w := newWorld(t)
 	before, err := w.context.Memory()
 	w.must(err)
@@ -170,8 +171,8 @@ func TestTheCollectorCloses(t *testing.T) {
 
 func TestPartsKeepTheirOwner(t *testing.T) {
 	w := newWorld(t)
-	w.must(w.trainer.Save(w.path("run.ckpt"), nil))
-	trainer, err := w.context.ResumeTrainer(background, w.path("run.ckpt"), nil)
+	w.must(w.trainer.Save(background, w.file("run.ckpt"), nil))
+	trainer, err := w.context.ResumeTrainer(background, w.file("run.ckpt"), nil)
 	w.must(err)
 	model, err := trainer.Model()
 	w.must(err)
@@ -182,7 +183,7 @@ func TestPartsKeepTheirOwner(t *testing.T) {
 		runtime.GC()
 		time.Sleep(time.Millisecond)
 		if _, err := tokenizer.Encode("one two"); err != nil {
-			t.Fatal(err) // the trainer was collected, though a part of it is in use
+			t.Fatal(err) // the trainer was collected although its tokenizer is in use
 		}
 	}
 	w.must(tokenizer.Close())

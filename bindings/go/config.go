@@ -15,16 +15,16 @@ import (
 	"sync"
 )
 
-// Options are values of options by key; others have their defaults. A value is a string (as on a command line, for an
-// option of any type), a bool, an integer or a float.
+// Options are values of options by key; all others have their defaults. A value is a string (as on a command line, for
+// an option of any type), a bool, an integer, or a float.
 //
 //	xformer.Options{"context.threads": 2, "decode.alpha": 0.6, "model.norm": "pre"}
 type Options map[string]any
 
-// Settings are what objects are made with: Options, a *Config, or nil for all defaults. Each object reads the options
-// of its own groups and leaves the others, so one set of Settings may serve for all.
+// Settings are Options, a *Config, or nil for all defaults. Each function reads only the options of its own groups, so
+// one set of Settings may serve for all objects.
 type Settings interface {
-	// settings gives a config, and whether the caller closes it.
+	// settings returns a config, and whether the caller closes it.
 	settings() (config *Config, own bool, err error)
 }
 
@@ -37,7 +37,7 @@ func (c *Config) settings() (*Config, bool, error) {
 	return c, false, nil
 }
 
-// config gives C a config for a call, NULL for all defaults.
+// config returns a config for a call; NULL selects all defaults.
 func (c *call) config(s Settings) *C.xf_config {
 	if s == nil {
 		return nil
@@ -52,8 +52,8 @@ func (c *call) config(s Settings) *C.xf_config {
 	return config.in(c)
 }
 
-// Config is a set of option values that is checked as it is filled. Options do for most programs; a Config is for
-// presets and for asking for values.
+// Config is a set of option values. Each value is checked when it is set. Options suffice for most programs; use a
+// Config for presets and to read values.
 type Config struct {
 	object
 }
@@ -65,10 +65,11 @@ func (c *Config) in(call *call) *C.xf_config {
 	return (*C.xf_config)(call.hold(c.h))
 }
 
-// Texts that C lends until they are set again, of configs and of models: nobody sets one while it is copied.
+// lent protects texts that configs own and that are valid only until the option is set again.
 var lent sync.Mutex
 
-// NewConfig makes a config from a preset ("tiny", "small", "base", "big", or "" for none) and the options over it.
+// NewConfig creates a config from a preset ("tiny", "small", "base", "big", "parsing", or "" for none) and sets the
+// options.
 func NewConfig(preset string, options Options) (*Config, error) {
 	if err := checkVersion(VersionNum()); err != nil {
 		return nil, err
@@ -92,13 +93,12 @@ func makeConfig(f func(c *call, p **C.xf_config) status) (*Config, error) {
 	return create(context.Background(), nil, kindConfig, wrap, f)
 }
 
-// Copy makes a config of its own with the same values.
+// Copy copies the config with all its values.
 func (c *Config) Copy() (*Config, error) {
 	return makeConfig(func(call *call, p **C.xf_config) status { return C.xf_config_copy(c.in(call), p, &call.err) })
 }
 
-// Preset sets the model and training options of "tiny", "small", "base", "big" or another name that xformer/config.h
-// lists; other options stay.
+// Preset sets the model and training options of a named preset; see xformer/config.h. Other options are unchanged.
 func (c *Config) Preset(name string) error {
 	return c.set(func(call *call) status {
 		return C.xf_config_preset(c.in(call), call.text("preset", name), &call.err)
@@ -111,7 +111,7 @@ func (c *Config) set(f func(call *call) status) error {
 	return do(f)
 }
 
-// SetAll sets options one after the other, in the order of their keys, to the first error.
+// SetAll sets options in the order of their keys and stops at the first error.
 func (c *Config) SetAll(options Options) error {
 	keys := make([]string, 0, len(options))
 	for key := range options {
@@ -126,46 +126,54 @@ func (c *Config) SetAll(options Options) error {
 	return nil
 }
 
-// Set gives an option a value of one of the types that Options may hold.
+// Set sets an option to a value of one of the types that Options may contain.
 func (c *Config) Set(key string, value any) error {
 	return c.set(func(call *call) status {
 		v := reflect.ValueOf(value)
 		if v.Kind() != reflect.String && v.Kind() != reflect.Bool && !v.CanInt() && !v.CanUint() && !v.CanFloat() {
-			call.abort(invalid("option '%s' is a %T with the value %v, expected a string, a bool, an integer or a float",
+			call.abort(invalid("option '%s' is a %T with the value %v, expected a string, a bool, an integer, or a float",
 				key, value, value))
 		}
 		return C.xf_config_set(c.in(call), call.text("key", key), call.text("value", fmt.Sprint(value)), &call.err)
 	})
 }
 
-// Int is the value of an option of the type OptionInt.
+// Int returns an option of the type OptionInteger.
 func (c *Config) Int(key string) (int64, error) {
-	var value C.int64_t
-	err := do(func(call *call) status {
-		return C.xf_config_get_i64(c.in(call), call.text("key", key), &value, &call.err)
-	})
+	value, err := c.number(key, OptionInteger)
 	return int64(value), err
 }
 
-// Float is the value of an option of the type OptionFloat.
+// Float returns an option of the type OptionReal or OptionInteger.
 func (c *Config) Float(key string) (float64, error) {
-	var value C.double
-	err := do(func(call *call) status {
-		return C.xf_config_get_f64(c.in(call), call.text("key", key), &value, &call.err)
-	})
-	return float64(value), err
+	return c.number(key, OptionReal, OptionInteger)
 }
 
-// Bool is the value of an option of the type OptionBool.
+// Bool returns an option of the type OptionBool.
 func (c *Config) Bool(key string) (bool, error) {
-	if kind := typeOf(key); kind != OptionBool && kind != 0 {
-		return false, invalid("option '%s' is an %v, expected a bool", key, kind)
-	}
-	value, err := c.Int(key)
+	value, err := c.number(key, OptionBool)
 	return value != 0, err
 }
 
-// Text is the value of an option of any type as text, in the form of a command line.
+// number returns an option of one of the given types.
+func (c *Config) number(key string, types ...OptionType) (float64, error) {
+	info, err := FindOption(key)
+	if err != nil {
+		return 0, err
+	}
+	for _, kind := range types {
+		if info.Type == kind {
+			var value C.double
+			err := do(func(call *call) status {
+				return C.xf_config_get_number(c.in(call), call.text("key", key), &value, &call.err)
+			})
+			return float64(value), err
+		}
+	}
+	return 0, invalid("option '%s' has the type %v, expected %v", key, info.Type, types[0])
+}
+
+// Text returns an option of any type as text, in the form of a command line.
 func (c *Config) Text(key string) (value string, err error) {
 	lent.Lock()
 	defer lent.Unlock()
@@ -180,12 +188,16 @@ func (c *Config) Text(key string) (value string, err error) {
 	return value, err
 }
 
-// Get is the value of an option as an int64, a float64, a bool or a string.
+// Get returns an option as an int64, a float64, a bool, or a string.
 func (c *Config) Get(key string) (any, error) {
-	switch typeOf(key) {
-	case OptionInt:
+	info, err := FindOption(key)
+	if err != nil {
+		return nil, err
+	}
+	switch info.Type {
+	case OptionInteger:
 		return c.Int(key)
-	case OptionFloat:
+	case OptionReal:
 		return c.Float(key)
 	case OptionBool:
 		return c.Bool(key)

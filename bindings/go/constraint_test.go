@@ -1,4 +1,4 @@
-// Constraints of the search, and attention weights.
+// Experimental functions: constraints of the search, and attention weights.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -17,38 +17,53 @@ import (
 
 const letterA = 2 + 'a'
 
+// each returns a constraint that calls f for each hypothesis.
+func each(f func(p Partial)) Constraint {
+	return func(partials []Partial, _ int) error {
+		for _, p := range partials {
+			f(p)
+		}
+		return nil
+	}
+}
+
 func TestConstraint(t *testing.T) {
 	w := newWorld(t)
 	texts := []string{"one two", "", "three"}
 	free, err := w.decoder.Translate(background, texts, nil)
 	w.must(err)
-	// The answer to each text is as many letters a as its number and one more.
+	// The translation of text i consists of i + 1 letters a.
 	seen := map[int]bool{}
-	spell := func(p Prefix) int32 {
+	spell := func(p Partial) int32 {
 		for _, id := range p.IDs {
 			if id != letterA {
 				t.Errorf("the prefix is %v", p.IDs)
 			}
 		}
-		if p.VocabSize != w.tokenizer.Size() || p.Remaining < 1 {
+		if p.Remaining < 1 {
 			t.Errorf("%+v", p)
 		}
 		seen[p.Sentence] = true
 		if len(p.IDs) <= p.Sentence {
 			return letterA
 		}
-		return TokenEnd
+		return tokenEnd
 	}
 	for name, constraint := range map[string]Constraint{
-		"only": func(p Prefix, allowed Allowed) error { allowed.Only(spell(p)); return nil },
-		"forbid": func(p Prefix, allowed Allowed) error {
-			wanted := spell(p)
-			for id := int32(0); int(id) < p.VocabSize; id++ {
-				if !allowed.Has(id) {
-					t.Errorf("%d is forbidden at first", id)
-				}
-				if id != wanted {
-					allowed.Forbid(id)
+		"only": each(func(p Partial) { p.Allowed.Only(spell(p)) }),
+		"forbid": func(partials []Partial, vocabSize int) error {
+			if vocabSize != w.tokenizer.Info().VocabSize {
+				t.Errorf("%d ids, expected %d", vocabSize, w.tokenizer.Info().VocabSize)
+			}
+			for _, p := range partials {
+				wanted := spell(p)
+				for id := int32(0); int(id) < vocabSize; id++ {
+					if !p.Allowed.Has(id) {
+						t.Errorf("%d is forbidden before the call", id)
+					}
+					if id != wanted {
+						p.Allowed.Forbid(id)
+					}
 				}
 			}
 			return nil
@@ -58,16 +73,16 @@ func TestConstraint(t *testing.T) {
 		if w.must(err); !reflect.DeepEqual(best(found), []string{"a", "", "aaa"}) || !found[0].Best().Finished {
 			t.Errorf("%s: %+v", name, found)
 		}
-		if !reflect.DeepEqual(seen, map[int]bool{0: true, 2: true}) { // an empty text is not asked about
-			t.Errorf("%s: asked about %v", name, seen)
+		if !reflect.DeepEqual(seen, map[int]bool{0: true, 2: true}) { // an empty text is not decoded
+			t.Errorf("%s: the constraint received the sentences %v", name, seen)
 		}
 	}
-	all := func(Prefix, Allowed) error { return nil }
+	all := each(func(Partial) {})
 	if found, err := w.decoder.Translate(background, texts, &Params{Constraint: all}); !reflect.DeepEqual(best(found),
 		best(free)) || err != nil {
 		t.Errorf("%v, %v, expected %v", found, err, free)
 	}
-	none := func(_ Prefix, allowed Allowed) error { allowed.Only(); return nil }
+	none := each(func(p Partial) { p.Allowed.Only() })
 	nothing, err := w.decoder.Translate(background, texts[:1], &Params{Constraint: none})
 	if w.must(err); nothing[0].Best().Finished || !math.IsInf(nothing[0].Best().LogProbability, -1) {
 		t.Errorf("%+v", nothing)
@@ -77,30 +92,27 @@ func TestConstraint(t *testing.T) {
 	}
 }
 
-func TestAGivenBeginning(t *testing.T) {
+func TestConstraintToOneTarget(t *testing.T) {
 	w := newWorld(t)
 	target, err := w.tokenizer.Encode("vier zwei")
 	w.must(err)
-	target = append(target, TokenEnd)
-	answers, err := w.decoder.Translate(background, []string{"four two"},
-		&Params{Constraint: func(p Prefix, allowed Allowed) error {
-			allowed.Only(target[len(p.IDs)])
-			return nil
-		}})
+	target = append(target, tokenEnd)
+	results, err := w.decoder.Translate(background, []string{"four two"},
+		&Params{Constraint: each(func(p Partial) { p.Allowed.Only(target[len(p.IDs)]) })})
 	w.must(err)
-	pair, err := w.tokenizer.Batch([]string{"four two"}, []string{"vier zwei"})
+	pair, err := w.model.Batch([]string{"four two"}, []string{"vier zwei"}, nil)
 	w.must(err)
 	scores, err := w.decoder.Score(background, pair)
 	w.must(err)
-	if a := answers[0].Best(); a.Text != "vier zwei" || math.Abs(a.LogProbability-scores[0]) > 1e-4 {
+	if a := results[0].Best(); a.Text != "vier zwei" || math.Abs(a.LogProbability-scores[0]) > 1e-4 {
 		t.Errorf("%+v, score %v", a, scores[0])
 	}
 }
 
-func TestAConstraintThatFails(t *testing.T) {
+func TestFailingConstraint(t *testing.T) {
 	w := newWorld(t)
 	enough := errors.New("enough")
-	batch, err := w.tokenizer.Batch([]string{"one"}, nil)
+	batch, err := w.model.Batch([]string{"one"}, nil, nil)
 	w.must(err)
 	calls := []func(Constraint) error{
 		func(ask Constraint) error {
@@ -113,15 +125,12 @@ func TestAConstraintThatFails(t *testing.T) {
 		},
 	}
 	for _, call := range calls {
-		failed := refused(t, ErrCallback, call(func(Prefix, Allowed) error { return enough }))
+		failed := refused(t, ErrCallback, call(func([]Partial, int) error { return enough }))
 		if !errors.Is(failed, enough) {
 			t.Error(failed)
 		}
-		refused(t, ErrCallback, call(func(p Prefix, allowed Allowed) error {
-			allowed.Allow(int32(len(allowed))*32 - 1)
-			return nil
-		}))
-		failed = refused(t, ErrCallback, call(func(Prefix, Allowed) error {
+		refused(t, ErrCallback, call(each(func(p Partial) { p.Allowed.Allow(int32(len(p.Allowed))*32 - 1) })))
+		failed = refused(t, ErrCallback, call(func([]Partial, int) error {
 			_, err := w.decoder.Translate(background, []string{"one"}, nil)
 			return err
 		}))
@@ -135,10 +144,7 @@ func TestAConstraintThatFails(t *testing.T) {
 						t.Error("an index out of range does not panic")
 					}
 				}()
-				err := call(func(_ Prefix, allowed Allowed) error {
-					allowed.Allow(id)
-					return nil
-				})
+				err := call(each(func(p Partial) { p.Allowed.Allow(id) }))
 				t.Errorf("no panic but %v", err)
 			}()
 		}
@@ -159,18 +165,17 @@ func TestConstraintsOfSeveralGoroutines(t *testing.T) {
 				return
 			}
 			defer decoder.Close()
-			params := &Params{Constraint: func(p Prefix, allowed Allowed) error {
-				allowed.Only(letter)
+			params := &Params{Constraint: each(func(p Partial) {
+				p.Allowed.Only(letter)
 				if len(p.IDs) == 3 {
-					allowed.Only(TokenEnd)
+					p.Allowed.Only(tokenEnd)
 				}
-				return nil
-			}}
+			})}
 			for k := 0; k < 5 && err == nil; k++ {
-				var found []Answers
+				var found []Result
 				found, err = decoder.Translate(background, []string{"one two three"}, params)
 				if err == nil && !reflect.DeepEqual(found[0].Best().IDs, []int32{letter, letter, letter}) {
-					err = errors.New("another's answer")
+					err = errors.New("the result of another goroutine")
 				}
 			}
 			if err != nil {
@@ -185,12 +190,11 @@ func TestCancelWithinAConstraint(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
-	_, err := w.decoder.Translate(ctx, sources(), &Params{Constraint: func(p Prefix, allowed Allowed) error {
+	_, err := w.decoder.Translate(ctx, sources(), &Params{Constraint: each(func(p Partial) {
 		cancel()
 		time.Sleep(5 * time.Millisecond)
-		allowed.Forbid(TokenEnd)
-		return nil
-	}})
+		p.Allowed.Forbid(tokenEnd)
+	})})
 	if refused(t, ErrCancelled, err); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -202,7 +206,7 @@ func TestAttentionWeights(t *testing.T) {
 	w.must(err)
 	for kind, shape := range map[AttentionKind][3]int{AttentionEncoder: {2, 3, 3}, AttentionDecoder: {2, 4, 4},
 		AttentionCross: {2, 4, 3}} {
-		a, err := w.decoder.AttentionWeights(background, pair, kind, 0)
+		a, err := w.decoder.AttentionWeights(pair, kind, 0)
 		w.must(err)
 		if found := [3]int{a.Heads, a.Queries, a.Keys}; found != shape || len(a.Weights) != shape[0]*shape[1]*shape[2] {
 			t.Errorf("kind %d: %v and %d weights, expected %v", kind, found, len(a.Weights), shape)
@@ -220,11 +224,11 @@ func TestAttentionWeights(t *testing.T) {
 				}
 			}
 		}
-		_, err = w.decoder.AttentionWeights(background, pair, kind, 1)
+		_, err = w.decoder.AttentionWeights(pair, kind, 1)
 		refused(t, ErrOutOfRange, err)
 	}
-	_, err = w.decoder.AttentionWeights(background, pair, 3, 0)
+	_, err = w.decoder.AttentionWeights(pair, 4, 0)
 	refused(t, ErrOutOfRange, err)
-	_, err = w.decoder.AttentionWeights(background, Batch{}, AttentionCross, 0)
+	_, err = w.decoder.AttentionWeights(Batch{}, AttentionCross, 0)
 	refused(t, ErrInvalidArgument, err)
 }

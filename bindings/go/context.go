@@ -12,11 +12,49 @@ import (
 	"unsafe"
 )
 
-// Context is the root of all objects: an opened device with its threads, memory account and log. It is not a
-// context.Context, which ends a call; this is what calls are made on.
+// Context is the root object: an open device with worker threads, memory account, and log. It is not a context.Context,
+// which controls a single call.
 type Context struct {
 	object
-	device string
+	info ContextInfo
+}
+
+// Type is a type of numbers.
+type Type int32
+
+const (
+	// TypeFP32 is 32-bit floating point.
+	TypeFP32 Type = C.XF_TYPE_FP32
+	// TypeFP16 is 16-bit floating point, IEEE 754 binary16.
+	TypeFP16 Type = C.XF_TYPE_FP16
+	// TypeBF16 is 16-bit floating point with the exponent range of fp32.
+	TypeBF16 Type = C.XF_TYPE_BF16
+	// TypeInt8 is an 8-bit integer with one fp32 scale per row.
+	TypeInt8 Type = C.XF_TYPE_INT8
+)
+
+// String returns the type in the form of the option "model.weights", for example "fp32".
+func (t Type) String() string {
+	return word(t, "Type", "fp32", "fp16", "bf16", "int8")
+}
+
+// ContextInfo contains the properties of a context.
+type ContextInfo struct {
+	// Description is one line for people, for example "openblas on cpu:0, AMD EPYC, avx512, 2 threads, fp32".
+	Description string
+	// Backend is "ref", "openblas", or "cuda".
+	Backend string
+	// Device has the form of the option "context.device", for example "cpu:openblas" or "cuda:0".
+	Device string
+	// Arithmetic is the property of the device that determines the bits of results, for example "fma" or "sm_90".
+	Arithmetic string
+	// Precision is the type of activations and matrix products, TypeFP32 or TypeBF16.
+	Precision Type
+	// Threads is the number of CPU threads that compute.
+	Threads int
+	// Rank is the rank of this process in its training job, and RankCount the number of ranks; 0 and 1 for a single
+	// process.
+	Rank, RankCount int
 }
 
 func (c *Context) in(call *call) *C.xf_context {
@@ -26,8 +64,9 @@ func (c *Context) in(call *call) *C.xf_context {
 	return (*C.xf_context)(call.hold(c.h))
 }
 
-// NewContext opens a device. It reads the options of the group "context.", such as "context.threads" and
-// "context.device". When a function of more refers to the context, only Close frees the context: the collector can't.
+// NewContext creates a context: it opens the device and starts the worker threads. It reads the options of the group
+// "context.", such as "context.threads" and "context.device". A context with a LogFunc that refers to the context must
+// be closed; the garbage collector cannot free it.
 func NewContext(settings Settings, more ...ContextOption) (context *Context, err error) {
 	if err := checkVersion(VersionNum()); err != nil {
 		return nil, err
@@ -43,14 +82,15 @@ func NewContext(settings Settings, more ...ContextOption) (context *Context, err
 		if functions.log != nil {
 			C.xfgo_set_log(given, C.uintptr_t(known))
 		}
-		if functions.progress != nil {
-			C.xfgo_set_progress(given, C.uintptr_t(known))
-		}
 		var p *C.xf_context
 		found := C.xf_context_create(c.config(settings), given, &p, &c.err)
 		if found == C.XF_OK {
-			context = &Context{object{newHandle(kindContext, unsafe.Pointer(p), nil)}, C.GoString(C.xf_context_device(p))}
+			context = &Context{object: object{newHandle(kindContext, unsafe.Pointer(p), nil)}}
 			context.h.after = known.Delete
+			info := C.xf_context_info{struct_size: C.sizeof_xf_context_info}
+			C.xf_context_get_info(p, &info, nil) // cannot fail with these arguments
+			context.info = ContextInfo{C.GoString(info.description), C.GoString(info.backend), C.GoString(info.device),
+				C.GoString(info.arithmetic), Type(info.precision), int(info.threads), int(info.rank), int(info.rank_count)}
 		}
 		return found
 	})
@@ -60,109 +100,79 @@ func NewContext(settings Settings, more ...ContextOption) (context *Context, err
 	return context, err
 }
 
-// Device tells what this context computes with, one line for people.
-func (c *Context) Device() string {
-	return c.device
+// Info returns the properties of the context.
+func (c *Context) Info() ContextInfo {
+	return c.info
 }
 
-// MemoryStats is the memory of a context's tensors and corpora, in bytes.
+// Cancel cancels all calls that are running on the context and its objects. Later calls are not affected. To cancel one
+// call, cancel its context.Context.
+func (c *Context) Cancel() error {
+	return do(func(call *call) status {
+		C.xf_context_cancel(c.in(call))
+		return C.XF_OK
+	})
+}
+
+// MemoryStats is the memory account of a context, in bytes: tensors, workspaces, and corpora.
 type MemoryStats struct {
-	// Current is held now, Peak the most so far, Budget the limit or 0 for none.
+	// Current is the memory in use, Peak its largest value so far, and Budget the limit; 0: no limit.
 	Current, Peak, Budget int64
-	// Allocations made so far: stands still in the steady state of training and decoding.
+	// Allocations is the number of allocations so far. It does not change in the steady state of training and decoding.
 	Allocations int64
 }
 
-// Memory reads the memory account. It may be read while calls run.
+// Memory returns the memory account. It may be called while other calls are running.
 func (c *Context) Memory() (MemoryStats, error) {
 	s := C.xf_memory_stats{struct_size: C.sizeof_xf_memory_stats}
 	err := do(func(call *call) status { return C.xf_context_get_memory(c.in(call), &s, &call.err) })
 	return MemoryStats{int64(s.current), int64(s.peak), int64(s.budget), int64(s.allocations)}, err
 }
 
-// Rank is this process's number among the ranks of its training job; 0 for one that is alone, -1 after Close.
-func (c *Context) Rank() (rank int) {
-	rank = -1
-	_ = do(func(call *call) status {
-		rank = int(C.xf_context_rank(c.in(call)))
-		return C.XF_OK
-	})
-	return rank
-}
-
-// RankCount is the number of those ranks; 1 for a process that is alone, -1 after Close.
-func (c *Context) RankCount() (count int) {
-	count = -1
-	_ = do(func(call *call) status {
-		count = int(C.xf_context_rank_count(c.in(call)))
-		return C.XF_OK
-	})
-	return count
-}
-
-// AllGather gives a number to all ranks and gets theirs, in their order. Every rank makes this call, in the same place;
-// with it they decide as one, to stop for instance.
-func (c *Context) AllGather(value int64) (values []int64, err error) {
-	err = do(func(call *call) status {
-		p := c.in(call)
-		count := int(C.xf_context_rank_count(p))
-		if count < 1 { // the call below says why
-			count = 1
-		}
-		all := newArray[C.int64_t](call, count)
-		found := C.xf_context_all_gather(p, C.int64_t(value), first(all), &call.err)
-		for i := 0; found == C.XF_OK && i < len(all); i++ {
-			values = append(values, int64(all[i]))
-		}
-		return found
-	})
-	return values, err
-}
-
-// BackendState is what a context knows of a backend.
+// BackendState is the state of a backend in a context.
 type BackendState int32
 
 const (
-	// BackendAbsent has no file.
+	// BackendAbsent: no file was found.
 	BackendAbsent BackendState = C.XF_BACKEND_ABSENT
-	// BackendFound has a file that was not opened: the context's device did not need it.
+	// BackendFound: the file was not opened because the context's device does not need it.
 	BackendFound BackendState = C.XF_BACKEND_FOUND
-	// BackendUnusable was opened and can't serve; BackendInfo.Reason says why.
+	// BackendUnusable: the file was opened but cannot be used; see BackendInfo.Reason.
 	BackendUnusable BackendState = C.XF_BACKEND_UNUSABLE
-	// BackendUsable was opened and could serve.
+	// BackendUsable: the file was opened and could be used.
 	BackendUsable BackendState = C.XF_BACKEND_USABLE
-	// BackendActive is what the context computes with.
+	// BackendActive: the context computes with it.
 	BackendActive BackendState = C.XF_BACKEND_ACTIVE
 )
 
-// String is the state as a word, "found".
+// String returns the state as a word, for example "found".
 func (s BackendState) String() string {
 	return word(s, "BackendState", "absent", "found", "unusable", "usable", "active")
 }
 
-// BackendInfo is a backend, present or not.
+// BackendInfo describes one backend.
 type BackendInfo struct {
-	// Name is "ref", "openblas" or "cuda"; Kind, of its devices, "cpu" or "cuda".
+	// Name is "ref", "openblas", or "cuda". Kind is the kind of its devices, "cpu" or "cuda".
 	Name, Kind string
-	// Version is that of the plugin and of what it stands on; "" when it was not opened.
+	// Version is the version of the plugin and of the libraries that it uses; "" if it was not opened.
 	Version string
-	// Path is its file; "" for the built-in one and for one that is absent.
+	// Path is its file; "" for the built-in backend and for an absent one.
 	Path string
-	// State is what the context knows of it.
+	// State is its state in the context.
 	State BackendState
-	// DeviceCount is how many devices it can open; 0 when it was not opened or can't serve.
+	// DeviceCount is the number of devices that it can open; 0 if it was not opened or cannot be used.
 	DeviceCount int
-	// Reason is why it can't serve, one sentence; "" when it can, or was not asked.
+	// Reason states why it cannot be used; otherwise "".
 	Reason string
 }
 
-// Backends lists the backends known to the context, available or not. It opens none.
+// Backends returns all backends that the library supports, available or not. It opens none.
 func (c *Context) Backends() (all []BackendInfo, err error) {
 	err = do(func(call *call) status {
 		p := c.in(call)
-		for i := C.size_t(0); i < C.xf_backend_count(p); i++ {
+		for i := C.size_t(0); i < C.xf_context_backend_count(p); i++ {
 			info := C.xf_backend_info{struct_size: C.sizeof_xf_backend_info}
-			if found := C.xf_backend_get(p, i, &info, &call.err); found != C.XF_OK {
+			if found := C.xf_context_get_backend(p, i, &info, &call.err); found != C.XF_OK {
 				return found
 			}
 			all = append(all, BackendInfo{C.GoString(info.name), C.GoString(info.kind), C.GoString(info.version),

@@ -12,12 +12,12 @@ import (
 	"unsafe"
 )
 
-// CorpusStats tells what became of the lines of a corpus: Lines is the sum of the others.
+// CorpusStats contains line counts of a corpus. Lines is the sum of the others.
 type CorpusStats struct {
-	// Lines were read, Kept are pairs now.
+	// Lines is the number of lines read, Kept the number of pairs kept.
 	Lines, Kept int64
-	// BadColumns are lines without exactly one tab, EmptySide with an empty side, TooLong with a side longer than
-	// "data.max_bytes", InvalidUTF8 that are not UTF-8, NULByte with a NUL byte.
+	// BadColumns lines do not have exactly one tab, EmptySide lines have an empty side, TooLong lines have a side longer
+	// than "data.max_bytes", InvalidUTF8 lines are not UTF-8, and NULByte lines contain a NUL byte.
 	BadColumns, EmptySide, TooLong, InvalidUTF8, NULByte int64
 }
 
@@ -26,8 +26,8 @@ type Pair struct {
 	Source, Target string
 }
 
-// Corpus is sentence pairs, as text or as ids. It does not change. Bad lines and pairs are skipped, counted and told to
-// the log; with the option "data.strict" the first one is ErrData.
+// Corpus contains sentence pairs, as text or as ids. It is immutable. Bad lines and pairs are skipped, counted, and
+// logged; with the option "data.strict" the first one is an error (ErrData).
 type Corpus struct {
 	object
 	stats CorpusStats
@@ -52,65 +52,63 @@ func newCorpus(h *handle) *Corpus {
 	return corpus
 }
 
-// OpenCorpus opens a file of pairs, one a line: source TAB target, UTF-8.
+// OpenCorpus opens a file or a folder of pairs, one per line: source TAB target, in UTF-8.
 func (c *Context) OpenCorpus(ctx context.Context, path string, settings Settings) (*Corpus, error) {
 	return create(ctx, c.h, kindCorpus, newCorpus, func(call *call, p **C.xf_corpus) status {
-		return C.xf_corpus_open(c.in(call), call.config(settings), call.text("file name", path), p, &call.err)
+		return C.xf_corpus_open(c.in(call), call.text("file name", path), nil, call.config(settings), call.xf, p, &call.err)
 	})
 }
 
-// OpenParallelCorpus opens two files with as many lines, a sentence each.
+// OpenParallelCorpus opens two parallel files or folders, with one sentence per line.
 func (c *Context) OpenParallelCorpus(ctx context.Context, source, target string, settings Settings) (*Corpus, error) {
 	return create(ctx, c.h, kindCorpus, newCorpus, func(call *call, p **C.xf_corpus) status {
-		return C.xf_corpus_open_parallel(c.in(call), call.config(settings), call.text("file name", source),
-			call.text("file name", target), p, &call.err)
+		return C.xf_corpus_open(c.in(call), call.text("file name", source), call.text("file name", target),
+			call.config(settings), call.xf, p, &call.err)
 	})
 }
 
-// NewCorpus makes a corpus from lines "source TAB target" in memory; messages call it name.
-func (c *Context) NewCorpus(ctx context.Context, name string, lines []byte, settings Settings) (*Corpus, error) {
+// NewCorpus creates a corpus from pairs in memory. The texts are copied and may contain tabs and line ends.
+func (c *Context) NewCorpus(ctx context.Context, pairs []Pair, settings Settings) (*Corpus, error) {
 	return create(ctx, c.h, kindCorpus, newCorpus, func(call *call, p **C.xf_corpus) status {
-		return C.xf_corpus_from_memory(c.in(call), call.config(settings), call.text("name", name), as[C.char](lines),
-			C.size_t(len(lines)), p, &call.err)
+		sources, sourceLengths, targets, targetLengths := call.pairs(pairs)
+		return C.xf_corpus_from_pairs(c.in(call), sources, sourceLengths, targets, targetLengths, C.size_t(len(pairs)),
+			call.config(settings), call.xf, p, &call.err)
 	})
 }
 
-// NewCorpusFromPairs makes a corpus from pairs. Tabs and line ends in them are text.
-func (c *Context) NewCorpusFromPairs(ctx context.Context, pairs []Pair, settings Settings) (*Corpus, error) {
-	sources, targets := make([]string, len(pairs)), make([]string, len(pairs))
+// pairs returns the texts of pairs and their lengths.
+func (c *call) pairs(pairs []Pair) (sources **C.char, sourceLengths *C.size_t, targets **C.char,
+	targetLengths *C.size_t) {
+	from, to := make([]string, len(pairs)), make([]string, len(pairs))
 	for i, pair := range pairs {
-		sources[i], targets[i] = pair.Source, pair.Target
+		from[i], to[i] = pair.Source, pair.Target
 	}
+	sources, sourceLengths = c.texts(from)
+	targets, targetLengths = c.texts(to)
+	return sources, sourceLengths, targets, targetLengths
+}
+
+// NewCorpusFromIDs creates a corpus of ids, for programs with their own tokenizer. All sentences end with the same end
+// symbol, optionally followed by a language token. The corpus contains no text.
+func (c *Context) NewCorpusFromIDs(ctx context.Context, pairs Batch) (*Corpus, error) {
 	return create(ctx, c.h, kindCorpus, newCorpus, func(call *call, p **C.xf_corpus) status {
-		from, fromLengths := call.texts(sources)
-		to, toLengths := call.texts(targets)
-		return C.xf_corpus_from_pairs(c.in(call), call.config(settings), from, fromLengths, to, toLengths,
-			C.size_t(len(pairs)), p, &call.err)
+		return C.xf_corpus_from_ids(c.in(call), call.batches(pairs), call.xf, p, &call.err)
 	})
 }
 
-// NewCorpusFromIDs makes a corpus, which has no text, from sources and targets of a tokenizer that is not this
-// library's. Each sentence ends with TokenEnd.
-func (c *Context) NewCorpusFromIDs(pairs Batch) (*Corpus, error) {
-	return create(context.Background(), c.h, kindCorpus, newCorpus, func(call *call, p **C.xf_corpus) status {
-		return C.xf_corpus_from_ids(c.in(call), call.batches(pairs), p, &call.err)
-	})
-}
-
-// Subset makes a corpus of some pairs of this one, in the order wanted, again perhaps. Text is shared, not copied.
+// Subset creates a corpus from some pairs of this one, in the order of indices, which may repeat. The text is shared.
 func (c *Corpus) Subset(indices []int64) (*Corpus, error) {
 	return create(context.Background(), c.h, kindCorpus, newCorpus, func(call *call, p **C.xf_corpus) status {
-		return C.xf_corpus_subset(c.in(call), as[C.int64_t](indices), C.size_t(len(indices)),
-			p, &call.err)
+		return C.xf_corpus_subset(c.in(call), as[C.int64_t](indices), C.size_t(len(indices)), p, &call.err)
 	})
 }
 
-// Split holds out 1 to Len() - 1 pairs at random: for the same seed the same ones. Both corpora keep the order.
+// Split selects heldOutCount pairs at random, from 1 to Len() - 1; the same seed selects the same pairs. Both corpora
+// keep the order of this one.
 func (c *Corpus) Split(heldOutCount int, seed int64) (rest, heldOut *Corpus, err error) {
 	rest, err = create(context.Background(), c.h, kindCorpus, newCorpus, func(call *call, p **C.xf_corpus) status {
 		var second *C.xf_corpus
-		found := C.xf_corpus_split(c.in(call), C.int64_t(heldOutCount), C.int64_t(seed), p, &second,
-			&call.err)
+		found := C.xf_corpus_split(c.in(call), C.int64_t(heldOutCount), C.int64_t(seed), p, &second, &call.err)
 		if found == C.XF_OK {
 			heldOut = newCorpus(newHandle(kindCorpus, unsafe.Pointer(second), c.h.context()))
 		}
@@ -119,17 +117,17 @@ func (c *Corpus) Split(heldOutCount int, seed int64) (rest, heldOut *Corpus, err
 	return rest, heldOut, err
 }
 
-// Len is the number of pairs.
+// Len returns the number of pairs.
 func (c *Corpus) Len() int {
 	return c.size
 }
 
-// Stats tells how many lines were read, kept and skipped, and why.
+// Stats returns the numbers of lines that were read, kept, and skipped.
 func (c *Corpus) Stats() CorpusStats {
 	return c.stats
 }
 
-// Pair is the text of the pair of an index from 0 to Len() - 1. It is ErrState in a corpus of ids.
+// Pair returns the text of a pair; index is 0 to Len() - 1. It returns ErrState for a corpus of ids.
 func (c *Corpus) Pair(index int) (pair Pair, err error) {
 	err = do(func(call *call) status {
 		var source, target *C.char

@@ -1,4 +1,4 @@
-// Errors: one type with the status of the library, sentence and native code; the statuses are the sentinels.
+// Errors: one type with status, native code, and message. The statuses are the targets of errors.Is.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -8,13 +8,14 @@ package xformer
 import "C"
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"syscall"
 )
 
-// Status is the result of a call of the library. The numbers never change. The negative ones are errors and serve as
-// sentinels, as the numbers of package syscall do:
+// Status is the result of a call of the library. The numbers never change. Negative values are errors and can be used
+// with errors.Is, like the numbers of package syscall:
 //
 //	if errors.Is(err, xformer.ErrCorrupt) { ... }
 type Status int32
@@ -23,99 +24,100 @@ type Status int32
 const (
 	// StatusOK is success.
 	StatusOK Status = C.XF_OK
-	// StatusDone is not an error: an iterator has nothing more to give.
+	// StatusDone is not an error: an iterator has reached its end.
 	StatusDone Status = C.XF_DONE
 
-	// ErrInvalidArgument is a value that the parameter can't take.
+	// ErrInvalidArgument: an argument has a value that the parameter does not accept.
 	ErrInvalidArgument Status = C.XF_ERROR_INVALID_ARGUMENT
-	// ErrNoMemory is memory that the system, or the budget "context.memory_budget", does not give.
+	// ErrNoMemory: an allocation failed, or "context.memory_budget" would be exceeded.
 	ErrNoMemory Status = C.XF_ERROR_NO_MEMORY
-	// ErrNotFound is an option, file, device or parameter that is not there.
+	// ErrNotFound: no option, file, backend, tensor, or metadata of that name exists.
 	ErrNotFound Status = C.XF_ERROR_NOT_FOUND
-	// ErrOutOfRange is a number outside its documented bounds.
+	// ErrOutOfRange: a number is outside the documented bounds, or a word is not one of the allowed words.
 	ErrOutOfRange Status = C.XF_ERROR_OUT_OF_RANGE
-	// ErrBufferTooSmall is not met: this package sizes its buffers itself.
+	// ErrBufferTooSmall: a buffer is too small. This package enlarges its buffers and does not return this error.
 	ErrBufferTooSmall Status = C.XF_ERROR_BUFFER_TOO_SMALL
-	// ErrState is a call that is not allowed in the present state of its object. ErrClosed is of this kind.
+	// ErrState: the current state of the object does not allow the call. Errors that match ErrClosed have this status.
 	ErrState Status = C.XF_ERROR_STATE
-	// ErrBusy is an object, or its model, that is in a call beside which this one can't run. Nothing was done.
+	// ErrBusy: another call is using the object or its model. Nothing was done.
 	ErrBusy Status = C.XF_ERROR_BUSY
 
-	// ErrIO is the operating system refusing to open, read or write. errors.Is finds the reason too (fs.ErrPermission).
+	// ErrIO: the operating system failed to open, read, or write. errors.Is also matches the reason (fs.ErrPermission).
 	ErrIO Status = C.XF_ERROR_IO
-	// ErrCorrupt is a damaged file.
+	// ErrCorrupt: the file is damaged.
 	ErrCorrupt Status = C.XF_ERROR_CORRUPT
-	// ErrLimit is a file or an input that asks for more than the documented limits allow.
+	// ErrLimit: the file or the input exceeds a documented limit.
 	ErrLimit Status = C.XF_ERROR_LIMIT
-	// ErrVersion is a file, a plugin or a library of another version.
+	// ErrVersion: the file, the plugin, or the library has another version.
 	ErrVersion Status = C.XF_ERROR_VERSION
-	// ErrData is text that is not valid UTF-8, or training data that are not of the promised form.
+	// ErrData: text is not valid UTF-8, or training data do not have the documented form.
 	ErrData Status = C.XF_ERROR_DATA
 
-	// ErrUnsupported is what this build, backend or device can't do.
+	// ErrUnsupported: this build, backend, or device does not support the request.
 	ErrUnsupported Status = C.XF_ERROR_UNSUPPORTED
-	// ErrBackend is a backend that failed; Error.NativeCode is its own code.
+	// ErrBackend: a backend failed; Error.NativeCode is its own code.
 	ErrBackend Status = C.XF_ERROR_BACKEND
-	// ErrNonfinite is a loss or gradient that is not finite; weights and optimizer are as before the call.
+	// ErrNonfinite: the loss or the gradient is not finite. Parameters and optimizer state are unchanged.
 	ErrNonfinite Status = C.XF_ERROR_NONFINITE
-	// ErrForked is the use of an object in a process that was forked from its own.
+	// ErrForked: the object was created in a process from which the current process was forked.
 	ErrForked Status = C.XF_ERROR_FORKED
 
-	// ErrCancelled is a call that was ended. errors.Is finds the reason of its context.Context too (context.Canceled,
-	// context.DeadlineExceeded), unless another's ended it. The object stays usable.
+	// ErrCancelled: the call was cancelled. errors.Is also matches context.Canceled, unless Context.Cancel cancelled it.
+	// The object remains usable.
 	ErrCancelled Status = C.XF_ERROR_CANCELLED
-	// ErrCallback is a function of the caller that returned an error, which errors.Is finds too.
+	// ErrCallback: a callback of the caller returned an error, which errors.Is also matches.
 	ErrCallback Status = C.XF_ERROR_CALLBACK
-	// ErrDeadline is a sentence that was not begun when "decode.deadline_ms" had passed.
+	// ErrDeadline: the deadline passed before the call had a result. errors.Is also matches context.DeadlineExceeded.
+	// The object remains usable.
 	ErrDeadline Status = C.XF_ERROR_DEADLINE
 
-	// ErrPeer is another rank of a training job that failed, ended or was silent for "context.comm_timeout".
+	// ErrPeer: another rank of a training job failed, ended, or did not respond within "context.comm_timeout".
 	ErrPeer Status = C.XF_ERROR_PEER
-	// ErrDesync is ranks that do not train the same thing: other options, data, versions or parameters.
+	// ErrDesync: the ranks do not train the same model: options, data, versions, or parameters differ.
 	ErrDesync Status = C.XF_ERROR_DESYNC
 
-	// ErrInternal is a defect of the library: please report it.
+	// ErrInternal is a defect of the library. Please report it.
 	ErrInternal Status = C.XF_ERROR_INTERNAL
 )
 
-// ErrClosed is the reason of an error of the kind ErrState: the object was closed before.
+// ErrClosed is the cause of an error with the status ErrState: the object was closed.
 var ErrClosed = errors.New("closed")
 
-// String is the library's name of a status, such as "XF_ERROR_CORRUPT".
+// String returns the library's name of a status, such as "XF_ERROR_CORRUPT".
 func (s Status) String() string {
-	return C.GoString(C.xf_status_name(C.int32_t(s)))
+	return C.GoString(C.xf_status_name(C.xf_status(s)))
 }
 
-// Error makes a status an error, to compare with. It is the same as String.
+// Error returns String. It makes a status a target of errors.Is.
 func (s Status) Error() string {
 	return s.String()
 }
 
-// Error is why a call failed. All errors of this package are of this type, but for those of the caller's own functions.
+// Error is the reason for a failed call. All errors of this package have this type, except io.EOF and errors that
+// Trainer.Train returns unchanged.
 type Error struct {
-	// Status is what errors.Is compares with; also one that this package does not know, when the library is newer.
+	// Status is the status of the call. It may be unknown to this package if the library is newer.
 	Status Status
 	// NativeCode is the code of the layer below (errno, a cudaError_t), or 0.
 	NativeCode int
-	// Message is one sentence: the value found and the value expected.
+	// Message is one sentence: what was found, what was expected, and what to do.
 	Message string
 
 	cause error
 }
 
-// Error is the message with the name of this package before it.
+// Error returns the message, preceded by the name of this package.
 func (e *Error) Error() string {
 	return "xformer: " + e.Message
 }
 
-// Is tells whether the target is the status of this error.
+// Is reports whether target is the status of this error.
 func (e *Error) Is(target error) bool {
 	status, ok := target.(Status)
 	return ok && status == e.Status
 }
 
-// Unwrap gives the reason below: ErrClosed, a syscall.Errno, the error of a context.Context or of a function of the
-// caller, or nil.
+// Unwrap returns the cause: ErrClosed, a syscall.Errno, the error of a context.Context or of a callback, or nil.
 func (e *Error) Unwrap() error {
 	return e.cause
 }
@@ -128,18 +130,22 @@ func newError(status Status, nativeCode int, message string) *Error {
 	return e
 }
 
-// check is the error of a status and of what the call filled.
-func check(status C.enum_xf_status, e *C.xf_error) error {
-	if status >= 0 {
+// check returns the error of a status, with the message that the call wrote.
+func check(found status, e *C.xf_error) error {
+	if found >= 0 {
 		return nil
 	}
-	return newError(Status(status), int(e.native_code), C.GoString(&e.message[0]))
+	return newError(Status(found), int(e.native_code), C.GoString(&e.message[0]))
 }
 
 func invalid(format string, args ...any) error {
 	return newError(ErrInvalidArgument, 0, fmt.Sprintf(format, args...))
 }
 
-func cancelledError(cause error) error {
-	return &Error{Status: ErrCancelled, Message: "the call was cancelled: " + cause.Error(), cause: cause}
+// contextError returns the error of a call whose context.Context was done before it began.
+func contextError(cause error) error {
+	if cause == context.DeadlineExceeded {
+		return &Error{Status: ErrDeadline, Message: "the deadline passed before the call began", cause: cause}
+	}
+	return &Error{Status: ErrCancelled, Message: "the call was cancelled before it began", cause: cause}
 }

@@ -19,7 +19,7 @@ import (
 	"libxformer.invalid/xformer"
 )
 
-// small are options for a model that is trained in an instant and knows little.
+// small contains options for a model that is trained in less than a second.
 var small = xformer.Options{
 	"context.threads": 1, "tokenizer.vocab_size": 290, "data.batch_tokens": 40, "model.encoder_layers": 1,
 	"model.decoder_layers": 1, "model.d_model": 32, "model.d_ff": 64, "model.heads": 2, "model.d_k": 16, "model.d_v": 16,
@@ -47,13 +47,13 @@ func saveModel() (path string, remove func()) {
 	defer trainer.Close()
 	model, err := trainer.Model()
 	check(err)
-	check(model.Save(context.Background(), path, nil))
+	check(model.Save(context.Background(), xformer.Path(path), nil))
 	return path, func() { os.RemoveAll(folder) }
 }
 
 func train(c *xformer.Context) *xformer.Trainer {
 	ctx := context.Background()
-	corpus, err := c.NewCorpusFromPairs(ctx, numerals, small)
+	corpus, err := c.NewCorpus(ctx, numerals, small)
 	check(err)
 	defer corpus.Close()
 	tokenizer, err := c.TrainTokenizer(ctx, corpus, small)
@@ -78,17 +78,17 @@ func ExampleDecoder_Translate() {
 	c, err := xformer.NewContext(nil)
 	check(err)
 	defer c.Close()
-	model, err := c.LoadModel(context.Background(), path)
+	model, err := c.LoadModel(context.Background(), xformer.Path(path), nil)
 	check(err)
 	defer model.Close()
 	decoder, err := model.NewDecoder(xformer.Options{"decode.beam": 4})
 	check(err)
 	defer decoder.Close()
 
-	answers, err := decoder.Translate(context.Background(), []string{"two one", "one", "\xff"}, nil)
+	results, err := decoder.Translate(context.Background(), []string{"two one", "one", "\xff"}, nil)
 	check(err)
-	for _, all := range answers {
-		fmt.Println(all.Best().Text, errors.Is(all.Err, xformer.ErrData))
+	for _, result := range results {
+		fmt.Println(result.Best().Text, errors.Is(result.Err, xformer.ErrData))
 	}
 	// Output:
 	// zwei eins false
@@ -96,31 +96,36 @@ func ExampleDecoder_Translate() {
 	//  true
 }
 
-// The answer begins with a given word, and is short.
+// The translation begins with a given word and has at most seven tokens.
 func ExampleParams() {
 	path, remove := saveModel()
 	defer remove()
 	c, err := xformer.NewContext(nil)
 	check(err)
 	defer c.Close()
-	model, err := c.LoadModel(context.Background(), path)
+	model, err := c.LoadModel(context.Background(), xformer.Path(path), nil)
 	check(err)
 	decoder, err := model.NewDecoder(nil)
 	check(err)
 	defer decoder.Close()
+	tokenizer, err := model.Tokenizer()
+	check(err)
 
-	answers, err := decoder.Translate(context.Background(), []string{"two"}, &xformer.Params{
+	results, err := decoder.Translate(context.Background(), []string{"two"}, &xformer.Params{
 		Settings: xformer.Options{"decode.beam": 2},
 		Prefixes: []string{"eins"},
-		Constraint: func(prefix xformer.Prefix, allowed xformer.Allowed) error {
-			if len(prefix.IDs) > 6 {
-				allowed.Only(xformer.TokenEnd)
+		Constraint: func(partials []xformer.Partial, _ int) error {
+			for _, p := range partials {
+				if len(p.IDs) > 6 {
+					p.Allowed.Only(tokenizer.Info().EndToken)
+				}
 			}
 			return nil
 		},
 	})
 	check(err)
-	fmt.Println(strings.HasPrefix(answers[0].Best().Text, "eins"), len(answers[0].Best().IDs) < 8)
+	best := results[0].Best()
+	fmt.Println(strings.HasPrefix(best.Text, "eins"), len(best.IDs) < 8)
 	// Output: true true
 }
 
@@ -129,7 +134,7 @@ func ExampleBatcher() {
 	c, err := xformer.NewContext(small)
 	check(err)
 	defer c.Close()
-	corpus, err := c.NewCorpusFromPairs(ctx, numerals, nil)
+	corpus, err := c.NewCorpus(ctx, numerals, nil)
 	check(err)
 	tokenizer, err := c.TrainTokenizer(ctx, corpus, small)
 	check(err)
@@ -138,18 +143,18 @@ func ExampleBatcher() {
 
 	for epoch := 0; epoch < 2; epoch++ {
 		pairs := 0
-		batch, err := batcher.Next()
-		for ; err == nil; batch, err = batcher.Next() {
+		batch, err := batcher.Next(ctx)
+		for ; err == nil; batch, err = batcher.Next(ctx) {
 			pairs += batch.Len()
 		}
 		if err != io.EOF {
 			log.Fatal(err)
 		}
-		fmt.Println("epoch", epoch, "gave", pairs, "pairs")
+		fmt.Println("epoch", epoch, "has", pairs, "pairs")
 	}
 	// Output:
-	// epoch 0 gave 6 pairs
-	// epoch 1 gave 6 pairs
+	// epoch 0 has 6 pairs
+	// epoch 1 has 6 pairs
 }
 
 func ExampleTrainer_Save() {
@@ -161,36 +166,44 @@ func ExampleTrainer_Save() {
 	check(err)
 	defer c.Close()
 	trainer := train(c)
-	check(trainer.Save(path, nil))
+	check(trainer.Save(context.Background(), xformer.Path(path), nil))
 	check(trainer.Close())
 
-	resumed, err := c.ResumeTrainer(context.Background(), path, nil)
+	resumed, err := c.ResumeTrainer(context.Background(), xformer.Path(path), nil)
 	check(err)
 	fmt.Println(resumed.Steps(), "steps")
 	// Output: 200 steps
 }
 
-// A call ends when its context.Context does.
+// The deadline of a context.Context ends Translate with the best hypotheses so far, and its cancellation with an error.
 func ExampleErrCancelled() {
 	path, remove := saveModel()
 	defer remove()
 	c, err := xformer.NewContext(nil)
 	check(err)
 	defer c.Close()
-	model, err := c.LoadModel(context.Background(), path)
+	model, err := c.LoadModel(context.Background(), xformer.Path(path), nil)
 	check(err)
 	decoder, err := model.NewDecoder(nil)
 	check(err)
 
-	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	_, err = decoder.Translate(ctx, make100000(), nil)
-	fmt.Println(errors.Is(err, xformer.ErrCancelled), errors.Is(err, context.DeadlineExceeded))
+	results, err := decoder.Translate(ctx, make100000(), nil)
+	check(err)
+	last := results[len(results)-1]
+	fmt.Println(errors.Is(last.Err, xformer.ErrDeadline), errors.Is(last.Err, context.DeadlineExceeded))
 
-	texts, err := decoder.TranslateTexts(context.Background(), []string{"two"}) // usable as before
+	ctx, cancel = context.WithCancel(context.Background())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	_, err = decoder.Translate(ctx, make100000(), nil)
+	fmt.Println(errors.Is(err, xformer.ErrCancelled), errors.Is(err, context.Canceled))
+
+	texts, err := decoder.TranslateTexts(context.Background(), []string{"two"}) // the decoder remains usable
 	check(err)
 	fmt.Println(texts[0])
 	// Output:
+	// true true
 	// true true
 	// zwei
 }
@@ -207,7 +220,7 @@ func ExampleError() {
 	c, err := xformer.NewContext(nil)
 	check(err)
 	defer c.Close()
-	_, err = c.LoadModel(context.Background(), "/no/such/model.xf")
+	_, err = c.LoadModel(context.Background(), xformer.Path("/no/such/model.xf"), nil)
 	var failed *xformer.Error
 	if errors.As(err, &failed) {
 		fmt.Println(failed.Status)
@@ -223,20 +236,20 @@ func ExampleError() {
 }
 
 func ExampleWithLog() {
-	tell := func(level xformer.LogLevel, component, message string) {
+	report := func(level xformer.LogLevel, component, message string) {
 		if component == "data" {
 			fmt.Printf("%v: %s\n", level, message)
 		}
 	}
-	c, err := xformer.NewContext(nil, xformer.WithLog(xformer.LogWarning, tell))
+	c, err := xformer.NewContext(nil, xformer.WithLog(xformer.LogWarning, report))
 	check(err)
 	defer c.Close()
-	corpus, err := c.NewCorpus(context.Background(), "two lines", []byte("one\teins\nno tab\n"), nil)
+	corpus, err := c.NewCorpus(context.Background(), []xformer.Pair{{"one", "eins"}, {"two", ""}}, nil)
 	check(err)
 	fmt.Println(corpus.Len(), "pair")
 	// Output:
-	// warning: two lines:2: no tab between source and target
-	// warning: two lines: skipped 1 of 2 lines: 1 without a tab
+	// warning: pairs:2: the target is empty
+	// warning: pairs: skipped 1 of 2 lines: 1 with an empty side
 	// 1 pair
 }
 
@@ -255,4 +268,27 @@ func ExampleOptionTable() {
 		}
 	}
 	// Output: decode.beam int64 4 Beam size; 1 is greedy search.
+}
+
+// The progress function belongs to one call.
+func ExampleWithProgress() {
+	path, remove := saveModel()
+	defer remove()
+	c, err := xformer.NewContext(nil)
+	check(err)
+	defer c.Close()
+	model, err := c.LoadModel(context.Background(), xformer.Path(path), nil)
+	check(err)
+	decoder, err := model.NewDecoder(nil)
+	check(err)
+
+	tasks := map[string]bool{}
+	ctx := xformer.WithProgress(context.Background(), func(task string, done, total int64) error {
+		tasks[task] = true
+		return nil
+	})
+	_, err = decoder.TranslateTexts(ctx, make100000()[:20000])
+	check(err)
+	fmt.Println(tasks)
+	// Output: map[translate:true]
 }

@@ -1,4 +1,4 @@
-// Several goroutines: one model for many decoders, and one object in two calls.
+// Several goroutines: one model with many decoders, and one object in two calls.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -18,7 +18,7 @@ func TestFourGoroutinesDecode(t *testing.T) {
 	w.train(30)
 	expected, err := w.decoder.Translate(background, sources(), nil)
 	w.must(err)
-	w.must(w.model.Save(background, w.path("model.xf"), nil))
+	w.must(w.model.Save(background, w.file("model.xf"), nil))
 	translate := func(model *Model) error {
 		decoder, err := model.NewDecoder(testOptions)
 		if err != nil {
@@ -28,7 +28,7 @@ func TestFourGoroutinesDecode(t *testing.T) {
 		for i := 0; i < 10; i++ {
 			found, err := decoder.Translate(background, sources(), nil)
 			if err == nil && !reflect.DeepEqual(found, expected) {
-				err = errors.New("other answers")
+				err = errors.New("other results")
 			}
 			if err != nil {
 				return err
@@ -44,7 +44,7 @@ func TestFourGoroutinesDecode(t *testing.T) {
 				return err
 			}
 			defer context.Close()
-			model, err := context.LoadModel(background, w.path("model.xf"))
+			model, err := context.LoadModel(background, w.file("model.xf"), nil)
 			if err != nil {
 				return err
 			}
@@ -52,7 +52,7 @@ func TestFourGoroutinesDecode(t *testing.T) {
 			return translate(model)
 		},
 		"one tokenizer": func() error {
-			_, err := w.tokenizer.Batch(sources(), targets())
+			_, err := w.model.Batch(sources(), targets(), nil)
 			return err
 		},
 	} {
@@ -75,7 +75,7 @@ func TestFourGoroutinesDecode(t *testing.T) {
 func TestBusyAndCloseDuringACall(t *testing.T) {
 	w := newWorld(t)
 	decoder, batch := slow(t, w.context)
-	small, err := NewBatch([][]int32{{2, TokenEnd}}, nil)
+	small, err := NewBatch([][]int32{{2, tokenEnd}}, nil)
 	w.must(err)
 	run := func() (cancel func(), result chan error) {
 		ctx, cancel := context.WithCancel(background)
@@ -87,14 +87,14 @@ func TestBusyAndCloseDuringACall(t *testing.T) {
 		for decoder.h.state.Load() == 0 {
 			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(20 * time.Millisecond) // from Go into C
+		time.Sleep(20 * time.Millisecond) // until the call has entered C
 		return cancel, result
 	}
 
 	cancel, result := run()
 	_, err = decoder.Decode(background, small, nil)
 	refused(t, ErrBusy, err)
-	_, err = w.context.Memory() // any time
+	_, err = w.context.Memory() // allowed at any time
 	w.must(err)
 	_, err = w.decoder.Translate(background, sources(), nil) // another object
 	w.must(err)
@@ -113,9 +113,9 @@ func TestBusyAndCloseDuringACall(t *testing.T) {
 	}
 }
 
-func TestATrainerHasItsModelToItself(t *testing.T) {
+func TestTrainerUsesItsModelExclusively(t *testing.T) {
 	w := newWorld(t)
-	ask := func(Prefix, Allowed) error {
+	ask := func([]Partial, int) error {
 		_, err := w.trainer.Next(background, w.batcher)
 		return err
 	}

@@ -1,26 +1,28 @@
-// Text to tokenizer to model to training to file to translation to scores.
+// From text to a trained model, a file, translations, and scores.
 //
 // SPDX-License-Identifier: Apache-2.0
 
 package xformer
 
 import (
+	"context"
 	"errors"
 	"io"
 	"math"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
-func best(answers []Answers) (texts []string) {
-	for _, all := range answers {
+func best(results []Result) (texts []string) {
+	for _, all := range results {
 		texts = append(texts, all.Best().Text)
 	}
 	return texts
 }
 
-func TestTrainSaveLoadTranslateMeasure(t *testing.T) {
+func TestTrainSaveLoadTranslateEvaluate(t *testing.T) {
 	w := newWorld(t)
 	stats := w.train(150)
 	for i, s := range stats {
@@ -29,17 +31,17 @@ func TestTrainSaveLoadTranslateMeasure(t *testing.T) {
 		}
 	}
 	if first, last := stats[0], stats[149]; last.NLL > first.NLL/2 || last.Loss > first.Loss {
-		t.Errorf("from %+v to %+v: it learnt nothing", first, last)
+		t.Errorf("from %+v to %+v: the loss did not decrease", first, last)
 	}
 	if w.trainer.Steps() != 150 {
 		t.Errorf("%d steps, expected 150", w.trainer.Steps())
 	}
-	w.must(w.model.Save(background, w.path("model.xf"), nil))
-	w.must(w.trainer.Save(w.path("run.ckpt"), w.batcher))
+	w.must(w.model.Save(background, w.file("model.xf"), nil))
+	w.must(w.trainer.Save(background, w.file("run.ckpt"), w.batcher))
 	expected, err := w.decoder.Translate(background, sources(), nil)
 	w.must(err)
 	for _, name := range []string{"model.xf", "run.ckpt"} {
-		model, err := w.context.LoadModel(background, w.path(name))
+		model, err := w.context.LoadModel(background, w.file(name), nil)
 		w.must(err)
 		decoder, err := model.NewDecoder(w.config)
 		w.must(err)
@@ -60,8 +62,8 @@ func TestTrainSaveLoadTranslateMeasure(t *testing.T) {
 	}
 	chrf, err := ChrF(best(expected), targets())
 	w.must(err)
-	if chrf < 30 || chrf > 100 {
-		t.Errorf("chrF %v", chrf)
+	if chrf.Score < 30 || chrf.Score > 100 || !strings.Contains(chrf.Signature, "nc:6") {
+		t.Errorf("%+v", chrf)
 	}
 	for _, tokenize := range []BLEUTokenize{BLEU13a, BLEUNone, BLEUSplitHyphens} {
 		same, err := BLEU(targets(), targets(), tokenize)
@@ -71,13 +73,15 @@ func TestTrainSaveLoadTranslateMeasure(t *testing.T) {
 	}
 }
 
-func TestAResumedRunGoesOnWithTheSameBits(t *testing.T) {
+func TestResumedRunHasTheSameBits(t *testing.T) {
 	w := newWorld(t)
 	w.train(5)
-	w.must(w.trainer.Save(w.path("run.ckpt"), w.batcher))
+	w.must(w.trainer.Save(background, w.file("run.ckpt"), w.batcher))
+	saved, err := w.batcher.Stats()
+	w.must(err)
 	expected := w.train(7)
 
-	trainer, err := w.context.ResumeTrainer(background, w.path("run.ckpt"), nil)
+	trainer, err := w.context.ResumeTrainer(background, w.file("run.ckpt"), nil)
 	w.must(err)
 	config, err := trainer.Config()
 	w.must(err)
@@ -90,12 +94,10 @@ func TestAResumedRunGoesOnWithTheSameBits(t *testing.T) {
 	w.must(err)
 	batcher, err := w.corpus.NewBatcher(background, tokenizer, w.config)
 	w.must(err)
-	w.must(trainer.Seek(batcher))
-	epoch, batch, err := trainer.Position()
-	w.must(err)
+	w.must(batcher.Resume(background, trainer))
 	stats, err := batcher.Stats()
-	if w.must(err); stats.Epoch != epoch || stats.Batch != batch || epoch+batch == 0 {
-		t.Errorf("at %d, %d, expected %d, %d", stats.Epoch, stats.Batch, epoch, batch)
+	if w.must(err); stats != saved || stats.Epoch+stats.Batch == 0 {
+		t.Errorf("%+v, expected %+v", stats, saved)
 	}
 	var found []StepStats
 	w.must(trainer.Train(background, batcher, 7, func(s StepStats) error {
@@ -110,16 +112,16 @@ func TestAResumedRunGoesOnWithTheSameBits(t *testing.T) {
 	w.must(err)
 	w.must(trainer.Close())
 	_, encoding := tokenizer.Encode("a")
-	for _, err := range []error{model.Save(background, w.path("late.xf"), nil), encoding} {
+	for _, err := range []error{model.Save(background, w.file("late.xf"), nil), encoding} {
 		if !errors.Is(err, ErrClosed) {
-			t.Errorf("%v, expected ErrClosed: the model is the trainer's", err)
+			t.Errorf("%v, expected ErrClosed: the trainer owns the model", err)
 		}
 	}
-	answers, err := decoder.Translate(background, sources(), nil)
+	results, err := decoder.Translate(background, sources(), nil)
 	w.must(err)
 	others, err := w.decoder.Translate(background, sources(), nil)
-	if w.must(err); !reflect.DeepEqual(answers, others) {
-		t.Errorf("%v, expected %v", answers, others)
+	if w.must(err); !reflect.DeepEqual(results, others) {
+		t.Errorf("%v, expected %v", results, others)
 	}
 }
 
@@ -128,18 +130,18 @@ func TestBeamScoresAndEvaluationAgree(t *testing.T) {
 	w.train(100)
 	decoder, err := w.model.NewDecoder(with(Options{"decode.beam": 5, "decode.n_best": 3, "decode.alpha": 0.6}))
 	w.must(err)
-	answers, err := decoder.Translate(background, append(sources(), ""), nil)
+	results, err := decoder.Translate(background, append(sources(), ""), nil)
 	w.must(err)
-	if last := answers[len(testPairs)].Hypotheses; len(last) != 1 || last[0].Text != "" || last[0].Score != 0 {
-		t.Errorf("an empty text has the answers %+v", last)
+	if last := results[len(testPairs)].Hypotheses; len(last) != 1 || last[0].Text != "" || last[0].Score != 0 {
+		t.Errorf("an empty text has the hypotheses %+v", last)
 	}
 	var from, to [][]int32
 	var logs []float64
-	for i, answer := range answers[:len(testPairs)] {
-		w.must(answer.Err)
-		all := answer.Hypotheses
+	for i, result := range results[:len(testPairs)] {
+		w.must(result.Err)
+		all := result.Hypotheses
 		if len(all) != 3 || all[0].Score < all[1].Score || all[1].Score < all[2].Score {
-			t.Errorf("%+v: not three, best first", all)
+			t.Errorf("%+v, expected three hypotheses, best first", all)
 		}
 		for _, h := range all {
 			length := float64(len(h.IDs))
@@ -163,13 +165,13 @@ func TestBeamScoresAndEvaluationAgree(t *testing.T) {
 		if all[0].Finished {
 			tokens, err := w.tokenizer.Encode(testPairs[i].Source)
 			w.must(err)
-			from = append(from, append(tokens, TokenEnd))
-			to = append(to, append(append([]int32(nil), all[0].IDs...), TokenEnd))
+			from = append(from, append(tokens, tokenEnd))
+			to = append(to, append(append([]int32(nil), all[0].IDs...), tokenEnd))
 			logs = append(logs, all[0].LogProbability)
 		}
 	}
 	if len(logs) == 0 {
-		t.Fatal("no answer is finished")
+		t.Fatal("no hypothesis is finished")
 	}
 	batch, err := NewBatch(from, to)
 	w.must(err)
@@ -181,9 +183,13 @@ func TestBeamScoresAndEvaluationAgree(t *testing.T) {
 			t.Errorf("%d: score %v, expected %v", i, score, logs[i])
 		}
 	}
-	stats, err := decoder.Evaluate(background, batch, batch)
+	corpus, err := w.context.NewCorpusFromIDs(background, batch)
 	w.must(err)
-	if stats.Sentences != 2*int64(len(logs)) || math.Abs(stats.NLL+2*sum/float64(stats.TgtTokens)) > 1e-9 ||
+	batcher, err := corpus.NewBatcher(background, nil, w.config)
+	w.must(err)
+	stats, err := decoder.Evaluate(background, batcher)
+	w.must(err)
+	if stats.Sentences != int64(len(logs)) || math.Abs(stats.NLL+sum/float64(stats.TgtTokens)) > 1e-9 ||
 		math.Abs(stats.Perplexity-math.Exp(stats.NLL)) > 1e-9 || stats.Loss <= 0 {
 		t.Errorf("%+v, scores %v", stats, scores)
 	}
@@ -194,7 +200,7 @@ func TestIdsAndTextsAgree(t *testing.T) {
 	w.train(20)
 	whole, err := w.decoder.Translate(background, sources(), nil)
 	w.must(err)
-	batch, err := w.tokenizer.Batch(sources(), nil)
+	batch, err := w.model.Batch(sources(), nil, nil)
 	w.must(err)
 	decoded, err := w.decoder.Decode(background, batch, nil)
 	if w.must(err); !reflect.DeepEqual(decoded, whole) {
@@ -214,7 +220,29 @@ func TestIdsAndTextsAgree(t *testing.T) {
 	}
 }
 
-func TestTwoHalvesAreAStep(t *testing.T) {
+func TestScoreTexts(t *testing.T) {
+	w := newWorld(t)
+	w.train(20)
+	batch, err := w.model.Batch(sources(), targets(), nil)
+	w.must(err)
+	expected, err := w.decoder.Score(background, batch)
+	w.must(err)
+	scores, err := w.decoder.ScoreTexts(background, append([]Pair{{"one", "\xff"}}, testPairs...))
+	w.must(err)
+	if refused(t, ErrData, scores[0].Err); !math.IsNaN(scores[0].LogProbability) {
+		t.Errorf("%+v", scores[0])
+	}
+	for i, score := range scores[1:] {
+		if score.Err != nil || score.LogProbability != expected[i] {
+			t.Errorf("%d: %+v, expected %v", i, score, expected[i])
+		}
+	}
+	if none, err := w.decoder.ScoreTexts(background, nil); len(none) != 0 || err != nil {
+		t.Errorf("%v, %v", none, err)
+	}
+}
+
+func TestAccumulateAndUpdateEqualStep(t *testing.T) {
 	w, other := newWorld(t), newWorld(t)
 	batches := []Batch{w.batch(), w.batch(), w.batch()}
 	whole, err := other.trainer.Step(background, batches...)
@@ -226,7 +254,7 @@ func TestTwoHalvesAreAStep(t *testing.T) {
 		}
 	}
 	norm := 0.0
-	for _, info := range w.model.Params() {
+	for _, info := range w.model.Tensors() {
 		gradient, err := w.trainer.ReadGradient(info.Name)
 		w.must(err)
 		for _, x := range gradient {
@@ -244,7 +272,7 @@ func TestTwoHalvesAreAStep(t *testing.T) {
 	refused(t, ErrState, err)
 }
 
-func TestAnErrorOfProgressEndsTheTraining(t *testing.T) {
+func TestErrorOfReportStopsTraining(t *testing.T) {
 	w := newWorld(t)
 	stop := errors.New("enough")
 	err := w.trainer.Train(background, w.batcher, 100, func(s StepStats) error {
@@ -259,24 +287,24 @@ func TestAnErrorOfProgressEndsTheTraining(t *testing.T) {
 	w.must(w.trainer.Train(background, w.batcher, 1, nil))
 }
 
-func TestNextAndItsBatcher(t *testing.T) {
+func TestNextAndBatcher(t *testing.T) {
 	w := newWorld(t)
 	w.train(1)
 	before, err := w.batcher.Stats()
 	w.must(err)
-	values, err := w.model.ReadParam(w.model.Params()[0].Name)
+	values, err := w.model.ReadTensor(w.model.Tensors()[0].Name)
 	w.must(err)
 	broken := append([]float32(nil), values...)
 	for i := range broken {
 		broken[i] = 3e38
 	}
-	w.must(w.model.WriteParam(w.model.Params()[0].Name, broken))
+	w.must(w.model.WriteTensor(w.model.Tensors()[0].Name, broken))
 	_, err = w.trainer.Next(background, w.batcher)
 	refused(t, ErrNonfinite, err)
 	if after, err := w.batcher.Stats(); after != before || err != nil {
-		t.Errorf("%+v, %v, expected to stand at %+v", after, err, before)
+		t.Errorf("%+v, %v, expected %+v", after, err, before)
 	}
-	w.must(w.model.WriteParam(w.model.Params()[0].Name, values))
+	w.must(w.model.WriteTensor(w.model.Tensors()[0].Name, values))
 	steps := int64(1)
 	for ; err != io.EOF; steps++ {
 		var stats StepStats
@@ -293,72 +321,70 @@ func TestNextAndItsBatcher(t *testing.T) {
 	_, err = w.trainer.Next(background, nil)
 	refused(t, ErrInvalidArgument, err)
 
-	expected, err := w.decoder.Evaluate(background, w.batch())
-	w.must(err)
-	w.must(w.batcher.SeekTo(1, 1))
-	all, err := w.decoder.EvaluateBatcher(background, w.batcher)
-	if w.must(err); all.Sentences != int64(len(testPairs)) || all.Sentences <= expected.Sentences || all.NLL <= 0 {
+	w.must(w.batcher.SeekTo(background, 1, 1))
+	all, err := w.decoder.Evaluate(background, w.batcher)
+	if w.must(err); all.Sentences != int64(len(testPairs)) || all.NLL <= 0 {
 		t.Errorf("%+v", all)
 	}
 	if after, err := w.batcher.Stats(); after.Epoch != 1 || after.Batch != 1 || err != nil {
-		t.Errorf("%+v, %v, expected to stand where it stood", after, err)
+		t.Errorf("%+v, %v, expected epoch 1, batch 1", after, err)
 	}
 }
 
 func TestSkippedStepsAndTheMovingAverage(t *testing.T) {
 	w := newWorld(t)
-	_, err := w.trainer.EMA()
+	_, err := w.trainer.CopyAverage(background)
 	refused(t, ErrState, err)
 	trainer, err := w.model.NewTrainer(with(Options{"train.ema": 0.5, "train.on_nonfinite": "skip"}))
 	w.must(err)
 	w.must(trainer.Train(background, w.batcher, 2, nil))
-	mean, err := trainer.EMA()
+	mean, err := trainer.CopyAverage(background)
 	w.must(err)
-	if size := mean.Params(); !reflect.DeepEqual(size, w.model.Params()) {
+	if size := mean.Tensors(); !reflect.DeepEqual(size, w.model.Tensors()) {
 		t.Errorf("%v", size)
 	}
-	w.must(trainer.Save(w.path("run.ckpt"), w.batcher))
-	resumed, err := w.context.ResumeTrainer(background, w.path("run.ckpt"), Options{"train.learning_rate": 0.25})
+	w.must(trainer.Save(background, w.file("run.ckpt"), w.batcher))
+	resumed, err := w.context.ResumeTrainer(background, w.file("run.ckpt"), Options{"train.learning_rate": 0.25})
 	w.must(err)
 	config, err := resumed.Config()
 	w.must(err)
 	if rate, err := config.Float("train.learning_rate"); rate != 0.25 || err != nil {
 		t.Errorf("learning rate %v, %v", rate, err)
 	}
-	again, err := resumed.EMA()
+	again, err := resumed.CopyAverage(background)
 	w.must(err)
 	w.same(again, mean, 0)
-	_, err = w.context.ResumeTrainer(background, w.path("run.ckpt"), Options{"train.seed": 99})
+	_, err = w.context.ResumeTrainer(background, w.file("run.ckpt"), Options{"train.seed": 99})
 	refused(t, ErrState, err)
 
-	name := w.model.Params()[0].Name
-	values, err := w.model.ReadParam(name)
+	name := w.model.Tensors()[0].Name
+	values, err := w.model.ReadTensor(name)
 	w.must(err)
 	for i := range values {
 		values[i] = 3e38
 	}
-	w.must(w.model.WriteParam(name, values))
+	w.must(w.model.WriteTensor(name, values))
 	stats, err := trainer.Step(background, w.batch())
 	if w.must(err); stats.Outcome != StepSkipped || trainer.Steps() != 2 {
 		t.Errorf("%+v after %d steps", stats, trainer.Steps())
 	}
 }
 
-func TestWhatHoldsForACall(t *testing.T) {
+func TestParamsOfACall(t *testing.T) {
 	w := newWorld(t)
 	w.train(100)
 	texts := []string{"one two", "\xff", "three four one"}
-	answers, err := w.decoder.Translate(background, texts, &Params{
+	results, err := w.decoder.Translate(background, texts, &Params{
 		Settings: Options{"decode.beam": 3, "decode.n_best": 2},
 		Prefixes: []string{"vier", "", ""},
 	})
 	w.must(err)
-	refused(t, ErrData, answers[1].Err)
-	if !strings.HasPrefix(answers[0].Best().Text, "vier") || len(answers[0].Hypotheses) != 2 ||
-		answers[1].Hypotheses != nil || len(answers[2].Hypotheses) != 2 || answers[2].Err != nil {
-		t.Errorf("%+v", answers)
+	refused(t, ErrData, results[1].Err)
+	if !strings.HasPrefix(results[0].Best().Text, "vier") || len(results[0].Hypotheses) != 2 ||
+		results[1].Hypotheses != nil || len(results[2].Hypotheses) != 2 || results[2].Err != nil {
+		t.Errorf("%+v", results)
 	}
-	batch, err := w.tokenizer.Batch([]string{"one two", "three"}, nil)
+	batch, err := w.model.Batch([]string{"one two", "three"}, nil, nil)
 	w.must(err)
 	prefix, err := w.tokenizer.Encode("vier")
 	w.must(err)
@@ -373,9 +399,13 @@ func TestWhatHoldsForACall(t *testing.T) {
 	}
 
 	slowDecoder, many := slow(t, w.context)
-	late, err := slowDecoder.Decode(background, many, &Params{Settings: Options{"decode.deadline_ms": 30}})
+	ctx, cancel := context.WithTimeout(background, 30*time.Millisecond)
+	defer cancel()
+	late, err := slowDecoder.Decode(ctx, many, nil)
 	w.must(err)
-	refused(t, ErrDeadline, late[many.Len()-1].Err)
+	if failed := refused(t, ErrDeadline, late[many.Len()-1].Err); !errors.Is(failed, context.DeadlineExceeded) {
+		t.Error(failed)
+	}
 	for _, all := range late {
 		if all.Err == nil && !all.Best().Complete || errors.Is(all.Err, ErrDeadline) {
 			continue

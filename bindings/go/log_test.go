@@ -1,4 +1,4 @@
-// Log lines, progress, and what a function may do wrong.
+// Log lines, progress, and failures of callbacks.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -6,6 +6,8 @@ package xformer
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -22,9 +24,9 @@ func TestLogLines(t *testing.T) {
 			lines = append(lines, level.String()+" "+component+" "+message)
 		}))
 		runtime.GC()
-		corpus, err := w.context.NewCorpus(background, "some text", badLines, nil)
+		corpus, err := w.textCorpus("some text", badLines, nil)
 		w.must(err)
-		if all := strings.Join(lines, "\n"); strings.Contains(all, "warning data some text:2") != (level == LogDebug) {
+		if all := strings.Join(lines, "\n"); strings.Contains(all, "some text:2") != (level == LogDebug) {
 			t.Errorf("%v: %q", level, lines)
 		}
 		if want := (CorpusStats{Lines: 2, Kept: 1, BadColumns: 1}); corpus.Stats() != want {
@@ -33,10 +35,10 @@ func TestLogLines(t *testing.T) {
 	}
 }
 
-func TestALogFunctionOutlivesItsContext(t *testing.T) {
+func TestLogFunctionOutlivesItsContext(t *testing.T) {
 	called := 0
 	w := newWorld(t, WithLog(LogDebug, func(LogLevel, string, string) { called++ }))
-	corpus, err := w.context.NewCorpus(background, "long", []byte("a\tb\none two three four\tc\n"), nil)
+	corpus, err := w.textCorpus("long", []byte("a\tb\none two three four\tc\n"), nil)
 	w.must(err)
 	w.must(w.context.Close())
 	runtime.GC()
@@ -46,7 +48,7 @@ func TestALogFunctionOutlivesItsContext(t *testing.T) {
 	}
 }
 
-func TestAPanicGoesOnAfterTheCall(t *testing.T) {
+func TestPanicContinuesAfterTheCall(t *testing.T) {
 	type value struct{ number int }
 	var thrown *value
 	calls := 0
@@ -63,21 +65,22 @@ func TestAPanicGoesOnAfterTheCall(t *testing.T) {
 					t.Errorf("recovered %v after %d calls, expected %d after one", found, calls, i)
 				}
 			}()
-			_, err := w.context.NewCorpus(background, "panics", badLines, nil)
+			_, err := w.textCorpus("panics", badLines, nil)
 			t.Errorf("no panic but %v", err)
 		}()
 	}
 	thrown = nil
-	w.train(1) // nobody is in a call any more
+	w.train(1) // no call is running
 }
 
-func TestAPanicComesToItsOwnGoroutine(t *testing.T) {
+func TestPanicReachesItsOwnGoroutine(t *testing.T) {
 	w := newWorld(t, WithLog(LogWarning, func(_ LogLevel, _, message string) {
 		runtime.Gosched()
-		panic(strings.SplitN(message, ":", 2)[0])
+		panic(filepath.Base(strings.SplitN(message, ":", 2)[0]))
 	}))
 	var group sync.WaitGroup
 	for i := 0; i < 8; i++ {
+		w.must(os.WriteFile(w.path(strings.Repeat("x", i+1)), badLines, 0o600))
 		group.Add(1)
 		go func(name string) {
 			defer group.Done()
@@ -85,10 +88,10 @@ func TestAPanicComesToItsOwnGoroutine(t *testing.T) {
 				func() {
 					defer func() {
 						if found := recover(); found != name {
-							t.Errorf("%v came to %v", found, name)
+							t.Errorf("goroutine %v received the panic %v", name, found)
 						}
 					}()
-					w.context.NewCorpus(background, name, badLines, nil)
+					w.context.OpenCorpus(background, w.path(name), nil)
 				}()
 			}
 		}(strings.Repeat("x", i+1))
@@ -99,28 +102,34 @@ func TestAPanicComesToItsOwnGoroutine(t *testing.T) {
 func TestProgress(t *testing.T) {
 	var tasks []string
 	var stop error
-	w := newWorld(t, WithProgress(func(task string, done, total int64) error {
+	w := newWorld(t)
+	ctx := WithProgress(background, func(task string, done, total int64) error {
 		if tasks = append(tasks, task); done < 0 || done > total {
 			t.Errorf("%s: %d of %d", task, done, total)
 		}
 		return stop
-	}))
+	})
 	corpus := manyPairs(w)
 	_, err := corpus.NewBatcher(background, w.tokenizer, nil)
+	w.must(err)
+	if len(tasks) != 0 {
+		t.Errorf("%q, expected no progress of another call", tasks)
+	}
+	_, err = corpus.NewBatcher(ctx, w.tokenizer, nil)
 	w.must(err)
 	if len(tasks) == 0 || tasks[len(tasks)-1] != "encode" {
 		t.Errorf("%q", tasks)
 	}
 	stop = errors.New("enough")
-	_, err = corpus.NewBatcher(background, w.tokenizer, nil)
+	_, err = corpus.NewBatcher(ctx, w.tokenizer, nil)
 	if refused(t, ErrCallback, err); !errors.Is(err, stop) {
 		t.Error(err)
 	}
 }
 
-func TestWhatIsClosedForgetsItsFunctions(t *testing.T) {
+func TestCallbacksAreReleased(t *testing.T) {
 	forgotten := make(chan string, 4)
-	// logs gives a function that keeps an object, whose end is told.
+	// logs returns a callback that refers to an object with a finalizer.
 	logs := func(name string) LogFunc {
 		kept := &[1 << 10]byte{}
 		runtime.SetFinalizer(kept, func(*[1 << 10]byte) { forgotten <- name })
@@ -128,7 +137,7 @@ func TestWhatIsClosedForgetsItsFunctions(t *testing.T) {
 	}
 	asks := func(name string) Constraint {
 		log := logs(name)
-		return func(Prefix, Allowed) error { log(LogDebug, "", ""); return nil }
+		return func([]Partial, int) error { log(LogDebug, "", ""); return nil }
 	}
 	w := newWorld(t, WithLog(LogDebug, logs("log")))
 	_, err := w.decoder.Translate(background, []string{"one"}, &Params{Constraint: asks("constraint")})
@@ -143,7 +152,7 @@ func TestWhatIsClosedForgetsItsFunctions(t *testing.T) {
 		case <-time.After(time.Millisecond):
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%v are forgotten, expected 2", seen)
+			t.Fatalf("released %v, expected 2", seen)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// The Transformer's parameters, in memory and in a file.
+// The parameters of a Transformer, in memory and in files.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -9,22 +9,39 @@ import "C"
 
 import (
 	"context"
+	"strconv"
 	"unsafe"
 )
 
-// ParamInfo is one parameter tensor.
-type ParamInfo struct {
-	// Name is a module path, such as "encoder.0.self_attention.q.weight".
+// TensorInfo describes one parameter tensor.
+type TensorInfo struct {
+	// Name is a module path, for example "encoder.0.self_attention.q.weight".
 	Name string
-	// Rows and Columns are its shape; a vector has 1 row.
-	Rows, Columns int64
+	// Type is the type in memory.
+	Type Type
+	// Shape contains 1 to 4 sizes, slowest first: outputs and inputs of a linear map, ids and d_model of an embedding.
+	Shape []int64
 }
 
-// Model is a Transformer's parameters with their configuration and, perhaps, a tokenizer. Many decoders may share one.
+// Size returns the number of elements, the product of the shape.
+func (t TensorInfo) Size() int64 {
+	size := int64(1)
+	for _, dim := range t.Shape {
+		size *= dim
+	}
+	return size
+}
+
+// Model contains the parameters of a Transformer, its configuration, and optionally a tokenizer. Any number of decoders
+// may share one model.
+//
+// The option "model.weights" of LoadModel, Copy, and Save selects the type of the matrices: same, fp32, fp16, bf16, or
+// int8. A model with fp32 matrices can be trained. Models with the other types are quantized: they need half or a
+// quarter of the memory, and can only decode, score, and evaluate.
 type Model struct {
 	object
-	params []ParamInfo
-	index  map[string]int
+	tensors []TensorInfo
+	index   map[string]int
 }
 
 func (m *Model) in(c *call) *C.xf_model {
@@ -40,96 +57,93 @@ func newModel(h *handle) *Model {
 	for i := C.size_t(0); i < C.xf_model_tensor_count(p); i++ {
 		info := C.xf_tensor_info{struct_size: C.sizeof_xf_tensor_info}
 		if C.xf_model_get_tensor(p, i, &info, nil) != C.XF_OK {
-			break // fewer than it counts: those are not known here
+			break // cannot happen with these arguments
 		}
-		m.params = append(m.params, ParamInfo{C.GoString(info.name), int64(info.rows), int64(info.columns)})
-		m.index[m.params[i].Name] = int(i)
+		m.tensors = append(m.tensors, TensorInfo{C.GoString(info.name), Type(info._type),
+			copied[int64](&info.shape[0], int(info.dims))})
+		m.index[m.tensors[i].Name] = int(i)
 	}
 	return m
 }
 
-// NewModel makes fresh parameters. It reads the options of the group "model."; without a tokenizer (nil)
-// "model.vocab_size" must be set.
+// NewModel creates a model with random parameters. It reads the options of the group "model.". If the tokenizer is nil,
+// the model works on ids, and "model.vocab_size" must be set.
 func (c *Context) NewModel(tokenizer *Tokenizer, settings Settings) (*Model, error) {
 	return create(context.Background(), c.h, kindModel, newModel, func(call *call, p **C.xf_model) status {
-		return C.xf_model_create(c.in(call), call.config(settings), tokenizer.in(call), p, &call.err)
+		return C.xf_model_create(c.in(call), tokenizer.in(call), call.config(settings), p, &call.err)
 	})
 }
 
-// LoadModel loads what Model.Save or Trainer.Save wrote. The file is checked before it is used.
-func (c *Context) LoadModel(ctx context.Context, path string) (*Model, error) {
+// LoadModel loads a model that Model.Save or Trainer.Save wrote. Everything is validated before it is used. It reads
+// the option "model.weights".
+func (c *Context) LoadModel(ctx context.Context, source Source, settings Settings) (*Model, error) {
 	return create(ctx, c.h, kindModel, newModel, func(call *call, p **C.xf_model) status {
-		return C.xf_model_load(c.in(call), call.text("file name", path), p, &call.err)
+		return C.xf_model_load(c.in(call), call.sources(source), call.config(settings), call.xf, p, &call.err)
 	})
 }
 
-// LoadModelFrom loads a model from a file, from memory or by a reader.
-func (c *Context) LoadModelFrom(ctx context.Context, source Source) (*Model, error) {
+// AverageModels averages the parameters of files of the same configuration, such as the last checkpoints of a run
+// (paper s. 6.1). The result is fp32, with tokenizer and metadata of the first file.
+func (c *Context) AverageModels(ctx context.Context, sources ...Source) (*Model, error) {
 	return create(ctx, c.h, kindModel, newModel, func(call *call, p **C.xf_model) status {
-		return C.xf_model_load_from(c.in(call), call.source(source), p, &call.err)
+		return C.xf_model_average(c.in(call), call.sources(sources...), C.size_t(len(sources)), call.xf, p, &call.err)
 	})
 }
 
-// AverageFiles averages the parameters of several files of one model: the paper's last checkpoints.
-func (c *Context) AverageFiles(ctx context.Context, paths []string) (*Model, error) {
-	return create(ctx, c.h, kindModel, newModel, func(call *call, p **C.xf_model) status {
-		return C.xf_model_average_files(c.in(call), call.names("file name", paths), C.size_t(len(paths)), p, &call.err)
-	})
+// ModelSummary contains the contents and the memory requirements of a model file.
+type ModelSummary struct {
+	// Parameters is the number of parameters, VocabSize the size of the target vocabulary, and FileBytes the size of the
+	// file.
+	Parameters, VocabSize, FileBytes int64
+	// DecodeBytes and TrainBytes are upper estimates of the memory to translate with the model and to train it.
+	DecodeBytes, TrainBytes int64
+	// Step is the number of updates of a checkpoint; -1 for a model.
+	Step int64
+	// HasTokenizer reports whether the file contains a tokenizer.
+	HasTokenizer bool
+	// Weights is the type of the matrices.
+	Weights Type
 }
 
-// Average averages the parameters of this model and others of the same configuration. The new one has its tokenizer,
-// metadata and context.
-func (m *Model) Average(ctx context.Context, others ...*Model) (*Model, error) {
-	return create(ctx, m.h, kindModel, newModel, func(c *call, p **C.xf_model) status {
-		all := newArray[*C.xf_model](c, 1+len(others))
-		all[0] = m.in(c)
-		for i, other := range others {
-			all[i+1] = other.in(c)
-		}
-		return C.xf_model_average(first(all), C.size_t(len(all)), p, &c.err)
+// InspectModel reads the header of a model file and reports its contents and memory requirements. It reads the options
+// "model.weights" and, for the estimates, those of "decode." and "data.".
+func (c *Context) InspectModel(source Source, settings Settings) (ModelSummary, error) {
+	s := C.xf_model_summary{struct_size: C.sizeof_xf_model_summary}
+	err := do(func(call *call) status {
+		return C.xf_model_inspect(c.in(call), call.sources(source), call.config(settings), &s, &call.err)
 	})
+	return ModelSummary{int64(s.parameters), int64(s.vocab_size), int64(s.file_bytes), int64(s.decode_bytes),
+		int64(s.train_bytes), int64(s.step), s.has_tokenizer != 0, Type(s.weights)}, err
 }
 
-// Copy makes a model of its own with tokenizer and metadata: in another context, or when that is nil in the model's.
-func (m *Model) Copy(to *Context) (*Model, error) {
+// Copy copies the model with its tokenizer and metadata to a context; nil: that of the model. It reads the option
+// "model.weights", so it can also convert between quantized and fp32 models.
+func (m *Model) Copy(ctx context.Context, to *Context, settings Settings) (*Model, error) {
 	home := m.h
 	if to != nil {
 		home = to.h
 	}
-	return create(context.Background(), home, kindModel, newModel, func(c *call, p **C.xf_model) status {
-		return C.xf_model_copy(m.in(c), to.in(c), p, &c.err)
+	return create(ctx, home, kindModel, newModel, func(c *call, p **C.xf_model) status {
+		return C.xf_model_copy(m.in(c), to.in(c), c.config(settings), c.xf, p, &c.err)
 	})
 }
 
-// Save writes the model, replacing an old file at once or not at all; the old one stays as "<path>.prev". It reads the
-// options of the group "file.": "file.precision" fp16 or bf16 halves the file and int8 quarters it; numbers are
-// rounded.
-func (m *Model) Save(ctx context.Context, path string, settings Settings) error {
-	return doLong(ctx, m.h, func(c *call) status {
-		return C.xf_model_save(m.in(c), c.config(settings), c.text("file name", path), &c.err)
+// Save saves the model. It reads the option "model.weights": the type of the matrices in the file.
+func (m *Model) Save(ctx context.Context, sink Sink, settings Settings) error {
+	return doLong(ctx, func(c *call) status {
+		return C.xf_model_save(m.in(c), c.config(settings), c.xf, c.sink(sink), &c.err)
 	})
 }
 
-// Bytes is what Save writes.
-func (m *Model) Bytes(ctx context.Context, settings Settings) (data []byte, err error) {
-	err = doLong(ctx, m.h, func(c *call) (found status) {
-		config := c.config(settings)
-		data, found = filled(nil, func(room []byte, size *C.size_t) status {
-			return C.xf_model_save_memory(m.in(c), config, unsafe.Pointer(first(room)), C.size_t(len(room)), size, &c.err)
-		})
-		return found
-	})
-	return data, err
-}
-
-// Config is a copy of the configuration the model was made with, "model.vocab_size" filled in.
+// Config returns a copy of the options of the group "model." that are in effect, including "model.vocab_size".
 func (m *Model) Config() (*Config, error) {
 	return makeConfig(func(c *call, p **C.xf_config) status {
 		return C.xf_config_copy(C.xf_model_config(m.in(c)), p, &c.err)
 	})
 }
 
-// Tokenizer is the model's tokenizer, usable until the model is closed. It is ErrState when there is none.
+// Tokenizer returns the tokenizer of the model, which is valid until the model is closed. It returns ErrState if the
+// model has none. A batcher that was created with it frames texts for this model.
 func (m *Model) Tokenizer() (tokenizer *Tokenizer, err error) {
 	err = do(func(c *call) status {
 		p := C.xf_model_tokenizer(m.in(c))
@@ -142,59 +156,104 @@ func (m *Model) Tokenizer() (tokenizer *Tokenizer, err error) {
 	return tokenizer, err
 }
 
-// SetMetadata keeps a text with the model, in its files and checkpoints: where it came from, its languages, a licence.
+// Encode encodes text as the ids that the model expects in a Batch: with the end symbol and language tokens. White
+// space around the text is ignored. It reads the options "text.source_language" and "text.target_language".
+func (m *Model) Encode(side Side, text string, settings Settings) (ids []int32, err error) {
+	data := []byte(text)
+	err = do(func(c *call) (found status) {
+		p, config := m.in(c), c.config(settings)
+		ids, found = filled(make([]int32, len(text)+8), func(room []int32, count *C.size_t) status {
+			return C.xf_model_encode(p, C.int32_t(side), as[C.char](data), C.size_t(len(data)), config, as[C.int32_t](room),
+				C.size_t(len(room)), count, &c.err)
+		})
+		return found
+	})
+	return ids, err
+}
+
+// Batch encodes texts with Encode and packs them. targets is nil for decoding.
+func (m *Model) Batch(sources, targets []string, settings Settings) (Batch, error) {
+	from, err := m.encodeAll(SideSource, sources, settings)
+	if err != nil || targets == nil {
+		batch, _ := NewBatch(from, nil)
+		return batch, err
+	}
+	to, err := m.encodeAll(SideTarget, targets, settings)
+	if err != nil {
+		return Batch{}, err
+	}
+	return NewBatch(from, to)
+}
+
+func (m *Model) encodeAll(side Side, texts []string, settings Settings) (all [][]int32, err error) {
+	for i, text := range texts {
+		ids, err := m.Encode(side, text, settings)
+		if err != nil {
+			if failed, ok := err.(*Error); ok && failed.Status == ErrData {
+				failed.Message = "text " + strconv.Itoa(i) + ": " + failed.Message
+			}
+			return nil, err
+		}
+		all = append(all, ids)
+	}
+	return all, nil
+}
+
+// SetMetadata stores a text with the model, for example its origin, languages, or license. It is saved in files and
+// checkpoints.
 func (m *Model) SetMetadata(key, value string) error {
-	return m.setMetadata(key, func(c *call) *C.char { return c.text("value", value) })
-}
-
-// DeleteMetadata removes a text that is kept with the model, if there is one of that key.
-func (m *Model) DeleteMetadata(key string) error {
-	return m.setMetadata(key, func(*call) *C.char { return nil })
-}
-
-func (m *Model) setMetadata(key string, value func(*call) *C.char) error {
-	lent.Lock()
-	defer lent.Unlock()
 	return do(func(c *call) status {
-		return C.xf_model_set_metadata(m.in(c), c.text("key", key), value(c), &c.err)
+		return C.xf_model_set_metadata(m.in(c), c.text("key", key), c.text("value", value), &c.err)
 	})
 }
 
-// Metadata is the texts that are kept with the model.
+// DeleteMetadata removes a text that is stored with the model, if the key exists.
+func (m *Model) DeleteMetadata(key string) error {
+	return do(func(c *call) status { return C.xf_model_set_metadata(m.in(c), c.text("key", key), nil, &c.err) })
+}
+
+// Metadata returns a copy of all texts that are stored with the model.
 func (m *Model) Metadata() (map[string]string, error) {
-	lent.Lock()
-	defer lent.Unlock()
 	all := make(map[string]string)
 	err := do(func(c *call) status {
 		p := m.in(c)
 		for i := C.size_t(0); ; i++ {
-			key := C.xf_model_metadata_key(p, i)
-			if key == nil {
-				return C.XF_OK
+			key, found := filled(make([]byte, 257), func(room []byte, length *C.size_t) status {
+				return C.xf_model_get_metadata_key(p, i, as[C.char](room), C.size_t(len(room)), length, &c.err)
+			})
+			if found != C.XF_OK {
+				return found // XF_DONE at the end
 			}
-			all[C.GoString(key)] = C.GoString(C.xf_model_metadata(p, key))
+			name := c.text("key", string(key))
+			value, found := filled(make([]byte, 256), func(room []byte, length *C.size_t) status {
+				return C.xf_model_get_metadata(p, name, as[C.char](room), C.size_t(len(room)), length, &c.err)
+			})
+			if found != C.XF_OK {
+				return found
+			}
+			all[string(key)] = string(value)
 		}
 	})
 	return all, err
 }
 
-// Params describes the parameter tensors, in the order of the file.
-func (m *Model) Params() []ParamInfo {
-	return append([]ParamInfo(nil), m.params...)
+// Tensors describes the parameter tensors, in the order of the file.
+func (m *Model) Tensors() []TensorInfo {
+	return append([]TensorInfo(nil), m.tensors...)
 }
 
-// param is the index of a parameter, and room for it.
-func (m *Model) param(name string) (index C.size_t, room []float32, err error) {
+// tensor returns the index of a tensor and a slice of its size.
+func (m *Model) tensor(name string) (index C.size_t, room []float32, err error) {
 	i, ok := m.index[name]
 	if !ok {
-		return 0, nil, newError(ErrNotFound, 0, "the model has no parameter '"+name+"'")
+		return 0, nil, newError(ErrNotFound, 0, "the model has no tensor '"+name+"'")
 	}
-	return C.size_t(i), make([]float32, m.params[i].Rows*m.params[i].Columns), nil
+	return C.size_t(i), make([]float32, m.tensors[i].Size()), nil
 }
 
-// ReadParam is a copy of a parameter tensor, row-major.
-func (m *Model) ReadParam(name string) ([]float32, error) {
-	index, values, err := m.param(name)
+// ReadTensor copies a parameter tensor, row-major and converted to fp32.
+func (m *Model) ReadTensor(name string) ([]float32, error) {
+	index, values, err := m.tensor(name)
 	if err != nil {
 		return nil, err
 	}
@@ -203,9 +262,9 @@ func (m *Model) ReadParam(name string) ([]float32, error) {
 	})
 }
 
-// WriteParam replaces a parameter tensor by rows * columns finite numbers, row-major.
-func (m *Model) WriteParam(name string, values []float32) error {
-	index, _, err := m.param(name)
+// WriteTensor replaces a parameter tensor of an fp32 model by as many finite numbers, row-major.
+func (m *Model) WriteTensor(name string, values []float32) error {
+	index, _, err := m.tensor(name)
 	if err != nil {
 		return err
 	}

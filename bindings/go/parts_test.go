@@ -1,4 +1,4 @@
-// What each object gives.
+// The functions of each object.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -48,9 +48,12 @@ func TestConfig(t *testing.T) {
 		if row.Doc == "" || row.Since == "" || row.Minimum > row.Maximum {
 			t.Errorf("%+v", row)
 		}
-		if row.Key == "model.norm" && !reflect.DeepEqual(row.Choices, []string{"post", "pre"}) {
+		if row.Key == "model.norm" && !reflect.DeepEqual(row.Choices, []string{"post", "pre", "post_rms", "pre_rms"}) {
 			t.Errorf("%+v", row)
 		}
+	}
+	if row, err := FindOption("decode.beam"); row.Key != "decode.beam" || row.Type != OptionInteger || err != nil {
+		t.Errorf("%+v, %v", row, err)
 	}
 	var none *Config
 	context, err := NewContext(none)
@@ -88,8 +91,8 @@ func TestCorpus(t *testing.T) {
 
 func TestTokenizer(t *testing.T) {
 	w := newWorld(t)
-	w.must(w.tokenizer.Save(w.path("words.json")))
-	loaded, err := w.context.LoadTokenizer(w.path("words.json"))
+	w.must(w.tokenizer.Save(background, w.file("words.json")))
+	loaded, err := w.context.LoadTokenizer(background, w.file("words.json"))
 	w.must(err)
 	own, err := w.model.Tokenizer()
 	w.must(err)
@@ -98,33 +101,44 @@ func TestTokenizer(t *testing.T) {
 	size, err := config.Int("model.vocab_size")
 	w.must(err)
 	for _, tokenizer := range []*Tokenizer{w.tokenizer, loaded, own} {
-		if int64(tokenizer.Size()) != size {
-			t.Errorf("%d ids, expected %d", tokenizer.Size(), size)
+		if int64(tokenizer.Info().VocabSize) != size {
+			t.Errorf("%d ids, expected %d", tokenizer.Info().VocabSize, size)
 		}
 		for _, text := range []string{"one two", "", " x  y ", "Zürich 東京 🙂", "a\x00b"} {
 			tokens, err := tokenizer.Encode(text)
 			w.must(err)
-			if back, err := tokenizer.Decode(append(tokens, TokenEnd)); back != text || err != nil {
+			if back, err := tokenizer.Decode(append(tokens, tokenEnd)); back != text || err != nil {
 				t.Errorf("%q, %v, expected %q", back, err, text)
 			}
 		}
-		// Normalisation makes these longer, and these ids more text than there is room for at first.
+		// Normalization makes these texts longer than the initial buffers.
 		if tokens, err := tokenizer.Encode(strings.Repeat("ﷺ", 50)); len(tokens) <= 150+8 || err != nil {
 			t.Errorf("%d ids, %v", len(tokens), err)
 		}
-		if piece, err := tokenizer.Piece(TokenEnd); piece != "</s>" || err != nil {
+		info := tokenizer.Info()
+		if info.Kind != "bpe" || info.StartToken != 0 || info.EndToken != tokenEnd {
+			t.Errorf("%+v", info)
+		}
+		for _, side := range []Side{SideSource, SideTarget} {
+			if same, err := tokenizer.Side(side); err != nil || same.Info() != info {
+				t.Errorf("%+v, %v, expected %+v", same, err, info)
+			}
+		}
+		_, err = tokenizer.Side(0)
+		refused(t, ErrInvalidArgument, err)
+		if piece, err := tokenizer.Piece(tokenEnd); piece != "</s>" || err != nil {
 			t.Errorf("%q, %v", piece, err)
 		}
 	}
 }
 
-func TestRoomGrows(t *testing.T) {
+func TestBuffersGrow(t *testing.T) {
 	w := newWorld(t)
 	text, word := "", strings.Repeat("x", 100)
 	for i := 0; i < 20; i++ {
 		text += word + "\t" + word + "\n"
 	}
-	corpus, err := w.context.NewCorpus(background, "long words", []byte(text), nil)
+	corpus, err := w.textCorpus("long words", []byte(text), nil)
 	w.must(err)
 	tokenizer, err := w.context.TrainTokenizer(background, corpus, Options{"tokenizer.vocab_size": 400})
 	w.must(err)
@@ -143,8 +157,8 @@ func TestBatcher(t *testing.T) {
 	var epochs [2][]Batch
 	for i := range epochs {
 		var seen []int
-		batch, err := w.batcher.Next()
-		for ; err == nil; batch, err = w.batcher.Next() {
+		batch, err := w.batcher.Next(background)
+		for ; err == nil; batch, err = w.batcher.Next(background) {
 			epochs[i] = append(epochs[i], batch)
 			for _, pair := range batch.PairIndex {
 				seen = append(seen, int(pair))
@@ -163,7 +177,7 @@ func TestBatcher(t *testing.T) {
 	if stats, err := w.batcher.Stats(); stats.Epoch != 2 || stats.Pairs != int64(len(testPairs)) || err != nil {
 		t.Errorf("%+v, %v", stats, err)
 	}
-	w.must(w.batcher.SeekTo(0, 1))
+	w.must(w.batcher.SeekTo(background, 0, 1))
 	again := w.batch()
 	if !reflect.DeepEqual(again, epochs[0][1]) {
 		t.Errorf("%v, expected %v", again, epochs[0][1])
@@ -177,20 +191,21 @@ func TestBatcher(t *testing.T) {
 			t.Errorf("%q, %q, expected %v", source, target, pair)
 		}
 	}
-	packed, err := w.tokenizer.Batch([]string{"one", "two two"}, []string{"eins", "zwei zwei"})
-	if w.must(err); packed.Len() != 2 || packed.TgtOffsets[2] != int32(len(packed.TgtIDs)) {
+	packed, err := w.model.Batch([]string{"one", "two two"}, []string{"eins", "zwei zwei"}, nil)
+	if w.must(err); packed.Len() != 2 || packed.TgtOffsets[2] != int64(len(packed.TgtIDs)) {
 		t.Errorf("%+v", packed)
 	}
 }
 
 func TestContext(t *testing.T) {
 	w := newWorld(t)
-	if !strings.Contains(w.context.Device(), "cpu") {
-		t.Errorf("%q", w.context.Device())
+	info := w.context.Info()
+	if !strings.HasPrefix(info.Device, "cpu") || !strings.Contains(info.Description, info.Backend) ||
+		info.Arithmetic == "" || info.Precision != TypeFP32 || info.Threads != 1 || info.Rank != 0 || info.RankCount != 1 {
+		t.Errorf("%+v", info)
 	}
-	if all, err := w.context.AllGather(-7); err != nil || len(all) != 1 || all[0] != -7 || w.context.Rank() != 0 ||
-		w.context.RankCount() != 1 {
-		t.Error(all, err, w.context.Rank(), w.context.RankCount())
+	if all, err := w.context.AllGather(background, -7); err != nil || len(all) != 1 || all[0] != -7 {
+		t.Error(all, err)
 	}
 	backends, err := w.context.Backends()
 	w.must(err)
@@ -213,15 +228,15 @@ func TestContext(t *testing.T) {
 
 func TestParams(t *testing.T) {
 	w := newWorld(t)
-	for _, info := range w.model.Params() {
-		values, err := w.model.ReadParam(info.Name)
+	for _, info := range w.model.Tensors() {
+		values, err := w.model.ReadTensor(info.Name)
 		w.must(err)
-		if int64(len(values)) != info.Rows*info.Columns {
+		if int64(len(values)) != info.Size() {
 			t.Errorf("%+v has %d numbers", info, len(values))
 		}
 		values[0], values[len(values)-1] = 0.5, -0.25
-		w.must(w.model.WriteParam(info.Name, values))
-		back, err := w.model.ReadParam(info.Name)
+		w.must(w.model.WriteTensor(info.Name, values))
+		back, err := w.model.ReadTensor(info.Name)
 		if w.must(err); !reflect.DeepEqual(back, values) {
 			t.Errorf("%s: written and read differ", info.Name)
 		}
@@ -230,8 +245,9 @@ func TestParams(t *testing.T) {
 
 func TestStrings(t *testing.T) {
 	if LogWarning.String() != "warning" || LogLevel(9).String() != "LogLevel(9)" ||
-		LogLevel(-1).String() != "LogLevel(-1)" || BackendFound.String() != "found" ||
-		BackendState(9).String() != "BackendState(9)" || OptionType(9).String() != "OptionType(9)" {
+		LogLevel(0).String() != "LogLevel(0)" || BackendFound.String() != "found" ||
+		BackendState(9).String() != "BackendState(9)" || OptionType(9).String() != "OptionType(9)" ||
+		TypeBF16.String() != "bf16" || StepRolledBack.String() != "rolled back" {
 		t.Error(LogWarning, LogLevel(9), OptionType(9))
 	}
 }

@@ -7,8 +7,8 @@
 
 #include "_cgo_export.h"
 
-static void log_line(void *user, enum xf_log_level level, const char *component, const char *message) {
-    xfgoLog((uintptr_t)user, (int32_t)level, (char *)component, (char *)message);
+static void log_line(void *user, const xf_log_line *line) {
+    xfgoLog((uintptr_t)user, line->level, (char *)line->component, (char *)line->message);
 }
 
 void xfgo_set_log(xf_host *host, uintptr_t handle) {
@@ -16,22 +16,23 @@ void xfgo_set_log(xf_host *host, uintptr_t handle) {
     host->log_user = (void *)handle;
 }
 
-static int32_t progress(void *user, const char *task, int64_t done, int64_t total) {
-    return xfgoProgress((uintptr_t)user, (char *)task, done, total);
+static int32_t progress(void *user, const xf_progress *progress) {
+    return xfgoProgress((uintptr_t)user, (char *)progress->task, progress->done, progress->total);
 }
 
-void xfgo_set_progress(xf_host *host, uintptr_t handle) {
-    host->progress = progress;
-    host->progress_user = (void *)handle;
+void xfgo_set_progress(xf_call *call, uintptr_t handle) {
+    call->progress = progress;
+    call->user = (void *)handle;
 }
 
-static int32_t ask(void *user, const xf_prefix *prefix, uint32_t *allowed) {
-    return xfgoAsk((uintptr_t)user, (xf_prefix *)prefix, allowed);
+static int32_t constrain(void *user, const xf_constraint_step *step) {
+    return xfgoConstrain((uintptr_t)user, (xf_constraint_step *)step);
 }
 
-void xfgo_set_constraint(xf_decode_params *params, uintptr_t handle) {
-    params->constraint = ask;
-    params->constraint_user = (void *)handle;
+void xfgo_set_constraint(xf_constraint *constraint, uintptr_t handle) {
+    constraint->struct_size = sizeof(xf_constraint);
+    constraint->function = constrain;
+    constraint->user = (void *)handle;
 }
 
 static int32_t read_at(void *user, uint64_t offset, void *dst, size_t bytes) {
@@ -39,8 +40,19 @@ static int32_t read_at(void *user, uint64_t offset, void *dst, size_t bytes) {
 }
 
 void xfgo_set_reader(xf_source *source, uintptr_t handle) {
+    source->kind = XF_IO_CALLBACK;
     source->read = read_at;
-    source->read_user = (void *)handle;
+    source->user = (void *)handle;
+}
+
+static int32_t write_at(void *user, uint64_t offset, const void *src, size_t bytes) {
+    return xfgoWrite((uintptr_t)user, offset, (void *)src, bytes);
+}
+
+void xfgo_set_writer(xf_sink *sink, uintptr_t handle) {
+    sink->kind = XF_IO_CALLBACK;
+    sink->write = write_at;
+    sink->user = (void *)handle;
 }
 
 static _Thread_local uintptr_t kept;

@@ -1,4 +1,4 @@
-// What the tests share: a small world to work on.
+// Objects and helpers that the tests share.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -15,6 +16,9 @@ import (
 )
 
 var background = context.Background()
+
+// tokenEnd is the end symbol of tokenizers that are trained here.
+const tokenEnd = 1
 
 var testPairs = []Pair{
 	{"one two three", "eins zwei drei"},
@@ -50,7 +54,7 @@ var testOptions = Options{
 	"decode.max_extra_tokens": 8,
 }
 
-// with is the test options with others over them.
+// with returns the test options, with others that override them.
 func with(more Options) Options {
 	all := Options{}
 	for _, options := range []Options{testOptions, more} {
@@ -75,7 +79,7 @@ func targets() (texts []string) {
 	return texts
 }
 
-// A world is one of each object.
+// world contains one object of each type.
 type world struct {
 	*testing.T
 	folder    string
@@ -97,7 +101,7 @@ func newWorld(t *testing.T, more ...ContextOption) *world {
 	w.must(err)
 	w.context, err = NewContext(w.config, more...)
 	w.must(err)
-	w.corpus, err = w.context.NewCorpusFromPairs(background, testPairs, w.config)
+	w.corpus, err = w.context.NewCorpus(background, testPairs, w.config)
 	w.must(err)
 	w.tokenizer, err = w.context.TrainTokenizer(background, w.corpus, w.config)
 	w.must(err)
@@ -131,12 +135,23 @@ func (w *world) path(name string) string {
 	return filepath.Join(w.folder, name)
 }
 
+func (w *world) file(name string) Path {
+	return Path(w.path(name))
+}
+
+// textCorpus opens a file with the given lines.
+func (w *world) textCorpus(name string, lines []byte, settings Settings) (*Corpus, error) {
+	w.Helper()
+	w.must(os.WriteFile(w.path(name), lines, 0o600))
+	return w.context.OpenCorpus(background, w.path(name), settings)
+}
+
 func (w *world) must(err error) {
 	w.Helper()
 	must(w.T, err)
 }
 
-// train makes updates.
+// train makes updates and returns their statistics.
 func (w *world) train(steps int64) (all []StepStats) {
 	w.Helper()
 	w.must(w.trainer.Train(background, w.batcher, steps, func(s StepStats) error {
@@ -146,12 +161,12 @@ func (w *world) train(steps int64) (all []StepStats) {
 	return all
 }
 
-// batch is the next batch.
+// batch returns the next batch.
 func (w *world) batch() Batch {
 	w.Helper()
-	batch, err := w.batcher.Next()
+	batch, err := w.batcher.Next(background)
 	for err == io.EOF {
-		batch, err = w.batcher.Next()
+		batch, err = w.batcher.Next(background)
 	}
 	w.must(err)
 	return batch
@@ -164,7 +179,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// refused checks that an error is of a status and has a sentence, and gives it.
+// refused checks that an error has a status and a message, and returns it.
 func refused(t *testing.T, status Status, err error) *Error {
 	t.Helper()
 	var failed *Error
@@ -174,7 +189,7 @@ func refused(t *testing.T, status Status, err error) *Error {
 	return failed
 }
 
-// idle waits until there are no more goroutines than before.
+// idle waits until the number of goroutines is as before.
 func idle(t *testing.T, before int) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds the binding against an installed libxformer and runs its tests, its README, its examples and its benchmark.
+# Builds the package with an installed libxformer and runs its tests, README, example, and benchmark.
 #
 #     test.sh PREFIX WORK
 #
-# Writes below WORK only. Needs Debian's openjdk-17-jdk-headless, junit4, g++ and pkg-config; ends with 77 without them.
+# Writes only below WORK. Requires Debian's openjdk-17-jdk-headless, junit4, g++, and pkg-config, or exits with 77.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -11,16 +11,16 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 
 for tool in java javac javadoc jar cc c++ pkg-config nm; do
     command -v "$tool" >/dev/null || {
-        echo "test.sh: there is no $tool (openjdk-17-jdk-headless, g++, pkg-config)"
+        echo "test.sh: $tool is missing (openjdk-17-jdk-headless, g++, pkg-config)"
         exit 77
     }
 done
 junit=/usr/share/java/junit4.jar:/usr/share/java/hamcrest.jar
 for jar in ${junit//:/ }; do
-    [ -e "$jar" ] || { echo "test.sh: there is no $jar (junit4)"; exit 77; }
+    [ -e "$jar" ] || { echo "test.sh: $jar is missing (junit4)"; exit 77; }
 done
 feature=$(javac -J-XX:-UsePerfData -version 2>&1 | sed 's/javac \([0-9]*\).*/\1/')
-[ "$feature" -ge 17 ] || { echo "test.sh: javac is of version $feature, 17 is needed"; exit 77; }
+[ "$feature" -ge 17 ] || { echo "test.sh: javac has version $feature, expected 17 or newer"; exit 77; }
 
 . "$here/../environment.sh" "$1"
 unset LDFLAGS JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS _JAVA_OPTIONS CLASSPATH
@@ -30,19 +30,18 @@ cd "$2"
 work=$(pwd -P)
 export TMPDIR=$work/tmp
 
-# Other JDKs warn of other things.
+# Other JDKs have other warnings.
 strict=()
 if [ "$feature" -eq 17 ]; then strict=(-Xlint:all -Werror); fi
 
-# What runs for a second needs neither the second compiler nor a collector of many threads: half the processor time. The
-# tests have both, as hosts do.
+# Short runs need neither the second compiler nor a parallel garbage collector. The tests have both, as hosts do.
 quick=(-XX:-UsePerfData -XX:TieredStopAtLevel=1 -XX:+UseSerialGC)
 tool=("${quick[@]/#/-J}")
 
 fail() { echo "test.sh: $*" >&2; exit 1; }
 run_java() { java -XX:-UsePerfData -Djava.io.tmpdir="$work/tmp" "$@"; }
 program() { run_java "${quick[@]}" "$@"; }
-tests() { # FLAG... -- CLASS...: runs test classes; any warning of the JVM about the glue is a failure.
+tests() { # FLAG... -- CLASS...: runs test classes; a warning of the JVM is a failure.
     local flags=()
     while [ "$1" != -- ]; do flags+=("$1") && shift; done
     shift
@@ -50,22 +49,22 @@ tests() { # FLAG... -- CLASS...: runs test classes; any warning of the JVM about
         -Dxformer.test.api="$work/api.tsv" -cp "out/xformer.jar:tests:$junit" org.junit.runner.JUnitCore "$@" \
         >junit.log 2>&1 || { cat junit.log; fail "tests failed"; }
     grep -v '^$' junit.log
-    ! grep -qi warning junit.log || fail "the JVM warns"
+    ! grep -qi warning junit.log || fail "the JVM reported a warning"
 }
 
 echo "Building"
 JAVACFLAGS="${strict[*]}" CXXFLAGS="-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror" "$here/build.sh" out
 version=$(pkg-config --modversion xformer)
-grep -qx "  <version>$version</version>" "$here/pom.xml" || fail "pom.xml is not of version $version"
-jar "${tool[@]}" --describe-module --file out/xformer.jar | grep -q '^xformer@' || fail "the jar is no module"
+grep -qx "  <version>$version</version>" "$here/pom.xml" || fail "pom.xml does not have version $version"
+jar "${tool[@]}" --describe-module --file out/xformer.jar | grep -q '^xformer@' || fail "the jar is not a module"
 strange=$(nm -D --defined-only out/libxformer_jni.so | grep -v ' JNI_OnLoad$') || true
 [ -z "$strange" ] || fail "libxformer_jni.so exports $strange"
-# All that is public has a comment; what a parameter's name says needs no tag.
+# Every public member has a comment. Parameters need no tag.
 javadoc "${tool[@]}" -quiet -Xdoclint:all -Xmaxwarns 10000 --release 17 -encoding UTF-8 -notimestamp -d doc \
-    $(find "$here/src/main/java" out/generated -name '*.java') >javadoc.log 2>&1 ||
+    $(find "$here/src/main/java" -name '*.java') >javadoc.log 2>&1 ||
     { cat javadoc.log; fail "javadoc failed"; }
-! grep -E '(warning|error)[: -]' javadoc.log | grep -v 'no @param\|no @return' || fail "javadoc warns"
-# function TAB name in Java, of the table of all languages.
+! grep -E '(warning|error)[: -]' javadoc.log | grep -v 'no @\(param\|return\|throws\)' || fail "javadoc reported a warning"
+# The table of functions and their names in Java.
 awk -F '\t' '$1 == "function" { for (i = 1; i <= NF; ++i) if ($i == "Java") java = i } /^xf_/ { print $1 "\t" $java }' \
     "$here/../api.tsv" >api.tsv
 
@@ -81,7 +80,7 @@ for stub in newer:0x000200:XFORMER_0.1 node:0x000200:XFORMER_0.2; do
 done
 all=$(cd "$here/src/test/java" && ls xformer/*Test.java | grep -v 'WorldTest\|LeakTest' | sed 's|/|.|; s|\.java$||')
 tests -- $all
-# A heap of one size that is there from the beginning, so that what grows is native.
+# The heap has a fixed size, so only native memory can grow.
 tests -Xms64m -Xmx64m -XX:+AlwaysPreTouch -XX:+UseSerialGC -- xformer.LeakTest
 
 echo "Running the README"
@@ -93,14 +92,15 @@ mkdir readme
 cd readme
 block java 1 >Numerals.java
 flags=(-cp "$work/out/xformer.jar" -Dxformer.library.path="$work/out")
-said=$(program "${flags[@]}" Numerals.java)
-promised=$(sed -n 's|.*// \(three two one -> .*\)|\1|p' Numerals.java)
-[ -n "$promised" ] && [ "${said##*$'\n'}" = "$promised" ] || fail "the README promises '$promised', found: $said"
-cp numerals.xf en-de.xf
+output=$(program "${flags[@]}" Numerals.java)
+expected=$(sed -n 's|.*// \(three two one -> .*\)|\1|p' Numerals.java)
+[ -n "$expected" ] && [ "${output##*$'\n'}" = "$expected" ] || fail "Numerals.java printed: $output"
+mkdir -p examples/translate
+cp "$here/../../examples/translate/en-de.xf" examples/translate
 ln -s "$work/out" out
-said=$(block sh 2 | sed '1,2d; s/Choose File - Save\./three two one/' |
-    JDK_JAVA_OPTIONS="${quick[*]}" bash -e 2>five.log) || fail "the README's five lines: $(cat five.log)"
-[ "$said" = "${promised#* -> }" ] || fail "the README's five lines say '$said'"
+output=$(block sh 2 | sed 1,2d | JDK_JAVA_OPTIONS="${quick[*]}" bash -e 2>first.log) ||
+    fail "the first steps of the README failed: $(cat first.log)"
+[ "$output" = "$(block text 1)" ] || fail "the first steps of the README printed '$output'"
 
 echo "Running example and benchmark"
 for i in $(seq 40); do
@@ -108,16 +108,16 @@ for i in $(seq 40); do
 done >pairs.tsv
 program "${flags[@]}" "$here/examples/Train.java" pairs.tsv run.ckpt 3 tiny >first.log
 program "${flags[@]}" "$here/examples/Train.java" pairs.tsv run.ckpt 5 tiny >second.log
-grep -qx 'step 3 is saved in run.ckpt' first.log && grep -qx 'step 5 is saved in run.ckpt' second.log ||
-    fail "the example says: $(cat first.log second.log)"
+grep -qx 'saved step 3 in run.ckpt' first.log && grep -qx 'saved step 5 in run.ckpt' second.log ||
+    fail "the example printed: $(cat first.log second.log)"
 java "${quick[@]}" "${flags[@]}" "$here/examples/Train.java" pairs.tsv run.ckpt 1000000 tiny >third.log &
 for i in $(seq 600); do ! grep -q '^step 1' third.log || break; sleep 0.1; done
 kill $!
 wait $! || true
-grep -qx stopped third.log && grep -q 'is saved in run.ckpt' third.log || fail "stopped, it says: $(cat third.log)"
+grep -qx stopped third.log && grep -q '^saved step' third.log || fail "the stopped example printed: $(cat third.log)"
 cut -f 1 pairs.tsv >sentences.txt
-program "${flags[@]}" "$here/bench/Bench.java" numerals.xf sentences.txt answers.txt 2 >seconds.txt
-[ "$(grep -cxE '[0-9]+\.[0-9]{6}' seconds.txt)" = 2 ] || fail "the benchmark says: $(cat seconds.txt)"
-[ "$(sed -n 1p answers.txt)" = "eins zwei drei" ] || fail "the benchmark translates: $(head -n 3 answers.txt)"
-[ "$(wc -l <answers.txt)" = 120 ] || fail "the benchmark wrote $(wc -l <answers.txt) translations, not 120"
-echo "The Java binding is as it should be"
+program "${flags[@]}" "$here/bench/Bench.java" numerals.xf sentences.txt translations.txt 2 >seconds.txt
+[ "$(grep -cxE '[0-9]+\.[0-9]{6}' seconds.txt)" = 2 ] || fail "the benchmark printed: $(cat seconds.txt)"
+[ "$(sed -n 1p translations.txt)" = "eins zwei drei" ] || fail "the benchmark translated: $(head -n 3 translations.txt)"
+[ "$(wc -l <translations.txt)" = 120 ] || fail "the benchmark wrote $(wc -l <translations.txt) translations, not 120"
+echo "All tests of the Java package passed"

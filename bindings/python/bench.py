@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures the binding: tests/bench/bindings.sh compares it with the same program in C and other languages.
+"""Measures the binding. tests/harness/bench/bindings.sh compares it with the same program in C and other languages.
 
     bench.py MODEL SENTENCES OUTPUT ROUNDS
 
-Translates the lines of SENTENCES ROUNDS times, 32 in a call, on one thread; prints the seconds of each round as it
-ends, and at last writes the translations to OUTPUT, one a line.
+Translates the lines of SENTENCES ROUNDS times, 32 per call, on one thread. Prints the seconds of each round, then
+writes the translations to OUTPUT, one per line.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -24,7 +24,7 @@ def main() -> None:
         for _ in range(int(rounds)):
             start = time.monotonic()
             parts = [decoder.translate(texts[at : at + 32]) for at in range(0, len(texts), 32)]
-            translations = [answers[0].text for part in parts for answers in part]
+            translations = [hypotheses[0].text for part in parts for hypotheses in part]
             print("%.6f" % (time.monotonic() - start), flush=True)
     with open(output, "w", encoding="utf-8") as file:
         file.writelines("%s\n" % text for text in translations)

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Builds a wheel that holds the library and its openblas plugin: `pip install` of it needs nothing else.
+# Builds a wheel that contains the library and its OpenBLAS plugin, so that `pip install` needs nothing else.
 #
-#     bindings/python/build_wheel.sh PREFIX OUTPUT      PREFIX: where cmake --install put the library
+#     bindings/python/build_wheel.sh PREFIX OUTPUT      PREFIX: of cmake --install
 #
-# What libxformer.so needs beyond the libraries that every Linux has (manylinux, PEP 600) goes in beside it, under a
-# name of its own so that it meets no other copy in the process: what auditwheel does. setup.py computes the wheel's
-# platform tag. The CUDA plugin stays out: it would be useless without NVIDIA's libraries. Needs no network; Debian
-# packages: python3-pip, python3-setuptools, python3-wheel, patchelf, binutils, and those that building the library
-# needs, whose licences are copied. PYTHON names another interpreter.
+# Like auditwheel, it adds the libraries that libxformer.so needs and that not every Linux has (manylinux, PEP 600),
+# renamed so that they do not conflict with other copies in a process. setup.py computes the platform tag. The CUDA
+# plugin is not included, because it needs NVIDIA's libraries. Needs no network. Debian packages: python3-pip,
+# python3-setuptools, python3-wheel, patchelf, binutils, and those for building the library, whose licenses are copied.
+# PYTHON selects another interpreter.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -27,19 +27,19 @@ lib=$stage/xformer/lib
 rm -rf "$lib"
 mkdir "$lib"
 plugin=$XFORMER_LIBDIR/xformer/libxformer_openblas.so
-[ -e "$plugin" ] || { echo "build_wheel.sh: there is no $plugin: build with -DXF_OPENBLAS=ON" >&2; exit 1; }
-# The library finds plugins in its own folder too.
+[ -e "$plugin" ] || { echo "build_wheel.sh: $plugin does not exist; build with -DXF_OPENBLAS=ON" >&2; exit 1; }
+# The library also searches its own folder for plugins.
 install "$XFORMER_LIBDIR/libxformer.so.0" "$plugin" "$lib"
 
-# licence FILE NAME: its Debian package's, into the wheel.
-licence() {
+# license FILE NAME: copies the license of the file's Debian package into the wheel.
+license() {
     local package
     package=$(dpkg-query -S "$1" | sed 's/:.*//; q')
     cp "/usr/share/doc/$package/copyright" "$stage/LICENSE.$2"
 }
 # These are compiled into the library and the plugin.
-licence '*/include/rapidjson/rapidjson.h' RapidJSON
-licence '*/libopenblas.a' OpenBLAS
+license '*/include/rapidjson/rapidjson.h' RapidJSON
+license '*/libopenblas.a' OpenBLAS
 
 strip --strip-unneeded "$lib"/*
 ldd "$lib/libxformer.so.0" | sed -nE 's/^\s*(\S+) => (\S+) .*/\1 \2/p' | while read -r name path; do
@@ -49,13 +49,13 @@ ldd "$lib/libxformer.so.0" | sed -nE 's/^\s*(\S+) => (\S+) .*/\1 \2/p' | while r
     own=${name%%.so*}-xformer.so${name##*.so}
     install "$path" "$lib/$own"
     patchelf --set-soname "$own" "$lib/$own"
-    patchelf --replace-needed "$name" "$own" "$lib/libxformer.so.0" # one change a call: Debian 12's mixes up two
-    licence "$(readlink -f "$path")" "${name%%.so*}"
+    patchelf --replace-needed "$name" "$own" "$lib/libxformer.so.0" # one change per call: patchelf of Debian 12 confuses two
+    license "$(readlink -f "$path")" "${name%%.so*}"
 done
 patchelf --set-rpath '$ORIGIN' "$lib/libxformer.so.0"
 
 mkdir -p "$output"
-# Without its cache pip needs no home.
+# Without a cache pip does not need a home folder.
 "$python" -m pip --quiet --disable-pip-version-check --no-cache-dir wheel --no-index --no-deps --no-build-isolation \
     --wheel-dir "$output" "$stage"
 ls "$output"/xformer-*.whl

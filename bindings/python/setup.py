@@ -1,9 +1,9 @@
-"""What pyproject.toml can't say: a tree that holds the library itself (xformer/lib, see build_wheel.sh) makes a wheel
-for its platform and any Python 3, not one for all platforms.
+"""The parts that pyproject.toml cannot express. A tree that contains the library (xformer/lib, see build_wheel.sh) is
+built as a wheel for its platform and any Python 3.
 
-The platform tag is computed from the files: "manylinux_2_34_x86_64" promises (PEP 600) to run wherever glibc is 2.34 or
-newer, with the libstdc++ of that time. So it is the oldest such glibc that has every symbol version the files ask for,
-and what is not on such systems may not be needed at all.
+The platform tag is computed from the files. According to PEP 600, a wheel with the tag "manylinux_2_34_x86_64" runs on
+systems with glibc 2.34 or newer and the libstdc++ of that time. The tag names the oldest glibc that has every symbol
+version that the files require. A file that requires a library that not every such system has is an error.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -19,8 +19,8 @@ from wheel.bdist_wheel import bdist_wheel
 HERE = os.path.dirname(os.path.abspath(__file__))
 BINARIES = sorted(glob.glob(os.path.join(HERE, "xformer", "lib", "*.so*")))
 
-# What each glibc 2.MINOR is sure to come with: the newest symbol versions of GCC's libraries in distributions of its
-# time. None newer than glibc's own are needed below the first line.
+# Distributions with glibc 2.MINOR have at least these symbol versions of GCC's libraries. The first line is the lowest
+# that is distinguished.
 COMPANIONS = (
     (24, {"GLIBCXX": (3, 4, 22), "CXXABI": (1, 3, 10), "GCC": (4, 8, 0)}),
     (27, {"GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11), "GCC": (7, 0, 0)}),
@@ -29,7 +29,7 @@ COMPANIONS = (
     (35, {"GLIBCXX": (3, 4, 30), "CXXABI": (1, 3, 13), "GCC": (12, 0, 0)}),
     (39, {"GLIBCXX": (3, 4, 33), "CXXABI": (1, 3, 15), "GCC": (14, 0, 0)}),
 )
-#: Libraries that every manylinux system has.
+#: Libraries of every manylinux system.
 PRESENT = re.compile(r"(ld-linux[-\w]*|lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s))\.so\.\d+")
 
 
@@ -43,7 +43,7 @@ def needed_libraries(path):
 
 
 def needed_versions(path):
-    """The symbol versions a file asks others for: {("GLIBC", (2, 34)), ...}."""
+    """Returns the symbol versions that a file requires: {("GLIBC", (2, 34)), ...}."""
     _, _, needs = readelf("-V", path).partition("Version needs section")
     found = re.findall(r"Name: (GLIBC|GLIBCXX|CXXABI|GCC)_([\d.]+)", needs)
     return {(name, tuple(map(int, number.split(".")))) for name, number in found}
@@ -55,7 +55,7 @@ def platform_tag(paths):
     for path in paths:
         for library in needed_libraries(path):
             if library not in beside and not PRESENT.fullmatch(library):
-                raise SystemExit("%s needs %s, which not every system has, and it is not beside" % (path, library))
+                raise SystemExit("%s needs %s, which not every system has; add it to xformer/lib" % (path, library))
         for name, version in sorted(needed_versions(path)):
             if name == "GLIBC":
                 minor = max(minor, version[1])
@@ -63,7 +63,7 @@ def platform_tag(paths):
             enough = [glibc for glibc, newest in COMPANIONS if version <= newest[name]]
             if not enough:
                 found = ".".join(map(str, version))
-                raise SystemExit("%s needs %s_%s, newer than the last line of COMPANIONS" % (path, name, found))
+                raise SystemExit("%s needs %s_%s; add it to COMPANIONS, which ends before it" % (path, name, found))
             if enough[0] != COMPANIONS[0][0]:
                 minor = max(minor, enough[0])
     machine = sysconfig.get_platform().partition("-")[2].replace("-", "_")

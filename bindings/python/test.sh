@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Tests the Python binding against an installed tree: from its sources, and as a wheel that holds the library.
+# Tests the Python binding against an installed tree: from its sources, and as a wheel that contains the library.
 #
-#     bindings/python/test.sh PREFIX WORK      PREFIX: where cmake --install put the library; WORK: for what is built
+#     bindings/python/test.sh PREFIX WORK      PREFIX: of cmake --install; WORK: a folder for build results
 #
-# Ends with 77 when a tool is missing. Debian packages: python3-pip, python3-setuptools, python3-wheel, python3-pytest,
-# patchelf, binutils; python3-numpy and mypy are optional. PYTHON names another interpreter that has these; the default
-# is Debian's own and not what comes first in PATH.
+# Exits with 77 if a tool is missing. Debian packages: python3-pip, python3-setuptools, python3-wheel, python3-pytest,
+# patchelf, binutils; python3-numpy and mypy are optional. PYTHON selects another interpreter that has these; the
+# default is Debian's, not the first in PATH.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -20,30 +20,30 @@ for tool in patchelf readelf strip; do
     command -v "$tool" >/dev/null || { echo "test.sh: $tool is missing"; exit 77; }
 done
 "$PYTHON" -W ignore -c 'import setuptools, pip, wheel, pytest' || {
-    echo "test.sh: $PYTHON lacks what is named above"
+    echo "test.sh: $PYTHON lacks the module named above"
     exit 77
 }
 
 say() { printf '\n== %s\n' "$*"; }
 fresh() { rm -rf "${work:?}/$1" && mkdir "$work/$1" && cd "$work/$1"; }
-# python_sentence: the one-line program of the README's "From packages to a sentence".
+# python_sentence: the one-line program of the README.
 python_sentence() { sed -n "s/^python3 -c '\(.*\)'\$/\1/p" "$here/README.md"; }
 suite() { "$@" -m pytest -q -p no:cacheprovider "$here" "${only[@]}"; }
 only=()
 
-say "The package beside the library of the system"
+say "The package with the installed library"
 fresh sources
 (
     . "$here/../environment.sh" "$prefix"
-    only=(-k "not its_program")  # which runs below, as numerals.py
+    only=(-k "not its_program")  # runs below as numerals.py
     suite "$PYTHON"
-    # What one pip installs without the library, from a source distribution as on PyPI.
+    # The package without the library, from a source distribution as on PyPI.
     cp -RL "$here" tree && chmod -R u+w tree
     (cd tree && "$PYTHON" setup.py -q sdist --dist-dir .. 2>log) || { cat tree/log; exit 1; }
     "$PYTHON" -m pip -q --disable-pip-version-check --no-cache-dir install --no-index --no-deps --no-build-isolation \
         --target installed xformer-*.tar.gz
     test ! -e installed/xformer/lib
-    # A tiny model, by the README's first program, and the benchmark's program with it.
+    # The README's first program trains a tiny model, which the benchmark then uses.
     export PYTHONPATH=installed
     sed -n '/^```python$/,/^```$/p' "$here/README.md" | grep -v '^```' >numerals.py
     "$PYTHON" numerals.py | tee output
@@ -63,7 +63,7 @@ else
     echo "skipped: mypy is not installed"
 fi
 
-say "The wheel, in an environment of its own, without the library of the system"
+say "The wheel, in a virtual environment, without the installed library"
 fresh wheel
 bash "$here/build_wheel.sh" "$prefix" "$work/wheel"
 "$PYTHON" -m venv --without-pip --system-site-packages environment
@@ -81,16 +81,16 @@ with open("/proc/self/maps") as maps:
 strangers = [path for path in loaded if not path.startswith(sys.argv[1])]
 assert loaded and not strangers, strangers
 END
-# The tag promises no older glibc than the files ask for; that it is not newer than this system's pip has seen.
+# The glibc of the platform tag is not older than the one that the files require. pip has checked that this system
+# provides it.
 promised=$(sed -E 's/.*-py3-none-manylinux_2_([0-9]+)_.*/\1/' <<<"$(echo ./*.whl)")
 asked=$(objdump -T environment/lib/python3*/site-packages/xformer/lib/* | grep -oE 'GLIBC_2\.[0-9]+' |
     sort -V | tail -n 1)
-echo "$asked is asked for, 2.$promised promised"
+echo "the files require $asked; the tag says 2.$promised"
 [ "$promised" -ge "${asked#GLIBC_2.}" ]
 cp ../sources/numerals.xf en-de.xf
 [ "$(alone environment/bin/python -c "$(python_sentence)" | wc -l)" = 1 ]
-# The long ones have run above, and have nothing new to find here: where the library lies changes no answer, no message
-# and no checkpoint that is converted.
+# Long tests that ran above and do not depend on the location of the library are skipped.
 only=(-k "not leak and not its_program and not flipped_bits and not test_convert_hf and not test_errors and not test_arguments")
 suite env -i PATH=/usr/bin:/bin PYTHONDONTWRITEBYTECODE=1 environment/bin/python
 echo "the Python binding passed"

@@ -1,22 +1,22 @@
 # shellcheck shell=bash disable=SC2154,SC2164 # the variables and set -e are of test.sh
-# For test.sh, which sources it: how the build script of xformer-sys finds the library, and what it says when it can't.
+# Sourced by test.sh: checks how the build script of xformer-sys finds the library, and its messages if it does not.
 #
 # SPDX-License-Identifier: Apache-2.0
 
 cd "$work"
-# Runs the build script by `cargo check` in a target folder of its own; the arguments are for env.
+# Runs the build script with `cargo check` in a separate target folder; the arguments are passed to env.
 check() { env CARGO_TARGET_DIR="$work/check" "$@" cargo check --quiet "${manifest[@]}" -p xformer-sys 2>&1; }
 
-# check COMMAND... fails and says this.
+# Runs check with the arguments after the first, which must fail with a message that contains the first argument.
 refuses() {
-    local words=$1 said
+    local expected=$1 output
     shift
-    if said=$(check "$@"); then
-        echo "the build script took env $*" >&2
+    if output=$(check "$@"); then
+        echo "the build script succeeded with env $*, expected an error" >&2
         exit 1
     fi
-    if ! grep -qF -- "$words" <<<"$said"; then
-        printf 'the build script said\n%s\nexpected: %s\n' "$said" "$words" >&2
+    if ! grep -qF -- "$expected" <<<"$output"; then
+        printf 'the build script printed\n%s\nexpected: %s\n' "$output" "$expected" >&2
         exit 1
     fi
 }
@@ -25,19 +25,19 @@ rm -rf check other
 check XFORMER_LIB_DIR="$XFORMER_LIBDIR" PKG_CONFIG=/none
 root=$(cat check/debug/build/xformer-sys-*/output | sed -n 's/^cargo:root=//p')
 if [ "$(cd "$root" && pwd -P)" != "$XFORMER_PREFIX" ]; then
-    echo "the build script gave root '$root', expected $XFORMER_PREFIX" >&2
+    echo "the build script printed root '$root', expected $XFORMER_PREFIX" >&2
     exit 1
 fi
 
 mkdir -p other/lib/pkgconfig other/include/xformer
 refuses "libxformer was not found; install libxformer-dev" PKG_CONFIG_PATH= PKG_CONFIG_LIBDIR="$work/other"
-refuses "can't run /none" PKG_CONFIG=/none
-refuses "in which there is no libxformer.so" XFORMER_LIB_DIR="$work/other/lib"
+refuses "cannot run /none" PKG_CONFIG=/none
+refuses "which contains no libxformer.so" XFORMER_LIB_DIR="$work/other/lib"
 touch other/lib/libxformer.so
-refuses "its headers are not in ../include" XFORMER_LIB_DIR="$work/other/lib"
+refuses "the headers are not in ../include" XFORMER_LIB_DIR="$work/other/lib"
 printf '#define XF_VERSION_%s\n' 'MAJOR 0' 'MINOR 2' 'PATCH 7' >other/include/xformer/version.h
-refuses "is version 0.2.7, expected 0.1" XFORMER_LIB_DIR="$work/other/lib"
+refuses "is version 0.2.7, but xformer-sys 0.1.0 needs version 0.1" XFORMER_LIB_DIR="$work/other/lib"
 for version in 0.0.9 1.1.0 one; do
     sed "s/^Version:.*/Version: $version/" "$XFORMER_LIBDIR/pkgconfig/xformer.pc" >other/lib/pkgconfig/xformer.pc
-    refuses "is version $version, expected 0.1" PKG_CONFIG_PATH="$work/other/lib/pkgconfig"
+    refuses "is version $version, but xformer-sys 0.1.0 needs version 0.1" PKG_CONFIG_PATH="$work/other/lib/pkgconfig"
 done

@@ -1,9 +1,9 @@
 # shellcheck shell=bash disable=SC2154,SC2164 # the variables and set -e are of test.sh
-# For test.sh, which sources it: the README's programs, made as a stranger makes them, and the examples.
+# Sourced by test.sh: builds and runs the programs of the README as its reader would, and the examples.
 #
 # SPDX-License-Identifier: Apache-2.0
 
-# The Nth block of Rust in the README.
+# Prints the Nth Rust block of the README.
 program() {
     awk -v wanted="$1" '/^```/ { inside = 0 } inside && n == wanted; /^```rust$/ { inside = 1; n++ }' \
         "$source_folder/README.md"
@@ -15,15 +15,15 @@ cargo new --quiet --vcs none hello
 cargo add --quiet --offline --manifest-path hello/Cargo.toml --path "$source_folder/xformer"
 mkdir hello/src/bin
 program 1 >hello/src/bin/numerals.rs
-promised=$(sed -n 's/.*println.*\/\/ \(three two one -> .*\)/\1/p' hello/src/bin/numerals.rs)
-cargo run --quiet --offline --manifest-path hello/Cargo.toml --bin numerals >said
-found=$(tail -n 1 said)
-if [ -z "$promised" ] || [ "$found" != "$promised" ]; then
-    echo "the README's program printed '$found', expected '$promised'" >&2
+expected=$(sed -n 's/.*println.*\/\/ \(three two one -> .*\)/\1/p' hello/src/bin/numerals.rs)
+cargo run --quiet --offline --manifest-path hello/Cargo.toml --bin numerals >printed
+found=$(tail -n 1 printed)
+if [ -z "$expected" ] || [ "$found" != "$expected" ]; then
+    echo "the program of the README printed '$found', expected '$expected'" >&2
     exit 1
 fi
 
-# "From packages to a sentence"; what is copied there is what is shown.
+# "From packages to a translation": the copied program is the one that is shown.
 cp "$source_folder/xformer/examples/sentence.rs" hello/src/main.rs
 diff <(program 2) <(sed -e '/^\/\//d' -e '/./,$!d' hello/src/main.rs)
 found=$(cargo run --quiet --offline --manifest-path hello/Cargo.toml --bin hello -- numerals.xf "two four")
@@ -43,16 +43,16 @@ if [ "$(sort -u translations | paste -sd ,)" != "drei,eins zwei" ] || [ "$(wc -l
 fi
 "$examples/translate" numerals.xf <repeated | diff translations -
 if "$examples/translate" none.xf <repeated 2>message || ! grep -q none.xf message; then
-    echo "translate said '$(cat message)' of a model that is not there" >&2
+    echo "translate printed '$(cat message)' for a missing model" >&2
     exit 1
 fi
 
-# Training by two runs is training by one.
+# Two runs train the same model as one.
 for ((i = 0; i < 20; i++)); do printf 'one two %s\teins zwei %s\n' "$i" "$i"; done >pairs
 rm -f whole.ckpt parts.ckpt
 "$examples/train" pairs whole.ckpt 20 >whole
 "$examples/train" pairs parts.ckpt 12 >parts
 "$examples/train" pairs parts.ckpt 20 >parts
-grep -q "goes on after step 12" parts
+grep -q "continues after step 12" parts
 cmp whole.ckpt parts.ckpt
 diff <(tail -n 1 whole) <(tail -n 1 parts)

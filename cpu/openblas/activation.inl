@@ -1,21 +1,22 @@
 // The activation of a feed-forward sub-layer, plain or gated, with dropout (paper s. 3.3, eq. 2; s. 5.4).
 //
-//     dst = dropout(act(x) y)      y = 1, or the other half of the row
+//     dst = dropout(act(x) y)      y = 1, or the other half of the row if gated
 //     diff_x = d act'(x) y         diff_y = d act(x)         d = mask * diff_dst
 //
-// GELU's Phi is 1 - Q or Q, Q(t) = e^(-t^2 / 2) R(t) for t = |x|: R is a polynomial of 1 / (t + 2.5), and t^2 keeps
-// what its rounding loses, so that the tail is right in its digits, too. Beside what vanishes x counts as +-20 (GELU)
-// or +-100 (swish), where everything is 0 or x: minus infinity gives 0. NaN stays: no comparison with it is true.
+// GELU computes Phi(x) as 1 - Q or Q, where Q(t) = e^(-t^2 / 2) R(t) for t = |x| and R is a polynomial in w = 1 / (t +
+// 2.5). The rounding error of t^2 is corrected, so the tail is accurate in its last digits, too. Where the other factor
+// vanishes, x is limited to +-20 (GELU) or +-100 (swish), beyond which the result is 0 or x; so minus infinity gives 0.
+// NaN stays NaN, because every comparison with it is false.
 //
-// diff_bias: sums over tiles of kRowTile rows, the tiles added in rising order.
+// diff_bias: sums over tiles of kRowTile rows; the tiles are added in increasing order.
 //
 // SPDX-License-Identifier: Apache-2.0
 
-XF_INLINE VF size_of(VF x) { return reinterpret_cast<VF>(reinterpret_cast<VU>(x) & 0x7FFFFFFFu); }
+XF_INLINE VF magnitude(VF x) { return reinterpret_cast<VF>(reinterpret_cast<VU>(x) & 0x7FFFFFFFu); }
 XF_INLINE VF at_most(VF x, float most) { return x > splat(most) ? splat(most) : x; }
 XF_INLINE VF at_least(VF x, float least) { return x < splat(least) ? splat(least) : x; }
 
-// Q(t), the normal distribution's upper tail, and e^(-t^2 / 2), for t of 0 .. 20.
+// Q(t), the upper tail of the normal distribution, and e^(-t^2 / 2), for 0 <= t <= 20.
 struct Normal {
     VF tail, bell;
 };
@@ -48,20 +49,20 @@ struct Relu {
 
 struct Gelu {
     XF_INLINE Activated both(VF x) {
-        const VF t = at_most(size_of(x), 20.0f);
+        const VF t = at_most(magnitude(x), 20.0f);
         const Normal normal = normal_of(t);
-        const VF phi = x < VF{} ? normal.tail : 1.0f - normal.tail, near = x < VF{} ? -t : t;
-        return {at_least(x, -20.0f) * phi, fma(near * normal.bell, splat(0.398942280f), phi)};
+        const VF phi = x < VF{} ? normal.tail : 1.0f - normal.tail, clamped = x < VF{} ? -t : t;
+        return {at_least(x, -20.0f) * phi, fma(clamped * normal.bell, splat(0.398942280f), phi)};
     }
     XF_INLINE VF value(VF x) { return both(x).value; }
 };
 
 struct Swish {
     XF_INLINE Activated both(VF x) {
-        const VF t = at_most(size_of(x), 100.0f);
+        const VF t = at_most(magnitude(x), 100.0f);
         const VF e = vexp(-t), large = 1.0f / (1.0f + e), small = e * large;
-        const VF s = x < VF{} ? small : large, other = x < VF{} ? large : small, near = x < VF{} ? -t : t;
-        return {at_least(x, -100.0f) * s, fma(s * near, other, s)};
+        const VF s = x < VF{} ? small : large, other = x < VF{} ? large : small, clamped = x < VF{} ? -t : t;
+        return {at_least(x, -100.0f) * s, fma(s * clamped, other, s)};
     }
     XF_INLINE VF value(VF x) { return both(x).value; }
 };
@@ -89,7 +90,8 @@ static int32_t activate(xf_stream *stream, const xf_activation_fwd &a, xf_error 
     return XF_OK;
 }
 
-// One row of the gradient; its numbers as they are stored join sums, if given. D: those of diff_dst, masked or not.
+// The gradient of one row. The stored values are also added to `sums` unless it is NULL. D: the element type of
+// diff_dst after masking.
 template <class Act, class T, class D>
 static void activate_back(const xf_activation_bwd &a, const T *src, const D *diff, T *diff_src, float *sums) {
     const auto keep = [&](int64_t at, VF x, int64_t n) {
@@ -143,7 +145,7 @@ static int32_t activate_bwd(xf_stream *stream, const xf_activation_bwd &a, xf_er
     return XF_OK;
 }
 
-// f(Act()) for the kind of a call.
+// Calls f(Act()) with the activation of the call.
 template <class F>
 XF_INLINE int32_t with_kind(uint32_t kind, F &&f) {
     switch (kind) {

@@ -1,11 +1,13 @@
-// Scaled dot-product attention over packed sequences, forward (paper eq. 1), and the decoding step over a cache.
+// Scaled dot-product attention over packed sequences, forward (paper eq. 1), and helpers for the backward pass and the
+// decoding step.
 //
-// A task is a group of (sentence, head) pairs. K is transposed once per pair into blocks of kCols keys, so that
-// scores, like the weighted sum of V, come from one register-blocked kernel; the scores of kTileRows queries are
-// held at a time: memory is linear in the length. Blocks begin at key 0 of the sentence, never at the query.
-// The trap: queries of a tile see different keys (causal, window). Keys that all see are done together, the ragged
-// ends row by row, always in rising order of the key: a row's bits don't depend on its neighbours, and a masked key
-// is never multiplied, not even by zero.
+// A task is a group of (sentence, head) pairs. K is transposed once per pair into blocks of kKeys keys, so that the
+// scores and the weighted sum of V use the same register-tiled kernel. The scores of kTileRows queries are stored at a
+// time, so memory is linear in the length. Blocks begin at key 0 of the sentence and do not depend on the query.
+//
+// The queries of a tile can see different keys (causal mask, window). Keys that all of them see are processed together,
+// the others row by row, always in order of increasing key. The bits of a row therefore do not depend on its neighbors,
+// and a masked key is never multiplied, not even by zero.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -18,7 +20,8 @@ constexpr int kTileRows = 4, kTileVecs = 2;
 #endif
 constexpr int kKeys = kTileVecs * kW;  // keys in a block of transposed K
 
-// C[R, cols] (+)= A[R, len] B[len, cols], cols <= kKeys, A with any steps. Rising k, one chain per number.
+// C[R, cols] (+)= A[R, len] B[len, cols], for cols <= kKeys and any strides of A. Each element is one chain of fused
+// multiply-adds in order of increasing k.
 template <int R>
 static void product_tile(const float *a, int64_t a_row, int64_t a_col, const float *b, int64_t ldb, float *c,
                          int64_t ldc, int64_t len, int64_t cols, bool add) {
@@ -81,7 +84,8 @@ static void product(const float *a, int64_t a_row, int64_t a_col, const float *b
     }
 }
 
-// Rows src[0 .. n) of depth numbers -> blocks of kKeys columns, [depth][kKeys] each, zero-filled.
+// Transposes rows src[0 .. n) of `depth` elements into blocks of kKeys columns, [depth][kKeys] each; missing columns
+// are zero.
 template <class T>
 static void transpose_blocks(const T *src, int64_t ld, int64_t n, int64_t depth, float *dst) {
     for (int64_t block = 0; block < n; block += kKeys, dst += depth * kKeys)
@@ -94,7 +98,7 @@ struct Range {
     int64_t begin, end;
 };
 
-// The keys that query i of a sentence sees; empty when there are no keys.
+// The keys that query i of a sentence sees; empty if there are none.
 XF_INLINE Range visible(const xf_attention &a, int64_t i, int64_t keys) {
     Range r{0, keys};
     if (a.window > 0) {
@@ -106,7 +110,7 @@ XF_INLINE Range visible(const xf_attention &a, int64_t i, int64_t keys) {
     return r;
 }
 
-// x[0 .. n) = e^(scale x - max); returns the maximum of scale x and the sum.
+// x[0 .. n) = e^(scale x - max). Returns the maximum of scale x and the sum.
 static void softmax_row(float *x, int64_t n, float scale, float *max_out, float *sum_out) {
     VF best = splat(-__builtin_inff());
     int64_t i = 0;
@@ -134,14 +138,14 @@ static void softmax_row(float *x, int64_t n, float scale, float *max_out, float 
     *sum_out = hsum(sum);
 }
 
-// Blocks of scores rows [0, rows) x keys [begin, end) rounded out to whole blocks; s is at key 0.
+// Computes the scores of rows [0, rows) with keys [begin, end), extended to whole blocks; s points to key 0.
 static void score_blocks(const float *q, int64_t ld_q, int64_t rows, int64_t depth, const float *packed, int64_t begin,
                          int64_t end, float *s, int64_t ld_s) {
     for (int64_t j = begin / kKeys * kKeys; j < end; j += kKeys)
         product(q, ld_q, 1, packed + j * depth, kKeys, s + j, ld_s, rows, kKeys, depth, false);
 }
 
-// A block of rows in fp32.
+// Rows in fp32.
 struct Rows {
     float *at;
     int64_t ld;
@@ -150,18 +154,19 @@ struct ReadRows {
     const float *at;
     int64_t ld;
 };
-// A block of a tensor to be read, or to work on: where it lies, or of bf16 in *room, which moves on behind it.
+// fp32 views of rows that are only read (read_rows) or modified (work_rows): fp32 rows are used in place; bf16 rows are
+// copied to *buffer, which is advanced past them.
 XF_INLINE ReadRows read_rows(const float *src, int64_t ld, int64_t, int64_t, float **) { return {src, ld}; }
-XF_INLINE ReadRows read_rows(const Bf16 *src, int64_t ld, int64_t rows, int64_t columns, float **room) {
-    float *at = *room;
-    *room += round_up(rows * columns, kW);
+XF_INLINE ReadRows read_rows(const Bf16 *src, int64_t ld, int64_t rows, int64_t columns, float **buffer) {
+    float *at = *buffer;
+    *buffer += round_up(rows * columns, kW);
     for (int64_t r = 0; r < rows; ++r) read_row(src + r * ld, columns, at + r * columns);
     return {at, columns};
 }
 XF_INLINE Rows work_rows(float *dst, int64_t ld, int64_t, int64_t, float **) { return {dst, ld}; }
-XF_INLINE Rows work_rows(Bf16 *, int64_t, int64_t rows, int64_t columns, float **room) {
-    float *at = *room;
-    *room += round_up(rows * columns, kW);
+XF_INLINE Rows work_rows(Bf16 *, int64_t, int64_t rows, int64_t columns, float **buffer) {
+    float *at = *buffer;
+    *buffer += round_up(rows * columns, kW);
     return {at, columns};
 }
 XF_INLINE void write_rows(float *, int64_t, int64_t, int64_t, const Rows &) {}
@@ -178,10 +183,10 @@ static void attention_pair(const xf_attention &a, const Dropout &drops, int64_t 
     const int64_t q0 = a.q_begin[b], queries = a.q_len[b], k0 = a.k_begin[b], keys = a.k_len[b];
     const int64_t wide = round_up(keys, kKeys);
     float *packed = scratch, *s = scratch + wide * a.dk + kW;
-    float *room = s + wide * kTileRows + kW;
-    const auto [v, ld_v] = read_rows(num<T>(a.v) + k0 * a.ld_v + h * a.dv, a.ld_v, keys, a.dv, &room);
+    float *buffer = s + wide * kTileRows + kW;
+    const auto [v, ld_v] = read_rows(num<T>(a.v) + k0 * a.ld_v + h * a.dv, a.ld_v, keys, a.dv, &buffer);
     const T *const k = num<T>(a.k) + k0 * a.ld_k + h * a.dk;
-    // For the few queries of a decoding step each block of keys is used while it is in the L1 cache.
+    // With the few queries of a decoding step, each block of keys is transposed and used while it is in the L1 cache.
     const bool few = queries <= kTileRows;
     if (!few) transpose_blocks(k, a.ld_k, keys, a.dk, packed);
     for (int64_t i0 = 0; i0 < queries; i0 += kTileRows) {
@@ -192,7 +197,7 @@ static void attention_pair(const xf_attention &a, const Dropout &drops, int64_t 
             some.begin = min64(some.begin, seen[r].begin), some.end = max64(some.end, seen[r].end);
             all.begin = max64(all.begin, seen[r].begin), all.end = min64(all.end, seen[r].end);
         }
-        float *tile = room;
+        float *tile = buffer;
         const auto [q, ld_q] = read_rows(num<T>(a.q) + (q0 + i0) * a.ld_q + h * a.dk, a.ld_q, rows, a.dk, &tile);
         for (int64_t j = some.begin / kKeys * kKeys; few && j < some.end; j += kKeys) {
             transpose_blocks(k + j * a.ld_k, a.ld_k, min64(kKeys, keys - j), a.dk, packed);
@@ -236,7 +241,7 @@ static void attention_pair(const xf_attention &a, const Dropout &drops, int64_t 
     }
 }
 
-// Pairs per task: some 20 microseconds of work at the longest sentence.
+// Pairs per task: about 20 microseconds of work for the longest sentence.
 XF_INLINE int64_t pairs_per_task(const xf_attention &a) {
     const int64_t work = max64(1, a.max_q_len * a.max_k_len * (a.dk + a.dv));
     return max64(1, min64(a.H, 1000000 / work));
@@ -248,9 +253,9 @@ static int32_t attention_fwd(xf_stream *stream, const xf_attention *args, xf_err
     if (a.B <= 0 || a.max_q_len <= 0) return XF_OK;
     const Dropout drops = make_dropout(a.dropout);
     const int64_t wide = round_up(max64(1, a.max_k_len), kKeys);
-    const int64_t narrow =
+    const int64_t copies =
         rows_floats<T>(a.max_k_len, a.dv) + rows_floats<T>(kTileRows, a.dk) + rows_floats<T>(kTileRows, a.dv);
-    const int64_t bytes = (wide * (a.dk + kTileRows) + 2 * kW + narrow) * 4;
+    const int64_t bytes = (wide * (a.dk + kTileRows) + 2 * kW + copies) * 4;
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
     const int64_t pairs = a.B * a.H, group = pairs_per_task(a);
     parallel(stream, ceil_div(pairs, group), [&](int64_t task, int32_t worker) {

@@ -1,12 +1,12 @@
-// Gradients of attention (paper eq. 1), recomputing the probabilities from the log-sum-exp of the forward pass.
+// Gradients of attention (paper eq. 1). The probabilities are recomputed from the log-sum-exp of the forward pass.
 //
 // With P = softmax(scale Q K^T), A = dropout(P), O = A V:
 //     dV = A^T dO,  dA = dO V^T,  dP = dropout(dA),  dS = P (dP - rowsum(dO O)),  dQ = scale dS K,  dK = scale dS^T Q.
-// A task owns (sentence, head) pairs, so dK and dV are sums within one task, tile of queries after tile of queries.
+// A task owns (sentence, head) pairs, so dK and dV are summed within one task, one tile of queries after another.
 //
 // SPDX-License-Identifier: Apache-2.0
 
-constexpr int64_t kBwdRows = 8 * kTileRows;  // queries whose scores are held at a time
+constexpr int64_t kBwdRows = 8 * kTileRows;  // queries whose scores are stored at a time
 
 template <class T>
 static void attention_bwd_pair(const xf_attention_bwd &args, const Dropout &drops, int64_t b, int64_t h,
@@ -16,13 +16,13 @@ static void attention_bwd_pair(const xf_attention_bwd &args, const Dropout &drop
     const int64_t wide = round_up(keys, kKeys);
     float *packed_k = scratch, *packed_v = packed_k + wide * a.dk + kW;
     float *s = packed_v + wide * a.dv + kW, *d = s + kBwdRows * wide;
-    float *room = d + kBwdRows * wide + kW;
+    float *buffer = d + kBwdRows * wide + kW;
     const T *const from_k = num<T>(a.k) + k0 * a.ld_k + h * a.dk, *const from_v = num<T>(a.v) + k0 * a.ld_v + h * a.dv;
     T *const to_dk = num<T>(args.diff_k) + k0 * args.ld_diff_k + h * a.dk;
     T *const to_dv = num<T>(args.diff_v) + k0 * args.ld_diff_v + h * a.dv;
-    const auto [k, ld_k] = read_rows(from_k, a.ld_k, keys, a.dk, &room);
-    const Rows work_dk = work_rows(to_dk, args.ld_diff_k, keys, a.dk, &room);
-    const Rows work_dv = work_rows(to_dv, args.ld_diff_v, keys, a.dv, &room);
+    const auto [k, ld_k] = read_rows(from_k, a.ld_k, keys, a.dk, &buffer);
+    const Rows work_dk = work_rows(to_dk, args.ld_diff_k, keys, a.dk, &buffer);
+    const Rows work_dv = work_rows(to_dv, args.ld_diff_v, keys, a.dv, &buffer);
     float *const dk = work_dk.at, *const dv = work_dv.at;
     transpose_blocks(from_k, a.ld_k, keys, a.dk, packed_k);
     transpose_blocks(from_v, a.ld_v, keys, a.dv, packed_v);
@@ -32,7 +32,7 @@ static void attention_bwd_pair(const xf_attention_bwd &args, const Dropout &drop
     }
     for (int64_t i0 = 0; i0 < queries; i0 += kBwdRows) {
         const int64_t rows = min64(kBwdRows, queries - i0);
-        float *tile = room;
+        float *tile = buffer;
         const T *const dst = num<T>(a.dst) + (q0 + i0) * a.ld_dst + h * a.dv;
         const T *const from_q = num<T>(a.q) + (q0 + i0) * a.ld_q + h * a.dk;
         const T *const from_diff = num<T>(args.diff_dst) + (q0 + i0) * args.ld_diff_dst + h * a.dv;
@@ -41,7 +41,7 @@ static void attention_bwd_pair(const xf_attention_bwd &args, const Dropout &drop
         const auto [diff, ld_diff] = read_rows(from_diff, args.ld_diff_dst, rows, a.dv, &tile);
         const Rows work_dq = work_rows(to_dq, args.ld_diff_q, rows, a.dk, &tile);
         float *const dq = work_dq.at;
-        // Begin and end of what a query sees never fall as the query rises.
+        // The begin and the end of the visible keys never decrease from one query to the next.
         const int64_t begin = visible(a, i0, keys).begin, end = visible(a, i0 + rows - 1, keys).end;
         if (begin >= end) {
             for (int64_t r = 0; r < rows; ++r)
@@ -88,9 +88,9 @@ static int32_t attention_bwd(xf_stream *stream, const xf_attention_bwd *args, xf
     const Dropout drops = make_dropout(a.fwd.dropout);
     const int64_t wide = round_up(max64(1, a.fwd.max_k_len), kKeys);
     const int64_t keys = a.fwd.max_k_len, dk = a.fwd.dk, dv = a.fwd.dv;
-    const int64_t narrow = 2 * rows_floats<T>(keys, dk) + rows_floats<T>(keys, dv) + 2 * rows_floats<T>(kBwdRows, dk) +
+    const int64_t copies = 2 * rows_floats<T>(keys, dk) + rows_floats<T>(keys, dv) + 2 * rows_floats<T>(kBwdRows, dk) +
                            rows_floats<T>(kBwdRows, dv);
-    const int64_t bytes = (wide * (dk + dv + 2 * kBwdRows) + 4 * kW + narrow) * 4;
+    const int64_t bytes = (wide * (dk + dv + 2 * kBwdRows) + 4 * kW + copies) * 4;
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
     const int64_t pairs = a.fwd.B * a.fwd.H, group = pairs_per_task(a.fwd);
     parallel(stream, ceil_div(pairs, group), [&](int64_t task, int32_t worker) {

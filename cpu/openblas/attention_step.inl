@@ -1,9 +1,9 @@
 // One decoding step of self-attention over a cache with an ancestor index.
 //
-// Nothing is copied when hypotheses change places: a row finds its key of step u through ancestors[slot of r][u]. A
-// task owns a few (row, head) pairs. Scores are dot products of kLanes partial sums and a fixed tree; the weighted sum
-// of values runs over rising u. Rows read steps < t of the cache and their own k and v, so storing step t races with
-// nobody.
+// No cache entry is copied when hypotheses are reordered: row r reads its key of step u from slot ancestors[slot][u],
+// where slot is that of row r. A task owns a few (row, head) pairs. Scores are dot products of kLanes partial sums with
+// a fixed reduction tree; the weighted sum of values runs in order of increasing u. Rows read steps < t from the cache
+// and step t from the arguments, so storing step t causes no data race.
 //
 // SPDX-License-Identifier: Apache-2.0
 

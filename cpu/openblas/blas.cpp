@@ -1,16 +1,17 @@
 // OpenBLAS, single-threaded, for the training products of the "base" instruction set.
 //
-// Own kernels beat it with AVX2 and AVX-512 (docs/adr/0002-cpu-kernels.md). It remains the better choice where this
-// plugin has only portable code: CPUs without AVX2 and machines that are not x86. The serial static library is linked
-// in and hidden: it starts no threads and shares no state with an OpenBLAS of the host.
+// The plugin's own kernels are faster with AVX2 and AVX-512 (docs/adr/0002-cpu-kernels.md). OpenBLAS is the better
+// choice where the plugin has only portable code: CPUs without AVX2 and machines that are not x86-64. The serial static
+// library is linked in and hidden: it starts no threads and shares no state with an OpenBLAS of the host.
 //
-// Two traps, both of its work buffers. OpenBLAS spins for ever, or ends the process, when it can't map one (OpenBLAS
-// #5289, #5303). And the serial build picks a free one without a lock, so that two threads can get the same (seen with
-// 0.3.21: wrong products now and then, though calls are independent). So its two buffer functions are replaced at link
-// time (--wrap): buffers are mapped when a device is opened, after asking the system whether that much can be mapped at
-// all, and a call takes a free one atomically.
+// OpenBLAS has two problems with its work buffers. It spins forever or ends the process when it cannot map one
+// (OpenBLAS #5289, #5303). And the serial build picks a free buffer without a lock, so two threads can get the same one
+// (observed with 0.3.21: occasionally wrong products, although the calls are independent). The two buffer functions are
+// therefore replaced at link time (--wrap): buffers are mapped when a device is opened, after a test mapping of the
+// same size has succeeded, and each call claims a free buffer atomically.
 //
-// What it calls of the C library that is the host's goes to confine.cpp: exit(), prints, the environment.
+// confine.cpp replaces the functions of the C library that OpenBLAS must not call in the host's process: exit(),
+// printing, and reading the environment.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "blas.h"
@@ -41,19 +42,19 @@ namespace xf::openblas {
 
 namespace {
 
-constexpr int32_t kMostThreads = 64;                          // the others of more workers wait
-constexpr std::size_t kBufferBytes = std::size_t{160} << 20;  // address space per buffer (128 MiB) with a margin
+constexpr int32_t kMostThreads = 64;                          // further threads wait for a free buffer
+constexpr std::size_t kBufferBytes = std::size_t{160} << 20;  // address space of a buffer (128 MiB) plus a margin
 
-// What one thread may hold at a time, by its process: after a fork the threads of the parent are not there to give it
-// back, and what they held is free.
-class Held {
+// A lock that records the process of its holder. After a fork the parent's threads do not exist in the child, so a lock
+// that they held counts as free.
+class ForkSafeLock {
 public:
-    bool take() {
+    bool try_lock() {
         const pid_t self = getpid();
         pid_t holder = holder_.load(std::memory_order_relaxed);
         return holder != self && holder_.compare_exchange_strong(holder, self);
     }
-    void give_back() { holder_.store(0); }
+    void unlock() { holder_.store(0); }
 
 private:
     std::atomic<pid_t> holder_{0};
@@ -61,27 +62,27 @@ private:
 
 struct Slot {
     void *buffer;
-    Held used;
+    ForkSafeLock lock;
 };
 Slot slots[kMostThreads];
 std::atomic<int32_t> slot_count{0};
-Held growing;
+ForkSafeLock growth_lock;
 
 void map_buffer(void *slot) { static_cast<Slot *>(slot)->buffer = __real_blas_memory_alloc(1); }
 
 }  // namespace
 
 const char *blas_info() {
-    return blas_started() ? openblas_get_config() : "without OpenBLAS, which has no kernels for this processor";
+    return blas_initialized() ? openblas_get_config() : "without OpenBLAS, which has no kernels for this processor";
 }
 
-bool has_blas() { return blas_started(); }
+bool has_blas() { return blas_initialized(); }
 
-// The most threads any device asked for share the buffers. How many there are must not decide what computes: other
-// kernels add in another order, and bits would depend on the number of threads.
+// All devices share the buffers; their number is the largest that any device requested. The number of buffers must not
+// decide which kernels run: other kernels add in another order, so the bits would depend on the number of threads.
 bool blas_reserve(int32_t threads) {
     if (threads > kMostThreads) threads = kMostThreads;
-    while (!growing.take()) sched_yield();
+    while (!growth_lock.try_lock()) sched_yield();
     int32_t count = slot_count.load();
     for (; count < threads; ++count) {
         void *probe =
@@ -89,16 +90,16 @@ bool blas_reserve(int32_t threads) {
         if (probe == MAP_FAILED) break;
         munmap(probe, kBufferBytes);
         slots[count].buffer = nullptr;
-        if (!returns(map_buffer, &slots[count]) || !slots[count].buffer) break;
+        if (!call_confined(map_buffer, &slots[count]) || !slots[count].buffer) break;
         slot_count.store(count + 1);
     }
-    growing.give_back();
+    growth_lock.unlock();
     return count > 0;
 }
 
 void blas_gemm(bool transpose_a, bool transpose_b, int64_t M, int64_t N, int64_t K, const float *a, int64_t lda,
                const float *b, int64_t ldb, float beta, float *c, int64_t ldc) {
-    // Column-major OpenBLAS sees the transposes: C^T = B^T A^T.
+    // OpenBLAS is column-major and therefore computes the transposed product, C^T = B^T A^T.
     const int m = static_cast<int>(N), n = static_cast<int>(M), k = static_cast<int>(K);
     const int ld1 = static_cast<int>(ldb), ld2 = static_cast<int>(lda), ld3 = static_cast<int>(ldc);
     const float alpha = 1.0f;
@@ -107,13 +108,13 @@ void blas_gemm(bool transpose_a, bool transpose_b, int64_t M, int64_t N, int64_t
 
 }  // namespace xf::openblas
 
-// What OpenBLAS's own code calls for its buffer.
+// OpenBLAS calls this function to get its work buffer.
 void *__wrap_blas_memory_alloc(int) {
     using namespace xf::openblas;
     for (;;) {
         const int32_t count = slot_count.load();
         for (int32_t i = 0; i < count; ++i)
-            if (slots[i].used.take()) return slots[i].buffer;
+            if (slots[i].lock.try_lock()) return slots[i].buffer;
         sched_yield();
     }
 }
@@ -121,7 +122,7 @@ void *__wrap_blas_memory_alloc(int) {
 void __wrap_blas_memory_free(void *buffer) {
     using namespace xf::openblas;
     for (Slot &slot : slots)
-        if (slot.buffer == buffer) slot.used.give_back();
+        if (slot.buffer == buffer) slot.lock.unlock();
 }
 
 namespace xf::openblas {

@@ -1,4 +1,4 @@
-// OpenBLAS behind five functions; see blas.cpp for what is used of it and why so little.
+// The five functions through which the plugin uses OpenBLAS; blas.cpp explains how and when.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -7,14 +7,14 @@
 
 namespace xf::openblas {
 
-// One line for people: "OpenBLAS 0.3.21 ... SINGLE_THREADED", or that the plugin was built without.
+// Returns a description such as "OpenBLAS 0.3.21 ... SINGLE_THREADED", or a note that OpenBLAS is not used.
 const char *blas_info();
 
-// Whether the plugin was built with it, and it has kernels for this processor.
+// Returns whether the plugin was built with OpenBLAS and OpenBLAS has kernels for this processor.
 bool has_blas();
 
-// Makes OpenBLAS map the work buffers of this many threads now, so that no later call has to; as many as there is
-// address space for, since a call without one waits. False: not even one.
+// Maps work buffers for up to `threads` threads now, so that no later call has to. Maps fewer if the address space is
+// exhausted; a call that finds no free buffer waits for one. Returns false if not even one buffer could be mapped.
 bool blas_reserve(int32_t threads);
 
 // C = A B + beta C, row-major, on the calling thread. transpose_a: A is stored [K, M]; transpose_b: B is [N, K].

@@ -1,16 +1,17 @@
-// What OpenBLAS calls in place of the C library, so that it neither ends the host's process, nor prints, nor reads its
-// environment.
+// Replacements for functions of the C library that OpenBLAS calls, so that it cannot end the host's process, print, or
+// read its environment.
 //
-// The linker gives the references of the static archive to the functions of this file (--wrap, the list is in
-// CMakeLists.txt), and the plugin imports none of these names. What called them in 0.3.21:
-//   exit               gotoblas_dynamic_init(), when the plugin is loaded and the kernels chosen have no start; later
-//                      versions also when no work buffer can be mapped
-//   getenv             OPENBLAS_CORETYPE chose other kernels, and so other bits; OPENBLAS_VERBOSE made it print;
-//                      OPENBLAS_NUM_THREADS and the like mean nothing to the serial build
-//   printf, puts,      complaints of arguments (xerbla_), of memory, of processors
-//   perror, fputs, ...
-// None is the only way OpenBLAS has to say something: after a complaint it returns to its caller. After exit() it can't
-// go on, so exit() jumps back to where OpenBLAS was entered, and the plugin does without it.
+// The linker redirects the references of the static archive to the functions of this file (--wrap, see CMakeLists.txt),
+// so the plugin imports none of the original names. In version 0.3.21 the callers are:
+//     exit               gotoblas_dynamic_init(), if the chosen kernels have no initialization function; later versions
+//                        also if no work buffer can be mapped
+//     getenv             OPENBLAS_CORETYPE would choose other kernels, and so other bits; OPENBLAS_VERBOSE would print;
+//                        OPENBLAS_NUM_THREADS and similar variables have no meaning in the serial build
+//     printf, puts,      messages about arguments (xerbla_), memory, and processors
+//     perror, fputs, ...
+// OpenBLAS does not depend on the output of these functions: after printing a message it returns to its caller. It
+// cannot continue after exit(), so the replacement of exit() jumps back to the point where OpenBLAS was entered, and
+// the plugin continues without it.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "confine.h"
@@ -19,7 +20,7 @@
 #include <cstddef>
 
 extern "C" {
-// Weak: an OpenBLAS for one processor alone has none, and calls none.
+// Weak, because an OpenBLAS built for a single processor type neither defines nor calls it.
 [[gnu::weak]] void __real_gotoblas_dynamic_init(void);
 void __wrap_gotoblas_dynamic_init(void);
 [[noreturn]] void __wrap_exit(int status);
@@ -47,29 +48,30 @@ extern void *__wrap_stdout, *__wrap_stderr;
 namespace xf::openblas {
 namespace {
 
-// The compiler's own jump, five words: setjmp() of the C library would be one more thing of the host's. clang has it on
-// x86 alone; there is no other way out of exit() elsewhere, and it would be a trap.
+// __builtin_setjmp needs five words and no function of the C library. clang supports it only on x86. Elsewhere exit()
+// cannot be left, and calling it traps.
 #if defined(__x86_64__) || !defined(__clang__)
 #define XF_CAN_LEAVE 1
 #endif
 
 void *frame[5];
-bool inside = false, started = true;
+bool inside = false, initialized = true;
 
-[[noreturn]] void leave() {
+[[noreturn]] void leave_openblas() {
 #if defined(XF_CAN_LEAVE)
     if (inside) __builtin_longjmp(frame, 1);
 #endif
-    // sgemm_() has no call of exit(), and nothing else of OpenBLAS is called but through returns().
+    // sgemm_() never calls exit(); all other functions of OpenBLAS are called through call_confined().
     __builtin_trap();
 }
 
-void start(void *) { __real_gotoblas_dynamic_init(); }
+void initialize(void *) { __real_gotoblas_dynamic_init(); }
 
 }  // namespace
 
-// Not inlined: the jump comes back to a frame that is still there, and only "inside" is read or written after it.
-[[gnu::noinline]] bool returns(void (*function)(void *), void *argument) {
+// Not inlined, because the jump must return to a frame that still exists. After the jump only `inside` is read or
+// written.
+[[gnu::noinline]] bool call_confined(void (*function)(void *), void *argument) {
 #if defined(XF_CAN_LEAVE)
     if (__builtin_setjmp(frame) != 0) {
         inside = false;
@@ -82,17 +84,17 @@ void start(void *) { __real_gotoblas_dynamic_init(); }
     return true;
 }
 
-bool blas_started() { return started; }
+bool blas_initialized() { return initialized; }
 
 }  // namespace xf::openblas
 
-// Called by OpenBLAS's constructor, while the plugin is being loaded; it calls no constructor of this plugin before.
+// OpenBLAS's constructor calls this function while the plugin is being loaded, before any constructor of the plugin.
 void __wrap_gotoblas_dynamic_init(void) {
-    if (!xf::openblas::returns(xf::openblas::start, nullptr)) xf::openblas::started = false;
+    if (!xf::openblas::call_confined(xf::openblas::initialize, nullptr)) xf::openblas::initialized = false;
 }
 
-void __wrap_exit(int) { xf::openblas::leave(); }
-void __wrap_abort(void) { xf::openblas::leave(); }
+void __wrap_exit(int) { xf::openblas::leave_openblas(); }
+void __wrap_abort(void) { xf::openblas::leave_openblas(); }
 
 char *__wrap_getenv(const char *) { return nullptr; }
 

@@ -1,10 +1,10 @@
-// Row-invariant linear map for decoding: dst = act(src weights^T + bias) on weights as they lie, [N, K].
+// Row-invariant linear map for decoding: dst = act(src weights^T + bias), with weights [N, K] in their stored order.
 //
-// Every number is a dot product along K: kLanes partial sums over a block of K, a fixed tree over the lanes, the
-// blocks added in rising order. Rows and columns are blocked only to share loads, so a row's bits depend on that row
-// and on the weights alone. Weights are not packed: at few rows the time is the time to stream them once, and a second
-// copy of the model would cost memory. Tiles are kDotRows x 4 or a few rows x more columns; those of many rows with
-// AVX2 are in dot_packed.inl, the operation in dot_linear.inl.
+// Each output element is a dot product along K: kLanes partial sums over a block of K, a fixed reduction tree over the
+// lanes, and the blocks added in increasing order. Rows and columns are tiled only to share loads, so the bits of a row
+// depend only on that row and the weights. Weights are not packed: with few rows the run time is the time to stream the
+// weights once, and a second copy of the model would cost memory. Tiles are kDotRows x 4, or fewer rows x 8. The AVX2
+// kernel for many rows is in dot_packed.inl, the operation itself in dot_linear.inl.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -16,26 +16,28 @@ constexpr int kDotRows = 4;
 constexpr int kDotRows = 2;
 #endif
 constexpr int64_t kDotDepth = 512;  // 6 rows are 12 KiB
-constexpr int64_t kDotPanel = 64;   // columns that stay in the L2 cache for all rows; twice that if K is small
+constexpr int64_t kDotPanel =
+    64;  // columns of a panel, which stays in the L2 cache for all rows; doubled if K is small
 
-// How many tiles ahead weights are fetched: the bytes of one of fp32. To the L2 cache, which has room for many more
-// lines on their way than L1 (on Zen 4, one row: 1.3 times in fp32, 3 times in 16 bits).
+// Prefetch distance of weights in tiles, equal to one fp32 tile in bytes. The prefetch goes to the L2 cache, which
+// supports many more outstanding lines than L1 (measured on Zen 4 with one row: 1.3 times faster in fp32, 3 times in 16
+// bits).
 template <class W>
 constexpr int64_t kTilesAhead = 4 / sizeof(W);
 
-// Where the numbers of a tile go, and what happens to them on the way.
+// The destination and epilogue of a tile.
 struct DotOut {
     float *dst;
     int64_t ld;
-    bool load;          // add what dst holds
-    const float *bias;  // at the column of dst, or null
+    bool load;          // add the values already in dst
+    const float *bias;  // at the column of dst, or NULL
     bool relu;
     DotOut at(int64_t row, int64_t column) const {
         return {dst + row * ld + column, ld, load, bias ? bias + column : nullptr, relu};
     }
 };
 
-// Four numbers of a row, of which cols are stored.
+// Applies the epilogue to four elements of a row and stores the first `cols` of them.
 XF_INLINE void finish_dots(V4 y, int64_t cols, const DotOut &out) {
     if (cols >= 4) {
         if (out.load) y += *reinterpret_cast<const V4Mem *>(out.dst);
@@ -53,15 +55,15 @@ XF_INLINE void finish_dots(V4 y, int64_t cols, const DotOut &out) {
     }
 }
 
-// R rows x C columns of the block [0, len) of K; C is 4 or 8, of which cols are stored.
+// Computes R rows x C columns over the block [0, len) of K. C is 4 or 8; `cols` of the columns are stored.
 template <int R, int C, class W>
 static void dot_tile(const float *src, int64_t ld_src, const W *weights, int64_t ld_weights, int64_t len, int64_t cols,
                      const DotOut &out) {
     const W *w[C];
 #pragma GCC unroll 8
     for (int c = 0; c < C; ++c) w[c] = weights + min64(c, cols - 1) * ld_weights;
-    // A pass for each part of the lanes and, with many rows, half of the columns: all at once need more registers than
-    // there are.
+    // One pass per part of the lanes and, with many rows, per half of the columns. A single pass would need more
+    // registers than exist.
     constexpr int kAtOnce = kParts > 1 && R * C > 12 ? C / 2 : C;
     Lanes sums[R][C];
 #pragma GCC unroll 8
@@ -76,7 +78,7 @@ static void dot_tile(const float *src, int64_t ld_src, const W *weights, int64_t
         int64_t k = part * kW;
         for (; k + (kLanes - part * kW) <= len; k += kLanes) {
 #if defined(XF_ISA_AVX2)
-            // 16 registers: up to 12 sums, the rows, and one column at a time.
+            // AVX2 has 16 registers: up to 12 sums, the rows, and one column at a time.
             VF y[R];
 #pragma GCC unroll 8
             for (int r = 0; r < R; ++r) y[r] = load(src + r * ld_src + k);
@@ -138,12 +140,11 @@ constexpr DotFn<W> kDots[] = {nullptr, dot_tile<1, 4, W>, dot_tile<2, 4, W>, dot
 constexpr int kDotWidth[] = {0, 4, 4, 4, 4};
 #endif
 
-// The block [k, k + len) of the columns of the next panel, of which whoever works on this one fetches a little at a
-// time.
+// Prefetches the block [k, k + len) of the next panel of columns, a few cache lines per call.
 template <class W>
-struct Ahead {
+struct PanelPrefetch {
     const W *row;
-    int64_t ld, len, left, k, each;  // left: rows; each: lines for a column
+    int64_t ld, len, left, k, each;  // left: remaining columns; each: cache lines per computed column
 
     void fetch(int64_t columns) {
         for (int64_t i = 0; i < each * columns && left > 0; ++i) {
@@ -156,9 +157,9 @@ struct Ahead {
 
 #include "dot_packed.inl"
 
-// All of rows [m0, m1) x columns [n0, n1); src and bias of a are fp32 here; dst is at row m0, column n0. A panel of
-// columns, a block of K deep, stays in the L2 cache while groups of rows, each in the L1 cache, pass over it: as fp32
-// in wide, where that is given, else as it lies.
+// Computes rows [m0, m1) x columns [n0, n1). src and bias of `a` are fp32 here; dst points to row m0, column n0. A
+// panel of columns, one block of K deep, stays in the L2 cache while groups of rows that fit in the L1 cache pass over
+// it. If `wide` is not NULL, the panel is widened there to fp32 first.
 template <class W>
 static void dot_rows(const xf_linear_fwd &a, const PackedRows &packed, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
                      float *wide, float *dst, int64_t ld_dst) {
@@ -174,7 +175,7 @@ static void dot_rows(const xf_linear_fwd &a, const PackedRows &packed, int64_t m
             for (int64_t n = panel; wide && n < end; ++n)
                 widen_row(weights + n * a.K + k, len, wide + (n - panel) * kDotDepth);
             const int64_t lines = ceil_div(len * static_cast<int64_t>(sizeof(W)), 64);
-            Ahead<W> next{weights + end * a.K + k, a.K, len, after - end, 0, ceil_div(lines, groups)};
+            PanelPrefetch<W> next{weights + end * a.K + k, a.K, len, after - end, 0, ceil_div(lines, groups)};
             const DotOut out{dst + (panel - n0), ld_dst, k > 0, a.bias && last ? num<float>(a.bias) + panel : nullptr,
                              relu && last};
             if (pack && wide)

@@ -1,19 +1,19 @@
-// The row-invariant map as an operation: sources are prepared (packed, quantised, widened), columns and rows cut into
-// tasks, and the kernel chosen by the type of the weights.
+// The row-invariant linear map as an operation: prepares the source (packs, quantizes, or widens it), splits rows and
+// columns into tasks, and selects the kernel by the type of the weights.
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Room of a worker for dot_block(): a panel of 16-bit numbers is widened once for many rows, and in registers for few,
-// where reading it is all the time.
+// Memory that a worker needs for dot_block(). With many rows a panel of 16-bit weights is widened once. With few rows
+// it is widened in registers, because the time is that of reading it.
 XF_INLINE int64_t wide_bytes(uint32_t type, int64_t rows) {
     const bool half = type == XF_WEIGHTS_BF16 || type == XF_WEIGHTS_FP16;
     return half && rows > 2 * kDotRows ? 2 * kDotPanel * kDotDepth * 4 : 0;
 }
 
-// What is made of rows 0 .. M - 1 of a source before they meet XF_WEIGHTS_INT8, or others where packs_rows(); memory:
-// of prepared_bytes().
+// Rows 0 .. M - 1 of a source in the form that the kernels use: quantized for XF_WEIGHTS_INT8, packed if packs_rows(),
+// otherwise empty. memory: of prepared_bytes().
 struct Prepared {
-    Int8Rows quantised;
+    Int8Rows quantized;
     PackedRows packed;
 };
 XF_INLINE int64_t prepared_bytes(const xf_stream *stream, uint32_t type, int64_t M, int64_t K) {
@@ -22,15 +22,15 @@ XF_INLINE int64_t prepared_bytes(const xf_stream *stream, uint32_t type, int64_t
 static Prepared prepare(const xf_stream *stream, const xf_linear_fwd &a, int64_t M, void *memory) {
     Prepared rows{};
     if (a.weights_type == XF_WEIGHTS_INT8)
-        rows.quantised = quantize_rows(stream, num<float>(a.src), a.ld_src, a.K, M, memory);
+        rows.quantized = quantize_rows(stream, num<float>(a.src), a.ld_src, a.K, M, memory);
     else if (packs_rows(M))
         rows.packed = pack_source(stream, num<float>(a.src), a.ld_src, a.K, M, memory);
     return rows;
 }
 
-// dot_rows() for a matrix of any type. With XF_WEIGHTS_INT8 n0 is a multiple of kGroup; m0 is one of kRowUnit, unless
-// the rows are kDotRows or fewer: these are read from the source itself.
-// wide: wide_bytes() of memory, or null.
+// dot_rows() for weights of any type. With XF_WEIGHTS_INT8, n0 must be a multiple of kGroup. m0 must be a multiple of
+// kRowUnit unless there are at most kDotRows rows, which are read from the source itself. wide: wide_bytes() of memory,
+// or NULL.
 static void dot_block(const xf_stream *stream, const xf_linear_fwd &a, const Prepared &rows, int64_t m0, int64_t m1,
                       int64_t n0, int64_t n1, float *wide, float *dst, int64_t ld_dst) {
     switch (a.weights_type) {
@@ -39,13 +39,13 @@ static void dot_block(const xf_stream *stream, const xf_linear_fwd &a, const Pre
         case XF_WEIGHTS_FP16:
             return dot_rows<Fp16>(a, rows.packed, m0, m1, n0, n1, wide, dst, ld_dst);
         case XF_WEIGHTS_INT8:
-            return int8_block(stream, a, rows.quantised, m0, m1, n0, n1, dst, ld_dst);
+            return int8_block(stream, a, rows.quantized, m0, m1, n0, n1, dst, ld_dst);
         default:
             return dot_rows<float>(a, rows.packed, m0, m1, n0, n1, nullptr, dst, ld_dst);
     }
 }
 
-// Rows of bf16 as fp32, [count, K].
+// Widens bf16 rows to fp32, [count, K].
 static void widen_rows(const xf_stream *stream, const Bf16 *src, int64_t ld_src, int64_t K, int64_t count, float *dst) {
     const int64_t tile = max64(1, 16384 / max64(1, K));
     parallel(stream, ceil_div(count, tile), [&](int64_t task, int32_t) {
@@ -54,7 +54,7 @@ static void widen_rows(const xf_stream *stream, const Bf16 *src, int64_t ld_src,
     });
 }
 
-// Rows from src on as fp32, [count, K]: where they lie, or widened into memory.
+// fp32 rows [count, K]: the source itself, or bf16 rows widened into memory.
 XF_INLINE const float *source_rows(const xf_stream *, const float *src, int64_t, int64_t, void *) { return src; }
 XF_INLINE const float *source_rows(const xf_stream *stream, const Bf16 *src, int64_t K, int64_t count, void *memory) {
     float *rows = static_cast<float *>(memory);
@@ -62,8 +62,8 @@ XF_INLINE const float *source_rows(const xf_stream *stream, const Bf16 *src, int
     return rows;
 }
 
-// Turns the map of a stream of bf16 into one of fp32 with bf16 weights, which dst alone is not: source and bias are
-// widened into the stream's shared memory, behind front bytes.
+// Converts the arguments of a bf16 stream to fp32 source and bias with bf16 weights; only dst remains bf16. Source and
+// bias are widened into the stream's shared memory after the first `front` bytes.
 static int32_t widen_source(xf_stream *stream, int64_t front, xf_linear_fwd *a, xf_error *err) {
     const int64_t src_at = padded(front), bias_at = src_at + padded(a->M * a->K * 4), all = bias_at + padded(a->N * 4);
     if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(all), err)) return rc;
@@ -76,11 +76,11 @@ static int32_t widen_source(xf_stream *stream, int64_t front, xf_linear_fwd *a, 
     return XF_OK;
 }
 
-// How many rows are packed at a time, in whole tasks: what they take is a copy of the source.
+// Rows packed at a time, in whole tasks. Their packed copy is as large as the source.
 constexpr int64_t kRowTask = 192, kRowsAtOnce = 4 * kRowTask;
 
-// Tasks of some ten microseconds: about half a million multiply-adds, in int8 64 KiB of weights; at most about a
-// hundred across the columns.
+// A task takes about ten microseconds: about half a million multiply-adds, or 64 KiB of int8 weights. The columns are
+// split into at most about a hundred tiles.
 template <class T>
 static int32_t dot_linear(xf_stream *stream, const xf_linear_fwd &args, xf_error *err) {
     xf_linear_fwd a = args;

@@ -1,9 +1,9 @@
-// The product of dot.inl for many rows with AVX2, whose 16 registers hold the sums of 3 rows x 4 columns of one half of
-// the lanes.
+// The product of dot.inl for many rows with AVX2, whose 16 registers hold the sums of 3 rows x 4 columns for one half
+// of the lanes.
 //
-// Rows are copied once for all columns: per block of K and tile of 3 rows first what the lower half of the lanes reads,
-// then what the upper half does, so that a tile reads one stream of rows and four of weights, which lie as they are.
-// The same sums in the same order as dot_tile()'s.
+// Rows are packed once for all columns. For each block of K and tile of 3 rows, the elements of the lower half of the
+// lanes come first, then those of the upper half. A tile then reads one stream of packed rows and four streams of
+// weights, which are not packed. The sums and their order are those of dot_tile().
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -14,11 +14,11 @@ constexpr bool kPacksRows = false;
 #endif
 constexpr int kPackedTile = 3;                     // rows
 constexpr int kPackedWidth = 4;                    // columns
-constexpr int64_t kPackedGroup = 2 * kPackedTile;  // rows that stay in the L1 cache while columns pass
+constexpr int64_t kPackedGroup = 2 * kPackedTile;  // rows that stay in the L1 cache while the columns pass
 
-constexpr int64_t kRowUnit = kPacksRows ? kPackedTile : 1;  // of parts of a source
+constexpr int64_t kRowUnit = kPacksRows ? kPackedTile : 1;  // row ranges begin at multiples of this
 
-// Rows of a source for packed_panel(): null where there is nothing to gain. M: how many rows were packed.
+// Packed rows for packed_panel(). numbers is NULL if packing is not worthwhile. M: the number of packed rows.
 struct PackedRows {
     const float *numbers;
     int64_t M;
@@ -26,7 +26,7 @@ struct PackedRows {
 
 XF_INLINE bool packs_rows(int64_t M) { return kPacksRows && M > kDotRows; }
 XF_INLINE int64_t packed_bytes(int64_t M, int64_t K) { return packs_rows(M) ? M * round_up(K, kLanes) * 4 : 0; }
-// The place of the tile that begins with row m, in the block of len numbers from k on.
+// Offset of the tile that begins with row m, in the block of len elements from k on.
 XF_INLINE int64_t packed_at(int64_t M, int64_t k, int64_t len, int64_t m) { return M * k + m * round_up(len, kLanes); }
 
 template <int R>
@@ -39,7 +39,7 @@ XF_INLINE void pack_tile(const float *src, int64_t ld, int64_t len, float *dst) 
         }
 }
 
-// Rows 0 .. M - 1 of a source, packed into memory of packed_bytes().
+// Packs rows 0 .. M - 1 of a source into `memory`, of packed_bytes().
 static PackedRows pack_source(const xf_stream *stream, const float *src, int64_t ld, int64_t K, int64_t M,
                               void *memory) {
     float *numbers = static_cast<float *>(memory);
@@ -60,7 +60,8 @@ static PackedRows pack_source(const xf_stream *stream, const float *src, int64_t
     return {numbers, M};
 }
 
-// A tile of a block of K. ahead: two columns of weights that a later tile will want, near: soon.
+// Computes one tile over a block of K. ahead: two columns of weights to prefetch for a later tile. near: prefetch to
+// the L1 cache instead of L2.
 template <int R, class W>
 static void packed_tile(const float *rows, const W *weights, int64_t ld_weights, const W *ahead, bool near, int64_t len,
                         int64_t cols, const DotOut &out) {
@@ -116,16 +117,19 @@ template <class W>
 constexpr void (*kPackedTiles[])(const float *, const W *, int64_t, const W *, bool, int64_t, int64_t,
                                  const DotOut &) = {nullptr, packed_tile<1, W>, packed_tile<2, W>, packed_tile<3, W>};
 
-// Rows [m0, m1) x columns, of which the first is at weights, ld_weights apart, for the block [k, k + len); m0 is a
-// multiple of kPackedTile. next: the panel after this one; out: at row m0 and the first column.
+// Computes rows [m0, m1) x `columns` columns for the block [k, k + len). weights points to the first column; columns
+// are ld_weights apart. m0 is a multiple of kPackedTile. cached: the panel is in the cache already. next: the panel
+// after this one. out: at row m0 and the first column.
 template <class W, class Next>
 static void packed_panel(const PackedRows &rows, int64_t m0, int64_t m1, int64_t k, int64_t len, const W *weights,
-                         int64_t ld_weights, bool cached, int64_t columns, Ahead<Next> &next, const DotOut &out) {
-    // Columns a multiple of 4 KiB apart share a part of the L1 cache, which has no room for more of them.
+                         int64_t ld_weights, bool cached, int64_t columns, PanelPrefetch<Next> &next,
+                         const DotOut &out) {
+    // Columns whose distance is a multiple of 4 KiB map to the same sets of the L1 cache, which has no space for more
+    // of them.
     const bool crowded = ld_weights * sizeof(W) % 4096 == 0;
     for (int64_t g0 = m0; g0 < m1; g0 += kPackedGroup) {
         const int64_t g1 = min64(m1, g0 + kPackedGroup);
-        const bool near = g0 > m0 || cached;  // the first group brings columns from memory
+        const bool near = g0 > m0 || cached;  // the first group loads the columns from memory
         for (int64_t n = 0; n < columns; n += kPackedWidth) {
             next.fetch(kPackedWidth);
             int64_t then = n + 2 * kTilesAhead<W> * kPackedWidth;

@@ -1,7 +1,7 @@
-// Dropout by the counter-based generator, kW counters at a time: see xf_dropout in plugin_abi.h.
+// Dropout with the counter-based generator, kW counters at a time; xf_dropout in plugin_abi.h defines it.
 //
-// Philox4x32-10 (Salmon et al. 2011) gives 8 half-words per counter; kW counters make 8 kW of them. The four output
-// words are interleaved so that half-word i of the buffer belongs to element i of the tensor.
+// Philox4x32-10 (Salmon et al. 2011) produces eight 16-bit numbers per counter, so kW counters produce 8 kW of them.
+// The four output words are interleaved so that 16-bit number i of the buffer belongs to element i of the tensor.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -16,14 +16,14 @@ XF_INLINE void multiply_wide(VU a, uint32_t factor, VU *high, VU *low) {
     *high = reinterpret_cast<VU>((even >> 32) | (odd & ~lower));
 }
 
-// The 8 kW half-words of the blocks first .. first + kW - 1.
+// Draws the 8 kW 16-bit numbers of the Philox blocks first .. first + kW - 1.
 static void draw(const Dropout &d, uint64_t first, uint16_t *out) {
     VU c0, c1;
     for (int i = 0; i < kW; ++i) c0[i] = static_cast<uint32_t>(i);
     const uint32_t base = static_cast<uint32_t>(first);
     c0 += base;
     c1 = VU{} + static_cast<uint32_t>(first >> 32);
-    c1 -= reinterpret_cast<VU>(c0 < base);  // a comparison gives -1: carry
+    c1 -= reinterpret_cast<VU>(c0 < base);  // a true comparison is -1: adds the carry
     c1 ^= d.high;
     VU c2 = VU{} + d.site, c3 = VU{} + d.step;
     uint32_t k0 = d.key0, k1 = d.key1;
@@ -46,7 +46,7 @@ static void draw(const Dropout &d, uint64_t first, uint16_t *out) {
     words[3] = zip_high(e, f);
 }
 
-// x[i] = dropout(x[i]) for the elements index .. index + n - 1.
+// Applies dropout to x[0 .. n), which are elements index .. index + n - 1 of the tensor.
 static void drop(const Dropout &d, uint64_t index, int64_t n, float *x) {
     uint16_t drawn[kDrawn + kW];
     const VI threshold = VI{} + static_cast<int32_t>(d.threshold);

@@ -1,20 +1,21 @@
-// Packed products of bf16 numbers for training, summed in fp32: C (+)= A B, C fp32 or rounded to bf16 once.
+// Packed products of bf16 operands for training, accumulated in fp32: C (+)= A B, where C is fp32 or rounded to bf16
+// once.
 //
-// The scheme and the cut into tasks are those of gemm.inl. Numbers of C are sums over pairs of K: of each pair the
-// second product is added first, each by a fused multiply-add; denormal numbers that come in count as 0, and sums
-// that would be denormal become 0. That is what vdpbf16ps computes: Intel's manual has it so (SDM vol. 2, VDPBF16PS:
-// "FP32 FMA with daz in, ftz out and RNE rounding. MXCSR neither consulted nor updated", the upper number of a pair
-// first), and on an AMD Zen 4 192 million sums of all sizes had those bits. Which NaN of several comes out is not
-// promised. So
-//     with AVX512_BF16: A and B are packed in pairs, a word each, and gemm_bf16_tile() multiplies them;
-//     else:             they are packed as fp32, the second of a pair before the first, for the kernel of gemm.inl,
-//                       while MXCSR has the denormals flushed.
-// The same bits either way. The portable kernels ("base") have no fused multiply-add, and other bits.
-// The blocks of K depend on K alone and are added in rising order, in fp32; bias and what C held come last.
+// Algorithm and tiling are those of gemm.inl. An element of C is a sum over pairs of K: of each pair the second product
+// is added first, each by a fused multiply-add. Subnormal inputs count as 0 and subnormal sums become 0. This is
+// exactly what vdpbf16ps computes: Intel's manual specifies it (SDM vol. 2, VDPBF16PS: "FP32 FMA with daz in, ftz out
+// and RNE rounding. MXCSR neither consulted nor updated", the upper number of a pair first), and on an AMD Zen 4 192
+// million sums of all magnitudes had these bits. Which of several NaNs results is not specified. There are two
+// implementations:
+//     with AVX512_BF16: A and B are packed in pairs, one word each, and gemm_bf16_tile() multiplies them;
+//     otherwise:        they are packed as fp32, the second of a pair before the first, for the kernel of gemm.inl,
+//                       while MXCSR flushes subnormals.
+// Both give the same bits. The portable kernels ("base") have no fused multiply-add and give other bits. The blocks of
+// K depend only on K and are added in increasing order, in fp32; the bias and the previous values of C are added last.
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Denormals are 0 for the arithmetic of one thread while one of these lives.
+// Flushes subnormals to zero for the calling thread during the lifetime of this object.
 class FlushDenormals {
 public:
 #if defined(__SSE__)
@@ -29,13 +30,13 @@ private:
 #endif
 };
 
-// Numbers of K as they are packed, in words of 4 bytes for each row of A or column of B.
+// Number of 4-byte words that `depth` elements of K take per row of A or column of B.
 template <bool kPairs>
 XF_INLINE int64_t words_of(int64_t depth) {
     return kPairs ? (depth + 1) / 2 : round_up(depth, 2);
 }
 
-// The words of a row's numbers at p, of which n are there and what a vector of words holds is taken.
+// Packs one vector of words from the row at p, of which n elements exist.
 template <bool kPairs>
 XF_INLINE VF words_along(const Bf16 *p, int64_t n) {
     if constexpr (kPairs) {
@@ -51,10 +52,10 @@ XF_INLINE VF words_along(const Bf16 *p, int64_t n) {
     }
 }
 
-// As pack_transpose() of gemm.inl: src[0 .. n)[k] -> words of dst[k][0 .. n).
+// Like pack_transpose() in gemm_tile.inl, for packed words: src[0 .. n)[k] -> dst[k][0 .. n).
 template <bool kPairs>
 static void pack_words(const Bf16 *src, int64_t step, int64_t depth, int64_t n, int64_t width, float *dst) {
-    constexpr int64_t kTaken = kPairs ? 2 * kW : kW;  // numbers of a vector
+    constexpr int64_t kTaken = kPairs ? 2 * kW : kW;  // elements per vector
     VF rows[kW];
     for (int64_t k = 0; k < depth; k += kTaken, dst += kW * width) {
         for (int i = 0; i < kW; ++i) rows[i] = i < n ? words_along<kPairs>(src + i * step + k, depth - k) : VF{};
@@ -64,7 +65,7 @@ static void pack_words(const Bf16 *src, int64_t step, int64_t depth, int64_t n, 
     }
 }
 
-// The words of kW neighbours of an even row of K and of the odd one after it, into one row or two.
+// Packs kW neighbors of an even row of K and of the odd row after it, into one row of pairs or into two fp32 rows.
 template <bool kPairs>
 XF_INLINE void put_words(VH even, VH odd, float *dst, int64_t width, int64_t n) {
     const VU low = __builtin_convertvector(even, VU), high = __builtin_convertvector(odd, VU) << 16;
@@ -104,7 +105,7 @@ static void pack_b_bf16(const Bf16 *b, int64_t row, int64_t col, int64_t depth, 
     }
 }
 
-// As pack_a() of gemm.inl.
+// Like pack_a() in gemm_tile.inl.
 template <bool kPairs>
 static void pack_a_bf16(const Bf16 *a, int64_t row, int64_t col, int64_t depth, int64_t rows, int64_t valid,
                         float *dst) {
@@ -130,7 +131,8 @@ static void pack_a_bf16(const Bf16 *a, int64_t row, int64_t col, int64_t depth, 
             const bool whole = r0 + kW <= valid;
             const VH x = whole ? load_half(even + r0) : load_half_n(even + r0, height);
             const VH y = !two ? VH{} : whole ? load_half(odd + r0) : load_half_n(odd + r0, height);
-            // A vector spills into the next steps of k, which are written later; at the panel's end it must not.
+            // A vector store spills into the next steps of k, which are written later. At the end of the panel only
+            // `height` words may be stored.
             const bool room = (words - at - (kPairs ? 0 : 1)) * height >= kW;
             put_words<kPairs>(x, y, dst + r0 * words + at * height, height, room ? kW : height);
         }
@@ -138,7 +140,8 @@ static void pack_a_bf16(const Bf16 *a, int64_t row, int64_t col, int64_t depth, 
 }
 
 #if defined(XF_ISA_AVX512)
-// By name, as the file is compiled for CPUs without it, and so that the compiler keeps each sum in its register.
+// vdpbf16ps as inline assembly, because this file is also compiled for CPUs without it and so that each sum stays in
+// its register.
 XF_INLINE void add_pairs(VF *sum, VI a, VI b) { __asm__("vdpbf16ps %2, %1, %0" : "+v"(*sum) : "v"(a), "v"(b)); }
 
 template <int H>
@@ -189,7 +192,7 @@ constexpr PairsFn kPairTiles[] = {nullptr,
                                   gemm_bf16_tile<14>};
 #endif
 
-// A tile's sums over one block of K, [height, kCols].
+// The sums of a tile over one block of K, [height, kCols].
 template <bool kPairs>
 XF_INLINE void block_sums(int64_t height, int64_t words, const float *a, const float *b, float *sums) {
 #if defined(XF_ISA_AVX512)
@@ -198,15 +201,15 @@ XF_INLINE void block_sums(int64_t height, int64_t words, const float *a, const f
     kTiles[height](words, a, b, sums, kCols, kCols, Finish{});
 }
 
-// What becomes of a tile's sums, at row m and column n of C. so_far: sums of the blocks before, where C is bf16.
+// The epilogue of a tile at row m and column n of C. partial: the sums of the previous blocks, if C is bf16.
 template <class C>
 static void finish_tile(const Product<Bf16, C> &g, const float *sums, int64_t m, int64_t n, int64_t height, bool first,
-                        bool last, float *so_far) {
+                        bool last, float *partial) {
     for (int64_t i = 0; i < height; ++i)
         for (int64_t v = 0; v < kCols && n + v < g.N; v += kW) {
             const int64_t at = n + v, count = min64(kW, g.N - at);
             C *c = g.c + (m + i) * g.ldc + at;
-            float *before = so_far + (m + i) * g.N + at;
+            float *before = partial + (m + i) * g.N + at;
             VF y = load(sums + i * kCols + v);
             if constexpr (sizeof(C) == 4) {
                 if (g.accumulate || !first) y += get(c, count);
@@ -237,7 +240,7 @@ struct Bf16Packing {
     }
     template <class C>
     static void multiply(const Product<Bf16, C> &g, int64_t m0, int64_t m1, int64_t n0, int64_t n1, int64_t k,
-                         int64_t depth, const float *range_a, const float *b, float *so_far) {
+                         int64_t depth, const float *range_a, const float *b, float *partial) {
         const FlushDenormals flush;
         const int64_t rows = m1 - m0, panels = ceil_div(rows, kRows), count = words(depth);
         alignas(64) float sums[kRows * kCols];
@@ -246,7 +249,7 @@ struct Bf16Packing {
                 const int64_t r0 = rows * p / panels, height = rows * (p + 1) / panels - r0;
                 for (int64_t i = 0; i < height; ++i) __builtin_prefetch(g.c + (m0 + r0 + i) * g.ldc + n, 1);
                 block_sums<kPairs>(height, count, range_a + r0 * count, b + n * count, sums);
-                finish_tile(g, sums, m0 + r0, n, height, k == 0, k + depth >= g.K, so_far);
+                finish_tile(g, sums, m0 + r0, n, height, k == 0, k + depth >= g.K, partial);
             }
     }
 };
@@ -255,7 +258,7 @@ struct Bf16Packing {
 template <class C>
 static void gemm(const xf_stream *stream, const Product<Bf16, C> &g, const GemmPlan &plan, float *packed) {
 #if defined(XF_ISA_AVX512)
-    if (stream->device->pairs) return gemm_packed<Bf16Packing<true>>(stream, g, plan, packed);
+    if (stream->device->bf16_dot) return gemm_packed<Bf16Packing<true>>(stream, g, plan, packed);
 #endif
     gemm_packed<Bf16Packing<false>>(stream, g, plan, packed);
 }

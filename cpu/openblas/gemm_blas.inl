@@ -1,7 +1,8 @@
-// The training products through OpenBLAS: single-threaded calls on tiles of C that the shape alone fixes.
+// The training products through OpenBLAS: single-threaded calls on tiles of C whose bounds depend only on the shape.
 //
-// OpenBLAS's own threads would change bits with their number, and its small-matrix paths change bits with M; tiles
-// fixed by the shape make a result a function of the arguments again. Bias and ReLU follow on the warm tile.
+// OpenBLAS's own threading would change bits with the number of threads, and its small-matrix kernels change bits with
+// M. With tiles fixed by the shape the result is a function of the arguments again. Bias, ReLU, and mask are applied to
+// each tile while it is in the cache.
 //
 // SPDX-License-Identifier: Apache-2.0
 

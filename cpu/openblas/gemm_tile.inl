@@ -1,5 +1,5 @@
-// Tiles of the packed product of gemm.inl in fp32: how operands are packed into panels, and the kernel that keeps a
-// kRows x kCols tile of C in registers.
+// Register tiles of the fp32 product in gemm.inl: packing of the operands into panels, and the kernel that accumulates
+// a kRows x kCols tile of C in registers.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -11,20 +11,20 @@ constexpr int kRows = 6, kVecs = 2;
 constexpr int kRows = 4, kVecs = 2;
 #endif
 constexpr int kCols = kVecs * kW;
-constexpr int64_t kDepth = 512;      // depth of a block of K
-constexpr int64_t kMostPanels = 96;  // of A in one task: see large_cut()
-constexpr int64_t kAhead = 16;       // rows that packing prefetches ahead
+constexpr int64_t kDepth = 512;      // largest depth of a block of K
+constexpr int64_t kMostPanels = 96;  // panels of A in one task; see coarse_grid()
+constexpr int64_t kAhead = 16;       // prefetch distance of packing, in rows
 
-// What happens to a tile of C at the end of a block of K.
+// The epilogue of a tile of C at the end of a block of K.
 struct Finish {
-    bool load;  // add what C holds
+    bool load;  // add the values already in C
     bool relu;
     const float *bias;  // at the tile's first column
-    const float *mask;  // at the tile's first number
+    const float *mask;  // at the tile's first element
     int64_t ld_mask;
 };
 
-// src[k][0 .. n) -> dst[k][0 .. width), zeros beyond n.
+// Copies src[k][0 .. n) to dst[k][0 .. width); elements from n on become zero.
 XF_INLINE void pack_copy(const float *src, int64_t step, int64_t depth, int64_t n, int64_t width, float *dst) {
     for (int64_t k = 0; k < depth; ++k, src += step, dst += width) {
         int64_t i = 0;
@@ -37,8 +37,8 @@ XF_INLINE void pack_copy(const float *src, int64_t step, int64_t depth, int64_t 
     }
 }
 
-// src[0 .. n)[k] -> dst[k][0 .. n) for n <= kW rows, each dst row width apart. Writes kW floats per row, so a
-// row may spill into the next one, which is written later; the buffer needs kW floats of slack at its end.
+// Transposes src[0 .. n)[k] to dst[k][0 .. n), for n <= kW rows; rows of dst are `width` apart. Each store writes kW
+// floats, so a row may spill into the next one, which is written later. The buffer needs kW floats of slack at its end.
 template <class T>
 XF_INLINE void pack_transpose(const T *src, int64_t step, int64_t depth, int64_t n, int64_t width, float *dst) {
     VF rows[kW];
@@ -60,10 +60,10 @@ XF_INLINE void pack_transpose(const T *src, int64_t step, int64_t depth, int64_t
     }
 }
 
-// The panels of B for n columns, depth rows each, zero-filled to whole panels.
+// Packs n columns of B into panels, `depth` rows each. The last panel is filled with zeros.
 static void pack_b(const float *b, int64_t row, int64_t col, int64_t depth, int64_t n, float *dst) {
     if (col == 1) {
-        // Row by row over all panels: memory is read as it lies.
+        // Row by row across all panels, so that B is read contiguously.
         const int64_t whole = n / kCols * kCols;
         for (int64_t k = 0; k < depth; ++k)
             for (int64_t j = 0; j < whole; j += kCols) {
@@ -81,8 +81,8 @@ static void pack_b(const float *b, int64_t row, int64_t col, int64_t depth, int6
             pack_transpose(b + (j + v) * col, col, depth, max64(0, min64(kW, n - j - v)), kCols, dst + j * depth + v);
 }
 
-// The panels of A for rows rows: panel p holds rows [rows p / panels, rows (p + 1) / panels). Of each row of A's
-// memory, valid numbers can be read (at least rows).
+// Packs `rows` rows of A into panels; panel p holds rows [rows p / panels, rows (p + 1) / panels). If row == 1, `valid`
+// consecutive elements (at least `rows`) can be read at each step of k.
 static void pack_a(const float *a, int64_t row, int64_t col, int64_t depth, int64_t rows, int64_t valid, float *dst) {
     const int64_t panels = ceil_div(rows, kRows);
     if (row != 1) {
@@ -92,7 +92,8 @@ static void pack_a(const float *a, int64_t row, int64_t col, int64_t depth, int6
         }
         return;
     }
-    // A vector at a time spills into the next steps of k, which are written later; at the panel's end it must not.
+    // A vector store spills into the next steps of k, which are written later. At the end of the panel only `height`
+    // elements may be stored.
     int64_t begin[kMostPanels + 1];
     for (int64_t p = 0; p <= panels; ++p) begin[p] = rows * p / panels;
     for (int64_t k = 0; k < depth; ++k, a += col) {

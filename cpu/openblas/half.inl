@@ -1,5 +1,6 @@
-// Numbers of 16 bits, widened in registers: exact, so that a product with them has the bits of one with fp32. And the
-// numbers of a stream, fp32 or bf16: one source of kernels reads and writes both, and computes in fp32.
+// 16-bit numbers are widened to fp32 in registers. Widening is exact, so a product with 16-bit weights has the bits of
+// the same product with fp32 weights. The helpers for a stream's element type T (fp32 or bf16) let one kernel source
+// read and write both; all arithmetic is fp32.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -12,7 +13,7 @@ struct Fp16 {
 
 typedef uint32_t VUHalfMem __attribute__((vector_size(4 * kW), aligned(2), may_alias));
 
-// Each number changes places with its neighbour.
+// Swaps each element with its neighbor.
 template <int... kLane>
 XF_INLINE VH swap_pairs(VH x, std::integer_sequence<int, kLane...>) {
     return __builtin_shufflevector(x, x, (kLane ^ 1)...);
@@ -26,8 +27,8 @@ XF_INLINE VF widen_fp16(VH x) { return _mm512_cvtph_ps(reinterpret_cast<__m256i>
 #elif defined(XF_ISA_AVX2)
 XF_INLINE VF widen_fp16(VH x) { return _mm256_cvtph_ps(reinterpret_cast<__m128i>(x)); }
 #else
-// The exponent and what follows it, seen as fp32, are 2^112 too small; that the product is exact holds for numbers
-// below 2^-14, too. No infinity and no NaN is among weights.
+// The exponent and mantissa, read as fp32, are too small by a factor of 2^112. The product is exact for subnormal
+// numbers (below 2^-14), too. Weights contain no infinity or NaN.
 XF_INLINE VF widen_fp16(VH x) {
     const VU wide = __builtin_convertvector(x, VU);
     const VF size = reinterpret_cast<VF>((wide & 0x7FFFu) << 13) * 0x1p112f;
@@ -35,7 +36,7 @@ XF_INLINE VF widen_fp16(VH x) {
 }
 #endif
 
-// A vector of a matrix of either type or of fp32, and the first n numbers of one.
+// Loads a vector of a bf16 or fp16 matrix as fp32; load_n() loads only the first n elements.
 XF_INLINE VF load(const Bf16 *p) { return widen_bf16(load_half(p)); }
 XF_INLINE VF load(const Fp16 *p) { return widen_fp16(load_half(p)); }
 #if defined(XF_ISA_AVX512)
@@ -58,14 +59,14 @@ XF_INLINE void store_half_n(void *p, VH x, int64_t n) {
 XF_INLINE VF load_n(const Bf16 *p, int64_t n) { return widen_bf16(load_half_n(p, n)); }
 XF_INLINE VF load_n(const Fp16 *p, int64_t n) { return widen_fp16(load_half_n(p, n)); }
 
-// To nearest, ties to even; a NaN stays one.
-XF_INLINE VH narrow_bf16(VF x) {
+// Rounds to nearest, ties to even; NaN stays NaN.
+XF_INLINE VH round_bf16(VF x) {
     const VU bits = reinterpret_cast<VU>(x), nearest = bits + 0x7FFFu + (bits >> 16 & 1u);
     // NOLINTNEXTLINE(misc-redundant-expression): a NaN is not itself
     return __builtin_convertvector((x == x ? nearest : bits | 0x400000u) >> 16, VH);
 }
-XF_INLINE void store(Bf16 *p, VF x) { *reinterpret_cast<VHMem *>(p) = narrow_bf16(x); }
-XF_INLINE void store_n(Bf16 *p, VF x, int64_t n) { store_half_n(p, narrow_bf16(x), n); }
+XF_INLINE void store(Bf16 *p, VF x) { *reinterpret_cast<VHMem *>(p) = round_bf16(x); }
+XF_INLINE void store_n(Bf16 *p, VF x, int64_t n) { store_half_n(p, round_bf16(x), n); }
 XF_INLINE VF get(const Bf16 *p, int64_t n) { return n >= kW ? load(p) : load_n(p, n); }
 XF_INLINE void put(Bf16 *p, VF x, int64_t n) {
     if (n >= kW)
@@ -77,7 +78,7 @@ XF_INLINE void copy_row(Bf16 *dst, const Bf16 *src, int64_t D) {
     __builtin_memmove(dst, src, static_cast<size_t>(D) * sizeof(Bf16));
 }
 
-// A tensor of a stream whose numbers are T.
+// Casts a tensor of a stream to its element type T.
 template <class T>
 XF_INLINE const T *num(const void *p) {
     return static_cast<const T *>(p);
@@ -87,34 +88,35 @@ XF_INLINE T *num(void *p) {
     return static_cast<T *>(p);
 }
 
-// What x is once it was stored as T.
+// x rounded as if it were stored as T.
 template <class T>
 XF_INLINE VF rounded(VF x) {
-    if constexpr (sizeof(T) == 2) return widen_bf16(narrow_bf16(x));
+    if constexpr (sizeof(T) == 2) return widen_bf16(round_bf16(x));
     return x;
 }
 
-// A row to work on in fp32: fp32 where it lies, bf16 in room; and then back to where it belongs.
+// An fp32 view of a row that a kernel modifies: an fp32 row is used in place; a bf16 row is computed in `buffer` and
+// stored by write_row().
 XF_INLINE float *work_row(float *row, float *) { return row; }
-XF_INLINE float *work_row(Bf16 *, float *room) { return room; }
+XF_INLINE float *work_row(Bf16 *, float *buffer) { return buffer; }
 XF_INLINE void write_row(float *, const float *, int64_t) {}
 XF_INLINE void write_row(Bf16 *dst, const float *work, int64_t D) {
     each_vector(D, [&](int64_t i, int64_t n) { put(dst + i, get(work + i, n), n); });
 }
 // The same for a row that is only read.
 XF_INLINE const float *read_row(const float *row, int64_t, float *) { return row; }
-XF_INLINE const float *read_row(const Bf16 *row, int64_t D, float *room) {
-    each_vector(D, [&](int64_t i, int64_t n) { put(room + i, get(row + i, n), n); });
-    return room;
+XF_INLINE const float *read_row(const Bf16 *row, int64_t D, float *buffer) {
+    each_vector(D, [&](int64_t i, int64_t n) { put(buffer + i, get(row + i, n), n); });
+    return buffer;
 }
 
-// count numbers as fp32.
+// Widens `count` elements to fp32.
 template <class W>
 XF_INLINE void widen_row(const W *src, int64_t count, float *dst) {
     each_vector(count, [&](int64_t i, int64_t n) { put(dst + i, n == kW ? load(src + i) : load_n(src + i, n), n); });
 }
 
-// A worker's row for work_row(), in the stream's local memory.
+// The worker's buffer for work_row(), in the stream's local memory.
 template <class T>
 XF_INLINE int64_t work_bytes(int64_t D) {
     return sizeof(T) == 2 ? round_up(D, kW) * 4 : 0;

@@ -1,31 +1,32 @@
-// Products with XF_WEIGHTS_INT8: plugin_abi.h says what they are, to the bit.
+// Products with XF_WEIGHTS_INT8, which plugin_abi.h defines bit by bit.
 //
-// Weights lie in groups of 64 columns, of 16 x 4 numbers each: 4 steps of K of 16 columns fill a register, and the
-// group is one stream of memory. What is quantised of a source is broadcast, 4 steps at a time, so that no sum runs
-// across lanes. Sums are exact: how they are made can't be seen in a result.
-//     AVX-512 VNNI: vpdpbusd wants one factor without a sign: weights are kept 128 higher, and 128 times the sum of
-//                   the row is taken off again.
-//     AVX2:         vpmaddubsw takes |p| and q, or ~q = -q - 1 where p < 0; as |p| is at most 127 and the other at
-//                   most 128, two products fit 16 bits. The sum of the p < 0, a number of the row, is taken off again.
-//                   (To give q the sign of p by vpsignb takes a unit that multiplies, of which there are two.)
-//     else:         plain loops.
+// Packed weights are stored in groups of 64 columns, each of 4 registers of 16 columns x 4 steps of K. A group is read
+// as one contiguous stream. Four steps of the quantized source are broadcast at a time, so that no sum crosses lanes.
+// The int32 sums are exact, so all kernels give the same result:
+//     AVX-512 VNNI: vpdpbusd needs one unsigned factor. Packed weights have their sign bit flipped, which adds 128 and
+//                   makes them unsigned; 128 times the sum of the source row is subtracted from the result.
+//     AVX2:         vpmaddubsw multiplies |p| by q, or by ~q = -q - 1 where p < 0. |p| is at most 127 and the other
+//                   factor at most 128, so two products fit in 16 bits. The sum of the negative p, a constant of the
+//                   row, is subtracted from the result. (Negating q by vpsignb would use one of the two units that
+//                   multiply.)
+//     otherwise:    plain loops.
 //
 // SPDX-License-Identifier: Apache-2.0
 
-constexpr int64_t kGroup = 64;  // columns
-constexpr int64_t kPiece = 16;  // columns of a register
+constexpr int64_t kGroup = 64;            // columns
+constexpr int64_t kRegisterColumns = 16;  // columns per register
 
-// Sums of R rows with the group of P registers at weights, into sums [R, kGroup].
+// Computes the sums of R rows with a group of P registers at `weights` into sums [R, kGroup].
 typedef void (*Int8Fn)(const int8_t *rows, int64_t ld, const int8_t *weights, int64_t steps, int32_t *sums);
 
 template <int R, int P>
 static void int8_plain(const int8_t *rows, int64_t ld, const int8_t *weights, int64_t steps, int32_t *sums) {
     for (int r = 0; r < R; ++r)
-        for (int64_t c = 0; c < P * kPiece; ++c) sums[r * kGroup + c] = 0;
+        for (int64_t c = 0; c < P * kRegisterColumns; ++c) sums[r * kGroup + c] = 0;
     for (int64_t k = 0; k < steps; ++k, weights += P * 64)
         for (int r = 0; r < R; ++r) {
             const int8_t *p = rows + r * ld + 4 * k;
-            for (int64_t c = 0; c < P * kPiece; ++c)
+            for (int64_t c = 0; c < P * kRegisterColumns; ++c)
                 sums[r * kGroup + c] += p[0] * weights[4 * c] + p[1] * weights[4 * c + 1] + p[2] * weights[4 * c + 2] +
                                         p[3] * weights[4 * c + 3];
         }
@@ -38,7 +39,7 @@ XF_INLINE __m256i broadcast4(const int8_t *p) {
     return _mm256_set1_epi32(four);
 }
 
-// A vector has 8 columns. As many rows and vectors at a time as 16 registers hold the sums of.
+// A vector holds 8 columns. Rows and vectors per pass are limited by the 16 registers that hold the sums.
 template <int R, int P>
 static void int8_avx2(const int8_t *rows, int64_t ld, const int8_t *weights, int64_t steps, int32_t *sums) {
     constexpr int kAtOnce = R > 2 ? 2 : 4;  // vectors of 8 columns
@@ -56,7 +57,7 @@ static void int8_avx2(const int8_t *rows, int64_t ld, const int8_t *weights, int
             __m256i q[kAtOnce];
 #pragma GCC unroll 4
             for (int c = 0; c < kAtOnce; ++c)
-                // Beyond the group the last vector is taken once more, and its sum forgotten.
+                // Past the group the last vector is used again and its sum is discarded.
                 q[c] = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(w + min64(c, last) * 32));
 #pragma GCC unroll 4
             for (int r = 0; r < R; ++r) {
@@ -81,7 +82,8 @@ static void int8_avx2(const int8_t *rows, int64_t ld, const int8_t *weights, int
 #endif
 
 #if defined(XF_ISA_AVX512)
-// By name, as the file is compiled for CPUs without it, and so that the compiler keeps each sum in its register.
+// vpdpbusd as inline assembly, because this file is also compiled for CPUs without it and so that each sum stays in its
+// register.
 XF_INLINE void dot4(VI *sum, VI weights, VI row) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(*sum) : "v"(weights), "v"(row));
 }
@@ -113,7 +115,7 @@ static void int8_vnni(const int8_t *rows, int64_t ld, const int8_t *weights, int
 #pragma GCC unroll 6
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 4
-        for (int c = 0; c < P; ++c) *reinterpret_cast<VIMem *>(sums + r * kGroup + c * kPiece) = sum[r][c];
+        for (int c = 0; c < P; ++c) *reinterpret_cast<VIMem *>(sums + r * kGroup + c * kRegisterColumns) = sum[r][c];
     }
 }
 constexpr int kInt8Rows = 6;
@@ -121,7 +123,7 @@ constexpr int kInt8Rows = 6;
 constexpr int kInt8Rows = 4;
 #endif
 
-// The kernels by rows and registers of a group.
+// Kernels, indexed by the number of rows and of registers per group.
 struct Int8Kernels {
     Int8Fn of[kInt8Rows + 1][5];
 };
@@ -150,8 +152,8 @@ constexpr Int8Kernels kInt8Other = {{{},
 #undef XF_INT8_ROWS
 #undef XF_INT8_OTHER
 
-// Rows [m0, m1) x columns [n0, n1) of a map; n0 is a multiple of kGroup, dst is at row m0, column n0. A group stays in
-// the cache while all rows pass over it.
+// Computes rows [m0, m1) x columns [n0, n1). n0 is a multiple of kGroup; dst points to row m0, column n0. A group of
+// columns stays in the cache while all rows pass over it.
 static void int8_block(const xf_stream *stream, const xf_linear_fwd &a, const Int8Rows &rows, int64_t m0, int64_t m1,
                        int64_t n0, int64_t n1, float *dst, int64_t ld_dst) {
     const bool relu = a.flags & XF_LINEAR_RELU, vnni = stream->device->vnni, plain = !vnni && !splits_rows(stream);
@@ -165,11 +167,12 @@ static void int8_block(const xf_stream *stream, const xf_linear_fwd &a, const In
     const int8_t *const weights = reinterpret_cast<const int8_t *>(a.weights);
     int32_t sums[kInt8Rows * kGroup] __attribute__((aligned(64)));
     for (int64_t n = n0; n < n1; n += kGroup) {
-        const int64_t pieces = min64(kGroup, round_up(a.N, kPiece) - n) / kPiece, width = min64(kGroup, n1 - n);
+        const int64_t registers = min64(kGroup, round_up(a.N, kRegisterColumns) - n) / kRegisterColumns,
+                      width = min64(kGroup, n1 - n);
         const int8_t *group = weights + n * 4 * steps;
         for (int64_t part = 0; part < parts; ++part) {
             const int64_t r0 = m0 + (m1 - m0) * part / parts, r1 = m0 + (m1 - m0) * (part + 1) / parts;
-            kernels.of[r1 - r0][pieces](rows.numbers + r0 * rows.ld, rows.ld, group, steps, sums);
+            kernels.of[r1 - r0][registers](rows.numbers + r0 * rows.ld, rows.ld, group, steps, sums);
             for (int64_t r = r0; r < r1; ++r) {
                 const int32_t *sum = sums + (r - r0) * kGroup;
                 const VI offset = (plain ? 0 : rows.offsets[r]) - VI{};
@@ -187,21 +190,21 @@ static void int8_block(const xf_stream *stream, const xf_linear_fwd &a, const In
     }
 }
 
-// The number of row n and column k of a packed matrix.
+// Offset of element (n, k) in the packed matrix.
 XF_INLINE int64_t int8_at(int64_t N, int64_t K, int64_t n, int64_t k) {
     const int64_t steps = ceil_div(K, 4), group = n / kGroup * kGroup, column = n - group;
-    const int64_t width = min64(kGroup, round_up(N, kPiece) - group);
+    const int64_t width = min64(kGroup, round_up(N, kRegisterColumns) - group);
     return group * 4 * steps + k / 4 * width * 4 + column * 4 + k % 4;
 }
 
-// Row n of a packed matrix.
+// Restores row n of a packed matrix. The sign bit is flipped back if the packing flipped it for VNNI.
 static void int8_unpack_row(const xf_stream *stream, const int8_t *weights, int64_t N, int64_t K, int64_t n,
                             int8_t *dst) {
     const int8_t *from = weights + int8_at(N, K, n, 0);
     const int64_t step = int8_at(N, K, n, 4) - int8_at(N, K, n, 0);
-    const uint8_t flip = stream->device->vnni ? 0x80 : 0;
+    const uint8_t sign_bit = stream->device->vnni ? 0x80 : 0;
     for (int64_t k = 0; k < K; ++k)
-        dst[k] = static_cast<int8_t>(static_cast<uint8_t>(from[k / 4 * step + k % 4]) ^ flip);
+        dst[k] = static_cast<int8_t>(static_cast<uint8_t>(from[k / 4 * step + k % 4]) ^ sign_bit);
 }
 
 static int32_t unpack_int8(xf_stream *stream, const xf_unpack_int8 *a, xf_error *) {
@@ -210,15 +213,15 @@ static int32_t unpack_int8(xf_stream *stream, const xf_unpack_int8 *a, xf_error 
     return XF_OK;
 }
 
-// In place: the last group first, for a group's place is never before that of its rows.
+// Packs in place. The last group goes first, because the packed group never begins before its rows.
 static int32_t pack_int8(xf_stream *stream, const xf_pack_int8 *a, xf_error *err) {
     const int64_t depth = round_up(a->K, 4);
     if (a->N <= 0 || a->K <= 0) return XF_OK;
     if (const int32_t rc = reserve(stream, &stream->shared, static_cast<size_t>(kGroup * a->K), err)) return rc;
     int8_t *rows = static_cast<int8_t *>(stream->shared.ptr);
-    const uint32_t flip = stream->device->vnni ? 0x80808080u : 0;
+    const uint32_t sign_bits = stream->device->vnni ? 0x80808080u : 0;  // flipped for vpdpbusd: q + 128 is unsigned
     for (int64_t n0 = (a->N - 1) / kGroup * kGroup; n0 >= 0; n0 -= kGroup) {
-        const int64_t count = min64(kGroup, a->N - n0), width = round_up(count, kPiece);
+        const int64_t count = min64(kGroup, a->N - n0), width = round_up(count, kRegisterColumns);
         __builtin_memcpy(rows, a->weights + n0 * a->K, static_cast<size_t>(count * a->K));
         int8_t *out = a->weights + n0 * depth;
         for (int64_t k = 0; k < depth; k += 4)
@@ -228,7 +231,7 @@ static int32_t pack_int8(xf_stream *stream, const xf_pack_int8 *a, xf_error *err
                     __builtin_memcpy(&four, rows + c * a->K + k, 4);
                 else if (c < count)
                     __builtin_memcpy(&four, rows + c * a->K + k, static_cast<size_t>(a->K - k));
-                four ^= flip;
+                four ^= sign_bits;
                 __builtin_memcpy(out, &four, 4);
             }
     }

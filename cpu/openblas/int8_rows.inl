@@ -1,17 +1,18 @@
-// Rows of a source, quantised for products with XF_WEIGHTS_INT8: plugin_abi.h says how, int8.inl what becomes of them.
+// Quantizes the rows of a source for products with XF_WEIGHTS_INT8. plugin_abi.h defines the quantization; int8.inl
+// uses the result.
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Quantised rows of a source.
+// Quantized rows of a source.
 struct Int8Rows {
-    const int8_t *numbers;  // [rows, ld], zeros beyond K; where they are split: first |p|, then -1 where p < 0
+    const int8_t *numbers;  // [rows, ld], zeros from K on; if split, |p| followed by a mask that is -1 where p < 0
     int64_t ld;
     const float *scales;     // [rows]
-    const int32_t *offsets;  // [rows], to be taken off the sums of the kernels
+    const int32_t *offsets;  // [rows], to be subtracted from the sums of the kernels
 };
 
 XF_INLINE int64_t int8_ld(int64_t K) { return round_up(K, 64); }
-// Do kernels want sizes and signs?
+// Returns whether the kernels take magnitudes and signs separately.
 XF_INLINE bool splits_rows(const xf_stream *stream) { return kW > 4 && !stream->device->vnni; }
 XF_INLINE int64_t int8_rows_bytes(const xf_stream *stream, int64_t M, int64_t K) {
     return M * ((splits_rows(stream) ? 2 : 1) * int8_ld(K) + 8);
@@ -20,14 +21,14 @@ XF_INLINE int64_t int8_rows_bytes(const xf_stream *stream, int64_t M, int64_t K)
 typedef int8_t VB __attribute__((vector_size(kW)));
 typedef int8_t VBMem __attribute__((vector_size(kW), aligned(1), may_alias));
 
-// Four vectors of numbers that fit 8 bits, as bytes.
+// Stores four vectors of integers that fit in 8 bits as bytes.
 XF_INLINE void store_bytes(int8_t *dst, const VI *x) {
 #if defined(XF_ISA_AVX2)
     __m256i v[4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) v[i] = reinterpret_cast<__m256i>(x[i]);
     const __m256i all = _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);  // packs works on halves
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);  // packs works within 128-bit halves
     _mm256_storeu_si256(reinterpret_cast<__m256i *>(dst), _mm256_permutevar8x32_epi32(all, order));
 #else
 #pragma GCC unroll 4
@@ -62,7 +63,7 @@ static void quantize_row(const float *src, int64_t K, bool split, int8_t *number
         for (int j = 0; j < 4; ++j) {
             const int64_t at = i + j * kW;
             const VF x = at + kW <= K ? load(src + at) : at < K ? load_n(src + at, K - at) : VF{};
-            // To nearest, ties to even.
+            // Rounds to nearest, ties to even.
             q[j] = reinterpret_cast<VI>(reinterpret_cast<VU>(x * factor + magic) - reinterpret_cast<VU>(magic));
             below[j] = q[j] < 0;
             total += reinterpret_cast<VU>(split ? q[j] & below[j] : q[j]);
@@ -76,7 +77,7 @@ static void quantize_row(const float *src, int64_t K, bool split, int8_t *number
     *offset = static_cast<int32_t>(split ? all : 128 * all);
 }
 
-// Rows 0 .. M - 1 of a source, quantised into memory of int8_rows_bytes().
+// Quantizes rows 0 .. M - 1 of a source into `memory`, of int8_rows_bytes().
 static Int8Rows quantize_rows(const xf_stream *stream, const float *src, int64_t ld_src, int64_t K, int64_t M,
                               void *memory) {
     const bool split = splits_rows(stream);

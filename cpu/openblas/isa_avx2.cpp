@@ -1,7 +1,6 @@
-// The kernels for AVX2 and FMA.
+// Instantiates kernels.inl for AVX2 and FMA.
 //
-// The whole of them is in kernels.inl; this file only chooses. Nothing compiled here may run before the CPU was
-// asked (plugin.cpp), so no code but the kernels stands here.
+// Code in this file may run only after plugin.cpp has checked the CPU, so the file contains nothing else.
 //
 // SPDX-License-Identifier: Apache-2.0
 #define XF_ISA_AVX2 1

@@ -1,7 +1,6 @@
-// The kernels for AVX-512 F, BW, VL and DQ.
+// Instantiates kernels.inl for AVX-512 F, BW, VL, and DQ.
 //
-// The whole of them is in kernels.inl; this file only chooses. Nothing compiled here may run before the CPU was
-// asked (plugin.cpp), so no code but the kernels stands here.
+// Code in this file may run only after plugin.cpp has checked the CPU, so the file contains nothing else.
 //
 // SPDX-License-Identifier: Apache-2.0
 #define XF_ISA_AVX512 1

@@ -1,7 +1,4 @@
-// The kernels for any CPU the compiler's baseline allows: SSE2 on x86-64.
-//
-// The whole of them is in kernels.inl; this file only chooses. Nothing compiled here may run before the CPU was
-// asked (plugin.cpp), so no code but the kernels stands here.
+// Instantiates kernels.inl for the compiler's baseline: SSE2 on x86-64.
 //
 // SPDX-License-Identifier: Apache-2.0
 #define XF_ISA_NAME "base"

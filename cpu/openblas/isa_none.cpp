@@ -1,4 +1,4 @@
-// Stands in for the x86 instruction sets on other machines.
+// Replaces isa_avx2.cpp and isa_avx512.cpp on machines that are not x86-64.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "device.h"

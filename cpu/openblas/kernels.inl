@@ -1,7 +1,9 @@
-// All kernels of one instruction set; the including file sets XF_ISA and its macros.
+// All kernels for one instruction set. The including file defines XF_ISA_NAME and, except for the base kernels,
+// XF_ISA_AVX2 or XF_ISA_AVX512.
 //
-// Everything stands in an anonymous namespace: compiled three times with different instructions, no function here
-// may have a name that the linker could merge with its twins.
+// The .inl files included below are parts of this translation unit; they are never compiled separately. This file is
+// compiled up to three times with different instructions, so everything is in an anonymous namespace: the linker must
+// not merge a function compiled for AVX-512 with the one for another instruction set.
 //
 // SPDX-License-Identifier: Apache-2.0
 #if defined(__x86_64__)
@@ -56,7 +58,7 @@ namespace {
 
 #include "loss.inl"
 
-// Those of streams whose numbers are T.
+// The operations of a stream whose tensors have element type T.
 #define XF_OP_SET_TYPED(name, type) .name = name<T>,
 template <class T>
 constexpr Ops kOps = {XF_FOR_EACH_REQUIRED_OP(XF_OP_SET_TYPED) XF_FOR_EACH_OWN_OPTIONAL_OP(XF_OP_SET)};

@@ -1,8 +1,8 @@
-// The linear map and its two gradients (paper s. 3.2.2 and 3.3): the three products of gemm.inl.
+// The linear map and its two gradients (paper s. 3.2.2 and 3.3), computed by the products of gemm.inl.
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// The product with its memory, behind front bytes of the caller's own.
+// Plans a product and reserves its memory; the first `front` bytes of the shared memory belong to the caller.
 template <class T, class C>
 static int32_t reserve_gemm(xf_stream *stream, const Product<T, C> &g, int64_t front, GemmPlan *plan, xf_error *err) {
     *plan = gemm_plan<T, C>(stream, g.M, g.N, g.K);
@@ -32,7 +32,8 @@ static int32_t linear_fwd(xf_stream *stream, const xf_linear_fwd *a, xf_error *e
 constexpr int64_t kBiasRows = 256;  // rows per partial sum of a bias gradient
 static_assert(kBiasRows >= kRowTile, "add_norm_bwd() has memory for tiles of kRowTile");
 
-// dst[n] += sum over rows, first within tiles of kBiasRows rows, then over the tiles in rising order.
+// dst[n] += the sum over the rows of column n: first within tiles of kBiasRows rows, then over the tiles in increasing
+// order.
 template <class T>
 static void add_column_sums(const xf_stream *stream, const T *src, int64_t ld, int64_t M, int64_t N, float *partial,
                             float *dst) {

@@ -1,18 +1,19 @@
 // Tied projection and label-smoothed cross-entropy (paper s. 3.4 and 5.4), in chunks of rows.
 //
-// The logits of a chunk are kept transposed, [V, rows]: then the vocabulary is the tall side of all three products,
-// tasks own ranges of it, and the matrix read from memory in each is the logits' own. Per task and per row the
-// maximum, the sum of exponentials and the sum of logits are found while the tile is warm, then joined in order.
+// The logits of a chunk are stored transposed, [V, rows]. The vocabulary is then the long dimension of all three
+// products, tasks own ranges of it, and each product reads the large matrix in the order of its memory. The maximum,
+// the sum of exponentials, and the sum of logits of each row are computed per task while the tile is in the cache, and
+// then combined in order.
 //     loss = lse * sum(q) - sum(q z),   diff_logits = softmax(z) - q.
-// A bias is added to the logits before all this, and its gradient is the sum of theirs along a row of the transpose.
-// Without gradients the projection is the row-invariant one of decoding, and rows are joined as in top_k.inl.
+// The bias is added to the logits first; its gradient is the sum of diff_logits along a row of the transpose. Without
+// gradients the projection is the row-invariant one of decoding, and rows are combined as in top_k.inl.
 //
 // SPDX-License-Identifier: Apache-2.0
 
 constexpr int64_t kLossTile = 256;  // rows of the vocabulary per tile of statistics
-constexpr int64_t kJoinRows = 8;    // rows of the batch whose tiles a task joins
+constexpr int64_t kJoinRows = 8;    // rows per task when tiles are combined
 
-// The target distribution: base on every id, plus extra on the target itself.
+// The target distribution: `base` for every id, plus `extra` for the target itself.
 struct Smoothing {
     float base, extra;
 };
@@ -23,26 +24,27 @@ XF_INLINE Smoothing smoothing_of(const xf_loss &a) {
     return {base, 1.0f - a.smoothing - base};
 }
 
-// A part's sum of exponentials, seen from the row's maximum.
+// A partial sum of exponentials, rescaled to the maximum of the row.
 XF_INLINE double scaled(float sum, float max, float top) {
     return static_cast<double>(sum) * exp_of(static_cast<double>(max) - static_cast<double>(top));
 }
 
-// loss and nll of a row from its log-sum-exp, the target's logit and the sum of all logits. A row with no target is no
-// row of the batch.
+// Computes loss and nll of a row from its log-sum-exp, the logit of its target, and the sum of all logits. Rows with a
+// negative target are not part of the batch; their loss is 0.
 XF_INLINE void row_loss(const xf_loss &a, const Smoothing &q, int64_t m, double lse, double target, double total) {
     if (a.targets[m] < 0) {
         a.nll[m] = a.loss[m] = 0.0f;
         return;
     }
     const double mass = static_cast<double>(q.base) * static_cast<double>(a.V) + static_cast<double>(q.extra);
-    // Without smoothing a sum of logits beyond fp32 must not count: 0 times infinity is no number.
+    // Without smoothing the sum of logits has weight 0 and is skipped: it may overflow fp32, and 0 times infinity is
+    // NaN.
     const double shared = q.base > 0.0f ? static_cast<double>(q.base) * total : 0.0;
     a.nll[m] = static_cast<float>(lse - target);
     a.loss[m] = static_cast<float>(lse * mass - shared - static_cast<double>(q.extra) * target);
 }
 
-// Without gradients: panels of kPanel columns for kPanelRows rows at a time.
+// The loss without gradients: panels of kPanel columns for kPanelRows rows at a time.
 template <class T>
 static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
     const int64_t panels = ceil_div(a.V, kPanel), step = min64(a.M, kPanelRows);
@@ -71,7 +73,8 @@ static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
             float *logits = local(stream, bytes, worker), *wide = extra > 0 ? logits + step * kPanel : nullptr;
             const int64_t p = task / parts, n0 = p * kPanel, n1 = min64(a.V, n0 + kPanel);
             const int64_t part = task % parts;
-            const int64_t first = piece(rows, parts, part, kRowUnit), end = piece(rows, parts, part + 1, kRowUnit);
+            const int64_t first = chunk_begin(rows, parts, part, kRowUnit),
+                          end = chunk_begin(rows, parts, part + 1, kRowUnit);
             dot_block(stream, map, prepared, first, end, n0, n1, wide, logits, kPanel);
             for (int64_t r = first; r < end; ++r, logits += kPanel) {
                 sums[p * rows + r] = panel_sums(logits, n1 - n0, false);
@@ -80,7 +83,7 @@ static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
             }
         });
         each_row(stream, rows, kJoinRows, [&](int64_t r, int32_t) {
-            if (a.targets[m0 + r] < 0) targets[r] = 0.0f;  // no panel had it
+            if (a.targets[m0 + r] < 0) targets[r] = 0.0f;  // no panel wrote it
             float top = -__builtin_inff();
             double sum = 0.0, total = 0.0;
             for (int64_t p = 0; p < panels; ++p) top = sums[p * rows + r].max > top ? sums[p * rows + r].max : top;
@@ -96,7 +99,8 @@ static int32_t loss_only(xf_stream *stream, const xf_loss &a, xf_error *err) {
     return XF_OK;
 }
 
-// Maximum, sum of e^(z - maximum) and sum of z per row of the chunk (a column of z), over n rows of the vocabulary.
+// Maximum, sum of e^(z - maximum), and sum of z for each row of the chunk (a column of z), over n rows of the
+// vocabulary.
 static void tile_stats(const float *z, int64_t n, int64_t rows, float *out) {
     for (int64_t r = 0; r < rows; r += kW) {
         VF best = splat(-__builtin_inff()), total{}, sum{};
@@ -112,8 +116,8 @@ static void tile_stats(const float *z, int64_t n, int64_t rows, float *out) {
     }
 }
 
-// A chunk's loss, and its logits turned into their gradient, as T in the front of what was a row of z. rows is a
-// multiple of kW; real of them count.
+// Computes the loss of a chunk and replaces its logits by their gradient, stored as T at the beginning of each row of
+// z. rows is a multiple of kW; the first `real` rows exist.
 template <class T>
 static void loss_chunk(const xf_stream *stream, const xf_loss &a, int64_t m0, int64_t real, int64_t rows, float *z,
                        float *stats, float *lse) {
@@ -169,7 +173,7 @@ static void loss_chunk(const xf_stream *stream, const xf_loss &a, int64_t m0, in
     });
 }
 
-// The products of a chunk, and what they need of memory.
+// The three products of a chunk and their memory.
 struct LossPlan {
     GemmPlan logits, weights, data;
     int64_t shared, local;
@@ -188,14 +192,14 @@ static int32_t loss(xf_stream *stream, const xf_loss *args, xf_error *err) {
     const xf_loss a = *args;
     if (a.M <= 0) return XF_OK;
     if (!a.diff_src) return loss_only<T>(stream, a, err);
-    // About 32 Mi logits at a time; in bf16, which is asked for to save memory, 20 Mi, in chunks of one size.
+    // About 32 Mi logits at a time. In bf16, which is chosen to save memory, 20 Mi, in chunks of equal size.
     const int64_t logits_held = sizeof(T) == 4 ? int64_t{1} << 25 : int64_t{5} << 22;
     const int64_t most = max64(256, min64(1024, logits_held / max64(1, a.V) / 32 * 32));
     const int64_t even = round_up(ceil_div(a.M, ceil_div(a.M, most)), 32);
     const int64_t chunk = min64(sizeof(T) == 4 ? most : even, round_up(a.M, kW)), tiles = ceil_div(a.V, kLossTile);
     const int64_t stats_at = padded(a.V * chunk * 4), lse_at = stats_at + padded(tiles * 3 * chunk * 4);
     const int64_t packed_at = lse_at + padded(chunk * 4);
-    // Chunks have one of two sizes.
+    // The last chunk may be smaller than the others.
     const LossPlan first = loss_plan<T>(stream, a, min64(chunk, a.M));
     const LossPlan last = a.M % chunk > 0 ? loss_plan<T>(stream, a, a.M % chunk) : first;
     const int64_t packed = max64(first.shared, last.shared);

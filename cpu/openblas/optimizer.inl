@@ -1,12 +1,13 @@
-// Adam in one pass over the parameters (paper s. 5.3; Kingma & Ba 2015, the efficient form at the end of s. 2) and
-// the sum of squares for gradient clipping. Both are bound by memory: one pass, tiles of fixed size.
+// Adam in one pass over the parameters (paper s. 5.3; Kingma & Ba 2015, the efficient form at the end of s. 2), the sum
+// of squares for gradient clipping, and the conversion to bf16. All are limited by memory bandwidth, so each reads its
+// data once, in tiles of fixed size. This file is a part of kernels.inl.
 //
 // SPDX-License-Identifier: Apache-2.0
 
 constexpr int64_t kAdamTile = 65536;
-constexpr int kSquares = 32;  // lanes of a sum of squares
+constexpr int kSquares = 32;  // partial sums of a tile
 
-// The same on every stream: what Adam reads and writes is fp32.
+// The same for every stream: all operands are fp32, so the element type of the stream is unused.
 template <class>
 static int32_t adam(xf_stream *stream, const xf_adam *args, xf_error *) {
     const xf_adam a = *args;

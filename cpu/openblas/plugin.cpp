@@ -1,8 +1,9 @@
-// The plugin's export and everything that is not arithmetic: choice of the instruction set, devices, streams, memory.
+// The plugin's exported function and everything except the kernels: choice of the instruction set, devices, streams,
+// and memory.
 //
-// One device per machine: the CPU. host->isa picks among the kernels compiled three times (base, avx2, avx512);
-// asking for one the CPU lacks is an error, never a silent fall-back. This file is compiled for the base
-// architecture, so that it runs on a CPU which can't run the rest.
+// There is one device, the CPU. host->isa selects the kernels (base, avx2, avx512); requesting an instruction set that
+// the CPU lacks is an error and never falls back silently. This file is compiled for the baseline architecture, so that
+// it runs on every CPU.
 //
 // SPDX-License-Identifier: Apache-2.0
 #if defined(__x86_64__)
@@ -42,7 +43,7 @@ int32_t reserve(xf_stream *stream, Block *block, size_t bytes, xf_error *err) {
     const size_t rounded = (bytes + 4095) & ~size_t{4095};
     block->ptr = rounded < bytes ? nullptr : host->alloc(host->user, rounded);
     if (!block->ptr)
-        return fail(err, XF_ERROR_NO_MEMORY, "no memory for %zu bytes of scratch space of a stream", bytes);
+        return fail(err, XF_ERROR_NO_MEMORY, "out of memory: a stream needs %zu bytes of scratch space", bytes);
     block->bytes = rounded;
     return XF_OK;
 }
@@ -54,7 +55,7 @@ Dropout make_dropout(const xf_dropout &args) {
     d.key0 = static_cast<uint32_t>(args.seed);
     d.key1 = static_cast<uint32_t>(args.seed >> 32);
     d.site = args.site;
-    if (d.threshold == 0) return d;  // when may be NULL
+    if (d.threshold == 0) return d;  // args.when may be NULL
     d.step = args.when[0];
     d.high = args.when[1] << 16;
     return d;
@@ -65,7 +66,7 @@ namespace {
 char name_text[96];
 char version_text[192];
 
-// "AMD EPYC 9554": the processor's own name, from the CPU on x86.
+// Writes the processor name, for example "AMD EPYC 9554", which cpuid reports on x86.
 void cpu_brand(char *text, size_t size) {
     std::snprintf(text, size, "CPU");
 #if defined(__x86_64__)
@@ -90,34 +91,35 @@ void write_texts() {
 }
 
 #if defined(__x86_64__)
-// Numbers of 16 bits to fp32. Not by name: clang 14 does not know it.
+// Conversion of fp16 to fp32. Tested by its cpuid bit because clang 14 has no name for it.
 bool has_f16c() {
     unsigned int a = 0, b = 0, c = 0, d = 0;
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
 #endif
 
-// vnni and pairs: whether AVX-512's products of integers and of bf16 are to be used; results do not depend on it.
-const IsaOps *find_isa(const char *wish, bool *vnni, bool *pairs, xf_error *err) {
-    const bool any = !wish || !*wish || !std::strcmp(wish, "auto");
-    bool has_avx2 = false, has_avx512 = false, has_vnni = false, has_pairs = false;
+// Chooses the kernels. *vnni and *bf16_dot are set if AVX512_VNNI and AVX512_BF16 are to be used; results do not depend
+// on them.
+const IsaOps *find_isa(const char *requested, bool *vnni, bool *bf16_dot, xf_error *err) {
+    const bool any = !requested || !*requested || !std::strcmp(requested, "auto");
+    bool has_avx2 = false, has_avx512 = false, has_vnni = false, has_bf16_dot = false;
 #if defined(__x86_64__)
     __builtin_cpu_init();
     has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
     has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                  __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
     has_vnni = has_avx512 && __builtin_cpu_supports("avx512vnni");
-    has_pairs = has_avx512 && __builtin_cpu_supports("avx512bf16");
+    has_bf16_dot = has_avx512 && __builtin_cpu_supports("avx512bf16");
 #endif
-    *pairs = has_pairs && any;
-    *vnni = has_vnni && (any || !std::strcmp(wish, "avx512vnni"));
+    *bf16_dot = has_bf16_dot && any;
+    *vnni = has_vnni && (any || !std::strcmp(requested, "avx512vnni"));
     if (any) return has_avx512 ? ops_avx512() : has_avx2 ? ops_avx2() : ops_base();
-    if (!std::strcmp(wish, "base")) return ops_base();
-    if (!std::strcmp(wish, "avx2") && has_avx2) return ops_avx2();
-    if (!std::strcmp(wish, "avx512") && has_avx512) return ops_avx512();
+    if (!std::strcmp(requested, "base")) return ops_base();
+    if (!std::strcmp(requested, "avx2") && has_avx2) return ops_avx2();
+    if (!std::strcmp(requested, "avx512") && has_avx512) return ops_avx512();
     if (*vnni) return ops_avx512();
-    const bool known = !std::strcmp(wish, "avx2") || !std::strncmp(wish, "avx512", 6);
-    fail(err, XF_ERROR_UNSUPPORTED, "instruction set \"%.20s\" is %s; this CPU can run auto, base%s%s%s", wish,
+    const bool known = !std::strcmp(requested, "avx2") || !std::strncmp(requested, "avx512", 6);
+    fail(err, XF_ERROR_UNSUPPORTED, "instruction set \"%.20s\" is %s; this CPU can run auto, base%s%s%s", requested,
          known ? "not in this CPU" : "unknown", has_avx2 ? ", avx2" : "", has_avx512 ? ", avx512" : "",
          has_vnni ? ", avx512vnni" : "");
     return nullptr;
@@ -128,26 +130,26 @@ int32_t device_count(xf_error *) { return 1; }
 const char *device_name(int32_t) { return name_text; }
 
 int32_t device_open(const xf_host_v1 *host, int32_t index, xf_device **device, xf_error *err) {
-    if (index != 0) return fail(err, XF_ERROR_NOT_FOUND, "CPU device %d: there is only device 0", index);
-    bool vnni = false, pairs = false;
-    const IsaOps *ops = find_isa(host->isa, &vnni, &pairs, err);
+    if (index != 0) return fail(err, XF_ERROR_NOT_FOUND, "CPU device %d does not exist, expected device 0", index);
+    bool vnni = false, bf16_dot = false;
+    const IsaOps *ops = find_isa(host->isa, &vnni, &bf16_dot, err);
     if (!ops) return XF_ERROR_UNSUPPORTED;
     const bool use_blas = ops == ops_base() && has_blas();
     if (use_blas && !blas_reserve(host->workers(host->user)))
-        return fail(err, XF_ERROR_NO_MEMORY, "no address space for the work buffer of OpenBLAS");
+        return fail(err, XF_ERROR_NO_MEMORY, "out of address space for the work buffer of OpenBLAS");
     xf_device *result = static_cast<xf_device *>(host->alloc(host->user, sizeof(xf_device)));
-    if (!result) return fail(err, XF_ERROR_NO_MEMORY, "no memory for a CPU device");
+    if (!result) return fail(err, XF_ERROR_NO_MEMORY, "out of memory for a CPU device");
     std::memset(result, 0, sizeof *result);
     result->host = host;
     result->ops = ops;
     result->use_blas = use_blas;
     result->vnni = vnni;
-    result->pairs = pairs;
+    result->bf16_dot = bf16_dot;
     char brand[64];
     cpu_brand(brand, sizeof brand);
     std::snprintf(result->info, sizeof result->info, "%s, %s%s%s, %s", brand, ops->isa, vnni ? " vnni" : "",
-                  pairs ? " bf16" : "", result->use_blas ? blas_info() : "own kernels only");
-    // AVX2 and AVX-512 give the same bits: simd.inl.
+                  bf16_dot ? " bf16" : "", result->use_blas ? blas_info() : "own kernels only");
+    // AVX2 and AVX-512 give the same bits (simd.inl), so they have one name.
     std::snprintf(result->isa, sizeof result->isa, "%s%s%s", ops == ops_base() ? ops->isa : "fma",
                   result->use_blas ? ", " : "", result->use_blas ? blas_info() : "");
     *device = result;
@@ -167,7 +169,7 @@ int32_t stream_create(xf_device *device, uint32_t dtype, xf_stream **stream, xf_
         return fail(err, XF_ERROR_UNSUPPORTED, "number type %u, expected fp32 or bf16", static_cast<unsigned>(dtype));
     const xf_host_v1 *host = device->host;
     xf_stream *result = static_cast<xf_stream *>(host->alloc(host->user, sizeof(xf_stream)));
-    if (!result) return fail(err, XF_ERROR_NO_MEMORY, "no memory for a stream");
+    if (!result) return fail(err, XF_ERROR_NO_MEMORY, "out of memory for a stream");
     std::memset(result, 0, sizeof *result);
     result->device = device;
     result->ops = dtype == XF_BF16 ? device->ops->bf16 : device->ops->fp32;
@@ -189,7 +191,7 @@ int32_t stream_sync(xf_stream *, xf_error *) { return XF_OK; }
 
 int32_t mem_alloc(xf_device *device, size_t bytes, void **ptr, xf_error *err) {
     *ptr = device->host->alloc(device->host->user, bytes ? bytes : 1);
-    return *ptr ? XF_OK : fail(err, XF_ERROR_NO_MEMORY, "no memory for %zu bytes", bytes);
+    return *ptr ? XF_OK : fail(err, XF_ERROR_NO_MEMORY, "out of memory: a tensor needs %zu bytes", bytes);
 }
 
 void mem_free(xf_device *device, void *ptr, size_t bytes) {
@@ -206,7 +208,7 @@ int32_t mem_zero(xf_stream *, void *dst, size_t bytes, xf_error *) {
     return XF_OK;
 }
 
-// An operation of the table hands on to the kernels of the stream.
+// Each operation of the table calls the kernel that was chosen for the stream.
 #define XF_FORWARD(name, type) \
     int32_t name(xf_stream *stream, const type *args, xf_error *err) { return stream->ops->name(stream, args, err); }
 XF_FOR_EACH_REQUIRED_OP(XF_FORWARD)
@@ -266,9 +268,11 @@ extern "C" __attribute__((visibility("default"))) const xf_backend_v1 *xf_plugin
                                                                                       xf_error *err) {
     using namespace xf::openblas;
     if (host_abi != XF_PLUGIN_ABI) {
-        fail(err, XF_ERROR_VERSION, "the openblas plugin has ABI %u, the library has %u", XF_PLUGIN_ABI, host_abi);
+        fail(err, XF_ERROR_VERSION,
+             "the openblas plugin has plugin ABI %u, expected %u as in the library; install both from one release",
+             XF_PLUGIN_ABI, host_abi);
         return nullptr;
     }
-    pthread_once(&texts_once, write_texts);  // another thread may read them already
+    pthread_once(&texts_once, write_texts);  // another thread may already be reading them
     return &kBackend;
 }

@@ -1,17 +1,17 @@
-// Operations row by row: embedding (paper s. 3.4, 3.5), dropout + residual + layer normalisation (s. 3.1).
+// Row-wise operations: embedding (paper s. 3.4, 3.5), and dropout + residual + layer normalization (s. 3.1).
 //
-// One pass per row, which stays in the L1 cache. Gradients of the parameters of a norm are sums over rows: they are
-// taken over tiles of kRowTile rows and the tiles added in rising order, whatever the number of workers.
+// Each row is processed in one pass and stays in the L1 cache. Parameter gradients of a norm are sums over rows: they
+// are computed over tiles of kRowTile rows, and the tiles are added in increasing order for any number of workers.
 //
 // SPDX-License-Identifier: Apache-2.0
 
 constexpr int64_t kRowTile = 64;
 
-// Tasks of rows: about 16384 numbers each.
+// Rows per task: about 16384 elements.
 XF_INLINE int64_t rows_per_task(int64_t D) { return max64(1, 16384 / max64(1, D)); }
 
-// body(i, n) for the vectors of [0, D), each of which reads so many rows: sums over tiles of rows, some microseconds of
-// them a task.
+// Calls body(i, n) for the vectors of [0, D), where each call reads `rows` rows, as in a sum over tiles. A task takes a
+// few microseconds.
 template <class Body>
 static void each_column_group(const xf_stream *stream, int64_t D, int64_t rows, const Body &body) {
     const int64_t group = round_up(max64(1, 16384 / max64(1, rows)), 4 * kW);
@@ -21,29 +21,29 @@ static void each_column_group(const xf_stream *stream, int64_t D, int64_t rows, 
     });
 }
 
-// A row of the table as fp32, made in room where it is none.
+// A row of the embedding table as fp32: the table itself, or a copy in `buffer` if the table has another type.
 template <class T>
-static const float *table_row(const xf_stream *stream, const xf_embed_fwd &a, int64_t id, float *room) {
+static const float *table_row(const xf_stream *stream, const xf_embed_fwd &a, int64_t id, float *buffer) {
     const void *weights = a.weights;
     switch (a.weights_type) {
         case XF_WEIGHTS_BF16:
-            widen_row(static_cast<const Bf16 *>(weights) + id * a.D, a.D, room);
-            return room;
+            widen_row(static_cast<const Bf16 *>(weights) + id * a.D, a.D, buffer);
+            return buffer;
         case XF_WEIGHTS_FP16:
-            widen_row(static_cast<const Fp16 *>(weights) + id * a.D, a.D, room);
-            return room;
+            widen_row(static_cast<const Fp16 *>(weights) + id * a.D, a.D, buffer);
+            return buffer;
         case XF_WEIGHTS_INT8: {
             const int8_t *from = static_cast<const int8_t *>(weights) + int8_at(a.V, a.D, id, 0);
             const int64_t step = int8_at(a.V, a.D, id, 4) - int8_at(a.V, a.D, id, 0);
-            const uint8_t flip = stream->device->vnni ? 0x80 : 0;
+            const uint8_t sign_bit = stream->device->vnni ? 0x80 : 0;  // see int8.inl
             for (int64_t d = 0; d < a.D; ++d)
-                room[d] =
-                    static_cast<float>(static_cast<int8_t>(static_cast<uint8_t>(from[d / 4 * step + d % 4]) ^ flip)) *
-                    a.scales[id];
-            return room;
+                buffer[d] = static_cast<float>(
+                                static_cast<int8_t>(static_cast<uint8_t>(from[d / 4 * step + d % 4]) ^ sign_bit)) *
+                            a.scales[id];
+            return buffer;
         }
         default:
-            return read_row(num<T>(weights) + id * a.D, a.D, room);
+            return read_row(num<T>(weights) + id * a.D, a.D, buffer);
     }
 }
 
@@ -75,7 +75,8 @@ static int32_t embed_bwd(xf_stream *stream, const xf_embed_bwd *args, xf_error *
     const int64_t bytes = 2 * round_up(a.D, kW) * 4;
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
     const int64_t tile = max64(1, rows_per_task(a.D) / 2);
-    // A word that is a tenth of all tokens would keep one of many workers busy alone: they share its columns.
+    // A token that makes up a tenth of the batch would keep a single worker busy, so with many workers the columns are
+    // split as well.
     const int64_t width = stream->workers <= kFewWorkers ? a.D : min64(a.D, 128), parts = ceil_div(a.D, width);
     parallel(stream, ceil_div(a.groups, tile) * parts, [&](int64_t task, int32_t worker) {
         float *sum = local(stream, bytes, worker), *row = sum + round_up(a.D, kW);
@@ -110,12 +111,12 @@ static int32_t add_norm_fwd(xf_stream *stream, const xf_add_norm_fwd *args, xf_e
     if (const int32_t rc = reserve_local(stream, bytes, err)) return rc;
     const float count = static_cast<float>(a.D);
     parallel(stream, ceil_div(a.M, tile), [&](int64_t task, int32_t worker) {
-        float *row = local(stream, bytes, worker), *room = row + round_up(a.D, kW);
+        float *row = local(stream, bytes, worker), *buffer = row + round_up(a.D, kW);
         for (int64_t m = task * tile; m < min64(a.M, (task + 1) * tile); ++m) {
             const T *residual = num<T>(a.residual) + m * a.D;
             const float *src = a.src ? read_row(num<T>(a.src) + m * a.D, a.D, row) : nullptr;
             T *dst = num<T>(a.dst) + m * a.D, *kept = a.sum ? num<T>(a.sum) + m * a.D : nullptr;
-            float *sum = kept ? work_row(kept, room) : room;
+            float *sum = kept ? work_row(kept, buffer) : buffer;
             if (src && drops.threshold) {
                 if (src != row) copy_row(row, src, a.D);
                 drop(drops, static_cast<uint64_t>(m * a.D), a.D, row);
@@ -125,7 +126,7 @@ static int32_t add_norm_fwd(xf_stream *stream, const xf_add_norm_fwd *args, xf_e
             each_part(a.D, [&](int64_t i, int64_t n, int part) {
                 VF x = get(residual + i, n);
                 if (src) x += get(src + i, n);
-                x = rounded<T>(x);  // as it is kept, or would be
+                x = rounded<T>(x);  // as it is stored, or would be stored
                 put(sum + i, x, n);
                 total.part[part] += x;
             });
@@ -154,12 +155,12 @@ static int32_t add_norm_fwd(xf_stream *stream, const xf_add_norm_fwd *args, xf_e
     return XF_OK;
 }
 
-// Of linear.inl; partial: memory for the columns of every kRowTile rows, or more.
+// Defined in linear.inl. partial: memory for one row of sums per kRowTile rows, or more.
 template <class T>
 static void add_column_sums(const xf_stream *stream, const T *src, int64_t ld, int64_t M, int64_t N, float *partial,
                             float *dst);
 
-// With g = weights * diff_dst and x = (sum - mean) * rstd:  diff = rstd * (g - mean(g) - x * mean(g x)). RMSNorm has no
+// With g = weights * diff_dst and x = (sum - mean) * rstd: diff = rstd * (g - mean(g) - x * mean(g x)). RMSNorm omits
 // mean(g).
 template <class T>
 static int32_t add_norm_bwd(xf_stream *stream, const xf_add_norm_bwd *args, xf_error *err) {

@@ -1,11 +1,13 @@
-// Vectors of kW floats, for whichever instruction set the including file is compiled for.
+// Vectors of kW floats for the instruction set that the including file is compiled for.
 //
-// Plain arithmetic uses the vector extension of GCC and clang, so that one source serves SSE2, AVX2, AVX-512 and other
-// machines; only what it can't say (fused multiply-add, masked loads, horizontal sums) is written per set.
-// The trap: -ffp-contract stays off. fma() is asked for by name, so that every copy of a formula (main loop, tail,
-// another tile height) rounds alike: row-invariance rests on it.
-// And what is added along a row is added in kLanes lanes, whatever kW is, which one tree joins: AVX2 and AVX-512 give
-// the same bits. No function of the C library that may round as it likes is called here (exp_of, log_of).
+// Plain arithmetic uses the vector extension of GCC and clang, so that one source serves SSE2, AVX2, AVX-512, and other
+// machines. Operations that the extension lacks (fused multiply-add, masked loads, horizontal sums) are written once
+// per instruction set.
+//
+// Two rules keep results reproducible. First, -ffp-contract stays off and fma() is called by name, so that every copy
+// of a formula (main loop, tail, another tile height) rounds in the same way; row invariance depends on this. Second, a
+// sum along a row uses kLanes partial sums for every kW and one reduction tree, so that AVX2 and AVX-512 give the same
+// bits. For the same reason exp_of and log_of replace the functions of the C library, whose rounding is unspecified.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -19,8 +21,8 @@ constexpr int kW = 8;
 constexpr int kW = 4;
 #endif
 
-constexpr int kLanes = 16;           // of a sum along a row
-constexpr int kParts = kLanes / kW;  // vectors that hold them
+constexpr int kLanes = 16;           // partial sums along a row
+constexpr int kParts = kLanes / kW;  // vectors that hold the partial sums
 
 typedef float VF __attribute__((vector_size(4 * kW)));
 typedef int32_t VI __attribute__((vector_size(4 * kW)));
@@ -82,7 +84,7 @@ XF_INLINE V4 hsum4(VF a, VF b, VF c, VF d) {
 }
 #else
 XF_INLINE VF fma(VF a, VF b, VF c) { return a * b + c; }
-XF_INLINE double fma(double a, double b, double c) { return a * b + c; }  // the C library's would be a call
+XF_INLINE double fma(double a, double b, double c) { return a * b + c; }  // __builtin_fma would call the C library
 XF_INLINE VF load_n(const float *p, int64_t n) {
     float lanes[kW] = {};
     for (int64_t i = 0; i < n && i < kW; ++i) lanes[i] = p[i];
@@ -91,7 +93,7 @@ XF_INLINE VF load_n(const float *p, int64_t n) {
 XF_INLINE void store_n(float *p, VF x, int64_t n) {
     for (int64_t i = 0; i < n && i < kW; ++i) p[i] = x[i];
 }
-// As maxps: the second operand when either is NaN.
+// Like maxps: returns the second operand if either is NaN.
 XF_INLINE VF vmax(VF a, VF b) { return a > b ? a : b; }
 XF_INLINE VF vsqrt(VF a) {
     for (int i = 0; i < kW; ++i) a[i] = __builtin_sqrtf(a[i]);
@@ -108,23 +110,23 @@ XF_INLINE V4 hsum4(VF a, VF b, VF c, VF d) {
 }
 #endif
 
-// max(x, 0) that lets NaN through, so that a broken step is seen: vmax takes its second operand then. Elsewhere the
-// same is written x < 0 ? 0 : x.
+// max(x, 0) that propagates NaN, so that a diverged step is detected: vmax returns its second operand for NaN. Scalar
+// code writes x < 0 ? 0 : x for the same result.
 XF_INLINE VF vrelu(VF x) { return vmax(VF{}, x); }
 
-// kLanes sums of every kLanes-th number of a row.
+// kLanes partial sums of a row: lane j sums elements j, j + kLanes, ...
 struct Lanes {
     VF part[kParts];
 };
 
-// Sums of the lanes of four, each by the same tree: halves, quarters, then within four lanes.
+// The totals of four sets of lanes, each by the same tree: halves, quarters, then within four lanes.
 XF_INLINE V4 hsum4(const Lanes &a, const Lanes &b, const Lanes &c, const Lanes &d) {
     if constexpr (kParts == 1) {
         return hsum4(a.part[0], b.part[0], c.part[0], d.part[0]);
     } else if constexpr (kParts == 2) {
         return hsum4(a.part[0] + a.part[1], b.part[0] + b.part[1], c.part[0] + c.part[1], d.part[0] + d.part[1]);
     } else {
-        // Modulo for clang, which warns of indices past the end where there are fewer parts, too.
+        // The modulo avoids a clang warning about indices past the end when kParts is smaller.
         const auto join = [](const Lanes &x) {
             return (x.part[0] + x.part[2 % kParts]) + (x.part[1 % kParts] + x.part[3 % kParts]);
         };
@@ -140,8 +142,8 @@ XF_INLINE float hmax(VF x) {
     return best;
 }
 
-// a and b interleaved from lane kFrom on: a0 b0 a1 b1 ... The built-in is the one that GCC and clang share; its indices
-// must be constants.
+// Interleaves a and b from lane kFrom on: a0 b0 a1 b1 ... __builtin_shufflevector is the built-in that GCC and clang
+// share; its indices must be constants.
 template <int kFrom, class V, int... kLane>
 XF_INLINE V zip(V a, V b, std::integer_sequence<int, kLane...>) {
     return __builtin_shufflevector(a, b, (kFrom + kLane / 2 + (kLane & 1) * kW)...);
@@ -155,7 +157,7 @@ XF_INLINE V zip_high(V a, V b) {
     return zip<kW / 2>(a, b, std::make_integer_sequence<int, kW>());
 }
 
-// Transposes kW vectors: log2(kW) rounds of interleaving row i with row i + kW/2.
+// Transposes a kW x kW matrix in log2(kW) rounds; each interleaves row i with row i + kW/2.
 XF_INLINE void transpose(VF *rows) {
 #pragma GCC unroll 4
     for (int step = 1; step < kW; step *= 2) {
@@ -170,7 +172,7 @@ XF_INLINE void transpose(VF *rows) {
     }
 }
 
-// e^x to about 2 ulp for x <= 88, the formula of Cephes expf; 0 below -87.3; NaN stays NaN.
+// e^x to about 2 ulp for x <= 88, by the formula of Cephes expf. Returns 0 below -87.3; NaN stays NaN.
 XF_INLINE VF vexp(VF x) {
     const VF low = splat(-87.336544f), high = splat(88.3762626f);
     const VI under = x < low;
@@ -193,8 +195,9 @@ XF_INLINE VF vexp(VF x) {
     return under ? VF{} : p;
 }
 
-// e^x and log x of fp64, x finite and <= 0 or finite and > 0, within two ulp, or 1e-13 without a fused multiply-add;
-// else as the C library's, but for NaN, which stays. Short series: they run once per row and panel.
+// e^x (for finite x <= 0) and log x (for finite x > 0) in fp64, within 2 ulp, or within 1e-13 without a fused
+// multiply-add. Other arguments give the result of the C library; NaN stays NaN. The series are short because each runs
+// once per row and panel.
 XF_INLINE double exp_of(double x) {
     if (!(x >= -708.0)) return x == x ? 0.0 : x;
     const double shifted = fma(x, 1.4426950408889634, 0x1.8p52), n = shifted - 0x1.8p52;
@@ -233,15 +236,16 @@ XF_INLINE int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 XF_INLINE int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 XF_INLINE int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
-// Calls body(i, n) for the vectors of [0, D): n == kW but for the last.
+// Calls body(i, n) for each vector of [0, D): elements i .. i + n - 1, with n == kW except for the last vector.
 template <class Body>
 XF_INLINE void each_vector(int64_t D, const Body &body) {
     int64_t i = 0;
     for (; i + kW <= D; i += kW) body(i, int64_t{kW});
     if (i < D) body(i, D - i);
 }
-// The same for sums along the row: body(i, n, part), where the vector's sums are those of part; past the last number,
-// with n <= 0, up to a multiple of kLanes, as a zero added may change a sum's sign.
+// The same for sums along a row: calls body(i, n, part), where `part` is the vector of Lanes that accumulates these
+// elements. The last group is completed to kLanes elements by calls with n <= 0 or n < kW, whose missing elements count
+// as zeros, because adding a zero can change the sign of a sum.
 template <class Body>
 XF_INLINE void each_part(int64_t D, const Body &body) {
     int64_t i = 0;
@@ -263,7 +267,7 @@ XF_INLINE void put(float *p, VF x, int64_t n) {
 XF_INLINE void copy_row(float *dst, const float *src, int64_t D) {
     each_vector(D, [&](int64_t i, int64_t n) { put(dst + i, get(src + i, n), n); });
 }
-// Lanes at or beyond n become 0.
+// Sets lanes n and above to 0.
 XF_INLINE VF keep_n(VF x, int64_t n) {
     if (n >= kW) return x;
     VI lane;
@@ -271,7 +275,7 @@ XF_INLINE VF keep_n(VF x, int64_t n) {
     return lane < static_cast<int32_t>(n) ? x : VF{};
 }
 
-// body(task, worker) for every task, on the host's threads.
+// Calls body(task, worker) for each task on the host's threads.
 template <class Body>
 void parallel(const xf_stream *stream, int64_t tasks, const Body &body) {
     if (tasks == 1) {
@@ -285,7 +289,7 @@ void parallel(const xf_stream *stream, int64_t tasks, const Body &body) {
     }
 }
 
-// The worker's part of the stream's local memory, bytes each; reserve_local() before the parallel region.
+// Scratch memory of one worker within stream->local, `bytes` each. Call reserve_local() before the parallel region.
 XF_INLINE int64_t padded(int64_t bytes) { return round_up(bytes, 128); }
 XF_INLINE int32_t reserve_local(xf_stream *stream, int64_t bytes, xf_error *err) {
     return reserve(stream, &stream->local, static_cast<size_t>(padded(bytes) * stream->workers), err);

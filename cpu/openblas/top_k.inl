@@ -1,21 +1,22 @@
-// Projection + log-softmax + the k best, without logits in memory: the last step of decoding.
+// Projection + log-softmax + top-k without storing the logits: the last step of decoding.
 //
-// A task projects rows on a panel of kPanel columns (dot.inl) into its cache and reduces it: maximum and sum of
-// e^(x - maximum), and what is better than the k best that its worker has met in the row. Panels have a fixed size and
-// their sums are joined in rising order; candidates rank by value and id, so it does not matter which worker met them:
-// a row's result depends on that row alone. NaN counts as minus infinity; equal values rank by rising id.
+// A task projects rows onto a panel of kPanel columns (dot.inl), which stays in its cache, and reduces it: maximum, sum
+// of e^(x - maximum), and the candidates that are better than the k best that its worker has seen in this row. Panels
+// have a fixed size and their sums are combined in increasing order. Candidates are ordered by value and id, so it does
+// not matter which worker saw them. A row's result therefore depends only on that row. NaN counts as minus infinity;
+// equal values are ordered by increasing id.
 //
 // SPDX-License-Identifier: Apache-2.0
 
 constexpr int64_t kPanel = 512;
 constexpr int64_t kSpare = 8;        // candidates kept beyond k
-constexpr int64_t kPanelRows = 256;  // rows whose logits of a panel are held at a time
+constexpr int64_t kPanelRows = 256;  // rows whose logits of a panel are stored at a time
 
 struct PanelSums {
-    float max, sum, total;  // total: of the logits themselves, for the smoothed loss
+    float max, sum, total;  // total: the sum of the logits themselves, for the smoothed loss
 };
 
-// clean: NaN becomes -inf in x.
+// Sums of one panel. clean: replaces NaN in x by -inf.
 static PanelSums panel_sums(float *x, int64_t n, bool clean) {
     VF best = splat(-__builtin_inff());
     Lanes total{}, sum{};
@@ -44,17 +45,17 @@ struct Candidate {
     int32_t id;
 };
 
-// Does a rank before b?
+// Returns whether a ranks before b.
 XF_INLINE bool before(Candidate a, Candidate b) { return a.value > b.value || (a.value == b.value && a.id < b.id); }
 
-// Puts c into the sorted list of count, behind what ranks before it; the list must have room for it.
+// Inserts c into a sorted list of `count` candidates, which must have space for one more.
 static void insert(Candidate c, Candidate *list, int64_t count) {
     int64_t at = count;
     for (; at > 0 && before(c, list[at - 1]); --at) list[at] = list[at - 1];
     list[at] = c;
 }
 
-// Is any lane true?
+// Returns whether any lane is true.
 XF_INLINE bool any_lane(VI x) {
 #if defined(XF_ISA_AVX512)
     return _mm512_movepi32_mask(reinterpret_cast<__m512i>(x)) != 0;
@@ -65,7 +66,7 @@ XF_INLINE bool any_lane(VI x) {
 #endif
 }
 
-// Puts c at the top of a heap of count whose top is to be replaced. The worst is at the top of a heap.
+// Replaces the top of a heap of `count` candidates by c and restores the heap. The top is the worst candidate.
 static void replace_top(Candidate c, Candidate *heap, int64_t count) {
     int64_t at = 0;
     for (int64_t child; (child = 2 * at + 1) < count; at = child) {
@@ -76,7 +77,7 @@ static void replace_top(Candidate c, Candidate *heap, int64_t count) {
     heap[at] = c;
 }
 
-// Takes c into the best `most`, when it is one of them; returns how many there are now.
+// Adds c to a heap of the `most` best candidates if it is one of them. Returns the new size.
 XF_INLINE int64_t keep_best(Candidate c, Candidate *heap, int64_t count, int64_t most) {
     if (count == most) {
         if (before(c, heap[0])) replace_top(c, heap, count);
@@ -88,7 +89,7 @@ XF_INLINE int64_t keep_best(Candidate c, Candidate *heap, int64_t count, int64_t
     return count + 1;
 }
 
-// Turns a heap into a list, the best first.
+// Sorts a heap in place, best first.
 static void sort_heap(Candidate *heap, int64_t count) {
     while (count > 1) {
         const Candidate worst = heap[0];
@@ -98,8 +99,8 @@ static void sort_heap(Candidate *heap, int64_t count) {
     }
 }
 
-// Takes x[0 .. n), ids from first on (a multiple of 32), into the best `most` of the row; returns how many there are.
-// allowed: a bit for each of x, or NULL.
+// Adds x[0 .. n), whose ids begin at `first` (a multiple of 32), to the heap of the `most` best candidates of the row.
+// Returns the new size. allowed: one bit for each element of x, or NULL.
 static int64_t panel_best(const float *x, int64_t n, int32_t first, int64_t most, const uint8_t *banned,
                           const uint32_t *allowed, Candidate *heap, int64_t count) {
     float bar = count == most ? heap[0].value : -__builtin_inff();
@@ -115,23 +116,25 @@ static int64_t panel_best(const float *x, int64_t n, int32_t first, int64_t most
     return count;
 }
 
-// The value of a logit: NaN, which is infinity less infinity, is the worst.
+// The log-probability of a logit. NaN, the result of infinity minus infinity, becomes minus infinity.
 XF_INLINE float log_probability(float logit, float lse) {
     const float value = logit - lse;
     return value == value ? value : -__builtin_inff();
 }
 
-// What the workers met of a row: lists of `most` candidates, lists apart by `next`, their counts by `rows`.
-struct Met {
+// The candidates that each worker found in a row: lists of `most` candidates, `next` apart, and their counts, `rows`
+// apart.
+struct WorkerLists {
     const Candidate *lists;
     const int32_t *counts;
     int64_t workers, next, rows;
 };
 
-// Joins the panels of a row: log-sum-exp, then the best among the workers' lists. Ranks are those of the values
-// returned: different logits can round to one value, so kSpare more are taken and put in order of (value, id). False,
-// with the log-sum-exp, when that isn't enough: rank k and the last one taken have one value, and so may have others.
-static bool join_panels(const PanelSums *sums, int64_t panels, int64_t rows, const Met &met, int64_t k,
+// Combines the panels of a row: computes the log-sum-exp, then merges the candidates of the workers. Ranks are those of
+// the returned values: different logits can round to one value, so kSpare extra candidates are merged and sorted by
+// (value, id). Returns false, with *log_sum_exp set, if that is not enough: candidate k and the last one have the same
+// value, so candidates that were dropped may have it, too.
+static bool join_panels(const PanelSums *sums, int64_t panels, int64_t rows, const WorkerLists &met, int64_t k,
                         Candidate *chosen, int64_t *found, float *log_sum_exp) {
     float top = -__builtin_inff();
     for (int64_t p = 0; p < panels; ++p) top = sums[p * rows].max > top ? sums[p * rows].max : top;
@@ -151,8 +154,8 @@ static bool join_panels(const PanelSums *sums, int64_t panels, int64_t rows, con
     return count < k + kSpare || chosen[count - 1].value < chosen[k - 1].value;
 }
 
-// The k best of the row by value, from all of its logits, made once more panel by panel. The same bits: a logit is
-// that of its row and column alone.
+// The k best of a row by value, from all its logits, which are computed again panel by panel. The logits have the same
+// bits, because a logit depends only on its row and column.
 static int64_t rank_row(const xf_stream *stream, const xf_linear_fwd &map, const Prepared &prepared, int64_t row,
                         int64_t k, const uint8_t *banned, const uint32_t *allowed, float lse, float *logits,
                         Candidate *chosen) {
@@ -170,7 +173,7 @@ static int64_t rank_row(const xf_stream *stream, const xf_linear_fwd &map, const
     return count;
 }
 
-// body(r, worker) for each row below count, so many a task.
+// Calls body(r, worker) for each row below count, `tile` rows per task.
 template <class Body>
 static void each_row(const xf_stream *stream, int64_t count, int64_t tile, const Body &body) {
     parallel(stream, ceil_div(count, tile), [&](int64_t task, int32_t worker) {
@@ -178,7 +181,7 @@ static void each_row(const xf_stream *stream, int64_t count, int64_t tile, const
     });
 }
 
-// Panels that are fewer than two for each worker are cut by rows, too.
+// Number of row ranges per panel: more than one if there are fewer than two panels per worker.
 XF_INLINE int64_t row_parts(const xf_stream *stream, int64_t panels, int64_t rows) {
     return max64(1, min64(ceil_div(2 * int64_t{stream->workers}, panels), rows / 16));
 }
@@ -221,7 +224,8 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
             float *logits = local(stream, bytes, worker), *wide = extra > 0 ? logits + step * kPanel : nullptr;
             const int64_t p = task / parts, n0 = p * kPanel, n1 = min64(a.V, n0 + kPanel);
             const int64_t part = task % parts;
-            const int64_t first = piece(rows, parts, part, kRowUnit), end = piece(rows, parts, part + 1, kRowUnit);
+            const int64_t first = chunk_begin(rows, parts, part, kRowUnit),
+                          end = chunk_begin(rows, parts, part + 1, kRowUnit);
             dot_block(stream, map, prepared, first, end, n0, n1, wide, logits, kPanel);
             for (int64_t r = first; r < end; ++r, logits += kPanel) {
                 sums[p * rows + r] = panel_sums(logits, n1 - n0, true);
@@ -237,7 +241,7 @@ static int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
             Candidate *chosen = reinterpret_cast<Candidate *>(logits + kPanel);
             int64_t count = 0;
             float lse = 0.0f;
-            const Met met{lists + r * most, counts + r, workers, step * most, step};
+            const WorkerLists met{lists + r * most, counts + r, workers, step * most, step};
             if (!join_panels(sums + r, panels, rows, met, a.k, chosen, &count, &lse))
                 count = rank_row(stream, map, prepared, r, a.k, banned,
                                  a.allowed ? a.allowed + row * ceil_div(a.V, 32) : nullptr, lse, logits, chosen);

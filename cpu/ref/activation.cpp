@@ -4,14 +4,15 @@
 //     gelu(x)  = x Phi(x)           gelu'(x)  = Phi(x) + x phi(x)                 (Hendrycks & Gimpel 2016)
 //     swish(x) = x s(x)             swish'(x) = s(x) (1 + x (1 - s(x)))           (Ramachandran et al. 2017)
 //
-//     dst    = dropout(act(x) y)    y = 1, or the other half of the row           (Shazeer 2020)
+//     dst    = dropout(act(x) y)    y = 1, or the other half of the row if gated  (Shazeer 2020)
 //     diff_x = d act'(x) y          diff_y = d act(x)          d = mask * diff_dst
 //     diff_bias += column sums of both
 //
-// s(x) is 1 / (1 + e^-x), phi the density of the normal distribution Phi.
+// s(x) is 1 / (1 + e^-x); phi is the density of the normal distribution Phi.
 //
-// Phi(x) is erfc(-x / sqrt 2) / 2, never 1 + erf: what is left of 1 - 0.9999 has no digits. Where the factor beside it
-// vanishes, x counts as the largest number that matters, so that minus infinity gives 0 and not 0 times infinity.
+// Phi(x) is computed as erfc(-x / sqrt 2) / 2 and never as (1 + erf) / 2, which cancels in the lower tail. Where the
+// other factor vanishes, x is limited to the largest magnitude that matters, so that minus infinity gives 0 instead of
+// 0 times infinity.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
@@ -24,7 +25,7 @@ namespace {
 
 constexpr double kMost = 1e4;  // e^-kMost is 0 in double
 
-// x where it lies within -kMost .. kMost; NaN stays.
+// Limits x to -kMost .. kMost; NaN stays NaN.
 double bounded(double x) { return x < -kMost ? -kMost : x > kMost ? kMost : x; }
 
 double normal_distribution(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }

@@ -4,7 +4,8 @@
 //     param -= decay * param + alpha * m / (sqrt(v) + eps_hat)    grad = 0
 //     ema += ema_rate * (param - ema)
 //
-// sum_squares adds partial sums of fixed blocks in rising order: the result doesn't know the number of workers.
+// sum_squares adds partial sums of fixed blocks in increasing order, so the result does not depend on the number of
+// workers.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>

@@ -1,13 +1,13 @@
-// Residual, dropout and layer normalisation in one (paper s. 3.1, 5.4; Ba et al. 2016).
+// Residual, dropout, and layer normalization in one pass (paper s. 3.1, 5.4; Ba et al. 2016).
 //
 //     sum = residual + dropout(src)     x = (sum - mean) * rstd     dst = weights * x + bias
 //     g = weights * diff_dst            diff_residual = rstd * (g - avg(g) - x * avg(g x)) + diff_sum
 //     diff_src = mask * diff_residual   diff_weights += sum_m diff_dst x      diff_bias += sum_m diff_dst
 //     diff_src_bias += sum_m diff_src
 //
-// The trap: diff_residual may be diff_dst's memory, so the column sums are taken before any row is written. sum is
-// rounded to fp32 before the mean is taken, stored or not: dst is the same with and without sum. RMSNorm (Zhang &
-// Sennrich 2019) is all of this with a mean of 0, and without avg(g), which comes of the mean.
+// diff_residual may be the memory of diff_dst, so the column sums are computed before any row is written. sum is
+// rounded to fp32 before the mean is computed, whether it is stored or not, so dst is the same with and without sum.
+// RMSNorm (Zhang & Sennrich 2019) is the special case with mean 0, which also removes avg(g).
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
@@ -21,7 +21,7 @@ int32_t add_norm_fwd(xf_stream *stream, const xf_add_norm_fwd *args, xf_error *)
     parallel_blocks(stream, a.M, kRowsPerTask, [&](int64_t m, int32_t) {
         Dropout dropout(a.dropout);
         const int64_t begin = m * a.D;
-        float *sum = (a.sum ? a.sum : a.dst) + begin;  // dst holds the sum until it is normalised
+        float *sum = (a.sum ? a.sum : a.dst) + begin;  // dst holds the sum until it is normalized
         double mean = 0.0, variance = 0.0;
         for (int64_t d = 0; d < a.D; ++d) {
             double value = a.residual[begin + d];

@@ -4,9 +4,9 @@
 //     diff_v = dropout(p)^T diff_dst    dp = mask * (diff_dst v^T)    ds = p (dp - sum_j p dp)
 //     diff_q = scale * ds k             diff_k = scale * ds^T q
 //
-// A task is one head of one sentence; its scratch is one row of scores, and in the backward pass the gradients of
-// that head's keys and values in double. The backward pass computes p anew from q and k, not from lse: it stays
-// exact where the fp32 lse is not.
+// A task is one head of one sentence. Its scratch is one row of scores and, in the backward pass, the gradients of that
+// head's keys and values in fp64. The backward pass recomputes p from q and k, not from lse, because lse is rounded to
+// fp32.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
@@ -40,7 +40,7 @@ double dot(const float *x, const float *y, int64_t n) {
     return sum;
 }
 
-// Softmax of query i over the keys first .. last-1 it sees, into p; returns log-sum-exp.
+// Writes the softmax of query i over its visible keys first .. last-1 to p; returns the log-sum-exp.
 double softmax(const xf_attention &a, const Head &head, int64_t i, int64_t &first, int64_t &last, double *p) {
     first = 0;
     last = head.k_len;

@@ -3,7 +3,7 @@
 //     dst = softmax(scale * q [k_0 .. k_t]^T) [v_0 .. v_t]
 //
 // Beam search never moves the cache: key u of row r is read from slot ancestors[slot of r, u] of step u. The key and
-// value of step t are taken from the arguments, not read back from the cache, so no row waits for another.
+// value of step t are taken from the arguments, not from the cache, so rows are independent of each other.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
@@ -14,7 +14,7 @@
 namespace xf::ref {
 namespace {
 
-// p [max_step + 1], out [dv]: scratch of the worker.
+// p [max_step + 1] and out [dv]: scratch of the worker.
 void step_head(const xf_attention_step &a, int64_t r, int64_t h, double *p, double *out) {
     const float *q = a.q + r * a.ld_q + h * a.dk;
     const int64_t t = a.steps[r];

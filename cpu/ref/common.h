@@ -1,10 +1,10 @@
-// What the operations of the reference backend share: the stream with its scratch, errors, parallel loops, dropout.
+// Shared parts of the reference operations: the stream with its scratch memory, errors, parallel loops, and dropout.
 //
-// Numbers: tensors are fp32, but every sum in cpu/ref runs in double, in rising index order, and is rounded once
-// when it is stored. The product of two floats is exact in double, so results are correct to about one fp32 rounding.
+// Tensors are fp32, but every sum in cpu/ref is computed in fp64, in order of increasing index, and rounded once when
+// it is stored. The product of two floats is exact in fp64, so results are correct to about one fp32 rounding.
 //
-// The trap: nothing here may depend on host->workers(). Tasks are fixed tiles; a worker number only picks the
-// scratch a task works in. Nothing throws: memory comes from host->alloc and is checked.
+// Nothing here may depend on host->workers(). Tasks are fixed tiles; the worker index selects only the scratch memory
+// of a task. Nothing throws: memory comes from host->alloc and is checked.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,7 +23,7 @@ struct xf_device {
 
 struct xf_stream {
     xf_device *device;
-    double *scratch;  // grows, never shrinks; the content is lost from one operation to the next
+    double *scratch;  // grows, never shrinks; each operation may overwrite it
     size_t scratch_bytes;
 };
 
@@ -32,7 +32,8 @@ namespace xf::ref {
 // Fills err (may be NULL) and returns status.
 int32_t report(xf_error *err, int32_t status, const char *message);
 
-// count doubles of the stream's scratch, 64-byte aligned; NULL when the host has no memory (the old scratch stays).
+// Returns `count` doubles of the stream's scratch, 64-byte aligned. Returns NULL if memory runs out; the old scratch is
+// kept.
 double *scratch(xf_stream *stream, int64_t count);
 int32_t no_scratch(xf_error *err);
 
@@ -41,7 +42,7 @@ inline int32_t workers(const xf_stream *stream) {
     return std::max<int32_t>(1, host->workers(host->user));
 }
 
-// body(task, worker) for each task; see xf_host_v1.parallel.
+// Calls body(task, worker) for each task; see xf_host_v1.parallel.
 template <class Body>
 void parallel(const xf_stream *stream, int64_t tasks, const Body &body) {
     if (tasks <= 0) return;
@@ -52,7 +53,7 @@ void parallel(const xf_stream *stream, int64_t tasks, const Body &body) {
         const_cast<Body *>(&body));
 }
 
-// body(index, worker) for index = 0 .. count-1, block indices to a task.
+// Calls body(index, worker) for index = 0 .. count-1, `block` indices per task.
 template <class Body>
 void parallel_blocks(const xf_stream *stream, int64_t count, int64_t block, const Body &body) {
     parallel(stream, (count + block - 1) / block, [&](int64_t task, int32_t worker) {
@@ -63,7 +64,7 @@ void parallel_blocks(const xf_stream *stream, int64_t count, int64_t block, cons
 
 constexpr int64_t kRowsPerTask = 16;
 
-// dst[n] += sum over rows of src [M, N], in double.
+// dst[n] += the sum over the rows of src [M, N], in fp64.
 template <class T>
 void add_column_sums(const xf_stream *stream, const T *src, int64_t ld, int64_t M, int64_t N, float *dst) {
     parallel_blocks(stream, N, kRowsPerTask, [&](int64_t n, int32_t) {
@@ -73,7 +74,7 @@ void add_column_sums(const xf_stream *stream, const T *src, int64_t ld, int64_t 
     });
 }
 
-// The dropout mask of one tensor (see xf_dropout). Keeps the last Philox block: eight elements share one.
+// The dropout mask of one tensor (see xf_dropout). Caches the last Philox block, because eight elements share one.
 class Dropout {
 public:
     explicit Dropout(const xf_dropout &args)
@@ -86,7 +87,7 @@ public:
 
     bool on() const { return on_; }
 
-    // x where element i is kept, scaled; 0 where it is dropped, whatever x is.
+    // Returns x scaled if element i is kept, or 0 if it is dropped (even if x is NaN).
     double apply(double x, uint64_t i) {
         if (!on_) return x;
         return bits(i) >= threshold_ ? x * scale_ : 0.0;
@@ -115,7 +116,7 @@ private:
     Philox words_{};
 };
 
-// The operations, one file each, or one for a pair.
+// The operations. Each file implements one operation or a forward/backward pair.
 XF_FOR_EACH_REQUIRED_OP(XF_OP_DECLARE)
 
 }  // namespace xf::ref

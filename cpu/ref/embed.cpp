@@ -3,7 +3,8 @@
 //     dst[t] = dropout(scale * weights[ids[t]] + positions[pos[t]])
 //     diff_weights[id] += scale * sum over t with ids[t] == id of mask(t) * diff_dst[t]
 //
-// The backward pass gets its tokens grouped by id, so each row of the table has one writer and one order of summing.
+// The backward pass receives its tokens grouped by id, so each row of the table has one writer and one order of
+// summation.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "core/half.h"

@@ -1,4 +1,4 @@
-// Products with XF_WEIGHTS_INT8, to the letter of plugin_abi.h. Packed means dense here.
+// Products with XF_WEIGHTS_INT8 exactly as plugin_abi.h defines them. The packed order is the dense order here.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -9,15 +9,15 @@
 
 namespace xf::ref {
 
-// A quantised row: its scale in front, in doubles of scratch.
+// The size of a quantized row in doubles of scratch; its scale comes first.
 inline int64_t row_doubles(int64_t K) { return (K + 7) / 8 + 1; }
 
-// How much scratch any_product() needs.
+// The scratch that any_product() needs, in doubles.
 inline int64_t product_scratch(uint32_t type, int64_t M, int64_t K) {
     return type == XF_WEIGHTS_INT8 ? M * row_doubles(K) : 0;
 }
 
-// store(m, n, y) for y = float(sum) * (scale of row m * scales[n]) of every m and n.
+// Calls store(m, n, y) with y = float(sum) * (scale of row m * scales[n]) for every m and n.
 template <class Store>
 void int8_product(xf_stream *stream, int64_t M, int64_t N, int64_t K, const float *src, int64_t ld_src,
                   const int8_t *weights, const float *scales, double *rows, const Store &store) {
@@ -36,7 +36,8 @@ void int8_product(xf_stream *stream, int64_t M, int64_t N, int64_t K, const floa
     });
 }
 
-// store(m, n, src[m] . weights[n]) for a matrix of any type: a double, or the float of int8_product. rows: scratch.
+// Calls store(m, n, src[m] . weights[n]) for weights of any type; the value is a double, or a float for int8. rows:
+// scratch.
 template <class Store>
 void any_product(xf_stream *stream, int64_t M, int64_t N, int64_t K, const float *src, int64_t ld_src,
                  const void *weights, uint32_t type, const float *scales, double *rows, const Store &store) {

@@ -2,8 +2,8 @@
 //
 //     dst = act(src W^T + b)        diff_src = diff_dst W        diff_W += diff_dst^T src,  diff_b += column sums
 //
-// All three are tile products with other strides, see tile.h. NaN passes through the ReLU, so that a broken step is
-// seen by the check of the gradient norm and not hidden behind a zero.
+// All three are tile products with different strides, see tile.h. The ReLU propagates NaN, so that the check of the
+// gradient norm detects a diverged step.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "ref/int8.h"

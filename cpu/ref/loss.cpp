@@ -4,8 +4,8 @@
 //     diff_x = p - q       diff_src = diff_x weights              diff_weights += diff_x^T src
 //                                                                 diff_bias    += column sums of diff_x
 //
-// q is rest on every id and peak on the target, with rest and peak as smoothing_of() says. The logits of one chunk
-// are kept in double; those of the batch are never held. diff_weights and diff_bias are rounded to fp32 once per chunk.
+// q is `rest` for every id except the target and `peak` for the target; smoothing_of() computes both. Only the logits
+// of one chunk are stored, in fp64. diff_weights and diff_bias are rounded to fp32 once per chunk.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
@@ -27,10 +27,10 @@ Smoothing smoothing_of(const xf_loss &a) {
     return {1.0 - s, a.V > 1 ? s / static_cast<double>(a.V - 1) : 0.0};
 }
 
-// Loss of one row; logits become p - q when gradients are wanted.
+// Computes the loss of one row; if gradients are requested, replaces the logits by p - q.
 void row_loss(const xf_loss &a, Smoothing q, int64_t m, double *logits) {
     const int64_t target = a.targets[m];
-    if (target < 0) {  // no row of the batch
+    if (target < 0) {  // not a row of the batch
         a.nll[m] = a.loss[m] = 0.0f;
         std::fill(logits, logits + a.V, 0.0);
         return;

@@ -1,12 +1,13 @@
 // The reference backend: plain loops, linked into the core.
 //
-// It is the oracle that tests compare every other backend with, and the backend of last resort: the library works,
-// slowly, without any plugin. It sees nothing of the library but plugin_abi.h and philox.h.
+// It is the oracle that tests compare every other backend with, and the fallback that makes the library work, slowly,
+// without any plugin. Of the library it includes only plugin_abi.h and the headers of lib/core for random numbers,
+// 16-bit floats, and int8.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "backend/plugin_abi.h"
 
-// The table. Static, never NULL; thread-safe. Callable without device_open only for the device_* functions.
+// Returns the table: static, never NULL, thread-safe. Only the device_* functions may be called without device_open.
 extern "C" const xf_backend_v1 *xf_ref_backend(void);

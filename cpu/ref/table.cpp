@@ -1,7 +1,8 @@
-// The table of the reference backend: device, stream and memory, and the list of its operations.
+// The table of the reference backend: device, streams, memory, and the list of its operations.
 //
-// One device, always there: the host's CPU through plain loops. Device memory is host memory, everything is done
-// when a call returns, and a stream is no more than its scratch. There is nothing to choose, so host->isa is ignored.
+// It always has one device, the host's CPU. Device memory is host memory, every operation is complete when its call
+// returns, and a stream consists only of its scratch memory. There are no alternative instruction sets, so host->isa is
+// ignored.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "ref/ref.h"
@@ -24,7 +25,7 @@ int32_t report(xf_error *err, int32_t status, const char *message) {
 }
 
 int32_t no_scratch(xf_error *err) {
-    return report(err, XF_ERROR_NO_MEMORY, "The reference backend found no memory for its scratch.");
+    return report(err, XF_ERROR_NO_MEMORY, "out of memory for the scratch space of the reference backend");
 }
 
 double *scratch(xf_stream *stream, int64_t count) {
@@ -46,10 +47,11 @@ int32_t device_count(xf_error *) { return 1; }
 const char *device_name(int32_t) { return "this machine's CPU, plain loops"; }
 
 int32_t device_open(const xf_host_v1 *host, int32_t index, xf_device **device, xf_error *err) {
-    if (host->abi != XF_PLUGIN_ABI) return report(err, XF_ERROR_VERSION, "The core speaks another plugin ABI.");
-    if (index != 0) return report(err, XF_ERROR_NOT_FOUND, "The reference backend has one device, number 0.");
+    if (host->abi != XF_PLUGIN_ABI)
+        return report(err, XF_ERROR_VERSION, "the library and the reference backend have different plugin ABIs");
+    if (index != 0) return report(err, XF_ERROR_NOT_FOUND, "the reference backend has only device 0");
     void *memory = host->alloc(host->user, sizeof(xf_device));
-    if (!memory) return report(err, XF_ERROR_NO_MEMORY, "No memory for a device of the reference backend.");
+    if (!memory) return report(err, XF_ERROR_NO_MEMORY, "out of memory for a device of the reference backend");
     *device = new (memory) xf_device{host};
     return XF_OK;
 }
@@ -58,14 +60,14 @@ void device_close(xf_device *device) {
     if (device) device->host->free(device->host->user, device, sizeof(xf_device));
 }
 
-const char *device_info(xf_device *) { return "plain loops, sums in double"; }
+const char *device_info(xf_device *) { return "plain loops, sums in fp64"; }
 
 const char *device_isa(xf_device *) { return "any"; }
 
 int32_t stream_create(xf_device *device, uint32_t dtype, xf_stream **stream, xf_error *err) {
-    if (dtype != XF_FP32) return report(err, XF_ERROR_UNSUPPORTED, "The reference backend computes in fp32 alone.");
+    if (dtype != XF_FP32) return report(err, XF_ERROR_UNSUPPORTED, "the reference backend supports only fp32");
     void *memory = device->host->alloc(device->host->user, sizeof(xf_stream));
-    if (!memory) return report(err, XF_ERROR_NO_MEMORY, "No memory for a stream of the reference backend.");
+    if (!memory) return report(err, XF_ERROR_NO_MEMORY, "out of memory for a stream of the reference backend");
     *stream = new (memory) xf_stream{device, nullptr, 0};
     return XF_OK;
 }
@@ -81,7 +83,7 @@ int32_t stream_sync(xf_stream *, xf_error *) { return XF_OK; }
 
 int32_t mem_alloc(xf_device *device, size_t bytes, void **ptr, xf_error *err) {
     void *memory = bytes ? device->host->alloc(device->host->user, bytes) : nullptr;
-    if (bytes && !memory) return report(err, XF_ERROR_NO_MEMORY, "The host has no memory for a tensor.");
+    if (bytes && !memory) return report(err, XF_ERROR_NO_MEMORY, "out of memory for a tensor");
     *ptr = memory;
     return XF_OK;
 }
@@ -100,7 +102,7 @@ int32_t mem_zero(xf_stream *, void *dst, size_t bytes, xf_error *) {
     return XF_OK;
 }
 
-// Plain loops read plain rows.
+// The reference backend uses the dense order, so there is nothing to pack.
 int32_t pack_int8(xf_stream *, const xf_pack_int8 *, xf_error *) { return XF_OK; }
 
 int32_t unpack_int8(xf_stream *, const xf_unpack_int8 *a, xf_error *) {

@@ -1,11 +1,11 @@
 // The matrix product of the reference backend, one tile of the result per task:
 //
-//     store(i, j, sum over r of a(i, r) * b(r, j)),   r rising, in double.
+//     store(i, j, sum over r of a(i, r) * b(r, j)),   in order of increasing r, in fp64.
 //
-// a and b are read through row and column strides, so the one loop serves all three products of a linear map, the
-// loss and top-k. Every element is its own sum in rising r: the bits don't depend on the tile it falls in, which
-// makes every product here row-invariant. Operands are copied to doubles in chunks that fit the L1 cache; that copy,
-// with the 16 columns side by side, lets the compiler use vector instructions without changing any sum's order.
+// a and b are read through row and column strides, so one loop serves all three products of a linear map, the loss, and
+// top-k. Each element is a separate sum in order of increasing r: its bits do not depend on the tile, so every product
+// is row-invariant. Operands are copied as fp64 in chunks that fit in the L1 cache. The copy stores the 16 columns next
+// to each other, so that the compiler can use vector instructions without changing the order of any sum.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -65,7 +65,7 @@ void tile_product(int64_t row, int64_t column, int64_t rows_all, int64_t columns
         for (int64_t j = 0; j < columns; ++j) store(row + i, column + j, sum[i][j]);
 }
 
-// The whole [rows, columns] result; tiles of the same columns lie side by side in the task order.
+// The whole [rows, columns] result. Tiles of the same columns are consecutive tasks.
 template <class A, class B, class Store>
 void product(const xf_stream *stream, int64_t rows, int64_t columns, int64_t R, A a, B b, const Store &store) {
     const int64_t down = (rows + kTile - 1) / kTile, across = (columns + kTile - 1) / kTile;

@@ -1,9 +1,9 @@
-// Projection, log-softmax and the k best ids of each row: the tail of a decoding step (paper s. 3.4, 6.1).
+// Projection, log-softmax, and the k best ids of each row: the tail of a decoding step (paper s. 3.4, 6.1).
 //
-//     x = src weights^T + bias    value[v] = x[v] - log sum exp x    the k largest that are allowed, ties by rising id
+//     x = src weights^T + bias    value[v] = x[v] - log sum exp x    the k largest allowed ones, ties by increasing id
 //
-// Ties are ties of the fp32 value that is returned. A NaN logit counts as minus infinity, in the sum too. When fewer
-// than k ids are allowed, the rest of the row is {-inf, -1}.
+// Ties are compared in the returned fp32 value. A NaN logit counts as minus infinity, in the sum as well. If fewer than
+// k ids are allowed, the rest of the row is {-inf, -1}.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
@@ -15,8 +15,8 @@ namespace {
 
 constexpr int64_t kTopRows = 16;
 
-// Turns logits into log-probabilities, with NaN as the mark of an id that is banned or not allowed.
-void normalise(const xf_top_k &a, int64_t row, double *logits) {
+// Replaces logits by log-probabilities; NaN marks an id that is banned or not allowed.
+void normalize(const xf_top_k &a, int64_t row, double *logits) {
     double top = -HUGE_VAL, sum = 0.0;
     for (int64_t v = 0; v < a.V; ++v) {
         if (std::isnan(logits[v])) logits[v] = -HUGE_VAL;
@@ -34,7 +34,7 @@ void normalise(const xf_top_k &a, int64_t row, double *logits) {
         if ((allowed[v / 32] >> (v % 32) & 1) == 0) logits[v] = NAN;
 }
 
-// Insertion into a list of k: an equal value goes behind the ids that came before it.
+// Inserts each id into a sorted list of k; among equal values, earlier ids come first.
 void choose(const xf_top_k &a, const double *logits, float *values, int32_t *ids) {
     int64_t held = 0;
     for (int64_t v = 0; v < a.V; ++v) {
@@ -69,7 +69,7 @@ int32_t top_k(xf_stream *stream, const xf_top_k *args, xf_error *err) {
                     logits + chunk * a.V,
                     [&](int64_t m, int64_t v, double sum) { logits[m * a.V + v] = a.bias ? sum + a.bias[v] : sum; });
         parallel(stream, rows, [&](int64_t m, int32_t) {
-            normalise(a, begin + m, logits + m * a.V);
+            normalize(a, begin + m, logits + m * a.V);
             choose(a, logits + m * a.V, a.values + (begin + m) * a.k, a.ids + (begin + m) * a.k);
         });
     }

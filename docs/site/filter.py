@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""filter.py - a file as Doxygen wants it: filter.py FILE, run by Doxygen for each of its inputs (docs/Doxyfile.in).
+"""filter.py - converts a file for Doxygen: filter.py FILE, run by Doxygen for each of its inputs (docs/Doxyfile.in).
 
-Pages are written for readers of the repository, so links name files and headings. Doxygen gets a label at each heading
-and refers to those. A link to what is not on the site (a program, a folder) becomes its text; the marks of code blocks
-go. A picture is on a line of its own, in a folder of IMAGE_PATH. Headers open with a plain comment on what they are, which becomes the documentation of the file.
+Pages are written for readers of the repository, so links name files and headings. The filter adds a label to each
+heading and makes links refer to the labels. A link to something that is not on the site (a program, a folder) becomes
+plain text, and the marker comments of code blocks are removed. A picture must be on a separate line, in a folder of
+IMAGE_PATH. The plain comment at the beginning of a header becomes the documentation of the file.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -12,15 +13,15 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/docs"))
+sys.path.insert(0, str(ROOT / "tests/surfaces/docs"))
 import pages  # noqa: E402
 
 MAIN = ROOT / "docs/guide/README.md"
-PARENTS = {ROOT / "docs/ops/overview.md"}  # pages whose tables name their chapters
+PARENTS = {ROOT / "docs/ops/overview.md"}  # pages whose tables list their subpages
 
 
 def site_inputs():
-    """What docs/Doxyfile.in lists, as absolute paths."""
+    """The INPUT of docs/Doxyfile.in as absolute paths."""
     text = (ROOT / "docs/Doxyfile.in").read_text(encoding="utf-8")
     names = re.search(r"^INPUT\s*=((?:.*\\\n)*.*)", text, re.M)[1].replace("\\\n", " ")
     return [ROOT / name for name in names.split()]
@@ -31,13 +32,13 @@ def on_site(path):
 
 
 def label(path, anchor=""):
-    """The label of a page, or of a heading of it."""
+    """The label of a page or of one of its headings."""
     name = "-".join(path.relative_to(ROOT).with_suffix("").parts).lower()
     return f"{name}--{anchor}" if anchor else name
 
 
 def reference(page, text, target, chapter):
-    """What stands on the site for [text](target)."""
+    """The link on the site for [text](target)."""
     if re.match(r"[a-z]+:", target):
         return f"[{text}]({target})"
     path, _, anchor = target.partition("#")
@@ -54,7 +55,7 @@ def reference(page, text, target, chapter):
 
 def converted(page, text):
     lines, inside, names = [], False, set()
-    # A link may stand on two lines.
+    # A link may span two lines.
     text = re.sub(r"\[([^\]\n]*)\n\s*([^\]\n]*)\]\(([^)\s]+)\)", r"[\1 \2](\3)", text)
     for line in text.split("\n"):
         fence = line.lstrip().startswith("```")

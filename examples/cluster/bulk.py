@@ -1,9 +1,9 @@
-"""bulk.py - what the workers of Spark and Ray do: a model that stays loaded, and texts to translations.
+"""bulk.py - the translator that the workers of Spark and Ray share: loads a model once and translates lists of texts.
 
-Nothing here knows an engine. One text that can't be translated does not fail the others: it gets None and a reason.
-What concerns the whole process, such as a model that is not there or no memory, raises: the engine then tries the task
-again, and reports it. A text's translation depends on the model and on the options alone, not on the texts beside it:
-work that is done twice, after a worker was lost, gives the same.
+This module does not depend on an engine. If a text cannot be translated, its translation is None and it has a reason;
+the other texts are not affected. Errors that concern the whole process, such as a missing model or exhausted memory,
+raise an exception, and the engine retries the task or reports the error. A translation depends only on the text, the
+model, and the options. A task that is repeated after a worker was lost therefore has the same result.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -12,31 +12,31 @@ import time
 
 import xformer
 
-#: Columns that are added to those of the data.
+#: Names of the columns that the programs add.
 TRANSLATION, REASON = "translation", "reason"
 
 
 class Translator:
-    """A model on this machine's processors. One call at a time; its threads are context.threads."""
+    """A loaded model. Only one thread may call it at a time; context.threads sets the threads of a call."""
 
     def __init__(self, model, options=None):
-        """model: the path of a file, or its bytes. options: such as {"context.threads": 2, "decode.beam": 1}."""
+        """Loads a model from a path or from bytes. Example of options: {"context.threads": 2, "decode.beam": 1}."""
         began = time.monotonic()
         self._context = xformer.Context(options)
-        self._decoder = xformer.Decoder(xformer.Model.load(self._context, model), options)
+        self._decoder = xformer.Decoder(xformer.Model.load(self._context, model, options), options)
         self.seconds_to_load = time.monotonic() - began
 
     def __call__(self, texts):
-        """Two lists as long as texts: translations, and reasons. One of the two is None for each text."""
+        """Returns two lists, translations and reasons. For each text, exactly one of the two is None."""
         texts = list(texts)
-        there = [isinstance(text, (str, bytes)) for text in texts]  # a missing one is None in Arrow, NaN in pandas
+        there = [isinstance(text, (str, bytes)) for text in texts]  # a missing text is None in Arrow and NaN in pandas
         found = iter(self._decoder.translate(text for text, is_text in zip(texts, there) if is_text))
         translations, reasons = [], []
         for is_text in there:
-            answers = next(found) if is_text else None
-            good = answers is not None and answers.error is None
-            translations.append(answers[0].text if good else None)
-            reasons.append(None if good else "there is no text" if answers is None else answers.error.message)
+            hypotheses = next(found) if is_text else None
+            good = hypotheses is not None and hypotheses.error is None
+            translations.append(hypotheses[0].text if good else None)
+            reasons.append(None if good else "the text is missing" if hypotheses is None else hypotheses.error.message)
         return translations, reasons
 
 
@@ -44,32 +44,32 @@ _kept = {}
 
 
 def translator(model, options=None):
-    """The Translator of this process for a file and options, loaded once.
+    """Returns the Translator of this process for a file and options, and creates it on the first call.
 
-    An engine calls a function for each task, and a process serves many tasks. The module must be one that workers
-    import, by addPyFile() say: globals of the main program are copied to each task, and keep nothing.
+    An engine calls a function for each task, and a process runs many tasks. Workers must import this module, for
+    example through addPyFile(): the globals of the main program are copied for each task, so a cache there is lost.
     """
     options = dict(options or {})
-    stamp = os.stat(model)  # a file that was replaced under the same name is another model
+    stamp = os.stat(model)  # detects a file that was replaced under the same name
     key = (str(model), stamp.st_mtime_ns, stamp.st_size, tuple(sorted(options.items())))
     if key not in _kept:
-        _kept.clear()  # one model a process: another one pushes it out
+        _kept.clear()  # keep only one model per process
         _kept[key] = Translator(model, options)
     return _kept[key]
 
 
 def one_line(text):
-    """A translation as a line of a text file, as the program translate prints it; what failed is an empty line."""
+    """Returns a translation as one line, as the program translate prints it; an empty line for None."""
     return "" if text is None else text.translate(str.maketrans("\n\r\t", "   "))
 
 
 def options_of(settings, threads):
-    """The options that a command line gives: KEY=VALUE each, and how many threads a worker has."""
+    """Returns the options for KEY=VALUE settings and a number of threads per worker."""
     options = {"context.threads": threads}
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals:
-            raise SystemExit("'%s' is not KEY=VALUE" % setting)
+            raise SystemExit("--set is '%s', expected KEY=VALUE" % setting)
         options[key] = value
-    xformer.Config(options)  # a wrong key or value is told here, and not by each worker
+    xformer.Config(options)  # reports a wrong key or value here, before any worker starts
     return options

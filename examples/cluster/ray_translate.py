@@ -4,9 +4,10 @@
     python3 ray_translate.py --model en-de.xf --column text IN.parquet OUT.parquet
     python3 ray_translate.py --model en-de.xf --format text LINES.txt OUT.txt
 
-Parquet: all columns stay, "translation" and "reason" are added; a row that can't be translated has no translation and a
-reason. Text: OUT.txt has a line for each line of the input, in its order; what can't be translated is an empty line.
-The blocks that a lost worker had are translated again, by its successor, to the same.
+Parquet: the output has all columns of the input, plus "translation" and "reason". For a row that cannot be translated,
+"translation" is null and "reason" gives the cause. Text: OUT.txt has one line for each line of the input, in the same
+order; a line that cannot be translated is empty. If a worker is lost, another one translates its blocks again; the
+result is identical.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -23,23 +24,24 @@ import ray
 def arguments():
     parser = argparse.ArgumentParser(description="Translates a data set on a Ray cluster.")
     parser.add_argument("input")
-    parser.add_argument("output", help="parquet: a folder that is not there yet; text: a file")
-    parser.add_argument("--model", required=True, help="a file here; workers get it through Ray's object store")
-    parser.add_argument("--format", choices=["parquet", "text"], default="parquet", help="of the input and the output")
-    parser.add_argument("--column", default="text", help="what is translated (parquet)")
+    parser.add_argument("output", help="parquet: a folder that does not exist yet; text: a file")
+    parser.add_argument("--model", required=True, help="local model file, sent through Ray's object store")
+    parser.add_argument("--format", choices=["parquet", "text"], default="parquet", help="format of input and output")
+    parser.add_argument("--column", default="text", help="column to translate (parquet)")
     parser.add_argument("--workers", type=int, default=0,
-                        help="processes, each with the model; default: all processors but one, which reads and writes")
+                        help="processes, each with its own model; default: one less than the processors")
     parser.add_argument("--partitions", type=int, default=0,
-                        help="pieces that are translated again alone (parquet); default: as Ray reads the files")
+                        help="number of blocks (parquet); default: as Ray reads the files")
     parser.add_argument("--batch", type=int, default=1000, help="rows that a worker translates at a time")
-    parser.add_argument("--threads", type=int, default=1, help="of each worker")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="an option, decode.beam=1 say")
-    parser.add_argument("--address", help="of the cluster; default: RAY_ADDRESS, else this machine alone")
+    parser.add_argument("--threads", type=int, default=1, help="threads of each worker")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                        help="sets an option, for example decode.beam=1")
+    parser.add_argument("--address", help="address of the cluster; default: RAY_ADDRESS, or only this machine")
     return parser.parse_args()
 
 
 class Worker:
-    """What Ray starts on the cluster, and again where one is lost: the model is loaded once in its life."""
+    """A process that Ray starts on the cluster, and restarts if it is lost. It loads the model once."""
 
     def __init__(self, model, options, column):
         self._translator = bulk.Translator(memoryview(ray.get(model)), options)
@@ -52,8 +54,11 @@ class Worker:
 
 
 def read_text(path, batch):
-    """The lines of a file, in blocks. Bytes, for they may not be UTF-8. ray.data.read_text() cuts at more than line feeds.
-    The file goes through this process's memory: what is larger belongs in Parquet."""
+    """Reads the lines of a file into blocks, as bytes, because they may not be UTF-8.
+
+    ray.data.read_text() is not used because it splits at other characters than line feeds, too. The whole file is read
+    into memory; use Parquet for larger data.
+    """
     lines = pathlib.Path(path).read_bytes().split(b"\n")
     if not lines[-1]:
         lines.pop()
@@ -62,7 +67,7 @@ def read_text(path, batch):
 
 
 def write_text(rows, path):
-    """Returns how many rows there were, and how many had no translation. The file is there at the end or not at all."""
+    """Writes the file, or no file on failure. Returns the number of rows and of rows without a translation."""
     count = refused = 0
     with open(path + ".part", "w", encoding="utf-8", newline="\n") as out:
         for block in rows.iter_batches(batch_size=None, batch_format="pyarrow"):
@@ -76,14 +81,15 @@ def write_text(rows, path):
 def main():
     args = arguments()
     options = bulk.options_of(args.set, args.threads)
-    ray.cloudpickle.register_pickle_by_value(bulk)  # goes to the workers with what uses it
+    ray.cloudpickle.register_pickle_by_value(bulk)  # Ray sends the module to the workers
     ray.init(address=args.address)
     ray.data.DataContext.get_current().execution_options.preserve_order = True
     model = ray.put(pathlib.Path(args.model).read_bytes())
     free = int(ray.cluster_resources()["CPU"]) - 1
     workers = args.workers or max(1, free // args.threads)
     if workers * args.threads > free:
-        print("%d workers leave no processor to read and write: this waits for more" % workers, file=sys.stderr)
+        print("%d workers leave no processor for reading and writing; waiting for more processors" % workers,
+              file=sys.stderr)
     text = args.format == "text"
     rows = read_text(args.input, args.batch) if text else ray.data.read_parquet(args.input)
     if args.partitions and not text:

@@ -4,9 +4,10 @@
     spark-submit --py-files bulk.py spark_translate.py --model en-de.xf --column text IN.parquet OUT.parquet
     spark-submit --py-files bulk.py spark_translate.py --model en-de.xf --format text LINES.txt OUT
 
-Parquet: all columns stay, "translation" and "reason" are added; a row that can't be translated has no translation and a
-reason. Text: the part files of OUT, one after another, have a line for each line of the input, in its order; what can't
-be translated is an empty line. A lost executor's partitions are translated again, to the same; Spark keeps one of both.
+Parquet: the output has all columns of the input, plus "translation" and "reason". For a row that cannot be translated,
+"translation" is null and "reason" gives the cause. Text: the part files of OUT, concatenated in the order of their
+names, have one line for each line of the input, in the same order; a line that cannot be translated is empty. Spark
+translates the partitions of a lost executor again; the result is identical, and Spark keeps one copy.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -24,24 +25,26 @@ from pyspark.sql.types import StringType, StructField, StructType
 def arguments():
     parser = argparse.ArgumentParser(description="Translates a data set on a Spark cluster.")
     parser.add_argument("input")
-    parser.add_argument("output", help="a folder that is not there yet")
+    parser.add_argument("output", help="a folder that does not exist yet")
     parser.add_argument("--model", required=True,
-                        help="a file that Spark copies to each executor; local:/PATH: one that each machine has there")
-    parser.add_argument("--format", choices=["parquet", "text"], default="parquet", help="of the input and the output")
-    parser.add_argument("--column", default="text", help="what is translated (parquet)")
+                        help="model file, which Spark copies to each executor; local:/PATH: a path on every machine")
+    parser.add_argument("--format", choices=["parquet", "text"], default="parquet", help="format of input and output")
+    parser.add_argument("--column", default="text", help="column to translate (parquet)")
     parser.add_argument("--partitions", type=int, default=0,
-                        help="pieces that are retried alone; default: as Parquet has them, 4 for each core for text")
+                        help="number of partitions; default: as in the Parquet files, or 4 per core for text")
     parser.add_argument("--batch", type=int, default=1000, help="rows that a worker holds at a time")
-    parser.add_argument("--threads", type=int, default=1, help="of each worker: an executor runs cores/threads of them")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="an option, decode.beam=1 say")
+    parser.add_argument("--threads", type=int, default=1,
+                        help="threads per worker; an executor runs cores/threads workers")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                        help="sets an option, for example decode.beam=1")
     return parser.parse_args()
 
 
 def over_frames(column, model, options):
-    """What a worker runs for each partition: pandas frames to frames with two columns more."""
+    """Returns the function that a worker runs for each partition. It adds two columns to each pandas frame."""
     def translate(frames):
         path = model[len("local:"):] if model.startswith("local:") else SparkFiles.get(os.path.basename(model))
-        translator = bulk.translator(path, options)  # loaded by the first partition of this process
+        translator = bulk.translator(path, options)  # the first partition of this process loads it
         for frame in frames:
             translations, reasons = translator(frame[column])
             yield frame.assign(**{bulk.TRANSLATION: translations, bulk.REASON: reasons})
@@ -49,7 +52,7 @@ def over_frames(column, model, options):
 
 
 def read_text(spark, path, partitions):
-    """Lines as bytes, for they may not be UTF-8, in partitions that are in the order of the files' names and lines."""
+    """Reads lines as bytes, because they may not be UTF-8. Partitions are ordered by file name and line."""
     lines = spark.read.option("lineSep", "\n").text(path)
     place = [F.col("_metadata.file_path").alias("file"), F.col("_metadata.file_block_start").alias("block"),
              F.monotonically_increasing_id().alias("row")]
@@ -62,7 +65,8 @@ def read_parquet(spark, path, partitions, column):
     rows = spark.read.parquet(path)
     taken = {bulk.TRANSLATION, bulk.REASON} & set(rows.columns)
     if column not in rows.columns or taken:
-        sys.exit("columns are %s: %s" % (rows.columns, "%s is taken" % taken if taken else "there is no %s" % column))
+        sys.exit("the input has the columns %s: %s" % (
+            rows.columns, "rename %s, which the output adds" % taken if taken else "no %s, see --column" % column))
     return rows.repartition(partitions) if partitions else rows
 
 

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "signals.h"
+
 static int own_rank = -1;
 static bool unfinished_line;
 static int output_error;
@@ -22,7 +24,7 @@ void set_rank(int rank) { own_rank = rank; }
 
 void set_unfinished_line(bool unfinished) { unfinished_line = unfinished; }
 
-/* Remembers why writing to stdout failed first: a later look at errno would find something else. */
+/* Keeps the errno of the first failed write to stdout, because later calls overwrite errno. */
 static void flush_output(void) {
     errno = 0;
     if ((fflush(stdout) != 0 || ferror(stdout)) && output_error == 0) output_error = errno != 0 ? errno : EIO;
@@ -40,7 +42,7 @@ void complain(const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "%s: %s%s\n", program_name, rank, message); /* at once: other ranks may write there */
+    fprintf(stderr, "%s: %s%s\n", program_name, rank, message); /* in one call: other ranks may write there */
 }
 
 int fail(const xf_error *err) {
@@ -49,19 +51,19 @@ int fail(const xf_error *err) {
 }
 
 int check_output(void) {
-    static bool told;
+    static bool reported;
     flush_output();
     if (output_error == 0) return -1;
     if (output_error == EPIPE) return EXIT_OK;
-    if (!told) complain("writing failed: %s", strerror(output_error));
-    told = true;
+    if (!reported) complain("writing failed: %s", strerror(output_error));
+    reported = true;
     return EXIT_FAILED;
 }
 
 void *allocate(size_t size) {
     void *memory = malloc(size > 0 ? size : 1);
     if (memory == NULL) {
-        complain("no memory for %zu bytes", size);
+        complain("cannot allocate %zu bytes", size);
         exit(EXIT_FAILED);
     }
     return memory;
@@ -76,11 +78,10 @@ void *with_room(void *list, size_t count, size_t *capacity, size_t item_size) {
     return larger;
 }
 
-static void print_log(void *user, enum xf_log_level level, const char *component, const char *message) {
+static void print_log(void *user, const xf_log_line *line) {
     (void)user;
-    (void)component;
-    if (own_rank > 0 && level == XF_LOG_WARNING) return; /* rank 0 has the same */
-    complain("%s: %s", level == XF_LOG_ERROR ? "error" : "warning", message);
+    if (own_rank > 0 && line->level == XF_LOG_WARNING) return; /* rank 0 prints the same warning */
+    complain("%s: %s", line->level == XF_LOG_ERROR ? "error" : "warning", line->message);
 }
 
 xf_context *open_context(const xf_config *config) {
@@ -93,10 +94,28 @@ xf_context *open_context(const xf_config *config) {
     return NULL;
 }
 
-xf_model *open_model(xf_context *context, const char *path) {
+const char *device_of(const xf_context *context) {
+    xf_context_info info = XF_CONTEXT_INFO_INIT;
+    return xf_context_get_info(context, &info, NULL) == XF_OK ? info.description : "";
+}
+
+xf_status get_integer(const xf_config *config, const char *key, int64_t *value, xf_error *err) {
+    double number = 0;
+    const xf_status status = xf_config_get_number(config, key, &number, err);
+    if (status == XF_OK) *value = (int64_t)number; /* exact: the bounds of integer options are within 2^53 */
+    return status;
+}
+
+int32_t vocabulary_size(const xf_tokenizer *tokenizer) {
+    xf_tokenizer_info info = XF_TOKENIZER_INFO_INIT;
+    return xf_tokenizer_get_info(tokenizer, &info, NULL) == XF_OK ? info.vocab_size : 0;
+}
+
+xf_model *open_model(xf_context *context, const char *path, const xf_config *config) {
     xf_model *model = NULL;
     xf_error err;
-    if (xf_model_load(context, path, &model, &err) != XF_OK) {
+    const xf_source source = XF_SOURCE_PATH(path);
+    if (xf_model_load(context, &source, config, &until_interrupted, &model, &err) != XF_OK) {
         fail(&err);
         return NULL;
     }
@@ -131,11 +150,17 @@ void print_corpus(const char *name, const xf_corpus *corpus) {
     printf("\n");
 }
 
+int64_t element_count(const xf_tensor_info *info) {
+    int64_t count = 1;
+    for (int32_t i = 0; i < info->dims; ++i) count *= info->shape[i];
+    return count;
+}
+
 int64_t parameter_count(const xf_model *model) {
     int64_t sum = 0;
     xf_tensor_info info = {.struct_size = sizeof info};
     for (size_t i = 0; i < xf_model_tensor_count(model); ++i)
-        if (xf_model_get_tensor(model, i, &info, NULL) == XF_OK) sum += info.rows * info.columns;
+        if (xf_model_get_tensor(model, i, &info, NULL) == XF_OK) sum += element_count(&info);
     return sum;
 }
 
@@ -171,15 +196,16 @@ void sentences_of_corpus(struct sentences *list, const xf_corpus *corpus, enum s
             sentences_add(list, text[side], length[side]);
 }
 
-enum xf_status translate_each(xf_decoder *decoder, const struct sentences *list, answer_fn fn, void *user,
-                              xf_error *err) {
+xf_status translate_each(xf_decoder *decoder, const struct sentences *list, answer_fn fn, void *user, xf_error *err) {
     xf_hypotheses *found = NULL;
     const char *const *texts = (const char *const *)list->texts;
-    const enum xf_status status = xf_translate(decoder, texts, list->lengths, list->count, NULL, &found, err);
+    const xf_status status =
+        xf_translate(decoder, texts, list->lengths, list->count, NULL, &until_interrupted, &found, err);
     if (status != XF_OK) return status;
     for (size_t i = 0; i < list->count; ++i) {
+        xf_hypothesis best = XF_HYPOTHESIS_INIT;
         xf_error why;
-        const bool answered = xf_hypotheses_status(found, i, &why) == XF_OK;
+        const bool answered = xf_hypotheses_get(found, i, 0, &best, &why) == XF_OK;
         fn(user, i, answered ? found : NULL, answered ? NULL : &why);
     }
     xf_hypotheses_free(found);

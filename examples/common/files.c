@@ -53,7 +53,7 @@ static char *folder_of(const char *path) {
     return folder;
 }
 
-/* Whether both files are, or would be, in the same folder. */
+/* Returns whether the folders of both paths are the same. The files need not exist. */
 static bool share_folder(const char *one, const char *other) {
     char *a = folder_of(one), *b = folder_of(other);
     const bool same = is_same_file(a, b);
@@ -87,7 +87,7 @@ int check_beside(const char *model, const char *const *endings, const struct nam
     return status;
 }
 
-/* Names the file that takes another's place, and the place. */
+/* Determines the target file and the name of the temporary file that will replace it. */
 static struct output output_of(const char *path) {
     struct output out = {.path = path};
     struct stat there;
@@ -112,17 +112,17 @@ static void forget(struct output *out) {
     free(out->beside);
 }
 
-/* Opens what is written first; NULL: errno says why. An existing file keeps its mode. */
+/* Opens the temporary file, or a device or pipe. On failure, sets errno and returns NULL. The mode is preserved. */
 static FILE *open_beside(const struct output *out) {
     const int how = out->direct ? O_WRONLY : O_WRONLY | O_CREAT | O_EXCL;
     const char *name = out->direct ? out->target : out->beside;
     int fd = open(name, how | O_CLOEXEC, 0666);
-    /* A process that had our number was killed while it wrote: in a container numbers are few. */
+    /* A killed process with the same process id may have left this file: containers reuse process ids often. */
     if (fd < 0 && errno == EEXIST && remove(name) == 0) fd = open(name, how | O_CLOEXEC, 0666);
     if (fd < 0) return NULL;
     FILE *file = fdopen(fd, "wb");
     if (file == NULL) close(fd);
-    /* A file system without modes has nothing to keep, so a failure is none. */
+    /* A failure is ignored: the file system may not support modes. */
     if (file != NULL && out->mode != 0) (void)!fchmod(fd, out->mode);
     return file;
 }
@@ -172,12 +172,12 @@ bool output_open(struct output *out, const char *path) {
     return false;
 }
 
-/* On disk; a file system that has no such call has no say. */
+/* Flushes the file to disk. A file system without fsync() is not an error. */
 static bool is_kept(const struct output *out) {
     return out->direct || fsync(fileno(out->file)) == 0 || errno == EINVAL || errno == ENOSYS;
 }
 
-/* Ends the file; `good`: all that came before, and else errno says what went wrong. */
+/* Closes the file. `good` is false if writing failed; errno then has the reason. */
 static bool finish(struct output *out, bool good) {
     good = good && fflush(out->file) == 0 && ferror(out->file) == 0 && is_kept(out);
     int why = errno; /* fclose() and remove() set it, too */

@@ -15,13 +15,13 @@
 
 #include "common.h"
 
-/* Whether read() would give something, or the end, at once. */
+/* Returns whether read() would return without waiting. */
 static bool is_ready(int fd) {
     struct pollfd request = {.fd = fd, .events = POLLIN};
-    return poll(&request, 1, 0) != 0; /* an error is found by read(), too */
+    return poll(&request, 1, 0) != 0; /* read() reports any error */
 }
 
-/* Makes room behind the bytes that are held. The buffer never grows past two lines of the greatest length. */
+/* Makes room after the buffered bytes. The buffer never exceeds twice the size of the longest line. */
 static void make_room(struct line_reader *reader) {
     if (reader->begin > 0) {
         memmove(reader->buffer, reader->buffer + reader->begin, reader->end - reader->begin);
@@ -37,7 +37,7 @@ static void make_room(struct line_reader *reader) {
     reader->capacity = capacity;
 }
 
-/* Takes the next line out of the buffer, if a whole one is there. */
+/* Takes the next line from the buffer. Returns false if the buffer has no complete line. */
 static bool take_line(struct line_reader *reader, const char **text, size_t *length) {
     char *begin = reader->buffer + reader->begin;
     const size_t held = reader->end - reader->begin;
@@ -66,7 +66,7 @@ enum line_status next_line(struct line_reader *reader, bool wait, const char **t
             reader->skipping = false;
             return too_long ? LINE_TOO_LONG : LINE_END;
         }
-        if (reader->end - reader->begin > LONGEST_LINE) { /* drops what it has; the line's end is still to come */
+        if (reader->end - reader->begin > LONGEST_LINE) { /* drop the text, skip the rest of the line */
             reader->begin = reader->end = 0;
             reader->skipping = reader->started = true;
         }

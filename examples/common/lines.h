@@ -1,8 +1,8 @@
 /*
  * lines.h - reads lines from a file descriptor without waiting longer than needed.
  *
- * Standard input may be a file, a pipe that is slow, or another program that waits for our answer before it sends its
- * next line. So lines are taken in batches as long as they are there, and no longer.
+ * Standard input may be a file, a slow pipe, or a program that waits for an answer before it sends the next line.
+ * Therefore a batch contains the lines that have arrived, and reading does not wait for more.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,18 +18,18 @@ struct line_reader {
     int fd;
     char *buffer;
     size_t begin, end, capacity;
-    bool at_end;   /* nothing more will come */
+    bool at_end;   /* read() has reached the end of the input */
     bool skipping; /* inside the rest of a line that is too long */
-    bool started;  /* the first line has been looked at for a byte order mark */
-    int error;     /* errno of a read() that failed; what is done before it is told sets errno anew */
+    bool started;  /* the first line was checked for a byte order mark */
+    int error;     /* errno of a failed read(), kept because later calls overwrite errno */
 };
 
 enum line_status {
     LINE_OK,       /* a line without its line end, LF or CRLF; valid until the next call */
-    LINE_TOO_LONG, /* a line of more than LONGEST_LINE bytes; its text is left out */
-    LINE_NONE_NOW, /* there is no line yet, and `wait` was false */
+    LINE_TOO_LONG, /* a line of more than LONGEST_LINE bytes; its text is skipped */
+    LINE_NONE_NOW, /* no complete line has arrived, and `wait` was false */
     LINE_END,      /* the end of the input */
-    LINE_FAILED    /* reading failed: the reader's `error` says why */
+    LINE_FAILED    /* reading failed; `error` of the reader is the errno */
 };
 
 enum line_status next_line(struct line_reader *reader, bool wait, const char **text, size_t *length);

@@ -18,7 +18,7 @@ static bool option_at(size_t index, xf_option_info *info) {
     return xf_option_get(index, info, NULL) == XF_OK;
 }
 
-/* Whether the groups, "context. decode.", hold the start of the key. */
+/* Returns whether the key begins with one of the groups, such as "context. decode.". */
 static bool in_groups(const char *groups, const char *key) {
     while (*groups != '\0') {
         const size_t length = strcspn(groups, " ");
@@ -33,7 +33,7 @@ static bool same(const char *text, size_t length, const char *name) {
     return strlen(name) == length && memcmp(text, name, length) == 0;
 }
 
-/* Number of letters to change, add or drop to get from a to b; words longer than 63 letters are cut. */
+/* Number of letters to replace, insert, or delete to turn a into b; only the first 63 letters are compared. */
 static size_t distance(const char *a, const char *b) {
     size_t row[64];
     const size_t n = strlen(a) < 63 ? strlen(a) : 63, m = strlen(b) < 63 ? strlen(b) : 63;
@@ -54,9 +54,12 @@ static size_t distance(const char *a, const char *b) {
 
 void suggest(const char *kind, const char *word, const char *const *known, size_t count) {
     const char *nearest = NULL;
-    size_t best = (size_t)-1;
+    const char *last = strrchr(word, '.');
+    const size_t length = strlen(last != NULL ? last + 1 : word);
+    /* The library's rule for keys of options: at most every third letter differs, and at most 4. */
+    size_t best = (length + 2) / 3 < 4 ? (length + 2) / 3 + 1 : 5;
     for (size_t i = 0; i < count; ++i) {
-        /* --dropout is meant to find train.dropout */
+        /* --dropout should find train.dropout */
         const char *dot = strchr(known[i], '.');
         size_t d = distance(word, known[i]);
         if (dot != NULL && distance(word, dot + 1) + 1 < d) d = distance(word, dot + 1) + 1;
@@ -64,7 +67,7 @@ void suggest(const char *kind, const char *word, const char *const *known, size_
     }
     const char *dashes = strcmp(kind, "option") == 0 ? "--" : "";
     if (nearest == NULL)
-        complain("there is no %s '%s%.64s'", kind, dashes, word);
+        complain("there is no %s '%s%.64s'; see --help for a list", kind, dashes, word);
     else
         complain("there is no %s '%s%.64s'; the nearest is '%s%s'", kind, dashes, word, dashes, nearest);
 }
@@ -79,7 +82,7 @@ static int unknown_flag(const struct command_line *line, const char *name, size_
         if (in_groups(line->groups, info.key)) {
             known[count++] = info.key;
         } else if (same(name, length, info.key)) {
-            complain("--%s is an option of the library, but this command has no use for it", info.key);
+            complain("--%s is an option of the library that this command does not use", info.key);
             return EXIT_USAGE;
         }
     }
@@ -112,7 +115,7 @@ static int set_flag(struct command_line *line, const struct flag *flag, const ch
         if (end != value && *end == '\0' && isfinite(number) && number >= 0) return -1;
     }
     complain("--%s is '%.64s', expected %s", flag->name, value,
-             flag->kind == FLAG_COUNT ? "a whole number from 0" : "a number from 0");
+             flag->kind == FLAG_COUNT ? "a whole number, 0 or more" : "a number, 0 or more");
     return EXIT_USAGE;
 }
 
@@ -145,7 +148,7 @@ static int read_flag(struct command_line *line, int argc, char **argv, int *i) {
         return EXIT_USAGE;
     }
     if (line->setting_count == MAX_SETTINGS) {
-        complain("more than %d options are given", (int)MAX_SETTINGS);
+        complain("the command line has more than the maximum of %d options", (int)MAX_SETTINGS);
         return EXIT_USAGE;
     }
     if (flag != NULL) return set_flag(line, flag, value);
@@ -153,7 +156,7 @@ static int read_flag(struct command_line *line, int argc, char **argv, int *i) {
     return -1;
 }
 
-enum { COLUMNS = 80 }; /* of a terminal that nobody has made wider */
+enum { COLUMNS = 80 }; /* default width of a terminal */
 
 /* Prints words from column `indent` on. */
 static void print_wrapped(const char *text, int indent) {
@@ -174,9 +177,9 @@ static void print_option(const xf_option_info *info) {
     size_t used = (size_t)snprintf(text, sizeof text, "%s", info->doc);
     if (used < sizeof text && info->choices != NULL)
         used += (size_t)snprintf(text + used, sizeof text - used, " One of %s.", info->choices);
-    if (used < sizeof text && info->type == XF_OPTION_I64) /* up to 2^53, which a double holds */
+    if (used < sizeof text && info->type == XF_OPTION_INTEGER) /* bounds are within 2^53, exact in a double */
         used += (size_t)snprintf(text + used, sizeof text - used, " From %.0f to %.0f.", info->minimum, info->maximum);
-    if (used < sizeof text && info->type == XF_OPTION_F64)
+    if (used < sizeof text && info->type == XF_OPTION_REAL)
         used += (size_t)snprintf(text + used, sizeof text - used, " From %g to %.9g.", info->minimum, info->maximum);
     if (used < sizeof text && info->paper[0] != '\0')
         snprintf(text + used, sizeof text - used, " (paper %s)", info->paper);
@@ -215,7 +218,7 @@ int read_command_line(struct command_line *line, int argc, char **argv) {
             return EXIT_OK;
         }
     }
-    bool ended = false; /* after "--" all is text */
+    bool ended = false; /* all arguments after "--" are positional */
     for (int i = 0; i < argc; ++i) {
         if (!ended && strcmp(argv[i], "--") == 0) {
             ended = true;
@@ -224,7 +227,7 @@ int read_command_line(struct command_line *line, int argc, char **argv) {
             if (status >= 0) return status;
         } else if (!ended && argv[i][0] == '-' && argv[i][1] != '\0') {
             complain("there is no option '%.64s'%s", argv[i],
-                     line->most_arguments > 0 ? "; a text that begins so goes after --" : "");
+                     line->most_arguments > 0 ? "; put text that begins with - after --" : "");
             return EXIT_USAGE;
         } else if (line->argument_count < line->most_arguments) {
             line->arguments[line->argument_count++] = argv[i];

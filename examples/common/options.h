@@ -1,9 +1,9 @@
 /*
  * options.h - the command line of an example program.
  *
- * A command has flags of its own, listed in a table, and takes every library option of the groups it names by its
- * key: --train.dropout 0.1. Those come from xf_option_get(), so that an option added to the library works here
- * and shows up in --help without a line of code.
+ * A command lists its own flags in a table. It also accepts every library option of the groups that it names, by key:
+ * --train.dropout 0.1. The keys come from xf_option_get(), so that a new library option works here and appears in
+ * --help without any change.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,7 +28,7 @@ struct flag {
     enum flag_kind kind;
     void *value;
     const char *key;
-    const char *argument; /* what --help calls its argument */
+    const char *argument; /* name of the argument in --help */
     const char *doc;
 };
 
@@ -39,38 +39,38 @@ struct setting {
 enum { MAX_SETTINGS = 64, MAX_ARGUMENTS = 2 };
 
 struct command_line {
-    const char *usage;  /* what follows the program's name in the usage line */
+    const char *usage;  /* text after the program's name in the usage line */
     const char *about;  /* one or two lines for --help */
-    const char *groups; /* library options taken, by the start of their keys: "context. decode." */
+    const char *groups; /* accepted library options, as prefixes of their keys: "context. decode." */
     const struct flag *flags;
     size_t flag_count;
-    size_t most_arguments;                 /* without dashes, up to MAX_ARGUMENTS */
-    const char *arguments[MAX_ARGUMENTS];  /* out: these, in order */
-    size_t argument_count, plain_count;    /* out: how many there are, and how many of them stand before a "--" */
-    struct setting settings[MAX_SETTINGS]; /* out: library options given, in order */
+    size_t most_arguments;                 /* positional arguments accepted, up to MAX_ARGUMENTS */
+    const char *arguments[MAX_ARGUMENTS];  /* out: the positional arguments, in order */
+    size_t argument_count, plain_count;    /* out: number in all, and number before a "--" */
+    struct setting settings[MAX_SETTINGS]; /* out: library options of the command line, in order */
     size_t setting_count;
 };
 
-/* Reads the arguments after the command's name. Returns -1 to go on, or the exit status: 0 after --help, else 2. */
+/* Parses the arguments after the command. Returns -1 to continue, or the exit status: 0 after --help, or else 2. */
 int read_command_line(struct command_line *line, int argc, char **argv);
 
-/* Sets the library options that were given. Returns -1 to go on, or the exit status 2. */
+/* Sets the library options of the command line. Returns -1 to continue, or the exit status 2. */
 int apply_settings(const struct command_line *line, xf_config *config);
 
-/* The same for a command that decodes; refuses --greedy with a beam, and more answers than the beam holds. */
+/* Does the same for a command that decodes. Rejects --greedy with a beam, and decode.n_best above decode.beam. */
 int apply_decoding(const struct command_line *line, xf_config *config, bool greedy);
 
-/* Whether a library option stands on the command line, under its key or a short name. */
+/* Returns whether a library option was set on the command line, by its key or a short name. */
 bool is_given(const struct command_line *line, const char *key);
 
 /*
- * A pair that is longer than the model's positions would end a run at the batch that holds it. So data.max_tokens
- * above model.max_length is refused when it was given, and else lowered, with a line that says so. Returns -1 to go
- * on, or the exit status.
+ * Ensures that data.max_tokens is at most model.max_length, because a pair longer than model.max_length would end the
+ * run. A larger value from the command line is rejected; the default is lowered, and a line of output reports it.
+ * Returns -1 to continue, or the exit status.
  */
 int fit_max_tokens(const struct command_line *line, xf_config *config, const xf_config *model);
 
-/* Says on stderr which of the words is nearest to the one that was not understood. */
+/* Prints to stderr that the word is unknown, and suggests a similar known word if one exists. */
 void suggest(const char *kind, const char *word, const char *const *known, size_t count);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * program.c - a program of several commands; see program.h.
+ * program.c - runs a program with several commands; see program.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,19 +20,19 @@ static void print_usage(const struct command *commands, size_t count, const char
     fprintf(file, "Usage: %s COMMAND [options]\n\n", program_name);
     for (size_t i = 0; i < count; ++i) fprintf(file, "  %-10s %s\n", commands[i].name, commands[i].about);
     fprintf(file,
-            "\n%s`%s COMMAND --help` lists the options of a command, `%s --version` the library used.\n"
-            "Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.\n",
+            "\n%s`%s COMMAND --help` lists the options of a command; `%s --version` prints the library's version.\n"
+            "Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted.\n",
             notes, program_name, program_name);
 }
 
-/* Output that could not be written (a full disk) is a failure, also when it was only buffered until now. */
+/* Flushes buffered output. Output that cannot be written (a full disk) makes the command fail. */
 static int finish(int status) {
     const int output = check_output();
     return status == EXIT_OK && output >= 0 ? output : status;
 }
 
 int run_program(const struct command *commands, size_t count, const char *notes, int argc, char **argv) {
-    signal(SIGPIPE, SIG_IGN); /* writing then fails with EPIPE, which check_output() understands */
+    signal(SIGPIPE, SIG_IGN); /* writing then fails with EPIPE; see check_output() */
     if (argc < 2) {
         print_usage(commands, count, notes, stderr);
         return EXIT_USAGE;
@@ -40,7 +40,7 @@ int run_program(const struct command *commands, size_t count, const char *notes,
     const char *command = argv[1];
     const bool help = strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0 || strcmp(command, "help") == 0;
     if (argc > 2 && (help || strcmp(command, "--version") == 0)) {
-        complain("'%.64s' is one argument too many; expected %s alone, or %s COMMAND --help", argv[2], command,
+        complain("'%.64s' is one argument too many; expected only %s, or %s COMMAND --help", argv[2], command,
                  program_name);
         return EXIT_USAGE;
     }

@@ -1,5 +1,5 @@
 /*
- * program.h - a program of several commands, such as `translate train`: its usage, --help, --version, exit status.
+ * program.h - runs a program with several commands, such as `translate train`: usage, --help, --version, exit status.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,7 +14,7 @@ struct command {
     const char *about;
 };
 
-/* What main() returns. `notes` ends the usage; it is about more than one command, or empty. */
+/* Runs the command that argv names. `notes` is printed after the list of commands. Returns the exit status. */
 int run_program(const struct command *commands, size_t count, const char *notes, int argc, char **argv);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * settings.c - sets the library options of the command line, and finds those that contradict each other; see options.h.
+ * settings.c - sets the library options of the command line and rejects contradictions; see options.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -30,10 +30,11 @@ int apply_decoding(const struct command_line *line, xf_config *config, bool gree
     int64_t beam = 1, answers = 1;
     int status = apply_settings(line, config);
     if (status >= 0) return status;
-    if (xf_config_get_i64(config, "decode.beam", &beam, &err) != XF_OK) return fail(&err);
-    if (xf_config_get_i64(config, "decode.n_best", &answers, &err) != XF_OK) return fail(&err);
+    if (get_integer(config, "decode.beam", &beam, &err) != XF_OK) return fail(&err);
+    if (get_integer(config, "decode.n_best", &answers, &err) != XF_OK) return fail(&err);
     if (greedy && beam != 1 && is_given(line, "decode.beam")) {
-        complain("--greedy is a beam of 1, and decode.beam is %lld: give one of the two", (long long)beam);
+        complain("--greedy needs a beam of 1, but decode.beam is %lld; use only one of the two options",
+                 (long long)beam);
         return EXIT_USAGE;
     }
     if (greedy) beam = 1;
@@ -42,21 +43,21 @@ int apply_decoding(const struct command_line *line, xf_config *config, bool gree
                  (long long)beam);
         return EXIT_USAGE;
     }
-    return xf_config_set_i64(config, "decode.beam", beam, &err) == XF_OK ? -1 : fail(&err);
+    return xf_config_set_number(config, "decode.beam", beam, &err) == XF_OK ? -1 : fail(&err);
 }
 
 int fit_max_tokens(const struct command_line *line, xf_config *config, const xf_config *model) {
     xf_error err;
     int64_t most = 0, longest = 0;
-    if (xf_config_get_i64(config, "data.max_tokens", &most, &err) != XF_OK) return fail(&err);
-    if (xf_config_get_i64(model, "model.max_length", &longest, &err) != XF_OK) return fail(&err);
+    if (get_integer(config, "data.max_tokens", &most, &err) != XF_OK) return fail(&err);
+    if (get_integer(model, "model.max_length", &longest, &err) != XF_OK) return fail(&err);
     if (most <= longest) return -1;
     if (is_given(line, "data.max_tokens")) {
         complain("data.max_tokens is %lld, expected at most model.max_length, which is %lld", (long long)most,
                  (long long)longest);
         return EXIT_USAGE;
     }
-    printf("%-12s data.max_tokens is %lld rather than %lld, as model.max_length is\n", "lengths", (long long)longest,
+    printf("%-12s data.max_tokens is %lld rather than %lld, to match model.max_length\n", "lengths", (long long)longest,
            (long long)most);
-    return xf_config_set_i64(config, "data.max_tokens", longest, &err) == XF_OK ? -1 : fail(&err);
+    return xf_config_set_number(config, "data.max_tokens", longest, &err) == XF_OK ? -1 : fail(&err);
 }

@@ -1,5 +1,5 @@
 /*
- * signals.h - Ctrl-C: the first signal asks the library to stop what it does, the second ends the program at once.
+ * signals.h - Ctrl-C: the first signal cancels the library call that is running, the second ends the program at once.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,12 +10,13 @@
 
 #include <xformer/xformer.h>
 
-/* Catches SIGINT, SIGTERM and SIGHUP, each unless the program was started to ignore it, as nohup does. */
-void catch_signals(xf_context *context);
+/* Catches SIGINT, SIGTERM, and SIGHUP, except those that the program was started to ignore, as with nohup. */
+void catch_signals(void);
 
-/* From here on a signal does not touch the context, which may then be freed. */
-void release_context(void);
-
+/* Returns whether a signal was caught. */
 bool was_interrupted(void);
+
+/* Parameters for long calls: a caught signal cancels the call. Never cancelled before catch_signals() is called. */
+extern const xf_call until_interrupted;
 
 #endif

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "signals.h"
 
 enum { NAME_SIZE = 4096 + 32 };
 
@@ -30,13 +31,14 @@ static void remove_oldest(struct snapshots *list) {
     memmove(list->steps, list->steps + 1, --list->count * sizeof list->steps[0]);
 }
 
-enum xf_status snapshot_save(struct snapshots *list, const xf_model *model, int64_t step, xf_error *err) {
+xf_status snapshot_save(struct snapshots *list, const xf_model *model, int64_t step, xf_error *err) {
     if (list->count > 0 && list->steps[list->count - 1] == step) return XF_OK;
     char name[NAME_SIZE];
-    const enum xf_status status = list->reads_only ? XF_OK : xf_model_save(model, NULL, name_of(list, step, name), err);
+    const xf_sink sink = XF_SINK_PATH(name_of(list, step, name));
+    const xf_status status = list->reads_only ? XF_OK : xf_model_save(model, NULL, NULL, &sink, err);
     while (list->count > 0 && list->steps[0] <= step - list->wanted * list->every) remove_oldest(list);
     if (status != XF_OK) return status;
-    if (!list->reads_only) forget_previous(name); /* a resumed run makes some of them anew */
+    if (!list->reads_only) forget_previous(name); /* a resumed run writes some snapshots again */
     list->steps[list->count++] = step;
     return XF_OK;
 }
@@ -51,13 +53,14 @@ void snapshots_find(struct snapshots *list, int64_t step) {
         if (at > 0 && access(name_of(list, at, name), R_OK) == 0) list->steps[list->count++] = at;
 }
 
-enum xf_status snapshots_average(const struct snapshots *list, xf_context *context, xf_model **out, xf_error *err) {
+xf_status snapshots_average(const struct snapshots *list, xf_context *context, xf_model **out, xf_error *err) {
     static char names[MOST_SNAPSHOTS][NAME_SIZE];
-    const char *paths[MOST_SNAPSHOTS];
+    xf_source sources[MOST_SNAPSHOTS];
     *out = NULL;
     if (list->count < 2) return XF_OK;
-    for (size_t i = 0; i < list->count; ++i) paths[i] = name_of(list, list->steps[i], names[i]);
-    return xf_model_average_files(context, paths, list->count, out, err);
+    for (size_t i = 0; i < list->count; ++i)
+        sources[i] = (xf_source)XF_SOURCE_PATH(name_of(list, list->steps[i], names[i]));
+    return xf_model_average(context, sources, list->count, &until_interrupted, out, err);
 }
 
 void print_average(const struct snapshots *list) {

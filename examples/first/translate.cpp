@@ -1,4 +1,4 @@
-// translate.cpp - the program of the README in C++: what is read, line by line, is written in the other language.
+// translate.cpp - the program of the README in C++: translates standard input line by line.
 //
 //     first_translate MODEL.xf < sentences
 //

@@ -1,5 +1,6 @@
 /*
- * commands.h - the commands of examples/paper. Each gets the program's whole command line and returns its exit status.
+ * commands.h - the commands of examples/paper. Each receives the whole command line and returns the exit
+ * status.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,5 +1,5 @@
 /*
- * encoder.c - the time and memory of one encoder layer; see encoder.h.
+ * encoder.c - measures time and memory of one encoder layer; see encoder.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,40 +11,34 @@
 #include "common.h"
 #include "signals.h"
 
-enum { VOCABULARY = 64 };
+enum { VOCABULARY = 64, END_SYMBOL = 1 /* the default of model.end_token */ };
 
-/* A model with its sentence. */
+/* A model and the sentence that it processes. */
 struct stack {
     xf_context *context;
     xf_model *model;
     xf_decoder *decoder;
     xf_trainer *trainer;
     xf_batch batch;
-    int32_t *source, source_offsets[2], target[1], target_offsets[2];
+    int32_t *source, target[1];
+    int64_t source_offsets[2], target_offsets[2];
     xf_error err;
 };
 
-static enum xf_status set_shape(xf_config *config, const struct encoder_shape *shape, int64_t layers, xf_error *err) {
+static xf_status set_shape(xf_config *config, const struct encoder_shape *shape, int64_t layers, xf_error *err) {
     const struct {
         const char *key;
         int64_t value;
     } values[] = {
-        {"model.encoder_layers", layers},
-        {"model.decoder_layers", 1},
-        {"model.d_model", shape->d_model},
-        {"model.d_ff", shape->d_ff},
-        {"model.heads", shape->heads},
-        {"model.d_k", shape->d_k},
-        {"model.d_v", shape->d_k},
-        {"model.window", shape->window},
-        {"model.vocab_size", VOCABULARY},
+        {"model.encoder_layers", layers},   {"model.decoder_layers", 1},     {"model.d_model", shape->d_model},
+        {"model.d_ff", shape->d_ff},        {"model.heads", shape->heads},   {"model.d_k", shape->d_k},
+        {"model.d_v", shape->d_k},          {"model.window", shape->window}, {"model.vocab_size", VOCABULARY},
         {"model.max_length", shape->n + 2},
-        {"decode.max_source_tokens", shape->n + 2},
     };
-    enum xf_status status = XF_OK;
+    xf_status status = XF_OK;
     for (size_t i = 0; status == XF_OK && i < sizeof values / sizeof values[0]; ++i)
-        status = xf_config_set_i64(config, values[i].key, values[i].value, err);
-    if (status == XF_OK) status = xf_config_set_f64(config, "train.dropout", 0, err);
+        status = xf_config_set_number(config, values[i].key, values[i].value, err);
+    if (status == XF_OK) status = xf_config_set_number(config, "train.dropout", 0, err);
     return status;
 }
 
@@ -60,17 +54,17 @@ static bool stack_open(struct stack *stack, const xf_config *options, const stru
                        bool trains) {
     *stack = (struct stack){.batch = XF_BATCH_INIT};
     xf_config *config = NULL;
-    enum xf_status status = xf_config_copy(options, &config, &stack->err);
+    xf_status status = xf_config_copy(options, &config, &stack->err);
     if (status == XF_OK) status = set_shape(config, shape, layers, &stack->err);
     if (status == XF_OK) status = xf_context_create(config, NULL, &stack->context, &stack->err);
-    if (status == XF_OK) status = xf_model_create(stack->context, config, NULL, &stack->model, &stack->err);
+    if (status == XF_OK) status = xf_model_create(stack->context, NULL, config, &stack->model, &stack->err);
     if (status == XF_OK && trains) status = xf_trainer_create(stack->model, config, &stack->trainer, &stack->err);
     if (status == XF_OK && !trains) status = xf_decoder_create(stack->model, config, &stack->decoder, &stack->err);
     xf_config_free(config);
     stack->source = allocate((size_t)shape->n * sizeof *stack->source);
     for (int64_t i = 0; i < shape->n; ++i) stack->source[i] = (int32_t)(2 + i * 37 % (VOCABULARY - 2));
-    stack->source[shape->n - 1] = stack->target[0] = XF_TOKEN_END;
-    stack->source_offsets[1] = (int32_t)shape->n;
+    stack->source[shape->n - 1] = stack->target[0] = END_SYMBOL;
+    stack->source_offsets[1] = shape->n;
     stack->target_offsets[1] = 1;
     stack->batch.sentences = 1;
     stack->batch.src_ids = stack->source;
@@ -83,14 +77,14 @@ static bool stack_open(struct stack *stack, const xf_config *options, const stru
 
 static bool stack_forward(void *user) {
     struct stack *stack = user;
-    xf_eval_stats stats = XF_EVAL_STATS_INIT;
-    return !was_interrupted() && xf_evaluate(stack->decoder, &stack->batch, 1, &stats, &stack->err) == XF_OK;
+    double log_probability;
+    return xf_score(stack->decoder, &stack->batch, &until_interrupted, &log_probability, &stack->err) == XF_OK;
 }
 
-/* Forward and all gradients, without the update of the weights, which has nothing to do with the length. */
+/* Forward and all gradients. Leaves out the update of the weights, whose time does not depend on the length. */
 static bool stack_both(void *user) {
     struct stack *stack = user;
-    return !was_interrupted() && xf_train_accumulate(stack->trainer, &stack->batch, NULL, &stack->err) == XF_OK;
+    return xf_train_accumulate(stack->trainer, &stack->batch, &until_interrupted, NULL, &stack->err) == XF_OK;
 }
 
 static int measure(const xf_config *config, const struct encoder_shape *shape, int repeats, bool trains,
@@ -100,7 +94,7 @@ static int measure(const xf_config *config, const struct encoder_shape *shape, i
     int status = EXIT_FAILED;
     if (stack_open(&one, config, shape, 1, trains) && stack_open(&two, config, shape, 2, trains)) {
         const work_fn work = trains ? stack_both : stack_forward;
-        catch_signals(two.context);
+        catch_signals();
         if (time_difference(work, &one, work, &two, 1, repeats, timing) &&
             xf_context_get_memory(two.context, &stats, NULL) == XF_OK) {
             *memory = stats.peak;
@@ -111,7 +105,6 @@ static int measure(const xf_config *config, const struct encoder_shape *shape, i
         } else {
             fail(one.err.status != XF_OK ? &one.err : &two.err);
         }
-        release_context();
     }
     stack_close(&one);
     stack_close(&two);

@@ -1,10 +1,10 @@
 /*
- * encoder.h - the time and memory of one of the library's encoder layers, through the public API alone.
+ * encoder.h - measures time and memory of one encoder layer of the library, using only the public API.
  *
- * Two models that differ in nothing but one encoder layer work at the same sentence of n tokens, whose target is the
- * end symbol alone; what the second takes longer is the layer. Attention itself is measured the same way at d_model 2
- * and d_ff 1, while heads, d_k and d_v stay: attention does not know d_model, and the products around it, O(n d_model h
- * d_k), shrink to some hundredths of it, which are left in.
+ * Two models, one with an additional encoder layer, process the same source sentence of n tokens. The target is only
+ * the end token. The time of the layer is the difference between the two. Attention is measured in the same way, with
+ * d_model 2, d_ff 1, and unchanged heads, d_k, and d_v: attention does not depend on d_model, and the projections
+ * around it, O(n d_model h d_k), shrink to a few percent of its time. They are included in the result.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,13 +20,13 @@ struct encoder_shape {
 };
 
 struct encoder_cost {
-    struct timing forward, both;         /* of one layer; both: with all gradients */
-    int64_t forward_memory, both_memory; /* peak of the tensors of the model with two such layers, bytes */
+    struct timing forward, both;         /* of one layer; both: forward and all gradients */
+    int64_t forward_memory, both_memory; /* peak of all tensors of the model with two such layers, in bytes */
 };
 
 /*
- * Measures; `both` only where gradients are wanted. Takes the options of the group "context." from config. Returns -1,
- * or the exit status after a message.
+ * Measures forward, and with gradients also both. Uses the options of the group "context." from config. Returns -1, or
+ * the exit status after printing a message.
  */
 int measure_encoder(const xf_config *config, const struct encoder_shape *shape, int repeats, bool gradients,
                     struct encoder_cost *cost);

@@ -1,5 +1,5 @@
 /*
- * experiment.c - the folder, the settings and the corpora of a table's runs; see experiment.h.
+ * experiment.c - the folder, settings, and corpora of an experiment; see experiment.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,12 +17,12 @@
 #include "output.h"
 #include "signals.h"
 
-/* All that decides the numbers of a row, but the row. */
+/* Prints everything that affects the results of a row, except the row itself. */
 static void print_settings(const struct experiment *e, FILE *file) {
     static const char *const groups[] = {"context.precision", "tokenizer.", "data.", "model.", "train.", "decode."};
     fprintf(file, "scale %lld\nsteps %lld\nminutes-per-row %g\nheld-sentences %lld\n", (long long)e->scale,
             (long long)e->steps, e->minutes, (long long)e->held_sentences);
-    /* Folders of before the choice go on. */
+    /* Omitted for the default, so that folders written before --bleu existed remain valid. */
     if (e->tokenize != XF_BLEU_13A) fprintf(file, "bleu %s\n", e->bleu);
     fprintf(file, "train %s, %lld pairs\n", base_name(e->train_path), (long long)xf_corpus_pair_count(e->train));
     fprintf(file, "held-out %s, %lld pairs\n", base_name(e->held_path), (long long)xf_corpus_pair_count(e->held));
@@ -37,13 +37,13 @@ static void print_settings(const struct experiment *e, FILE *file) {
     }
 }
 
-/* Compares with the settings of the runs before, line by line. */
+/* Compares the settings with those of earlier runs, line by line. */
 static int check_settings(const struct experiment *e, FILE *old, const char *path) {
     FILE *fresh = tmpfile();
     char found[512], expected[512];
     int status = -1;
     if (fresh == NULL) {
-        complain("can't make a temporary file: %s", strerror(errno));
+        complain("cannot create a temporary file: %s", strerror(errno));
         return EXIT_FAILED;
     }
     print_settings(e, fresh);
@@ -56,8 +56,8 @@ static int check_settings(const struct experiment *e, FILE *old, const char *pat
             break;
         if (strcmp(found, expected) == 0) continue;
         found[strcspn(found, "\n")] = expected[strcspn(expected, "\n")] = '\0';
-        complain("%s: found '%s', expected '%s' as in the runs before; give these settings or another --out", path,
-                 found, expected);
+        complain("%s: found '%s', expected '%s' as in earlier runs; use these settings or another --out", path, found,
+                 expected);
         status = EXIT_USAGE;
     }
     fclose(fresh);
@@ -130,28 +130,30 @@ static int open_tokenizer(struct experiment *e) {
     char path[4096];
     xf_error err;
     if (!join_path(path, e->folder, "tokenizer", ".json")) return EXIT_FAILED;
-    enum xf_status status = xf_tokenizer_load(e->context, path, &e->tokenizer, &err);
+    const xf_source source = XF_SOURCE_PATH(path);
+    const xf_sink sink = XF_SINK_PATH(path);
+    xf_status status = xf_tokenizer_load(e->context, &source, &until_interrupted, &e->tokenizer, &err);
     if (status == XF_ERROR_NOT_FOUND) {
-        status = xf_tokenizer_train(e->context, e->config, e->train, &e->tokenizer, &err);
-        if (status == XF_OK) status = xf_tokenizer_save(e->tokenizer, path, &err);
+        status = xf_tokenizer_train(e->context, e->train, e->config, &until_interrupted, &e->tokenizer, &err);
+        if (status == XF_OK) status = xf_tokenizer_save(e->tokenizer, NULL, &sink, &err);
     }
     if (status != XF_OK) return fail(&err);
-    printf("%-12s %d tokens\n", "vocabulary", (int)xf_tokenizer_vocab_size(e->tokenizer));
+    printf("%-12s %d tokens\n", "vocabulary", (int)vocabulary_size(e->tokenizer));
     return -1;
 }
 
-/* How many held-out pairs the perplexity is of. */
+/* Counts the held-out pairs that are included in the perplexity. */
 static int count_measured(struct experiment *e) {
     xf_batcher *batcher = open_plain_batcher(e->held, e->tokenizer, e->config);
     xf_batcher_stats stats = XF_BATCHER_STATS_INIT;
     xf_error err;
-    const enum xf_status status = batcher != NULL ? xf_batcher_get_stats(batcher, &stats, &err) : XF_OK;
+    const xf_status status = batcher != NULL ? xf_batcher_get_stats(batcher, &stats, &err) : XF_OK;
     xf_batcher_free(batcher);
     if (batcher == NULL) return EXIT_FAILED;
     if (status != XF_OK) return fail(&err);
     e->measured = stats.pairs;
     if (stats.too_long + stats.empty > 0)
-        printf("%-12s %lld pairs are not in the perplexity: longer than data.max_tokens, or empty\n", "",
+        printf("%-12s %lld pairs are not in the perplexity: they exceed data.max_tokens or are empty\n", "",
                (long long)(stats.too_long + stats.empty));
     return -1;
 }
@@ -164,11 +166,13 @@ int experiment_open(struct experiment *e) {
     if (status >= 0) return status;
     e->context = open_context(e->config);
     if (e->context == NULL) return EXIT_FAILED;
-    catch_signals(e->context);
-    printf("%-12s %s\n", "device", xf_context_device(e->context));
-    if (xf_corpus_open(e->context, e->config, e->train_path, &e->train, &err) != XF_OK) return fail(&err);
+    catch_signals();
+    printf("%-12s %s\n", "device", device_of(e->context));
+    if (xf_corpus_open(e->context, e->train_path, NULL, e->config, &until_interrupted, &e->train, &err) != XF_OK)
+        return fail(&err);
     print_corpus("train", e->train);
-    if (xf_corpus_open(e->context, e->config, e->held_path, &e->held, &err) != XF_OK) return fail(&err);
+    if (xf_corpus_open(e->context, e->held_path, NULL, e->config, &until_interrupted, &e->held, &err) != XF_OK)
+        return fail(&err);
     print_corpus("held out", e->held);
     status = keep_settings(e);
     if (status < 0) status = read_results(e);
@@ -181,7 +185,6 @@ int experiment_open(struct experiment *e) {
 }
 
 void experiment_close(struct experiment *e) {
-    release_context();
     sentences_free(&e->sources);
     sentences_free(&e->references);
     xf_tokenizer_free(e->tokenizer);

@@ -1,5 +1,5 @@
 /*
- * experiment_flags.c - what a table's runs are asked for, and how that is told; see experiment.h.
+ * experiment_flags.c - the flags, options, and description of an experiment; see experiment.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -27,20 +27,22 @@ const char experiment_groups[] =
 void experiment_flags(struct experiment *e, struct flag flags[EXPERIMENT_FLAGS]) {
     const struct flag shared[EXPERIMENT_FLAGS] = {
         {"train", FLAG_TEXT, &e->train_path, NULL, "FILE.tsv",
-         "Pairs to learn from. Without it the 20,000 of examples/translate/data."},
+         "Training pairs. Default: the 20,000 pairs in examples/translate/data."},
         {"scale", FLAG_COUNT, &e->scale, NULL, "8",
-         "Divides d_model, d_ff, d_k and d_v of every row; 1 is the paper's size, 16 the smallest."},
+         "Divides d_model, d_ff, d_k, and d_v of every row; 1 is the paper's size, 16 the smallest."},
         {"steps", FLAG_COUNT, &e->steps, NULL, "200",
-         "Updates of a row that the paper trains for 100,000 steps; the others in the paper's ratio. 0: no limit."},
+         "Steps of a row that the paper trains for 100,000 steps; other rows in proportion. 0: no limit."},
         {"minutes-per-row", FLAG_NUMBER, &e->minutes, NULL, "0",
-         "Ends a row's training after so long; 0: no limit. Rows then differ in their steps."},
-        {"rows", FLAG_TEXT, &e->rows, NULL, "NAMES", "Only these rows, such as base,big; the rest can follow later."},
+         "Stops training of a row after this many minutes; 0: no limit. Rows may then have different steps."},
+        {"rows", FLAG_TEXT, &e->rows, NULL, "NAMES",
+         "Trains only these rows, such as base,big. Other rows can be added later."},
         {"held-sentences", FLAG_COUNT, &e->held_sentences, NULL, "0",
-         "Translates only the first so many held-out pairs for BLEU; 0: all."},
+         "Number of held-out pairs to translate for BLEU; 0: all."},
         {"bleu", FLAG_TEXT, &e->bleu, NULL, "13a", BLEU_FLAG_HELP},
-        {"save-seconds", FLAG_NUMBER, &e->save_seconds, NULL, "30", "Writes the checkpoint this often."},
-        {"out", FLAG_TEXT, &e->folder, NULL, e->folder, "Folder for the tables and all that a later run goes on from."},
-        {"quiet", FLAG_SWITCH, &e->quiet, NULL, "", "No progress lines."},
+        {"save-seconds", FLAG_NUMBER, &e->save_seconds, NULL, "30", "Seconds between checkpoints."},
+        {"out", FLAG_TEXT, &e->folder, NULL, e->folder,
+         "Folder for the tables and the state from which a later run resumes."},
+        {"quiet", FLAG_SWITCH, &e->quiet, NULL, "", "Prints no progress lines."},
     };
     memcpy(flags, shared, sizeof shared);
 }
@@ -49,7 +51,7 @@ int64_t steps_of(const struct experiment *e, const struct paper_row *row) { retu
 
 int64_t snapshots_averaged(const struct paper_row *row) { return row->steps > 100 ? 20 : 5; }
 
-/* So that they span a twentieth of the steps, as in the paper, or the least that there is. */
+/* The snapshots span a twentieth of the steps, as in the paper, or less if there are too few steps. */
 int64_t snapshot_steps(const struct experiment *e, const struct paper_row *row) {
     const int64_t steps = steps_of(e, row), apart = steps / (20 * snapshots_averaged(row));
     return steps == 0 ? 50 : apart > 0 ? apart : 1;
@@ -66,7 +68,7 @@ bool is_wanted(const struct experiment *e, const char *name) {
 
 static int check_flags(struct experiment *e) {
     if (e->steps == 0 && e->minutes <= 0) {
-        complain("--steps and --minutes-per-row are both 0, expected an end of the training");
+        complain("--steps and --minutes-per-row are both 0, expected a limit in at least one");
         return EXIT_USAGE;
     }
     if (!read_bleu(e->bleu, &e->tokenize)) return EXIT_USAGE;
@@ -91,9 +93,9 @@ static int check_flags(struct experiment *e) {
 }
 
 /*
- * The paper's schedule was made for 100,000 steps. A run that is much shorter warms up for a tenth of its steps and, as
- * post-LN learns little in so few, normalises before each sub-layer, with a rate whose peak is twice that of eq. (3) at
- * the same d_model with 4000 steps. What the user sets counts.
+ * The paper's schedule is for 100,000 steps. A much shorter run uses a tenth of its steps for warm-up. It also uses
+ * pre-LN, because post-LN learns little in so few steps, and a learning rate whose peak is twice that of eq. (3) at the
+ * same d_model with 4,000 warm-up steps. Options that the user sets take precedence.
  */
 static int set_schedule(struct experiment *e) {
     xf_error err;
@@ -109,9 +111,9 @@ static int set_schedule(struct experiment *e) {
                   {"data.batch_tokens", 1000},
                   {"data.max_tokens", 120},
                   {"model.max_length", 256}};
-    enum xf_status status = xf_config_set_f64(e->config, "train.learning_rate", factor, &err);
+    xf_status status = xf_config_set_number(e->config, "train.learning_rate", factor, &err);
     for (size_t i = 0; status == XF_OK && i < sizeof values / sizeof values[0]; ++i)
-        status = xf_config_set_i64(e->config, values[i].key, values[i].value, &err);
+        status = xf_config_set_number(e->config, values[i].key, values[i].value, &err);
     if (status == XF_OK && is_short) status = xf_config_set(e->config, "model.norm", "pre", &err);
     return status == XF_OK ? apply_settings(e->line, e->config) : fail(&err);
 }
@@ -130,22 +132,23 @@ static const char *shown(const struct experiment *e, const char *key) {
 
 void describe_experiment(const struct experiment *e, FILE *file) {
     double rate = NAN;
-    xf_config_get_f64(e->config, "train.learning_rate", &rate, NULL);
-    fprintf(file, "libxformer %s, %s.\n\n", xf_version(), xf_context_device(e->context));
+    xf_config_get_number(e->config, "train.learning_rate", &rate, NULL);
+    fprintf(file, "libxformer %s, %s.\n\n", xf_version(), device_of(e->context));
     if (e->scale > 1)
-        fprintf(file,
-                "Scaled: d_model, d_ff, d_k and d_v are the paper's divided by %lld in every row; layers, heads, "
-                "dropout and label\nsmoothing are the paper's. ",
-                (long long)e->scale);
+        fprintf(
+            file,
+            "Scaled: d_model, d_ff, d_k, and d_v are those of the paper divided by %lld in every row; layers, heads, "
+            "dropout, and\nlabel smoothing are those of the paper. ",
+            (long long)e->scale);
     else
-        fputs("The sizes are the paper's. ", file);
+        fputs("The sizes are those of the paper. ", file);
     fprintf(file,
-            "Training on %s (%lld pairs; the paper: 4.5 million) with a vocabulary of %d (37,000),\n%s + %s tokens a "
+            "Training on %s (%lld pairs; the paper: 4.5 million) with a vocabulary of %d (37,000),\n%s + %s tokens per "
             "step (25,000 + 25,000), ",
-            base_name(e->train_path), (long long)xf_corpus_pair_count(e->train),
-            (int)xf_tokenizer_vocab_size(e->tokenizer), shown(e, "data.batch_tokens"), shown(e, "data.batch_tokens"));
-    if (e->steps > 0) fprintf(file, "%lld steps where the paper has 100,000", (long long)e->steps);
-    if (e->minutes > 0) fprintf(file, "%s%g minutes a row", e->steps > 0 ? " or " : "", e->minutes);
+            base_name(e->train_path), (long long)xf_corpus_pair_count(e->train), (int)vocabulary_size(e->tokenizer),
+            shown(e, "data.batch_tokens"), shown(e, "data.batch_tokens"));
+    if (e->steps > 0) fprintf(file, "%lld steps (100,000)", (long long)e->steps);
+    if (e->minutes > 0) fprintf(file, "%s%g minutes per row", e->steps > 0 ? " or " : "", e->minutes);
     fprintf(file,
             ", warm-up %s steps (4,000), eq. (3)\ntimes %.3g, %s-LN (post-LN). Seeds: model %s, dropout %s, order %s. "
             "Measured on %s (%lld pairs",
@@ -156,10 +159,10 @@ void describe_experiment(const struct experiment *e, FILE *file) {
         fprintf(file, ", perplexity of the %lld of 1 to %s tokens a side", (long long)e->measured,
                 shown(e, "data.max_tokens"));
     if (e->held_sentences > 0) fprintf(file, ", BLEU of the first %lld", (long long)e->held_sentences);
-    fprintf(file, ")\nwith beam %s and alpha %s; perplexity per token, un-smoothed; BLEU is %s.\n",
+    fprintf(file, ")\nwith beam %s and alpha %s; perplexity per token, without smoothing; BLEU is %s.\n",
             shown(e, "decode.beam"), shown(e, "decode.alpha"),
             e->tokenize == XF_BLEU_SPLIT_HYPHENS
-                ? "the paper's, multi-bleu with compounds split, of\nthe text as it stands in the pairs, which must be "
-                  "tokenised"
-                : "sacreBLEU's with 13a tokens, the paper's that of\nmulti-bleu");
+                ? "the paper's, multi-bleu with compounds split,\ncomputed on the text of the pairs, which must be "
+                  "tokenized"
+                : "sacreBLEU's with 13a tokens; the paper used\nmulti-bleu");
 }

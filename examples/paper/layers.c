@@ -14,7 +14,7 @@
 #include "common.h"
 #include "timing.h"
 
-/* Numbers from -scale to scale, the same in every run. */
+/* Pseudorandom values from -scale to scale, the same in every run. */
 static void fill(float *x, int64_t count, float scale) {
     uint32_t state = 12345;
     for (int64_t i = 0; i < count; ++i) {
@@ -76,13 +76,13 @@ bool recurrent_both(void *user) {
             cblas_sgemv(CblasRowMajor, CblasTrans, d, d, 1.0f, l->weight, d, diff + l->d, 1, 1.0f, diff, 1);
         for (int64_t i = 0; i < l->d; ++i) diff[i] *= 1.0f - h[i] * h[i];
     }
-    /* The gradient of U waits for nothing: one product over all steps. */
+    /* The gradient of U is one product over all steps. */
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, d, d, (int)l->n - 1, 1.0f, l->diff_x + d, d, l->y, d, 0.0f,
                 l->diff_weight, d);
     return true;
 }
 
-/* The rows of the output that see a row of the input at this place of the kernel. */
+/* Which rows of the output use which rows of the input at a position of the kernel. */
 struct shift {
     int64_t out, in, rows;
 };
@@ -123,7 +123,7 @@ bool convolution_both(void *user) {
 int device_threads(const char *device) {
     int threads = 1;
     for (const char *at = device; (at = strstr(at, ", ")) != NULL;) {
-        int end = 0; /* "12th Gen", the name of a processor, begins with a number, too */
+        int end = 0; /* a processor name may also begin with a number: "12th Gen" */
         at += 2;
         if (sscanf(at, "%d thread%n", &threads, &end) == 1 && end > 0) return threads;
     }

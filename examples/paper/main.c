@@ -1,6 +1,6 @@
 /*
- * main.c - paper: makes tables 1, 2 and 3 of "Attention Is All You Need" anew. The commands are in files of their
- * names.
+ * main.c - paper: reproduces Tables 1, 2, and 3 of "Attention Is All You Need". Each command is in the file of its
+ * name.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,12 +11,13 @@
 const char program_name[] = "paper";
 
 static const struct command commands[] = {
-    {"table1", table1_command, "time and path length of four kinds of layer by sequence length"},
-    {"table2", table2_command, "BLEU and training cost of the base and the big setting"},
-    {"table3", table3_command, "all variations of the model: perplexity, BLEU, parameters"},
+    {"table1", table1_command, "measure time and path length of four kinds of layers by sequence length"},
+    {"table2", table2_command, "train the base and the big model; report BLEU and training cost"},
+    {"table3", table3_command, "train all variations of the model; report perplexity, BLEU, and parameters"},
 };
 
 int main(int argc, char **argv) {
     return run_program(commands, sizeof commands / sizeof commands[0],
-                       "Each writes its table (Markdown and TSV) and a plot (SVG) into a folder, --out.\n", argc, argv);
+                       "Each command writes its table (Markdown and TSV) and a plot (SVG) to the folder --out.\n", argc,
+                       argv);
 }

@@ -22,7 +22,7 @@ bool make_folder(const char *path) {
     struct stat there;
     if (mkdir(path, 0777) == 0) return true;
     if (errno == EEXIST && stat(path, &there) == 0 && S_ISDIR(there.st_mode)) return true;
-    complain("can't make the folder %s: %s", path, errno == EEXIST ? "it is a file" : strerror(errno));
+    complain("cannot create the folder %s: %s", path, errno == EEXIST ? "it is a file" : strerror(errno));
     return false;
 }
 
@@ -33,9 +33,9 @@ int lock_folder(const char *path) {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (lock >= 0 && fcntl(lock, F_SETLK, &whole) == 0) return lock;
     if (lock >= 0 && (errno == EACCES || errno == EAGAIN))
-        complain("another run works in %s", path);
+        complain("another run is using the folder %s; wait for it or choose another --out", path);
     else
-        complain("can't lock %s: %s", name, strerror(errno));
+        complain("cannot lock %s: %s", name, strerror(errno));
     if (lock >= 0) close(lock);
     return -1;
 }
@@ -84,7 +84,7 @@ void table_markdown(const struct table *table, FILE *file) {
     for (size_t i = 0; i < table->cell_count; ++i) {
         fputs("| ", file);
         for (const char *c = table->cells[i]; *c != '\0'; ++c) {
-            if (*c == '|') fputc('\\', file); /* it would end the cell */
+            if (*c == '|') fputc('\\', file); /* would end the cell */
             fputc(*c, file);
         }
         fputs((i + 1) % table->column_count == 0 ? " |\n" : " ", file);

@@ -1,5 +1,5 @@
 /*
- * output.h - what a table command leaves behind: a folder, tables as Markdown and TSV.
+ * output.h - the output of a table command: a folder, and tables as Markdown and TSV.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,19 +12,19 @@
 
 #include "files.h"
 
-/* Makes a folder when it is not there. False after a message. */
+/* Creates a folder if it does not exist. Returns false after printing a message. */
 bool make_folder(const char *path);
 
 /*
- * Makes the folder and takes its file "lock" for this run, so that no other works there. Returns a descriptor whose
- * end, with that of the process or sooner, is that of the lock; or -1 after a message.
+ * Creates the folder and locks its file "lock", so that no other run uses the folder. Returns a descriptor, or -1 after
+ * printing a message. The lock is released when the descriptor is closed or the process exits.
  */
 int lock_folder(const char *path);
 
-/* Joins a folder, a name and an ending: "out" "table3" ".md". False after a message when that is too long. */
+/* Joins a folder, a name, and an extension: "out" "table3" ".md". Returns false after a message if it is too long. */
 bool join_path(char path[4096], const char *folder, const char *name, const char *ending);
 
-/* A table is filled cell by cell, row after row. */
+/* A table, filled cell by cell in row order. */
 struct table {
     const char *const *columns;
     size_t column_count;
@@ -36,12 +36,12 @@ struct table {
 __attribute__((format(printf, 2, 3)))
 #endif
 void table_cell(struct table *table, const char *format, ...);
-/* A number with so many places, "-" when it is not a number. */
+/* Adds a number with the given decimal places; "-" for NaN. */
 void table_number(struct table *table, double number, int places);
 void table_free(struct table *table);
 
 void table_markdown(const struct table *table, FILE *file);
-/* Writes the table as FOLDER/NAME.tsv. False after a message. */
+/* Writes the table as FOLDER/NAME.tsv. Returns false after printing a message. */
 bool table_write_tsv(const struct table *table, const char *folder, const char *name);
 
 #endif

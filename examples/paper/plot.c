@@ -1,7 +1,7 @@
 /*
- * plot.c - lines, points or bars as SVG; see plot.h.
+ * plot.c - draws lines, points, or bars as SVG; see plot.h.
  *
- * Colours are told apart by more than their hue: every series has a marker of its own.
+ * Series differ in color and in marker, so that readers need not distinguish colors.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,9 +16,9 @@
 
 enum { WIDTH = 760, LEFT = 76, RIGHT = 24, TOP = 92, PLOT_HEIGHT = 340, MAX_TICKS = 40 };
 
-/* One axis: values to pixels. */
+/* One axis, which maps values to pixels. */
 struct axis {
-    double base, low, high; /* of a logarithmic axis the logarithms to its base */
+    double base, low, high; /* low and high are logarithms if the axis is logarithmic */
     double from, to;        /* pixels */
     double ticks[MAX_TICKS];
     size_t tick_count;
@@ -43,7 +43,7 @@ static void add_tick(struct axis *axis, double value) {
     axis->ticks[axis->tick_count++] = value;
 }
 
-/* Rounds the ends of a linear axis out to ticks of 1, 2 or 5 times a power of ten. */
+/* Extends a linear axis to ticks of 1, 2, or 5 times a power of ten. */
 static void linear_ticks(struct axis *axis) {
     const double rough = (axis->high - axis->low) / 6;
     const double power = pow(10, floor(log10(rough)));
@@ -60,7 +60,7 @@ static void linear_ticks(struct axis *axis) {
     }
 }
 
-/* Ticks at powers of the base; of ten also at 2 and 5 times these when there are few. */
+/* Places ticks at powers of the base. If base 10 has few of them, adds ticks at 2 and 5 times each power. */
 static void log_ticks(struct axis *axis) {
     const double margin = 0.04 * (axis->high - axis->low);
     axis->low -= margin;
@@ -74,7 +74,7 @@ static void log_ticks(struct axis *axis) {
     }
 }
 
-/* Spans the axis over the values; false when there are none. */
+/* Sets the range of the axis to that of the values. Returns false if there are none. */
 static bool fit_axis(struct axis *axis, const struct plot *plot, bool vertical) {
     axis->low = INFINITY;
     axis->high = -INFINITY;
@@ -197,7 +197,7 @@ static void put_legend(FILE *file, const struct plot *plot) {
 static void put_series(FILE *file, const struct plot *plot, size_t s, const struct axis *x, const struct axis *y) {
     const struct plot_series *series = &plot->series[s];
     if (plot->kind == PLOT_LINES) {
-        bool begun = false; /* a gap begins the line anew */
+        bool begun = false; /* a gap starts a new line segment */
         fprintf(file, "<path class=\"s%zu line\" d=\"", s);
         for (size_t i = 0; i < series->count; ++i) {
             const bool there = can_stand(x, series->x[i]) && can_stand(y, series->y[i]);
@@ -260,7 +260,7 @@ bool write_plot(const char *path, const struct plot *plot) {
     struct axis y = {.base = plot->y_base, .from = TOP + PLOT_HEIGHT, .to = TOP};
     if (plot->series_count > PLOT_MAX_SERIES || !fit_axis(&y, plot, true) ||
         (plot->kind != PLOT_BARS && !fit_axis(&x, plot, false))) {
-        complain("%s: there is nothing to draw yet", path);
+        complain("%s: there are no values to draw", path);
         return false;
     }
     struct output out;

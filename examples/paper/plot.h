@@ -1,5 +1,6 @@
 /*
- * plot.h - lines, points or bars as one SVG file that needs nothing else, light or dark as its reader's screen is.
+ * plot.h - writes lines, points, or bars as a self-contained SVG file that follows the light or dark mode of the
+ * viewer.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,9 +16,9 @@ enum { PLOT_MAX_SERIES = 6 };
 
 struct plot_series {
     const char *name;
-    const double *x, *y; /* bars take no x; what is not a number is left out */
+    const double *x, *y; /* bars have no x; NaN values are left out */
     size_t count;
-    const char *const *labels; /* of points, or NULL */
+    const char *const *labels; /* labels of points, or NULL */
 };
 
 struct plot {
@@ -27,10 +28,10 @@ struct plot {
     double x_base, y_base; /* 0: a linear axis; 10 or 2: a logarithmic one with ticks at its powers */
     const struct plot_series *series;
     size_t series_count;
-    const char *const *categories; /* of bars: as many as the longest series has values */
+    const char *const *categories; /* of bars: one for each value of the longest series */
 };
 
-/* False after a message: nothing to draw, or the file can't be written. */
+/* Returns false after printing a message if there is nothing to draw or the file cannot be written. */
 bool write_plot(const char *path, const struct plot *plot);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * rows.c - the rows of Table 3, and what is counted from a model's sizes; see rows.h.
+ * rows.c - the rows of Table 3, and the number of parameters and operations of a model; see rows.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -32,7 +32,7 @@ const struct paper_row paper_rows[PAPER_ROWS] = {
     {"big", "big", "d_model 1024, d_ff 4096, h 16, dropout 0.3", 4.33, 26.4, 213, 300},
 };
 
-/* What the rows change of base; big is a preset of the library. */
+/* The options in which each row differs from base; big is a preset of the library. */
 static const struct {
     const char *row, *key, *value;
 } changes[] = {
@@ -79,7 +79,7 @@ const struct paper_row *find_row(const char *name) {
 
 static int64_t option(const xf_config *config, const char *key) {
     int64_t value = 0;
-    xf_config_get_i64(config, key, &value, NULL);
+    get_integer(config, key, &value, NULL);
     return value;
 }
 
@@ -88,21 +88,21 @@ int set_row(xf_config *config, const char *name, int64_t scale) {
     const int64_t warmup = option(config, "train.warmup_steps");
     xf_error err;
     if (find_row(name) == NULL) {
-        complain("there is no row '%s' in Table 3", name);
+        complain("Table 3 has no row '%s'; see paper table3 --help", name);
         return EXIT_USAGE;
     }
-    enum xf_status status = xf_config_preset(config, strcmp(name, "big") == 0 ? "big" : "base", &err);
+    xf_status status = xf_config_preset(config, strcmp(name, "big") == 0 ? "big" : "base", &err);
     for (size_t i = 0; status == XF_OK && i < sizeof changes / sizeof changes[0]; ++i)
         if (strcmp(changes[i].row, name) == 0) status = xf_config_set(config, changes[i].key, changes[i].value, &err);
-    if (status == XF_OK) status = xf_config_set_i64(config, "train.warmup_steps", warmup, &err);
+    if (status == XF_OK) status = xf_config_set_number(config, "train.warmup_steps", warmup, &err);
     for (size_t i = 0; status == XF_OK && i < sizeof widths / sizeof widths[0]; ++i) {
         const int64_t width = option(config, widths[i]);
         if (scale < 1 || width % scale != 0) {
-            complain("--scale is %lld, expected a divisor of %lld, the %s of %s", (long long)scale, (long long)width,
-                     widths[i], name);
+            complain("--scale is %lld, expected a divisor of %lld, the %s of row %s", (long long)scale,
+                     (long long)width, widths[i], name);
             return EXIT_USAGE;
         }
-        status = xf_config_set_i64(config, widths[i], width / scale, &err);
+        status = xf_config_set_number(config, widths[i], width / scale, &err);
     }
     return status == XF_OK ? -1 : fail(&err);
 }
@@ -122,13 +122,13 @@ struct model_size size_of(const xf_config *config, int64_t vocabulary) {
         .learned_positions = strcmp(positions, "learned") == 0 ? option(config, "model.max_length") : 0};
 }
 
-/* Multiply-adds a token of q, k, v and o together; of q and o, or of k and v, it is half. */
+/* Multiply-adds per token of the projections q, k, v, and o; q and o, or k and v, are half of it. */
 static int64_t attention_weights(const struct model_size *z) { return 2 * z->d_model * z->heads * (z->d_k + z->d_v); }
 
 int64_t count_parameters(const struct model_size *z) {
     const int64_t norm = 2 * z->d_model, attention = attention_weights(z);
     const int64_t feed_forward = 2 * z->d_model * z->d_ff + z->d_ff + z->d_model;
-    return (z->vocabulary + 2 * z->learned_positions) * z->d_model + /* positions: a table for each stack */
+    return (z->vocabulary + 2 * z->learned_positions) * z->d_model + /* one table of positions per stack */
            z->encoder_layers * (attention + feed_forward + 2 * norm) +
            z->decoder_layers * (2 * attention + feed_forward + 3 * norm);
 }

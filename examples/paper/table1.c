@@ -40,33 +40,48 @@ static int measure_one(const struct table1 *t, const xf_config *config, enum lay
     return measure_encoder(config, &shape, (int)t->repeats, !t->forward_only, cost);
 }
 
-/* Writes the table after every length: a run that is stopped leaves what it has measured. */
+/* Prints a time in milliseconds, or why there is none. */
+static void print_time(const char *name, const struct timing *timing) {
+    if (isfinite(timing->median))
+        printf("%s %10.3f ms", name, 1e3 * timing->median);
+    else
+        printf("%s not measurable", name);
+}
+
+/* Writes the table after each length, so that an interrupted run leaves the results so far. */
 static int measure_all(struct table1 *t, const xf_config *config) {
     static const char *const names[LAYER_KINDS] = {"self-attention", "restricted",    "recurrent",
                                                    "convolutional",  "encoder layer", "encoder layer, restricted"};
+    bool hidden = false;
     for (int64_t n = t->shortest; n <= t->longest && t->length_count < MAX_LENGTHS; n *= 2) {
         struct encoder_cost *costs = t->costs[t->length_count];
         for (int kind = 0; kind < LAYER_KINDS; ++kind) {
             struct encoder_cost *cost = &costs[kind];
             const int status = measure_one(t, config, (enum layer_kind)kind, n, cost);
             if (status >= 0) return status;
-            printf("n %-6lld %-28s forward %10.3f ms", (long long)n, names[kind], 1e3 * cost->forward.median);
-            if (!t->forward_only) printf("   with gradients %10.3f ms", 1e3 * cost->both.median);
+            printf("n %-6lld %-28s ", (long long)n, names[kind]);
+            print_time("forward", &cost->forward);
+            if (!t->forward_only) print_time("   with gradients", &cost->both);
             printf("\n");
+            hidden |= isnan(cost->forward.median) || (!t->forward_only && isnan(cost->both.median));
             if (check_output() >= 0) return EXIT_FAILED;
         }
         t->lengths[t->length_count++] = n;
         if (!write_table1(t)) return EXIT_FAILED;
     }
+    if (hidden)
+        printf(
+            "not measurable: the difference between two models is not larger than its noise; use larger --d,\n"
+            "--min-length, or --repeats\n");
     return -1;
 }
 
 static int check_values(struct table1 *t) {
     const char *wrong = NULL;
     if (t->d < 2 || t->d > 8192 || t->heads < 1 || t->d % t->heads != 0)
-        wrong = "--d from 2 to 8192, a multiple of --heads";
+        wrong = "--d from 2 to 8192 that is a multiple of --heads";
     else if (t->window < 2 || t->kernel < 2 || t->kernel > 99)
-        wrong = "--window from 2 and --kernel from 2 to 99";
+        wrong = "--window of at least 2 and --kernel from 2 to 99";
     else if (t->shortest < LEAST_LENGTH || t->longest > MOST_LENGTH || t->shortest > t->longest)
         wrong = "8 <= --min-length <= --max-length <= 1048576";
     else if (t->repeats < 1 || t->repeats > MAX_REPEATS)
@@ -82,23 +97,22 @@ static int check_values(struct table1 *t) {
 
 static int run_table1(struct table1 *t, const struct command_line *line, xf_config *config) {
     xf_error err;
-    /* One thread unless told otherwise: the recurrent and the convolutional layer have one. */
-    if (xf_config_set_i64(config, "context.threads", 1, &err) != XF_OK) return fail(&err);
+    /* The default is one thread, because the recurrent and the convolutional layer use one. */
+    if (xf_config_set_number(config, "context.threads", 1, &err) != XF_OK) return fail(&err);
     int status = apply_settings(line, config);
     if (status < 0) status = check_values(t);
     if (status >= 0) return status;
-    xf_context *context = open_context(config); /* for its name; each measurement has its own */
+    xf_context *context = open_context(config); /* only for the device name; each measurement creates its own */
     if (context == NULL) return EXIT_FAILED;
-    catch_signals(context);
+    catch_signals();
     if (t->cpu_time) count_processor_time();
-    t->device = xf_context_device(context);
+    t->device = device_of(context);
     printf("%-12s %s\n", "device", t->device);
     status = measure_all(t, config);
     if (status < 0) {
-        printf("%s/table1.md, table1.tsv and table1.svg are written\n", t->folder);
+        printf("wrote %s/table1.md, table1.tsv, and table1.svg\n", t->folder);
         status = EXIT_OK;
     }
-    release_context();
     xf_context_free(context);
     return status;
 }
@@ -113,24 +127,24 @@ int table1_command(int argc, char **argv) {
                               .longest = 8192,
                               .repeats = 5};
     const struct flag flags[] = {
-        {"out", FLAG_TEXT, &t.folder, NULL, "table1", "Folder for table1.md, table1.tsv and table1.svg."},
-        {"d", FLAG_COUNT, &t.d, NULL, "512", "Width of all layers; d_k of the attention is d / heads."},
-        {"heads", FLAG_COUNT, &t.heads, NULL, "8", "Heads of the attention."},
-        {"window", FLAG_COUNT, &t.window, NULL, "256", "r of the restricted attention."},
-        {"kernel", FLAG_COUNT, &t.kernel, NULL, "3", "k of the convolutional layer."},
-        {"min-length", FLAG_COUNT, &t.shortest, NULL, "256", "The shortest sequence; each next is twice as long."},
-        {"max-length", FLAG_COUNT, &t.longest, NULL, "8192", "The longest sequence."},
-        {"repeats", FLAG_COUNT, &t.repeats, NULL, "5", "Measurements of each; the median is shown."},
+        {"out", FLAG_TEXT, &t.folder, NULL, "table1", "Folder for table1.md, table1.tsv, and table1.svg."},
+        {"d", FLAG_COUNT, &t.d, NULL, "512", "Width of all layers; attention has d_k = d / heads."},
+        {"heads", FLAG_COUNT, &t.heads, NULL, "8", "Number of attention heads."},
+        {"window", FLAG_COUNT, &t.window, NULL, "256", "Window r of restricted attention."},
+        {"kernel", FLAG_COUNT, &t.kernel, NULL, "3", "Kernel width k of the convolutional layer."},
+        {"min-length", FLAG_COUNT, &t.shortest, NULL, "256", "Shortest sequence; each further one is twice as long."},
+        {"max-length", FLAG_COUNT, &t.longest, NULL, "8192", "Longest sequence."},
+        {"repeats", FLAG_COUNT, &t.repeats, NULL, "5", "Measurements of each time; the table shows the median."},
         {"forward-only", FLAG_SWITCH, &t.forward_only, NULL, "",
-         "Leaves out forward with gradients: a quarter of the time."},
+         "Measures only the forward pass, which takes a quarter of the time."},
         {"cpu-time", FLAG_SWITCH, &t.cpu_time, NULL, "",
-         "Counts processor time of this process, not time on the wall: for one thread on a machine that is not quiet."},
+         "Measures processor time instead of wall-clock time. Use it with one thread on a busy machine."},
     };
     struct command_line line = {
         .usage = "table1 [options]",
         .about =
-            "Measures Table 1: the time of one layer by sequence length, for self-attention, restricted\n"
-            "self-attention, a recurrent and a convolutional layer of the same width. A quarter of an hour.",
+            "Measures Table 1: the time of one layer by sequence length, for self-attention, restricted "
+            "self-attention, a recurrent layer, and a convolutional layer of the same width. Takes about 15 minutes.",
         .groups = "context.",
         .flags = flags,
         .flag_count = sizeof flags / sizeof flags[0]};

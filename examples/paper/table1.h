@@ -1,5 +1,5 @@
 /*
- * table1.h - the parts of `paper table1`: what is measured, and how it is written down.
+ * table1.h - shared declarations of `paper table1`.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,13 +20,13 @@ struct table1 {
     struct encoder_cost costs[MAX_LENGTHS][LAYER_KINDS];
 };
 
-/* Multiply-adds of one forward pass of the layer; of a whole encoder layer with its products. */
+/* Multiply-adds of a forward pass of the layer; for a whole encoder layer including its projections. */
 double layer_work(const struct table1 *t, enum layer_kind kind, int64_t n);
-/* Steps that wait for each other, and layers or steps between the two ends of a sequence. */
+/* The number of sequential steps, and the path length (in layers or steps) between the ends of a sequence. */
 int64_t layer_steps(const struct table1 *t, enum layer_kind kind, int64_t n);
 int64_t layer_path(const struct table1 *t, enum layer_kind kind, int64_t n);
 
-/* Writes table1.md, table1.tsv and table1.svg. False after a message. */
+/* Writes table1.md, table1.tsv, and table1.svg. Returns false after printing a message. */
 bool write_table1(const struct table1 *t);
 
 #endif

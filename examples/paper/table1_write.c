@@ -1,5 +1,5 @@
 /*
- * table1_write.c - writes down what `paper table1` has measured; see table1.h.
+ * table1_write.c - writes the results of `paper table1`; see table1.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,7 +25,7 @@ double layer_work(const struct table1 *t, enum layer_kind kind, int64_t n) {
     const double d = (double)t->d, square = d * d;
     if (kind == RECURRENT) return (double)(n - 1) * square;
     if (kind == CONVOLUTION) return (double)(t->kernel * n) * square;
-    const double attention = 2 * (double)seen_pairs(t, kind, n) * d; /* scores, and sums of values */
+    const double attention = 2 * (double)seen_pairs(t, kind, n) * d; /* scores, and weighted sums of values */
     const bool whole = kind == ENCODER || kind == ENCODER_RESTRICTED;
     return attention + (whole ? (double)n * (4 + 2 * 4) * square : 0);
 }
@@ -40,18 +40,18 @@ int64_t layer_path(const struct table1 *t, enum layer_kind kind, int64_t n) {
     switch (kind) {
         case RECURRENT:
             return n;
-        case CONVOLUTION: /* dilated: each layer reaches k times as far as the one below */
+        case CONVOLUTION: /* dilated: each layer reaches k times as far as the previous one */
             for (int64_t reach = 1; reach < n; reach *= t->kernel) ++path;
             return path;
         case RESTRICTED:
-        case ENCODER_RESTRICTED: /* half a window a layer */
+        case ENCODER_RESTRICTED: /* half a window per layer */
             return (n - 1 + t->window / 2 - 1) / (t->window / 2);
         default:
             return 1;
     }
 }
 
-/* The name of a layer with its number: "restricted, r = 256". */
+/* The name of a layer with its parameter: "self-attention, r = 256". */
 static const char *layer_name(const struct table1 *t, enum layer_kind kind, char text[64]) {
     static const char *const names[LAYER_KINDS] = {"self-attention", "self-attention, r = %lld",
                                                    "recurrent",      "convolution, k = %lld",
@@ -64,7 +64,7 @@ static void add_timing(struct table *table, const struct timing *timing) {
     if (isfinite(timing->median))
         table_cell(table, "%.4g (%.4g - %.4g)", 1e3 * timing->median, 1e3 * timing->least, 1e3 * timing->most);
     else
-        table_cell(table, "-");
+        table_cell(table, isfinite(timing->least) ? "not measurable" : "-");
 }
 
 static void write_formulas(const struct table1 *t, FILE *file) {
@@ -85,7 +85,7 @@ static void write_formulas(const struct table1 *t, FILE *file) {
         table_cell(&table, "%lld", (long long)layer_steps(t, (enum layer_kind)kind, n));
         table_cell(&table, "%lld", (long long)layer_path(t, (enum layer_kind)kind, n));
     }
-    fprintf(file, "The first four columns are the paper's; the rest are counted for n = %lld.\n\n", (long long)n);
+    fprintf(file, "The first four columns are from the paper; the others are computed for n = %lld.\n\n", (long long)n);
     table_markdown(&table, file);
     table_free(&table);
 }
@@ -109,7 +109,7 @@ static void add_ratio(struct table *table, double windowed, double full) {
     table_number(table, full > 0 ? windowed / full : NAN, 3);
 }
 
-/* Memory as "forward / with gradients"; what was not measured is 0. */
+/* Memory as "forward / with gradients"; 0 means not measured. */
 static void add_memory(struct table *table, const struct encoder_cost *cost) {
     if (cost->both_memory > 0)
         table_cell(table, "%.1f / %.1f", (double)cost->forward_memory / 1048576, (double)cost->both_memory / 1048576);
@@ -145,22 +145,25 @@ static bool write_md(const struct table1 *t) {
     char path[4096];
     struct output out;
     if (!join_path(path, t->folder, "table1", ".md") || !output_open(&out, path)) return false;
-    fprintf(
-        out.file,
-        "# Table 1: one layer by sequence length\n\n"
-        "libxformer %s, %s; the recurrent and the convolutional layer over OpenBLAS on one thread.\n"
-        "d = %lld, %lld heads of %lld, r = %lld, k = %lld; one sequence of n tokens; %s, the median of %lld, "
-        "and the least and\nthe most.\n\n"
-        "The four layers are compared as the paper counts them: attention without the products that make queries, "
-        "keys and\nvalues, the recurrent layer as n steps of one d x d matrix, the convolution as k of them. "
-        "An \"encoder layer\" is whole:\nattention with its four products, a feed-forward layer of 4 d, two norms.\n\n",
-        xf_version(), t->device, (long long)t->d, (long long)t->heads, (long long)(t->d / t->heads),
-        (long long)t->window, (long long)t->kernel, t->cpu_time ? "processor time" : "time on the wall",
-        (long long)t->repeats);
+    fprintf(out.file,
+            "# Table 1: one layer by sequence length\n\n"
+            "libxformer %s, %s; the recurrent and the convolutional layer use OpenBLAS on one thread.\n"
+            "d = %lld, %lld heads of %lld, r = %lld, k = %lld; one sequence of n tokens; %s, the median of %lld, "
+            "and the minimum and\nmaximum.\n\n"
+            "The four layers are compared as the paper counts them: attention without the projections of queries, "
+            "keys, and\nvalues, the recurrent layer as n steps with one d x d matrix, and the convolution with k such "
+            "matrices. An \"encoder layer\"\nis complete: attention with its four projections, a feed-forward layer of "
+            "width 4 d, and two norms.\n\n"
+            "The times of attention and encoder layers are differences between two models. \"Not measurable\": the "
+            "difference is\nnot larger than its noise, the median absolute deviation.\n\n",
+            xf_version(), t->device, (long long)t->d, (long long)t->heads, (long long)(t->d / t->heads),
+            (long long)t->window, (long long)t->kernel, t->cpu_time ? "processor time" : "wall-clock time",
+            (long long)t->repeats);
     write_formulas(t, out.file);
     fputs(
-        "\nPath: positions that a layer links at most stand r / 2 apart in restricted attention, and k^l apart after "
-        "l dilated\nconvolutions; contiguous ones would need about 2 n / (k - 1).\n\n## Forward, ms\n\n"
+        "\nPath: restricted attention connects positions up to r / 2 apart, and l dilated convolutions connect "
+        "positions "
+        "up to\nk^l apart. Contiguous convolutions would need about 2 n / (k - 1) layers.\n\n## Forward, ms\n\n"
         "![Time of one layer by sequence length](table1.svg)\n\n",
         out.file);
     write_times(t, false, out.file);
@@ -170,9 +173,10 @@ static bool write_md(const struct table1 *t) {
     }
     fprintf(
         out.file,
-        "\n## A window of %lld against full attention\n\nTime with the window over time without. Memory is the peak "
-        "of all tensors, of two encoder layers and one decoder\nlayer with their parameters: neither kind keeps "
-        "the n x n weights.\n\n",
+        "\n## A window of %lld against full attention\n\nTime with the window divided by time without. Memory is the "
+        "peak "
+        "of all tensors of a model\nwith two encoder layers and one decoder layer, including parameters. Neither kind "
+        "stores the n x n weights.\n\n",
         (long long)t->window);
     write_window(t, out.file);
     return output_close(&out);
@@ -196,9 +200,10 @@ static bool write_tsv(const struct table1 *t) {
             table_cell(&table, "%lld", (long long)n);
             const struct timing *timings[] = {&c->forward, &c->both};
             for (int j = 0; j < 2; ++j) {
+                const bool known = isfinite(timings[j]->median);
                 table_number(&table, 1e3 * timings[j]->median, 5);
-                table_number(&table, 1e3 * timings[j]->least, 5);
-                table_number(&table, 1e3 * timings[j]->most, 5);
+                table_number(&table, known ? 1e3 * timings[j]->least : NAN, 5);
+                table_number(&table, known ? 1e3 * timings[j]->most : NAN, 5);
             }
             table_cell(&table, "%.0f", layer_work(t, (enum layer_kind)kind, n));
             table_cell(&table, "%lld", (long long)layer_steps(t, (enum layer_kind)kind, n));

@@ -1,5 +1,5 @@
 /*
- * table2.c - `paper table2`: BLEU and training cost of the base and the big setting.
+ * table2.c - `paper table2`: BLEU and training cost of the base and the big model.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,8 +19,8 @@ static const struct {
 enum { MODELS = sizeof paper / sizeof paper[0] };
 
 /*
- * The paper's own run counted our way: its steps of 25,000 source and 25,000 target tokens in sentences of 25 tokens,
- * with a vocabulary of 37,000.
+ * The operations of the paper's training, counted with pair_flops(): steps of 25,000 source and 25,000 target tokens in
+ * sentences of 25 tokens, with a vocabulary of 37,000.
  */
 static double counted_for_paper(const struct paper_row *row) {
     const int64_t sentence = 25, tokens = 25000;
@@ -69,7 +69,7 @@ static bool write_tables(const struct experiment *e, double speed, bool given) {
                                           "FLOPs by time x speed",
                                           "paper BLEU",
                                           "paper FLOPs",
-                                          "paper's run counted our way"};
+                                          "paper's training, counted"};
     struct table table = {.columns = columns, .column_count = 11};
     const struct paper_row *base = find_row("base"), *big = find_row("big");
     char path[4096];
@@ -81,23 +81,26 @@ static bool write_tables(const struct experiment *e, double speed, bool given) {
         describe_experiment(e, out.file);
         fprintf(
             out.file,
-            "The base model is the average of its last %lld snapshots, taken every %lld steps, the big one of its last "
+            "The base model is the average of its last %lld snapshots, taken every %lld steps; the big model, of its "
+            "last "
             "%lld, taken\nevery %lld%s.\n\n"
-            "**Cost, two ways.** Counted: for a pair of s source and t target tokens, in multiply-adds,\n\n"
+            "**Cost, by two methods.** Counted: for a pair of s source and t target tokens, in multiply-adds,\n\n"
             "    encoder     N (s (2 d h (d_k + d_v) + 2 d d_ff) + s² h (d_k + d_v))\n"
             "    decoder     N (t (3 d h (d_k + d_v) + 2 d d_ff) + s d h (d_k + d_v) + (t (t + 1) / 2 + s t) h (d_k + "
             "d_v))\n"
             "    projection  t d V\n\n"
-            "times 2 for a multiply and an add, times 3 for forward and both products of backward, summed over all "
-            "batches. The\npaper's way: time, times what the hardware can sustain, ",
+            "times 2 for a multiply and an add, times 3 for the forward product and two backward products, summed over "
+            "all "
+            "batches.\nThe paper's method: training time, times the sustained speed of the hardware, ",
             (long long)snapshots_averaged(base), (long long)snapshot_steps(e, base), (long long)snapshots_averaged(big),
             (long long)snapshot_steps(e, big),
-            e->steps > 0 ? "; the big one has three times the steps, as in the paper" : "");
+            e->steps > 0 ? "; the big model has three times the steps, as in the paper" : "");
         if (isfinite(speed))
             fprintf(out.file, "here %.1f GFLOP/s (%s).\n\n", speed / 1e9,
-                    given ? "--sustained" : "a product of 1024 x 1024 matrices on one thread,\ntimes the threads");
+                    given ? "--sustained"
+                          : "a product of 1024 x 1024 matrices on one thread,\ntimes the number of threads");
         else
-            fputs("which --sustained says of a device that is no\nprocessor: it was not given.\n\n", out.file);
+            fputs("not available:\non a device other than a CPU it requires --sustained.\n\n", out.file);
         table_markdown(&table, out.file);
         fputs("\n![BLEU by training cost](table2.svg)\n", out.file);
         good = output_close(&out);
@@ -125,7 +128,7 @@ static bool draw(const struct experiment *e) {
     const struct plot plot = {.kind = PLOT_POINTS,
                               .title = "Table 2: BLEU by training cost",
                               .subtitle = subtitle,
-                              .x_label = "floating-point operations of the training",
+                              .x_label = "floating-point operations of training",
                               .y_label = "BLEU",
                               .x_base = 10,
                               .series = series,
@@ -133,9 +136,9 @@ static bool draw(const struct experiment *e) {
     return join_path(path, e->folder, "table2", ".svg") && write_plot(path, &plot);
 }
 
-/* FLOP/s that all threads of the run can sustain: given, or measured where the run is on the processor. */
+/* The FLOP/s that all threads can sustain: the given value, or measured on a CPU, or NaN. */
 static double sustained(const struct experiment *e, double given) {
-    const char *device = xf_context_device(e->context);
+    const char *device = device_of(e->context);
     if (given > 0) return 1e9 * given;
     return strstr(device, " on cpu") != NULL ? product_speed() * device_threads(device) : NAN;
 }
@@ -150,11 +153,11 @@ static int run_table2(struct experiment *e, double given) {
     for (int i = 0; i < MODELS && status < 0; ++i) {
         if (find_result(e, paper[i].name) != NULL || !is_wanted(e, paper[i].name)) continue;
         status = train_row(e, find_row(paper[i].name));
-        /* After every row: the big one takes longer than anything before it, and may never end. */
+        /* Write after each row, because the big model takes long and may be stopped. */
         if (status < 0 && !write_all(e, speed, given > 0)) status = EXIT_FAILED;
     }
     if (status < 0) status = write_all(e, speed, given > 0) ? EXIT_OK : EXIT_FAILED;
-    if (status == EXIT_OK) printf("%s/table2.md, table2.tsv and table2.svg are written\n", e->folder);
+    if (status == EXIT_OK) printf("wrote %s/table2.md, table2.tsv, and table2.svg\n", e->folder);
     experiment_close(e);
     return status;
 }
@@ -170,19 +173,19 @@ int table2_command(int argc, char **argv) {
     experiment_flags(&e, flags);
     flags[EXPERIMENT_FLAGS] =
         (struct flag){"test", FLAG_TEXT,  &e.held_path,
-                      NULL,   "FILE.tsv", "Pairs to measure on. Without it the 349 of examples/translate/data."};
+                      NULL,   "FILE.tsv", "Test pairs. Default: the 349 pairs in examples/translate/data."};
     flags[EXPERIMENT_FLAGS + 1] = (struct flag){
         "sustained",
         FLAG_NUMBER,
         &given,
         NULL,
         "GFLOPS",
-        "What the hardware sustains, in GFLOP/s, for the paper's way of counting. Without it that is measured."};
+        "Sustained speed of the hardware in GFLOP/s, for the paper's cost estimate. Default: measured on a CPU."};
     struct command_line line = {
         .usage = "table2 [options]",
         .about =
-            "Trains the base and the big setting and measures BLEU and what the training cost. The same command goes\n"
-            "on where a run was stopped, in whatever way.",
+            "Trains the base and the big model and reports BLEU and training cost. The same command resumes a run that "
+            "was stopped. Rows: base, big.",
         .groups = experiment_groups,
         .flags = flags,
         .flag_count = EXPERIMENT_FLAGS + 2};

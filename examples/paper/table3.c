@@ -1,5 +1,5 @@
 /*
- * table3.c - `paper table3`: every variation of the model in Table 3, trained and measured in turn.
+ * table3.c - `paper table3`: trains and measures all variations of the model in Table 3.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@
 
 static const double paper_vocabulary = 37000;
 
-/* Parameters of the row at the paper's size. */
+/* The number of parameters of a row at full size, in millions. */
 static double full_parameters(const struct paper_row *row) {
     xf_config *config = NULL;
     double count = NAN;
@@ -33,8 +33,8 @@ static void add_sizes(const struct experiment *e, const struct paper_row *row, s
         const struct model_size z = size_of(config, 0);
         const int64_t sizes[] = {z.encoder_layers, z.d_model, z.d_ff, z.heads, z.d_k, z.d_v};
         for (int i = 0; i < 6; ++i) table_cell(table, "%lld", (long long)sizes[i]);
-        xf_config_get_f64(config, "train.dropout", &dropout, NULL);
-        xf_config_get_f64(config, "train.label_smoothing", &smoothing, NULL);
+        xf_config_get_number(config, "train.dropout", &dropout, NULL);
+        xf_config_get_number(config, "train.label_smoothing", &smoothing, NULL);
         table_number(table, dropout, 1);
         table_number(table, smoothing, 1);
     }
@@ -87,9 +87,10 @@ static bool write_tables(const struct experiment *e) {
         fputs("# Table 3: variations on the Transformer\n\n", out.file);
         describe_experiment(e, out.file);
         fprintf(out.file,
-                "\nThe columns of the paper are those of its Table 3 (newstest2013, d_model 512): other data, another "
-                "size. Compare how a\nrow stands to its base row, not the numbers themselves. No checkpoints are "
-                "averaged. \"-\": not trained%s.\n\n",
+                "\nThe \"paper\" columns are from the paper's Table 3 (newstest2013, d_model 512), so data and size "
+                "differ. "
+                "Compare the\ndifferences to the base row, not the absolute numbers. Checkpoints are not averaged. "
+                "\"-\": not trained%s.\n\n",
                 e->result_count < PAPER_ROWS ? " yet" : "");
         table_markdown(&table, out.file);
         fputs("\n![Perplexity against the base model](table3.svg)\n\n![BLEU against the base model](table3.bleu.svg)\n",
@@ -101,14 +102,14 @@ static bool write_tables(const struct experiment *e) {
     return good;
 }
 
-/* Bars of how much a row differs from the base model: in perplexity, as nats a token, or in BLEU. */
+/* Draws the difference of each row to the base model, as bars: in nats per token or in BLEU. */
 static bool write_difference(const struct experiment *e, const char *ending, bool bleu, const char *title,
                              const char *y_label) {
     const struct result *base = find_result(e, "base");
     double here[PAPER_ROWS], paper[PAPER_ROWS];
     const char *names[PAPER_ROWS];
     char path[4096], subtitle[160];
-    for (int i = 1; i < PAPER_ROWS; ++i) { /* without the base model itself */
+    for (int i = 1; i < PAPER_ROWS; ++i) { /* skips the base model */
         const struct paper_row *row = &paper_rows[i];
         const struct result *r = find_result(e, row->name);
         names[i - 1] = row->name;
@@ -135,8 +136,8 @@ static bool write_difference(const struct experiment *e, const char *ending, boo
 static bool write_all(const struct experiment *e) {
     return write_tables(e) &&
            write_difference(e, ".svg", false, "Table 3: perplexity against the base model",
-                            "nats a token more than base") &&
-           write_difference(e, ".bleu.svg", true, "Table 3: BLEU against the base model", "BLEU more than base");
+                            "nats per token, minus base") &&
+           write_difference(e, ".bleu.svg", true, "Table 3: BLEU against the base model", "BLEU, minus base");
 }
 
 static int run_table3(struct experiment *e) {
@@ -145,12 +146,12 @@ static int run_table3(struct experiment *e) {
         const struct paper_row *row = &paper_rows[i];
         if (find_result(e, row->name) != NULL || !is_wanted(e, row->name)) continue;
         status = train_row(e, row);
-        /* After every row, so that a run which never ends has its table too. */
+        /* Write after each row, because the run may be stopped. */
         if (status < 0 && !write_all(e)) status = EXIT_FAILED;
     }
     if (status < 0) status = write_all(e) ? EXIT_OK : EXIT_FAILED;
     if (status == EXIT_OK)
-        printf("%s/table3.md, table3.tsv, table3.svg and table3.bleu.svg hold %zu of %d rows\n", e->folder,
+        printf("wrote %s/table3.md, table3.tsv, table3.svg, and table3.bleu.svg with %zu of %d rows\n", e->folder,
                e->result_count, PAPER_ROWS);
     experiment_close(e);
     return status;
@@ -158,6 +159,13 @@ static int run_table3(struct experiment *e) {
 
 int table3_command(int argc, char **argv) {
     static struct experiment e;
+    static char about[1024];
+    size_t used = (size_t)snprintf(about, sizeof about,
+                                   "Trains all rows of Table 3 and reports perplexity and BLEU. The same command "
+                                   "resumes a run that was stopped. Rows: ");
+    for (int i = 0; i < PAPER_ROWS && used < sizeof about; ++i)
+        used += (size_t)snprintf(about + used, sizeof about - used, "%s%s", paper_rows[i].name,
+                                 i + 1 < PAPER_ROWS ? ", " : ".");
     struct flag flags[EXPERIMENT_FLAGS + 1];
     experiment_defaults(&e);
     e.folder = "table3";
@@ -165,15 +173,12 @@ int table3_command(int argc, char **argv) {
     experiment_flags(&e, flags);
     flags[EXPERIMENT_FLAGS] =
         (struct flag){"dev", FLAG_TEXT,  &e.held_path,
-                      NULL,  "FILE.tsv", "Pairs to measure on. Without it the 349 of examples/translate/data."};
-    struct command_line line = {
-        .usage = "table3 [options]",
-        .about =
-            "Trains every row of Table 3 in turn and measures perplexity and BLEU. The same command goes on where\n"
-            "a run was stopped, in whatever way.",
-        .groups = experiment_groups,
-        .flags = flags,
-        .flag_count = EXPERIMENT_FLAGS + 1};
+                      NULL,  "FILE.tsv", "Held-out pairs. Default: the 349 pairs in examples/translate/data."};
+    struct command_line line = {.usage = "table3 [options]",
+                                .about = about,
+                                .groups = experiment_groups,
+                                .flags = flags,
+                                .flag_count = EXPERIMENT_FLAGS + 1};
     e.line = &line;
     const int status = read_command_line(&line, argc - 2, argv + 2);
     return status >= 0 ? status : run_table3(&e);

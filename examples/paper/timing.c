@@ -1,5 +1,5 @@
 /*
- * timing.c - how long a piece of work takes; see timing.h.
+ * timing.c - measures the time of a function; see timing.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,6 +7,7 @@
 
 #include "timing.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -33,7 +34,7 @@ struct timing timing_of(double *seconds, int count) {
     return (struct timing){median, seconds[0], seconds[count - 1]};
 }
 
-/* Seconds of one round, over so many of them; negative when the work ended it. */
+/* Returns the mean seconds of a round, or a negative value if the function stopped the measurement. */
 static double sample(work_fn work, void *user, int rounds) {
     const double began = clock_now();
     for (int i = 0; i < rounds; ++i)
@@ -59,7 +60,7 @@ bool time_work(work_fn work, void *user, int repeats, struct timing *out) {
 bool time_difference(work_fn first, void *first_user, work_fn second, void *second_user, double parts, int repeats,
                      struct timing *out) {
     double seconds[MAX_REPEATS];
-    /* Two rounds to warm up: the first grows the workspace. */
+    /* Two warm-up rounds, because the first one allocates the workspace. */
     double one = sample(first, first_user, 1), two = one < 0 ? -1 : sample(second, second_user, 1);
     if (two >= 0) one = sample(first, first_user, 1);
     if (one >= 0 && two >= 0) two = sample(second, second_user, 1);
@@ -72,5 +73,7 @@ bool time_difference(work_fn first, void *first_user, work_fn second, void *seco
         seconds[i] = (two - one) / parts;
     }
     *out = timing_of(seconds, repeats);
+    for (int i = 0; i < repeats; ++i) seconds[i] = fabs(seconds[i] - out->median);
+    if (out->median <= timing_of(seconds, repeats).median) out->median = NAN;
     return true;
 }

@@ -1,5 +1,5 @@
 /*
- * attention.h - the page of `translate translate --attention`: who looks at whom, as in the paper's Figures 3 to 5.
+ * attention.h - the page of `translate translate --attention`: attention weights, as in Figures 3 to 5 of the paper.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,23 +10,23 @@
 #include "page.h"
 
 struct attention {
-    const char *path; /* of the page; NULL: none is wanted */
-    int64_t limit;    /* sentences in it */
+    const char *path; /* of the page; NULL: no page is written */
+    int64_t limit;    /* maximum number of sentences in the page */
 
-    int64_t sentences, weights; /* that are in it */
-    bool changed;               /* since the page was written */
-    struct text json;           /* of the sentences, with commas between */
+    int64_t sentences, weights; /* currently in the page */
+    bool changed;               /* since the page was last written */
+    struct text json;           /* the sentences, separated by commas */
 };
 
 /*
- * Adds a sentence with the best answer to it, over which the decoder goes once more. Nothing happens when no page is
- * wanted, when it is full, or when the source is empty. A sentence that is too long for the page is told, with the
- * number of its line, and left out. Returns -1 to go on, or EXIT_FAILED after a message.
+ * Adds a sentence and its best translation, running the decoder on the pair once more for the weights. Does nothing if
+ * no page was requested, the page is full, or the source is empty. A sentence that is too long for the page is left
+ * out, and a message gives the number of its line. Returns -1 to continue, or EXIT_FAILED after a message.
  */
-int attention_add(struct attention *page, xf_decoder *decoder, const xf_model *model, const char *source, size_t length,
-                  const xf_hypothesis *answer, long long number);
+int attention_add(struct attention *page, xf_decoder *decoder, const xf_model *model, const xf_config *config,
+                  const char *source, size_t length, const xf_hypothesis *answer, long long number);
 
-/* Writes the page when sentences have come to it. Returns -1 to go on, or the exit status after a message. */
+/* Writes the page if it has new sentences. Returns -1 to continue, or the exit status after a message. */
 int attention_write(struct attention *page, const xf_model *model, const char *model_path);
 
 #endif

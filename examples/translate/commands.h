@@ -1,6 +1,5 @@
 /*
- * commands.h - the commands of examples/translate. Each gets the program's whole command line and returns its exit
- * status.
+ * commands.h - the commands of examples/translate. Each receives the whole command line and returns the exit status.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,8 +7,8 @@
 #define TRANSLATE_COMMANDS_H
 
 /*
- * The model of a command that was given none: en-de.xf beside the program, which the build puts there. Its path is kept
- * until the program ends. NULL after a message when there is none.
+ * Returns the path of the default model, en-de.xf in the folder of the program, where the build puts it. The path is
+ * valid until the program exits. NULL after a message if the file does not exist.
  */
 const char *model_beside(void);
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Translates with the English-German model that is ready beside this file, then trains a small one on the corpus beside
-# it and shows what that has learnt; see README.md.
+# Translates with the English-German model in this folder, then trains a small model on the corpus in data/ and shows
+# its translations; see README.md.
 #
-# In the sources of libxformer it installs what is missing (Debian packages), builds the library and the program into
-# build/demo, translates, trains and measures, all within about ten minutes on two cores, without a question. The
-# training is 7 minutes of that; DEMO_MINUTES=1 makes it one. Elsewhere, as in /usr/share/doc/libxformer-dev/examples,
-# where the ready model is left out, it compiles the program against the installed library, into the folder xformer-demo
-# of the folder that it is run in.
+# In the sources of libxformer, it installs missing Debian packages, builds the library and the program in build/demo,
+# translates, trains, and measures. It takes about ten minutes on two cores and asks no questions. The training takes 7
+# of these minutes, or the number in DEMO_MINUTES. Outside the sources, for example in
+# /usr/share/doc/libxformer-dev/examples, the English-German model is not included. There, it compiles the program
+# against the installed library, in the folder xformer-demo of the current folder.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -17,12 +17,12 @@ case "${1-}" in
     --fresh) fresh=yes ;;
     --help | -h)
         echo "Usage: [DEMO_MINUTES=7] $0 [--fresh]"
-        echo "Translates with the ready model and trains a small one in DEMO_MINUTES minutes (0: no training)."
-        echo "--fresh trains anew although one is there."
+        echo "Translates with the included model and trains a small one for DEMO_MINUTES minutes (0: no training)."
+        echo "--fresh trains a new model even if one exists."
         exit 0
         ;;
     *)
-        echo "demo.sh: '$1' is not an option; --fresh is the only one" >&2
+        echo "demo.sh: unknown option '$1'; expected --fresh or --help" >&2
         exit 2
         ;;
 esac
@@ -46,22 +46,22 @@ translate=$build/bin/translate
 
 say() { printf '\n== %s\n' "$*"; }
 
-# Builds the library too.
+# Builds the library and the program.
 build_sources() {
     tests/packages.sh
     say "Building into $build"
-    cuda=(-DXF_CUDA=OFF) # minutes of compiling for nothing, unless there is a GPU
+    cuda=(-DXF_CUDA=OFF) # saves minutes of compilation without a GPU
     if nvidia-smi -L >"$build.log" 2>&1; then cuda=(-DXF_CUDA=AUTO -DXF_CUDA_ARCHITECTURES=native); fi
     cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DXF_BUILD_TESTS=OFF -DXF_BUILD_EXAMPLES=ON "${cuda[@]}" \
         >"$build.log" 2>&1 &&
         cmake --build "$build" >>"$build.log" 2>&1 || {
         tail -n 40 "$build.log" >&2
-        echo "demo.sh: the build failed; all of its output is in $build.log" >&2
+        echo "demo.sh: the build failed; see $build.log for its output" >&2
         exit 1
     }
 }
 
-# Builds the program alone, which needs a C compiler, pkg-config, and CMake for the pages that are compiled in.
+# Builds only the program. This requires a C compiler, pkg-config, and CMake, which generates the embedded pages.
 build_program() {
     local flags tool
     say "Building into $PWD/$build"
@@ -74,13 +74,13 @@ build_program() {
     flags=$(pkg-config --cflags --libs xformer) || exit 1
     cmake -DPAGES="$here/pages" -DOUTPUT="$build/pages.c" -P "$here/embed.cmake" || exit 1
     # shellcheck disable=SC2086 # several words
-    cc -std=c11 -O2 -I"$here" "$here"/*.c "$build/pages.c" $flags -lm -o "$translate"
+    cc -std=c11 -O2 -I"$here" -I"$here/../common" "$here"/*.c "$here"/../common/*.c "$build/pages.c" $flags -lm -o "$translate"
 }
 
-# The ready model. The program finds it by itself.
+# Translates with the included model, which is the default of the program.
 show_ready() {
     [ -e "$ready" ] || return 0
-    say "The model that comes with the program knows the language of computers, and little else"
+    say "Translations by the included model, which is trained on texts about software"
     while read -r sentence; do
         printf '\n  EN  %s\n  ->  ' "$sentence"
         echo "$sentence" | "$translate" translate
@@ -91,21 +91,21 @@ The file could not be found.
 This command prints a list of all packages that are installed on your system.
 You do not have permission to open this file.
 END
-    say "The same model on the test set ($data/small.test.tsv, 349 sentences it has not seen)"
+    say "The same model on the test set ($data/small.test.tsv, 349 sentences not used for training)"
     "$translate" evaluate --test "$data/small.test.tsv"
 }
 
 train_model() {
     local start=(--overwrite)
     if [ "$fresh" = no ] && [ -e "$model" ]; then
-        say "$model is there from an earlier run (--fresh trains a new one)"
+        say "Using $model from an earlier run (--fresh trains a new model)"
         return
     fi
     if [ "$fresh" = no ] && [ -e "$model.ckpt" ]; then
-        say "Going on from the checkpoint of an interrupted run (--fresh begins anew)"
+        say "Continuing from the checkpoint of an interrupted run (--fresh starts a new run)"
         start=(--resume "$model.ckpt")
     else
-        say "Training on 19,500 sentence pairs, for so many minutes: $minutes"
+        say "Training on 19,500 sentence pairs; time limit in minutes: $minutes"
         rm -f "$model" "$model".*
     fi
     "$translate" train --train "$data/small.tsv" --model "$model" "${start[@]}" --minutes "$minutes" \
@@ -117,7 +117,7 @@ train_model() {
 }
 
 show_results() {
-    say "Test set ($data/small.test.tsv, 349 sentences the model has not seen): greedy search"
+    say "Test set ($data/small.test.tsv, 349 sentences not used for training): greedy search"
     "$translate" evaluate --model "$model" --test "$data/small.test.tsv" --greedy
     say "The same with beam search"
     "$translate" evaluate --model "$model" --test "$data/small.test.tsv" --beam 4 --output "$build/small.test.de"
@@ -127,7 +127,7 @@ show_results() {
 }
 
 mkdir -p "$build/bin" || {
-    echo "demo.sh: run it in a folder that you may write to" >&2
+    echo "demo.sh: the current folder is not writable; run it in a folder where you can write" >&2
     exit 1
 }
 if [ $sources = yes ]; then build_sources; else build_program; fi
@@ -140,13 +140,13 @@ say "Your turn"
 use=" --model $model"
 if [ -e "$ready" ]; then
     use=
-    echo "  $translate translate                      # the ready model: type sentences"
+    echo "  $translate translate                      # the included model: type sentences"
 fi
 if [ -e "$model" ]; then
-    echo "  $translate translate --model $model  # the one just trained"
+    echo "  $translate translate --model $model  # the trained model"
 fi
 cat <<END
-  $translate translate$use <FILE >FILE.de       # a file, one sentence a line
-  $translate inspect$use                        # look inside a model
-  $translate train --help                   # train your own
+  $translate translate$use <FILE >FILE.de       # a file, one sentence per line
+  $translate inspect$use                        # show the contents of a model
+  $translate train --help                   # help on training your own model
 END

@@ -1,5 +1,5 @@
 /*
- * evaluate.c - `translate evaluate`: loss, perplexity, BLEU, chrF and speed on a test set.
+ * evaluate.c - `translate evaluate`: measures loss, perplexity, BLEU, chrF, and speed on a test set.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,7 +13,7 @@
 
 struct evaluation {
     const char *model, *test, *output, *bleu;
-    int32_t tokenize; /* enum xf_bleu_tokenize */
+    int32_t tokenize; /* one of XF_BLEU_... */
     bool greedy;
 };
 
@@ -24,17 +24,19 @@ static void print_bleu(const xf_bleu_score *bleu, double chrf, const struct tran
     printf("%-12s %s\n", "", bleu->signature);
     printf("%-12s %.2f\n", "chrF2", chrf);
     const double count = (double)answers->texts.count;
-    printf("%-12s %.1f sentences/s, %.0f target tokens/s, %.1f s in all\n", "speed", count / seconds,
+    printf("%-12s %.1f sentences/s, %.0f target tokens/s, %.1f s in total\n", "speed", count / seconds,
            (double)answers->tokens / seconds, seconds);
-    if (answers->cut > 0) printf("%-12s %lld answers ended at the length limit\n", "cut off", (long long)answers->cut);
-    if (answers->refused > 0) printf("%-12s %lld sources gave no answer\n", "refused", (long long)answers->refused);
+    if (answers->cut > 0)
+        printf("%-12s %lld translations ended at the length limit\n", "cut off", (long long)answers->cut);
+    if (answers->refused > 0)
+        printf("%-12s %lld sources could not be translated\n", "refused", (long long)answers->refused);
 }
 
-/* Loss and perplexity. Pairs that are too long for the batcher are left out here, and told. */
-static enum xf_status print_loss(xf_decoder *decoder, xf_batcher *batcher, xf_error *err) {
+/* Prints loss and perplexity. Pairs that are too long for the batcher are left out; a line reports how many. */
+static xf_status print_loss(xf_decoder *decoder, xf_batcher *batcher, xf_error *err) {
     xf_eval_stats stats = XF_EVAL_STATS_INIT;
     xf_batcher_stats held = {.struct_size = sizeof held};
-    enum xf_status status = xf_evaluate_batcher(decoder, batcher, &stats, err);
+    xf_status status = xf_evaluate(decoder, batcher, NULL, &stats, err);
     if (status == XF_OK) status = xf_batcher_get_stats(batcher, &held, err);
     if (status != XF_OK) return status;
     printf("%-12s %.4f nats per target token; with label smoothing %.4f\n", "loss", stats.nll, stats.loss);
@@ -59,7 +61,7 @@ static int measure(const struct evaluation *evaluation, const xf_config *config,
     if (batcher != NULL) {
         sentences_of_corpus(&sources, corpus, SIDE_SOURCE, 0);
         sentences_of_corpus(&references, corpus, SIDE_TARGET, 0);
-        enum xf_status result = print_loss(decoder, batcher, &err);
+        xf_status result = print_loss(decoder, batcher, &err);
         const double began = now();
         if (result == XF_OK)
             result = measure_bleu(decoder, &sources, &references, evaluation->tokenize, &answers, &bleu, &chrf, &err);
@@ -84,13 +86,14 @@ static int evaluate(const struct evaluation *evaluation, const struct command_li
     xf_decoder *decoder = NULL;
     int status = EXIT_FAILED;
     xf_context *context = open_context(config);
-    xf_model *model = context != NULL ? open_model(context, evaluation->model) : NULL;
-    if (model != NULL && xf_corpus_open(context, config, evaluation->test, &corpus, &err) != XF_OK) fail(&err);
+    xf_model *model = context != NULL ? open_model(context, evaluation->model, config) : NULL;
+    if (model != NULL && xf_corpus_open(context, evaluation->test, NULL, config, NULL, &corpus, &err) != XF_OK)
+        fail(&err);
     if (corpus != NULL && xf_decoder_create(model, config, &decoder, &err) != XF_OK) fail(&err);
     if (decoder != NULL) {
         const char *beam = "?", *alpha = "?";
         xf_config_get(config, "decode.beam", &beam, NULL);
-        printf("%-12s %s\n", "device", xf_context_device(context));
+        printf("%-12s %s\n", "device", device_of(context));
         printf("%-12s %s, %lld parameters\n", "model", evaluation->model, (long long)parameter_count(model));
         print_corpus("test", corpus);
         if (xf_config_get(config, "decode.alpha", &alpha, NULL) == XF_OK)
@@ -105,7 +108,7 @@ static int evaluate(const struct evaluation *evaluation, const struct command_li
     return status;
 }
 
-/* Told before the evaluation: the output can be written, and is neither the references nor the model. */
+/* Checks before the evaluation that the output can be written and is not the test set or the model. */
 static int check_output_file(const struct evaluation *evaluation) {
     const struct named_file output = {"--output", evaluation->output};
     const struct named_file read[] = {{"--test", evaluation->test}, {"--model", evaluation->model}};
@@ -117,9 +120,10 @@ int evaluate_command(int argc, char **argv) {
     struct evaluation evaluation = {.bleu = "13a"};
     const struct flag flags[] = {
         {"model", FLAG_TEXT, &evaluation.model, NULL, "en-de.xf",
-         "The model, or a checkpoint. Without it the one beside the program: English to German."},
-        {"test", FLAG_TEXT, &evaluation.test, NULL, "FILE.tsv", "Pairs: source TAB reference, one a line. Required."},
-        {"output", FLAG_TEXT, &evaluation.output, NULL, "FILE", "Writes the translations there, one a line."},
+         "The model, or a checkpoint. The default is the one beside the program, English to German."},
+        {"test", FLAG_TEXT, &evaluation.test, NULL, "FILE.tsv",
+         "Test pairs: source TAB reference, one pair per line. Required."},
+        {"output", FLAG_TEXT, &evaluation.output, NULL, "FILE", "Writes the translations to this file, one per line."},
         {"bleu", FLAG_TEXT, &evaluation.bleu, NULL, "13a", BLEU_FLAG_HELP},
         {"beam", FLAG_OPTION, NULL, "decode.beam", "4", "The same as --decode.beam."},
         {"alpha", FLAG_OPTION, NULL, "decode.alpha", "0.6", "The same as --decode.alpha."},
@@ -128,8 +132,8 @@ int evaluate_command(int argc, char **argv) {
         {"device", FLAG_OPTION, NULL, "context.device", "NAME", "The same as --context.device."},
     };
     struct command_line line = {.usage = "evaluate [--model M.xf] --test FILE.tsv [options]",
-                                .about = "Translates a test set and compares with its references.",
-                                .groups = "context. decode. data. train.label_smoothing",
+                                .about = "Translates a test set and compares the translations with its references.",
+                                .groups = "context. decode. data. text. model.weights train.label_smoothing",
                                 .flags = flags,
                                 .flag_count = sizeof flags / sizeof flags[0]};
     int status = read_command_line(&line, argc - 2, argv + 2);
@@ -144,7 +148,6 @@ int evaluate_command(int argc, char **argv) {
     xf_error err;
     if (xf_config_create(&config, &err) != XF_OK) return fail(&err);
     status = apply_decoding(&line, config, evaluation.greedy);
-    if (status < 0 && share_languages(config, "decode.", "data.", &err) != XF_OK) status = fail(&err);
     if (status < 0) status = check_output_file(&evaluation);
     if (status < 0) status = evaluate(&evaluation, &line, config);
     xf_config_free(config);

@@ -1,5 +1,5 @@
 /*
- * history.c - the rows of a training run, and the file they are kept in; see history.h.
+ * history.c - the history of a training run and its file; see history.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,7 +18,7 @@ enum { NUMBERS = 9, LONGEST_ROW = 512 };
 static const char header[] =
     "kind\tstep\tepoch\telapsed\tloss\tlearning_rate\ttarget_tokens\ttokens\tbusy\tperplexity\tbleu\n";
 
-/* The numbers of a row after its step, in the order of the columns. */
+/* Sets `numbers` to the members of a row that follow its step, in the order of the columns. */
 static void numbers_of(struct history_row *row, double *numbers[NUMBERS]) {
     double *const all[NUMBERS] = {&row->epoch,  &row->elapsed, &row->loss,       &row->learning_rate, &row->tgt_tokens,
                                   &row->tokens, &row->busy,    &row->perplexity, &row->bleu};
@@ -31,7 +31,7 @@ static struct history_row *add_row(struct history_rows *list, const struct histo
     return &list->rows[list->count++];
 }
 
-/* Makes one row of two that follow each other. */
+/* Merges the next row into a row. */
 static void join(struct history_row *row, const struct history_row *next) {
     const double sum = row->loss * row->tgt_tokens + next->loss * next->tgt_tokens;
     const double tgt_tokens = row->tgt_tokens + next->tgt_tokens, tokens = row->tokens + next->tokens;
@@ -54,7 +54,7 @@ static void halve(struct history_rows *steps) {
 
 void history_step(struct history *history, const struct history_row *step) {
     struct history_rows *steps = &history->steps;
-    int64_t width = 1; /* steps in a row, so that a run of this length has room */
+    int64_t width = 1; /* steps per row, such that a run of this length fits */
     while (width * MOST_STEP_ROWS < step->step) width *= 2;
     if (history->open && (step->step - 1) % width != 0) {
         join(&steps->rows[steps->count - 1], step);
@@ -67,7 +67,8 @@ void history_step(struct history *history, const struct history_row *step) {
 
 void history_evaluation(struct history *history, const struct history_row *row) { add_row(&history->evaluations, row); }
 
-/* Reads "kind TAB step TAB ...", which it takes apart. Returns how many columns were good. */
+/* Parses "kind TAB step TAB ..." and modifies the line. Returns the number of valid columns before the first invalid.
+ */
 static int parse_row(char *line, struct history_row *row) {
     double *numbers[NUMBERS];
     numbers_of(row, numbers);
@@ -94,7 +95,7 @@ static int parse_row(char *line, struct history_row *row) {
     return 2 + NUMBERS;
 }
 
-/* The first line tells. */
+/* Checks the first line of a file. */
 static int check_header(const char *path, const char *line) {
     if (strcmp(line, header) == 0) return -1;
     const size_t length = strcspn(line, "\n");
@@ -106,7 +107,7 @@ static int check_header(const char *path, const char *line) {
 int history_check(const char *path) {
     char line[LONGEST_ROW];
     FILE *file = fopen(path, "rb");
-    if (file == NULL) return -1; /* writing it will tell why, if it is there */
+    if (file == NULL) return -1; /* if it exists, writing it will report the error */
     const int status = fgets(line, sizeof line, file) != NULL ? check_header(path, line) : -1;
     fclose(file);
     return status;
@@ -129,7 +130,7 @@ int history_read(struct history *history, const char *path, int64_t last_step) {
         }
         const int good = parse_row(line, &row);
         if (good < 2 + NUMBERS) {
-            complain("%s line %ld: %d good columns, expected %d", path, number, good, 2 + NUMBERS);
+            complain("%s line %ld: %d valid columns, expected %d", path, number, good, 2 + NUMBERS);
             status = EXIT_FAILED;
         } else if (row.step <= last_step) {
             add_row(strcmp(row.kind, "train") == 0 ? &history->steps : &history->evaluations, &row);
@@ -156,7 +157,7 @@ static void put_row(FILE *file, struct history_row row) {
     putc('\n', file);
 }
 
-/* All rows in the order of their steps. */
+/* Writes all rows in the order of their steps. */
 static bool put_history(FILE *file, const void *user) {
     const struct history *history = user;
     const struct history_rows *steps = &history->steps, *evaluations = &history->evaluations;

@@ -1,5 +1,5 @@
 /*
- * inspect.c - `translate inspect`: what is in a model file.
+ * inspect.c - `translate inspect`: prints the contents of a model file.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,19 +26,26 @@ static void print_configuration(const xf_model *model) {
     }
 }
 
+/* Formats the dimensions of a tensor: "512 x 64". */
+static void put_shape(char *text, size_t size, const xf_tensor_info *info) {
+    size_t used = 0;
+    for (int32_t i = 0; i < info->dims && used < size; ++i)
+        used += (size_t)snprintf(text + used, size - used, "%s%lld", i > 0 ? " x " : "", (long long)info->shape[i]);
+}
+
 static void print_parameters(const xf_model *model) {
     printf("\nparameters\n");
     for (size_t i = 0; i < xf_model_tensor_count(model); ++i) {
         xf_tensor_info info = {.struct_size = sizeof info};
         if (xf_model_get_tensor(model, i, &info, NULL) != XF_OK) continue;
-        char shape[48];
-        snprintf(shape, sizeof shape, "%lld x %lld", (long long)info.rows, (long long)info.columns);
-        printf("  %-44s %16s %12lld\n", info.name, shape, (long long)(info.rows * info.columns));
+        char shape[96];
+        put_shape(shape, sizeof shape, &info);
+        printf("  %-44s %16s %12lld\n", info.name, shape, (long long)element_count(&info));
     }
     printf("  %-44s %16s %12lld\n", "total", "", (long long)parameter_count(model));
 }
 
-/* Prints the name of an id between two bars, so that one sees where it ends. */
+/* Prints a space and the piece of a token. */
 static int print_piece(const xf_tokenizer *tokenizer, int32_t id) {
     char text[1024];
     size_t length = 0;
@@ -49,17 +56,17 @@ static int print_piece(const xf_tokenizer *tokenizer, int32_t id) {
 }
 
 static void print_sample(const xf_tokenizer *tokenizer) {
-    const int32_t size = xf_tokenizer_vocab_size(tokenizer);
-    printf("\nvocabulary     %d tokens; some of them:\n ", (int)size);
+    const int32_t size = vocabulary_size(tokenizer);
+    printf("\nvocabulary     %d tokens, for example:\n ", (int)size);
     for (int32_t i = 0; i < 24; ++i) print_piece(tokenizer, (int32_t)((int64_t)i * (size - 1) / 23));
     printf("\n");
 }
 
-/* Shows a text's pieces and ids, and the text that comes back from them. */
+/* Prints the pieces and ids of a text, and the text decoded from these ids. */
 static int print_pieces(const xf_tokenizer *tokenizer, const char *text) {
     size_t count = 0, length = 0;
     xf_error err;
-    enum xf_status status = xf_tokenizer_encode(tokenizer, text, strlen(text), NULL, 0, &count, &err);
+    xf_status status = xf_tokenizer_encode(tokenizer, text, strlen(text), NULL, 0, &count, &err);
     if (status != XF_OK && status != XF_ERROR_BUFFER_TOO_SMALL) return fail(&err);
     int32_t *ids = allocate(count * sizeof *ids);
     char *back = NULL;
@@ -86,7 +93,7 @@ static bool ends_with(const char *text, const char *ending) {
     return length >= most && strcmp(text + length - most, ending) == 0;
 }
 
-/* A file that is there, or a name that is a model's by its ending and was mistyped. */
+/* Returns whether an argument names a file, or has the ending of a model (whose name may be mistyped). */
 static bool names_model(const char *argument) {
     struct stat file;
     if (stat(argument, &file) == 0 && S_ISREG(file.st_mode)) return true;
@@ -94,14 +101,13 @@ static bool names_model(const char *argument) {
 }
 
 /*
- * Which arguments are the model and the text: "[M.xf] [TEXT]" without --model, "[TEXT]" with it. An argument alone is
- * a model when it names one, unless it stands after "--". Returns -1 to go on, or the exit status.
+ * Determines the model and the text from the arguments: "[M.xf] [TEXT]" without --model, "[TEXT]" with it. A single
+ * argument is the model if it names one and is not after "--". Returns -1 to continue, or the exit status.
  */
 static int read_arguments(const struct command_line *line, const char **path, const char **text) {
     const size_t count = line->argument_count;
     if (*path != NULL && count == 2) {
-        complain("'%.64s' is one argument too many: the model is that of --model, and one text can follow",
-                 line->arguments[1]);
+        complain("'%.64s' is one argument too many: with --model, only one text is accepted", line->arguments[1]);
         return EXIT_USAGE;
     }
     const bool first_is_model =
@@ -116,14 +122,14 @@ int inspect_command(int argc, char **argv) {
     const char *path = NULL, *text = NULL;
     const struct flag flags[] = {
         {"model", FLAG_TEXT, &path, NULL, "en-de.xf",
-         "The model, or a checkpoint; it can also be the first argument. Without it the one beside the program: "
+         "The model, or a checkpoint; it can also be the first argument. The default is the one beside the program, "
          "English to German."},
     };
     struct command_line line = {.usage = "inspect [M.xf] [TEXT]",
                                 .about =
-                                    "Shows what is in a model file; with a text, the pieces it is split into. One "
-                                    "argument alone is the model if there is a file of that name or it ends in "
-                                    ".xf; a text like that goes after --, or after --model M.xf.",
+                                    "Shows the contents of a model file or, with a text, the pieces of the text. A "
+                                    "single argument is the model if it is the name of a file or ends in .xf; put a "
+                                    "text like that after --, or after --model M.xf.",
                                 .groups = "context.",
                                 .flags = flags,
                                 .flag_count = sizeof flags / sizeof flags[0],
@@ -142,10 +148,9 @@ int inspect_command(int argc, char **argv) {
     if (status < 0) {
         status = EXIT_FAILED;
         context = open_context(config);
-        if (context != NULL) model = open_model(context, path);
+        if (context != NULL) model = open_model(context, path, config);
         if (context != NULL && model == NULL && !named && line.argument_count > 0 && path == line.arguments[0])
-            complain("'%.64s' was taken for a model; a text of several words is one in quotes, and goes after --",
-                     path);
+            complain("'%.64s' was taken for a model; put a text after --, and several words in quotes", path);
     }
     if (model != NULL && text != NULL) {
         status = print_pieces(xf_model_tokenizer(model), text);

@@ -1,7 +1,7 @@
 /*
- * main.c - examples/translate: trains a translation model, translates with it, measures it, looks into it.
+ * main.c - examples/translate: trains, runs, measures, and inspects a translation model.
  *
- * The program is written in C11 against libxformer's public headers alone, and is meant to be copied from.
+ * The program is written in C11 and uses only the public headers of libxformer. Its code may be copied.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,20 +17,20 @@
 const char program_name[] = "translate";
 
 static const struct command commands[] = {
-    {"train", train_command, "learn from pairs of sentences; write a model"},
+    {"train", train_command, "train a model on pairs of sentences"},
     {"translate", translate_command, "translate standard input to standard output"},
-    {"evaluate", evaluate_command, "measure BLEU, chrF and perplexity on a test set"},
-    {"inspect", inspect_command, "show what is in a model file"},
+    {"evaluate", evaluate_command, "measure BLEU, chrF, and perplexity on a test set"},
+    {"inspect", inspect_command, "show the contents of a model file"},
 };
 
 const char *model_beside(void) {
     static const char name[] = "en-de.xf";
     static char path[4096 + sizeof name];
-    const ssize_t length = readlink("/proc/self/exe", path, 4096); /* adds no NUL; the rest of path is zeros */
+    const ssize_t length = readlink("/proc/self/exe", path, 4096); /* adds no NUL; path was all zeros */
     char *const slash = length > 0 && length < 4096 ? strrchr(path, '/') : NULL;
     if (slash != NULL) strcpy(slash + 1, name);
     if (slash != NULL && access(path, R_OK) == 0) return path;
-    complain("--model M.xf is missing, and there is no %s beside the program", name);
+    complain("--model M.xf is missing, and the folder of the program has no %s", name);
     return NULL;
 }
 

@@ -1,5 +1,5 @@
 /*
- * page.c - text that grows, JSON strings, and pages; see page.h.
+ * page.c - text buffers, JSON strings, and pages; see page.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,7 +33,7 @@ void text_print(struct text *text, const char *format, ...) {
     const int length = vsnprintf(piece, sizeof piece, format, arguments);
     va_end(arguments);
     if (length < 0 || (size_t)length >= sizeof piece) {
-        complain("%d bytes in one piece of a page, expected at most %zu", length, sizeof piece - 1);
+        complain("a formatted part of a page has %d bytes, expected at most %zu", length, sizeof piece - 1);
         exit(EXIT_FAILED);
     }
     text_add(text, piece, (size_t)length);
@@ -41,7 +41,7 @@ void text_print(struct text *text, const char *format, ...) {
 
 void text_json(struct text *text, const char *string, size_t length) {
     text_add(text, "\"", 1);
-    size_t plain = 0; /* where the bytes begin that stand for themselves */
+    size_t plain = 0; /* start of the bytes that need no escape */
     for (size_t i = 0; i < length; ++i) {
         const unsigned char c = (unsigned char)string[i];
         if (c >= 0x20 && c != 0x7f && strchr("\"\\<>&", c) == NULL) continue;

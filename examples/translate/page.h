@@ -1,9 +1,9 @@
 /*
- * page.h - self-contained HTML pages: a template that the build embedded, with data in JSON put into it.
+ * page.h - self-contained HTML pages: a template, embedded by the build, with JSON data inserted.
  *
- * The templates are the files of the folder pages/. embed.cmake joins markup, style and script, forbids the page the
- * network in its Content-Security-Policy, and makes C arrays of it. A page's data is text from anywhere (tokens of a
- * vocabulary, names of files), so that no byte of it may act as markup: see text_json().
+ * The templates are in the folder pages/. embed.cmake joins markup, style, and script, adds a Content-Security-Policy
+ * that blocks all network access, and converts the result to C arrays. The data contains untrusted text (tokens of a
+ * vocabulary, names of files), so no byte of it may be interpreted as markup: see text_json().
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-/* A page up to its data, and what follows the data. */
+/* The parts of a page before and after its data. */
 struct page_template {
     const unsigned char *head, *tail;
     size_t head_size, tail_size;
@@ -20,7 +20,7 @@ struct page_template {
 
 extern const struct page_template attention_page, report_page;
 
-/* A text that grows. */
+/* A growing text buffer. */
 struct text {
     char *bytes;
     size_t length, capacity;
@@ -34,14 +34,14 @@ __attribute__((format(printf, 2, 3)))
 void text_print(struct text *text, const char *format, ...);
 
 /*
- * Adds a JSON string, quotes included. '<', '>' and '&' are written as \u003c and the like: the data stands inside a
- * script element, which "</script>" or "<!--" in it would end.
+ * Appends a JSON string, including its quotes. Escapes '<', '>', and '&' (as \u003c and so on), because the data is
+ * inside a script element, which "</script>" or "<!--" would end.
  */
 void text_json(struct text *text, const char *string, size_t length);
 
 void text_free(struct text *text);
 
-/* Writes a page, replacing an old one at once or not at all. Returns -1, or EXIT_FAILED after a message. */
+/* Writes a page, replacing an existing file atomically. Returns -1, or EXIT_FAILED after a message. */
 int write_page(const char *path, const struct page_template *page, const struct text *json);
 
 #endif

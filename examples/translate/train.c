@@ -1,5 +1,5 @@
 /*
- * train.c - `translate train`: the training loop, its limits, and its two ways to end.
+ * train.c - `translate train`: the training loop and the end of a run.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,20 +20,20 @@ static bool is_over(const struct run *run, int64_t step) {
     return run->flags.minutes > 0 && now() - run->started >= 60 * run->flags.minutes;
 }
 
-/* One update. After an error the batcher stands where it stood, so that a checkpoint resumes with this very batch. */
-static enum xf_status train_one(struct run *run, xf_step_stats *stats, xf_error *err) {
-    enum xf_status status = XF_DONE;
+/* Runs one update. An error leaves the batcher at this batch, so that a resumed run repeats it. */
+static xf_status train_one(struct run *run, xf_step_stats *stats, xf_error *err) {
+    xf_status status = XF_DONE;
     *stats = (xf_step_stats)XF_STEP_STATS_INIT;
-    while (status == XF_DONE) /* the end of an epoch: what follows is the first batch of the next */
-        status = xf_train_next(run->trainer, run->batcher, stats, err);
+    while (status == XF_DONE) /* the end of an epoch; the next call returns a batch of the next one */
+        status = xf_train_next(run->trainer, run->batcher, &until_interrupted, stats, err);
     return status;
 }
 
-/* What is due after a step: a snapshot, a checkpoint, an evaluation. */
-static enum xf_status after_step(struct run *run, int64_t step, xf_error *err) {
+/* Takes a snapshot, writes a checkpoint, and evaluates, if they are due after this step. */
+static xf_status after_step(struct run *run, int64_t step, xf_error *err) {
     if (snapshot_is_due(&run->snapshots, step)) save_snapshot(run);
     const bool save = is_due(step, run->flags.save_every), evaluate = is_due(step, run->flags.eval_every);
-    enum xf_status status = XF_OK;
+    xf_status status = XF_OK;
     if (save) save_checkpoint(run);
     if (evaluate) status = agree(run, evaluate_dev(run, xf_trainer_model(run->trainer), "dev", err), err);
     if (evaluate && status == XF_OK) {
@@ -44,11 +44,11 @@ static enum xf_status after_step(struct run *run, int64_t step, xf_error *err) {
     return status;
 }
 
-/* Trains until the limit, a signal or an error. */
-static enum xf_status train_loop(struct run *run, xf_error *err) {
+/* Trains until the limit, a signal, or an error. */
+static xf_status train_loop(struct run *run, xf_error *err) {
     for (;;) {
         const bool over = is_over(run, xf_trainer_step_count(run->trainer));
-        enum xf_status status = over ? XF_DONE : was_interrupted() ? XF_ERROR_CANCELLED : XF_OK;
+        xf_status status = over ? XF_DONE : was_interrupted() ? XF_ERROR_CANCELLED : XF_OK;
         status = agree(run, status, err);
         if (status == XF_DONE) return XF_OK;
         if (status != XF_OK) return status;
@@ -57,8 +57,8 @@ static enum xf_status train_loop(struct run *run, xf_error *err) {
         status = train_one(run, &stats, err);
         if (status != XF_OK) return status;
         if (stats.outcome != XF_STEP_UPDATED) {
-            complain("loss or gradient was not finite: %s step %lld",
-                     stats.outcome == XF_STEP_SKIPPED ? "a batch is left out after" : "the run went back to",
+            complain("the loss or gradient was not finite; %s step %lld",
+                     stats.outcome == XF_STEP_SKIPPED ? "skipped the batch after" : "returned to",
                      (long long)stats.step);
             continue;
         }
@@ -71,30 +71,30 @@ static enum xf_status train_loop(struct run *run, xf_error *err) {
     }
 }
 
-/* Tells how to go on from the last checkpoint that could be written. */
-static void print_way_on(const struct run *run) {
+/* Prints how to resume from the last checkpoint that was written. */
+static void print_how_to_resume(const struct run *run) {
     if (run->saved_step < 0 || !is_writer(run)) return;
-    complain("%s holds step %lld; `translate` can use it as a model, too. To go on%s:", run->checkpoint,
-             (long long)run->saved_step, run->ranks > 1 ? ", started as before" : "");
+    complain("%s contains step %lld; `translate` also accepts it as a model. To continue%s, run:", run->checkpoint,
+             (long long)run->saved_step, run->ranks > 1 ? " with the same launcher" : "");
     print_resume_command(run);
 }
 
-/* After Ctrl-C or an error: saves what there is and says how to go on. */
-static int stop_early(struct run *run, enum xf_status status, xf_error *err) {
-    status = agree(run, status, err); /* a cancel of one rank within a step is XF_ERROR_PEER on the others */
+/* After Ctrl-C or an error: saves the checkpoint and the report, and prints how to resume. */
+static int stop_early(struct run *run, xf_status status, xf_error *err) {
+    status = agree(run, status, err); /* if one rank is cancelled in a step, the others have XF_ERROR_PEER */
     if (status == XF_ERROR_CANCELLED && is_writer(run))
         complain("interrupted after step %lld", (long long)xf_trainer_step_count(run->trainer));
     else if (status != XF_ERROR_CANCELLED)
         fail(err);
     save_checkpoint(run);
     save_report(run, status == XF_ERROR_CANCELLED ? "stopped" : "failed");
-    print_way_on(run);
+    print_how_to_resume(run);
     return status == XF_ERROR_CANCELLED ? EXIT_INTERRUPTED : EXIT_FAILED;
 }
 
 /*
- * Nothing was left to do, and the snapshots went when their average was written: another model would take its place. (A
- * run that was stopped before that still has them.)
+ * Returns whether an earlier run had already written the averaged model. Its snapshots are then deleted, and saving the
+ * model again would replace the average with the last step. (A run stopped before that still has its snapshots.)
  */
 static bool is_finished(const struct run *run) {
     return run->own_checkpoint && run->flags.average > 1 && run->snapshots.count == 0 &&
@@ -104,7 +104,7 @@ static bool is_finished(const struct run *run) {
 static int finish(struct run *run) {
     xf_error err;
     save_checkpoint(run);
-    const enum xf_status finished = agree(run, is_finished(run) ? XF_DONE : XF_OK, &err);
+    const xf_status finished = agree(run, is_finished(run) ? XF_DONE : XF_OK, &err);
     if (finished < XF_OK) return stop_early(run, finished, &err);
     if (finished == XF_DONE) {
         save_report(run, "finished");
@@ -113,23 +113,23 @@ static int finish(struct run *run) {
     }
     xf_model *model = save_model(run);
     const int failed = model != NULL ? -1 : was_interrupted() ? EXIT_INTERRUPTED : EXIT_FAILED;
-    const int left = agree_to_go_on(run, failed);
+    const int left = agree_on_exit(run, failed);
     if (left >= 0) {
         if (model != NULL && model != xf_trainer_model(run->trainer)) xf_model_free(model);
         save_report(run, left == EXIT_INTERRUPTED ? "stopped" : "failed");
-        print_way_on(run);
+        print_how_to_resume(run);
         return left;
     }
     const bool other = model != xf_trainer_model(run->trainer);
     const bool known = run->row_count > 0 && run->rows[run->row_count - 1].step == xf_trainer_step_count(run->trainer);
-    enum xf_status status = XF_OK;
-    if (was_interrupted()) /* while the files were written, which nothing stops */
+    xf_status status = XF_OK;
+    if (was_interrupted()) /* during the writes, which are not cancelled */
         status = XF_ERROR_CANCELLED;
     else if (other || !known)
         status = evaluate_dev(run, model, !other ? "dev" : run->flags.patience > 0 ? "best" : "averaged", &err);
     status = agree(run, status, &err);
     if (status == XF_OK && (other || !known)) report_evaluation(run);
-    save_report(run, "finished"); /* the model is saved, whatever became of its evaluation */
+    save_report(run, "finished"); /* even if the evaluation failed: the model is saved */
     if (other) xf_model_free(model);
     if (status == XF_ERROR_CANCELLED) {
         if (is_writer(run))
@@ -146,23 +146,35 @@ static int train(struct run *run) {
     int status = run_open(run);
     if (status >= 0 && was_interrupted()) status = EXIT_INTERRUPTED;
     if (status < 0 && run->flags.patience > 0 && run->dev_batcher == NULL) {
-        complain("--patience needs dev pairs: --dev FILE.tsv or --hold-out");
+        complain("--patience needs dev pairs: set --dev FILE.tsv or --hold-out");
         status = EXIT_USAGE;
     }
     if (status < 0) status = open_report(run);
-    status = agree_to_go_on(run, status);
+    status = agree_on_exit(run, status);
     if (status >= 0) return status;
     print_run(run);
-    /* Written before the first step as well: a full disk or a folder that is not there shows now, not in an hour. */
+    /* Also written before the first step, to detect a full disk or a missing folder at once. */
     if (!save_checkpoint(run)) return EXIT_FAILED;
     run->started = now();
     run->first_step = xf_trainer_step_count(run->trainer);
     save_report(run, "running");
     xf_error err;
-    enum xf_status result = agree(run, find_best(run, &err), &err);
+    xf_status result = agree(run, find_best(run, &err), &err);
     if (result == XF_OK && !is_over(run, run->first_step)) print_start(run);
     if (result == XF_OK) result = train_loop(run, &err);
     return result == XF_OK ? finish(run) : stop_early(run, result, &err);
+}
+
+/*
+ * "model.weights" on the command line selects the type of the matrices in the final file. In memory they have type
+ * fp32, because the models that are loaded here are trained or compared with the trained model.
+ */
+static int split_weights(struct run *run) {
+    xf_error err;
+    if (xf_config_copy(run->config, &run->saving, &err) != XF_OK ||
+        xf_config_set(run->config, "model.weights", "fp32", &err) != XF_OK)
+        return fail(&err);
+    return -1;
 }
 
 int train_command(int argc, char **argv) {
@@ -182,19 +194,17 @@ int train_command(int argc, char **argv) {
         fail(&err);
         status = EXIT_USAGE;
     }
-    /* One bad batch is no reason to end a run of hours. */
+    /* One bad batch should not end a long run. */
     if (status < 0 && xf_config_set(run.config, "train.on_nonfinite", "skip", &err) != XF_OK) status = fail(&err);
-    /* What is loaded here is trained, or compared with what is. */
-    if (status < 0 && xf_config_set(run.config, "context.weights", "fp32", &err) != XF_OK) status = fail(&err);
-    /* mpirun and srun make ranks of us. */
+    /* Under mpirun or srun, each process becomes a rank. */
     if (status < 0 && xf_config_set(run.config, "context.comm", "auto", &err) != XF_OK) status = fail(&err);
     if (status < 0) status = apply_settings(&run.line, run.config);
+    if (status < 0) status = split_weights(&run);
     if (status < 0 && (run.context = open_context(run.config)) == NULL) status = EXIT_FAILED;
     if (status < 0 && !find_ranks(&run)) status = EXIT_FAILED;
     if (status < 0) {
-        catch_signals(run.context);
+        catch_signals();
         status = train(&run);
-        release_context();
     }
     run_close(&run);
     return status;

@@ -1,5 +1,5 @@
 /*
- * train.h - the parts of `translate train`: what a run holds, and who does what.
+ * train.h - the state of `translate train`, and the functions of its source files.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,7 +22,7 @@ struct train_flags {
     bool overwrite, proceed, quiet;
 };
 
-/* Options that were not given and chosen by the corpus; 0: not chosen. */
+/* Values chosen by the size of the corpus for options that were not set; 0: not chosen. */
 struct choice {
     int64_t vocab_size, batch_tokens, steps, warmup_steps, total_steps;
 };
@@ -41,12 +41,13 @@ struct run {
     int argc;
     char **argv;
     char checkpoint[MAX_PATH_LENGTH];
-    bool own_checkpoint; /* --resume names it: what else stands beside the model is of this run */
+    bool own_checkpoint; /* --resume names it, so the snapshots beside the model belong to this run */
 
-    int rank, ranks; /* 0 of 1 for a process alone */
-    int64_t *told;   /* [ranks] */
+    int rank, ranks;   /* 0 and 1 for a single process */
+    int64_t *statuses; /* of all ranks, from the last exchange; [ranks] */
 
-    xf_config *config;
+    xf_config *config; /* model.weights is fp32 */
+    xf_config *saving; /* for the final model: model.weights as on the command line */
     xf_context *context;
     xf_corpus *corpus, *dev;
     xf_trainer *trainer;
@@ -54,110 +55,112 @@ struct run {
     struct sentences dev_sources, dev_references;
 
     struct snapshots snapshots; /* for the average at the end */
-    int64_t saved_step;         /* of the checkpoint; -1 when this run has written none */
-    int64_t unsaved_step;       /* of the checkpoint that failed last, so that it is told once; -1 at first */
-    double best_loss;           /* of the evaluations so far, for --patience; negative: none yet */
+    int64_t saved_step;         /* of the checkpoint; -1 if this run has written none */
+    int64_t unsaved_step;       /* step whose checkpoint failed last, to report it only once; -1 at first */
+    double best_loss;           /* lowest dev loss so far, for --patience; negative: none yet */
     int64_t best_step;          /* of that evaluation */
     int64_t since_best;         /* evaluations after it */
-    bool save_failed;           /* some file could not be written: the run goes on, and ends with EXIT_FAILED */
+    bool save_failed;           /* a file could not be written: the run continues and ends with EXIT_FAILED */
 
     double started;     /* now() when the first step began */
-    int64_t first_step; /* steps that were made before this run */
-    /* Sums in which older steps fade, for the progress line. */
+    int64_t first_step; /* steps completed before this run */
+    /* Exponentially decaying sums over the recent steps, for the progress line. */
     double recent_loss, recent_tgt_tokens, recent_tokens, recent_seconds;
     double last_line;
-    bool terminal; /* stdout is one: the progress line is rewritten in place */
+    bool terminal; /* stdout is a terminal: the progress line is rewritten in place */
     struct dev_row *rows;
     size_t row_count, row_capacity;
 
     struct history history; /* for --report */
-    double elapsed_before;  /* seconds of it before this run */
+    double elapsed_before;  /* seconds in the history before this run */
 };
 
 /* train_flags.c */
 
-/* Both return -1 to go on, or the exit status. */
+/* Both return -1 to continue, or the exit status. */
 int read_train_flags(struct run *run, int argc, char **argv);
 int check_train_flags(struct run *run);
 
 /* train_setup.c */
 
-/* Opens corpora, tokenizer, model or checkpoint. Returns -1 to go on, or the exit status. */
+/* Opens the corpora, the tokenizer, and the model or checkpoint. Returns -1 to continue, or the exit status. */
 int run_open(struct run *run);
 void run_close(struct run *run);
 
-/* train_choose.c; all return -1 to go on, or the exit status */
+/* train_choose.c; all functions return -1 to continue, or the exit status */
 
-/* Before a tokenizer is learnt. */
+/* Chooses the size of the vocabulary, before a tokenizer is trained. */
 int choose_vocabulary(struct run *run);
-/* Before there is a trainer; prints the line that tells of all choices. */
+/* Chooses batches, steps, and warm-up, before the trainer is created. Prints a line with all choices. */
 int choose_run(struct run *run, const xf_tokenizer *tokenizer);
-/* Keeps with the trainer's model what a run that goes on must know. */
+/* Stores the choices in the metadata of the trainer's model, for a resumed run. */
 int keep_choice(struct run *run);
-/* Takes that from the trainer of such a run. */
+/* Reads the choices from the metadata in a resumed run. */
 int recall_choice(struct run *run);
 
 /* train_save.c */
 
-/* Writes the checkpoint; says so when that fails. */
+/* Writes the checkpoint. On failure, prints a message and returns false. */
 bool save_checkpoint(struct run *run);
-/* Writes a snapshot of the model for the average at the end; says so when that fails. */
+/* Writes a snapshot of the model for the average at the end. Prints a message on failure. */
 void save_snapshot(struct run *run);
-/* With --patience: keeps the model when the dev loss is the best so far, in a file that stays for a resumed run. */
+/* With --patience: saves the model if its dev loss is the lowest so far. The file remains for a resumed run. */
 void save_best(struct run *run, double dev_loss);
 /*
- * Evaluates what a resumed run kept as its best, and what it goes on from, so that they must be beaten. XF_OK also when
- * there is neither.
+ * In a resumed run with --patience, evaluates the best model so far and the model of the checkpoint, so that later
+ * models are compared with them. Returns XF_OK if neither exists.
  */
-enum xf_status find_best(struct run *run, xf_error *err);
+xf_status find_best(struct run *run, xf_error *err);
 /*
- * Averages the snapshots, or takes the best model kept, and writes the model. Gives that model, which the caller frees,
- * or the trainer's own when there is neither; NULL after a message.
+ * Writes the final model: the average of the snapshots, the best model, or otherwise that of the trainer. Returns this
+ * model, or NULL after a message. The caller frees it unless it is the trainer's model.
  */
 xf_model *save_model(struct run *run);
-/* Prints the command that goes on from the checkpoint. */
+/* Prints the command that resumes from the checkpoint. */
 void print_resume_command(const struct run *run);
 
-/* train_ranks.c; a process alone is rank 0 of 1 */
+/* train_ranks.c; a single process is rank 0 of 1 */
 
-/* Finds out which rank this is, and makes all but rank 0 silent. False after a message. */
+/* Reads the rank of this process; every rank except 0 then prints no output. False after a message. */
 bool find_ranks(struct run *run);
-/* Whether this rank writes files. */
+/* Returns whether this rank writes files. */
 bool is_writer(const struct run *run);
 void print_ranks(const struct run *run);
 /*
- * What all ranks have come to, which call this in the same place: cancelled when any was; else this rank's error, or
- * XF_ERROR_PEER when another has one; XF_DONE when any says so; XF_OK. err is filled for an error that is not the
- * caller's own.
+ * Exchanges the statuses of all ranks, which must all call this function at the same point, and returns the common
+ * result: XF_ERROR_CANCELLED if any rank was cancelled; otherwise the error of this rank, or XF_ERROR_PEER if another
+ * rank has an error; otherwise XF_DONE if any rank has it; otherwise XF_OK. Fills err for an error of another rank.
  */
-enum xf_status agree(struct run *run, enum xf_status status, xf_error *err);
-/* The same for an exit status, which is -1 to go on. */
-int agree_to_go_on(struct run *run, int status);
+xf_status agree(struct run *run, xf_status status, xf_error *err);
+/* Does the same for an exit status, where -1 means to continue. */
+int agree_on_exit(struct run *run, int status);
 
 /* train_report.c */
 
 void print_run(const struct run *run);
-/* The first progress line, before there is a step to tell of. */
+/* Prints the first progress line, before the first step. */
 void print_start(struct run *run);
 void count_step(struct run *run, const xf_step_stats *stats, double seconds);
 void print_progress(struct run *run, const xf_step_stats *stats);
-/* Evaluates a model on the dev set and prints a line. XF_OK also when there is no dev set. */
-enum xf_status evaluate_dev(struct run *run, const xf_model *model, const char *label, xf_error *err);
-/* The dev loss of the last evaluation; negative when there was none. */
+/* Evaluates a model on the dev set and prints a line. Returns XF_OK if there is no dev set. */
+xf_status evaluate_dev(struct run *run, const xf_model *model, const char *label, xf_error *err);
+/* Returns the dev loss of the last evaluation, or a negative number if there was none. */
 double last_dev_loss(const struct run *run);
 void print_rows(const struct run *run);
 double epoch_of(const struct run *run);
 
-/* train_page.c; nothing of this is done without --report */
+/* train_page.c; except history_name(), these functions do nothing without --report */
 
-/* Where the numbers are kept. */
+/* Returns the name of the history file. */
 void history_name(const struct run *run, char name[MAX_PATH_LENGTH]);
-/* Reads the history of a run that is now resumed. Returns -1 to go on, or the exit status. */
+/* Reads the history of a resumed run. Returns -1 to continue, or the exit status. */
 int open_report(struct run *run);
 void report_step(struct run *run, const xf_step_stats *stats, double seconds);
-/* The evaluation that was made last. */
+/* Adds the last evaluation to the history. */
 void report_evaluation(struct run *run);
-/* Writes the history and the page; says so when that fails. The state is "running", "finished", "stopped" or "failed".
+/*
+ * Writes the history and the page. Prints a message on failure. The state is "running", "finished", "stopped", or
+ * "failed".
  */
 void save_report(struct run *run, const char *state);
 

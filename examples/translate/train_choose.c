@@ -1,18 +1,18 @@
 /*
- * train_choose.c - what a run takes for the options that decide how long it lasts, when they are not given.
+ * train_choose.c - chooses the options that determine the length of a run, unless they are set.
  *
- * The library's defaults are the paper's, for 4.5 million pairs on eight GPUs: with some thousand pairs an epoch would
- * have a handful of batches, each of minutes on a CPU. Chosen are
+ * The defaults of the library are those of the paper, for 4.5 million pairs on eight GPUs. With a few thousand pairs,
+ * an epoch would have only a few batches, and each would take minutes on a CPU. These options are chosen:
  *
  *     tokenizer.vocab_size   by the number of pairs
- *     data.batch_tokens      so that an epoch has 200 batches; at least 256, at most 2,000 for the preset tiny, 4,000
- *                            for small, and the paper's 25,000 for the others
- *     --steps                20 epochs; from 4,000 to 100,000
- *     train.warmup_steps     the preset's, at most half of those steps
- *     train.total_steps      those steps, for a schedule that ends
+ *     data.batch_tokens      such that an epoch has 200 batches; at least 256; at most 2,000 for the preset tiny, 4,000
+ *                            for small, and 25,000, as in the paper, for the others
+ *     --steps                20 epochs, from 4,000 to 100,000
+ *     train.warmup_steps     the value of the preset, at most half of those steps
+ *     train.total_steps      those steps, for the schedules linear and cosine
  *
- * An option that is given is as it was given, and where --steps is given, so is the schedule. The same corpus gives the
- * same numbers; a checkpoint keeps them, so that a run that goes on has them without being told.
+ * An option on the command line is never changed. If --steps is set, the warm-up and train.total_steps are not changed,
+ * either. The same corpus always leads to the same choices. The checkpoint stores them for a resumed run.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,7 +24,7 @@
 
 enum { BATCHES = 200, EPOCHS = 20, LEAST_BATCH = 256, LEAST_STEPS = 4000, MOST_STEPS = 100000, SAMPLE = 2000 };
 
-/* Where a checkpoint has them, among what is kept with its model. */
+/* Metadata keys in the checkpoint's model. */
 static const char batch_key[] = "translate.batch_tokens", steps_key[] = "translate.steps";
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -32,14 +32,14 @@ static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static int64_t option_of(const xf_config *config, const char *key) {
     int64_t value = 0;
-    xf_config_get_i64(config, key, &value, NULL); /* the keys here are known ones */
+    get_integer(config, key, &value, NULL); /* cannot fail: the keys exist */
     return value;
 }
 
-/* Sets an option that was not given, and keeps in `chosen` that it was chosen. */
-static enum xf_status choose(struct run *run, const char *key, int64_t value, int64_t *chosen, xf_error *err) {
+/* Sets an option and records the value in `chosen`. */
+static xf_status choose(struct run *run, const char *key, int64_t value, int64_t *chosen, xf_error *err) {
     *chosen = value;
-    return xf_config_set_i64(run->config, key, value, err);
+    return xf_config_set_number(run->config, key, value, err);
 }
 
 int choose_vocabulary(struct run *run) {
@@ -59,14 +59,14 @@ int choose_vocabulary(struct run *run) {
     return -1;
 }
 
-/* Tokens of a text with its end symbol. */
+/* Returns the number of tokens of a text, including its end token. */
 static int64_t length_of(const xf_tokenizer *tokenizer, const char *text, size_t length) {
     size_t count = 0;
-    xf_tokenizer_encode(tokenizer, text, length, NULL, 0, &count, NULL); /* too small a buffer gives the count */
+    xf_tokenizer_encode(tokenizer, text, length, NULL, 0, &count, NULL); /* an empty buffer: returns only the count */
     return (int64_t)count + 1;
 }
 
-/* About how many tokens the longer side of an epoch has, by pairs all over the corpus. */
+/* Estimates the number of tokens per epoch on the longer side, from a sample of pairs across the corpus. */
 static int64_t epoch_tokens(const struct run *run, const xf_tokenizer *tokenizer) {
     const int64_t pairs = xf_corpus_pair_count(run->corpus), seen = least(pairs, SAMPLE);
     const int64_t longest = option_of(run->config, "data.max_tokens");
@@ -78,7 +78,7 @@ static int64_t epoch_tokens(const struct run *run, const xf_tokenizer *tokenizer
             XF_OK)
             continue;
         const int64_t a = length_of(tokenizer, source, source_length), b = length_of(tokenizer, target, target_length);
-        if (a > longest || b > longest) continue; /* it is left out of training */
+        if (a > longest || b > longest) continue; /* training skips this pair, too */
         sources += a;
         targets += b;
     }
@@ -96,12 +96,12 @@ static bool schedule_ends(const xf_config *config) {
     return strcmp(schedule, "linear") == 0 || strcmp(schedule, "cosine") == 0;
 }
 
-/* How long the run lasts, and the learning rate by that. */
-static enum xf_status choose_steps(struct run *run, int64_t epoch_steps, xf_error *err) {
+/* Chooses the number of steps and the options of the learning rate that depend on it. */
+static xf_status choose_steps(struct run *run, int64_t epoch_steps, xf_error *err) {
     static const char warmup_key[] = "train.warmup_steps", total_key[] = "train.total_steps";
     const bool ends = schedule_ends(run->config), warmup_given = is_given(&run->line, warmup_key);
     const int64_t warmup = option_of(run->config, warmup_key);
-    enum xf_status status = XF_OK;
+    xf_status status = XF_OK;
     int64_t steps = least(most((EPOCHS * epoch_steps + 99) / 100 * 100, LEAST_STEPS), MOST_STEPS);
     if (warmup_given) steps = most(steps, 2 * warmup);
     if (ends && is_given(&run->line, total_key)) steps = option_of(run->config, total_key);
@@ -113,7 +113,7 @@ static enum xf_status choose_steps(struct run *run, int64_t epoch_steps, xf_erro
     return status;
 }
 
-/* One line, in the words in which one would give other numbers. */
+/* Prints the choices in one line, in the form of command-line options. */
 static void print_choice(const struct run *run) {
     const struct {
         const char *option;
@@ -123,13 +123,13 @@ static void print_choice(const struct run *run) {
                    {"steps", run->chosen.steps},
                    {"train.warmup_steps", run->chosen.warmup_steps},
                    {"train.total_steps", run->chosen.total_steps}};
-    size_t told = 0;
+    size_t printed = 0;
     for (size_t i = 0; i < sizeof options / sizeof options[0]; ++i) {
         if (options[i].value == 0) continue;
-        if (told++ == 0) printf("%-12s", "chosen");
+        if (printed++ == 0) printf("%-12s", "chosen");
         printf(" --%s %lld", options[i].option, (long long)options[i].value);
     }
-    if (told > 0) printf("%s; give them to set others\n", run->flags.resume != NULL ? ", as before" : "");
+    if (printed > 0) printf("%s; set these options to override\n", run->flags.resume != NULL ? ", as before" : "");
     check_output();
 }
 
@@ -137,11 +137,11 @@ int choose_run(struct run *run, const xf_tokenizer *tokenizer) {
     const xf_config *config = run->config;
     const int64_t shards = option_of(config, "train.shards"), tokens = epoch_tokens(run, tokenizer);
     const int64_t parts = (shards > 0 ? shards : run->ranks) * option_of(config, "train.accumulate");
-    enum xf_status status = XF_OK;
+    xf_status status = XF_OK;
     xf_error err;
     if (!is_given(&run->line, "data.batch_tokens")) {
         int64_t batch = least(tokens / (BATCHES * parts) / 10 * 10, largest_batch(run->flags.preset));
-        batch = most(most(batch, LEAST_BATCH), option_of(config, "data.max_tokens")); /* a pair fits into it */
+        batch = most(most(batch, LEAST_BATCH), option_of(config, "data.max_tokens")); /* so that any pair fits */
         if (batch < option_of(config, "data.batch_tokens"))
             status = choose(run, "data.batch_tokens", batch, &run->chosen.batch_tokens, &err);
     }
@@ -152,24 +152,26 @@ int choose_run(struct run *run, const xf_tokenizer *tokenizer) {
     return -1;
 }
 
-static enum xf_status keep(xf_model *model, const char *key, int64_t value, xf_error *err) {
+static xf_status keep(xf_model *model, const char *key, int64_t value, xf_error *err) {
     char text[24];
     snprintf(text, sizeof text, "%lld", (long long)value);
-    return xf_model_set_metadata(model, key, value > 0 ? text : NULL, err); /* also forgets those of --init */
+    return xf_model_set_metadata(model, key, value > 0 ? text : NULL, err); /* 0 removes a value of the --init model */
 }
 
 int keep_choice(struct run *run) {
     xf_model *model = xf_trainer_model(run->trainer);
     xf_error err;
-    enum xf_status status = keep(model, batch_key, run->chosen.batch_tokens, &err);
+    xf_status status = keep(model, batch_key, run->chosen.batch_tokens, &err);
     if (status == XF_OK) status = keep(model, steps_key, run->chosen.steps, &err);
     return status == XF_OK ? -1 : fail(&err);
 }
 
-/* 0: there is none. A number that can't be is refused where it is used, by the library. */
+/* Returns 0 if the key does not exist. The library rejects an invalid number when it is set. */
 static int64_t kept(const xf_model *model, const char *key) {
-    const char *text = xf_model_metadata(model, key);
-    return text != NULL ? most(strtoll(text, NULL, 10), 0) : 0;
+    char text[24];
+    size_t length = 0;
+    if (xf_model_get_metadata(model, key, text, sizeof text, &length, NULL) != XF_OK) return 0;
+    return most(strtoll(text, NULL, 10), 0);
 }
 
 int recall_choice(struct run *run) {

@@ -1,5 +1,5 @@
 /*
- * train_flags.c - the flags of `translate train`, and which of them can't go together.
+ * train_flags.c - the flags of `translate train`, and checks of their combinations.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,55 +21,60 @@
 int read_train_flags(struct run *run, int argc, char **argv) {
     const struct flag flags[] = {
         FLAG("train", FLAG_TEXT, train, "FILE.tsv",
-             "Pairs to learn from: source TAB target, one pair a line; or a folder of such files. Required."),
+             "Training pairs: source TAB target, one pair per line; or a folder of such files. Required."),
         FLAG("model", FLAG_TEXT, model, "OUT.xf",
-             "Where the model goes. The checkpoint is beside it, as OUT.xf.ckpt. Required."),
-        FLAG("dev", FLAG_TEXT, dev, "FILE.tsv", "Pairs to watch the training with; they are not learnt from."),
+             "The model to write. The checkpoint is written beside it, as OUT.xf.ckpt. Required."),
+        FLAG("dev", FLAG_TEXT, dev, "FILE.tsv",
+             "Pairs for evaluation during training; they are not used for training."),
         FLAG("hold-out", FLAG_COUNT, hold_out, "40",
-             "Without --dev, each pair number 40, 80, 120 ... of the training file is held out for that; 0 is none."),
-        FLAG("preset", FLAG_TEXT, preset, "small",
-             "tiny, small, base, big or parsing; options given by key go before it. Vocabulary, batches, steps and "
-             "warm-up that are not given are chosen by the corpus, and a line tells them."),
-        FLAG("tokenizer", FLAG_TEXT, tokenizer, "FILE.json", "Uses this tokenizer instead of learning one."),
+             "Without --dev, pairs number 40, 80, 120, ... of the training file are held out as dev pairs; 0: none."),
+        FLAG(
+            "preset", FLAG_TEXT, preset, "small",
+            "tiny, small, base, big, or parsing. Options set by key take precedence. Unless they are set, the sizes of "
+            "the vocabulary and of batches, the steps, and the warm-up depend on the corpus; a line of output shows "
+            "them."),
+        FLAG("tokenizer", FLAG_TEXT, tokenizer, "FILE.json", "Uses this tokenizer instead of training one."),
         FLAG("init", FLAG_TEXT, init, "OTHER.xf",
-             "Begins with the weights and the tokenizer of this model, at step 0, to suit it to other texts."),
+             "Starts at step 0 with the weights and the tokenizer of this model, to adapt it to other texts."),
         FLAG("steps", FLAG_COUNT, steps, "N",
-             "Ends at this step; 0 is no limit, if there is one in minutes. Without --steps, --minutes and --patience: "
+             "Ends at this step; 0: no limit, which requires --minutes. Without --steps, --minutes, and --patience: "
              "20 epochs, from 4,000 to 100,000 steps."),
-        FLAG("minutes", FLAG_NUMBER, minutes, "M", "Ends after so many minutes of training and evaluation."),
-        FLAG("eval-every", FLAG_COUNT, eval_every, "1000", "Steps between evaluations on the dev pairs; 0 is never."),
+        FLAG("minutes", FLAG_NUMBER, minutes, "M", "Ends after this many minutes of training and evaluation."),
+        FLAG("eval-every", FLAG_COUNT, eval_every, "1000", "Steps between evaluations on the dev pairs; 0: never."),
         FLAG("dev-sentences", FLAG_COUNT, dev_sentences, "200",
-             "How many dev pairs an evaluation translates for BLEU (greedily); 0 is none."),
-        FLAG("patience", FLAG_COUNT, patience, "0",
-             "Ends after so many evaluations without a lower dev loss; the model is then that of the lowest. 0 is "
-             "never."),
-        FLAG("save-every", FLAG_COUNT, save_every, "1000", "Steps between checkpoints; 0 is only at the end."),
-        FLAG("average", FLAG_COUNT, average, "1", "Averages the last so many snapshots into the model."),
+             "How many dev pairs an evaluation translates (greedily) for BLEU; 0: none."),
+        FLAG(
+            "patience", FLAG_COUNT, patience, "0",
+            "Ends after this many evaluations without a lower dev loss, and writes the model with the lowest dev loss; "
+            "0: never."),
+        FLAG("save-every", FLAG_COUNT, save_every, "1000", "Steps between checkpoints; 0: only at the end."),
+        FLAG("average", FLAG_COUNT, average, "1", "How many of the last snapshots are averaged into the final model."),
         FLAG("average-every", FLAG_COUNT, average_every, "K",
-             "Steps between those snapshots; --save-every if not given."),
+             "Steps between these snapshots. The default is --save-every."),
         FLAG("resume", FLAG_TEXT, resume, "OUT.xf.ckpt",
-             "Goes on from a checkpoint, with the bits of an unbroken run."),
+             "Continues from a checkpoint. The result has the same bits as an uninterrupted run."),
         FLAG("report", FLAG_TEXT, report, "OUT.html",
-             "Also writes a page that shows how the run goes, anew after each evaluation. Its numbers are in "
-             "OUT.xf.tsv."),
-        FLAG("continue", FLAG_SWITCH, proceed, "",
-             "Goes on from OUT.xf.ckpt if it is there, and else begins: one command for every start of a job."),
-        FLAG("overwrite", FLAG_SWITCH, overwrite, "", "Begins anew although OUT.xf.ckpt is there."),
+             "Also writes a page with charts of the run, and updates it after each evaluation and checkpoint. Its "
+             "numbers are in OUT.xf.tsv."),
+        FLAG(
+            "continue", FLAG_SWITCH, proceed, "",
+            "Continues from OUT.xf.ckpt if it exists, or else starts a new run: one command for every start of a job."),
+        FLAG("overwrite", FLAG_SWITCH, overwrite, "", "Starts a new run even if OUT.xf.ckpt exists."),
         FLAG("quiet", FLAG_SWITCH, quiet, "", "No progress line."),
         ALIAS("threads", "context.threads", "N", "The same as --context.threads."),
         ALIAS("device", "context.device", "NAME", "The same as --context.device."),
     };
     run->line = (struct command_line){.usage = "train --train FILE.tsv --model OUT.xf [options]",
-                                      .about = "Learns to translate from pairs of sentences.",
-                                      .groups = "context. tokenizer. data. model. train. file.",
+                                      .about = "Trains a translation model on pairs of sentences.",
+                                      .groups = "context. tokenizer. data. text. model. train.",
                                       .flags = flags,
                                       .flag_count = sizeof flags / sizeof flags[0]};
     const int status = read_command_line(&run->line, argc, argv);
-    run->line.flags = NULL; /* the table ends with this function */
+    run->line.flags = NULL; /* the table is local to this function */
     return status;
 }
 
-/* What is written must not be what is read. The checkpoint that a run goes on from is both, and meant to be. */
+/* Checks that no input file would be overwritten. The only exception is the run's own checkpoint with --resume. */
 static int check_files(const struct run *run) {
     const struct train_flags *flags = &run->flags;
     const struct named_file model = {"--model", flags->model}, checkpoint = {"the checkpoint", run->checkpoint};
@@ -84,7 +89,7 @@ static int check_files(const struct run *run) {
     return status < 0 ? check_beside(flags->model, endings, read, 4) : status;
 }
 
-/* Whether --resume goes on from the checkpoint that the run will write, or from the one before. */
+/* Returns whether --resume names the checkpoint that this run will write, or its previous version. */
 static bool resumes_own(const struct run *run) {
     char previous[MAX_PATH_LENGTH + 8];
     if (run->flags.resume == NULL) return false;
@@ -92,7 +97,7 @@ static bool resumes_own(const struct run *run) {
     return is_same_file(run->flags.resume, run->checkpoint) || is_same_file(run->flags.resume, previous);
 }
 
-/* The same for --report: its page, which could also be named as another file of this run, and its history. */
+/* Checks the page and the history of --report. The page may not have the name of another file of this run, either. */
 static int check_report(const struct run *run) {
     const struct train_flags *flags = &run->flags;
     char history[MAX_PATH_LENGTH];
@@ -127,9 +132,10 @@ int check_train_flags(struct run *run) {
         return EXIT_USAGE;
     }
     if (flags->steps < 0 && flags->minutes > 0) flags->steps = 0;
-    if (flags->steps < 0 && flags->patience > 0) flags->steps = 100000; /* it ends before */
+    if (flags->steps < 0 && flags->patience > 0)
+        flags->steps = 100000; /* an upper bound: --patience ends the run earlier */
     if (flags->steps == 0 && flags->minutes <= 0) {
-        complain("--steps 0 needs a limit in --minutes");
+        complain("--steps 0 sets no limit, so it needs --minutes");
         return EXIT_USAGE;
     }
     if (flags->patience > 0 && (flags->eval_every == 0 || flags->average > 1)) {
@@ -139,20 +145,21 @@ int check_train_flags(struct run *run) {
     }
     if (flags->average_every == 0) flags->average_every = flags->save_every;
     if (flags->average > 1 && flags->average_every == 0) {
-        complain("--average %lld needs snapshots: --average-every is not given and --save-every is 0",
+        complain("--average %lld needs snapshots: --average-every is not set and --save-every is 0",
                  (long long)flags->average);
         return EXIT_USAGE;
     }
     const int length = snprintf(run->checkpoint, sizeof run->checkpoint, "%s.ckpt", flags->model);
     if (length < 0 || (size_t)length + 32 > sizeof run->checkpoint) {
-        complain("the name of the model is too long");
+        complain("the path of --model has %zu bytes, expected at most %zu", strlen(flags->model),
+                 sizeof run->checkpoint - 37);
         return EXIT_USAGE;
     }
     if (flags->proceed && (flags->resume != NULL || flags->overwrite)) {
         complain("--continue does not go with --%s", flags->resume != NULL ? "resume" : "overwrite");
         return EXIT_USAGE;
     }
-    if (flags->proceed && access(run->checkpoint, F_OK) == 0) { /* it holds what these began with */
+    if (flags->proceed && access(run->checkpoint, F_OK) == 0) { /* the checkpoint has the tokenizer and the model */
         flags->resume = run->checkpoint;
         flags->tokenizer = flags->init = NULL;
     }
@@ -162,7 +169,7 @@ int check_train_flags(struct run *run) {
         return EXIT_USAGE;
     }
     if (flags->init != NULL && (flags->tokenizer != NULL || flags->preset != NULL)) {
-        complain("%s does not go with --init: the model of that file decides",
+        complain("%s does not go with --init: that model determines it",
                  flags->tokenizer != NULL ? "--tokenizer" : "--preset");
         return EXIT_USAGE;
     }
@@ -176,8 +183,8 @@ int check_train_flags(struct run *run) {
     if (status >= 0) return status;
     run->own_checkpoint = resumes_own(run);
     if (!run->own_checkpoint && !flags->overwrite && access(run->checkpoint, F_OK) == 0) {
-        complain("%s is there from an earlier run: go on with --resume %s, or %s with --overwrite", run->checkpoint,
-                 run->checkpoint, flags->resume == NULL ? "begin anew" : "put another run in its place");
+        complain("%s exists from an earlier run: continue with --resume %s, or %s with --overwrite", run->checkpoint,
+                 run->checkpoint, flags->resume == NULL ? "start a new run" : "replace it");
         return EXIT_USAGE;
     }
     return -1;

@@ -1,8 +1,8 @@
 /*
- * train_page.c - `translate train --report OUT.html`: the run's history as a page, see pages/report.js.
+ * train_page.c - `translate train --report OUT.html`: writes the history of a run as a page; see pages/report.js.
  *
- * The page is written after every evaluation and checkpoint and at the end, so that a browser shows how far a run is. A
- * page that can't be written does not end a run.
+ * The page is written after every evaluation and checkpoint and at the end, so that a browser shows the progress of the
+ * run. If the page cannot be written, the run continues.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -47,7 +47,7 @@ void report_evaluation(struct run *run) {
     if (run->flags.report == NULL || run->row_count == 0) return;
     const struct dev_row *dev = &run->rows[run->row_count - 1];
     const struct history_rows *known = &run->history.evaluations;
-    for (size_t i = 0; i < known->count; ++i) /* a resumed run measures once more what it goes on from */
+    for (size_t i = 0; i < known->count; ++i) /* a resumed run may repeat an evaluation */
         if (known->rows[i].step == dev->step && strcmp(known->rows[i].kind, dev->label) == 0) return;
     struct history_row row = {.step = dev->step,
                               .epoch = dev->epoch,
@@ -67,7 +67,7 @@ static void put_string(struct text *json, const char *string) { text_json(json, 
 
 static void put_name(struct text *json, const char *name) { text_print(json, ",\n\"%s\":", name); }
 
-/* JSON has no infinity, which a perplexity may be. */
+/* JSON has no infinity, which is a possible perplexity. */
 static void put_number(struct text *json, double number) {
     if (isfinite(number) && number >= 0)
         text_print(json, ",%.6g", number);
@@ -75,14 +75,15 @@ static void put_number(struct text *json, double number) {
         text_print(json, ",null");
 }
 
-/* Every option of the groups that shape a run, from where it stands. */
+/* Writes every option of the groups that affect a run, each from the configuration that applies. */
 static void put_settings(struct text *json, const struct run *run) {
     const struct {
         const char *group;
         const xf_config *config;
     } groups[] = {{"model.", xf_model_config(xf_trainer_model(run->trainer))},
                   {"train.", xf_trainer_config(run->trainer)},
-                  {"data.", run->config}};
+                  {"data.", run->config},
+                  {"text.", run->config}};
     const char *comma = "";
     text_print(json, "[");
     for (size_t i = 0; i < xf_option_count(); ++i) {
@@ -144,10 +145,10 @@ void save_report(struct run *run, const char *state) {
     put_name(&json, "corpus");
     put_string(&json, base_name(run->flags.train));
     put_name(&json, "device");
-    put_string(&json, xf_context_device(run->context));
+    put_string(&json, device_of(run->context));
     put_name(&json, "step");
     text_print(&json, "%lld", (long long)xf_trainer_step_count(run->trainer));
-    put_name(&json, "last_step"); /* 0: there is no such limit */
+    put_name(&json, "last_step"); /* 0: no limit */
     text_print(&json, "%lld", (long long)run->flags.steps);
     put_name(&json, "elapsed");
     text_print(&json, "%.1f", run->elapsed_before + now() - run->started);

@@ -1,5 +1,5 @@
 /*
- * train_report.c - what a training run prints: the progress line, and a line for every evaluation.
+ * train_report.c - the output of a training run: the progress line and a line for every evaluation.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "signals.h"
 
 double epoch_of(const struct run *run) {
     xf_batcher_stats stats = {.struct_size = sizeof stats};
@@ -48,7 +50,7 @@ void count_step(struct run *run, const xf_step_stats *stats, double seconds) {
     run->recent_seconds = fade * run->recent_seconds + seconds;
 }
 
-/* Seconds to the end of the run: that of the steps or that of the minutes, whichever is nearer. */
+/* Estimates the seconds to the end of the run, which is set by its steps or minutes, whichever ends first. */
 static double seconds_left(const struct run *run, int64_t step) {
     const double elapsed = now() - run->started;
     double left = run->flags.minutes > 0 ? 60 * run->flags.minutes - elapsed : 1e30;
@@ -88,18 +90,17 @@ static void keep_row(struct run *run, const struct dev_row *row) {
     run->rows[run->row_count++] = *row;
 }
 
-enum xf_status evaluate_dev(struct run *run, const xf_model *model, const char *label, xf_error *err) {
+xf_status evaluate_dev(struct run *run, const xf_model *model, const char *label, xf_error *err) {
     if (run->dev_batcher == NULL) return XF_OK;
     xf_decoder *decoder = NULL;
     xf_config *greedy = NULL;
     struct translations answers = {0};
     xf_eval_stats stats = XF_EVAL_STATS_INIT;
     xf_bleu_score bleu = {.score = -1};
-    enum xf_status status = xf_config_copy(run->config, &greedy, err);
-    if (status == XF_OK) status = xf_config_set_i64(greedy, "decode.beam", 1, err);
-    if (status == XF_OK) status = share_languages(greedy, "data.", "decode.", err);
+    xf_status status = xf_config_copy(run->config, &greedy, err);
+    if (status == XF_OK) status = xf_config_set_number(greedy, "decode.beam", 1, err);
     if (status == XF_OK) status = xf_decoder_create(model, greedy, &decoder, err);
-    if (status == XF_OK) status = xf_evaluate_batcher(decoder, run->dev_batcher, &stats, err);
+    if (status == XF_OK) status = xf_evaluate(decoder, run->dev_batcher, &until_interrupted, &stats, err);
     if (status == XF_OK && run->dev_sources.count > 0)
         status =
             measure_bleu(decoder, &run->dev_sources, &run->dev_references, XF_BLEU_13A, &answers, &bleu, NULL, err);

@@ -1,7 +1,7 @@
 /*
- * train_save.c - what a training run writes: checkpoints, snapshots for the average, the model.
+ * train_save.c - writes checkpoints, snapshots for the average, and the model of a training run.
  *
- * A file that can't be written (a full disk) is told, and the run goes on: the library leaves the old file as it was.
+ * If a file cannot be written (a full disk), the run prints a message and continues. The library keeps the old file.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -20,17 +20,18 @@ bool save_checkpoint(struct run *run) {
     xf_error err;
     const int64_t step = xf_trainer_step_count(run->trainer);
     if (run->saved_step == step) return true;
-    if (xf_trainer_save(run->trainer, run->batcher, run->checkpoint, &err) == XF_OK) {
+    const xf_sink sink = XF_SINK_PATH(run->checkpoint);
+    if (xf_trainer_save(run->trainer, run->batcher, NULL, &sink, &err) == XF_OK) {
         run->saved_step = step;
         return true;
     }
     run->save_failed = true;
-    /* At the end of a run the last step is tried again: a disk may have room by now. */
+    /* At the end of a run, the last step is tried again: the disk may have space now. */
     if (run->unsaved_step == step) return false;
     run->unsaved_step = step;
-    if (!is_writer(run)) return false; /* rank 0 says why */
+    if (!is_writer(run)) return false; /* rank 0 prints the reason */
     fail(&err);
-    complain("step %lld is not saved; an older checkpoint, if there is one, is as it was", (long long)step);
+    complain("step %lld is not saved; an older checkpoint, if it exists, is unchanged", (long long)step);
     return false;
 }
 
@@ -43,7 +44,7 @@ void save_snapshot(struct run *run) {
     run->save_failed = true;
 }
 
-/* The best model so far is a file, too, "OUT.xf.best-1200": its step says how long a resumed run has waited already. */
+/* Makes the name of a best model, OUT.xf.best-STEP. A resumed run counts evaluations without improvement from STEP. */
 static void best_name(const struct run *run, int64_t step, char name[MAX_PATH_LENGTH]) {
     snprintf(name, MAX_PATH_LENGTH, "%.4000s.best-%lld", run->flags.model, (long long)step);
 }
@@ -57,8 +58,8 @@ static void forget_best(const struct run *run, int64_t step) {
 }
 
 /*
- * Finds the newest of the best models that an earlier run left, which is the best of them, and deletes the others; all
- * when none is wanted. Returns its step, -1 when there is none.
+ * Finds the newest of the best models that an earlier run left, which has the lowest dev loss, and deletes the others.
+ * If `wanted` is false, deletes all. Returns the step of the model, or -1 if none remains.
  */
 static int64_t find_best_file(const struct run *run, bool wanted) {
     char folder[MAX_PATH_LENGTH];
@@ -77,7 +78,7 @@ static int64_t find_best_file(const struct run *run, bool wanted) {
     return newest;
 }
 
-/* Evaluations after the best one, up to the one of this step. */
+/* Counts the evaluations after the best one, up to this step. */
 static void count_since_best(struct run *run) {
     const int64_t every = run->flags.eval_every;
     run->since_best = xf_trainer_step_count(run->trainer) / every - run->best_step / every;
@@ -97,10 +98,11 @@ void save_best(struct run *run, double dev_loss) {
     const int64_t step = xf_trainer_step_count(run->trainer);
     best_name(run, step, name);
     if (is_writer(run)) {
-        if (xf_model_save(xf_trainer_model(run->trainer), NULL, name, &err) != XF_OK) {
+        const xf_sink sink = XF_SINK_PATH(name);
+        if (xf_model_save(xf_trainer_model(run->trainer), NULL, NULL, &sink, &err) != XF_OK) {
             fail(&err);
             run->save_failed = true;
-            return; /* the one before stays the best that is kept */
+            return; /* the previous best model remains */
         }
         forget_previous(name);
     }
@@ -110,20 +112,21 @@ void save_best(struct run *run, double dev_loss) {
     run->since_best = 0;
 }
 
-enum xf_status find_best(struct run *run, xf_error *err) {
+xf_status find_best(struct run *run, xf_error *err) {
     if (run->flags.patience == 0) return XF_OK;
-    enum xf_status status = XF_OK;
+    xf_status status = XF_OK;
     const int64_t found = find_best_file(run, run->own_checkpoint), step = xf_trainer_step_count(run->trainer);
-    if (found >= 0) { /* else the run was stopped before its first evaluation, or had come to its end */
+    if (found >= 0) { /* otherwise the run was stopped before its first evaluation, or has finished */
         char name[MAX_PATH_LENGTH];
         xf_model *best = NULL;
         best_name(run, found, name);
-        status = xf_model_load(run->context, name, &best, err);
+        const xf_source source = XF_SOURCE_PATH(name);
+        status = xf_model_load(run->context, &source, run->config, &until_interrupted, &best, err);
         if (status == XF_OK) status = evaluate_dev(run, best, "best", err);
         if (status == XF_OK) run->best_loss = last_dev_loss(run), run->best_step = found;
         xf_model_free(best);
     }
-    /* The checkpoint is written before the evaluation of its step, in which the run may have been stopped. */
+    /* The checkpoint precedes the evaluation of its step, so the run may have been stopped before that evaluation. */
     if (status != XF_OK || step == 0 || step % run->flags.eval_every != 0) return status;
     status = evaluate_dev(run, xf_trainer_model(run->trainer), "dev", err);
     if (status != XF_OK) return status;
@@ -132,17 +135,18 @@ enum xf_status find_best(struct run *run, xf_error *err) {
     return XF_OK;
 }
 
-/* The model of the lowest dev loss; NULL when none was kept. */
+/* Loads the model with the lowest dev loss. NULL if none was saved. */
 static xf_model *take_best(struct run *run) {
     char name[MAX_PATH_LENGTH];
     xf_model *best = NULL;
     xf_error err;
     if (run->best_loss < 0) return NULL;
     best_name(run, run->best_step, name);
-    if (xf_model_load(run->context, name, &best, &err) != XF_OK) {
+    const xf_source source = XF_SOURCE_PATH(name);
+    if (xf_model_load(run->context, &source, run->config, &until_interrupted, &best, &err) != XF_OK) {
         fail(&err);
         run->save_failed = true;
-        complain("the model is that of the last step");
+        if (err.status != XF_ERROR_CANCELLED) complain("the model is that of the last step");
         return NULL;
     }
     printf("%-12s dev loss %.4f\n", "best", run->best_loss);
@@ -166,9 +170,9 @@ xf_model *save_model(struct run *run) {
     const bool chosen = run->snapshots.count > 1 || run->best_loss >= 0;
     xf_model *other = run->snapshots.count > 1 ? average_snapshots(run) : take_best(run);
     xf_error err;
-    /* After Ctrl-C the run goes on from the checkpoint, and averages then: another model must not pass for that one. */
-    enum xf_status status = other == NULL && chosen && was_interrupted() ? XF_ERROR_CANCELLED : XF_OK;
-    status = agree(run, status, &err); /* before the snapshots go: others may be reading them */
+    /* After Ctrl-C, do not save a model in place of the missing one: the resumed run will average or load it. */
+    xf_status status = other == NULL && chosen && was_interrupted() ? XF_ERROR_CANCELLED : XF_OK;
+    status = agree(run, status, &err); /* before the snapshots are deleted: other ranks may be reading them */
     if (status != XF_OK) {
         if (status != XF_ERROR_CANCELLED) fail(&err);
         xf_model_free(other);
@@ -176,7 +180,8 @@ xf_model *save_model(struct run *run) {
     }
     xf_model *model = other != NULL ? other : xf_trainer_model(run->trainer);
     if (!is_writer(run)) return model;
-    if (xf_model_save(model, run->config, run->flags.model, &err) != XF_OK) {
+    const xf_sink sink = XF_SINK_PATH(run->flags.model);
+    if (xf_model_save(model, run->saving, NULL, &sink, &err) != XF_OK) {
         fail(&err);
         run->save_failed = true;
         xf_model_free(other);
@@ -186,7 +191,7 @@ xf_model *save_model(struct run *run) {
     return model;
 }
 
-/* Prints an argument so that a shell reads it back as it was. */
+/* Prints an argument, quoted for a shell. */
 static void print_quoted(const char *text) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
     if (*text != '\0' && text[strspn(text, plain)] == '\0') {
@@ -203,7 +208,7 @@ static void print_quoted(const char *text) {
     fputc('\'', stderr);
 }
 
-/* Whether argv[i] is the flag, as "--name" or "--name=value"; *width is the number of arguments it takes. */
+/* Returns whether argv[i] is the flag: "--name" or "--name=value". *width is the number of arguments to skip. */
 static bool is_flag(char **argv, int i, const char *name, int *width) {
     const size_t length = strlen(name);
     if (strncmp(argv[i], name, length) != 0) return false;
@@ -228,7 +233,7 @@ void print_resume_command(const struct run *run) {
         const double left = run->flags.minutes - (now() - run->started) / 60;
         fprintf(stderr, " --minutes %.2f", left > 0.1 ? left : 0.1);
     }
-    if (*run->checkpoint == '-') { /* as a value of its own it would be taken for a flag */
+    if (*run->checkpoint == '-') { /* as a separate argument it would be parsed as a flag */
         char argument[MAX_PATH_LENGTH + 16];
         snprintf(argument, sizeof argument, "--resume=%s", run->checkpoint);
         print_quoted(argument);

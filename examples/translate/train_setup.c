@@ -1,5 +1,5 @@
 /*
- * train_setup.c - opens what a training run needs: corpora, tokenizer, model, or a checkpoint.
+ * train_setup.c - opens the corpora, the tokenizer, and the model or checkpoint of a training run.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,60 +9,55 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "page.h"
+#include "signals.h"
 
-/* Of lines in the form of a corpus file. */
-static xf_corpus *corpus_of(struct run *run, const char *name, const struct text *lines) {
+/* Creates a corpus from some pairs of the training corpus. NULL after a message. */
+static xf_corpus *subset_of(const struct run *run, const int64_t *pairs, size_t count) {
     xf_corpus *corpus = NULL;
     xf_error err;
-    if (xf_corpus_from_memory(run->context, run->config, name, lines->bytes, lines->length, &corpus, &err) != XF_OK)
-        fail(&err);
+    if (xf_corpus_subset(run->corpus, pairs, count, &corpus, &err) != XF_OK) fail(&err);
     return corpus;
 }
 
-/* Takes every hold_out-th pair out of the training corpus and makes the dev corpus of them. */
+/* Moves every hold_out-th pair of the training corpus to the dev corpus. */
 static bool hold_out(struct run *run) {
-    struct text kept = {0}, held = {0};
     const int64_t size = xf_corpus_pair_count(run->corpus), every = run->flags.hold_out;
-    const char *source, *target;
-    size_t source_length, target_length;
+    if (every == 1) {
+        complain("--hold-out 1 holds out every pair, expected 2 or more, or 0 for no dev set");
+        return false;
+    }
+    if (size < every) return true; /* no dev set */
+    int64_t *kept = allocate((size_t)size * sizeof *kept), *held = allocate((size_t)size * sizeof *held);
+    size_t kept_count = 0, held_count = 0;
     for (int64_t i = 0; i < size; ++i) {
-        if (xf_corpus_get_pair(run->corpus, i, &source, &source_length, &target, &target_length, NULL) != XF_OK)
-            continue;
-        struct text *lines = (i + 1) % every == 0 ? &held : &kept;
-        text_add(lines, source, source_length);
-        text_add(lines, "\t", 1);
-        text_add(lines, target, target_length);
-        text_add(lines, "\n", 1);
+        if ((i + 1) % every == 0)
+            held[held_count++] = i;
+        else
+            kept[kept_count++] = i;
     }
-    bool good = true;
-    if (kept.length == 0) {
-        complain("--hold-out %lld leaves nothing to learn from", (long long)every);
-        good = false;
-    } else if (held.length > 0) { /* a corpus of fewer pairs than that has no dev set */
-        xf_corpus *rest = corpus_of(run, "training pairs", &kept);
-        run->dev = corpus_of(run, "dev pairs", &held);
-        good = rest != NULL && run->dev != NULL;
-        if (rest != NULL) {
-            xf_corpus_free(run->corpus);
-            run->corpus = rest;
-        }
+    xf_corpus *rest = subset_of(run, kept, kept_count);
+    run->dev = rest != NULL ? subset_of(run, held, held_count) : NULL;
+    free(kept);
+    free(held);
+    if (rest != NULL) {
+        xf_corpus_free(run->corpus);
+        run->corpus = rest;
     }
-    text_free(&kept);
-    text_free(&held);
-    return good;
+    return run->dev != NULL;
 }
 
 static bool open_corpora(struct run *run) {
     xf_error err;
-    if (xf_corpus_open(run->context, run->config, run->flags.train, &run->corpus, &err) != XF_OK) {
+    if (xf_corpus_open(run->context, run->flags.train, NULL, run->config, &until_interrupted, &run->corpus, &err) !=
+        XF_OK) {
         fail(&err);
         return false;
     }
     print_corpus("corpus", run->corpus);
-    check_output(); /* for who waits behind a pipe */
+    check_output(); /* so that a reader of a pipe sees it now */
     if (run->flags.dev != NULL) {
-        if (xf_corpus_open(run->context, run->config, run->flags.dev, &run->dev, &err) != XF_OK) {
+        if (xf_corpus_open(run->context, run->flags.dev, NULL, run->config, &until_interrupted, &run->dev, &err) !=
+            XF_OK) {
             fail(&err);
             return false;
         }
@@ -75,41 +70,41 @@ static bool open_corpora(struct run *run) {
 }
 
 /*
- * Where the file of --init or of --resume decides, an option that says something else is a mistake to be told. trainer
- * is NULL for --init.
+ * Rejects options of the command line that differ from the model of --init, or from the checkpoint of --resume, and
+ * cannot be changed. trainer is NULL for --init.
  */
 static int check_settings(const struct run *run, const xf_config *model, const xf_config *trainer) {
     for (size_t i = 0; i < run->line.setting_count; ++i) {
         const char *key = run->line.settings[i].key, *given = NULL, *saved = NULL;
         const xf_config *config = NULL;
-        if (strncmp(key, "model.", 6) == 0) config = model;
+        if (strncmp(key, "model.", 6) == 0 && strcmp(key, "model.weights") != 0) config = model;
         if (strncmp(key, "train.", 6) == 0) config = trainer;
         if (config == NULL || xf_config_get(config, key, &saved, NULL) != XF_OK) continue;
         if (xf_config_get(run->config, key, &given, NULL) != XF_OK || strcmp(given, saved) == 0) continue;
-        /* 0: as it comes out */
+        /* 0: any value */
         if ((strcmp(key, "model.vocab_size") == 0 || strcmp(key, "train.shards") == 0) && strcmp(given, "0") == 0)
             continue;
         complain("%s is %s in %s and %s on the command line; %s can't change it", key, saved,
                  trainer != NULL ? "the checkpoint" : run->flags.init, given,
-                 trainer != NULL ? "a resumed run" : "a run that begins with it");
+                 trainer != NULL ? "a resumed run" : "a run that starts with it");
         return EXIT_USAGE;
     }
     return -1;
 }
 
 /*
- * Finds what the library would refuse in the options of the model before the corpus is read and a tokenizer learnt,
- * which may take minutes: makes a model of one layer and the smallest vocabulary with these widths.
+ * Detects invalid options of the model before the corpus is read and a tokenizer is trained, which may take minutes.
+ * Creates a model with these widths but only one layer and the smallest vocabulary.
  */
 static int check_model_options(struct run *run) {
     xf_config *small = NULL;
     xf_model *model = NULL;
     xf_error err;
-    enum xf_status status = xf_config_copy(run->config, &small, &err);
-    if (status == XF_OK) status = xf_config_set_i64(small, "model.encoder_layers", 1, &err);
-    if (status == XF_OK) status = xf_config_set_i64(small, "model.decoder_layers", 1, &err);
-    if (status == XF_OK) status = xf_config_set_i64(small, "model.vocab_size", 259, &err);
-    if (status == XF_OK) status = xf_model_create(run->context, small, NULL, &model, &err);
+    xf_status status = xf_config_copy(run->config, &small, &err);
+    if (status == XF_OK) status = xf_config_set_number(small, "model.encoder_layers", 1, &err);
+    if (status == XF_OK) status = xf_config_set_number(small, "model.decoder_layers", 1, &err);
+    if (status == XF_OK) status = xf_config_set_number(small, "model.vocab_size", 259, &err);
+    if (status == XF_OK) status = xf_model_create(run->context, NULL, small, &model, &err);
     xf_model_free(model);
     xf_config_free(small);
     if (status == XF_OK) return fit_max_tokens(&run->line, run->config, run->config);
@@ -117,7 +112,7 @@ static int check_model_options(struct run *run) {
     return status == XF_ERROR_INVALID_ARGUMENT || status == XF_ERROR_LIMIT ? EXIT_USAGE : EXIT_FAILED;
 }
 
-/* The dev loss of a resumed run is measured as that of the run it goes on with. */
+/* Takes the label smoothing of the checkpoint, so that a resumed run computes its dev loss in the same way. */
 static bool take_smoothing(struct run *run) {
     static const char *const keys[] = {"train.label_smoothing", "train.label_smoothing_kind"};
     xf_error err;
@@ -132,15 +127,17 @@ static bool take_smoothing(struct run *run) {
     return true;
 }
 
-/* The checkpoint, with the options of the command line that a run may change on its way. */
+/* Opens the checkpoint. Options of the command line replace those that may change during a run. */
 static int resume_trainer(struct run *run) {
     xf_config *changes = NULL;
     xf_error err;
-    enum xf_status status = xf_config_create(&changes, &err);
+    xf_status status = xf_config_create(&changes, &err);
     for (size_t i = 0; i < run->line.setting_count && status == XF_OK; ++i)
         if (strncmp(run->line.settings[i].key, "train.", 6) == 0)
             status = xf_config_set(changes, run->line.settings[i].key, run->line.settings[i].value, &err);
-    if (status == XF_OK) status = xf_trainer_resume(run->context, run->flags.resume, changes, &run->trainer, &err);
+    const xf_source source = XF_SOURCE_PATH(run->flags.resume);
+    if (status == XF_OK)
+        status = xf_trainer_resume(run->context, &source, changes, &until_interrupted, &run->trainer, &err);
     xf_config_free(changes);
     if (status == XF_OK) return -1;
     fail(&err);
@@ -162,11 +159,12 @@ static int resume(struct run *run) {
     return status < 0 ? recall_choice(run) : status;
 }
 
-/* The model of another run with its tokenizer, and a trainer at step 0. */
+/* Opens the model and tokenizer of --init and creates a trainer at step 0. */
 static int begin_with_init(struct run *run) {
     xf_model *model = NULL;
     xf_error err;
-    if (xf_model_load(run->context, run->flags.init, &model, &err) != XF_OK) return fail(&err);
+    const xf_source source = XF_SOURCE_PATH(run->flags.init);
+    if (xf_model_load(run->context, &source, run->config, &until_interrupted, &model, &err) != XF_OK) return fail(&err);
     int status = -1;
     if (xf_model_tokenizer(model) == NULL) {
         complain("%s has no tokenizer", run->flags.init);
@@ -178,37 +176,38 @@ static int begin_with_init(struct run *run) {
     if (status < 0 && xf_trainer_create(model, run->config, &run->trainer, &err) != XF_OK) status = fail(&err);
     if (status < 0) status = keep_choice(run);
     if (status < 0) printf("%-12s with the weights of %s\n", "begins", run->flags.init);
-    xf_model_free(model); /* the trainer holds it */
+    xf_model_free(model); /* the trainer keeps a reference */
     return status;
 }
 
-/* A fresh model with its tokenizer, and a trainer at step 0. */
+/* Creates a new model, its tokenizer, and a trainer at step 0. */
 static int begin(struct run *run) {
     xf_tokenizer *tokenizer = NULL;
     xf_model *model = NULL;
     xf_error err;
-    enum xf_status status;
+    xf_status status;
     const double began = now();
     int chosen = choose_vocabulary(run);
     if (chosen >= 0) return chosen;
+    const xf_source source = XF_SOURCE_PATH(run->flags.tokenizer);
     if (run->flags.tokenizer != NULL)
-        status = xf_tokenizer_load(run->context, run->flags.tokenizer, &tokenizer, &err);
+        status = xf_tokenizer_load(run->context, &source, &until_interrupted, &tokenizer, &err);
     else
-        status = xf_tokenizer_train(run->context, run->config, run->corpus, &tokenizer, &err);
+        status = xf_tokenizer_train(run->context, run->corpus, run->config, &until_interrupted, &tokenizer, &err);
     if (status == XF_OK) {
-        printf("%-12s %d tokens, ", "vocabulary", (int)xf_tokenizer_vocab_size(tokenizer));
+        printf("%-12s %d tokens, ", "vocabulary", (int)vocabulary_size(tokenizer));
         if (run->flags.tokenizer != NULL)
             printf("from %s\n", run->flags.tokenizer);
         else
-            printf("learnt in %.1f s\n", now() - began);
+            printf("learned in %.1f s\n", now() - began);
         chosen = choose_run(run, tokenizer);
     }
     if (status == XF_OK && chosen < 0) {
-        status = xf_model_create(run->context, run->config, tokenizer, &model, &err);
+        status = xf_model_create(run->context, tokenizer, run->config, &model, &err);
         if (status == XF_OK) status = xf_trainer_create(model, run->config, &run->trainer, &err);
         if (status == XF_OK) chosen = keep_choice(run);
     }
-    xf_model_free(model); /* the trainer holds it, and it holds the tokenizer */
+    xf_model_free(model); /* the trainer keeps a reference, the model one of the tokenizer */
     xf_tokenizer_free(tokenizer);
     return status == XF_OK ? chosen : fail(&err);
 }
@@ -216,9 +215,11 @@ static int begin(struct run *run) {
 static int open_batchers(struct run *run) {
     const xf_tokenizer *tokenizer = xf_model_tokenizer(xf_trainer_model(run->trainer));
     xf_error err;
-    if (xf_batcher_create(run->corpus, tokenizer, run->config, &run->batcher, &err) != XF_OK) return fail(&err);
-    /* Goes to the batch that was next; the library refuses another corpus than the one the run began with. */
-    if (run->flags.resume != NULL && xf_trainer_seek(run->trainer, run->batcher, &err) != XF_OK) return fail(&err);
+    if (xf_batcher_create(run->corpus, tokenizer, run->config, &until_interrupted, &run->batcher, &err) != XF_OK)
+        return fail(&err);
+    /* Continues at the next batch. The library rejects a corpus other than the one with which the run started. */
+    if (run->flags.resume != NULL && xf_batcher_resume(run->batcher, run->trainer, &until_interrupted, &err) != XF_OK)
+        return fail(&err);
     if (run->dev == NULL) return -1;
     run->dev_batcher = open_plain_batcher(run->dev, tokenizer, run->config);
     if (run->dev_batcher == NULL) return EXIT_FAILED;
@@ -233,7 +234,7 @@ int run_open(struct run *run) {
     run->snapshots.model = run->flags.model;
     run->snapshots.wanted = run->flags.average;
     run->snapshots.every = run->flags.average_every;
-    printf("%-12s %s\n", "device", xf_context_device(run->context));
+    printf("%-12s %s\n", "device", device_of(run->context));
     const bool fresh = run->flags.resume == NULL && run->flags.init == NULL;
     int status = fresh ? check_model_options(run) : -1;
     if (status >= 0) return status;
@@ -247,7 +248,7 @@ void run_close(struct run *run) {
     sentences_free(&run->dev_sources);
     sentences_free(&run->dev_references);
     free(run->rows);
-    free(run->told);
+    free(run->statuses);
     history_free(&run->history);
     xf_batcher_free(run->dev_batcher);
     xf_batcher_free(run->batcher);
@@ -255,5 +256,6 @@ void run_close(struct run *run) {
     xf_corpus_free(run->dev);
     xf_corpus_free(run->corpus);
     xf_context_free(run->context);
+    xf_config_free(run->saving);
     xf_config_free(run->config);
 }

@@ -1,5 +1,5 @@
 /*
- * translate.c - `translate translate`: lines from standard input to standard output, in their order.
+ * translate.c - `translate translate`: translates the lines of standard input to standard output, in order.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -24,17 +24,18 @@ struct session {
     struct attention attention;
 
     const xf_model *translator;
+    const xf_config *config; /* of the decoder */
     xf_decoder *decoder;
-    const struct sentences *lines; /* that are being answered */
-    bool numbered;                 /* several answers a line: each is printed with the number of its line */
+    const struct sentences *lines; /* of the current batch */
+    bool numbered;                 /* several hypotheses per line: each is printed with the number of its line */
     bool interactive;
-    int64_t first_line; /* number of the first line of the batch that is being answered, from 1 */
+    int64_t first_line; /* number of the first line of the current batch, from 1 */
     int64_t lines_read;
-    int64_t refused; /* lines that got an empty answer */
-    int broken;      /* -1, or the exit status because of which nothing more is drawn */
+    int64_t refused; /* lines that could not be translated */
+    int broken;      /* -1, or the exit status after drawing failed */
 };
 
-/* An answer is one line and, beside a score, one column: line ends and tabs in it become spaces. */
+/* Prints a hypothesis as one line and one column: line ends and tabs become spaces. */
 static void print_text(const char *text, size_t length) {
     for (size_t i = 0; i < length; ++i) {
         const char c = text[i];
@@ -51,7 +52,9 @@ static void print_answers(void *user, size_t index, const xf_hypotheses *found, 
         if (!session->numbered) putchar('\n');
         return;
     }
-    const size_t answers = session->numbered ? xf_hypotheses_answer_count(found, index) : 1;
+    xf_sentence_info sentence = XF_SENTENCE_INFO_INIT;
+    xf_hypotheses_get_sentence(found, index, &sentence, NULL);
+    const size_t answers = session->numbered ? sentence.hypothesis_count : 1;
     for (size_t rank = 0; rank < answers; ++rank) {
         xf_hypothesis answer = {.struct_size = sizeof answer};
         if (xf_hypotheses_get(found, index, rank, &answer, NULL) != XF_OK) continue;
@@ -61,12 +64,12 @@ static void print_answers(void *user, size_t index, const xf_hypotheses *found, 
         putchar('\n');
         if (rank == 0 && session->broken < 0)
             session->broken =
-                attention_add(&session->attention, session->decoder, session->translator, session->lines->texts[index],
-                              session->lines->lengths[index], &answer, number);
+                attention_add(&session->attention, session->decoder, session->translator, session->config,
+                              session->lines->texts[index], session->lines->lengths[index], &answer, number);
     }
 }
 
-/* Reads the lines of the next batch: one at least, then those that are there. */
+/* Reads the next batch: waits for the first line, then adds the lines that have already arrived. */
 static enum line_status read_batch(struct session *session, struct line_reader *reader, struct sentences *lines) {
     const char *text = NULL;
     size_t length = 0;
@@ -116,7 +119,7 @@ static int translate_lines(struct session *session) {
     close_lines(&reader);
     if (result >= 0) return result;
     if (session->attention.path != NULL && session->attention.sentences == 0) {
-        complain("no sentence was drawn, so %s is not written", session->attention.path);
+        complain("%s is not written, because it would show no sentence", session->attention.path);
         return EXIT_FAILED;
     }
     return session->refused > 0 ? EXIT_FAILED : EXIT_OK;
@@ -125,19 +128,20 @@ static int translate_lines(struct session *session) {
 static int translate(struct session *session, const xf_config *config) {
     xf_error err;
     int64_t answers = 1;
-    if (xf_config_get_i64(config, "decode.n_best", &answers, &err) != XF_OK) return fail(&err);
+    if (get_integer(config, "decode.n_best", &answers, &err) != XF_OK) return fail(&err);
     session->numbered = answers > 1;
     xf_context *context = open_context(config);
-    xf_model *model = context != NULL ? open_model(context, session->model) : NULL;
+    xf_model *model = context != NULL ? open_model(context, session->model, config) : NULL;
     xf_decoder *decoder = NULL;
     int status = EXIT_FAILED;
     if (model != NULL && xf_decoder_create(model, config, &decoder, &err) != XF_OK) fail(&err);
     if (decoder != NULL) {
         session->interactive = isatty(STDIN_FILENO) == 1;
         if (session->interactive)
-            fprintf(stderr, "%s on %s. One sentence a line; Ctrl-D ends.\n", session->model,
-                    xf_context_device(context));
+            fprintf(stderr, "%s on %s. Enter one sentence per line; Ctrl-D ends.\n", session->model,
+                    device_of(context));
         session->translator = model;
+        session->config = config;
         session->decoder = decoder;
         status = translate_lines(session);
     }
@@ -151,24 +155,26 @@ int translate_command(int argc, char **argv) {
     struct session session = {.batch_lines = 256, .attention.limit = 8, .broken = -1};
     const struct flag flags[] = {
         {"model", FLAG_TEXT, &session.model, NULL, "en-de.xf",
-         "The model, or a checkpoint. Without it the one beside the program: English to German."},
+         "The model, or a checkpoint. The default is the one beside the program, English to German."},
         {"beam", FLAG_OPTION, NULL, "decode.beam", "4", "The same as --decode.beam."},
         {"alpha", FLAG_OPTION, NULL, "decode.alpha", "0.6", "The same as --decode.alpha."},
         {"greedy", FLAG_SWITCH, &session.greedy, NULL, "", "The same as --decode.beam 1."},
         {"n-best", FLAG_OPTION, NULL, "decode.n_best", "1",
-         "The same as --decode.n_best. With more than 1, an answer is printed as: number of its line, TAB, answer."},
-        {"scores", FLAG_SWITCH, &session.scores, NULL, "", "Puts the score and a TAB before each answer."},
+         "The same as --decode.n_best. With more than 1, each translation is printed as: line number, TAB, "
+         "translation."},
+        {"scores", FLAG_SWITCH, &session.scores, NULL, "", "Prints the score and a TAB before each translation."},
         {"attention", FLAG_TEXT, &session.attention.path, NULL, "OUT.html",
-         "Also writes a page that shows the attention weights of the best answers. It needs no network."},
-        {"attention-lines", FLAG_COUNT, &session.attention.limit, NULL, "8", "How many sentences the page shows."},
+         "Also writes a page that shows the attention weights of the best translations. It needs no network."},
+        {"attention-lines", FLAG_COUNT, &session.attention.limit, NULL, "8",
+         "Maximum number of sentences in the page."},
         {"batch-lines", FLAG_COUNT, &session.batch_lines, NULL, "256",
-         "Translates up to so many lines together, if they are there; never waits for them."},
+         "Maximum number of lines per batch. A batch contains only lines that have arrived; it never waits for more."},
         {"threads", FLAG_OPTION, NULL, "context.threads", "N", "The same as --context.threads."},
         {"device", FLAG_OPTION, NULL, "context.device", "NAME", "The same as --context.device."},
     };
     struct command_line line = {.usage = "translate [--model M.xf] [options] < source > translation",
-                                .about = "Translates the lines of standard input, one sentence a line.",
-                                .groups = "context. decode.",
+                                .about = "Translates standard input, one sentence per line.",
+                                .groups = "context. decode. text. model.weights",
                                 .flags = flags,
                                 .flag_count = sizeof flags / sizeof flags[0]};
     int status = read_command_line(&line, argc - 2, argv + 2);

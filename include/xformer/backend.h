@@ -1,11 +1,14 @@
 /*
- * xformer/backend.h - what can compute here, and why something can't.
+ * xformer/backend.h - the backends of this machine, and the reason if a backend cannot be used.
  *
- * The reference backend ("ref") is part of the library. Others are plugins, files named libxformer_NAME.so in the
- * folders of the option "context.backend_path", in those of the environment variable XF_BACKEND_PATH (ignored in
- * set-user-ID programs), in the folder "xformer" beside libxformer.so, or in the folder of libxformer.so itself. They
- * are searched in this order, and the first file of a name counts. The current directory is never searched. A plugin is
- * opened when a context needs it for its device, and stays open until the process ends.
+ * The reference backend ("ref") is part of the library. The others are plugins: files named libxformer_NAME.so. The
+ * library searches these folders in this order, and uses the first file that it finds for each name:
+ * 1. the folders of the option "context.backend_path";
+ * 2. unless "context.backend_search" is "given": the folders of the environment variable XF_BACKEND_PATH (ignored in
+ *    set-user-ID programs), the folder "xformer" next to libxformer.so, and the folder of libxformer.so.
+ *
+ * The current directory is never searched. A plugin is opened when a context needs it for its device, and remains open
+ * until the process ends.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,64 +28,64 @@ extern "C" {
  * @{
  */
 
-/** @brief What a context knows of a backend. @since 0.1 */
-enum xf_backend_state {
-    /** There is no file of that name. */
-    XF_BACKEND_ABSENT = 0,
-    /** The file is there; the context's device did not need it, so it was not opened. */
-    XF_BACKEND_FOUND = 1,
-    /** It was opened and can't serve; reason says why. */
-    XF_BACKEND_UNUSABLE = 2,
-    /** It was opened and could serve. */
-    XF_BACKEND_USABLE = 3,
+/** @brief State of a backend in a context. @since 0.1 */
+enum {
+    /** No file of that name was found. */
+    XF_BACKEND_ABSENT = 1,
+    /** The file exists; it was not opened because the context's device does not need it. */
+    XF_BACKEND_FOUND = 2,
+    /** The file was opened but cannot be used; see xf_backend_info::reason. */
+    XF_BACKEND_UNUSABLE = 3,
+    /** The file was opened and can be used, but the context computes with another backend. */
+    XF_BACKEND_USABLE = 4,
     /** The context computes with it. */
-    XF_BACKEND_ACTIVE = 4
+    XF_BACKEND_ACTIVE = 5
 };
 
-/** @brief One backend, present or not. Strings are owned by the context. @since 0.1 */
+/** @brief Description of one backend. The strings are owned by the context. @since 0.1 */
 typedef struct xf_backend_info {
     /** In: sizeof(xf_backend_info) of the caller. */
     size_t struct_size;
-    /** "ref", "openblas", "cuda". */
+    /** "ref", "openblas", or "cuda". */
     const char *name;
-    /** Version of the plugin and of what it stands on; "" when it was not opened. */
+    /** Version of the plugin and of the libraries that it uses; "" if it was not opened. */
     const char *version;
-    /** Its file; "" for the built-in one and for one that is absent. */
+    /** Path of its file; "" for the built-in backend and for an absent one. */
     const char *path;
     /** Kind of its devices: "cpu" or "cuda". */
     const char *kind;
-    /** An enum xf_backend_state. */
+    /** One of XF_BACKEND_.... */
     int32_t state;
-    /** Number of devices it can open; 0 when it was not opened or can't serve. */
+    /** Number of devices that it can open; 0 if it was not opened or cannot be used. */
     int32_t device_count;
-    /** Why it can't serve, one sentence; "" when it can, or was not asked. */
+    /** The reason why it cannot be used, one sentence; otherwise "". */
     const char *reason;
 } xf_backend_info;
 
-/** @brief A zeroed xf_backend_info with its struct_size. @since 0.1 */
+/** @brief An xf_backend_info with its struct_size. @since 0.1 */
 #define XF_BACKEND_INFO_INIT \
     { sizeof(xf_backend_info), NULL, NULL, NULL, NULL, 0, 0, NULL }
 
 /**
- * @brief Counts the backends known to a context, available or not.
+ * @brief Returns the number of backends that the library supports, available or not.
  * @param context [in] the context
- * @return their number; 0 when context is not a context
+ * @return the number; 0 if context is not a context
  * @threads any
  * @since 0.1
  */
-XF_API size_t xf_backend_count(const xf_context *context);
+XF_API size_t xf_context_backend_count(const xf_context *context);
 
 /**
  * @brief Describes one backend. Opens nothing.
  * @param context [in] the context
- * @param index [in] from 0 to xf_backend_count() - 1
+ * @param index [in] from 0 to xf_context_backend_count() - 1
  * @param info [in,out] struct_size set by the caller
- * @param err [out] NULL allowed
- * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE
+ * @param err [out] may be NULL
+ * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (index)
  * @threads any
  * @since 0.1
  */
-XF_API enum xf_status xf_backend_get(const xf_context *context, size_t index, xf_backend_info *info, xf_error *err);
+XF_API xf_status xf_context_get_backend(const xf_context *context, size_t index, xf_backend_info *info, xf_error *err);
 
 /** @} */
 

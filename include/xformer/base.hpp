@@ -1,9 +1,9 @@
 /*
- * xformer/base.hpp - what all classes for C++ stand on: errors, calls, owners of handles, views, spans.
+ * xformer/base.hpp - errors, spans, views, and owners of handles: the base of all C++ classes.
  *
- * A callback of the caller's may throw, and no exception may pass through the library, which is C at its edge. So each
- * call has a place on its stack, and a callback finds that of its thread: what it threw waits there, and is thrown
- * again when the library has returned. The object that the call made, if any, is freed on the way.
+ * A callback may throw, but an exception must not pass through the library, whose interface is C. Each call therefore
+ * has a guard on the stack. A callback stores its exception in the innermost guard of its thread, and the exception is
+ * rethrown after the library has returned. An object that the call created is freed first.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,13 +22,14 @@
 #include <iterator>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-/** @brief The library for C++; see xformer.hpp. */
+/** @brief The C++ interface; see xformer.hpp. */
 namespace xformer {
-/** @brief Named by version, so that parts of a program that were compiled with headers of two versions keep apart. */
+/** @brief Named by version, so that headers of two versions can be used in one program. */
 inline namespace v0_1 {
 
 /**
@@ -37,16 +38,17 @@ inline namespace v0_1 {
  * @{
  */
 
-/** @brief Why a call failed: the library's sentence in what(). */
+/** @brief The reason for a failure; what() returns the message of the library. */
 class Error : public std::runtime_error {
 public:
-    /** @brief Makes an error. @param status [in] below 0 @param what [in] why @param native_code [in] as in xf_error */
+    /** @brief Creates an error. @param status [in] negative @param what [in] the message
+     *  @param native_code [in] as in xf_error */
     Error(xf_status status, const std::string &what, std::int32_t native_code = 0)
         : std::runtime_error(what), status_(status), native_code_(native_code) {}
 
-    /** @brief Tells the kind. @return what the C function returned; xf_status_name() names it */
+    /** @brief Returns the status of the C function. @return one of XF_ERROR_... */
     xf_status status() const noexcept { return status_; }
-    /** @brief Tells the code of the layer below. @return errno, a cudaError_t, or 0 */
+    /** @brief Returns the code of the layer below. @return errno, a cudaError_t, or 0 */
     std::int32_t native_code() const noexcept { return native_code_; }
 
 private:
@@ -54,36 +56,46 @@ private:
     std::int32_t native_code_;
 };
 
-/** @brief XF_ERROR_CANCELLED, a class of its own because it is no fault: somebody called cancel(). */
+/** @brief XF_ERROR_CANCELLED: the call was cancelled. */
 class Cancelled : public Error {
 public:
     using Error::Error;
 };
 
-/** @brief Elements that lie one after the other. The same class under every standard; std::span converts to it and,
- *  of const elements, from it. @tparam T an element */
+/** @brief Contiguous elements, with C++17 too. std::span converts to it and, if the elements are const, from it.
+ *  @tparam T type of the elements */
 template <class T>
 class span {
 public:
     using element_type = T;                 /**< T */
     using value_type = std::remove_cv_t<T>; /**< T without const */
-    /** @brief Makes an empty one. */
+    /** @brief Creates an empty span. */
     constexpr span() noexcept = default;
-    /** @brief Spans elements. @param data [in] the first @param size [in] how many */
+    /** @brief Spans elements. @param data [in] the first element @param size [in] their number */
     constexpr span(T *data, std::size_t size) noexcept : data_(data), size_(size) {}
-    /** @brief Spans a vector, an array, a std::span and the like. @param from [in] outlives the span */
+    /** @brief Spans a vector, array, std::span, or similar. @param from [in] must outlive the span */
     template <class From, class Element = std::remove_pointer_t<decltype(std::data(std::declval<From &>()))>,
               std::enable_if_t<std::is_convertible_v<Element (*)[], T (*)[]> &&
                                    (std::is_const_v<T> || std::is_lvalue_reference_v<From>),
                                int> = 0>
     constexpr span(From &&from) noexcept : data_(std::data(from)), size_(std::size(from)) {}
 
-    constexpr T *data() const noexcept { return data_; }          /**< @brief The first. @return its address */
-    constexpr std::size_t size() const noexcept { return size_; } /**< @brief Counts. @return elements */
-    constexpr bool empty() const noexcept { return size_ == 0; }  /**< @brief Asks. @return true for none */
-    constexpr T *begin() const noexcept { return data_; }         /**< @brief The first. @return its address */
-    constexpr T *end() const noexcept { return data_ + size_; }   /**< @brief Behind the last. @return that address */
-    /** @brief One element. @param index [in] below size(), which is not checked @return the element */
+    constexpr T *data() const noexcept {
+        return data_;
+    } /**< @brief Returns the address of the first element. @return the address */
+    constexpr std::size_t size() const noexcept {
+        return size_;
+    } /**< @brief Returns the number of elements. @return the number */
+    constexpr bool empty() const noexcept {
+        return size_ == 0;
+    } /**< @brief Returns whether there are no elements. @return true if empty */
+    constexpr T *begin() const noexcept {
+        return data_;
+    } /**< @brief Returns the address of the first element. @return the address */
+    constexpr T *end() const noexcept {
+        return data_ + size_;
+    } /**< @brief Returns the end address. @return the address */
+    /** @brief Returns an element. @param index [in] less than size(); not checked @return the element */
     constexpr T &operator[](std::size_t index) const noexcept { return data_[index]; }
 
 private:
@@ -91,23 +103,23 @@ private:
     std::size_t size_ = 0;
 };
 
-/** @brief A NUL-terminated text for a call: of a char pointer, a std::string or a std::filesystem::path. */
+/** @brief A NUL-terminated string argument: a char pointer, a std::string, or a std::filesystem::path. */
 class CString {
 public:
-    /** @brief Takes a pointer. @param text [in] NUL-terminated, outlives the call */
+    /** @brief Refers to a pointer. @param text [in] NUL-terminated; must outlive the call */
     CString(const char *text) noexcept : text_(text) {}
-    /** @brief Takes a string; a NUL inside is an Error. @param text [in] outlives the call */
+    /** @brief Refers to a string; throws Error if it contains a NUL. @param text [in] must outlive the call */
     CString(const std::string &text) : text_(text.c_str()) {
         if (const std::size_t at = text.find('\0'); at != std::string::npos)
             throw Error(XF_ERROR_INVALID_ARGUMENT, "byte " + std::to_string(at) + " of " + std::to_string(text.size()) +
                                                        " bytes of text is a NUL, expected none");
     }
-    /** @brief Takes a path. @param path [in] a std::filesystem::path, outlives the call */
+    /** @brief Refers to a path. @param path [in] a std::filesystem::path; must outlive the call */
     template <
         class Path,
         std::enable_if_t<std::is_same_v<decltype(std::declval<const Path &>().native()), const std::string &>, int> = 0>
     CString(const Path &path) : CString(path.native()) {}
-    /** @brief The text. @return NUL-terminated */
+    /** @brief Returns the string. @return NUL-terminated */
     const char *c_str() const noexcept { return text_; }
 
 private:
@@ -117,65 +129,65 @@ private:
 /** @cond INTERNAL */
 namespace detail {
 
-// A call into the library that runs on this thread.
-class Call {
+// Guards one call of the library on this thread.
+class Guard {
 public:
-    Call() noexcept : outer_(std::exchange(current(), this)) {}
-    Call(const Call &) = delete;
-    Call &operator=(const Call &) = delete;
-    ~Call() { current() = outer_; }
+    Guard() noexcept : outer_(std::exchange(current(), this)) {}
+    Guard(const Guard &) = delete;
+    Guard &operator=(const Guard &) = delete;
+    ~Guard() { current() = outer_; }
 
-    // The innermost call of this thread, or NULL.
-    static Call *&current() noexcept {
-        static thread_local Call *call = nullptr;
-        return call;
+    // The innermost guard of this thread, or NULL.
+    static Guard *&current() noexcept {
+        static thread_local Guard *guard = nullptr;
+        return guard;
     }
 
-    // For callbacks: runs one of the caller's functions, unless an earlier one of this call has thrown. True when it
-    // returned. Where there is no Call the caller is C, and nobody to throw to.
+    // For callbacks: calls a function of the caller unless an earlier callback of this call has thrown. Returns whether
+    // it was called and did not throw. Without a guard, the call was made from C, and the exception is dropped.
     template <class Body>
     static bool protect(const Body &body) noexcept {
-        Call *const call = current();
-        if (call != nullptr && call->thrown_) return false;
+        Guard *const guard = current();
+        if (guard != nullptr && guard->thrown_) return false;
         try {
             body();
             return true;
         } catch (...) {
-            if (call != nullptr) call->thrown_ = std::current_exception();
+            if (guard != nullptr) guard->thrown_ = std::current_exception();
             return false;
         }
     }
 
-    // What a callback threw comes before the error that it may have led to.
+    // An exception of a callback takes precedence over the error that it may have caused.
     void finish(xf_status status) const {
         if (thrown_) std::rethrow_exception(thrown_);
         if (status == XF_ERROR_CANCELLED) throw Cancelled(status, error.message, error.native_code);
         if (status < 0) throw Error(status, error.message, error.native_code);
     }
 
-    xf_error error;  // written by a call that fails, before it is read
+    xf_error error;  // written by a call that fails
 
 private:
     std::exception_ptr thrown_;
-    Call *outer_;
+    Guard *outer_;
 };
 
 template <class Function, class... Args>
 xf_status call(Function *function, Args... args) {
-    Call call;
-    const xf_status status = function(args..., &call.error);
-    call.finish(status);
+    Guard guard;
+    const xf_status status = function(args..., &guard.error);
+    guard.finish(status);
     return status;
 }
 
-// A call that makes a handle.
+// A call that creates a handle.
 template <class Object, class Function, class... Args>
 Object make(Function *function, Args... args) {
-    Call call;
-    typename Object::handle_type *made = nullptr;
-    const xf_status status = function(args..., &made, &call.error);
-    Object object(made);
-    call.finish(status);
+    Guard guard;
+    typename Object::handle_type *created = nullptr;
+    const xf_status status = function(args..., &created, &guard.error);
+    Object object(created);
+    guard.finish(status);
     return object;
 }
 
@@ -186,59 +198,70 @@ Stats fill(Stats stats, Function *function, Args... args) {
     return stats;
 }
 
-// A call that tells how much room it needs when there is too little: run(room, needed, error).
+// A call that reports the required size if the room is too small: run(room, needed, error).
 template <class Room, class Run>
 void fit(Room &room, const Run &run) {
-    Call call;
+    Guard guard;
     std::size_t needed = 0;
-    xf_status status = run(room, &needed, &call.error);
+    xf_status status = run(room, &needed, &guard.error);
     if (status == XF_ERROR_BUFFER_TOO_SMALL) {
         room.resize(needed);
-        status = run(room, &needed, &call.error);
+        status = run(room, &needed, &guard.error);
     }
-    call.finish(status);
+    guard.finish(status);
     room.resize(needed);
 }
 
-inline std::vector<const char *> pointers(const std::vector<std::string> &texts) {
+// Texts as arrays of pointers and sizes.
+struct Texts {
     std::vector<const char *> pointers;
-    pointers.reserve(texts.size());
-    for (const std::string &text : texts) pointers.push_back(CString(text).c_str());
-    return pointers;
-}
+    std::vector<std::size_t> lengths;
+
+    Texts() = default;
+    template <class Range>
+    explicit Texts(const Range &texts) {
+        for (const std::string_view text : texts) add(text);
+    }
+    void clear() noexcept { pointers.clear(), lengths.clear(); }
+    void add(std::string_view text) {
+        pointers.push_back(text.data() != nullptr ? text.data() : "");
+        lengths.push_back(text.size());
+    }
+    std::size_t size() const noexcept { return pointers.size(); }
+};
 
 }  // namespace detail
 /** @endcond */
 
-/** @brief A handle that belongs to somebody who lives longer; or none. @tparam Raw a type of the C API */
+/** @brief A handle that another object owns, or none. @tparam Raw a type of the C API */
 template <class Raw>
 class View {
 public:
-    using handle_type = Raw; /**< what get() points to */
-    /** @brief None: where it is an argument, "without". */
+    using handle_type = Raw; /**< type of the handle */
+    /** @brief Refers to no handle. */
     constexpr View() noexcept = default;
-    /** @brief Looks at a handle. @param handle [in] stays the caller's */
+    /** @brief Refers to a handle. @param handle [in] must outlive the view */
     constexpr explicit View(Raw *handle) noexcept : handle_(handle) {}
-    /** @brief The handle, for the C API. @return NULL when there is none */
+    /** @brief Returns the handle for the C API. @return NULL if there is none */
     constexpr Raw *get() const noexcept { return handle_; }
-    /** @brief Asks. @return true when there is a handle */
+    /** @brief Returns whether there is a handle. @return false if there is none */
     constexpr explicit operator bool() const noexcept { return handle_ != nullptr; }
 
 protected:
     Raw *handle_ = nullptr; /**< the handle */
 };
 
-/** @brief A handle that this object owns: freed in the end, moved, not copied.
- *  @tparam Base a view of it @tparam Raw its type @tparam Free frees it */
+/** @brief Owns a handle: the destructor frees it. Can be moved, but not copied.
+ *  @tparam Base its view @tparam Raw type of the handle @tparam Free frees it */
 template <class Base, class Raw, void (*Free)(Raw *)>
 class Owner : public Base {
 public:
-    using handle_type = Raw; /**< what get() points to */
-    /** @brief Adopts a handle. @param handle [in] freed by this object from now on; NULL makes an empty one */
+    using handle_type = Raw; /**< type of the handle */
+    /** @brief Takes ownership of a handle. @param handle [in] NULL creates an empty object */
     explicit Owner(Raw *handle) noexcept : Base(handle) {}
-    /** @brief Takes another's handle. @param other [in,out] empty afterwards */
+    /** @brief Moves a handle. @param other [in,out] empty afterwards */
     Owner(Owner &&other) noexcept : Base(other.release()) {}
-    /** @brief Frees the handle and takes another's. @param other [in,out] empty afterwards @return this */
+    /** @brief Frees the handle and moves another. @param other [in,out] empty afterwards @return this */
     Owner &operator=(Owner &&other) noexcept {
         Raw *const taken = other.release();
         Free(get());
@@ -247,9 +270,9 @@ public:
     }
     ~Owner() { Free(get()); }
 
-    /** @brief The handle, for the C API. @return owned by this object; NULL when it is empty */
+    /** @brief Returns the handle for the C API. @return owned by this object; NULL if it is empty */
     Raw *get() const noexcept { return const_cast<Raw *>(Base::get()); }
-    /** @brief Gives the handle away. @return the caller's to free; this object is empty afterwards */
+    /** @brief Releases ownership. @return the caller frees it; this object is empty afterwards */
     [[nodiscard]] Raw *release() noexcept {
         Raw *const given = get();
         this->handle_ = nullptr;

@@ -20,27 +20,27 @@ inline namespace v0_1 {
 /** @addtogroup cpp
  *  @{ */
 
-/** @brief Reads options: of a Config, or those that a model or a trainer was made with. None: all defaults. */
+/** @brief Reads the options of a Config, a model, or a trainer. As an argument, {} means all defaults. */
 class ConfigView : public View<const xf_config> {
 public:
-    /** @brief None. */
+    /** @brief Refers to no config. */
     constexpr ConfigView() noexcept = default;
-    /** @brief Looks at a handle. @param handle [in] stays the caller's */
+    /** @brief Refers to a handle. @param handle [in] must outlive the view */
     constexpr explicit ConfigView(const xf_config *handle) noexcept : View(handle) {}
     /** @brief Reads an option.
-     *  @tparam T std::int64_t, double or bool, as the option is; std::string for every option
+     *  @tparam T std::int64_t, double, or bool for a number; std::string for any option
      *  @param key [in] such as "model.d_model"
      *  @return its value */
     template <class T>
     T value(CString key) const {
         if constexpr (std::is_same_v<T, std::int64_t>) {
-            return read<std::int64_t>(xf_config_get_i64, key);
+            return static_cast<std::int64_t>(read<double>(xf_config_get_number, key));
         } else if constexpr (std::is_same_v<T, double>) {
-            return read<double>(xf_config_get_f64, key);
+            return read<double>(xf_config_get_number, key);
         } else if constexpr (std::is_same_v<T, bool>) {
-            return read<std::int64_t>(xf_config_get_i64, key) != 0;
+            return read<double>(xf_config_get_number, key) != 0;
         } else {
-            static_assert(std::is_same_v<T, std::string>, "an option is a std::int64_t, double, bool or std::string");
+            static_assert(std::is_same_v<T, std::string>, "expected std::int64_t, double, bool, or std::string");
             return read<const char *>(xf_config_get, key);
         }
     }
@@ -52,21 +52,21 @@ private:
     }
 };
 
-/** @brief A set of option values, a value like a string: a copy is independent. */
+/** @brief A set of option values. A copy is independent of the original. */
 class Config : public Owner<ConfigView, xf_config, xf_config_free> {
 public:
     using Owner::Owner;
-    /** @brief All defaults. */
+    /** @brief Creates a config in which every option has its default. */
     Config() : Config(detail::make<Config>(xf_config_create)) {}
-    /** @brief Copies. @param other [in] what */
+    /** @brief Copies a config. @param other [in] the config */
     explicit Config(ConfigView other) : Config(detail::make<Config>(xf_config_copy, other.get())) {}
-    /** @brief Copies. @param other [in] what */
+    /** @brief Copies a config. @param other [in] the config */
     Config(const Config &other) : Config(static_cast<const ConfigView &>(other)) {}
-    /** @brief Takes another's values. @param other [in,out] empty afterwards */
+    /** @brief Moves a config. @param other [in,out] empty afterwards */
     Config(Config &&other) noexcept = default;
-    /** @brief Copies. @param other [in] what @return this */
+    /** @brief Copies a config. @param other [in] the config @return this */
     Config &operator=(const Config &other) { return *this = Config(other); }
-    /** @brief Takes another's values. @param other [in,out] empty afterwards @return this */
+    /** @brief Moves a config. @param other [in,out] empty afterwards @return this */
     Config &operator=(Config &&other) noexcept = default;
 
     /** @brief Sets the options of a preset; see xf_config_preset(). @param name [in] such as "tiny" @return this */
@@ -78,14 +78,14 @@ public:
     }
     /** @brief Sets an option.
      *  @param key [in] such as "model.heads"
-     *  @param value [in] a bool, a floating-point number, or an integer, which an option that is a double takes too
+     *  @param value [in] a bool, an integer, or a floating-point number
      *  @return this */
     template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
     Config &set(CString key, T value) {
         if constexpr (std::is_same_v<T, bool>) {
-            return set(key, value ? "true" : "false");  // which an integer refuses
+            return set(key, value ? "true" : "false");  // not accepted for an integer option
         } else if constexpr (std::is_floating_point_v<T>) {
-            return detail::call(xf_config_set_f64, get(), key.c_str(), static_cast<double>(value)), *this;
+            return detail::call(xf_config_set_number, get(), key.c_str(), static_cast<double>(value)), *this;
         } else {
             return set(key, std::to_string(value));  // exact, however large the type
         }
@@ -102,8 +102,13 @@ struct OptionAt {
 }  // namespace detail
 /** @endcond */
 
-/** @brief The table of all options. @return xf_option_info, row by row */
+/** @brief Returns the table of all options. @return a range of xf_option_info */
 inline Range<detail::OptionAt> options() { return {xf_option_count(), {}}; }
+
+/** @brief Finds an option. @param key [in] such as "model.d_model" @return its row of the table */
+inline xf_option_info option(CString key) {
+    return detail::fill(xf_option_info XF_OPTION_INFO_INIT, xf_option_find, key.c_str());
+}
 
 /** @} */
 

@@ -1,30 +1,31 @@
 /*
- * xformer/context.h - the root of everything: device, threads, memory, log, cancel.
+ * xformer/context.h - the root object: device, threads, memory, log.
  *
- * A context owns an opened device, worker threads, a memory account and what the host gave it: an allocator, a log, an
- * executor. Nothing in the library is global, so two users in one process never meet. Every other object belongs to one
- * context and keeps it alive: handles may be freed in any order. What a function gives "owned by" another handle is not
- * yours to free; it goes with its owner.
+ * A context owns an open device, worker threads, a memory account, and the services of the host: allocator, log, and
+ * executor. The library has no global state, so independent users in one process cannot affect each other. Every other
+ * object belongs to one context and keeps it alive; handles may be freed in any order. A handle that is documented as
+ * "owned by" another handle need not be freed; freeing it has no effect.
  *
- * Threads. Distinct handles may be used from distinct threads at the same time. What one handle allows is said by each
- * function: "exclusive" calls need the handle for themselves, "shared-read" calls only read it and may run side by
- * side, "any" calls may run at any time. A call that finds a handle taken returns XF_ERROR_BUSY at once: nothing waits,
- * and nothing breaks. A trainer needs its model for itself while one of its calls runs; many decoders may read one
- * model. Freeing a handle while another thread's call uses it is safe: the object goes when that call returns.
+ * Threads. Distinct handles may be used from distinct threads at the same time. For one handle, each function documents
+ * its rule: "exclusive" calls require that no other call uses the handle, "shared-read" calls may overlap each other,
+ * and "any" calls may be made at any time. A call that finds its handle in use returns XF_ERROR_BUSY immediately,
+ * without waiting and without an effect on the other call. A call on a trainer uses its model exclusively; any number
+ * of decoders may read one model. To translate while a model is trained, translate with a copy (xf_model_copy()).
  *
- * Cancel. xf_context_cancel(), xf_decoder_cancel() and xf_trainer_cancel() stop the calls that are running at that
- * moment; each returns XF_ERROR_CANCELLED and its handle stays usable. They may be called from any thread and from a
- * signal handler. While nothing runs they do nothing: a later call is not affected.
+ * A handle may be freed while a call that has already begun uses it; the object is destroyed when that call returns.
+ * The caller must ensure that no call begins after the handle has been freed.
  *
- * Forks. After fork() a child may only exec, or create contexts of its own: using a context of the parent gives
- * XF_ERROR_FORKED.
+ * Cancellation. Every function that may take long accepts an xf_call with a cancel flag (call.h).
+ *
+ * Forks. After fork(), the child may call exec or create its own contexts. In the child, functions that use a context
+ * of the parent, or an object created from it, return XF_ERROR_FORKED.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XFORMER_CONTEXT_H
 #define XFORMER_CONTEXT_H
 
-#include "xformer/comm.h"
+#include "xformer/call.h"
 #include "xformer/config.h"
 #include "xformer/status.h"
 
@@ -34,62 +35,85 @@ extern "C" {
 
 /**
  * @defgroup context Context
- * @brief Device, threads, memory, log, cancel.
+ * @brief Device, threads, memory, log.
  * @{
  */
 
-/** @brief The root object. Create with xf_context_create(). @since 0.1 */
+/** @brief The root object. Created by xf_context_create(). @since 0.1 */
 typedef struct xf_context xf_context;
 
 /** @brief Severity of a log line. @since 0.1 */
-enum xf_log_level {
-    /** Something failed; the call that failed also returns it. */
-    XF_LOG_ERROR = 0,
-    /** Something is not as the caller may think: a skipped line, a backend that could not be used. */
-    XF_LOG_WARNING = 1,
-    /** What was chosen and done: the device, each load, save and resume. */
-    XF_LOG_INFO = 2,
-    /** Detail for those who look for a fault. */
-    XF_LOG_DEBUG = 3
+enum {
+    /** A failure; the call that failed also returns it. */
+    XF_LOG_ERROR = 1,
+    /** Something unexpected that is not an error: a skipped line of a corpus, a changed option of a resumed run. */
+    XF_LOG_WARNING = 2,
+    /** Decisions and completed operations: the selected device, each load, save, and resume. */
+    XF_LOG_INFO = 3,
+    /** Diagnostic detail. */
+    XF_LOG_DEBUG = 4
 };
 
-/**
- * @brief Receives log lines. Called on the thread that made the call, never from a worker; must not throw, longjmp, or
- *        call functions on the same context other than the cancel functions.
- * @since 0.1
- */
-typedef void (*xf_log_fn)(void *user, enum xf_log_level level, const char *component, const char *message);
+/** @brief A log line. Filled by the library; valid during the callback. @since 0.1 */
+typedef struct xf_log_line {
+    /** sizeof(xf_log_line) of the library. */
+    size_t struct_size;
+    /** One of XF_LOG_.... */
+    int32_t level;
+    /** Not used, 0. */
+    int32_t reserved;
+    /** The part of the library, for example "model". */
+    const char *component;
+    /** One line of UTF-8 without a line end. */
+    const char *message;
+} xf_log_line;
 
 /**
- * @brief Hears how far a long call has come: tokenizer training, encoding, loading, saving, averaging, translating,
- *        evaluating.
+ * @brief Receives log lines.
  *
- * task is a static word: "tokenizer", "encode", "load", "save", "average", "translate", "evaluate". done goes from 0 to
- * total, in units of the task (bytes, sentences, merges). Called on the thread that made the call, at most about ten
- * times a second and once at the end; not at all by calls that end sooner. The rules of xf_log_fn hold. Any answer but
- * 0 ends the call with XF_ERROR_CALLBACK.
- *
- * @since 0.1
- */
-typedef int32_t (*xf_progress_fn)(void *user, const char *task, int64_t done, int64_t total);
-
-/** @brief One piece of parallel work, given to the host by xf_parallel_fn. @since 0.1 */
-typedef void (*xf_task_fn)(void *arg, int32_t index);
-
-/**
- * @brief The host's executor: runs task(arg, i) once for each i from 0 to count - 1 and returns when all have returned.
- *
- * On whatever threads, side by side or one after the other: for (i = 0; i < count; ++i) task(arg, i) is an executor.
- * Called on the thread that made the call, for one job of a context at a time: a second call meanwhile computes alone,
- * on its own thread. count is at most "context.threads". Results do not depend on how the tasks are run. Must not throw
- * or longjmp.
+ * Called on the thread that made the call, never on a worker thread. Must not throw, longjmp, or call functions on the
+ * same context except xf_context_cancel().
  *
  * @since 0.1
  */
-typedef void (*xf_parallel_fn)(void *user, int32_t count, xf_task_fn task, void *arg);
+typedef void (*xf_log_fn)(void *user, const xf_log_line *line);
 
 /**
- * @brief What a host does for a context. Every member may be NULL: the library then does it by itself, or not at all.
+ * @brief A job for the host's executor: run(arg, i) for each i from 0 to count - 1. Filled by the library.
+ * @since 0.1
+ */
+typedef struct xf_job {
+    /** sizeof(xf_job) of the library. */
+    size_t struct_size;
+    /** Runs one task of the job. May be called from any thread. */
+    void (*run)(void *arg, int32_t index);
+    /** Passed to run. */
+    void *arg;
+    /** Number of tasks: 1 to "context.threads". */
+    int32_t count;
+    /** Not used, 0. */
+    int32_t reserved;
+} xf_job;
+
+/**
+ * @brief The host's executor: runs every task of a job exactly once and returns after all of them have returned.
+ *
+ * The tasks may run on any threads, concurrently or in sequence; a loop over run() is a valid executor. Called on the
+ * thread that made the call. A context submits one job at a time; a call that runs concurrently computes on its own
+ * thread instead. Translating one short sentence submits about 100 jobs of well under a millisecond each, so dispatch
+ * must be cheap. To avoid a deadlock, an executor must not wait for a thread that is blocked in this function. Results
+ * do not depend on how the tasks are run. Must not throw or longjmp.
+ *
+ * @since 0.1
+ */
+typedef void (*xf_parallel_fn)(void *user, const xf_job *job);
+
+/** @brief The transport of one rank; defined in experimental.h. @since 0.1 */
+struct xf_comm;
+
+/**
+ * @brief Services that a host provides to a context. A member that is NULL selects the library's own implementation.
+ * The functions must not throw or longjmp.
  * @since 0.1
  */
 typedef struct xf_host {
@@ -99,161 +123,163 @@ typedef struct xf_host {
     /** Passed to alloc and free. */
     void *alloc_user;
     /**
-     * Memory for what is large: tensors, arenas, scratch, corpora. Returns size bytes aligned to alignment (a power of
-     * two), or NULL. Any thread, several at a time. Small C++ objects use operator new. alloc and free come together.
+     * Allocates a block of size bytes; alignment is a power of two. Used for large blocks: tensors, workspaces, and
+     * corpora. Small objects use operator new. Returns NULL on failure. Called from any thread, concurrently. Either
+     * both alloc and free are set, or neither.
      */
     void *(*alloc)(void *user, size_t size, size_t alignment);
-    /** Frees what alloc returned; size as then. */
+    /** Frees a block that alloc returned. size is the size that was requested. */
     void (*free)(void *user, void *ptr, size_t size);
 
     /** Passed to log. */
     void *log_user;
-    /** NULL: nothing is printed anywhere. */
+    /** If NULL, nothing is logged. The library never prints. */
     xf_log_fn log;
-    /** An enum xf_log_level: the least severe level to report. */
+    /** The least severe level to report, one of XF_LOG_...; 0: XF_LOG_WARNING. */
     int32_t log_level;
     /** Not used, 0. */
     int32_t reserved;
 
-    /** Passed to progress. */
-    void *progress_user;
-    /** NULL: nobody wants to know. */
-    xf_progress_fn progress;
-
     /** Passed to parallel. */
     void *parallel_user;
-    /** NULL: the context starts threads of its own. With an executor it starts none. */
+    /** If NULL, the context creates its own worker threads; otherwise it creates none. */
     xf_parallel_fn parallel;
 
     /** Passed to release. */
     void *release_user;
     /**
-     * Called once, when the context and the last object made from it are gone: none of the functions above is called
-     * any more. Not called when xf_context_create() fails. NULL: nobody needs to know.
+     * Called once, after the context and all objects created from it have been freed. No other callback is called
+     * afterwards. Not called if xf_context_create() fails. May be NULL.
      */
     void (*release)(void *user);
 
-    /** What carries messages between the ranks of a training job, copied; see comm.h. NULL: this process is alone. */
-    const xf_comm *comm;
+    /** Transport between the ranks of a training job (experimental.h); copied. NULL: a single process. */
+    const struct xf_comm *comm;
 } xf_host;
 
-/** @brief A zeroed xf_host with its struct_size; the log level is XF_LOG_WARNING. @since 0.1 */
+/** @brief An xf_host with its struct_size and no services. @since 0.1 */
 #define XF_HOST_INIT \
-    { sizeof(xf_host), NULL, NULL, NULL, NULL, NULL, XF_LOG_WARNING, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+    { sizeof(xf_host), NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL }
 
 /**
  * @brief Creates a context: opens the device and starts the worker threads.
  *
- * Reads the options of the group "context.". A device that is named and can't be opened is an error; "auto" takes the
- * best that opens and tells the log, as a warning, why a better one was not taken. Only the plugins that the device may
- * need are opened: a context on "cpu" never loads the CUDA plugin.
+ * Reads the options of the group "context.". If a named device cannot be opened, creation fails; "auto" selects the
+ * best available device and logs why a preferred one was not used. Only plugins that the device may need are opened: a
+ * context on "cpu" never loads the CUDA plugin.
  *
  * @param config [in] NULL: all defaults
- * @param host [in] NULL: none of its services; copied. What its functions need must live as long as the context
- * @param out [out] the new context; the caller frees it with xf_context_free()
- * @param err [out] NULL allowed
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND (no such device), XF_ERROR_UNSUPPORTED (instruction
- *         set, precision, type of weights, a member of host), XF_ERROR_VERSION (a plugin of another version),
- *         XF_ERROR_BACKEND, XF_ERROR_NO_MEMORY
+ * @param host [in] NULL: no services. The struct is copied. The data that its functions use must remain valid until
+ * xf_host::release is called
+ * @param out [out] the new context; free it with xf_context_free()
+ * @param err [out] may be NULL
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT; XF_ERROR_NOT_FOUND (no such device); XF_ERROR_UNSUPPORTED (instruction set,
+ *         precision, or an unknown member of host); XF_ERROR_VERSION (a plugin of another version); XF_ERROR_BACKEND;
+ *         XF_ERROR_NO_MEMORY; XF_ERROR_PEER (the ranks could not be connected)
  * @threads any
  * @since 0.1
  */
-XF_API enum xf_status xf_context_create(const xf_config *config, const xf_host *host, xf_context **out, xf_error *err);
+XF_API xf_status xf_context_create(const xf_config *config, const xf_host *host, xf_context **out, xf_error *err);
 
 /**
- * @brief Frees the caller's hold on a context. It goes when the last object made from it is freed too.
- * @param context [in] NULL is allowed and does nothing
+ * @brief Frees a context. It is destroyed after all objects created from it have also been freed.
+ * @param context [in] NULL has no effect
  * @threads any
  * @since 0.1
  */
 XF_API void xf_context_free(xf_context *context);
 
 /**
- * @brief Cancels every call that runs on this context and its objects at the moment.
- * @param context [in] NULL is allowed and does nothing
+ * @brief Cancels all calls that are running on the context and its objects. Later calls are not affected.
+ *
+ * Intended for shutdown. To cancel one call, use xf_call::cancelled.
+ *
+ * @param context [in] NULL has no effect
  * @threads any; async-signal-safe
  * @since 0.1
  */
 XF_API void xf_context_cancel(xf_context *context);
 
-/**
- * @brief Tells what this context computes with, such as "openblas on cpu:0, AMD EPYC, avx512, own kernels only,
- *        2 threads, fp32".
- * @param context [in] the context
- * @return one line owned by the context, for people; NULL when context is not a context
- * @threads any
- * @since 0.1
- */
-XF_API const char *xf_context_device(const xf_context *context);
+/** @brief Element types of tensors. @since 0.1 */
+enum {
+    /** 32-bit floating point. */
+    XF_TYPE_FP32 = 1,
+    /** 16-bit floating point, IEEE 754 binary16. */
+    XF_TYPE_FP16 = 2,
+    /** 16-bit floating point with the exponent range of fp32. */
+    XF_TYPE_BF16 = 3,
+    /** 8-bit integers with one fp32 scale per row. */
+    XF_TYPE_INT8 = 4
+};
 
-/** @brief Memory of a context's tensors and corpora, in bytes. @since 0.1 */
-typedef struct xf_memory_stats {
-    /** In: sizeof(xf_memory_stats) of the caller. */
+/** @brief Properties of a context. The strings are owned by the context. @since 0.1 */
+typedef struct xf_context_info {
+    /** In: sizeof(xf_context_info) of the caller. */
     size_t struct_size;
-    /** Bytes held now. */
-    int64_t current;
-    /** Largest value of current so far. */
-    int64_t peak;
-    /** The budget, 0 when there is none. */
-    int64_t budget;
-    /** Allocations made so far: stands still in the steady state of training and decoding. */
-    int64_t allocations;
-} xf_memory_stats;
+    /** Human-readable description, one line, for example "openblas on cpu:0, AMD EPYC, avx512, 2 threads, fp32". */
+    const char *description;
+    /** Backend: "ref", "openblas", or "cuda". */
+    const char *backend;
+    /** Device in the form of "context.device", for example "cpu:openblas" or "cuda:0". */
+    const char *device;
+    /**
+     * Instruction set on which the bits of the results depend, in addition to backend and precision: "fma" (all CPUs
+     * with FMA yield the same bits), "base" (CPUs without FMA), "sm_90" and similar (CUDA), or "any" ("ref").
+     */
+    const char *arithmetic;
+    /** Type of activations and matrix products, one of XF_TYPE_...: XF_TYPE_FP32 or XF_TYPE_BF16. */
+    int32_t precision;
+    /** Number of CPU threads that compute. */
+    int32_t threads;
+    /** Rank of this process in its training job: 0 to rank_count - 1; 0 for a single process. */
+    int32_t rank;
+    /** Number of ranks of the training job; 1 for a single process. */
+    int32_t rank_count;
+} xf_context_info;
 
-/** @brief A zeroed xf_memory_stats with its struct_size. @since 0.1 */
-#define XF_MEMORY_STATS_INIT \
-    { sizeof(xf_memory_stats), 0, 0, 0, 0 }
+/** @brief An xf_context_info with its struct_size. @since 0.1 */
+#define XF_CONTEXT_INFO_INIT \
+    { sizeof(xf_context_info), NULL, NULL, NULL, NULL, 0, 0, 0, 0 }
 
 /**
- * @brief Reads the memory account of a context.
+ * @brief Reports the properties of a context.
  * @param context [in] the context
- * @param stats [in,out] struct_size set by the caller
- * @param err [out] NULL allowed
+ * @param info [in,out] struct_size set by the caller
+ * @param err [out] may be NULL
  * @return XF_OK, XF_ERROR_INVALID_ARGUMENT
  * @threads any
  * @since 0.1
  */
-XF_API enum xf_status xf_context_get_memory(const xf_context *context, xf_memory_stats *stats, xf_error *err);
+XF_API xf_status xf_context_get_info(const xf_context *context, xf_context_info *info, xf_error *err);
+
+/** @brief Memory account of a context, in bytes: tensors, workspaces, and corpora. @since 0.1 */
+typedef struct xf_memory_stats {
+    /** In: sizeof(xf_memory_stats) of the caller. */
+    size_t struct_size;
+    /** Bytes in use. */
+    int64_t current;
+    /** Largest value of current so far. */
+    int64_t peak;
+    /** "context.memory_budget"; 0: no limit. */
+    int64_t budget;
+    /** Number of allocations so far. It does not change in the steady state of training and decoding. */
+    int64_t allocations;
+} xf_memory_stats;
+
+/** @brief An xf_memory_stats with its struct_size. @since 0.1 */
+#define XF_MEMORY_STATS_INIT \
+    { sizeof(xf_memory_stats), 0, 0, 0, 0 }
 
 /**
- * @brief This process's number among the ranks of its training job: 0 to xf_context_rank_count() - 1.
- *
- * What only one of them is to do (print, write files of its own) is for rank 0.
- *
+ * @brief Reports the memory account of a context.
  * @param context [in] the context
- * @return 0 also where there is no comm; -1 when context is not a context
+ * @param stats [in,out] struct_size set by the caller
+ * @param err [out] may be NULL
+ * @return XF_OK, XF_ERROR_INVALID_ARGUMENT
  * @threads any
  * @since 0.1
  */
-XF_API int32_t xf_context_rank(const xf_context *context);
-
-/**
- * @brief The number of ranks of the training job.
- * @param context [in] the context
- * @return 1 also where there is no comm; -1 when context is not a context
- * @threads any
- * @since 0.1
- */
-XF_API int32_t xf_context_rank_count(const xf_context *context);
-
-/**
- * @brief Gives a number to all ranks and gets theirs, so that they can decide as one: to stop, to save, what to do
- * next.
- *
- * Every rank makes this call in the same place of its collective calls, and waits for the last one, at most
- * "context.comm_timeout" seconds.
- *
- * @param context [in] the context
- * @param value [in] this rank's
- * @param values [out] [xf_context_rank_count()] every rank's, the own one at xf_context_rank(); after an error not
- *        written
- * @param err [out] NULL allowed
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT; XF_ERROR_BUSY (another collective call of this context is under way);
- *         XF_ERROR_PEER (a rank is gone, was silent or makes another call; it stays so), XF_ERROR_NO_MEMORY
- * @threads any; one collective call of the context at a time
- * @since 0.1
- */
-XF_API enum xf_status xf_context_all_gather(xf_context *context, int64_t value, int64_t *values, xf_error *err);
+XF_API xf_status xf_context_get_memory(const xf_context *context, xf_memory_stats *stats, xf_error *err);
 
 /** @} */
 

@@ -1,5 +1,5 @@
 /*
- * xformer/context.hpp - context.h and backend.h for C++: the root of everything.
+ * xformer/context.hpp - context.h and backend.h for C++: device, threads, memory, log.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,11 +9,9 @@
 #include <functional>
 #include <memory>
 #include <string_view>
-#include <vector>
 
 #include "xformer/backend.h"
 #include "xformer/base.hpp"
-#include "xformer/comm.hpp"
 #include "xformer/config.hpp"
 #include "xformer/context.h"
 #include "xformer/range.hpp"
@@ -24,40 +22,36 @@ inline namespace v0_1 {
 /** @addtogroup cpp
  *  @{ */
 
-/** @brief Receives log lines: level, component, message. Called within calls, on their threads; of its context it may
- *  use cancel() alone.
+/** @brief Receives log lines; see xf_log_fn. Must not use its context, except cancel().
  *
- *  It may throw. The call then runs to its end without further lines, and throws that in place of its own error or of
- *  its result, which is freed; what the call did (a step of training, say) is done. Where C made the call it is
- *  dropped. */
-using LogFunction = std::function<void(xf_log_level, std::string_view, std::string_view)>;
+ *  It may throw. The call then continues without further log lines. At its end, it frees its result, if any, and throws
+ *  that exception, even if the call itself failed. Its effects, for example a training step, are not undone. If the
+ *  call was made from C, the exception is dropped. */
+using LogFunction = std::function<void(const xf_log_line &)>;
 
-/** @brief Hears how far a long call has come: task, done, total; see xf_progress_fn. What it throws ends the call,
- * which throws it. */
-using ProgressFunction = std::function<void(std::string_view, std::int64_t, std::int64_t)>;
+/** @brief Refers to the transport of a rank; a Comm of experimental.hpp converts to it. */
+struct CommRef {
+    const xf_comm *comm = nullptr; /**< the transport; NULL: a single process */
+    bool *taken = nullptr;         /**< set to true when a context has taken ownership of the transport */
+};
 
-/** @brief What a host does for a context. */
+/** @brief Services that a host provides to a context. */
 struct Host {
-    LogFunction log;                         /**< empty: silence */
-    xf_log_level log_level = XF_LOG_WARNING; /**< the least severe level to report */
-    ProgressFunction progress;               /**< empty: nobody wants to know */
-    xf_host services = XF_HOST_INIT; /**< allocator and executor; its log, progress and comm are not looked at */
-    Comm *comm = nullptr;            /**< this rank among others; the context takes what it has */
+    LogFunction log;                 /**< empty: nothing is logged */
+    std::int32_t log_level = 0;      /**< the least severe level to report, XF_LOG_...; 0: XF_LOG_WARNING */
+    xf_host services = XF_HOST_INIT; /**< allocator and executor; the other members are ignored */
+    CommRef comm;                    /**< the transport of this rank; the context takes ownership */
 };
 
 /** @cond INTERNAL */
 namespace detail {
 
-// The functions of a host: they live until the last object of the context is gone.
+// The log function of a host, which exists until the last object of the context has been freed.
 struct HostFunctions {
     LogFunction log;
-    ProgressFunction progress;
 
-    static void line(void *self, xf_log_level level, const char *component, const char *message) noexcept {
-        Call::protect([=] { static_cast<HostFunctions *>(self)->log(level, component, message); });
-    }
-    static std::int32_t tell(void *self, const char *task, std::int64_t done, std::int64_t total) noexcept {
-        return Call::protect([=] { static_cast<HostFunctions *>(self)->progress(task, done, total); }) ? 0 : 1;
+    static void line(void *self, const xf_log_line *line) noexcept {
+        Guard::protect([=] { static_cast<HostFunctions *>(self)->log(*line); });
     }
     static void release(void *self) noexcept { delete static_cast<HostFunctions *>(self); }
 };
@@ -65,68 +59,54 @@ struct HostFunctions {
 struct BackendAt {
     const xf_context *context = nullptr;
     xf_backend_info operator()(std::size_t index) const {
-        return fill(xf_backend_info XF_BACKEND_INFO_INIT, xf_backend_get, context, index);
+        return fill(xf_backend_info XF_BACKEND_INFO_INIT, xf_context_get_backend, context, index);
     }
 };
 
 }  // namespace detail
 /** @endcond */
 
-/** @brief Device, threads, memory, log, cancel. What is made from it may outlive it. */
+/** @brief The root object: device, threads, memory, log. Objects created from it keep it alive. */
 class Context : public Owner<View<xf_context>, xf_context, xf_context_free> {
 public:
     using Owner::Owner;
-    /** @brief Opens the device. @param config [in] options "context." @param host [in] what the host does for it */
+    /** @brief Opens the device. @param config [in] options "context." @param host [in] services of the host */
     explicit Context(ConfigView config = {}, Host host = {}) : Context(open(config, std::move(host))) {}
 
-    /** @brief Ends the calls that run on this context and its objects in Cancelled. From any thread, or from a signal
-     *  handler. */
+    /** @brief Cancels all calls that are running on the context and its objects. Any thread or signal handler may
+     *  call it. */
     void cancel() const noexcept { xf_context_cancel(get()); }
-    /** @brief Tells what computes. @return one line for people, owned by the context; "" when this is empty */
-    std::string_view device() const noexcept {
-        const char *const line = xf_context_device(get());
-        return line != nullptr ? line : "";
+    /** @brief Reports device, backend, precision, threads, and rank. @return its strings are owned by the context */
+    xf_context_info info() const {
+        return detail::fill(xf_context_info XF_CONTEXT_INFO_INIT, xf_context_get_info, get());
     }
-    /** @brief Reads the memory account. @return bytes of tensors and corpora */
+    /** @brief Reports the memory account. @return bytes of tensors, workspaces, and corpora */
     xf_memory_stats memory() const {
         return detail::fill(xf_memory_stats XF_MEMORY_STATS_INIT, xf_context_get_memory, get());
     }
-    /** @brief The backends, available or not. @return xf_backend_info, of which the strings are owned by the context */
-    Range<detail::BackendAt> backends() const { return {xf_backend_count(get()), {get()}}; }
-    /** @brief This process among the ranks of its job. @return from 0; -1 when this is empty */
-    std::int32_t rank() const noexcept { return xf_context_rank(get()); }
-    /** @brief The ranks of the job. @return 1 for a process alone; -1 when this is empty */
-    std::int32_t rank_count() const noexcept { return xf_context_rank_count(get()); }
-    /** @brief Every rank's number; all of them make this call. @param value [in] this rank's @return one for each rank
-     */
-    std::vector<std::int64_t> all_gather(std::int64_t value) const {
-        const std::int32_t count = rank_count();
-        std::vector<std::int64_t> values(count > 0 ? static_cast<std::size_t>(count) : 1);
-        detail::call(xf_context_all_gather, get(), value, values.data());
-        return values;
-    }
+    /** @brief Returns the backends, available or not. @return a range of xf_backend_info; its strings are owned by the
+     *  context */
+    Range<detail::BackendAt> backends() const { return {xf_context_backend_count(get()), {get()}}; }
 
 private:
     static Context open(ConfigView config, Host host) {
         auto functions = std::make_unique<detail::HostFunctions>();
         functions->log = std::move(host.log);
-        functions->progress = std::move(host.progress);
         xf_host &given = host.services;
-        given.log_user = given.progress_user = given.release_user = functions.get();
+        given.log_user = given.release_user = functions.get();
         given.log = functions->log ? &detail::HostFunctions::line : nullptr;
         given.log_level = host.log_level;
-        given.progress = functions->progress ? &detail::HostFunctions::tell : nullptr;
         given.release = &detail::HostFunctions::release;
-        given.comm = host.comm != nullptr ? &host.comm->get() : nullptr;
-        detail::Call call;
-        xf_context *made = nullptr;
-        const xf_status status = xf_context_create(config.get(), &given, &made, &call.error);
-        Context context(made);
-        if (status == XF_OK) {  // both are the context's from now on
+        given.comm = host.comm.comm;
+        detail::Guard guard;
+        xf_context *created = nullptr;
+        const xf_status status = xf_context_create(config.get(), &given, &created, &guard.error);
+        Context context(created);
+        if (status == XF_OK) {  // the context owns both now
             static_cast<void>(functions.release());
-            if (host.comm != nullptr) static_cast<void>(host.comm->release());
+            if (host.comm.taken != nullptr) *host.comm.taken = true;
         }
-        call.finish(status);
+        guard.finish(status);
         return context;
     }
 };

@@ -1,9 +1,9 @@
 /*
  * xformer/data.h - sentence pairs and batches.
  *
- * A corpus is sentence pairs as text. A batcher turns it into ids, shuffles, puts pairs of similar length together
- * (paper s. 5.1) and hands out packed batches: no padding anywhere. What comes next is a function of the corpus, the
- * options and a position (epoch, batch), so a resumed run continues exactly where it was.
+ * A corpus contains sentence pairs as text or as token ids. A batcher encodes it, shuffles the pairs, groups pairs of
+ * similar length (paper s. 5.1), and produces packed batches, which have no padding. The sequence of batches depends
+ * only on the corpus, the options, and a position (epoch, batch), so a resumed run continues exactly.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -28,10 +28,12 @@ extern "C" {
 typedef struct xf_corpus xf_corpus;
 /** @brief A tokenizer; see text.h. @since 0.1 */
 typedef struct xf_tokenizer xf_tokenizer;
-/** @brief Makes batches from a corpus. @since 0.1 */
+/** @brief Produces batches from a corpus. @since 0.1 */
 typedef struct xf_batcher xf_batcher;
+/** @brief A trainer; see train.h. @since 0.1 */
+typedef struct xf_trainer xf_trainer;
 
-/** @brief What became of the lines of a corpus: lines is the sum of the others. @since 0.1 */
+/** @brief Line counts of a corpus. lines is the sum of the others. @since 0.1 */
 typedef struct xf_corpus_stats {
     /** In: sizeof(xf_corpus_stats) of the caller. */
     size_t struct_size;
@@ -51,20 +53,22 @@ typedef struct xf_corpus_stats {
     int64_t nul_byte;
 } xf_corpus_stats;
 
-/** @brief A zeroed xf_corpus_stats with its struct_size. @since 0.1 */
+/** @brief An xf_corpus_stats with its struct_size. @since 0.1 */
 #define XF_CORPUS_STATS_INIT \
     { sizeof(xf_corpus_stats), 0, 0, 0, 0, 0, 0, 0 }
 
 /**
- * @brief Packed sentences: the ids of all sentences one after the other, and where each begins.
+ * @brief Packed sentences: the concatenated ids of all sentences, and the offset at which each begins.
  *
- * Sentence b of the source is src_ids[src_offsets[b]] to src_ids[src_offsets[b + 1] - 1], its last id the end symbol,
- * or the last but one where a language's token stands behind it; a source without is XF_ERROR_INVALID_ARGUMENT. The
- * target likewise, but it may be cut off. It has no start symbol: the library puts it in. Of a model whose decoder is
- * fed a language first ("model.target_language" start) that language's token may stand behind the target's end symbol:
- * "y end lang" is what is to be said, "lang y end" what the decoder is fed, as mBART learns it. From xf_batcher_next()
- * the arrays belong to the batcher; a caller may also fill the struct with arrays of its own. XF_BATCH_INIT makes an
- * empty one.
+ * Source sentence b consists of src_ids[src_offsets[b]] to src_ids[src_offsets[b + 1] - 1]. It ends with the end
+ * symbol, optionally followed by a language token; a call with a source without an end symbol returns
+ * XF_ERROR_INVALID_ARGUMENT. Targets have the same form, except that a target that was cut off has no end symbol.
+ * Targets have no start symbol; the library adds it. If the decoder's first input is a language token
+ * ("model.target_language" start), that token may follow the end symbol: with "y end lang" the decoder is fed "lang y"
+ * and predicts "y end", as in mBART.
+ *
+ * The arrays of a batch from xf_batcher_next() are owned by the batcher. A caller may also fill the struct with its own
+ * arrays. xf_model_encode() returns ids in this form.
  *
  * @since 0.1
  */
@@ -75,292 +79,287 @@ typedef struct xf_batch {
     int64_t sentences;
     /** [src_offsets[B]] ids. */
     const int32_t *src_ids;
-    /** [B + 1], first 0, not falling. */
-    const int32_t *src_offsets;
+    /** [B + 1] non-decreasing; the first is 0. */
+    const int64_t *src_offsets;
     /** [tgt_offsets[B]] ids; NULL for decoding. */
     const int32_t *tgt_ids;
-    /** [B + 1]; NULL for decoding. */
-    const int32_t *tgt_offsets;
+    /** [B + 1] as src_offsets; NULL for decoding. */
+    const int64_t *tgt_offsets;
     /** [B] index of each pair in its corpus, or NULL. */
     const int64_t *pair_index;
+    /** Reserved for feature vectors [src_offsets[B], src_feature_width] in place of source ids; must be NULL. */
+    const float *src_features;
+    /** Reserved; must be 0. */
+    int64_t src_feature_width;
 } xf_batch;
 
-/** @brief An empty batch with its struct_size. @since 0.1 */
+/** @brief An empty xf_batch with its struct_size. @since 0.1 */
 #define XF_BATCH_INIT \
-    { sizeof(xf_batch), 0, NULL, NULL, NULL, NULL, NULL }
+    { sizeof(xf_batch), 0, NULL, NULL, NULL, NULL, NULL, NULL, 0 }
 
 /**
- * @brief Opens a file of pairs, one a line: source TAB target, UTF-8.
+ * @brief Opens a corpus of text: one file with a pair per line (source TAB target), or two parallel files.
  *
- * Bad lines (see xf_corpus_stats) are skipped, counted and told to the log with file and line number; with
- * "data.strict" the first one is an error. LF and CRLF line ends and a byte order mark are understood. The text is
- * held in memory, within the context's account. Reads "data.max_bytes", "data.strict".
+ * Text is UTF-8; line ends may be LF or CRLF, and a byte order mark is skipped. Bad lines (see xf_corpus_stats) are
+ * skipped, counted, and logged with file and line number; with "data.strict" the first one is an error. The text is
+ * held in memory and counted in the context's account. Reads "data.max_bytes" and "data.strict".
  *
- * A folder is all of its files, one behind the other in the order of their names' bytes, but for those whose names
- * begin with "_" or ".".
+ * A folder is read as the concatenation of its files, in the byte order of their names. Files whose names begin with
+ * "_" or "." are ignored.
  *
  * @param context [in] the context
+ * @param source_path [in] a file or a folder
+ * @param target_path [in] the translations: a file, or a folder with the same number of files, with the same numbers of
+ * lines as source_path; NULL: source_path contains pairs
  * @param config [in] NULL: all defaults
- * @param path [in] name of a file or a folder
- * @param out [out] the corpus; the caller frees it with xf_corpus_free()
- * @param err [out] NULL allowed
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND, XF_ERROR_IO (also for a folder in a folder),
- *         XF_ERROR_DATA (strict: a bad line; not one good line; a folder without files), XF_ERROR_NO_MEMORY,
- *         XF_ERROR_CANCELLED
+ * @param call [in] NULL: defaults
+ * @param out [out] the corpus; free it with xf_corpus_free()
+ * @param err [out] may be NULL
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND, XF_ERROR_IO (also if a folder contains a folder),
+ *         XF_ERROR_DATA (a bad line with "data.strict"; no valid line; a folder without files; different numbers of
+ *         lines or files), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_DEADLINE, XF_ERROR_CALLBACK
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_corpus_open(xf_context *context, const xf_config *config, const char *path, xf_corpus **out,
-                                     xf_error *err);
+XF_API xf_status xf_corpus_open(xf_context *context, const char *source_path, const char *target_path,
+                                const xf_config *config, const xf_call *call, xf_corpus **out, xf_error *err);
 
 /**
- * @brief Opens two parallel files, a sentence a line each; or two folders of as many, as xf_corpus_open() reads them.
+ * @brief Creates a corpus of text from pairs in memory. The texts are copied and may contain tabs and line ends.
+ *
+ * Bad pairs are skipped and counted like bad lines of a file.
+ *
  * @param context [in] the context
+ * @param sources [in] count strings
+ * @param source_lengths [in] their sizes in bytes; NULL: the strings are NUL-terminated
+ * @param targets [in] count strings
+ * @param target_lengths [in] their sizes in bytes; NULL: the strings are NUL-terminated
+ * @param count [in] number of pairs
  * @param config [in] NULL: all defaults
- * @param source_path [in] name of a file or a folder
- * @param target_path [in] the same; must have as many files, each of as many lines
- * @param out [out] the corpus; the caller frees it with xf_corpus_free()
- * @param err [out] NULL allowed
- * @return as xf_corpus_open(); XF_ERROR_DATA when the counts of lines or of files differ
- * @threads shared-read
- * @since 0.1
- */
-XF_API enum xf_status xf_corpus_open_parallel(xf_context *context, const xf_config *config, const char *source_path,
-                                              const char *target_path, xf_corpus **out, xf_error *err);
-
-/**
- * @brief Makes a corpus from text in memory, in the form of xf_corpus_open(). The text is copied.
- * @param context [in] the context
- * @param config [in] NULL: all defaults
- * @param name [in] what messages call it, in place of a file name
- * @param text [in] length bytes
- * @param length [in] bytes
- * @param out [out] the corpus; the caller frees it with xf_corpus_free()
- * @param err [out] NULL allowed
+ * @param call [in] NULL: defaults
+ * @param out [out] the corpus; free it with xf_corpus_free()
+ * @param err [out] may be NULL
  * @return as xf_corpus_open()
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_corpus_from_memory(xf_context *context, const xf_config *config, const char *name,
-                                            const char *text, size_t length, xf_corpus **out, xf_error *err);
+XF_API xf_status xf_corpus_from_pairs(xf_context *context, const char *const *sources, const size_t *source_lengths,
+                                      const char *const *targets, const size_t *target_lengths, size_t count,
+                                      const xf_config *config, const xf_call *call, xf_corpus **out, xf_error *err);
 
 /**
- * @brief Makes a corpus from pairs in memory. The texts are copied; tabs and line ends in them are text.
- *
- * Pairs are skipped and counted as bad lines of a file are.
- *
+ * @brief Creates a corpus of ids, for hosts with their own tokenizer. The ids are copied.
  * @param context [in] the context
- * @param config [in] NULL: all defaults
- * @param sources [in] count strings of UTF-8
- * @param source_lengths [in] bytes of each, or NULL when they are NUL-terminated
- * @param targets [in] count strings of UTF-8
- * @param target_lengths [in] bytes of each, or NULL when they are NUL-terminated
- * @param count [in] pairs
- * @param out [out] the corpus; the caller frees it with xf_corpus_free()
- * @param err [out] NULL allowed
- * @return as xf_corpus_open()
+ * @param pairs [in] each side consists of at least one token, the end symbol (the same one in all pairs), and at most
+ * one language token; for example "5 7 1" or "5 7 1 9" with end symbol 1 and language token 9. Ids are not negative; an
+ * id that exceeds the vocabulary is reported by the call that uses it
+ * @param call [in] NULL: defaults
+ * @param out [out] the corpus, which contains no text; free it with xf_corpus_free()
+ * @param err [out] may be NULL
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (an id), XF_ERROR_DATA (no pair), XF_ERROR_NO_MEMORY,
+ *         XF_ERROR_CANCELLED, XF_ERROR_DEADLINE
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_corpus_from_pairs(xf_context *context, const xf_config *config, const char *const *sources,
-                                           const size_t *source_lengths, const char *const *targets,
-                                           const size_t *target_lengths, size_t count, xf_corpus **out, xf_error *err);
+XF_API xf_status xf_corpus_from_ids(xf_context *context, const xf_batch *pairs, const xf_call *call, xf_corpus **out,
+                                    xf_error *err);
 
 /**
- * @brief Makes a corpus from ids: for a host with a tokenizer of its own. The ids are copied.
- * @param context [in] the context
- * @param pairs [in] each side is one token or more, then the end symbol, the same of all, then at most one token, of
- *        its language: with end 1 and language 9, "5 7 1" or "5 7 1 9". Ids are 0 or more; one too large for the model
- *        is an error of the call that uses it
- * @param out [out] the corpus, which has no text; the caller frees it with xf_corpus_free()
- * @param err [out] NULL allowed
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (an id), XF_ERROR_DATA (not one pair),
- *         XF_ERROR_NO_MEMORY
- * @threads shared-read
- * @since 0.1
- */
-XF_API enum xf_status xf_corpus_from_ids(xf_context *context, const xf_batch *pairs, xf_corpus **out, xf_error *err);
-
-/**
- * @brief Makes a corpus of some pairs of another. The text is shared, not copied.
- * @param corpus [in] not needed afterwards
- * @param indices [in] count pairs of it, in the order wanted; a pair may come more than once
+ * @brief Creates a corpus from some pairs of another. The text is shared, not copied.
+ * @param corpus [in] may be freed afterwards
+ * @param indices [in] count indices of pairs, in the desired order; repetition is allowed
  * @param count [in] at least 1
- * @param out [out] the corpus; the caller frees it with xf_corpus_free()
- * @param err [out] NULL allowed
+ * @param out [out] the corpus; free it with xf_corpus_free()
+ * @param err [out] may be NULL
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (an index), XF_ERROR_NO_MEMORY
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_corpus_subset(const xf_corpus *corpus, const int64_t *indices, size_t count, xf_corpus **out,
-                                       xf_error *err);
+XF_API xf_status xf_corpus_subset(const xf_corpus *corpus, const int64_t *indices, size_t count, xf_corpus **out,
+                                  xf_error *err);
 
 /**
- * @brief Splits a corpus at random: some pairs are held out, the others are for training. Both keep the corpus' order.
- * @param corpus [in] not needed afterwards
- * @param held_out_count [in] pairs to hold out, from 1 to xf_corpus_pair_count() - 1
- * @param seed [in] the same seed and count hold out the same pairs
- * @param rest [out] the others; the caller frees it with xf_corpus_free()
- * @param held_out [out] the pairs held out; the caller frees it with xf_corpus_free()
- * @param err [out] NULL allowed
+ * @brief Splits a corpus at random into pairs for training and held-out pairs. Both keep the order of the corpus.
+ * @param corpus [in] may be freed afterwards
+ * @param held_out_count [in] number of held-out pairs, from 1 to xf_corpus_pair_count() - 1
+ * @param seed [in] the same seed and count select the same pairs
+ * @param rest [out] the pairs for training; free it with xf_corpus_free()
+ * @param held_out [out] the held-out pairs; free it with xf_corpus_free()
+ * @param err [out] may be NULL
  * @return as xf_corpus_subset()
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_corpus_split(const xf_corpus *corpus, int64_t held_out_count, int64_t seed, xf_corpus **rest,
-                                      xf_corpus **held_out, xf_error *err);
+XF_API xf_status xf_corpus_split(const xf_corpus *corpus, int64_t held_out_count, int64_t seed, xf_corpus **rest,
+                                 xf_corpus **held_out, xf_error *err);
 
 /**
- * @brief Frees a corpus. Batchers and parts of it keep what they need.
- * @param corpus [in] NULL is allowed and does nothing
+ * @brief Frees a corpus. Batchers and other corpora keep the data that they need.
+ * @param corpus [in] NULL has no effect
  * @threads any
  * @since 0.1
  */
 XF_API void xf_corpus_free(xf_corpus *corpus);
 
 /**
- * @brief Counts the pairs of a corpus.
+ * @brief Returns the number of pairs of a corpus.
  * @param corpus [in] the corpus
- * @return pairs; 0 when corpus is not a corpus
+ * @return the number; 0 if corpus is not a corpus
  * @threads shared-read
  * @since 0.1
  */
 XF_API int64_t xf_corpus_pair_count(const xf_corpus *corpus);
 
 /**
- * @brief Tells how many lines were read, kept and skipped, and why.
+ * @brief Reports the numbers of lines that were read, kept, and skipped.
  * @param corpus [in] the corpus
  * @param stats [in,out] struct_size set by the caller
- * @param err [out] NULL allowed
+ * @param err [out] may be NULL
  * @return XF_OK, XF_ERROR_INVALID_ARGUMENT
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_corpus_get_stats(const xf_corpus *corpus, xf_corpus_stats *stats, xf_error *err);
+XF_API xf_status xf_corpus_get_stats(const xf_corpus *corpus, xf_corpus_stats *stats, xf_error *err);
 
 /**
- * @brief Gives the text of a pair. Not NUL-terminated; owned by the corpus, valid until it is freed.
+ * @brief Returns the text of a pair. The strings are not NUL-terminated; they are owned by the corpus.
  * @param corpus [in] the corpus
  * @param index [in] from 0 to xf_corpus_pair_count() - 1
- * @param source [out] UTF-8
- * @param source_length [out] bytes
- * @param target [out] UTF-8
- * @param target_length [out] bytes
- * @param err [out] NULL allowed
- * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE, XF_ERROR_STATE (a corpus of ids)
+ * @param source [out] UTF-8; valid until the corpus is freed
+ * @param source_length [out] size in bytes
+ * @param target [out] UTF-8; valid until the corpus is freed
+ * @param target_length [out] size in bytes
+ * @param err [out] may be NULL
+ * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (index), XF_ERROR_STATE (a corpus of ids)
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, const char **source,
-                                         size_t *source_length, const char **target, size_t *target_length,
-                                         xf_error *err);
+XF_API xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, const char **source, size_t *source_length,
+                                    const char **target, size_t *target_length, xf_error *err);
 
 /**
- * @brief Makes a batcher: encodes the corpus and plans the first epoch.
+ * @brief Creates a batcher: encodes the corpus and plans the first epoch.
  *
- * Reads "data.batch_tokens" (at most so many source tokens and so many target tokens a batch, end symbols counted),
- * "data.max_tokens", "data.shuffle" (off: corpus order) and "data.seed". A pair is left out and counted when a side has
- * more tokens than "data.max_tokens", or than "data.batch_tokens", as no batch could hold it.
+ * Reads "data.batch_tokens" (maximum number of source tokens and of target tokens per batch, including end symbols),
+ * "data.max_tokens", "data.shuffle" (off: corpus order), and "data.seed". A pair is skipped and counted if a side has
+ * more tokens than "data.max_tokens" or "data.batch_tokens".
  *
- * Texts are framed as xf_translate() frames them, for the model whose tokenizer it is (xf_model_tokenizer()); options
- * of the group "model." that are set in the config come before that model's. So both sides end with "model.end_token",
- * targets begin with "model.first_token", and of a model of many languages the tokens of "data.source_language" and
- * "data.target_language" stand where it wants them; a language that the decoder is fed first stands behind the end
- * symbol of targets (xf_batch). All these count as tokens. A corpus of ids is taken as it is.
+ * If the tokenizer belongs to a model (xf_model_tokenizer()), the batcher adds the same special tokens to each text as
+ * xf_translate(): the end token, the model's first token, and the language tokens of "text.source_language" and
+ * "text.target_language" (see xf_batch). Options of the group "model." that are set in config override those of the
+ * model. These tokens count toward the limits above. A corpus of ids is used unchanged.
  *
- * With "data.bpe_dropout" or "data.unigram_alpha" texts are segmented at random, by "data.seed", and anew in each
- * epoch: then the call that begins an epoch, or moves to another, encodes the corpus again, which it tells the
- * context's progress as "encode"; for that time the ids of both epochs are held. The batcher keeps the texts. Of two
- * tokenizers, one for each side, at least one must be of a kind that the option is for; a side of another kind is
- * segmented as ever.
+ * If "data.sampling" is set, texts are segmented at random, and differently in each epoch. The call that begins an
+ * epoch or seeks to another one then encodes the corpus again; the ids of both epochs are in memory during that time.
  *
- * @param corpus [in] the corpus; not needed afterwards
- * @param tokenizer [in] the tokenizer, NULL for a corpus of ids; not needed afterwards
+ * @param corpus [in] may be freed afterwards
+ * @param tokenizer [in] the tokenizer; NULL for a corpus of ids; may be freed afterwards
  * @param config [in] NULL: all defaults
- * @param out [out] the batcher; the caller frees it with xf_batcher_free()
- * @param err [out] NULL allowed
- * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also a language that the model does not know or has to be told; a tokenizer
- *         of another kind than "data.bpe_dropout" or "data.unigram_alpha" is for), XF_ERROR_DATA (no pair is left),
- *         XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_CALLBACK (progress)
+ * @param call [in] NULL: defaults
+ * @param out [out] the batcher; free it with xf_batcher_free()
+ * @param err [out] may be NULL
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT (also: a language that the model does not have or that is missing; a
+ *         tokenizer that does not support "data.sampling"), XF_ERROR_DATA (no pair is left), XF_ERROR_NO_MEMORY,
+ *         XF_ERROR_CANCELLED, XF_ERROR_DEADLINE, XF_ERROR_CALLBACK
  * @threads shared-read
  * @par Source
  * Vaswani et al. 2017, s. 5.1
  * @since 0.1
  */
-XF_API enum xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokenizer, const xf_config *config,
-                                        xf_batcher **out, xf_error *err);
+XF_API xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokenizer, const xf_config *config,
+                                   const xf_call *call, xf_batcher **out, xf_error *err);
 
 /**
- * @brief Frees a batcher and the batch it last gave.
- * @param batcher [in] NULL is allowed and does nothing
- * @threads exclusive
+ * @brief Frees a batcher and its current batch.
+ * @param batcher [in] NULL has no effect
+ * @threads any
  * @since 0.1
  */
 XF_API void xf_batcher_free(xf_batcher *batcher);
 
 /**
- * @brief Gives the next batch.
+ * @brief Returns the next batch.
  * @param batcher [in,out] the batcher
- * @param batch [in,out] struct_size set by the caller; its arrays belong to the batcher and are valid until the
- *        next call on it
- * @param err [out] NULL allowed
- * @return XF_OK; XF_DONE at the end of an epoch (batch has no sentences; the next call begins the next epoch);
- *         XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY; where texts are segmented at random, at the end of an epoch
- *         also what xf_batcher_create() gives: the batcher stays there, and the call can be made again
+ * @param call [in] NULL: defaults
+ * @param batch [in,out] struct_size set by the caller; its arrays are owned by the batcher and valid until the next
+ * call on it
+ * @param err [out] may be NULL
+ * @return XF_OK; XF_DONE at the end of an epoch (the batch is empty; the next call begins the next epoch);
+ *         XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY; with "data.sampling", a call that encodes the corpus again may
+ *         also return the errors of xf_batcher_create(). On an error, the position is unchanged, and the call may be
+ *         repeated
  * @threads exclusive
  * @since 0.1
  */
-XF_API enum xf_status xf_batcher_next(xf_batcher *batcher, xf_batch *batch, xf_error *err);
+XF_API xf_status xf_batcher_next(xf_batcher *batcher, const xf_call *call, xf_batch *batch, xf_error *err);
 
-/** @brief Where a batcher stands and what it holds. @since 0.1 */
+/** @brief Position and contents of a batcher. @since 0.1 */
 typedef struct xf_batcher_stats {
     /** In: sizeof(xf_batcher_stats) of the caller. */
     size_t struct_size;
     /** Epoch of the next batch, from 0. */
     int64_t epoch;
-    /** Number of the next batch in its epoch, from 0. */
+    /** Index of the next batch in its epoch, from 0. */
     int64_t batch;
     /** Batches in this epoch. */
     int64_t batches;
-    /** Pairs in this epoch. Every epoch has the same, except where texts are segmented at random. */
+    /** Pairs in this epoch; the same in every epoch unless "data.sampling" is set. */
     int64_t pairs;
-    /** Pairs left out of this epoch: a side has more tokens than "data.max_tokens" or "data.batch_tokens". */
+    /** Pairs that this epoch skips because a side has more tokens than "data.max_tokens" or "data.batch_tokens". */
     int64_t too_long;
-    /** Pairs left out because a side has no token. */
+    /** Pairs that this epoch skips because a side has no token. */
     int64_t empty;
-    /** Source tokens in this epoch, end symbols counted. */
+    /** Source tokens in this epoch, including end symbols. */
     int64_t src_tokens;
-    /** Target tokens in this epoch, end symbols counted. */
+    /** Target tokens in this epoch, including end symbols. */
     int64_t tgt_tokens;
 } xf_batcher_stats;
 
-/** @brief A zeroed xf_batcher_stats with its struct_size. @since 0.1 */
+/** @brief An xf_batcher_stats with its struct_size. @since 0.1 */
 #define XF_BATCHER_STATS_INIT \
     { sizeof(xf_batcher_stats), 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /**
- * @brief Tells where a batcher stands and what it holds.
+ * @brief Reports the position and the contents of a batcher.
  * @param batcher [in] the batcher
  * @param stats [in,out] struct_size set by the caller
- * @param err [out] NULL allowed
+ * @param err [out] may be NULL
  * @return XF_OK, XF_ERROR_INVALID_ARGUMENT
  * @threads shared-read
  * @since 0.1
  */
-XF_API enum xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher_stats *stats, xf_error *err);
+XF_API xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher_stats *stats, xf_error *err);
 
 /**
- * @brief Moves a batcher to a position, so that the next batch is the one that stood there.
+ * @brief Moves a batcher to a position.
  * @param batcher [in,out] the batcher
  * @param epoch [in] from 0
- * @param batch [in] from 0 to the number of batches in that epoch (then the next call ends the epoch)
- * @param err [out] NULL allowed
- * @return XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE, XF_ERROR_NO_MEMORY; where texts are segmented at
- *         random, also what xf_batcher_create() gives; after an error the batcher stands where it stood
+ * @param batch [in] from 0 to the number of batches in that epoch (then xf_batcher_next() returns XF_DONE)
+ * @param call [in] NULL: defaults
+ * @param err [out] may be NULL
+ * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_OUT_OF_RANGE (batch), XF_ERROR_NO_MEMORY; with "data.sampling"
+ *         also the errors of xf_batcher_create(). On an error, the position is unchanged
  * @threads exclusive
  * @since 0.1
  */
-XF_API enum xf_status xf_batcher_seek(xf_batcher *batcher, int64_t epoch, int64_t batch, xf_error *err);
+XF_API xf_status xf_batcher_seek(xf_batcher *batcher, int64_t epoch, int64_t batch, const xf_call *call, xf_error *err);
+
+/**
+ * @brief Moves a batcher to the position that was saved in a checkpoint, so that training continues where it stopped.
+ *
+ * If "data.batch_tokens" differs from that of the saved run, the batcher moves to the same fraction of the epoch. Some
+ * pairs of that epoch are then seen twice or not at all, which is logged.
+ *
+ * @param batcher [in,out] created from the same corpus, tokenizer, and options as in the saved run
+ * @param trainer [in] from xf_trainer_resume()
+ * @param call [in] NULL: defaults
+ * @param err [out] may be NULL
+ * @return as xf_batcher_seek(); XF_ERROR_STATE (the checkpoint contains no position), XF_ERROR_DATA (the pairs,
+ *         "data.shuffle", "data.seed", or "data.sampling" differ)
+ * @threads exclusive; the trainer shared-read
+ * @since 0.1
+ */
+XF_API xf_status xf_batcher_resume(xf_batcher *batcher, const xf_trainer *trainer, const xf_call *call, xf_error *err);
 
 /** @} */
 

@@ -1,5 +1,5 @@
 /*
- * xformer/eval.hpp - eval.h for C++: translation metrics.
+ * xformer/eval.hpp - eval.h for C++: BLEU and chrF.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,7 +7,6 @@
 #define XFORMER_EVAL_HPP
 
 #include <string>
-#include <vector>
 
 #include "xformer/base.hpp"
 #include "xformer/eval.h"
@@ -20,30 +19,47 @@ inline namespace v0_1 {
 
 /** @cond INTERNAL */
 namespace detail {
-template <class Score, class Function, class... Args>
-Score compare(Score score, Function *function, const std::vector<std::string> &hypotheses,
-              const std::vector<std::string> &references, Args... args) {
-    if (hypotheses.size() != references.size())
-        throw Error(XF_ERROR_INVALID_ARGUMENT, std::to_string(hypotheses.size()) + " hypotheses and " +
-                                                   std::to_string(references.size()) + " references, expected as many");
-    return fill(score, function, pointers(hypotheses).data(), pointers(references).data(), hypotheses.size(), args...);
-}
+// Texts of both sides; throws Error unless their numbers are equal.
+struct Segments {
+    Texts hypotheses, references;
+
+    template <class First, class Second>
+    Segments(const First &first, const Second &second) : hypotheses(first), references(second) {
+        if (hypotheses.size() != references.size())
+            throw Error(XF_ERROR_INVALID_ARGUMENT, "found " + std::to_string(hypotheses.size()) + " hypotheses and " +
+                                                       std::to_string(references.size()) +
+                                                       " references, expected equal numbers");
+    }
+};
 }  // namespace detail
 /** @endcond */
 
 /** @brief Computes corpus BLEU.
- *  @param hypotheses [in] UTF-8
+ *  @param hypotheses [in] a range of UTF-8 strings
  *  @param references [in] as many
- *  @param tokenize [in] how text is split into words
+ *  @param tokenize [in] one of XF_BLEU_...
  *  @return 0 to 100, with its parts */
-inline xf_bleu_score bleu(const std::vector<std::string> &hypotheses, const std::vector<std::string> &references,
-                          xf_bleu_tokenize tokenize = XF_BLEU_13A) {
-    return detail::compare(xf_bleu_score XF_BLEU_SCORE_INIT, xf_bleu, hypotheses, references, std::int32_t{tokenize});
+template <class Hypotheses, class References>
+xf_bleu_score bleu(const Hypotheses &hypotheses, const References &references, std::int32_t tokenize = XF_BLEU_13A) {
+    const detail::Segments given(hypotheses, references);
+    xf_bleu_score score = XF_BLEU_SCORE_INIT;
+    detail::call(xf_bleu, given.hypotheses.pointers.data(), given.hypotheses.lengths.data(),
+                 given.references.pointers.data(), given.references.lengths.data(), given.hypotheses.size(), tokenize,
+                 &score);
+    return score;
 }
 
-/** @brief Computes corpus chrF2. @param hypotheses [in] UTF-8 @param references [in] as many @return 0 to 100 */
-inline double chrf(const std::vector<std::string> &hypotheses, const std::vector<std::string> &references) {
-    return detail::compare(0.0, xf_chrf, hypotheses, references);
+/** @brief Computes corpus chrF2.
+ *  @param hypotheses [in] a range of UTF-8 strings
+ *  @param references [in] as many
+ *  @return 0 to 100, with its signature */
+template <class Hypotheses, class References>
+xf_chrf_score chrf(const Hypotheses &hypotheses, const References &references) {
+    const detail::Segments given(hypotheses, references);
+    xf_chrf_score score = XF_CHRF_SCORE_INIT;
+    detail::call(xf_chrf, given.hypotheses.pointers.data(), given.hypotheses.lengths.data(),
+                 given.references.pointers.data(), given.references.lengths.data(), given.hypotheses.size(), &score);
+    return score;
 }
 
 /** @} */

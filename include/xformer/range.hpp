@@ -1,5 +1,5 @@
 /*
- * xformer/range.hpp - ranges for what the C API gives by number: options, backends, pairs, parameters, answers.
+ * xformer/range.hpp - ranges over what the C API returns by index: options, backends, pairs, tensors, hypotheses.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,28 +16,28 @@ inline namespace v0_1 {
 /** @addtogroup cpp
  *  @{ */
 
-/** @brief Things that are read by their number, as a range. @tparam At reads one */
+/** @brief A range of elements that are read by index. @tparam At reads one element */
 template <class At>
 class Range {
 public:
-    using value_type = decltype(std::declval<const At &>()(std::size_t{})); /**< a thing */
-    /** @brief A place in a range; things are made when they are read. */
+    using value_type = decltype(std::declval<const At &>()(std::size_t{})); /**< type of the elements */
+    /** @brief A position in the range. Elements are created when they are read. */
     class iterator {
     public:
-        using iterator_category = std::input_iterator_tag; /**< because there are no references to things */
-        using value_type = Range::value_type;              /**< a thing */
-        using difference_type = std::ptrdiff_t;            /**< of two places */
+        using iterator_category = std::input_iterator_tag; /**< elements are values, not references */
+        using value_type = Range::value_type;              /**< type of the elements */
+        using difference_type = std::ptrdiff_t;            /**< distance of two positions */
         using pointer = void;                              /**< none */
-        using reference = value_type;                      /**< none */
+        using reference = value_type;                      /**< same as value_type */
         iterator() = default;
-        /** @brief Makes a place. @param at [in] reads things @param index [in] number of a thing */
+        /** @brief Creates a position. @param at [in] reads an element @param index [in] of the element */
         iterator(At at, std::size_t index) : at_(at), index_(index) {}
-        value_type operator*() const { return at_(index_); } /**< @brief Reads. @return the thing */
-        iterator &operator++() { return ++index_, *this; }   /**< @brief Goes on. @return this */
-        iterator operator++(int) { return {at_, index_++}; } /**< @brief Goes on. @return where it was */
-        /** @brief Compares. @param other [in] of the same range @return true for the same place */
+        value_type operator*() const { return at_(index_); } /**< @brief Reads the element. @return the element */
+        iterator &operator++() { return ++index_, *this; }   /**< @brief Advances. @return this */
+        iterator operator++(int) { return {at_, index_++}; } /**< @brief Advances. @return the previous position */
+        /** @brief Compares. @param other [in] of the same range @return true for the same position */
         bool operator==(const iterator &other) const { return index_ == other.index_; }
-        /** @brief Compares. @param other [in] of the same range @return false for the same place */
+        /** @brief Compares. @param other [in] of the same range @return false for the same position */
         bool operator!=(const iterator &other) const { return index_ != other.index_; }
 
     private:
@@ -45,14 +45,16 @@ public:
         std::size_t index_ = 0;
     };
 
-    /** @brief Makes a range. @param size [in] how many things @param at [in] reads them */
+    /** @brief Creates a range. @param size [in] number of elements @param at [in] reads one */
     Range(std::size_t size, At at) : at_(at), size_(size) {}
-    std::size_t size() const noexcept { return size_; } /**< @brief Counts. @return things */
-    bool empty() const noexcept { return size_ == 0; }  /**< @brief Asks. @return true for none */
-    iterator begin() const { return {at_, 0}; }         /**< @brief The first. @return its place */
-    iterator end() const { return {at_, size_}; }       /**< @brief Behind the last. @return that place */
-    value_type front() const { return at_(0); }         /**< @brief The first; none is an Error. @return it */
-    /** @brief One thing. @param index [in] below size(), else an Error @return it */
+    std::size_t size() const noexcept { return size_; } /**< @brief Returns the size. @return number of elements */
+    bool empty() const noexcept { return size_ == 0; }  /**< @brief Returns whether it is empty. @return true if so */
+    iterator begin() const { return {at_, 0}; }         /**< @brief Returns the beginning. @return a position */
+    iterator end() const { return {at_, size_}; }       /**< @brief Returns the end. @return a position */
+    value_type front() const {
+        return at_(0);
+    } /**< @brief Reads the first element. @return the element; Error if there is none */
+    /** @brief Reads an element. @param index [in] less than size(), otherwise Error @return the element */
     value_type operator[](std::size_t index) const { return at_(index); }
 
 private:

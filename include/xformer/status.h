@@ -1,21 +1,24 @@
 /*
  * xformer/status.h - status codes and the error object.
  *
- * Every function that can fail returns an enum xf_status and, when the caller passes an xf_error, fills it with
- * one sentence that says which value was found and which was expected. There is no thread-local "last error".
- *
  * Conventions of all headers:
- * - On an error no output is written, but for the size with XF_ERROR_BUFFER_TOO_SMALL: *out and every output struct
- *   stay as they were. So set a handle to NULL before the call that makes it, and any path may free it.
- * - A struct that begins with struct_size may grow at its end in later versions. The caller sets it to sizeof of its
- * own (XF_HYPOTHESIS_INIT and its like do). Outputs: the library fills what both sides know and zeroes the rest.
- * Inputs: what it does not know must be zero, else XF_ERROR_UNSUPPORTED. In an array all have one size.
- * - Names: a noun returns what it says (xf_model_config), "_count" counts, "get" writes to its outputs and returns a
- *   status, "read" and "write" copy numbers. A function is named after the object it acts on, its first parameter; what
- *   makes one takes first what that is made from. These stand alone: xf_train_*() act on a trainer; xf_decode(),
- *   xf_translate(), xf_score(), xf_evaluate*(), xf_attention_weights() on a decoder; xf_backend_*() on a context.
- * - Strings are UTF-8 and NUL-terminated; where a length stands beside, NUL is a character like others.
- * - "exclusive", "shared-read", "any" in the thread rules are explained in context.h.
+ * - A function that can fail returns an xf_status. If the caller passes an xf_error, the function fills it with one
+ *   sentence: what was found, what was expected, and what to do. There is no thread-local "last error".
+ * - Parameters come in this order: the object, inputs, xf_config, xf_call, outputs, xf_error.
+ * - On an error, no output parameter is written, except the required size if the status is XF_ERROR_BUFFER_TOO_SMALL.
+ *   Initialize handles to NULL, so that cleanup code can free them whether or not they were created.
+ * - Zero means "not set": 0, NULL, and a zeroed struct (with its struct_size) select the defaults. A member that has no
+ *   default, such as xf_source::kind, must be set.
+ * - A struct that begins with struct_size may grow at its end in later versions. The caller sets struct_size to the
+ *   size of its struct; XF_..._INIT does so. In outputs, the library fills the members that both sides know and zeroes
+ *   the others. In inputs, members that the library does not know must be zero; otherwise, the call returns
+ *   XF_ERROR_UNSUPPORTED. All elements of an array of such structs have the same struct_size.
+ * - Constants are int32_t values; no enum type occurs in a function, a callback, or a struct.
+ * - Names: "_count" returns a number, "get" copies into the caller's outputs, "read" and "write" copy tensors, and a
+ *   noun (xf_model_config) returns a handle that its object owns. xf_train_...() act on a trainer; xf_decode(),
+ *   xf_translate(), xf_score(), xf_score_texts(), and xf_evaluate() act on a decoder.
+ * - Strings are UTF-8 and NUL-terminated. Where a length is passed, the string may contain NUL and needs no terminator.
+ * - The thread rules "exclusive", "shared-read", and "any" are defined in context.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,103 +36,112 @@ extern "C" {
 
 /**
  * @defgroup status Status codes and errors
- * @brief What a call returns, and where the reason is found.
+ * @brief The result of a call and the reason for a failure.
  * @{
  */
 
 /**
- * @brief Result of a call: 0 is success, a negative value is an error, a positive value a documented non-error.
+ * @brief Result of a call: 0 is success, a negative value is an error, and a positive value is another documented
+ * result.
  *
- * The numbers are part of the ABI: none is ever changed or used again.
+ * The numbers are part of the ABI. They never change and are never reused. Later versions may add numbers.
  *
  * @since 0.1
  */
-enum xf_status {
+typedef int32_t xf_status;
+
+/** @brief Values of xf_status. @since 0.1 */
+enum {
     /** Success. */
     XF_OK = 0,
-    /** Not an error: an iterator has nothing more to give. */
+    /** Not an error: the end of an epoch or of a list has been reached. */
     XF_DONE = 1,
 
-    /** A NULL, a handle of the wrong kind, a value the parameter can't take. */
+    /** An argument is NULL, a handle of another kind, or a value that the parameter does not accept. */
     XF_ERROR_INVALID_ARGUMENT = -1,
-    /** The allocator gave nothing, or the context's memory budget would be exceeded. */
+    /** An allocation failed, or the context's memory budget would be exceeded. */
     XF_ERROR_NO_MEMORY = -2,
-    /** No option, file, backend or tensor of that name. */
+    /** No option, file, backend, tensor, or metadata of that name exists. */
     XF_ERROR_NOT_FOUND = -3,
-    /** A number outside the documented bounds, or a word that is none of those allowed (an option's, say). */
+    /** A number is outside the documented bounds, or a text option is not one of its choices. */
     XF_ERROR_OUT_OF_RANGE = -4,
-    /** The caller's buffer is too small; the size needed was written to its size argument. */
+    /** The caller's buffer is too small. The required size was written to the size argument. */
     XF_ERROR_BUFFER_TOO_SMALL = -5,
-    /** The call is not allowed in the handle's present state. */
+    /** The current state of the handle does not allow the call. */
     XF_ERROR_STATE = -6,
-    /** Another call uses the handle in a way that this one can't share; see context.h. Nothing was done. */
+    /** Another call is using the handle; see context.h. Nothing was done. */
     XF_ERROR_BUSY = -7,
 
-    /** The operating system refused to open, read or write; native_code is errno. */
+    /**
+     * A file could not be opened, read, or written (native_code is errno), or a callback of an xf_source or xf_sink
+     * failed.
+     */
     XF_ERROR_IO = -20,
-    /** The file is damaged: truncated, a wrong checksum, a field that contradicts another. */
+    /** The file is damaged: it is truncated, its checksum is wrong, or its fields contradict each other. */
     XF_ERROR_CORRUPT = -21,
-    /** The file or the input asks for more than the documented limits allow. */
+    /** The file or the input exceeds a documented limit. */
     XF_ERROR_LIMIT = -22,
     /** The file or the plugin was written for another version of the library. */
     XF_ERROR_VERSION = -23,
-    /** Text is not valid UTF-8, or training data are not of the promised form. */
+    /** Text is not valid UTF-8, or training data do not have the documented form. */
     XF_ERROR_DATA = -24,
 
-    /** This build, backend or device can't do it. */
+    /** This build, backend, or device does not support the request. */
     XF_ERROR_UNSUPPORTED = -40,
-    /** A backend failed; native_code is its own code (a cudaError_t, say). */
+    /** A backend failed; native_code is the backend's own code, for example a cudaError_t. */
     XF_ERROR_BACKEND = -41,
-    /** Loss or gradients are not finite; weights and optimizer state are as before the call. */
+    /** The loss, the gradient, or a parameter is NaN or infinity. Parameters and optimizer state are unchanged. */
     XF_ERROR_NONFINITE = -42,
-    /** The handle belongs to a process from which this one was forked. */
+    /** The handle was created before fork(), by a parent of this process; see context.h. */
     XF_ERROR_FORKED = -43,
 
-    /** The call was cancelled. The handle is usable; what it holds is as documented for errors. */
+    /** The call was cancelled. The handle remains usable. */
     XF_ERROR_CANCELLED = -60,
-    /** The caller's callback asked to stop. */
+    /** A callback of the caller requested to stop. */
     XF_ERROR_CALLBACK = -61,
-    /** "decode.deadline_ms" passed before there was anything to give. */
+    /** xf_call::deadline_ms passed before the call had a result. The handle remains usable. */
     XF_ERROR_DEADLINE = -62,
 
-    /** Another rank failed, ended or was silent for "context.comm_timeout"; see comm.h. */
+    /** Another rank failed, ended, or did not respond within "context.comm_timeout"; see experimental.h. */
     XF_ERROR_PEER = -80,
-    /** The ranks do not train the same thing: other options, data, versions or parameters. The message names a rank. */
+    /**
+     * The ranks do not train the same model: options, data, versions, or parameters differ. The message names a rank.
+     */
     XF_ERROR_DESYNC = -81,
 
-    /** A defect of the library: please report it. */
+    /** A defect of the library. Please report it. */
     XF_ERROR_INTERNAL = -99
 };
 
-/** @brief Bytes of xf_error::message, its terminating NUL included. @since 0.1 */
+/** @brief Size of xf_error::message in bytes, including the terminating NUL. @since 0.1 */
 #define XF_ERROR_MESSAGE_SIZE 248
 
 /**
- * @brief Why a call failed. Owned by the caller; 256 bytes, frozen for ever; may live on the stack.
+ * @brief The reason for a failure. Owned by the caller, usually on the stack. 256 bytes; the layout never changes.
  *
- * Filled only when a call returns a negative status. The library neither keeps the pointer nor allocates,
- * so running out of memory is reported too.
+ * Filled only when a call returns a negative status. The library neither keeps the pointer nor allocates memory for it.
  *
  * @since 0.1
  */
 typedef struct xf_error {
-    /** The same value as was returned, an enum xf_status. */
+    /** The returned xf_status. */
     int32_t status;
-    /** errno, a cudaError_t, or 0: the code of the layer below. */
+    /** Error code of the operating system or of the backend: errno, a cudaError_t, or 0. */
     int32_t native_code;
-    /** One line of UTF-8, NUL-terminated: the value found and the value expected. */
+    /** One line of UTF-8, NUL-terminated. */
     char message[XF_ERROR_MESSAGE_SIZE];
 } xf_error;
 
 /**
- * @brief Names a status code.
+ * @brief Returns the name of a status code.
  *
- * @param status [in] any value, also one this version does not know
- * @return a static string such as "XF_ERROR_CORRUPT", never NULL; "XF_STATUS_UNKNOWN" for an unknown value
+ * @param status [in] any value
+ * @return a static string such as "XF_ERROR_CORRUPT", never NULL; "XF_STATUS_UNKNOWN" for a value that this version
+ *         does not define
  * @threads any
  * @since 0.1
  */
-XF_API const char *xf_status_name(int32_t status);
+XF_API const char *xf_status_name(xf_status status);
 
 /** @} */
 

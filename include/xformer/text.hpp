@@ -1,5 +1,5 @@
 /*
- * xformer/text.hpp - text.h for C++: text to ids and back.
+ * xformer/text.hpp - text.h for C++: tokenizers.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "xformer/base.hpp"
+#include "xformer/call.hpp"
 #include "xformer/config.hpp"
 #include "xformer/context.hpp"
+#include "xformer/io.hpp"
 #include "xformer/text.h"
 
 namespace xformer {
@@ -21,34 +23,37 @@ inline namespace v0_1 {
 /** @addtogroup cpp
  *  @{ */
 
-/** @brief Turns text into ids and back: a Tokenizer, or what a model has. */
+/** @brief Converts text to ids and back: a Tokenizer, or the tokenizer of a model. */
 class TokenizerView : public View<const xf_tokenizer> {
 public:
-    /** @brief None. */
+    /** @brief Refers to no tokenizer. */
     constexpr TokenizerView() noexcept = default;
-    /** @brief Looks at a handle. @param handle [in] stays the caller's */
+    /** @brief Refers to a handle. @param handle [in] must outlive the view */
     constexpr explicit TokenizerView(const xf_tokenizer *handle) noexcept : View(handle) {}
-    /** @brief Counts the ids. @return V */
-    std::size_t size() const noexcept { return static_cast<std::size_t>(xf_tokenizer_vocab_size(get())); }
-    /** @brief Tells the start symbol. @return its id, -1: it has none */
-    std::int32_t start_token() const noexcept { return xf_tokenizer_start_token(get()); }
-    /** @brief Tells the end symbol. @return its id, -1: it has none */
-    std::int32_t end_token() const noexcept { return xf_tokenizer_end_token(get()); }
-    /** @brief Encodes. @param text [in] UTF-8 @return ids, without start and end symbols */
+    /** @brief Reports kind, vocabulary size, and symbols. @return the properties */
+    xf_tokenizer_info info() const {
+        return detail::fill(xf_tokenizer_info XF_TOKENIZER_INFO_INIT, xf_tokenizer_get_info, get());
+    }
+    /** @brief Returns the number of ids. @return V; 0 for a pair of tokenizers */
+    std::size_t size() const { return static_cast<std::size_t>(info().vocab_size); }
+    /** @brief Returns the tokenizer of one side. @param side [in] XF_SIDE_SOURCE or XF_SIDE_TARGET
+     *  @return owned by this tokenizer, or this tokenizer if it is not a pair */
+    TokenizerView side(std::int32_t side) const noexcept { return TokenizerView(xf_tokenizer_side(get(), side)); }
+    /** @brief Encodes text. @param text [in] UTF-8 @return ids without start and end symbols */
     std::vector<std::int32_t> encode(std::string_view text) const {
         std::vector<std::int32_t> ids;
         encode(text, ids);
         return ids;
     }
-    /** @brief Encodes into a vector that is there. @param text [in] UTF-8 @param ids [out] the ids and nothing else;
-     *  whatever after an error */
+    /** @brief Encodes text into an existing vector. @param text [in] UTF-8 @param ids [out] replaced by the ids;
+     *  unspecified after an error */
     void encode(std::string_view text, std::vector<std::int32_t> &ids) const {
-        ids.resize(text.size());  // enough, unless normalisation makes the text longer
+        ids.resize(text.size());  // sufficient unless normalization makes the text longer
         detail::fit(ids, [&](std::vector<std::int32_t> &room, std::size_t *count, xf_error *error) {
             return xf_tokenizer_encode(get(), text.data(), text.size(), room.data(), room.size(), count, error);
         });
     }
-    /** @brief Decodes; start and end symbols give nothing. @param ids [in] below size() @return UTF-8 */
+    /** @brief Decodes ids. Start and end symbols produce no text. @param ids [in] less than size() @return UTF-8 */
     std::string decode(span<const std::int32_t> ids) const {
         std::string text(8 * ids.size(), '\0');
         detail::fit(text, [&](std::string &room, std::size_t *length, xf_error *error) {
@@ -56,7 +61,7 @@ public:
         });
         return text;
     }
-    /** @brief Names an id for people. @param id [in] below size() @return such as "</s>" or "<0xC3>", or its piece */
+    /** @brief Returns a readable name of an id. @param id [in] less than size() @return such as "</s>" or "<0xC3>" */
     std::string piece(std::int32_t id) const {
         std::string text(32, '\0');
         detail::fit(text, [&](std::string &room, std::size_t *length, xf_error *error) {
@@ -64,26 +69,33 @@ public:
         });
         return text;
     }
-    /** @brief Saves it as JSON. @param path [in] file name */
-    void save(CString path) const { detail::call(xf_tokenizer_save, get(), path.c_str()); }
+    /** @brief Saves the tokenizer as JSON. @param sink [in] the destination @param call [in] parameters of the call */
+    void save(const Sink &sink, const Call &call = {}) const {
+        const xf_sink to = sink.get();
+        detail::call(xf_tokenizer_save, get(), detail::CallStruct(call).get(), &to);
+    }
 };
 
-/** @brief A tokenizer that this object owns. */
+/** @brief Owns a tokenizer. */
 class Tokenizer : public Owner<TokenizerView, xf_tokenizer, xf_tokenizer_free> {
 public:
     using Owner::Owner;
-    /** @brief Learns a vocabulary.
+    /** @brief Trains a tokenizer.
      *  @param context [in] the context
      *  @param corpus [in] a Corpus
      *  @param config [in] options "tokenizer."
+     *  @param call [in] parameters of the call
      *  @return the tokenizer */
-    static Tokenizer train(const Context &context, const View<xf_corpus> &corpus, ConfigView config = {}) {
-        return detail::make<Tokenizer>(xf_tokenizer_train, context.get(), config.get(), corpus.get());
+    static Tokenizer train(const Context &context, const View<xf_corpus> &corpus, ConfigView config = {},
+                           const Call &call = {}) {
+        return detail::make<Tokenizer>(xf_tokenizer_train, context.get(), corpus.get(), config.get(),
+                                       detail::CallStruct(call).get());
     }
-    /** @brief Loads what save() wrote. @param context [in] the context @param path [in] file name
-     *  @return the tokenizer */
-    static Tokenizer load(const Context &context, CString path) {
-        return detail::make<Tokenizer>(xf_tokenizer_load, context.get(), path.c_str());
+    /** @brief Loads a tokenizer. @param context [in] the context @param source [in] written by save() or the converter
+     *  @param call [in] parameters of the call @return the tokenizer */
+    static Tokenizer load(const Context &context, const Source &source, const Call &call = {}) {
+        const xf_source from = source.get();
+        return detail::make<Tokenizer>(xf_tokenizer_load, context.get(), &from, detail::CallStruct(call).get());
     }
 };
 

@@ -1,8 +1,8 @@
 /*
- * xformer/xformer.h - all of libxformer: trains and decodes the encoder-decoder Transformer of "Attention Is All You
- * Need" (Vaswani et al. 2017).
+ * xformer/xformer.h - the API of libxformer, which trains and decodes the encoder-decoder Transformer of "Attention Is
+ * All You Need" (Vaswani et al. 2017).
  *
- * Include this, or only the headers you need. C89 to C17, C++98 to C++23.
+ * Include this header, or only those that you need. experimental.h is separate. C89 to C17, C++98 to C++23.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,12 +10,13 @@
 #define XFORMER_XFORMER_H
 
 #include "xformer/backend.h"
-#include "xformer/comm.h"
+#include "xformer/call.h"
 #include "xformer/config.h"
 #include "xformer/context.h"
 #include "xformer/data.h"
 #include "xformer/decode.h"
 #include "xformer/eval.h"
+#include "xformer/io.h"
 #include "xformer/model.h"
 #include "xformer/status.h"
 #include "xformer/text.h"

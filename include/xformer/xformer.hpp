@@ -1,27 +1,28 @@
 /*
- * xformer/xformer.hpp - all of the library for C++17 and later: objects that free themselves, exceptions, spans.
+ * xformer/xformer.hpp - the API for C++17 and later: objects that free themselves, exceptions, and spans.
  *
  *     xformer::Context context;
  *     xformer::Decoder decoder(xformer::Model::load(context, "en-de.xf"));
  *     std::cout << decoder.translate("Choose File - Save.") << '\n';
  *
- * Include this, or only the headers you need: NAME.hpp is NAME.h for C++. They are inline functions over the C API and
- * nothing else, so the C headers are the manual: Model::load() is xf_model_load(), with its options, limits, promises.
+ * Include this header, or only those that you need. NAME.hpp wraps NAME.h with inline functions, so the C headers
+ * document options, limits, and errors: Model::load() is xf_model_load(). experimental.hpp is separate.
  *
- * Objects own one handle each. They are moved, not copied (but a Config, which is a value), and destroyed in any order.
- * One that was moved from is empty; using it is an Error. Views (ConfigView, TokenizerView, ModelView) are to their
- * objects what std::string_view is to std::string. get() gives the handle to the C API, release() gives it away, and
- * the constructor from a handle adopts it.
+ * Each object owns one handle. Objects can be moved; only Config can be copied. They can be destroyed in any order. An
+ * object that was moved from is empty; using it throws Error. A view (ConfigView, TokenizerView, ModelView) refers to a
+ * handle that another object owns. get() returns the handle for the C API, release() returns it without freeing it, and
+ * the constructor from a handle takes ownership.
  *
- * Errors are exceptions of the class Error, with the library's sentence. That the library has no memory is one too,
- * with XF_ERROR_NO_MEMORY: it may be the budget of one context, which says nothing about the process. std::bad_alloc
- * comes when C++ itself has none, for a result or for the exception.
+ * Errors are exceptions of the class Error with the message of the library. If the library has no memory, the status is
+ * XF_ERROR_NO_MEMORY; std::bad_alloc is thrown only if C++ has no memory for a result or an exception.
  *
- * Threads: const members may be called by many threads at once, others need the object for themselves, as in the
- * standard library. Context::cancel() is for any thread at any time.
+ * Functions that may take long accept a Call as their last argument: cancel token, deadline, and progress.
  *
- * Memory: Batcher::next(), Trainer::step(), accumulate(), update(), Decoder::decode(), evaluate() and what fills a span
- * allocate nothing beside what the C API does; Decoder::translate() keeps what it needs from call to call.
+ * Threads: several threads may call const members at the same time; other members require exclusive use of the object.
+ * CancelToken::cancel() and Context::cancel() may be called from any thread at any time.
+ *
+ * Memory: Batcher::next(), Trainer::step(), accumulate(), update(), Decoder::decode(), evaluate(), and functions that
+ * fill a span allocate no memory in addition to that of the C API. Decoder::translate() reuses its memory.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -29,12 +30,13 @@
 #define XFORMER_XFORMER_HPP
 
 #include "xformer/base.hpp"
-#include "xformer/comm.hpp"
+#include "xformer/call.hpp"
 #include "xformer/config.hpp"
 #include "xformer/context.hpp"
 #include "xformer/data.hpp"
 #include "xformer/decode.hpp"
 #include "xformer/eval.hpp"
+#include "xformer/io.hpp"
 #include "xformer/model.hpp"
 #include "xformer/range.hpp"
 #include "xformer/text.hpp"

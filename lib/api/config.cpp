@@ -29,6 +29,11 @@ xf_status get_option(const xf_config *config, const char *key, T *value, xf_erro
     });
 }
 
+void put_option(const Option &row, xf_option_info *info) {
+    put_struct(info, xf_option_info{0, row.key, row.type, 0, row.default_value, row.minimum, row.maximum, row.choices,
+                                    row.doc, row.paper, row.since});
+}
+
 }  // namespace
 
 extern "C" {
@@ -67,20 +72,12 @@ xf_status xf_config_set(xf_config *config, const char *key, const char *value, x
     });
 }
 
-xf_status xf_config_set_i64(xf_config *config, const char *key, int64_t value, xf_error *err) {
-    return set_option(config, key, err, [&](Options &options) { options.set_i64(key, value); });
+xf_status xf_config_set_number(xf_config *config, const char *key, double value, xf_error *err) {
+    return set_option(config, key, err, [&](Options &options) { options.set_number(key, value); });
 }
 
-xf_status xf_config_set_f64(xf_config *config, const char *key, double value, xf_error *err) {
-    return set_option(config, key, err, [&](Options &options) { options.set_f64(key, value); });
-}
-
-xf_status xf_config_get_i64(const xf_config *config, const char *key, int64_t *value, xf_error *err) {
-    return get_option(config, key, value, err, [&](const Options &options) { return options.i64(key); });
-}
-
-xf_status xf_config_get_f64(const xf_config *config, const char *key, double *value, xf_error *err) {
-    return get_option(config, key, value, err, [&](const Options &options) { return options.f64(key); });
+xf_status xf_config_get_number(const xf_config *config, const char *key, double *value, xf_error *err) {
+    return get_option(config, key, value, err, [&](const Options &options) { return options.as_number(key); });
 }
 
 xf_status xf_config_get(const xf_config *config, const char *key, const char **value, xf_error *err) {
@@ -92,11 +89,17 @@ size_t xf_option_count(void) { return option_count(); }
 xf_status xf_option_get(size_t index, xf_option_info *info, xf_error *err) {
     return guard(err, [&] {
         check_struct(info, "info");
-        XF_CHECK(index < option_count(), XF_ERROR_OUT_OF_RANGE, "option %zu, expected 0 to %zu", index,
+        XF_CHECK(index < option_count(), XF_ERROR_OUT_OF_RANGE, "the option index is %zu, expected 0 to %zu", index,
                  option_count() - 1);
-        const Option &row = option(index);
-        put_struct(info, xf_option_info{0, row.key, row.type, 0, row.default_value, row.minimum, row.maximum,
-                                        row.choices, row.doc, row.paper, row.since});
+        put_option(option(index), info);
+    });
+}
+
+xf_status xf_option_find(const char *key, xf_option_info *info, xf_error *err) {
+    return guard(err, [&] {
+        check_pointer(key, "key");
+        check_struct(info, "info");
+        put_option(option(find_option(key)), info);
     });
 }
 

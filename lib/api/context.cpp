@@ -9,7 +9,7 @@ using namespace xf;
 
 namespace {
 
-// A context, and who wants to know when all of it is gone: armed when the caller has got it.
+// A context and its host's release function, which is armed when the caller has received the handle.
 struct Hosted {
     Hosted(const Options &options, const xf_host &host)
         : user(host.release_user), release(host.release), context(std::make_unique<Context>(options, &host)) {}
@@ -38,8 +38,9 @@ xf_status xf_context_create(const xf_config *config, const xf_host *host, xf_con
             own = get_struct(host, "host");
             XF_CHECK((own.alloc != nullptr) == (own.free != nullptr), XF_ERROR_INVALID_ARGUMENT,
                      "host->alloc or host->free is NULL, expected both or neither");
+            if (own.log_level == 0) own.log_level = XF_LOG_WARNING;
             XF_CHECK(own.log_level >= XF_LOG_ERROR && own.log_level <= XF_LOG_DEBUG, XF_ERROR_INVALID_ARGUMENT,
-                     "host->log_level is %d, expected 0 to 3", own.log_level);
+                     "host->log_level is %d, expected 0 to %d", own.log_level, XF_LOG_DEBUG);
             XF_CHECK(own.reserved == 0, XF_ERROR_UNSUPPORTED, "host->reserved is %d, expected 0", own.reserved);
         }
         xf_comm comm{};
@@ -51,7 +52,7 @@ xf_status xf_context_create(const xf_config *config, const xf_host *host, xf_con
         const auto hosted = std::make_shared<Hosted>(*options, own);
         handle->context = std::shared_ptr<Context>(hosted, hosted->context.get());
         hosted->armed = true;
-        if (hosted->context->comm() != nullptr) hosted->context->comm()->own();
+        if (hosted->context->communicator() != nullptr) hosted->context->communicator()->take_ownership();
         *out = handle.release();
     });
 }
@@ -62,8 +63,17 @@ void xf_context_cancel(xf_context *context) {
     if (is_handle(context)) context->context->cancel();
 }
 
-const char *xf_context_device(const xf_context *context) {
-    return is_handle(context) ? context->context->description().c_str() : nullptr;
+xf_status xf_context_get_info(const xf_context *context, xf_context_info *info, xf_error *err) {
+    return guard(err, [&] {
+        const auto use = shared(context, "context");
+        check_struct(info, "info");
+        const Context &c = *use->context;
+        const Communicator *const comm = c.communicator();
+        put_struct(info,
+                   xf_context_info{0, c.description().c_str(), c.active().name.c_str(), c.device_name().c_str(),
+                                   c.isa().c_str(), c.dtype() == XF_BF16 ? XF_TYPE_BF16 : XF_TYPE_FP32, c.workers(),
+                                   comm != nullptr ? comm->rank() : 0, comm != nullptr ? comm->size() : 1});
+    });
 }
 
 xf_status xf_context_get_memory(const xf_context *context, xf_memory_stats *stats, xf_error *err) {
@@ -72,32 +82,6 @@ xf_status xf_context_get_memory(const xf_context *context, xf_memory_stats *stat
         check_struct(stats, "stats");
         const Heap &heap = use->context->heap();
         put_struct(stats, xf_memory_stats{0, heap.current(), heap.peak(), heap.budget(), heap.allocations()});
-    });
-}
-
-int32_t xf_context_rank(const xf_context *context) {
-    if (!is_handle(context)) return -1;
-    const Comm *const comm = context->context->comm();
-    return comm != nullptr ? comm->rank() : 0;
-}
-
-int32_t xf_context_rank_count(const xf_context *context) {
-    if (!is_handle(context)) return -1;
-    const Comm *const comm = context->context->comm();
-    return comm != nullptr ? comm->size() : 1;
-}
-
-xf_status xf_context_all_gather(xf_context *context, int64_t value, int64_t *values, xf_error *err) {
-    return guard(err, [&] {
-        const auto use = shared(context, "context");
-        Comm *const comm = use->context->comm();
-        Telling own;
-        own.run([&] { check_pointer(values, "values"); });
-        if (comm != nullptr)
-            comm->hear(own.word(), value, own.failed() ? nullptr : values);
-        else if (!own.failed())
-            *values = value;
-        own.rethrow();
     });
 }
 

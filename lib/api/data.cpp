@@ -3,11 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "xformer/data.h"
 
-#include <optional>
-
 #include "api/guard.h"
-#include "api/model_handle.h"
-#include "nn/frame.h"
+#include "decode/encoding.h"
 
 using namespace xf;
 
@@ -22,43 +19,15 @@ xf_corpus *make_handle(const std::shared_ptr<Context> &context, std::shared_ptr<
     return handle.release();
 }
 
-// How the texts of a batcher become ids: as the model of the config, or the one that the tokenizer is of, reads them.
-Encoders encoders_of(const xf_tokenizer &tokenizer, const Options &given, ThreadPool *pool) {
-    const std::shared_ptr<const Tokenizer> words = tokenizer.tokenizer;
-    Options options = tokenizer.model != nullptr ? *tokenizer.model : given;
-    options.copy_set(given, "model.");
-    set_tokens(*words, &options);
-    const int64_t V = words->size(), source_V = words->source().size();
-    const Languages languages(options, V, source_V);
-    const LanguageTokens told = languages.told(given, "data.");
-    languages.check_told(told, "data.");
-    const Frames frames(SpecialTokens::from(options, V, source_V), languages, told);
-    const auto sampling = Sampling::from(given);
-    sampling.check(words.get());
-    Encoders encoders{pool, {}};
-    for (int worker = 0; worker < pool->workers(); ++worker)
-        encoders.of_worker.push_back([words, frames, sampling, scratch = EncodeScratch()](
-                                         const TextPlace &place, std::string_view text, auto *ids) mutable {
-            const bool source = place.side == Side::kSource;
-            const Tokenizer &own = source ? words->source() : words->target();
-            std::optional<Sampler> sampler;
-            if (place.epoch != TextPlace::kUnsampled) sampler.emplace(sampling, place.epoch, place.number());
-            (source ? frames.source : frames.target).append(ids, [&] {
-                own.encode(text, ids, &scratch, sampler ? &*sampler : nullptr);
-            });
-        });
-    return encoders;
-}
-
 template <class Open>
-xf_status open_corpus(xf_context *context, const xf_config *config, xf_corpus **out, xf_error *err,
-                      Open open) noexcept {
+xf_status open_corpus(xf_context *context, const xf_config *config, const xf_call *params, xf_corpus **out,
+                      xf_error *err, Open open) noexcept {
     return guard(err, [&] {
         const auto use = shared(context, "context");
         check_pointer(out, "out");
         CorpusOptions options = CorpusOptions::from(*OptionsOf(config));
         options.heap = heap_of(use->context);
-        const Call call = use->context->call();
+        const Call call = begin_call(*use->context, params);
         const Corpus::Warn warn = [&](const std::string &line) {
             use->context->log(XF_LOG_WARNING, "data", "%s", line.c_str());
         };
@@ -74,38 +43,19 @@ xf_status open_corpus(xf_context *context, const xf_config *config, xf_corpus **
 
 extern "C" {
 
-xf_status xf_corpus_open(xf_context *context, const xf_config *config, const char *path, xf_corpus **out,
-                         xf_error *err) {
-    return open_corpus(context, config, out, err, [&](auto &...rest) {
-        check_pointer(path, "path");
-        return Corpus::open_tsv(path, rest...);
-    });
-}
-
-xf_status xf_corpus_open_parallel(xf_context *context, const xf_config *config, const char *source_path,
-                                  const char *target_path, xf_corpus **out, xf_error *err) {
-    return open_corpus(context, config, out, err, [&](auto &...rest) {
+xf_status xf_corpus_open(xf_context *context, const char *source_path, const char *target_path, const xf_config *config,
+                         const xf_call *call, xf_corpus **out, xf_error *err) {
+    return open_corpus(context, config, call, out, err, [&](auto &...rest) {
         check_pointer(source_path, "source_path");
-        check_pointer(target_path, "target_path");
-        return Corpus::open_pair(source_path, target_path, rest...);
+        return target_path != nullptr ? Corpus::open_pair(source_path, target_path, rest...)
+                                      : Corpus::open_tsv(source_path, rest...);
     });
 }
 
-xf_status xf_corpus_from_memory(xf_context *context, const xf_config *config, const char *name, const char *text,
-                                size_t length, xf_corpus **out, xf_error *err) {
-    return open_corpus(context, config, out, err, [&](auto &...rest) {
-        check_pointer(name, "name");
-        XF_CHECK(text != nullptr || length == 0, XF_ERROR_INVALID_ARGUMENT, "text is NULL with a length of %zu",
-                 length);
-        check_size(length, 1, "length");
-        return Corpus::from_memory(name, std::string_view(text, length), rest...);
-    });
-}
-
-xf_status xf_corpus_from_pairs(xf_context *context, const xf_config *config, const char *const *sources,
-                               const size_t *source_lengths, const char *const *targets, const size_t *target_lengths,
-                               size_t count, xf_corpus **out, xf_error *err) {
-    return open_corpus(context, config, out, err, [&](auto &...rest) {
+xf_status xf_corpus_from_pairs(xf_context *context, const char *const *sources, const size_t *source_lengths,
+                               const char *const *targets, const size_t *target_lengths, size_t count,
+                               const xf_config *config, const xf_call *call, xf_corpus **out, xf_error *err) {
+    return open_corpus(context, config, call, out, err, [&](auto &...rest) {
         XF_CHECK(count == 0 || (sources != nullptr && targets != nullptr), XF_ERROR_INVALID_ARGUMENT,
                  "sources or targets is NULL with a count of %zu", count);
         check_size(count, sizeof *sources, "count");
@@ -113,9 +63,11 @@ xf_status xf_corpus_from_pairs(xf_context *context, const xf_config *config, con
     });
 }
 
-xf_status xf_corpus_from_ids(xf_context *context, const xf_batch *pairs, xf_corpus **out, xf_error *err) {
+xf_status xf_corpus_from_ids(xf_context *context, const xf_batch *pairs, const xf_call *call, xf_corpus **out,
+                             xf_error *err) {
     return guard(err, [&] {
         const auto use = shared(context, "context");
+        begin_call(*use->context, call).check();
         const xf_batch batch = get_batch(pairs);
         check_pointer(out, "out");
         *out = make_handle(use->context, Corpus::from_ids(batch, heap_of(use->context)));
@@ -179,39 +131,40 @@ xf_status xf_corpus_get_pair(const xf_corpus *corpus, int64_t index, const char 
 }
 
 xf_status xf_batcher_create(const xf_corpus *corpus, const xf_tokenizer *tokenizer, const xf_config *config,
-                            xf_batcher **out, xf_error *err) {
+                            const xf_call *call, xf_batcher **out, xf_error *err) {
     return guard(err, [&] {
         const auto use = shared(corpus, "corpus");
         check_pointer(out, "out");
         const OptionsOf given(config);
         const auto options = BatcherOptions::from(*given);
         Encoders encoders{&use->context->pool(), {}};
-        if (tokenizer != nullptr)
-            encoders = encoders_of(*shared(tokenizer, "tokenizer"), *given, encoders.pool);
-        else
+        if (tokenizer != nullptr) {
+            const auto own = shared(tokenizer, "tokenizer");
+            Options model = own->model != nullptr ? *own->model : *given;
+            model.copy_set(*given, "model.");
+            encoders = batch_encoders(own->tokenizer, model, *given, encoders.pool);
+        } else {
             Sampling::from(*given).check(nullptr);
-        const Call call = use->context->call();
+        }
+        const Call own_call = begin_call(*use->context, call);
         const Corpus::Warn warn = [&](const std::string &line) {
             use->context->log(XF_LOG_WARNING, "data", "%s", line.c_str());
         };
         auto handle = std::make_unique<xf_batcher>();
         handle->context = use->context;
-        handle->batcher = Batcher::of(use->corpus, encoders, options, heap_of(use->context), warn, call);
+        handle->batcher = Batcher::create(use->corpus, encoders, options, heap_of(use->context), warn, own_call);
         *out = handle.release();
     });
 }
 
 void xf_batcher_free(xf_batcher *batcher) { free_handle(batcher); }
 
-xf_status xf_batcher_next(xf_batcher *batcher, xf_batch *batch, xf_error *err) {
+xf_status xf_batcher_next(xf_batcher *batcher, const xf_call *call, xf_batch *batch, xf_error *err) {
     return guard(err, [&] {
         const auto use = exclusive(batcher, "batcher");
         check_struct(batch, "batch");
-        const bool more = use->batcher->next(&use->batch, use->context->call());
-        const Batch &b = use->batch;
-        put_struct(batch, more ? xf_batch{0, b.size(), b.src_ids.data(), b.src_offsets.data(), b.tgt_ids.data(),
-                                          b.tgt_offsets.data(), b.pair_index.data()}
-                               : xf_batch{});
+        const bool more = use->batcher->next(&use->batch, begin_call(*use->context, call));
+        put_struct(batch, more ? use->batch.view() : xf_batch{});
         return more ? XF_OK : XF_DONE;
     });
 }
@@ -229,10 +182,19 @@ xf_status xf_batcher_get_stats(const xf_batcher *batcher, xf_batcher_stats *stat
     });
 }
 
-xf_status xf_batcher_seek(xf_batcher *batcher, int64_t epoch, int64_t batch, xf_error *err) {
+xf_status xf_batcher_seek(xf_batcher *batcher, int64_t epoch, int64_t batch, const xf_call *call, xf_error *err) {
     return guard(err, [&] {
         const auto use = exclusive(batcher, "batcher");
-        use->batcher->seek({epoch, batch}, use->context->call());
+        use->batcher->seek({epoch, batch}, begin_call(*use->context, call));
+    });
+}
+
+xf_status xf_batcher_resume(xf_batcher *batcher, const xf_trainer *trainer, const xf_call *call, xf_error *err) {
+    return guard(err, [&] {
+        const auto data = exclusive(batcher, "batcher");
+        const auto use = shared(trainer, "trainer");
+        use->trainer->seek(data->batcher.get(), data->batcher->fingerprint(), data->batcher->order(),
+                           begin_call(*data->context, call));
     });
 }
 

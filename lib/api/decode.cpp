@@ -6,36 +6,39 @@
 #include <cmath>
 
 #include "api/guard.h"
+#include "xformer/experimental.h"
 
 using namespace xf;
 
 namespace {
 
-// A decoder for itself, and its model beside others, for the time of a call that can be cancelled.
+// Holds a decoder exclusively and its model for reading, during one call.
 struct DecoderUse {
-    explicit DecoderUse(xf_decoder *decoder)
+    DecoderUse(xf_decoder *decoder, const xf_call *params, Call::Deadline deadline = Call::Deadline::kFail)
         : handle(decoder, "decoder", true),
           model(handle->decoder->model(), false),
-          call(handle->context->call(&handle->cancel)) {}
+          call(begin_call(*handle->context, params, deadline)) {}
 
     Use<xf_decoder> handle;
     ModelUse model;
     Call call;
 };
 
-Constraint constraint_of(const xf_decode_params &params, int32_t V) {
-    if (params.constraint == nullptr) return nullptr;
-    return [fn = params.constraint, user = params.constraint_user, V](const Prefix &prefix, uint32_t *allowed) {
-        const xf_prefix asked{sizeof asked,
-                              static_cast<size_t>(prefix.sentence),
-                              prefix.ids.data(),
-                              static_cast<int64_t>(prefix.ids.size()),
-                              prefix.remaining,
-                              V,
-                              0};
-        const int32_t answer = fn(user, &asked, allowed);
-        XF_CHECK(answer == 0, XF_ERROR_CALLBACK, "the constraint gave %d for sentence %zu, expected 0", answer,
-                 asked.sentence);
+Constraint constraint_of(const xf_constraint *in, int32_t V) {
+    if (in == nullptr) return nullptr;
+    const xf_constraint constraint = get_struct(in, "params->constraint");
+    check_pointer(reinterpret_cast<const void *>(constraint.function), "params->constraint->function");
+    return [constraint, V, list = std::vector<xf_partial>(),
+            pointers = std::vector<const xf_partial *>()](std::span<const Partial> partials) mutable {
+        list.clear();
+        pointers.clear();
+        for (const Partial &p : partials)
+            list.push_back({sizeof(xf_partial), static_cast<size_t>(p.sentence), p.ids.data(), p.ids.size(),
+                            static_cast<size_t>(p.remaining), p.allowed.data()});
+        for (const xf_partial &p : list) pointers.push_back(&p);
+        const xf_constraint_step step{sizeof step, pointers.data(), pointers.size(), V, 0};
+        const int32_t result = constraint.function(constraint.user, &step);
+        XF_CHECK(result == 0, XF_ERROR_CALLBACK, "the constraint callback returned %d, expected 0", result);
     };
 }
 
@@ -49,7 +52,7 @@ DecodeRequest request_of(const xf_decode_params &params, const Options &options,
     if (params.config != nullptr) request.options = &options;
     request.prefix_ids = params.prefix_ids;
     request.prefix_offsets = params.prefix_offsets;
-    request.constraint = constraint_of(params, static_cast<int32_t>(decoder.decoder->model().config().V));
+    request.constraint = constraint_of(params.constraint, static_cast<int32_t>(decoder.decoder->model().config().V));
     return request;
 }
 
@@ -60,17 +63,10 @@ std::unique_ptr<xf_hypotheses> make_hypotheses(std::vector<SentenceOutcome> outc
     return handle;
 }
 
-// The sentence's outcome; throws what kept it from being answered.
-const SentenceOutcome &answered(const xf_hypotheses &hypotheses, size_t sentence) {
-    XF_CHECK(sentence < hypotheses.outcomes.size(), XF_ERROR_OUT_OF_RANGE, "sentence %zu, there are %zu", sentence,
-             hypotheses.outcomes.size());
-    const SentenceOutcome &outcome = hypotheses.outcomes[sentence];
-    if (outcome.status != XF_OK) throw Error(outcome.status, outcome.message);
-    return outcome;
-}
-
-void put_stats(const EvalStats &sum, xf_eval_stats *stats) {
-    put_struct(stats, xf_eval_stats{0, sum.sentences, sum.tgt_tokens, sum.loss(), sum.nll(), std::exp(sum.nll())});
+const SentenceOutcome &outcome_of(const xf_hypotheses &hypotheses, size_t sentence) {
+    XF_CHECK(sentence < hypotheses.outcomes.size(), XF_ERROR_OUT_OF_RANGE,
+             "the sentence index is %zu, but there are %zu sentences", sentence, hypotheses.outcomes.size());
+    return hypotheses.outcomes[sentence];
 }
 
 }  // namespace
@@ -93,18 +89,14 @@ xf_status xf_decoder_create(const xf_model *model, const xf_config *config, xf_d
 
 void xf_decoder_free(xf_decoder *decoder) { free_handle(decoder); }
 
-void xf_decoder_cancel(xf_decoder *decoder) {
-    if (is_handle(decoder)) decoder->cancel.cancel();
-}
-
-xf_status xf_decode(xf_decoder *decoder, const xf_batch *batch, const xf_decode_params *params, xf_hypotheses **out,
-                    xf_error *err) {
+xf_status xf_decode(xf_decoder *decoder, const xf_batch *batch, const xf_decode_params *params, const xf_call *call,
+                    xf_hypotheses **out, xf_error *err) {
     return guard(err, [&] {
-        const DecoderUse use(decoder);
+        const DecoderUse use(decoder, call, Call::Deadline::kPartial);
         const xf_batch own = get_batch(batch);
         const xf_decode_params given = get_params(params);
         XF_CHECK(given.prefixes == nullptr && given.prefix_lengths == nullptr, XF_ERROR_INVALID_ARGUMENT,
-                 "params->prefixes are texts, for xf_translate(): give prefix_ids");
+                 "params->prefixes is set, which is for xf_translate(); xf_decode() takes prefix_ids");
         check_pointer(out, "out");
         const OptionsOf options(given.config);
         std::vector<SentenceOutcome> found =
@@ -115,17 +107,17 @@ xf_status xf_decode(xf_decoder *decoder, const xf_batch *batch, const xf_decode_
 }
 
 xf_status xf_translate(xf_decoder *decoder, const char *const *texts, const size_t *lengths, size_t count,
-                       const xf_decode_params *params, xf_hypotheses **out, xf_error *err) {
+                       const xf_decode_params *params, const xf_call *call, xf_hypotheses **out, xf_error *err) {
     return guard(err, [&] {
-        const DecoderUse use(decoder);
+        const DecoderUse use(decoder, call, Call::Deadline::kPartial);
         XF_CHECK(texts != nullptr || count == 0, XF_ERROR_INVALID_ARGUMENT, "texts is NULL with a count of %zu", count);
         const xf_decode_params given = get_params(params);
         XF_CHECK(given.prefix_ids == nullptr && given.prefix_offsets == nullptr, XF_ERROR_INVALID_ARGUMENT,
-                 "params->prefix_ids are for xf_decode(): give prefixes");
+                 "params->prefix_ids is set, which is for xf_decode(); xf_translate() takes prefixes");
         XF_CHECK(given.prefixes != nullptr || given.prefix_lengths == nullptr, XF_ERROR_INVALID_ARGUMENT,
-                 "params->prefix_lengths come without prefixes");
+                 "params->prefix_lengths is set without prefixes");
         check_pointer(out, "out");
-        XF_CHECK(decoder->translator != nullptr, XF_ERROR_STATE, "the model has no tokenizer: use xf_decode()");
+        XF_CHECK(decoder->translator != nullptr, XF_ERROR_STATE, "the model has no tokenizer; use xf_decode()");
         const OptionsOf options(given.config);
         *out = make_hypotheses(decoder->translator->translate({texts, lengths, count},
                                                               {given.prefixes, given.prefix_lengths, count},
@@ -139,29 +131,30 @@ size_t xf_hypotheses_sentence_count(const xf_hypotheses *hypotheses) {
     return is_handle(hypotheses) ? hypotheses->outcomes.size() : 0;
 }
 
-xf_status xf_hypotheses_status(const xf_hypotheses *hypotheses, size_t sentence, xf_error *err) {
+xf_status xf_hypotheses_get_sentence(const xf_hypotheses *hypotheses, size_t sentence, xf_sentence_info *info,
+                                     xf_error *err) {
     return guard(err, [&] {
         const auto use = shared(hypotheses, "hypotheses");
-        answered(*hypotheses, sentence);
+        check_struct(info, "info");
+        const SentenceOutcome &outcome = outcome_of(*hypotheses, sentence);
+        put_struct(info, xf_sentence_info{0, outcome.status, 0, outcome.message.c_str(), outcome.hypotheses.size()});
     });
 }
 
-size_t xf_hypotheses_answer_count(const xf_hypotheses *hypotheses, size_t sentence) {
-    return sentence < xf_hypotheses_sentence_count(hypotheses) ? hypotheses->outcomes[sentence].answers.size() : 0;
-}
-
-xf_status xf_hypotheses_get(const xf_hypotheses *hypotheses, size_t sentence, size_t rank, xf_hypothesis *hypothesis,
+xf_status xf_hypotheses_get(const xf_hypotheses *hypotheses, size_t sentence, size_t index, xf_hypothesis *hypothesis,
                             xf_error *err) {
     return guard(err, [&] {
         const auto use = shared(hypotheses, "hypotheses");
         check_struct(hypothesis, "hypothesis");
-        const std::vector<Hypothesis> &answers = answered(*hypotheses, sentence).answers;
-        XF_CHECK(rank < answers.size(), XF_ERROR_OUT_OF_RANGE, "answer %zu of sentence %zu, which has %zu", rank,
-                 sentence, answers.size());
-        const Hypothesis &h = answers[rank];
+        const SentenceOutcome &outcome = outcome_of(*hypotheses, sentence);
+        if (outcome.status != XF_OK) throw Error(outcome.status, outcome.message);
+        XF_CHECK(index < outcome.hypotheses.size(), XF_ERROR_OUT_OF_RANGE,
+                 "the hypothesis index is %zu, but sentence %zu has %zu hypotheses", index, sentence,
+                 outcome.hypotheses.size());
+        const Hypothesis &h = outcome.hypotheses[index];
         xf_hypothesis view XF_HYPOTHESIS_INIT;
         view.ids = h.ids.data();
-        view.length = static_cast<int64_t>(h.ids.size());
+        view.id_count = h.ids.size();
         view.text = hypotheses->has_text ? h.text.c_str() : nullptr;
         view.text_length = h.text.size();
         view.token_log_probabilities = h.token_log_probabilities.data();
@@ -175,40 +168,50 @@ xf_status xf_hypotheses_get(const xf_hypotheses *hypotheses, size_t sentence, si
 
 void xf_hypotheses_free(xf_hypotheses *hypotheses) { free_handle(hypotheses); }
 
-xf_status xf_score(xf_decoder *decoder, const xf_batch *batch, double *log_probabilities, xf_error *err) {
+xf_status xf_score(xf_decoder *decoder, const xf_batch *batch, const xf_call *call, double *log_probabilities,
+                   xf_error *err) {
     return guard(err, [&] {
-        const DecoderUse use(decoder);
+        const DecoderUse use(decoder, call);
         const xf_batch own = get_batch(batch);
         check_pointer(log_probabilities, "log_probabilities");
         decoder->decoder->score(own, log_probabilities, use.call);
     });
 }
 
-xf_status xf_evaluate(xf_decoder *decoder, const xf_batch *batches, size_t count, xf_eval_stats *stats, xf_error *err) {
+xf_status xf_score_texts(xf_decoder *decoder, const char *const *sources, const size_t *source_lengths,
+                         const char *const *targets, const size_t *target_lengths, size_t count, const xf_call *call,
+                         double *log_probabilities, xf_status *statuses, xf_error *err) {
     return guard(err, [&] {
-        const DecoderUse use(decoder);
-        XF_CHECK(batches != nullptr || count == 0, XF_ERROR_INVALID_ARGUMENT, "batches is NULL with a count of %zu",
+        const DecoderUse use(decoder, call);
+        XF_CHECK((sources != nullptr && targets != nullptr && log_probabilities != nullptr) || count == 0,
+                 XF_ERROR_INVALID_ARGUMENT, "sources, targets, or log_probabilities is NULL with a count of %zu",
                  count);
-        check_struct(stats, "stats");
-        EvalStats sum;
-        for (const xf_batch &batch : get_batches(batches, count)) decoder->decoder->evaluate(batch, &sum, use.call);
-        put_stats(sum, stats);
+        XF_CHECK(decoder->translator != nullptr, XF_ERROR_STATE, "the model has no tokenizer; use xf_score()");
+        const ScoredTexts scored =
+            decoder->translator->score({sources, source_lengths, count}, {targets, target_lengths, count}, use.call);
+        for (size_t i = 0; i < count && statuses == nullptr; ++i)
+            if (scored.errors[i].status != XF_OK)
+                throw Error(scored.errors[i].status, format("pair %zu: %s", i, scored.errors[i].message.c_str()));
+        std::copy(scored.log_probabilities.begin(), scored.log_probabilities.end(), log_probabilities);
+        for (size_t i = 0; i < count && statuses != nullptr; ++i) statuses[i] = scored.errors[i].status;
     });
 }
 
-xf_status xf_evaluate_batcher(xf_decoder *decoder, xf_batcher *batcher, xf_eval_stats *stats, xf_error *err) {
+xf_status xf_evaluate(xf_decoder *decoder, xf_batcher *batcher, const xf_call *call, xf_eval_stats *stats,
+                      xf_error *err) {
     return guard(err, [&] {
-        const DecoderUse use(decoder);
+        const DecoderUse use(decoder, call);
         const auto pairs = exclusive(batcher, "batcher");
         check_struct(stats, "stats");
-        put_stats(decoder->decoder->evaluate(pairs->batcher.get(), use.call), stats);
+        const EvalStats sum = decoder->decoder->evaluate(pairs->batcher.get(), use.call);
+        put_struct(stats, xf_eval_stats{0, sum.sentences, sum.tgt_tokens, sum.loss(), sum.nll(), std::exp(sum.nll())});
     });
 }
 
 xf_status xf_attention_weights(xf_decoder *decoder, const xf_batch *pair, int32_t kind, int32_t layer, float *weights,
                                size_t capacity, size_t *count, xf_error *err) {
     return guard(err, [&] {
-        const DecoderUse use(decoder);
+        const DecoderUse use(decoder, nullptr);
         const xf_batch own = get_batch(pair);
         XF_CHECK(weights != nullptr || capacity == 0, XF_ERROR_INVALID_ARGUMENT,
                  "weights is NULL with a capacity of %zu", capacity);

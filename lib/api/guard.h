@@ -10,8 +10,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -19,10 +17,10 @@
 #include <vector>
 
 #include "api/handles.h"
-#include "core/cancel_state.h"
 #include "core/error.h"
 #include "core/float_state.h"
-#include "core/thread_ready.h"
+#include "core/os/process.h"
+#include "core/os/thread.h"
 
 namespace xf {
 
@@ -80,9 +78,9 @@ Handle &check_handle(Handle *handle, const char *name) {
     check_pointer(handle, name);
     XF_CHECK(is_handle<Plain>(handle), XF_ERROR_INVALID_ARGUMENT, "%s is not %s, or was freed", name, Plain::kKind);
     if constexpr (requires { handle->context; }) {
-        XF_CHECK(handle->context->pid() == getpid(), XF_ERROR_FORKED,
+        XF_CHECK(handle->context->pid() == process_id(), XF_ERROR_FORKED,
                  "%s belongs to process %d, from which this one was forked: create a context of its own", name,
-                 static_cast<int>(handle->context->pid()));
+                 handle->context->pid());
     }
     return *handle;
 }
@@ -138,7 +136,7 @@ template <class Handle>
 void free_handle(Handle *handle) noexcept {
     if (!is_handle(handle)) return;
     if constexpr (requires { handle->borrowed; })
-        if (handle->borrowed) return;  // part of another handle: its owner frees it
+        if (handle->borrowed) return;
     const FloatState state;
     const CancelState cancel_state;
     (void)thread_ready();
@@ -195,27 +193,71 @@ T get_struct(const T *in, const char *name, size_t oldest = sizeof(T)) {
     return value;
 }
 
+// The caller's parameters of a call; NULL: defaults.
+inline xf_call get_call(const xf_call *in) {
+    if (in == nullptr) return XF_CALL_INIT;
+    const xf_call call = get_struct(in, "call");
+    XF_CHECK(call.deadline_ms >= 0, XF_ERROR_OUT_OF_RANGE, "call->deadline_ms is %lld, expected 0 or more",
+             static_cast<long long>(call.deadline_ms));
+    return call;
+}
+
+// The same as the library uses it, for a call on an object of the context.
+inline Call begin_call(const Context &context, const xf_call *in, Call::Deadline deadline = Call::Deadline::kFail) {
+    return Call(context.cancel_source(), get_call(in), deadline);
+}
+
 inline xf_batch get_batch(const xf_batch *in) {
     const xf_batch batch = get_struct(in, "batch");
     XF_CHECK(batch.sentences >= 0 && batch.sentences < INT32_MAX, XF_ERROR_INVALID_ARGUMENT,
              "the batch has %lld sentences, expected 0 to 2^31 - 2", static_cast<long long>(batch.sentences));
+    XF_CHECK(batch.src_features == nullptr && batch.src_feature_width == 0, XF_ERROR_UNSUPPORTED,
+             "the batch has src_features or src_feature_width, which this version does not support; set both to 0");
     return batch;
 }
 
-// The structs of the caller's array may be larger than ours, but all are of one size.
+// Element i of the caller's array of structs, which may be larger than ours but have one size.
+template <class T>
+const T *element(const T *array, size_t i, const char *name) {
+    const auto *at = reinterpret_cast<const T *>(reinterpret_cast<const char *>(array) + i * array->struct_size);
+    XF_CHECK(at->struct_size == array->struct_size, XF_ERROR_INVALID_ARGUMENT,
+             "%s[%zu].struct_size is %zu, expected %zu as in the first element", name, i, at->struct_size,
+             array->struct_size);
+    return at;
+}
+
 inline void get_batches(const xf_batch *in, size_t count, std::vector<xf_batch> *batches) {
     batches->clear();
     for (size_t i = 0; i < count; ++i) {
-        const auto *at = reinterpret_cast<const xf_batch *>(reinterpret_cast<const char *>(in) + i * in->struct_size);
+        const xf_batch *const at = element(in, i, "batches");
         batches->push_back(get_batch(at));
-        XF_CHECK(at->struct_size == in->struct_size, XF_ERROR_INVALID_ARGUMENT,
-                 "batch %zu has struct_size %zu, expected %zu as the first", i, at->struct_size, in->struct_size);
     }
 }
-inline std::vector<xf_batch> get_batches(const xf_batch *in, size_t count) {
-    std::vector<xf_batch> batches;
-    get_batches(in, count, &batches);
-    return batches;
+inline void check_buffer(const void *buffer, size_t capacity, const char *name) {
+    XF_CHECK(buffer != nullptr || capacity == 0, XF_ERROR_INVALID_ARGUMENT, "%s is NULL with a capacity of %zu", name,
+             capacity);
+}
+
+// Copies a text to the caller's buffer: always the length, and the text with a NUL if it fits.
+inline xf_status put_text(std::string_view value, char *text, size_t capacity, size_t *length, xf_error *err) {
+    *length = value.size();
+    if (capacity <= value.size())
+        return report(err, XF_ERROR_BUFFER_TOO_SMALL, 0,
+                      format("the text needs %zu bytes, the buffer has %zu", value.size() + 1, capacity).c_str());
+    std::memcpy(text, value.data(), value.size());
+    text[value.size()] = '\0';
+    return XF_OK;
+}
+
+// The same for ids.
+inline xf_status put_ids(const std::vector<int32_t> &values, int32_t *ids, size_t capacity, size_t *count,
+                         xf_error *err) {
+    *count = values.size();
+    if (values.size() > capacity)
+        return report(err, XF_ERROR_BUFFER_TOO_SMALL, 0,
+                      format("the text has %zu tokens, the buffer room for %zu", values.size(), capacity).c_str());
+    std::copy(values.begin(), values.end(), ids);
+    return XF_OK;
 }
 
 }  // namespace xf

@@ -56,6 +56,7 @@ using Part = std::unique_ptr<T, LetGo>;
 
 struct xf_config : xf::Handle<0x58460001u> {
     static constexpr const char *kKind = "a config";
+    bool borrowed = false;  // owned by another handle: freeing it has no effect
     xf::Options options;
 };
 
@@ -66,8 +67,10 @@ struct xf_context : xf::Handle<0x58460002u> {
 
 struct xf_tokenizer : xf::Handle<0x58460003u> {
     static constexpr const char *kKind = "a tokenizer";
+    bool borrowed = false;  // owned by another handle: freeing it has no effect
     std::shared_ptr<const xf::Tokenizer> tokenizer;
-    std::shared_ptr<const xf::Options> model;  // of the model whose part it is; null when it is of none
+    std::shared_ptr<const xf::Options> model;  // of the model that owns it; null if none does
+    xf::Part<xf_tokenizer> source, target;     // of a pair; otherwise null
 };
 
 struct xf_corpus : xf::Handle<0x58460004u> {
@@ -85,7 +88,7 @@ struct xf_batcher : xf::Handle<0x58460005u> {
 
 struct xf_model : xf::Handle<0x58460006u> {
     static constexpr const char *kKind = "a model";
-    bool borrowed = false;  // the one that xf_trainer_model gives: freeing it does nothing
+    bool borrowed = false;  // owned by a trainer: freeing it has no effect
     std::shared_ptr<xf::Context> context;
     std::shared_ptr<xf::Model> model;
     xf::Part<xf_tokenizer> tokenizer;  // null when the model has none
@@ -97,7 +100,6 @@ struct xf_trainer : xf::Handle<0x58460007u> {
     std::shared_ptr<xf::Context> context;
     std::unique_ptr<xf::Trainer> trainer;
     std::vector<xf_batch> batches;  // of the call that runs; kept, so that a step allocates nothing
-    xf::CancelSource cancel;
     xf::Part<xf_model> model;
     xf::Part<xf_config> config;
 };
@@ -108,7 +110,6 @@ struct xf_decoder : xf::Handle<0x58460008u> {
     std::shared_ptr<const xf::Tokenizer> tokenizer;
     std::unique_ptr<xf::Decoder> decoder;
     std::unique_ptr<xf::Translator> translator;  // null when the model has no tokenizer
-    xf::CancelSource cancel;
 };
 
 struct xf_hypotheses : xf::Handle<0x58460009u> {

@@ -7,39 +7,50 @@
 
 #include "api/guard.h"
 #include "api/model_handle.h"
+#include "decode/encoding.h"
+#include "nn/model_file.h"
 
 using namespace xf;
 
 namespace xf {
 
+void fill_tokenizer_handle(xf_tokenizer *handle, std::shared_ptr<const Tokenizer> tokenizer,
+                           std::shared_ptr<const Options> model) {
+    const auto side = [&](const Tokenizer &part) {
+        Part<xf_tokenizer> own(new xf_tokenizer);
+        own->borrowed = true;
+        own->tokenizer = std::shared_ptr<const Tokenizer>(tokenizer, &part);
+        own->model = model;
+        return own;
+    };
+    if (&tokenizer->source() != tokenizer.get()) {
+        handle->source = side(tokenizer->source());
+        handle->target = side(tokenizer->target());
+    }
+    handle->tokenizer = std::move(tokenizer);
+    handle->model = std::move(model);
+}
+
 void fill_model_handle(xf_model *handle, std::shared_ptr<Model> model, std::shared_ptr<const Tokenizer> tokenizer) {
-    if (tokenizer != nullptr)
-        XF_CHECK(model->config().V == tokenizer->size(), XF_ERROR_CORRUPT,
-                 "the tokenizer has %d tokens, the model's vocabulary %lld", tokenizer->size(),
-                 static_cast<long long>(model->config().V));
-    if (tokenizer != nullptr)
-        XF_CHECK(model->config().source_V == tokenizer->source().size(), XF_ERROR_CORRUPT,
-                 "the sources' tokenizer has %d tokens, the model's source vocabulary %lld", tokenizer->source().size(),
-                 static_cast<long long>(model->config().source_V));
+    if (tokenizer != nullptr) {
+        const auto check = [](int32_t tokens, int64_t vocabulary, const char *side) {
+            XF_CHECK(vocabulary == tokens, XF_ERROR_CORRUPT,
+                     "the %s tokenizer has %d tokens, the model's vocabulary %lld", side, tokens,
+                     static_cast<long long>(vocabulary));
+        };
+        check(tokenizer->size(), model->config().V, "target");
+        check(tokenizer->source().size(), model->config().source_V, "source");
+    }
     handle->context = model->context_ptr();
     handle->config.reset(new xf_config);
+    handle->config->borrowed = true;
     handle->config->options = model->options();
     handle->model = std::move(model);
     if (tokenizer == nullptr) return;
     handle->tokenizer.reset(new xf_tokenizer);
-    handle->tokenizer->tokenizer = std::move(tokenizer);
-    handle->tokenizer->model = std::make_shared<const Options>(handle->model->options());
-}
-
-void set_tokens(const Tokenizer &tokenizer, Options *options) {
-    const auto set = [&](const char *key, int32_t token) {
-        if (options->i64(key) < 0) options->set_i64(key, token);
-    };
-    XF_CHECK(tokenizer.end_id() >= 0 || options->i64("model.end_token") >= 0, XF_ERROR_INVALID_ARGUMENT,
-             "the tokenizer has no end symbol, expected model.end_token");
-    set("model.end_token", tokenizer.end_id());
-    set("model.start_token",
-        tokenizer.start_id() >= 0 ? tokenizer.start_id() : static_cast<int32_t>(options->i64("model.end_token")));
+    handle->tokenizer->borrowed = true;
+    fill_tokenizer_handle(handle->tokenizer.get(), std::move(tokenizer),
+                          std::make_shared<const Options>(handle->model->options()));
 }
 
 std::string tokenizer_json(const xf_model &model) {
@@ -56,7 +67,8 @@ namespace {
 
 const Parameter &parameter(const xf_model &model, size_t index) {
     const auto &list = model.model->table().list;
-    XF_CHECK(index < list.size(), XF_ERROR_OUT_OF_RANGE, "parameter %zu, expected 0 to %zu", index, list.size() - 1);
+    XF_CHECK(index < list.size(), XF_ERROR_OUT_OF_RANGE, "the tensor index is %zu, expected 0 to %zu", index,
+             list.size() - 1);
     return list[index];
 }
 
@@ -65,57 +77,44 @@ void check_count(const Parameter &p, size_t count) {
              count, static_cast<long long>(p.size()), p.name.c_str());
 }
 
-// A text that the host keeps with a model; NULL also while another call changes them, as a getter has no status.
-template <class Read>
-const char *host_text(const xf_model *model, Read read) noexcept {
-    if (!is_handle(model) || !model->model->texts_usage().begin(false)) return nullptr;
-    const char *const text = read(std::as_const(*model->model).metadata());
-    model->model->texts_usage().end(false);
-    return text;
-}
-
-class ChangingTexts {
+// Holds the metadata of a model for reading or writing.
+class MetadataUse {
 public:
-    explicit ChangingTexts(Usage &usage) : usage_(usage) {
-        XF_CHECK(usage_.begin(true), XF_ERROR_BUSY, "the model's texts are being read by another call");
+    MetadataUse(const Model &model, bool exclusive) : usage_(model.texts_usage()), exclusive_(exclusive) {
+        XF_CHECK(usage_.begin(exclusive_), XF_ERROR_BUSY, "another call is %s the model's metadata",
+                 exclusive_ ? "using" : "changing");
     }
-    ~ChangingTexts() { usage_.end(true); }
-    ChangingTexts(const ChangingTexts &) = delete;
-    ChangingTexts &operator=(const ChangingTexts &) = delete;
+    ~MetadataUse() { usage_.end(exclusive_); }
+    MetadataUse(const MetadataUse &) = delete;
+    MetadataUse &operator=(const MetadataUse &) = delete;
 
 private:
     Usage &usage_;
+    bool exclusive_;
 };
 
 }  // namespace
 
 extern "C" {
 
-xf_status xf_model_create(xf_context *context, const xf_config *config, const xf_tokenizer *tokenizer, xf_model **out,
+xf_status xf_model_create(xf_context *context, const xf_tokenizer *tokenizer, const xf_config *config, xf_model **out,
                           xf_error *err) {
     return guard(err, [&] {
         const auto use = shared(context, "context");
         check_pointer(out, "out");
         Options options = *OptionsOf(config);
+        const std::string &weights = options.text("model.weights");
+        XF_CHECK(weights == "same" || weights == "fp32", XF_ERROR_INVALID_ARGUMENT,
+                 "model.weights is %s, but a new model has fp32 weights; convert it with xf_model_copy()",
+                 weights.c_str());
         std::shared_ptr<const Tokenizer> own;
         if (tokenizer != nullptr) {
             own = shared(tokenizer, "tokenizer")->tokenizer;
-            const int64_t asked = options.i64("model.vocab_size");
-            XF_CHECK(asked == 0 || asked == own->size(), XF_ERROR_INVALID_ARGUMENT,
-                     "model.vocab_size is %lld, the tokenizer has %d", static_cast<long long>(asked), own->size());
-            options.set_i64("model.vocab_size", own->size());
-            if (own->source().size() != own->size()) {
-                const int64_t sources = options.i64("model.source_vocab_size");
-                XF_CHECK(sources == 0 || sources == own->source().size(), XF_ERROR_INVALID_ARGUMENT,
-                         "model.source_vocab_size is %lld, the sources' tokenizer has %d",
-                         static_cast<long long>(sources), own->source().size());
-                options.set_i64("model.source_vocab_size", own->source().size());
-            }
-            set_tokens(*own, &options);
+            set_tokenizer_options(*own, &options);
         }
         auto handle = std::make_unique<xf_model>();
         auto model = std::make_shared<Model>(use->context, options);
-        model->initialise();
+        model->initialize();
         fill_model_handle(handle.get(), std::move(model), std::move(own));
         *out = handle.release();
     });
@@ -129,12 +128,32 @@ const xf_tokenizer *xf_model_tokenizer(const xf_model *model) {
     return is_handle(model) ? model->tokenizer.get() : nullptr;
 }
 
+xf_status xf_model_encode(const xf_model *model, int32_t side, const char *text, size_t length, const xf_config *config,
+                          int32_t *ids, size_t capacity, size_t *count, xf_error *err) {
+    return guard(err, [&] {
+        const auto use = shared(model, "model");
+        XF_CHECK(side == XF_SIDE_SOURCE || side == XF_SIDE_TARGET, XF_ERROR_INVALID_ARGUMENT,
+                 "side is %d, expected XF_SIDE_SOURCE or XF_SIDE_TARGET", side);
+        check_buffer(text, length, "text");
+        check_buffer(ids, capacity, "ids");
+        check_pointer(count, "count");
+        XF_CHECK(use->tokenizer != nullptr, XF_ERROR_STATE, "the model has no tokenizer; encode the text elsewhere");
+        const TextEncoder encoder(use->tokenizer->tokenizer, use->model->options(), *OptionsOf(config));
+        std::vector<int32_t> encoded;
+        EncodeScratch scratch;
+        encoder.encode(side == XF_SIDE_SOURCE ? Side::kSource : Side::kTarget, trimmed(std::string_view(text, length)),
+                       &encoded, &scratch);
+        if (encoded.empty()) encoded.push_back(use->model->config().tokens.end);
+        return put_ids(encoded, ids, capacity, count, err);
+    });
+}
+
 xf_status xf_model_set_metadata(xf_model *model, const char *key, const char *value, xf_error *err) {
     return guard(err, [&] {
         const auto use = exclusive(model, "model");
         check_pointer(key, "key");
         const ModelUse parameters(*use->model, true);
-        const ChangingTexts changing(use->model->texts_usage());
+        const MetadataUse changing(*use->model, true);
         if (value != nullptr)
             use->model->metadata().set(key, value);
         else
@@ -142,12 +161,30 @@ xf_status xf_model_set_metadata(xf_model *model, const char *key, const char *va
     });
 }
 
-const char *xf_model_metadata(const xf_model *model, const char *key) {
-    return host_text(model, [key](const UserMetadata &texts) { return key != nullptr ? texts.find(key) : nullptr; });
+xf_status xf_model_get_metadata(const xf_model *model, const char *key, char *value, size_t capacity, size_t *length,
+                                xf_error *err) {
+    return guard(err, [&] {
+        const auto use = shared(model, "model");
+        check_pointer(key, "key");
+        check_buffer(value, capacity, "value");
+        check_pointer(length, "length");
+        const MetadataUse reading(*use->model, false);
+        const char *const found = std::as_const(*use->model).metadata().find(key);
+        XF_CHECK(found != nullptr, XF_ERROR_NOT_FOUND, "the model has no metadata '%.64s'", key);
+        return put_text(found, value, capacity, length, err);
+    });
 }
 
-const char *xf_model_metadata_key(const xf_model *model, size_t index) {
-    return host_text(model, [index](const UserMetadata &texts) { return texts.key(index); });
+xf_status xf_model_get_metadata_key(const xf_model *model, size_t index, char *key, size_t capacity, size_t *length,
+                                    xf_error *err) {
+    return guard(err, [&] {
+        const auto use = shared(model, "model");
+        check_buffer(key, capacity, "key");
+        check_pointer(length, "length");
+        const MetadataUse reading(*use->model, false);
+        const char *const found = std::as_const(*use->model).metadata().key(index);
+        return found != nullptr ? put_text(found, key, capacity, length, err) : XF_DONE;
+    });
 }
 
 size_t xf_model_tensor_count(const xf_model *model) { return is_handle(model) ? model->model->table().list.size() : 0; }
@@ -157,7 +194,12 @@ xf_status xf_model_get_tensor(const xf_model *model, size_t index, xf_tensor_inf
         const auto use = shared(model, "model");
         const Parameter &p = parameter(*use, index);
         check_struct(info, "info");
-        put_struct(info, xf_tensor_info{0, p.name.c_str(), p.rows, p.columns});
+        const ParameterTable &table = use->model->table();
+        xf_tensor_info out{};
+        out.name = p.name.c_str();
+        out.type = public_type(table.is_matrix(p) ? use->model->weights_type() : uint32_t{XF_WEIGHTS_NUM});
+        for (const int64_t size : tensor_shape(p)) out.shape[out.dims++] = size;
+        put_struct(info, out);
     });
 }
 

@@ -4,24 +4,15 @@
 #include "xformer/text.h"
 
 #include "api/guard.h"
-#include "core/atomic_file.h"
-#include "text/word_tokenizer.h"
+#include "api/io.h"
+#include "api/model_handle.h"
+#include "text/words/tokenizer.h"
 
 using namespace xf;
 
 namespace {
 
 constexpr uint64_t kMaxTokenizerFile = uint64_t{1} << 28;
-
-// Gives text to a caller's buffer: the length always, the text and a NUL when they fit.
-xf_status put_text(const std::string &value, char *text, size_t capacity, size_t *length, xf_error *err) {
-    *length = value.size();
-    if (capacity <= value.size())
-        return report(err, XF_ERROR_BUFFER_TOO_SMALL, 0,
-                      format("the text needs %zu bytes, the buffer has %zu", value.size() + 1, capacity).c_str());
-    std::memcpy(text, value.c_str(), value.size() + 1);
-    return XF_OK;
-}
 
 // The length of a JSON header of eight bytes, and the header: no tokenizer's file begins so.
 bool begins_as_model(std::string_view bytes) {
@@ -41,73 +32,90 @@ LineSource lines_of(const Corpus &corpus) {
     };
 }
 
-void check_buffer(const void *buffer, size_t capacity, const char *name) {
-    XF_CHECK(buffer != nullptr || capacity == 0, XF_ERROR_INVALID_ARGUMENT, "%s is NULL with a capacity of %zu", name,
-             capacity);
+std::unique_ptr<xf_tokenizer> make_handle(std::shared_ptr<const Tokenizer> tokenizer) {
+    auto handle = std::make_unique<xf_tokenizer>();
+    fill_tokenizer_handle(handle.get(), std::move(tokenizer), nullptr);
+    return handle;
+}
+
+// The tokenizer of a handle, which must not be a pair.
+const Tokenizer &single(const xf_tokenizer &handle) {
+    XF_CHECK(handle.source == nullptr, XF_ERROR_STATE,
+             "the tokenizer is a pair, one for sources and one for targets; select one with xf_tokenizer_side()");
+    return *handle.tokenizer;
 }
 
 }  // namespace
 
 extern "C" {
 
-xf_status xf_tokenizer_train(xf_context *context, const xf_config *config, const xf_corpus *corpus, xf_tokenizer **out,
-                             xf_error *err) {
+xf_status xf_tokenizer_train(xf_context *context, const xf_corpus *corpus, const xf_config *config, const xf_call *call,
+                             xf_tokenizer **out, xf_error *err) {
     return guard(err, [&] {
         const auto use = shared(context, "context");
         const auto texts = shared(corpus, "corpus");
         check_pointer(out, "out");
         texts->corpus->check_text();
         const auto options = TokenizerOptions::from(*OptionsOf(config));
-        auto handle = std::make_unique<xf_tokenizer>();
-        handle->tokenizer = WordTokenizer::train(options, lines_of(*texts->corpus), use->context->call());
-        use->context->log(XF_LOG_INFO, "text", "a tokenizer of %d pieces", handle->tokenizer->size());
+        auto handle =
+            make_handle(WordTokenizer::train(options, lines_of(*texts->corpus), begin_call(*use->context, call)));
+        use->context->log(XF_LOG_INFO, "text", "trained a tokenizer with %d tokens", handle->tokenizer->size());
         *out = handle.release();
     });
 }
 
-xf_status xf_tokenizer_load(xf_context *context, const char *path, xf_tokenizer **out, xf_error *err) {
+xf_status xf_tokenizer_load(xf_context *context, const xf_source *source, const xf_call *call, xf_tokenizer **out,
+                            xf_error *err) {
     return guard(err, [&] {
         const auto use = shared(context, "context");
-        check_pointer(path, "path");
+        const auto input = open_source(source);
         check_pointer(out, "out");
-        auto handle = std::make_unique<xf_tokenizer>();
-        const std::string json = read_file(path, kMaxTokenizerFile);
-        XF_CHECK(
-            !begins_as_model(json), XF_ERROR_CORRUPT,
-            "'%s' is a model or checkpoint, not a tokenizer: xf_model_load() and xf_model_tokenizer() give its own",
-            path);
+        const Call running = begin_call(*use->context, call);
+        running.check();
+        const std::string json = read_all(*input, kMaxTokenizerFile);
+        running.check();
+        XF_CHECK(!begins_as_model(json), XF_ERROR_CORRUPT,
+                 "'%s' is a model or a checkpoint, not a tokenizer; use xf_model_load() and xf_model_tokenizer()",
+                 input->name().c_str());
         try {
-            handle->tokenizer = Tokenizer::parse(json);
+            *out = make_handle(Tokenizer::parse(json)).release();
         } catch (const Error &error) {
-            throw Error(error.status(), format("'%s': %s", path, error.what()), error.native_code());
+            throw Error(error.status(), format("'%s': %s", input->name().c_str(), error.what()), error.native_code());
         }
-        *out = handle.release();
     });
 }
 
-xf_status xf_tokenizer_save(const xf_tokenizer *tokenizer, const char *path, xf_error *err) {
+xf_status xf_tokenizer_save(const xf_tokenizer *tokenizer, const xf_call *call, const xf_sink *sink, xf_error *err) {
     return guard(err, [&] {
         const auto use = shared(tokenizer, "tokenizer");
-        check_pointer(path, "path");
+        const Sink to(sink);
+        Call(CancelSource(), get_call(call)).check();
         const std::string json = use->tokenizer->serialize();
-        AtomicFile file(path);
-        file.write(json.data(), json.size());
-        file.commit();
+        to.save([&](Output *output) {
+            output->reserve(json.size());
+            output->write(json.data(), json.size());
+            output->commit();
+        });
     });
 }
 
 void xf_tokenizer_free(xf_tokenizer *tokenizer) { free_handle(tokenizer); }
 
-int32_t xf_tokenizer_vocab_size(const xf_tokenizer *tokenizer) {
-    return is_handle(tokenizer) ? tokenizer->tokenizer->size() : 0;
+const xf_tokenizer *xf_tokenizer_side(const xf_tokenizer *tokenizer, int32_t side) {
+    if (!is_handle(tokenizer) || (side != XF_SIDE_SOURCE && side != XF_SIDE_TARGET)) return nullptr;
+    if (tokenizer->source == nullptr) return tokenizer;
+    return (side == XF_SIDE_SOURCE ? tokenizer->source : tokenizer->target).get();
 }
 
-int32_t xf_tokenizer_start_token(const xf_tokenizer *tokenizer) {
-    return is_handle(tokenizer) ? tokenizer->tokenizer->start_id() : -1;
-}
-
-int32_t xf_tokenizer_end_token(const xf_tokenizer *tokenizer) {
-    return is_handle(tokenizer) ? tokenizer->tokenizer->end_id() : -1;
+xf_status xf_tokenizer_get_info(const xf_tokenizer *tokenizer, xf_tokenizer_info *info, xf_error *err) {
+    return guard(err, [&] {
+        const auto use = shared(tokenizer, "tokenizer");
+        check_struct(info, "info");
+        const Tokenizer &t = *use->tokenizer;
+        const bool pair = use->source != nullptr;
+        put_struct(info, xf_tokenizer_info{0, t.kind(), pair ? 0 : t.size(), pair ? -1 : t.start_id(),
+                                           pair ? -1 : t.end_id(), 0});
+    });
 }
 
 xf_status xf_tokenizer_encode(const xf_tokenizer *tokenizer, const char *text, size_t length, int32_t *ids,
@@ -118,13 +126,8 @@ xf_status xf_tokenizer_encode(const xf_tokenizer *tokenizer, const char *text, s
         check_buffer(ids, capacity, "ids");
         check_pointer(count, "count");
         std::vector<int32_t> encoded;
-        use->tokenizer->encode(std::string_view(text, length), &encoded);
-        *count = encoded.size();
-        if (encoded.size() > capacity)
-            return report(err, XF_ERROR_BUFFER_TOO_SMALL, 0,
-                          format("the text has %zu tokens, the buffer room for %zu", encoded.size(), capacity).c_str());
-        std::copy(encoded.begin(), encoded.end(), ids);
-        return XF_OK;
+        single(*use).encode(std::string_view(text, length), &encoded);
+        return put_ids(encoded, ids, capacity, count, err);
     });
 }
 
@@ -136,7 +139,7 @@ xf_status xf_tokenizer_decode(const xf_tokenizer *tokenizer, const int32_t *ids,
         check_size(count, sizeof *ids, "count");
         check_buffer(text, capacity, "text");
         check_pointer(length, "length");
-        return put_text(use->tokenizer->decode(ids, count), text, capacity, length, err);
+        return put_text(single(*use).decode(ids, count), text, capacity, length, err);
     });
 }
 
@@ -146,7 +149,7 @@ xf_status xf_tokenizer_get_piece(const xf_tokenizer *tokenizer, int32_t id, char
         const auto use = shared(tokenizer, "tokenizer");
         check_buffer(text, capacity, "text");
         check_pointer(length, "length");
-        return put_text(use->tokenizer->piece(id), text, capacity, length, err);
+        return put_text(single(*use).piece(id), text, capacity, length, err);
     });
 }
 

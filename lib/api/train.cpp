@@ -6,7 +6,9 @@
 #include <optional>
 
 #include "api/guard.h"
+#include "api/io.h"
 #include "api/model_handle.h"
+#include "xformer/experimental.h"
 
 using namespace xf;
 
@@ -17,7 +19,7 @@ void put_stats(xf_step_stats *out, const StepStats &s) {
     const auto tokens = static_cast<double>(s.tgt_tokens);
     put_struct(
         out, xf_step_stats{0, s.step, s.sentences, s.src_tokens, s.tgt_tokens, s.loss_sum / tokens, s.nll_sum / tokens,
-                           s.learning_rate, s.gradient_norm, static_cast<int32_t>(s.outcome), 0});
+                           s.learning_rate, s.gradient_norm, static_cast<int32_t>(s.outcome) + XF_STEP_UPDATED, 0});
 }
 
 void check_stats(const xf_step_stats *stats) {
@@ -28,25 +30,25 @@ void check_stats(const xf_step_stats *stats) {
 // needs. Where ranks make it together, each hears of what one has not.
 struct TrainerUse {
     template <class Checks>
-    TrainerUse(xf_trainer *trainer, const Checks &checks)
-        : handle(trainer, "trainer", true), call(handle->context->call(&handle->cancel)) {
+    TrainerUse(xf_trainer *trainer, const xf_call *params, const Checks &checks) : handle(trainer, "trainer", true) {
         try {
+            call.emplace(handle->context->cancel_source(), get_call(params));
             model.emplace(*handle->trainer->model(), true);
             checks();
         } catch (...) {
-            handle->trainer->tell(Trainer::Together::kStep);
+            handle->trainer->report_failure(Collective::kStep);
             throw;
         }
     }
     // For a call that ranks don't make.
-    explicit TrainerUse(xf_trainer *trainer)
-        : handle(trainer, "trainer", true), call(handle->context->call(&handle->cancel)) {
+    TrainerUse(xf_trainer *trainer, const xf_call *params) : handle(trainer, "trainer", true) {
+        call.emplace(handle->context->cancel_source(), get_call(params));
         model.emplace(*handle->trainer->model(), true);
     }
 
     Use<xf_trainer> handle;
     std::optional<ModelUse> model;
-    Call call;
+    std::optional<Call> call;
 };
 
 std::unique_ptr<xf_trainer> make_handle(std::unique_ptr<Trainer> trainer, std::shared_ptr<const Tokenizer> tokenizer) {
@@ -56,6 +58,7 @@ std::unique_ptr<xf_trainer> make_handle(std::unique_ptr<Trainer> trainer, std::s
     handle->model->borrowed = true;
     fill_model_handle(handle->model.get(), trainer->model(), std::move(tokenizer));
     handle->config.reset(new xf_config);
+    handle->config->borrowed = true;
     handle->config->options = trainer->options();
     handle->trainer = std::move(trainer);
     return handle;
@@ -77,44 +80,42 @@ xf_status xf_trainer_create(xf_model *model, const xf_config *config, xf_trainer
 
 void xf_trainer_free(xf_trainer *trainer) { free_handle(trainer); }
 
-void xf_trainer_cancel(xf_trainer *trainer) {
-    if (is_handle(trainer)) trainer->cancel.cancel();
-}
-
-xf_status xf_train_step(xf_trainer *trainer, const xf_batch *batches, size_t count, xf_step_stats *stats,
-                        xf_error *err) {
+xf_status xf_train_step(xf_trainer *trainer, const xf_batch *batches, size_t count, const xf_call *call,
+                        xf_step_stats *stats, xf_error *err) {
     return guard(err, [&] {
-        const TrainerUse use(trainer, [&] {
+        const TrainerUse use(trainer, call, [&] {
             check_stats(stats);
             check_pointer(batches, "batches");
             XF_CHECK(count > 0, XF_ERROR_INVALID_ARGUMENT, "count is 0, expected at least 1");
             get_batches(batches, count, &trainer->batches);
         });
-        put_stats(stats, trainer->trainer->step(trainer->batches.data(), count, use.call));
+        put_stats(stats, trainer->trainer->step(trainer->batches.data(), count, *use.call));
     });
 }
 
-xf_status xf_train_next(xf_trainer *trainer, xf_batcher *batcher, xf_step_stats *stats, xf_error *err) {
+xf_status xf_train_next(xf_trainer *trainer, xf_batcher *batcher, const xf_call *call, xf_step_stats *stats,
+                        xf_error *err) {
     return guard(err, [&] {
         std::optional<Use<xf_batcher>> data;
-        const TrainerUse use(trainer, [&] {
+        const TrainerUse use(trainer, call, [&] {
             data.emplace(batcher, "batcher", true);
             check_stats(stats);
         });
         StepStats made;
-        if (!trainer->trainer->next((*data)->batcher.get(), &made, use.call)) return XF_DONE;
+        if (!trainer->trainer->next((*data)->batcher.get(), &made, *use.call)) return XF_DONE;
         put_stats(stats, made);
         return XF_OK;
     });
 }
 
-xf_status xf_train_accumulate(xf_trainer *trainer, const xf_batch *batch, xf_step_stats *stats, xf_error *err) {
+xf_status xf_train_accumulate(xf_trainer *trainer, const xf_batch *batch, const xf_call *call, xf_step_stats *stats,
+                              xf_error *err) {
     return guard(err, [&] {
-        const TrainerUse use(trainer);
+        const TrainerUse use(trainer, call);
         try {
             check_stats(stats);
-            put_stats(stats, trainer->trainer->accumulate(get_batch(batch), use.call));
-        } catch (...) {  // a wrong argument, too: who begins the group anew must not count some twice
+            put_stats(stats, trainer->trainer->accumulate(get_batch(batch), *use.call));
+        } catch (...) {  // also after a wrong argument, so that a caller that repeats the group counts no batch twice
             trainer->trainer->drop_gradients();
             throw;
         }
@@ -123,7 +124,7 @@ xf_status xf_train_accumulate(xf_trainer *trainer, const xf_batch *batch, xf_ste
 
 xf_status xf_train_update(xf_trainer *trainer, xf_step_stats *stats, xf_error *err) {
     return guard(err, [&] {
-        const TrainerUse use(trainer);
+        const TrainerUse use(trainer, nullptr);
         check_stats(stats);
         put_stats(stats, trainer->trainer->update());
     });
@@ -149,15 +150,20 @@ int64_t xf_trainer_step_count(const xf_trainer *trainer) {
 
 xf_model *xf_trainer_model(xf_trainer *trainer) { return is_handle(trainer) ? trainer->model.get() : nullptr; }
 
-xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *batcher, const char *path, xf_error *err) {
+xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *batcher, const xf_call *call, const xf_sink *sink,
+                          xf_error *err) {
     return guard(err, [&] {
         const auto use = exclusive(trainer, "trainer");
         DataPosition position;
         std::optional<ModelUse> parameters;
-        std::string place, tokenizer;
+        std::optional<Sink> to;
+        std::optional<Call> own;
+        std::string tokenizer;
+        CheckpointTarget target;
         try {
-            check_pointer(path, "path");
-            place = path;
+            to.emplace(sink);
+            target = {to->name(), to->path(), [&](const CheckpointTarget::Write &write) { to->save(write); }};
+            own.emplace(use->context->cancel_source(), get_call(call));
             if (batcher != nullptr) {
                 const auto data = shared(batcher, "batcher");
                 position = DataPosition::of(*data->batcher, data->batcher->fingerprint(), data->batcher->order());
@@ -165,26 +171,27 @@ xf_status xf_trainer_save(xf_trainer *trainer, const xf_batcher *batcher, const 
             parameters.emplace(*use->trainer->model(), false);
             tokenizer = tokenizer_json(*use->model);
         } catch (...) {
-            use->trainer->tell(Trainer::Together::kSave);
+            use->trainer->report_failure(Collective::kSave);
             throw;
         }
-        use->trainer->save(place, tokenizer, position, use->context->call(&use->cancel));
+        use->trainer->save(target, tokenizer, position, *own);
     });
 }
 
-xf_status xf_trainer_ema(const xf_trainer *trainer, xf_model **out, xf_error *err) {
+xf_status xf_trainer_copy_average(const xf_trainer *trainer, const xf_call *call, xf_model **out, xf_error *err) {
     return guard(err, [&] {
         // Ranks exchange their slices, which two calls at a time would mix up.
-        const bool has_ranks = is_handle(trainer) && trainer->context->comm() != nullptr;
+        const bool has_ranks = is_handle(trainer) && trainer->context->communicator() != nullptr;
         const Use<const xf_trainer> use(trainer, "trainer", has_ranks);
         std::optional<ModelUse> parameters;
         std::unique_ptr<xf_model> handle;
         try {
             check_pointer(out, "out");
+            begin_call(*use->context, call).check();
             parameters.emplace(*use->trainer->model(), false);
             handle = std::make_unique<xf_model>();
         } catch (...) {
-            use->trainer->tell(Trainer::Together::kSave);
+            use->trainer->report_failure(Collective::kSave);
             throw;
         }
         const auto &tokenizer = use->model->tokenizer;
@@ -195,36 +202,17 @@ xf_status xf_trainer_ema(const xf_trainer *trainer, xf_model **out, xf_error *er
     });
 }
 
-xf_status xf_trainer_resume(xf_context *context, const char *path, const xf_config *config, xf_trainer **out,
-                            xf_error *err) {
+xf_status xf_trainer_resume(xf_context *context, const xf_source *source, const xf_config *config, const xf_call *call,
+                            xf_trainer **out, xf_error *err) {
     return guard(err, [&] {
         const auto use = shared(context, "context");
-        check_pointer(path, "path");
+        auto input = open_source(source);
         check_pointer(out, "out");
-        const Call call = use->context->call();
-        const ModelFile file(path);
+        const Call own = begin_call(*use->context, call);
+        const ModelFile file(std::move(input));
         auto tokenizer = parse_tokenizer(file.contents().tokenizer);
         *out =
-            make_handle(Trainer::resume(use->context, file, *OptionsOf(config), call), std::move(tokenizer)).release();
-    });
-}
-
-xf_status xf_trainer_get_position(const xf_trainer *trainer, int64_t *epoch, int64_t *batch, xf_error *err) {
-    return guard(err, [&] {
-        const auto use = shared(trainer, "trainer");
-        check_pointer(epoch, "epoch");
-        check_pointer(batch, "batch");
-        *epoch = trainer->trainer->position().epoch;
-        *batch = trainer->trainer->position().batch;
-    });
-}
-
-xf_status xf_trainer_seek(const xf_trainer *trainer, xf_batcher *batcher, xf_error *err) {
-    return guard(err, [&] {
-        const auto use = shared(trainer, "trainer");
-        const auto data = exclusive(batcher, "batcher");
-        trainer->trainer->seek(data->batcher.get(), data->batcher->fingerprint(), data->batcher->order(),
-                               data->context->call());
+            make_handle(Trainer::resume(use->context, file, *OptionsOf(config), own), std::move(tokenizer)).release();
     });
 }
 

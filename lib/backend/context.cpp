@@ -3,50 +3,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/context.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdarg>
+#include <cstdlib>
 #include <exception>
 #include <string_view>
+
+#include "core/os/process.h"
 
 namespace xf {
 namespace {
 
-uint32_t weights_named(const std::string &name) {
-    for (const uint32_t type : {XF_WEIGHTS_BF16, XF_WEIGHTS_FP16, XF_WEIGHTS_INT8})
-        if (name == weights_name(type)) return type;
-    return XF_WEIGHTS_NUM;
-}
-
-// What started this process says in its environment that there are others: Open MPI, PMI (MPICH, srun), Slurm.
+// Launchers set the number of processes in the environment: Open MPI, PMI (MPICH, srun), Slurm.
 bool is_started_with_others() {
     for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
-        const char *const ranks = secure_getenv(name);
-        if (ranks != nullptr && strtol(ranks, nullptr, 10) > 1) return true;
+        const char *const ranks = environment(name);
+        if (ranks != nullptr && std::strtol(ranks, nullptr, 10) > 1) return true;
     }
     return false;
+}
+
+// Most machines have no GPU, so "auto" without CUDA is normal. Other fallbacks are slower than the host may expect.
+int32_t level_of_fallback(const BackendEntry &entry) {
+    if (entry.kind != "cuda") return XF_LOG_WARNING;
+    if (entry.state == XF_BACKEND_ABSENT) return XF_LOG_DEBUG;
+    try {
+        if (entry.failure != nullptr) std::rethrow_exception(entry.failure);
+    } catch (const Error &error) {
+        if (error.status() == XF_ERROR_NOT_FOUND) return XF_LOG_INFO;  // no device, no driver
+    }
+    return XF_LOG_WARNING;
 }
 
 }  // namespace
 
 Context::Context(const Options &options, const xf_host *host)
-    : pid_(getpid()),
+    : pid_(process_id()),
       services_(host != nullptr ? *host : xf_host{}),
       heap_({services_.alloc_user, services_.alloc, services_.free}, options.i64("context.memory_budget")),
       pool_(static_cast<int>(options.i64("context.threads")), {services_.parallel_user, services_.parallel}),
-      isa_(options.str("context.isa")),
-      dtype_(options.str("context.precision") == "bf16" ? XF_BF16 : XF_FP32),
-      weights_as_filed_(options.str("context.weights") == "file"),
-      weights_(weights_named(options.str("context.weights"))),
-      graphs_(options.boolean("context.graphs")),
-      registry_(options.str("context.backend_path")),
-      comm_timeout_(options.f64("context.comm_timeout")),
-      comm_buckets_(options.i64("context.comm_buckets")) {
-    XF_CHECK(dtype_ == XF_FP32 || weights_ == XF_WEIGHTS_NUM, XF_ERROR_UNSUPPORTED,
-             "context.weights is %s with context.precision bf16, expected file or fp32, or context.precision fp32",
-             weights_name(weights_));
+      isa_(options.text("context.isa")),
+      dtype_(options.choice<uint32_t>("context.precision", {{"fp32", XF_FP32}, {"bf16", XF_BF16}})),
+      registry_(options.str("context.backend_path"),
+                options.choice<bool>("context.backend_search", {{"default", false}, {"given", true}})),
+      comm_timeout_(options.f64("context.comm_timeout")) {
     host_.size = sizeof host_;
     host_.abi = XF_PLUGIN_ABI;
     host_.user = this;
@@ -60,66 +60,72 @@ Context::Context(const Options &options, const xf_host *host)
         return static_cast<Context *>(user)->heap_.account(bytes) ? 1 : 0;
     };
     host_.log = [](void *user, int32_t level, const char *component, const char *message) {
-        static_cast<Context *>(user)->log(static_cast<xf_log_level>(level), component, "%s", message);
+        static_cast<Context *>(user)->log(level, component, "%s", message);
     };
     host_.isa = isa_.c_str();
-    open_comm(options.str("context.comm"), comm_timeout_);
+    open_comm(options, comm_timeout_);
     open_device(options.str("context.device"));
-    open_lane(options.str("context.comm_device"));
+    if (options.text("context.comm") == "nccl") open_transport("nccl");
 }
 
-void Context::open_comm(const std::string &name, double timeout) {
+void Context::open_comm(const Options &options, double timeout) {
+    enum class Source { kNone, kAuto, kMpi, kNccl };
+    const Source source = options.choice<Source>(
+        "context.comm",
+        {{"none", Source::kNone}, {"auto", Source::kAuto}, {"mpi", Source::kMpi}, {"nccl", Source::kNccl}});
     if (services_.comm != nullptr) {
-        XF_CHECK(name == "none", XF_ERROR_INVALID_ARGUMENT, "context.comm is %s, but the host gives a comm itself",
-                 name.c_str());
-        comm_ = std::make_unique<Comm>(*services_.comm, timeout);
+        XF_CHECK(source == Source::kNone || source == Source::kNccl, XF_ERROR_INVALID_ARGUMENT,
+                 "context.comm is %s, but the host provides a comm; expected none or nccl",
+                 options.text("context.comm").c_str());
+        communicator_ = std::make_unique<Communicator>(*services_.comm, timeout);
         services_.comm = nullptr;  // the caller's memory
-    } else if (name == "mpi" || (name == "auto" && is_started_with_others())) {
+    } else if (source == Source::kMpi || (source != Source::kNone && is_started_with_others())) {
         const xf_comm comm = registry_.open_comm("mpi", timeout);
         try {
-            comm_ = std::make_unique<Comm>(comm, timeout);
-        } catch (...) {  // the other ranks have this one: it is what the next attempt gets
+            communicator_ = std::make_unique<Communicator>(comm, timeout);
+        } catch (...) {  // the other ranks have joined, so it must be closed
             comm.close(comm.user);
             throw;
         }
-        comm_->own();
+        communicator_->take_ownership();
     }
-    if (comm_ != nullptr) log(XF_LOG_INFO, "context", "rank %d of %d", comm_->rank(), comm_->size());
+    if (communicator_ != nullptr)
+        log(XF_LOG_INFO, "context", "rank %d of %d", communicator_->rank(), communicator_->size());
 }
 
-// A rank that is alone needs none, so that the same options serve it.
-void Context::open_lane(const std::string &name) {
-    if (name == "host" || comm_ == nullptr || comm_->size() == 1) return;
-    const xf_lane_plugin *const plugin = registry_.open_lane(name);
+// A single process needs no transport; it may use the same options as ranks.
+void Context::open_transport(const std::string &name) {
+    if (communicator_ == nullptr || communicator_->size() == 1) return;
+    const xf_transport_plugin *const plugin = registry_.open_transport(name);
     XF_CHECK(active_->kind == plugin->kind && device_->ops().stream_lend != nullptr, XF_ERROR_INVALID_ARGUMENT,
-             "context.comm_device is %s, which moves memory of %s devices, but %s computes, expected host",
+             "context.comm is %s, which transfers memory of %s devices, but the backend is %s; expected auto, mpi, or "
+             "none with a comm of the host",
              name.c_str(), plugin->kind, active_->name.c_str());
-    lane_ = plugin;
+    transport_ = plugin;
     log(XF_LOG_INFO, "context", "ranks exchange device memory by %s", plugin->version);
 }
 
-// Opens one of the entry's devices: index, or any when it is negative. False, with the reason in the entry, when none
-// can be had; throws what must not be passed over.
+// Opens the device `index` of the entry, or any device if it is negative. Returns false, with the reason in the entry,
+// if none is available. Throws errors for which another backend is not a substitute.
 bool Context::open_on(BackendEntry *entry, int32_t index) {
     std::string reasons;
     const int32_t begin = std::max(index, 0), end = index < 0 ? entry->device_count : index + 1;
     for (int32_t i = begin; i < end; ++i) {
         try {
             XF_CHECK((entry->ops->dtypes & (1u << dtype_)) != 0, XF_ERROR_UNSUPPORTED,
-                     "backend %s computes in fp32 alone, context.precision is bf16, which openblas and cuda have",
+                     "backend %s supports only fp32, but context.precision is bf16; use openblas or cuda",
                      entry->name.c_str());
-            XF_CHECK(multiplies_with(*entry->ops, weights_), XF_ERROR_UNSUPPORTED,
-                     "backend %s does not multiply with matrices of %s, expected context.weights file or fp32",
-                     entry->name.c_str(), weights_name(weights_));
             device_ = std::make_unique<Device>(*entry->ops, host_, heap_, i);
             entry->state = XF_BACKEND_ACTIVE;
             active_ = entry;
+            device_name_ = entry->kind == "cpu" ? "cpu:" + entry->name : format("%s:%d", entry->kind.c_str(), i);
+            device_isa_ = entry->ops->device_isa(device_->handle());
             description_ = format("%s on %s:%d, %s, %d thread%s, %s", entry->name.c_str(), entry->kind.c_str(), i,
                                   entry->ops->device_info(device_->handle()), pool_.workers(),
                                   pool_.workers() == 1 ? "" : "s", dtype_ == XF_BF16 ? "bf16" : "fp32");
             return true;
         } catch (const Error &error) {
-            // Another backend would not give the instruction set that was asked for; and there is no other device.
+            // Another backend does not have the requested instruction set, and a named device has no substitute.
             if ((error.status() == XF_ERROR_UNSUPPORTED && isa_ != "auto") || index >= 0) throw;
             if (reasons.empty()) entry->failure = std::current_exception();
             reasons += (reasons.empty() ? "" : "; ") + std::string(error.what());
@@ -131,8 +137,8 @@ bool Context::open_on(BackendEntry *entry, int32_t index) {
     return false;
 }
 
-// The best device that the name may mean and that opens: a GPU may be full. Plugins are opened one after the other,
-// until one serves. What was passed over is listed with its reason, and the host hears of it.
+// Opens the best available device that matches the name: a GPU may be full. Loads one plugin after another until a
+// device opens. The log and xf_backend_get() report why a better backend was not used.
 void Context::open_device(const std::string &name) {
     const Registry::Wanted wanted = registry_.want(name);
     std::vector<const BackendEntry *> passed;
@@ -144,46 +150,45 @@ void Context::open_device(const std::string &name) {
     }
     if (device_ == nullptr) registry_.fail_unavailable(name, wanted);
     for (const BackendEntry *entry : passed) {
-        // That a machine has no CUDA plugin is nothing to be warned of; that plain loops compute is.
-        const bool expected = entry->state == XF_BACKEND_ABSENT && entry->kind == "cuda";
-        const std::string why = entry->reason.empty() ? format("devices: %d", entry->device_count) : entry->reason;
-        log(expected ? XF_LOG_DEBUG : XF_LOG_WARNING, "context", "%s computes and not %s: %s", active_->name.c_str(),
-            entry->name.c_str(), why.c_str());
+        const std::string reason = entry->reason.empty() ? format("devices: %d", entry->device_count) : entry->reason;
+        log(level_of_fallback(*entry), "context", "%s is unavailable, using %s: %s", entry->name.c_str(),
+            active_->name.c_str(), reason.c_str());
     }
     log(XF_LOG_INFO, "context", "%s", description_.c_str());
 }
 
-// Narrow matrices are read and made where the device's memory is the host's.
+// Quantized and 16-bit matrices require device memory that the host can access.
 bool Context::multiplies_with(const xf_backend_v1 &ops, uint32_t weights) const {
     return weights == XF_WEIGHTS_NUM ||
            (dtype_ == XF_FP32 && (ops.weight_types >> weights & 1u) != 0 && std::string_view(ops.kind) == "cpu");
 }
 
-uint32_t Context::weights_type(uint32_t own) const {
-    if (!weights_as_filed_) return weights_;
-    return multiplies_with(*active_->ops, own) ? own : static_cast<uint32_t>(XF_WEIGHTS_NUM);
+uint32_t Context::weights_type(const std::string &requested, uint32_t own, const char *name) const {
+    const char *const precision = dtype_ == XF_BF16 ? "bf16" : "fp32";
+    const uint32_t type = weights_named(requested, own);
+    if (multiplies_with(*active_->ops, type)) return type;
+    XF_CHECK(requested == "same", XF_ERROR_UNSUPPORTED,
+             "model.weights is %s, but %s in %s cannot multiply with %s matrices; use same or fp32", requested.c_str(),
+             active_->name.c_str(), precision, weights_name(type));
+    if (name != nullptr)
+        log(XF_LOG_INFO, "model", "the %s matrices of %s were converted to fp32: %s in %s cannot multiply with them",
+            weights_name(own), name, active_->name.c_str(), precision);
+    return XF_WEIGHTS_NUM;
 }
 
-uint32_t Context::weights_type(uint32_t own, const std::string &name) const {
-    const uint32_t type = weights_type(own);
-    if (weights_as_filed_ && type != own)
-        log(XF_LOG_INFO, "model", "the matrices of %s are %s and become fp32: %s in %s does not multiply with them",
-            name.c_str(), weights_name(own), active_->name.c_str(), dtype_ == XF_BF16 ? "bf16" : "fp32");
-    return type;
-}
-
-void Context::log(xf_log_level level, const char *component, const char *fmt, ...) const noexcept {
+void Context::log(int32_t level, const char *component, const char *fmt, ...) const noexcept {
     if (!logs(level)) return;
     va_list args;
     va_start(args, fmt);
     std::string line;
     try {
         line = vformat(fmt, args);
-    } catch (...) {  // short enough to be held in the string itself
+    } catch (...) {  // short enough for the string object, so it needs no memory
         line = "(no memory)";
     }
     va_end(args);
-    services_.log(services_.log_user, level, component, line.c_str());
+    const xf_log_line entry{sizeof entry, level, 0, component, line.c_str()};
+    services_.log(services_.log_user, &entry);
 }
 
 }  // namespace xf

@@ -1,18 +1,16 @@
-// What an xf_context holds: the host's services, memory account, worker threads, backends and the opened device.
+// The content of an xf_context: the host's services, memory account, worker threads, backends, and the open device.
 //
-// Every other object holds a shared pointer to its context, so handles may be freed in any order.
+// Every other object shares ownership of its context, so handles may be freed in any order.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-
-#include <sys/types.h>
 
 #include <memory>
 #include <string>
 
 #include "backend/device.h"
 #include "backend/registry.h"
-#include "comm/comm.h"
+#include "comm/communicator.h"
 #include "core/call.h"
 #include "core/heap.h"
 #include "core/options.h"
@@ -22,7 +20,7 @@ namespace xf {
 
 class Context {
 public:
-    // host: copied; null for none of its services.
+    // host is copied; null provides no services.
     Context(const Options &options, const xf_host *host);
     Context(const Context &) = delete;
     Context &operator=(const Context &) = delete;
@@ -31,66 +29,66 @@ public:
     const Heap &heap() const { return heap_; }
     ThreadPool &pool() { return pool_; }
     Device &device() { return *device_; }
-    // XF_FP32 or XF_BF16: what models of this context compute in.
+    // The type in which models of this context compute: XF_FP32 or XF_BF16.
     uint32_t dtype() const { return dtype_; }
-    // What becomes of matrices that come as `own` when a model is loaded or copied into this context: XF_WEIGHTS_...
-    // The second tells the host when they had to become fp32; `name` is the model's.
-    uint32_t weights_type(uint32_t own) const;
-    uint32_t weights_type(uint32_t own, const std::string &name) const;
-    // Whether calls that repeat are recorded and replayed (CUDA graphs).
+    // The type of matrices in memory, XF_WEIGHTS_..., when a model whose matrices have the type `own` is loaded or
+    // copied with this value of "model.weights". "same" becomes fp32 if the device cannot multiply with `own`, which is
+    // logged under the name of the model if there is one. XF_ERROR_UNSUPPORTED if the device cannot multiply with
+    // another type.
+    uint32_t weights_type(const std::string &requested, uint32_t own, const char *name = nullptr) const;
+    // Whether repeated calls are recorded once and replayed, which gives the same bits (CUDA graphs).
     bool graphs() const { return graphs_ && device_->records(); }
+    // For tests that compare both. Call it before anything else uses the context.
+    void disable_graphs() { graphs_ = false; }
     Registry &registry() { return registry_; }
     const Registry &registry() const { return registry_; }
-    // The ranks of which this is one; null: it is alone.
-    Comm *comm() const { return comm_.get(); }
+    // The communicator of this rank; null for a single process.
+    Communicator *communicator() const { return communicator_.get(); }
     // What moves memory of the device between them; null: the host does.
-    const xf_lane_plugin *lane() const { return lane_; }
+    const xf_transport_plugin *transport() const { return transport_; }
     double comm_timeout() const { return comm_timeout_; }
-    int64_t comm_buckets() const { return comm_buckets_; }
     const std::string &description() const { return description_; }
+    // The device as "context.device" names it, and what its bits depend on: device_isa() of plugin_abi.h.
+    const std::string &device_name() const { return device_name_; }
+    const std::string &isa() const { return device_isa_; }
+    int workers() const { return pool_.workers(); }
     const BackendEntry &active() const { return *active_; }
-    pid_t pid() const { return pid_; }
+    int pid() const { return pid_; }
 
-    // Whether anybody hears lines of a level: what is costly to say is not made up for nobody.
-    bool logs(xf_log_level level) const { return services_.log != nullptr && level <= services_.log_level; }
-    // What comes behind something that is done, a step or a file in its place, must not make it an error: a line for
-    // which there is no memory says so.
-    void log(xf_log_level level, const char *component, const char *fmt, ...) const noexcept
+    // Returns whether lines of this level are logged, to avoid the cost of formatting others.
+    bool logs(int32_t level) const { return services_.log != nullptr && level <= services_.log_level; }
+    // Never throws, because logging may follow an operation that has succeeded, such as a step or a save. Without
+    // memory for the line, logs "(no memory)".
+    void log(int32_t level, const char *component, const char *fmt, ...) const noexcept
         __attribute__((format(printf, 4, 5)));
 
-    // Cancels every call that runs; async-signal-safe.
+    // Cancels every running call. Async-signal-safe.
     void cancel() noexcept { cancel_.cancel(); }
-    // What a call that begins now is given; own: what alone may cancel it beside the context.
-    Call call(const CancelSource *own = nullptr) const {
-        return Call(cancel_, own, services_.progress, services_.progress_user);
-    }
+    const CancelSource &cancel_source() const { return cancel_; }
 
 private:
-    void open_comm(const std::string &name, double timeout);
+    void open_comm(const Options &options, double timeout);
     void open_device(const std::string &name);
-    void open_lane(const std::string &name);
+    void open_transport(const std::string &name);
     bool open_on(BackendEntry *entry, int32_t index);
     bool multiplies_with(const xf_backend_v1 &ops, uint32_t weights) const;
 
-    pid_t pid_;
+    int pid_;
     xf_host services_;
     Heap heap_;
     ThreadPool pool_;
     std::string isa_;
     uint32_t dtype_;
-    bool weights_as_filed_;
-    uint32_t weights_ = XF_WEIGHTS_NUM;  // unless as filed
-    bool graphs_;
+    bool graphs_ = true;
     CancelSource cancel_;
     Registry registry_;
     const BackendEntry *active_ = nullptr;
     xf_host_v1 host_{};
     std::unique_ptr<Device> device_;
-    std::unique_ptr<Comm> comm_;
+    std::unique_ptr<Communicator> communicator_;
     double comm_timeout_;
-    int64_t comm_buckets_;
-    const xf_lane_plugin *lane_ = nullptr;
-    std::string description_;
+    const xf_transport_plugin *transport_ = nullptr;
+    std::string description_, device_name_, device_isa_;
 };
 
 }  // namespace xf

@@ -12,11 +12,11 @@ Device::Device(const xf_backend_v1 &ops, const xf_host_v1 &host, const Heap &hea
     check(ops_.device_open(&host, index, &handle_, &error), error);
 }
 
-// The sentence is the plugin's: bounded here.
+// Bounds the plugin's message.
 void Device::check(int32_t status, const xf_error &error) const {
     if (status == XF_OK) return;
     if (status == XF_ERROR_NO_MEMORY) {
-        std::string budget = heap_.refusal();  // the plugin knows only that it got nothing
+        std::string budget = heap_.refusal();  // the plugin only knows that the allocation failed
         if (!budget.empty()) throw Error(XF_ERROR_NO_MEMORY, std::move(budget));
     }
     const size_t length = strnlen(error.message, sizeof error.message);
@@ -29,7 +29,7 @@ void Device::check(int32_t status, const xf_error &error) const {
 
 void Device::check_usable() const {
     XF_CHECK(!abandoned_, XF_ERROR_BACKEND,
-             "the device stands still in an exchange with a rank that is gone: end this process");
+             "the device is blocked in an exchange with a rank that no longer exists; end this process");
 }
 
 Device::~Device() {
@@ -46,7 +46,7 @@ Buffer::Buffer(Device &device, size_t bytes) : device_(&device), bytes_(bytes) {
 
 void Buffer::reserve(Device &device, size_t bytes) {
     if (bytes <= bytes_) return;
-    reset();  // before the new one, so that both are never held at once
+    reset();  // first, so that both never exist at the same time
     *this = Buffer(device, bytes);
 }
 
@@ -120,7 +120,7 @@ void Graph::end() {
     stream_.device().check(stream_.device().ops().graph_end(stream_.handle(), &handle_, &error), error);
 }
 
-// What the calls say is thrown; that the recording can't be ended cleanly then says no more.
+// The error of the calls is thrown; an error from ending the recording adds nothing.
 void Graph::abandon() noexcept {
     xf_error error{};
     stream_.device().ops().graph_end(stream_.handle(), &handle_, &error);

@@ -1,4 +1,4 @@
-// C++ over the plugin table: an opened device, its memory, its streams. Errors become exceptions here.
+// C++ classes over the plugin table: an open device, its memory, and its streams. Errors become exceptions.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,7 +16,7 @@ namespace xf {
 
 class Device {
 public:
-    // host and heap must outlive the device; heap is where the host table's memory comes from.
+    // host and heap must outlive the device. heap provides the memory of the host table.
     Device(const xf_backend_v1 &ops, const xf_host_v1 &host, const Heap &heap, int32_t index);
     ~Device();
     Device(const Device &) = delete;
@@ -25,17 +25,17 @@ public:
     const xf_backend_v1 &ops() const { return ops_; }
     xf_device *handle() const { return handle_; }
     bool records() const { return ops_.graph_begin != nullptr; }
-    // Whether its streams run beside each other and can wait for each other.
+    // Returns whether streams run concurrently and can wait for each other.
     bool waits() const { return ops_.stream_wait != nullptr; }
-    // What the bits of its results depend on: "fma", "sm_90".
+    // The instruction set on which the bits of results depend: "fma", "sm_90".
     const char *isa() const { return ops_.device_isa(handle_); }
-    // Whether device memory is the host's own, so that files can be read straight into it.
+    // Returns whether device memory is host memory, so that files can be read directly into it.
     bool host_memory() const;
-    // Gives the device up with work that never ends: nothing of it is waited for or freed any more, as that would wait.
+    // Abandons the device because its work will never end. Its resources are then not freed, because that would wait.
     void abandon() { abandoned_ = true; }
     bool abandoned() const { return abandoned_; }
     void check_usable() const;
-    // Throws when status is not XF_OK: what the plugin says, or the budget where that is the reason.
+    // Throws if status is not XF_OK, with the plugin's message, or with the budget's if that is the reason.
     void check(int32_t status, const xf_error &error) const;
 
 private:
@@ -45,7 +45,7 @@ private:
     std::atomic<bool> abandoned_{false};
 };
 
-// Device memory that is freed with its owner.
+// Device memory that is freed by the destructor.
 class Buffer {
 public:
     Buffer() = default;
@@ -62,7 +62,7 @@ public:
     float *floats() const { return static_cast<float *>(data_); }
     int32_t *ints() const { return static_cast<int32_t *>(data_); }
 
-    // At least bytes, contents lost when it has to grow.
+    // Provides at least `bytes`. The content is lost if the buffer grows.
     void reserve(Device &device, size_t bytes);
     void reset();
 
@@ -77,8 +77,8 @@ private:
     size_t bytes_ = 0;
 };
 
-// An order of operations with its scratch memory: one per trainer or decoder. Used by one thread at a time. dtype: the
-// type of what its operations call xf_num.
+// A sequence of operations with its scratch memory, one per trainer or decoder. Used by one thread at a time. dtype is
+// the type of xf_num in its operations.
 class Stream {
 public:
     explicit Stream(Device &device, uint32_t dtype = XF_FP32);
@@ -94,7 +94,8 @@ public:
     void copy(void *dst, const void *src, size_t bytes);
     void zero(void *dst, size_t bytes);
     void sync();
-    // Calls work(native) while the device is current: see stream_lend in plugin_abi.h. Throws what it returns.
+    // Calls work(native) while the device is current; see stream_lend in plugin_abi.h. Throws the error that it
+    // returns.
     template <class Work>
     void lend(const Work &work) {
         device_.check_usable();
@@ -105,12 +106,12 @@ public:
         void *const arg = const_cast<void *>(static_cast<const void *>(&work));
         device_.check(device_.ops().stream_lend(handle_, call_work, arg, &error), error);
     }
-    // Whether all that was called is over. Never waits.
+    // Returns whether all operations have completed. Never waits.
     bool is_done();
-    // What is called from now on begins after all that was called on other so far. Only on a device that waits().
+    // Later operations begin after all current operations of other have completed. Requires Device::waits().
     void after(const Stream &other);
 
-    // run(xf_top_k{...}): the operation whose arguments these are.
+    // run(xf_top_k{...}) runs the operation with these arguments.
 #define XF_RUN(name, type) \
     void run(const type &args) { call(&xf_backend_v1::name, args); }
     XF_FOR_EACH_OP(XF_RUN)
@@ -128,11 +129,11 @@ private:
     xf_stream *handle_ = nullptr;
 };
 
-// Operations of a stream, recorded to be run again with the same arguments on the same memory. Must not outlive the
-// stream.
+// A recorded sequence of operations that can be run again with the same arguments on the same memory. Must not outlive
+// its stream.
 class Graph {
 public:
-    // Only on a device that records(). The same calls must have been made before, unrecorded.
+    // Requires Device::records(). The same calls must have been made before without recording.
     template <class Calls>
     static Graph record(Stream &stream, const Calls &calls) {
         Graph graph(stream);

@@ -1,9 +1,9 @@
-// Calls that repeat: made twice, recorded when they come a third time, replayed from then on (CUDA graphs). Recording
-// costs more than making the calls, so what comes twice is not worth it.
+// A cache of recorded calls (CUDA graphs). A sequence of calls is made twice, recorded the third time, and replayed
+// afterwards. Recording costs more than the calls, so it does not pay off for sequences that occur only twice.
 //
-// A key stands for everything the calls depend on that does not lie in device memory: sizes and addresses. Calls with
-// equal keys must be equal calls. The key that has waited longest gives way when there are too many: a corpus of real
-// sentences has about a hundred, and each comes again.
+// The key contains everything outside device memory on which the calls depend: sizes and addresses. Sequences with
+// equal keys must be equal. If there are too many keys, the least recently used one is removed. A corpus of real
+// sentences has about a hundred keys, each of which occurs often.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,7 +19,7 @@ namespace xf {
 template <class Key>
 class GraphCache {
 public:
-    static constexpr size_t kMost = 256;       // keys
+    static constexpr size_t kMaxKeys = 256;
     static constexpr int64_t kRecordedAt = 3;  // uses
 
     template <class Calls>
@@ -28,7 +28,7 @@ public:
         entry.last_use = ++now_;
         if (entry.graph) return entry.graph->run();
         if (entry.uses + 1 == kRecordedAt && record(stream, calls, &entry)) return entry.graph->run();
-        calls();  // when they throw they don't count: not all they need is allocated
+        calls();  // if they throw they do not count: their memory may not be allocated
         entry.uses = std::min(entry.uses + 1, kRecordedAt);
     }
 
@@ -40,14 +40,14 @@ private:
 
     Entry &find(const Key &key) {
         if (const auto at = entries_.find(key); at != entries_.end()) return at->second;
-        if (entries_.size() >= kMost)
+        if (entries_.size() >= kMaxKeys)
             entries_.erase(std::min_element(entries_.begin(), entries_.end(), [](const auto &a, const auto &b) {
                 return a.second.last_use < b.second.last_use;
             }));
         return entries_[key];
     }
 
-    // False when there is no memory for a graph: the calls are made one by one then, and no harm is done.
+    // Returns false if there is no memory for a graph. The calls are then made as usual.
     template <class Calls>
     bool record(Stream &stream, const Calls &calls, Entry *entry) {
         try {

@@ -1,31 +1,40 @@
-// A place in device memory where numbers of a stream's type lie: a pointer that knows how far apart they are.
+// Pointers to device memory with elements of a stream's type, and matrices of any weight type.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #ifndef XF_NUM_UNTYPED
-#define XF_NUM_UNTYPED  // the core serves every type: it asks for it by Num
+#define XF_NUM_UNTYPED  // the core supports every type; it uses Num
 #endif
 #include "backend/plugin_abi.h"
+#include "core/error.h"
 
 namespace xf {
 
 constexpr size_t number_bytes(uint32_t dtype) { return dtype == XF_BF16 ? 2 : 4; }
 
-// XF_WEIGHTS_..., in the words of "context.weights" and "file.precision".
+// XF_WEIGHTS_... as a word of "model.weights".
 constexpr const char *weights_name(uint32_t type) {
     constexpr const char *kNames[] = {"fp32", "bf16", "fp16", "int8"};
     return kNames[type];
 }
+// The type for a word of "model.weights"; `own` for "same".
+inline uint32_t weights_named(const std::string &word, uint32_t own) {
+    for (const uint32_t type : {XF_WEIGHTS_NUM, XF_WEIGHTS_BF16, XF_WEIGHTS_FP16, XF_WEIGHTS_INT8})
+        if (word == weights_name(type)) return type;
+    XF_CHECK(word == "same", XF_ERROR_INTERNAL, "model.weights is '%s', which has no reader", word.c_str());
+    return own;
+}
 
-// A matrix as operations take it: what lies at data is of type XF_WEIGHTS_...
+// A matrix argument of an operation. type is XF_WEIGHTS_...
 struct Matrix {
     const void *data;
     uint32_t type;
-    const float *scales;  // one a row, with XF_WEIGHTS_INT8
+    const float *scales;  // one per row, with XF_WEIGHTS_INT8
 
     template <class Args>
     void give_to(Args *args) const {
@@ -42,7 +51,7 @@ public:
     Num(void *data, uint32_t dtype) : data_(data), dtype_(dtype) {}
 
     operator void *() const { return data_; }
-    // n numbers further on.
+    // Advances by n elements.
     Num operator+(int64_t n) const {
         return {static_cast<char *>(data_) + n * static_cast<int64_t>(number_bytes(dtype_)), dtype_};
     }

@@ -3,65 +3,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/registry.h"
 
-#include <dlfcn.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstdint>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 #include <string_view>
 
 #include "core/error.h"
+#include "core/os/file.h"
+#include "core/os/process.h"
 
 extern "C" const xf_backend_v1 *xf_ref_backend(void);  // cpu/ref
 
 namespace xf {
 namespace {
 
-// The best first; "ref" is built in.
+// Best first; "ref" is built in.
 struct Known {
     const char *name, *kind;
 };
 constexpr Known kKnown[] = {{"cuda", "cuda"}, {"openblas", "cpu"}, {"ref", "cpu"}};
 
-// The file mapped at an address, by the kernel's absolute name. Empty when that can't be told.
-std::string mapped_file(const void *address) {
-    const auto at = reinterpret_cast<uintptr_t>(address);
-    const std::unique_ptr<std::FILE, int (*)(std::FILE *)> maps(std::fopen("/proc/self/maps", "re"), std::fclose);
-    char text[PATH_MAX + 128];
-    while (maps != nullptr && std::fgets(text, sizeof text, maps.get()) != nullptr) {
-        // 7f0000000000-7f0000001000 r--p 00000000 fe:01 1234   /usr/lib/libxformer.so.0
-        const std::string_view line(text, std::strcspn(text, "\n"));
-        const char *const stop = line.data() + line.size();
-        uintptr_t begin = 0, end = 0;
-        const auto first = std::from_chars(line.data(), stop, begin, 16);
-        if (first.ptr == stop || *first.ptr != '-') continue;
-        std::from_chars(first.ptr + 1, stop, end, 16);
-        if (at < begin || at >= end) continue;
-        return std::string(line.substr(std::min(line.find('/'), line.size())));
-    }
-    return {};
-}
-
-std::string own_folder() {
-    Dl_info info{};
-    static const char anchor = 0;
-    if (dladdr(&anchor, &info) == 0 || info.dli_fname == nullptr) return {};
-    // The name is what the library was loaded by. A relative one says nothing: the program may have gone elsewhere
-    // since.
-    const std::string file = info.dli_fname[0] == '/' ? info.dli_fname : mapped_file(&anchor);
-    const size_t slash = file.rfind('/');
-    return slash == std::string::npos ? std::string() : file.substr(0, slash);
-}
-
-// Folders of a list with colons. A relative one would mean the current directory: an error in `option`, and left out of
-// what is no option (null).
+// Appends the folders of a colon-separated list. A relative folder would depend on the current directory: it is an
+// error in an option, and ignored elsewhere (option is null).
 void add_folders(std::string_view list, const char *option, std::vector<std::string> *folders) {
     while (!list.empty()) {
         const size_t end = list.find(':');
@@ -75,11 +38,12 @@ void add_folders(std::string_view list, const char *option, std::vector<std::str
     }
 }
 
-std::vector<std::string> search_path(const std::string &first) {
+std::vector<std::string> search_path(const std::string &first, bool given_only) {
     std::vector<std::string> folders;
     add_folders(first, "context.backend_path", &folders);
-    // Before the library's own, as LD_LIBRARY_PATH is: who sets it wants another plugin than the one that is there.
-    const char *listed = secure_getenv("XF_BACKEND_PATH");
+    if (given_only) return folders;
+    // Like LD_LIBRARY_PATH, it precedes the library's own folder, so that it can replace an installed plugin.
+    const char *listed = environment("XF_BACKEND_PATH");
     add_folders(listed != nullptr ? listed : "", nullptr, &folders);
     const std::string own = own_folder();
     if (!own.empty()) {
@@ -89,16 +53,14 @@ std::vector<std::string> search_path(const std::string &first) {
     return folders;
 }
 
-// The name becomes a part of a file's.
+// The name becomes part of a file name.
 bool is_plugin_name(std::string_view name) {
     return !name.empty() && name.size() <= 32 && std::all_of(name.begin(), name.end(), [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
     });
 }
 
-std::string file_of(const std::string &name) { return format("libxformer_%s.so", name.c_str()); }
-
-// Throws when the devices can't be counted, too.
+// Also throws if the plugin fails to count its devices.
 void describe(const xf_backend_v1 *ops, BackendEntry *entry) {
     entry->version = ops->version;
     entry->kind = ops->kind;
@@ -110,27 +72,24 @@ void describe(const xf_backend_v1 *ops, BackendEntry *entry) {
     entry->state = XF_BACKEND_USABLE;
 }
 
-// Whether the loader's sentence says that there was no memory, and nothing of the file. Not: "cannot allocate memory in
-// static TLS block", which stays so. In a translated locale it may say so otherwise: then the plugin is not found.
+// Returns whether the loader's message reports a lack of memory. "cannot allocate memory in static TLS block" does not
+// count, because it is permanent. In a translated locale the message may differ: then the plugin counts as not found.
 bool lacks_memory(std::string_view reason) {
     return reason.ends_with(reason_of(ENOMEM)) || reason.ends_with("out of memory");
 }
 
-// A plugin's one function.
+// Loads a plugin and returns its function.
 template <class Function>
 Function load_plugin(const std::string &path, const char *what, const char *name) {
-    // Twice: of memory that is short for an instant glibc's loader mostly says "cannot open shared object file", and a
-    // device that is passed over for that would be another answer.
+    // Try twice: if memory is short for a moment, glibc's loader usually reports "cannot open shared object file", and
+    // another device would then give other results.
     void *library = nullptr;
-    for (int i = 0; i < 2 && library == nullptr; ++i)
-        library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (library == nullptr) {
-        const char *reason = dlerror();
-        if (reason == nullptr) reason = "out of memory";
+    std::string reason;
+    for (int i = 0; i < 2 && library == nullptr; ++i) library = load_library(path.c_str(), &reason);
+    if (library == nullptr)
         fail(lacks_memory(reason) ? XF_ERROR_NO_MEMORY : XF_ERROR_NOT_FOUND, "cannot load '%s': %s", path.c_str(),
-             reason);
-    }
-    const auto function = reinterpret_cast<Function>(dlsym(library, name));
+             reason.c_str());
+    const auto function = reinterpret_cast<Function>(library_symbol(library, name));
     XF_CHECK(function != nullptr, XF_ERROR_NOT_FOUND, "'%s' is not %s: it has no function %s", path.c_str(), what,
              name);
     return function;
@@ -141,7 +100,7 @@ const xf_backend_v1 *open_plugin(const std::string &path) {
     xf_error error{};
     const xf_backend_v1 *ops = init(XF_PLUGIN_ABI, &error);
     if (ops == nullptr)
-        fail(error.status == XF_ERROR_VERSION ? XF_ERROR_VERSION : XF_ERROR_NOT_FOUND, "'%s' can't serve: %.200s",
+        fail(error.status == XF_ERROR_VERSION ? XF_ERROR_VERSION : XF_ERROR_NOT_FOUND, "'%s' cannot be used: %.200s",
              path.c_str(), error.message);
     XF_CHECK(ops->size >= sizeof(xf_backend_v1) && ops->abi == XF_PLUGIN_ABI, XF_ERROR_VERSION,
              "'%s' has plugin version %u and a table of %u bytes, expected version %u and %zu bytes", path.c_str(),
@@ -151,7 +110,7 @@ const xf_backend_v1 *open_plugin(const std::string &path) {
 
 }  // namespace
 
-Registry::Registry(const std::string &path) : folders_(search_path(path)) {
+Registry::Registry(const std::string &path, bool given_only) : folders_(search_path(path, given_only)) {
     for (const Known &known : kKnown) find(known.name, known.kind);
 }
 
@@ -168,7 +127,7 @@ BackendEntry *Registry::find(const std::string &name, const std::string &kind) {
         if (!entry.path.empty())
             entry.state = XF_BACKEND_FOUND;
         else
-            entry.reason = format("%s was not found", file_of(name).c_str());
+            entry.reason = format("%s was not found", plugin_file_name(name).c_str());
     }
     entries_.push_back(std::move(entry));
     return &entries_.back();
@@ -176,8 +135,8 @@ BackendEntry *Registry::find(const std::string &name, const std::string &kind) {
 
 std::string Registry::path_of(const std::string &name) const {
     for (const std::string &folder : folders_) {
-        std::string path = folder + "/" + file_of(name);
-        if (access(path.c_str(), F_OK) == 0) return path;
+        std::string path = folder + "/" + plugin_file_name(name);
+        if (file_exists(path.c_str())) return path;
     }
     return {};
 }
@@ -185,7 +144,7 @@ std::string Registry::path_of(const std::string &name) const {
 xf_comm Registry::open_comm(const std::string &name, double timeout) const {
     const std::string path = path_of(name);
     XF_CHECK(!path.empty(), XF_ERROR_NOT_FOUND, "context.comm is %s, but %s was not found", name.c_str(),
-             file_of(name).c_str());
+             plugin_file_name(name).c_str());
     const auto open = load_plugin<xf_comm_plugin_fn>(path, "a plugin for ranks", XF_COMM_PLUGIN_NAME);
     xf_comm comm = XF_COMM_INIT;
     xf_error error{};
@@ -194,13 +153,14 @@ xf_comm Registry::open_comm(const std::string &name, double timeout) const {
     return comm;
 }
 
-const xf_lane_plugin *Registry::open_lane(const std::string &name) const {
+const xf_transport_plugin *Registry::open_transport(const std::string &name) const {
     const std::string path = path_of(name);
-    XF_CHECK(!path.empty(), XF_ERROR_NOT_FOUND, "context.comm_device is %s, but %s was not found", name.c_str(),
-             file_of(name).c_str());
-    const auto open = load_plugin<xf_lane_plugin_fn>(path, "a plugin for ranks' devices", XF_LANE_PLUGIN_NAME);
+    XF_CHECK(!path.empty(), XF_ERROR_NOT_FOUND, "context.comm is %s, but %s was not found", name.c_str(),
+             plugin_file_name(name).c_str());
+    const auto open =
+        load_plugin<xf_transport_plugin_fn>(path, "a plugin for ranks' devices", XF_TRANSPORT_PLUGIN_NAME);
     xf_error error{};
-    const xf_lane_plugin *const plugin = open(XF_LANE_PLUGIN_ABI, &error);
+    const xf_transport_plugin *const plugin = open(XF_TRANSPORT_PLUGIN_ABI, &error);
     if (plugin == nullptr) fail(static_cast<xf_status>(error.status), "'%s': %.300s", path.c_str(), error.message);
     return plugin;
 }
@@ -209,10 +169,10 @@ bool Registry::open(BackendEntry *entry, const std::string &kind) {
     if (entry->state == XF_BACKEND_FOUND) {
         try {
             describe(open_plugin(entry->path), entry);
-            XF_CHECK(kind.empty() || entry->kind == kind, XF_ERROR_NOT_FOUND, "its devices are of the kind %s",
+            XF_CHECK(kind.empty() || entry->kind == kind, XF_ERROR_NOT_FOUND, "its devices have the kind %s",
                      entry->kind.c_str());
         } catch (const Error &error) {
-            if (error.status() == XF_ERROR_NO_MEMORY) throw;  // another backend, of other bits, is no answer to that
+            if (error.status() == XF_ERROR_NO_MEMORY) throw;  // another backend would give other bits
             entry->state = XF_BACKEND_UNUSABLE;
             entry->device_count = 0;
             entry->reason = error.what();
@@ -261,12 +221,13 @@ void Registry::fail_unavailable(const std::string &device, const Wanted &wanted)
         const std::string why = !entry->reason.empty() ? entry->reason : format("devices: %d", entry->device_count);
         reasons += "; " + entry->name + ": " + why;
     }
-    fail(XF_ERROR_NOT_FOUND, "there is no device '%.60s', expected %s%s", device.c_str(), possible().c_str(),
+    const char *const hint = device.starts_with("gpu") ? " (an NVIDIA GPU is 'cuda')" : "";
+    fail(XF_ERROR_NOT_FOUND, "there is no device '%.60s'%s, expected %s%s", device.c_str(), hint, possible().c_str(),
          reasons.c_str());
 }
 
-// The names that may be had here, for people: "auto, cpu, cpu:ref, cpu:openblas". Devices have numbers once their
-// plugin is opened.
+// The available device names, for messages: "auto, cpu, cpu:ref, cpu:openblas". Device numbers are known only after the
+// plugin is loaded.
 std::string Registry::possible() const {
     std::vector<std::string> names = {"auto"};
     const auto add = [&names](std::string name) {
@@ -275,7 +236,7 @@ std::string Registry::possible() const {
     for (const BackendEntry &entry : entries_) {
         if (entry.state == XF_BACKEND_ABSENT || entry.state == XF_BACKEND_UNUSABLE) continue;
         add(entry.kind);
-        add(entry.kind + ":" + entry.name);
+        if (entry.name != entry.kind) add(entry.kind + ":" + entry.name);
         for (int32_t i = 0; i < entry.device_count && entry.device_count > 1; ++i)
             add(format("%s:%d", entry.kind.c_str(), i));
     }

@@ -1,11 +1,12 @@
-// Finds backends, and opens those that are wanted.
+// Finds backends and opens the requested ones.
 //
-// Searched, in this order: the folders of "context.backend_path", those of XF_BACKEND_PATH (not in set-user-ID
-// programs), the folder "xformer" beside the file that holds this code, and that file's own folder. Never the current
-// directory: not even when the library was loaded by a name relative to it.
+// The search order is: the folders of "context.backend_path", those of XF_BACKEND_PATH (not in set-user-ID programs),
+// the folder "xformer" next to the file that contains this code, and the folder of that file. The current directory is
+// never searched, even if the library was loaded by a relative name.
 //
-// Looking opens nothing: a plugin's constructors, and those of what it stands on, run only when a device is wanted that
-// it may have. It is opened RTLD_LOCAL and never closed: CUDA and others register work for process exit.
+// Finding a plugin does not load it. Its constructors, and those of its dependencies, run only if a device is requested
+// that it may have. A plugin is loaded with RTLD_LOCAL and never unloaded, because CUDA and others register exit
+// handlers.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,54 +19,55 @@
 #include "backend/plugin_abi.h"
 #include "comm/plugin.h"
 #include "xformer/backend.h"
-#include "xformer/comm.h"
+#include "xformer/experimental.h"
 
 namespace xf {
 
 struct BackendEntry {
-    std::string name, version, path, kind, reason;  // reason: why it can't be used; empty when it can or was not asked
+    std::string name, version, path, kind, reason;  // reason: why it is unusable, or empty
     int32_t device_count = 0;
     int32_t state = XF_BACKEND_ABSENT;
-    const xf_backend_v1 *ops = nullptr;  // null while it is not opened
-    std::exception_ptr failure;          // when it could not be opened, or none of its devices
+    const xf_backend_v1 *ops = nullptr;  // null until it is loaded
+    std::exception_ptr failure;          // if it or its devices could not be opened
 };
 
 class Registry {
 public:
-    // The built-in backend and the plugins that are known by name. path: folders to look in first.
-    explicit Registry(const std::string &path);
+    // Lists the built-in backend and the plugins that are known by name. path: the folders to search first; given_only:
+    // no other folder is searched.
+    explicit Registry(const std::string &path, bool given_only = false);
 
     const std::deque<BackendEntry> &entries() const { return entries_; }
 
-    // What a name like "auto", "cpu", "cpu:openblas", "cuda:1" may mean, the best first.
+    // The backends that match a device name such as "auto", "cpu", "cpu:openblas", or "cuda:1", best first.
     struct Wanted {
         std::vector<BackendEntry *> entries;
         std::string kind;    // of the device; empty for any
         int32_t index = -1;  // of the device; negative for any
     };
-    // Throws XF_ERROR_NOT_FOUND, with what is possible, when it means nothing.
+    // Throws XF_ERROR_NOT_FOUND, with the available names, if the name matches nothing.
     Wanted want(const std::string &device);
 
-    // Opens what was only found. False, with the reason in the entry, when it can't serve devices of the kind.
+    // Loads the backend if necessary. Returns false, with the reason in the entry, if it has no devices of the kind.
     bool open(BackendEntry *entry, const std::string &kind);
 
-    // The ranks of this job by the plugin of that name, such as "mpi", within timeout seconds; the caller closes them.
-    // Throws what the plugin says, XF_ERROR_NOT_FOUND when there is none.
+    // Connects the ranks of this job with the plugin of that name, such as "mpi", within timeout seconds. The caller
+    // closes the result. Throws the plugin's error, or XF_ERROR_NOT_FOUND if there is no such plugin.
     xf_comm open_comm(const std::string &name, double timeout) const;
 
     // What moves device memory between ranks, by the plugin of that name, such as "nccl". Throws as open_comm() does.
-    const xf_lane_plugin *open_lane(const std::string &name) const;
+    const xf_transport_plugin *open_transport(const std::string &name) const;
 
-    // Nothing of what was wanted can be had: what was refused first, or XF_ERROR_NOT_FOUND with the reasons.
+    // Throws the first failure of a wanted backend, or XF_ERROR_NOT_FOUND with all reasons.
     [[noreturn]] void fail_unavailable(const std::string &device, const Wanted &wanted) const;
 
 private:
     BackendEntry *find(const std::string &name, const std::string &kind);
     std::string possible() const;
-    // The first file of a plugin; empty when there is none.
+    // The path of a plugin; empty if it is not found.
     std::string path_of(const std::string &name) const;
     std::vector<std::string> folders_;
-    std::deque<BackendEntry> entries_;  // never moved: xf_backend_info points to their strings
+    std::deque<BackendEntry> entries_;  // a deque, because xf_backend_info points to the strings
 };
 
 }  // namespace xf

@@ -1,13 +1,13 @@
-// Ranks that are threads of one process: their messages are copied from one's memory to the other's.
+// Ranks that are threads of one process: messages are copied from one rank's memory to another's.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "xformer/comm.h"
+#include "xformer/experimental.h"
 
 namespace xf {
 
-// Fills comms[size]. Each must be closed once.
+// Fills comms[size]. Each table must be closed once.
 void make_loopback(xf_comm *comms, int32_t size);
 
 }  // namespace xf

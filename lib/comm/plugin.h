@@ -1,16 +1,16 @@
 /*
- * What a plugin that carries messages between ranks exports, and how it is asked. In C, as lib/backend/plugin_abi.h is.
+ * The C interface of communication plugins.
  *
- * There are two kinds. One makes an xf_comm, which moves host memory. The other is a lane beside an xf_comm that is
- * there already: it moves memory of devices, in a stream of theirs, and no more than that. Who is there, what is
- * checked and when to give up is told over the xf_comm.
+ * There are two kinds of plugins. The first kind creates an xf_comm, which moves host memory. The second kind is a
+ * device transport: it moves device memory in the order of a stream of that device. A device transport is used together
+ * with an xf_comm, over which the ranks find each other, verify what was received, and detect failures.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XFORMER_COMM_PLUGIN_H
 #define XFORMER_COMM_PLUGIN_H
 
-#include "xformer/comm.h"
+#include "xformer/experimental.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,43 +19,42 @@ extern "C" {
 #define XF_COMM_PLUGIN_ABI 1u
 #define XF_COMM_PLUGIN_NAME "xf_comm_plugin_open"
 
-/* Joins the ranks of this job and fills *out, within timeout seconds. XF_OK, or an error with its sentence. */
+/* Joins the ranks of this job and fills *out within timeout seconds. Returns XF_OK, or an error and its message. */
 typedef int32_t (*xf_comm_plugin_fn)(uint32_t abi, double timeout, xf_comm *out, xf_error *err);
 
-#define XF_LANE_PLUGIN_ABI 1u
-#define XF_LANE_PLUGIN_NAME "xf_lane_plugin_open"
+#define XF_TRANSPORT_PLUGIN_ABI 1u
+#define XF_TRANSPORT_PLUGIN_NAME "xf_transport_plugin_open"
 
-#define XF_LANE_ID_BYTES 128
-#define XF_LANE_BUSY 1 /* no status: not yet */
+#define XF_TRANSPORT_ID_BYTES 128
+#define XF_TRANSPORT_BUSY 1 /* in progress; not an xf_status */
 
-typedef struct xf_lane xf_lane; /* one rank's end */
+typedef struct xf_transport xf_transport; /* one rank's connection to the others */
 
-/* Each function but close returns XF_OK or an error with its sentence, and none waits for another rank. All but make_id
- * and close are called while the device is current. One thread at a time for a lane. */
-typedef struct xf_lane_plugin {
-    uint32_t size;       /* sizeof(xf_lane_plugin) of the plugin */
-    uint32_t abi;        /* XF_LANE_PLUGIN_ABI of the plugin */
-    const char *kind;    /* of the devices whose memory it moves: "cuda" */
-    const char *version; /* for people */
+/* Each function except close returns XF_OK, or an error and its message, and never waits for another rank. All except
+ * make_id and close are called while the device is current. A transport is used by one thread at a time. */
+typedef struct xf_transport_plugin {
+    uint32_t size;       /* sizeof(xf_transport_plugin) of the plugin */
+    uint32_t abi;        /* XF_TRANSPORT_PLUGIN_ABI of the plugin */
+    const char *kind;    /* kind of the devices whose memory is moved: "cuda" */
+    const char *version; /* for messages */
 
-    /* What all ranks of a lane must be given: one of them makes it. */
+    /* Creates the id that all ranks of a transport pass to open. Called by one rank. */
     int32_t (*make_id)(char *id, xf_error *err);
-    /* Begins to join the others, from the current device. */
-    int32_t (*open)(const char *id, int32_t rank, int32_t ranks, xf_lane **lane, xf_error *err);
-    /* XF_OK when what open or exchange began is there or in the stream; XF_LANE_BUSY; an error, also a later one that
-     * came while the stream was at it. */
-    int32_t (*poll)(xf_lane *lane, xf_error *err);
-    /* Sends and receives device memory, all at once, in the stream's order; at most one part each way with each rank.
-     */
-    int32_t (*exchange)(xf_lane *lane, void *native_stream, const xf_comm_part *sends, size_t send_count,
+    /* Starts to connect the current device to the other ranks. */
+    int32_t (*open)(const char *id, int32_t rank, int32_t ranks, xf_transport **transport, xf_error *err);
+    /* Returns XF_OK if what open or exchange started is complete or enqueued in the stream, XF_TRANSPORT_BUSY if it is
+     * not, or an error, which may be one that occurred later in the stream. */
+    int32_t (*poll)(xf_transport *transport, xf_error *err);
+    /* Enqueues sends and receives of device memory in the stream; at most one part in each direction per rank. */
+    int32_t (*exchange)(xf_transport *transport, void *native_stream, const xf_comm_part *sends, size_t send_count,
                         const xf_comm_part *receives, size_t receive_count, xf_error *err);
-    /* Ends what is under way and frees the lane. 1 when that was done within seconds; 0: it goes on by itself, and the
-     * stream may stand still for ever. */
-    int32_t (*close)(xf_lane *lane, double seconds);
-} xf_lane_plugin;
+    /* Aborts what is in progress and frees the transport. Returns 1 if this finished within `seconds`. Returns 0 if it
+     * did not: it then continues in the background, and the stream may never become idle. */
+    int32_t (*close)(xf_transport *transport, double seconds);
+} xf_transport_plugin;
 
-/* NULL, with the reason, when it can't serve. */
-typedef const xf_lane_plugin *(*xf_lane_plugin_fn)(uint32_t abi, xf_error *err);
+/* Returns NULL, and the reason, if the plugin cannot be used. */
+typedef const xf_transport_plugin *(*xf_transport_plugin_fn)(uint32_t abi, xf_error *err);
 
 #ifdef __cplusplus
 }

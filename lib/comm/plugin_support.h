@@ -1,4 +1,4 @@
-// What the plugins that carry messages share.
+// Helpers for communication plugins.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,8 +16,8 @@
 namespace xf {
 
 // Fills err, which may be null, and returns status.
-inline int32_t say(int32_t status, xf_error *err, const char *form, ...) __attribute__((format(printf, 3, 4)));
-inline int32_t say(int32_t status, xf_error *err, const char *form, ...) {
+inline int32_t set_error(int32_t status, xf_error *err, const char *form, ...) __attribute__((format(printf, 3, 4)));
+inline int32_t set_error(int32_t status, xf_error *err, const char *form, ...) {
     if (err != nullptr) {
         va_list args;
         va_start(args, form);
@@ -28,10 +28,10 @@ inline int32_t say(int32_t status, xf_error *err, const char *form, ...) {
     return status;
 }
 
-// Runs what may never return on a thread that is then left behind. False when it did not end in time; throws when there
-// is no memory or no thread.
+// Runs work, which may never return, on a new thread. Returns false if it did not finish in time; the thread is then
+// left running. Throws if the thread cannot be created.
 template <class Work>
-bool ends_in(double seconds, Work work) {
+bool finishes_within(double seconds, Work work) {
     auto done = std::make_shared<std::promise<void>>();
     std::future<void> end = done->get_future();
     std::thread([done, work] {

@@ -9,7 +9,8 @@
 namespace xf {
 
 int64_t ShardTree::middle(Range node) {
-    return node.begin + static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(node.count() - 1)));
+    const uint64_t last = node.count() - 1;
+    return node.begin + int64_t(std::bit_floor(last));
 }
 
 bool ShardTree::siblings(Range left, Range right) const {

@@ -1,21 +1,21 @@
-// Replaces a file so that kill -9, a full disk or a power cut at any instant leaves the old one or the new one whole.
+// Replaces a file atomically: after kill -9, a full disk, or a power failure, either the old or the new file is
+// complete.
 //
 //     AtomicFile file(path);
 //     file.write(data, bytes);
-//     file.commit();             // without it the destructor removes what was written
+//     file.commit();             // otherwise the destructor removes the temporary file
 //
-// The order is what makes it safe: a temp file in the same folder, fsync, close, the old file also linked as
-// "<path>.prev", rename, fsync of the folder. A failed fsync condemns the temp file and is never tried again: the
-// kernel drops the dirty pages and reports the second fsync as a success. One that a signal interrupted did not fail.
+// The order of steps makes it safe: a temporary file in the same folder, fsync, close, a hard link of the old file to
+// "<path>.prev", rename, fsync of the folder. After a failed fsync the temporary file is abandoned and fsync is not
+// repeated: the kernel drops the dirty pages and reports success for the second call. An fsync that a signal
+// interrupted has not failed.
 //
-// A link is followed once, at the start: the file it points to is replaced, the link stays. A process that is killed
-// leaves ".<name>.tmp.<pid>.<n>" behind, as large as the file. A job that is killed and started again, for weeks, would
-// fill the disk with them: so each writer holds a lock on its own, and deletes those that nobody holds.
+// A symbolic link is followed once, at the start: its target is replaced and the link remains. A killed process leaves
+// ".<name>.tmp.<pid>.<n>", which is as large as the file. A job that is often killed and restarted would fill the disk
+// with them, so each writer locks its own file, and the next writer deletes the files without a lock.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-
-#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -28,8 +28,8 @@ namespace xf {
 
 class AtomicFile final : public Output {
 public:
-    // Creates the temp file, so that a folder that can't be written is reported before the work.
-    explicit AtomicFile(const std::string &path, const IoOps &io = posix_io(), bool keep_previous = true);
+    // Creates the temporary file, so that a read-only folder is an error before the work.
+    explicit AtomicFile(const std::string &path, const IoOps &io = system_io(), bool keep_previous = true);
     ~AtomicFile() override;
     AtomicFile(const AtomicFile &) = delete;
     AtomicFile &operator=(const AtomicFile &) = delete;
@@ -38,25 +38,25 @@ public:
     void write(const void *src, size_t bytes) override;
     void rewrite(uint64_t offset, const void *src, size_t bytes) override;
 
-    // Deletes what killed writers of this file have left, when it is so many seconds old: a writer that has just begun
-    // has no lock yet. Best effort.
+    // Deletes the files of killed writers of this file if they are at least `seconds` old: a new writer does not have
+    // its lock yet. Best effort.
     static void sweep(int folder, const std::string &name, int64_t seconds = 60);
 
-    // Puts the file in its place. After a failure, here or in write(), the object can only be destroyed. One failure
-    // comes after the new file is in place: when the folder can't be flushed, the message says so.
-    void commit();
+    // Replaces the file. After a failure, here or in write(), the object can only be destroyed. If only the flush of
+    // the folder fails, the new file is already in place, and the message says so.
+    void commit() override;
 
 private:
     enum class State { kWriting, kFailed, kDone };
 
     struct Target {
         std::string folder, name;
-        mode_t mode;  // of the file that is replaced, so that a private file stays private
+        uint32_t permissions;  // of the replaced file, so that a private file remains private
     };
     static Target resolve(const std::string &path, const IoOps &io, bool keep_previous);
 
     AtomicFile(const std::string &path, const Target &target, const IoOps &io, bool keep_previous);
-    int create_temp(mode_t mode);
+    int create_temp(uint32_t permissions);
     void put(uint64_t offset, const void *src, size_t bytes);
     void keep_old();
     void remove_temp();
@@ -64,11 +64,29 @@ private:
     const IoOps *io_;
     std::string path_, name_, temp_, old_link_;
     bool keep_previous_;
-    pid_t owner_;  // a forked child must not remove its parent's temp file
+    int owner_;  // process: a forked child must not remove the file of its parent
     State state_ = State::kWriting;
     uint64_t size_ = 0;
     Fd folder_;
     Fd fd_;
+};
+
+// A regular file of the caller's that is open for writing: truncated, written from offset 0, and synchronized by
+// commit(). Its position is neither used nor changed, and it is not closed.
+class DescriptorOutput final : public RandomOutput {
+public:
+    // XF_ERROR_INVALID_ARGUMENT if fd is not open; XF_ERROR_IO if it is not a regular file.
+    explicit DescriptorOutput(int fd, const IoOps &io = system_io());
+
+    void reserve(uint64_t bytes) override;
+    void commit() override;
+
+private:
+    void put(uint64_t offset, const void *src, size_t bytes) override;
+
+    const IoOps *io_;
+    int fd_;
+    std::string name_;
 };
 
 }  // namespace xf

@@ -12,30 +12,39 @@ constexpr std::chrono::milliseconds kBetweenReports{100};
 
 }  // namespace
 
-Call::Call(const CancelSource &context, const CancelSource *own, xf_progress_fn listener, void *listener_user)
-    : context_(&context),
-      own_(own),
-      context_epoch_(context.epoch()),
-      own_epoch_(own != nullptr ? own->epoch() : 0),
-      progress_(listener),
-      progress_user_(listener_user) {}
+Call::Call(const CancelSource &source, const xf_call &call, Deadline deadline)
+    : source_(&source),
+      count_(source.count()),
+      cancelled_(call.cancelled),
+      deadline_(call.deadline_ms),
+      at_deadline_(deadline),
+      progress_(call.progress),
+      user_(call.user) {}
 
 void Call::check() const {
-    if ((context_ != nullptr && context_->epoch() != context_epoch_) ||
-        (own_ != nullptr && own_->epoch() != own_epoch_))
-        fail(XF_ERROR_CANCELLED, "cancelled by the caller");
+    if ((cancelled_ != nullptr && *cancelled_ != 0) || (source_ != nullptr && source_->count() != count_))
+        fail(XF_ERROR_CANCELLED, "the caller cancelled the call");
+    if (at_deadline_ == Deadline::kFail) check_deadline();
 }
+
+void Call::check_deadline() const {
+    if (expired())
+        fail(XF_ERROR_DEADLINE, "the call's deadline of %lld ms has passed", static_cast<long long>(deadline_.count()));
+}
+
+bool Call::expired() const { return deadline_.count() > 0 && std::chrono::steady_clock::now() - began_ >= deadline_; }
 
 void Call::progress(const char *task, int64_t done, int64_t total) const {
     check();
     if (progress_ == nullptr) return;
     const auto now = std::chrono::steady_clock::now();
-    const bool told = told_ != began_;  // a call that ends before its first report makes none
-    if (now - told_ < kBetweenReports && !(done == total && told)) return;
-    told_ = now;
-    const int32_t answer = progress_(progress_user_, task, done, total);
-    XF_CHECK(answer == 0, XF_ERROR_CALLBACK, "the progress callback gave %d at %lld of %lld (%s), expected 0", answer,
-             static_cast<long long>(done), static_cast<long long>(total), task);
+    const bool reported = reported_ != began_;
+    if (now - reported_ < kBetweenReports && !(done == total && reported)) return;
+    reported_ = now;
+    const xf_progress progress{sizeof progress, task, done, total};
+    const int32_t result = progress_(user_, &progress);
+    XF_CHECK(result == 0, XF_ERROR_CALLBACK, "the progress callback returned %d at %lld of %lld (%s), expected 0",
+             result, static_cast<long long>(done), static_cast<long long>(total), task);
 }
 
 }  // namespace xf

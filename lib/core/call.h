@@ -1,8 +1,9 @@
-// What a long call knows of its caller: whether it is cancelled, and who wants to hear how far it has come.
+// Cancellation, deadline, and progress of one API call.
 //
-// A cancel is an epoch: cancelling counts it up, and a call that noted another number when it began stops. So a cancel
-// while nothing runs does nothing, and one cancel stops all calls that run. Everything that takes long is given a Call
-// and asks it between pieces of work: this is the one protocol.
+// Everything that may take long receives a Call and calls check() or progress() between units of work. A call is
+// cancelled by the caller's flag (xf_call::cancelled), which may be set before the call begins, or by
+// xf_context_cancel(), which stops every call that is running: a CancelSource counts its cancellations, and a call
+// compares the count with that of its beginning.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,47 +12,59 @@
 #include <chrono>
 #include <cstdint>
 
-#include "xformer/context.h"
+#include "xformer/call.h"
 
 namespace xf {
 
-// What can be cancelled: a context, a decoder, a trainer. cancel() is async-signal-safe.
+// Cancels all calls that are running on a context. cancel() is async-signal-safe.
 class CancelSource {
 public:
-    void cancel() noexcept { epoch_.fetch_add(1, std::memory_order_relaxed); }
-    uint32_t epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }
+    void cancel() noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
+    uint32_t count() const noexcept { return count_.load(std::memory_order_relaxed); }
 
 private:
     static_assert(std::atomic<uint32_t>::is_always_lock_free);
-    std::atomic<uint32_t> epoch_{0};
+    std::atomic<uint32_t> count_{0};
 };
 
 class Call {
 public:
-    // One that nobody cancels or watches.
+    // What check() and progress() do when the deadline has passed.
+    enum class Deadline {
+        kFail,    // throw XF_ERROR_DEADLINE
+        kPartial  // nothing: the caller asks expired() and returns what it has
+    };
+
+    // Without cancellation, deadline, and progress.
     Call() = default;
-    // context and own (may be null) must outlive the call. listener may be null.
-    Call(const CancelSource &context, const CancelSource *own, xf_progress_fn listener, void *listener_user);
+    // Both must outlive the call.
+    Call(const CancelSource &source, const xf_call &call, Deadline deadline = Deadline::kFail);
     Call(const Call &) = delete;
     Call &operator=(const Call &) = delete;
 
-    // Throws XF_ERROR_CANCELLED when one of the sources was cancelled since the call began. Cheap; on the caller's
-    // thread or a worker that may throw.
+    // Throws XF_ERROR_CANCELLED or XF_ERROR_DEADLINE. Cheap; on the caller's thread, or a worker that may throw.
     void check() const;
 
-    // check(), and tells the host, on whose thread this must be, at most ten times a second; done == total always.
-    // task is a static word. Throws XF_ERROR_CALLBACK when the host wants to stop.
+    // The same, also with Deadline::kPartial: for work that has no partial result.
+    void check_deadline() const;
+
+    // Whether the deadline has passed.
+    bool expired() const;
+
+    // check(), and reports progress at most ten times a second, on the caller's thread; done == total is always
+    // reported if anything was. task is a static string. Throws XF_ERROR_CALLBACK if the callback requests it.
     void progress(const char *task, int64_t done, int64_t total) const;
 
-    std::chrono::steady_clock::time_point began() const { return began_; }
-
 private:
-    const CancelSource *context_ = nullptr, *own_ = nullptr;
-    uint32_t context_epoch_ = 0, own_epoch_ = 0;
+    const CancelSource *source_ = nullptr;
+    uint32_t count_ = 0;
+    const volatile int32_t *cancelled_ = nullptr;
+    std::chrono::milliseconds deadline_{0};
+    Deadline at_deadline_ = Deadline::kFail;
     xf_progress_fn progress_ = nullptr;
-    void *progress_user_ = nullptr;
+    void *user_ = nullptr;
     std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-    mutable std::chrono::steady_clock::time_point told_ = began_;
+    mutable std::chrono::steady_clock::time_point reported_ = began_;
 };
 
 }  // namespace xf

@@ -1,8 +1,8 @@
 // Size arithmetic that throws instead of wrapping.
 //
-// Every size that comes from a file or a caller goes through here: a product that wraps gives a tiny buffer behind a
-// huge tensor, which is how most model loaders were broken. The trap: check each step, not the result (2^42+1 rows
-// of 2^22 columns pass every check that is made after the multiplication).
+// Every size from a file or a caller must use these functions. A product that wraps gives a tiny buffer for a huge
+// tensor, the most common vulnerability of model loaders. Check each step, not the result: 2^42 + 1 rows of 2^22
+// columns pass every check after the multiplication.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace xf {
 
-// a * b; XF_ERROR_LIMIT names `what` when the product does not fit T.
+// a * b. Throws XF_ERROR_LIMIT, which names `what`, if the product does not fit T.
 template <class T>
 constexpr T checked_mul(T a, T b, const char *what = "a size") {
     T product{};
@@ -25,7 +25,7 @@ constexpr T checked_mul(T a, T b, const char *what = "a size") {
     return product;
 }
 
-// a + b; XF_ERROR_LIMIT names `what` when the sum does not fit T.
+// a + b. Throws XF_ERROR_LIMIT, which names `what`, if the sum does not fit T.
 template <class T>
 constexpr T checked_add(T a, T b, const char *what = "a size") {
     T sum{};
@@ -34,7 +34,7 @@ constexpr T checked_add(T a, T b, const char *what = "a size") {
     return sum;
 }
 
-// The same value as another integer type; XF_ERROR_LIMIT when it does not fit (a negative size does not).
+// Converts to another integer type. Throws XF_ERROR_LIMIT if the value does not fit, such as a negative size.
 template <class To, class From>
 constexpr To checked_cast(From value, const char *what = "a size") {
     if (!std::in_range<To>(value))
@@ -43,7 +43,7 @@ constexpr To checked_cast(From value, const char *what = "a size") {
     return static_cast<To>(value);
 }
 
-// The number of elements of a shape; 1 for a scalar. Negative dimensions and overflow are XF_ERROR_LIMIT.
+// The number of elements of a shape; 1 for a scalar. Throws XF_ERROR_LIMIT for negative dimensions and overflow.
 constexpr uint64_t checked_elements(std::span<const int64_t> shape, const char *what = "a shape") {
     uint64_t elements = 1;
     for (const int64_t dimension : shape)

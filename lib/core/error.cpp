@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/error.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <cstring>
 
 namespace xf {
 
@@ -14,7 +14,7 @@ std::string vformat(const char *fmt, va_list args) {
     va_list again;
     va_copy(again, args);
     const int length = std::vsnprintf(nullptr, 0, fmt, args);
-    std::string text(length > 0 ? static_cast<size_t>(length) : 0, '\0');
+    std::string text(std::max(length, 0), '\0');
     if (length > 0) std::vsnprintf(text.data(), text.size() + 1, fmt, again);
     va_end(again);
     return text;
@@ -38,16 +38,6 @@ void fail(xf_status status, const char *fmt, ...) {
     std::string text = vformat(fmt, args);
     va_end(args);
     throw Error(status, std::move(text));
-}
-
-std::string reason_of(int error_number) {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
-    const char *const reason = strerrordesc_np(error_number);
-    return reason != nullptr ? reason : format("error %d", error_number);
-#else
-    char buffer[128];
-    return strerror_r(error_number, buffer, sizeof buffer);  // the GNU form returns the text
-#endif
 }
 
 void fail_errno(int error_number, const char *action, const std::string &path) {

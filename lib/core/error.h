@@ -1,9 +1,9 @@
 // The one exception type of the library.
 //
-// Inside lib/ errors are thrown; lib/api turns them into an xf_status and an xf_error at the C edge
-// (lib/api/guard.h) and no exception leaves the library. A message is one sentence: the value found, the value
-// expected. Text comes from printf formats without %f or %g, because these follow the host's locale: format
-// doubles with number().
+// Inside lib/ errors are exceptions. lib/api converts them to an xf_status and an xf_error at the C edge
+// (lib/api/guard.h), so no exception leaves the library. A message is one sentence: what was found, what was expected,
+// what to do. Messages use printf formats without %f and %g, which depend on the host's locale; use number() for
+// doubles.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -31,14 +31,14 @@ private:
     std::string message_;
 };
 
-// printf into a std::string.
+// printf() to a std::string.
 std::string format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 std::string vformat(const char *fmt, va_list args) __attribute__((format(printf, 1, 0)));
 
-// A double in the shortest form that reads back the same, with a point whatever the locale.
+// The shortest decimal form that reads back as the same double, in any locale.
 std::string number(double value);
 
-// The same where nothing may fail.
+// The same without allocation, where nothing may fail.
 class NumberText {
 public:
     explicit NumberText(double value) noexcept;
@@ -50,11 +50,11 @@ private:
 
 [[noreturn]] void fail(xf_status status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-// What errno says, in English: strerror() follows the host's locale, and its encoding.
+// The description of an errno value, in English. strerror() depends on the host's locale. Defined in core/os.
 std::string reason_of(int error_number);
 
-// Throws XF_ERROR_IO (NOT_FOUND for ENOENT, NO_MEMORY for ENOMEM) as "cannot <action> <path>: <strerror>", keeping
-// errno.
+// Throws XF_ERROR_IO (NOT_FOUND for ENOENT, NO_MEMORY for ENOMEM) as "cannot <action> '<path>': <reason>", with errno
+// as the native code.
 [[noreturn]] void fail_errno(int error_number, const char *action, const std::string &path);
 
 }  // namespace xf

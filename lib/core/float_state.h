@@ -1,7 +1,7 @@
-// Default floating-point behaviour while the library computes, whatever the host has set.
+// Sets the default floating-point environment while the library computes, and restores the host's.
 //
-// Some programs (and libraries linked with -ffast-math) flush denormals, change the rounding mode or unmask traps. The
-// same call must give the same bits there, and must leave the host's setting as it was.
+// Some programs, and libraries that are linked with -ffast-math, flush denormals, change the rounding mode, or unmask
+// traps. Results must not depend on that.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -27,7 +27,7 @@ public:
     }
     ~FloatState() {
 #if defined(__SSE__)
-        _mm_setcsr(saved_);  // with the flags the host had: ours are no business of its
+        _mm_setcsr(saved_);  // restores the host's exception flags too
 #else
         std::fesetenv(&saved_);
 #endif

@@ -1,7 +1,7 @@
-// A fast hash of many bytes against accidents: what a wire or a memory cell changes. Not against people.
+// A fast hash that detects accidental changes, such as transmission errors. Not a cryptographic hash.
 //
-// Eight lanes of 64 bits, each (h ^ word) * odd, which maps words one to one: a change of one word always changes the
-// result's lane. At about the speed of memory.
+// Eight lanes of 64 bits, each (h ^ word) * odd. This is one-to-one in the word, so a change of one word always changes
+// the result. It runs at about the speed of memory.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

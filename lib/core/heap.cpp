@@ -3,26 +3,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/heap.h"
 
-#include <sys/mman.h>
-
-#include <cstdlib>
+#include <utility>
 
 #include "core/error.h"
+#include "core/os/process.h"
 
 namespace xf {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kMost = static_cast<size_t>(INT64_MAX) / 2;
+constexpr size_t kMost = size_t{INT64_MAX} / 2;
 
-void *default_alloc(void *, size_t size, size_t alignment) {
-    void *ptr = nullptr;
-    if (posix_memalign(&ptr, alignment, size) != 0) return nullptr;
-    if (alignment >= kHugePage) (void)madvise(ptr, size, MADV_HUGEPAGE);  // a wish: failure changes nothing
-    return ptr;
-}
-
-void default_free(void *, void *ptr, size_t) { std::free(ptr); }
+void *default_alloc(void *, size_t size, size_t alignment) { return allocate_memory(size, alignment); }
+void default_free(void *, void *ptr, size_t) { free_memory(ptr); }
 
 }  // namespace
 
@@ -32,7 +25,7 @@ Heap::Heap(const Allocator &allocator, int64_t budget) : allocator_(allocator), 
 
 int64_t Heap::take(int64_t size) noexcept {
     if (refused_.load(std::memory_order_relaxed) != 0) refused_.store(0, std::memory_order_relaxed);
-    // Nothing is added before it is known to fit: another thread's small piece must not fail by what is refused here.
+    // Add only what fits: a refused request must not make a small request of another thread fail.
     int64_t held = current_.load(std::memory_order_relaxed);
     while (budget_ == 0 || size <= budget_ - held)
         if (current_.compare_exchange_weak(held, held + size, std::memory_order_relaxed)) return held + size;
@@ -51,7 +44,7 @@ void Heap::note(int64_t now) noexcept {
 void *Heap::alloc(size_t bytes) noexcept {
     if (bytes == 0) bytes = 1;
     if (bytes > kMost) return nullptr;
-    const auto size = static_cast<int64_t>(bytes);
+    const int64_t size = bytes;
     const int64_t now = take(size);
     if (now == 0) return nullptr;
     void *ptr = allocator_.alloc(allocator_.user, bytes, bytes >= 2 * kHugePage ? kHugePage : 64);
@@ -68,7 +61,7 @@ bool Heap::account(int64_t bytes) noexcept {
         current_.fetch_add(bytes, std::memory_order_relaxed);
         return true;
     }
-    if (static_cast<uint64_t>(bytes) > kMost) return false;
+    if (std::cmp_greater(bytes, kMost)) return false;
     const int64_t now = take(bytes);
     if (now != 0) note(now);
     return now != 0;
@@ -85,7 +78,7 @@ void Heap::free(void *ptr, size_t bytes) noexcept {
     if (ptr == nullptr) return;
     if (bytes == 0) bytes = 1;
     allocator_.free(allocator_.user, ptr, bytes);
-    current_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+    current_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
 HeapBlock::HeapBlock(Heap *heap, size_t bytes, const char *what)

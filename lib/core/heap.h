@@ -1,7 +1,7 @@
 // The memory account of a context: every tensor, arena and scratch block comes from here.
 //
-// It keeps the budget, the peak and a count of allocations (which stands still in the steady state), and puts large
-// blocks on huge pages: streams through them are 25 to 40 % faster than through 4 KiB pages.
+// It enforces the budget and counts bytes, the peak, and allocations (none happen in the steady state). Large blocks
+// use huge pages, through which streaming is 25 to 40 % faster than through 4 KiB pages.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace xf {
 
-// Where memory comes from; both functions null: the library's own.
+// The host's allocator; both functions null for the library's own.
 struct Allocator {
     void *user = nullptr;
     void *(*alloc)(void *user, size_t size, size_t alignment) = nullptr;
@@ -22,20 +22,20 @@ struct Allocator {
 
 class Heap {
 public:
-    // budget in bytes, 0 for none.
+    // budget: in bytes; 0 is unlimited.
     Heap(const Allocator &allocator, int64_t budget);
 
-    // 64-byte aligned; null when there is no memory or the budget would be exceeded. Any thread.
+    // Returns 64-byte aligned memory, or null if there is none or the budget would be exceeded. Any thread.
     void *alloc(size_t bytes) noexcept;
     void free(void *ptr, size_t bytes) noexcept;
 
-    // Counts memory that comes from elsewhere, a GPU's, under the same budget; negative bytes give back. False when the
-    // budget would be exceeded: then nothing is counted.
+    // Counts memory of another source, such as a GPU, under the same budget; negative bytes return it. Returns false
+    // and counts nothing if the budget would be exceeded.
     bool account(int64_t bytes) noexcept;
 
-    // Backends ask for memory through a C function that has only null to say. So when the budget is why the last
-    // alloc() gave null, the numbers wait here as a sentence for whoever makes an error of it; else it is empty. While
-    // several threads allocate, "the last" may be another's.
+    // If the last alloc() returned null because of the budget, a sentence with the numbers; otherwise empty. Backends
+    // allocate through a C function that can only return null, so the error message is made from this. If several
+    // threads allocate, the last call may be another thread's.
     std::string refusal() const;
 
     int64_t current() const noexcept { return current_.load(std::memory_order_relaxed); }
@@ -44,20 +44,20 @@ public:
     int64_t allocations() const noexcept { return allocations_.load(std::memory_order_relaxed); }
 
 private:
-    // Adds to current_ unless the budget forbids it; says the new sum, 0 when refused.
+    // Adds to current_ and returns the new sum, or 0 if the budget would be exceeded.
     int64_t take(int64_t size) noexcept;
     void note(int64_t now) noexcept;
 
     Allocator allocator_;
     int64_t budget_;
     std::atomic<int64_t> current_{0}, peak_{0}, allocations_{0};
-    std::atomic<int64_t> refused_{0}, held_{0};  // bytes asked for beyond the budget, 0 for none; held at that time
+    std::atomic<int64_t> refused_{0}, held_{0};  // the last refused request, 0 for none, and the bytes held then
 };
 
-// A block of a heap that is freed with its owner. Must not outlive the heap.
+// A block of a heap that is freed by the destructor. Must not outlive the heap.
 class HeapBlock {
 public:
-    // Not zeroed. XF_ERROR_NO_MEMORY when there is none; `what` is what it is for.
+    // Not zeroed. Throws XF_ERROR_NO_MEMORY, with the purpose `what` in the message.
     HeapBlock(Heap *heap, size_t bytes, const char *what);
     HeapBlock(const HeapBlock &) = delete;
     HeapBlock &operator=(const HeapBlock &) = delete;

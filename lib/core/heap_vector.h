@@ -1,6 +1,6 @@
-// std::vector whose memory comes from a context's account: for what is large and grows, such as the text of a corpus.
+// A std::vector whose memory counts toward a context's budget, for large data that grows, such as the text of a corpus.
 //
-// Without a Heap it is operator new. The Heap is held by count, so the vector may outlive whoever made it.
+// Without a Heap it uses operator new. The vector shares ownership of the Heap.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -31,7 +31,7 @@ public:
     template <class U>
     HeapAllocator(const HeapAllocator<U> &other) : heap_(other.heap()) {}
 
-    // XF_ERROR_NO_MEMORY when the budget or the host's allocator refuses.
+    // Throws XF_ERROR_NO_MEMORY if the budget or the host's allocator refuses.
     T *allocate(size_t count) {
         if (count > std::numeric_limits<size_t>::max() / sizeof(T)) throw std::bad_array_new_length();
         const size_t bytes = count * sizeof(T);

@@ -19,12 +19,12 @@ void Input::read_at(uint64_t offset, void *dst, size_t bytes) const {
 void MemoryInput::fetch(uint64_t offset, void *dst, size_t bytes) const { std::memcpy(dst, data_ + offset, bytes); }
 
 void CallbackInput::fetch(uint64_t offset, void *dst, size_t bytes) const {
-    const int32_t answer = read_(user_, offset, dst, bytes);
-    if (answer != 0)
+    const int32_t result = read_(user_, offset, dst, bytes);
+    if (result != 0)
         throw Error(XF_ERROR_IO,
-                    format("the read callback gave %d for %zu bytes at byte %llu, expected 0", answer, bytes,
+                    format("the read callback returned %d for %zu bytes at byte %llu, expected 0", result, bytes,
                            static_cast<unsigned long long>(offset)),
-                    answer);
+                    result);
 }
 
 }  // namespace xf

@@ -1,9 +1,9 @@
-// Bytes that may be read at any offset, and that may be hostile: a file, memory, or what a host gives on demand.
+// A source of untrusted bytes with random access: a file, memory, or a callback of the host.
 //
-// Who reads a model sees this interface alone, so a limit, a check or a checksum can't be forgotten for one of them.
-// The size is told once, at the start, and everything is held to it. The trap: two reads of one place may differ,
-// because a file is written to, memory belongs to a host, and a callback may say what it likes. So what was checked is
-// what was copied, and it is never fetched again.
+// All model loading goes through this interface, so limits and checksums apply to every source. The size is fixed at
+// the start. Two reads of the same range may return different bytes, because another process may write to the file and
+// the host owns the memory and the callback. Therefore code must check its copy of the data and never read the range
+// again.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,20 +23,24 @@ public:
 
     const std::string &name() const { return name_; }  // for messages: a path, or "memory"
     uint64_t size() const { return size_; }
+    virtual bool is_path() const { return false; }  // whether the name is a path
 
-    // All of [offset, offset + bytes); XF_ERROR_CORRUPT when it ends before, XF_ERROR_IO when reading fails.
+    // Reads [offset, offset + bytes). Throws XF_ERROR_CORRUPT if the source ends before, XF_ERROR_IO if reading fails.
     void read_at(uint64_t offset, void *dst, size_t bytes) const;
 
 protected:
     explicit Input(std::string name, uint64_t size = 0) : name_(std::move(name)), size_(size) {}
-    // The same; the range is within size().
+    // Implements read_at(); the range is within size().
     virtual void fetch(uint64_t offset, void *dst, size_t bytes) const = 0;
 
     std::string name_;
     uint64_t size_;
 };
 
-// Bytes that stay the caller's and live as long as the object.
+// All bytes; XF_ERROR_LIMIT, before anything is allocated, if there are more than max_bytes.
+std::string read_all(const Input &input, uint64_t max_bytes);
+
+// Memory that the caller owns and that must outlive the object.
 class MemoryInput final : public Input {
 public:
     MemoryInput(const void *data, uint64_t size, std::string name = "memory")
@@ -47,7 +51,7 @@ private:
     const char *data_;
 };
 
-// Bytes that a function of the host gives: anything but 0 is XF_ERROR_IO.
+// Bytes from a callback of the host. A nonzero return value becomes XF_ERROR_IO.
 class CallbackInput final : public Input {
 public:
     using Read = int32_t (*)(void *user, uint64_t offset, void *dst, size_t bytes);

@@ -1,5 +1,5 @@
-// Memory of RapidJSON from operator new. RapidJSON 1.1 uses what malloc returns without a look; operator new throws,
-// and its parser and writer may be left by an exception.
+// A RapidJSON allocator that uses operator new. RapidJSON 1.1 does not check the result of malloc; operator new throws,
+// and exceptions may pass through RapidJSON's parser and writer.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -1,4 +1,4 @@
-// The table itself: one row per option. To add an option, add a row.
+// The table of all options. CONTRIBUTING.md lists what else a new option needs.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "core/options.h"
@@ -6,208 +6,208 @@
 namespace xf {
 namespace {
 
-constexpr xf_option_type kI64 = XF_OPTION_I64, kF64 = XF_OPTION_F64, kBool = XF_OPTION_BOOL, kStr = XF_OPTION_STR;
+constexpr int32_t kI64 = XF_OPTION_INTEGER, kF64 = XF_OPTION_REAL, kBool = XF_OPTION_BOOL, kStr = XF_OPTION_TEXT;
 constexpr double kMaxDim = 1 << 16, kMaxSeed = 9007199254740991.0;
 
 constexpr Option kOptions[] = {
     {"context.device", kStr, "auto", 0, 0, nullptr,
-     "What computes: auto, cpu, cpu:ref, cpu:openblas, cuda, cuda:N; a device that is named and absent is an error.",
+     "Device to compute on: auto, cpu, cpu:ref, cpu:openblas, cuda, or cuda:N. auto selects the best available device. "
+     "A named device that is unavailable is an error.",
      "", "0.1"},
     {"context.backend_path", kStr, "", 0, 0, nullptr,
-     "Folders where plugins are looked for first, separated by colons; each name begins with a slash.", "", "0.1"},
+     "Folders to search for plugins first, separated by colons. Each must be an absolute path.", "", "0.1"},
+    {"context.backend_search", kStr, "default", 0, 0, "default|given",
+     "Where else plugins are searched. default: in the folders of the environment variable XF_BACKEND_PATH, in the "
+     "folder xformer beside the library, and beside the library. given: nowhere.",
+     "", "0.1"},
     {"context.threads", kI64, "0", 0, 1024, nullptr,
-     "Worker threads on the CPU; 0 is one per processor this process may use: of its affinity mask, and no more than "
-     "the quota of its control groups, rounded up. With an executor: the most tasks it is given at once. Results do "
-     "not depend on it.",
+     "Number of CPU worker threads, the calling thread included. 0 uses every processor in the affinity mask, but no "
+     "more than the control group's CPU quota, rounded up. With an executor, the maximum number of tasks per call. "
+     "Results do not depend on it.",
      "", "0.1"},
     {"context.memory_budget", kI64, "0", 0, 9e15, nullptr,
-     "Bytes of tensors the context may hold; more is XF_ERROR_NO_MEMORY; 0 is no limit.", "", "0.1"},
+     "Maximum memory that the context may hold, in bytes; 0 is unlimited. A request beyond it fails with "
+     "XF_ERROR_NO_MEMORY.",
+     "", "0.1"},
     {"context.isa", kStr, "auto", 0, 0, "auto|base|avx2|avx512|avx512vnni",
-     "Instruction set of the CPU kernels; auto is the best this CPU has. All but base give the same bits; avx512 "
-     "leaves VNNI and BF16 out.",
+     "Instruction set of the CPU kernels; auto selects the best one that the CPU supports. All except base give "
+     "identical bits. avx512 uses neither VNNI nor BF16 instructions.",
      "", "0.1"},
 
     {"context.precision", kStr, "fp32", 0, 0, "fp32|bf16",
-     "What activations and matrix products are computed in; parameters, gradients and sums stay fp32. CUDA and "
-     "openblas serve both.",
+     "Type of activations and matrix products; parameters, gradients, and sums remain fp32. bf16 requires the cuda or "
+     "openblas backend.",
      "", "0.1"},
-    {"context.weights", kStr, "file", 0, 0, "file|fp32|fp16|bf16|int8",
-     "How the matrices of models that are loaded or copied into the context are kept: as the file has them, fp32 where "
-     "the device lacks that, or in this type. A model of fp32 can be trained; the others decode alone, in a half or a "
-     "quarter of the memory.",
-     "", "0.1"},
-    {"context.graphs", kBool, "true", 0, 1, nullptr,
-     "Calls that repeat are recorded once and replayed, where the device can (CUDA graphs). Results do not depend on "
-     "it.",
-     "", "0.1"},
-    {"context.comm", kStr, "none", 0, 0, "none|auto|mpi",
-     "How this process reaches the other ranks of its training job: none, it is alone, or the host gives a comm; mpi; "
-     "auto is mpi where mpirun or srun has started more than one process.",
-     "", "0.1"},
-    {"context.comm_device", kStr, "host", 0, 0, "host|nccl",
-     "How gradients and parameters in the memory of GPUs reach other ranks: by way of the host and context.comm, or by "
-     "NCCL beside it.",
-     "", "0.1"},
-    {"context.comm_buckets", kI64, "1", 0, 1 << 10, nullptr,
-     "Parts at least in which gradients of a CPU go to other ranks, the first ones while the backward pass goes on: 1 "
-     "sends them behind it, 0 chooses by their size. All ranks have the same. Results do not depend on it.",
+    {"context.comm", kStr, "none", 0, 0, "none|auto|mpi|nccl",
+     "How this process reaches the other ranks of its training job. none: it is the only one, or the host provides a "
+     "comm. mpi: by MPI. auto: mpi if mpirun or srun started more than one process, otherwise none. nccl: as auto, or "
+     "by "
+     "the comm of the host if it provides one; gradients and parameters go from GPU to GPU by NCCL.",
      "", "0.1"},
     {"context.comm_timeout", kF64, "60", 0.001, 86400, nullptr,
-     "Seconds for which a rank waits for another before that is XF_ERROR_PEER; more than what saving takes, and than "
-     "one "
-     "rank's step may take longer than another's.",
+     "Seconds that a rank waits for another one before the call fails with XF_ERROR_PEER. Must exceed the time to save "
+     "a checkpoint and the difference in step time between ranks.",
      "", "0.1"},
 
     {"tokenizer.kind", kStr, "bpe", 0, 0, "bpe|wordpiece|unigram",
-     "Byte pair encoding; WordPiece: pieces by likelihood, words cut at the longest; unigram: both by likelihood.",
+     "Byte-pair encoding; WordPiece (learns pieces by likelihood, segments by the longest match); or unigram (learns "
+     "and segments by likelihood).",
      "s. 5.1", "0.1"},
     {"tokenizer.vocab_size", kI64, "37000", 259, 1 << 20, nullptr,
-     "Tokens to learn, the 2 symbols and 256 bytes included.", "s. 5.1", "0.1"},
+     "Number of tokens to learn, including 2 special tokens and 256 bytes.", "s. 5.1", "0.1"},
     {"tokenizer.normalization", kStr, "nfkc", 0, 0, "none|nfc|nfkc",
-     "Unicode normalisation of all text; none accepts and gives back any bytes.", "", "0.1"},
+     "Unicode normalization of all text; none preserves all bytes.", "", "0.1"},
     {"tokenizer.invalid_utf8", kStr, "error", 0, 0, "error|replace",
-     "What becomes of text that is not UTF-8: an error with its byte offset, or U+FFFD in place of the bad bytes.", "",
-     "0.1"},
-    {"tokenizer.min_pair_count", kI64, "2", 1, 1e9, nullptr,
-     "Pairs (unigram: strings) that occur less often give no token; a small text may give fewer than asked for.", "",
-     "0.1"},
+     "Handling of text that is not valid UTF-8: an error with the byte offset, or replacement of invalid bytes by "
+     "U+FFFD.",
+     "", "0.1"},
     {"tokenizer.character_coverage", kF64, "0.9999", 0, 1, nullptr,
-     "Share of the characters above U+007F, by count, that get a token; others are written in bytes.", "", "0.1"},
+     "Fraction of the occurrences of characters above U+007F whose characters become tokens; the other characters are "
+     "encoded as bytes.",
+     "", "0.1"},
+
+    {"text.source_language", kStr, "", 0, 0, nullptr,
+     "Language of the source texts, by its name in model.languages, for example en_XX. Sentences given as ids must "
+     "already contain its token.",
+     "", "0.1"},
+    {"text.target_language", kStr, "", 0, 0, nullptr,
+     "Language of the target texts and of hypotheses, by its name in model.languages. Target ids must already contain "
+     "its token, and so must source ids if model.target_language is source.",
+     "", "0.1"},
 
     {"data.batch_tokens", kI64, "25000", 2, 1 << 24, nullptr,
-     "At most so many source tokens and so many target tokens in a batch, end symbols counted.", "s. 5.1", "0.1"},
+     "Maximum number of source tokens, and of target tokens, in a batch, end tokens included.", "s. 5.1", "0.1"},
     {"data.max_tokens", kI64, "256", 2, 1 << 20, nullptr,
-     "Pairs with a side of more tokens, the end symbol counted, are left out of training and counted.", "", "0.1"},
-    {"data.max_bytes", kI64, "65536", 1, 1 << 28, nullptr, "Lines with a longer side are skipped and counted.", "",
+     "Sentence pairs with more tokens on either side, end token included, are excluded from training and counted.", "",
      "0.1"},
-    {"data.strict", kBool, "false", 0, 1, nullptr, "The first bad line of a corpus is an error rather than skipped.",
-     "", "0.1"},
+    {"data.max_bytes", kI64, "65536", 1, 1 << 28, nullptr,
+     "Lines with more bytes on either side are skipped and counted.", "", "0.1"},
+    {"data.strict", kBool, "false", 0, 1, nullptr,
+     "Treat the first invalid line of a corpus as an error instead of skipping it.", "", "0.1"},
     {"data.shuffle", kBool, "true", 0, 1, nullptr,
-     "Shuffle every epoch and put pairs of similar length together; off keeps the corpus order.", "s. 5.1", "0.1"},
-    {"data.seed", kI64, "1", 0, kMaxSeed, nullptr, "Seed of the shuffle and of segmentation at random.", "", "0.1"},
-    {"data.bpe_dropout", kF64, "0", 0, 0.99, nullptr,
-     "Each epoch cuts the texts anew, and a merge of BPE is left out with this probability (Provilkov et al. 2020); 0 "
-     "is off, 0.1 is usual. For tokenizers of BPE.",
+     "Shuffle every epoch and group pairs of similar length; false keeps the order of the corpus.", "s. 5.1", "0.1"},
+    {"data.seed", kI64, "1", 0, kMaxSeed, nullptr, "Seed of the shuffle and of random segmentation.", "", "0.1"},
+    {"data.sampling", kF64, "0", 0, 100, nullptr,
+     "Segment the texts at random, differently in every epoch; 0 disables it. For BPE tokenizers: probability of "
+     "omitting a merge, below 1; 0.1 is usual (Provilkov et al. 2020). For unigram tokenizers: alpha, with each "
+     "segmentation x drawn with probability proportional to P(x)^alpha; 0.2 to 0.5 is usual (Kudo 2018).",
      "", "0.1"},
-    {"data.unigram_alpha", kF64, "0", 0, 100, nullptr,
-     "Each epoch cuts the texts anew, in a way x drawn by P(x)^alpha (Kudo 2018); 0 is off, 0.2 to 0.5 is usual. For "
-     "unigram tokenizers.",
-     "", "0.1"},
-    {"data.source_language", kStr, "", 0, 0, nullptr,
-     "Language of the source texts, by its name in model.languages (en_XX, say). Sentences given as ids already hold "
-     "its token.",
-     "", "0.1"},
-    {"data.target_language", kStr, "", 0, 0, nullptr,
-     "Language of the target texts, by its name in model.languages. Sentences given as ids already hold its token.", "",
-     "0.1"},
 
-    {"model.encoder_layers", kI64, "6", 1, 1024, nullptr, "N, layers of the encoder.", "s. 3.1", "0.1"},
-    {"model.decoder_layers", kI64, "6", 1, 1024, nullptr, "N, layers of the decoder.", "s. 3.1", "0.1"},
-    {"model.d_model", kI64, "512", 2, kMaxDim, nullptr, "Width of the residual stream; even.", "s. 3.1", "0.1"},
+    {"model.encoder_layers", kI64, "6", 1, 1024, nullptr, "Number of encoder layers, N.", "s. 3.1", "0.1"},
+    {"model.decoder_layers", kI64, "6", 1, 1024, nullptr, "Number of decoder layers, N.", "s. 3.1", "0.1"},
+    {"model.d_model", kI64, "512", 2, kMaxDim, nullptr, "Width of the residual stream; must be even.", "s. 3.1", "0.1"},
     {"model.d_ff", kI64, "2048", 1, kMaxDim * 4, nullptr, "Inner width of the feed-forward layers.", "s. 3.3", "0.1"},
-    {"model.heads", kI64, "8", 1, 1024, nullptr, "h, attention heads.", "s. 3.2.2", "0.1"},
-    {"model.d_k", kI64, "64", 1, kMaxDim, nullptr, "Width of a head's queries and keys.", "s. 3.2.2", "0.1"},
-    {"model.d_v", kI64, "64", 1, kMaxDim, nullptr, "Width of a head's values.", "s. 3.2.2", "0.1"},
-    {"model.vocab_size", kI64, "0", 0, 1 << 20, nullptr, "V; 0 takes the tokenizer's size.", "s. 5.1", "0.1"},
+    {"model.heads", kI64, "8", 1, 1024, nullptr, "Number of attention heads, h.", "s. 3.2.2", "0.1"},
+    {"model.d_k", kI64, "64", 1, kMaxDim, nullptr, "Width of the queries and keys of a head.", "s. 3.2.2", "0.1"},
+    {"model.d_v", kI64, "64", 1, kMaxDim, nullptr, "Width of the values of a head.", "s. 3.2.2", "0.1"},
+    {"model.vocab_size", kI64, "0", 0, 1 << 20, nullptr, "Vocabulary size, V; 0 uses the tokenizer's size.", "s. 5.1",
+     "0.1"},
     {"model.source_vocab_size", kI64, "0", 0, 1 << 20, nullptr,
-     "Vocabulary of the sources; 0 is V. Another one needs an embedding of its own: model.tie decoder or none.", "",
-     "0.1"},
+     "Vocabulary size of the sources; 0 uses model.vocab_size. A different size requires separate embeddings: "
+     "model.tie decoder or none.",
+     "", "0.1"},
     {"model.tie", kStr, "all", 0, 0, "all|decoder|none",
-     "Which of source embedding, target embedding and output projection are one matrix: all three (the paper), the "
-     "last two, or none.",
+     "Which of source embedding, target embedding, and output projection share one matrix: all three (as in the "
+     "paper), the last two, or none.",
      "s. 3.4", "0.1"},
-    {"model.activation", kStr, "relu", 0, 0, "relu|gelu|swish",
-     "Activation of the feed-forward layers; gelu is the exact one, by erf; swish is x sigmoid(x).", "s. 3.3", "0.1"},
-    {"model.gated", kBool, "false", 0, 1, nullptr,
-     "Feed-forward of gated linear units: its inner values are act(x W) (x V) (Shazeer 2020).", "", "0.1"},
-    {"model.attention_bias", kBool, "false", 0, 1, nullptr, "The four projections of attention have biases.",
+    {"model.activation", kStr, "relu", 0, 0, "relu|gelu|swish|reglu|geglu|swiglu",
+     "Activation of the feed-forward layers: gelu is exact (erf); swish is x sigmoid(x); reglu, geglu, and swiglu are "
+     "the gated variants act(x W) * (x V) (Shazeer 2020).",
+     "s. 3.3", "0.1"},
+    {"model.attention_bias", kBool, "false", 0, 1, nullptr, "Add a bias to the four projections of attention.",
      "s. 3.2.2", "0.1"},
-    {"model.output_bias", kBool, "false", 0, 1, nullptr, "The output projection has a bias.", "s. 3.4", "0.1"},
-    {"model.norm", kStr, "post", 0, 0, "post|pre",
-     "Layer normalisation after the residual sum (the paper) or before the sub-layer, with a last norm per stack.",
+    {"model.output_bias", kBool, "false", 0, 1, nullptr, "Add a bias to the output projection.", "s. 3.4", "0.1"},
+    {"model.norm", kStr, "post", 0, 0, "post|pre|post_rms|pre_rms",
+     "Position of normalization: after the residual sum (as in the paper), or before each sub-layer with a final "
+     "normalization per stack. post and pre are LayerNorm; post_rms and pre_rms are RMSNorm, which subtracts no mean "
+     "and has no bias (Zhang & Sennrich 2019).",
      "s. 3.1", "0.1"},
-    {"model.norm_kind", kStr, "layer", 0, 0, "layer|rms",
-     "LayerNorm, or RMSNorm, which takes off no mean and has no bias (Zhang & Sennrich 2019).", "s. 3.1", "0.1"},
     {"model.embedding_norm", kBool, "false", 0, 1, nullptr,
-     "Normalises the sum of embedding and position before the first layer of each stack.", "", "0.1"},
-    {"model.embedding_scale", kBool, "true", 0, 1, nullptr, "Embeddings are multiplied by sqrt(d_model).", "s. 3.4",
-     "0.1"},
+     "Normalize the sum of embedding and position before the first layer of each stack.", "", "0.1"},
+    {"model.embedding_scale", kBool, "true", 0, 1, nullptr, "Multiply embeddings by sqrt(d_model).", "s. 3.4", "0.1"},
     {"model.norm_epsilon", kF64, "1e-6", 1e-12, 1e-2, nullptr, "Added to the variance inside the square root.", "",
      "0.1"},
     {"model.positions", kStr, "sinusoid", 0, 0, "sinusoid|learned|fixed",
-     "How positions enter the embeddings: the paper's sinusoids, tables that are trained, or tables that are kept as "
-     "they were loaded, the sinusoids at first.",
+     "Position encoding: the paper's sinusoids, trained tables, or fixed tables, which are loaded from the file and "
+     "are sinusoids in a new model.",
      "s. 3.5, Table 3 (E)", "0.1"},
     {"model.max_length", kI64, "1024", 2, 1 << 20, nullptr,
-     "Longest sequence in tokens; rows of the position table, which may take 16 MiB, or as much as the parameters.",
+     "Maximum sequence length in tokens, and the number of rows of the position table. The table may take 16 MiB or "
+     "the size of the parameters, whichever is larger.",
      "s. 3.5", "0.1"},
-    {"model.window", kI64, "0", 0, 1 << 20, nullptr, "r: self-attention sees positions up to r / 2 away; 0 sees all.",
-     "s. 4", "0.1"},
-    {"model.start_token", kI64, "-1", -1, 1 << 20, nullptr,
-     "What the decoder is fed first; -1 is the tokenizer's, or 0.", "s. 3.1", "0.1"},
-    {"model.end_token", kI64, "-1", -1, 1 << 20, nullptr,
-     "What ends every source and every target; -1 is the tokenizer's, or 1.", "s. 3.1", "0.1"},
-    {"model.first_token", kI64, "-1", -1, 1 << 20, nullptr,
-     "The first token of every answer, such as that of its language; -1 leaves it to the search.", "", "0.1"},
-    {"model.banned_tokens", kStr, "", 0, 0, nullptr,
-     "Tokens that no answer has, beside the start token: numbers separated by commas.", "", "0.1"},
-    {"model.languages", kStr, "", 0, 0, nullptr,
-     "Languages of a model of many, with their tokens: name=token, separated by commas.", "", "0.1"},
-    {"model.source_language", kStr, "none", 0, 0, "none|before|after",
-     "Where the token of the source's language stands: nowhere, before the text's tokens, or behind the end token.", "",
+    {"model.window", kI64, "0", 0, 1 << 20, nullptr,
+     "Self-attention window r: each position attends to positions at most r / 2 away; 0 attends to all.", "s. 4",
      "0.1"},
+    {"model.start_token", kI64, "-1", -1, 1 << 20, nullptr,
+     "First input token of the decoder; -1 uses the tokenizer's, or 0.", "s. 3.1", "0.1"},
+    {"model.end_token", kI64, "-1", -1, 1 << 20, nullptr,
+     "Token that ends every source and target; -1 uses the tokenizer's, or 1.", "s. 3.1", "0.1"},
+    {"model.first_token", kI64, "-1", -1, 1 << 20, nullptr,
+     "First token of every hypothesis, such as a language token; -1 imposes none.", "", "0.1"},
+    {"model.banned_tokens", kStr, "", 0, 0, nullptr,
+     "Tokens that never occur in a hypothesis, in addition to the start token: numbers separated by commas.", "",
+     "0.1"},
+    {"model.languages", kStr, "", 0, 0, nullptr,
+     "Languages of a multilingual model with their tokens: name=token, separated by commas.", "", "0.1"},
+    {"model.source_language", kStr, "none", 0, 0, "none|before|after",
+     "Position of the source language token: none, before the text's tokens, or after the end token.", "", "0.1"},
     {"model.target_language", kStr, "none", 0, 0, "none|first|start|source",
-     "What the token of the answer's language is: nothing, the first token of the answer, what the decoder is fed "
-     "first, or the first token of the source.",
+     "Use of the target language token: none, the first token of the hypothesis, the first input of the decoder, or "
+     "the first token of the source.",
      "", "0.1"},
     {"model.seed", kI64, "1", 0, kMaxSeed, nullptr, "Seed of the initial parameters.", "", "0.1"},
-
-    {"train.dropout", kF64, "0.1", 0, 0.95, nullptr, "Rate after each sub-layer and on embedding plus position.",
-     "s. 5.4", "0.1"},
-    {"train.attention_dropout", kF64, "0", 0, 0.95, nullptr, "Rate on attention weights.", "s. 6.3", "0.1"},
-    {"train.activation_dropout", kF64, "0", 0, 0.95, nullptr, "Rate on the inner values of the feed-forward layers.",
+    {"model.weights", kStr, "same", 0, 0, "same|fp32|fp16|bf16|int8",
+     "Type of the matrices of a model that is loaded, copied, or saved; same keeps the type of the source. Models with "
+     "fp32 matrices can be trained; the other types only decode, in half or a quarter of the memory. int8 has one "
+     "scale per row; vectors and position tables stay fp32.",
      "", "0.1"},
-    {"train.label_smoothing", kF64, "0.1", 0, 0.99, nullptr, "Probability mass taken from the right token.", "s. 5.4",
-     "0.1"},
+
+    {"train.dropout", kF64, "0.1", 0, 0.95, nullptr,
+     "Dropout rate after each sub-layer and on the sum of embedding and position.", "s. 5.4", "0.1"},
+    {"train.attention_dropout", kF64, "0", 0, 0.95, nullptr, "Dropout rate on attention weights.", "s. 6.3", "0.1"},
+    {"train.activation_dropout", kF64, "0", 0, 0.95, nullptr,
+     "Dropout rate on the inner values of the feed-forward layers.", "", "0.1"},
+    {"train.label_smoothing", kF64, "0.1", 0, 0.99, nullptr, "Probability mass that is taken from the correct token.",
+     "s. 5.4", "0.1"},
     {"train.label_smoothing_kind", kStr, "others", 0, 0, "others|uniform",
-     "Where that mass goes: to each other token alike (tensor2tensor), or to every token alike (Marian, Sockeye).", "",
-     "0.1"},
+     "Distribution of the smoothing mass: evenly over all other tokens (tensor2tensor), or evenly over all tokens "
+     "(Marian, Sockeye).",
+     "", "0.1"},
     {"train.schedule", kStr, "inverse_sqrt", 0, 0, "inverse_sqrt|constant|linear|cosine",
-     "Learning rate by step: eq. (3) times train.learning_rate; or, after a linear warm-up, train.learning_rate "
-     "itself, "
-     "kept or taken to 0 at train.total_steps in a straight line or half a cosine.",
+     "Learning rate schedule. inverse_sqrt: eq. (3) times train.learning_rate. The others start with a linear warm-up "
+     "to train.learning_rate: constant keeps it; linear and cosine decay to 0 at train.total_steps.",
      "s. 5.3, eq. (3)", "0.1"},
-    {"train.learning_rate", kF64, "1", 0, 1e3, nullptr, "Factor of the schedule; 1 is the paper's.", "s. 5.3", "0.1"},
-    {"train.warmup_steps", kI64, "4000", 1, 1e9, nullptr, "Steps of linear warm-up.", "s. 5.3, eq. (3)", "0.1"},
+    {"train.learning_rate", kF64, "1", 0, 1e3, nullptr,
+     "Factor of the inverse_sqrt schedule (1 in the paper), or the peak learning rate of the other schedules.",
+     "s. 5.3", "0.1"},
+    {"train.warmup_steps", kI64, "4000", 1, 1e9, nullptr, "Number of linear warm-up steps.", "s. 5.3, eq. (3)", "0.1"},
     {"train.total_steps", kI64, "100000", 1, 1e12, nullptr,
-     "Step at which a linear or cosine schedule has come to 0; more than train.warmup_steps.", "", "0.1"},
-    {"train.adam_beta1", kF64, "0.9", 0, 0.999999, nullptr, "Adam's first decay.", "s. 5.3", "0.1"},
-    {"train.adam_beta2", kF64, "0.98", 0, 0.999999, nullptr, "Adam's second decay.", "s. 5.3", "0.1"},
+     "Step at which a linear or cosine schedule reaches 0; must exceed train.warmup_steps.", "", "0.1"},
+    {"train.adam_beta1", kF64, "0.9", 0, 0.999999, nullptr, "Adam's first decay rate.", "s. 5.3", "0.1"},
+    {"train.adam_beta2", kF64, "0.98", 0, 0.999999, nullptr, "Adam's second decay rate.", "s. 5.3", "0.1"},
     {"train.adam_epsilon", kF64, "1e-9", 1e-16, 1, nullptr, "Adam's epsilon.", "s. 5.3", "0.1"},
     {"train.weight_decay", kF64, "0", 0, 1e3, nullptr,
-     "Each step takes this share, times the learning rate, off the matrices, embeddings too, not off norms and biases "
-     "(AdamW: Loshchilov & Hutter 2019).",
+     "Decoupled weight decay (AdamW, Loshchilov & Hutter 2019): each step subtracts this fraction of each matrix, "
+     "times the learning rate. Embeddings are included; norms and biases are not.",
      "", "0.1"},
     {"train.clip_norm", kF64, "0", 0, 1e18, nullptr,
-     "A gradient whose L2 norm over all parameters is larger is scaled down to it; 0 is off.", "", "0.1"},
-    {"train.ema", kF64, "0", 0, 0.9999999, nullptr,
-     "Decay of an exponential moving average of the parameters, kept beside them (xf_trainer_ema); 0 is none.", "",
+     "Maximum L2 norm of the gradient over all parameters; a larger gradient is scaled down. 0 disables clipping.", "",
      "0.1"},
+    {"train.ema", kF64, "0", 0, 0.9999999, nullptr,
+     "Decay of an exponential moving average of the parameters (xf_trainer_copy_average); 0 disables it.", "", "0.1"},
     {"train.accumulate", kI64, "1", 1, 1 << 20, nullptr,
-     "Batches of a batcher whose gradients xf_train_next adds up for one update.", "", "0.1"},
+     "Number of batches whose gradients xf_train_next adds up for one update.", "", "0.1"},
     {"train.shards", kI64, "0", 0, 1 << 16, nullptr,
-     "Parts of a step, each of train.accumulate batches, whose gradients are added up in a fixed tree: a multiple of "
-     "the number of ranks, which then changes nothing in the results; 0 is one for each rank.",
+     "Number of parts of a step, each of train.accumulate batches, whose gradients are added in a fixed tree. Must be "
+     "a multiple of the number of ranks, on which the results then do not depend. 0 is one per rank.",
      "", "0.1"},
     {"train.reduce_precision", kStr, "fp32", 0, 0, "fp32|bf16",
-     "Gradients of train.shards as they are added up and as they go to other ranks: bf16 halves what goes, and rounds "
-     "each before it is added; sums are fp32.",
+     "Type of the gradients of train.shards when they are added and sent to other ranks. bf16 halves the traffic: each "
+     "gradient is rounded before it is added; sums remain fp32.",
      "", "0.1"},
-    {"train.compare_steps", kI64, "100", 0, 1e9, nullptr,
-     "Steps after which the ranks compare their parameters, by hash; 0 is once, before the first.", "", "0.1"},
     {"train.on_nonfinite", kStr, "stop", 0, 0, "stop|skip|rollback",
-     "When loss or gradient is not finite: an error, a step left out, or a return to the last checkpoint; the tenth in "
-     "a row is an error.",
+     "Reaction to a loss or gradient that is not finite: stop with an error, skip the step, or roll back to the last "
+     "checkpoint. The tenth in a row is always an error.",
      "", "0.1"},
     {"train.seed", kI64, "1", 0, kMaxSeed, nullptr, "Seed of dropout.", "", "0.1"},
 
@@ -215,30 +215,15 @@ constexpr Option kOptions[] = {
     {"decode.alpha", kF64, "0.6", 0, 10, nullptr, "Length penalty: score = log P / ((5 + L) / 6)^alpha.", "s. 6.1",
      "0.1"},
     {"decode.max_extra_tokens", kI64, "50", 0, 1 << 20, nullptr,
-     "An answer has at most so many tokens more than its source, end symbols counted on both sides.", "s. 6.1", "0.1"},
+     "Maximum number of tokens by which a hypothesis may exceed its source, end tokens included on both sides.",
+     "s. 6.1", "0.1"},
     {"decode.min_tokens", kI64, "0", 0, 1 << 20, nullptr,
-     "An answer ends after so many tokens at the earliest, the end symbol not counted; the limit comes first.", "",
+     "Minimum length of a hypothesis, end token excluded; the maximum length takes precedence.", "", "0.1"},
+    {"decode.n_best", kI64, "1", 1, 1024, nullptr, "Number of hypotheses per sentence, at most decode.beam.", "",
      "0.1"},
-    {"decode.source_language", kStr, "", 0, 0, nullptr,
-     "Language of the texts, by its name in model.languages (en_XX, say). Sentences given as ids already hold its "
-     "token.",
-     "", "0.1"},
-    {"decode.target_language", kStr, "", 0, 0, nullptr,
-     "Language of the answers, by its name in model.languages. Where its token stands in the source, sentences given "
-     "as ids already hold it.",
-     "", "0.1"},
-    {"decode.deadline_ms", kI64, "0", 0, 2147483647, nullptr,
-     "Milliseconds after which a call's searches end with the best so far; 0: no deadline.", "", "0.1"},
-    {"decode.n_best", kI64, "1", 1, 1024, nullptr, "Answers per sentence, at most decode.beam.", "", "0.1"},
     {"decode.batch_sentences", kI64, "32", 1, 1 << 16, nullptr,
-     "Sentences decoded at a time, fewer where they are longer than 256 tokens; changes speed and memory, not results.",
-     "", "0.1"},
-    {"decode.max_source_tokens", kI64, "1024", 2, 1 << 20, nullptr,
-     "A longer source is an error, and so is one longer than model.max_length.", "", "0.1"},
-
-    {"file.precision", kStr, "fp32", 0, 0, "fp32|fp16|bf16|int8",
-     "Numbers in a saved model: a file of 16 bits is half as large, one of 8 bits a quarter. int8 is of the matrices, "
-     "with a scale per row; vectors and position tables stay fp32.",
+     "Number of sentences that are decoded together; fewer if they are longer than 256 tokens. Affects speed and "
+     "memory, not results.",
      "", "0.1"},
 };
 

@@ -26,9 +26,13 @@ size_t edit_distance(std::string_view a, std::string_view b) {
     return row[b.size()];
 }
 
+bool is_near(size_t distance, std::string_view word) {
+    return distance <= std::clamp<size_t>((word.size() + 2) / 3, 1, 4);
+}
+
 namespace {
 
-// What other libraries call an option, without its group, and its name here.
+// Names of options in other libraries, without a group, and the names here.
 constexpr const char *kOtherNames[][2] = {
     {"lr", "train.learning_rate"},
     {"warmup", "train.warmup_steps"},
@@ -58,22 +62,23 @@ size_t find(std::string_view key) {
         if (distance < best) best = distance, nearest = i;
     }
     const std::string_view last = shown.substr(shown.rfind('.') + 1);  // npos + 1 is 0
-    const char *meant = option(nearest).key;
-    if (best > std::clamp<size_t>(last.size() / 2, 1, 4)) meant = nullptr;  // more is chance
+    const char *suggestion = is_near(best, last) ? option(nearest).key : nullptr;
     for (const auto &[other, known] : kOtherNames)
-        if (last == other && best > 1) meant = known;
-    if (meant == nullptr)
-        fail(XF_ERROR_NOT_FOUND, "there is no option '%.*s', nor one like it; xf_option_get() gives all",
-             static_cast<int>(shown.size()), shown.data());
-    fail(XF_ERROR_NOT_FOUND, "there is no option '%.*s'; the nearest is '%s'", static_cast<int>(shown.size()),
-         shown.data(), meant);
+        if (last == other && best > 1) suggestion = known;
+    if (suggestion == nullptr)
+        fail(XF_ERROR_NOT_FOUND, "there is no option '%s'; xf_option_get() lists all options",
+             std::string(shown).c_str());
+    fail(XF_ERROR_NOT_FOUND, "there is no option '%s'; the nearest is '%s'", std::string(shown).c_str(), suggestion);
 }
 
-const char *type_name(xf_option_type type) {
+// The beginning of a hostile text, for messages.
+std::string shown(std::string_view text) { return std::string(text.substr(0, 64)); }
+
+const char *type_name(int32_t type) {
     switch (type) {
-        case XF_OPTION_I64:
+        case XF_OPTION_INTEGER:
             return "an integer";
-        case XF_OPTION_F64:
+        case XF_OPTION_REAL:
             return "a number";
         case XF_OPTION_BOOL:
             return "true or false";
@@ -82,7 +87,7 @@ const char *type_name(xf_option_type type) {
     }
 }
 
-void check_type(const Option &row, xf_option_type type) {
+void check_type(const Option &row, int32_t type) {
     XF_CHECK(row.type == type, XF_ERROR_INVALID_ARGUMENT, "option '%s' is %s, not %s", row.key, type_name(row.type),
              type_name(type));
 }
@@ -112,7 +117,7 @@ Parsed parse(std::string_view text, T *value) {
     return result.ec == std::errc::result_out_of_range ? Parsed::kTooLarge : Parsed::kBad;
 }
 
-// from_chars() does not tell a number that is too small for a double from one that is too large.
+// from_chars() reports numbers that are too small and too large for a double in the same way.
 bool is_tiny(std::string_view text) {
     long double value = 1;
     return parse(text, &value) == Parsed::kGood && value > -1 && value < 1;
@@ -130,27 +135,26 @@ Options::Options() : entries_(option_count()) {
 void Options::set(std::string_view key, std::string_view text) {
     const Option &row = option(find(key));
     const auto bad = [&] {
-        fail(XF_ERROR_INVALID_ARGUMENT, "option '%s' is '%.*s', expected %s", row.key,
-             static_cast<int>(std::min<size_t>(text.size(), 64)), text.data(), type_name(row.type));
+        fail(XF_ERROR_INVALID_ARGUMENT, "option '%s' is '%s', expected %s", row.key, shown(text).c_str(),
+             type_name(row.type));
     };
     const auto check = [&](Parsed parsed) {
         if (parsed == Parsed::kGood) return;
         if (parsed == Parsed::kBad) bad();
-        fail(XF_ERROR_OUT_OF_RANGE, "option '%s' is '%.*s', expected %s to %s", row.key,
-             static_cast<int>(std::min<size_t>(text.size(), 64)), text.data(), number(row.minimum).c_str(),
-             number(row.maximum).c_str());
+        fail(XF_ERROR_OUT_OF_RANGE, "option '%s' is '%s', expected %s to %s", row.key, shown(text).c_str(),
+             number(row.minimum).c_str(), number(row.maximum).c_str());
     };
     switch (row.type) {
-        case XF_OPTION_I64: {
+        case XF_OPTION_INTEGER: {
             int64_t value = 0;
             check(parse(text, &value));
             return set_i64(key, value);
         }
-        case XF_OPTION_F64: {
+        case XF_OPTION_REAL: {
             double value = 0;
             const Parsed parsed = parse(text, &value);
             if (parsed != Parsed::kTooLarge || !is_tiny(text)) check(parsed);
-            return set_f64(key, value);  // a tiny one left the 0
+            return set_f64(key, value);  // 0 for a tiny number
         }
         case XF_OPTION_BOOL:
             if (text != "true" && text != "false" && text != "1" && text != "0") bad();
@@ -162,17 +166,35 @@ void Options::set(std::string_view key, std::string_view text) {
 
 void Options::set_i64(std::string_view key, int64_t value) {
     const size_t i = find(key);
-    if (option(i).type == XF_OPTION_F64) return set_f64(key, static_cast<double>(value));
-    if (option(i).type != XF_OPTION_BOOL) check_type(option(i), XF_OPTION_I64);
-    check_bounds(option(i), static_cast<double>(value));
+    if (option(i).type == XF_OPTION_REAL) return set_f64(key, value);
+    if (option(i).type != XF_OPTION_BOOL) check_type(option(i), XF_OPTION_INTEGER);
+    check_bounds(option(i), value);
     option(i).type == XF_OPTION_BOOL ? put(i, value != 0) : put(i, value);
 }
 
 void Options::set_f64(std::string_view key, double value) {
     const size_t i = find(key);
-    check_type(option(i), XF_OPTION_F64);
+    check_type(option(i), XF_OPTION_REAL);
     check_bounds(option(i), value);  // also refuses NaN
     put(i, value);
+}
+
+void Options::set_number(std::string_view key, double value) {
+    const Option &row = option(find(key));
+    XF_CHECK(!std::isnan(value), XF_ERROR_INVALID_ARGUMENT, "option '%s' is nan, expected a number", row.key);
+    if (row.type == XF_OPTION_REAL) return set_f64(key, value);
+    XF_CHECK(row.type != XF_OPTION_TEXT, XF_ERROR_INVALID_ARGUMENT, "option '%s' is text, not a number", row.key);
+    XF_CHECK(value == std::trunc(value), XF_ERROR_INVALID_ARGUMENT, "option '%s' is %s, expected a whole number",
+             row.key, number(value).c_str());
+    check_bounds(row, value);
+    set_i64(key, static_cast<int64_t>(value));
+}
+
+double Options::as_number(std::string_view key) const {
+    const Value &value = entries_[find(key)].value;
+    if (const auto *integer = std::get_if<int64_t>(&value)) return static_cast<double>(*integer);
+    if (const auto *flag = std::get_if<bool>(&value)) return *flag ? 1 : 0;
+    return f64(key);
 }
 
 void Options::set_bool(std::string_view key, bool value) {
@@ -183,16 +205,15 @@ void Options::set_bool(std::string_view key, bool value) {
 
 void Options::set_str(std::string_view key, std::string_view value) {
     const size_t i = find(key);
-    check_type(option(i), XF_OPTION_STR);
+    check_type(option(i), XF_OPTION_TEXT);
     XF_CHECK(value.size() <= 4096, XF_ERROR_OUT_OF_RANGE, "option '%s' is %zu bytes long, expected at most 4096",
              option(i).key, value.size());
     XF_CHECK(option(i).choices == nullptr || is_choice(option(i).choices, value), XF_ERROR_OUT_OF_RANGE,
-             "option '%s' is '%.*s', expected one of %s", option(i).key,
-             static_cast<int>(std::min<size_t>(value.size(), 64)), value.data(), option(i).choices);
+             "option '%s' is '%s', expected one of %s", option(i).key, shown(value).c_str(), option(i).choices);
     put(i, std::string(value));
 }
 
-const Options::Value &Options::value(std::string_view key, xf_option_type type) const {
+const Options::Value &Options::value(std::string_view key, int32_t type) const {
     const size_t i = find(key);
     check_type(option(i), type);
     return entries_[i].value;
@@ -201,13 +222,35 @@ const Options::Value &Options::value(std::string_view key, xf_option_type type) 
 int64_t Options::i64(std::string_view key) const {
     const size_t i = find(key);
     if (const auto *flag = std::get_if<bool>(&entries_[i].value)) return *flag ? 1 : 0;
-    check_type(option(i), XF_OPTION_I64);
+    check_type(option(i), XF_OPTION_INTEGER);
     return std::get<int64_t>(entries_[i].value);
 }
 
-double Options::f64(std::string_view key) const { return std::get<double>(value(key, XF_OPTION_F64)); }
+double Options::f64(std::string_view key) const { return std::get<double>(value(key, XF_OPTION_REAL)); }
 bool Options::boolean(std::string_view key) const { return std::get<bool>(value(key, XF_OPTION_BOOL)); }
-const std::string &Options::str(std::string_view key) const { return std::get<std::string>(value(key, XF_OPTION_STR)); }
+
+const std::string &Options::str(std::string_view key) const {
+    const Option &row = option(find(key));
+    XF_CHECK(row.choices == nullptr, XF_ERROR_INTERNAL, "option '%s' has choices, expected a read by choice()",
+             row.key);
+    return std::get<std::string>(value(key, XF_OPTION_TEXT));
+}
+
+bool Options::has_choice(std::string_view key, std::string_view word) {
+    const char *choices = option(find(key)).choices;
+    return choices != nullptr && is_choice(choices, word);
+}
+
+size_t Options::choice_count(std::string_view key) {
+    const std::string_view choices = option(find(key)).choices;
+    return std::count(choices.begin(), choices.end(), '|') + 1;
+}
+
+void Options::fail_choice(std::string_view key) {
+    fail(XF_ERROR_INTERNAL, "option '%s' is read with other choices than the option table has", option(find(key)).key);
+}
+
+size_t find_option(std::string_view key) { return find(key); }
 
 bool Options::is_set(std::string_view key) const { return entries_[find(key)].set; }
 

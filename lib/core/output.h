@@ -1,4 +1,4 @@
-// Where the bytes of a file go: a file that is replaced at once or not at all (atomic_file.h), or memory.
+// The destination of a file that is written: a path (atomic_file.h), a descriptor (file.h), memory, or a callback.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,35 +15,72 @@ class Output {
 public:
     virtual ~Output() = default;
 
-    // Asks for the space first, so that what has none fails early. No error where it can't be asked.
+    // Requests the space for the whole file before anything is written, so that a lack of space is found early.
     virtual void reserve(uint64_t bytes) = 0;
     virtual void write(const void *src, size_t bytes) = 0;                     // appends
     virtual void rewrite(uint64_t offset, const void *src, size_t bytes) = 0;  // within what was written
+    // Completes the file. Called once, after everything was written.
+    virtual void commit() = 0;
 };
 
-// Memory of the caller's.
-class MemoryOutput final : public Output {
+// Destinations that are written at any offset.
+class RandomOutput : public Output {
 public:
-    MemoryOutput(void *data, size_t capacity) : data_(static_cast<char *>(data)), capacity_(capacity) {}
-
-    void reserve(uint64_t bytes) override { check(0, bytes); }
-    void write(const void *src, size_t bytes) override {
-        rewrite(size_, src, bytes);
-        size_ += bytes;
+    void write(const void *src, size_t bytes) final {
+        rewrite(end_, src, bytes);
+        end_ += bytes;
     }
-    void rewrite(uint64_t offset, const void *src, size_t bytes) override {
-        check(offset, bytes);
-        if (bytes > 0) std::memcpy(data_ + offset, src, bytes);
+    void rewrite(uint64_t offset, const void *src, size_t bytes) final {
+        if (bytes > 0) put(offset, src, bytes);
     }
 
 private:
+    virtual void put(uint64_t offset, const void *src, size_t bytes) = 0;
+    uint64_t end_ = 0;
+};
+
+// Memory of the caller.
+class MemoryOutput final : public RandomOutput {
+public:
+    MemoryOutput(void *data, uint64_t capacity) : data_(static_cast<char *>(data)), capacity_(capacity) {}
+
+    void reserve(uint64_t bytes) override { check(0, bytes); }
+    void commit() override {}
+
+private:
+    void put(uint64_t offset, const void *src, size_t bytes) override {
+        check(offset, bytes);
+        std::memcpy(data_ + offset, src, bytes);
+    }
     void check(uint64_t offset, uint64_t bytes) const {
         XF_CHECK(offset <= capacity_ && bytes <= capacity_ - offset, XF_ERROR_BUFFER_TOO_SMALL,
-                 "%llu bytes at byte %llu, the buffer has %zu", static_cast<unsigned long long>(bytes),
-                 static_cast<unsigned long long>(offset), capacity_);
+                 "the file needs at least %llu bytes, the buffer has %llu",
+                 static_cast<unsigned long long>(offset + bytes), static_cast<unsigned long long>(capacity_));
     }
+
     char *data_;
-    size_t capacity_, size_ = 0;
+    uint64_t capacity_;
+};
+
+// A function of the host: any result but 0 is XF_ERROR_IO.
+class CallbackOutput final : public RandomOutput {
+public:
+    using Write = int32_t (*)(void *user, uint64_t offset, const void *src, size_t bytes);
+
+    CallbackOutput(Write function, void *user) : write_(function), user_(user) {}
+
+    void reserve(uint64_t) override {}
+    void commit() override {}
+
+private:
+    void put(uint64_t offset, const void *src, size_t bytes) override {
+        const int32_t result = write_(user_, offset, src, bytes);
+        XF_CHECK(result == 0, XF_ERROR_IO, "the write callback returned %d for %zu bytes at %llu, expected 0", result,
+                 bytes, static_cast<unsigned long long>(offset));
+    }
+
+    Write write_;
+    void *user_;
 };
 
 }  // namespace xf

@@ -1,8 +1,8 @@
-// The one random generator: Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
+// The random number generator: Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3").
 //
-// It has no state: a number is a function of a key and a counter, so dropout, shuffling and initialisation are the
-// same for any number of threads, on every backend, and after a resume. This header is shared with the backends
-// (cpu/, cuda/): it includes nothing of the library.
+// It has no state: a number is a function of a key and a counter. So dropout, shuffling, and initialization are the
+// same for any number of threads, on every backend, and after a resume. The backends (cpu/, cuda/) use this header too,
+// so it includes nothing of the library.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

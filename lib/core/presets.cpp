@@ -1,7 +1,7 @@
-// Named sets of options: the paper's two models and its parser, and two of our own.
+// Named sets of options: the paper's two models and its parser, and two smaller models.
 //
-// A preset sets every column of the table below, so that of two presets the later one counts alone. What "parsing" sets
-// of decoding besides stays, as all that a preset does not name.
+// Every preset sets all columns of the table below, so a later preset replaces an earlier one. Other options remain as
+// they are, also the decoding options that "parsing" sets.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr Preset kPresets[] = {
     {"small", 4, 256, 1024, 4, 64, 0.1, 0, 0.1, 2000},
     {"base", 6, 512, 2048, 8, 64, 0.1, 0, 0.1, 4000},
     {"big", 6, 1024, 4096, 16, 64, 0.3, 0, 0.1, 4000},
-    // s. 6.3; what it leaves open is as in base, with d_k = d_model / h and the dropout of attention its choice.
+    // s. 6.3. Unspecified values are those of base, with d_k = d_model / h and attention dropout.
     {"parsing", 4, 1024, 2048, 8, 128, 0.1, 0.1, 0.1, 4000},
 };
 

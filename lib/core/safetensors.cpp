@@ -1,4 +1,4 @@
-// See safetensors.h. Data pass in pieces that stay in the cache between reading and hashing.
+// See safetensors.h. Data are processed in chunks that remain in the cache between reading and hashing.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "core/safetensors.h"
@@ -14,14 +14,14 @@
 namespace xf {
 namespace {
 
-constexpr size_t kPiece = size_t{1} << 18;
+constexpr size_t kChunk = size_t{1} << 18;
 constexpr uint64_t kLengthBytes = 8;
 
-// The format is little-endian, and tensors pass as they lie in memory.
+// The format is little-endian, and tensors are copied without conversion.
 static_assert(std::endian::native == std::endian::little, "big-endian processors are not supported");
 
 void store_length(uint64_t value, char *dst) {
-    for (int i = 0; i < 8; ++i) dst[i] = static_cast<char>(value >> (8 * i));
+    for (int i = 0; i < 8; ++i) dst[i] = value >> (8 * i);
 }
 
 uint64_t load_length(const char *src) {
@@ -30,11 +30,11 @@ uint64_t load_length(const char *src) {
     return value;
 }
 
-// What a file is that begins with no length of a header.
+// Describes a file that does not begin with the length of a header.
 const char *beginning_of(const char (&bytes)[kLengthBytes]) {
     const auto is_text = [](char c) { return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t'; };
-    if (!std::all_of(std::begin(bytes), std::end(bytes), is_text)) return "other bytes than the length of its header";
-    return bytes[0] == '{' ? "'{', as JSON and so a tokenizer's file does" : "text";
+    if (!std::all_of(std::begin(bytes), std::end(bytes), is_text)) return "bytes that are not the length of a header";
+    return bytes[0] == '{' ? "'{', like a JSON file, for example of a tokenizer" : "text";
 }
 
 }  // namespace
@@ -59,22 +59,23 @@ SafetensorsReader::SafetensorsReader(std::shared_ptr<const Input> input, const S
     char length[kLengthBytes];
     input_->read_at(0, length, sizeof length);
     const uint64_t json_bytes = load_length(length);
-    // A length beyond the file is damage or another kind of file, and a length that no header has is the latter.
+    // If the length exceeds the file, the file is damaged or has another format; if it exceeds the limit too, the
+    // latter.
     XF_CHECK(json_bytes <= size - kLengthBytes || json_bytes <= limits.header_bytes, XF_ERROR_CORRUPT,
              "'%s' is not a safetensors file: it begins with %s", name.c_str(), beginning_of(length));
     XF_CHECK(json_bytes <= size - kLengthBytes, XF_ERROR_CORRUPT,
-             "'%s' has %llu bytes, expected more by its header length %llu", name.c_str(), static_cast<Big>(size),
+             "'%s' has %llu bytes, expected more: its header length is %llu", name.c_str(), static_cast<Big>(size),
              static_cast<Big>(json_bytes));
     XF_CHECK(json_bytes <= limits.header_bytes, XF_ERROR_LIMIT,
              "'%s' has a header of %llu bytes, expected at most %llu", name.c_str(), static_cast<Big>(json_bytes),
              static_cast<Big>(limits.header_bytes));
     data_at_ = kLengthBytes + json_bytes;
-    std::string json(static_cast<size_t>(json_bytes), '\0');
+    std::string json(json_bytes, '\0');
     input_->read_at(kLengthBytes, json.data(), json.size());
     header_ = parse_safetensors_header(json, size - data_at_, limits, name);
     for (size_t i = 0; i < header_.tensors.size(); ++i) index_.emplace(header_.tensors[i].name, i);
     if (!has_digest()) return;
-    std::fill_n(json.begin() + static_cast<std::ptrdiff_t>(header_.digest_at), kDigestDigits, '0');
+    std::fill_n(json.begin() + header_.digest_at, kDigestDigits, '0');
     beginning_.update(length, sizeof length);
     beginning_.update(json.data(), json.size());
 }
@@ -97,7 +98,7 @@ void SafetensorsReader::verify(const Call &call) const {
 }
 
 void SafetensorsReader::load_all(const Destination &destination, const Call &call) const {
-    const auto total = static_cast<int64_t>(input_->size());
+    const int64_t total = input_->size();
     XF_CHECK(has_digest(), XF_ERROR_CORRUPT, "'%s' has no checksum, expected 64 digits as metadata '%s'",
              input_->name().c_str(), kDigestKey);
     Sha256 hash = beginning_;
@@ -106,16 +107,16 @@ void SafetensorsReader::load_all(const Destination &destination, const Call &cal
         char *to = static_cast<char *>(destination(tensor));
         const bool skip = to == nullptr;
         if (skip) {
-            scratch.resize(kPiece);
+            scratch.resize(kChunk);
             to = scratch.data();
         }
         for (uint64_t at = tensor.begin; at < tensor.end;) {
-            const size_t piece = static_cast<size_t>(std::min<uint64_t>(kPiece, tensor.end - at));
-            input_->read_at(data_at_ + at, to, piece);
-            hash.update(to, piece);
-            at += piece;
-            if (!skip) to += piece;
-            call.progress("load", static_cast<int64_t>(data_at_ + at), total);
+            const size_t chunk = std::min<uint64_t>(kChunk, tensor.end - at);
+            input_->read_at(data_at_ + at, to, chunk);
+            hash.update(to, chunk);
+            at += chunk;
+            if (!skip) to += chunk;
+            call.progress("load", data_at_ + at, total);
         }
     }
     const std::string found = hash.hex(), &expected = header_.metadata.at(kDigestKey);
@@ -133,7 +134,7 @@ void SafetensorsWriter::add(std::string name, std::string dtype, std::vector<int
     }
     const TensorInfo info = std::move(entry.info);
     entries_.pop_back();
-    fail(XF_ERROR_INVALID_ARGUMENT, "tensor '%s' is given %zu bytes or NULL, expected %llu by dtype and shape",
+    fail(XF_ERROR_INVALID_ARGUMENT, "tensor '%s' has %zu bytes of data or NULL, expected %llu bytes by dtype and shape",
          info.name.c_str(), bytes, static_cast<unsigned long long>(info.end));
 }
 
@@ -146,7 +147,7 @@ void SafetensorsWriter::add(std::string name, std::string dtype, std::vector<int
 }
 
 void SafetensorsWriter::set_metadata(std::string key, std::string value) {
-    XF_CHECK(key != kDigestKey, XF_ERROR_INVALID_ARGUMENT, "the metadata key '%s' is kept for the checksum",
+    XF_CHECK(key != kDigestKey, XF_ERROR_INVALID_ARGUMENT, "the metadata key '%s' is reserved for the checksum",
              kDigestKey);
     metadata_[std::move(key)] = std::move(value);
 }
@@ -160,7 +161,7 @@ struct SafetensorsWriter::Layout {
 
 SafetensorsWriter::Layout SafetensorsWriter::lay_out(const std::string &name) const {
     Layout layout{};
-    // Wide elements first, so that each tensor begins at a multiple of its element's size for tools that map the file.
+    // Wide elements come first, so that each tensor is aligned to its element size for tools that map the file.
     for (const Entry &entry : entries_) layout.order.push_back(&entry);
     std::stable_sort(layout.order.begin(), layout.order.end(), [](const Entry *a, const Entry *b) {
         return dtype_bytes(a->info.dtype) > dtype_bytes(b->info.dtype);
@@ -175,7 +176,7 @@ SafetensorsWriter::Layout SafetensorsWriter::lay_out(const std::string &name) co
     Metadata metadata = metadata_;
     metadata[kDigestKey] = std::string(kDigestDigits, '0');
     layout.json = format_safetensors_header(metadata, tensors);
-    try {  // what can't be read back is not written: names, UTF-8, limits
+    try {  // do not write a file that could not be read: names, UTF-8, limits
         XF_CHECK(layout.json.size() <= SafetensorsLimits().header_bytes, XF_ERROR_LIMIT,
                  "'%s' would have a header of %zu bytes, expected at most %llu", name.c_str(), layout.json.size(),
                  static_cast<unsigned long long>(SafetensorsLimits().header_bytes));
@@ -196,7 +197,7 @@ std::string SafetensorsWriter::put(const Layout &layout, Output *output, const C
         hash.update(src, bytes);
         output->write(src, bytes);
         written += bytes;
-        call.progress("save", static_cast<int64_t>(written), static_cast<int64_t>(layout.bytes));
+        call.progress("save", written, layout.bytes);
     };
     char length[kLengthBytes];
     store_length(layout.json.size(), length);
@@ -205,15 +206,15 @@ std::string SafetensorsWriter::put(const Layout &layout, Output *output, const C
     std::vector<char> scratch;
     for (const Entry *entry : layout.order) {
         for (uint64_t at = 0; at < entry->info.end;) {
-            const size_t piece = static_cast<size_t>(std::min<uint64_t>(kPiece, entry->info.end - at));
+            const size_t chunk = std::min<uint64_t>(kChunk, entry->info.end - at);
             const char *from = static_cast<const char *>(entry->data) + at;
             if (!entry->data) {
-                scratch.resize(kPiece);
-                entry->source(at, scratch.data(), piece);
+                scratch.resize(kChunk);
+                entry->source(at, scratch.data(), chunk);
                 from = scratch.data();
             }
-            append(from, piece);
-            at += piece;
+            append(from, chunk);
+            at += chunk;
         }
     }
     const std::string digest = hash.hex();
@@ -225,7 +226,7 @@ std::string SafetensorsWriter::write(const std::string &path, const IoOps &io, b
                                      const Call &call) const {
     const Layout layout = lay_out(path);
     AtomicFile file(path, io, keep_previous);
-    std::string digest = put(layout, &file, call);  // before the file is there: returning it takes no memory
+    std::string digest = put(layout, &file, call);  // computed first: returning it allocates nothing
     file.commit();
     return digest;
 }
@@ -233,7 +234,5 @@ std::string SafetensorsWriter::write(const std::string &path, const IoOps &io, b
 std::string SafetensorsWriter::write(Output *output, const std::string &name, const Call &call) const {
     return put(lay_out(name), output, call);
 }
-
-uint64_t SafetensorsWriter::bytes(const std::string &name) const { return lay_out(name).bytes; }
 
 }  // namespace xf

@@ -1,11 +1,12 @@
 // Reading and writing safetensors files whose every byte is covered by a checksum.
 //
-// The metadata key "sha256" holds the SHA-256 of the whole file with its own 64 digits taken as '0'. So a flipped bit
-// in a name, a shape or the configuration is found like one in a weight, and other tools open the file as ever.
+// The metadata key "sha256" contains the SHA-256 of the whole file, computed with its own 64 digits replaced by '0'. So
+// it detects a flipped bit in a name, a shape, or the configuration as well as in a weight, and other tools can open
+// the file.
 //
-// Tensor data go from the file straight into the caller's memory and are hashed from there: a gigabyte is never held
-// twice, and what was checked is what is used. The trap: load_all() compares after the last byte, so until it returns
-// the destinations hold bytes that nobody vouches for. read() checks nothing but the range.
+// Tensor data are read directly into the caller's memory and hashed there: they are never in memory twice, and the
+// checked bytes are the ones that are used. load_all() compares the checksum after the last byte, so the destinations
+// hold unverified bytes until it returns. read() checks only the range.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -26,32 +27,33 @@ namespace xf {
 
 class SafetensorsReader {
 public:
-    // Reads and checks the header. No memory beyond it.
+    // Reads and checks the header. Allocates no other memory.
     explicit SafetensorsReader(std::shared_ptr<const Input> input, const SafetensorsLimits &limits = {});
 
-    // Of a file, which stays open while the object lives.
+    // Opens a file, which remains open during the lifetime of the object.
     static SafetensorsReader open(const std::string &path, const SafetensorsLimits &limits = {},
-                                  const IoOps &io = posix_io());
+                                  const IoOps &io = system_io());
 
-    // Of bytes that stay the caller's and unchanged while the object lives.
+    // Opens memory that the caller owns. It must outlive the object and must not change.
     static SafetensorsReader from_memory(const void *bytes, size_t size, const SafetensorsLimits &limits = {});
 
     const Input &input() const { return *input_; }
     const Metadata &metadata() const { return header_.metadata; }
     const std::vector<TensorInfo> &tensors() const { return header_.tensors; }  // in the order of their data
-    const TensorInfo *find(std::string_view name) const;                        // null when there is none
+    const TensorInfo *find(std::string_view name) const;                        // null if it does not exist
 
-    // Whether the file carries a checksum in the form verify() and load_all() ask for.
+    // Returns whether the file contains a checksum in the form that verify() and load_all() require.
     bool has_digest() const { return header_.digest_at > 0; }
 
-    // The data of one tensor; `bytes` must be exactly end - begin.
+    // Reads the data of one tensor; `bytes` must be exactly end - begin.
     void read(const TensorInfo &tensor, void *dst, size_t bytes) const;
 
-    // Reads all and compares the checksum: XF_ERROR_CORRUPT when it differs or is missing. call hears "load", in bytes.
+    // Reads everything and compares the checksum. Throws XF_ERROR_CORRUPT if it differs or is missing. Reports progress
+    // as "load", in bytes.
     void verify(const Call &call = Call()) const;
 
-    // verify() that also keeps the data: `destination` gives the memory of each tensor, end - begin bytes, in the
-    // order of tensors(), or null to skip it. After a failure the memory holds nothing of worth.
+    // Does verify() and stores the data: `destination` returns the memory for each tensor, end - begin bytes, in the
+    // order of tensors(), or null to skip it. After a failure the content of the memory is undefined.
     using Destination = std::function<void *(const TensorInfo &)>;
     void load_all(const Destination &destination, const Call &call = Call()) const;
 
@@ -60,29 +62,28 @@ private:
     uint64_t data_at_ = 0;
     SafetensorsHeader header_;
     std::map<std::string_view, size_t> index_;  // into header_.tensors, whose strings it views
-    Sha256 beginning_;                          // of the length and the header, the digits taken as '0'
+    Sha256 beginning_;                          // hash of the length and the header, with the digits replaced by '0'
 };
 
 class SafetensorsWriter {
 public:
-    // Gives `bytes` of a tensor's data from `offset` on; asked in ascending order, each byte once.
+    // Copies `bytes` of a tensor's data from `offset` on. Called in ascending order, once for each byte.
     using Source = std::function<void(uint64_t offset, void *dst, size_t bytes)>;
 
-    // The data stay the caller's and must live until write(). XF_ERROR_INVALID_ARGUMENT for a bad dtype or size.
+    // The caller owns the data, which must exist until write(). Throws XF_ERROR_INVALID_ARGUMENT for a bad dtype or
+    // size.
     void add(std::string name, std::string dtype, std::vector<int64_t> shape, const void *data, size_t bytes);
     void add(std::string name, std::string dtype, std::vector<int64_t> shape, Source source);
 
     void set_metadata(std::string key, std::string value);  // not "sha256"
 
-    // Replaces the file as AtomicFile does and returns its checksum. The same tensors and metadata give the same
-    // bytes. Names that are not UTF-8 or occur twice are XF_ERROR_INVALID_ARGUMENT. call hears "save", in bytes.
-    std::string write(const std::string &path, const IoOps &io = posix_io(), bool keep_previous = true,
+    // Replaces the file with AtomicFile and returns its checksum. The same tensors and metadata give the same bytes.
+    // Throws XF_ERROR_INVALID_ARGUMENT if a name is not UTF-8 or occurs twice. Reports progress as "save", in bytes.
+    std::string write(const std::string &path, const IoOps &io = system_io(), bool keep_previous = true,
                       const Call &call = Call()) const;
 
-    // The same bytes elsewhere, and how many they are: nothing is asked of the sources for that. `name` is for
-    // messages.
+    // Writes the same bytes to an output, without committing it. `name` is that of the output, for messages.
     std::string write(Output *output, const std::string &name, const Call &call = Call()) const;
-    uint64_t bytes(const std::string &name) const;
 
 private:
     struct Layout;
@@ -90,7 +91,7 @@ private:
     static std::string put(const Layout &layout, Output *output, const Call &call);
 
     struct Entry {
-        TensorInfo info;  // begin 0, end the number of bytes
+        TensorInfo info;  // begin is 0, end is the number of bytes
         const void *data;
         Source source;
     };

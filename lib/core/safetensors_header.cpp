@@ -1,9 +1,9 @@
-// See safetensors_header.h. RapidJSON's event parser drives a state machine; nothing is kept that the format does not
-// name, and depth is bounded by the machine, so nesting can't exhaust the stack.
+// See safetensors_header.h. RapidJSON's event parser drives a state machine, which stores only what the format defines
+// and bounds the depth, so nesting cannot exhaust the stack.
 //
-// The traps: RapidJSON 1.1 reads out of bounds on some floating-point numbers (CVE-2024-38517) and ignores a failed
-// allocation. So characters outside strings are checked first (there are no floats, signs or literals in this
-// format) and its memory comes from operator new, which throws.
+// RapidJSON 1.1 reads out of bounds for some floating-point numbers (CVE-2024-38517) and ignores a failed allocation.
+// So the characters outside strings are checked first (the format has no floats, signs, or literals), and the parser
+// uses operator new, which throws.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "core/safetensors_header.h"
@@ -25,8 +25,8 @@ namespace {
 
 using rapidjson::SizeType;
 
-// Part of a hostile string, fit for a one-line message.
-std::string shown(std::string_view text) {
+// The beginning of a hostile string, without control characters, for a message.
+std::string printable(std::string_view text) {
     std::string safe;
     for (const char c : text.substr(0, 60))
         safe += static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f ? '?' : c;
@@ -116,7 +116,7 @@ bool HeaderHandler::Key(const char *text, SizeType length, bool) {
             refuse(XF_ERROR_LIMIT, "a metadata key of %zu bytes, expected at most %zu", key.size(), limits_.name_bytes);
         key_ = key;
         if (out_.metadata.contains(key_))
-            refuse(XF_ERROR_CORRUPT, "the metadata key '%s' occurs twice", shown(key).c_str());
+            refuse(XF_ERROR_CORRUPT, "the metadata key '%s' occurs twice", printable(key).c_str());
         state_ = State::kMetadataValue;
     } else if (state_ == State::kTensor && key == "dtype" && !dtype_seen_) {
         dtype_seen_ = true;
@@ -129,7 +129,7 @@ bool HeaderHandler::Key(const char *text, SizeType length, bool) {
         state_ = State::kOffsets;
     } else {
         refuse(XF_ERROR_CORRUPT, "tensor '%s' has the key '%s' twice or unknown, expected dtype, shape, data_offsets",
-               shown(tensor_.name).c_str(), shown(key).c_str());
+               printable(tensor_.name).c_str(), printable(key).c_str());
     }
     return true;
 }
@@ -140,7 +140,7 @@ void HeaderHandler::name_tensor(std::string_view name) {
         refuse(XF_ERROR_LIMIT, "a tensor name of %zu bytes, expected at most %zu", name.size(), limits_.name_bytes);
     if (name.empty() || name.find('\0') != std::string_view::npos)
         refuse(XF_ERROR_CORRUPT, "a tensor name is empty or has a NUL inside");
-    if (!names_.emplace(name).second) refuse(XF_ERROR_CORRUPT, "tensor '%s' occurs twice", shown(name).c_str());
+    if (!names_.emplace(name).second) refuse(XF_ERROR_CORRUPT, "tensor '%s' occurs twice", printable(name).c_str());
     tensor_ = {};
     tensor_.name = name;
     offsets_.clear();
@@ -156,7 +156,7 @@ bool HeaderHandler::String(const char *text, SizeType length, bool) {
     } else if (state_ == State::kDtype) {
         if (dtype_bytes(value) == 0)
             refuse(XF_ERROR_CORRUPT, "tensor '%s' has dtype '%s', expected F32, F16, BF16, I64, I32, I8 or U8",
-                   shown(tensor_.name).c_str(), shown(value).c_str());
+                   printable(tensor_.name).c_str(), printable(value).c_str());
         tensor_.dtype = value;
         state_ = State::kTensor;
     } else {
@@ -165,7 +165,8 @@ bool HeaderHandler::String(const char *text, SizeType length, bool) {
     return true;
 }
 
-// The parser has just read the closing quote. Digits written as escapes are no place to put zeros, so they don't count.
+// The parser has just read the closing quote. Digits that are written as escapes cannot be replaced by zeros, so they
+// do not count.
 void HeaderHandler::note_digest(std::string_view value) {
     const size_t after = stream_.Tell();
     if (value.size() != kDigestDigits || after < kDigestDigits + 2) return;
@@ -183,7 +184,7 @@ bool HeaderHandler::Uint64(uint64_t value) {
     if (!array_open_) unexpected("a number");
     if (state_ == State::kShape) {
         if (tensor_.shape.size() >= limits_.rank)
-            refuse(XF_ERROR_LIMIT, "tensor '%s' has more than %zu dimensions", shown(tensor_.name).c_str(),
+            refuse(XF_ERROR_LIMIT, "tensor '%s' has more than %zu dimensions", printable(tensor_.name).c_str(),
                    limits_.rank);
         tensor_.shape.push_back(checked_cast<int64_t>(value, "a dimension of a tensor"));
     } else {
@@ -206,7 +207,7 @@ bool HeaderHandler::EndObject(SizeType) {
 }
 
 void HeaderHandler::finish_tensor() {
-    const std::string name = shown(tensor_.name);
+    const std::string name = printable(tensor_.name);
     if (!dtype_seen_ || !shape_seen_ || offsets_.size() != 2)
         refuse(XF_ERROR_CORRUPT, "tensor '%s' lacks dtype, shape or two data_offsets", name.c_str());
     tensor_.begin = offsets_[0];
@@ -238,7 +239,7 @@ void check_outside_strings(std::string_view json, const std::string &where) {
     }
 }
 
-// Sorts by place and checks that the ranges cover the data exactly once.
+// Sorts by offset and checks that the ranges cover the data exactly once.
 void check_cover(std::vector<TensorInfo> &tensors, uint64_t data_bytes, const std::string &where) {
     std::stable_sort(tensors.begin(), tensors.end(), [](const TensorInfo &a, const TensorInfo &b) {
         return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
@@ -246,13 +247,13 @@ void check_cover(std::vector<TensorInfo> &tensors, uint64_t data_bytes, const st
     uint64_t at = 0;
     for (const TensorInfo &tensor : tensors) {
         XF_CHECK(tensor.begin == at, XF_ERROR_CORRUPT,
-                 "'%s': tensor '%s' begins at byte %llu of the data, expected %llu: no hole, no overlap", where.c_str(),
-                 shown(tensor.name).c_str(), static_cast<unsigned long long>(tensor.begin),
+                 "'%s': tensor '%s' begins at byte %llu of the data, expected %llu (no holes, no overlaps)",
+                 where.c_str(), printable(tensor.name).c_str(), static_cast<unsigned long long>(tensor.begin),
                  static_cast<unsigned long long>(at));
         at = tensor.end;
     }
-    XF_CHECK(at == data_bytes, XF_ERROR_CORRUPT, "'%s': %llu bytes of data, expected %llu by the header", where.c_str(),
-             static_cast<unsigned long long>(data_bytes), static_cast<unsigned long long>(at));
+    XF_CHECK(at == data_bytes, XF_ERROR_CORRUPT, "'%s': the file has %llu bytes of data, but its header describes %llu",
+             where.c_str(), static_cast<unsigned long long>(data_bytes), static_cast<unsigned long long>(at));
 }
 
 void append_string(std::string &out, std::string_view text) {
@@ -292,10 +293,11 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_
     constexpr unsigned kFlags =
         rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag | rapidjson::kParseStopWhenDoneFlag;
     const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, handler);
-    XF_CHECK(!result.IsError(), XF_ERROR_CORRUPT, "'%s': the header is no JSON at byte %zu: %s", where.c_str(),
+    XF_CHECK(!result.IsError(), XF_ERROR_CORRUPT, "'%s': the header is not JSON at byte %zu: %s", where.c_str(),
              result.Offset(), rapidjson::GetParseError_En(result.Code()));
     XF_CHECK(json.find_first_not_of(' ', stream.Tell()) == std::string_view::npos, XF_ERROR_CORRUPT,
-             "'%s': the header goes on after its end at byte %zu, expected spaces only", where.c_str(), stream.Tell());
+             "'%s': the header continues after its end at byte %zu, expected only spaces", where.c_str(),
+             stream.Tell());
     check_cover(header.tensors, data_bytes, where);
     return header;
 }

@@ -90,13 +90,13 @@ void Sha256::update(const void *data, size_t bytes) {
 #if defined(__x86_64__)
     static const bool fast = has_sha_instructions();
     if (fast && bytes >= kBlock) {
-        const size_t held = static_cast<size_t>(context_.bitcount[0] / 8 % kBlock);
+        const size_t held = context_.bitcount[0] / 8 % kBlock;
         const size_t head = (kBlock - held) % kBlock;
         if (head > 0) SHA256Update(&context_, from, head);
         from += head;
         bytes -= head;
         compress(context_.state.st32, from, bytes / kBlock);
-        context_.bitcount[0] += static_cast<uint64_t>(bytes / kBlock) * kBlock * 8;
+        context_.bitcount[0] += bytes / kBlock * kBlock * 8;
         from += bytes / kBlock * kBlock;
         bytes %= kBlock;
     }

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "xformer/status.h"
 
-extern "C" const char *xf_status_name(int32_t status) {
+extern "C" const char *xf_status_name(xf_status status) {
     switch (status) {
         case XF_OK:
             return "XF_OK";

@@ -3,21 +3,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/thread_pool.h"
 
-#include <sched.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <new>
 
-#include "core/cpu_quota.h"
 #include "core/float_state.h"
-#include "core/signals_blocked.h"
-#include "core/thread_ready.h"
+#include "core/os/cpu_quota.h"
+#include "core/os/process.h"
+#include "core/os/thread.h"
 
 namespace xf {
 namespace {
 
-// About 50 microseconds: longer than the gap between two operations of a decoding step, far shorter than a time slice.
+// About 50 microseconds: longer than the gap between operations of a decoding step, much shorter than a time slice.
 constexpr int kSpins = 2000;
 constexpr int64_t kMaxTasks = int64_t{1} << 31;
 
@@ -29,36 +26,30 @@ void pause_cpu() noexcept {
 #endif
 }
 
-int processors_of_mask() {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-    return static_cast<int>(std::thread::hardware_concurrency());
-}
-
 }  // namespace
 
 int allowed_processors(int mask, int quota) { return std::max(1, quota > 0 ? std::min(mask, quota) : mask); }
 
-ThreadPool::ThreadPool(int threads, const Executor &executor) : executor_(executor), process_(getpid()) {
-    if (threads <= 0) threads = allowed_processors(processors_of_mask(), cpu_quota());
+ThreadPool::ThreadPool(int threads, const Executor &executor) : executor_(executor), process_(process_id()) {
+    if (threads <= 0) threads = allowed_processors(processor_count(), cpu_quota());
     if (executor_.parallel != nullptr) {
         workers_ = threads;
         return;
     }
     const SignalsBlocked blocked;
     try {
-        threads_.reserve(static_cast<size_t>(threads - 1));
+        threads_.reserve(threads - 1);
         for (int32_t worker = 1; worker < threads; ++worker) threads_.emplace_back([this, worker] { work(worker); });
     } catch (...) {
-        // No more threads, or no memory for them: go on with those that started. Results are the same. Nothing may
-        // leave from here: the threads that run would be destroyed unjoined, which ends the process.
+        // No more threads, or no memory for them: continue with those that started. Results are the same. An exception
+        // must not leave here: destroying the running threads without a join would end the process.
     }
-    workers_ = static_cast<int>(threads_.size()) + 1;
+    workers_ = threads_.size() + 1;
 }
 
 ThreadPool::~ThreadPool() {
-    if (process_ != getpid()) {
-        // The C library reuses their stacks for the child's own threads: their numbers are nobody's, or another's.
+    if (process_ != process_id()) {
+        // In a forked child these threads do not exist, and the C library may reuse their ids.
         for (std::thread &thread : threads_) ::new (static_cast<void *>(&thread)) std::thread();
         return;
     }
@@ -70,8 +61,8 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::run(int64_t tasks, Body body, void *arg) noexcept {
     if (tasks <= 0) return;
-    // A host's executor may run another call's work, or this one's pieces, on the thread that waits here: what finds
-    // the pool taken does its work alone.
+    // While this thread waits, a host's executor may run another call on it. If the pool is busy, a call runs all of
+    // its tasks itself.
     if (tasks == 1 || workers_ == 1 || tasks >= kMaxTasks || busy_.exchange(true, std::memory_order_acquire)) {
         for (int64_t task = 0; task < tasks; ++task) body(arg, task, 0);
         return;
@@ -84,13 +75,13 @@ void ThreadPool::run(int64_t tasks, Body body, void *arg) noexcept {
     const uint32_t job = job_.load(std::memory_order_relaxed) + 1;
     body_.store(body, std::memory_order_relaxed);
     arg_.store(arg, std::memory_order_relaxed);
-    tasks_.store(static_cast<uint32_t>(tasks), std::memory_order_relaxed);
-    remaining_.store(static_cast<int32_t>(tasks), std::memory_order_relaxed);
+    tasks_.store(tasks, std::memory_order_relaxed);
+    remaining_.store(tasks, std::memory_order_relaxed);
     ticket_.store(uint64_t{job} << 32 | static_cast<uint32_t>(tasks), std::memory_order_release);
-    // Sequentially consistent, for notify_all() first looks whether anyone sleeps. A worker that goes to sleep counts
-    // itself and then reads job_; here job_ is written and then the count is read. With less than seq_cst that read may
-    // pass the write (x86 has a store buffer): the count is still 0 while the worker still reads the old number, and it
-    // sleeps through the job.
+    // Sequentially consistent, because notify_all() first reads the number of sleepers. A worker increments that number
+    // and then reads job_; this thread writes job_ and then reads the number. With a weaker order the read may pass the
+    // write (x86 has a store buffer): this thread reads 0, the worker reads the old job number, and it sleeps through
+    // the job.
     job_.store(job, std::memory_order_seq_cst);
     job_.notify_all();
     drain(job, 0);
@@ -112,25 +103,23 @@ void ThreadPool::run_on_host(int64_t tasks, Body body, void *arg) noexcept {
         int64_t tasks;
         std::atomic<int64_t> next{0};
     } job{body, arg, tasks};
-    const auto count = static_cast<int32_t>(std::min<int64_t>(workers_, tasks));
-    executor_.parallel(
-        executor_.user, count,
-        [](void *of, int32_t worker) {
-            if (!thread_ready()) return;
-            const FloatState state;  // the host's thread may flush denormals
-            Job &mine = *static_cast<Job *>(of);
-            for (int64_t task; (task = mine.next.fetch_add(1, std::memory_order_relaxed)) < mine.tasks;)
-                mine.body(mine.arg, task, worker);
-        },
-        &job);
+    const auto run = [](void *of, int32_t worker) {
+        if (!thread_ready()) return;
+        const FloatState state;  // the host's thread may flush denormals
+        Job &mine = *static_cast<Job *>(of);
+        for (int64_t task; (task = mine.next.fetch_add(1, std::memory_order_relaxed)) < mine.tasks;)
+            mine.body(mine.arg, task, worker);
+    };
+    const xf_job request{sizeof request, run, &job, static_cast<int32_t>(std::min<int64_t>(workers_, tasks)), 0};
+    executor_.parallel(executor_.user, &request);
     for (int64_t task; (task = job.next.fetch_add(1, std::memory_order_relaxed)) < tasks;) body(arg, task, 0);
 }
 
 void ThreadPool::drain(uint32_t job, int32_t worker) noexcept {
     uint64_t ticket = ticket_.load(std::memory_order_acquire);
     for (;;) {
-        const uint32_t left = static_cast<uint32_t>(ticket);
-        if (static_cast<uint32_t>(ticket >> 32) != job || left == 0) return;
+        const uint32_t left = ticket;  // the lower half
+        if (ticket >> 32 != job || left == 0) return;
         const Body body = body_.load(std::memory_order_relaxed);
         void *const arg = arg_.load(std::memory_order_relaxed);
         const uint32_t tasks = tasks_.load(std::memory_order_relaxed);
@@ -138,7 +127,7 @@ void ThreadPool::drain(uint32_t job, int32_t worker) noexcept {
         if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel, std::memory_order_acquire))
             continue;
         body(arg, tasks - left, worker);
-        // seq_cst as in run(): here the caller is the one that sleeps, and nobody would wake it later.
+        // seq_cst as in run(): here the caller sleeps, and no later call would wake it.
         if (remaining_.fetch_sub(1, std::memory_order_seq_cst) == 1) remaining_.notify_all();
         ticket = ticket_.load(std::memory_order_acquire);
     }

@@ -1,7 +1,7 @@
-// Who uses an object at the moment: any number of readers, or one writer. Nobody waits.
+// A try-only reader-writer lock for handles: any number of readers or one writer, and no call waits.
 //
-// One word per handle: 0 idle, n > 0 readers, -1 a writer; and a bit that says that the owner has let go of it, so that
-// the last user frees it. What can't be shared is refused (XF_ERROR_BUSY) rather than undefined.
+// A concurrent use that is not allowed is refused (XF_ERROR_BUSY) instead of being undefined behavior. The word also
+// has a bit for a handle that its owner has freed; its last user then deletes it.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,7 +13,7 @@ namespace xf {
 
 class Usage {
 public:
-    // False when a writer is there (or, for a writer, anybody), or when the object was let go.
+    // Returns false if the object has a writer (for a writer: any user), or if let_go() was called.
     bool begin(bool exclusive) noexcept {
         uint32_t word = word_.load(std::memory_order_relaxed);
         for (;;) {
@@ -23,12 +23,12 @@ public:
                 return true;
         }
     }
-    // True when the caller was the last user of an object that was let go: it must delete it.
+    // Returns true if let_go() was called and this was the last user, which must then delete the object.
     bool end(bool exclusive) noexcept {
         const uint32_t before = word_.fetch_sub(exclusive ? kWriter : 1, std::memory_order_acq_rel);
         return before - (exclusive ? kWriter : 1) == kLetGo;
     }
-    // True when nobody uses the object: the caller must delete it. Else the last user will.
+    // Returns true if the object has no user: the caller must delete it. Otherwise the last user does.
     bool let_go() noexcept { return word_.fetch_or(kLetGo, std::memory_order_acq_rel) == 0; }
 
 private:

@@ -1,8 +1,8 @@
-// Strict UTF-8: one decoder for validation, normalisation, splitting and display.
+// Strict UTF-8: one decoder for validation, normalization, splitting, and display.
 //
-// The library's own, because each user must see the same error at the same byte: surrogates, overlong forms and
-// values above U+10FFFF are invalid, and an invalid sequence has the length of its "maximal subpart" (Unicode 15,
-// section 3.9, table 3-7), so that replacement agrees with what browsers, Python and Java do.
+// All code must report the same error at the same byte. Surrogates, overlong forms, and values above U+10FFFF are
+// invalid. An invalid sequence has the length of its "maximal subpart" (Unicode 15, section 3.9, table 3-7), so
+// replacement agrees with browsers, Python, and Java.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,8 +15,8 @@
 namespace xf {
 
 struct CodePoint {
-    uint32_t value;  // U+FFFD when not valid
-    uint32_t size;   // bytes taken: 1 to 4, 1 to 3 when not valid
+    uint32_t value;  // U+FFFD if invalid
+    uint32_t size;   // in bytes: 1 to 4, or 1 to 3 if invalid
     bool valid;
 };
 
@@ -26,7 +26,7 @@ CodePoint decode_utf8(std::string_view text, size_t offset);
 // The offset of the first invalid byte sequence, or std::string_view::npos.
 size_t find_invalid_utf8(std::string_view text);
 
-// Appends the UTF-8 of a scalar value (below 0x110000, no surrogate).
+// Appends the UTF-8 form of a scalar value (below 0x110000, not a surrogate).
 void append_utf8(uint32_t code_point, std::string *text);
 
 // The text with each maximal invalid subpart replaced by U+FFFD.

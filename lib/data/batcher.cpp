@@ -1,4 +1,4 @@
-// Planning an epoch and gathering its batches; see batcher.h.
+// Planning epochs and gathering batches; see batcher.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "data/batcher.h"
@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cinttypes>
 #include <limits>
-#include <tuple>
 #include <utility>
 
 #include "core/error.h"
@@ -18,23 +17,25 @@ namespace {
 
 constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 constexpr int64_t kBatchesPerWindow = 100;
-// Keeps the order of the batches independent of the order of the pairs.
+// Makes the order of the batches independent of the order of the pairs.
 constexpr uint64_t kBatchOrderStream = 0x6261746368657321u;
 
 void check_offsets(const HeapVector<int64_t> &offsets, size_t tokens, const char *side) {
-    XF_CHECK(!offsets.empty() && offsets.front() == 0 && offsets.back() == static_cast<int64_t>(tokens) &&
+    const int64_t last = tokens;
+    XF_CHECK(!offsets.empty() && offsets.front() == 0 && offsets.back() == last &&
                  std::is_sorted(offsets.begin(), offsets.end()),
-             XF_ERROR_INVALID_ARGUMENT, "the %s offsets do not rise from 0 to the %zu tokens", side, tokens);
+             XF_ERROR_INVALID_ARGUMENT, "the %s offsets do not increase from 0 to the number of tokens, %zu", side,
+             tokens);
 }
 
-// Appends the sentences of `pairs` of one side.
+// Copies one side of the pairs [begin, end).
 void gather_side(const HeapVector<int32_t> &ids, const HeapVector<int64_t> &offsets, const uint32_t *begin,
-                 const uint32_t *end, std::vector<int32_t> *out_ids, std::vector<int32_t> *out_offsets) {
+                 const uint32_t *end, std::vector<int32_t> *out_ids, std::vector<int64_t> *out_offsets) {
     out_ids->clear();
     out_offsets->assign(1, 0);
     for (const uint32_t *pair = begin; pair != end; ++pair) {
         out_ids->insert(out_ids->end(), ids.begin() + offsets[*pair], ids.begin() + offsets[size_t{*pair} + 1]);
-        out_offsets->push_back(static_cast<int32_t>(out_ids->size()));
+        out_offsets->push_back(out_ids->size());
     }
 }
 
@@ -44,36 +45,35 @@ BatcherOptions BatcherOptions::from(const Options &options) {
     BatcherOptions b;
     b.batch_tokens = options.i64("data.batch_tokens");
     b.max_tokens = options.i64("data.max_tokens");
-    b.seed = static_cast<uint64_t>(options.i64("data.seed"));
+    b.seed = options.i64("data.seed");
     b.shuffle = options.boolean("data.shuffle");
-    b.bpe_dropout = options.f64("data.bpe_dropout");
-    b.unigram_alpha = options.f64("data.unigram_alpha");
+    b.sampling = options.f64("data.sampling");
     return b;
 }
 
 Batcher::Batcher(std::shared_ptr<const EncodedCorpus> corpus, const BatcherOptions &options, EncodeEpoch encode_epoch)
     : options_(options), encode_epoch_(std::move(encode_epoch)) {
     XF_CHECK(options.batch_tokens >= 1 && options.batch_tokens <= kMaxInt32, XF_ERROR_OUT_OF_RANGE,
-             "batch_tokens is %" PRId64 ", expected 1 to %" PRId64, options.batch_tokens, kMaxInt32);
+             "data.batch_tokens is %" PRId64 ", expected 1 to %" PRId64, options.batch_tokens, kMaxInt32);
     check_corpus(corpus.get());
     plan_ = make_plan(std::move(corpus), 0);
     fingerprint_ = plan_.corpus->fingerprint();
 }
 
-std::unique_ptr<Batcher> Batcher::of(const std::shared_ptr<const Corpus> &corpus, const Encoders &encoders,
-                                     const BatcherOptions &options, const std::shared_ptr<Heap> &heap,
-                                     const Corpus::Warn &warn, const Call &call) {
+std::unique_ptr<Batcher> Batcher::create(const std::shared_ptr<const Corpus> &corpus, const Encoders &encoders,
+                                         const BatcherOptions &options, const std::shared_ptr<Heap> &heap,
+                                         const Corpus::Warn &warn, const Call &call) {
     EncodeEpoch encode = [corpus, encoders, longest = options.longest_side(), heap](int64_t epoch, const Call &now) {
         return std::make_shared<EncodedCorpus>(encode_corpus(*corpus, encoders, longest, now, heap, epoch));
     };
-    auto encoded = encode(options.sample() ? 0 : TextPlace::kUnsampled, call);
+    auto encoded = encode(options.sample() ? 0 : TextKey::kUnsampled, call);
     const int64_t skipped = encoded->skipped_too_long + encoded->skipped_empty;
-    const std::string told =
-        format("%" PRId64 " of %" PRId64 " pairs are left out: %" PRId64 " have a side of more than %" PRId64
-               " tokens, %" PRId64 " an empty one",
+    const std::string message =
+        format("skipped %" PRId64 " of %" PRId64 " pairs: %" PRId64 " have a side of more than %" PRId64
+               " tokens, %" PRId64 " have an empty side",
                skipped, corpus->size(), encoded->skipped_too_long, options.longest_side(), encoded->skipped_empty);
-    XF_CHECK(encoded->size() > 0, XF_ERROR_DATA, "%s", told.c_str());
-    if (skipped > 0 && warn) warn(told);
+    XF_CHECK(encoded->size() > 0, XF_ERROR_DATA, "%s", message.c_str());
+    if (skipped > 0 && warn) warn(message);
     return std::make_unique<Batcher>(std::move(encoded), options, options.sample() ? std::move(encode) : EncodeEpoch());
 }
 
@@ -81,8 +81,7 @@ std::map<std::string, std::string> Batcher::order() const {
     return {{"data.batch_tokens", std::to_string(options_.batch_tokens)},
             {"data.shuffle", options_.shuffle ? "true" : "false"},
             {"data.seed", std::to_string(options_.seed)},
-            {"data.bpe_dropout", number(options_.bpe_dropout)},
-            {"data.unigram_alpha", number(options_.unigram_alpha)}};
+            {"data.sampling", number(options_.sampling)}};
 }
 
 void Batcher::check_corpus(const EncodedCorpus *corpus) const {
@@ -91,55 +90,57 @@ void Batcher::check_corpus(const EncodedCorpus *corpus) const {
     check_offsets(c.src_offsets, c.src_ids.size(), "source");
     check_offsets(c.tgt_offsets, c.tgt_ids.size(), "target");
     XF_CHECK(c.src_offsets.size() == c.tgt_offsets.size(), XF_ERROR_INVALID_ARGUMENT,
-             "%zu source sentences and %zu target sentences, expected as many", c.src_offsets.size() - 1,
-             c.tgt_offsets.size() - 1);
+             "the corpus has %zu source sentences and %zu target sentences, expected the same number",
+             c.src_offsets.size() - 1, c.tgt_offsets.size() - 1);
     XF_CHECK(c.corpus_index.size() + 1 == c.src_offsets.size(), XF_ERROR_INVALID_ARGUMENT,
-             "%zu corpus indexes of %" PRId64 " pairs, expected as many", c.corpus_index.size(), c.size());
-    XF_CHECK(c.size() > 0, XF_ERROR_DATA, "no pair of sentences is left to make batches of");
-    XF_CHECK(c.size() < kMaxInt32, XF_ERROR_LIMIT, "%" PRId64 " pairs, at most %" PRId64 " are supported", c.size(),
-             kMaxInt32 - 1);
+             "the corpus has %zu indices for %" PRId64 " pairs, expected one for each", c.corpus_index.size(),
+             c.size());
+    XF_CHECK(c.size() > 0, XF_ERROR_DATA, "the corpus contains no sentence pairs");
+    XF_CHECK(c.size() < kMaxInt32, XF_ERROR_LIMIT, "the corpus has %" PRId64 " pairs; the maximum is %" PRId64,
+             c.size(), kMaxInt32 - 1);
     for (int64_t i = 0; i < c.size(); ++i) {
         const int64_t longest = std::max(c.src_length(i), c.tgt_length(i));
         XF_CHECK(longest <= options_.batch_tokens, XF_ERROR_LIMIT,
-                 "pair %" PRId64 " has a side of %" PRId64 " tokens, more than a batch may hold (%" PRId64 ")", i,
+                 "pair %" PRId64 " has a side of %" PRId64 " tokens; the maximum is %" PRId64 " (data.batch_tokens)", i,
                  longest, options_.batch_tokens);
     }
 }
 
-// How many pairs are sorted by length together.
-int64_t Batcher::window_of(const EncodedCorpus &c) const {
-    // A batch is full when its longer side is, so the longer side's mean length says how many pairs it takes.
-    const auto tokens = static_cast<int64_t>(std::max(c.src_ids.size(), c.tgt_ids.size()));
+// The number of pairs that are sorted by length together.
+size_t Batcher::window_size(const EncodedCorpus &c) const {
+    // The longer side fills a batch first, so its mean length determines the number of pairs per batch.
+    const int64_t tokens = std::max(c.src_ids.size(), c.tgt_ids.size());
     const int64_t mean = std::max<int64_t>(1, tokens / c.size());
     return kBatchesPerWindow * std::max<int64_t>(1, options_.batch_tokens / mean);
 }
 
-// Longest side first in the key: it decides how many pairs fit. The position in the shuffled order decides ties.
+// The longer side comes first in the key because it determines how many pairs fit. Ties keep the shuffled order.
 void Batcher::sort_windows(Plan *plan) const {
     const EncodedCorpus &c = *plan->corpus;
     std::vector<uint32_t> &order = plan->order;
     struct Key {
-        int32_t longest, src;
-        uint32_t at, pair;
+        int64_t longest, src;
+        size_t at;
+        uint32_t pair;
         auto operator<=>(const Key &) const = default;
     };
-    const size_t n = order.size(), window = static_cast<size_t>(window_of(c));
+    const size_t n = order.size(), window = window_size(c);
     std::vector<Key> keys;
     for (size_t begin = 0; begin < n; begin += window) {
         const size_t end = std::min(n, begin + window);
         keys.clear();
         for (size_t at = begin; at < end; ++at) {
             const uint32_t pair = order[at];
-            const auto src = static_cast<int32_t>(c.src_length(pair)), tgt = static_cast<int32_t>(c.tgt_length(pair));
-            keys.push_back({std::max(src, tgt), src, static_cast<uint32_t>(at), pair});
+            const int64_t src = c.src_length(pair), tgt = c.tgt_length(pair);
+            keys.push_back({std::max(src, tgt), src, at, pair});
         }
         std::sort(keys.begin(), keys.end());
         for (size_t at = begin; at < end; ++at) order[at] = keys[at - begin].pair;
     }
 }
 
-// Greedy: a batch ends where the next pair would go over a limit.
-void Batcher::cut(Plan *plan) const {
+// A batch ends where the next pair would exceed a limit.
+void Batcher::divide_into_batches(Plan *plan) const {
     const EncodedCorpus &c = *plan->corpus;
     plan->starts.clear();
     int64_t src = 0, tgt = 0;
@@ -147,28 +148,28 @@ void Batcher::cut(Plan *plan) const {
         const int64_t more_src = c.src_length(plan->order[at]), more_tgt = c.tgt_length(plan->order[at]);
         const bool full = src + more_src > options_.batch_tokens || tgt + more_tgt > options_.batch_tokens;
         if (at == 0 || full) {
-            plan->starts.push_back(static_cast<uint32_t>(at));
+            plan->starts.push_back(at);
             src = tgt = 0;
         }
         src += more_src;
         tgt += more_tgt;
     }
-    plan->starts.push_back(static_cast<uint32_t>(plan->order.size()));
+    plan->starts.push_back(plan->order.size());
 }
 
 Batcher::Plan Batcher::make_plan(std::shared_ptr<const EncodedCorpus> corpus, int64_t epoch) const {
-    const auto n = static_cast<uint64_t>(corpus->size()), e = static_cast<uint64_t>(epoch);
+    const uint64_t n = corpus->size();
     Plan plan;
     plan.corpus = std::move(corpus);
     plan.order.resize(n);
-    const Permutation pair_order(options_.seed, e, n);
-    for (uint64_t i = 0; i < n; ++i) plan.order[i] = static_cast<uint32_t>(options_.shuffle ? pair_order(i) : i);
+    const Permutation pair_order(options_.seed, epoch, n);
+    for (uint64_t i = 0; i < n; ++i) plan.order[i] = options_.shuffle ? pair_order(i) : i;
     if (options_.shuffle) sort_windows(&plan);
-    cut(&plan);
+    divide_into_batches(&plan);
     if (!options_.shuffle) return plan;
 
-    const auto count = static_cast<uint64_t>(batches(plan));
-    const Permutation batch_order(options_.seed ^ kBatchOrderStream, e, count);
+    const uint64_t count = batches(plan);
+    const Permutation batch_order(options_.seed ^ kBatchOrderStream, epoch, count);
     Plan mixed;
     mixed.corpus = plan.corpus;
     mixed.order.reserve(n);
@@ -178,14 +179,15 @@ Batcher::Plan Batcher::make_plan(std::shared_ptr<const EncodedCorpus> corpus, in
         const uint64_t from = batch_order(i);
         mixed.order.insert(mixed.order.end(), plan.order.begin() + plan.starts[from],
                            plan.order.begin() + plan.starts[from + 1]);
-        mixed.starts.push_back(static_cast<uint32_t>(mixed.order.size()));
+        mixed.starts.push_back(mixed.order.size());
     }
     return mixed;
 }
 
 void Batcher::gather(int64_t batch_in_plan, Batch *batch) const {
-    const auto at = static_cast<size_t>(batch_in_plan);
-    const uint32_t *begin = plan_.order.data() + plan_.starts[at], *end = plan_.order.data() + plan_.starts[at + 1];
+    const uint32_t *const pairs = plan_.order.data();
+    const uint32_t *const begin = pairs + plan_.starts[batch_in_plan];
+    const uint32_t *const end = pairs + plan_.starts[batch_in_plan + 1];
     const EncodedCorpus &c = *plan_.corpus;
     gather_side(c.src_ids, c.src_offsets, begin, end, &batch->src_ids, &batch->src_offsets);
     gather_side(c.tgt_ids, c.tgt_offsets, begin, end, &batch->tgt_ids, &batch->tgt_offsets);
@@ -224,8 +226,8 @@ std::shared_ptr<const EncodedCorpus> Batcher::corpus_of(int64_t epoch, const Cal
 std::unique_ptr<Batcher> Batcher::unsampled(const Call &call) const {
     if (!encode_epoch_) return nullptr;
     BatcherOptions options = options_;
-    options.bpe_dropout = options.unigram_alpha = 0;
-    auto batcher = std::make_unique<Batcher>(encode_epoch_(TextPlace::kUnsampled, call), options);
+    options.sampling = 0;
+    auto batcher = std::make_unique<Batcher>(encode_epoch_(TextKey::kUnsampled, call), options);
     batcher->seek({position_.epoch, 0});
     return batcher;
 }
@@ -240,8 +242,8 @@ void Batcher::prepare_epoch(const Call &call) {
 void Batcher::seek(Position position, const Call &call) {
     constexpr int64_t kLastEpoch = std::numeric_limits<int64_t>::max() - 1;
     XF_CHECK(position.epoch >= 0 && position.epoch <= kLastEpoch, XF_ERROR_OUT_OF_RANGE,
-             "the epoch is %" PRId64 ", expected 0 to %" PRId64, position.epoch, kLastEpoch);
-    // A plan of this epoch is at hand, and without shuffling and sampling all epochs are alike.
+             "epoch %" PRId64 ", expected 0 to %" PRId64, position.epoch, kLastEpoch);
+    // Without shuffling and random segmentation all epochs are the same, so the current plan is reused.
     const bool same = position.epoch == position_.epoch || (!options_.shuffle && !encode_epoch_);
     Plan plan;
     if (!same && position.epoch == prepared_epoch_)

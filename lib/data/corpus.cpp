@@ -1,11 +1,10 @@
-// What a corpus gives, corpora of ids, and parts; see corpus.h.
+// Accessors, corpora of ids, and parts of a corpus; see corpus.h. Reading text is in corpus_build.cpp.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "data/corpus.h"
 
 #include <algorithm>
 #include <cinttypes>
-#include <cstring>
 
 #include "core/error.h"
 #include "data/shuffle.h"
@@ -13,43 +12,44 @@
 namespace xf {
 namespace {
 
-// A constant of its own, so that what is held out says nothing of an epoch's order.
+// Makes the choice of held-out pairs independent of the shuffle order.
 constexpr uint64_t kSplitStream = 0x73706C6974706172u;
 
-void check_side(const char *side, int64_t sentences, const int32_t *ids, const int32_t *offsets) {
+void check_side(const char *side, int64_t sentences, const int32_t *ids, const int64_t *offsets) {
     XF_CHECK(ids != nullptr && offsets != nullptr, XF_ERROR_INVALID_ARGUMENT, "the %s ids or offsets are NULL", side);
-    XF_CHECK(offsets[0] == 0, XF_ERROR_INVALID_ARGUMENT, "the first %s offset is %d, expected 0", side, offsets[0]);
+    XF_CHECK(offsets[0] == 0, XF_ERROR_INVALID_ARGUMENT, "the first %s offset is %" PRId64 ", expected 0", side,
+             offsets[0]);
     for (int64_t i = 0; i < sentences; ++i) {
-        const int64_t length = int64_t{offsets[i + 1]} - offsets[i];
+        const int64_t length = std::max<int64_t>(offsets[i + 1], -1) - offsets[i];  // cannot overflow
         XF_CHECK(length >= 2, XF_ERROR_INVALID_ARGUMENT,
-                 "%s sentence %" PRId64 " has %" PRId64 " ids, expected at least a token and the end symbol", side, i,
+                 "%s sentence %" PRId64 " has %" PRId64 " ids, expected at least a token and the end token", side, i,
                  length);
     }
-    for (int32_t i = 0; i < offsets[sentences]; ++i)
-        XF_CHECK(ids[i] >= 0, XF_ERROR_OUT_OF_RANGE, "%s id %d at %d, expected 0 or more", side, ids[i], i);
+    for (int64_t i = 0; i < offsets[sentences]; ++i)
+        XF_CHECK(ids[i] >= 0, XF_ERROR_OUT_OF_RANGE, "%s id %d at %" PRId64 ", expected 0 or more", side, ids[i], i);
 }
 
-// All sentences end with one symbol, behind which the token of a language may stand. It is what the first one ends
-// with, or has before its last id.
+// All sentences must have the same end token, which may be followed by a language token. It is either the last or the
+// next-to-last id of the first sentence.
 void check_ends(const xf_batch &pairs) {
-    const auto check = [&](const char *side, const int32_t *ids, const int32_t *offsets, int32_t end, bool *good) {
+    const auto check = [&](const char *side, const int32_t *ids, const int64_t *offsets, int32_t end, bool *valid) {
         for (int64_t i = 0; i < pairs.sentences; ++i) {
             const int32_t *const last = ids + offsets[i + 1] - 1;
             if (*last == end || (last - ids - offsets[i] > 1 && last[-1] == end)) continue;
-            XF_CHECK(good != nullptr, XF_ERROR_INVALID_ARGUMENT,
-                     "%s sentence %" PRId64 " ends with id %d, expected the end symbol, which is %d of the first one",
-                     side, i, *last, end);
-            *good = false;
+            XF_CHECK(valid != nullptr, XF_ERROR_INVALID_ARGUMENT,
+                     "%s sentence %" PRId64 " ends with id %d, expected the end token of the first sentence, %d", side,
+                     i, *last, end);
+            *valid = false;
         }
     };
-    const auto check_both = [&](int32_t end, bool *good) {
-        check("source", pairs.src_ids, pairs.src_offsets, end, good);
-        check("target", pairs.tgt_ids, pairs.tgt_offsets, end, good);
+    const auto check_both = [&](int32_t end, bool *valid) {
+        check("source", pairs.src_ids, pairs.src_offsets, end, valid);
+        check("target", pairs.tgt_ids, pairs.tgt_offsets, end, valid);
     };
     const int32_t *const last = pairs.src_ids + pairs.src_offsets[1] - 1;
-    bool behind = pairs.src_offsets[1] > 2;
-    if (behind) check_both(last[-1], &behind);
-    if (!behind) check_both(*last, nullptr);
+    bool has_language = pairs.src_offsets[1] > 2;
+    if (has_language) check_both(last[-1], &has_language);
+    if (!has_language) check_both(*last, nullptr);
 }
 
 }  // namespace
@@ -67,8 +67,7 @@ Corpus::Store::Store(const std::shared_ptr<Heap> &heap)
 Corpus::Corpus(std::shared_ptr<const Store> store) : store_(std::move(store)) {}
 
 std::string_view Corpus::text(int64_t side) const {
-    const auto at = static_cast<size_t>(side);
-    return {store_->bytes.data() + store_->offsets[at], store_->offsets[at + 1] - store_->offsets[at]};
+    return {store_->bytes.data() + store_->offsets[side], store_->offsets[side + 1] - store_->offsets[side]};
 }
 
 std::span<const int32_t> Corpus::ids(int64_t side) const {
@@ -77,25 +76,25 @@ std::span<const int32_t> Corpus::ids(int64_t side) const {
 }
 
 void Corpus::check_index(int64_t i) const {
-    XF_CHECK(i >= 0 && i < size(), XF_ERROR_OUT_OF_RANGE, "pair %" PRId64 ", expected 0 to %" PRId64, i, size() - 1);
+    XF_CHECK(i >= 0 && i < size(), XF_ERROR_OUT_OF_RANGE, "pair index %" PRId64 ", expected 0 to %" PRId64, i,
+             size() - 1);
 }
 
 void Corpus::check_text() const {
-    XF_CHECK(has_text(), XF_ERROR_STATE, "the corpus was made from ids and has no text");
+    XF_CHECK(has_text(), XF_ERROR_STATE, "the corpus consists of token ids and has no text");
 }
 
 std::shared_ptr<const Corpus> Corpus::from_ids(const xf_batch &pairs, const std::shared_ptr<Heap> &heap) {
-    XF_CHECK(pairs.sentences > 0, XF_ERROR_DATA, "there is not one pair of sentences");
+    XF_CHECK(pairs.sentences > 0, XF_ERROR_DATA, "the corpus contains no sentence pairs");
     check_side("source", pairs.sentences, pairs.src_ids, pairs.src_offsets);
     check_side("target", pairs.sentences, pairs.tgt_ids, pairs.tgt_offsets);
     check_ends(pairs);
     auto store = std::make_shared<Store>(heap);
     store->is_text = false;
-    store->offsets.reserve(2 * static_cast<size_t>(pairs.sentences) + 1);
-    store->bytes.reserve((static_cast<size_t>(pairs.src_offsets[pairs.sentences]) +
-                          static_cast<size_t>(pairs.tgt_offsets[pairs.sentences])) *
-                         sizeof(int32_t));
-    const auto append = [&](const int32_t *ids, const int32_t *offsets, int64_t i) {
+    const size_t tokens = pairs.src_offsets[pairs.sentences] + pairs.tgt_offsets[pairs.sentences];
+    store->offsets.reserve(2 * pairs.sentences + 1);
+    store->bytes.reserve(tokens * sizeof(int32_t));
+    const auto append = [&](const int32_t *ids, const int64_t *offsets, int64_t i) {
         const auto *begin = reinterpret_cast<const char *>(ids + offsets[i]);
         store->bytes.insert(store->bytes.end(), begin, begin + (offsets[i + 1] - offsets[i]) * sizeof(int32_t));
         store->offsets.push_back(store->bytes.size());
@@ -112,7 +111,7 @@ std::shared_ptr<const Corpus> Corpus::from_ids(const xf_batch &pairs, const std:
 std::shared_ptr<const Corpus> Corpus::part(HeapVector<int64_t> pairs) const {
     std::shared_ptr<Corpus> corpus(new Corpus(store_));
     corpus->all_ = false;
-    corpus->stats_.lines = corpus->stats_.kept = static_cast<int64_t>(pairs.size());
+    corpus->stats_.lines = corpus->stats_.kept = std::ssize(pairs);
     corpus->pairs_ = std::move(pairs);
     return corpus;
 }
@@ -129,14 +128,14 @@ std::shared_ptr<const Corpus> Corpus::subset(const int64_t *indices, size_t coun
 
 Corpus::Parts Corpus::split(int64_t held_out_count, uint64_t seed) const {
     XF_CHECK(held_out_count >= 1 && held_out_count < size(), XF_ERROR_OUT_OF_RANGE,
-             "%" PRId64 " pairs to hold out of %" PRId64 ", expected 1 to %" PRId64, held_out_count, size(),
+             "%" PRId64 " of %" PRId64 " pairs are to be held out, expected 1 to %" PRId64, held_out_count, size(),
              size() - 1);
     const HeapAllocator<int64_t> account(store_->bytes.get_allocator());
     HeapVector<int64_t> rest(account), held(account);
-    held.reserve(static_cast<size_t>(held_out_count));
-    rest.reserve(static_cast<size_t>(size() - held_out_count));
-    const Permutation order(seed ^ kSplitStream, 0, static_cast<uint64_t>(size()));
-    for (int64_t i = 0; i < held_out_count; ++i) held.push_back(static_cast<int64_t>(order(static_cast<uint64_t>(i))));
+    held.reserve(held_out_count);
+    rest.reserve(size() - held_out_count);
+    const Permutation order(seed ^ kSplitStream, 0, size());
+    for (int64_t i = 0; i < held_out_count; ++i) held.push_back(order(i));
     std::sort(held.begin(), held.end());
     size_t next = 0;
     for (int64_t i = 0; i < size(); ++i) {

@@ -1,10 +1,10 @@
-// Pairs of sentences, read once into memory: as text, or as ids of a host's own tokenizer.
+// Sentence pairs in memory: as text, or as token ids from a tokenizer of the caller.
 //
-// A corpus of text is one file of "source TAB target" lines, two files with the same number of lines, or pairs that a
-// host has in memory. What is not such a pair is never taken silently: it is an error that names the file and the line,
-// or it is counted under one reason and reported. All is kept in one buffer with offsets, 16 bytes a pair above the
-// text itself, on the account of the context; parts of a corpus share the buffer.
-// The trap: text is kept as it came (only line ends and a byte order mark are gone); normalising is lib/text's work.
+// Text is read from one file of "source TAB target" lines, from two files with the same number of lines, or from pairs
+// in memory. Invalid lines are never accepted silently: each is either an error that names the file and the line, or it
+// is skipped, counted under one reason, and reported. The text is stored in one buffer with 16 bytes of offsets per
+// pair, allocated from the context's heap; parts of a corpus share the buffer. Text is stored unchanged, except that
+// line ends and a byte order mark are removed; lib/text normalizes it.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -24,7 +24,7 @@
 
 namespace xf {
 
-// What became of the lines. A line with several faults counts under one of them: lines == kept + skipped().
+// The number of lines by outcome. A line with several faults is counted under one of them: lines == kept + skipped().
 struct CorpusStats {
     int64_t lines = 0;
     int64_t kept = 0;
@@ -40,31 +40,33 @@ struct CorpusStats {
 
 struct CorpusOptions {
     int64_t max_bytes_per_side = int64_t{1} << 16;  // 1 .. 2^28
-    bool strict = false;                            // the first bad line is an error; else it is skipped and counted
-    std::shared_ptr<Heap> heap;                     // the account; may be null
+    bool strict = false;                            // an invalid line is an error instead of being skipped
+    std::shared_ptr<Heap> heap;                     // may be null
 
     static CorpusOptions from(const Options &options);
 };
 
-// Immutable once made, so any number of threads may read it.
+// Immutable, so any number of threads may read it.
 class Corpus {
 public:
-    // Gets at most ten sentences about skipped lines and one summary; may be empty.
+    // Receives at most ten messages about skipped lines and one summary. May be empty.
     using Warn = std::function<void(const std::string &)>;
 
-    // The call is asked at each MiB and each 1024 lines, and while a pipe has nothing.
-    // Not one good pair is an error: there is nothing to train on, and the file is likely of another kind.
+    // Reads a file, or all files of a folder. Cancellation is checked after every MiB and every 1024 lines, and while a
+    // pipe has no data. XF_ERROR_DATA if no line is a valid pair.
     static std::shared_ptr<const Corpus> open_tsv(const std::string &path, const CorpusOptions &options,
                                                   const Warn &warn = {}, const Call &call = {});
-    // Different numbers of lines are an error whatever the options say: every pair after the gap would be wrong.
+    // Reads two files, or two folders. Different numbers of lines are always an error, because every pair after a
+    // missing line would be wrong.
     static std::shared_ptr<const Corpus> open_pair(const std::string &source_path, const std::string &target_path,
                                                    const CorpusOptions &options, const Warn &warn = {},
                                                    const Call &call = {});
-    // As open_tsv, of bytes in memory, which are copied; `name` stands for the path in sentences.
+    // Same as open_tsv, for bytes in memory, which are copied. `name` replaces the path in messages.
     static std::shared_ptr<const Corpus> from_memory(std::string_view name, std::string_view tsv,
                                                      const CorpusOptions &options, const Warn &warn = {},
                                                      const Call &call = {});
-    // Pairs that are split already: tabs and line ends are text. lengths may be null: then the texts end with a NUL.
+    // Copies pairs from memory. Tabs and line ends are part of the text. If lengths is null, the texts are
+    // NUL-terminated.
     struct Side {
         const char *const *texts;
         const size_t *lengths;
@@ -72,13 +74,14 @@ public:
     static std::shared_ptr<const Corpus> from_pairs(const Side &sources, const Side &targets, size_t count,
                                                     const CorpusOptions &options, const Warn &warn = {},
                                                     const Call &call = {});
-    // Of ids, each sentence with its end symbol. XF_ERROR_INVALID_ARGUMENT for offsets that do not rise and sentences
-    // without a token or end symbol, XF_ERROR_OUT_OF_RANGE for a negative id, XF_ERROR_DATA when there is no pair.
+    // Copies token ids; each sentence includes its end token. XF_ERROR_INVALID_ARGUMENT for offsets that do not
+    // increase and for sentences without a token or end token, XF_ERROR_OUT_OF_RANGE for a negative id, XF_ERROR_DATA
+    // if there are no pairs.
     static std::shared_ptr<const Corpus> from_ids(const xf_batch &pairs, const std::shared_ptr<Heap> &heap);
 
-    // Some pairs, in the order given. XF_ERROR_OUT_OF_RANGE for an index.
+    // Returns the given pairs in the given order. XF_ERROR_OUT_OF_RANGE for an invalid index.
     std::shared_ptr<const Corpus> subset(const int64_t *indices, size_t count) const;
-    // Holds out so many pairs, chosen by the seed; both parts keep the order.
+    // Holds out pairs that are chosen at random by the seed. Both parts keep the order of the corpus.
     struct Parts {
         std::shared_ptr<const Corpus> rest, held_out;
     };
@@ -88,34 +91,34 @@ public:
     bool has_text() const { return store_->is_text; }
     std::string_view source(int64_t i) const { return text(2 * stored(i)); }
     std::string_view target(int64_t i) const { return text(2 * stored(i) + 1); }
-    // Of a corpus of ids, the end symbols with them.
+    // For a corpus of ids. The end tokens are included.
     std::span<const int32_t> source_ids(int64_t i) const { return ids(2 * stored(i)); }
     std::span<const int32_t> target_ids(int64_t i) const { return ids(2 * stored(i) + 1); }
     const CorpusStats &stats() const { return stats_; }
 
-    // XF_ERROR_OUT_OF_RANGE unless 0 <= i < size().
+    // Throws XF_ERROR_OUT_OF_RANGE unless 0 <= i < size().
     void check_index(int64_t i) const;
-    // XF_ERROR_STATE for a corpus of ids.
+    // Throws XF_ERROR_STATE for a corpus of ids.
     void check_text() const;
 
 private:
     friend class CorpusBuilder;
     struct Store {
         explicit Store(const std::shared_ptr<Heap> &heap);
-        HeapVector<char> bytes;        // source, target, source, target, ...; text or int32
-        HeapVector<uint64_t> offsets;  // twice the pairs, and one
+        HeapVector<char> bytes;        // source, target, source, target, ...: text or int32 ids
+        HeapVector<uint64_t> offsets;  // [2 * pairs + 1]
         bool is_text = true;
     };
 
     explicit Corpus(std::shared_ptr<const Store> store);
     std::shared_ptr<const Corpus> part(HeapVector<int64_t> pairs) const;
-    int64_t stored(int64_t i) const { return all_ ? i : pairs_[static_cast<size_t>(i)]; }
+    int64_t stored(int64_t i) const { return all_ ? i : pairs_[i]; }
     std::string_view text(int64_t side) const;
     std::span<const int32_t> ids(int64_t side) const;
 
     std::shared_ptr<const Store> store_;
-    bool all_ = true;            // or those of pairs_
-    HeapVector<int64_t> pairs_;  // places in the store
+    bool all_ = true;            // contains the whole store; otherwise the pairs in pairs_
+    HeapVector<int64_t> pairs_;  // indices of pairs in the store
     CorpusStats stats_;
 };
 

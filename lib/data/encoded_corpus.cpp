@@ -1,8 +1,8 @@
-// Encoding every pair; see encoded_corpus.h.
+// Encoding all pairs of a corpus; see encoded_corpus.h.
 //
-// On a pool, pairs are taken in waves: a wave is cut into tasks of some ten kilobytes of text, a few for each worker,
-// whose ids wait in memory of the task's own until the caller has put them behind each other, in the order of the
-// corpus. So memory is bounded by the text of a wave.
+// On a pool, pairs are encoded in waves. A wave consists of a few tasks per worker, each of about 32 KB of text. Every
+// task stores its ids in its own buffer, and the caller then appends the buffers in the order of the corpus. The extra
+// memory is therefore bounded by the size of a wave.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "data/encoded_corpus.h"
@@ -19,10 +19,10 @@ namespace {
 
 void append(std::span<const int32_t> sentence, HeapVector<int32_t> *ids, HeapVector<int64_t> *offsets) {
     ids->insert(ids->end(), sentence.begin(), sentence.end());
-    offsets->push_back(static_cast<int64_t>(ids->size()));
+    offsets->push_back(ids->size());
 }
 
-// FNV-1a with words in place of bytes and a fold, so that high bits reach low ones.
+// FNV-1a on 64-bit words, with a fold so that high bits influence low bits.
 void absorb(uint64_t *hash, uint64_t word) {
     *hash = (*hash ^ word) * 0x100000001B3u;
     *hash ^= *hash >> 32;
@@ -42,17 +42,16 @@ namespace {
 void check_arguments(const Corpus &corpus, bool tokenizer, int64_t max_tokens_per_side) {
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
     XF_CHECK(max_tokens_per_side >= 2 && max_tokens_per_side <= kMost, XF_ERROR_OUT_OF_RANGE,
-             "the tokens per side are limited to %" PRId64 ", expected a limit of 2 to %" PRId64, max_tokens_per_side,
-             kMost);
+             "the limit of tokens per side is %" PRId64 ", expected 2 to %" PRId64, max_tokens_per_side, kMost);
     XF_CHECK(corpus.has_text() || !tokenizer, XF_ERROR_INVALID_ARGUMENT,
-             "the corpus was made from ids, expected no tokenizer for it");
+             "a tokenizer was given for a corpus of token ids, expected NULL");
     XF_CHECK(!corpus.has_text() || tokenizer, XF_ERROR_INVALID_ARGUMENT,
              "the tokenizer is NULL, expected one for a corpus of text");
 }
 
 void take_pair(std::span<const int32_t> src, std::span<const int32_t> tgt, int64_t index, int64_t max_tokens_per_side,
                EncodedCorpus *encoded) {
-    const auto limit = static_cast<size_t>(max_tokens_per_side);
+    const size_t limit = max_tokens_per_side;
     if (src.size() < 2 || tgt.size() < 2) {
         ++encoded->skipped_empty;
     } else if (src.size() > limit || tgt.size() > limit) {
@@ -64,25 +63,25 @@ void take_pair(std::span<const int32_t> src, std::span<const int32_t> tgt, int64
     }
 }
 
-// Some pairs, and what one worker made of them.
+// A range of pairs and their encoded ids.
 struct Task {
     int64_t begin = 0, end = 0;
     std::vector<int32_t> ids;
-    std::vector<size_t> ends;  // of each side in ids: source, target, source, ...
-    std::exception_ptr error;  // at the pair behind those in ends
+    std::vector<size_t> ends;  // end offset of each side in ids: source, target, source, ...
+    std::exception_ptr error;  // at the pair that follows those in ends
 
     void encode(const Corpus &corpus, const Encode &encode, int64_t epoch, const Call &call) noexcept {
         ids.clear();
         ends.clear();
         error = nullptr;
         try {
-            std::vector<int32_t> room;
+            std::vector<int32_t> buffer;
             for (int64_t i = begin; i < end; ++i) {
                 call.check();
                 for (const Side side : {Side::kSource, Side::kTarget}) {
-                    room.clear();
-                    encode({side, i, epoch}, side == Side::kSource ? corpus.source(i) : corpus.target(i), &room);
-                    ids.insert(ids.end(), room.begin(), room.end());
+                    buffer.clear();
+                    encode({side, i, epoch}, side == Side::kSource ? corpus.source(i) : corpus.target(i), &buffer);
+                    ids.insert(ids.end(), buffer.begin(), buffer.end());
                     ends.push_back(ids.size());
                 }
             }
@@ -100,8 +99,8 @@ struct Wave {
     std::vector<Task> tasks;
     size_t count = 0;
 
-    // Cuts the next wave from pair i on; returns the first pair behind it.
-    int64_t cut(int64_t i) {
+    // Assigns the pairs from i on to the tasks; returns the first pair of the next wave.
+    int64_t plan(int64_t i) {
         constexpr size_t kBytes = 1 << 15;
         for (count = 0; count < tasks.size() && i < corpus.size(); ++count) {
             tasks[count].begin = i;
@@ -114,11 +113,10 @@ struct Wave {
 
     void run() {
         encoders.pool->run(
-            static_cast<int64_t>(count),
+            count,
             [](void *arg, int64_t task, int32_t worker) {
                 auto &self = *static_cast<Wave *>(arg);
-                self.tasks[static_cast<size_t>(task)].encode(
-                    self.corpus, self.encoders.of_worker[static_cast<size_t>(worker)], self.epoch, self.call);
+                self.tasks[task].encode(self.corpus, self.encoders.of_worker[worker], self.epoch, self.call);
             },
             this);
     }
@@ -128,18 +126,18 @@ struct Wave {
 
 EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t max_tokens_per_side, const Call &call,
                             const std::shared_ptr<Heap> &heap, int64_t epoch) {
-    check_arguments(corpus, static_cast<bool>(encode), max_tokens_per_side);
+    check_arguments(corpus, encode != nullptr, max_tokens_per_side);
     EncodedCorpus encoded(heap);
-    std::vector<int32_t> src_room, tgt_room;
-    const auto encoded_text = [&](Side side, int64_t pair, std::string_view text, std::vector<int32_t> *room) {
-        room->clear();
-        encode({side, pair, epoch}, text, room);
-        return std::span<const int32_t>(*room);
+    std::vector<int32_t> src_ids, tgt_ids;
+    const auto encode_text = [&](Side side, int64_t pair, std::string_view text, std::vector<int32_t> *ids) {
+        ids->clear();
+        encode({side, pair, epoch}, text, ids);
+        return std::span<const int32_t>(*ids);
     };
     for (int64_t i = 0; i < corpus.size(); ++i) {
         call.progress("encode", i, corpus.size());
-        const auto src = encode ? encoded_text(Side::kSource, i, corpus.source(i), &src_room) : corpus.source_ids(i);
-        const auto tgt = encode ? encoded_text(Side::kTarget, i, corpus.target(i), &tgt_room) : corpus.target_ids(i);
+        const auto src = encode ? encode_text(Side::kSource, i, corpus.source(i), &src_ids) : corpus.source_ids(i);
+        const auto tgt = encode ? encode_text(Side::kTarget, i, corpus.target(i), &tgt_ids) : corpus.target_ids(i);
         take_pair(src, tgt, i, max_tokens_per_side, &encoded);
     }
     call.progress("encode", corpus.size(), corpus.size());
@@ -157,15 +155,15 @@ EncodedCorpus encode_corpus(const Corpus &corpus, const Encoders &encoders, int6
     Wave wave{corpus, encoders, epoch, call, std::vector<Task>(encoders.of_worker.size() * kTasksPerWorker)};
     for (int64_t next = 0; next < corpus.size();) {
         call.progress("encode", next, corpus.size());
-        next = wave.cut(next);
+        next = wave.plan(next);
         wave.run();
         for (size_t t = 0; t < wave.count; ++t) {
             const Task &task = wave.tasks[t];
             const int32_t *const ids = task.ids.data();
             for (size_t side = 0, at = 0; side + 1 < task.ends.size(); side += 2) {
                 const size_t middle = task.ends[side], end = task.ends[side + 1];
-                take_pair({ids + at, middle - at}, {ids + middle, end - middle},
-                          task.begin + static_cast<int64_t>(side) / 2, max_tokens_per_side, &encoded);
+                take_pair({ids + at, middle - at}, {ids + middle, end - middle}, task.begin + side / 2,
+                          max_tokens_per_side, &encoded);
                 at = end;
             }
             if (task.error != nullptr) std::rethrow_exception(task.error);
@@ -178,7 +176,7 @@ EncodedCorpus encode_corpus(const Corpus &corpus, const Encoders &encoders, int6
 uint64_t EncodedCorpus::fingerprint() const {
     uint64_t hash = 0xCBF29CE484222325u;
     for (const auto *offsets : {&src_offsets, &tgt_offsets})
-        for (int64_t offset : *offsets) absorb(&hash, static_cast<uint64_t>(offset));
+        for (int64_t offset : *offsets) absorb(&hash, offset);
     for (const auto *ids : {&src_ids, &tgt_ids})
         for (int32_t id : *ids) absorb(&hash, static_cast<uint32_t>(id));
     return hash;

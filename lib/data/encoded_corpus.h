@@ -1,9 +1,9 @@
-// A corpus as token ids, packed: what batches are cut from.
+// A corpus as packed token ids, from which batches are made.
 //
-// Encoding is done by callbacks, so that lib/data knows no tokenizer; a corpus of ids needs none. The ids are on
-// the account of the context. Each side ends with the end symbol, which counts as a token everywhere: in offsets, in
-// limits and in batch sizes.
-// The trap: pairs may be dropped here (too many tokens, or none), so index i is not the corpus's; corpus_index[i] is.
+// Encoding is done by callbacks, so that lib/data does not depend on a tokenizer; a corpus of ids needs none. The ids
+// are allocated from the context's heap. Each side ends with the end token, which counts as a token everywhere: in
+// offsets, in limits, and in batch sizes. Pairs that are too long or empty are skipped here, so pair i is pair
+// corpus_index[i] of the corpus.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,58 +23,55 @@ struct EncodedCorpus {
     explicit EncodedCorpus(const std::shared_ptr<Heap> &heap = nullptr);
 
     HeapVector<int32_t> src_ids, tgt_ids;
-    HeapVector<int64_t> src_offsets, tgt_offsets;  // [size()+1], from 0; pair i is ids[offsets[i], offsets[i+1])
-    HeapVector<int64_t> corpus_index;              // [size()]: which pair of the corpus
-    int64_t skipped_too_long = 0;                  // a side has more than max_tokens_per_side
-    int64_t skipped_empty = 0;                     // a side has no token but the end symbol
+    HeapVector<int64_t> src_offsets, tgt_offsets;  // [size() + 1]; pair i is ids[offsets[i], offsets[i + 1])
+    HeapVector<int64_t> corpus_index;              // [size()]: index of each pair in the corpus
+    int64_t skipped_too_long = 0;                  // pairs with a side of more than max_tokens_per_side
+    int64_t skipped_empty = 0;                     // pairs with a side that has only the end token
 
-    int64_t size() const { return static_cast<int64_t>(src_offsets.size()) - 1; }
+    int64_t size() const { return std::ssize(src_offsets) - 1; }
     int64_t src_length(int64_t i) const { return length(src_offsets, i); }
     int64_t tgt_length(int64_t i) const { return length(tgt_offsets, i); }
 
-    // Depends on every id and every sentence end. A checkpoint keeps it: a position in other data means nothing.
+    // A hash of all ids and offsets. Checkpoints store it, because a position is meaningless for other data.
     uint64_t fingerprint() const;
 
 private:
-    static int64_t length(const HeapVector<int64_t> &offsets, int64_t i) {
-        const auto at = static_cast<size_t>(i);
-        return offsets[at + 1] - offsets[at];
-    }
+    static int64_t length(const HeapVector<int64_t> &offsets, int64_t i) { return offsets[i + 1] - offsets[i]; }
 };
 
 enum class Side { kSource, kTarget };
 
-// Which text is encoded, and for which epoch: where texts are segmented at random, each epoch has other ids.
-struct TextPlace {
-    static constexpr int64_t kUnsampled = -1;  // in place of an epoch: as texts are segmented to translate them
+// Identifies a text and the epoch it is encoded for. With random segmentation, each epoch has different ids.
+struct TextKey {
+    static constexpr int64_t kUnsampled = -1;  // an `epoch` without random segmentation
 
     Side side;
     int64_t pair;  // of the corpus
     int64_t epoch;
 
-    // Of all texts of the corpus.
-    uint64_t number() const { return 2 * static_cast<uint64_t>(pair) + (side == Side::kTarget ? 1 : 0); }
+    // The index of the text among all texts of the corpus.
+    uint64_t number() const { return 2 * pair + (side == Side::kTarget ? 1 : 0); }
 };
 
-// Writes the ids of a text, the end symbol last; it may throw. It is given an empty vector, so appending and replacing
-// are the same. The ids are a function of the place and the text alone.
-using Encode = std::function<void(const TextPlace &place, std::string_view text, std::vector<int32_t> *ids)>;
+// Writes the ids of a text, including the end token, to an empty vector. May throw. The ids must depend only on the key
+// and the text.
+using Encode = std::function<void(const TextKey &key, std::string_view text, std::vector<int32_t> *ids)>;
 
-// Callbacks for the workers of a pool, each of which uses its own: they may keep scratch memory.
+// One callback per worker of a pool, so that each can keep scratch memory.
 struct Encoders {
     ThreadPool *pool;
-    std::vector<Encode> of_worker;  // empty for a corpus of ids; else pool->workers()
+    std::vector<Encode> of_worker;  // [pool->workers()], or empty for a corpus of ids
 };
 
-// max_tokens_per_side counts the end symbol and is at least 2. encode is empty for a corpus of ids, and for no other:
-// XF_ERROR_INVALID_ARGUMENT. call hears "encode", in pairs.
+// max_tokens_per_side includes the end token and is at least 2. `encode` must be empty for a corpus of ids and only
+// then: XF_ERROR_INVALID_ARGUMENT. Reports progress as "encode", in pairs.
 EncodedCorpus encode_corpus(const Corpus &corpus, const Encode &encode, int64_t max_tokens_per_side,
                             const Call &call = Call(), const std::shared_ptr<Heap> &heap = nullptr,
-                            int64_t epoch = TextPlace::kUnsampled);
+                            int64_t epoch = TextKey::kUnsampled);
 
-// The same on all workers of a pool, to the same bytes. What is wrong with several pairs is said of the first.
+// The same on all workers of a pool, with the same result. If several pairs cause errors, the first one is reported.
 EncodedCorpus encode_corpus(const Corpus &corpus, const Encoders &encoders, int64_t max_tokens_per_side,
                             const Call &call = Call(), const std::shared_ptr<Heap> &heap = nullptr,
-                            int64_t epoch = TextPlace::kUnsampled);
+                            int64_t epoch = TextKey::kUnsampled);
 
 }  // namespace xf

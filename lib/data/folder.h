@@ -1,7 +1,7 @@
-// The files of a corpus that was cut into several.
+// The files of a corpus that is stored as a folder.
 //
-// Data sets that do not fit one file, or that several machines wrote, are folders: Spark and Hadoop write part-00000,
-// part-00001 and so on, beside _SUCCESS and .part-00000.crc. So names that begin with "_" or "." are none of it.
+// Spark and Hadoop write data sets as folders of part-00000, part-00001, and so on, next to _SUCCESS and
+// .part-00000.crc. Therefore names that begin with "_" or "." are ignored.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,8 +11,9 @@
 
 namespace xf {
 
-// The path itself when it is no folder, or is not there. Of a folder its files, in the order of their names' bytes,
-// which is the same on every machine. XF_ERROR_DATA when it has none, XF_ERROR_IO when it can't be read.
-std::vector<std::string> files_of(const std::string &path);
+// Returns the files of a folder, sorted by the bytes of their names, which gives the same order on every machine. If
+// the path is not a folder, returns the path. XF_ERROR_DATA for a folder without files, XF_ERROR_IO if the path does
+// not exist or cannot be read.
+std::vector<std::string> list_files(const std::string &path);
 
 }  // namespace xf

@@ -3,53 +3,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/line_reader.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "core/error.h"
-#include "core/file.h"
+#include "core/os/file.h"
 
 namespace xf {
 namespace {
 
 constexpr size_t kBlockBytes = size_t{1} << 20;
-constexpr int kPatienceMs = 100;
+constexpr int kPollMs = 100;
 
 class FileSource final : public ByteSource {
 public:
     explicit FileSource(const std::string &path) : path_(path) {
-        XF_CHECK(path.find('\0') == std::string::npos, XF_ERROR_INVALID_ARGUMENT, "the path '%s' holds a NUL byte",
+        XF_CHECK(path.find('\0') == std::string::npos, XF_ERROR_INVALID_ARGUMENT, "the path '%s' contains a NUL byte",
                  path.c_str());
         do {
-            // O_NONBLOCK: opening a pipe to which nobody writes would wait for ever; so it is an empty file.
-            fd_ = open_above_standard(AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0);
+            fd_ = system_io().open(kCurrentFolder, path.c_str(), OpenMode::kRead, 0);
         } while (fd_ < 0 && errno == EINTR);
         if (fd_ < 0) fail_errno(errno, "open", path);
         try {
             examine();
         } catch (...) {
-            ::close(fd_);
+            system_io().close(fd_);
             throw;
         }
     }
     FileSource(const FileSource &) = delete;
     FileSource &operator=(const FileSource &) = delete;
-    ~FileSource() override { ::close(fd_); }
+    ~FileSource() override { system_io().close(fd_); }
 
-    // A pipe is not waited for in read(), which a signal need not end: who waits can be cancelled.
+    // Waits for a pipe only for a limited time, so that the caller can check for cancellation.
     size_t read(char *dst, size_t size) override {
-        const ssize_t got = ::read(fd_, dst, size);
-        if (got >= 0) return static_cast<size_t>(got);
+        const int64_t got = read_file_some(fd_, dst, size);
+        if (got >= 0) return got;
         if (errno == EAGAIN) {
-            pollfd wanted{fd_, POLLIN, 0};
-            (void)::poll(&wanted, 1, kPatienceMs);
+            wait_readable(fd_, kPollMs);
         } else if (errno != EINTR) {
             fail_errno(errno, "read", path_);
         }
@@ -60,13 +53,13 @@ public:
 
 private:
     void examine() {
-        struct stat info;
-        if (::fstat(fd_, &info) != 0) fail_errno(errno, "examine", path_);
-        if (S_ISDIR(info.st_mode)) fail_errno(EISDIR, "open", path_);
-        // A device such as /dev/zero or /dev/full never ends.
-        XF_CHECK(S_ISREG(info.st_mode) || S_ISFIFO(info.st_mode), XF_ERROR_IO,
-                 "cannot open '%s': expected a regular file or a pipe, found another kind of file", path_.c_str());
-        if (S_ISREG(info.st_mode) && info.st_size > 0) size_ = static_cast<uint64_t>(info.st_size);
+        FileStatus status;
+        if (system_io().fstat(fd_, &status) != 0) fail_errno(errno, "examine", path_);
+        if (status.kind == FileKind::kFolder) fail_errno(EISDIR, "open", path_);
+        // Devices such as /dev/zero never end.
+        XF_CHECK(status.kind == FileKind::kRegular || status.kind == FileKind::kPipe, XF_ERROR_IO,
+                 "cannot open '%s': found a special file, expected a regular file or a pipe", path_.c_str());
+        if (status.kind == FileKind::kRegular && status.size > 0) size_ = status.size;
     }
 
     std::string path_;
@@ -98,7 +91,7 @@ std::unique_ptr<ByteSource> memory_source(std::string_view bytes) { return std::
 LineReader::LineReader(std::unique_ptr<ByteSource> source, size_t max_line_bytes, const Call &call)
     : source_(std::move(source)), max_line_bytes_(max_line_bytes), call_(call) {}
 
-// Makes room, then reads one block. False at the end of the source.
+// Makes room in the buffer and reads one block. Returns false at the end of the source.
 bool LineReader::fill() {
     if (at_end_) return false;
     call_.check();
@@ -117,41 +110,41 @@ bool LineReader::fill() {
     return got > 0;
 }
 
-void LineReader::finish(std::string_view text, bool cut, Line *line) {
+void LineReader::finish(std::string_view text, bool too_long, Line *line) {
     ++lines_;
     if (lines_ == 1 && text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
     if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
-    line->cut = cut || text.size() > max_line_bytes_;
-    line->text = line->cut ? std::string_view() : text;
+    line->too_long = too_long || text.size() > max_line_bytes_;
+    line->text = line->too_long ? std::string_view() : text;
 }
 
 bool LineReader::next(Line *line) {
-    // Line end and byte order mark do not count against the bound.
+    // The line end and the byte order mark do not count towards the limit.
     const size_t most = max_line_bytes_ + 4;
-    bool cut = false;
-    size_t searched = 0;  // bytes from begin_ that hold no newline
+    bool too_long = false;
+    size_t searched = 0;  // the first bytes from begin_, known not to contain a newline
     for (;;) {
         const size_t held = end_ - begin_;
         const void *found =
             held > searched ? std::memchr(buffer_.data() + begin_ + searched, '\n', held - searched) : nullptr;
         if (found != nullptr) {
             const char *start = buffer_.data() + begin_;
-            const size_t length = static_cast<size_t>(static_cast<const char *>(found) - start);
+            const size_t length = static_cast<const char *>(found) - start;
             begin_ += length + 1;
-            finish(cut ? std::string_view() : std::string_view(start, length), cut, line);
+            finish(too_long ? std::string_view() : std::string_view(start, length), too_long, line);
             return true;
         }
         searched = held;
         if (held > most) {
-            cut = true;
+            too_long = true;
             begin_ = end_;
             searched = 0;
         }
         if (fill()) continue;
         const std::string_view rest(buffer_.data() + begin_, end_ - begin_);
         begin_ = end_;
-        if (rest.empty() && !cut) return false;
-        finish(cut ? std::string_view() : rest, cut, line);
+        if (rest.empty() && !too_long) return false;
+        finish(too_long ? std::string_view() : rest, too_long, line);
         return true;
     }
 }

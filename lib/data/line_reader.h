@@ -1,8 +1,8 @@
-// Lines of a file or of memory, one at a time, with a bound on memory that no input can break.
+// Reads lines from a file or from memory in bounded memory.
 //
-// Training data are hostile until proved: a file may be one line of 100 GB, a device that never ends, or change while
-// it is read. So a line longer than the bound is never held: it is read to its end, thrown away and reported as cut.
-// The trap: a view handed out is valid only until the next call.
+// Training data is untrusted: a file may consist of one line of 100 GB, be an endless device, or change while it is
+// read. A line longer than the limit is never stored; it is read to its end, discarded, and reported as too long. A
+// returned view is valid only until the next call.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,50 +18,50 @@
 
 namespace xf {
 
-// Where bytes come from.
+// A source of bytes.
 class ByteSource {
 public:
     virtual ~ByteSource() = default;
-    // What read() gives when a pipe had nothing for a moment, or a signal came.
+    // Returned by read() if a pipe had no data for a short time, or after a signal.
     static constexpr size_t kNoneYet = SIZE_MAX;
-    // Reads up to `size` bytes; 0 only at the end. Throws on a read error.
+    // Reads up to `size` bytes; returns 0 only at the end. Throws on a read error.
     virtual size_t read(char *dst, size_t size) = 0;
-    // A guess at the bytes still to come, 0 if unknown. Only good for reserving.
+    // An estimate of the remaining bytes, for reserving memory; 0 if unknown.
     virtual uint64_t size_hint() const = 0;
 };
 
-// A regular file or a pipe; everything else is an error ("cannot open 'x': Is a directory").
+// Opens a regular file or a pipe. Everything else is an error ("cannot open 'x': Is a directory").
 std::unique_ptr<ByteSource> open_file_source(const std::string &path);
 
-// Bytes that the caller keeps alive.
+// The bytes must outlive the source.
 std::unique_ptr<ByteSource> memory_source(std::string_view bytes);
 
 class LineReader {
 public:
     struct Line {
-        std::string_view text;  // without its line end (LF or CR LF) and, on line 1, without a byte order mark
-        bool cut = false;       // longer than max_line_bytes; text is empty
+        std::string_view text;  // without the line end (LF or CR LF) and, in line 1, without a byte order mark
+        bool too_long = false;  // more than max_line_bytes; text is empty
     };
 
-    // The call, which must outlive the reader, is asked before each block of at most 1 MiB is read, however long a line
-    // is, and now and then while a pipe has none.
+    // The call must outlive the reader. Cancellation is checked before each block of at most 1 MiB, and repeatedly
+    // while a pipe has no data.
     LineReader(std::unique_ptr<ByteSource> source, size_t max_line_bytes, const Call &call);
 
-    // False at the end. A last line needs no newline; a newline at the end begins no further line.
+    // Returns false at the end. The last line needs no newline, and a newline at the end does not begin another line.
     bool next(Line *line);
 
-    int64_t lines() const { return lines_; }  // read so far, so the number of the line last given, from 1
+    int64_t lines() const { return lines_; }  // lines read so far, which is the 1-based number of the last line
     uint64_t size_hint() const { return source_->size_hint(); }
 
 private:
     bool fill();
-    void finish(std::string_view text, bool cut, Line *line);
+    void finish(std::string_view text, bool too_long, Line *line);
 
     std::unique_ptr<ByteSource> source_;
     size_t max_line_bytes_;
     const Call &call_;
     std::vector<char> buffer_;
-    size_t begin_ = 0;  // buffer_[begin_, end_) is read and not yet given out
+    size_t begin_ = 0;  // buffer_[begin_, end_) has been read but not returned
     size_t end_ = 0;
     int64_t lines_ = 0;
     bool at_end_ = false;

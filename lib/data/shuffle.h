@@ -1,11 +1,11 @@
-// A random order of 0 .. n-1 that can be asked for at any place without being stored.
+// A random permutation of 0 .. n-1 with random access and without storage.
 //
-// An epoch's order must be a pure function of (seed, epoch) so that a resumed run continues exactly, on any machine and
-// with any standard library; std::shuffle promises neither. Here a Feistel network over the bits of n-1 is a
-// bijection of [0, 2^bits) whatever its round function, and walking along the cycle until the value is below n
-// (Black and Rogaway 2002, "Ciphers with arbitrary finite domains") makes it one of [0, n). Since n > 2^bits / 2,
-// a walk takes less than two steps on average.
-// The trap: the numbers are part of every checkpoint's meaning. To change a constant is to break resuming.
+// The order of an epoch must be a pure function of (seed, epoch), so that resuming gives the same order on any machine
+// and with any standard library; std::shuffle does not guarantee this. A Feistel network over the bits of n-1 is a
+// bijection of [0, 2^bits) for any round function. Applying it repeatedly until the value is below n (Black and Rogaway
+// 2002, "Ciphers with arbitrary finite domains") gives a bijection of [0, n). Since n > 2^bits / 2, fewer than two
+// applications are needed on average. Positions in checkpoints depend on these numbers, so changing a constant breaks
+// resuming.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -23,12 +23,12 @@ public:
         low_bits_ = bits / 2;
         low_mask_ = (uint64_t{1} << low_bits_) - 1;
         high_mask_ = (uint64_t{1} << (bits - low_bits_)) - 1;
-        // The key depends on n too: two sizes give unrelated orders.
+        // The keys depend on n, so different sizes give unrelated orders.
         uint64_t state = mix(mix(mix(seed) ^ epoch) ^ n);
         for (uint64_t &key : keys_) key = mix(state += kGolden);
     }
 
-    // i < n. The result is below n, and different for each i.
+    // Requires i < n. Results are below n and distinct.
     uint64_t operator()(uint64_t i) const {
         if (n_ <= 1) return 0;
         do {
@@ -41,7 +41,7 @@ private:
     static constexpr int kRounds = 8;
     static constexpr uint64_t kGolden = 0x9E3779B97F4A7C15u;
 
-    // The finaliser of SplitMix64 (Steele, Lea and Flood 2014).
+    // The finalizer of SplitMix64 (Steele, Lea and Flood 2014).
     static constexpr uint64_t mix(uint64_t x) {
         x += kGolden;
         x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -49,7 +49,7 @@ private:
         return x ^ (x >> 31);
     }
 
-    // The halves may differ by one bit, so each round changes one of them by a function of the other.
+    // The halves may differ in size by one bit. Each round changes one half by a function of the other.
     uint64_t encipher(uint64_t x) const {
         uint64_t low = x & low_mask_, high = x >> low_bits_;
         for (int round = 0; round < kRounds; round += 2) {

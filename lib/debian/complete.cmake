@@ -1,5 +1,5 @@
-# Completes the trees that cpack has installed, one per package, before it packs them (packages.cmake): the files that
-# only packages have, permissions, stripping, what dpkg wants to know of the library, and what it depends on.
+# Completes the installed tree of each package before cpack packs it (see packages.cmake): files that only packages
+# contain, permissions, stripping, symbols files, and dependencies.
 #
 # SPDX-License-Identifier: Apache-2.0
 cmake_policy(VERSION 3.25)
@@ -9,12 +9,12 @@ set(work ${CPACK_TEMPORARY_DIRECTORY}/control)
 file(MAKE_DIRECTORY ${work}/debian)
 string(REGEX MATCH "^[0-9]+" major ${CPACK_XFORMER_VERSION})
 
-# compress(FROM TO): without name and date, which would differ from build to build.
+# compress(FROM TO): compresses without name and date, so that builds are reproducible.
 function(compress from to)
   execute_process(COMMAND gzip -9nc INPUT_FILE ${from} OUTPUT_FILE ${to} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-# set_permissions(FOLDER): whatever umask and checkout had. A link has none of its own.
+# set_permissions(FOLDER): sets permissions independently of umask and checkout. Links have no permissions.
 function(set_permissions folder)
   set(readable OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
   set(runnable ${readable} OWNER_EXECUTE GROUP_EXECUTE WORLD_EXECUTE)
@@ -30,8 +30,8 @@ function(set_permissions folder)
   endforeach()
 endfunction()
 
-# shlibdeps(RESULT PACKAGE FILE...): the packages that hold what these files are linked with. dpkg-shlibdeps wants to be
-# in a source package, and takes a folder with a DEBIAN in it for a package.
+# shlibdeps(RESULT PACKAGE FILE...): finds the packages of the libraries that the files are linked with. dpkg-shlibdeps
+# must run in a source package, and treats a folder that contains DEBIAN as a package.
 function(shlibdeps result package)
   file(WRITE ${work}/debian/control "Source: libxformer\n\nPackage: ${package}\nArchitecture: any\n")
   file(MAKE_DIRECTORY ${CPACK_TEMPORARY_DIRECTORY}/${package}/DEBIAN)
@@ -42,8 +42,9 @@ function(shlibdeps result package)
   set(${result} "${line}" PARENT_SCOPE)
 endfunction()
 
-# While the major version is 0, a program needs the minor version that it was linked with: another one has no symbols of
-# its version node. dependency(RESULT VERSION): what depends on a symbol that is there since VERSION, or #MINVER#.
+# dependency(RESULT VERSION): the dependency for a symbol that exists since VERSION, or #MINVER#. While the major
+# version is 0, a program requires the minor version that it was linked with: others lack the symbols of its version
+# node.
 function(dependency result version)
   set(text "libxformer0 ${version}")
   if(major EQUAL 0)
@@ -54,7 +55,7 @@ function(dependency result version)
   set(${result} "${text}" PARENT_SCOPE)
 endfunction()
 
-# write_symbols(): each function with the version that its node in xformer.map names, for dpkg-shlibdeps of others.
+# write_symbols(): lists each function with the version of its node in xformer.map, for dpkg-shlibdeps of dependents.
 function(write_symbols)
   file(STRINGS ${CPACK_XFORMER_SOURCE}/lib/xformer.map lines)
   set(symbols)
@@ -89,7 +90,7 @@ file(WRITE ${work}/shlibs "libxformer ${major} ${needs}\n")
 file(WRITE ${work}/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBXFORMER0_PACKAGE_CONTROL_EXTRA ${work}/symbols ${work}/shlibs ${work}/triggers)
 
-# CPACK_DEBIAN_PACKAGE_SHLIBDEPS would do it too, but writes maintainer scripts that call ldconfig.
+# Not CPACK_DEBIAN_PACKAGE_SHLIBDEPS, which also writes maintainer scripts that call ldconfig.
 foreach(package libxformer0 libxformer-cuda libxformer-mpi libxformer-nccl)
   if(package IN_LIST CPACK_XFORMER_PACKAGES)
     string(TOUPPER ${package} upper)

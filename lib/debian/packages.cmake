@@ -1,16 +1,16 @@
-# Debian packages of this build. It has to be configured with -DCMAKE_INSTALL_PREFIX=/usr; see docs/guide/install.md.
+# Debian packages of this build, which must be configured with -DCMAKE_INSTALL_PREFIX=/usr; see docs/guide/install.md.
 #
 #     cmake --build BUILD --target package
-#     cpack -G DEB --config BUILD/CPackConfig.cmake -B FOLDER      where the build is complete
+#     cpack -G DEB --config BUILD/CPackConfig.cmake -B FOLDER      for a complete build
 #
 #   libxformer0      libxformer.so.0 and the openblas plugin
 #   libxformer-dev   headers, link, xformer.pc, CMake package; the examples, as sources
-#   libxformer-cuda  the cuda plugin, where it was built
-#   libxformer-mpi   the mpi plugin, where it was built
-#   libxformer-nccl  the nccl plugin, where it was built
+#   libxformer-cuda  the cuda plugin, if it was built
+#   libxformer-mpi   the mpi plugin, if it was built
+#   libxformer-nccl  the nccl plugin, if it was built
 #
-# This file says which component is in which package. The rest is done when cpack runs: settings.cmake holds the fields
-# of the packages, complete.cmake adds the files that only packages have.
+# This file assigns components to packages. The rest happens when cpack runs: settings.cmake sets the fields of the
+# packages, and complete.cmake adds the files that only packages contain.
 #
 # SPDX-License-Identifier: Apache-2.0
 if(NOT PROJECT_IS_TOP_LEVEL OR NOT XF_INSTALL)
@@ -18,7 +18,7 @@ if(NOT PROJECT_IS_TOP_LEVEL OR NOT XF_INSTALL)
 endif()
 set(debian ${CMAKE_CURRENT_LIST_DIR})
 
-# A component that nothing but the package has: who runs cmake --install has the sources.
+# Only the package contains this component: users of cmake --install have the sources.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/libxformer-dev
   COMPONENT examples EXCLUDE_FROM_ALL FILES_MATCHING
   PATTERN CMakeLists.txt PATTERN "*.c" PATTERN "*.cpp" PATTERN "*.h" PATTERN "*.md" PATTERN "*.sh" PATTERN "*.tsv"
@@ -45,7 +45,7 @@ if(TARGET xformer_nccl)
   list(APPEND components_libxformer-nccl nccl)
 endif()
 
-# A group of components is a package and has its name.
+# Each group of components is a package of the same name.
 set(CPACK_COMPONENTS_ALL)
 set(CPACK_XFORMER_PACKAGES)
 foreach(package libxformer0 libxformer-dev libxformer-cuda libxformer-mpi libxformer-nccl)
@@ -64,12 +64,12 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING ONE_PER_GROUP)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_PACKAGE_NAME libxformer)
-set(CPACK_PACKAGE_CONTACT "The libxformer authors <authors@libxformer.invalid>")  # no one reads .invalid (RFC 2606)
+set(CPACK_PACKAGE_CONTACT "The libxformer authors <authors@libxformer.invalid>")  # .invalid has no mailboxes (RFC 2606)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each package has its own
 set(CPACK_PROJECT_CONFIG_FILE ${debian}/settings.cmake)
 set(CPACK_PRE_BUILD_SCRIPTS ${debian}/complete.cmake)
 
-# What settings.cmake and complete.cmake want to know of this build.
+# Properties of this build for settings.cmake and complete.cmake.
 set(CPACK_XFORMER_SOURCE ${PROJECT_SOURCE_DIR})
 set(CPACK_XFORMER_VERSION ${PROJECT_VERSION})
 set(CPACK_XFORMER_LIBDIR ${CMAKE_INSTALL_LIBDIR})

@@ -1,7 +1,7 @@
 # The fields of the Debian packages; cpack reads this for each generator, before it installs anything (packages.cmake).
 #
-# The version of the packages and the date of everything in them are those of the newest entry of the changelog, so that
-# one build gives the same bytes whenever it is packaged; SOURCE_DATE_EPOCH sets another date.
+# The version of the packages and the date of all files in them come from the newest entry of the changelog, so
+# packaging is reproducible. SOURCE_DATE_EPOCH sets another date.
 #
 # SPDX-License-Identifier: Apache-2.0
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
@@ -10,19 +10,19 @@ endif()
 cmake_policy(VERSION 3.25)
 set(debian ${CPACK_XFORMER_SOURCE}/lib/debian)
 
-# A build whose packages would be of no use is refused before they are made.
+# Refuses a build whose packages would be unusable.
 if(NOT CPACK_XFORMER_LIBDIR STREQUAL "lib/${CPACK_XFORMER_MULTIARCH}")
   message(FATAL_ERROR "the libraries of this build go into ${CPACK_XFORMER_LIBDIR}, expected "
     "lib/${CPACK_XFORMER_MULTIARCH}: configure a build for packages with -DCMAKE_INSTALL_PREFIX=/usr")
 endif()
 if(NOT CPACK_XFORMER_SHARED OR CPACK_XFORMER_SANITIZE OR NOT CPACK_XFORMER_BUILD MATCHES "^Rel")
   message(FATAL_ERROR "found BUILD_SHARED_LIBS=${CPACK_XFORMER_SHARED}, XF_SANITIZE=${CPACK_XFORMER_SANITIZE}, "
-    "CMAKE_BUILD_TYPE=${CPACK_XFORMER_BUILD}; packages are made of a shared release build without sanitizers")
+    "CMAKE_BUILD_TYPE=${CPACK_XFORMER_BUILD}; packages require a shared release build without sanitizers")
 endif()
 foreach(tool dpkg-shlibdeps dpkg-parsechangelog)
   find_program(XF_${tool} ${tool})
   if(NOT XF_${tool})
-    message(FATAL_ERROR "there is no ${tool}, which the Debian package dpkg-dev holds")
+    message(FATAL_ERROR "${tool} was not found; install the Debian package dpkg-dev")
   endif()
 endforeach()
 
@@ -31,7 +31,7 @@ foreach(field Version Timestamp)
     OUTPUT_VARIABLE ${field} OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
 if(NOT Version MATCHES "^(.*)-([^-]*)$" OR NOT CMAKE_MATCH_1 STREQUAL CPACK_XFORMER_VERSION)
-  message(FATAL_ERROR "the newest entry of lib/debian/changelog is of version ${Version}, "
+  message(FATAL_ERROR "the newest entry of lib/debian/changelog has version ${Version}, "
     "expected a revision of ${CPACK_XFORMER_VERSION}, the version of the project")
 endif()
 set(CPACK_DEBIAN_PACKAGE_VERSION ${CMAKE_MATCH_1})
@@ -46,15 +46,15 @@ if(NOT CPACK_DEBIAN_COMPRESSION_TYPE)
 endif()
 set(CPACK_DEBIAN_PACKAGE_SOURCE libxformer)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-# A second field in the value of the first: CPack has no variable for Multi-Arch before 3.31.
+# The value contains a second field, because CPack has no variable for Multi-Arch before 3.31.
 set(CPACK_DEBIAN_PACKAGE_PRIORITY "optional\nMulti-Arch: same")
 foreach(package ${CPACK_XFORMER_PACKAGES})
   string(TOUPPER ${package} upper)
   set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${package})
 endforeach()
 
-# Depends of libxformer0 and of the plugin is found by complete.cmake, which appends it. The plugin is of one version
-# with the library, because what they say to each other is no part of the ABI.
+# complete.cmake finds and appends the dependencies of libxformer0 and of the plugins. A plugin requires the same
+# version of the library, because the interface between them is not part of the ABI.
 set(same "libxformer0 (= ${Version})")
 set(about "libxformer trains and decodes the encoder-decoder Transformer of
 \"Attention Is All You Need\": tokenizer, batches, training with checkpoints,
@@ -76,8 +76,9 @@ This package holds what programs are compiled with: headers, the files for
 pkg-config and CMake, and examples, among them a program that trains a model on
 an English-German corpus, which is included, and translates with it.")
 
-# cuBLASLt is opened at run time, by its major version. The driver is no package everywhere, so it is only suggested.
-set(CPACK_DEBIAN_LIBXFORMER-CUDA_PACKAGE_SECTION non-free/libs)  # for the CUDA runtime inside; see copyright
+# cuBLASLt is loaded at run time, by its major version. Not every system has a package of the driver, so it is only
+# suggested.
+set(CPACK_DEBIAN_LIBXFORMER-CUDA_PACKAGE_SECTION non-free/libs)  # because it contains the CUDA runtime; see copyright
 set(CPACK_DEBIAN_LIBXFORMER-CUDA_PACKAGE_DEPENDS "${same}")
 if(CPACK_XFORMER_CUDA MATCHES "^([0-9]+)\\.([0-9]+)")
   set(CPACK_DEBIAN_LIBXFORMER-CUDA_PACKAGE_RECOMMENDS
@@ -103,7 +104,7 @@ ${about}
 This package holds the plugin by which the processes of an MPI job train one
 model together.")
 
-# NCCL is opened at run time, as cuBLASLt is.
+# NCCL is loaded at run time, like cuBLASLt.
 set(CPACK_DEBIAN_LIBXFORMER-NCCL_PACKAGE_SECTION contrib/libs)
 set(CPACK_DEBIAN_LIBXFORMER-NCCL_PACKAGE_DEPENDS "${same}")
 set(CPACK_DEBIAN_LIBXFORMER-NCCL_PACKAGE_SUGGESTS "libnccl2, libxformer-cuda")

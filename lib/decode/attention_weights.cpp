@@ -11,7 +11,7 @@ namespace xf {
 
 void attention_weights(const AttentionShape &shape, const float *q, int64_t ld_q, const float *k, int64_t ld_k,
                        float *weights) {
-    std::vector<double> scores(static_cast<size_t>(shape.keys));  // all that can fail: from here on weights are written
+    std::vector<double> scores(shape.keys);  // may fail, so before weights are written
     float *row = weights;
     std::fill_n(weights, shape.count(), 0.0f);
     for (int64_t h = 0; h < shape.heads; ++h) {
@@ -25,13 +25,12 @@ void attention_weights(const AttentionShape &shape, const float *q, int64_t ld_q
             for (int64_t j = first; j < last; ++j) {
                 double product = 0;
                 for (int64_t d = 0; d < shape.dk; ++d)
-                    product += static_cast<double>(q[i * ld_q + h * shape.dk + d]) * k[j * ld_k + h * shape.dk + d];
-                scores[static_cast<size_t>(j)] = product * shape.scale;
-                top = std::max(top, scores[static_cast<size_t>(j)]);
+                    product += double{q[i * ld_q + h * shape.dk + d]} * k[j * ld_k + h * shape.dk + d];
+                scores[j] = product * shape.scale;
+                top = std::max(top, scores[j]);
             }
-            for (int64_t j = first; j < last; ++j) sum += std::exp(scores[static_cast<size_t>(j)] - top);
-            for (int64_t j = first; j < last; ++j)
-                row[j] = static_cast<float>(std::exp(scores[static_cast<size_t>(j)] - top) / sum);
+            for (int64_t j = first; j < last; ++j) sum += std::exp(scores[j] - top);
+            for (int64_t j = first; j < last; ++j) row[j] = static_cast<float>(std::exp(scores[j] - top) / sum);
         }
     }
 }

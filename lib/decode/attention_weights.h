@@ -1,5 +1,5 @@
-// The weights that attention gives: softmax of scaled products of queries and keys (paper s. 3.2.1, eq. 1), for people
-// to look at. The passes never write them to memory, so they are made again from the queries and keys a pass left.
+// Attention weights for visualization: the softmax of the scaled products of queries and keys (paper s. 3.2.1, eq. 1).
+// Passes never store them, so they are computed again from the queries and keys of a pass.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace xf {
 
-enum class AttentionKind : int32_t { kEncoder = 0, kDecoder = 1, kCross = 2 };
+enum class AttentionKind : int32_t { kEncoder = 1, kDecoder = 2, kCross = 3 };
 
 struct AttentionShape {
     int64_t heads, dk;
@@ -20,8 +20,8 @@ struct AttentionShape {
     int64_t count() const { return heads * queries * keys; }
 };
 
-// q: [queries, heads * dk], rows ld_q apart; k: [keys, heads * dk], rows ld_k apart. weights: [heads, queries, keys];
-// what a query may not see has weight 0. They go with the square of the length, so they are the caller's memory.
+// q: [queries, heads * dk] with row stride ld_q; k: [keys, heads * dk] with row stride ld_k. weights: [heads, queries,
+// keys]; masked keys have weight 0. The size is quadratic in the length, so the caller provides the memory.
 void attention_weights(const AttentionShape &shape, const float *q, int64_t ld_q, const float *k, int64_t ld_k,
                        float *weights);
 

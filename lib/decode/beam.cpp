@@ -28,43 +28,41 @@ void BeamSearch::finish(int32_t node, float end, double log_probability) {
     const double score = log_probability / length_penalty(length_, options_.alpha);
     const auto worse = [&](const Finished &other) { return other.score < score; };
     finished_.insert(std::find_if(finished_.begin(), finished_.end(), worse), {node, end, log_probability, score});
-    if (finished_.size() > static_cast<size_t>(options_.n_best)) finished_.pop_back();
+    if (std::ssize(finished_) > options_.n_best) finished_.pop_back();
 }
 
 void BeamSearch::advance(const float *values, const int32_t *ids, int64_t k) {
     candidates_.clear();
-    for (size_t beam = 0; beam < live_.size(); ++beam) {
-        for (int64_t j = 0; j < k; ++j) {
-            const size_t at = beam * static_cast<size_t>(k) + static_cast<size_t>(j);
-            if (!(values[at] > -INFINITY)) break;  // nothing possible is left in this row
-            candidates_.push_back({live_[beam].log_probability + values[at], static_cast<int32_t>(beam),
-                                   static_cast<int32_t>(j), ids[at], values[at]});
+    for (int32_t parent = 0; parent < std::ssize(live_); ++parent) {
+        for (int32_t j = 0; j < k; ++j) {
+            const int64_t at = parent * k + j;
+            if (!(values[at] > -INFINITY)) break;  // the rest of the row is impossible
+            candidates_.push_back({live_[parent].log_probability + values[at], parent, j, ids[at], values[at]});
         }
     }
     const auto better = [](const Candidate &a, const Candidate &b) {
         if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
-        return a.beam != b.beam ? a.beam < b.beam : a.rank < b.rank;
+        return a.parent != b.parent ? a.parent < b.parent : a.index < b.index;
     };
-    const size_t looked_at = std::min(candidates_.size(), static_cast<size_t>(continuations(options_)));
-    std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(looked_at),
-                      candidates_.end(), better);
-    candidates_.resize(looked_at);
+    const int64_t considered = std::min<int64_t>(std::ssize(candidates_), continuations(options_));
+    std::partial_sort(candidates_.begin(), candidates_.begin() + considered, candidates_.end(), better);
+    candidates_.resize(considered);
 
     ++length_;
     next_.clear();
     next_node_.clear();
     for (const Candidate &c : candidates_) {
-        const int32_t previous = live_node_[static_cast<size_t>(c.beam)];
+        const int32_t previous = live_node_[c.parent];
         if (c.token == options_.end_token) {
             finish(previous, c.value, c.log_probability);
-        } else if (next_.size() < static_cast<size_t>(options_.beam)) {
+        } else if (std::ssize(next_) < options_.beam) {
             nodes_.push_back({previous, c.token, c.value});
-            next_.push_back({c.beam, c.token, c.log_probability});
+            next_.push_back({c.parent, c.token, c.log_probability});
             next_node_.push_back(static_cast<int32_t>(nodes_.size()) - 1);
         }
     }
-    // Rows of impossibilities (a constraint that forbids everything, weights beyond fp32): what was there is the
-    // unfinished answer, and an impossible one.
+    // No continuation is possible: a constraint forbids every token, or the weights are beyond the range of fp32. The
+    // live hypotheses remain as they are, unfinished and with probability 0.
     if (next_.empty()) {
         done_ = true;
         --length_;
@@ -76,35 +74,34 @@ void BeamSearch::advance(const float *values, const int32_t *ids, int64_t k) {
     live_node_.swap(next_node_);
     if (length_ >= limit_) {
         done_ = true;
-    } else if (finished_.size() >= static_cast<size_t>(options_.n_best)) {
+    } else if (std::ssize(finished_) >= options_.n_best) {
         const double best_possible = live_[0].log_probability / length_penalty(limit_, options_.alpha);
         done_ = best_possible < finished_.back().score;
     }
 }
 
-size_t BeamSearch::length_of(int32_t node) const {
-    size_t length = 0;
-    for (; node >= 0; node = nodes_[static_cast<size_t>(node)].previous) ++length;
+int64_t BeamSearch::length_of(int32_t node) const {
+    int64_t length = 0;
+    for (; node >= 0; node = nodes_[node].previous) ++length;
     return length;
 }
 
 void BeamSearch::tokens(size_t live, std::vector<int32_t> *ids) const {
     int32_t node = live_node_[live];
     ids->resize(length_of(node));
-    for (size_t at = ids->size(); at-- > 0; node = nodes_[static_cast<size_t>(node)].previous)
-        (*ids)[at] = nodes_[static_cast<size_t>(node)].token;
+    for (size_t at = ids->size(); at-- > 0; node = nodes_[node].previous) (*ids)[at] = nodes_[node].token;
 }
 
-// end: log-probability of the end symbol; null: the hypothesis has none.
+// end: the log-probability of the end symbol; null: the hypothesis is unfinished.
 Hypothesis BeamSearch::make(int32_t node, const float *end) const {
     Hypothesis h;
-    const size_t length = length_of(node);
+    const int64_t length = length_of(node);
     h.ids.resize(length);
     h.token_log_probabilities.resize(length + (end != nullptr ? 1 : 0));
     if (end != nullptr) h.token_log_probabilities[length] = *end;
-    for (size_t at = length; at-- > 0; node = nodes_[static_cast<size_t>(node)].previous) {
-        h.ids[at] = nodes_[static_cast<size_t>(node)].token;
-        h.token_log_probabilities[at] = nodes_[static_cast<size_t>(node)].log_probability;
+    for (int64_t at = length; at-- > 0; node = nodes_[node].previous) {
+        h.ids[at] = nodes_[node].token;
+        h.token_log_probabilities[at] = nodes_[node].log_probability;
     }
     h.finished = end != nullptr;
     h.complete = done_;
@@ -115,15 +112,14 @@ std::vector<Hypothesis> BeamSearch::result() const {
     std::vector<Hypothesis> hypotheses;
     hypotheses.reserve(std::max<size_t>(finished_.size(), 1));
     for (const Finished &f : finished_) {
-        hypotheses.push_back(make(f.node, &f.end));
-        hypotheses.back().log_probability = f.log_probability;
-        hypotheses.back().score = f.score;
+        Hypothesis &h = hypotheses.emplace_back(make(f.node, &f.end));
+        h.log_probability = f.log_probability;
+        h.score = f.score;
     }
     if (hypotheses.empty()) {
-        hypotheses.push_back(make(live_node_[0], nullptr));
-        hypotheses.back().log_probability = live_[0].log_probability;
-        hypotheses.back().score =
-            live_[0].log_probability / length_penalty(std::max<int64_t>(length_, 1), options_.alpha);
+        Hypothesis &h = hypotheses.emplace_back(make(live_node_[0], nullptr));
+        h.log_probability = live_[0].log_probability;
+        h.score = h.log_probability / length_penalty(std::max<int64_t>(length_, 1), options_.alpha);
     }
     return hypotheses;
 }

@@ -1,4 +1,4 @@
-// Decoding and scoring of many sentences: groups them by length, runs the network, searches.
+// Decoding, scoring, and evaluation of batches: groups sentences by length, runs the network, and searches.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,8 +11,8 @@
 #include "decode/device_search.h"
 #include "decode/host_search.h"
 #include "decode/search.h"
-#include "decode/step.h"
-#include "nn/frame.h"
+#include "nn/decoder_step.h"
+#include "nn/token_template.h"
 #include "nn/transformer.h"
 #include "xformer/data.h"
 
@@ -20,21 +20,21 @@ namespace xf {
 
 struct DecodeConfig {
     BeamOptions beam;
-    int64_t min_tokens, max_extra_tokens, batch_sentences, max_source_tokens, deadline_ms;
-    float label_smoothing;  // of evaluate()
+    int64_t min_tokens, max_extra_tokens, batch_sentences;
+    float label_smoothing;  // for evaluate()
     bool smooth_uniform;
-    int32_t first_token;  // of every answer; -1: any
+    int32_t first_token;  // of every hypothesis; -1: any
     LanguageTokens languages;
 
     static DecodeConfig from(const Options &options, const ModelConfig &model);
 };
 
-// What holds for one call of decode().
+// The arguments of one call of decode().
 struct DecodeRequest {
-    const Options *options = nullptr;     // what was set in it of the group "decode." counts in place of the decoder's
-    const int32_t *prefix_ids = nullptr;  // what the answers begin with; null: nothing
-    const int32_t *prefix_offsets = nullptr;  // [sentences + 1]
-    Constraint constraint{};                  // none when empty
+    const Options *options = nullptr;  // values of "decode." and "text." that replace those of the decoder; may be null
+    const int32_t *prefix_ids = nullptr;      // the beginnings of the hypotheses; null: none
+    const int64_t *prefix_offsets = nullptr;  // [sentences + 1]
+    Constraint constraint{};                  // may be empty
 };
 
 struct EvalStats {
@@ -48,47 +48,52 @@ private:
     double tokens() const { return tgt_tokens > 0 ? static_cast<double>(tgt_tokens) : 1.0; }
 };
 
-// Batches given here come from outside. What is wrong with a batch as a whole is thrown; decode() says for each
-// sentence what is wrong with that.
+// Batches may be invalid. Errors of a batch as a whole are thrown; decode() reports errors of single sentences in their
+// outcomes.
 class Decoder {
 public:
     Decoder(std::shared_ptr<const Model> model, const Options &options);
 
     const Model &model() const { return *model_; }
-    // What holds for a call with these options; null: none of its own.
+    // Resolves the options of one call. options: as in DecodeRequest.
     DecodeConfig config(const Options *options) const;
 
-    // What became of each of the batch's sources, in its order; targets are not looked at. outcomes: what is settled
-    // before, of as many sentences, and stays as it is; empty for nothing.
-    std::vector<SentenceOutcome> decode(const xf_batch &batch, const DecodeRequest &request = {}, const Call &call = {},
-                                        std::vector<SentenceOutcome> outcomes = {});
+    // Returns the outcome of each source, in the order of the batch. Targets are ignored.
+    std::vector<SentenceOutcome> decode(const xf_batch &batch, const DecodeRequest &request = {},
+                                        const Call &call = {}) {
+        return decode(batch, request, config(request.options), call, {});
+    }
+    // The same with resolved options; request.options is ignored. outcomes: sentences whose outcome is settled are
+    // skipped; may be empty.
+    std::vector<SentenceOutcome> decode(const xf_batch &batch, const DecodeRequest &request, const DecodeConfig &config,
+                                        const Call &call, std::vector<SentenceOutcome> outcomes);
 
-    // Log-probability of each target given its source.
+    // Computes the log-probability of each target given its source.
     void score(const xf_batch &batch, double *log_probabilities, const Call &call = {});
 
     // Adds a batch to the stats.
     void evaluate(const xf_batch &batch, EvalStats *stats, const Call &call = {});
-    // All pairs of a batcher, once: its epoch from the beginning. Afterwards, also after an error, it stands where it
-    // stood.
+    // Evaluates all pairs of an epoch of the batcher, whose position is restored afterwards, also after an error.
     EvalStats evaluate(Batcher *batcher, const Call &call = {});
 
-    // Attention over the one pair of a batch (paper eq. 1): its shape, after all checks, and the weights, as many as it
-    // counts. After an error they are as they were. kind: an AttentionKind.
+    // The attention weights of the single pair in a batch (paper eq. 1). attention_shape() checks the arguments.
+    // weights: shape.count() values, unchanged after an error. kind: an AttentionKind.
     AttentionShape attention_shape(const xf_batch &pair, int32_t kind, int64_t layer) const;
     void attention(const xf_batch &pair, int32_t kind, int64_t layer, float *weights, const Call &call = {});
 
 private:
     struct Work;
-    std::string refusal(const xf_batch &batch, const Work &work, int64_t b, xf_status *status) const;
-    DecodeRequest with_first_token(const DecodeRequest &request, int32_t first, int64_t sentences);
+    void check_sentence(const xf_batch &batch, const Work &work, int64_t b) const;
+    // *begun becomes true after the encoder; from then on the deadline ends the search instead of failing the group.
     void decode_group(const xf_batch &batch, const Work &work, std::span<const int64_t> group, int64_t done_before,
-                      std::vector<SentenceOutcome> *outcomes);
-    void sort_longest_first(const int32_t *offsets);
+                      bool *begun, std::vector<SentenceOutcome> *outcomes);
+    void sort_longest_first(const int64_t *offsets);
     void check_pairs(const xf_batch &batch) const;
     Pass inference(const Call &call);
-    // Calls use(b, losses, nlls, count) for each sentence; loss and nll of its target tokens.
+    // Runs the decoder on the targets. Calls use(b, losses, nlls, count) for each sentence with the loss and the nll of
+    // its tokens.
     template <class Use>
-    void forced(const xf_batch &batch, float smoothing, const Call &call, Use use);
+    void run_targets(const xf_batch &batch, float smoothing, const Call &call, Use use);
 
     std::shared_ptr<const Model> model_;
     Options options_;
@@ -96,13 +101,12 @@ private:
     Stream stream_;
     Transformer network_;
     DecoderStep step_;
-    DeviceSearch device_search_;  // where the device has one
+    DeviceSearch device_search_;  // used if the device supports it
     HostSearch host_search_;
     PackedBatch packed_;
-    // Of the call at hand; kept for their memory.
+    // Of the current call; members so that their memory is reused.
     std::vector<int64_t> order_, limits_;
     std::vector<float> losses_, nlls_;
-    std::vector<int32_t> prefix_ids_, prefix_offsets_;
     Batch batch_;
 };
 

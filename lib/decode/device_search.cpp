@@ -5,41 +5,46 @@
 
 #include <algorithm>
 
-#include "decode/restriction.h"
-#include "nn/packed_batch.h"
+#include "decode/allowed_tokens.h"
 
 namespace xf {
 namespace {
 
-constexpr int64_t kStepsBetweenLooks = 4;  // at most so many steps too many, and a wait of microseconds once in so many
+// Steps between two reads of the number of active sentences. A read waits for microseconds; without it, up to this many
+// steps run in vain.
+constexpr int64_t kStepsBetweenReads = 4;
 
 }  // namespace
 
 void DeviceSearch::plan(Arena *arena) {
     const int64_t slots = sentences_ * options_.beam, B = sentences_;
-    state_.live_logp = arena->doubles(slots);
-    state_.penalty = arena->doubles(ld_ + 1);
-    const auto finished_doubles = static_cast<int64_t>(sizeof(xf_beam_finished) / sizeof(double)) * B * options_.n_best;
-    state_.finished = reinterpret_cast<xf_beam_finished *>(arena->doubles(finished_doubles));
-    for (int32_t **at : {&state_.length, &state_.live, &state_.done, &state_.limit, &state_.finished_count})
-        *at = arena->ints(B);
-    state_.remaining = arena->ints(1);
-    for (int32_t **at : {&state_.active, &state_.q_begin, &state_.q_length, &state_.k_begin, &state_.k_length})
-        *at = arena->ints(B);
-    for (int32_t **at : {&state_.slot_of_row, &state_.tokens, &state_.steps}) *at = arena->ints(slots);
-    state_.values = arena->floats(slots, k_);
-    state_.ids = arena->ints(slots * k_);
-    state_.ancestors = arena->ints(slots * ld_);
-    state_.history_token = arena->ints(slots * ld_);
-    state_.history_parent = arena->ints(slots * ld_);
-    state_.history_logp = arena->floats(slots, ld_);
-    // Behind all else, so that what came before stays where it was.
-    state_.told = words_ > 0 ? arena->ints(2 * (B + slots)) : nullptr;
-    state_.allowed = words_ > 0 ? reinterpret_cast<uint32_t *>(arena->ints(slots * words_)) : nullptr;
+    xf_beam_step &args = beam_step_;
+    args.sentences = B;
+    args.beam = options_.beam;
+    args.n_best = options_.n_best;
+    args.k = k_;
+    args.end_token = options_.end_token;
+    args.ld_ancestors = ld_;
+    args.live_logp = arena->doubles(slots);
+    args.penalty = penalty_ = arena->doubles(ld_ + 1);
+    constexpr int64_t kFinishedDoubles = sizeof(xf_beam_finished) / sizeof(double);
+    args.finished = reinterpret_cast<xf_beam_finished *>(arena->doubles(kFinishedDoubles * B * options_.n_best));
+    args.length = arena->ints(B);
+    args.finished_count = arena->ints(B);
+    args.remaining = arena->ints(1);
+    args.values = values_ = arena->floats(slots, k_);
+    args.ids = ids_ = arena->ints(slots * k_);
+    args.ancestors = arena->ints(slots * ld_);
+    args.history_token = arena->ints(slots * ld_);
+    args.history_parent = arena->ints(slots * ld_);
+    args.history_logp = arena->floats(slots, ld_);
+    // Last, so that the addresses above do not depend on restrictions.
+    readback_ = words_ > 0 ? arena->ints(2 * (B + slots)) : nullptr;
+    allowed_ = words_ > 0 ? reinterpret_cast<uint32_t *>(arena->ints(slots * words_)) : nullptr;
 }
 
 void DeviceSearch::begin(const SearchRequest &request) {
-    words_ = restricted(request, 0) ? allowed_words(model_.config().V) : 0;
+    words_ = restricts_tokens(request, 0) ? allowed_words(model_.config().V) : 0;
     Arena dry(XF_FP32);
     plan(&dry);
     buffer_.reserve(stream_.device(), dry.bytes());
@@ -47,118 +52,88 @@ void DeviceSearch::begin(const SearchRequest &request) {
     plan(&arena);
     stream_.zero(buffer_.data(), dry.bytes());
 
-    std::vector<double> penalty(static_cast<size_t>(ld_ + 1));
-    for (int64_t length = 1; length <= ld_; ++length)
-        penalty[static_cast<size_t>(length)] = length_penalty(length, options_.alpha);
-    stream_.upload(state_.penalty, penalty.data(), penalty.size() * sizeof(double));
-    const auto count = static_cast<size_t>(sentences_);
-    std::vector<int32_t> live(count, 1), limit(count, 1), done(count, 1);  // what pads the group is done
-    for (size_t s = 0; s < request.limits.size(); ++s) {
-        limit[s] = static_cast<int32_t>(request.limits[s]);
-        done[s] = 0;
-    }
-    stream_.upload(state_.live, live.data(), count * sizeof(int32_t));
-    stream_.upload(state_.limit, limit.data(), count * sizeof(int32_t));
-    stream_.upload(state_.done, done.data(), count * sizeof(int32_t));
-    live_ = live, done_ = done;
-    paths_.assign(count * static_cast<size_t>(options_.beam), {});
+    std::vector<double> penalty(ld_ + 1);
+    for (int64_t length = 1; length <= ld_; ++length) penalty[length] = length_penalty(length, options_.alpha);
+    stream_.upload(penalty_, penalty.data(), penalty.size() * sizeof(double));
+    const size_t count = sentences_;
+    live_.assign(count, 1);
+    done_.assign(count, 1);  // padding is done from the beginning
+    std::fill_n(done_.begin(), request.size(), 0);
+    std::vector<int32_t> limit(count, 1);
+    std::copy(request.limits.begin(), request.limits.end(), limit.begin());
+    sentences_staging_.clear();
+    const size_t live = sentences_staging_.add(live_), done = sentences_staging_.add(done_);
+    const size_t limits = sentences_staging_.add(limit);
+    sentences_staging_.upload(stream_);
+    beam_step_.live = sentences_staging_.at(live);
+    beam_step_.done = sentences_staging_.at(done);
+    beam_step_.limit = sentences_staging_.at(limits);
+    paths_.assign(count * options_.beam, {});
     next_paths_ = paths_;
 }
 
-// Gives these sentences rows; -1 pads. rows: beam of each sentence.
-void DeviceSearch::place(const std::vector<int32_t> &active, const std::vector<Row> &rows) {
+// Assigns rows to the active sentences; -1 is padding. rows: `beam` rows of each sentence.
+void DeviceSearch::upload_rows(const std::vector<int32_t> &active, const std::vector<Row> &rows) {
     active_ = active;
-    const size_t A = active.size(), N = static_cast<size_t>(options_.beam);
-    // What pads takes the slots of sentences that have left, so that no two rows write to one.
-    std::vector<bool> taken(static_cast<size_t>(sentences_));
+    const int64_t A = std::ssize(active), N = options_.beam;
+    // Padding uses the slots of sentences that have ended, so that no two rows write to the same slot.
+    std::vector<bool> is_active(sentences_);
     for (const int32_t s : active)
-        if (s >= 0) taken[static_cast<size_t>(s)] = true;
-    size_t vacant = 0;
-    std::vector<int32_t> q_begin(A), q_length(A), k_begin(A), k_length(A), slots(A * N), tokens(A * N), steps(A * N);
-    for (size_t a = 0; a < A; ++a) {
-        size_t s = static_cast<size_t>(active[a]);
-        if (active[a] < 0) {
-            while (taken[vacant]) ++vacant;
-            s = vacant++;
-        } else {
-            k_begin[a] = step_.source_begin()[s];
-            k_length[a] = step_.source_length()[s];
-        }
-        q_begin[a] = static_cast<int32_t>(a * N);
-        q_length[a] = static_cast<int32_t>(N);
-        for (size_t i = 0; i < N; ++i) {
-            slots[a * N + i] = static_cast<int32_t>(s * N + i);
-            if (active[a] < 0) continue;
-            tokens[a * N + i] = rows[a * N + i].token;
-            steps[a * N + i] = rows[a * N + i].step;
-        }
+        if (s >= 0) is_active[s] = true;
+    std::vector<int32_t> sentence_of_slots = active;
+    int32_t vacant = 0;
+    for (int32_t &s : sentence_of_slots) {
+        if (s >= 0) continue;
+        while (is_active[vacant]) ++vacant;
+        s = vacant++;
     }
-    const auto upload = [&](int32_t *to, const std::vector<int32_t> &from) {
-        stream_.upload(to, from.data(), from.size() * sizeof(int32_t));
+    Staging &staging = rows_staging_;
+    staging.clear();
+    const auto by_sentence = [&](const auto &value) {
+        return staging.add(A, [&](int64_t a) { return active[a] >= 0 ? value(a) : 0; });
     };
-    upload(state_.active, active);
-    upload(state_.q_begin, q_begin);
-    upload(state_.q_length, q_length);
-    upload(state_.k_begin, k_begin);
-    upload(state_.k_length, k_length);
-    upload(state_.slot_of_row, slots);
-    upload(state_.tokens, tokens);
-    upload(state_.steps, steps);
+    const auto by_row = [&](const auto &value) {
+        return staging.add(A * N, [&](int64_t row) { return active[row / N] >= 0 ? value(row) : 0; });
+    };
+    const size_t active_at = staging.add(active);
+    const size_t q_begin = staging.add(A, [&](int64_t a) { return a * N; });
+    const size_t q_length = staging.add(A, [&](int64_t) { return N; });
+    const size_t k_begin = by_sentence([&](int64_t a) { return step_.source_begin()[active[a]]; });
+    const size_t k_length = by_sentence([&](int64_t a) { return step_.source_length()[active[a]]; });
+    const size_t slots = staging.add(A * N, [&](int64_t row) { return sentence_of_slots[row / N] * N + row % N; });
+    const size_t tokens = by_row([&](int64_t row) { return rows[row].token; });
+    const size_t steps = by_row([&](int64_t row) { return rows[row].step; });
+    // Recordings refer to this memory, so it has room for all sentences.
+    staging.upload(stream_, 5 * (sentences_ + 16) + 3 * (sentences_ * N + 16));
+    beam_step_.active_count = rows_.sentences = A;
+    beam_step_.active = staging.at(active_at);
+    rows_.tokens = beam_step_.tokens = staging.at(tokens);
+    rows_.steps = beam_step_.steps = staging.at(steps);
+    rows_.rows = A * N;
+    rows_.max_rows = N;
+    rows_.slot_of_row = staging.at(slots);
+    rows_.ancestors = beam_step_.ancestors;
+    rows_.q_begin = staging.at(q_begin);
+    rows_.q_length = staging.at(q_length);
+    rows_.k_begin = staging.at(k_begin);
+    rows_.k_length = staging.at(k_length);
+    rows_.ld_ancestors = rows_.max_step = ld_;
 }
 
-void DeviceSearch::calls() {
-    const auto A = static_cast<int64_t>(active_.size());
-    DecoderStep::DeviceRows rows{};
-    rows.rows = A * options_.beam;
-    rows.sentences = A;
-    rows.most_rows = options_.beam;
-    rows.tokens = state_.tokens;
-    rows.steps = state_.steps;
-    rows.slot_of_row = state_.slot_of_row;
-    rows.ancestors = state_.ancestors;
-    rows.q_begin = state_.q_begin;
-    rows.q_length = state_.q_length;
-    rows.k_begin = state_.k_begin;
-    rows.k_length = state_.k_length;
-    rows.ld_ancestors = rows.max_step = ld_;
-    rows.allowed = restricted_ ? state_.allowed : nullptr;
-    rows.may_end = may_end_;
-    step_.run(rows, k_, state_.values, state_.ids, true);
-
-    xf_beam_step args{};
-    args.active_count = A;
-    args.sentences = sentences_;
-    args.beam = options_.beam;
-    args.n_best = options_.n_best;
-    args.k = k_;
-    args.end_token = options_.end_token;
-    args.ld_ancestors = ld_;
-    args.active = state_.active;
-    args.values = state_.values;
-    args.ids = state_.ids;
-    args.penalty = state_.penalty;
-    args.limit = state_.limit;
-    args.length = state_.length;
-    args.live = state_.live;
-    args.done = state_.done;
-    args.live_logp = state_.live_logp;
-    args.ancestors = state_.ancestors;
-    args.history_token = state_.history_token;
-    args.history_logp = state_.history_logp;
-    args.history_parent = state_.history_parent;
-    args.finished = state_.finished;
-    args.finished_count = state_.finished_count;
-    args.tokens = state_.tokens;
-    args.steps = state_.steps;
-    args.remaining = state_.remaining;
-    stream_.run(args);
+void DeviceSearch::issue_operations() {
+    rows_.allowed = restricted_ ? allowed_ : nullptr;
+    rows_.may_end = may_end_;
+    step_.run(rows_, k_, values_, ids_, true);
+    stream_.run(beam_step_);
 }
 
-void DeviceSearch::one_step() {
-    if (!model_.context().graphs()) return calls();
+void DeviceSearch::run_step() {
+    if (!model_.context().graphs()) return issue_operations();
     const Key key{step_.layout(),
                   buffer_.data(),
-                  static_cast<int64_t>(active_.size()),
+                  sentences_staging_.device_memory(),
+                  rows_staging_.device_memory(),
+                  std::ssize(active_),
                   sentences_,
                   options_.beam,
                   options_.n_best,
@@ -166,52 +141,53 @@ void DeviceSearch::one_step() {
                   ld_,
                   restricted_,
                   may_end_};
-    graphs_.run(stream_, key, [&] { calls(); });
+    graphs_.run(stream_, key, [&] { issue_operations(); });
 }
 
-// Sentences that are done give their rows back, once that makes the step a smaller one.
+// Removes the rows of sentences that have ended.
 void DeviceSearch::drop_finished() {
-    const std::vector<int32_t> done = fetch(stream_, state_.done, sentences_);
-    const auto N = static_cast<size_t>(options_.beam);
-    const auto rows = static_cast<int64_t>(active_.size() * N);
-    const std::vector<int32_t> tokens = fetch(stream_, state_.tokens, rows), steps = fetch(stream_, state_.steps, rows);
+    const std::vector<int32_t> done = fetch(stream_, beam_step_.done, sentences_);
+    const int64_t A = std::ssize(active_), N = options_.beam;
+    const std::vector<int32_t> tokens = fetch(stream_, beam_step_.tokens, A * N),
+                               steps = fetch(stream_, beam_step_.steps, A * N);
     std::vector<int32_t> left;
-    std::vector<Row> kept;
-    for (size_t a = 0; a < active_.size(); ++a) {
-        if (active_[a] < 0 || done[static_cast<size_t>(active_[a])] != 0) continue;
+    std::vector<Row> rows;
+    for (int64_t a = 0; a < A; ++a) {
+        if (active_[a] < 0 || done[active_[a]] != 0) continue;
         left.push_back(active_[a]);
-        for (size_t i = 0; i < N; ++i) kept.push_back({tokens[a * N + i], steps[a * N + i]});
+        for (int64_t row = a * N; row < (a + 1) * N; ++row) rows.push_back({tokens[row], steps[row]});
     }
-    left.resize(static_cast<size_t>(padded(static_cast<int64_t>(left.size()))), -1);
-    kept.resize(left.size() * N, {options_.start_token, 0});
-    place(left, kept);
+    left.resize(padded(std::ssize(left)), -1);
+    rows.resize(left.size() * N, {options_.start_token, 0});
+    upload_rows(left, rows);
 }
 
-void DeviceSearch::run(const SearchRequest &request, const Watch &watch, std::vector<SentenceOutcome> *outcomes) {
+void DeviceSearch::run(const SearchRequest &request, const SearchControl &control,
+                       std::vector<SentenceOutcome> *outcomes) {
     options_ = request.beam;
-    const auto count = static_cast<int64_t>(request.limits.size());
+    const int64_t count = request.size();
     sentences_ = padded(count);
     const int64_t longest = *std::max_element(request.limits.begin(), request.limits.end());
     ld_ = steps(longest);
     k_ = request.k;
     begin(request);
-    std::vector<int32_t> all(static_cast<size_t>(sentences_), -1);
-    for (size_t s = 0; s < request.limits.size(); ++s) all[s] = static_cast<int32_t>(s);
-    place(all, std::vector<Row>(all.size() * static_cast<size_t>(options_.beam), {options_.start_token, 0}));
-    const bool asks = request.constraint != nullptr;
+    std::vector<int32_t> all(sentences_, -1);
+    for (int32_t s = 0; s < count; ++s) all[s] = s;
+    upload_rows(all, std::vector<Row>(all.size() * options_.beam, {options_.start_token, 0}));
+    const bool constrained = request.constraint != nullptr;
     int64_t t = 0;
-    for (int32_t remaining = static_cast<int32_t>(count);;) {
-        watch.look(request.done_before + count - remaining);
-        for (const int64_t stop = std::min(longest, t + (asks ? 1 : kStepsBetweenLooks)); t < stop; ++t) {
-            step_.reserve(static_cast<int64_t>(active_.size()) * options_.beam, t + 1);
+    for (int64_t remaining = count;;) {
+        control.report(request.done_before + count - remaining);
+        for (const int64_t stop = std::min(longest, t + (constrained ? 1 : kStepsBetweenReads)); t < stop; ++t) {
+            step_.reserve(std::ssize(active_) * options_.beam, t + 1);
             restrict_rows(request, t);
-            one_step();
+            run_step();
         }
-        remaining = asks ? follow(t - 1) : fetch(stream_, state_.remaining, 1)[0];
-        if (remaining == 0 || t >= longest || watch.late()) break;
-        if (padded(remaining) < static_cast<int64_t>(active_.size())) drop_finished();
+        remaining = constrained ? read_step(t - 1) : fetch(stream_, beam_step_.remaining, 1)[0];
+        if (remaining == 0 || t >= longest || control.past_deadline()) break;
+        if (padded(remaining) < std::ssize(active_)) drop_finished();
     }
-    results(request, t, outcomes);
+    collect_results(request, t, outcomes);
 }
 
 }  // namespace xf

@@ -1,11 +1,11 @@
-// Beam search whose state lives on the device (xf_beam_step): a step needs nothing of the host, so steps follow each
-// other without waiting, and where the device can record calls a step is one replay.
+// Beam search with its state on the device (xf_beam_step). Steps follow each other without waiting for the host, and a
+// device that records operations replays one recording per step.
 //
-// The answers are those of BeamSearch to the bit, given equal log-probabilities. The host looks every few steps how
-// many sentences are still searched, and gives fewer rows to the next steps when enough have ended.
+// Given equal log-probabilities, the hypotheses are bit-identical to those of BeamSearch. Every few steps, the host
+// reads the number of active sentences and removes the rows of sentences that have ended.
 //
-// What a forced prefix says of a step is known beforehand: its bits go to the device with nobody waiting. A constraint
-// is the host's: it is told after each step what lives on, in one wait, and sends the bits of the next.
+// The tokens that a forced prefix allows are known in advance, so the host uploads them without waiting. A constraint
+// runs on the host: after each step the host reads the live hypotheses and uploads the allowed tokens of the next step.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,51 +14,41 @@
 
 #include "backend/graph_cache.h"
 #include "decode/search.h"
-#include "decode/step.h"
+#include "nn/decoder_step.h"
 
 namespace xf {
 
-// Device memory as a vector, when all before it has been computed.
+// Returns a copy of device memory after all earlier operations on the stream.
 template <class T>
 std::vector<T> fetch(Stream &stream, const T *from, int64_t count) {
-    std::vector<T> values(static_cast<size_t>(count));
+    std::vector<T> values(count);
     stream.download(values.data(), from, values.size() * sizeof(T));
     return values;
 }
 
 class DeviceSearch {
 public:
-    // All three must outlive the search.
+    // The arguments must outlive the search.
     DeviceSearch(const Model &model, Stream &stream, DecoderStep &step) : model_(model), stream_(stream), step_(step) {}
 
-    static bool possible(const Device &device) { return device.ops().beam_step != nullptr; }
+    static bool is_supported(const Device &device) { return device.ops().beam_step != nullptr; }
 
-    // The slots and steps that DecoderStep::begin() is to be given for run().
+    // The arguments of DecoderStep::begin() that run() requires.
     int64_t slots(const BeamOptions &options, int64_t sentences) const { return padded(sentences) * options.beam; }
     int64_t steps(int64_t longest) const { return padded(longest); }
 
-    // Writes the answers of each sentence to (*outcomes)[sentence of the batch].
-    void run(const SearchRequest &request, const Watch &watch, std::vector<SentenceOutcome> *outcomes);
+    // Writes the hypotheses of each sentence to (*outcomes)[its index in the batch].
+    void run(const SearchRequest &request, const SearchControl &control, std::vector<SentenceOutcome> *outcomes);
 
 private:
-    // Device memory; sizes in docs/ops/beam_step.md. The rows' part is written anew when sentences leave.
-    struct State {
-        double *live_logp, *penalty;
-        int32_t *length, *live, *done, *limit, *finished_count, *remaining;
-        int32_t *active, *slot_of_row, *q_begin, *q_length, *k_begin, *k_length, *tokens, *steps;
-        int32_t *ids, *ancestors, *history_token, *history_parent;
-        float *values, *history_logp;
-        xf_beam_finished *finished;
-        int32_t *told;      // live, done, and what the last step wrote to history, for the host
-        uint32_t *allowed;  // [rows, words]; both null when nothing is restricted
-    };
     struct Key {
         DecoderStep::Layout layout;
-        const void *state;
+        const void *state, *sentences_memory, *rows_memory;
         int64_t active, sentences, beam, n_best, k, steps;
         bool restricted, may_end;
         auto operator<=>(const Key &) const = default;
     };
+    // The next input of a hypothesis.
     struct Row {
         int32_t token, step;
     };
@@ -66,28 +56,37 @@ private:
     int64_t padded(int64_t n) const { return model_.context().graphs() ? bucket(n) : n; }
     void plan(Arena *arena);
     void begin(const SearchRequest &request);
-    void place(const std::vector<int32_t> &active, const std::vector<Row> &rows);
+    void upload_rows(const std::vector<int32_t> &active, const std::vector<Row> &rows);
     void restrict_rows(const SearchRequest &request, int64_t t);
-    void one_step();
-    int32_t follow(int64_t t);
-    void calls();
+    void run_step();
+    void issue_operations();
+    int32_t read_step(int64_t t);
     void drop_finished();
-    void results(const SearchRequest &request, int64_t steps, std::vector<SentenceOutcome> *outcomes);
+    void collect_results(const SearchRequest &request, int64_t steps, std::vector<SentenceOutcome> *outcomes);
 
     const Model &model_;
     Stream &stream_;
     DecoderStep &step_;
     BeamOptions options_;
-    int64_t sentences_ = 0, ld_ = 0, k_ = 0;    // padded
-    std::vector<int32_t> active_;               // sentence of each group of rows, or -1
-    int64_t words_ = 0;                         // of a row's bits; 0: no step of the request is restricted
-    bool restricted_ = false, may_end_ = true;  // of the step at hand
-    // With a constraint: what lives, as the host follows it. paths_: the tokens of each slot.
-    std::vector<int32_t> told_, live_, done_;
+    int64_t sentences_ = 0, ld_ = 0, k_ = 0;    // sentences_ and ld_ include padding
+    std::vector<int32_t> active_;               // the sentence of each group of rows; -1: padding
+    int64_t words_ = 0;                         // of allowed, per row; 0: no step of the request restricts tokens
+    bool restricted_ = false, may_end_ = true;  // of the current step
+    // With a constraint: the host's copy of the live hypotheses. paths_: the tokens of each slot.
+    std::vector<int32_t> host_readback_, live_, done_;
     std::vector<std::vector<int32_t>> paths_, next_paths_;
     std::vector<uint32_t> bits_;
+    std::vector<Partial> partials_;
     Buffer buffer_;
-    State state_{};
+    Staging sentences_staging_, rows_staging_;
+    // Device memory: the arguments of the operations of a step, and what only the host uses.
+    DecoderStep::DeviceRows rows_{};
+    xf_beam_step beam_step_{};
+    float *values_ = nullptr;      // of beam_step_
+    int32_t *ids_ = nullptr;       // of beam_step_
+    double *penalty_ = nullptr;    // of beam_step_
+    uint32_t *allowed_ = nullptr;  // [rows, words_]; null without restrictions
+    int32_t *readback_ = nullptr;  // live, done, and the last step of history, for the host; null without restrictions
     GraphCache<Key> graphs_;
 };
 

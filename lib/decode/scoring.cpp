@@ -1,4 +1,4 @@
-// What a decoder says of given targets: their scores, a model's loss on them, attention weights. See decoder.h.
+// Scores, losses, and attention weights of given targets. See decoder.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
@@ -11,31 +11,31 @@
 namespace xf {
 namespace {
 
-// Numbers of the stream's type, as fp32.
-std::vector<float> read_numbers(Stream &stream, uint32_t dtype, Num from, int64_t count) {
-    std::vector<float> values(static_cast<size_t>(count));
+// Downloads values of the type of the stream as fp32.
+std::vector<float> read_fp32(Stream &stream, uint32_t dtype, Num from, int64_t count) {
+    std::vector<float> values(count);
     if (dtype == XF_FP32) {
         stream.download(values.data(), from, values.size() * sizeof(float));
         return values;
     }
-    std::vector<uint16_t> narrow(values.size());
-    stream.download(narrow.data(), from, narrow.size() * sizeof(uint16_t));
-    std::transform(narrow.begin(), narrow.end(), values.begin(), from_bf16);
+    std::vector<uint16_t> halves(values.size());
+    stream.download(halves.data(), from, halves.size() * sizeof(uint16_t));
+    std::transform(halves.begin(), halves.end(), values.begin(), from_bf16);
     return values;
 }
 
-// Puts a batcher back when it goes.
-class KeptPosition {
+// Restores the position of a batcher.
+class PositionGuard {
 public:
-    explicit KeptPosition(Batcher *batcher) : batcher_(*batcher), position_(batcher->position()) {}
-    ~KeptPosition() {
+    explicit PositionGuard(Batcher *batcher) : batcher_(*batcher), position_(batcher->position()) {}
+    ~PositionGuard() {
         try {
             batcher_.seek(position_);
-        } catch (...) {  // out of memory: it stands elsewhere, and is sound
+        } catch (...) {  // out of memory: the batcher remains valid at another position
         }
     }
-    KeptPosition(const KeptPosition &) = delete;
-    KeptPosition &operator=(const KeptPosition &) = delete;
+    PositionGuard(const PositionGuard &) = delete;
+    PositionGuard &operator=(const PositionGuard &) = delete;
     int64_t epoch() const { return position_.epoch; }
 
 private:
@@ -47,24 +47,17 @@ private:
 
 void Decoder::check_pairs(const xf_batch &batch) const {
     check_source(batch, model_->config());
-    for (int64_t b = 0; b < batch.sentences; ++b) {
-        const int64_t length = batch.src_offsets[b + 1] - batch.src_offsets[b];
-        XF_CHECK(length <= config_.max_source_tokens, XF_ERROR_OUT_OF_RANGE,
-                 "source sentence %lld has %lld tokens, expected at most decode.max_source_tokens %lld",
-                 static_cast<long long>(b), static_cast<long long>(length),
-                 static_cast<long long>(config_.max_source_tokens));
-    }
     check_target(batch, model_->config());
 }
 
 template <class Use>
-void Decoder::forced(const xf_batch &batch, float smoothing, const Call &call, Use use) {
-    XF_CHECK(batch.sentences >= 0, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences",
+void Decoder::run_targets(const xf_batch &batch, float smoothing, const Call &call, Use use) {
+    XF_CHECK(batch.sentences >= 0, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences, expected at least 0",
              static_cast<long long>(batch.sentences));
     if (batch.sentences == 0) return;
     check_pairs(batch);
-    constexpr int64_t kTokens = 4096;  // source and target tokens worked on at a time: bounds the workspace
-    order_.resize(static_cast<size_t>(batch.sentences));
+    constexpr int64_t kTokens = 4096;  // source and target tokens of a group; limits the workspace
+    order_.resize(batch.sentences);
     std::iota(order_.begin(), order_.end(), 0);
     sort_longest_first(batch.src_offsets);
     for (size_t begin = 0; begin < order_.size();) {
@@ -82,7 +75,7 @@ void Decoder::forced(const xf_batch &batch, float smoothing, const Call &call, U
         network_.encode(pass, packed_);
         network_.decode(pass, packed_);
         network_.loss(pass, packed_, smoothing, config_.smooth_uniform);
-        losses_.resize(static_cast<size_t>(packed_.tgt.rows));
+        losses_.resize(packed_.tgt.rows);
         nlls_.resize(losses_.size());
         stream_.download(losses_.data(), network_.token_loss(), losses_.size() * sizeof(float));
         stream_.download(nlls_.data(), network_.token_nll(), nlls_.size() * sizeof(float));
@@ -95,23 +88,23 @@ void Decoder::forced(const xf_batch &batch, float smoothing, const Call &call, U
 }
 
 void Decoder::score(const xf_batch &batch, double *log_probabilities, const Call &call) {
-    std::vector<double> scores(static_cast<size_t>(std::max<int64_t>(batch.sentences, 0)));
-    forced(batch, 0, call, [&](int64_t b, const float *, const float *nll, int64_t count) {
-        scores[static_cast<size_t>(b)] = -std::accumulate(nll, nll + count, 0.0);
+    std::vector<double> scores(std::max<int64_t>(batch.sentences, 0));
+    run_targets(batch, 0, call, [&](int64_t b, const float *, const float *nll, int64_t count) {
+        scores[b] = -std::accumulate(nll, nll + count, 0.0);
     });
     std::copy(scores.begin(), scores.end(), log_probabilities);
 }
 
 void Decoder::evaluate(const xf_batch &batch, EvalStats *stats, const Call &call) {
-    // Sums per sentence, then in the order of the batch: grouping must not show in the last bit.
-    std::vector<double> losses(static_cast<size_t>(std::max<int64_t>(batch.sentences, 0))), nlls(losses.size());
+    // Sums per sentence, then in the order of the batch, so that the result does not depend on the grouping.
+    std::vector<double> losses(std::max<int64_t>(batch.sentences, 0)), nlls(losses.size());
     int64_t tokens = 0;
     const auto add = [&](int64_t b, const float *loss, const float *nll, int64_t count) {
-        losses[static_cast<size_t>(b)] = std::accumulate(loss, loss + count, 0.0);
-        nlls[static_cast<size_t>(b)] = std::accumulate(nll, nll + count, 0.0);
+        losses[b] = std::accumulate(loss, loss + count, 0.0);
+        nlls[b] = std::accumulate(nll, nll + count, 0.0);
         tokens += count;
     };
-    forced(batch, config_.label_smoothing, call, add);
+    run_targets(batch, config_.label_smoothing, call, add);
     stats->sentences += batch.sentences;
     stats->tgt_tokens += tokens;
     stats->loss_sum = std::accumulate(losses.begin(), losses.end(), stats->loss_sum);
@@ -120,9 +113,9 @@ void Decoder::evaluate(const xf_batch &batch, EvalStats *stats, const Call &call
 
 EvalStats Decoder::evaluate(Batcher *batcher, const Call &call) {
     if (const auto unsampled = batcher->unsampled(call)) return evaluate(unsampled.get(), call);
-    const KeptPosition kept(batcher);
+    const PositionGuard guard(batcher);
     EvalStats stats;
-    batcher->seek({kept.epoch(), 0});
+    batcher->seek({guard.epoch(), 0});
     const int64_t batches = batcher->batches_in_epoch();
     for (int64_t i = 0; batcher->next(&batch_); ++i) {
         call.progress("evaluate", i, batches);
@@ -143,23 +136,23 @@ AttentionShape Decoder::attention_shape(const xf_batch &pair, int32_t kind, int6
     const ModelConfig &c = model_->config();
     XF_CHECK(pair.sentences == 1, XF_ERROR_INVALID_ARGUMENT, "the batch has %lld sentences, expected 1",
              static_cast<long long>(pair.sentences));
-    XF_CHECK(kind >= 0 && kind <= 2, XF_ERROR_OUT_OF_RANGE, "kind is %d, expected 0 to 2", kind);
+    XF_CHECK(kind >= 1 && kind <= 3, XF_ERROR_OUT_OF_RANGE, "kind is %d, expected 1 to 3", kind);
     const auto which = static_cast<AttentionKind>(kind);
     const int64_t layers = which == AttentionKind::kEncoder ? c.encoder_layers : c.decoder_layers;
     XF_CHECK(layer >= 0 && layer < layers, XF_ERROR_OUT_OF_RANGE, "layer is %lld, expected 0 to %lld",
              static_cast<long long>(layer), static_cast<long long>(layers - 1));
     check_pairs(pair);
     const int64_t S = pair.src_offsets[1] - pair.src_offsets[0], T = pair.tgt_offsets[1] - pair.tgt_offsets[0];
-    const float scale = 1.0f / std::sqrt(static_cast<float>(c.K));
+    const float scale = c.attention_scale();
     switch (which) {
         case AttentionKind::kEncoder:
-            return {c.H, c.K, S, S, false, c.window, scale};
+            return {c.H, c.d_k, S, S, false, c.window, scale};
         case AttentionKind::kDecoder:
-            return {c.H, c.K, T, T, true, c.window, scale};
+            return {c.H, c.d_k, T, T, true, c.window, scale};
         case AttentionKind::kCross:
             break;
     }
-    return {c.H, c.K, T, S, false, 0, scale};
+    return {c.H, c.d_k, T, S, false, 0, scale};
 }
 
 void Decoder::attention(const xf_batch &pair, int32_t kind, int64_t layer, float *weights, const Call &call) {
@@ -168,21 +161,22 @@ void Decoder::attention(const xf_batch &pair, int32_t kind, int64_t layer, float
     const auto which = static_cast<AttentionKind>(kind);
     const int64_t first[] = {0};
     packed_.load(stream_, c, pair, first, PackedBatch::Sides::kBoth, config_.beam.start_token);
-    network_.prepare(packed_, Transformer::Mode::kTrain, true);  // which keeps every layer's queries and keys
+    network_.prepare(packed_, Transformer::Mode::kTrain, true);  // keeps the queries and keys of all layers
     const Pass pass = inference(call);
     network_.encode(pass, packed_);
     network_.decode(pass, packed_);
     const auto read = [&](Num from, int64_t rows, int64_t columns) {
-        return read_numbers(stream_, model_->dtype(), from, rows * columns);
+        return read_fp32(stream_, model_->dtype(), from, rows * columns);
     };
     if (which == AttentionKind::kCross) {
-        const AttentionActivations &acts = network_.cross(layer);
+        const AttentionActivations &acts = network_.activations(Stack::kDecoder).layers[layer].cross;
         const std::vector<float> q = read(acts.qkv, shape.queries, c.q_columns());
         const std::vector<float> kv = read(acts.kv, shape.keys, c.kv_columns());
         return attention_weights(shape, q.data(), c.q_columns(), kv.data(), c.kv_columns(), weights);
     }
     const bool encoder = which == AttentionKind::kEncoder;
-    const AttentionActivations &acts = encoder ? network_.encoder_self(layer) : network_.decoder_self(layer);
+    const AttentionActivations &acts =
+        network_.activations(encoder ? Stack::kEncoder : Stack::kDecoder).layers[layer].self;
     const std::vector<float> qkv = read(acts.qkv, shape.queries, c.qkv_columns());
     attention_weights(shape, qkv.data(), c.qkv_columns(), qkv.data() + c.q_columns(), c.qkv_columns(), weights);
 }

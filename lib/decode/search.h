@@ -1,10 +1,9 @@
-// What a group of sentences is searched with, on the host (host_search.h) or on the device (device_search.h), and what
-// comes of each sentence.
+// The input and the result of a search over a group of sentences, on the host (host_search.h) or on the device
+// (device_search.h).
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <span>
 #include <string>
@@ -16,59 +15,71 @@
 
 namespace xf {
 
-// Says which tokens may follow a hypothesis: clears the bits of others in allowed, a bit for each id, all set before.
-struct Prefix {
-    int64_t sentence;  // of the batch
-    const std::vector<int32_t> &ids;
-    int64_t remaining;  // tokens that may follow, the end symbol counted
+// A hypothesis for which a constraint selects the next tokens.
+struct Partial {
+    int64_t sentence;  // in the batch
+    std::span<const int32_t> ids;
+    int64_t remaining;            // the number of tokens that may follow, including the end symbol
+    std::span<uint32_t> allowed;  // one bit for each id; all bits are set
 };
-using Constraint = std::function<void(const Prefix &prefix, uint32_t *allowed)>;
+// Clears the bits of the tokens that must not follow. Called once per step with all live hypotheses.
+using Constraint = std::function<void(std::span<const Partial> partials)>;
 
-// What became of a sentence: its answers, best first, or why it has none.
+// The forced beginnings of the hypotheses of a call.
+struct ForcedPrefixes {
+    int32_t first = -1;                // the first token of every hypothesis; -1: any
+    const int32_t *ids = nullptr;      // the tokens after it; null: none
+    const int64_t *offsets = nullptr;  // [sentences + 1] into ids
+
+    bool empty() const { return first < 0 && ids == nullptr; }
+    int64_t size(int64_t sentence) const {
+        return (first >= 0 ? 1 : 0) + (ids != nullptr ? offsets[sentence + 1] - offsets[sentence] : 0);
+    }
+    // Token t of a sentence; t < size(sentence).
+    int32_t token(int64_t sentence, int64_t t) const {
+        if (first < 0) return ids[offsets[sentence] + t];
+        return t == 0 ? first : ids[offsets[sentence] + t - 1];
+    }
+};
+
+// The result for one sentence: its hypotheses, best first, or the error.
 struct SentenceOutcome {
     xf_status status = XF_OK;
     std::string message{};
-    std::vector<Hypothesis> answers{};
+    std::vector<Hypothesis> hypotheses{};
 
-    bool settled() const { return status != XF_OK || !answers.empty(); }
+    bool settled() const { return status != XF_OK || !hypotheses.empty(); }
 };
 
-// Who may end a search early, and who hears how far it is.
-class Watch {
+// Progress, cancellation, and the deadline of one call.
+class SearchControl {
 public:
-    // deadline_ms from the beginning of the call; 0: none. total: sentences. call must outlive the watch.
-    Watch(const Call &call, int64_t deadline_ms, int64_t total)
-        : call_(call), deadline_(deadline_ms), limited_(deadline_ms > 0), total_(total) {}
+    // total: the number of sentences. call must outlive the object.
+    SearchControl(const Call &call, int64_t total) : call_(call), total_(total) {}
 
     const Call &call() const { return call_; }
-    // Throws when the call is cancelled. done: sentences of it that need no more work.
-    void look(int64_t done) const { call_.progress("translate", done, total_); }
-    bool late() const { return limited_ && std::chrono::steady_clock::now() - call_.began() >= deadline_; }
+    // Reports the number of completed sentences. Throws if the call is cancelled.
+    void report(int64_t done) const { call_.progress("translate", done, total_); }
+    bool past_deadline() const { return call_.expired(); }
 
 private:
     const Call &call_;
-    std::chrono::milliseconds deadline_;
-    bool limited_;
     int64_t total_;
 };
 
-// Its arrays are of equal length, a place for each sentence of the group.
+// A group of sentences. Indices of sentences refer to the group unless stated.
 struct SearchRequest {
     BeamOptions beam;
-    int64_t min_tokens = 0;                   // fewest of an answer, the end symbol not counted
-    int64_t k = 0;                            // continuations looked at of each hypothesis
-    std::span<const int64_t> sentences;       // which they are of the batch
-    std::span<const int64_t> limits;          // most tokens, the end symbol counted
-    const int32_t *prefix_ids = nullptr;      // null: none
-    const int32_t *prefix_offsets = nullptr;  // by sentence of the batch
-    const Constraint *constraint = nullptr;   // null: none
-    int64_t done_before = 0;                  // sentences of the call that need no more work
+    int64_t min_tokens = 0;                  // the minimum length of a hypothesis, without the end symbol
+    int64_t k = 0;                           // continuations per hypothesis
+    std::span<const int64_t> sentences;      // the index of each sentence in the batch
+    std::span<const int64_t> limits;         // the maximum length of its hypotheses, with the end symbol
+    ForcedPrefixes prefixes;                 // by sentence of the batch
+    const Constraint *constraint = nullptr;  // null: none
+    int64_t done_before = 0;                 // sentences of the call that were completed before this group
 
-    std::span<const int32_t> prefix(size_t place) const {
-        if (prefix_ids == nullptr) return {};
-        const int64_t s = sentences[place];
-        return {prefix_ids + prefix_offsets[s], prefix_ids + prefix_offsets[s + 1]};
-    }
+    int64_t size() const { return std::ssize(sentences); }
+    int64_t prefix_size(int64_t sentence) const { return prefixes.size(sentences[sentence]); }
 };
 
 }  // namespace xf

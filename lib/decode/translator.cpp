@@ -3,12 +3,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/translator.h"
 
+#include <limits>
+
 #include "core/utf8.h"
 
 namespace xf {
 namespace {
 
-// White_Space of Unicode 15, and three characters without width.
+// White_Space of Unicode 15, and three zero-width characters.
 bool is_blank(uint32_t c) {
     if (c <= ' ') return c == ' ' || (c >= '\t' && c <= '\r');
     switch (c) {
@@ -28,7 +30,7 @@ bool is_blank(uint32_t c) {
     }
 }
 
-// Where the character begins that ends at end, which is above 0.
+// Returns the beginning of the character that ends at `end` > 0.
 size_t character_before(std::string_view text, size_t end) {
     size_t begin = end - 1;
     while (begin > 0 && end - begin < 4 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
@@ -55,63 +57,112 @@ std::string_view trimmed(std::string_view text) {
 
 void write_texts(const Tokenizer &tokenizer, std::vector<SentenceOutcome> *outcomes) {
     for (SentenceOutcome &outcome : *outcomes)
-        for (Hypothesis &h : outcome.answers) h.text = tokenizer.decode(h.ids.data(), h.ids.size());
+        for (Hypothesis &h : outcome.hypotheses) h.text = tokenizer.decode(h.ids.data(), h.ids.size());
 }
 
-// Appends text i and its prefix to the batch, or nothing and says what became of it.
-void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, const Frame &frame,
+// Appends text i and its prefix to the batch. If that fails, or the text is empty, settles its outcome instead.
+void Translator::encode(const Texts &texts, const Texts &prefixes, size_t i, const TokenTemplate &source,
                         SentenceOutcome *outcome) {
     const size_t begin = ids_.size(), prefix_begin = prefix_ids_.size();
-    bool text_done = false;
+    bool in_prefix = false;
     try {
         if (texts.missing(i)) fail(XF_ERROR_INVALID_ARGUMENT, "the text is NULL");
-        if (!frame.append(&ids_, [&] { tokenizer_.source().encode(trimmed(texts[i]), &ids_, &scratch_); })) {
-            Hypothesis &nothing = outcome->answers.emplace_back();
-            nothing.finished = true;
-            nothing.token_log_probabilities.assign(1, 0.0f);
+        if (!source.append(&ids_, [&] { tokenizer_.source().encode(trimmed(texts[i]), &ids_, &scratch_); })) {
+            Hypothesis &empty = outcome->hypotheses.emplace_back();
+            empty.finished = true;
+            empty.token_log_probabilities.assign(1, 0.0f);
             return;
         }
-        text_done = true;
+        in_prefix = true;
         if (!prefixes.missing(i)) tokenizer_.target().encode(trimmed(prefixes[i]), &prefix_ids_, &scratch_);
     } catch (const Error &error) {
         ids_.resize(begin);
         prefix_ids_.resize(prefix_begin);
-        outcome->message = text_done ? format("prefix: %s", error.what()) : error.what();
+        outcome->message = in_prefix ? format("prefix: %s", error.what()) : error.what();
         outcome->status = error.status();
     }
 }
 
 std::vector<SentenceOutcome> Translator::translate(const Texts &texts, const Texts &prefixes, DecodeRequest request,
                                                    const Call &call) {
-    const LanguageTokens told = decoder_.config(request.options).languages;
+    const DecodeConfig config = decoder_.config(request.options);
     const ModelConfig &model = decoder_.model().config();
-    model.languages.check_told(told, "decode.");
-    const Frame frame = Frames(model.tokens, model.languages, told).source;
+    model.languages.check_set(config.languages);
+    const TokenTemplate source = TokenTemplates(model.tokens, model.languages, config.languages).source;
     std::vector<SentenceOutcome> outcomes(texts.count);
     ids_.clear();
-    ids_.reserve(1);  // for a batch without any is still one
+    ids_.reserve(1);  // a batch without ids needs a non-null pointer
     prefix_ids_.clear();
     offsets_.assign(1, 0);
     prefix_offsets_.assign(1, 0);
     for (size_t i = 0; i < texts.count; ++i) {
         call.check();
-        encode(texts, prefixes, i, frame, &outcomes[i]);
-        XF_CHECK(ids_.size() < (size_t{1} << 31) && prefix_ids_.size() < (size_t{1} << 31), XF_ERROR_LIMIT,
-                 "the texts have more than 2^31 tokens");
-        offsets_.push_back(static_cast<int32_t>(ids_.size()));
-        prefix_offsets_.push_back(static_cast<int32_t>(prefix_ids_.size()));
+        encode(texts, prefixes, i, source, &outcomes[i]);
+        offsets_.push_back(std::ssize(ids_));
+        prefix_offsets_.push_back(std::ssize(prefix_ids_));
     }
     xf_batch batch{};
     batch.struct_size = sizeof batch;
-    batch.sentences = static_cast<int64_t>(texts.count);
+    batch.sentences = texts.count;
     batch.src_ids = ids_.data();
     batch.src_offsets = offsets_.data();
-    const bool any = !prefix_ids_.empty();
-    request.prefix_ids = any ? prefix_ids_.data() : nullptr;
-    request.prefix_offsets = any ? prefix_offsets_.data() : nullptr;
-    outcomes = decoder_.decode(batch, request, call, std::move(outcomes));
+    const bool has_prefixes = !prefix_ids_.empty();
+    request.prefix_ids = has_prefixes ? prefix_ids_.data() : nullptr;
+    request.prefix_offsets = has_prefixes ? prefix_offsets_.data() : nullptr;
+    outcomes = decoder_.decode(batch, request, config, call, std::move(outcomes));
     write_texts(tokenizer_, &outcomes);
     return outcomes;
+}
+
+ScoredTexts Translator::score(const Texts &sources, const Texts &targets, const Call &call) {
+    const LanguageTokens languages = decoder_.config(nullptr).languages;
+    const ModelConfig &model = decoder_.model().config();
+    model.languages.check_set(languages);
+    const TokenTemplates templates(model.tokens, model.languages, languages);
+    ScoredTexts scored{std::vector<double>(sources.count, std::numeric_limits<double>::quiet_NaN()),
+                       std::vector<SentenceOutcome>(sources.count)};
+    std::vector<int32_t> ids[2];
+    std::vector<int64_t> offsets[2] = {{0}, {0}};
+    std::vector<size_t> which;
+    const auto append = [&](const Texts &texts, size_t i, const Tokenizer &tokenizer, const TokenTemplate &form,
+                            size_t side) {
+        const char *const name = side == 0 ? "source" : "target";
+        if (texts.missing(i)) fail(XF_ERROR_INVALID_ARGUMENT, "the %s is NULL", name);
+        std::vector<int32_t> &to = ids[side];
+        const auto begin = static_cast<int64_t>(to.size());
+        if (!form.append(&to, [&] { tokenizer.encode(trimmed(texts[i]), &to, &scratch_); }))
+            to.push_back(form.end);  // an empty text: only the end symbol
+        const auto length = static_cast<int64_t>(to.size()) - begin;
+        XF_CHECK(length <= model.max_length, XF_ERROR_OUT_OF_RANGE,
+                 "the %s has %lld tokens; the maximum is %lld (model.max_length)", name, static_cast<long long>(length),
+                 static_cast<long long>(model.max_length));
+    };
+    for (size_t i = 0; i < sources.count; ++i) {
+        call.check();
+        const size_t before[2] = {ids[0].size(), ids[1].size()};
+        try {
+            append(sources, i, tokenizer_.source(), templates.source, 0);
+            append(targets, i, tokenizer_.target(), templates.target, 1);
+        } catch (const Error &error) {
+            for (size_t side = 0; side < 2; ++side) ids[side].resize(before[side]);
+            scored.errors[i].status = error.status();
+            scored.errors[i].message = error.what();
+            continue;
+        }
+        which.push_back(i);
+        for (size_t side = 0; side < 2; ++side) offsets[side].push_back(static_cast<int64_t>(ids[side].size()));
+    }
+    if (which.empty()) return scored;
+    xf_batch batch XF_BATCH_INIT;
+    batch.sentences = static_cast<int64_t>(which.size());
+    batch.src_ids = ids[0].data();
+    batch.src_offsets = offsets[0].data();
+    batch.tgt_ids = ids[1].data();
+    batch.tgt_offsets = offsets[1].data();
+    std::vector<double> values(which.size());
+    decoder_.score(batch, values.data(), call);
+    for (size_t k = 0; k < which.size(); ++k) scored.log_probabilities[which[k]] = values[k];
+    return scored;
 }
 
 }  // namespace xf

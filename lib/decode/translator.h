@@ -1,7 +1,7 @@
-// Translation of texts: text -> ids -> answers -> text, and what becomes of texts that can't be translated.
+// Translation of texts: tokenizes, decodes, and detokenizes.
 //
-// White space around a text is no part of what was meant and is taken off: a line end that reached the model would be
-// translated too. A text of nothing else has an empty answer.
+// White space at both ends of a text is removed, because a model would translate a line end. The translation of a text
+// that is empty afterwards is empty.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -14,11 +14,11 @@
 
 namespace xf {
 
-// The text without white space at its ends: what Unicode calls so, and the characters without width that stand for
-// nothing, U+200B, U+2060 and U+FEFF.
+// Returns the text without white space at its ends: the White_Space characters of Unicode and the zero-width characters
+// U+200B, U+2060, and U+FEFF.
 std::string_view trimmed(std::string_view text);
 
-// Texts as C gives them. lengths null: they are NUL-terminated.
+// An array of C strings. lengths null: they are NUL-terminated.
 struct Texts {
     const char *const *texts = nullptr;
     const size_t *lengths = nullptr;
@@ -30,27 +30,38 @@ struct Texts {
     }
 };
 
+// Scores of pairs of texts: NaN and the error for a pair that cannot be scored.
+struct ScoredTexts {
+    std::vector<double> log_probabilities;
+    std::vector<SentenceOutcome> errors;
+};
+
 class Translator {
 public:
-    // Both must outlive the translator.
+    // The arguments must outlive the translator.
     Translator(const Tokenizer &tokenizer, Decoder &decoder) : tokenizer_(tokenizer), decoder_(decoder) {}
 
-    // What became of each text. prefixes: what the answers begin with, of as many entries, or none at all; missing ones
-    // are none. The request's own prefixes are not looked at.
+    // Returns the outcome of each text. prefixes: the beginnings of the translations, one for each text; missing ones
+    // are empty. The prefixes of the request are ignored.
     std::vector<SentenceOutcome> translate(const Texts &texts, const Texts &prefixes, DecodeRequest request,
                                            const Call &call = {});
 
+    // The log-probability of each target given its source, in the languages of the decoder.
+    ScoredTexts score(const Texts &sources, const Texts &targets, const Call &call = {});
+
 private:
-    void encode(const Texts &texts, const Texts &prefixes, size_t i, const Frame &frame, SentenceOutcome *outcome);
+    void encode(const Texts &texts, const Texts &prefixes, size_t i, const TokenTemplate &source,
+                SentenceOutcome *outcome);
 
     const Tokenizer &tokenizer_;
     Decoder &decoder_;
-    // The texts as one batch, and what their answers begin with; of what can't be translated there is nothing.
-    std::vector<int32_t> ids_, offsets_, prefix_ids_, prefix_offsets_;
+    // The texts as one batch, and their prefixes. Texts with errors are empty sentences.
+    std::vector<int32_t> ids_, prefix_ids_;
+    std::vector<int64_t> offsets_, prefix_offsets_;
     EncodeScratch scratch_;
 };
 
-// The text of each answer.
+// Detokenizes all hypotheses.
 void write_texts(const Tokenizer &tokenizer, std::vector<SentenceOutcome> *outcomes);
 
 }  // namespace xf

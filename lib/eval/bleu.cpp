@@ -1,4 +1,4 @@
-// Counting and combining; see bleu.h.
+// Tokenizing, counting, and scoring; see bleu.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/bleu.h"
@@ -16,16 +16,15 @@ namespace xf {
 namespace {
 
 constexpr size_t kOrders = 4;
-using Gram = std::array<int32_t, kOrders>;  // word numbers; -1 behind a shorter n-gram
+using Gram = std::array<int32_t, kOrders>;  // word numbers, padded with -1
 
-// Words become numbers, equal if and only if the words are.
+// Maps words to numbers that are equal if and only if the words are equal.
 class WordNumbers {
 public:
     std::vector<int32_t> number(const std::vector<std::string_view> &words) {
         std::vector<int32_t> numbers;
         numbers.reserve(words.size());
-        for (std::string_view word : words)
-            numbers.push_back(known_.try_emplace(word, static_cast<int32_t>(known_.size())).first->second);
+        for (std::string_view word : words) numbers.push_back(known_.try_emplace(word, known_.size()).first->second);
         return numbers;
     }
 
@@ -46,11 +45,11 @@ std::vector<Gram> grams_of(const std::vector<int32_t> &words, size_t order) {
     return grams;
 }
 
-// The blanks of Perl's \s in a string of bytes: multi-bleu.perl and the script that splits compounds know no
-// characters, so U+00A0 is a part of a word to them.
+// Perl's \s for a string of bytes. multi-bleu.perl and the script that splits compounds process bytes, so U+00A0 is
+// part of a word.
 bool ascii_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// A match takes both its neighbours, so of "a-b-c" one hyphen is split: as the script does that is followed here.
+// As in the original script, a match consumes both neighbors of a hyphen, so only one hyphen of "a-b-c" is split.
 std::string split_hyphens(std::string_view text) {
     std::string out;
     for (size_t at = 0; at < text.size(); ++at) {
@@ -97,12 +96,12 @@ void Bleu::add(std::string_view hypothesis, std::string_view reference) {
     std::array<int64_t, kOrders> counts, totals;
     for (size_t order = 1; order <= kOrders; ++order) {
         std::vector<Gram> hyp_grams = grams_of(hyp, order), ref_grams = grams_of(ref, order);
-        totals[order - 1] = static_cast<int64_t>(hyp_grams.size());
+        totals[order - 1] = std::ssize(hyp_grams);
         counts[order - 1] = count_common(&hyp_grams, &ref_grams);
     }
-    // Nothing below throws: a segment is added wholly or not at all.
-    hyp_len_ += static_cast<int64_t>(hyp.size());
-    ref_len_ += static_cast<int64_t>(ref.size());
+    // Nothing below throws, so a segment is added completely or not at all.
+    hyp_len_ += std::ssize(hyp);
+    ref_len_ += std::ssize(ref);
     for (size_t k = 0; k < kOrders; ++k) {
         counts_[k] += counts[k];
         totals_[k] += totals[k];
@@ -115,20 +114,20 @@ BleuScore Bleu::score() const {
     result.ref_len = ref_len_;
     result.counts = counts_;
     result.totals = totals_;
-    const auto hyp_len = static_cast<double>(hyp_len_), ref_len = static_cast<double>(ref_len_);
+    const double hyp_len = hyp_len_, ref_len = ref_len_;
     if (hyp_len_ >= ref_len_)
         result.brevity_penalty = 1;
     else if (hyp_len_ > 0)
         result.brevity_penalty = std::exp(1 - ref_len / hyp_len);
-    // Clipped 1-gram matches are at least those of any longer n-gram.
+    // Without 1-gram matches there are no matches of longer n-grams.
     if (counts_[0] == 0) return result;
 
-    double share = 1, sum_of_logs = 0;
+    double smoothed = 1, sum_of_logs = 0;
     bool zero = false;
     for (size_t k = 0; k < kOrders; ++k) {
-        double matched = static_cast<double>(counts_[k]);
-        if (counts_[k] == 0 && options_.smoothing == BleuSmoothing::kExp) matched = share /= 2;
-        if (totals_[k] > 0) result.precisions[k] = 100 * matched / static_cast<double>(totals_[k]);
+        double matched = counts_[k];
+        if (counts_[k] == 0 && options_.smoothing == BleuSmoothing::kExp) matched = smoothed /= 2;
+        if (totals_[k] > 0) result.precisions[k] = 100 * matched / totals_[k];
         zero = zero || result.precisions[k] == 0;
         if (!zero) sum_of_logs += std::log(result.precisions[k]);
     }

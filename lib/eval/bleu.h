@@ -1,9 +1,8 @@
-// Corpus BLEU (Papineni et al. 2002), one reference, equal to sacreBLEU 2 to the last digits.
+// Corpus BLEU (Papineni et al. 2002) with one reference, equal to sacreBLEU 2 up to rounding.
 //
-// BLEU is a ratio of sums over the corpus, so segments are added one by one and only ten integers are kept.
-// k13a on plain text is what papers should report; kNone on text that is tokenized already, without smoothing, is
-// multi-bleu.perl; kSplitHyphens without smoothing is what the paper's Table 2 reports (s. 6.1). The trap: a score
-// without its signature says nothing; print both.
+// BLEU is a ratio of sums over the corpus, so segments are added one by one and only ten integers are stored. Papers
+// should report k13a on plain text. kNone without smoothing, on tokenized text, equals multi-bleu.perl. kSplitHyphens
+// without smoothing equals Table 2 of the Transformer paper (s. 6.1). Always report a score with its signature.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,11 +14,12 @@
 
 namespace xf {
 
-// kNone splits at what Python calls a blank. kSplitHyphens splits bytes at ASCII's blanks, as multi-bleu.perl, after
-// s/(\S)-(\S)/$1 ##AT##-##AT## $2/g, the tokens of a split compound.
+// kNone splits at the characters that Python treats as white space. kSplitHyphens splits bytes at ASCII white space, as
+// multi-bleu.perl does, after splitting compounds: s/(\S)-(\S)/$1 ##AT##-##AT## $2/g.
 enum class BleuTokenizer { k13a, kNone, kSplitHyphens };
 
-// What a precision without a match becomes. kExp: 1/2, 1/4, ... of one match (NIST); kNone: 0, and so is the score.
+// How a precision without matches is computed. kExp: from 1/2, 1/4, ... of a match (NIST). kNone: the precision is 0,
+// and so is the score.
 enum class BleuSmoothing { kExp, kNone };
 
 struct BleuOptions {
@@ -32,7 +32,7 @@ struct BleuScore {
     std::array<double, 4> precisions = {};  // percent, n-grams of 1 to 4 words, smoothed
     double brevity_penalty = 0;
     int64_t hyp_len = 0, ref_len = 0;    // words
-    std::array<int64_t, 4> counts = {};  // n-grams found in the reference, clipped
+    std::array<int64_t, 4> counts = {};  // clipped matches
     std::array<int64_t, 4> totals = {};  // n-grams of the hypotheses
 };
 
@@ -40,10 +40,10 @@ class Bleu {
 public:
     explicit Bleu(const BleuOptions &options = {}) : options_(options) {}
 
-    // Bytes that are not UTF-8 are taken one by one as characters of their own: a poor hypothesis is no error.
+    // Each byte that is not valid UTF-8 counts as one character, so any hypothesis is accepted.
     void add(std::string_view hypothesis, std::string_view reference);
 
-    // Of what was added so far; zeros if that is nothing.
+    // The score of all segments added so far; all zeros if there are none.
     BleuScore score() const;
 
     // "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:xformer-0.1.0"

@@ -1,4 +1,4 @@
-// Decoding, stripping and splitting; see characters.h.
+// Decoding, stripping, and splitting; see characters.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/characters.h"
@@ -9,7 +9,7 @@ namespace xf {
 
 uint32_t next_character(std::string_view text, size_t *at) {
     const CodePoint code = decode_utf8(text, *at);
-    const auto byte = static_cast<unsigned char>(text[*at]);
+    const unsigned char byte = text[*at];
     *at += code.valid ? code.size : 1;
     return code.valid ? code.value : 0xDC00u | byte;
 }

@@ -1,6 +1,6 @@
-// Characters and blanks as Python has them, because the reference implementation of the scores is in Python.
+// Characters and white space as defined by Python, in which the reference implementation of the scores is written.
 //
-// The trap: str.split() and str.rstrip() know 29 blanks, U+00A0 and U+3000 among them, but not U+200B.
+// str.split() and str.rstrip() treat 29 characters as white space, including U+00A0 and U+3000 but not U+200B.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,17 +12,17 @@
 
 namespace xf {
 
-// Reads the character at *at, which must be below text.size(), and moves *at behind it. A byte that belongs to no valid
-// character is U+DC80..U+DCFF, as in Python's "surrogateescape": no two different texts become equal.
+// Reads the character at *at and advances *at to the next one. Requires *at < text.size(). A byte that is not part of a
+// valid character becomes U+DC80..U+DCFF, as with Python's "surrogateescape", so different texts remain different.
 uint32_t next_character(std::string_view text, size_t *at);
 
-// str.isspace() of one character.
+// str.isspace() for one character.
 bool is_python_space(uint32_t code);
 
 // str.rstrip().
 std::string_view strip_right(std::string_view text);
 
-// str.split(): the words between blanks. The views are into `text`.
+// str.split(): the words between white space, as views into `text`.
 std::vector<std::string_view> split_words(std::string_view text);
 
 }  // namespace xf

@@ -1,4 +1,4 @@
-// Counting and combining; see chrf.h.
+// Counting and scoring; see chrf.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/chrf.h"
@@ -7,11 +7,12 @@
 
 #include "eval/characters.h"
 #include "eval/ngrams.h"
+#include "eval/signature.h"
 
 namespace xf {
 namespace {
 
-// Six characters of 21 bits in 128: three in each half.
+// Six characters of 21 bits each, three in each half.
 using CharacterGram = std::array<uint64_t, 2>;
 
 std::vector<uint32_t> visible_characters(std::string_view text) {
@@ -44,9 +45,9 @@ void Chrf::add(std::string_view hypothesis, std::string_view reference) {
     for (size_t order = 1; order <= kOrders; ++order) {
         std::vector<CharacterGram> hyp_grams = grams_of(hyp, order), ref_grams = grams_of(ref, order);
         Counts &count = counts[order - 1];
-        // sacreBLEU does not count a hypothesis's n-grams where the reference is too short to have any.
-        count.hyp = ref_grams.empty() ? 0 : static_cast<int64_t>(hyp_grams.size());
-        count.ref = static_cast<int64_t>(ref_grams.size());
+        // sacreBLEU does not count the n-grams of a hypothesis if the reference is too short to have any.
+        count.hyp = ref_grams.empty() ? 0 : std::ssize(hyp_grams);
+        count.ref = std::ssize(ref_grams);
         count.common = count_common(&hyp_grams, &ref_grams);
     }
     for (size_t k = 0; k < kOrders; ++k) {
@@ -61,8 +62,9 @@ double Chrf::score() const {
     double precision = 0, recall = 0, orders = 0;
     for (const Counts &count : counts_) {
         if (count.hyp == 0 || count.ref == 0) continue;
-        precision += static_cast<double>(count.common) / static_cast<double>(count.hyp);
-        recall += static_cast<double>(count.common) / static_cast<double>(count.ref);
+        const double common = count.common;
+        precision += common / count.hyp;
+        recall += common / count.ref;
         orders += 1;
     }
     if (precision + recall == 0) return 0;
@@ -70,5 +72,7 @@ double Chrf::score() const {
     recall /= orders;
     return 100 * (1 + kFactor) * precision * recall / (kFactor * precision + recall);
 }
+
+std::string Chrf::signature() const { return "nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|" XF_SIGNATURE_VERSION; }
 
 }  // namespace xf

@@ -1,8 +1,8 @@
-// Corpus chrF2 (Popovic 2015): F-score of character n-grams, equal to sacreBLEU 2's default chrF.
+// Corpus chrF2 (Popovic 2015): the F-score of character n-grams, equal to sacreBLEU 2's default chrF.
 //
-// N-grams of 1 to 6 characters without blanks, no words, beta = 2: recall counts four times. Orders that one side does
-// not have are left out of the mean ("effective order"). It needs no tokenizer and tells small differences apart
-// better than BLEU where words are long. The trap: blanks are gone before n-grams are taken, so these span words.
+// Uses n-grams of 1 to 6 characters, no word n-grams, and beta = 2, which weights recall four times as much as
+// precision. Orders that are missing on one side are excluded from the mean ("effective order"). White space is removed
+// first, so n-grams span words. Needs no tokenizer.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,11 +18,14 @@ class Chrf {
 public:
     static constexpr size_t kOrders = 6;
 
-    // Bytes that are not UTF-8 are taken one by one as characters of their own.
+    // Each byte that is not valid UTF-8 counts as one character.
     void add(std::string_view hypothesis, std::string_view reference);
 
-    // 0 to 100, of what was added so far; 0 if that is nothing.
+    // The score of all segments added so far, 0 to 100; 0 if there are none.
     double score() const;
+
+    // As sacreBLEU writes it.
+    std::string signature() const;
 
 private:
     struct Counts {

@@ -1,7 +1,7 @@
-// Counting how many n-grams two sequences share.
+// Counting the n-grams that two sequences have in common.
 //
-// N-grams are fixed-size values in sorted vectors, not strings in a hash table: exact, without collisions, and a
-// segment of a million words costs a sort.
+// N-grams are fixed-size values in sorted vectors instead of strings in a hash table, which is exact and makes a
+// segment of a million words as cheap as a sort.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace xf {
 
-// The sum over distinct n-grams of the smaller of both counts. Sorts both vectors.
+// Returns the sum over distinct n-grams of the smaller of the two counts. Sorts both vectors.
 template <class Gram>
 int64_t count_common(std::vector<Gram> *a, std::vector<Gram> *b) {
     std::sort(a->begin(), a->end());

@@ -1,4 +1,4 @@
-// The last field of a score's signature: which program computed it.
+// The last field of a score's signature: the program and version that computed it.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

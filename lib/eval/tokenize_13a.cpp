@@ -1,4 +1,4 @@
-// Four passes over a segment; see tokenize_13a.h.
+// The four passes; see tokenize_13a.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/tokenize_13a.h"
@@ -14,8 +14,8 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_period_or_comma(char c) { return c == '.' || c == ','; }
 
-// [\{-\~\[-\` -\&\(-\+\:-\@\/]: ASCII punctuation without ' , - . and with the blank.
-bool stands_alone(char c) {
+// [\{-\~\[-\` -\&\(-\+\:-\@\/]: ASCII punctuation except ' , - . and including the space.
+bool is_separated(char c) {
     return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') ||
            (c >= ':' && c <= '@') || c == '/';
 }
@@ -38,7 +38,7 @@ std::string separate_punctuation(std::string_view text) {
     std::string out;
     out.reserve(text.size() * 2);
     for (char c : text) {
-        if (stands_alone(c))
+        if (is_separated(c))
             out.append(1, ' ').append(1, c).append(1, ' ');
         else
             out += c;
@@ -46,7 +46,7 @@ std::string separate_punctuation(std::string_view text) {
     return out;
 }
 
-// s/FIRST SECOND/BEFORE \1 BETWEEN \2 AFTER/ for classes of one character: what was matched is not looked at again.
+// s/FIRST SECOND/BEFORE \1 BETWEEN \2 AFTER/ for classes of one character. Matches do not overlap.
 template <class First, class Second>
 std::string separate_pairs(std::string_view text, First first, Second second, std::string_view before,
                            std::string_view between, std::string_view after) {

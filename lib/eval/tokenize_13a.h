@@ -1,9 +1,9 @@
-// The tokenization of mteval-v13a, as sacreBLEU 2 has it.
+// The tokenization of mteval-v13a, as implemented by sacreBLEU 2.
 //
-// BLEU depends on the tokenizer by several points, so a score can be compared only if this is the very same function.
-// It is four regular expressions, written out as four passes over bytes. That bytes do is no accident: every character
-// class is ASCII, and a byte of a longer character behaves as the character does (it is "no digit").
-// The trap: a rule does not look again at what it has matched, so the rules can't be merged into one pass.
+// BLEU differs by several points between tokenizers, so scores are comparable only with exactly this function. It
+// consists of four regular expressions, implemented as four passes over bytes. Bytes suffice because every character
+// class is ASCII and a byte of a multibyte character behaves like the character (it is "not a digit"). The rules cannot
+// be combined into one pass because a rule does not process its own matches again.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace xf {
 
-// Tokens are separated by blanks: split_words() of characters.h gives them.
+// Returns the tokens separated by white space; use split_words() (characters.h) to get a list.
 std::string tokenize_13a(std::string_view segment);
 
 }  // namespace xf

@@ -1,10 +1,10 @@
-// Sub-allocation of one block: a dry pass over the shapes tells its size, a second pass gives the addresses.
+// Sub-allocation of one block. A dry pass over the shapes computes its size; a second pass assigns addresses.
 //
 //     Arena dry(dtype);             plan(shapes, dry);
 //     buffer.reserve(device, dry.bytes());
 //     Arena arena(dtype, buffer);   plan(shapes, arena);
 //
-// The steady state allocates nothing: the block only grows when a larger batch comes.
+// The block grows only when a larger batch arrives, so the steady state allocates nothing.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,15 +17,16 @@
 
 namespace xf {
 
-// n or a little more: 1, 2, 3, 4, 6, 8, 12, 16, 24 ... Sizes of recorded calls go by it, so that few serve many.
+// Rounds n up to 1, 2, 3, 4, 6, 8, 12, 16, 24, ... Recorded operations use such sizes, so that few recordings are
+// needed.
 constexpr int64_t bucket(int64_t n) {
     int64_t power = 1;
     while (power < n) power *= 2;
     return power >= 4 && n <= power / 4 * 3 ? power / 4 * 3 : power;
 }
 
-// Like bucket(), for what is computed and not skipped: at most a sixteenth more, and a multiple of 16. Of the many rows
-// of a batch that is not recorded, only as many more as fill the tiles of a product: a multiple of 256.
+// Like bucket(), for rows whose padding is computed: adds at most a sixteenth and rounds to a multiple of 16. Large
+// batches, which are not recorded, are rounded to the tiles of matrix products, a multiple of 256.
 constexpr int64_t row_bucket(int64_t n) {
     int64_t power = 512;
     while (power < n) power *= 2;
@@ -35,7 +36,7 @@ constexpr int64_t row_bucket(int64_t n) {
 
 class Arena {
 public:
-    // dtype: of numbers(). base null: dry, counts and gives null.
+    // dtype: of numbers(). base null: a dry pass, in which all addresses are null.
     explicit Arena(uint32_t dtype, void *base = nullptr) : dtype_(dtype), base_(static_cast<char *>(base)) {}
 
     Num numbers(int64_t rows, int64_t columns) { return {take(rows, columns, number_bytes(dtype_)), dtype_}; }
@@ -48,10 +49,10 @@ public:
 
 private:
     void *take(int64_t rows, int64_t columns, size_t size) {
-        constexpr int64_t kLimit = int64_t{1} << 44;  // numbers: far above memory, far below overflow
+        constexpr int64_t kLimit = int64_t{1} << 44;  // elements; far above any memory size, far below overflow
         XF_CHECK(rows >= 0 && columns >= 0 && (columns == 0 || rows <= kLimit / columns), XF_ERROR_LIMIT,
-                 "a tensor of %lld x %lld numbers is too large", static_cast<long long>(rows),
-                 static_cast<long long>(columns));
+                 "a tensor of %lld x %lld elements is too large, expected at most 2^44 elements",
+                 static_cast<long long>(rows), static_cast<long long>(columns));
         void *ptr = base_ == nullptr ? nullptr : base_ + bytes_;
         bytes_ += (static_cast<size_t>(rows * columns) * size + 63) / 64 * 64;
         return ptr;

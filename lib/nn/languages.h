@@ -1,7 +1,7 @@
-// The languages of a model that translates between many, and where their tokens stand.
+// The languages of a multilingual model and the positions of their tokens.
 //
-// Such a model learns from a token which language it is to write, and often from another one which it reads (Johnson et
-// al. 2017; Fan et al. 2021). Models differ in where these stand.
+// In such a model a token selects the target language, and often another token names the source language (Johnson et
+// al. 2017; Fan et al. 2021). The positions of these tokens differ between models.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace xf {
 
-// What a call said; -1: nothing.
+// The languages of one call; -1: not set.
 struct LanguageTokens {
     int32_t source = -1, target = -1;
 };
@@ -23,27 +23,34 @@ struct LanguageTokens {
 class Languages {
 public:
     Languages() = default;
-    // Throws XF_ERROR_INVALID_ARGUMENT when the options contradict each other. V, source_V: where ids end.
+    // Throws XF_ERROR_INVALID_ARGUMENT if the options contradict each other. V, source_V: the sizes of the
+    // vocabularies.
     Languages(const Options &options, int64_t V, int64_t source_V);
 
-    // The tokens of the languages that the options of a group name, "decode." or "data."; -1 where the name is empty.
-    // XF_ERROR_INVALID_ARGUMENT names the nearest when there is none.
-    LanguageTokens told(const Options &options, std::string_view group) const;
+    // Returns the tokens of text.source_language and text.target_language; -1 where the name is empty.
+    // XF_ERROR_INVALID_ARGUMENT names the nearest language if the model does not have this one.
+    LanguageTokens tokens(const Options &options) const;
 
-    // XF_ERROR_INVALID_ARGUMENT when a text is to be read and the model wants to be told what it was not.
-    void check_told(const LanguageTokens &told, std::string_view group) const;
+    // Throws XF_ERROR_INVALID_ARGUMENT if the model requires a language that is not set.
+    void check_set(const LanguageTokens &language) const;
 
-    // Whether a target that ends with this token is to be fed to the decoder behind it.
-    bool starts(int32_t token) const;
+    // Returns whether the decoder receives this last token of a target instead of the start symbol.
+    bool replaces_start(int32_t token) const;
 
-    // What stands before the ids of a source and behind its end symbol, what an answer begins with, and what the
-    // decoder is fed first in place of the start symbol; -1: nothing.
-    int32_t before(const LanguageTokens &told) const {
-        return source_ == Source::kBefore ? told.source : target_ == Target::kSource ? told.target : -1;
+    // The tokens before the ids of a source and after its end symbol, the first token of a target, and the token that
+    // replaces the start symbol; -1: none.
+    int32_t source_prefix(const LanguageTokens &language) const {
+        return source_ == Source::kBefore ? language.source : target_ == Target::kSource ? language.target : -1;
     }
-    int32_t after(const LanguageTokens &told) const { return source_ == Source::kAfter ? told.source : -1; }
-    int32_t first(const LanguageTokens &told) const { return target_ == Target::kFirst ? told.target : -1; }
-    int32_t start(const LanguageTokens &told) const { return target_ == Target::kStart ? told.target : -1; }
+    int32_t source_suffix(const LanguageTokens &language) const {
+        return source_ == Source::kAfter ? language.source : -1;
+    }
+    int32_t first_token(const LanguageTokens &language) const {
+        return target_ == Target::kFirst ? language.target : -1;
+    }
+    int32_t start_token(const LanguageTokens &language) const {
+        return target_ == Target::kStart ? language.target : -1;
+    }
 
 private:
     enum class Source { kNone, kBefore, kAfter };          // model.source_language
@@ -52,10 +59,10 @@ private:
         std::string name;
         int32_t token;
     };
-    int32_t find(const std::string &key, std::string_view name) const;
+    int32_t find(const char *key, std::string_view name) const;
 
     std::vector<Language> list_;
-    std::vector<int32_t> starts_;  // rising; empty unless target_ is kStart
+    std::vector<int32_t> start_tokens_;  // ascending; empty unless target_ is kStart
     Source source_ = Source::kNone;
     Target target_ = Target::kNone;
 };

@@ -1,7 +1,7 @@
-// A model: configuration, parameters on the device, position tables.
+// A model: configuration, parameters, and position tables.
 //
-// A model is wide, its parameters one block of fp32 on the device, or narrow: then its matrices are kept in 16 or 8
-// bits (narrow_weights.h), and it decodes, scores and evaluates alone.
+// The parameters of an fp32 model are one block on the device. A low-precision model stores its matrices in 16 or 8
+// bits (low_precision_weights.h); it can decode, score, and evaluate, but not be trained.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -12,8 +12,8 @@
 #include "backend/context.h"
 #include "core/call.h"
 #include "core/usage.h"
+#include "nn/low_precision_weights.h"
 #include "nn/model_config.h"
-#include "nn/narrow_weights.h"
 #include "nn/parameters.h"
 #include "nn/user_metadata.h"
 
@@ -21,13 +21,15 @@ namespace xf {
 
 class Model {
 public:
-    // Parameters are zero, or of a narrow model nothing of worth, until initialise() or a load fills them.
+    // Until initialize() or a load, fp32 parameters are zero and low-precision ones are undefined.
     Model(std::shared_ptr<Context> context, const Options &options, uint32_t weights_type = XF_WEIGHTS_NUM);
 
-    void initialise();
+    void initialize();
 
-    // The same parameters and texts in a context, which may be of another device, with matrices as that wants them.
-    std::shared_ptr<Model> copy_to(std::shared_ptr<Context> context, const Call &call) const;
+    // Copies the parameters and the metadata to a context, possibly on another device. weights: "model.weights", the
+    // type of the matrices of the copy.
+    std::shared_ptr<Model> copy_to(std::shared_ptr<Context> context, const std::string &weights,
+                                   const Call &call) const;
 
     Context &context() const { return *context_; }
     const std::shared_ptr<Context> &context_ptr() const { return context_; }
@@ -38,54 +40,56 @@ public:
     UserMetadata &metadata() { return metadata_; }
     const UserMetadata &metadata() const { return metadata_; }
 
-    // The type of activations and of the matrices they are multiplied with.
+    // The type of activations, and of fp32 matrices when operations multiply with them.
     uint32_t dtype() const { return context_->dtype(); }
 
-    // How matrices are kept: XF_WEIGHTS_NUM, or what narrow() has.
-    uint32_t weights_type() const { return narrow_ != nullptr ? narrow_->type() : uint32_t{XF_WEIGHTS_NUM}; }
-    // Null of a wide model.
-    NarrowWeights *narrow() const { return narrow_.get(); }
+    // The type of the stored matrices; XF_WEIGHTS_NUM for an fp32 model.
+    uint32_t weights_type() const {
+        return low_precision_ != nullptr ? low_precision_->type() : uint32_t{XF_WEIGHTS_NUM};
+    }
+    // Null for an fp32 model.
+    LowPrecisionWeights *low_precision() const { return low_precision_.get(); }
 
-    // The parameters, fp32: what is trained. XF_ERROR_STATE of a narrow model.
+    // The fp32 parameters. Throws XF_ERROR_STATE for a low-precision model.
     float *params() const {
-        if (narrow_ != nullptr) refuse_narrow();
+        if (low_precision_ != nullptr) fail_low_precision();
         return params_.floats();
     }
-    // One that is no matrix, fp32; null where the model has none.
+    // An fp32 parameter that is not a matrix; null for kAbsent.
     const float *param(int64_t offset) const {
         if (offset == kAbsent) return nullptr;
-        return narrow_ != nullptr ? narrow_->vector(offset) : params_.floats() + offset;
+        return low_precision_ != nullptr ? low_precision_->vector(offset) : params_.floats() + offset;
     }
-    // A matrix of a wide model, or the bias of a map, as operations take it: the parameters themselves, or their
-    // rounded copy; null where the model has none.
+    // A matrix of an fp32 model, or the bias of a linear map, for use in operations: the parameters or their bf16 copy;
+    // null for kAbsent.
     Num weights(int64_t offset) const {
         if (offset == kAbsent) return {};
-        if (narrow_ != nullptr) return {narrow_->vector(offset), XF_FP32};
+        if (low_precision_ != nullptr) return {low_precision_->vector(offset), XF_FP32};
         return Num(dtype() == XF_BF16 ? copy_.data() : params_.data(), dtype()) + offset;
     }
-    // What an operation of decoding multiplies with: one matrix, or several that stand one behind the other.
+    // The matrix at this offset, or several adjacent ones, for use in operations.
     Matrix matrix(int64_t offset) const {
-        return narrow_ != nullptr ? narrow_->matrix(offset) : Matrix{weights(offset), XF_WEIGHTS_NUM, nullptr};
+        return low_precision_ != nullptr ? low_precision_->matrix(offset)
+                                         : Matrix{weights(offset), XF_WEIGHTS_NUM, nullptr};
     }
 
-    // Numbers of a parameter, widened; first and count within it.
+    // Reads elements of a parameter as fp32; first and count are relative to the parameter.
     void read(Stream &stream, const Parameter &p, int64_t first, int64_t count, float *values) const;
-    // Of the shape of params(), bf16; null in fp32.
+    // The bf16 copy of params(); null if dtype() is fp32.
     void *copy() const { return copy_.data(); }
-    // To be called when the parameters were written by anything but an update: makes the copy anew, or packs.
+    // Must be called after parameters were written, except by an update. Updates the bf16 copy, or packs the matrices.
     void parameters_written(Stream &stream) const;
 
-    // Who reads or writes the parameters at the moment: handles, decoders and trainers that share them.
+    // Guards the parameters, which handles, decoders, and trainers share.
     Usage &usage() const { return usage_; }
-    // Who reads or changes the host's texts: reading them needs no peace from training.
+    // Guards the metadata, which can be read during training.
     Usage &texts_usage() const { return texts_usage_; }
 
-    // [max_length, D]: parameters or sinusoids.
-    const float *encoder_positions() const;
-    const float *decoder_positions() const;
+    // The table of positions, [max_length, D]: parameters or sinusoids.
+    const float *positions(Stack stack) const;
 
 private:
-    [[noreturn]] void refuse_narrow() const;
+    [[noreturn]] void fail_low_precision() const;
 
     std::shared_ptr<Context> context_;
     Options options_;
@@ -93,7 +97,7 @@ private:
     ParameterTable table_;
     UserMetadata metadata_;
     Buffer params_, copy_;
-    std::unique_ptr<NarrowWeights> narrow_;
+    std::unique_ptr<LowPrecisionWeights> low_precision_;
     Buffer sinusoids_;
     mutable Usage usage_, texts_usage_;
 };

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -11,23 +12,24 @@
 
 namespace xf {
 
-enum class Positions { kSinusoid, kLearned, kFixed };  // kFixed: tables of the file that no training changes
-enum class Tie { kAll, kDecoder, kNone };              // source embedding, target embedding, output projection
+enum class Positions { kSinusoid, kLearned, kFixed };  // kFixed: a table in the file that training does not change
+enum class Stack : uint32_t { kEncoder = 0, kDecoder = 1 };
+enum class Tie { kAll, kDecoder, kNone };  // which of source embedding, target embedding, and output are shared
 
-// Tokens with a meaning of their own.
 struct SpecialTokens {
-    int32_t start, end;           // may be the same
-    int32_t first;                // of every answer; -1: any
-    std::vector<int32_t> banned;  // rising; start is not among them
+    int32_t start, end;           // may be equal
+    int32_t first;                // of every hypothesis; -1: any
+    std::vector<int32_t> banned;  // ascending; does not contain start
 
-    // Throws XF_ERROR_INVALID_ARGUMENT when the options contradict each other. V, source_V: where ids end.
+    // Throws XF_ERROR_INVALID_ARGUMENT if the options contradict each other. V, source_V: the sizes of the
+    // vocabularies.
     static SpecialTokens from(const Options &options, int64_t V, int64_t source_V);
 };
 
 struct ModelConfig {
     int64_t encoder_layers, decoder_layers;  // N (paper s. 3.1)
-    int64_t D, F, H, K, W, V;                // d_model, d_ff, heads, d_k, d_v, vocabulary
-    int64_t source_V;                        // of sources; V where they share it
+    int64_t D, F, H, d_k, d_v, V;            // d_model, d_ff, heads, d_k, d_v, target vocabulary
+    int64_t source_V;                        // source vocabulary; V if it is shared
     Tie tie;
     uint32_t activation;  // XF_ACTIVATION_...
     bool gated;
@@ -44,20 +46,23 @@ struct ModelConfig {
     Languages languages;
     uint64_t seed;
 
-    int64_t q_columns() const { return H * K; }
-    int64_t v_columns() const { return H * W; }
-    int64_t qkv_columns() const { return H * (2 * K + W); }
-    int64_t kv_columns() const { return H * (K + W); }
-    // What the feed-forward's first map gives: with gates twice as much as its second one takes.
+    int64_t layers(Stack stack) const { return stack == Stack::kEncoder ? encoder_layers : decoder_layers; }
+    int64_t q_columns() const { return H * d_k; }
+    int64_t v_columns() const { return H * d_v; }
+    int64_t qkv_columns() const { return H * (2 * d_k + d_v); }
+    int64_t kv_columns() const { return H * (d_k + d_v); }
+    // The output size of the first linear map of the feed-forward sub-layer: the activations and, with gates, the
+    // gates.
     int64_t inner_columns() const { return gated ? 2 * F : F; }
-    // Whether a sentence of n >= 1 tokens ends as it must: with the end symbol, behind which a language's token may be.
+    // Returns whether a sentence of n >= 1 tokens ends with the end symbol, which a language token may follow.
     bool ends(const int32_t *ids, int64_t n) const {
         return ids[n - 1] == tokens.end || (n > 1 && ids[n - 2] == tokens.end);
     }
-    // The paper's feed-forward: maps with their ReLU in one operation.
+    float attention_scale() const { return 1.0f / std::sqrt(static_cast<float>(d_k)); }
+    // The feed-forward sub-layer of the paper, whose first linear map includes the ReLU.
     bool plain_relu() const { return activation == XF_ACTIVATION_RELU && !gated; }
 
-    // Throws XF_ERROR_INVALID_ARGUMENT when the options contradict each other or V is not known.
+    // Throws XF_ERROR_INVALID_ARGUMENT if the options contradict each other or the vocabulary size is not set.
     static ModelConfig from(const Options &options);
 };
 

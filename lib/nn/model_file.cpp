@@ -1,4 +1,4 @@
-// Opening: what a header must say before a model of it is made. See model_file.h.
+// Opening a file and checking its header. See model_file.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/model_file.h"
@@ -10,7 +10,7 @@
 namespace xf {
 namespace {
 
-// What a file holds: the parameters, and a checkpoint's further blocks.
+// The prefixes of the parameters and of the additional blocks of a checkpoint.
 std::vector<std::string> prefixes(const std::string &kind, const Options &options) {
     if (kind != "checkpoint") return {""};
     if (options.f64("train.ema") > 0) return {"", "adam.m.", "adam.v.", "ema."};
@@ -51,18 +51,20 @@ ModelFile::ModelFile(std::shared_ptr<const Input> input) : reader_(std::move(inp
 
 ParameterTable ModelFile::read_header() {
     const Metadata &metadata = reader_.metadata();
-    const auto made_by = metadata.find("format");
-    XF_CHECK(made_by != metadata.end() && made_by->second == kModelFormat, XF_ERROR_CORRUPT,
-             "'%s' is a safetensors file but not one of a model of this library", path().c_str());
+    const auto file_format = metadata.find("format");
+    XF_CHECK(file_format != metadata.end() && file_format->second == kModelFormat, XF_ERROR_CORRUPT,
+             "'%s' is a safetensors file of another program, expected metadata 'format' %s: convert it with python -m "
+             "xformer.convert",
+             path().c_str(), kModelFormat);
     XF_CHECK(require("format_version") == kModelFormatVersion, XF_ERROR_VERSION,
              "'%s' has format version %.32s, expected %s", path().c_str(), require("format_version").c_str(),
              kModelFormatVersion);
     contents_.kind = require("kind");
     XF_CHECK(kind() == "model" || kind() == "checkpoint", XF_ERROR_VERSION,
-             "'%s' is of kind '%.32s', expected model or checkpoint", path().c_str(), kind().c_str());
+             "'%s' has the kind '%.32s', expected model or checkpoint", path().c_str(), kind().c_str());
     for (const auto &[key, value] : metadata) {
         if (key.starts_with(UserMetadata::kPrefix)) {
-            take_user_text(key, value);
+            add_user_metadata(key, value);
         } else if (is_option(key)) {
             try {
                 options_.set(key, value);
@@ -76,13 +78,13 @@ ParameterTable ModelFile::read_header() {
             contents_.extra[key] = value;
         }
     }
-    // A damaged configuration is the file's fault, not the caller's.
+    // An invalid configuration is an error of the file, not of the caller.
     try {
-        // A table has at least one tensor a layer: a file with fewer is refused before the table is made.
+        // Each layer has at least one tensor, so a file with fewer tensors is rejected before the table is allocated.
         const auto layers = options_.i64("model.encoder_layers") + options_.i64("model.decoder_layers");
-        XF_CHECK(static_cast<uint64_t>(layers) <= reader_.tensors().size(), XF_ERROR_CORRUPT,
-                 "'%s' has %zu tensors for %lld layers", path().c_str(), reader_.tensors().size(),
-                 static_cast<long long>(layers));
+        XF_CHECK(layers <= std::ssize(reader_.tensors()), XF_ERROR_CORRUPT,
+                 "'%s' has %zu tensors, expected at least one for each of %lld layers", path().c_str(),
+                 reader_.tensors().size(), static_cast<long long>(layers));
         return ParameterTable(ModelConfig::from(options_));
     } catch (const Error &error) {
         if (error.status() != XF_ERROR_INVALID_ARGUMENT) throw;
@@ -90,7 +92,7 @@ ParameterTable ModelFile::read_header() {
     }
 }
 
-void ModelFile::take_user_text(std::string_view key, const std::string &value) {
+void ModelFile::add_user_metadata(std::string_view key, const std::string &value) {
     key.remove_prefix(std::string_view(UserMetadata::kPrefix).size());
     try {
         user_.set(key, value);
@@ -102,20 +104,20 @@ void ModelFile::take_user_text(std::string_view key, const std::string &value) {
 
 const std::string &ModelFile::require(const std::string &key) const {
     const auto found = reader_.metadata().find(key);
-    XF_CHECK(found != reader_.metadata().end(), XF_ERROR_CORRUPT, "'%s' lacks the metadata '%s'", path().c_str(),
-             key.c_str());
+    XF_CHECK(found != reader_.metadata().end(), XF_ERROR_CORRUPT, "'%s' does not have the metadata '%s'",
+             path().c_str(), key.c_str());
     return found->second;
 }
 
 const TensorInfo &ModelFile::tensor(const std::string &name, const std::vector<int64_t> &shape) const {
     const TensorInfo *tensor = reader_.find(name);
-    XF_CHECK(tensor != nullptr, XF_ERROR_CORRUPT, "'%s' lacks the tensor '%s'", path().c_str(), name.c_str());
+    XF_CHECK(tensor != nullptr, XF_ERROR_CORRUPT, "'%s' does not have the tensor '%s'", path().c_str(), name.c_str());
     XF_CHECK(tensor->shape == shape, XF_ERROR_CORRUPT, "'%s': tensor '%s' has the shape %s, expected %s",
              path().c_str(), name.c_str(), shown(tensor->shape).c_str(), shown(shape).c_str());
     return *tensor;
 }
 
-// What the matrices of a model are: the widest where they differ, and of two types of 16 bits neither is.
+// int8 if any matrix is; otherwise fp32 if the types differ.
 void ModelFile::find_weights_type() {
     bool first = true;
     for (const Parameter &p : table_.list) {
@@ -140,18 +142,18 @@ void ModelFile::check_tensors() {
         for (const Parameter &p : table_.list) {
             const TensorInfo &found = tensor(prefix + p.name, tensor_shape(p));
             const bool matrix = int8 && table_.is_matrix(p);
-            const bool good = matrix ? found.dtype == "I8"
-                                     : found.dtype == "F32" || (is_model && !int8 && dtype_bytes(found.dtype) == 2);
-            XF_CHECK(good, XF_ERROR_CORRUPT, "'%s': tensor '%s%s' is of type %s, expected %s", path().c_str(),
+            const bool valid = matrix ? found.dtype == "I8"
+                                      : found.dtype == "F32" || (is_model && !int8 && dtype_bytes(found.dtype) == 2);
+            XF_CHECK(valid, XF_ERROR_CORRUPT, "'%s': tensor '%s%s' has type %s, expected %s", path().c_str(),
                      prefix.c_str(), p.name.c_str(), found.dtype.c_str(),
-                     matrix              ? "I8 as another matrix has it"
-                     : is_model && !int8 ? "F32, F16 or BF16, or I8 with scales of all matrices"
+                     matrix              ? "I8, like the other matrices"
+                     : is_model && !int8 ? "F32, F16, or BF16, or I8 for all matrices"
                                          : "F32");
             ++expected;
             if (!matrix) continue;
             check_int8_columns(p);
             const TensorInfo &scales = tensor(scale_name(p), {p.rows});
-            XF_CHECK(scales.dtype == "F32", XF_ERROR_CORRUPT, "'%s': tensor '%s' is of type %s, expected F32",
+            XF_CHECK(scales.dtype == "F32", XF_ERROR_CORRUPT, "'%s': tensor '%s' has type %s, expected F32",
                      path().c_str(), scales.name.c_str(), scales.dtype.c_str());
             ++expected;
         }

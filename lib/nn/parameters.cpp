@@ -1,8 +1,9 @@
 // See parameters.h.
 //
-// Initialisation is tensor2tensor's for the paper's model: Glorot uniform for every matrix with q, k and v each on its
-// own, embeddings N(0, d_model^-1/2), norms 1 and 0, biases 0. Numbers come from Philox keyed by the seed with the
-// tensor's place in the list as counter, so adding a tensor at the end changes no other.
+// The initialization is that of tensor2tensor for the paper's model: Glorot uniform for each matrix (q, k, and v
+// separately), N(0, d_model^-1/2) for embeddings, 1 and 0 for norms, 0 for biases. Random numbers come from Philox. The
+// key is the seed, and the counter includes the index of the tensor in the list, so that a tensor added at the end does
+// not change the others.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/parameters.h"
@@ -16,10 +17,10 @@
 namespace xf {
 namespace {
 
-constexpr int64_t kAlign = 16;  // numbers: 64 bytes
+constexpr int64_t kAlign = 16;  // elements: 64 bytes
 constexpr int64_t kMaxTotal = int64_t{1} << 36;
-constexpr int64_t kFreePositions = 1 << 22;   // numbers, whatever the parameters take
-constexpr uint32_t kInitStream = 0x494E4954;  // keeps these numbers apart from those of dropout
+constexpr int64_t kMinPositionLimit = 1 << 22;  // elements of a table of sinusoids that are always allowed
+constexpr uint32_t kInitStream = 0x494E4954;    // a random stream that differs from that of dropout
 constexpr double kTwoPi = 6.283185307179586476925286766559;
 
 constexpr int64_t aligned(int64_t n) { return (n + kAlign - 1) / kAlign * kAlign; }
@@ -88,7 +89,7 @@ NormOffsets ParameterTable::add_norm(const ModelConfig &c, const std::string &pa
 }
 
 AttentionOffsets ParameterTable::add_attention(const ModelConfig &c, const std::string &path) {
-    AttentionOffsets a{0, 0, 0, 0, kAbsent, kAbsent, kAbsent, kAbsent, {}};
+    AttentionOffsets a;
     a.q = add_matrix(path + ".q", c.q_columns(), c.D);
     a.k = add_matrix(path + ".k", c.q_columns(), c.D, true);
     a.v = add_matrix(path + ".v", c.v_columns(), c.D, true);
@@ -104,7 +105,7 @@ AttentionOffsets ParameterTable::add_attention(const ModelConfig &c, const std::
 }
 
 FeedForwardOffsets ParameterTable::add_feed_forward(const ModelConfig &c, const std::string &path) {
-    FeedForwardOffsets f{0, 0, kAbsent, kAbsent, 0, 0, {}};
+    FeedForwardOffsets f;
     f.in_weights = add_matrix(path + ".in", c.F, c.D);
     if (c.gated) f.gate_weights = add_matrix(path + ".gate", c.F, c.D, true);
     f.in_bias = add_bias(path + ".in", c.F);
@@ -115,52 +116,49 @@ FeedForwardOffsets ParameterTable::add_feed_forward(const ModelConfig &c, const 
     return f;
 }
 
-void ParameterTable::add_entry(const ModelConfig &c, const std::string &stack, int64_t *positions, NormOffsets *norm) {
+int64_t ParameterTable::add_embedding(const ModelConfig &c, const std::string &path, int64_t rows) {
+    return add(path + ".weight", rows, c.D, false, Init::kEmbedding);
+}
+
+void ParameterTable::add_stack(const ModelConfig &c, Stack which) {
+    const bool is_encoder = which == Stack::kEncoder;
+    StackOffsets &s = is_encoder ? encoder : decoder;
+    const std::string name = is_encoder ? "encoder" : "decoder";
     if (c.positions != Positions::kSinusoid) {
         const Init init = c.positions == Positions::kLearned ? Init::kEmbedding : Init::kSinusoid;
-        *positions = add(stack + ".position.weight", c.max_length, c.D, false, init);
+        s.positions = add(name + ".position.weight", c.max_length, c.D, false, init);
     }
-    if (c.embedding_norm) *norm = add_norm(c, stack + ".embedding_norm");
+    if (c.embedding_norm) s.embedding_norm = add_norm(c, name + ".embedding_norm");
+    for (int64_t i = 0; i < c.layers(which); ++i) {
+        const std::string path = name + "." + std::to_string(i);
+        LayerOffsets &layer = s.layers.emplace_back();
+        layer.self = add_attention(c, path + ".self_attention");
+        if (!is_encoder) layer.cross = add_attention(c, path + ".cross_attention");
+        layer.ff = add_feed_forward(c, path + ".feed_forward");
+    }
+    if (c.pre_norm) s.final_norm = add_norm(c, name + ".norm");
 }
 
 ParameterTable::ParameterTable(const ModelConfig &c) {
-    const auto embedding = [&](const char *name, int64_t rows) {
-        return add(name, rows, c.D, false, Init::kEmbedding);
-    };
-    if (c.tie == Tie::kAll)
-        source_embedding = target_embedding = embedding("embedding.weight", c.V);
-    else
-        source_embedding = embedding("encoder.embedding.weight", c.source_V);
-    add_entry(c, "encoder", &encoder_positions, &encoder_entry);
-    for (int64_t i = 0; i < c.encoder_layers; ++i) {
-        const std::string path = "encoder." + std::to_string(i);
-        const AttentionOffsets self = add_attention(c, path + ".self_attention");
-        encoder.push_back({self, add_feed_forward(c, path + ".feed_forward")});
-    }
-    if (c.pre_norm) encoder_norm = add_norm(c, "encoder.norm");
-    if (c.tie != Tie::kAll) target_embedding = embedding("decoder.embedding.weight", c.V);
-    add_entry(c, "decoder", &decoder_positions, &decoder_entry);
-    for (int64_t i = 0; i < c.decoder_layers; ++i) {
-        const std::string path = "decoder." + std::to_string(i);
-        const AttentionOffsets self = add_attention(c, path + ".self_attention");
-        const AttentionOffsets cross = add_attention(c, path + ".cross_attention");
-        decoder.push_back({self, cross, add_feed_forward(c, path + ".feed_forward")});
-    }
-    if (c.pre_norm) decoder_norm = add_norm(c, "decoder.norm");
-    output = c.tie == Tie::kNone ? embedding("output.weight", c.V) : target_embedding;
+    const bool shared = c.tie == Tie::kAll;
+    encoder.embedding = add_embedding(c, shared ? "embedding" : "encoder.embedding", c.source_V);
+    add_stack(c, Stack::kEncoder);
+    decoder.embedding = shared ? encoder.embedding : add_embedding(c, "decoder.embedding", c.V);
+    add_stack(c, Stack::kDecoder);
+    output = c.tie == Tie::kNone ? add_embedding(c, "output", c.V) : decoder.embedding;
     if (c.output_bias) output_bias = add_bias("output", c.V);
     total = aligned(total);
-    // It is in no file: without a bound a small one could ask for any amount of memory.
-    XF_CHECK(c.positions != Positions::kSinusoid || c.max_length * c.D <= std::max(total, kFreePositions),
+    // Sinusoids are not stored in files: without a limit, a small file could request any amount of memory.
+    XF_CHECK(c.positions != Positions::kSinusoid || c.max_length * c.D <= std::max(total, kMinPositionLimit),
              XF_ERROR_LIMIT,
-             "model.max_length is %lld, which takes %lld numbers for positions, expected at most %lld: as many as "
-             "parameters, or 4194304",
+             "model.max_length %lld requires %lld position values, expected at most %lld: the number of parameters, or "
+             "4194304",
              static_cast<long long>(c.max_length), static_cast<long long>(c.max_length * c.D),
-             static_cast<long long>(std::max(total, kFreePositions)));
+             static_cast<long long>(std::max(total, kMinPositionLimit)));
 }
 
-void ParameterTable::initialise(uint64_t seed, float *block) const {
-    for (int64_t i = 0; i < total; ++i) block[i] = 0;  // the gaps too
+void ParameterTable::initialize(uint64_t seed, float *block) const {
+    std::fill_n(block, total, 0.0f);  // including the padding
     for (size_t i = 0; i < list.size(); ++i) {
         const Parameter &p = list[i];
         float *dst = block + p.offset;

@@ -1,9 +1,7 @@
-// What every module of a forward or backward pass needs: stream, parameters, gradients, dropout.
+// The context of a forward or backward pass: model, stream, gradients, dropout.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-
-#include <functional>
 
 #include "backend/device.h"
 #include "core/call.h"
@@ -11,11 +9,10 @@
 
 namespace xf {
 
-// Where dropout is applied: part of its key, so that no two places share a mask.
-enum class Stack : uint32_t { kEncoder = 0, kDecoder = 1 };
+// The site of a dropout operation is part of its key, so that no two operations use the same mask.
 constexpr uint32_t embed_site(Stack stack) { return static_cast<uint32_t>(stack); }
-// sub: 0 self-attention, 1 cross-attention, 2 feed-forward. inside: on the attention weights, or on the inner values of
-// the feed-forward.
+// sub: 0 self-attention, 1 cross-attention, 2 feed-forward. inside: dropout of the attention weights, or after the
+// activation of the feed-forward sub-layer.
 constexpr uint32_t sublayer_site(Stack stack, int64_t layer, uint32_t sub, bool inside) {
     return 16 + ((static_cast<uint32_t>(stack) * 1024 + static_cast<uint32_t>(layer)) * 4 + sub) * 2 + (inside ? 1 : 0);
 }
@@ -29,12 +26,10 @@ struct DropoutKey {
 struct Pass {
     const Model &model;
     Stream &stream;
-    const Call &call;        // asked between the sub-layers
-    float *grads = nullptr;  // block of the parameter table; null in inference
-    bool invariant = false;  // decoding and scoring: rows must not feel their batch
+    const Call &call;        // checked for cancellation between sub-layers
+    float *grads = nullptr;  // a block of the parameter table; null in inference
+    bool invariant = false;  // decoding and scoring: the result of a row must not depend on the other rows
     DropoutKey dropout{};
-    // Told during the backward pass from which offset on the gradients are final.
-    const std::function<void(int64_t offset)> *done = nullptr;
 
     const ModelConfig &config() const { return model.config(); }
     const float *param(int64_t offset) const { return model.param(offset); }

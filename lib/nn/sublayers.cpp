@@ -3,13 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/sublayers.h"
 
-#include <cmath>
-
 namespace xf {
 namespace {
 
-// Gradients of the weights and the bias of dst = src weights^T + bias. kAbsent: there is none, or its gradient is
-// summed where diff_dst is made.
+// The gradients of the weights and the bias of dst = src weights^T + bias. bias kAbsent: the map has no bias, or the
+// operation that writes diff_dst computes its gradient.
 void linear_weights_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num diff_dst, Num src, int64_t weights,
                         int64_t bias) {
     xf_linear_bwd_weights args{};
@@ -42,59 +40,32 @@ void linear_data_bwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num diff
     pass.stream.run(args);
 }
 
-// Everything of an attention call but its tensors.
-xf_attention attention_shape(const Pass &pass, int64_t B, const PackedSide &queries, const PackedSide &keys,
-                             uint32_t dropout_site) {
+// The arguments that self-attention and cross-attention share.
+xf_attention attention_arguments(const Pass &pass, int64_t B, const PackedSide &queries, const PackedSide &keys,
+                                 uint32_t dropout_site, const AttentionActivations &acts) {
     const ModelConfig &c = pass.config();
     xf_attention args{};
     args.B = B;
     args.H = c.H;
-    args.dk = c.K;
-    args.dv = c.W;
+    args.dk = c.d_k;
+    args.dv = c.d_v;
     args.max_q_len = queries.max_length;
     args.max_k_len = keys.max_length;
     args.q_begin = queries.begin;
     args.q_len = queries.length;
     args.k_begin = keys.begin;
     args.k_len = keys.length;
-    args.scale = 1.0f / std::sqrt(static_cast<float>(c.K));
+    args.q = acts.qkv;
+    args.scale = c.attention_scale();
+    args.dst = acts.context;
+    args.ld_dst = c.v_columns();
+    args.lse = acts.lse;
     args.drop_stride = drop_stride(keys.max_length);
     args.dropout = pass.drop_attention(dropout_site);
     return args;
 }
 
-xf_attention self_arguments(const Pass &pass, const PackedSide &side, int64_t B, bool causal, uint32_t site,
-                            const AttentionActivations &acts) {
-    const ModelConfig &c = pass.config();
-    xf_attention args = attention_shape(pass, B, side, side, site);
-    args.q = acts.qkv;
-    args.k = acts.qkv + c.q_columns();
-    args.v = acts.qkv + 2 * c.q_columns();
-    args.ld_q = args.ld_k = args.ld_v = c.qkv_columns();
-    args.causal = causal;
-    args.window = c.window;
-    args.dst = acts.context;
-    args.ld_dst = c.v_columns();
-    args.lse = acts.lse;
-    return args;
-}
-
-xf_attention cross_arguments(const Pass &pass, const PackedBatch &batch, uint32_t site,
-                             const AttentionActivations &acts) {
-    const ModelConfig &c = pass.config();
-    xf_attention args = attention_shape(pass, batch.B, batch.tgt, batch.src, site);
-    args.q = acts.qkv;
-    args.ld_q = c.q_columns();
-    args.k = acts.kv;
-    args.v = acts.kv + c.q_columns();
-    args.ld_k = args.ld_v = c.kv_columns();
-    args.dst = acts.context;
-    args.ld_dst = c.v_columns();
-    args.lse = acts.lse;
-    return args;
-}
-
-// W_O and what lies above it.
+// The gradient of the output projection W_O and of its input.
 void output_bwd(const Pass &pass, const AttentionOffsets &at, int64_t rows, const AttentionActivations &acts,
                 const BackwardScratch &scratch) {
     const ModelConfig &c = pass.config();
@@ -107,7 +78,9 @@ void output_bwd(const Pass &pass, const AttentionOffsets &at, int64_t rows, cons
 Flow boundary_fwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const Flow &flow, Num src,
                   const NormActivations &acts, uint32_t dropout_site) {
     pass.call.check();
-    const bool goes_on = pass.config().pre_norm && src != nullptr;
+    const bool pre_norm = pass.config().pre_norm, adds = src != nullptr;
+    // Only the residual of a pre-norm stack and a backward pass read the sum.
+    const bool keeps_sum = adds && (pre_norm || acts.stats != nullptr);
     xf_add_norm_fwd args{};
     args.M = rows;
     args.D = pass.config().D;
@@ -117,12 +90,37 @@ Flow boundary_fwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const
     args.bias = pass.param(norm.bias);
     args.rms = pass.config().rms_norm;
     args.eps = pass.config().norm_epsilon;
-    args.sum = src != nullptr && (goes_on || acts.stats != nullptr) ? acts.sum : nullptr;
+    args.sum = keeps_sum ? acts.sum : nullptr;
     args.dst = acts.dst;
     args.stats = acts.stats;
-    if (src != nullptr) args.dropout = pass.drop(dropout_site);
+    if (adds) args.dropout = pass.drop(dropout_site);
     pass.stream.run(args);
-    return {goes_on ? acts.sum : pass.config().pre_norm ? flow.residual : acts.dst, acts.dst};
+    return {!pre_norm ? acts.dst : adds ? acts.sum : flow.residual, acts.dst};
+}
+
+// Post-norm: flow->input is the gradient of the normalized value and becomes that of the residual, to which the lower
+// sub-layer then adds the gradient of its input, the same value. Pre-norm: residual and input have separate gradients.
+void boundary_bwd(const Pass &pass, const NormOffsets &norm, int64_t rows, const NormActivations &acts,
+                  uint32_t dropout_site, DiffFlow *flow, Num diff_out, float *diff_out_bias) {
+    pass.call.check();
+    const bool pre_norm = pass.config().pre_norm;
+    xf_add_norm_bwd args{};
+    args.M = rows;
+    args.D = pass.config().D;
+    args.diff_dst = flow->input;
+    args.diff_sum = pre_norm && !flow->residual_is_zero ? flow->residual : nullptr;
+    args.sum = acts.sum;
+    args.stats = acts.stats;
+    args.weights = pass.param(norm.weights);
+    args.diff_residual = pre_norm ? flow->residual : flow->input;
+    args.diff_src = diff_out;
+    args.diff_weights = pass.grad(norm.weights);
+    args.diff_bias = pass.grad(norm.bias);
+    args.diff_src_bias = diff_out_bias;
+    args.rms = pass.config().rms_norm;
+    if (diff_out != nullptr) args.dropout = pass.drop(dropout_site);
+    pass.stream.run(args);
+    flow->residual_is_zero = false;
 }
 
 void linear_fwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num src, int64_t weights, int64_t bias, Num dst,
@@ -141,21 +139,48 @@ void linear_fwd(const Pass &pass, int64_t M, int64_t N, int64_t K, Num src, int6
     pass.stream.run(args);
 }
 
-void self_attention_fwd(const Pass &pass, const AttentionOffsets &at, const PackedSide &side, int64_t B, bool causal,
-                        uint32_t dropout_site, Num src, const AttentionActivations &acts) {
-    const ModelConfig &c = pass.config();
-    linear_fwd(pass, side.rows, c.qkv_columns(), c.D, src, at.q, at.q_bias, acts.qkv);
-    pass.stream.run(self_arguments(pass, side, B, causal, dropout_site, acts));
-    linear_fwd(pass, side.rows, c.D, c.v_columns(), acts.context, at.o, at.o_bias, acts.norm.sum);
+void cross_kv_fwd(const Pass &pass, const AttentionOffsets &at, int64_t rows, Num memory, Num dst) {
+    linear_fwd(pass, rows, pass.config().kv_columns(), pass.config().D, memory, at.k, at.k_bias, dst);
 }
 
-void self_attention_bwd(const Pass &pass, const AttentionOffsets &at, const PackedSide &side, int64_t B, bool causal,
-                        uint32_t dropout_site, Num src, const AttentionActivations &acts,
-                        const BackwardScratch &scratch, Num diff_src, bool accumulate) {
+xf_attention PackedAttention::self_arguments(const Pass &pass, uint32_t site, const AttentionActivations &acts) const {
     const ModelConfig &c = pass.config();
-    output_bwd(pass, at, side.rows, acts, scratch);
+    xf_attention args = attention_arguments(pass, batch_.B, side(), side(), site, acts);
+    args.k = acts.qkv + c.q_columns();
+    args.v = acts.qkv + 2 * c.q_columns();
+    args.ld_q = args.ld_k = args.ld_v = c.qkv_columns();
+    args.causal = stack_ == Stack::kDecoder;
+    args.window = c.window;
+    return args;
+}
+
+xf_attention PackedAttention::cross_arguments(const Pass &pass, uint32_t site, const AttentionActivations &acts) const {
+    const ModelConfig &c = pass.config();
+    xf_attention args = attention_arguments(pass, batch_.B, batch_.tgt, batch_.src, site, acts);
+    args.ld_q = c.q_columns();
+    args.k = acts.kv;
+    args.v = acts.kv + c.q_columns();
+    args.ld_k = args.ld_v = c.kv_columns();
+    return args;
+}
+
+void PackedAttention::self(const Pass &pass, int64_t, uint32_t dropout_site, const AttentionActivations &acts) {
+    pass.stream.run(self_arguments(pass, dropout_site, acts));
+}
+
+void PackedAttention::cross(const Pass &pass, int64_t layer, uint32_t dropout_site, const AttentionActivations &acts) {
+    cross_kv_fwd(pass, pass.model.table().decoder.layers[layer].cross, batch_.src.rows, memory_, acts.kv);
+    pass.stream.run(cross_arguments(pass, dropout_site, acts));
+}
+
+void PackedAttention::self_bwd(const Pass &pass, const AttentionOffsets &at, uint32_t dropout_site, Num src,
+                               const AttentionActivations &acts, const BackwardScratch &scratch, Num diff_src,
+                               bool accumulate) const {
+    const ModelConfig &c = pass.config();
+    const int64_t rows = side().rows;
+    output_bwd(pass, at, rows, acts, scratch);
     xf_attention_bwd args{};
-    args.fwd = self_arguments(pass, side, B, causal, dropout_site, acts);
+    args.fwd = self_arguments(pass, dropout_site, acts);
     args.diff_dst = scratch.diff_context;
     args.ld_diff_dst = c.v_columns();
     args.diff_q = scratch.wide;
@@ -163,27 +188,18 @@ void self_attention_bwd(const Pass &pass, const AttentionOffsets &at, const Pack
     args.diff_v = scratch.wide + 2 * c.q_columns();
     args.ld_diff_q = args.ld_diff_k = args.ld_diff_v = c.qkv_columns();
     pass.stream.run(args);
-    linear_weights_bwd(pass, side.rows, c.qkv_columns(), c.D, scratch.wide, src, at.q, at.q_bias);
-    linear_data_bwd(pass, side.rows, c.qkv_columns(), c.D, scratch.wide, at.q, diff_src, accumulate);
+    linear_weights_bwd(pass, rows, c.qkv_columns(), c.D, scratch.wide, src, at.q, at.q_bias);
+    linear_data_bwd(pass, rows, c.qkv_columns(), c.D, scratch.wide, at.q, diff_src, accumulate);
 }
 
-void cross_attention_fwd(const Pass &pass, const AttentionOffsets &at, const PackedBatch &batch, uint32_t dropout_site,
-                         Num src, Num memory, const AttentionActivations &acts) {
+void PackedAttention::cross_bwd(const Pass &pass, const AttentionOffsets &at, uint32_t dropout_site, Num src,
+                                const AttentionActivations &acts, const BackwardScratch &scratch, Num diff_src,
+                                bool accumulate, Num diff_memory, bool accumulate_memory) const {
     const ModelConfig &c = pass.config();
-    linear_fwd(pass, batch.tgt.rows, c.q_columns(), c.D, src, at.q, at.q_bias, acts.qkv);
-    linear_fwd(pass, batch.src.rows, c.kv_columns(), c.D, memory, at.k, at.k_bias, acts.kv);
-    pass.stream.run(cross_arguments(pass, batch, dropout_site, acts));
-    linear_fwd(pass, batch.tgt.rows, c.D, c.v_columns(), acts.context, at.o, at.o_bias, acts.norm.sum);
-}
-
-void cross_attention_bwd(const Pass &pass, const AttentionOffsets &at, const PackedBatch &batch, uint32_t dropout_site,
-                         Num src, Num memory, const AttentionActivations &acts, const BackwardScratch &scratch,
-                         Num diff_src, bool accumulate, Num diff_memory, bool accumulate_memory) {
-    const ModelConfig &c = pass.config();
-    const int64_t T = batch.tgt.rows, S = batch.src.rows;
+    const int64_t T = batch_.tgt.rows, S = batch_.src.rows;
     output_bwd(pass, at, T, acts, scratch);
     xf_attention_bwd args{};
-    args.fwd = cross_arguments(pass, batch, dropout_site, acts);
+    args.fwd = cross_arguments(pass, dropout_site, acts);
     args.diff_dst = scratch.diff_context;
     args.ld_diff_dst = c.v_columns();
     args.diff_q = scratch.wide;
@@ -194,7 +210,7 @@ void cross_attention_bwd(const Pass &pass, const AttentionOffsets &at, const Pac
     pass.stream.run(args);
     linear_weights_bwd(pass, T, c.q_columns(), c.D, scratch.wide, src, at.q, at.q_bias);
     linear_data_bwd(pass, T, c.q_columns(), c.D, scratch.wide, at.q, diff_src, accumulate);
-    linear_weights_bwd(pass, S, c.kv_columns(), c.D, scratch.diff_kv, memory, at.k, at.k_bias);
+    linear_weights_bwd(pass, S, c.kv_columns(), c.D, scratch.diff_kv, memory_, at.k, at.k_bias);
     linear_data_bwd(pass, S, c.kv_columns(), c.D, scratch.diff_kv, at.k, diff_memory, accumulate_memory);
 }
 

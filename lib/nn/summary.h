@@ -1,8 +1,8 @@
-// What a model file holds and what it would need, told from its header alone.
+// The contents of a model file and the memory that it needs, computed from its header only.
 //
-// The bytes are an upper estimate of the context's account: dry passes over the shapes of what is allocated, and a
-// share for the kernels' scratch, which only a backend knows. tests/api/inspect_test.c measures them: not less than is
-// used, and at most half as much again.
+// The memory is an upper estimate of what the context accounts for: the sum of all tensors, from dry passes over their
+// shapes, and an estimate of the scratch memory of the kernels, which only a backend knows. inspect_test.c measures
+// that the estimate is between 1 and 1.5 times the memory used.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,12 +17,12 @@ namespace xf {
 struct ModelSummary {
     int64_t parameters, vocab_size, file_bytes;
     int64_t decode_bytes, train_bytes;
-    int64_t step;  // -1 of a model
+    int64_t step;  // -1 if the file is not a checkpoint
     bool has_tokenizer;
-    std::string precision;  // "fp32", "fp16", "bf16", "int8"
+    uint32_t weights_type;  // of the matrices, XF_WEIGHTS_...
 };
 
-// options: of the groups "decode.", "data." and "train.".
-ModelSummary summarise(const ModelFile &file, Context &context, const Options &options);
+// options: the groups "decode.", "data.", and "train.".
+ModelSummary summarize(const ModelFile &file, Context &context, const Options &options);
 
 }  // namespace xf

@@ -14,7 +14,8 @@ namespace {
 void check_text(std::string_view text, const char *what) {
     const size_t invalid = find_invalid_utf8(text);
     XF_CHECK(invalid == std::string_view::npos, XF_ERROR_DATA, "the %s is not valid UTF-8 at byte %zu", what, invalid);
-    XF_CHECK(text.find('\0') == std::string_view::npos, XF_ERROR_DATA, "the %s has a NUL inside, expected none", what);
+    XF_CHECK(text.find('\0') == std::string_view::npos, XF_ERROR_DATA, "the %s contains a NUL byte, expected none",
+             what);
 }
 
 }  // namespace
@@ -28,10 +29,10 @@ void UserMetadata::set(std::string_view key, std::string_view value) {
     check_text(value, "value");
     const auto found = texts_.find(key);
     const size_t old = found != texts_.end() ? key.size() + found->second.size() : 0;
-    XF_CHECK(old > 0 || texts_.size() < kMaxKeys, XF_ERROR_LIMIT, "the model has %zu keys, expected no more",
-             texts_.size());
+    XF_CHECK(old > 0 || texts_.size() < kMaxKeys, XF_ERROR_LIMIT,
+             "the model has %zu metadata keys, which is the maximum: remove one", texts_.size());
     const size_t now = bytes_ - old + key.size() + value.size();
-    XF_CHECK(now <= kMaxBytes, XF_ERROR_LIMIT, "keys and values would have %zu bytes, expected at most %zu", now,
+    XF_CHECK(now <= kMaxBytes, XF_ERROR_LIMIT, "the metadata would have %zu bytes, expected at most %zu", now,
              kMaxBytes);
     if (found != texts_.end())
         found->second = std::string(value);
@@ -53,8 +54,7 @@ const char *UserMetadata::find(std::string_view key) const noexcept {
 }
 
 const char *UserMetadata::key(size_t index) const noexcept {
-    return index < texts_.size() ? std::next(texts_.begin(), static_cast<std::ptrdiff_t>(index))->first.c_str()
-                                 : nullptr;
+    return index < texts_.size() ? std::next(texts_.begin(), index)->first.c_str() : nullptr;
 }
 
 }  // namespace xf

@@ -1,7 +1,7 @@
-// The texts that a host keeps with a model, by key: where it came from, its languages, a licence.
+// Metadata that the user stores in a model, by key: its origin, its license, and so on.
 //
-// In a file each stands as "user.KEY", so that no key of a host meets one of the library, of today or later. The limits
-// are those of the public header; a file that breaks them is refused before anything is copied.
+// In a file each key has the prefix "user.", so that it cannot conflict with a key of the library. The limits are those
+// of the public header. A file that exceeds them is rejected before its metadata is copied.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -19,16 +19,17 @@ public:
     static constexpr size_t kMaxKeyBytes = 256;
     static constexpr size_t kMaxValueBytes = size_t{1} << 20;
     static constexpr size_t kMaxBytes = size_t{16} << 20;  // of all keys and values
-    static constexpr const char *kPrefix = "user.";        // of the keys in a file
+    static constexpr const char *kPrefix = "user.";        // of keys in files
 
-    // Adds or replaces. XF_ERROR_INVALID_ARGUMENT for a key or value out of its range, XF_ERROR_DATA for what is
-    // not UTF-8 or has a NUL inside, XF_ERROR_LIMIT for too many. On an error nothing has changed.
+    // Adds or replaces a value. Throws XF_ERROR_INVALID_ARGUMENT if a length is out of range, XF_ERROR_DATA if a text
+    // is not UTF-8 or contains NUL, and XF_ERROR_LIMIT if there are too many keys or bytes. After an error nothing has
+    // changed.
     void set(std::string_view key, std::string_view value);
     void remove(std::string_view key);
 
-    // NUL-terminated, at rest until it is set again or removed; null when there is none.
+    // Returns the NUL-terminated value, valid until it is replaced or removed; null if the key does not exist.
     const char *find(std::string_view key) const noexcept;
-    // The key at a place in the order of bytes; null beyond the last.
+    // Returns the key with this index in byte order; null if index is out of range.
     const char *key(size_t index) const noexcept;
 
     const std::map<std::string, std::string, std::less<>> &all() const { return texts_; }

@@ -1,4 +1,4 @@
-// Room for the encoding of a text; who encodes many keeps one, and then nothing is allocated for a text.
+// Reusable buffers for encoding. A caller that keeps one for many texts avoids allocations per text.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -11,30 +11,30 @@ namespace xf {
 
 struct EncodeScratch {
     std::string normalized;
-    std::vector<int32_t> codes;  // of normalize()
+    std::vector<int32_t> codes;  // used by normalize()
 
-    // Of one word of BpeModel, or one stretch of SentencePieceBpe: its symbols, -1 where one was merged into the one
-    // before, their neighbours, and the merges that may be next.
+    // BPE, for one word (BpeModel) or one segment (SentencePiece): the symbols, -1 for one that was merged into the
+    // symbol before it; their neighbors; and a heap of possible merges.
     std::vector<int32_t> symbols, next, previous;
-    std::vector<uint64_t> heap, left_out;
-    std::vector<uint32_t> starts;     // of SentencePieceBpe and sample_path(): where each symbol begins in the text
-    std::vector<int32_t> candidates;  // of SentencePieceBpe: what each symbol and the next would become, or -1
+    std::vector<uint64_t> heap, dropped;
+    std::vector<uint32_t> starts;     // SentencePiece BPE and sample_path(): byte offset of each symbol
+    std::vector<int32_t> candidates;  // SentencePiece BPE: id of each symbol merged with the next one, or -1
 
-    // Of both unigrams: the best path to each byte of a word or stretch, and its pieces, last one first.
+    // Viterbi search of both unigram tokenizers: the best path to each byte offset, and its pieces in reverse order.
     struct Path {
         int32_t id = -1;
         float score = 0;
-        uint32_t size = 0;  // bytes of its last piece; 0: there is no path to here
+        uint32_t size = 0;  // bytes of the last piece; 0 if no path reaches this offset
     };
     std::vector<Path> paths;
     std::vector<Path> pieces;
 
-    // Of sample_path(): of each place in the text, what all ways from there to the end are worth together.
-    struct Ways {
+    // sample_path(), for each byte offset: the total weight of all segmentations from there to the end.
+    struct Suffix {
         double log_sum = 0;
-        uint32_t fallbacks = 0;  // characters that no piece covers, in each of these ways
+        uint32_t fallbacks = 0;  // characters not covered by a piece, in each of these segmentations
     };
-    std::vector<Ways> ways;
+    std::vector<Suffix> suffixes;
 };
 
 }  // namespace xf

@@ -1,9 +1,8 @@
-// An open-addressing table from keys to indexes of a vector that the caller holds.
+// An open-addressing hash table from keys to indices of a vector that the caller owns.
 //
-// The vocabulary, the merges, and the words and pairs of training are all "find this key among my records": the table
-// stores only a hash and the record's number (8 bytes a slot), so the records stay in plain vectors, in an order that
-// no hash influences. The trap: a hostile file can choose keys that collide. Callers that read models check
-// longest_probe(), which is small for any honest data; those that read texts hash with a seed nobody knows.
+// The table stores only a hash and an index (8 bytes per slot). The records remain in a plain vector, in an order that
+// does not depend on hashes. A hostile file can choose keys that collide: callers that read models check
+// longest_probe(), and callers that read text use a random seed.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -36,28 +35,28 @@ inline uint64_t hash_bytes(std::string_view bytes, uint64_t seed = 0) {
 
 class HashIndex {
 public:
-    static constexpr uint32_t kMaxProbe = 1024;  // at half load, linear probing stays far below
+    static constexpr uint32_t kMaxProbe = 1024;  // far above the probes of linear probing at half load
 
     HashIndex() : slots_(64) {}
 
-    // The index whose key has this hash and for which equal(index) is true, or -1.
+    // Returns the index whose key has this hash and for which equal(index) is true, or -1.
     template <class Equal>
     int32_t find(uint64_t hash, const Equal &equal) const {
         const size_t mask = slots_.size() - 1;
         for (size_t i = hash & mask;; i = (i + 1) & mask) {
             const Slot &slot = slots_[i];
             if (slot.index < 0) return -1;
-            if (slot.hash == static_cast<uint32_t>(hash) && equal(slot.index)) return slot.index;
+            if (slot.hash == (hash & 0xFFFFFFFFu) && equal(slot.index)) return slot.index;
         }
     }
 
     // Adds an index whose key is not in the table.
     void insert(uint64_t hash, int32_t index) {
         reserve(++count_);
-        place({static_cast<uint32_t>(hash), index});
+        put({static_cast<uint32_t>(hash), index});
     }
 
-    // So many in all come without another table.
+    // Allocates memory for `count` entries in total.
     void reserve(size_t count) {
         size_t slots = slots_.size();
         while (count * 2 > slots) slots *= 2;
@@ -68,11 +67,11 @@ public:
 
 private:
     struct Slot {
-        uint32_t hash = 0;  // the low half is enough: indexes have 31 bits, so tables have at most 2^32 slots
+        uint32_t hash = 0;  // the low half suffices: indices have 31 bits, so tables have at most 2^32 slots
         int32_t index = -1;
     };
 
-    void place(Slot slot) {
+    void put(Slot slot) {
         const size_t mask = slots_.size() - 1;
         size_t i = slot.hash & mask;
         uint32_t probe = 0;
@@ -86,7 +85,7 @@ private:
         old.swap(slots_);
         longest_probe_ = 0;
         for (const Slot &slot : old)
-            if (slot.index >= 0) place(slot);
+            if (slot.index >= 0) put(slot);
     }
 
     std::vector<Slot> slots_;

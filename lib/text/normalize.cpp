@@ -1,7 +1,7 @@
 // NFC and NFKC; see normalize.h.
 //
-// The text is cut before inert characters. Stretches of inert characters are copied; only the rest, with the one
-// inert character before it (a base letter, perhaps), goes through decompose, sort, compose.
+// The text is split before inert characters. Runs of inert characters are copied. Each run of other characters is
+// decomposed, sorted, and composed together with the inert character before it, which may be its base letter.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "text/normalize.h"
@@ -25,22 +25,21 @@ void decompose(std::string_view text, utf8proc_option_t options, Codes *codes) {
         const CodePoint c = decode_utf8(text, i);
         i += c.size;
         utf8proc_int32_t buffer[32];  // the longest decomposition, of U+FDFA, has 18
-        const auto code = static_cast<utf8proc_int32_t>(c.value);
-        const utf8proc_ssize_t n = utf8proc_decompose_char(code, buffer, 32, options, &boundary_class);
+        const utf8proc_ssize_t n = utf8proc_decompose_char(c.value, buffer, 32, options, &boundary_class);
         XF_CHECK(n >= 0 && n <= 32, XF_ERROR_INTERNAL, "utf8proc cannot decompose U+%04X: %s", c.value,
                  n < 0 ? utf8proc_errmsg(n) : "too long");
         codes->insert(codes->end(), buffer, buffer + n);
     }
 }
 
-// The canonical ordering algorithm: each run of characters of nonzero combining class, stably by class.
+// The canonical ordering algorithm: stable-sorts each run of characters with nonzero combining class by that class.
 void order_marks(Codes *codes) {
     const auto mark_class = [](utf8proc_int32_t c) { return utf8proc_get_property(c)->combining_class; };
     for (size_t i = 0; i < codes->size();) {
         size_t end = i;
         while (end < codes->size() && mark_class((*codes)[end]) > 0) ++end;
         if (end - i > 1) {
-            std::stable_sort(codes->begin() + static_cast<ptrdiff_t>(i), codes->begin() + static_cast<ptrdiff_t>(end),
+            std::stable_sort(codes->begin() + i, codes->begin() + end,
                              [&](auto a, auto b) { return mark_class(a) < mark_class(b); });
         }
         i = end + 1;
@@ -50,18 +49,18 @@ void order_marks(Codes *codes) {
 void normalize_segment(std::string_view text, utf8proc_option_t options, Codes *codes, std::string *out) {
     decompose(text, options, codes);
     order_marks(codes);
-    const auto count = static_cast<utf8proc_ssize_t>(codes->size());
+    const utf8proc_ssize_t count = codes->size();
     const utf8proc_ssize_t n = utf8proc_normalize_utf32(codes->data(), count, options);
-    XF_CHECK(n >= 0 && n <= count, XF_ERROR_INTERNAL, "utf8proc cannot compose %lld characters: %s",
-             static_cast<long long>(count), n < 0 ? utf8proc_errmsg(n) : "too long");
-    for (utf8proc_ssize_t i = 0; i < n; ++i) append_utf8(static_cast<uint32_t>((*codes)[static_cast<size_t>(i)]), out);
+    XF_CHECK(n >= 0 && n <= count, XF_ERROR_INTERNAL, "utf8proc cannot compose %zu characters: %s", codes->size(),
+             n < 0 ? utf8proc_errmsg(n) : "too long");
+    for (utf8proc_ssize_t i = 0; i < n; ++i) append_utf8((*codes)[i], out);
 }
 
 void normalize_valid(std::string_view text, Normalization form, std::string *out, Codes *codes) {
     const int flags = UTF8PROC_STABLE | UTF8PROC_COMPOSE | (form == Normalization::kNfkc ? UTF8PROC_COMPAT : 0);
     const auto options = static_cast<utf8proc_option_t>(flags);
-    size_t done = 0;        // everything before is in *out
-    size_t last_inert = 0;  // the latest place where text may be cut
+    size_t done = 0;        // all text before this offset is in *out
+    size_t last_inert = 0;  // the last offset at which the text can be split
     for (size_t i = 0; i < text.size();) {
         const CodePoint c = decode_utf8(text, i);
         if (is_inert(c.value)) {
@@ -91,7 +90,8 @@ bool is_inert(uint32_t c) {
     if (in(0x14A, 0x17E) || in(0x410, 0x44F)) return true;                      // its ligatures; Cyrillic
     if (in(0x2012, 0x2016) || in(0x2018, 0x2022)) return true;                  // dashes, quotes, bullet
     if (in(0x3041, 0x3096) || in(0x30A1, 0x30FA)) return true;                  // kana
-    // One below the Hangul finals: utf8proc 2.8 composes it with the syllable before it, to nothing. Cut off, it stays.
+    // The code point before the Hangul finals. utf8proc 2.8 wrongly composes it with the preceding syllable and drops
+    // it; declaring it inert keeps it.
     if (c == 0x11A7) return true;
     return in(0x4E00, 0x9FA5) || in(0xAC00, 0xD7A3);  // Han, Hangul syllables
 }
@@ -109,7 +109,7 @@ void normalize(std::string_view text, Normalization form, InvalidUtf8 invalid, s
         return;
     }
     XF_CHECK(invalid == InvalidUtf8::kReplace, XF_ERROR_DATA, "invalid UTF-8 at byte %zu (0x%02X), expected valid text",
-             bad, static_cast<unsigned>(static_cast<unsigned char>(text[bad])));
+             bad, text[bad] & 0xFFu);
     normalize_valid(replace_invalid_utf8(text), form, out, codes);
 }
 

@@ -1,17 +1,18 @@
-// The trie; see piece_trie.h.
+// Walking the trie; see piece_trie.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "text/piece_trie.h"
 
 namespace xf {
+
 int32_t PieceTrie::child(int32_t node, char byte) const {
-    const auto label = static_cast<unsigned char>(byte);
-    size_t begin = first_[static_cast<size_t>(node)];
-    size_t count = first_[static_cast<size_t>(node) + 1] - begin;
+    const unsigned char label = byte;
+    size_t begin = first_[node];
+    size_t count = first_[node + 1] - begin;
     while (count > 0) {
         const size_t half = count / 2;
         const unsigned char middle = labels_[begin + half];
-        if (middle == label) return static_cast<int32_t>(begin + half + 1);
+        if (middle == label) return begin + half + 1;
         if (middle < label) {
             begin += half + 1;
             count -= half + 1;

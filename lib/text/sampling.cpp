@@ -1,4 +1,4 @@
-// Options and keys of sampling; see sampling.h.
+// Options and Philox keys; see sampling.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "text/sampling.h"
@@ -9,37 +9,40 @@
 namespace xf {
 namespace {
 
-constexpr char kDropout[] = "data.bpe_dropout", kAlpha[] = "data.unigram_alpha";
-// Keeps the draws independent of the order of the pairs, which has the same seed.
+constexpr char kOption[] = "data.sampling";
+// Makes the draws independent of the shuffle order, which uses the same seed.
 constexpr uint64_t kStream = 0x7365676D656E7473u;
 
-void check_side(const char *option, double value, const Tokenizer *tokenizer, Segmentation wanted, const char *kinds) {
-    if (value <= 0) return;
-    XF_CHECK(tokenizer != nullptr, XF_ERROR_INVALID_ARGUMENT, "option '%s' is %s for a corpus of ids, expected 0",
-             option, number(value).c_str());
-    const Tokenizer &source = tokenizer->source(), &target = tokenizer->target();
-    if (source.segmentation() == wanted || target.segmentation() == wanted) return;
-    const std::string kind = source.kind(), other = target.kind();
-    fail(XF_ERROR_INVALID_ARGUMENT, "option '%s' is %s, and the tokenizer is of the kind %s, expected %s", option,
-         number(value).c_str(), (kind == other ? kind : kind + " and " + other).c_str(), kinds);
+bool is_supported(const Tokenizer &tokenizer) {
+    return tokenizer.segmentation() == Segmentation::kMerges || tokenizer.segmentation() == Segmentation::kLikelihood;
 }
 
 }  // namespace
 
 Sampling Sampling::from(const Options &options) {
-    return {options.f64(kDropout), options.f64(kAlpha), static_cast<uint64_t>(options.i64("data.seed"))};
+    const uint64_t seed = options.i64("data.seed");
+    return {options.f64(kOption), seed};
 }
 
 void Sampling::check(const Tokenizer *tokenizer) const {
-    check_side(kDropout, bpe_dropout, tokenizer, Segmentation::kMerges, "bpe or sentencepiece-bpe");
-    check_side(kAlpha, unigram_alpha, tokenizer, Segmentation::kLikelihood, "unigram or sentencepiece-unigram");
+    if (value <= 0) return;
+    XF_CHECK(tokenizer != nullptr, XF_ERROR_INVALID_ARGUMENT, "option '%s' is %s for a corpus of ids, expected 0",
+             kOption, number(value).c_str());
+    const Tokenizer &source = tokenizer->source(), &target = tokenizer->target();
+    const std::string kind = source.kind(), other = target.kind();
+    XF_CHECK(is_supported(source) || is_supported(target), XF_ERROR_INVALID_ARGUMENT,
+             "option '%s' is %s for a tokenizer of the kind %s, expected 0, or BPE or unigram on at least one side",
+             kOption, number(value).c_str(), (kind == other ? kind : kind + " and " + other).c_str());
+    for (const Tokenizer *side : {&source, &target})
+        XF_CHECK(side->segmentation() != Segmentation::kMerges || value < 1, XF_ERROR_OUT_OF_RANGE,
+                 "option '%s' is %s for a tokenizer of the kind %s, expected a probability below 1", kOption,
+                 number(value).c_str(), side->kind());
 }
 
-Sampler::Sampler(const Sampling &how, int64_t epoch, uint64_t text)
-    : text_(text), threshold_(static_cast<uint64_t>(how.bpe_dropout * 4294967296.0)), alpha_(how.unigram_alpha) {
-    const auto e = static_cast<uint64_t>(epoch);
-    const Philox key = philox(how.seed ^ kStream, static_cast<uint32_t>(e), static_cast<uint32_t>(e >> 32), 0, 0);
-    key_ = static_cast<uint64_t>(key.word[1]) << 32 | key.word[0];
+Sampler::Sampler(const Sampling &sampling, uint64_t epoch, uint64_t text)
+    : text_(text), threshold_(sampling.value * 4294967296.0), alpha_(sampling.value) {
+    const Philox key = philox(sampling.seed ^ kStream, epoch, epoch >> 32, 0, 0);
+    key_ = uint64_t{key.word[1]} << 32 | key.word[0];
 }
 
 }  // namespace xf

@@ -1,5 +1,5 @@
-// The natural logarithm and its inverse by nothing but sums and products, so that every machine learns, and draws, the
-// same pieces.
+// log and exp from additions and multiplications only, so that training and sampling give the same results on every
+// machine.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -8,8 +8,8 @@
 
 namespace xf {
 
-// log x to some 12 digits; x > 0. With x = 2^e m and s = (m - 1) / (m + 1), log m = 2 (s + s^3 / 3 + s^5 / 5 + ...),
-// |s| < 0.172.
+// log x to about 12 digits, for x > 0. With x = 2^e m and s = (m - 1) / (m + 1), log m = 2 (s + s^3 / 3 + s^5 / 5 +
+// ...), |s| < 0.172.
 inline double stable_log(double x) {
     int exponent = 0;
     double m = std::frexp(x, &exponent);
@@ -20,7 +20,7 @@ inline double stable_log(double x) {
     return 2 * s * series + exponent * 0.69314718055994531;
 }
 
-// exp x to some 12 digits; x <= 0, and 0 below -700. With x = n log 2 + r, |r| < 0.347, exp x = 2^n (1 + r + r^2/2 +
+// exp x to about 12 digits, for x <= 0; 0 below -700. With x = n log 2 + r, |r| < 0.347, exp x = 2^n (1 + r + r^2/2 +
 // ...).
 inline double stable_exp(double x) {
     if (!(x >= -700)) return 0;
@@ -28,7 +28,7 @@ inline double stable_exp(double x) {
     const double r = x - n * 0.69314718055994531;
     double series = 1;
     for (int k = 11; k >= 1; --k) series = 1 + series * r * (1.0 / k);
-    return std::ldexp(series, static_cast<int>(n));
+    return std::ldexp(series, n);
 }
 
 }  // namespace xf

@@ -1,13 +1,13 @@
-// Which tokenizer a file holds; see tokenizer.h.
+// Reading a tokenizer of any kind; see tokenizer.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "text/tokenizer.h"
 
-#include "text/sentencepiece.h"
-#include "text/sentencepiece_json.h"
-#include "text/tokenizer_json_kind.h"
+#include "text/json/format.h"
+#include "text/json/sentencepiece.h"
+#include "text/sentencepiece/tokenizer.h"
 #include "text/tokenizer_pair.h"
-#include "text/word_tokenizer.h"
+#include "text/words/tokenizer.h"
 
 namespace xf {
 
@@ -16,7 +16,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::parse(std::string_view json) {
     if (kind == TokenizerPair::kKind) return TokenizerPair::parse(json);
     if (kind == sentencepiece_json::kUnigram || kind == sentencepiece_json::kBpe)
         return std::make_shared<SentencePieceTokenizer>(read_sentencepiece_json(json));
-    return WordTokenizer::parse(json);  // it says what is wrong with a kind that nobody knows
+    return WordTokenizer::parse(json);  // rejects unknown kinds
 }
 
 }  // namespace xf

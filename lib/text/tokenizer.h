@@ -1,7 +1,7 @@
-// Text to ids and back, by whatever tokenizer a model has: one that was learnt here (word_tokenizer.h), one of
-// SentencePiece (sentencepiece.h), or two, one a side (tokenizer_pair.h).
+// Converts text to token ids and back. A model has a tokenizer learned by this library (words/tokenizer.h), a
+// SentencePiece tokenizer (sentencepiece/tokenizer.h), or one tokenizer per side (tokenizer_pair.h).
 //
-// A tokenizer never changes once made: any number of threads may use one at the same time.
+// Tokenizers are immutable, so any number of threads may use one at the same time.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace xf {
 
-// How a tokenizer finds a text's pieces, and so which option of Sampling it heeds.
+// How a tokenizer segments text, which determines the option of Sampling that applies to it.
 enum class Segmentation { kMerges, kLikelihood, kLongestMatch };
 
 class Tokenizer {
@@ -27,27 +27,27 @@ public:
     Tokenizer(const Tokenizer &) = delete;
     Tokenizer &operator=(const Tokenizer &) = delete;
 
-    // Reads what serialize() wrote. The text may be hostile: XF_ERROR_CORRUPT, XF_ERROR_LIMIT, XF_ERROR_VERSION.
+    // Reads the output of serialize(). The text is untrusted: XF_ERROR_CORRUPT, XF_ERROR_LIMIT, XF_ERROR_VERSION.
     static std::shared_ptr<const Tokenizer> parse(std::string_view json);
 
-    // JSON on one line, always the same for the same tokenizer.
+    // Returns JSON on one line. The same tokenizer always gives the same bytes.
     virtual std::string serialize() const = 0;
 
     // The number of ids, V.
     virtual int32_t size() const = 0;
 
-    // What the decoder is fed first, and what ends a sentence; -1 where the tokenizer has none.
+    // The first decoder input and the end of a sentence; -1 if the tokenizer has no such token.
     virtual int32_t start_id() const = 0;
     virtual int32_t end_id() const = 0;
 
-    // The word under "kind" in its file.
+    // The value of "kind" in the file.
     virtual const char *kind() const = 0;
     virtual Segmentation segmentation() const = 0;
 
-    // Appends the ids of the text, without start or end symbols. On an error *ids is as before.
-    // XF_ERROR_DATA for invalid UTF-8 where the tokenizer refuses it, XF_ERROR_LIMIT for a text above kMaxTextBytes.
-    // With a sampler the text is cut in a way that is drawn, and decode() gives the same for it; without one, or where
-    // the sampler's option for this segmentation is off, in the one way.
+    // Appends the ids of the text, without start and end tokens. On an error *ids is unchanged.
+    // XF_ERROR_DATA for invalid UTF-8 if the tokenizer rejects it, XF_ERROR_LIMIT for a text above kMaxTextBytes.
+    // With a sampler the segmentation is drawn at random, and decode() returns the same text as for the default
+    // segmentation. The default is used without a sampler and if the sampler's option for segmentation() is off.
     virtual void encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch,
                         Sampler *sampler) const = 0;
     void encode(std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch) const {
@@ -58,15 +58,15 @@ public:
         encode(text, ids, &scratch, nullptr);
     }
 
-    // The text of the ids; start, end and other control symbols are skipped. XF_ERROR_OUT_OF_RANGE for an id that is
-    // no piece.
+    // Returns the text of the ids. Start, end, and other control tokens are skipped. XF_ERROR_OUT_OF_RANGE for an id
+    // outside [0, size()).
     virtual std::string decode(const int32_t *ids, size_t count) const = 0;
 
-    // What cuts sources and targets, where a model has a tokenizer for each.
+    // The tokenizers of the two sides. Both are *this, except in a TokenizerPair.
     virtual const Tokenizer &source() const { return *this; }
     virtual const Tokenizer &target() const { return *this; }
 
-    // The name of a piece for people: "<s>", "</s>", "<0x41>", or its text with U+2581 for each space.
+    // Returns the printable name of a piece: "<s>", "</s>", "<0x41>", or its text with U+2581 for each space.
     // XF_ERROR_OUT_OF_RANGE.
     virtual std::string piece(int32_t id) const = 0;
 };

@@ -1,10 +1,10 @@
-// Two tokenizers, of a model whose sources and targets are cut in different ways.
+// A model's two tokenizers if the source and target languages have different ones.
 //
-// The file is one JSON object, like those of single tokenizers, which it holds as texts:
+// The file is a JSON object that contains the files of both tokenizers as strings:
 //
 //     {"format":"xformer-tokenizer","version":1,"kind":"pair","source":"{...}","target":"{...}"}
 //
-// Where no side is said, text to encode is a source's, and ids are a target's.
+// Functions that do not name a side encode with the source tokenizer; everything else uses the target tokenizer.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -15,12 +15,12 @@ namespace xf {
 
 class TokenizerPair final : public Tokenizer {
 public:
-    static constexpr char kKind[] = "pair";  // in the file
+    static constexpr char kKind[] = "pair";
 
-    // Of two that are no pairs themselves. XF_ERROR_CORRUPT when they differ in the end symbol.
+    // Neither tokenizer may be a pair. XF_ERROR_CORRUPT if their end ids differ.
     TokenizerPair(std::shared_ptr<const Tokenizer> source, std::shared_ptr<const Tokenizer> target);
 
-    // As Tokenizer::parse(), for pairs alone.
+    // Same as Tokenizer::parse(), for pairs only.
     static std::shared_ptr<const Tokenizer> parse(std::string_view json);
 
     std::string serialize() const override;

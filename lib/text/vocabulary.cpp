@@ -1,7 +1,9 @@
-// The vocabulary; see vocabulary.h.
+// Adding and finding pieces; see vocabulary.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "text/vocabulary.h"
+
+#include <cinttypes>
 
 #include "core/error.h"
 
@@ -11,7 +13,7 @@ Vocabulary::Vocabulary() {
     pieces_.push_back({});
     pieces_.push_back({});
     for (int byte = 0; byte < 256; ++byte) {
-        const char c = static_cast<char>(static_cast<unsigned char>(byte));
+        const char c = byte;
         add({&c, 1});
     }
 }
@@ -27,14 +29,15 @@ bool Vocabulary::has_room(size_t piece_bytes) const {
 int32_t Vocabulary::add(std::string_view piece) {
     const int32_t id = size();
     XF_CHECK(has_room(piece.size()), XF_ERROR_LIMIT,
-             "piece %d of %zu bytes exceeds the vocabulary's limits (%lld pieces, %zu bytes a piece, %zu in all)", id,
-             piece.size(), static_cast<long long>(kMaxSize), kMaxPieceBytes, kMaxTotalBytes);
+             "piece %d with %zu bytes exceeds the limits of a vocabulary: %" PRId64
+             " pieces, %zu bytes per piece, %zu bytes in total",
+             id, piece.size(), kMaxSize, kMaxPieceBytes, kMaxTotalBytes);
     XF_CHECK(!piece.empty() && find(piece) < 0, XF_ERROR_CORRUPT, "piece %d is %s", id,
              piece.empty() ? "empty" : "a duplicate");
     pieces_.push_back(piece);
     index_.insert(hash_bytes(piece), id);
     XF_CHECK(index_.longest_probe() <= HashIndex::kMaxProbe, XF_ERROR_LIMIT,
-             "the pieces collide in the hash table more than %u times", HashIndex::kMaxProbe);
+             "piece %d has more than %u hash collisions; the file may be malicious", id, HashIndex::kMaxProbe);
     return id;
 }
 
@@ -43,7 +46,7 @@ void Vocabulary::reserve(size_t pieces, size_t bytes) {
     index_.reserve(pieces_.size() + pieces);
 }
 
-PieceList Vocabulary::from(int32_t first) const {
+PieceList Vocabulary::pieces_from(int32_t first) const {
     PieceList list;
     for (int32_t id = first; id < size(); ++id) list.push_back(bytes(id));
     return list;

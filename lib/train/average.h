@@ -1,31 +1,23 @@
-// Averaging the parameters of models (paper s. 6.1): of models in memory, or of files one after the other.
+// Averages the parameters of model files (paper s. 6.1), one file at a time.
 //
-// Sums are in double and in the order given, so both give the same bits. Models are averaged that have one
-// configuration and one tokenizer; the first gives the host's texts.
+// Sums are fp64, in the order of the files. All files have the same configuration and tokenizer; metadata come from the
+// first.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "nn/model_file.h"
-#include "text/tokenizer.h"
 
 namespace xf {
 
-// A model and what made its ids, if that is known.
-struct ModelWithTokenizer {
-    std::shared_ptr<Model> model;
-    std::shared_ptr<const Tokenizer> tokenizer;
-};
-
-// In the context of the first. call hears "average", in numbers.
-std::shared_ptr<Model> average_models(const std::vector<ModelWithTokenizer> &models, const Call &call);
-
-// The tokenizer is given as the files have it: its JSON, empty for none. call hears "load", in bytes of each file.
-std::shared_ptr<Model> average_files(const std::shared_ptr<Context> &context, const std::vector<std::string> &paths,
+// open(i) opens file i. *tokenizer becomes the files' tokenizer as JSON, empty if they have none. Reports progress as
+// "load", in bytes of each file.
+std::shared_ptr<Model> average_files(const std::shared_ptr<Context> &context, size_t count,
+                                     const std::function<std::shared_ptr<const Input>(size_t i)> &open,
                                      std::string *tokenizer, const Call &call);
 
 }  // namespace xf

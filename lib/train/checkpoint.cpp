@@ -1,30 +1,29 @@
-// What a trainer saves, and the two ways back: a trainer made of a file, and the return of one that diverged.
-//
-// A checkpoint says where it was computed ("run.backend", "run.isa", "run.precision"), because a run that goes on
-// elsewhere has other bits, and whoever compares runs must hear of it. See trainer.h.
+// See checkpoint.h.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdio>
-#include <functional>
+#include "train/checkpoint.h"
 
+#include <optional>
+#include <string_view>
+
+#include "core/atomic_file.h"
 #include "core/safetensors_header.h"
-#include "train/trainer.h"
 
 namespace xf {
 namespace {
 
-Metadata place_of_context(Context &context) {
+Metadata device_metadata(Context &context) {
     return {{"run.backend", context.active().name},
             {"run.isa", context.device().isa()},
             {"run.precision", context.dtype() == XF_BF16 ? "bf16" : "fp32"}};
 }
 
-void compare_place(Context &context, const ModelFile &file) {
-    for (const auto &[key, now] : place_of_context(context)) {
+void warn_of_other_device(Context &context, const ModelFile &file) {
+    for (const auto &[key, now] : device_metadata(context)) {
         const auto saved = file.contents().extra.find(key);
         if (saved == file.contents().extra.end() || saved->second == now) continue;
         context.log(XF_LOG_WARNING, "train",
-                    "'%s' was computed with %s '%.64s', now it is '%s': the run goes on with other bits",
+                    "'%s' was computed with %s '%.64s', this context has '%s': the results will have different bits",
                     file.path().c_str(), key.c_str() + std::string_view("run.").size(), saved->second.c_str(),
                     now.c_str());
     }
@@ -32,26 +31,29 @@ void compare_place(Context &context, const ModelFile &file) {
 
 }  // namespace
 
-// What a checkpoint has beside the parameters.
-std::vector<ExtraBlock> Trainer::blocks(float *m, float *v, float *ema) const {
+Checkpoint::Checkpoint(Model &model, Stream &stream, const TrainConfig &config, const Options &options,
+                       Optimizer &optimizer, GradientSum &sum, RankProtocol *ranks)
+    : model_(model),
+      stream_(stream),
+      config_(config),
+      options_(options),
+      optimizer_(optimizer),
+      sum_(sum),
+      ranks_(ranks) {}
+
+// The tensors of a checkpoint besides the parameters.
+std::vector<ExtraBlock> Checkpoint::tensors(float *m, float *v, float *average) const {
     std::vector<ExtraBlock> list = {{"adam.m.", m}, {"adam.v.", v, 0.0f}};
-    if (config_.ema > 0) list.push_back({"ema.", ema});
+    if (config_.ema > 0) list.push_back({"ema.", average});
     return list;
 }
 
-void Trainer::check_savable(const std::string &path) const {
-    check_sound();
-    XF_CHECK(waiting_ == 0, XF_ERROR_STATE, "gradients of %u batches wait for xf_train_update()", waiting_);
-    XF_CHECK(bad_steps_ == 0, XF_ERROR_NONFINITE,
-             "the last step was not finite: '%s' is left as it is until a step is good", path.c_str());
-}
-
-FileContents Trainer::contents_of(const std::string &tokenizer, const DataPosition &position) const {
+FileContents Checkpoint::contents(const std::string &tokenizer, const DataPosition &position) const {
     FileContents contents;
     contents.kind = "checkpoint";
     contents.tokenizer = tokenizer;
-    contents.extra = place_of_context(model_->context());
-    contents.extra["step"] = std::to_string(steps_done());
+    contents.extra = device_metadata(model_.context());
+    contents.extra["step"] = std::to_string(optimizer_.steps_done());
     position.write(&contents.extra);
     for (size_t i = 0; i < option_count(); ++i)
         if (std::string_view(option(i).key).starts_with("train."))
@@ -59,94 +61,131 @@ FileContents Trainer::contents_of(const std::string &tokenizer, const DataPositi
     return contents;
 }
 
-void Trainer::save(const std::string &path, const std::string &tokenizer, const DataPosition &position,
-                   const Call &call) {
-    if (has_ranks()) return save_of_all(path, tokenizer, position, call);
-    check_savable(path);
-    const auto state = blocks(m_.floats(), v_.floats(), averages_ ? ema_.floats() : model_->params());
-    std::string place = path;  // once the file is there nothing may fail
-    checkpoint_.digest = save_model_file(path, *model_, stream_, contents_of(tokenizer, position), state, call);
-    checkpoint_.path = std::move(place);
+Checkpoint::Blocks Checkpoint::allocate_blocks() const {
+    if (ranks_ == nullptr) return {};
+    const auto block = [&] { return Buffer(stream_.device(), model_.table().total * sizeof(float)); };
+    return {block(), block(), config_.ema > 0 ? block() : Buffer()};
 }
 
-void Trainer::load(const ModelFile &file, const Whole &whole, const Call &call) {
+CheckpointTarget CheckpointTarget::file(const std::string &path) {
+    return {path, path, [path](const Write &write) {
+                AtomicFile output(path);
+                write(&output);
+            }};
+}
+
+void Checkpoint::save(const CheckpointTarget &target, const std::string &tokenizer, const DataPosition &position,
+                      DeferredError *own, const Call &call) {
+    if (ranks_ != nullptr) return save_collective(target, tokenizer, position, own, call);
+    own->rethrow();
+    save_local(target, tokenizer, position, call);
+}
+
+void Checkpoint::save_local(const CheckpointTarget &target, const std::string &tokenizer, const DataPosition &position,
+                            const Call &call) {
+    float *const average = optimizer_.has_average() ? optimizer_.average() : model_.params();
+    const auto state = tensors(optimizer_.m(), optimizer_.v(), average);
+    std::string path = target.path, digest;  // copied first: nothing may fail after the file is written
+    target.save([&](Output *output) {
+        digest = save_model(output, target.name, model_, stream_, contents(tokenizer, position), state, call);
+    });
+    if (!path.empty()) path_.swap(path), digest_.swap(digest);
+}
+
+void Checkpoint::save_collective(const CheckpointTarget &target, const std::string &tokenizer,
+                                 const DataPosition &position, DeferredError *own, const Call &call) {
+    RankGroup &group = ranks_->group();
+    BlockExchange &exchange = ranks_->exchange();
+    const bool writes = group.rank() == 0, has_average = config_.ema > 0 && optimizer_.has_average();
+    FileContents file_contents;
+    Blocks blocks;
+    std::string saved_path, digest;
+    own->run([&] {
+        file_contents = contents(tokenizer, position);
+        saved_path = target.path;
+        digest.reserve(RankGroup::kMaxText);
+        exchange.reserve_host_block();
+        if (!writes) return;
+        const size_t bytes = model_.table().total * sizeof(float);
+        for (Buffer *block : {&blocks.m, &blocks.v}) *block = Buffer(stream_.device(), bytes);
+        if (has_average) blocks.average = Buffer(stream_.device(), bytes);
+    });
+    // May compare the ranks: a file with slices of ranks at different steps would be of no run.
+    ranks_->begin(Collective::kSave, own);
+    float *const scratch = sum_.scratch();
+    ranks_->run_exchange([&] {
+        exchange.gather(stream_, optimizer_.m(), blocks.m.floats(), scratch);
+        exchange.gather(stream_, optimizer_.v(), blocks.v.floats(), scratch);
+        if (has_average) exchange.gather(stream_, optimizer_.average(), blocks.average.floats(), scratch);
+    });
+    DeferredError writing;
+    writing.run([&] {
+        if (!writes) return;
+        float *const average = has_average ? blocks.average.floats() : model_.params();
+        const auto state = tensors(blocks.m.floats(), blocks.v.floats(), average);
+        target.save([&](Output *output) {
+            digest = save_model(output, target.name, model_, stream_, file_contents, state, call);
+        });
+    });
+    group.exchange_status(writing, &digest);
+    if (!saved_path.empty()) path_.swap(saved_path), digest_.swap(digest);
+}
+
+void Checkpoint::load(const ModelFile &file, const Blocks &blocks, const Call &call) {
     const int64_t step = read_count(file, "step");
-    std::snprintf(lost_, sizeof lost_, "a return to '%.160s' failed halfway", file.path().c_str());
-    if (has_ranks())
-        load_slices(file, whole, call);
-    else
-        file.load(*model_, stream_, blocks(m_.floats(), v_.floats(), ema_.floats()), call);
-    lost_[0] = 0;
-    joined_ = false;
-    step_ = step;
-    averages_ = config_.ema > 0;
+    optimizer_.begin_load(file.path().c_str());
+    if (ranks_ != nullptr) {
+        float *const m = blocks.m.floats(), *const v = blocks.v.floats(), *const average = blocks.average.floats();
+        file.load(model_, stream_, tensors(m, v, average), call);
+        optimizer_.load_slices(m, v, average);
+        stream_.sync();
+        ranks_->require_comparison();
+    } else {
+        file.load(model_, stream_, tensors(optimizer_.m(), optimizer_.v(), optimizer_.average()), call);
+    }
+    optimizer_.end_load(step);
 }
 
-// What is here is kept until the file has proved to be what was saved.
-void Trainer::check_checkpoint(const ModelFile &file) const {
-    XF_CHECK(file.require(kDigestKey) == checkpoint_.digest, XF_ERROR_CORRUPT,
-             "'%s' is no longer the checkpoint that this trainer saved or resumed from", checkpoint_.path.c_str());
+void Checkpoint::resume(const ModelFile &file, const Call &call) {
+    load(file, allocate_blocks(), call);
+    path_ = file.is_path() ? file.path() : std::string();
+    digest_ = file.require(kDigestKey);
+    Context &context = model_.context();
+    warn_of_other_device(context, file);
+    context.log(XF_LOG_INFO, "train", "resumed from '%s' after step %lld", file.path().c_str(),
+                static_cast<long long>(optimizer_.steps_done()));
+}
+
+// The current state is kept until the file has proved to be the one that was saved.
+void Checkpoint::verify(const ModelFile &file) const {
+    XF_CHECK(file.require(kDigestKey) == digest_, XF_ERROR_CORRUPT,
+             "'%s' has changed, expected the checkpoint that this trainer saved or resumed from", path_.c_str());
     file.verify();
 }
 
-void Trainer::roll_back() {
-    const ModelFile file(checkpoint_.path);
-    check_checkpoint(file);
-    load(file, {}, Call());  // who stops halfway has nothing
+// Loading cannot be cancelled: an incomplete state would be lost.
+void Checkpoint::roll_back() {
+    if (ranks_ != nullptr) return roll_back_collective();
+    const ModelFile file(path_);
+    verify(file);
+    load(file, {}, Call());
 }
 
-std::unique_ptr<Trainer> Trainer::resume(const std::shared_ptr<Context> &context, const ModelFile &file,
-                                         const Options &changes, const Call &call) {
-    XF_CHECK(file.kind() == "checkpoint", XF_ERROR_INVALID_ARGUMENT,
-             "'%s' is a model without optimizer state, not a checkpoint", file.path().c_str());
-    read_count(file, "step");  // like the rest of the header before anything is allocated
-    DataPosition position = DataPosition::read(file);
-    const Options options = resumed_options(file.options(), changes);
-    auto trainer = std::make_unique<Trainer>(file.make_model(context), options);
-    trainer->load(file, trainer->room(), call);
-    trainer->position_ = std::move(position);
-    trainer->checkpoint_ = {file.path(), file.require(kDigestKey)};
-    compare_place(*context, file);
-    context->log(XF_LOG_INFO, "train", "goes on after step %lld of '%s'", static_cast<long long>(trainer->steps_done()),
-                 file.path().c_str());
-    return trainer;
-}
-
-void Trainer::seek(Batcher *batcher, uint64_t fingerprint, const Metadata &order, const Call &call) const {
-    if (position_.seek(batcher, fingerprint, order, call)) return;
-    model_->context().log(XF_LOG_WARNING, "train",
-                          "data.batch_tokens is not what it was: the run goes on at batch %lld of %lld, which "
-                          "was %lld of %lld; some pairs of this epoch are seen twice or not at all",
-                          static_cast<long long>(batcher->position().batch),
-                          static_cast<long long>(batcher->batches_in_epoch()), static_cast<long long>(position_.batch),
-                          static_cast<long long>(position_.batches));
-}
-
-std::shared_ptr<Model> Trainer::average(const std::function<void(const std::shared_ptr<Model> &)> &take) {
-    std::shared_ptr<Model> model;
-    std::unique_ptr<Stream> stream;
-    Buffer scratch;
-    Telling own;
+// Either all ranks return, or none does, as far as errors occur before the file is read. An error while it is read is
+// an error on all ranks.
+void Checkpoint::roll_back_collective() {
+    std::optional<ModelFile> file;
+    Blocks blocks;
+    DeferredError own, loading;
     own.run([&] {
-        XF_CHECK(config_.ema > 0, XF_ERROR_STATE, "train.ema is 0: no average is kept");
-        check_sound();
-        model = std::make_shared<Model>(model_->context_ptr(), model_->options());
-        model->metadata() = model_->metadata();
-        stream = std::make_unique<Stream>(model_->context().device(), model_->dtype());
-        if (take) take(model);
-        if (!has_ranks()) return;
-        shards_->make_room();
-        scratch = Buffer(stream->device(), block_bytes());
+        file.emplace(path_);
+        verify(*file);
+        blocks = allocate_blocks();
     });
-    if (has_ranks()) begin_together(Together::kSave, &own);
-    own.rethrow();
-    if (has_ranks() && averages_)
-        together([&] { shards_->all_gather(*stream, ema_.floats(), model->params(), scratch.floats()); });
-    else
-        stream->copy(model->params(), averages_ ? ema_.floats() : model_->params(), block_bytes());
-    model->parameters_written(*stream);
-    stream->sync();
-    return model;
+    ranks_->group().exchange_status(own, nullptr);
+    ranks_->require_comparison();
+    loading.run([&] { load(*file, blocks, Call()); });
+    ranks_->group().exchange_status(loading, nullptr);
 }
 
 }  // namespace xf

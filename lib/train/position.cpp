@@ -12,7 +12,7 @@
 namespace xf {
 namespace {
 
-// No strings: what allocates while the library is loaded has nobody to tell that there is no memory.
+// Not std::string: an allocation while the library is loaded could not report an error.
 constexpr std::string_view kPrefix = "position.";
 constexpr const char *kBatchTokens = "data.batch_tokens";
 
@@ -31,10 +31,10 @@ T parse_number(const ModelFile &file, const std::string &key, int base) {
 }  // namespace
 
 int64_t read_count(const ModelFile &file, const std::string &key) {
-    constexpr int64_t kMost = int64_t{1} << 53;  // so that counting on from there never overflows
+    constexpr int64_t kMax = int64_t{1} << 53;  // later additions do not overflow
     const auto value = parse_number<int64_t>(file, key, 10);
-    XF_CHECK(value >= 0 && value <= kMost, XF_ERROR_CORRUPT, "'%s': metadata '%s' is %lld, expected 0 to %lld",
-             file.path().c_str(), key.c_str(), static_cast<long long>(value), static_cast<long long>(kMost));
+    XF_CHECK(value >= 0 && value <= kMax, XF_ERROR_CORRUPT, "'%s': metadata '%s' is %lld, expected 0 to %lld",
+             file.path().c_str(), key.c_str(), static_cast<long long>(value), static_cast<long long>(kMax));
     return value;
 }
 
@@ -57,8 +57,9 @@ DataPosition DataPosition::read(const ModelFile &file) {
     position.epoch = read_count(file, prefixed("epoch"));
     position.batch = read_count(file, prefixed("batch"));
     position.batches = read_count(file, prefixed("batches"));
-    XF_CHECK(position.batch <= position.batches, XF_ERROR_CORRUPT, "'%s' stands at batch %lld of %lld",
-             file.path().c_str(), static_cast<long long>(position.batch), static_cast<long long>(position.batches));
+    XF_CHECK(position.batch <= position.batches, XF_ERROR_CORRUPT,
+             "'%s' is at batch %lld of %lld, expected at most the last one", file.path().c_str(),
+             static_cast<long long>(position.batch), static_cast<long long>(position.batches));
     position.fingerprint = parse_number<uint64_t>(file, prefixed("fingerprint"), 16);
     for (const auto &[key, value] : file.contents().extra)
         if (key.starts_with(prefixed("data."))) position.order[key.substr(kPrefix.size())] = value;
@@ -66,26 +67,27 @@ DataPosition DataPosition::read(const ModelFile &file) {
 }
 
 bool DataPosition::seek(Batcher *batcher, uint64_t fingerprint_now, const Metadata &order_now, const Call &call) const {
-    XF_CHECK(fingerprint != 0, XF_ERROR_STATE, "no batcher's position was saved with this trainer");
-    bool same = true;  // the options first: some of them change the pairs, too
+    XF_CHECK(fingerprint != 0, XF_ERROR_STATE,
+             "the checkpoint has no position of a batcher, expected one that was saved with a batcher");
+    bool same = true;  // options are checked first, because some of them change the pairs
     for (const auto &[key, value] : order) {
         const auto now = order_now.find(key);
         if (now != order_now.end() && now->second == value) continue;
         same = false;
         XF_CHECK(now != order_now.end() && key == kBatchTokens, XF_ERROR_DATA,
-                 "option '%s' is '%s', expected '%.32s' as in the saved run: resuming would not continue it",
-                 key.c_str(), now != order_now.end() ? now->second.c_str() : "", value.c_str());
+                 "option '%s' is '%s', expected '%.32s' as in the checkpoint", key.c_str(),
+                 now != order_now.end() ? now->second.c_str() : "", value.c_str());
     }
     XF_CHECK(fingerprint == fingerprint_now, XF_ERROR_DATA,
-             "the batcher holds other pairs than the one whose position was saved: resuming would not continue that "
-             "run");
+             "the batcher has different pairs than the one of the checkpoint: use the corpus and the tokenizer of the "
+             "saved run");
     if (same || batches == 0) {
         batcher->seek({epoch, batch}, call);
         return same;
     }
     batcher->seek({epoch, 0}, call);
-    const double share = static_cast<double>(batch) / static_cast<double>(batches);
-    batcher->seek({epoch, std::llround(share * static_cast<double>(batcher->batches_in_epoch()))});
+    const double fraction = static_cast<double>(batch) / static_cast<double>(batches);
+    batcher->seek({epoch, std::llround(fraction * static_cast<double>(batcher->batches_in_epoch()))});
     return false;
 }
 

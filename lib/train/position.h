@@ -1,7 +1,7 @@
-// Where a batcher stands, as a checkpoint keeps it, and how another batcher gets there.
+// The position of a batcher in its data, as stored in a checkpoint.
 //
-// A position means something in the same pairs and the same order only, so both are kept with it. With another
-// "data.batch_tokens" the batches are others: then the share of the epoch is what is found again.
+// A position is valid only for the same pairs in the same order, so both are stored with it. If data.batch_tokens has
+// changed, the batches differ; the position is then the same fraction of the epoch.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,20 +16,20 @@ namespace xf {
 struct DataPosition {
     int64_t epoch = 0, batch = 0;
     int64_t batches = 0;       // of that epoch
-    uint64_t fingerprint = 0;  // of the encoded corpus; 0: none was saved
-    Metadata order;            // the options that fix which batches come when, by key: "data.seed" and its like
+    uint64_t fingerprint = 0;  // of the encoded corpus; 0: the checkpoint has no position
+    Metadata order;            // the options that determine the order of batches, such as "data.seed"
 
     static DataPosition of(const Batcher &batcher, uint64_t fingerprint, const Metadata &order);
 
     void write(Metadata *metadata) const;
     static DataPosition read(const ModelFile &file);
 
-    // Moves a batcher there. False when it is the same share of the epoch rather than the same place. Throws, and
-    // leaves the batcher as it was, when its pairs or their order are others.
+    // Moves a batcher to this position. Returns false if it is the same fraction of the epoch instead. Throws, and does
+    // not move the batcher, if its pairs or their order differ.
     bool seek(Batcher *batcher, uint64_t fingerprint_now, const Metadata &order_now, const Call &call = Call()) const;
 };
 
-// A number of a file's metadata, 0 to 2^53; XF_ERROR_CORRUPT when it isn't.
+// Returns a number from the metadata of a file. Throws XF_ERROR_CORRUPT if it is not a number from 0 to 2^53.
 int64_t read_count(const ModelFile &file, const std::string &key);
 
 }  // namespace xf

@@ -10,7 +10,7 @@
 namespace xf {
 namespace {
 
-// What the saved state was made with: dropout's masks, the moments, the average.
+// The saved state depends on these: dropout masks, moments, moving average.
 constexpr std::string_view kFixed[] = {"train.seed", "train.adam_beta1", "train.adam_beta2", "train.adam_epsilon",
                                        "train.ema"};
 
@@ -21,29 +21,32 @@ bool is_fixed(std::string_view key) {
     return false;
 }
 
-Schedule::Kind schedule_kind(const std::string &name) {
-    return name == "constant" ? Schedule::Kind::kConstant
-           : name == "linear" ? Schedule::Kind::kLinear
-           : name == "cosine" ? Schedule::Kind::kCosine
-                              : Schedule::Kind::kInverseSqrt;
+Schedule::Kind schedule_kind(const Options &options) {
+    return options.choice<Schedule::Kind>("train.schedule", {{"inverse_sqrt", Schedule::Kind::kInverseSqrt},
+                                                             {"constant", Schedule::Kind::kConstant},
+                                                             {"linear", Schedule::Kind::kLinear},
+                                                             {"cosine", Schedule::Kind::kCosine}});
 }
 
 }  // namespace
 
 TrainConfig TrainConfig::from(const Options &options, int64_t d_model) {
     TrainConfig c{};
-    c.dropout = static_cast<float>(options.f64("train.dropout"));
-    c.attention_dropout = static_cast<float>(options.f64("train.attention_dropout"));
-    c.activation_dropout = static_cast<float>(options.f64("train.activation_dropout"));
-    c.label_smoothing = static_cast<float>(options.f64("train.label_smoothing"));
-    c.smooth_uniform = options.str("train.label_smoothing_kind") == "uniform";
+    c.dropout = options.f64("train.dropout");
+    c.attention_dropout = options.f64("train.attention_dropout");
+    c.activation_dropout = options.f64("train.activation_dropout");
+    c.label_smoothing = options.f64("train.label_smoothing");
+    c.smooth_uniform = options.choice<bool>("train.label_smoothing_kind", {{"others", false}, {"uniform", true}});
     const int64_t warmup = options.i64("train.warmup_steps"), total = options.i64("train.total_steps");
-    c.schedule = {schedule_kind(options.str("train.schedule")), options.f64("train.learning_rate"),
-                  static_cast<double>(warmup), static_cast<double>(d_model), static_cast<double>(total)};
+    c.schedule.kind = schedule_kind(options);
+    c.schedule.factor = options.f64("train.learning_rate");
+    c.schedule.warmup = warmup;
+    c.schedule.d_model = d_model;
+    c.schedule.total = total;
     if (c.schedule.kind == Schedule::Kind::kLinear || c.schedule.kind == Schedule::Kind::kCosine)
         XF_CHECK(total > warmup, XF_ERROR_INVALID_ARGUMENT,
                  "train.total_steps is %lld, expected more than train.warmup_steps, %lld, for a %s schedule",
-                 static_cast<long long>(total), static_cast<long long>(warmup), options.str("train.schedule").c_str());
+                 static_cast<long long>(total), static_cast<long long>(warmup), options.text("train.schedule").c_str());
     c.beta1 = options.f64("train.adam_beta1");
     c.beta2 = options.f64("train.adam_beta2");
     c.epsilon = options.f64("train.adam_epsilon");
@@ -52,13 +55,11 @@ TrainConfig TrainConfig::from(const Options &options, int64_t d_model) {
     c.ema = options.f64("train.ema");
     c.accumulate = options.i64("train.accumulate");
     c.shards = options.i64("train.shards");
-    c.narrow_sums = options.str("train.reduce_precision") == "bf16";
-    c.compare_steps = options.i64("train.compare_steps");
-    const std::string &policy = options.str("train.on_nonfinite");
-    c.on_nonfinite = policy == "skip"       ? OnNonfinite::kSkip
-                     : policy == "rollback" ? OnNonfinite::kRollback
-                                            : OnNonfinite::kStop;
-    c.seed = static_cast<uint64_t>(options.i64("train.seed"));
+    c.bf16_sums = options.choice<bool>("train.reduce_precision", {{"fp32", false}, {"bf16", true}});
+    c.on_nonfinite = options.choice<OnNonfinite>(
+        "train.on_nonfinite",
+        {{"stop", OnNonfinite::kStop}, {"skip", OnNonfinite::kSkip}, {"rollback", OnNonfinite::kRollback}});
+    c.seed = options.i64("train.seed");
     return c;
 }
 
@@ -66,12 +67,13 @@ Options resumed_options(const Options &saved, const Options &changes) {
     for (size_t i = 0; i < option_count(); ++i) {
         const char *key = option(i).key;
         if (!is_fixed(key) || !changes.is_set(key) || changes.text(key) == saved.text(key)) continue;
-        // 0 asks for the tokenizer's size and -1 for its tokens, which are the saved ones.
+        // 0 stands for the size of the tokenizer and -1 for its tokens: the saved values.
         const std::string_view name = key;
         if (name == "model.vocab_size" && changes.i64(key) == 0) continue;
         if ((name == "model.start_token" || name == "model.end_token") && changes.i64(key) < 0) continue;
-        fail(XF_ERROR_STATE, "option '%s' is '%.64s', in the checkpoint '%.64s': a run that goes on can't change it",
-             key, changes.text(key).c_str(), saved.text(key).c_str());
+        fail(XF_ERROR_STATE,
+             "option '%s' is '%.64s', expected '%.64s' as in the checkpoint: a resumed run cannot change it", key,
+             changes.text(key).c_str(), saved.text(key).c_str());
     }
     Options options = saved;
     options.copy_set(changes, "train.");

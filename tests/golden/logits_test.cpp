@@ -1,10 +1,12 @@
-// The outputs of encoder and decoder, and the logits they give, against the PyTorch model of reference.py.
+// The outputs of encoder and decoder, the logits, and the losses of an evaluation, against the PyTorch model of
+// reference.py.
 //
 // The library never stores logits; here they are the decoder's output times the tied embedding (paper s. 3.4), summed
-// in double.
+// in fp64.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "../nn/fixture.hpp"
+#include "../unit/nn/fixture.hpp"
+#include "decode/decoder.h"
 #include "session.hpp"
 
 namespace {
@@ -21,7 +23,12 @@ std::vector<Ids> unpack(const std::vector<int32_t> &ids, const std::vector<int32
     return sentences;
 }
 
-// The output projection of a model, as the golden file has it.
+Pairs pairs_of(const Golden &golden, const std::string &batch) {
+    return {unpack(golden.ints(batch + ".src_ids"), golden.ints(batch + ".src_offsets")),
+            unpack(golden.ints(batch + ".tgt_ids"), golden.ints(batch + ".tgt_offsets"))};
+}
+
+// The output projection of a model, read from the golden file.
 struct Projection {
     std::vector<float> weights, bias;
 
@@ -38,14 +45,13 @@ struct Projection {
     }
 };
 
-// Both ways of the attention and the linear layers: the one of training and the one that no batch can change.
+// With the kernels of training, and with those whose results do not depend on the batch.
 XF_TEST(encoder_and_logits_agree_with_the_reference) {
     for (const char *file : xf_golden::kFiles) {
         const Golden golden = xf_golden::open(file);
         Settings settings;
         for (const auto &[key, value] : golden.options()) settings[key] = value;
-        const Pairs pairs{unpack(golden.ints("batch0.src_ids"), golden.ints("batch0.src_offsets")),
-                          unpack(golden.ints("batch0.tgt_ids"), golden.ints("batch0.tgt_offsets"))};
+        const Pairs pairs = pairs_of(golden, "batch0");
         on_each_device(2, [&](const auto &context, const DeviceName &name) {
             const double tolerance = name.bf16() ? 6e-2 : kTolerance;
             Net net(context, settings);
@@ -66,9 +72,17 @@ XF_TEST(encoder_and_logits_agree_with_the_reference) {
                 CHECK(relative_error(out.encoder, golden.floats("encoder")) <= tolerance);
                 CHECK(relative_error(found, golden.floats("logits")) <= tolerance);
             }
+            xf::Decoder decoder(net.model, options_of(settings));
+            xf::EvalStats stats;
+            for (const auto &[batch, expected] : {std::pair{"batch0", "batch0.loss"}, {"batch1", "both.loss"}}) {
+                const Batch more(pairs_of(golden, batch));
+                decoder.evaluate(more.view(), &stats);
+                CHECK(relative_error(std::vector<double>{stats.loss(), stats.nll()}, golden.floats(expected)) <=
+                      tolerance);
+            }
             if (name.bf16()) return;
-            // A number of the source moved: both must show it.
-            block[static_cast<size_t>(table.source_embedding) + static_cast<size_t>(pairs.src[0][0]) * D] += 0.05f;
+            // A changed number of the source embedding must be noticed in both outputs.
+            block[static_cast<size_t>(table.encoder.embedding) + static_cast<size_t>(pairs.src[0][0]) * D] += 0.05f;
             net.set_params(block);
             const Net::Outputs moved = net.outputs(pairs, false);
             CHECK(relative_error(moved.encoder, golden.floats("encoder")) > kTolerance);

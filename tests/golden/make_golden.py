@@ -42,7 +42,6 @@ COMMON = {
     "train.dropout": 0.0, "train.attention_dropout": 0.0, "train.label_smoothing": 0.1,
     "train.label_smoothing_kind": "others", "train.schedule": "inverse_sqrt", "train.learning_rate": 0.03,
     "train.warmup_steps": 8, "train.adam_beta1": 0.9, "train.adam_beta2": 0.98, "train.adam_epsilon": 1e-9,
-    "decode.max_source_tokens": 40,
 }
 CONFIGS = {
     "post": COMMON,
@@ -69,12 +68,12 @@ CONFIGS = {
         "model.tie": "decoder", "model.source_vocab_size": 29, "model.first_token": 7},
     # As T5 and later models have them; fed the end symbol first.
     "gated": COMMON | {
-        "model.d_ff": 20, "model.norm": "pre", "model.norm_kind": "rms", "model.activation": "gelu",
-        "model.gated": True, "model.output_bias": True, "model.tie": "none", "model.start_token": 1},
+        "model.d_ff": 20, "model.norm": "pre_rms", "model.activation": "geglu",
+        "model.output_bias": True, "model.tie": "none", "model.start_token": 1},
     # The other way round for what those two share.
     "rms": COMMON | {
-        "model.decoder_layers": 1, "model.norm_kind": "rms", "model.embedding_norm": True, "model.activation": "swish",
-        "model.gated": True, "model.tie": "decoder", "model.window": 4},
+        "model.decoder_layers": 1, "model.norm": "post_rms", "model.embedding_norm": True, "model.activation": "swiglu",
+        "model.tie": "decoder", "model.window": 4},
 }
 SEARCHES = [
     {"decode.beam": 4, "decode.alpha": 0.6, "decode.n_best": 4, "decode.max_extra_tokens": 12},

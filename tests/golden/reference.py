@@ -28,7 +28,7 @@ def banned_of(cfg):
 
 def norm_shapes(cfg, name):
     shapes = [(f"{name}.weight", (cfg["model.d_model"],))]
-    return shapes if cfg.get("model.norm_kind") == "rms" else shapes + [(f"{name}.bias", (cfg["model.d_model"],))]
+    return shapes if cfg["model.norm"].endswith("rms") else shapes + [(f"{name}.bias", (cfg["model.d_model"],))]
 
 
 def attention_shapes(cfg, prefix):
@@ -44,9 +44,13 @@ def attention_shapes(cfg, prefix):
     return shapes + norm_shapes(cfg, f"{prefix}.norm")
 
 
+def is_gated(cfg):
+    return cfg.get("model.activation", "relu").endswith("glu")
+
+
 def feed_forward_shapes(cfg, prefix):
     d, f = cfg["model.d_model"], cfg["model.d_ff"]
-    into = ["in", "gate"] if cfg.get("model.gated") else ["in"]
+    into = ["in", "gate"] if is_gated(cfg) else ["in"]
     return ([(f"{prefix}.{name}.weight", (f, d)) for name in into] + [(f"{prefix}.{name}.bias", (f,)) for name in into]
             + [(f"{prefix}.out.weight", (d, f)), (f"{prefix}.out.bias", (d,))] + norm_shapes(cfg, f"{prefix}.norm"))
 
@@ -67,7 +71,7 @@ def parameter_shapes(cfg):
             for name in attentions:
                 shapes += attention_shapes(cfg, f"{stack}.{i}.{name}")
             shapes += feed_forward_shapes(cfg, f"{stack}.{i}.feed_forward")
-        if cfg["model.norm"] == "pre":
+        if cfg["model.norm"].startswith("pre"):
             shapes += norm_shapes(cfg, f"{stack}.norm")
     if tie == "none":
         shapes.append(("output.weight", (vocabulary, d)))
@@ -104,7 +108,7 @@ class Transformer:
         self.table = sinusoid(cfg["model.max_length"], cfg["model.d_model"]).to(self.dtype)
 
     def norm(self, x, name):
-        if self.cfg.get("model.norm_kind") == "rms":
+        if self.cfg["model.norm"].endswith("rms"):
             return self.p[f"{name}.weight"] * x / torch.sqrt((x ** 2).mean(-1, keepdim=True)
                                                              + self.cfg["model.norm_epsilon"])
         mean = x.mean(-1, keepdim=True)
@@ -138,19 +142,19 @@ class Transformer:
 
     def activation(self, x):
         kind = self.cfg.get("model.activation", "relu")
-        if kind == "gelu":
+        if kind in ("gelu", "geglu"):
             return x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))
-        return x / (1 + torch.exp(-x)) if kind == "swish" else torch.relu(x)
+        return x / (1 + torch.exp(-x)) if kind in ("swish", "swiglu") else torch.relu(x)
 
     def feed_forward(self, prefix, x):
         """Eq. (2)."""
         inner = self.activation(self.linear(f"{prefix}.in", x))
-        if self.cfg.get("model.gated"):
+        if is_gated(self.cfg):
             inner = inner * self.linear(f"{prefix}.gate", x)
         return self.linear(f"{prefix}.out", inner)
 
     def sublayer(self, prefix, x, f):
-        if self.cfg["model.norm"] == "pre":
+        if self.cfg["model.norm"].startswith("pre"):
             return x + f(self.norm(x, f"{prefix}.norm"))
         return self.norm(x + f(x), f"{prefix}.norm")
 
@@ -169,7 +173,7 @@ class Transformer:
             x = self.sublayer(name, x, lambda y: self.attention(name, y, y, window=window))
             name = f"encoder.{i}.feed_forward"
             x = self.sublayer(name, x, lambda y: self.feed_forward(name, y))
-        return self.norm(x, "encoder.norm") if self.cfg["model.norm"] == "pre" else x
+        return self.norm(x, "encoder.norm") if self.cfg["model.norm"].startswith("pre") else x
 
     def decode(self, memory, inputs):
         """Logits [T, V] after each of the input ids."""
@@ -181,7 +185,7 @@ class Transformer:
             x = self.sublayer(name, x, lambda y: self.attention(name, y, memory))
             name = f"decoder.{i}.feed_forward"
             x = self.sublayer(name, x, lambda y: self.feed_forward(name, y))
-        if self.cfg["model.norm"] == "pre":
+        if self.cfg["model.norm"].startswith("pre"):
             x = self.norm(x, "decoder.norm")
         y = x @ self.output.T
         return y + self.p["output.bias"] if "output.bias" in self.p else y

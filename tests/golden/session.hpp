@@ -1,5 +1,4 @@
-// What the tests of this folder need around the comparison: the golden files, the measure of an error, and handles of
-// the public API that free themselves.
+// Shared by the tests of this folder: the golden files, the error measure, and owning handles of the public API.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -18,7 +17,7 @@
 
 namespace xf_golden {
 
-// A failed call becomes an exception, which the test's wrapper reports.
+// Throws if a call fails; the test program reports the exception.
 template <class Call>
 void ok(const char *what, Call call) {
     xf_error err{};
@@ -52,7 +51,7 @@ inline Config make_config(const Settings &settings) {
     return config;
 }
 
-// A file that make_golden.py wrote: it has no checksum of ours, so it is read without one.
+// A file that make_golden.py wrote. It has no checksum.
 class Golden {
 public:
     explicit Golden(const std::string &path) : reader_(xf::SafetensorsReader::open(path)) {}
@@ -64,12 +63,11 @@ public:
     Settings options() const {
         Settings settings;
         for (const auto &[key, value] : reader_.metadata())
-            if (key.starts_with("model.") || key.starts_with("train.") || key == "decode.max_source_tokens")
-                settings[key] = value;
+            if (key.starts_with("model.") || key.starts_with("train.")) settings[key] = value;
         return settings;
     }
 
-    // The options of each beam search; search i gave the tensors "decode.i.*".
+    // The options of each beam search. The tensors "decode.i.*" have the results of search i.
     std::vector<Settings> searches() const {
         std::vector<Settings> list;
         for (;;) {
@@ -108,7 +106,7 @@ double relative_error(const std::vector<T> &found, const std::vector<float> &exp
     double difference = 0, scale = 0;
     for (size_t i = 0; i < found.size(); ++i) {
         const double d = std::fabs(static_cast<double>(found[i]) - static_cast<double>(expected[i]));
-        difference = d <= difference ? difference : d;  // keeps a NaN
+        difference = d <= difference ? difference : d;  // so that a NaN is kept
         scale = std::max(scale, std::fabs(static_cast<double>(expected[i])));
     }
     return scale > 0 ? difference / scale : difference;

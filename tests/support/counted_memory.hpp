@@ -1,7 +1,7 @@
-// What a call takes of memory at most: operator new of the whole program and a host's allocator, counted together.
+// Peak memory of a call: counts operator new of the whole program together with the host's allocator.
 //
-// Not resident memory, which depends on what the C library kept. To be included by one file of a test program, as it
-// replaces operator new.
+// Not resident memory, which depends on what the C library keeps. Include this in one file of a program only, because
+// it replaces operator new.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -39,12 +39,12 @@ inline void *counted_new(size_t bytes, size_t alignment) {
     throw std::bad_alloc();
 }
 
-// The most bytes held at a time since its begin, beyond those that were held then.
+// The peak of allocated bytes since construction, minus the bytes that were allocated at that time.
 class PeakOfMemory {
 public:
     PeakOfMemory() : before_(held) { most_held = before_; }
     int64_t bytes() const { return most_held - before_; }
-    int64_t left() const { return held - before_; }  // and how many of them still are
+    int64_t left() const { return held - before_; }  // bytes that are still allocated
 
 private:
     int64_t before_;
@@ -66,7 +66,7 @@ void *operator new(size_t bytes, std::align_val_t alignment) {
 void *operator new(size_t bytes, const std::nothrow_t &) noexcept {
     return xf_test::counted_memory(bytes, alignof(std::max_align_t));
 }
-// Out of line, or the compiler sees a free() of what an operator new that it can't see into gave, and warns.
+// Not inlined: the compiler would warn about free() of memory from an operator new that it cannot see.
 [[gnu::noinline]] void operator delete(void *memory) noexcept { xf_test::give_back(memory); }
 [[gnu::noinline]] void operator delete(void *memory, const std::nothrow_t &) noexcept { xf_test::give_back(memory); }
 [[gnu::noinline]] void operator delete(void *memory, size_t) noexcept { xf_test::give_back(memory); }

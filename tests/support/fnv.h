@@ -1,6 +1,6 @@
 /*
- * One number for what came out of a test: FNV-1a of 64 bits (draft-eastlake-fnv). Bytes that come later change it as if
- * they stood behind those before.
+ * A checksum of test results: 64-bit FNV-1a (draft-eastlake-fnv). Adding bytes in several calls gives the checksum of
+ * their concatenation.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,11 +1,17 @@
-// main() of the C++ tests: runs what XF_TEST registered through cmocka; see test.hpp. An argument selects tests by
-// a cmocka pattern.
+// main() of the C++ tests: runs the tests that XF_TEST registered through cmocka; see test.hpp.
+//
+//     PROGRAM [GROUP] [PATTERN]
+//
+// The tests of a file NAME_test.cpp are the group NAME. PATTERN selects tests by name, with * and ?.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "support/test.hpp"
 
+#include <fnmatch.h>
+
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <vector>
 
 extern "C" {
@@ -13,7 +19,7 @@ extern "C" {
 #include <stdarg.h>
 #include <stddef.h>
 
-#include <cmocka.h>  // needs those above
+#include <cmocka.h>  // requires the headers above
 }
 
 namespace xf_test {
@@ -24,9 +30,16 @@ struct Case {
     void (*body)();
 };
 
-std::vector<Case> &cases() {
-    static std::vector<Case> list;
-    return list;
+std::map<std::string, std::vector<Case>> &groups() {
+    static std::map<std::string, std::vector<Case>> map;
+    return map;
+}
+
+std::string group_of(std::string_view file) {
+    file.remove_prefix(file.rfind('/') + 1);
+    file = file.substr(0, file.rfind('.'));
+    if (file.ends_with("_test")) file.remove_suffix(5);
+    return std::string(file);
 }
 
 int failures = 0;
@@ -46,7 +59,9 @@ void run_one(void **state) {
 
 }  // namespace
 
-Registrar::Registrar(const char *name, void (*body)()) { cases().push_back({name, body}); }
+Registrar::Registrar(const char *file, const char *name, void (*body)()) {
+    groups()[group_of(file)].push_back({name, body});
+}
 
 void record(const char *file, int line, const std::string &what) {
     ++failures;
@@ -57,9 +72,24 @@ void record(const char *file, int line, const std::string &what) {
 
 int main(int argc, char **argv) {
     using namespace xf_test;
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
-    std::vector<CMUnitTest> tests;
-    for (Case &test : cases()) tests.push_back({test.name, run_one, nullptr, nullptr, &test});
-    const char *slash = std::strrchr(argv[0], '/');
-    return _cmocka_run_group_tests(slash ? slash + 1 : argv[0], tests.data(), tests.size(), nullptr, nullptr);
+    const bool one_group = argc > 1 && groups().count(argv[1]) == 1;
+    const char *const pattern = argc > 1 + one_group ? argv[1 + one_group] : "*";
+    int failed = 0;
+    size_t count = 0;
+    for (auto &[group, cases] : groups()) {
+        if (one_group && group != argv[1]) continue;
+        std::vector<CMUnitTest> tests;
+        for (Case &test : cases)
+            if (fnmatch(pattern, test.name, 0) == 0) tests.push_back({test.name, run_one, nullptr, nullptr, &test});
+        if (tests.empty()) continue;
+        count += tests.size();
+        failed += _cmocka_run_group_tests(group.c_str(), tests.data(), tests.size(), nullptr, nullptr);
+    }
+    if (count == 0 || argc > 2 + one_group) {
+        std::fprintf(stderr, "usage: %s [GROUP] [PATTERN]; no test matches. The groups are:\n", argv[0]);
+        for (const auto &[group, cases] : groups())
+            std::fprintf(stderr, "  %s: %zu tests\n", group.c_str(), cases.size());
+        return 2;
+    }
+    return failed;
 }

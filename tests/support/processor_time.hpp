@@ -1,4 +1,4 @@
-// Seconds of the processor that this process has used: what a call costs, whatever else the machine does.
+// Processor time of this process in seconds: the cost of a call, independent of the load of the machine.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

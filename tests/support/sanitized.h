@@ -1,7 +1,7 @@
 /*
- * XF_TEST_SANITIZED: 1 where the address, thread or memory sanitizer compiles this test, else 0. A sanitizer looks at
- * each access to memory, has a malloc() of its own, and takes ten times as long: what compares numbers or bits, or
- * proves speed, does less of the same there, and all of it in the release build.
+ * XF_TEST_SANITIZED: 1 if the address, thread, or memory sanitizer is enabled, else 0. A sanitizer checks each memory
+ * access, replaces malloc(), and is ten times slower. Therefore tests that compare numbers or measure speed do less
+ * work with a sanitizer, and all of it in the release build.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

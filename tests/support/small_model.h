@@ -1,6 +1,6 @@
 /*
- * Sizes of a model that learns and decodes in milliseconds, as pairs of an option and its value: the first entries of a
- * list that a test sets.
+ * Sizes of a model that trains and decodes in milliseconds, as pairs of an option and its value for an initializer
+ * list.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

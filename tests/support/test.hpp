@@ -1,11 +1,11 @@
 // A thin C++ layer over cmocka for tests of the internals.
 //
-// cmocka reports a failed assertion by longjmp, which skips C++ destructors. So CHECK only records; the wrapper
-// around each test catches what is thrown and makes one cmocka assertion when every destructor has run.
+// cmocka reports a failed assertion by longjmp, which skips C++ destructors. Therefore CHECK only records a failure.
+// The wrapper of each test catches exceptions and makes one cmocka assertion after all destructors have run.
 //
 //     XF_TEST(adds) { CHECK(1 + 1 == 2); CHECK_EQ(a, b); CHECK_NEAR(x, y, 1e-6); CHECK_FAILS(f(), XF_ERROR_DATA); }
 //
-// tests/support/main.cpp holds main(). Tests of the public API are written in C with cmocka directly.
+// tests/support/main.cpp defines main(). Tests of the public API are written in C and use cmocka directly.
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -22,12 +22,12 @@
 namespace xf_test {
 
 struct Registrar {
-    Registrar(const char *name, void (*body)());
+    Registrar(const char *file, const char *name, void (*body)());
 };
 
 void record(const char *file, int line, const std::string &what);
 
-// Where XF_TEST_DEVICES names GPUs a program runs a second time: a test that asks none has run already.
+// XF_TEST_DEVICES=cuda runs a program a second time, on GPUs. Tests that use no device have already run then.
 inline bool has_run_on_cpu() {
     const char *const kind = std::getenv("XF_TEST_DEVICES");
     return kind != nullptr && std::string_view(kind) == "cuda";
@@ -63,9 +63,9 @@ void check_fails(F &&body, xf_status status, const char *text, const char *file,
 
 }  // namespace xf_test
 
-#define XF_TEST(name)                                             \
-    static void name();                                           \
-    static const xf_test::Registrar register_##name(#name, name); \
+#define XF_TEST(name)                                                       \
+    static void name();                                                     \
+    static const xf_test::Registrar register_##name(__FILE__, #name, name); \
     static void name()
 #define CHECK(condition)                                                   \
     do {                                                                   \

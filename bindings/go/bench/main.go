@@ -29,13 +29,13 @@ func main() {
 	}
 	rounds := must(strconv.Atoi(os.Args[4]))
 	c := must(xformer.NewContext(xformer.Options{"context.threads": 1}))
-	model := must(c.LoadModel(context.Background(), os.Args[1]))
+	model := must(c.LoadModel(context.Background(), xformer.Path(os.Args[1]), nil))
 	decoder := must(model.NewDecoder(nil))
 	lines := strings.Split(strings.TrimSuffix(string(must(os.ReadFile(os.Args[2]))), "\n"), "\n")
 	var translations []string
 	for ; rounds > 0; rounds-- {
 		translations = translations[:0]
-		started := time.Now() // monotonic too
+		started := time.Now()
 		for rest := lines; len(rest) > 0; {
 			size := sentencesPerCall
 			if size > len(rest) {

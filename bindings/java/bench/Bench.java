@@ -1,9 +1,9 @@
 /*
- * Measures what translating from Java costs over C: the same work as the benchmarks of the other languages.
+ * Measures the overhead of translating from Java. The benchmarks of the other languages do the same work.
  *
  *     java -cp xformer.jar -Dxformer.library.path=FOLDER Bench.java MODEL SENTENCES OUTPUT ROUNDS
  *
- * Prints the seconds of each round, until all answers are strings of Java, and writes the translations to OUTPUT.
+ * Prints the seconds of each round, including the conversion to Java strings, and writes the translations to OUTPUT.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -14,10 +14,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import xformer.Answer;
 import xformer.Context;
 import xformer.Decoder;
 import xformer.Model;
+import xformer.Translation;
 
 final class Bench {
     private static final int CALL = 32;
@@ -26,20 +26,20 @@ final class Bench {
 
     public static void main(String[] args) throws IOException {
         List<String> sentences = Files.readAllLines(Path.of(args[1]));
-        List<String> answers = new ArrayList<>(sentences.size());
+        List<String> translations = new ArrayList<>(sentences.size());
         try (Context context = new Context(Map.of("context.threads", 1));
                 Model model = Model.load(context, Path.of(args[0]));
                 Decoder decoder = new Decoder(model)) {
             for (int round = 0; round < Integer.parseInt(args[3]); ++round) {
-                answers.clear();
+                translations.clear();
                 long start = System.nanoTime();
                 for (int first = 0; first < sentences.size(); first += CALL) {
                     List<String> call = sentences.subList(first, Math.min(first + CALL, sentences.size()));
-                    for (Answer found : decoder.translate(call)) answers.add(found.text());
+                    for (Translation found : decoder.translate(call)) translations.add(found.text());
                 }
                 System.out.printf(Locale.ROOT, "%.6f%n", (System.nanoTime() - start) / 1e9);
             }
         }
-        Files.write(Path.of(args[2]), answers);
+        Files.write(Path.of(args[2]), translations);
     }
 }

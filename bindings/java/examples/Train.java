@@ -1,9 +1,9 @@
 /*
- * Trains from a file of lines "source TAB target", with checkpoints, and goes on where an earlier run stopped:
+ * Trains from a file with lines "source TAB target", saves checkpoints, and resumes an earlier run:
  *
  *     java -cp xformer.jar -Dxformer.library.path=FOLDER Train.java PAIRS CHECKPOINT STEPS [PRESET]
  *
- * Ctrl-C cancels the step that runs; the checkpoint is saved before the program ends, and continues exactly.
+ * Ctrl-C cancels the current step. The program then saves the checkpoint, from which it continues exactly.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,6 +12,8 @@ import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Map;
 import xformer.Batcher;
+import xformer.Call;
+import xformer.CancelToken;
 import xformer.CancelledException;
 import xformer.Config;
 import xformer.Context;
@@ -37,7 +39,7 @@ final class Train {
                 Trainer trainer = resumed ? Trainer.resume(context, checkpoint) : begin(context, corpus, config);
                 Tokenizer tokenizer = trainer.model().tokenizer().orElseThrow();
                 Batcher batcher = new Batcher(corpus, tokenizer, config)) {
-            if (resumed) trainer.seek(batcher);
+            if (resumed) batcher.resume(trainer);
             train(trainer, batcher, steps, checkpoint);
         }
     }
@@ -48,25 +50,25 @@ final class Train {
 
     private static Trainer begin(Context context, Corpus corpus, Config config) {
         try (Tokenizer tokenizer = Tokenizer.train(context, corpus, config);
-                Model model = new Model(context, config, tokenizer)) {
+                Model model = new Model(context, tokenizer, config)) {
             return new Trainer(model, config);
         }
     }
 
     private static void train(Trainer trainer, Batcher batcher, long steps, Path checkpoint) {
+        CancelToken token = new CancelToken();
         Thread worker = Thread.currentThread();
         Thread onCtrlC = new Thread(() -> {
-            if (!trainer.isClosed()) trainer.cancel();
-            worker.interrupt(); // for what is between two steps; afterwards, so that the cancel does not hit the save
+            token.cancel();
             try {
-                worker.join(); // the JVM ends when this does
+                worker.join(); // the JVM ends when this thread does
             } catch (InterruptedException ignored) {
                 Thread.currentThread().interrupt();
             }
         });
         Runtime.getRuntime().addShutdownHook(onCtrlC);
         try {
-            trainer.train(batcher, steps - trainer.steps(), stats -> {
+            trainer.train(batcher, steps - trainer.steps(), new Call().cancel(token), stats -> {
                 if (stats.step() % 100 == 0) {
                     System.out.printf(Locale.ROOT, "step %d  loss %.3f%n", stats.step(), stats.loss());
                 }
@@ -76,8 +78,7 @@ final class Train {
         } catch (CancelledException stopped) {
             System.out.println("stopped");
         }
-        Thread.interrupted();
         trainer.save(checkpoint, batcher);
-        System.out.println("step " + trainer.steps() + " is saved in " + checkpoint);
+        System.out.println("saved step " + trainer.steps() + " in " + checkpoint);
     }
 }

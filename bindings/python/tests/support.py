@@ -1,6 +1,6 @@
-"""What the tests share: the package, and a small world to work on.
+"""Shared by the tests: the package, and a small set of objects.
 
-An installed package is preferred to the one beside the tests: so test.sh tests a wheel.
+An installed package is preferred to the one in the source tree, so that test.sh can test a wheel.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -60,7 +60,7 @@ class World:
         self.corpus = xformer.Corpus.from_pairs(self.context, PAIRS)
         self.tokenizer = xformer.Tokenizer.train(self.context, self.corpus, self.config)
         self.batcher = xformer.Batcher(self.corpus, self.tokenizer, self.config)
-        self.model = xformer.Model(self.context, self.config, self.tokenizer)
+        self.model = xformer.Model(self.context, self.tokenizer, self.config)
         self.trainer = xformer.Trainer(self.model, self.config)
         self.decoder = xformer.Decoder(self.model, self.config)
 
@@ -79,7 +79,7 @@ class World:
 
 
 class WorldTest(unittest.TestCase):
-    """A test case with a world and a folder of its own."""
+    """A test case with a world and a temporary folder."""
 
     def setUp(self):
         self.world = World()
@@ -92,7 +92,7 @@ class WorldTest(unittest.TestCase):
 
 
 def run_python(program, *args, **more):
-    """Runs a program in an interpreter of its own, which has this one's package, and the tests, on its path."""
+    """Runs a program in a new interpreter that finds the same package and the tests."""
     package = os.path.dirname(os.path.dirname(xformer.__file__))
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join([os.path.join(PYTHON, "tests"), package]))
     environment.update(more.pop("environment", {}))

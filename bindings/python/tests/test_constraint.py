@@ -1,4 +1,4 @@
-"""Constraints of the search, and attention weights: what the callback is told, what it may answer and raise, shapes.
+"""Constraints of the search, and attention weights: arguments, results, and exceptions of the callback, and shapes.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -9,6 +9,7 @@ import time
 import unittest
 
 from support import WorldTest, xformer
+from xformer.experimental import AttentionKind, ConstraintStep, Partial, attention_weights
 
 try:
     import numpy
@@ -16,70 +17,85 @@ except ImportError:
     numpy = None
 
 
+START, END = 0, 1  # of the tokenizer
+
+
+def each(function):
+    """A constraint that calls a function for each hypothesis."""
+    return lambda step: [function(partial) for partial in step.partials]
+
+
 class Constraints(WorldTest):
     TEXTS = ["one two", "", "three"]
 
-    def spell(self, asked):
-        """The text of each sentence is as many letters a as its number and one more."""
+    def spell(self, partial):
+        """Sentence i becomes i + 1 letters a."""
         letter = 2 + ord("a")
-        self.assertEqual(asked.ids, (letter,) * len(asked.ids))
-        self.assertEqual(asked.vocab_size, len(self.world.tokenizer))
-        self.assertGreaterEqual(asked.remaining, 1)
-        self.seen.add(asked.sentence)
-        return letter if len(asked.ids) <= asked.sentence else xformer.TOKEN_END
+        self.assertEqual(partial.ids, (letter,) * len(partial.ids))
+        self.assertGreaterEqual(partial.remaining, 1)
+        self.seen.add(partial.sentence)
+        return letter if len(partial.ids) <= partial.sentence else END
 
     def test_ids_and_masks(self):
         decoder, self.seen = self.world.decoder, set()
         free = decoder.translate(self.TEXTS)
         size = (len(self.world.tokenizer) + 7) // 8
-        answers = [
-            lambda asked: [self.spell(asked)],
-            lambda asked: {self.spell(asked), xformer.TOKEN_START},  # which is never chosen
-            lambda asked: (1 << self.spell(asked)).to_bytes(size, "little"),
-            lambda asked: bytearray((1 << self.spell(asked)).to_bytes(size + 5, "little")),
+        constraints = [
+            lambda partial: [self.spell(partial)],
+            lambda partial: {self.spell(partial), START},  # which is never selected
+            lambda partial: (1 << self.spell(partial)).to_bytes(size, "little"),
+            lambda partial: bytearray((1 << self.spell(partial)).to_bytes(size + 5, "little")),
         ]
         if numpy is not None:
 
-            def packed(asked):
-                allowed = numpy.zeros(asked.vocab_size, bool)
-                allowed[self.spell(asked)] = True
+            def packed(partial):
+                allowed = numpy.zeros(len(self.world.tokenizer), bool)
+                allowed[self.spell(partial)] = True
                 return numpy.packbits(allowed, bitorder="little").tobytes()
 
-            answers.append(packed)
-        for constraint in answers:
+            constraints.append(packed)
+        for constraint in map(each, constraints):
             self.seen.clear()
             found = decoder.translate(self.TEXTS, constraint=constraint)
             self.assertEqual([h[0].text for h in found], ["a", "", "aaa"])
             self.assertTrue(all(h[0].finished and math.isfinite(h[0].score) for h in found))
-            self.assertEqual(self.seen, {0, 2})  # an empty text is not asked about
-        self.assertEqual(decoder.translate(self.TEXTS, constraint=lambda asked: None), free)
-        nothing = decoder.translate(["one"], constraint=lambda asked: [])[0][0]
+            self.assertEqual(self.seen, {0, 2})  # an empty text is not searched
+        for everything in (lambda step: None, each(lambda partial: None)):
+            self.assertEqual(decoder.translate(self.TEXTS, constraint=everything), free)
+        nothing = decoder.translate(["one"], constraint=each(lambda partial: []))[0][0]
         self.assertEqual((nothing.finished, nothing.log_probability), (False, -math.inf))
         self.assertEqual(decoder.translate(self.TEXTS), free)
 
+    def test_one_call_per_step(self):
+        steps = []
+        self.world.decoder.translate(["one", "two"], {"decode.beam": 1}, constraint=steps.append)
+        self.assertEqual(steps[0], ConstraintStep(steps[0].partials, len(self.world.tokenizer)))
+        self.assertEqual({partial.sentence for partial in steps[0].partials}, {0, 1})
+        self.assertEqual({type(partial) for partial in steps[0].partials}, {Partial})
+        self.assertEqual([len(step.partials[0].ids) for step in steps], list(range(len(steps))))
+
     def test_small_integers(self):
-        """Of NumPy, whose own arithmetic has as many bits."""
+        """NumPy's small integers have arithmetic of as many bits."""
         if numpy is None:
             self.skipTest("numpy is not installed")
         decoder = self.world.decoder
         for kind in (numpy.int16, numpy.uint16, numpy.int64):
             for id in (15, 17, 40):
-                answers = decoder.translate(
-                    ["one"], constraint=lambda asked: [kind(id if not asked.ids else xformer.TOKEN_END)]
-                )
-                self.assertEqual(answers[0][0].ids, (id,), kind)
+                constraint = each(lambda partial: [kind(id if not partial.ids else END)])
+                found = decoder.translate(["one"], constraint=constraint)
+                self.assertEqual(found[0][0].ids, (id,), kind)
         with self.assertRaises(TypeError):
-            decoder.translate(["one"], constraint=lambda asked: [3.0])
+            decoder.translate(["one"], constraint=each(lambda partial: [3.0]))
 
     def test_a_signal(self):
-        """What a signal's handler raises ends the call, also when Python runs it on the way into the constraint."""
+        """An exception of a signal handler stops the call, also if Python runs the handler before the constraint."""
 
         class Alarm(Exception):
             pass
 
         def raising(number, frame):
             while frame is not None:
-                if frame.f_code.co_name == "__del__":  # Python drops what is raised in there: ring again
+                if frame.f_code.co_name == "__del__":  # Python ignores exceptions there: try again
                     signal.setitimer(signal.ITIMER_REAL, 0.001)
                     return
                 frame = frame.f_back
@@ -93,8 +109,9 @@ class Constraints(WorldTest):
                     signal.setitimer(signal.ITIMER_REAL, delay / 400)
                     end = time.monotonic() + 20
                     while time.monotonic() < end:
-                        for answer in decoder.translate(["one two"] * 64, constraint=lambda asked: [letter]):
-                            self.assertLessEqual(set(answer[0].ids), {letter})
+                        constraint = each(lambda partial: [letter])
+                        for found in decoder.translate(["one two"] * 64, constraint=constraint):
+                            self.assertLessEqual(set(found[0].ids), {letter})
                 self.assertIs(sys.unraisablehook, hook)
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -108,16 +125,18 @@ class Constraints(WorldTest):
         decoder, batch = self.world.decoder, xformer.Batch.from_ids([[5, 6, 1]])
         cause = KeyError("cause")
 
-        def refuse(asked):
+        def refuse(step):
             raise Enough from cause
 
         for constraint, kind in (
             (refuse, Enough),
-            (lambda asked: [len(self.world.tokenizer)], ValueError),
-            (lambda asked: [-1], ValueError),
-            (lambda asked: b"\xff", ValueError),
-            (lambda asked: 5, TypeError),
-            (lambda asked: decoder.translate(["one"]), xformer.BusyError),
+            (each(lambda partial: [len(self.world.tokenizer)]), ValueError),
+            (each(lambda partial: [-1]), ValueError),
+            (each(lambda partial: b"\xff"), ValueError),
+            (each(lambda partial: 5), TypeError),
+            (lambda step: 5, TypeError),
+            (lambda step: [], ValueError),
+            (lambda step: decoder.translate(["one"]), xformer.BusyError),
         ):
             for function, given in ((decoder.decode, batch), (decoder.translate, ["one"])):
                 with self.assertRaises(kind) as caught:
@@ -127,26 +146,28 @@ class Constraints(WorldTest):
         self.assertEqual(len(decoder.decode(batch)), 1)
 
     def test_a_given_beginning(self):
-        """Forced decoding, by a constraint or by a prefix, gives the score of the target."""
+        """Forced decoding with a constraint or a prefix yields the score of the target."""
         w = self.world
-        target = w.tokenizer.encode("vier zwei", end=True)
-        answer = w.decoder.translate(["four two"], constraint=lambda asked: [target[len(asked.ids)]])[0][0]
-        self.assertEqual(answer.text, "vier zwei")
-        batch = xformer.Batch.from_texts(w.tokenizer, ["four two"], ["vier zwei"])
-        self.assertAlmostEqual(w.decoder.score(batch)[0], answer.log_probability, 4)
-        self.assertAlmostEqual(sum(answer.token_log_probabilities), answer.log_probability, 4)
+        target = w.model.encode("vier zwei", "target")
+        forced = each(lambda partial: [target[len(partial.ids)]])
+        forced_one = w.decoder.translate(["four two"], constraint=forced)[0][0]
+        self.assertEqual(forced_one.text, "vier zwei")
+        batch = xformer.Batch.from_texts(w.model, ["four two"], ["vier zwei"])
+        self.assertAlmostEqual(w.decoder.score(batch)[0], forced_one.log_probability, 4)
+        self.assertEqual(w.decoder.score_texts(["four two"], ["vier zwei"]), w.decoder.score(batch))
+        self.assertAlmostEqual(sum(forced_one.token_log_probabilities), forced_one.log_probability, 4)
 
         begun = w.decoder.translate(["four two", "one"], prefixes=["vier zwei", None])
         self.assertTrue(begun[0][0].text.startswith("vier zwei"))
         self.assertEqual(begun[1], w.decoder.translate(["one"])[0])
-        self.assertEqual(begun[0][0].token_log_probabilities[:2], answer.token_log_probabilities[:2])
-        ids = w.decoder.decode(xformer.Batch.from_texts(w.tokenizer, ["four two"]), prefixes=[target[:-1]])
+        self.assertEqual(begun[0][0].token_log_probabilities[:2], forced_one.token_log_probabilities[:2])
+        ids = w.decoder.decode(xformer.Batch.from_texts(w.model, ["four two"]), prefixes=[target[:-1]])
         self.assertEqual(ids[0], begun[0])
         self.assertRaises(ValueError, w.decoder.translate, ["one"], prefixes=["a", "b"])
 
     def test_options_of_a_call(self):
         w = self.world
-        for _ in w.trainer.train(w.batcher, 100):  # so that answers end by themselves
+        for _ in w.trainer.train(w.batcher, 100):  # so that hypotheses end with the end symbol
             pass
         one = w.decoder.translate(["one two"])
         three = w.decoder.translate(["one two"], {"decode.n_best": 3})
@@ -161,22 +182,22 @@ class Attention(WorldTest):
         w = self.world
         pair = xformer.Batch.from_ids([[5, 6, 1]], [[9, 8, 7, 1]])
         shapes = {"ENCODER": (2, 3, 3), "DECODER": (2, 4, 4), "CROSS": (2, 4, 3)}
-        for kind in xformer.AttentionKind:
-            weights = w.decoder.attention_weights(pair, kind, 0)
+        for kind in AttentionKind:
+            weights = attention_weights(w.decoder, pair, kind, 0)
             self.assertEqual((weights.shape, weights.format), (shapes[kind.name], "f"))
             for head in weights.tolist():
                 for query, row in enumerate(head):
                     self.assertAlmostEqual(sum(row), 1, 5)
-                    if kind == xformer.AttentionKind.DECODER:
+                    if kind == AttentionKind.DECODER:
                         self.assertEqual(row[query + 1 :], [0] * (3 - query))
-            self.assertRaises(xformer.OutOfRangeError, w.decoder.attention_weights, pair, kind, 1)
+            self.assertRaises(xformer.OutOfRangeError, attention_weights, w.decoder, pair, kind, 1)
         if numpy is not None:
             self.assertEqual(numpy.asarray(weights).shape, (2, 4, 3))
-        self.assertRaises(ValueError, w.decoder.attention_weights, pair, 3, 0)
-        self.assertRaises(OverflowError, w.decoder.attention_weights, pair, 0, 1 << 40)
+        self.assertRaises(ValueError, attention_weights, w.decoder, pair, 4, 0)
+        self.assertRaises(OverflowError, attention_weights, w.decoder, pair, 1, 1 << 40)
         two = xformer.Batch.from_ids([[5, 1], [6, 1]], [[5, 1], [6, 1]])
         for wrong in (two, xformer.Batch.from_ids([[5, 1]]), xformer.Batch.from_ids([], [])):
-            self.assertRaises(xformer.InvalidArgumentError, w.decoder.attention_weights, wrong, 2, 0)
+            self.assertRaises(xformer.InvalidArgumentError, attention_weights, w.decoder, wrong, 2, 0)
 
 
 if __name__ == "__main__":

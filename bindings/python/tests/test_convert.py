@@ -1,4 +1,4 @@
-"""python -m xformer.convert: tokenizers of SentencePiece. tests/convert/make_models.py made the files.
+"""python -m xformer.convert from-sentencepiece. tests/surfaces/convert/make_models.py wrote the files.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,7 +15,7 @@ from xformer.convert import ConvertError
 from xformer.convert.__main__ import main
 from xformer.convert.sentencepiece_model import SentencePieceModel
 
-MODELS = os.path.join(ROOT, "tests", "convert", "models")
+MODELS = os.path.join(ROOT, "tests", "surfaces", "convert", "models")
 NAMES = ("unigram", "unigram-symbols", "unigram-suffix", "bpe", "bpe-symbols")
 
 
@@ -52,23 +52,23 @@ class FromSentencePiece(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def convert(self, data, out="out.json"):
-        """The status and what was said."""
+        """Returns the exit status and the messages."""
         with open(self.path("in.model"), "wb") as file:
             file.write(data)
-        said = io.StringIO()
-        with contextlib.redirect_stderr(said):
+        messages = io.StringIO()
+        with contextlib.redirect_stderr(messages):
             status = main(["from-sentencepiece", self.path("in.model"), self.path(out)])
-        return status, said.getvalue()
+        return status, messages.getvalue()
 
     def refused(self, data, *words):
-        status, said = self.convert(data)
-        self.assertEqual(status, 1, said)
-        self.assertEqual(said.count("\n"), 1, said)
+        status, messages = self.convert(data)
+        self.assertEqual(status, 1, messages)
+        self.assertEqual(messages.count("\n"), 1, messages)
         for word in ("in.model", *words):
-            self.assertIn(word, said)
+            self.assertIn(word, messages)
         self.assertEqual(os.listdir(self.folder), ["in.model"])
 
-    def test_the_same_ids_and_texts(self):
+    def test_ids_and_texts_are_equal(self):
         for name in NAMES:
             self.assertEqual(self.convert(contents(name + ".model")), (0, ""))
             with open(self.path("out.json"), "rb") as file:
@@ -84,14 +84,14 @@ class FromSentencePiece(unittest.TestCase):
                     self.assertEqual(tokenizer.decode(ids), bytes.fromhex(decoded).decode())
             os.remove(self.path("out.json"))
 
-    def test_a_model_trains_with_one_and_keeps_it(self):
+    def test_training_with_a_converted_tokenizer(self):
         for name in ("unigram", "bpe-symbols"):
             path = os.path.join(MODELS, name + ".json")
             with xformer.Context({"context.device": "cpu", "context.threads": 1}) as context:
                 tokenizer = xformer.Tokenizer.load(context, path)
                 corpus = xformer.Corpus.from_pairs(context, PAIRS)
                 batcher = xformer.Batcher(corpus, tokenizer, OPTIONS)
-                model = xformer.Model(context, OPTIONS, tokenizer)
+                model = xformer.Model(context, tokenizer, OPTIONS)
                 trainer = xformer.Trainer(model, OPTIONS)
                 stats = list(trainer.train(batcher, 60))
                 self.assertLess(stats[-1].nll, stats[0].nll / 2)
@@ -114,7 +114,7 @@ class FromSentencePiece(unittest.TestCase):
         self.assertIn("absent.model", done.stderr)
         self.assertEqual(sorted(os.listdir(self.folder)), ["in.model", "out.json"])
 
-    def test_what_a_file_leaves_out_has_its_default(self):
+    def test_defaults_of_absent_fields(self):
         self.assertEqual(self.convert(GOOD)[0], 0)
         model = SentencePieceModel.read(self.path("in.model"))
         self.assertEqual((model.kind, model.id_of(model.start), model.id_of(model.end)), ("unigram", -1, 1))
@@ -122,13 +122,13 @@ class FromSentencePiece(unittest.TestCase):
         self.assertTrue(model.flags["add_dummy_prefix"] and not model.flags["byte_fallback"])
         with open(self.path("out.json"), encoding="utf-8") as file:
             self.assertIn('["\u2581",-0.1,1]', file.read())
-        # Messages one after another are one.
+        # Repeated messages are merged.
         self.assertEqual(self.convert(GOOD + field(3, b"\x18\x00") + field(3, b"\x20\x00"))[0], 0)
         rules = SentencePieceModel.read(self.path("in.model")).flags
         self.assertFalse(rules["add_dummy_prefix"] or rules["remove_extra_whitespaces"])
         self.assertTrue(rules["escape_whitespaces"])
 
-    def test_what_cannot_be_carried_is_refused_by_name(self):
+    def test_unsupported_fields_are_named(self):
         self.refused(b"", "pieces")
         self.refused(GOOD + field(2, b"\x18\x03"), "trainer_spec", "model_type", "word")
         self.refused(GOOD + field(2, b"\x18\x04"), "model_type", "char")
@@ -143,9 +143,9 @@ class FromSentencePiece(unittest.TestCase):
         self.refused(GOOD + piece(b"b", 0, 7), "pieces[4]", "type")
         self.refused(GOOD + piece(b"\xff", 0), "pieces[4]", "piece", "UTF-8")
         self.refused(GOOD + field(1, b"\x10\x01"), "pieces[4]", "score", "wire type")
-        # The library looks at what is written, and refuses the rest.
+        # The library refuses these when it loads the output.
         self.refused(GOOD + piece(b"a", 0), "piece 4 is a duplicate")
-        self.refused(GOOD + piece(b"x", 0, 2), "pieces 0 and 4 are both unknown")
+        self.refused(GOOD + piece(b"x", 0, 2), "pieces 0 and 4 both have the unknown type")
         self.refused(GOOD + field(2, varint(35 << 3) + b"\1"), "byte")
         self.refused(GOOD + field(3, field(2, b"map")), "character map")
         self.refused(GOOD + piece(b"b" * 257, 0), "piece 4")
@@ -153,7 +153,7 @@ class FromSentencePiece(unittest.TestCase):
     def test_broken_files(self):
         self.refused(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "field 1")  # a length of -1
         self.refused(b"\x0a" + b"\xff" * 11, "64 bits")
-        self.refused(b"\x0a\x05abc", "field 1", "3 are there")
+        self.refused(b"\x0a\x05abc", "field 1", "3 are left")
         self.refused(b"\x0b\x0c", "wire type 3")
         self.refused(b"\x0a", "ends within")
         self.refused(b"PK\x03\x04 no model at all")
@@ -161,7 +161,7 @@ class FromSentencePiece(unittest.TestCase):
     def test_prefixes_and_flipped_bits(self):
         data = contents("bpe-symbols.model")
         whole = self.path("in.model")
-        told = 0
+        errors = 0
         for size in [*range(0, 200), *range(200, len(data), 61)]:
             with open(whole, "wb") as file:
                 file.write(data[:size])
@@ -169,13 +169,13 @@ class FromSentencePiece(unittest.TestCase):
                 SentencePieceModel.read(whole)
             except ConvertError as error:
                 self.assertIn(whole, str(error))
-                told += 1
-        self.assertGreater(told, 150)
+                errors += 1
+        self.assertGreater(errors, 150)
         for bit in range(0, len(data) * 8, 71):
             damaged = bytearray(data)
             damaged[bit // 8] ^= 1 << bit % 8
-            status, said = self.convert(bytes(damaged))
-            self.assertEqual((status, said.count("\n")), (1, 1) if status else (0, 0), said)
+            status, messages = self.convert(bytes(damaged))
+            self.assertEqual((status, messages.count("\n")), (1, 1) if status else (0, 0), messages)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""python -m xformer.convert in a process of its own: what a terminal shows, who listens, what ends it early.
+"""python -m xformer.convert in a separate process: progress bar, closed standard error, interruption.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -7,7 +7,6 @@ import os
 import pty
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -20,14 +19,14 @@ try:
 except ImportError:
     numpy = None
 
-MARIAN = os.path.join(ROOT, "tests", "convert", "checkpoints", "marian")
+MARIAN = os.path.join(ROOT, "tests", "surfaces", "convert", "checkpoints", "marian")
 RUN = """
 import os, runpy, signal, sys
 sys.argv[0] = "convert"
 %s
 runpy.run_module("xformer.convert", run_name="__main__")
 """
-# Ctrl-C in the middle of the interim file.
+# Ctrl-C in the middle of the temporary file.
 CONTROL_C = """
 import xformer.convert.model_file as model_file
 add = model_file.Progress.add
@@ -37,7 +36,7 @@ def stop_half_way(self, count):
         signal.raise_signal(signal.SIGINT)
 model_file.Progress.add = stop_half_way
 """
-# The terminal goes away while the bar is there.
+# The terminal is closed while the progress bar is visible.
 HANG_UP = """
 import time, xformer.convert.model_file as model_file
 add = model_file.Progress.add
@@ -68,30 +67,30 @@ class ProcessTest(unittest.TestCase):
         )
 
     def convert(self, before="", *arguments, **more):
-        """The status and what was said on standard error."""
+        """Returns the exit status and standard error."""
         process = self.start(before, *arguments, **more)
-        said = process.communicate(timeout=240)
-        self.assertEqual(said[0], "")
-        return process.returncode, said[1]
+        messages = process.communicate(timeout=240)
+        self.assertEqual(messages[0], "")
+        return process.returncode, messages[1]
 
     def left(self):
         return sorted(os.listdir(self.folder))
 
 
-class Ends(ProcessTest):
+class Exits(ProcessTest):
     def test_without_numpy(self):
-        status, said = self.convert("sys.modules['numpy'] = None")
-        self.assertEqual((status, said.count("\n")), (1, 1), said)
-        self.assertIn("pip install xformer[convert]", said)
+        status, messages = self.convert("sys.modules['numpy'] = None")
+        self.assertEqual((status, messages.count("\n")), (1, 1), messages)
+        self.assertIn("pip install xformer[convert]", messages)
         self.assertEqual(self.left(), [])
 
     @unittest.skipIf(numpy is None, "needs numpy")
     def test_control_c(self):
-        status, said = self.convert(CONTROL_C)
-        self.assertEqual((status, said, self.left()), (130, "", []))
+        status, messages = self.convert(CONTROL_C)
+        self.assertEqual((status, messages, self.left()), (130, "", []))
 
     @unittest.skipIf(numpy is None, "needs numpy")
-    def test_nobody_listens(self):
+    def test_closed_standard_error(self):
         self.assertEqual(self.convert("os.close(1); os.close(2); sys.stdout = sys.stderr = None"), (0, ""))
         self.assertEqual(self.left(), ["out.xf"])
         reading, writing = os.pipe()
@@ -106,7 +105,7 @@ class Ends(ProcessTest):
 
 @unittest.skipIf(numpy is None, "needs numpy")
 class Terminal(ProcessTest):
-    """The bytes that a terminal is sent."""
+    """Tests the bytes that are sent to a terminal."""
 
     def show(self, before="", *arguments, **environment):
         reading, writing = pty.openpty()
@@ -116,7 +115,7 @@ class Terminal(ProcessTest):
         try:
             while True:
                 shown += os.read(reading, 4096)
-        except OSError:  # the other side is closed
+        except OSError:  # the process has exited
             os.close(reading)
         self.assertEqual(process.communicate(timeout=240)[0], "")
         shown = shown.decode()
@@ -129,7 +128,7 @@ class Terminal(ProcessTest):
         self.assertGreater(len(percents), 2)
         return process.returncode, drawn, rest
 
-    def test_one_line_that_is_written_over(self):
+    def test_the_bar_overwrites_one_line(self):
         for environment, columns in (({}, 80), ({"COLUMNS": "20"}, 20), ({"COLUMNS": "9"}, 9), ({"COLUMNS": "x"}, 80)):
             with self.subTest(columns):
                 status, drawn, rest = self.show(**environment)
@@ -139,9 +138,9 @@ class Terminal(ProcessTest):
                 self.assertEqual(drawn[-1], bar + "100 %")
                 self.assertLess(len(drawn[-1]), columns)
                 self.assertEqual(rest.count("\r\n"), 1)
-                self.assertIn("generate()", rest)
+                self.assertIn("search settings", rest)
 
-    def test_a_sentence_has_its_own_line(self):
+    def test_an_error_begins_a_new_line(self):
         folder = os.path.join(self.folder, "marian")
         shutil.copytree(MARIAN, folder)
         path = os.path.join(folder, "model.safetensors")
@@ -153,7 +152,7 @@ class Terminal(ProcessTest):
         status, drawn, rest = self.show("", "from-hf", folder, self.out)
         self.assertEqual((status, rest.count("\r\n")), (1, 1))
         self.assertNotIn("100 %", drawn[-1])
-        self.assertTrue(rest.startswith("python -m xformer.convert: ") and "not finite" in rest, rest)
+        self.assertTrue(rest.startswith("python -m xformer.convert: ") and "NaN" in rest, rest)
         self.assertEqual(self.left(), ["marian"])
 
     def test_control_c(self):
@@ -161,7 +160,7 @@ class Terminal(ProcessTest):
         self.assertEqual((status, rest, self.left()), (130, "", []))
         self.assertNotIn("100 %", drawn[-1])
 
-    def test_the_terminal_is_gone(self):
+    def test_closed_terminal(self):
         reading, writing = pty.openpty()
         process = self.start(HANG_UP, stderr=writing)
         os.close(writing)
@@ -173,8 +172,8 @@ class Terminal(ProcessTest):
         self.assertEqual(self.left(), ["out.xf"])
 
     def test_no_terminal(self):
-        status, said = self.convert()
-        self.assertEqual((status, said.count("\n"), "\r" in said or "%" in said), (0, 1, False), said)
+        status, messages = self.convert()
+        self.assertEqual((status, messages.count("\n"), "\r" in messages or "%" in messages), (0, 1, False), messages)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import unittest
 
 from support import OPTIONS, World, WorldTest, xformer
 from xformer import _abi, errors
+from xformer._abi import abi
 
 
 class Provoked(WorldTest):
@@ -34,7 +35,6 @@ class Provoked(WorldTest):
         self.refused(xformer.InvalidArgumentError, xformer.bleu, [], [])
         self.assertRaises(ValueError, xformer.Config, {"model.d_model": "wide"})
         self.assertRaises(ValueError, xformer.bleu, ["a"], [])
-        self.assertRaises(ValueError, xformer.bleu, ["a\0b"], ["a"])
         self.assertRaises(ValueError, xformer.bleu, ["a"], ["a"], tokenize="other")
         self.assertRaises(ValueError, w.model.save, "a\0b")
         self.assertRaises(ValueError, xformer.Context, log=print, log_level=77)
@@ -126,23 +126,28 @@ class Provoked(WorldTest):
 
     def test_budget(self):
         with xformer.Context({**OPTIONS, "context.memory_budget": 1 << 20}) as context:
-            error = self.refused(xformer.NoMemoryError, xformer.Model, context, {"model.vocab_size": 9000})
+            error = self.refused(xformer.NoMemoryError, xformer.Model, context, None, {"model.vocab_size": 9000})
             self.assertIsInstance(error, MemoryError)
             self.assertEqual(context.memory.budget, 1 << 20)
-            with xformer.Model(context, {**OPTIONS, "model.vocab_size": 9}):  # the context goes on
+            with xformer.Model(context, None, {**OPTIONS, "model.vocab_size": 9}):  # the context remains usable
                 pass
 
     def test_data(self):
         w = self.world
         self.refused(xformer.DataError, w.tokenizer.encode, b"\xff")
         self.refused(xformer.DataError, xformer.translate, w.model, ["one", b"\xff"])
-        self.refused(xformer.DataError, xformer.Corpus.from_text, w.context, "")
+        self.refused(xformer.DataError, xformer.Corpus.from_pairs, w.context, [])
+        self.refused(xformer.DataError, w.decoder.score_texts, ["one", b"\xff"], ["eins", "zwei"])
+        scores = w.decoder.score_texts(["one", b"\xff"], ["eins", "zwei"], on_error="nan")
+        self.assertEqual([score != score for score in scores], [False, True])
+        self.assertRaises(ValueError, w.decoder.score_texts, ["one"], [])
+        self.assertRaises(ValueError, w.decoder.score_texts, [], [], on_error="skip")
         self.refused(xformer.DataError, w.tokenizer.encode, "\ud800")
 
     def test_limits_and_versions(self):
         w = self.world
         wide = {**OPTIONS, "model.vocab_size": 9, "model.d_model": 256, "model.max_length": 1 << 20}
-        self.refused(xformer.LimitError, xformer.Model, w.context, wide)
+        self.refused(xformer.LimitError, xformer.Model, w.context, None, wide)
         w.tokenizer.save(self.path("words.json"))
         with open(self.path("words.json"), encoding="utf-8") as file:
             words = json.load(file)
@@ -158,10 +163,11 @@ class Provoked(WorldTest):
         self.assertEqual(count.value, len(self.world.tokenizer.encode("one two three")))
 
     def test_a_callback_that_stops(self):
-        params, found = _abi.structs.xf_decode_params(), ctypes.c_void_p()
-        params.constraint = _abi.xf_constraint_fn(lambda user, prefix, allowed: 17)
+        params, found = abi.xf_decode_params(), ctypes.c_void_p()
+        constraint = abi.xf_constraint(abi.xf_constraint_fn(lambda user, step: 17))
+        params.constraint = ctypes.pointer(constraint)
         texts = (ctypes.c_char_p * 1)(b"one")
-        given = (self.world.decoder._c, texts, None, 1, ctypes.byref(params), ctypes.byref(found))
+        given = (self.world.decoder._c, texts, None, 1, ctypes.byref(params), None, ctypes.byref(found))
         error = self.refused(xformer.CallbackError, _abi.call, _abi.lib.xf_translate, *given)
         self.assertIn("17", error.message)
 
@@ -175,24 +181,30 @@ class Provoked(WorldTest):
         self.assertIsNone(good.error)
         found = w.decoder.decode(xformer.Batch.from_ids([[5, 1], [5000, 1], [2] * 70 + [1]]))
         self.assertIsNone(found[0].error)
-        for answers in found[1:]:
-            self.assertIsInstance(answers.error, xformer.OutOfRangeError)
+        for hypotheses in found[1:]:
+            self.assertIsInstance(hypotheses.error, xformer.OutOfRangeError)
 
     def test_a_deadline(self):
         w = self.world
-        answers = w.decoder.translate(["one two"] * 3000, {"decode.deadline_ms": 1, "decode.batch_sentences": 1})
-        late = [found.error for found in answers if found.error is not None]
+        translated = w.decoder.translate(["one two"] * 3000, {"decode.batch_sentences": 1}, deadline=0.001)
+        late = [found.error for found in translated if found.error is not None]
         self.assertTrue(late)
         self.assertEqual({type(error) for error in late}, {xformer.DeadlineError})
-        self.assertTrue(all(found[0].complete for found in w.decoder.translate(["one two"])))
+        for deadline in (None, 1e12, float("inf"), 60):
+            self.assertTrue(w.decoder.translate(["one two"], deadline=deadline)[0][0].complete)
+        batch = xformer.Batch.from_ids([[5, 6, 7, 1]] * 20000, [[5, 6, 7, 1]] * 20000)
+        for deadline in (0.001, 0, -5):
+            self.refused(xformer.DeadlineError, w.decoder.score, batch, deadline=deadline)
+        self.assertRaisesRegex(TypeError, "deadline must be", w.decoder.score, batch, deadline="1")
+        self.assertRaisesRegex(ValueError, "deadline", w.decoder.score, batch, deadline=float("nan"))
 
     def test_nonfinite(self):
         w = self.world
-        model = xformer.Model(w.context, w.config, w.tokenizer)
+        model = xformer.Model(w.context, w.tokenizer, w.config)
         trainer = xformer.Trainer(model, {"train.schedule": "constant", "train.warmup_steps": 1})
         for index, info in enumerate(model.tensors):
-            if info.rows > 1:
-                model.write(index, [3e38] * (info.rows * info.columns))
+            if len(info.shape) > 1:
+                model.write(index, [3e38] * info.size)
         before = model.read(1).tolist()
         self.refused(xformer.NonfiniteError, trainer.step, w.batcher.next())
         self.assertEqual((model.read(1).tolist(), trainer.steps), (before, 0))
@@ -200,7 +212,7 @@ class Provoked(WorldTest):
     def test_state(self):
         w = self.world
         self.refused(xformer.StateError, w.trainer.update)
-        self.refused(xformer.StateError, w.trainer.seek, w.batcher)
+        self.refused(xformer.StateError, w.batcher.resume, w.trainer)
         w.trainer.accumulate(w.batcher.next())
         self.refused(xformer.StateError, w.trainer.save, self.path("waiting"))
 
@@ -223,7 +235,7 @@ class Closed(WorldTest):
             "config": [lambda: w.config["model.d_model"], lambda: xformer.Context(w.config)],
             "context": [
                 lambda: w.context.memory,
-                lambda: w.context.device,
+                lambda: w.context.info,
                 w.context.cancel,
                 lambda: xformer.Model.load(w.context, path),
             ],
@@ -259,7 +271,7 @@ class Closed(WorldTest):
         model.close()
         self.assertRaises(xformer.ClosedError, lambda: model.tokenizer)
 
-    def test_what_was_made_goes_on(self):
+    def test_created_objects_remain_usable(self):
         w = self.world
         batch = w.batcher.next()
         for thing in (w.config, w.context, w.corpus, w.tokenizer, w.model):

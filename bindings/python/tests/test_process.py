@@ -1,9 +1,11 @@
-"""The host process: logs, threads, cancelling, Ctrl-C, forks, the end of the interpreter, memory, the README.
+"""The host process: logs, threads, cancellation, Ctrl-C, asyncio, forks, the end of the interpreter, memory, README.
 
 SPDX-License-Identifier: Apache-2.0
 """
+import asyncio
 import gc
 import os
+import random
 import re
 import sys
 import tempfile
@@ -20,7 +22,7 @@ def slow_world():
     """A model on which one decode call takes seconds."""
     context = xformer.Context(OPTIONS)
     sizes = {"model.d_model": 256, "model.d_ff": 1024, "model.vocab_size": 4000, "model.decoder_layers": 4}
-    model = xformer.Model(context, {**OPTIONS, **sizes, "model.max_length": 512})
+    model = xformer.Model(context, None, {**OPTIONS, **sizes, "model.max_length": 512})
     decoder = xformer.Decoder(model, {"decode.max_extra_tokens": 300, "decode.beam": 8})
     return context, model, decoder, xformer.Batch.from_ids([[2 + i, 7, 8, 1] for i in range(300)])
 
@@ -29,9 +31,11 @@ class Logs(WorldTest):
     def test_lines_and_exceptions(self):
         lines, strange = [], []
         context = xformer.Context(OPTIONS, log=lambda *line: lines.append(line), log_level=xformer.LogLevel.DEBUG)
-        self.assertTrue(any("cpu" in text for _, _, text in lines))  # what was chosen
+        self.assertTrue(any("cpu" in text for _, _, text in lines))  # the selected device
         gc.collect()
-        xformer.Corpus.from_text(context, "a\tb\nbad\n", name="some text")
+        with open(self.path("some text"), "w") as file:
+            file.write("a\tb\nbad\n")
+        xformer.Corpus.open(context, self.path("some text"))
         self.assertTrue(any(level == xformer.LogLevel.WARNING and "some text" in text for level, _, text in lines))
 
         def raising(level, component, message):
@@ -40,7 +44,7 @@ class Logs(WorldTest):
         context = xformer.Context(OPTIONS, log=raising)
         before, sys.unraisablehook = sys.unraisablehook, lambda report: strange.append(report.exc_value)
         try:
-            self.assertEqual(len(xformer.Corpus.from_text(context, "a\tb\nbad\n")), 1)  # the call goes on
+            self.assertEqual(len(xformer.Corpus.open(context, self.path("some text"))), 1)  # the call continues
         finally:
             sys.unraisablehook = before
         self.assertEqual({str(error) for error in strange}, {"from the callback"})
@@ -48,7 +52,7 @@ class Logs(WorldTest):
     def test_a_callback_outlives_its_context(self):
         lines = []
         context = xformer.Context(OPTIONS, log=lambda *line: lines.append(line), log_level=xformer.LogLevel.DEBUG)
-        model = xformer.Model(context, {**OPTIONS, "model.vocab_size": 9})
+        model = xformer.Model(context, None, {**OPTIONS, "model.vocab_size": 9})
         context.close()
         del context
         gc.collect()
@@ -60,23 +64,23 @@ class Logs(WorldTest):
         class Enough(Exception):
             pass
 
-        def tell(task, done, total):
-            heard.append((task, done, total))
+        def report(task, done, total):
+            reports.append((task, done, total))
             if stop:
                 raise Enough
 
-        heard, stop = [], False
-        context = xformer.Context(OPTIONS, progress=tell)
-        model = xformer.Model(context, {**OPTIONS, "model.vocab_size": 2000, "model.d_model": 128})
+        reports, stop = [], False
+        context = xformer.Context(OPTIONS)
+        model = xformer.Model(context, None, {**OPTIONS, "model.vocab_size": 2000, "model.d_model": 128})
         decoder = xformer.Decoder(model, {"decode.max_extra_tokens": 60, "decode.batch_sentences": 1})
         batch = xformer.Batch.from_ids([[2 + i, 7, 8, 1] for i in range(40)])
-        found = decoder.decode(batch)
-        self.assertEqual({task for task, _, _ in heard}, {"translate"})
-        self.assertEqual([done for _, done, _ in heard], sorted(done for _, done, _ in heard))
+        found = decoder.decode(batch, progress=report)
+        self.assertEqual({task for task, _, _ in reports}, {"translate"})
+        self.assertEqual([done for _, done, _ in reports], sorted(done for _, done, _ in reports))
         stop = True
-        self.assertRaises(Enough, decoder.decode, batch)
+        self.assertRaises(Enough, decoder.decode, batch, progress=report)
         stop = False
-        self.assertEqual(decoder.decode(batch), found)
+        self.assertEqual(decoder.decode(batch, progress=report), found)
 
 
 class Threads(unittest.TestCase):
@@ -108,11 +112,11 @@ class Threads(unittest.TestCase):
 
     def test_cancel_busy_and_close_from_another_thread(self):
         context, model, decoder, batch = slow_world()
-        result = []
+        result, flag = [], xformer.CancelFlag()
 
         def decode():
             try:
-                result.append(decoder.decode(batch))
+                result.append(decoder.decode(batch, cancel=flag))
             except xformer.XformerError as error:
                 result.append(error)
 
@@ -126,15 +130,15 @@ class Threads(unittest.TestCase):
         thread = running()
         self.assertRaises(xformer.BusyError, decoder.translate, ["x"])
         self.assertGreater(context.memory.current, 0)
-        other = xformer.Decoder(model, {"decode.max_extra_tokens": 1})
-        other.cancel()  # is another's
         self.assertTrue(thread.is_alive())
-        decoder.cancel()
+        flag.set()
         thread.join()
         self.assertIsInstance(result.pop(), xformer.CancelledError)
         self.assertLess(time.monotonic() - started, 20)
         small = xformer.Batch.from_ids([[2, 1]])
-        self.assertEqual(len(decoder.decode(small)), 1)  # usable again
+        self.assertRaises(xformer.CancelledError, decoder.decode, small, cancel=flag)  # set before the call
+        flag.clear()
+        self.assertEqual(len(decoder.decode(small, cancel=flag)), 1)  # usable again
 
         thread = running()
         decoder.close()  # frees when the call has ended
@@ -146,12 +150,54 @@ class Threads(unittest.TestCase):
         self.assertRaises(xformer.ClosedError, decoder.decode, small)
         context.close()
 
-    def test_cancelling_while_nothing_runs_does_nothing(self):
+    def test_cancelling_a_context_without_calls_has_no_effect(self):
         with World() as world:
-            for thing in (world.context, world.trainer, world.decoder):
-                thing.cancel()
+            world.context.cancel()
             world.trainer.step(world.batcher.next())
             self.assertEqual(len(world.decoder.translate(["one"])), 1)
+
+
+class Tasks(unittest.TestCase):
+    def test_cancellation_is_prompt_and_never_lost(self):
+        context, model, decoder, batch = slow_world()
+        delays = random.Random(1)
+
+        async def run():
+            for _ in range(60):
+                task = asyncio.ensure_future(decoder.decode_async(batch))
+                await asyncio.sleep(delays.random() * 0.003)
+                start = time.monotonic()
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                self.assertLess(time.monotonic() - start, 0.5)
+
+        asyncio.run(run())
+        self.assertEqual(len(decoder.decode(xformer.Batch.from_ids([[2, 1]]))), 1)  # usable again
+        context.close()
+
+    def test_results_and_errors(self):
+        with World() as w:
+            other = xformer.Decoder(w.model, w.config)
+            batch = xformer.Batch.from_texts(w.model, SOURCES, SOURCES)
+
+            async def run():
+                both = await asyncio.gather(w.decoder.translate_async(SOURCES), other.translate_async(SOURCES))
+                self.assertEqual(both, [w.decoder.translate(SOURCES)] * 2)
+                self.assertEqual(await w.decoder.decode_async(batch), both[0])
+                self.assertEqual(await w.decoder.score_async(batch), w.decoder.score(batch))
+                self.assertEqual(await w.decoder.score_texts_async(SOURCES, SOURCES), w.decoder.score(batch))
+                self.assertEqual(await w.decoder.evaluate_async(w.batcher), w.decoder.evaluate(w.batcher))
+                self.assertEqual((await w.trainer.step_async(batch)).step, 1)
+                self.assertEqual((await w.trainer.next_async(w.batcher)).step, 2)
+                with self.assertRaises(TypeError):
+                    await w.decoder.translate_async("one")
+                with self.assertRaises(xformer.DeadlineError):
+                    await w.decoder.score_texts_async(["one two"] * 20000, ["eins"] * 20000, deadline=0.001)
+                with self.assertRaises(asyncio.TimeoutError):
+                    await asyncio.wait_for(w.decoder.translate_async(["one two"] * 100000), 0.2)
+
+            asyncio.run(run())
 
 
 class Processes(unittest.TestCase):
@@ -195,7 +241,7 @@ class Processes(unittest.TestCase):
             "child = os.fork()\n"
             "if child == 0:\n"
             "    calls = [lambda: w.context.memory, lambda: w.decoder.translate(['one']), w.batcher.next,\n"
-            "             lambda: xformer.Model(w.context, w.config), lambda: w.model.save('x')]\n"
+            "             lambda: xformer.Model(w.context, w.tokenizer, w.config), lambda: w.model.save('x')]\n"
             "    for call in calls:\n"
             "        try:\n"
             "            call()\n"
@@ -233,7 +279,7 @@ class Processes(unittest.TestCase):
             if i % 2:
                 world.close()
             del world
-            gc.collect()  # worlds that wait for the collector are no leak
+            gc.collect()  # worlds that are not yet collected are not a leak
 
         def refusals(i):
             self.assertRaises(xformer.NotFoundError, xformer.Model.load, kept.context, "/none")
@@ -242,8 +288,8 @@ class Processes(unittest.TestCase):
 
         def constrained(i):
             with xformer.Decoder(kept.model, OPTIONS) as decoder:
-                def constraint(asked):
-                    return [xformer.TOKEN_END] if i % 2 else decoder  # a cycle
+                def constraint(step):
+                    return [[1] for _ in step.partials] if i % 2 else decoder  # a cycle
 
                 if i % 2:
                     decoder.translate(["one"], constraint=constraint)
@@ -252,7 +298,7 @@ class Processes(unittest.TestCase):
 
         kept = World()
         self.addCleanup(kept.close)
-        batch = xformer.Batch.from_texts(kept.tokenizer, SOURCES, SOURCES)
+        batch = xformer.Batch.from_texts(kept.model, SOURCES, SOURCES)
         loops = {
             "world": (240, whole_world),
             "context": (300, lambda i: xformer.Context({**OPTIONS, "context.threads": 2})),
@@ -264,7 +310,7 @@ class Processes(unittest.TestCase):
             "batcher": (1000, lambda i: xformer.Batcher(kept.corpus, kept.tokenizer, OPTIONS).next()),
             "decoder": (500, lambda i: xformer.Decoder(kept.model, OPTIONS)),
             "constrained": (500, constrained),
-            "answers": (500, lambda i: kept.decoder.translate(SOURCES)),
+            "hypotheses": (500, lambda i: kept.decoder.translate(SOURCES)),
             "scores": (500, lambda i: kept.decoder.score(batch)),
         }
         for name, (count, loop) in loops.items():
@@ -273,7 +319,7 @@ class Processes(unittest.TestCase):
             before = resident()
             for i in range(count):
                 loop(i)
-            # What stayed behind each time would be above this; the allocator's own play is below.
+            # A leak in each iteration would exceed this; variations of the allocator do not.
             self.assertLess(resident() - before, 1 << 20, name)
 
 

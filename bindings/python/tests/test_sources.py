@@ -1,4 +1,4 @@
-"""Where models and corpora come from: names, content, open files, objects that read; and what can't be one.
+"""Sources and sinks: file names, content, open files, objects that read or write, callbacks, and invalid ones.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,7 +15,7 @@ from support import PAIRS, WorldTest, xformer
 
 
 class Name:
-    """A path of nobody's class."""
+    """An os.PathLike."""
 
     def __init__(self, path):
         self.path = path
@@ -25,7 +25,7 @@ class Name:
 
 
 class Reads:
-    """An object with read() and nothing else."""
+    """An object that has only read()."""
 
     def __init__(self, given):
         self.given = given
@@ -54,13 +54,13 @@ class Models(WorldTest):
             self.assertEqual(xformer.Model.inspect(self.world.context, name).file_bytes, len(self.data))
 
     def test_content(self):
-        wide = bytearray(byte for byte in self.data for _ in range(2))
-        for data in (self.data, bytearray(self.data), memoryview(self.data), memoryview(wide)[::2]):
+        doubled = bytearray(byte for byte in self.data for _ in range(2))
+        for data in (self.data, bytearray(self.data), memoryview(self.data), memoryview(doubled)[::2]):
             self.loads(data)
             self.assertEqual(xformer.Model.inspect(self.world.context, data).file_bytes, len(self.data))
         with open(self.file, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
             self.loads(mapped)
-        # Bytes are never a name: not even of a file that is there.
+        # Bytes are never a file name, not even that of an existing file.
         for data in (b"", b"abc", os.fsencode(self.file), bytearray(9)):
             self.assertRaises(xformer.CorruptError, xformer.Model.load, self.world.context, data)
 
@@ -73,7 +73,7 @@ class Models(WorldTest):
         self.loads(io.BufferedReader(io.BytesIO(self.data)))
         self.loads(Reads(self.data))
         self.loads(Reads(bytearray(self.data)))
-        with gzip.open(self.path("model.gz")) as file:  # whose descriptor is that of what it decompresses
+        with gzip.open(self.path("model.gz")) as file:  # its descriptor is that of the compressed file
             self.loads(file)
         with zipfile.ZipFile(self.path("models.zip")) as archive, archive.open("model.xf") as file:
             self.loads(file)
@@ -84,7 +84,7 @@ class Models(WorldTest):
         with self.assertRaisesRegex(RuntimeError, "from within"):
             self.loads(Reads(RuntimeError("from within")))
         for given in ("text", None, 5):
-            with self.assertRaisesRegex(TypeError, r"source.read\(\) must give bytes"):
+            with self.assertRaisesRegex(TypeError, r"source.read\(\) must return bytes"):
                 self.loads(Reads(given))
 
     def test_open_files(self):
@@ -92,10 +92,10 @@ class Models(WorldTest):
             with open(self.file, mode, buffering) as file:
                 if "b" in mode:
                     file.read(10)
-                self.loads(file)  # whole, wherever it stands
+                self.loads(file)  # whole, whatever the position
                 self.loads(file.fileno())
         with tempfile.NamedTemporaryFile() as file:
-            file.write(self.data)  # some of which is in Python's buffer still
+            file.write(self.data)  # partly in Python's buffer
             self.loads(file)
         with tempfile.SpooledTemporaryFile() as file:
             file.write(self.data)
@@ -104,7 +104,7 @@ class Models(WorldTest):
         self.assertRaises(ValueError, self.loads, file)  # closed
         reading, writing = os.pipe()
         with open(reading, "rb") as source:
-            os.write(writing, b"not a model")  # a pipe's descriptor is of no use, but it reads
+            os.write(writing, b"not a model")  # not a regular file, but it has read()
             os.close(writing)
             self.assertRaises(xformer.CorruptError, self.loads, source)
 
@@ -115,13 +115,13 @@ class Models(WorldTest):
         with open(self.file, "rb") as file:
             self.loads(HasDescriptor(file))
 
-    def test_what_is_none(self):
+    def test_invalid_sources(self):
         for wrong in (None, 2.5, [self.file], True, object()):
             with self.assertRaisesRegex(TypeError, "source must be .*, not %s" % type(wrong).__name__):
                 self.loads(wrong)
         self.assertRaisesRegex(ValueError, "source .* -1", self.loads, -1)
         self.assertRaisesRegex(OverflowError, "source", self.loads, 1 << 40)
-        self.assertRaisesRegex(ValueError, "path holds a NUL", self.loads, "a\0b")
+        self.assertRaisesRegex(ValueError, "source contains a NUL", self.loads, "a\0b")
 
     def test_one_call(self):
         expected = xformer.translate(self.world.model, ["one two"])
@@ -129,61 +129,88 @@ class Models(WorldTest):
             self.assertEqual(xformer.translate(source, ["one two"]), expected)
 
 
-class Corpora(WorldTest):
-    def test_every_form(self):
-        w, path = self.world, self.path("pairs")
-        text = "".join("%s\t%s\n" % pair for pair in PAIRS)
-        data = text.encode()
-        with open(path, "wb") as file:
-            file.write(data)
-        with open(path, "rb") as binary, open(path, encoding="utf-8") as characters:
-            for source in (
-                path,
-                pathlib.Path(path),
-                data,
-                bytearray(data),
-                memoryview(data),
-                io.BytesIO(data),
-                io.StringIO(text),
-                binary,
-                characters,
-            ):
-                self.assertEqual(list(xformer.Corpus.open(w.context, source)), PAIRS)
-        for given in (text, data, bytearray(data), memoryview(data)):
-            self.assertEqual(list(xformer.Corpus.from_text(w.context, given)), PAIRS)
-        for wrong in (None, 5, [path]):
-            self.assertRaisesRegex(TypeError, "source must be", xformer.Corpus.open, w.context, wrong)
+    def test_callbacks(self):
+        calls = []
 
-    def test_messages_name_the_file(self):
-        lines = []
-        with xformer.Context({"context.threads": 1}, log=lambda *line: lines.append(line)) as context:
-            with open(self.path("some pairs"), "w+") as file:
-                file.write("a\tb\nbad\n")
-                file.seek(0)
-                self.assertEqual(len(xformer.Corpus.open(context, file)), 1)
-        self.assertTrue(any("some pairs" in text for _, _, text in lines), lines)
+        def read(offset, count):
+            calls.append((offset, count))
+            return self.data[offset : offset + count]
+
+        self.loads(xformer.CallbackSource(read, len(self.data)))
+        self.assertTrue(calls)
+
+        def fail(offset, count):
+            raise RuntimeError("from within")
+
+        for function, kind in ((fail, RuntimeError), (lambda offset, count: b"", ValueError)):
+            with self.assertRaises(kind):
+                self.loads(xformer.CallbackSource(function, len(self.data)))
+        self.assertRaisesRegex(TypeError, "read must be a function", xformer.CallbackSource, 5, 5)
+        self.assertRaisesRegex(TypeError, "write must be a function", xformer.CallbackSink, 5)
+
+        stored = bytearray(len(self.data))
+
+        def write(offset, data):
+            stored[offset : offset + len(data)] = data
+
+        self.world.model.save(xformer.CallbackSink(write))
+        self.assertEqual(stored, self.data)
+
+        def full(offset, data):
+            raise OSError("full")
+
+        with self.assertRaisesRegex(OSError, "full"):
+            self.world.model.save(xformer.CallbackSink(full))
+
+    def test_sinks(self):
+        model = self.world.model
+        for name in (self.path("a.xf"), pathlib.Path(self.path("a.xf")), Name(self.path("a.xf"))):
+            model.save(name)
+            self.loads(self.path("a.xf"))
+        for mode, buffering in (("wb", -1), ("wb", 0), ("w+b", -1)):
+            with open(self.path("b.xf"), mode, buffering) as file:
+                file.write(b"replaced")
+                model.save(file)
+                self.assertEqual(file.tell(), len(self.data))
+            self.loads(self.path("b.xf"))
+        with open(self.path("c.xf"), "wb") as file:
+            model.save(file.fileno())
+        self.loads(self.path("c.xf"))
+        memory = io.BytesIO()
+        model.save(memory)
+        self.assertEqual(memory.getvalue(), self.data)
+        with gzip.open(self.path("d.gz"), "wb") as file:
+            model.save(file)
+        with gzip.open(self.path("d.gz")) as file:
+            self.loads(file)
+        for wrong in (None, 2.5, b"x", True, object()):
+            with self.assertRaisesRegex(TypeError, "sink must be .*, not %s" % type(wrong).__name__):
+                model.save(wrong)
 
 
-class Names(WorldTest):
-    def test_where_only_a_name_can_be_given(self):
+class Others(WorldTest):
+    def test_tokenizers_and_checkpoints(self):
         w = self.world
-        w.tokenizer.save(pathlib.Path(self.path("words.json")))
-        self.assertEqual(len(xformer.Tokenizer.load(w.context, Name(self.path("words.json")))), len(w.tokenizer))
-        calls = {
-            "source": lambda path: xformer.Corpus.open_parallel(w.context, path, self.path("x")),
-            "target": lambda path: xformer.Corpus.open_parallel(w.context, self.path("x"), path),
-            r"paths\[1\]": lambda path: xformer.Model.average_files(w.context, [self.path("x"), path]),
-            "path": w.model.save,
-            "path ": w.trainer.save,
-            "path must": lambda path: xformer.Trainer.resume(w.context, path),
-            "path must be": lambda path: xformer.Tokenizer.load(w.context, path),
-            "path must be str": w.tokenizer.save,
-        }
-        for name, call in calls.items():
-            for wrong in (os.fsencode(self.path("x")), bytearray(b"x"), io.BytesIO(b"x"), 5, None):
-                with self.assertRaisesRegex(TypeError, "^%s.*not %s" % (name, type(wrong).__name__)):
-                    call(wrong)
-        self.assertEqual(os.listdir(self.folder), ["words.json"])
+        memory = io.BytesIO()
+        w.tokenizer.save(memory)
+        loaded = xformer.Tokenizer.load(w.context, memory.getvalue())
+        self.assertEqual(loaded.encode("one two"), w.tokenizer.encode("one two"))
+        w.trainer.next(w.batcher)
+        w.trainer.save(pathlib.Path(self.path("run.ckpt")), w.batcher)
+        with open(self.path("run.ckpt"), "rb") as file:
+            for source in (file, file.read()):
+                self.assertEqual(xformer.Trainer.resume(w.context, source).steps, 1)
+
+    def test_corpora(self):
+        w, path = self.world, self.path("pairs")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("".join("%s\t%s\n" % pair for pair in PAIRS))
+        for name in (path, pathlib.Path(path), Name(path)):
+            self.assertEqual(list(xformer.Corpus.open(w.context, name)), PAIRS)
+        for wrong in (b"x", 5, None, io.BytesIO(b"x")):
+            self.assertRaisesRegex(TypeError, "source must be", xformer.Corpus.open, w.context, wrong)
+        self.assertRaisesRegex(TypeError, "target must be", xformer.Corpus.open, w.context, path, b"x")
+        self.assertRaisesRegex(TypeError, "sources must be several", xformer.Model.average, w.context, "x")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Numbers and strings of Python as arrays of C.
+"""Numbers and strings of Python as C arrays.
 
-Anything with the buffer protocol is taken without a copy when its numbers already are what C wants (array.array,
-ctypes arrays, numpy arrays: numpy itself is never imported); other numbers, and sequences, are copied.
+Objects with the buffer protocol (array.array, ctypes arrays, NumPy arrays) are passed without a copy if their numbers
+already have the C type. Other numbers, and sequences, are copied. NumPy is never imported.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,24 +15,24 @@ from array import array
 from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 Text = Union[str, bytes]
-#: A file name. Bytes are none: where a file can be given by its content, that is what they are.
+#: A file name. Bytes are not file names, because they can be the content of a file.
 Path = Union[str, "os.PathLike[str]", "os.PathLike[bytes]"]
 
-# Each function that is given a name raises a TypeError, ValueError or OverflowError with it, for an argument so called.
+# Functions with a parameter "name" raise a TypeError, ValueError, or OverflowError that names the argument.
 
-# Formats of the struct module that are a code of the array module, given the right size: "l" is either.
+# Formats of the struct module for each type code of the array module. The size of "l" depends on the platform.
 _FORMATS = {"i": ("i", "l"), "q": ("q", "l"), "f": ("f",)}
 _SIZES = {"i": 4, "q": 8, "f": 4}
 _NATIVE = "@=" + ("<" if sys.byteorder == "little" else ">")
 
 
 def wrong(name: str, wanted: str, value: object) -> TypeError:
-    """The error for an argument, or an option, of a wrong type."""
+    """Returns the error for an argument or an option of a wrong type."""
     return TypeError("%s must be %s, not %s" % (name, wanted, type(value).__name__))
 
 
 def each(values: Any, name: str, wanted: str) -> Iterator[Any]:
-    """The elements of an argument that must have some."""
+    """Returns an iterator over an argument."""
     try:
         return iter(values)
     except TypeError:
@@ -52,8 +52,8 @@ def _flat(values: Any) -> Iterable[Any]:
 
 
 def numbers(values: Any, code: str, name: str) -> Tuple[Any, int]:
-    """An object with the buffer protocol that holds values in row-major order as C numbers of a code of the array
-    module ("i", "q", "f"), and how many they are."""
+    """Returns an object with the buffer protocol that contains the numbers in row-major order, and their number. code
+    is a type code of the array module: "i", "q", or "f"."""
     try:
         return _numbers(values, code)
     except (TypeError, OverflowError) as error:
@@ -73,34 +73,34 @@ def _numbers(values: Any, code: Any) -> Tuple[Any, int]:
         return flat, len(flat)
     copied = array(code)
     if view.itemsize == _SIZES[code] and view.format.lstrip(_NATIVE) in _FORMATS[code]:
-        copied.frombytes(view.tobytes())  # read-only, strided, or of ctypes, whose formats memoryview can't index
+        copied.frombytes(view.tobytes())  # read-only, strided, or of ctypes, whose formats memoryview cannot index
     else:
         try:
             copied.extend(_flat(view.tolist()))
-        except NotImplementedError:  # a format of ctypes once more: its arrays are sequences as well
+        except NotImplementedError:  # a format of ctypes, whose arrays are also sequences
             copied.extend(_flat(values))
     return copied, len(copied)
 
 
 def writable(values: Any, code: str, name: str) -> Tuple[memoryview, int]:
-    """A view of a caller's buffer that C may fill, and how many numbers it holds."""
+    """Returns a view of a buffer that C may fill, and the number of its elements."""
     try:
         view = memoryview(values)
     except TypeError:
         raise wrong(name, "a buffer of %r" % code, values) from None
     if view.readonly or not _fits(view, code):
-        raise TypeError("%s must be a writable contiguous buffer of %r, this is %r" % (name, code, view.format))
+        raise TypeError("%s must be a writable contiguous buffer of %r, not of %r" % (name, code, view.format))
     return view, view.nbytes // view.itemsize
 
 
 def address(buffer: Any) -> Any:
-    """What ctypes passes as a pointer to a writable buffer; it keeps the buffer from being resized while it lives."""
+    """Returns the address of a writable buffer. The buffer cannot be resized while the returned object exists."""
     size = memoryview(buffer).nbytes
     return (ctypes.c_char * size).from_buffer(buffer) if size else None
 
 
 def integer(value: Any, name: str, bits: int = 64) -> int:
-    """An integer that C can take as it is: ctypes would cut off what does not fit, this is an OverflowError."""
+    """Returns an integer that fits in a C type; ctypes would truncate others."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -111,8 +111,8 @@ def integer(value: Any, name: str, bits: int = 64) -> int:
 
 
 def utf8(text: Optional[Text], name: str = "text") -> bytes:
-    """Text as UTF-8, which the library checks: bytes are taken as they are, and a lone surrogate becomes what is no
-    UTF-8 either, so that of several texts it is the one with it that the library refuses."""
+    """Returns text as UTF-8. The library validates it. A lone surrogate becomes invalid UTF-8, so that the library
+    rejects only that text and not the others of the call."""
     if isinstance(text, str):
         return text.encode("utf-8", "surrogatepass")
     if isinstance(text, (bytes, bytearray, memoryview)):
@@ -121,23 +121,29 @@ def utf8(text: Optional[Text], name: str = "text") -> bytes:
 
 
 def utf8s(texts: Iterable[Optional[Text]], name: str, nothing: Optional[bytes] = None) -> List[bytes]:
-    """The same of several texts; nothing is what stands for None, when that is allowed."""
+    """Returns several texts as UTF-8. nothing replaces None if that is allowed."""
     if isinstance(texts, (str, bytes, bytearray, memoryview)):
-        raise TypeError("%s must be several texts, [text] for one, not %s" % (name, type(texts).__name__))
-    several = each(texts, name, "several texts")
-    filled = (nothing if text is None else text for text in several)
-    return [utf8(text, "%s[%d]" % (name, index)) for index, text in enumerate(filled)]
+        raise TypeError("%s must be several texts (use [text] for one), not %s" % (name, type(texts).__name__))
+    encoded = []
+    for index, text in enumerate(each(texts, name, "several texts")):
+        if isinstance(text, str):
+            encoded.append(text.encode("utf-8", "surrogatepass"))
+        elif text is None and nothing is not None:
+            encoded.append(nothing)
+        else:
+            encoded.append(utf8(text, "%s[%d]" % (name, index)))
+    return encoded
 
 
 def no_nul(data: bytes, name: str) -> bytes:
-    """Bytes for a parameter that ends at the first NUL, in which a NUL can't be passed on."""
+    """Returns bytes for a NUL-terminated parameter."""
     if b"\0" in data:
-        raise ValueError("%s holds a NUL character" % name)
+        raise ValueError("%s contains a NUL character" % name)
     return data
 
 
 def c_string(text: Text, name: str) -> bytes:
-    """A name or a value for such a parameter; the whole call fails with it, so a lone surrogate is refused here."""
+    """Returns a name or a value for a NUL-terminated parameter."""
     try:
         data = text.encode("utf-8") if isinstance(text, str) else utf8(text, name)
     except UnicodeEncodeError as error:
@@ -146,17 +152,12 @@ def c_string(text: Text, name: str) -> bytes:
 
 
 def path_bytes(path: Union[Path, Any], name: str = "path") -> bytes:
-    """A file name as open(2) takes it."""
+    """Returns a file name in the form of open(2)."""
     if not isinstance(path, (str, os.PathLike)):
         raise wrong(name, "str or os.PathLike", path)
     return no_nul(os.fsencode(path), name)
 
 
-def strings(texts: Sequence[bytes]) -> Any:
-    """An array of char *, which keeps the bytes alive."""
-    return (ctypes.c_char_p * len(texts))(*texts)
-
-
 def texts(values: Sequence[bytes]) -> Tuple[Any, Any]:
-    """An array of char * and one of their lengths, for texts that may hold a NUL."""
-    return strings(values), (ctypes.c_size_t * len(values))(*map(len, values))
+    """Returns an array of char * and an array of their lengths."""
+    return (ctypes.c_char_p * len(values))(*values), (ctypes.c_size_t * len(values))(*map(len, values))

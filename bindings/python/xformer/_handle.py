@@ -1,7 +1,7 @@
-"""What all objects share: a pointer of the library that is freed when nobody uses it any more.
+"""The base class of all objects: a pointer of the library that is freed after its last use.
 
-ctypes lets other threads run during a call. Each call holds a reference to the Native it was given, so that close()
-in another thread frees only when the last call has let go of it: the interpreter's own counting is all that needs.
+ctypes lets other threads run during a call. Each call holds a reference to its Native, so close() in another thread
+frees the object only after the last call has returned. Python's reference counting does this.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -12,14 +12,13 @@ from typing import Any, Optional, Type, TypeVar
 
 from ._abi import call
 from ._buffer import wrong
-from ._callback import long_call
 from .errors import ClosedError
 
 _Self = TypeVar("_Self", bound="Handle")
 
 
 class Native:
-    """A pointer with the function that frees it, and what must live as long. ctypes takes it for a void *."""
+    """A pointer with the function that frees it, and objects that must live as long. ctypes accepts it as a void *."""
 
     __slots__ = ("_as_parameter_", "_free", "_keep")
 
@@ -29,52 +28,53 @@ class Native:
         self._keep = keep
 
     def out(self) -> Any:
-        """Where a function writes the pointer."""
+        """Returns the address to which a function writes the pointer."""
         return ctypes.byref(self._as_parameter_)
 
     def __del__(self) -> None:
-        # At the end of the interpreter globals may be gone: all that is needed is reached through this object.
+        # At the end of the interpreter globals may be gone, so this uses only members.
         if self._free is not None and self._as_parameter_:
             self._free(self._as_parameter_)
 
 
 class Handle:
-    """An object of the library. Use it in a ``with`` statement, or call :meth:`close`, or leave it to the collector."""
+    """An object of the library. It is freed at the end of a ``with`` statement, by :meth:`close`, or when it is
+    collected."""
 
     _kind = "object"
     _free: Any = None
-    _native: Optional[Native] = None  # an object whose constructor failed is as good as closed
+    _native: Optional[Native] = None  # an object whose constructor failed is closed
 
     def _create(self, function: Any, *args: object, keep: Any = None, by: Any = call) -> None:
-        """Fills this object by a function whose last argument but the error is where the pointer goes."""
+        """Creates this object with a function whose last parameter before the error is the pointer."""
         native = Native(self._free, keep)
         by(function, *args, native.out())
         self._native = native
 
     @classmethod
-    def _make(cls: Type[_Self], function: Any, first: Any, *args: object, keep: Any = None) -> _Self:
-        """An object made by a function that may take long; what that takes first lives as long, or else keep."""
+    def _make(cls: Type[_Self], function: Any, *args: object, keep: Any = None, by: Any = call) -> _Self:
+        """Like _create(), for a new object. The first argument, or keep, lives as long as the object."""
         self = cls.__new__(cls)
-        self._create(function, first, *args, keep=keep or first, by=long_call)
+        self._create(function, *args, keep=keep or args[0], by=by)
         return self
 
     @classmethod
-    def _borrow(cls, pointer: int, owner: Native) -> Any:
-        """An object that belongs to another one, which lives on as long as this."""
+    def _borrow(cls: Type[_Self], pointer: int, owner: Native) -> _Self:
+        """Returns an object that another one owns. It keeps its owner alive."""
         self = cls.__new__(cls)
         self._native = Native(None, owner, pointer)
         return self
 
     @classmethod
     def _of(cls, value: object, name: str) -> Native:
-        """What is passed to the library for the argument of this name; a TypeError when it is of another class."""
+        """Returns what is passed to the library for an argument, or raises a TypeError with its name."""
         if not isinstance(value, cls):
             raise wrong(name, "a %s" % cls.__name__, value)
         return value._c
 
     @property
     def _c(self) -> Native:
-        """What is passed to the library."""
+        """The Native, which is passed to the library."""
         native = self._native
         if native is None:
             raise ClosedError("the %s is closed" % self._kind)
@@ -82,12 +82,15 @@ class Handle:
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
+        """True after :meth:`close`."""
         return self._native is None
 
     def close(self) -> None:
-        """Gives up this object; again is allowed. Objects made from it go on: the library keeps what they need. A call
-        of another thread on it goes on as well; its end frees."""
+        """Closes this object; closing it again has no effect.
+
+        Objects that were created from it remain usable, because the library keeps what they need. If a call of another
+        thread is using it, it is freed when that call returns.
+        """
         self._native = None
 
     def __enter__(self: _Self) -> _Self:
@@ -98,6 +101,6 @@ class Handle:
         self.close()
 
     def _refuse(self, *args: object) -> Any:
-        raise TypeError("a %s can't be copied or pickled: save it to a file" % self._kind)
+        raise TypeError("a %s cannot be copied or pickled; save it to a file" % self._kind)
 
     __copy__ = __deepcopy__ = __reduce__ = _refuse

@@ -10,12 +10,13 @@ from typing import List
 
 #: The soname: the part of the file name that changes when the ABI breaks.
 SONAME = "libxformer.so.0"
-#: Major and minor version of the headers that _abi.py mirrors. Before 1.0 a minor version may break the ABI.
+#: Major and minor version of the headers from which _declarations.py was generated. Before 1.0 a minor version may
+#: break the ABI.
 ABI_VERSION = (0, 1)
 
 
 def candidates() -> List[str]:
-    """What is tried, in this order: $XFORMER_LIBRARY alone when it is set, else a wheel's own, then the loader."""
+    """Returns the files to try: only $XFORMER_LIBRARY if it is set; otherwise that of a wheel, then the loader's."""
     named = os.environ.get("XFORMER_LIBRARY")
     if named:
         return [named]
@@ -24,7 +25,7 @@ def candidates() -> List[str]:
 
 
 def load() -> ctypes.CDLL:
-    """Opens the library; an ImportError says what was tried, or which version was found."""
+    """Opens the library. An ImportError says which files were tried, or which version was found."""
     reasons = []
     for path in candidates():
         try:
@@ -41,8 +42,8 @@ def load() -> ctypes.CDLL:
         number = version()
         found = (number >> 16, number >> 8 & 0xFF)
         if found != ABI_VERSION:
-            raise ImportError("%s is libxformer %d.%d, this package is for %d.%d" % ((path,) + found + ABI_VERSION))
+            raise ImportError("%s is libxformer %d.%d; this package requires %d.%d" % ((path,) + found + ABI_VERSION))
         return library
     raise ImportError(
-        "libxformer was not found (%s); name its file in the environment variable XFORMER_LIBRARY" % "; ".join(reasons)
+        "libxformer was not found (%s); set the environment variable XFORMER_LIBRARY to its file" % "; ".join(reasons)
     )

@@ -1,4 +1,4 @@
-"""Options by name: the table of the library, and a set of values.
+"""Options by name, and the table of all options.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -9,24 +9,24 @@ from collections.abc import Mapping as _Mapping
 from enum import IntEnum
 from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple, Union
 
-from ._abi import call, lib, structs, text
+from ._abi import abi, call, lib, text
 from ._buffer import c_string, integer, wrong
 from ._handle import Handle
 
-__all__ = ["Config", "ConfigLike", "Option", "OptionType", "Value", "options"]
+__all__ = ["Config", "ConfigLike", "Option", "OptionType", "Value", "option", "options"]
 
 
-#: Value of an option: what its type says, or text in the form of a command line.
+#: Value of an option: of the type in the option table, or text as on a command line.
 Value = Union[bool, int, float, str]
 
 
 class OptionType(IntEnum):
     """Type of an option's value."""
 
-    I64 = 1
-    F64 = 2
-    BOOL = 3
-    STR = 4
+    INTEGER = abi.XF_OPTION_INTEGER
+    REAL = abi.XF_OPTION_REAL
+    BOOL = abi.XF_OPTION_BOOL
+    TEXT = abi.XF_OPTION_TEXT
 
 
 class Option(NamedTuple):
@@ -46,30 +46,34 @@ class Option(NamedTuple):
 _table: Dict[str, Option] = {}
 
 
+def _option(row: Any) -> Option:
+    choices = tuple(text(row.choices).split("|")) if row.choices else None
+    words = (text(member) for member in (row.doc, row.paper, row.since))
+    default = text(row.default_value)
+    return Option(text(row.key), OptionType(row.type), default, row.minimum, row.maximum, choices, *words)
+
+
 def options() -> Mapping[str, Option]:
-    """The option table of the loaded library, by key."""
+    """Returns the option table of the loaded library, by key."""
     if not _table:
         rows = {}
         for index in range(lib.xf_option_count()):
-            row = structs.xf_option_info()
+            row = abi.xf_option_info()
             call(lib.xf_option_get, index, ctypes.byref(row))
-            rows[text(row.key)] = Option(
-                text(row.key),
-                OptionType(row.type),
-                text(row.default_value),
-                row.minimum,
-                row.maximum,
-                row.choices and tuple(text(row.choices).split("|")),
-                text(row.doc),
-                text(row.paper),
-                text(row.since),
-            )
+            rows[text(row.key)] = _option(row)
         _table.update(rows)
     return dict(_table)
 
 
+def option(key: str) -> Option:
+    """Returns one row of the option table. The NotFoundError of an unknown key names the nearest one."""
+    row = abi.xf_option_info()
+    call(lib.xf_option_find, c_string(key, "key"), ctypes.byref(row))
+    return _option(row)
+
+
 class Config(Handle, _Mapping):  # type: ignore[type-arg]
-    """A set of option values: a mapping over all keys of the table, in which what was not set has its default.
+    """A set of option values: a mapping of all keys of the option table. An option that was not set has its default.
 
     >>> Config({"model.d_model": 64}, preset="tiny")["model.d_model"]
     64
@@ -79,7 +83,7 @@ class Config(Handle, _Mapping):  # type: ignore[type-arg]
     _free = lib.xf_config_free
 
     def __init__(self, values: Optional[Mapping[str, Value]] = None, *, preset: Optional[str] = None) -> None:
-        """preset ("tiny", "small", "base", "big" or "parsing") is applied first, then values."""
+        """Applies a preset ("tiny", "small", "base", "big", or "parsing"), then sets values."""
         self._create(lib.xf_config_create)
         if preset is not None:
             self.preset(preset)
@@ -93,17 +97,17 @@ class Config(Handle, _Mapping):  # type: ignore[type-arg]
         return self
 
     def copy(self) -> "Config":
-        """A config of its own with the same values."""
+        """Returns a copy with all values."""
         return self._copy_of(self._c)
 
     __copy__ = copy  # type: ignore[assignment]
 
     def preset(self, name: str) -> None:
-        """Sets the model and training options of a preset; other options stay."""
+        """Sets the model and training options of a preset. Other options are unchanged."""
         call(lib.xf_config_preset, self._c, c_string(name, "preset"))
 
     def update(self, values: Mapping[str, Value]) -> None:
-        """Sets several options, one after the other."""
+        """Sets several options."""
         if not isinstance(values, _Mapping):
             raise wrong("values", "a mapping of options", values)
         for key, value in values.items():
@@ -112,38 +116,35 @@ class Config(Handle, _Mapping):  # type: ignore[type-arg]
     def __setitem__(self, key: str, value: Value) -> None:
         name = c_string(key, "the key of an option")
         row = _row(key)
-        if isinstance(value, str) or row is None:
-            # The library has the sentence for an unknown key, with the nearest one.
-            call(lib.xf_config_set, self._c, name, c_string(str(value), key))
-        elif row.type == OptionType.STR or (isinstance(value, bool) and row.type != OptionType.BOOL):
-            raise wrong(key, _WORDS[row.type], value)
-        elif row.type == OptionType.F64:
-            call(lib.xf_config_set_f64, self._c, name, _real(value, key))
-        else:
-            call(lib.xf_config_set_i64, self._c, name, integer(value, key))
+        if row is not None and not isinstance(value, str):
+            if row.type == OptionType.TEXT or (isinstance(value, bool) and row.type != OptionType.BOOL):
+                raise wrong(key, _WORDS[row.type], value)
+            if row.type == OptionType.REAL:
+                call(lib.xf_config_set_number, self._c, name, _real(value, key))
+                return
+            value = integer(value, key)  # as text, because not every int is exact as a double
+        # The library's error for an unknown key names the nearest one.
+        call(lib.xf_config_set, self._c, name, c_string(str(value), key))
 
     def __getitem__(self, key: str) -> Value:
         row = _row(key)
-        if row is None or row.type == OptionType.STR:
+        if row is None or row.type == OptionType.TEXT:
             return self.text(key)
-        name = c_string(key, "the key of an option")
-        if row.type == OptionType.F64:
-            real = ctypes.c_double()
-            call(lib.xf_config_get_f64, self._c, name, ctypes.byref(real))
-            return real.value
-        number = ctypes.c_int64()
-        call(lib.xf_config_get_i64, self._c, name, ctypes.byref(number))
-        return bool(number.value) if row.type == OptionType.BOOL else number.value
+        number = ctypes.c_double()
+        call(lib.xf_config_get_number, self._c, c_string(key, "the key of an option"), ctypes.byref(number))
+        if row.type == OptionType.REAL:
+            return number.value
+        return bool(number.value) if row.type == OptionType.BOOL else int(number.value)
 
     def text(self, key: str) -> str:
-        """An option of any type in the form of a command line."""
-        with self.copy() as mine:  # the text belongs to the config until the option is set again, by a thread perhaps
+        """Returns an option of any type as text, in the form that can be set."""
+        with self.copy() as mine:  # another thread may set the option, which invalidates the text
             value = ctypes.c_char_p()
             call(lib.xf_config_get, mine._c, c_string(key, "the key of an option"), ctypes.byref(value))
             return (value.value or b"").decode("utf-8")
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value, or default when there is no such option."""
+        """Returns the value, or default if no such option exists."""
         return self[key] if key in self else default
 
     def __contains__(self, key: object) -> bool:
@@ -167,12 +168,12 @@ class Config(Handle, _Mapping):  # type: ignore[type-arg]
 ConfigLike = Union[Config, Mapping[str, Value], None]
 
 
-_WORDS = {OptionType.I64: "an int", OptionType.F64: "a number", OptionType.STR: "str"}
+_WORDS = {OptionType.INTEGER: "an int", OptionType.REAL: "a number", OptionType.TEXT: "str"}
 
 
 def _real(value: Any, key: str) -> float:
     try:
-        # A float of the whole value: float() would also read text, which options have their own form of.
+        # float() would also read text, but options have their own form of text.
         return float(value) if hasattr(value, "__float__") else float(integer(value, key))
     except TypeError:
         raise wrong(key, "a number", value) from None
@@ -187,7 +188,7 @@ def _row(key: str) -> Optional[Option]:
 
 
 def pointer_of(config: ConfigLike) -> Any:
-    """What the library takes of a config, of a mapping made into one, or of None."""
+    """Returns what is passed to the library for a config, a mapping, or None."""
     if config is None:
         return None
     if not isinstance(config, _Mapping):

@@ -1,4 +1,4 @@
-"""The context: device, threads, memory, log, cancel.
+"""The context: device, threads, memory, log.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -6,42 +6,65 @@ from __future__ import annotations
 
 import ctypes
 from enum import IntEnum
-from typing import Callable, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Optional, Tuple
 
-from ._abi import call, lib, read, structs, text, xf_log_fn, xf_progress_fn
-from ._buffer import integer, wrong
-from ._callback import heard
+from ._abi import abi, lib, read, text
+from ._buffer import wrong
 from ._handle import Handle
 from .config import ConfigLike, pointer_of
 
-__all__ = ["BackendInfo", "BackendState", "Context", "LogLevel", "MemoryStats"]
+if TYPE_CHECKING:
+    from .experimental import Comm
+
+__all__ = ["BackendInfo", "BackendState", "Context", "ContextInfo", "LogCallback", "LogLevel", "MemoryStats"]
 
 
 class LogLevel(IntEnum):
     """Severity of a log line."""
 
-    ERROR = 0
-    WARNING = 1
-    INFO = 2
-    DEBUG = 3
+    ERROR = abi.XF_LOG_ERROR
+    WARNING = abi.XF_LOG_WARNING
+    INFO = abi.XF_LOG_INFO
+    DEBUG = abi.XF_LOG_DEBUG
 
 
 class BackendState(IntEnum):
-    """What a context knows of a backend: FOUND was not needed and so not opened; ACTIVE computes here."""
+    """State of a backend in a context. FOUND: not opened, because it is not needed. ACTIVE: the context uses it."""
 
-    ABSENT = 0
-    FOUND = 1
-    UNUSABLE = 2
-    USABLE = 3
-    ACTIVE = 4
+    ABSENT = abi.XF_BACKEND_ABSENT
+    FOUND = abi.XF_BACKEND_FOUND
+    UNUSABLE = abi.XF_BACKEND_UNUSABLE
+    USABLE = abi.XF_BACKEND_USABLE
+    ACTIVE = abi.XF_BACKEND_ACTIVE
 
 
+#: Receives log lines: level, part of the library, and message.
 LogCallback = Callable[[LogLevel, str, str], object]
-ProgressCallback = Callable[[str, int, int], object]
+
+_TYPES = {abi.XF_TYPE_FP32: "fp32", abi.XF_TYPE_FP16: "fp16", abi.XF_TYPE_BF16: "bf16", abi.XF_TYPE_INT8: "int8"}
+
+
+def type_name(type_: int) -> str:
+    """Returns the name of a number type, as in the option "model.weights"."""
+    return _TYPES.get(type_, "type %d" % type_)
+
+
+class ContextInfo(NamedTuple):
+    """Properties of a context. ``description`` is one line for people. ``arithmetic`` says what the bits of results
+    depend on besides backend and precision."""
+
+    description: str
+    backend: str
+    device: str
+    arithmetic: str
+    precision: str
+    threads: int
+    rank: int
+    rank_count: int
 
 
 class MemoryStats(NamedTuple):
-    """Memory of a context's tensors and corpora in bytes; budget is 0 when there is none."""
+    """Memory account of a context in bytes: tensors, workspaces, and corpora. A budget of 0 means no limit."""
 
     current: int
     peak: int
@@ -50,7 +73,7 @@ class MemoryStats(NamedTuple):
 
 
 class BackendInfo(NamedTuple):
-    """A backend, present or not; reason says why it can't serve, "" when it can or was not asked."""
+    """A backend of the library, available or not. ``reason`` says why it cannot be used."""
 
     name: str
     version: str
@@ -62,19 +85,18 @@ class BackendInfo(NamedTuple):
 
 
 class Context(Handle):
-    """The root of all objects: an opened device with its threads, memory account and log.
+    """The root of all objects: an open device with its threads, memory account, and log.
 
-    ``config`` is a :class:`Config` or a mapping of options, of which those of the group "context." are read here:
+    Reads the options of the group "context." from ``config``, a :class:`Config` or a mapping:
     ``Context({"context.threads": 2, "context.device": "cpu"})``.
 
-    ``log(level, component, message)`` hears lines up to ``log_level``. An exception in it does not stop the call: it goes
-    to :func:`sys.unraisablehook`. ``progress(task, done, total)`` hears how far a long call has come, at most ten times
-    a second; what it raises ends that call and is raised there. Both run within calls, on their threads, and must not
-    use the objects of this context but to cancel.
+    ``log(level, component, message)`` receives lines up to ``log_level``. It must not use objects of this context. Its
+    exceptions do not stop the call; they are passed to :func:`sys.unraisablehook`. ``comm`` connects the ranks of a
+    training job; see :mod:`xformer.experimental`.
 
-    Objects may be used from several threads; one object in two calls at once is a BusyError, unless both only read it.
-    After ``os.fork()`` the child can't use the contexts of its parent (ForkedError): let :mod:`multiprocessing` start
-    its workers by "spawn".
+    Distinct objects may be used from several threads at the same time. A call that finds its object in use raises
+    :class:`BusyError`, unless both calls only read it. After ``os.fork()`` the child cannot use the contexts of its
+    parent (:class:`ForkedError`); :mod:`multiprocessing` must start workers with "spawn".
     """
 
     _kind = "context"
@@ -86,60 +108,47 @@ class Context(Handle):
         *,
         log: Optional[LogCallback] = None,
         log_level: LogLevel = LogLevel.WARNING,
-        progress: Optional[ProgressCallback] = None,
+        comm: Optional["Comm"] = None,
     ) -> None:
-        for name, listener in (("log", log), ("progress", progress)):
-            if listener is not None and not callable(listener):
-                raise wrong(name, "a function or None", listener)
+        if log is not None and not callable(log):
+            raise wrong("log", "a function or None", log)
 
-        def log_line(user: object, level: int, component: bytes, message: bytes) -> None:
+        def log_line(user: object, line: Any) -> None:
+            level, component, message = line.contents.level, line.contents.component, line.contents.message
             log(LogLevel(level), text(component), text(message))  # type: ignore[misc]
 
-        def tick(user: object, task: bytes, done: int, total: int) -> None:
-            if progress is not None:
-                progress(text(task), done, total)
+        host = abi.xf_host(log_level=LogLevel(log_level))
+        if log is not None:
+            host.log = abi.xf_log_fn(log_line)
+        if comm is not None:
+            from .experimental import Comm  # which imports this module
 
-        host = structs.xf_host()
-        host.log = xf_log_fn(log_line) if log is not None else xf_log_fn(0)
-        host.log_level = LogLevel(log_level)
-        host.progress = xf_progress_fn(heard(tick))  # without a listener too: it lets Ctrl-C in
-        # The library calls them as long as an object of this context lives; all of them hold what is kept here.
-        self._create(lib.xf_context_create, pointer_of(config), ctypes.byref(host), keep=(host.log, host.progress))
+            host.comm = Comm._pointer(comm)
+        # The library calls the log while any object of the context exists. All of them keep the context's Native alive.
+        self._create(lib.xf_context_create, pointer_of(config), ctypes.byref(host), keep=host)
+        if comm is not None:
+            comm._release()
 
     def cancel(self) -> None:
-        """Ends the calls that run in other threads on objects of this context in CancelledError."""
+        """Cancels all calls that are running on the context and its objects. Later calls are not affected.
+
+        To cancel one call, pass a :class:`CancelFlag` to it.
+        """
         lib.xf_context_cancel(self._c)
 
     @property
-    def device(self) -> str:
-        """What this context computes with, one line for people."""
-        return text(lib.xf_context_device(self._c))
+    def info(self) -> ContextInfo:
+        """Device, precision, threads, and rank."""
+        return read(ContextInfo, abi.xf_context_info, lib.xf_context_get_info, self._c, precision=type_name)
 
     @property
     def memory(self) -> MemoryStats:
-        """The memory account; may be read while calls run."""
-        return read(MemoryStats, structs.xf_memory_stats, lib.xf_context_get_memory, self._c)
-
-    @property
-    def rank(self) -> int:
-        """This process's number among the ranks of its training job; 0 for one that is alone."""
-        return int(lib.xf_context_rank(self._c))
-
-    @property
-    def rank_count(self) -> int:
-        """The number of those ranks; 1 for a process that is alone."""
-        return int(lib.xf_context_rank_count(self._c))
-
-    def all_gather(self, value: int) -> Tuple[int, ...]:
-        """Gives a number to all ranks and gets theirs, in their order. Every rank makes this call, in the same place;
-        with it they decide as one, to stop for instance. PeerError when a rank is gone."""
-        values = (ctypes.c_int64 * self.rank_count)()
-        call(lib.xf_context_all_gather, self._c, integer(value, "value"), values)
-        return tuple(values)
+        """The memory account. It may be read while calls are running."""
+        return read(MemoryStats, abi.xf_memory_stats, lib.xf_context_get_memory, self._c)
 
     @property
     def backends(self) -> Tuple[BackendInfo, ...]:
-        """The backends known here, available or not."""
+        """The backends of the library, available or not."""
         context = self._c
-        given = (BackendInfo, structs.xf_backend_info, lib.xf_backend_get, context)
-        return tuple(read(*given, index, state=BackendState) for index in range(lib.xf_backend_count(context)))
+        first = (BackendInfo, abi.xf_backend_info, lib.xf_context_get_backend, context)
+        return tuple(read(*first, index, state=BackendState) for index in range(lib.xf_context_backend_count(context)))

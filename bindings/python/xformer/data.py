@@ -1,4 +1,4 @@
-"""Sentence pairs, and what makes them batches.
+"""Sentence pairs and batches.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -6,25 +6,27 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from typing import Any, Iterable, Iterator, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, NamedTuple, Optional, Tuple
 
 from . import _buffer
-from ._abi import call, lib, read, structs
+from ._abi import abi, call, lib, read
 from ._buffer import Path, Text, wrong
-from ._callback import long_call
 from ._handle import Handle, Native
-from ._source import Source, content, is_name, read_all
 from .batch import Batch
+from .call import Call, CancelFlag, Deadline, Progress
 from .config import ConfigLike, pointer_of
 from .context import Context
 from .errors import Status
 from .text import Tokenizer
 
+if TYPE_CHECKING:
+    from .trainer import Trainer
+
 __all__ = ["Batcher", "BatcherStats", "Corpus", "CorpusStats"]
 
 
 class CorpusStats(NamedTuple):
-    """What became of the lines of a corpus: ``lines`` is the sum of the others."""
+    """Line counts of a corpus. ``lines`` is the sum of the others."""
 
     lines: int
     kept: int
@@ -36,7 +38,7 @@ class CorpusStats(NamedTuple):
 
 
 class BatcherStats(NamedTuple):
-    """Where a batcher stands (the next batch) and what it holds; tokens count end symbols."""
+    """Position of a batcher (its next batch), and contents of the epoch. Tokens include end symbols."""
 
     epoch: int
     batch: int
@@ -49,74 +51,79 @@ class BatcherStats(NamedTuple):
 
 
 class Corpus(Handle):
-    """Sentence pairs, as text or as ids; immutable. Made by the class methods. Bad pairs are skipped, counted in
-    :attr:`stats` and told to the log; with the option "data.strict" the first one is a DataError."""
+    """Sentence pairs, as text or as ids; immutable. Created by the class methods.
+
+    Bad pairs are skipped, counted in :attr:`stats`, and logged. With the option "data.strict" the first one is a
+    :class:`DataError`.
+    """
 
     _kind = "corpus"
     _free = lib.xf_corpus_free
 
     def __init__(self) -> None:
-        raise TypeError("make a corpus by Corpus.open(), open_parallel(), from_text(), from_pairs() or from_ids()")
+        raise TypeError("create a corpus with Corpus.open(), Corpus.from_pairs(), or Corpus.from_ids()")
 
     @classmethod
-    def open(cls, context: Context, source: Source, config: ConfigLike = None) -> "Corpus":
-        """Opens a file of lines "source TAB target". Bytes are its content; of an object with read() it is what that
-        gives."""
-        where, options = Context._of(context, "context"), pointer_of(config)
-        if is_name(source):
-            return cls._make(lib.xf_corpus_open, where, options, _buffer.path_bytes(source))
-        data = content(source)
-        if data is None:
-            data = read_all(source)
-        name = getattr(source, "name", "memory")
-        return cls.from_text(context, data, config, name=name if isinstance(name, str) else "file")
+    def open(
+        cls,
+        context: Context,
+        source: Path,
+        target: Optional[Path] = None,
+        config: ConfigLike = None,
+        *,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelFlag] = None,
+    ) -> "Corpus":
+        """Opens a file or a folder of lines "source TAB target", or two parallel ones with a sentence per line."""
+        call = Call(None, deadline, cancel)
+        paths = (_buffer.path_bytes(source, "source"), None if target is None else _buffer.path_bytes(target, "target"))
+        native = Context._of(context, "context")
+        return cls._make(lib.xf_corpus_open, native, *paths, pointer_of(config), call, by=call.run)
 
     @classmethod
-    def open_parallel(cls, context: Context, source: Path, target: Path, config: ConfigLike = None) -> "Corpus":
-        """Opens two files with as many lines, a sentence each."""
-        names = (_buffer.path_bytes(source, "source"), _buffer.path_bytes(target, "target"))
-        return cls._make(lib.xf_corpus_open_parallel, Context._of(context, "context"), pointer_of(config), *names)
-
-    @classmethod
-    def from_text(cls, context: Context, text: Text, config: ConfigLike = None, *, name: str = "text") -> "Corpus":
-        """Makes a corpus from lines "source TAB target" in memory; messages call it ``name``."""
-        data = _buffer.utf8(text)
-        given = (pointer_of(config), _buffer.c_string(name, "name"), data, len(data))
-        return cls._make(lib.xf_corpus_from_memory, Context._of(context, "context"), *given)
-
-    @classmethod
-    def from_pairs(cls, context: Context, pairs: Iterable[Tuple[Text, Text]], config: ConfigLike = None) -> "Corpus":
-        """Makes a corpus from (source, target) pairs, whatever characters they hold."""
+    def from_pairs(
+        cls,
+        context: Context,
+        pairs: Iterable[Tuple[Text, Text]],
+        config: ConfigLike = None,
+        *,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelFlag] = None,
+    ) -> "Corpus":
+        """Creates a corpus from (source, target) pairs, which may contain any characters."""
         several = enumerate(_buffer.each(pairs, "pairs", "(source, target) pairs"))
         rows = [_pair(pair, "pairs[%d]" % index) for index, pair in several]
         sides = [array for side in (0, 1) for array in _buffer.texts([row[side] for row in rows])]
-        given = (Context._of(context, "context"), pointer_of(config), *sides, len(rows))
-        return cls._make(lib.xf_corpus_from_pairs, *given)
+        call = Call(None, deadline, cancel)
+        inputs = (Context._of(context, "context"), *sides, len(rows), pointer_of(config))
+        return cls._make(lib.xf_corpus_from_pairs, *inputs, call, by=call.run)
 
     @classmethod
     def from_ids(cls, context: Context, pairs: Batch) -> "Corpus":
-        """Makes a corpus, without text, from the ids of a tokenizer of one's own; its batchers need no tokenizer."""
-        return cls._make(lib.xf_corpus_from_ids, Context._of(context, "context"), Batch._of(pairs, "pairs"))
+        """Creates a corpus of ids, which contains no text. Its batchers need no tokenizer."""
+        call = Call()
+        inputs = (Context._of(context, "context"), Batch._of(pairs, "pairs"))
+        return cls._make(lib.xf_corpus_from_ids, *inputs, call, by=call.run)
 
     def subset(self, indices: Any) -> "Corpus":
-        """Some pairs of this corpus, by a sequence or buffer of their numbers, in that order."""
+        """Returns a corpus of some pairs, given by a sequence or a buffer of indices, in that order."""
         numbers, count = _buffer.numbers(indices, "q", "indices")
         return self._make(lib.xf_corpus_subset, self._c, _buffer.address(numbers), count)
 
     def split(self, held_out: int, seed: int = 1) -> Tuple["Corpus", "Corpus"]:
-        """Two corpora: the rest, and ``held_out`` pairs drawn at random."""
-        rest, drawn = (Corpus.__new__(Corpus) for _ in range(2))
+        """Returns two corpora: the rest, and ``held_out`` pairs that are selected at random."""
+        rest, selected = (Corpus.__new__(Corpus) for _ in range(2))
         natives = [Native(Corpus._free, self._c) for _ in range(2)]
-        number = (_buffer.integer(held_out, "held_out"), _buffer.integer(seed, "seed"))
-        call(lib.xf_corpus_split, self._c, *number, natives[0].out(), natives[1].out())
-        rest._native, drawn._native = natives
-        return rest, drawn
+        numbers = (_buffer.integer(held_out, "held_out"), _buffer.integer(seed, "seed"))
+        call(lib.xf_corpus_split, self._c, *numbers, natives[0].out(), natives[1].out())
+        rest._native, selected._native = natives
+        return rest, selected
 
     def __len__(self) -> int:
         return int(lib.xf_corpus_pair_count(self._c))
 
     def __getitem__(self, index: int) -> Tuple[str, str]:
-        size, corpus = len(self), self._c  # which holds the texts while they are copied
+        size, corpus = len(self), self._c  # keeps the texts alive while they are copied
         index = _buffer.integer(index, "index")
         if not -size <= index < size:
             raise IndexError("pair %d of %d" % (index, size))
@@ -132,8 +139,8 @@ class Corpus(Handle):
 
     @property
     def stats(self) -> CorpusStats:
-        """How many pairs were read, kept and skipped, and why."""
-        return read(CorpusStats, structs.xf_corpus_stats, lib.xf_corpus_get_stats, self._c)
+        """Numbers of lines that were read, kept, and skipped."""
+        return read(CorpusStats, abi.xf_corpus_stats, lib.xf_corpus_get_stats, self._c)
 
 
 def _pair(pair: Any, name: str) -> Tuple[bytes, bytes]:
@@ -146,31 +153,40 @@ def _pair(pair: Any, name: str) -> Tuple[bytes, bytes]:
 
 
 class Batcher(Handle):
-    """Turns a corpus into batches: ``for batch in batcher`` gives one epoch, and the next loop the next epoch.
+    """Produces batches from a corpus. ``for batch in batcher`` iterates over one epoch, the next loop over the next.
 
-    Reads "data.batch_tokens", "data.max_tokens", "data.shuffle", "data.seed", "data.bpe_dropout" and
-    "data.unigram_alpha", and for a model of many languages "data.source_language" and "data.target_language": texts are
-    framed for the model whose tokenizer it is. Corpus and tokenizer are not needed afterwards. Batches own their numbers
-    and stay valid.
+    Reads "data.batch_tokens", "data.max_tokens", "data.shuffle", "data.seed", and "data.sampling". If the tokenizer
+    belongs to a model, texts are framed for that model; for a multilingual model, "text.source_language" and
+    "text.target_language" are read. Batches own their numbers and remain valid.
     """
 
     _kind = "batcher"
     _free = lib.xf_batcher_free
 
-    def __init__(self, corpus: Corpus, tokenizer: Optional[Tokenizer] = None, config: ConfigLike = None) -> None:
-        """tokenizer: None for a corpus of ids."""
+    def __init__(
+        self,
+        corpus: Corpus,
+        tokenizer: Optional[Tokenizer] = None,
+        config: ConfigLike = None,
+        *,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelFlag] = None,
+    ) -> None:
+        """Encodes the corpus. ``tokenizer`` is None for a corpus of ids."""
         pairs = Corpus._of(corpus, "corpus")
         words = None if tokenizer is None else Tokenizer._of(tokenizer, "tokenizer")
-        self._create(lib.xf_batcher_create, pairs, words, pointer_of(config), keep=pairs, by=long_call)
+        call = Call(progress, deadline, cancel)
+        self._create(lib.xf_batcher_create, pairs, words, pointer_of(config), call, keep=pairs, by=call.run)
 
-    def next(self) -> Optional[Batch]:
-        """The next batch; None at the end of an epoch, after which the next epoch begins."""
-        given, batcher = structs.xf_batch(), self._c
-        if call(lib.xf_batcher_next, batcher, ctypes.byref(given)) == Status.DONE:
+    def next(self, *, deadline: Optional[Deadline] = None, cancel: Optional[CancelFlag] = None) -> Optional[Batch]:
+        """Returns the next batch; None at the end of an epoch, after which the next epoch begins."""
+        filled, batcher, call = abi.xf_batch(), self._c, Call(None, deadline, cancel)
+        if call.run(lib.xf_batcher_next, batcher, call, ctypes.byref(filled)) == Status.DONE:
             return None
-        # Copied: the arrays are the batcher's, and its next call fills them anew.
-        sides = [_copy(given.src_ids, given.src_offsets, given), _copy(given.tgt_ids, given.tgt_offsets, given)]
-        index = given.pair_index and _array("q", given.pair_index, given.sentences)
+        # Copied, because the batcher's next call overwrites its arrays.
+        sides = [_copy(filled.src_ids, filled.src_offsets, filled), _copy(filled.tgt_ids, filled.tgt_offsets, filled)]
+        index = filled.pair_index and _array("q", filled.pair_index, filled.sentences)
         return Batch(*sides[0], *sides[1], index or None)
 
     def __iter__(self) -> Iterator[Batch]:
@@ -182,12 +198,33 @@ class Batcher(Handle):
 
     @property
     def stats(self) -> BatcherStats:
-        """Where it stands and what it holds."""
-        return read(BatcherStats, structs.xf_batcher_stats, lib.xf_batcher_get_stats, self._c)
+        """Position and contents."""
+        return read(BatcherStats, abi.xf_batcher_stats, lib.xf_batcher_get_stats, self._c)
 
-    def seek(self, epoch: int, batch: int = 0) -> None:
-        """Moves to a position, so that the next batch is the one that stood there."""
-        call(lib.xf_batcher_seek, self._c, _buffer.integer(epoch, "epoch"), _buffer.integer(batch, "batch"))
+    def seek(
+        self,
+        epoch: int,
+        batch: int = 0,
+        *,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelFlag] = None,
+    ) -> None:
+        """Moves to a position."""
+        position = (_buffer.integer(epoch, "epoch"), _buffer.integer(batch, "batch"))
+        call = Call(None, deadline, cancel)
+        call.run(lib.xf_batcher_seek, self._c, *position, call)
+
+    def resume(
+        self, trainer: "Trainer", *, deadline: Optional[Deadline] = None, cancel: Optional[CancelFlag] = None
+    ) -> None:
+        """Moves to the position that was saved in the checkpoint of a resumed trainer.
+
+        The batcher must have been created from the same corpus, tokenizer, and options as in the saved run.
+        """
+        from .trainer import Trainer  # which imports this module
+
+        call = Call(None, deadline, cancel)
+        call.run(lib.xf_batcher_resume, self._c, Trainer._of(trainer, "trainer"), call)
 
 
 def _array(code: str, pointer: Any, count: int) -> Any:
@@ -197,5 +234,5 @@ def _array(code: str, pointer: Any, count: int) -> Any:
 
 
 def _copy(ids: Any, offsets: Any, batch: Any) -> Tuple[Any, Any]:
-    starts = _array("i", offsets, batch.sentences + 1)
+    starts = _array("q", offsets, batch.sentences + 1)
     return _array("i", ids, starts[-1]), starts

@@ -1,4 +1,4 @@
-"""Errors: one exception class for each status of the library, so that a caller catches what it can mend.
+"""Errors: one exception class for each status of the library.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -19,7 +19,7 @@ __all__ = [  # fmt: skip
 
 
 class Status(IntEnum):
-    """The statuses of ``xformer/status.h``; their numbers never change."""
+    """The status codes of ``xformer/status.h``. Their numbers never change."""
 
     OK = 0
     DONE = 1
@@ -54,25 +54,25 @@ BY_STATUS: Dict[int, Type["XformerError"]] = {}
 class XformerError(Exception):
     """A call of the library failed.
 
-    ``message`` is one sentence: the value found and the value expected. ``status`` is a :class:`Status`, or an int
-    when the library is newer than this module. ``native_code`` is the code of the layer below (errno, a cudaError_t)
-    or 0.
+    ``message`` is one sentence: what was found, what was expected, and what to do. ``status`` is a :class:`Status`, or
+    an int if this module does not define it. ``native_code`` is the code of the layer below (errno, a cudaError_t), or
+    0.
     """
 
     def __init__(self, message: str, status: Union[Status, int] = Status.INTERNAL, native_code: int = 0) -> None:
-        # All three go to BaseException, so that pickling (a worker process that fails) makes the same object again; an
-        # OSError would take the first for its errno.
+        # BaseException receives all arguments, so that pickling (in worker processes) restores the object. OSError
+        # would interpret the first one as errno.
         BaseException.__init__(self, message, status, native_code)
         self.message = message
         self.status = status
         self.native_code = native_code
         if isinstance(self, OSError):
-            named: Any = self  # which is of two kinds, as mypy sees only in the classes below
+            named: Any = self  # mypy does not know that a subclass is also an OSError
             named.errno = native_code or None
             named.strerror = os.strerror(native_code) if native_code else message
 
     def __init_subclass__(cls, status: Optional[Status] = None) -> None:
-        """status: that of which this is the exception."""
+        """status: the status that raises this class."""
         if status is not None:
             BY_STATUS[status] = cls
 
@@ -81,51 +81,50 @@ class XformerError(Exception):
 
 
 class InvalidArgumentError(XformerError, ValueError, status=Status.INVALID_ARGUMENT):
-    """A value that the parameter can't take."""
+    """An argument that the parameter does not accept."""
 
 
 class NoMemoryError(XformerError, MemoryError, status=Status.NO_MEMORY):
-    """The allocator said no, or the budget "context.memory_budget" would be exceeded."""
+    """An allocation failed, or "context.memory_budget" would be exceeded."""
 
 
 class NotFoundError(XformerError, LookupError, status=Status.NOT_FOUND):
-    """No option, file, device or tensor of that name."""
+    """No option, file, device, tensor, or metadata of that name exists."""
 
 
 class NoFileError(NotFoundError, FileNotFoundError):
-    """The NotFoundError of a file or folder: what the operating system called ENOENT."""
+    """A file or folder does not exist (ENOENT)."""
 
 
 class OutOfRangeError(XformerError, ValueError, status=Status.OUT_OF_RANGE):
-    """A number outside its documented bounds."""
+    """A number is outside its documented bounds."""
 
 
 class BufferTooSmallError(XformerError, status=Status.BUFFER_TOO_SMALL):
-    """A buffer is too small. This package sizes its buffers itself, so it is not met in normal use."""
+    """A buffer is too small. This package chooses the sizes of its buffers, so this does not occur in normal use."""
 
 
 class StateError(XformerError, status=Status.STATE):
-    """The call is not allowed in the object's present state."""
+    """The current state of the object does not allow the call."""
 
 
 class ClosedError(StateError):
-    """The object was closed before."""
+    """The object is closed."""
 
     def __init__(self, message: str, status: Union[Status, int] = Status.STATE, native_code: int = 0) -> None:
         super().__init__(message, status, native_code)
 
 
 class BusyError(XformerError, status=Status.BUSY):
-    """The object is in another call, of another thread perhaps, that can't run beside this one. Nothing was done."""
+    """Another call is using the object. Nothing was done."""
 
 
 class IoError(XformerError, OSError, status=Status.IO):
-    """The operating system refused to open, read or write; ``native_code`` is its errno, and so is ``errno``, which is
-    None when it was no system call that failed."""
+    """The operating system failed to open, read, or write. ``errno`` is None if the failure was not a system call."""
 
 
 class NoAccessError(IoError, PermissionError):
-    """The IoError of a file or folder that may not be read or written: EACCES or EPERM."""
+    """A file or folder may not be read or written (EACCES or EPERM)."""
 
 
 class CorruptError(XformerError, status=Status.CORRUPT):
@@ -133,7 +132,7 @@ class CorruptError(XformerError, status=Status.CORRUPT):
 
 
 class LimitError(XformerError, status=Status.LIMIT):
-    """The file or the input asks for more than the documented limits allow."""
+    """The file or the input exceeds a documented limit."""
 
 
 class VersionError(XformerError, status=Status.VERSION):
@@ -141,11 +140,11 @@ class VersionError(XformerError, status=Status.VERSION):
 
 
 class DataError(XformerError, ValueError, status=Status.DATA):
-    """Text is not valid UTF-8, or training data are not of the promised form."""
+    """Text is not valid UTF-8, or training data do not have the documented form."""
 
 
 class UnsupportedError(XformerError, status=Status.UNSUPPORTED):
-    """This build, backend or device can't do it."""
+    """This build, backend, or device does not support the request."""
 
 
 class BackendError(XformerError, status=Status.BACKEND):
@@ -153,38 +152,38 @@ class BackendError(XformerError, status=Status.BACKEND):
 
 
 class NonfiniteError(XformerError, ArithmeticError, status=Status.NONFINITE):
-    """Loss or gradients are not finite; weights and optimizer are as before the call."""
+    """The loss or the gradient is not finite. Parameters and optimizer state are unchanged."""
 
 
 class ForkedError(XformerError, status=Status.FORKED):
-    """The object belongs to the process from which this one was forked. Start workers by "spawn"."""
+    """The object was created in the process from which this one was forked. Start workers with "spawn"."""
 
 
 class CancelledError(XformerError, status=Status.CANCELLED):
-    """The call was cancelled. The object stays usable."""
+    """The call was cancelled. The object remains usable."""
 
 
 class CallbackError(XformerError, status=Status.CALLBACK):
-    """A callback asked to stop."""
+    """A callback requested to stop."""
 
 
 class DeadlineError(XformerError, status=Status.DEADLINE):
-    """"decode.deadline_ms" passed before there was anything to give for a sentence."""
+    """The deadline passed before the call, or a sentence, had a result."""
 
 
 class PeerError(XformerError, status=Status.PEER):
-    """Another rank of a training job failed, ended or was silent for "context.comm_timeout"."""
+    """Another rank of a training job failed, ended, or did not respond within "context.comm_timeout"."""
 
 
 class DesyncError(XformerError, status=Status.DESYNC):
-    """The ranks do not train the same thing: other options, data, versions or parameters."""
+    """The ranks do not train the same model: options, data, versions, or parameters differ."""
 
 
 class InternalError(XformerError, status=Status.INTERNAL):
-    """A defect of the library: please report it."""
+    """A defect of the library. Please report it."""
 
 
-#: What the operating system said that Python has an exception of its own for.
+#: Errors of the operating system for which Python has an exception class.
 _BY_ERRNO: Dict[Tuple[int, int], Type[XformerError]] = {
     (Status.NOT_FOUND, errno.ENOENT): NoFileError,
     (Status.IO, errno.EACCES): NoAccessError,
@@ -193,7 +192,7 @@ _BY_ERRNO: Dict[Tuple[int, int], Type[XformerError]] = {
 
 
 def make(status: int, native_code: int, message: str) -> XformerError:
-    """The exception for a negative status; XformerError itself for one that this module does not know."""
+    """Returns the exception for a negative status; XformerError if this module does not define the status."""
     kind = _BY_ERRNO.get((status, native_code)) or BY_STATUS.get(status)
     if kind is None:
         return XformerError(message, status, native_code)

@@ -1,23 +1,23 @@
-"""Translation metrics of a corpus with one reference; BLEU and chrF as in sacreBLEU 2.x.
+"""Translation metrics of a corpus with one reference per segment: BLEU and chrF, equal to those of sacreBLEU 2.x.
 
 SPDX-License-Identifier: Apache-2.0
 """
 from __future__ import annotations
 
-import ctypes
-from typing import Any, Iterable, List, NamedTuple, Tuple
+from typing import Any, Iterable, NamedTuple, Tuple
 
-from ._abi import call, lib, read, structs
-from ._buffer import Text, no_nul, strings, utf8s
+from . import _buffer
+from ._abi import abi, lib, read
+from ._buffer import Text
 
-__all__ = ["BleuScore", "bleu", "chrf"]
+__all__ = ["BleuScore", "ChrfScore", "bleu", "chrf"]
 
 
-_TOKENIZE = {"13a": 0, "none": 1, "split_hyphens": 2}
+_TOKENIZE = {"13a": abi.XF_BLEU_13A, "none": abi.XF_BLEU_NONE, "split_hyphens": abi.XF_BLEU_SPLIT_HYPHENS}
 
 
 class BleuScore(NamedTuple):
-    """A corpus BLEU score with its parts: score 0 to 100, precisions of n = 1 to 4 in percent."""
+    """A corpus BLEU score from 0 to 100 and its parts. The n-gram precisions, n = 1 to 4, are percentages."""
 
     score: float
     precisions: Tuple[float, ...]
@@ -27,29 +27,33 @@ class BleuScore(NamedTuple):
     signature: str
 
 
-def _ended(texts: Iterable[Text], name: str) -> List[bytes]:
-    return [no_nul(text, "%s[%d]" % (name, index)) for index, text in enumerate(utf8s(texts, name))]
+class ChrfScore(NamedTuple):
+    """A corpus chrF score from 0 to 100. The signature has the form of sacreBLEU."""
+
+    score: float
+    signature: str
 
 
-def _segments(hypotheses: Iterable[Text], references: Iterable[Text]) -> Tuple[Any, Any, int]:
-    found = _ended(hypotheses, "hypotheses")
-    expected = _ended(references, "references")
-    if len(found) != len(expected):
-        raise ValueError("%d hypotheses and %d references" % (len(found), len(expected)))
-    return strings(found), strings(expected), len(found)
+def _segments(hypotheses: Iterable[Text], references: Iterable[Text]) -> Tuple[Any, ...]:
+    sides = [_buffer.utf8s(hypotheses, "hypotheses"), _buffer.utf8s(references, "references")]
+    count = len(sides[0])
+    if len(sides[1]) != count:
+        raise ValueError("%d hypotheses and %d references; their numbers must be equal" % (count, len(sides[1])))
+    return (*_buffer.texts(sides[0]), *_buffer.texts(sides[1]), count)
 
 
 def bleu(hypotheses: Iterable[Text], references: Iterable[Text], *, tokenize: str = "13a") -> BleuScore:
-    """Corpus BLEU. tokenize: "13a" for raw text, "none" for text that is tokenised already, "split_hyphens" for that
-    with compounds split at hyphens and without smoothing, as in the paper's Table 2."""
+    """Computes corpus BLEU.
+
+    ``tokenize`` is "13a" for raw text, "none" for tokenized text, or "split_hyphens" for the score of the paper's Table
+    2: tokenized text, compounds split at hyphens, no smoothing.
+    """
     if tokenize not in _TOKENIZE:
-        raise ValueError("tokenize is %r, not one of %s" % (tokenize, ", ".join(_TOKENIZE)))
-    given = (*_segments(hypotheses, references), _TOKENIZE[tokenize])
-    return read(BleuScore, structs.xf_bleu_score, lib.xf_bleu, *given, precisions=tuple)
+        raise ValueError("tokenize is %r; expected one of %s" % (tokenize, ", ".join(_TOKENIZE)))
+    segments = _segments(hypotheses, references)
+    return read(BleuScore, abi.xf_bleu_score, lib.xf_bleu, *segments, _TOKENIZE[tokenize], precisions=tuple)
 
 
-def chrf(hypotheses: Iterable[Text], references: Iterable[Text]) -> float:
-    """Corpus chrF2, 0 to 100."""
-    score = ctypes.c_double()
-    call(lib.xf_chrf, *_segments(hypotheses, references), ctypes.byref(score))
-    return score.value
+def chrf(hypotheses: Iterable[Text], references: Iterable[Text]) -> ChrfScore:
+    """Computes corpus chrF2: character n-grams up to 6, beta 2, white space removed."""
+    return read(ChrfScore, abi.xf_chrf_score, lib.xf_chrf, *_segments(hypotheses, references))

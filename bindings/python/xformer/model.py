@@ -1,37 +1,44 @@
-"""The Transformer's parameters, in memory and in a file.
+"""The parameters of a Transformer, in memory and in files.
 
 SPDX-License-Identifier: Apache-2.0
 """
 from __future__ import annotations
 
 import ctypes
+import math
 from array import array
-from itertools import count
-from typing import Any, Iterable, Iterator, MutableMapping, NamedTuple, Optional, Tuple, Union
+from typing import Any, Iterable, Iterator, List, MutableMapping, NamedTuple, Optional, Tuple, Union
 
 from . import _buffer
-from ._abi import call, filled, lib, read, structs
-from ._buffer import Path
-from ._callback import long_call
+from ._abi import abi, call, fill, lib, to_tuple
+from ._buffer import Text
 from ._handle import Handle
-from ._source import Source, c_source
+from .call import Call, CancelFlag, Deadline, Progress
 from .config import Config, ConfigLike, pointer_of
-from .context import Context
-from .text import Tokenizer
+from .context import Context, type_name
+from .errors import NotFoundError, Status
+from .io import Sink, Source, c_source, save, save_bytes
+from .text import SIDES, Tokenizer, ids_of
 
 __all__ = ["Metadata", "Model", "ModelSummary", "TensorInfo"]
 
 
 class TensorInfo(NamedTuple):
-    """One parameter tensor: its module path and shape; a vector has 1 row."""
+    """A parameter tensor: its module path, its type in memory ("fp32", "int8", ...), and its shape."""
 
     name: str
-    rows: int
-    columns: int
+    type: str
+    shape: Tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of parameters."""
+        return math.prod(self.shape)
 
 
 class ModelSummary(NamedTuple):
-    """What a model file holds and, in bytes of a context's account, needs; step is -1 unless it is a checkpoint."""
+    """Contents of a model file, and estimates of the bytes that decoding and training need. ``weights`` is the type of
+    its matrices. ``step`` is -1 unless the file is a checkpoint."""
 
     parameters: int
     vocab_size: int
@@ -40,120 +47,193 @@ class ModelSummary(NamedTuple):
     train_bytes: int
     step: int
     has_tokenizer: bool
-    precision: str
+    weights: str
 
 
 class Metadata(MutableMapping[str, str]):
-    """The texts that are kept with a model, in its files too: ``model.metadata["licence"] = "CC0"``."""
+    """The texts that are stored with a model: ``model.metadata["license"] = "CC0"``.
+
+    Reading copies a text, so it remains valid when the model changes.
+    """
 
     def __init__(self, model: "Model") -> None:
         self._model = model
 
     def __getitem__(self, key: str) -> str:
-        value = lib.xf_model_metadata(self._model._c, _buffer.c_string(key, "key"))
-        if value is None:
-            raise KeyError(key)
-        return str(value.decode())
+        try:
+            return _text(200, lib.xf_model_get_metadata, self._model._c, _buffer.c_string(key, "key"))
+        except NotFoundError:
+            raise KeyError(key) from None
 
     def __setitem__(self, key: str, value: str) -> None:
-        given = (_buffer.c_string(key, "key"), _buffer.c_string(value, "value"))
-        call(lib.xf_model_set_metadata, self._model._c, *given)
+        texts = (_buffer.c_string(key, "key"), _buffer.c_string(value, "value"))
+        call(lib.xf_model_set_metadata, self._model._c, *texts)
 
     def __delitem__(self, key: str) -> None:
         self[key]
         call(lib.xf_model_set_metadata, self._model._c, _buffer.c_string(key, "key"), None)
 
     def __iter__(self) -> Iterator[str]:
-        model = self._model._c
-        keys = iter(lambda at=count(): lib.xf_model_metadata_key(model, next(at)), None)  # type: ignore[misc]
-        return iter([key.decode() for key in keys])
+        keys: List[str] = []
+        length = ctypes.c_size_t()
+        room = ctypes.create_string_buffer(257)  # fits every key
+        while True:
+            arguments = (self._model._c, len(keys), room, len(room), ctypes.byref(length))
+            if call(lib.xf_model_get_metadata_key, *arguments) == Status.DONE:
+                return iter(keys)
+            keys.append(room.raw[: length.value].decode("utf-8"))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
+    def __repr__(self) -> str:
+        return "Metadata(%r)" % dict(self)
+
 
 class Model(Handle):
-    """A Transformer's parameters with their configuration and, perhaps, a tokenizer.
+    """The parameters of a Transformer, its configuration, and optionally a tokenizer.
 
-    The constructor makes fresh parameters from the options of the group "model."; without a tokenizer
-    "model.vocab_size" must be set. Many decoders may share a model.
+    The constructor creates random parameters from the options of the group "model.". Without a tokenizer the model
+    works on ids, and "model.vocab_size" must be set. Any number of decoders may use one model.
     """
 
     _kind = "model"
     _free = lib.xf_model_free
 
-    def __init__(self, context: Context, config: ConfigLike = None, tokenizer: Optional[Tokenizer] = None) -> None:
-        where = Context._of(context, "context")
+    def __init__(self, context: Context, tokenizer: Optional[Tokenizer] = None, config: ConfigLike = None) -> None:
+        native = Context._of(context, "context")
         words = None if tokenizer is None else Tokenizer._of(tokenizer, "tokenizer")
-        self._create(lib.xf_model_create, where, pointer_of(config), words, keep=where)
+        self._create(lib.xf_model_create, native, words, pointer_of(config), keep=native)
 
     @classmethod
-    def load(cls, context: Context, source: Source) -> "Model":
-        """Loads what :meth:`save`, :meth:`to_bytes` or :meth:`Trainer.save` wrote: a file name (str, os.PathLike), the
-        content of one (bytes, bytearray, memoryview), or a file that is open for reading, in binary mode; one of the
-        system is read whole, another object with read() from where it stands. All is checked before it is used."""
-        where = Context._of(context, "context")
-        given, held = c_source(source)
-        if given.path is not None:
-            return cls._make(lib.xf_model_load, where, given.path)
-        return cls._make(lib.xf_model_load_from, where, ctypes.byref(given))
+    def load(
+        cls,
+        context: Context,
+        source: Source,
+        config: ConfigLike = None,
+        *,
+        weights: Optional[str] = None,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelFlag] = None,
+    ) -> "Model":
+        """Loads a model or a checkpoint from a file name, its content, an open file, or a :class:`CallbackSource`.
+
+        Everything is validated. ``weights`` is the type of the matrices in memory: "same", "fp32", "fp16", "bf16", or
+        "int8"; it sets the option "model.weights".
+        """
+        call, native = Call(progress, deadline, cancel), Context._of(context, "context")
+        c, held = c_source(source, call)
+        return cls._make(lib.xf_model_load, native, c, _options(config, weights), call, by=call.run)
 
     @staticmethod
     def inspect(context: Context, source: Source, config: ConfigLike = None) -> ModelSummary:
-        """Reads what a model holds, and what decoding and training by ``config`` would need, from its header alone."""
-        native, options = Context._of(context, "context"), pointer_of(config)
-        given, held = c_source(source)
-        where = (native, options, ctypes.byref(given))
-        return read(ModelSummary, structs.xf_model_summary, lib.xf_model_inspect, *where, has_tokenizer=bool)
+        """Reads contents and memory requirements from the header of a model file."""
+        call, native = Call(), Context._of(context, "context")
+        summary = abi.xf_model_summary()
+        c, held = c_source(source, call)
+        call.run(lib.xf_model_inspect, native, c, pointer_of(config), ctypes.byref(summary))
+        return to_tuple(ModelSummary, summary, has_tokenizer=bool, weights=type_name)
 
     @classmethod
-    def average(cls, models: Iterable["Model"]) -> "Model":
-        """The mean of the parameters of models; tokenizer and metadata are the first one's."""
-        several = enumerate(_buffer.each(models, "models", "several models"))
-        natives = [Model._of(model, "models[%d]" % index) for index, model in several]
-        pointers = (ctypes.c_void_p * len(natives))(*(native._as_parameter_.value for native in natives))
-        return cls._make(lib.xf_model_average, pointers, len(natives), keep=natives[:1])
+    def average(
+        cls,
+        context: Context,
+        sources: Iterable[Source],
+        *,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelFlag] = None,
+    ) -> "Model":
+        """Averages the parameters of files. The result is fp32 and has the tokenizer and metadata of the first file."""
+        if isinstance(sources, (str, bytes)):
+            raise _buffer.wrong("sources", "several sources", sources)
+        call, native = Call(progress, deadline, cancel), Context._of(context, "context")
+        several = enumerate(_buffer.each(sources, "sources", "several sources"))
+        pairs = [c_source(source, call, "sources[%d]" % index) for index, source in several]
+        c = (abi.xf_source * len(pairs))(*(pair[0] for pair in pairs))
+        return cls._make(lib.xf_model_average, native, c, len(pairs), call, by=call.run)
 
-    @classmethod
-    def average_files(cls, context: Context, paths: Iterable[Path]) -> "Model":
-        """The same of files, with the memory of two models however many there are."""
-        if isinstance(paths, (str, bytes)):
-            raise _buffer.wrong("paths", "several file names", paths)
-        several = enumerate(_buffer.each(paths, "paths", "several file names"))
-        names = [_buffer.path_bytes(path, "paths[%d]" % index) for index, path in several]
-        given = (Context._of(context, "context"), _buffer.strings(names), len(names))
-        return cls._make(lib.xf_model_average_files, *given)
+    def copy(
+        self,
+        context: Optional[Context] = None,
+        config: ConfigLike = None,
+        *,
+        weights: Optional[str] = None,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelFlag] = None,
+    ) -> "Model":
+        """Copies the model, optionally to another context or with another type of matrices (see :meth:`load`).
 
-    def copy(self, context: Optional[Context] = None) -> "Model":
-        """A model of its own with the same parameters, tokenizer and metadata, in another context perhaps."""
-        where = None if context is None else Context._of(context, "context")
-        return self._make(lib.xf_model_copy, self._c, where, keep=where or self._c)
+        ``model.copy(weights="int8")`` is a quantized model for translation.
+        """
+        native = None if context is None else Context._of(context, "context")
+        call = Call(progress, deadline, cancel)
+        inputs = (self._c, native, _options(config, weights))
+        return self._make(lib.xf_model_copy, *inputs, call, keep=native or self._c, by=call.run)
 
-    def save(self, path: Path, config: ConfigLike = None) -> None:
-        """Saves it, replacing an old file at once or not at all; the old one stays as "<path>.prev". With
-        ``{"file.precision": "fp16"}`` or "bf16" the file is half as large, with "int8" a quarter; numbers are rounded."""
-        long_call(lib.xf_model_save, self._c, pointer_of(config), _buffer.path_bytes(path))
+    def save(
+        self,
+        sink: Sink,
+        config: ConfigLike = None,
+        *,
+        weights: Optional[str] = None,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelFlag] = None,
+    ) -> None:
+        """Saves the model to a file name, an open file, or a :class:`CallbackSink`.
 
-    def to_bytes(self, config: ConfigLike = None) -> bytearray:
-        """What :meth:`save` writes, in memory."""
-        given = (lib.xf_model_save_memory, self._c, pointer_of(config))
-        room: bytearray = filled(0, bytearray, *given, by=long_call)
-        return room
+        A file name is replaced atomically; the old file remains as "<name>.prev". ``weights`` is the type of the
+        matrices in the file (see :meth:`load`): "fp16" and "bf16" halve its size, and "int8" divides it by 4.
+        """
+        call = Call(progress, deadline, cancel)
+        save(lib.xf_model_save, self._c, _options(config, weights), sink=sink, call=call)
+
+    def to_bytes(
+        self,
+        config: ConfigLike = None,
+        *,
+        weights: Optional[str] = None,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelFlag] = None,
+    ) -> bytearray:
+        """Returns the file that :meth:`save` writes."""
+        call = Call(progress, deadline, cancel)
+        return save_bytes(lib.xf_model_save, self._c, _options(config, weights), call=call)
+
+    def encode(self, text: Text, side: str = "source", config: ConfigLike = None) -> List[int]:
+        """Encodes a text as the ids that the model expects in a :class:`Batch`: with end symbol and language tokens.
+
+        ``side`` is "source" or "target". A multilingual model reads "text.source_language" and "text.target_language".
+        """
+        return self._encode_all([_buffer.utf8(text)], side, config)[0]
+
+    def _encode_all(self, texts: List[bytes], side: str, config: ConfigLike) -> List[List[int]]:
+        if side not in SIDES:
+            raise ValueError("side is %r; expected 'source' or 'target'" % (side,))
+        model, options = self._c, pointer_of(config)
+        return [
+            ids_of(lib.xf_model_encode, model, SIDES[side], text, len(text), options, capacity=len(text) + 16)
+            for text in texts
+        ]
 
     @property
     def metadata(self) -> Metadata:
-        """The texts that are kept with the model: where it came from, its languages, a licence."""
+        """The texts that are stored with the model, for example its origin, languages, or license."""
         return Metadata(self)
 
     @property
     def config(self) -> Config:
-        """A copy of the configuration the model was made with, "model.vocab_size" filled in."""
+        """A copy of the model's configuration, including "model.vocab_size"."""
         model = self._c
         return Config._copy_of(lib.xf_model_config(model))
 
     @property
     def tokenizer(self) -> Optional[Tokenizer]:
-        """The model's tokenizer; None when it has none."""
+        """The model's tokenizer; None if it has none."""
         model = self._c
         pointer = lib.xf_model_tokenizer(model)
         return Tokenizer._borrow(pointer, model) if pointer else None
@@ -165,51 +245,64 @@ class Model(Handle):
         return tuple(_info(model, index) for index in range(lib.xf_model_tensor_count(model)))
 
     def read(self, tensor: Union[int, str], out: Any = None) -> memoryview:
-        """A copy of a parameter tensor, named by index or name, as a memoryview of shape (rows, columns).
+        """Copies a parameter tensor, given by index or name. Returns a memoryview of 32-bit floats with its shape.
 
-        ``out`` is a writable buffer of rows * columns 32-bit floats to be filled in place of a new one."""
+        ``out`` is a writable buffer of 32-bit floats to fill; None creates a new one.
+        """
         model = self._c
-        index, info = info_of(model, tensor)
-        values, size = room(info, out)
-        call(lib.xf_model_read_tensor, model, index, _buffer.address(values), size)
-        return shaped(values, info)
+        index, info = find_tensor(model, tensor)
+        return read_tensor(lib.xf_model_read_tensor, model, index, info, out)
 
     def write(self, tensor: Union[int, str], values: Any) -> None:
-        """Replaces a parameter tensor by rows * columns finite numbers in row-major order: a buffer of 32-bit floats,
-        or nested sequences."""
+        """Replaces a parameter tensor by finite numbers in row-major order: a buffer of 32-bit floats, or nested
+        sequences."""
         numbers, size = _buffer.numbers(values, "f", "values")
-        call(lib.xf_model_write_tensor, self._c, info_of(self._c, tensor)[0], _buffer.address(numbers), size)
+        call(lib.xf_model_write_tensor, self._c, find_tensor(self._c, tensor)[0], _buffer.address(numbers), size)
+
+
+def _options(config: ConfigLike, weights: Optional[str]) -> Any:
+    """Returns what is passed for a config in which "model.weights" is set."""
+    if weights is None:
+        return pointer_of(config)
+    pointer_of(config)  # checks the type
+    options = config.copy() if isinstance(config, Config) else Config(config)
+    options["model.weights"] = weights
+    return options._c
+
+
+def _text(capacity: int, function: Any, *args: object) -> str:
+    return str(fill(capacity, bytearray, function, *args).decode("utf-8"))
 
 
 def _info(model: Any, index: int) -> TensorInfo:
-    return read(TensorInfo, structs.xf_tensor_info, lib.xf_model_get_tensor, model, index)
+    info = abi.xf_tensor_info()
+    call(lib.xf_model_get_tensor, model, index, ctypes.byref(info))
+    return TensorInfo(info.name.decode("utf-8"), type_name(info.type), tuple(info.shape[: info.dims]))
 
 
-def info_of(model: Any, tensor: Union[int, str]) -> Tuple[int, TensorInfo]:
-    """Index and shape of a tensor, named by either, of a model."""
-    size = lib.xf_model_tensor_count(model)
+def find_tensor(model: Any, tensor: Union[int, str]) -> Tuple[int, TensorInfo]:
+    """Returns index and description of a tensor, given by index or name."""
+    count = lib.xf_model_tensor_count(model)
     if isinstance(tensor, str):
-        for index in range(size):
+        for index in range(count):
             info = _info(model, index)
             if info.name == tensor:
                 return index, info
         raise KeyError(tensor)
     tensor = _buffer.integer(tensor, "tensor")
-    if not 0 <= tensor < size:
-        raise IndexError("tensor %d of %d" % (tensor, size))
+    if not 0 <= tensor < count:
+        raise IndexError("tensor %d of %d" % (tensor, count))
     return tensor, _info(model, tensor)
 
 
-def room(info: TensorInfo, out: Any) -> Tuple[Any, int]:
-    """Where a tensor is copied to, and how many numbers fit: out, or a new array."""
-    if out is not None:
-        return _buffer.writable(out, "f", "out")
-    numbers = array("f", bytes(4 * info.rows * info.columns))
-    return numbers, len(numbers)
-
-
-def shaped(values: Any, info: TensorInfo) -> memoryview:
-    """Numbers as a matrix."""
+def read_tensor(function: Any, handle: Any, index: int, info: TensorInfo, out: Any) -> memoryview:
+    """Copies a tensor to out, or to a new array."""
+    if out is None:
+        values: Any = array("f", bytes(4 * info.size))
+        count = len(values)
+    else:
+        values, count = _buffer.writable(out, "f", "out")
+    call(function, handle, index, _buffer.address(values), count)
     data: Any = memoryview(values).cast("B")
-    matrix: memoryview = data.cast("f", (info.rows, info.columns))
-    return matrix
+    shaped: memoryview = data.cast("f", info.shape)
+    return shaped

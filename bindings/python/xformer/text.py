@@ -1,89 +1,135 @@
-"""The tokenizer: text to ids and back.
+"""Tokenizers: text to ids and back.
 
 SPDX-License-Identifier: Apache-2.0
 """
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any, List
+from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional
 
 from . import _buffer
-from ._abi import call, filled, lib
-from ._buffer import Path, Text
+from ._abi import abi, fill, lib, read
+from ._buffer import Text
 from ._handle import Handle
+from .call import Call, CancelFlag, Deadline, Progress
 from .config import ConfigLike, pointer_of
 from .context import Context
+from .io import Sink, Source, c_source, save
 
 if TYPE_CHECKING:
     from .data import Corpus
 
-__all__ = ["TOKEN_END", "TOKEN_START", "Tokenizer"]
+__all__ = ["Tokenizer", "TokenizerInfo"]
+
+#: The sides of a sentence pair by name.
+SIDES = {"source": abi.XF_SIDE_SOURCE, "target": abi.XF_SIDE_TARGET}
 
 
-#: Id of the start symbol, which the decoder is fed first.
-TOKEN_START = 0
-#: Id of the end symbol, which ends every source and every target.
-TOKEN_END = 1
+class TokenizerInfo(NamedTuple):
+    """Properties of a tokenizer. ``kind`` is "bpe", "wordpiece", "unigram", "sentencepiece", or "pair". A pair has 0
+    ids and no start and end token; a missing token is -1."""
+
+    kind: str
+    vocab_size: int
+    start_token: int
+    end_token: int
 
 
 class Tokenizer(Handle):
-    """Byte pair encoding, WordPiece or unigram, shared by source and target, or a tokenizer of SentencePiece. Made by
-    :meth:`train` or :meth:`load`, or had from :attr:`Model.tokenizer`."""
+    """Byte pair encoding, WordPiece, unigram, SentencePiece, or a pair of tokenizers for sources and targets.
+
+    Created by :meth:`train` or :meth:`load`, or returned by :attr:`Model.tokenizer`.
+    """
 
     _kind = "tokenizer"
     _free = lib.xf_tokenizer_free
 
     def __init__(self) -> None:
-        raise TypeError("make a tokenizer by Tokenizer.train() or Tokenizer.load()")
+        raise TypeError("create a tokenizer with Tokenizer.train() or Tokenizer.load()")
 
     @classmethod
-    def train(cls, context: Context, corpus: "Corpus", config: ConfigLike = None) -> "Tokenizer":
-        """Learns a vocabulary from both sides of a corpus; reads the options "tokenizer."."""
-        from .data import Corpus  # which needs this module
+    def train(
+        cls,
+        context: Context,
+        corpus: "Corpus",
+        config: ConfigLike = None,
+        *,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelFlag] = None,
+    ) -> "Tokenizer":
+        """Trains a tokenizer on both sides of a corpus. Reads the options of the group "tokenizer."."""
+        from .data import Corpus  # which imports this module
 
-        pairs = Corpus._of(corpus, "corpus")
-        return cls._make(lib.xf_tokenizer_train, Context._of(context, "context"), pointer_of(config), pairs)
+        call = Call(progress, deadline, cancel)
+        inputs = (Context._of(context, "context"), Corpus._of(corpus, "corpus"), pointer_of(config))
+        return cls._make(lib.xf_tokenizer_train, *inputs, call, by=call.run)
 
     @classmethod
-    def load(cls, context: Context, path: Path) -> "Tokenizer":
-        """Loads what :meth:`save` wrote."""
-        return cls._make(lib.xf_tokenizer_load, Context._of(context, "context"), _buffer.path_bytes(path))
+    def load(
+        cls,
+        context: Context,
+        source: Source,
+        *,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelFlag] = None,
+    ) -> "Tokenizer":
+        """Loads a tokenizer that :meth:`save` or the converter wrote."""
+        call, native = Call(None, deadline, cancel), Context._of(context, "context")
+        c, held = c_source(source, call)
+        return cls._make(lib.xf_tokenizer_load, native, c, call, by=call.run)
 
-    def save(self, path: Path) -> None:
-        """Saves it as one JSON file, replacing an old file at once or not at all."""
-        call(lib.xf_tokenizer_save, self._c, _buffer.path_bytes(path))
+    def save(self, sink: Sink, *, deadline: Optional[Deadline] = None, cancel: Optional[CancelFlag] = None) -> None:
+        """Saves the tokenizer as a JSON file."""
+        save(lib.xf_tokenizer_save, self._c, sink=sink, call=Call(None, deadline, cancel))
+
+    @property
+    def info(self) -> TokenizerInfo:
+        """Kind, number of ids, start and end token."""
+        return read(TokenizerInfo, abi.xf_tokenizer_info, lib.xf_tokenizer_get_info, self._c)
+
+    @property
+    def source(self) -> "Tokenizer":
+        """The tokenizer of sources. If this tokenizer is not a pair, both sides are equal to it."""
+        return self._side(abi.XF_SIDE_SOURCE)
+
+    @property
+    def target(self) -> "Tokenizer":
+        """The tokenizer of targets."""
+        return self._side(abi.XF_SIDE_TARGET)
+
+    def _side(self, side: int) -> "Tokenizer":
+        native = self._c
+        return Tokenizer._borrow(lib.xf_tokenizer_side(native, side), native)
 
     def __len__(self) -> int:
-        """V, the number of ids."""
-        return int(lib.xf_tokenizer_vocab_size(self._c))
+        """The number of ids, V; 0 for a pair."""
+        return self.info.vocab_size
 
-    @property
-    def start_token(self) -> int:
-        """The id of the start symbol, TOKEN_START of a tokenizer learnt here; -1 when it has none."""
-        return int(lib.xf_tokenizer_start_token(self._c))
+    def __bool__(self) -> bool:
+        return True  # also a pair, whose length is 0
 
-    @property
-    def end_token(self) -> int:
-        """The id of the end symbol, TOKEN_END of a tokenizer learnt here; -1 when it has none."""
-        return int(lib.xf_tokenizer_end_token(self._c))
-
-    def encode(self, text: Text, *, end: bool = False) -> List[int]:
-        """The ids of a text; ``end`` adds the end symbol, which sentences of a :class:`Batch` need."""
+    def encode(self, text: Text) -> List[int]:
+        """Returns the ids of a text, without start, end, and language tokens; see :meth:`Model.encode` for these."""
         data = _buffer.utf8(text)
-        given = (lib.xf_tokenizer_encode, self._c, data, len(data))
-        ids: List[int] = filled(len(data) + 16, lambda count: array("i", bytes(4 * count)), *given).tolist()
-        return ids + ([self.end_token] if end else [])
+        return ids_of(lib.xf_tokenizer_encode, self._c, data, len(data), capacity=len(data) + 16)
 
     def decode(self, ids: Any) -> str:
-        """The text of ids (a sequence or a buffer of integers); start and end symbols give nothing."""
+        """Returns the text of ids (a sequence or a buffer of integers). Control symbols produce no text."""
         values, count = _buffer.numbers(ids, "i", "ids")
         return _text(8 * count + 16, lib.xf_tokenizer_decode, self._c, _buffer.address(values), count)
 
     def piece(self, id: int) -> str:
-        """The name of an id for people: "</s>", "<0xC3>", or the piece with U+2581 for its leading space."""
+        """Returns a readable name of an id: "</s>", "<0xC3>", or a piece with U+2581 for a leading space."""
         return _text(64, lib.xf_tokenizer_get_piece, self._c, _buffer.integer(id, "id", 32))
 
 
+def ids_of(function: Any, *args: object, capacity: int) -> List[int]:
+    """Returns the ids that a function writes to its last parameters before the error."""
+    ids: List[int] = fill(capacity, lambda count: array("i", bytes(4 * count)), function, *args).tolist()
+    return ids
+
+
 def _text(capacity: int, function: Any, *args: object) -> str:
-    # With "tokenizer.normalization" none the bytes need not be UTF-8.
-    return str(filled(capacity, bytearray, function, *args).decode("utf-8", "replace"))
+    # With "tokenizer.normalization" none the bytes may be invalid UTF-8.
+    return str(fill(capacity, bytearray, function, *args).decode("utf-8", "replace"))

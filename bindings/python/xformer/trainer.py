@@ -9,30 +9,31 @@ from enum import IntEnum
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Tuple, Union
 
 from . import _buffer
-from ._abi import call, lib, structs, told
-from ._buffer import Path
-from ._callback import long_call
+from ._abi import abi, call, lib, to_tuple
 from ._handle import Handle
 from .batch import Batch
+from .call import Call, CancelFlag, Deadline, Progress, in_thread
 from .config import Config, ConfigLike, pointer_of
 from .context import Context
 from .data import Batcher
 from .errors import Status
-from .model import Model, info_of, room, shaped
+from .io import Sink, Source, c_source, save
+from .model import Model
 
 __all__ = ["Outcome", "StepStats", "Trainer"]
 
 
 class Outcome(IntEnum):
-    """What became of a step: SKIPPED and ROLLED_BACK only as "train.on_nonfinite" says."""
+    """Outcome of a training step. SKIPPED and ROLLED_BACK occur only if "train.on_nonfinite" selects them."""
 
-    UPDATED = 0
-    SKIPPED = 1
-    ROLLED_BACK = 2
+    UPDATED = abi.XF_STEP_UPDATED
+    SKIPPED = abi.XF_STEP_SKIPPED
+    ROLLED_BACK = abi.XF_STEP_ROLLED_BACK
 
 
 class StepStats(NamedTuple):
-    """What a training step did. Losses are nats per target token, under dropout; the norm is that before clipping."""
+    """Statistics of a training step. Losses are in nats per target token, with dropout. ``gradient_norm`` is the norm
+    before clipping."""
 
     step: int
     sentences: int
@@ -48,20 +49,20 @@ class StepStats(NamedTuple):
 Batches = Union[Batch, Iterable[Batch]]
 
 
-def batch_array(batches: Batches) -> Tuple[Any, int]:
-    """One batch or several as a C array, which keeps the buffers alive, and its length."""
+def _batch_array(batches: Batches) -> Tuple[Any, int]:
+    """Returns a C array of batches, which keeps their buffers alive, and its length."""
     if isinstance(batches, Batch):
         batches = [batches]
     several = enumerate(_buffer.each(batches, "batches", "a Batch or several"))
     rows = [Batch._struct_of(batch, "batches[%d]" % index) for index, batch in several]
-    return (structs.xf_batch * len(rows))(*rows), len(rows)
+    return (abi.xf_batch * len(rows))(*rows), len(rows)
 
 
 class Trainer(Handle):
-    """The state of an optimization: gradients, Adam's moments, step.
+    """The state of an optimization: gradients, moments, step.
 
-    Reads the options of the group "train.". After any error, also CancelledError, parameters, moments and step are as
-    before the call.
+    Reads the options of the group "train.". After any error, including :class:`CancelledError`, parameters, moments,
+    and step are as before the call.
     """
 
     _kind = "trainer"
@@ -72,94 +73,118 @@ class Trainer(Handle):
         self._create(lib.xf_trainer_create, native, pointer_of(config), keep=native)
 
     @classmethod
-    def resume(cls, context: Context, path: Path, config: ConfigLike = None) -> "Trainer":
-        """Continues from a checkpoint: trainer and model are as they were when :meth:`save` was called, but for the
-        options "train." that ``config`` sets. StateError names one that can't change."""
-        where = Context._of(context, "context")
-        return cls._make(lib.xf_trainer_resume, where, _buffer.path_bytes(path), pointer_of(config))
+    def resume(
+        cls,
+        context: Context,
+        source: Source,
+        config: ConfigLike = None,
+        *,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelFlag] = None,
+    ) -> "Trainer":
+        """Creates a trainer and its model from a checkpoint, in the state in which they were saved.
+
+        Options of the group "train." that are set in ``config`` replace the saved ones; a StateError names one that
+        cannot change. See also :meth:`Batcher.resume`.
+        """
+        call, native = Call(progress, deadline, cancel), Context._of(context, "context")
+        c, held = c_source(source, call)
+        return cls._make(lib.xf_trainer_resume, native, c, pointer_of(config), call, by=call.run)
 
     @property
     def model(self) -> Model:
         """The trainer's model."""
         trainer = self._c
-        model: Model = Model._borrow(lib.xf_trainer_model(trainer), trainer)
-        return model
+        return Model._borrow(lib.xf_trainer_model(trainer), trainer)
 
     @property
     def config(self) -> Config:
-        """A copy of the "train." options it works with, also after a resume."""
+        """A copy of the options of the group "train." that are in effect, also after a resume."""
         trainer = self._c
         return Config._copy_of(lib.xf_trainer_config(trainer))
 
     @property
     def steps(self) -> int:
-        """Updates made."""
+        """The number of updates so far."""
         return int(lib.xf_trainer_step_count(self._c))
 
-    def _stats(self, function: Any, *args: object) -> Optional[StepStats]:
-        stats = structs.xf_step_stats()
-        if call(function, self._c, *args, ctypes.byref(stats)) == Status.DONE:
+    def _stats(self, run: Any, function: Any, *args: object) -> Optional[StepStats]:
+        stats = abi.xf_step_stats()
+        if run(function, self._c, *args, ctypes.byref(stats)) == Status.DONE:
             return None
-        return told(StepStats, stats, outcome=Outcome)
+        return to_tuple(StepStats, stats, outcome=Outcome)
 
-    def step(self, batches: Batches) -> StepStats:
-        """One update from one batch, or from several whose gradients are added."""
-        return self._stats(lib.xf_train_step, *batch_array(batches))  # type: ignore[return-value]
+    def step(
+        self, batches: Batches, *, deadline: Optional[Deadline] = None, cancel: Optional[CancelFlag] = None
+    ) -> StepStats:
+        """Updates the model once, from one batch or from the sum of the gradients of several."""
+        call = Call(None, deadline, cancel)
+        return self._stats(call.run, lib.xf_train_step, *_batch_array(batches), call)  # type: ignore[return-value]
 
-    def next(self, batcher: Batcher) -> Optional[StepStats]:
-        """One update from the next batches of a batcher, "train.accumulate" of them; None at the end of an epoch. After
-        an error the batcher stands where it stood."""
-        return self._stats(lib.xf_train_next, Batcher._of(batcher, "batcher"))
+    def next(
+        self, batcher: Batcher, *, deadline: Optional[Deadline] = None, cancel: Optional[CancelFlag] = None
+    ) -> Optional[StepStats]:
+        """Updates the model once from the next "train.accumulate" batches. Returns None at the end of an epoch.
 
-    def train(self, batcher: Batcher, steps: Optional[int] = None) -> Iterator[StepStats]:
-        """Yields the stats of ``steps`` updates (None: without an end) by :meth:`next`, over any number of epochs.
+        After an error the batcher keeps its position.
+        """
+        call = Call(None, deadline, cancel)
+        return self._stats(call.run, lib.xf_train_next, Batcher._of(batcher, "batcher"), call)
 
-        Works as it is iterated: stop when you like. Ctrl-C takes effect between two steps; then it can be saved.
+    def train(
+        self, batcher: Batcher, steps: Optional[int] = None, *, cancel: Optional[CancelFlag] = None
+    ) -> Iterator[StepStats]:
+        """Yields the statistics of ``steps`` updates with :meth:`next`; None: without end.
+
+        Each update is made when the iterator advances. Ctrl-C takes effect between two updates.
         """
         made, steps = 0, None if steps is None else _buffer.integer(steps, "steps")
         while steps is None or made < steps:
-            stats = self.next(batcher)
+            stats = self.next(batcher, cancel=cancel)
             if stats is not None:
                 made += 1
                 yield stats
 
-    def cancel(self) -> None:
-        """Ends the call that runs in another thread on this trainer in CancelledError."""
-        lib.xf_trainer_cancel(self._c)
+    async def step_async(self, batches: Batches, *, deadline: Optional[Deadline] = None) -> StepStats:
+        """Like :meth:`step`, in a thread. Cancelling the task cancels the step."""
+        stats: StepStats = await in_thread(self.step, batches, deadline=deadline)
+        return stats
 
-    def accumulate(self, batch: Batch) -> StepStats:
-        """First half of a step: adds a batch's gradients to those that wait for :meth:`update`; stats of this batch."""
-        return self._stats(lib.xf_train_accumulate, Batch._of(batch, "batch"))  # type: ignore[return-value]
+    async def next_async(self, batcher: Batcher, *, deadline: Optional[Deadline] = None) -> Optional[StepStats]:
+        """Like :meth:`next`, in a thread. Cancelling the task cancels the step."""
+        stats: Optional[StepStats] = await in_thread(self.next, batcher, deadline=deadline)
+        return stats
+
+    def accumulate(
+        self, batch: Batch, *, deadline: Optional[Deadline] = None, cancel: Optional[CancelFlag] = None
+    ) -> StepStats:
+        """First half of a step: adds the gradients of a batch to the pending ones. Returns statistics of this batch."""
+        call = Call(None, deadline, cancel)
+        batch_ = Batch._of(batch, "batch")
+        return self._stats(call.run, lib.xf_train_accumulate, batch_, call)  # type: ignore[return-value]
 
     def update(self) -> StepStats:
-        """Second half of a step: updates the parameters from the gradients that wait."""
-        return self._stats(lib.xf_train_update)  # type: ignore[return-value]
+        """Second half of a step: updates the parameters from the pending gradients."""
+        return self._stats(call, lib.xf_train_update)  # type: ignore[return-value]
 
-    def gradient(self, tensor: Union[int, str], out: Any = None) -> memoryview:
-        """A copy of a waiting gradient, as in :meth:`Model.read`."""
-        trainer = self._c
-        index, info = info_of(lib.xf_trainer_model(trainer), tensor)
-        values, count = room(info, out)
-        call(lib.xf_trainer_read_gradient, trainer, index, _buffer.address(values), count)
-        return shaped(values, info)
+    def copy_average(self, *, deadline: Optional[Deadline] = None, cancel: Optional[CancelFlag] = None) -> Model:
+        """Copies the exponential moving average of the parameters ("train.ema") to a new model."""
+        call = Call(None, deadline, cancel)
+        return Model._make(lib.xf_trainer_copy_average, self._c, call, by=call.run)
 
-    def ema(self) -> Model:
-        """The exponential moving average of the parameters ("train.ema") as a model of its own."""
-        return Model._make(lib.xf_trainer_ema, self._c)
+    def save(
+        self,
+        sink: Sink,
+        batcher: Optional[Batcher] = None,
+        *,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelFlag] = None,
+    ) -> None:
+        """Saves a checkpoint: model, tokenizer, options, moments, step, and the position of a batcher.
 
-    def save(self, path: Path, batcher: Optional[Batcher] = None) -> None:
-        """Saves a checkpoint: model, tokenizer, options, moments, step, and a batcher's position. The old file is
-        replaced at once or not at all and stays as "<path>.prev"; :meth:`Model.load` reads it too."""
+        A file name is replaced atomically, as in :meth:`Model.save`. :meth:`Model.load` can also read the file.
+        """
         position = None if batcher is None else Batcher._of(batcher, "batcher")
-        long_call(lib.xf_trainer_save, self._c, position, _buffer.path_bytes(path))
-
-    @property
-    def position(self) -> Tuple[int, int]:
-        """(epoch, batch) of the batcher saved with the checkpoint; (0, 0) when none was."""
-        epoch, batch = ctypes.c_int64(), ctypes.c_int64()
-        call(lib.xf_trainer_get_position, self._c, ctypes.byref(epoch), ctypes.byref(batch))
-        return epoch.value, batch.value
-
-    def seek(self, batcher: Batcher) -> None:
-        """Moves a batcher, made from the same corpus, tokenizer and options, to the saved position."""
-        call(lib.xf_trainer_seek, self._c, Batcher._of(batcher, "batcher"))
+        save(lib.xf_trainer_save, self._c, position, sink=sink, call=Call(progress, deadline, cancel))

@@ -10,9 +10,7 @@
 /* [has_option] */
 static int has_option(const char *key) {
     xf_option_info info = XF_OPTION_INFO_INIT;
-    for (size_t i = 0; i < xf_option_count(); ++i)
-        if (xf_option_get(i, &info, NULL) == XF_OK && strcmp(info.key, key) == 0) return 1;
-    return 0;
+    return xf_option_find(key, &info, NULL) == XF_OK;
 }
 /* [has_option] */
 
@@ -20,21 +18,21 @@ int main(void) {
     /* [version] */
     if (xf_version_num() < XF_VERSION_NUM) fprintf(stderr, "compiled for a newer library than %s\n", xf_version());
     /* [version] */
-    printf("context.graphs: %s\n", has_option("context.graphs") ? "known" : "not known");
-    printf("context.magic: %s\n", has_option("context.magic") ? "known" : "not known");
+    printf("context.threads: %s\n", has_option("context.threads") ? "known" : "unknown");
+    printf("context.magic: %s\n", has_option("context.magic") ? "known" : "unknown");
 
     /* [struct_size] */
-    /* What a program that was compiled for a later version does: its struct is larger than the library's. */
+    /* This is how a program that was compiled for a later version calls the library: with a larger struct. */
     struct {
         xf_memory_stats known;
-        int64_t of_a_later_version;
+        int64_t added_later;
     } stats;
     xf_context *context = NULL;
     must(xf_context_create(NULL, NULL, &context, &err));
     memset(&stats, 0x55, sizeof stats);
     stats.known.struct_size = sizeof stats;
     must(xf_context_get_memory(context, &stats.known, &err));
-    printf("a member that the library does not know: %d\n", (int)stats.of_a_later_version);
+    printf("a member that is unknown to the library: %d\n", (int)stats.added_later);
     /* [struct_size] */
     xf_context_free(context);
     return 0;

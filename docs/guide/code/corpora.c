@@ -1,5 +1,5 @@
 /*
- * corpora.c - corpora from pairs in memory and from ids, parts of a corpus, and pairs held out.
+ * corpora.c - corpora from pairs in memory and from ids, parts of a corpus, and held-out pairs.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -25,7 +25,7 @@ int main(void) {
     const char *const sources[] = {"one", "two", "", "three"};
     const char *const targets[] = {"eins", "zwei", "leer", "drei"};
     xf_corpus_stats stats = XF_CORPUS_STATS_INIT;
-    must(xf_corpus_from_pairs(context, NULL, sources, NULL, targets, NULL, 4, &corpus, &err));
+    must(xf_corpus_from_pairs(context, sources, NULL, targets, NULL, 4, NULL, NULL, &corpus, &err));
     must(xf_corpus_get_stats(corpus, &stats, &err));
     printf("%d pairs, %d with an empty side\n", (int)xf_corpus_pair_count(corpus), (int)stats.empty_side);
     /* [pairs] */
@@ -39,25 +39,25 @@ int main(void) {
     /* [subset] */
 
     /* [split] */
-    must(xf_corpus_open(context, NULL, "train.tsv", &corpus, &err));
+    must(xf_corpus_open(context, "train.tsv", NULL, NULL, NULL, &corpus, &err));
     must(xf_corpus_split(corpus, 20, 1, &rest, &held_out, &err));
     xf_corpus_free(corpus);
     printf("%d for training, %d held out\n", (int)xf_corpus_pair_count(rest), (int)xf_corpus_pair_count(held_out));
     /* [split] */
 
     /* [ids] */
-    /* Two pairs by a tokenizer of the host's; each sentence ends with the end symbol. */
-    const int32_t source_ids[] = {17, 4, XF_TOKEN_END, 9, XF_TOKEN_END}, source_offsets[] = {0, 3, 5};
-    const int32_t target_ids[] = {21, XF_TOKEN_END, 8, 8, XF_TOKEN_END}, target_offsets[] = {0, 2, 5};
+    /* Two pairs from the host's own tokenizer. Each sentence ends with the end symbol, here 1. */
+    const int32_t source_ids[] = {17, 4, 1, 9, 1}, target_ids[] = {21, 1, 8, 8, 1};
+    const int64_t source_offsets[] = {0, 3, 5}, target_offsets[] = {0, 2, 5};
     xf_batch pairs = XF_BATCH_INIT;
     pairs.sentences = 2;
     pairs.src_ids = source_ids;
     pairs.src_offsets = source_offsets;
     pairs.tgt_ids = target_ids;
     pairs.tgt_offsets = target_offsets;
-    must(xf_corpus_from_ids(context, &pairs, &numbers, &err));
-    must(xf_batcher_create(numbers, NULL, config, &batcher, &err)); /* no tokenizer */
-    must(xf_batcher_next(batcher, &batch, &err));
+    must(xf_corpus_from_ids(context, &pairs, NULL, &numbers, &err));
+    must(xf_batcher_create(numbers, NULL, config, NULL, &batcher, &err)); /* no tokenizer */
+    must(xf_batcher_next(batcher, NULL, &batch, &err));
     printf("%d pairs of ids, %d source tokens\n", (int)batch.sentences, (int)batch.src_offsets[batch.sentences]);
     /* [ids] */
 

@@ -1,5 +1,5 @@
 /*
- * decoding.c - answers, scores and ids of the model that train.c made.
+ * decoding.c - hypotheses, scores, and ids of the model that train.c saved.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,26 +8,17 @@
 
 #include "must.h"
 
-/* [ids] */
-/* The ids of a text with the end symbol behind them; room for capacity ids. */
-static int32_t encode(const xf_model *model, const char *text, int32_t *ids, size_t capacity) {
-    size_t count;
-    must(xf_tokenizer_encode(xf_model_tokenizer(model), text, strlen(text), ids, capacity - 1, &count, &err));
-    ids[count] = XF_TOKEN_END;
-    return (int32_t)count + 1;
-}
-/* [ids] */
-
 int main(void) {
     xf_config *config = NULL;
     xf_context *context = NULL;
     xf_model *model = NULL;
     xf_decoder *decoder = NULL;
-    xf_hypotheses *answers = NULL, *alone = NULL, *begun = NULL, *partly = NULL;
+    xf_source source = XF_SOURCE_PATH("numerals.xf");
+    xf_hypotheses *hypotheses = NULL, *alone = NULL, *with_prefix = NULL, *partial = NULL, *from_ids = NULL;
     xf_hypothesis h = XF_HYPOTHESIS_INIT, other = XF_HYPOTHESIS_INIT;
 
     must(xf_context_create(NULL, NULL, &context, &err));
-    must(xf_model_load(context, "numerals.xf", &model, &err));
+    must(xf_model_load(context, &source, NULL, NULL, &model, &err));
 
     /* [n_best] */
     const char *const texts[] = {"three two one", "five six five", ""};
@@ -35,11 +26,13 @@ int main(void) {
     must(xf_config_set(config, "decode.beam", "8", &err));
     must(xf_config_set(config, "decode.n_best", "2", &err));
     must(xf_decoder_create(model, config, &decoder, &err));
-    must(xf_translate(decoder, texts, NULL, 3, NULL, &answers, &err));
-    for (size_t i = 0; i < xf_hypotheses_sentence_count(answers); ++i) {
-        for (size_t rank = 0; rank < xf_hypotheses_answer_count(answers, i); ++rank) {
-            must(xf_hypotheses_get(answers, i, rank, &h, &err));
-            printf("%d.%d  %.2f  '%s'%s\n", (int)i, (int)rank, h.score, h.text, h.finished ? "" : " (cut off)");
+    must(xf_translate(decoder, texts, NULL, 3, NULL, NULL, &hypotheses, &err));
+    for (size_t i = 0; i < xf_hypotheses_sentence_count(hypotheses); ++i) {
+        xf_sentence_info info = XF_SENTENCE_INFO_INIT;
+        must(xf_hypotheses_get_sentence(hypotheses, i, &info, &err));
+        for (size_t k = 0; k < info.hypothesis_count; ++k) {
+            must(xf_hypotheses_get(hypotheses, i, k, &h, &err));
+            printf("%d.%d  %.2f  '%s'%s\n", (int)i, (int)k, h.score, h.text, h.finished ? "" : " (cut off)");
         }
     }
     /* [n_best] */
@@ -47,64 +40,75 @@ int main(void) {
     /* [params] */
     const char *const prefixes[] = {"drei", NULL, NULL};
     xf_decode_params params = XF_DECODE_PARAMS_INIT;
-    xf_config *call = NULL;
-    must(xf_config_create(&call, &err));
-    must(xf_config_set(call, "decode.deadline_ms", "60000", &err)); /* the beam stays 8: it isn't set here */
-    params.config = call;
+    xf_call call = XF_CALL_INIT;
+    xf_config *options = NULL;
+    must(xf_config_create(&options, &err));
+    must(xf_config_set(options, "decode.max_extra_tokens", "20", &err)); /* the beam remains 8: it is not set here */
+    params.config = options;
     params.prefixes = prefixes;
-    must(xf_translate(decoder, texts, NULL, 3, &params, &begun, &err));
-    must(xf_hypotheses_get(begun, 0, 0, &other, &err));
-    printf("'%s', %s\n", other.text, other.complete ? "in time" : "cut short");
+    call.deadline_ms = 60000;
+    must(xf_translate(decoder, texts, NULL, 3, &params, &call, &with_prefix, &err));
+    must(xf_hypotheses_get(with_prefix, 0, 0, &other, &err));
+    printf("'%s', %s\n", other.text, other.complete ? "complete" : "ended by the deadline");
     /* [params] */
 
     /* [status] */
-    const char *const mixed[] = {"three two one", "\xFF is no UTF-8"};
-    must(xf_translate(decoder, mixed, NULL, 2, NULL, &partly, &err));
-    for (size_t i = 0; i < 2; ++i)
-        if (xf_hypotheses_status(partly, i, &err) != XF_OK) printf("text %d: %s\n", (int)i, xf_status_name(err.status));
+    const char *const mixed[] = {"three two one", "\xFF is not UTF-8"};
+    must(xf_translate(decoder, mixed, NULL, 2, NULL, NULL, &partial, &err));
+    for (size_t i = 0; i < 2; ++i) {
+        xf_sentence_info info = XF_SENTENCE_INFO_INIT;
+        must(xf_hypotheses_get_sentence(partial, i, &info, &err));
+        if (info.status != XF_OK) printf("text %d: %s\n", (int)i, xf_status_name(info.status));
+    }
     /* [status] */
 
     /* [penalty] */
-    must(xf_hypotheses_get(answers, 0, 0, &h, &err));
-    const double length = (double)h.length + 1; /* the end symbol counts */
+    must(xf_hypotheses_get(hypotheses, 0, 0, &h, &err));
+    const double length = (double)h.id_count + 1; /* including the end symbol */
     const double penalty = pow((5 + length) / 6, 0.6);
-    printf("score: %s\n", fabs(h.score - h.log_probability / penalty) < 1e-9 ? "log P / penalty" : "something else");
+    printf("score: %s\n", fabs(h.score - h.log_probability / penalty) < 1e-9 ? "log P / penalty" : "different");
     /* [penalty] */
 
     /* [invariance] */
-    must(xf_translate(decoder, texts, NULL, 1, NULL, &alone, &err));
+    must(xf_translate(decoder, texts, NULL, 1, NULL, NULL, &alone, &err));
     must(xf_hypotheses_get(alone, 0, 0, &other, &err));
-    printf("alone: %s\n", other.score == h.score && strcmp(other.text, h.text) == 0 ? "the same bits" : "other bits");
+    printf("alone: %s\n",
+           other.score == h.score && strcmp(other.text, h.text) == 0 ? "the same bits" : "different bits");
     /* [invariance] */
 
     /* [score] */
+    const char *const sources[] = {"three two one", "three two one"};
     const char *const candidates[] = {"drei zwei eins", "eins zwei drei"};
-    int32_t src[64], tgt[64], src_offsets[3] = {0}, tgt_offsets[3] = {0};
-    xf_batch batch = XF_BATCH_INIT;
     double log_p[2];
-    for (int i = 0; i < 2; ++i) {
-        const int32_t s = src_offsets[i], t = tgt_offsets[i];
-        src_offsets[i + 1] = s + encode(model, "three two one", src + s, 64 - (size_t)s);
-        tgt_offsets[i + 1] = t + encode(model, candidates[i], tgt + t, 64 - (size_t)t);
-    }
-    batch.sentences = 2;
-    batch.src_ids = src;
-    batch.src_offsets = src_offsets;
-    batch.tgt_ids = tgt;
-    batch.tgt_offsets = tgt_offsets;
-    must(xf_score(decoder, &batch, log_p, &err));
+    must(xf_score_texts(decoder, sources, NULL, candidates, NULL, 2, NULL, log_p, NULL, &err));
     printf("log P of '%s' is %s\n", candidates[0], log_p[0] > log_p[1] ? "greater" : "not greater");
     printf("search and score: %s\n", fabs(log_p[0] - h.log_probability) < 1e-3 ? "agree" : "differ");
     /* [score] */
 
+    /* [ids] */
+    int32_t ids[64];
+    int64_t offsets[] = {0, 0};
+    size_t count = 0;
+    xf_batch batch = XF_BATCH_INIT;
+    must(xf_model_encode(model, XF_SIDE_SOURCE, texts[0], strlen(texts[0]), NULL, ids, 64, &count, &err));
+    offsets[1] = (int64_t)count;
+    batch.sentences = 1;
+    batch.src_ids = ids;
+    batch.src_offsets = offsets;
+    must(xf_decode(decoder, &batch, NULL, NULL, &from_ids, &err));
+    must(xf_hypotheses_get(from_ids, 0, 0, &other, &err));
+    printf("from ids: '%s'\n", other.text);
+    /* [ids] */
+
+    xf_hypotheses_free(from_ids);
     xf_hypotheses_free(alone);
-    xf_hypotheses_free(begun);
-    xf_hypotheses_free(partly);
-    xf_hypotheses_free(answers);
+    xf_hypotheses_free(with_prefix);
+    xf_hypotheses_free(partial);
+    xf_hypotheses_free(hypotheses);
     xf_decoder_free(decoder);
     xf_model_free(model);
     xf_context_free(context);
-    xf_config_free(call);
+    xf_config_free(options);
     xf_config_free(config);
     return 0;
 }

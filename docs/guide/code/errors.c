@@ -1,5 +1,5 @@
 /*
- * errors.c - what a program does with each kind of error: expected ones are handled, the others told.
+ * errors.c - handles expected errors and reports the others.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,25 +8,26 @@
 #include "must.h"
 
 /* [load] */
-/* A model for a program that can also work without one: NULL when there is none, or none that it may use. */
-static xf_model *load_if_sound(xf_context *context, const char *path) {
+/* Returns a model, or NULL if no usable model exists and the program can work without one. */
+static xf_model *load_if_valid(xf_context *context, const char *path) {
     xf_model *model = NULL;
-    switch (xf_model_load(context, path, &model, &err)) {
+    xf_source source = XF_SOURCE_PATH(path);
+    switch (xf_model_load(context, &source, NULL, NULL, &model, &err)) {
         case XF_OK:
             break;
         case XF_ERROR_NOT_FOUND: /* expected: nothing was trained yet */
             printf("no model yet\n");
             break;
-        case XF_ERROR_CORRUPT: /* damaged, or not a model at all: the copy before may be sound */
+        case XF_ERROR_CORRUPT: /* damaged, or not a model: the previous file may be valid */
         case XF_ERROR_LIMIT:
         case XF_ERROR_VERSION:
             printf("not usable: %s\n", err.message);
             break;
-        case XF_ERROR_IO: /* the system's own number says more than a text can */
+        case XF_ERROR_IO: /* native_code tells the causes apart */
             printf("not readable, errno %d\n", (int)err.native_code);
             break;
-        default: /* no memory, a defect of the caller or of the library */
-            must((enum xf_status)err.status);
+        default: /* no memory, or a defect of the caller or the library */
+            must((xf_status)err.status);
     }
     return model;
 }
@@ -44,9 +45,9 @@ int main(void) {
     must(xf_context_create(NULL, NULL, &context, &err));
 
     /* [bad_files] */
-    load_if_sound(context, "nothing.xf");
-    load_if_sound(context, "numerals.sh");
-    load_if_sound(context, ".");
+    load_if_valid(context, "nothing.xf");
+    load_if_valid(context, "numerals.sh");
+    load_if_valid(context, ".");
     /* [bad_files] */
 
     /* [options] */
@@ -61,26 +62,28 @@ int main(void) {
     if (file == NULL) return 1;
     fputs("one\teins\ntwo zwei\n", file);
     fclose(file);
-    if (xf_corpus_open(context, config, "bad.tsv", &corpus, &err) == XF_ERROR_DATA) puts(err.message);
+    if (xf_corpus_open(context, "bad.tsv", NULL, config, NULL, &corpus, &err) == XF_ERROR_DATA) puts(err.message);
     /* [data] */
 
     /* [buffer] */
-    must(xf_model_load(context, "numerals.xf", &model, &err));
+    xf_source source = XF_SOURCE_PATH("numerals.xf");
+    must(xf_model_load(context, &source, NULL, NULL, &model, &err));
     const char *const text = "three two one";
     size_t count = 0;
-    enum xf_status status = xf_tokenizer_encode(xf_model_tokenizer(model), text, strlen(text), NULL, 0, &count, &err);
-    if (status == XF_ERROR_BUFFER_TOO_SMALL) { /* count is known now */
+    xf_status status = xf_model_encode(model, XF_SIDE_SOURCE, text, strlen(text), NULL, NULL, 0, &count, &err);
+    if (status == XF_ERROR_BUFFER_TOO_SMALL) { /* count is set */
         int32_t *ids = malloc(count * sizeof *ids);
-        must(xf_tokenizer_encode(xf_model_tokenizer(model), text, strlen(text), ids, count, &count, &err));
+        must(xf_model_encode(model, XF_SIDE_SOURCE, text, strlen(text), NULL, ids, count, &count, &err));
         free(ids);
     }
-    printf("%s, then as many ids as it said\n", xf_status_name(status));
+    printf("%s, then %d ids\n", xf_status_name(status), (int)count);
     /* [buffer] */
 
     /* [unchanged] */
-    if (xf_tokenizer_load(context, "nothing.json", &tokenizer, &err) < 0)
+    xf_source missing = XF_SOURCE_PATH("nothing.json");
+    if (xf_tokenizer_load(context, &missing, NULL, &tokenizer, &err) < 0)
         printf("%s: %s\n", xf_status_name(err.status), tokenizer == NULL ? "still NULL" : "changed");
-    xf_tokenizer_free(tokenizer); /* so every path may free everything */
+    xf_tokenizer_free(tokenizer); /* NULL has no effect */
     /* [unchanged] */
 
     xf_corpus_free(corpus);

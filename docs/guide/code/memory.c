@@ -1,5 +1,5 @@
 /*
- * memory.c - the host's allocator, the account, a budget, and the steady state that allocates nothing.
+ * memory.c - the host's allocator, the memory account, a budget, and a steady state without allocations.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -7,7 +7,7 @@
 #include "must.h"
 
 /* [allocator] */
-/* Called from any thread, several at a time: posix_memalign() and free() allow that. */
+/* Called from any thread, concurrently. posix_memalign() and free() allow that. */
 static void *host_alloc(void *user, size_t size, size_t alignment) {
     void *memory = NULL;
     (void)user;
@@ -26,6 +26,7 @@ int main(void) {
     xf_context *context = NULL;
     xf_model *model = NULL;
     xf_decoder *decoder = NULL;
+    xf_source source = XF_SOURCE_PATH("numerals.xf");
     const char *const texts[] = {"three two one", "four five six"};
 
     /* [create] */
@@ -36,16 +37,16 @@ int main(void) {
     must(xf_config_set(config, "context.memory_budget", "64000000", &err));
     must(xf_context_create(config, &host, &context, &err));
     /* [create] */
-    must(xf_model_load(context, "numerals.xf", &model, &err));
+    must(xf_model_load(context, &source, NULL, NULL, &model, &err));
     must(xf_decoder_create(model, config, &decoder, &err));
 
     /* [steady] */
     xf_memory_stats memory = XF_MEMORY_STATS_INIT;
     int64_t allocations = 0;
     for (int round = 0; round < 10; ++round) {
-        xf_hypotheses *answers = NULL;
-        must(xf_translate(decoder, texts, NULL, 2, NULL, &answers, &err));
-        xf_hypotheses_free(answers);
+        xf_hypotheses *hypotheses = NULL;
+        must(xf_translate(decoder, texts, NULL, 2, NULL, NULL, &hypotheses, &err));
+        xf_hypotheses_free(hypotheses);
         must(xf_context_get_memory(context, &memory, &err));
         if (round == 0) allocations = memory.allocations;
     }
@@ -57,7 +58,7 @@ int main(void) {
     xf_model *large = NULL;
     xf_config_preset(config, "base", NULL);
     xf_config_set(config, "model.vocab_size", "37000", NULL);
-    if (xf_model_create(context, config, NULL, &large, &err) == XF_ERROR_NO_MEMORY) printf("%s\n", err.message);
+    if (xf_model_create(context, NULL, config, &large, &err) == XF_ERROR_NO_MEMORY) printf("%s\n", err.message);
     /* [refusal] */
 
     xf_model_free(large);

@@ -1,6 +1,6 @@
 /*
- * models.c - a model from a descriptor, to memory and back, what its header tells, texts with it, a copy and an
- * average.
+ * models.c - inspects a model file, loads it from a descriptor, saves it to memory and loads it from there, stores
+ * metadata, and copies and averages models.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,18 +11,18 @@
 
 #include "must.h"
 
-static const char *answer(const xf_model *model, const char *text) {
-    static char kept[64];
+static const char *translate(const xf_model *model, const char *text) {
+    static char result[64];
     xf_decoder *decoder = NULL;
-    xf_hypotheses *answers = NULL;
+    xf_hypotheses *hypotheses = NULL;
     xf_hypothesis best = XF_HYPOTHESIS_INIT;
     must(xf_decoder_create(model, NULL, &decoder, &err));
-    must(xf_translate(decoder, &text, NULL, 1, NULL, &answers, &err));
-    must(xf_hypotheses_get(answers, 0, 0, &best, &err));
-    snprintf(kept, sizeof kept, "%s", best.text);
-    xf_hypotheses_free(answers);
+    must(xf_translate(decoder, &text, NULL, 1, NULL, NULL, &hypotheses, &err));
+    must(xf_hypotheses_get(hypotheses, 0, 0, &best, &err));
+    snprintf(result, sizeof result, "%s", best.text);
+    xf_hypotheses_free(hypotheses);
     xf_decoder_free(decoder);
-    return kept;
+    return result;
 }
 
 int main(void) {
@@ -31,59 +31,70 @@ int main(void) {
     must(xf_context_create(NULL, NULL, &context, &err));
 
     /* [inspect] */
-    xf_source source = XF_SOURCE_INIT;
+    static const char *const types[] = {"", "fp32", "fp16", "bf16", "int8"}; /* by XF_TYPE_... */
+    xf_source source = XF_SOURCE_PATH("numerals.xf");
     xf_model_summary summary = XF_MODEL_SUMMARY_INIT;
-    source.path = "numerals.xf";
-    must(xf_model_inspect(context, NULL, &source, &summary, &err));
-    printf("vocabulary %d, %s, %s\n", (int)summary.vocab_size, summary.precision,
+    must(xf_model_inspect(context, &source, NULL, &summary, &err));
+    printf("vocabulary %d, %s, %s\n", (int)summary.vocab_size, types[summary.weights],
            summary.has_tokenizer ? "with a tokenizer" : "without a tokenizer");
     if (summary.decode_bytes > 1000000000) printf("too large for this machine\n");
     /* [inspect] */
 
     /* [descriptor] */
     source = (xf_source)XF_SOURCE_INIT;
+    source.kind = XF_IO_DESCRIPTOR;
     source.fd = open("numerals.xf", O_RDONLY);
     if (source.fd < 0) return EXIT_FAILURE;
-    must(xf_model_load_from(context, &source, &model, &err));
-    close(source.fd); /* nothing is read from it any more */
+    must(xf_model_load(context, &source, NULL, NULL, &model, &err));
+    close(source.fd); /* no longer needed */
     /* [descriptor] */
-    printf("from a descriptor: %s\n", answer(model, "three two one"));
+    printf("from a descriptor: %s\n", translate(model, "three two one"));
 
     /* [metadata] */
     must(xf_model_set_metadata(model, "languages", "en de", &err));
-    must(xf_model_set_metadata(model, "licence", "CC0", &err));
+    must(xf_model_set_metadata(model, "license", "CC0", &err));
     /* [metadata] */
 
     /* [memory] */
-    size_t size = 0;
-    xf_model_save_memory(model, NULL, NULL, 0, &size, NULL); /* XF_ERROR_BUFFER_TOO_SMALL: says the size alone */
-    void *bytes = malloc(size);
+    uint64_t size = 0;
+    xf_sink sink = XF_SINK_INIT;
+    sink.kind = XF_IO_MEMORY;
+    sink.size = &size;
+    xf_model_save(model, NULL, NULL, &sink, NULL); /* XF_ERROR_BUFFER_TOO_SMALL: only sets size */
+    void *bytes = malloc((size_t)size);
     if (bytes == NULL) return EXIT_FAILURE;
-    must(xf_model_save_memory(model, NULL, bytes, size, &size, &err));
+    sink.data = bytes;
+    sink.capacity = size;
+    must(xf_model_save(model, NULL, NULL, &sink, &err));
 
     source = (xf_source)XF_SOURCE_INIT;
+    source.kind = XF_IO_MEMORY;
     source.data = bytes;
     source.size = size;
-    must(xf_model_load_from(context, &source, &again, &err));
-    free(bytes); /* a model keeps nothing of it */
+    must(xf_model_load(context, &source, NULL, NULL, &again, &err));
+    free(bytes); /* no longer needed */
     /* [memory] */
-    printf("from memory: %s\n", answer(again, "three two one"));
+    printf("from memory: %s\n", translate(again, "three two one"));
 
-    /* [texts] */
-    for (size_t i = 0; xf_model_metadata_key(again, i) != NULL; ++i) {
-        const char *key = xf_model_metadata_key(again, i);
-        printf("%s: %s\n", key, xf_model_metadata(again, key));
+    /* [keys] */
+    char key[257], value[100];
+    size_t length;
+    for (size_t i = 0; must(xf_model_get_metadata_key(again, i, key, sizeof key, &length, &err)) != XF_DONE; ++i) {
+        must(xf_model_get_metadata(again, key, value, sizeof value, &length, &err));
+        printf("%s: %s\n", key, value);
     }
-    /* [texts] */
+    /* [keys] */
 
     /* [copy] */
-    must(xf_model_copy(model, NULL, &copy, &err)); /* into the context of the model */
-
-    const xf_model *models[] = {model, again, copy};
-    must(xf_model_average(models, 3, &average, &err));
+    must(xf_model_copy(model, NULL, NULL, NULL, &copy, &err)); /* to the context of the model */
     /* [copy] */
-    printf("the average: %s, languages %s\n", answer(average, "three two one"),
-           xf_model_metadata(average, "languages"));
+    printf("from a copy: %s\n", translate(copy, "three two one"));
+
+    /* [average] */
+    const xf_source sources[] = {XF_SOURCE_PATH("numerals.xf"), XF_SOURCE_PATH("numerals.xf")};
+    must(xf_model_average(context, sources, 2, NULL, &average, &err));
+    /* [average] */
+    printf("from the average: %s\n", translate(average, "three two one"));
 
     xf_model_free(average);
     xf_model_free(copy);

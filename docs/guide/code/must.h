@@ -1,4 +1,5 @@
-/* must.h - what the programs of the guides do about errors: tell and end. SPDX-License-Identifier: Apache-2.0 */
+/* must.h - how the programs of the guides handle errors: print the message and exit. SPDX-License-Identifier:
+ * Apache-2.0 */
 #ifndef MUST_H
 #define MUST_H
 
@@ -8,8 +9,8 @@
 
 static xf_error err;
 
-/* Gives the status back, XF_DONE too, and does not return when it is an error. */
-static enum xf_status must(enum xf_status status) {
+/* Prints an error and exits. Returns the status, XF_OK or XF_DONE, if it is not an error. */
+static xf_status must(xf_status status) {
     if (status < 0) {
         fprintf(stderr, "%s: %s\n", xf_status_name(status), err.message);
         exit(EXIT_FAILURE);

@@ -1,11 +1,12 @@
 /*
- * ranks.c - two ranks, threads of this process, train a model; one process alone trains the same; the files are equal.
+ * ranks.c - trains a model with two ranks, which are threads of this process, and with one; the files are equal.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <string.h>
+#include <xformer/experimental.h>
 
 #include "must.h"
 
@@ -13,17 +14,17 @@ enum { STEPS = 20 };
 
 /* [rank] */
 struct rank {
-    const xf_comm *comm; /* NULL: alone */
+    const xf_comm *comm; /* NULL: a single rank */
     const char *path;
-    enum xf_status status;
+    xf_status status;
     xf_error err; /* one for each thread */
 };
 
-/* What every rank does: the same calls with the same options, corpus and batcher. */
+/* Every rank makes the same calls with the same options and corpus. */
 static void *train(void *argument) {
     struct rank *rank = argument;
     xf_error *const err = &rank->err;
-    enum xf_status status;
+    xf_status status;
     xf_host host = XF_HOST_INIT;
     xf_config *config = NULL;
     xf_context *context = NULL;
@@ -32,6 +33,7 @@ static void *train(void *argument) {
     xf_batcher *batcher = NULL;
     xf_model *model = NULL;
     xf_trainer *trainer = NULL;
+    xf_sink sink = XF_SINK_PATH(rank->path);
 
     host.comm = rank->comm;
     if ((status = xf_config_create(&config, err)) == XF_OK &&
@@ -41,14 +43,14 @@ static void *train(void *argument) {
         (status = xf_config_set(config, "context.threads", "1", err)) == XF_OK &&
         (status = xf_config_set(config, "train.shards", "4", err)) == XF_OK &&
         (status = xf_context_create(config, &host, &context, err)) == XF_OK &&
-        (status = xf_corpus_open(context, config, "train.tsv", &corpus, err)) == XF_OK &&
-        (status = xf_tokenizer_train(context, config, corpus, &tokenizer, err)) == XF_OK &&
-        (status = xf_batcher_create(corpus, tokenizer, config, &batcher, err)) == XF_OK &&
-        (status = xf_model_create(context, config, tokenizer, &model, err)) == XF_OK &&
+        (status = xf_corpus_open(context, "train.tsv", NULL, config, NULL, &corpus, err)) == XF_OK &&
+        (status = xf_tokenizer_train(context, corpus, config, NULL, &tokenizer, err)) == XF_OK &&
+        (status = xf_batcher_create(corpus, tokenizer, config, NULL, &batcher, err)) == XF_OK &&
+        (status = xf_model_create(context, tokenizer, config, &model, err)) == XF_OK &&
         (status = xf_trainer_create(model, config, &trainer, err)) == XF_OK) {
         while (status >= 0 && xf_trainer_step_count(trainer) < STEPS)
-            status = xf_train_next(trainer, batcher, NULL, err);
-        if (status >= 0) status = xf_trainer_save(trainer, batcher, rank->path, err); /* all call, rank 0 writes */
+            status = xf_train_next(trainer, batcher, NULL, NULL, err);
+        if (status >= 0) status = xf_trainer_save(trainer, batcher, NULL, &sink, err); /* rank 0 writes */
     }
     rank->status = status;
     xf_trainer_free(trainer);
@@ -77,8 +79,8 @@ static int same_files(const char *a, const char *b) {
 }
 
 int main(void) {
-    struct rank ranks[2], alone;
-    memset(&alone, 0, sizeof alone);
+    struct rank ranks[2], single;
+    memset(&single, 0, sizeof single);
     memset(ranks, 0, sizeof ranks);
 
     /* [start] */
@@ -86,16 +88,16 @@ int main(void) {
     pthread_t threads[2];
     must(xf_comm_loopback(comms, 2, &err));
     for (int r = 0; r < 2; ++r) {
-        ranks[r].comm = &comms[r]; /* the rank's context copies it, and closes it at its end */
+        ranks[r].comm = &comms[r]; /* copied by the rank's context, which closes it */
         ranks[r].path = "ranks.xf";
         pthread_create(&threads[r], NULL, train, &ranks[r]);
     }
     for (int r = 0; r < 2; ++r) pthread_join(threads[r], NULL);
     /* [start] */
-    alone.path = "alone.xf";
-    train(&alone);
+    single.path = "single.xf";
+    train(&single);
 
     for (int r = 0; r < 2; ++r) printf("rank %d: %s\n", r, ranks[r].status >= 0 ? "trained" : ranks[r].err.message);
-    puts(alone.status >= 0 && same_files("ranks.xf", "alone.xf") ? "the same file as one process" : "another file");
+    puts(single.status >= 0 && same_files("ranks.xf", "single.xf") ? "the same file as one rank" : "different files");
     return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * resume.c - proves that a run that was interrupted ends with the same bits as one that was not.
+ * resume.c - proves that an interrupted run ends with the same bits as an uninterrupted one.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -8,9 +8,9 @@
 #include "must.h"
 
 /* [steps] */
-/* Goes on until so many updates were made. */
+/* Trains until the given number of updates has been made. */
 static void train_to(xf_trainer *trainer, xf_batcher *batcher, int64_t step) {
-    while (xf_trainer_step_count(trainer) < step) must(xf_train_next(trainer, batcher, NULL, &err));
+    while (xf_trainer_step_count(trainer) < step) must(xf_train_next(trainer, batcher, NULL, NULL, &err));
 }
 /* [steps] */
 
@@ -19,7 +19,8 @@ static int same_parameters(const xf_model *a, const xf_model *b) {
     int same = 1;
     for (size_t i = 0; i < xf_model_tensor_count(a); ++i) {
         must(xf_model_get_tensor(a, i, &info, &err));
-        const size_t count = (size_t)(info.rows * info.columns);
+        size_t count = 1;
+        for (int32_t k = 0; k < info.dims; ++k) count *= (size_t)info.shape[k];
         float *left = malloc(count * sizeof *left), *right = malloc(count * sizeof *right);
         must(xf_model_read_tensor(a, i, left, count, &err));
         must(xf_model_read_tensor(b, i, right, count, &err));
@@ -45,24 +46,26 @@ int main(void) {
     must(xf_config_set(config, "data.batch_tokens", "400", &err));
     must(xf_config_set(config, "context.threads", "2", &err));
     must(xf_context_create(config, NULL, &context, &err));
-    must(xf_corpus_open(context, config, "train.tsv", &corpus, &err));
-    must(xf_tokenizer_train(context, config, corpus, &tokenizer, &err));
-    must(xf_batcher_create(corpus, tokenizer, config, &batcher, &err));
-    must(xf_model_create(context, config, tokenizer, &model, &err));
+    must(xf_corpus_open(context, "train.tsv", NULL, config, NULL, &corpus, &err));
+    must(xf_tokenizer_train(context, corpus, config, NULL, &tokenizer, &err));
+    must(xf_batcher_create(corpus, tokenizer, config, NULL, &batcher, &err));
+    must(xf_model_create(context, tokenizer, config, &model, &err));
     must(xf_trainer_create(model, config, &trainer, &err));
 
     train_to(trainer, batcher, 30);
-    must(xf_trainer_save(trainer, batcher, "run.xf", &err));
+    xf_sink sink = XF_SINK_PATH("run.xf");
+    must(xf_trainer_save(trainer, batcher, NULL, &sink, &err));
     train_to(trainer, batcher, 60);
 
-    /* As another process would, with another number of threads. */
+    /* Resume as a new process would, with a different number of threads. */
     must(xf_config_copy(config, &one_thread, &err));
     must(xf_config_set(one_thread, "context.threads", "1", &err));
     must(xf_context_create(one_thread, NULL, &other, &err));
     /* [resume] */
-    must(xf_trainer_resume(other, "run.xf", NULL, &resumed, &err));
-    must(xf_batcher_create(corpus, xf_model_tokenizer(xf_trainer_model(resumed)), config, &again, &err));
-    must(xf_trainer_seek(resumed, again, &err));
+    xf_source source = XF_SOURCE_PATH("run.xf");
+    must(xf_trainer_resume(other, &source, NULL, NULL, &resumed, &err));
+    must(xf_batcher_create(corpus, xf_model_tokenizer(xf_trainer_model(resumed)), config, NULL, &again, &err));
+    must(xf_batcher_resume(again, resumed, NULL, &err));
     train_to(resumed, again, 60);
     /* [resume] */
     printf("step %d: %s\n", (int)xf_trainer_step_count(resumed),

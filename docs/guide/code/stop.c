@@ -1,5 +1,5 @@
 /*
- * stop.c - trains until the user stops it, wherever the signal comes: within a call or between two.
+ * stop.c - trains until SIGINT, which may arrive during a call or between two calls.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,17 +10,15 @@
 #include "must.h"
 
 /* [signal] */
-static xf_context *running;
-static volatile sig_atomic_t stopping;
+static volatile int32_t stopping; /* read by the calls and by the loop */
 
 static void stop(int number) {
     (void)number;
-    stopping = 1;               /* for the loop, which may be between two calls */
-    xf_context_cancel(running); /* for the call that runs, if one does */
+    stopping = 1;
 }
 /* [signal] */
 
-/* What the program does between two steps. Here the user loses patience meanwhile, after step 20. */
+/* The work of the program between two steps. In this example, SIGINT arrives after step 20. */
 static void own_work(int64_t step) {
     if (step == 20) raise(SIGINT);
 }
@@ -41,30 +39,31 @@ int main(void) {
     must(xf_config_set(config, "data.batch_tokens", "400", &err));
     must(xf_config_set(config, "context.threads", "1", &err));
     must(xf_context_create(config, NULL, &context, &err));
-    must(xf_corpus_open(context, config, "train.tsv", &corpus, &err));
-    must(xf_tokenizer_train(context, config, corpus, &tokenizer, &err));
-    must(xf_batcher_create(corpus, tokenizer, config, &batcher, &err));
-    must(xf_model_create(context, config, tokenizer, &model, &err));
+    must(xf_corpus_open(context, "train.tsv", NULL, config, NULL, &corpus, &err));
+    must(xf_tokenizer_train(context, corpus, config, NULL, &tokenizer, &err));
+    must(xf_batcher_create(corpus, tokenizer, config, NULL, &batcher, &err));
+    must(xf_model_create(context, tokenizer, config, &model, &err));
     must(xf_trainer_create(model, config, &trainer, &err));
 
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_handler = stop;
-    running = context; /* before the handler can be called */
     sigaction(SIGINT, &action, NULL);
 
     /* [until] */
+    xf_call call = XF_CALL_INIT;
+    call.cancelled = &stopping;
     while (!stopping && stats.step < 1000) {
-        const enum xf_status status = xf_train_next(trainer, batcher, &stats, &err);
+        const xf_status status = xf_train_next(trainer, batcher, &call, &stats, &err);
         if (status == XF_ERROR_CANCELLED) break;
         if (must(status) == XF_DONE) continue; /* an epoch has ended */
         own_work(stats.step);
     }
-    must(xf_trainer_save(trainer, batcher, "run.xf", &err)); /* to go on from, on another day */
+    xf_sink sink = XF_SINK_PATH("run.xf");
+    must(xf_trainer_save(trainer, batcher, NULL, &sink, &err)); /* without the flag, which is set */
     /* [until] */
     printf("%s at step %d\n", stopping ? "stopped" : "done", (int)xf_trainer_step_count(trainer));
 
-    signal(SIGINT, SIG_DFL); /* before the context goes */
     xf_trainer_free(trainer);
     xf_model_free(model);
     xf_batcher_free(batcher);

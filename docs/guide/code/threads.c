@@ -1,6 +1,6 @@
 /*
- * threads.c - four threads translate with one model, a context without threads does, a fifth thread cancels a long
- * call, a child process starts afresh.
+ * threads.c - four threads translate with one model, a host provides the executor, a thread cancels a long call, and a
+ * child process creates its own context.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,33 +16,33 @@
 /* [worker] */
 struct work {
     const xf_model *model;
-    enum xf_status status;
+    xf_status status;
     xf_error err; /* one for each thread */
-    char answer[64];
+    char translation[64];
 };
 
-/* A decoder of its own, over the model that all share. */
+/* Each thread has its own decoder. All decoders share one model. */
 static void *translate_thread(void *argument) {
     struct work *work = argument;
     const char *const text = "three two one";
     xf_decoder *decoder = NULL;
-    xf_hypotheses *answers = NULL;
+    xf_hypotheses *hypotheses = NULL;
     xf_hypothesis best = XF_HYPOTHESIS_INIT;
     if ((work->status = xf_decoder_create(work->model, NULL, &decoder, &work->err)) == XF_OK &&
-        (work->status = xf_translate(decoder, &text, NULL, 1, NULL, &answers, &work->err)) == XF_OK &&
-        (work->status = xf_hypotheses_get(answers, 0, 0, &best, &work->err)) == XF_OK)
-        snprintf(work->answer, sizeof work->answer, "%s", best.text);
-    xf_hypotheses_free(answers);
+        (work->status = xf_translate(decoder, &text, NULL, 1, NULL, NULL, &hypotheses, &work->err)) == XF_OK &&
+        (work->status = xf_hypotheses_get(hypotheses, 0, 0, &best, &work->err)) == XF_OK)
+        snprintf(work->translation, sizeof work->translation, "%s", best.text);
+    xf_hypotheses_free(hypotheses);
     xf_decoder_free(decoder);
     return NULL;
 }
 /* [worker] */
 
 /* [run_here] */
-/* Runs pieces of work where the call was made. */
-static void run_here(void *user, int32_t count, xf_task_fn task, void *arg) {
+/* Runs all tasks on the thread that made the call. */
+static void run_here(void *user, const xf_job *job) {
     (void)user;
-    for (int32_t i = 0; i < count; ++i) task(arg, i);
+    for (int32_t i = 0; i < job->count; ++i) job->run(job->arg, i);
 }
 /* [run_here] */
 
@@ -50,7 +50,7 @@ static void run_here(void *user, int32_t count, xf_task_fn task, void *arg) {
 static void *cancel_thread(void *argument) {
     const struct timespec pause = {0, 50 * 1000 * 1000};
     nanosleep(&pause, NULL);
-    xf_context_cancel(argument); /* may be called from a signal handler, too */
+    *(volatile int32_t *)argument = 1; /* also allowed in a signal handler */
     return NULL;
 }
 /* [cancel] */
@@ -60,13 +60,14 @@ int main(void) {
     xf_context *context = NULL;
     xf_model *model = NULL;
     xf_decoder *decoder = NULL;
-    xf_hypotheses *answers = NULL;
+    xf_hypotheses *hypotheses = NULL;
 
     /* [threads] */
     must(xf_config_create(&config, &err));
-    must(xf_config_set(config, "context.threads", "1", &err)); /* the callers are the threads */
+    must(xf_config_set(config, "context.threads", "1", &err)); /* the program has its own threads */
     must(xf_context_create(config, NULL, &context, &err));
-    must(xf_model_load(context, "numerals.xf", &model, &err));
+    xf_source source = XF_SOURCE_PATH("numerals.xf");
+    must(xf_model_load(context, &source, NULL, NULL, &model, &err));
 
     struct work work[4];
     pthread_t threads[4];
@@ -74,7 +75,7 @@ int main(void) {
     for (int i = 0; i < 4; ++i) work[i].model = model;
     for (int i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, translate_thread, &work[i]);
     for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
-    for (int i = 0; i < 4; ++i) puts(work[i].status == XF_OK ? work[i].answer : work[i].err.message);
+    for (int i = 0; i < 4; ++i) puts(work[i].status == XF_OK ? work[i].translation : work[i].err.message);
     /* [threads] */
 
     /* [executor] */
@@ -83,10 +84,10 @@ int main(void) {
     xf_model *same = NULL;
     host.parallel = run_here;
     must(xf_context_create(NULL, &host, &threadless, &err));
-    must(xf_model_load(threadless, "numerals.xf", &same, &err));
+    must(xf_model_load(threadless, &source, NULL, NULL, &same, &err));
     work[0].model = same;
     translate_thread(&work[0]);
-    printf("on the caller's thread: %s\n", work[0].status == XF_OK ? work[0].answer : work[0].err.message);
+    printf("on the caller's thread: %s\n", work[0].status == XF_OK ? work[0].translation : work[0].err.message);
     /* [executor] */
     xf_model_free(same);
     xf_context_free(threadless);
@@ -96,24 +97,27 @@ int main(void) {
     static const char *texts[MANY];
     for (int i = 0; i < MANY; ++i) texts[i] = "one two three";
     pthread_t canceller;
+    volatile int32_t cancelled = 0;
+    xf_call call = XF_CALL_INIT;
+    call.cancelled = &cancelled;
     must(xf_decoder_create(model, NULL, &decoder, &err));
-    pthread_create(&canceller, NULL, cancel_thread, context);
-    enum xf_status status = xf_translate(decoder, texts, NULL, MANY, NULL, &answers, &err);
+    pthread_create(&canceller, NULL, cancel_thread, (void *)&cancelled);
+    xf_status status = xf_translate(decoder, texts, NULL, MANY, NULL, &call, &hypotheses, &err);
     pthread_join(canceller, NULL);
-    printf("%s, answers %s\n", xf_status_name(status), answers == NULL ? "none" : "some");
-    must(xf_translate(decoder, texts, NULL, 1, NULL, &answers, &err)); /* the decoder goes on */
+    printf("%s, hypotheses: %s\n", xf_status_name(status), hypotheses == NULL ? "none" : "some");
+    must(xf_translate(decoder, texts, NULL, 1, NULL, NULL, &hypotheses, &err)); /* the decoder remains usable */
     /* [cancelled] */
-    xf_hypotheses_free(answers);
-    answers = NULL;
+    xf_hypotheses_free(hypotheses);
+    hypotheses = NULL;
 
     /* [fork] */
     fflush(stdout);
     const pid_t child = fork();
     if (child == 0) {
         xf_context *own = NULL;
-        status = xf_translate(decoder, texts, NULL, 1, NULL, &answers, &err);
+        status = xf_translate(decoder, texts, NULL, 1, NULL, NULL, &hypotheses, &err);
         printf("child: %s\n", xf_status_name(status));
-        status = xf_context_create(NULL, NULL, &own, &err); /* one of its own is as good as any */
+        status = xf_context_create(NULL, NULL, &own, &err); /* a new context works */
         printf("child: %s\n", xf_status_name(status));
         xf_context_free(own);
         fflush(stdout);

@@ -1,4 +1,4 @@
-/* train.c - learns a tokenizer and a tiny model from train.tsv. SPDX-License-Identifier: Apache-2.0 */
+/* train.c - trains a tokenizer and a tiny model on train.tsv. SPDX-License-Identifier: Apache-2.0 */
 #include "must.h"
 
 int main(void) {
@@ -16,20 +16,21 @@ int main(void) {
     must(xf_config_set(config, "tokenizer.vocab_size", "300", &err));
     must(xf_config_set(config, "data.batch_tokens", "400", &err));
     must(xf_config_set(config, "train.warmup_steps", "100", &err));
-    must(xf_config_set(config, "context.threads", "1", &err)); /* a tiny model is quickest on one */
+    must(xf_config_set(config, "context.threads", "1", &err)); /* fastest for a tiny model */
 
     must(xf_context_create(config, NULL, &context, &err));
-    must(xf_corpus_open(context, config, "train.tsv", &corpus, &err));
-    must(xf_tokenizer_train(context, config, corpus, &tokenizer, &err));
-    must(xf_batcher_create(corpus, tokenizer, config, &batcher, &err));
-    must(xf_model_create(context, config, tokenizer, &model, &err));
+    must(xf_corpus_open(context, "train.tsv", NULL, config, NULL, &corpus, &err));
+    must(xf_tokenizer_train(context, corpus, config, NULL, &tokenizer, &err));
+    must(xf_batcher_create(corpus, tokenizer, config, NULL, &batcher, &err));
+    must(xf_model_create(context, tokenizer, config, &model, &err));
     must(xf_trainer_create(model, config, &trainer, &err));
 
     while (stats.step < 400) {
-        if (must(xf_train_next(trainer, batcher, &stats, &err)) == XF_DONE) continue; /* an epoch has ended */
+        if (must(xf_train_next(trainer, batcher, NULL, &stats, &err)) == XF_DONE) continue; /* an epoch has ended */
         if (stats.step % 100 == 0) printf("step %d  loss %.3f\n", (int)stats.step, stats.loss);
     }
-    must(xf_model_save(model, NULL, "numerals.xf", &err)); /* the tokenizer is inside */
+    xf_sink sink = XF_SINK_PATH("numerals.xf");
+    must(xf_model_save(model, NULL, NULL, &sink, &err)); /* includes the tokenizer */
 
     xf_trainer_free(trainer);
     xf_model_free(model);

@@ -1,4 +1,4 @@
-"""write_model.py - writes a model file without the library: Python's standard library alone.
+"""write_model.py - writes a model file with only Python's standard library.
 
     python3 write_model.py MODEL.xf
 
@@ -14,7 +14,7 @@ import sys
 
 
 def shapes(cfg):
-    """Every tensor of a post-LN model with sinusoids, in the library's order."""
+    """Yields name and shape of every tensor of a post-norm model with sinusoidal positions, in file order."""
     d, f = cfg["model.d_model"], cfg["model.d_ff"]
     k, v = cfg["model.heads"] * cfg["model.d_k"], cfg["model.heads"] * cfg["model.d_v"]
     yield "embedding.weight", (cfg["model.vocab_size"], d)
@@ -35,7 +35,7 @@ def shapes(cfg):
 
 
 def write_model(path, cfg, tensors):
-    """tensors: pairs of a name and (shape, the numbers row by row)."""
+    """Writes a model file. tensors yields (name, (shape, values in row-major order))."""
     digits = "0" * 64
     header = {"__metadata__": {"format": "xformer", "format_version": "1", "kind": "model", "sha256": digits}
               | {key: str(value) for key, value in cfg.items()}}

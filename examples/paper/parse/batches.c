@@ -1,5 +1,5 @@
 /*
- * batches.c - packs pairs into batches, and plans in which order they are learnt from; see pairs.h.
+ * batches.c - packs pairs into batches and plans the order of training; see pairs.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -9,21 +9,21 @@
 #include "common.h"
 #include "pairs.h"
 
-static int32_t *make_room(int32_t *array, size_t *capacity, size_t count) {
+static void *make_room(void *array, size_t *capacity, size_t count, size_t size) {
     if (count <= *capacity) return array;
     free(array);
     *capacity = 2 * count;
-    return allocate(*capacity * sizeof *array);
+    return allocate(*capacity * size);
 }
 
-/* The ids of a tree and the end symbol; returns what is behind them. */
+/* Writes the ids of a tree and the end token. Returns the position after them. */
 static int32_t *put_tree(int32_t *ids, const struct tree *tree, const struct alphabet *alphabet) {
     int64_t leaves = 0;
     for (size_t i = 0; i < tree->length; ++i) {
         const int32_t symbol = tree->symbols[i];
         *ids++ = symbol == SYMBOL_LEAF ? id_of_leaf(alphabet, leaves++) : id_of_bracket(alphabet, symbol);
     }
-    *ids++ = XF_TOKEN_END;
+    *ids++ = END_SYMBOL;
     return ids;
 }
 
@@ -34,10 +34,10 @@ void own_batch_fill(struct own_batch *own, const struct pairs *pairs, const size
         sources += (size_t)pairs->list[index[i]].source_length;
         targets += pairs->list[index[i]].tree.length + 1;
     }
-    own->ids = make_room(own->ids, &own->id_capacity, sources + targets);
-    own->offsets = make_room(own->offsets, &own->offset_capacity, 2 * (count + 1));
+    own->ids = make_room(own->ids, &own->id_capacity, sources + targets, sizeof *own->ids);
+    own->offsets = make_room(own->offsets, &own->offset_capacity, 2 * (count + 1), sizeof *own->offsets);
     int32_t *source = own->ids, *target = own->ids + sources;
-    int32_t *source_offsets = own->offsets, *target_offsets = own->offsets + count + 1;
+    int64_t *source_offsets = own->offsets, *target_offsets = own->offsets + count + 1;
     source_offsets[0] = target_offsets[0] = 0;
     for (size_t i = 0; i < count; ++i) {
         const struct pair *pair = &pairs->list[index[i]];
@@ -45,7 +45,7 @@ void own_batch_fill(struct own_batch *own, const struct pairs *pairs, const size
         source += pair->source_length;
         source_offsets[i + 1] = source_offsets[i] + pair->source_length;
         if (alphabet != NULL) target = put_tree(target, &pair->tree, alphabet);
-        target_offsets[i + 1] = target_offsets[i] + (int32_t)pair->tree.length + 1;
+        target_offsets[i + 1] = target_offsets[i] + (int64_t)pair->tree.length + 1;
     }
     own->batch = (xf_batch){.struct_size = sizeof own->batch,
                             .sentences = (int64_t)count,
@@ -76,7 +76,7 @@ static void shuffle(size_t *list, size_t count, uint64_t *state) {
     }
 }
 
-/* Sorts plan->order by cost; pairs of equal cost stay in their order (a counting sort). */
+/* Sorts plan->order by cost with a stable counting sort. */
 static void sort_by_cost(struct plan *plan) {
     const size_t count = plan->pairs->count, costs = (size_t)plan->batch_tokens + 2;
     size_t *places = allocate(costs * sizeof *places), *sorted = allocate(count * sizeof *sorted);
@@ -98,7 +98,7 @@ static void make_epoch(struct plan *plan, int64_t epoch) {
     shuffle(plan->order, count, &state);
     sort_by_cost(plan);
     plan->count = 0;
-    int64_t tokens = plan->batch_tokens; /* as if a batch were full: the first pair begins one */
+    int64_t tokens = plan->batch_tokens; /* starts as full, so that the first pair begins a batch */
     for (size_t i = 0; i < count; ++i) {
         const int64_t cost = pair_tokens(&plan->pairs->list[plan->order[i]]);
         if (tokens + cost > plan->batch_tokens) {
@@ -116,7 +116,7 @@ static void make_epoch(struct plan *plan, int64_t epoch) {
 bool plan_open(struct plan *plan, const struct pairs *pairs, int64_t batch_tokens, uint64_t seed) {
     for (size_t i = 0; i < pairs->count; ++i) {
         if (pair_tokens(&pairs->list[i]) <= batch_tokens) continue;
-        complain("pair %zu has %lld tokens, expected at most data.batch_tokens, which is %lld", i + 1,
+        complain("pair %zu has %lld tokens, expected at most %lld (data.batch_tokens)", i + 1,
                  (long long)pair_tokens(&pairs->list[i]), (long long)batch_tokens);
         return false;
     }

@@ -1,5 +1,5 @@
 /*
- * commands.h - the commands of examples/paper/parse. Each gets the program's whole command line and returns its exit
+ * commands.h - the commands of examples/paper/parse. Each receives the whole command line and returns the exit
  * status.
  *
  * SPDX-License-Identifier: Apache-2.0

@@ -1,5 +1,5 @@
 /*
- * curve.c - the course of a training run, in M.xf.curve.tsv; see parse_train.h.
+ * curve.c - reads and writes the training curve M.xf.curve.tsv; see parse_train.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -54,7 +54,7 @@ bool curve_read(struct curve *curve, const char *model, int64_t last_step) {
     struct line_reader reader = {.fd = open(name, O_RDONLY | O_CLOEXEC)};
     if (reader.fd < 0 && errno == ENOENT) return true; /* stopped before the first evaluation */
     if (reader.fd < 0) {
-        complain("can't open %s: %s", name, strerror(errno));
+        complain("cannot open %s: %s", name, strerror(errno));
         return false;
     }
     const char *text;
@@ -72,8 +72,7 @@ bool curve_read(struct curve *curve, const char *model, int64_t last_step) {
     }
     close(reader.fd);
     close_lines(&reader);
-    if (!good)
-        complain("%s, line %zu: not as train wrote it, expected %s", name, line, line == 1 ? header : "9 numbers");
+    if (!good) complain("%s, line %zu: unexpected contents, expected %s", name, line, line == 1 ? header : "9 numbers");
     return good;
 }
 

@@ -1,5 +1,5 @@
 /*
- * evalb.c - labelled bracketing scores; see evalb.h for the rules.
+ * evalb.c - labeled bracketing scores; see evalb.h for the rules.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -10,7 +10,7 @@
 
 #include "common.h"
 
-/* Words begin to end - 1 of what is not deleted. */
+/* The words [begin, end), numbered without the deleted ones. */
 struct bracket {
     int32_t label;
     int64_t begin, end;
@@ -27,7 +27,7 @@ bool evalb_is_punctuation(const char *word, size_t length) {
     return false;
 }
 
-/* A label without what follows "-" or "=": NP of NP-SBJ and NP=2. ADVP and PRT are equal. */
+/* Cuts a label at "-" or "=": NP-SBJ and NP=2 become NP. PRT becomes ADVP. Returns the length. */
 static size_t counted_name(const char **name) {
     const size_t length = strcspn(*name, "-=");
     if (length != 3 || memcmp(*name, "PRT", 3) != 0) return length;
@@ -35,7 +35,7 @@ static size_t counted_name(const char **name) {
     return 4;
 }
 
-/* The first label of the table that counts as equal to this one; -1 for one that does not count. */
+/* Returns the first label of the table that is equal to this one, or -1 for a label that is ignored. */
 static int32_t counted_label(const struct labels *labels, int32_t label) {
     const char *name = labels->names[label];
     const size_t length = counted_name(&name);
@@ -47,7 +47,7 @@ static int32_t counted_label(const struct labels *labels, int32_t label) {
     return label;
 }
 
-/* The brackets that count, into an array with room for half as many as symbols; they close in the array's order. */
+/* Writes the counted brackets to `out`, in closing order. `out` has room for half as many brackets as symbols. */
 static size_t brackets_of(struct bracket *out, const struct labels *labels, const bool *deleted, const int32_t *symbols,
                           size_t length) {
     size_t count = 0, depth = 0;
@@ -74,7 +74,7 @@ static bool crosses(const struct bracket *a, const struct bracket *b) {
            (b->begin < a->begin && a->begin < b->end && b->end < a->end);
 }
 
-/* Takes a gold bracket that no other answer has taken. */
+/* Matches a bracket with an equal gold bracket that is not matched yet. */
 static bool take_match(struct bracket *gold, size_t count, const struct bracket *test) {
     for (size_t i = 0; i < count; ++i) {
         if (gold[i].matched || gold[i].label != test->label) continue;

@@ -1,14 +1,16 @@
 /*
- * evalb.h - labelled bracketing scores by the rules of EVALB (Sekine and Collins) with COLLINS.prm.
+ * evalb.h - labeled bracketing scores by the rules of EVALB (Sekine and Collins) with COLLINS.prm.
  *
- * - The brackets of a tree are a multiset of (label, first word, last word); gold and answer share its intersection.
- * - Of a label counts what stands before "-" or "=": NP-SBJ and NP=2 are NP. A bracket labelled TOP does not count.
- *   ADVP and PRT are equal.
- * - Punctuation is deleted before words are numbered, and a bracket that holds nothing else is dropped. COLLINS.prm
- *   deletes by part of speech (, : `` '' .); the leaves here have none, so the word's form decides: see
- *   evalb_is_punctuation(). As in the Penn Treebank's tags, "!" and "?" count as ".", and ";", "..." and dashes as ":".
- * - An answer that is no tree, or has another number of leaves than the gold tree, is an error: EVALB leaves the
- * sentence out of all scores. strict_recall() and strict_f1() leave nothing out.
+ * - The brackets of a tree are a multiset of (label, first word, last word); the matched brackets are
+ *   the intersection of the multisets of gold tree and answer.
+ * - A label is cut at "-" or "=": NP-SBJ and NP=2 are NP. Brackets with the label TOP are ignored. ADVP and PRT are
+ *   equal.
+ * - Punctuation is deleted before words are numbered, and a bracket that contains only punctuation is dropped.
+ *   COLLINS.prm deletes by part of speech (, : `` '' .). The leaves here have no part of speech, so the word itself
+ *   decides: see evalb_is_punctuation(). As in the tags of the Penn Treebank, "!" and "?" count as ".", and ";", "...",
+ *   and dashes count as ":".
+ * - An answer that is not a tree, or whose number of leaves differs from the gold tree, is an error. EVALB excludes
+ * such a sentence from all scores; evalb_strict_recall() and evalb_strict_f1() include it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -17,33 +19,33 @@
 
 #include "tree.h"
 
-/* Counts over sentences. Zeroed it is that of none. */
+/* Counts over sentences. Initialize it with zeros. */
 struct evalb {
-    int64_t sentences;           /* scored ones */
-    int64_t errors;              /* sentences left out because of their answers */
-    int64_t skipped;             /* sentences left out because all their words are deleted */
+    int64_t sentences;           /* scored sentences */
+    int64_t errors;              /* sentences excluded because of their answers */
+    int64_t skipped;             /* sentences excluded because all their words are deleted */
     int64_t gold, test, matched; /* brackets of the scored sentences */
-    int64_t crossing;     /* brackets of answers that overlap with a gold bracket without one being inside the other */
-    int64_t not_crossing; /* sentences without such a bracket */
-    int64_t complete;     /* sentences whose brackets all match */
-    int64_t gold_of_errors; /* gold brackets of the sentences left out */
+    int64_t crossing;            /* brackets of answers that partially overlap a gold bracket */
+    int64_t not_crossing;        /* sentences without such a bracket */
+    int64_t complete;            /* sentences whose brackets all match */
+    int64_t gold_of_errors;      /* gold brackets of the sentences in errors */
 };
 
-/* Whether a word is deleted. */
+/* Returns whether a word is punctuation, which is deleted. */
 bool evalb_is_punctuation(const char *word, size_t length);
 
-/* Scores one answer. The gold tree is one (tree_check()); deleted says which of its words are deleted, NULL: none. */
+/* Scores one answer. `gold` must be a valid tree (tree_check()); `deleted` marks its deleted words, NULL: none. */
 void evalb_add(struct evalb *score, const struct labels *labels, const bool *deleted, const struct tree *gold,
                const int32_t *test, size_t test_length);
 
-/* In percent; 0 where there is nothing to divide by. */
+/* Percentages; 0 if the divisor is 0. */
 double evalb_recall(const struct evalb *score);
 double evalb_precision(const struct evalb *score);
 double evalb_f1(const struct evalb *score);
 double evalb_complete(const struct evalb *score);
-double evalb_average_crossing(const struct evalb *score); /* a number for each sentence, no percentage */
+double evalb_average_crossing(const struct evalb *score); /* a mean per sentence, not a percentage */
 
-/* With the gold brackets of the sentences that were left out as not found. */
+/* Also count the gold brackets of the sentences in errors, as not found. */
 double evalb_strict_recall(const struct evalb *score);
 double evalb_strict_f1(const struct evalb *score);
 

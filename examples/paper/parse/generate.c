@@ -1,5 +1,5 @@
 /*
- * generate.c - `paper_parse generate`: pairs of a grammar whose right trees are known, to try the program on.
+ * generate.c - `paper_parse generate`: writes sentences of a grammar with their trees, for testing.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,8 +13,9 @@
 int generate_command(int argc, char **argv) {
     int64_t sentences = 1000, seed = 1, words = 25;
     const struct flag flags[] = {
-        {"sentences", FLAG_COUNT, &sentences, NULL, "1000", "How many."},
-        {"words", FLAG_COUNT, &words, NULL, "25", "At most so many words and punctuation marks in each; from 6."},
+        {"sentences", FLAG_COUNT, &sentences, NULL, "1000", "Number of sentences."},
+        {"words", FLAG_COUNT, &words, NULL, "25",
+         "Maximum number of words and punctuation marks in a sentence; at least 6."},
         {"seed", FLAG_COUNT, &seed, NULL, "1", "The same seed gives the same sentences."},
     };
     struct command_line line = {.usage = "generate [options] > pairs.tsv",

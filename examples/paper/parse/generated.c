@@ -15,7 +15,7 @@
 
 enum { SEED = 1 };
 
-/* The words decide the tree, so lines differ when sentences do. */
+/* The words determine the tree, so two lines differ only if their sentences differ. */
 static bool is_new(const struct sentences *drawn, const char *line, size_t length) {
     for (size_t i = 0; i < drawn->count; ++i)
         if (drawn->lengths[i] == length && memcmp(drawn->texts[i], line, length) == 0) return false;
@@ -52,15 +52,15 @@ static bool check_or_write(const char *path, const struct sentences *lines, size
     FILE *file = fopen(path, "rb");
     if (file == NULL && errno == ENOENT) return write_lines(path, lines, begin, end);
     if (file == NULL) {
-        complain("can't open %s: %s", path, strerror(errno));
+        complain("cannot open %s: %s", path, strerror(errno));
         return false;
     }
     const bool same = holds_lines(file, lines, begin, end);
     fclose(file);
     if (!same)
         complain(
-            "%s holds something else, expected the %zu generated trees that belong there: give your own files "
-            "with --train, --dev and --test, or another --out",
+            "%s has other contents, expected the %zu generated trees; name your own files with --train, --dev, and "
+            "--test, or use another --out",
             path, end - begin);
     return same;
 }
@@ -81,7 +81,7 @@ bool generated_make(struct generated *files, const char *folder) {
         good = join_path(parts[i].path, folder, parts[i].name, ".tsv") &&
                check_or_write(parts[i].path, &drawn, begin, begin + parts[i].count);
     if (good)
-        printf("%-12s %d trees to learn from, %d dev, %d test in %s: no files were given\n", "generated",
+        printf("%-12s %d training, %d dev, and %d test trees in %s, because no files are named\n", "generated",
                (int)GENERATED_TRAIN, (int)GENERATED_DEV, (int)GENERATED_TEST, folder);
     sentences_free(&drawn);
     return good;

@@ -1,5 +1,5 @@
 /*
- * generated.h - the trees of `paper_parse table4` when no files are given: drawn from the grammar of pcfg.h.
+ * generated.h - draws the trees of `paper_parse table4` from the grammar in pcfg.h if the user names no files.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,9 +15,9 @@ struct generated {
 };
 
 /*
- * Sees to it that train.tsv, dev.tsv and test.tsv stand in the folder. All their sentences differ, and each call draws
- * the same. A file that is there is left as it is; one that holds anything else than what is drawn is refused, as its
- * scores would pass for scores on these trees. False after a message.
+ * Creates train.tsv, dev.tsv, and test.tsv in the folder unless they exist. All sentences differ, and each call draws
+ * the same ones. An existing file with other contents is rejected, because its scores would be taken for scores on the
+ * generated trees. Returns false after printing a message.
  */
 bool generated_make(struct generated *files, const char *folder);
 

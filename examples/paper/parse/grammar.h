@@ -1,25 +1,24 @@
 /*
- * grammar.h - holds beam search to well-formed trees: a constraint for xf_decode().
+ * grammar.h - a constraint for xf_decode() that restricts beam search to well-formed trees.
  *
- * A tree of a sentence of n words has one root; each bracket is closed with the label it was opened with, and has
- * something in it; there are n leaves. That the search can't run into a dead end takes one rule more. What a prefix
- * still needs at the least is
+ * The tree of a sentence of n words has one root and n leaves. Each bracket is closed with the label that opened it and
+ * is not empty. One more rule prevents dead ends. To complete a prefix, the search needs at least
  *
- *     leaves left + brackets open + 1 (the end symbol)
+ *     remaining leaves + open brackets + 1 (the end token)
  *
- * tokens. A leaf and a closing bracket lower that by one and use up one token, so they are always within the budget; an
- * opening bracket raises it by one, and is allowed only as long as it then still fits into what remains.
+ * tokens. A leaf or a closing bracket reduces this number by one and uses one token, so it always fits. An opening
+ * bracket increases the number by one, and is allowed only if the result still fits into the remaining tokens.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef PARSE_GRAMMAR_H
 #define PARSE_GRAMMAR_H
 
-#include <xformer/xformer.h>
+#include <xformer/experimental.h>
 
 #include "alphabet.h"
 
-/* What the constraint is told about the sentences of a call: give its address as `user`. */
+/* The sentences of a call. Pass its address as `user`. */
 struct grammar {
     struct alphabet alphabet;
     const int64_t *words; /* of each sentence of the batch */
@@ -27,9 +26,9 @@ struct grammar {
 };
 
 /*
- * An xf_constraint_fn. Fails for a sentence it does not know and for a prefix it did not allow. Where no tree fits into
- * what remains at the start it allows nothing, and the sentence has no answer.
+ * An xf_constraint_fn. Fails for a sentence index that is out of range and for a prefix that it did not allow. If no
+ * tree fits into the token limit, it allows no token, and the sentence has no hypothesis.
  */
-int32_t grammar_allow(void *user, const xf_prefix *prefix, uint32_t *allowed);
+int32_t grammar_allow(void *user, const xf_constraint_step *step);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * pairs.c - sentences with their trees: from a file to ids; see pairs.h.
+ * pairs.c - reads and encodes pairs; see pairs.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -16,6 +16,7 @@
 #include "common.h"
 #include "evalb.h"
 #include "lines.h"
+#include "signals.h"
 
 bool pairs_add(struct pairs *pairs, const char *text, size_t length) {
     struct pair pair = {.text = allocate(length + 1), .deleted = allocate((length / 2 + 1) * sizeof(bool))};
@@ -43,7 +44,7 @@ bool pairs_add(struct pairs *pairs, const char *text, size_t length) {
 
 const char *pairs_add_line(struct pairs *pairs, struct labels *labels, bool grow, const char *text, size_t length) {
     const char *tab = memchr(text, '\t', length);
-    if (tab == NULL) return "there is no tab, expected a sentence, a tab and a tree";
+    if (tab == NULL) return "the line has no tab, expected a sentence, a tab, and a tree";
     if (!pairs_add(pairs, text, (size_t)(tab - text))) return "the sentence is empty";
     struct pair *pair = &pairs->list[pairs->count - 1];
     enum tree_fault fault = tree_read(&pair->tree, labels, grow, tab + 1, length - (size_t)(tab + 1 - text));
@@ -54,7 +55,7 @@ const char *pairs_add_line(struct pairs *pairs, struct labels *labels, bool grow
 bool pairs_read(struct pairs *pairs, struct labels *labels, bool grow, const char *path) {
     struct line_reader reader = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
     if (reader.fd < 0) {
-        complain("can't open %s: %s", path, strerror(errno));
+        complain("cannot open %s: %s", path, strerror(errno));
         return false;
     }
     const char *text = NULL, *wrong = NULL;
@@ -71,7 +72,7 @@ bool pairs_read(struct pairs *pairs, struct labels *labels, bool grow, const cha
     if (wrong != NULL)
         complain("%s, line %zu: %s", path, line, wrong);
     else if (pairs->count == 0)
-        complain("%s is empty, expected a sentence, a tab and a tree on each line", path);
+        complain("%s is empty, expected a sentence, a tab, and a tree on each line", path);
     return wrong == NULL && pairs->count > 0;
 }
 
@@ -115,42 +116,34 @@ void pairs_limit(struct pairs *pairs, int64_t limit) {
     while (limit > 0 && pairs->count > (size_t)limit) free_pair(&pairs->list[--pairs->count]);
 }
 
-/* A corpus wants two sides; here the sentence is both, which counts each pair of letters twice and changes no choice.
- */
-enum xf_status pairs_tokenizer(const struct pairs *pairs, xf_context *context, const xf_config *config,
-                               xf_tokenizer **out, xf_error *err) {
-    size_t size = 0, used = 0;
-    for (size_t i = 0; i < pairs->count; ++i) size += 2 * (pairs->list[i].text_length + 1);
-    char *text = allocate(size);
-    for (size_t i = 0; i < pairs->count; ++i) {
-        for (int side = 0; side < 2; ++side) {
-            memcpy(text + used, pairs->list[i].text, pairs->list[i].text_length);
-            used += pairs->list[i].text_length;
-            text[used++] = side == 0 ? '\t' : '\n';
-        }
-    }
+/* A corpus has two sides. The sentence is used for both; this doubles all counts and does not change the result. */
+xf_status pairs_tokenizer(const struct pairs *pairs, xf_context *context, const xf_config *config, xf_tokenizer **out,
+                          xf_error *err) {
+    const char **texts = allocate(pairs->count * sizeof *texts);
+    for (size_t i = 0; i < pairs->count; ++i) texts[i] = pairs->list[i].text;
     xf_corpus *corpus = NULL;
-    enum xf_status status = xf_corpus_from_memory(context, config, "the sentences", text, used, &corpus, err);
-    if (status == XF_OK) status = xf_tokenizer_train(context, config, corpus, out, err);
+    xf_status status =
+        xf_corpus_from_pairs(context, texts, NULL, texts, NULL, pairs->count, config, &until_interrupted, &corpus, err);
+    if (status == XF_OK) status = xf_tokenizer_train(context, corpus, config, &until_interrupted, out, err);
     xf_corpus_free(corpus);
-    free(text);
+    free(texts);
     return status;
 }
 
-enum xf_status pairs_encode(struct pairs *pairs, const xf_tokenizer *tokenizer, xf_error *err) {
+xf_status pairs_encode(struct pairs *pairs, const xf_tokenizer *tokenizer, xf_error *err) {
     for (size_t i = 0; i < pairs->count; ++i) {
         struct pair *pair = &pairs->list[i];
         size_t count = 0;
-        /* Normalisation may lengthen a text, so the first call may say how much room there must be. */
+        /* Normalization may lengthen a text, so the first call may fail and return the required size. */
         for (size_t room = pair->text_length + 1;; room = count) {
             free(pair->source);
             pair->source = allocate((room + 1) * sizeof *pair->source);
-            const enum xf_status status =
+            const xf_status status =
                 xf_tokenizer_encode(tokenizer, pair->text, pair->text_length, pair->source, room, &count, err);
             if (status == XF_OK) break;
             if (status != XF_ERROR_BUFFER_TOO_SMALL) return status;
         }
-        pair->source[count] = XF_TOKEN_END;
+        pair->source[count] = END_SYMBOL;
         pair->source_length = (int32_t)count + 1;
     }
     return XF_OK;

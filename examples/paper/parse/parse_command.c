@@ -1,5 +1,5 @@
 /*
- * parse_command.c - `paper_parse parse`: sentences in, trees out, a line each, without waiting longer than needed.
+ * parse_command.c - `paper_parse parse`: reads sentences, one per line, and prints a tree for each as soon as possible.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,14 +21,14 @@ struct session {
     struct parser parser;
     xf_decoder *decoder;
     struct pairs pairs;
-    bool has_tree[AT_A_TIME]; /* of each line taken in: false prints an empty line */
+    bool has_tree[AT_A_TIME]; /* for each line read; false prints an empty line */
     size_t lines;
-    int64_t longest; /* source tokens */
+    int64_t longest; /* limit of source tokens */
     size_t line;     /* number of the last line read */
-    bool refused;    /* some line was */
+    bool refused;    /* at least one line was rejected */
 };
 
-/* A word as the Penn Treebank writes it: brackets in it must not pass for those of the tree. */
+/* Prints a word as in the Penn Treebank, with brackets escaped to distinguish them from those of the tree. */
 static void print_word(const char *word, size_t length) {
     for (size_t i = 0; i < length; ++i) {
         if (word[i] == '(')
@@ -40,7 +40,7 @@ static void print_word(const char *word, size_t length) {
     }
 }
 
-/* The tree with the words at its leaves, in the manner of the Penn Treebank: "(S (NP Dogs) (VP bark))". */
+/* Prints the tree with words at its leaves, as in the Penn Treebank: "(S (NP Dogs) (VP bark))". */
 static void print_words(const struct session *session, const struct pair *pair, const struct tree *tree) {
     const char *word = pair->text, *end = pair->text + pair->text_length;
     for (size_t i = 0; i < tree->length; ++i) {
@@ -53,7 +53,7 @@ static void print_words(const struct session *session, const struct pair *pair, 
         if (symbol != SYMBOL_LEAF) {
             printf("(%s", session->parser.labels.names[label_of(symbol)]);
         } else {
-            const char *blank = memchr(word, ' ', (size_t)(end - word)); /* a word may hold a NUL byte */
+            const char *blank = memchr(word, ' ', (size_t)(end - word)); /* a word may contain a NUL byte */
             if (blank == NULL) blank = end;
             print_word(word, (size_t)(blank - word));
             word = blank < end ? blank + 1 : end;
@@ -92,12 +92,12 @@ static void take_line(struct session *session, const char *text, size_t length) 
     session->has_tree[session->lines++] = good;
 }
 
-/* Parses the lines taken in and prints an answer for each. Returns -1 to go on, or the exit status. */
+/* Parses the lines read so far and prints a tree for each. Returns -1, or the exit status on failure. */
 static int answer_lines(struct session *session) {
     struct answer answers[AT_A_TIME];
     xf_error err;
     size_t next = 0;
-    enum xf_status status = pairs_encode(&session->pairs, session->parser.tokenizer, &err);
+    xf_status status = pairs_encode(&session->pairs, session->parser.tokenizer, &err);
     if (status == XF_OK && session->pairs.count > 0)
         status = parse_all(&session->parser, session->decoder, &session->pairs, true, answers, &err);
     if (status != XF_OK) return fail(&err);
@@ -107,7 +107,7 @@ static int answer_lines(struct session *session) {
             continue;
         }
         if (answers[next].fault != TREE_OK) {
-            complain("line %zu: no tree fits into its tokens and decode.max_extra_tokens more",
+            complain("line %zu: no tree fits into the source length plus decode.max_extra_tokens; increase that option",
                      session->line - session->lines + i + 1);
             session->refused = true;
         }
@@ -157,14 +157,12 @@ static int parse_lines(struct session *session) {
 
 static int open_and_parse(struct session *session, const xf_config *config, xf_context *context) {
     xf_error err;
-    int64_t longest = 0;
     if (!parser_load(&session->parser, context, session->model)) return EXIT_FAILED;
     if (xf_decoder_create(session->parser.model, config, &session->decoder, &err) != XF_OK ||
-        xf_config_get_i64(config, "decode.max_source_tokens", &session->longest, &err) != XF_OK ||
-        xf_config_get_i64(xf_model_config(session->parser.model), "model.max_length", &longest, &err) != XF_OK)
+        get_integer(xf_model_config(session->parser.model), "model.max_length", &session->longest, &err) != XF_OK)
         return fail(&err);
-    /* A tree has a token for each word, two for each bracket and the end: the shortest needs three more than words. */
-    if (session->longest > longest - 3) session->longest = longest - 3;
+    /* A tree has one token per word, two per bracket, and the end token: at least three more than the words. */
+    session->longest -= 3;
     return parse_lines(session);
 }
 
@@ -173,14 +171,14 @@ int parse_command(int argc, char **argv) {
     const struct flag flags[] = {
         {"model", FLAG_TEXT, &session.model, NULL, "M.xf", "The model. Required."},
         {"words", FLAG_SWITCH, &session.words, NULL, "",
-         "Prints the words at the leaves: (S (NP Dogs) (VP bark)); a bracket in a word is -LRB- or -RRB-."},
+         "Prints the words at the leaves: (S (NP Dogs) (VP bark)). A bracket in a word is printed as -LRB- or -RRB-."},
         {"beam", FLAG_OPTION, NULL, "decode.beam", "21", "The same as --decode.beam."},
         {"threads", FLAG_OPTION, NULL, "context.threads", "N", "The same as --context.threads."},
     };
     struct command_line line = {.usage = "parse --model M.xf [options] < sentences > trees",
                                 .about =
-                                    "Parses sentences, one a line, their words and punctuation separated by blanks. "
-                                    "Every answer is a well-formed tree.",
+                                    "Parses sentences, one per line, with words and punctuation separated by "
+                                    "blanks. Every output is a well-formed tree.",
                                 .groups = "context. decode.",
                                 .flags = flags,
                                 .flag_count = sizeof flags / sizeof flags[0]};

@@ -1,5 +1,5 @@
 /*
- * parse_evaluate.c - `paper_parse evaluate`: labelled bracketing scores on a test set, held to the grammar or not.
+ * parse_evaluate.c - `paper_parse evaluate`: labeled bracketing scores on a test set, with or without the constraint.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,7 +21,7 @@ struct evaluation {
     bool unconstrained, gold;
 };
 
-/* The answers' trees, a line each; a line is empty where there is none. */
+/* Writes one tree per line; the line is empty if there is no tree. */
 static int write_answers(const char *path, const struct parser *parser, const struct answer *answers, size_t count) {
     struct sentences lines = {0};
     for (size_t i = 0; i < count; ++i) {
@@ -42,7 +42,7 @@ static int measure(const struct evaluation *evaluation, const struct parser *par
     double nll = 0;
     struct parse_score score;
     struct answer *answers = allocate(pairs->count * sizeof *answers);
-    enum xf_status result = measure_nll(parser, decoder, pairs, &nll, &err);
+    xf_status result = measure_nll(parser, decoder, pairs, &nll, &err);
     if (result == XF_OK)
         result = measure_parser(parser, decoder, pairs, !evaluation->unconstrained, answers, &score, &err);
     int status = result == XF_OK ? EXIT_OK : fail(&err);
@@ -73,10 +73,10 @@ static int evaluate(const struct evaluation *evaluation, const xf_config *config
             xf_config_get(config, "decode.beam", &beam, NULL);
             xf_config_get(config, "decode.alpha", &alpha, NULL);
             xf_config_get(config, "decode.max_extra_tokens", &extra, NULL);
-            printf("%-12s %s\n", "device", xf_context_device(context));
+            printf("%-12s %s\n", "device", device_of(context));
             printf("%-12s %s, %lld parameters\n", "model", evaluation->model, (long long)parameter_count(parser.model));
             printf("%-12s beam %s, alpha %s, source length + %s, %s\n", "decoding", beam, alpha, extra,
-                   evaluation->unconstrained ? "no grammar" : "held to well-formed trees");
+                   evaluation->unconstrained ? "unconstrained" : "constrained to well-formed trees");
             check_output();
             status = measure(evaluation, &parser, decoder, &pairs);
         }
@@ -91,17 +91,19 @@ int parse_evaluate_command(int argc, char **argv) {
     struct evaluation evaluation = {0};
     const struct flag flags[] = {
         {"model", FLAG_TEXT, &evaluation.model, NULL, "M.xf", "The model. Required."},
-        {"test", FLAG_TEXT, &evaluation.test, NULL, "FILE.tsv", "Pairs: sentence TAB tree, one a line. Required."},
-        {"unconstrained", FLAG_SWITCH, &evaluation.unconstrained, NULL, "", "Lets the model write what it likes."},
+        {"test", FLAG_TEXT, &evaluation.test, NULL, "FILE.tsv",
+         "Test pairs: sentence TAB tree, one per line. Required."},
+        {"unconstrained", FLAG_SWITCH, &evaluation.unconstrained, NULL, "",
+         "Does not restrict the output to well-formed trees."},
         GOLD_FLAG(&evaluation.gold),
-        {"sentences", FLAG_COUNT, &evaluation.sentences, NULL, "0", "Only the first so many pairs; 0 is all."},
-        {"output", FLAG_TEXT, &evaluation.output, NULL, "FILE", "Writes the trees there, one a line."},
+        {"sentences", FLAG_COUNT, &evaluation.sentences, NULL, "0", "Number of pairs to parse; 0: all."},
+        {"output", FLAG_TEXT, &evaluation.output, NULL, "FILE", "Writes the trees to this file, one per line."},
         {"beam", FLAG_OPTION, NULL, "decode.beam", "21", "The same as --decode.beam."},
         {"alpha", FLAG_OPTION, NULL, "decode.alpha", "0.3", "The same as --decode.alpha."},
         {"threads", FLAG_OPTION, NULL, "context.threads", "N", "The same as --context.threads."},
     };
     struct command_line line = {.usage = "evaluate --model M.xf --test FILE.tsv [options]",
-                                .about = "Parses a test set and compares with its trees by the rules of EVALB.",
+                                .about = "Parses a test set and scores the result by the rules of EVALB.",
                                 .groups = "context. decode.",
                                 .flags = flags,
                                 .flag_count = sizeof flags / sizeof flags[0]};
@@ -122,9 +124,8 @@ int parse_evaluate_command(int argc, char **argv) {
     xf_context *context = NULL;
     status = open_parsing(&line, &config, &context);
     if (status < 0) {
-        catch_signals(context);
+        catch_signals();
         status = evaluate(&evaluation, config, context);
-        release_context();
     }
     xf_context_free(context);
     xf_config_free(config);

@@ -1,6 +1,6 @@
 /*
- * parse_main.c - examples/paper/parse: constituency parsing as in s. 6.3 of the paper. Trains a parser, parses with it,
- * measures it, makes Table 4.
+ * parse_main.c - paper_parse: constituency parsing as in s. 6.3 of the paper. Trains, runs, and scores a parser, and
+ * reproduces Table 4.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,11 +11,11 @@
 const char program_name[] = "paper_parse";
 
 static const struct command commands[] = {
-    {"train", parse_train_command, "learn from sentences with their trees; write a model"},
+    {"train", parse_train_command, "train a parser on sentences with their trees"},
     {"parse", parse_command, "parse the sentences of standard input to standard output"},
-    {"evaluate", parse_evaluate_command, "measure labelled F1 on a test set by EVALB's rules"},
-    {"generate", generate_command, "write sentences of a small grammar with their trees, to try the others on"},
-    {"table4", table4_command, "train, measure with and without the grammar, write table and plots; needs no data"},
+    {"evaluate", parse_evaluate_command, "measure labeled F1 on a test set by EVALB's rules"},
+    {"generate", generate_command, "write sentences of a small grammar with their trees, for testing"},
+    {"table4", table4_command, "train, score with and without the constraint, write table and plots; needs no data"},
 };
 
 int main(int argc, char **argv) { return run_program(commands, sizeof commands / sizeof commands[0], "", argc, argv); }

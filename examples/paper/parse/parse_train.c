@@ -1,5 +1,5 @@
 /*
- * parse_train.c - `paper_parse train`: the loop, what it writes and prints, and its two ways to end.
+ * parse_train.c - `paper_parse train`: the training loop, its output, and its end.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -29,7 +29,8 @@ static bool save_checkpoint(struct parse_run *run) {
     xf_error err;
     const int64_t step = xf_trainer_step_count(run->trainer);
     checkpoint_name(run, name);
-    if (run->saved_step != step && xf_trainer_save(run->trainer, NULL, name, &err) != XF_OK) {
+    const xf_sink sink = XF_SINK_PATH(name);
+    if (run->saved_step != step && xf_trainer_save(run->trainer, NULL, NULL, &sink, &err) != XF_OK) {
         fail(&err);
         return false;
     }
@@ -37,22 +38,23 @@ static bool save_checkpoint(struct parse_run *run) {
     return curve_write(&run->curve, run->flags.model, step, seconds_so_far(run));
 }
 
-/* Dev loss of all dev pairs; F1 of some, parsed greedily within the grammar. */
-static enum xf_status evaluate(struct parse_run *run, xf_error *err) {
+/* Computes the loss of all dev pairs, and the F1 of some, parsed greedily with the constraint. */
+static xf_status evaluate(struct parse_run *run, xf_error *err) {
     xf_decoder *decoder = NULL;
     xf_config *greedy = NULL;
     struct parse_score score;
     struct curve_row row = {.step = xf_trainer_step_count(run->trainer)};
     struct answer *answers = allocate(run->dev_some.count * sizeof *answers);
-    enum xf_status status = xf_config_copy(run->config, &greedy, err);
-    if (status == XF_OK) status = xf_config_set_i64(greedy, "decode.beam", 1, err);
+    xf_status status = xf_config_copy(run->config, &greedy, err);
+    if (status == XF_OK) status = xf_config_set_number(greedy, "decode.beam", 1, err);
     if (status == XF_OK) status = xf_decoder_create(run->parser.model, greedy, &decoder, err);
     if (status == XF_OK) status = measure_nll(&run->parser, decoder, &run->dev, &row.dev_nll, err);
     if (status == XF_OK) status = measure_parser(&run->parser, decoder, &run->dev_some, true, answers, &score, err);
     if (status == XF_OK) {
         answers_free(answers, run->dev_some.count);
         row.epoch = (double)row.step / (double)run->plan.count;
-        row.train_nll = run->sum_tokens > 0 ? run->sum_nll / run->sum_tokens : NAN; /* no step since the last one */
+        row.train_nll =
+            run->sum_tokens > 0 ? run->sum_nll / run->sum_tokens : NAN; /* no step since the last evaluation */
         row.recall = evalb_recall(&score.evalb);
         row.precision = evalb_precision(&score.evalb);
         row.f1 = evalb_f1(&score.evalb);
@@ -86,16 +88,16 @@ static void print_progress(struct parse_run *run, const xf_step_stats *stats) {
     check_output();
 }
 
-static enum xf_status train_loop(struct parse_run *run, xf_error *err) {
+static xf_status train_loop(struct parse_run *run, xf_error *err) {
     const struct alphabet alphabet = parser_alphabet(&run->parser);
-    enum xf_status status = XF_OK;
+    xf_status status = XF_OK;
     while (status == XF_OK && !is_over(run)) {
         if (was_interrupted()) return XF_ERROR_CANCELLED;
         size_t count = 0;
         const size_t *index = plan_batch(&run->plan, xf_trainer_step_count(run->trainer), &count);
         own_batch_fill(&run->batch, &run->train, index, count, &alphabet);
         xf_step_stats stats = XF_STEP_STATS_INIT;
-        status = xf_train_step(run->trainer, &run->batch.batch, 1, &stats, err);
+        status = xf_train_step(run->trainer, &run->batch.batch, 1, &until_interrupted, &stats, err);
         if (status != XF_OK) break;
         run->sum_nll += stats.nll * (double)stats.tgt_tokens;
         run->sum_tokens += (double)stats.tgt_tokens;
@@ -108,14 +110,13 @@ static enum xf_status train_loop(struct parse_run *run, xf_error *err) {
     return status;
 }
 
-/* The average of the snapshots, or the trainer's model, into its file. The snapshots stay: a run may go on from here.
- */
-static enum xf_status save_model(struct parse_run *run, xf_error *err) {
+/* Writes the average of the snapshots, or the trainer's model. Keeps the snapshots, because the run may be resumed. */
+static xf_status save_model(struct parse_run *run, xf_error *err) {
     xf_model *average = NULL;
-    enum xf_status status = snapshots_average(&run->snapshots, run->context, &average, err);
-    if (status == XF_OK && average == NULL) return xf_model_save(run->parser.model, NULL, run->flags.model, err);
-    if (status == XF_OK) status = xf_model_save(average, NULL, run->flags.model, err);
-    if (status == XF_OK) print_average(&run->snapshots);
+    xf_status status = snapshots_average(&run->snapshots, run->context, &average, err);
+    const xf_sink sink = XF_SINK_PATH(run->flags.model);
+    if (status == XF_OK) status = xf_model_save(average != NULL ? average : run->parser.model, NULL, NULL, &sink, err);
+    if (status == XF_OK && average != NULL) print_average(&run->snapshots);
     xf_model_free(average);
     return status;
 }
@@ -127,21 +128,22 @@ int parse_train(struct parse_run *run) {
     int result = parse_run_open(run);
     if (result >= 0) return was_interrupted() ? EXIT_INTERRUPTED : result;
     run->started = now();
-    /* Written before the first step as well: a full disk or a folder that is not there shows now, not in an hour. */
+    /* Write a checkpoint before the first step, to detect a full disk or a missing folder early. */
     if (!save_checkpoint(run)) return EXIT_FAILED;
     xf_error err;
-    enum xf_status status = train_loop(run, &err);
+    xf_status status = train_loop(run, &err);
     const int64_t step = xf_trainer_step_count(run->trainer);
     const bool known = run->curve.count > 0 && run->curve.rows[run->curve.count - 1].step == step;
     if (status == XF_OK && !known) status = evaluate(run, &err);
     const bool saved = save_checkpoint(run);
     if (status == XF_OK && saved) status = save_model(run, &err);
     if (status == XF_OK && saved) {
-        printf("the model is %s, of step %lld\n", run->flags.model, (long long)step);
+        printf("wrote %s, the model of step %lld\n", run->flags.model, (long long)step);
         return EXIT_OK;
     }
     if (status == XF_ERROR_CANCELLED)
-        complain("interrupted after step %lld; the same command with --resume goes on", (long long)run->saved_step);
+        complain("interrupted after step %lld; run the same command with --resume to continue",
+                 (long long)run->saved_step);
     else if (status != XF_OK)
         fail(&err);
     return status == XF_ERROR_CANCELLED ? EXIT_INTERRUPTED : EXIT_FAILED;

@@ -1,5 +1,5 @@
 /*
- * parse_train.h - a training run: what it holds, and who does what. `train` and `table4` both make one.
+ * parse_train.h - a training run, used by `train` and `table4`.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,7 +19,7 @@ struct parse_train_flags {
     bool resume, overwrite, quiet, gold;
 };
 
-/* One evaluation on the dev set; a line of M.xf.curve.tsv. Seconds are those of all runs so far. */
+/* One evaluation on the dev set, a line of M.xf.curve.tsv. `seconds` includes earlier runs. */
 struct curve_row {
     int64_t step;
     double epoch, train_nll, dev_nll, recall, precision, f1, complete, seconds;
@@ -28,24 +28,24 @@ struct curve_row {
 struct curve {
     struct curve_row *rows;
     size_t count, capacity;
-    double seconds; /* of the last line that was read, kept or not */
+    double seconds; /* of the last line read, even if it was not kept */
 };
 
 struct parse_run {
     struct parse_train_flags flags;
     xf_config *config;
     xf_context *context;
-    struct parser parser; /* its model is the trainer's */
+    struct parser parser; /* its model belongs to the trainer */
     struct pairs train, dev;
-    struct pairs dev_some; /* the first of dev, which are parsed while training; owns nothing */
+    struct pairs dev_some; /* the first pairs of dev, parsed during training; not owned */
     struct plan plan;
-    size_t train_read; /* of train: those in the file, before those made of them */
+    size_t train_read; /* pairs in train that come from the file; recombined pairs follow */
     struct own_batch batch;
     xf_trainer *trainer;
     struct curve curve;
     struct snapshots snapshots; /* for the average at the end */
     int64_t saved_step;
-    double started, earlier_seconds; /* now() when this run began; what the runs before it took */
+    double started, earlier_seconds; /* now() at the start of this run; seconds of earlier runs */
     double sum_nll, sum_tokens;      /* since the last evaluation */
     double last_line;
 };
@@ -56,27 +56,27 @@ struct parse_run {
         .dev_sentences = 200, .leaves = -1                                                                         \
     }
 
-/* Flags that `train` and `table4` share: fills in the table, which must have room for PARSE_TRAIN_FLAGS rows. */
+/* Fills the table with the flags that `train` and `table4` share. */
 enum { PARSE_TRAIN_FLAGS = 18 };
 void parse_train_flags(struct parse_train_flags *flags, struct flag table[PARSE_TRAIN_FLAGS]);
-/* Returns -1 to go on, or the exit status after a message. */
+/* Returns -1, or the exit status after printing a message. */
 int check_parse_train_flags(struct parse_train_flags *flags);
 
 /*
- * Trains and writes the model. The context and the config are the caller's, with signals caught. Returns the exit
- * status; EXIT_OK: the model is there.
+ * Trains and writes the model. The caller owns context and config, and has called catch_signals(). Returns the exit
+ * status.
  */
 int parse_train(struct parse_run *run);
 void parse_run_close(struct parse_run *run);
 
-/* train_setup.c: data, vocabulary, and a fresh model or the checkpoint. Returns -1 to go on, or the exit status. */
+/* train_setup.c: opens data, vocabulary, and a new model or the checkpoint. Returns -1, or the exit status. */
 int parse_run_open(struct parse_run *run);
 void checkpoint_name(const struct parse_run *run, char name[PATH_SIZE]);
 
 /*
- * curve.c: M.xf.curve.tsv. Reading leaves out rows after the step given; false after a message. When the last row is
- * not of the step at which it is written, a row without scores follows: it keeps the seconds of a run that is stopped
- * there.
+ * curve.c: reads and writes M.xf.curve.tsv. Reading skips rows after last_step, and returns false after printing a
+ * message. Writing adds a row without scores if the last row is from an earlier step; it records the seconds of a run
+ * that stopped at this step.
  */
 bool curve_read(struct curve *curve, const char *model, int64_t last_step);
 void curve_add(struct curve *curve, const struct curve_row *row);

@@ -1,5 +1,5 @@
 /*
- * parser.c - loads, saves, asks and measures a parser; see parser.h.
+ * parser.c - loads, saves, runs, and scores a parser; see parser.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -18,15 +18,16 @@
 #include "files.h"
 #include "grammar.h"
 #include "lines.h"
+#include "signals.h"
 
 const char *const parser_endings[] = {".tokenizer.json", ".labels",    ".ckpt", ".ckpt.prev",
                                       ".data",           ".curve.tsv", ".avg-", NULL};
 
 struct alphabet parser_alphabet(const struct parser *parser) {
-    return (struct alphabet){xf_tokenizer_vocab_size(parser->tokenizer), parser->labels.count, parser->leaves};
+    return (struct alphabet){vocabulary_size(parser->tokenizer), parser->labels.count, parser->leaves};
 }
 
-/* "XX 10": the first line of a parser whose leaves have ten ids. */
+/* Parses "XX 10", the first line of the labels if the leaves have ten ids. */
 static bool read_leaves(const char *text, size_t length, int32_t *leaves) {
     static const char head[] = {'X', 'X', ' '};
     if (length <= sizeof head || length > sizeof head + 4 || memcmp(text, head, sizeof head) != 0) return false;
@@ -42,7 +43,7 @@ static bool read_leaves(const char *text, size_t length, int32_t *leaves) {
 static bool load_labels(struct labels *labels, int32_t *leaves, const char *path) {
     struct line_reader reader = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
     if (reader.fd < 0) {
-        complain("can't open %s: %s", path, strerror(errno));
+        complain("cannot open %s: %s", path, strerror(errno));
         return false;
     }
     const char *text;
@@ -64,8 +65,8 @@ static bool load_labels(struct labels *labels, int32_t *leaves, const char *path
     close_lines(&reader);
     good = good && labels->count > 0;
     if (!good)
-        complain("%s is not a list of labels: expected one on each line, 1 to %d bytes long, at most %d of them", path,
-                 (int)LABEL_SIZE - 1, (int)MAX_LABELS);
+        complain("%s is not a list of labels, expected one label of 1 to %d bytes on each line, and at most %d labels",
+                 path, (int)LABEL_SIZE - 1, (int)MAX_LABELS);
     return good;
 }
 
@@ -73,7 +74,8 @@ bool parser_load_vocabulary(struct parser *parser, xf_context *context, const ch
     char name[PATH_SIZE];
     xf_error err;
     snprintf(name, sizeof name, "%.4000s.tokenizer.json", path);
-    if (xf_tokenizer_load(context, name, &parser->tokenizer, &err) != XF_OK) {
+    const xf_source source = XF_SOURCE_PATH(name);
+    if (xf_tokenizer_load(context, &source, &until_interrupted, &parser->tokenizer, &err) != XF_OK) {
         fail(&err);
         return false;
     }
@@ -86,7 +88,8 @@ bool parser_save_vocabulary(const struct parser *parser, const char *path) {
     xf_error err;
     struct sentences lines = {0};
     snprintf(name, sizeof name, "%.4000s.tokenizer.json", path);
-    if (xf_tokenizer_save(parser->tokenizer, name, &err) != XF_OK) {
+    const xf_sink sink = XF_SINK_PATH(name);
+    if (xf_tokenizer_save(parser->tokenizer, NULL, &sink, &err) != XF_OK) {
         fail(&err);
         return false;
     }
@@ -104,7 +107,8 @@ bool parser_save_vocabulary(const struct parser *parser, const char *path) {
 
 bool parser_load(struct parser *parser, xf_context *context, const char *path) {
     xf_error err;
-    if (xf_model_load(context, path, &parser->model, &err) != XF_OK) {
+    const xf_source source = XF_SOURCE_PATH(path);
+    if (xf_model_load(context, &source, NULL, &until_interrupted, &parser->model, &err) != XF_OK) {
         fail(&err);
         return false;
     }
@@ -112,9 +116,9 @@ bool parser_load(struct parser *parser, xf_context *context, const char *path) {
     int64_t size = 0;
     const struct alphabet alphabet = parser_alphabet(parser);
     const int64_t wanted = (int64_t)alphabet.first_id + alphabet_size(&alphabet);
-    xf_config_get_i64(xf_model_config(parser->model), "model.vocab_size", &size, NULL);
+    get_integer(xf_model_config(parser->model), "model.vocab_size", &size, NULL);
     if (size == wanted) return true;
-    complain("%s has %lld ids, expected the %lld of its tokenizer and its labels: they don't belong together", path,
+    complain("%s has %lld ids, but its tokenizer and labels have %lld; use files from the same training run", path,
              (long long)size, (long long)wanted);
     return false;
 }
@@ -125,14 +129,13 @@ void parser_free(struct parser *parser) {
     memset(parser, 0, sizeof *parser);
 }
 
-/* Takes the best answer over; a token of the source's vocabulary is no symbol, and then there is no tree to speak of.
- */
+/* Converts the best hypothesis to a tree. A token of the source vocabulary is not a symbol and makes the tree empty. */
 static void take_answer(struct answer *answer, const xf_hypothesis *best, const struct alphabet *alphabet,
                         int64_t words) {
     answer->finished = best->finished != 0;
     answer->log_probability = best->log_probability;
     answer->fault = TREE_OK;
-    for (int64_t i = 0; i < best->length && answer->fault == TREE_OK; ++i) {
+    for (size_t i = 0; i < best->id_count && answer->fault == TREE_OK; ++i) {
         const int32_t symbol = symbol_of(alphabet, best->ids[i]);
         if (symbol < 0) answer->fault = TREE_UNKNOWN_WORD;
         tree_add(&answer->tree, symbol);
@@ -141,8 +144,8 @@ static void take_answer(struct answer *answer, const xf_hypothesis *best, const 
     if (answer->fault == TREE_UNKNOWN_WORD) answer->tree.length = 0;
 }
 
-enum xf_status parse_all(const struct parser *parser, xf_decoder *decoder, const struct pairs *pairs, bool constrained,
-                         struct answer *answers, xf_error *err) {
+xf_status parse_all(const struct parser *parser, xf_decoder *decoder, const struct pairs *pairs, bool constrained,
+                    struct answer *answers, xf_error *err) {
     struct own_batch own = {0};
     xf_hypotheses *found = NULL;
     size_t *index = allocate(pairs->count * sizeof *index);
@@ -152,9 +155,11 @@ enum xf_status parse_all(const struct parser *parser, xf_decoder *decoder, const
     own_batch_fill(&own, pairs, index, pairs->count, NULL);
     struct grammar grammar = {parser_alphabet(parser), words, pairs->count};
     xf_decode_params params = XF_DECODE_PARAMS_INIT;
-    params.constraint = constrained ? grammar_allow : NULL;
-    params.constraint_user = &grammar;
-    enum xf_status status = xf_decode(decoder, &own.batch, &params, &found, err);
+    xf_constraint constraint = XF_CONSTRAINT_INIT;
+    constraint.function = grammar_allow;
+    constraint.user = &grammar;
+    params.constraint = constrained ? &constraint : NULL;
+    xf_status status = xf_decode(decoder, &own.batch, &params, &until_interrupted, &found, err);
     for (size_t i = 0; status == XF_OK && i < pairs->count; ++i) {
         xf_hypothesis best = XF_HYPOTHESIS_INIT;
         status = xf_hypotheses_get(found, i, 0, &best, err);
@@ -172,11 +177,11 @@ void answers_free(struct answer *answers, size_t count) {
     for (size_t i = 0; i < count; ++i) tree_free(&answers[i].tree);
 }
 
-enum xf_status measure_parser(const struct parser *parser, xf_decoder *decoder, const struct pairs *pairs,
-                              bool constrained, struct answer *answers, struct parse_score *score, xf_error *err) {
+xf_status measure_parser(const struct parser *parser, xf_decoder *decoder, const struct pairs *pairs, bool constrained,
+                         struct answer *answers, struct parse_score *score, xf_error *err) {
     const double began = now();
     *score = (struct parse_score){0};
-    const enum xf_status status = parse_all(parser, decoder, pairs, constrained, answers, err);
+    const xf_status status = parse_all(parser, decoder, pairs, constrained, answers, err);
     if (status != XF_OK) return status;
     score->seconds = now() - began;
     for (size_t i = 0; i < pairs->count; ++i) {
@@ -191,22 +196,22 @@ enum xf_status measure_parser(const struct parser *parser, xf_decoder *decoder, 
     return XF_OK;
 }
 
-enum xf_status measure_nll(const struct parser *parser, xf_decoder *decoder, const struct pairs *pairs, double *nll,
-                           xf_error *err) {
-    enum { AT_A_TIME = 64 }; /* bounds the memory; the sum does not depend on it but for its last bits */
+xf_status measure_nll(const struct parser *parser, xf_decoder *decoder, const struct pairs *pairs, double *nll,
+                      xf_error *err) {
+    enum { AT_A_TIME = 64 }; /* limits memory use; does not affect the sum */
     struct own_batch own = {0};
     size_t index[AT_A_TIME];
     const struct alphabet alphabet = parser_alphabet(parser);
     double sum = 0, tokens = 0;
-    enum xf_status status = XF_OK;
+    xf_status status = XF_OK;
     for (size_t begin = 0; status == XF_OK && begin < pairs->count; begin += AT_A_TIME) {
         size_t count = 0;
         while (count < AT_A_TIME && begin + count < pairs->count) index[count] = begin + count, ++count;
         own_batch_fill(&own, pairs, index, count, &alphabet);
-        xf_eval_stats stats = XF_EVAL_STATS_INIT;
-        status = xf_evaluate(decoder, &own.batch, 1, &stats, err);
-        sum += stats.nll * (double)stats.tgt_tokens;
-        tokens += (double)stats.tgt_tokens;
+        double scores[AT_A_TIME];
+        status = xf_score(decoder, &own.batch, &until_interrupted, scores, err);
+        for (size_t i = 0; status == XF_OK && i < count; ++i) sum -= scores[i];
+        tokens += (double)own.batch.tgt_offsets[count];
     }
     own_batch_free(&own);
     if (status == XF_OK) *nll = sum / tokens;

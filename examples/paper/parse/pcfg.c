@@ -1,5 +1,5 @@
 /*
- * pcfg.c - draws sentences with their trees; see pcfg.h.
+ * pcfg.c - generates sentences with their trees; see pcfg.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -29,7 +29,7 @@ static void leaf(struct drawing *d, const char *word) {
     d->word_count++;
 }
 
-/* 0 to count - 1. */
+/* Returns a random number from 0 to count - 1. */
 static int draw(struct drawing *d, int count) { return (int)(next_random(d->state) % (uint64_t)count); }
 
 static void leaf_of(struct drawing *d, const char *const *words, int count) { leaf(d, words[draw(d, count)]); }
@@ -57,7 +57,7 @@ bool pcfg_has_word(const char *word, size_t length) {
 #undef IS_AMONG
 }
 
-/* Depths bound the recursion: beyond 3 nothing is nested any more. */
+/* `depth` bounds the recursion: beyond depth 3, nothing is nested. */
 enum { DEEPEST = 3 };
 
 static void verb_phrase(struct drawing *d, int depth);

@@ -1,9 +1,9 @@
 /*
- * pcfg.h - sentences of a small probabilistic grammar with their trees: a corpus whose right answers are known.
+ * pcfg.h - generates sentences with their trees from a small probabilistic grammar.
  *
- * The words decide the tree. Each has one part of speech. "of" always belongs to the noun before it; "with" and an
- * adverb to the verb; and after something that ends in a clause neither follows on the outer verb, so that there is
- * nothing to guess. What has learnt the grammar parses new sentences without a mistake.
+ * The words of a sentence determine its tree. Each word has one part of speech. "of" always attaches to the preceding
+ * noun, "with" and adverbs attach to the verb, and neither follows a phrase that ends in a clause, so there is no
+ * ambiguity. A model that has learned the grammar can parse new sentences without errors.
  *
  *     S  -> NP VP "."                            clause -> NP VP
  *     NP -> D N | D A N | (NP PP) | (NP SBAR)    PP     -> "of" NP, "with" NP
@@ -21,10 +21,10 @@
 
 enum { PCFG_LINE = 8192 };
 
-/* Writes "sentence TAB tree" of a random sentence; the state of the generator goes on. At most `most` words. */
+/* Writes a random "sentence TAB tree" with at most `most` words, and advances the state of the generator. */
 void pcfg_line(uint64_t *state, int most, char line[PCFG_LINE]);
 
-/* Whether sentences of the grammar can hold a word. */
+/* Returns whether the grammar contains a word. */
 bool pcfg_has_word(const char *word, size_t length);
 
 #endif

@@ -12,7 +12,7 @@
 
 enum { MOST_EXCHANGES = 3, ATTEMPTS = 8 };
 
-/* A bracket in a pair: symbols [begin, end) with the brackets themselves, and words [first, first + words). */
+/* A bracket in a pair: symbols [begin, end), including the bracket symbols, and words [first, first + words). */
 struct bracket {
     size_t pair, begin, end;
     int64_t first, words;
@@ -24,7 +24,7 @@ struct brackets {
     size_t count, capacity;
 };
 
-/* All brackets of a pair but the root. */
+/* Finds all brackets of a pair except the root. */
 static void find_brackets(struct brackets *found, const struct pairs *pairs, size_t number) {
     const struct tree *tree = &pairs->list[number].tree;
     size_t *open = allocate((tree->length + 1) * sizeof *open), depth = 0;
@@ -45,11 +45,11 @@ static void find_brackets(struct brackets *found, const struct pairs *pairs, siz
         }
     }
     free(open);
-    --found->count; /* the root, which was met first */
+    --found->count; /* drops the root, which was found first */
     memmove(found->list + root, found->list + root + 1, (found->count - root) * sizeof *found->list);
 }
 
-/* The brackets of a label, of all pairs: places[begins[label]] to places[begins[label + 1] - 1]. */
+/* The brackets of all pairs by label: places[begins[label]] to places[begins[label + 1] - 1]. */
 struct index {
     struct brackets all;
     size_t *places, begins[MAX_LABELS + 1];
@@ -69,7 +69,7 @@ static void make_index(struct index *index, const struct pairs *pairs) {
     }
 }
 
-/* Where the words [first, first + words) of a sentence stand in its text. */
+/* Finds the bytes of the words [first, first + words) in the text of a sentence. */
 static const char *words_of(const struct pair *pair, int64_t first, int64_t words, size_t *length) {
     const char *begin = pair->text, *end;
     const char *const stop = pair->text + pair->text_length;
@@ -88,7 +88,7 @@ static char *put(char *at, const char *text, size_t length) {
     return at + length;
 }
 
-/* A new pair: `old` with one of its brackets exchanged for `other`. */
+/* Adds a copy of a pair in which the bracket `old` is replaced with `other`. */
 static void add_exchanged(struct pairs *pairs, const struct bracket *old, const struct bracket *other) {
     const struct pair *to = &pairs->list[old->pair], *from = &pairs->list[other->pair];
     size_t gone, come;
@@ -102,12 +102,12 @@ static void add_exchanged(struct pairs *pairs, const struct bracket *old, const 
     for (size_t i = 0; i < old->begin; ++i) tree_add(&tree, to->tree.symbols[i]);
     for (size_t i = other->begin; i < other->end; ++i) tree_add(&tree, from->tree.symbols[i]);
     for (size_t i = old->end; i < to->tree.length; ++i) tree_add(&tree, to->tree.symbols[i]);
-    pairs_add(pairs, text, (size_t)(end - text)); /* to and from may move */
+    pairs_add(pairs, text, (size_t)(end - text)); /* may move the pairs that to and from point to */
     pairs->list[pairs->count - 1].tree = tree;
     free(text);
 }
 
-/* Exchanges one bracket of a pair; the new pair stands behind all others. False when nothing was found that fits. */
+/* Replaces one bracket of a pair and appends the new pair. Returns false if no bracket fits. */
 static bool exchange_one(struct pairs *pairs, size_t number, const struct index *index, int64_t longest,
                          struct brackets *own, uint64_t *random) {
     own->count = 0;

@@ -1,9 +1,9 @@
 /*
- * recombine.h - more pairs to learn from, made of those there are.
+ * recombine.h - creates additional training pairs from existing ones.
  *
- * A bracket of a sentence is exchanged, words and all, for one of the same label of another sentence (substructure
- * substitution, Shi et al. 2021). What comes out is seldom a sentence a person would say, but its tree is known, and
- * a parser that has 40,000 trees to learn from can't lean on having seen the sentence.
+ * A bracket of a sentence, including its words, is replaced with a bracket of the same label from another sentence
+ * (substructure substitution, Shi et al. 2021). The result is rarely a natural sentence, but its tree is known. This
+ * keeps a parser from memorizing the sentences of a small training set.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,9 +13,9 @@
 #include "pairs.h"
 
 /*
- * Adds up to `copies` pairs for each that is there; one in which nothing could be exchanged gives none. A root is never
- * exchanged, the beginning of a sentence only for another one, and no sentence gets more than `longest` words. The same
- * seed gives the same pairs.
+ * Adds up to `copies` pairs for each existing pair, or none if no bracket can be replaced. A root is never replaced,
+ * the start of a sentence is replaced only with another start, and no sentence has more than `longest` words. The same
+ * seed produces the same pairs.
  */
 void pairs_recombine(struct pairs *pairs, int64_t copies, int64_t longest, uint64_t seed);
 

@@ -1,5 +1,5 @@
 /*
- * report.c - the scores on the terminal, and Table 4 as Markdown and TSV; see report.h.
+ * report.c - prints scores, and writes Table 4 as Markdown, TSV, and plots; see report.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -23,19 +23,19 @@ void print_score(const struct parse_score *score, double nll, const struct tree_
     printf("%-12s %.4f nats per target token, perplexity %.3f\n", "loss", nll, exp(nll));
     printf("%-12s F1 %.2f, recall %.2f, precision %.2f, against %s trees\n", "brackets", evalb_f1(e), evalb_recall(e),
            evalb_precision(e), trees->name);
-    printf("%-12s complete %.2f %%, %.3f crossing brackets a sentence, none in %.2f %%\n", "sentences",
+    printf("%-12s complete %.2f %%, %.3f crossing brackets per sentence, none in %.2f %%\n", "sentences",
            evalb_complete(e), evalb_average_crossing(e),
            e->sentences > 0 ? 100.0 * (double)e->not_crossing / (double)e->sentences : 0);
-    printf("%-12s %lld of %lld answers: %lld cut off, %lld trees with another number of leaves\n", "malformed",
+    printf("%-12s %lld of %lld answers: %lld cut off, %lld trees with a wrong number of leaves\n", "malformed",
            (long long)score->malformed, (long long)answers, (long long)score->unfinished,
            (long long)score->wrong_leaves);
     if (e->skipped > 0)
-        printf("%-12s %lld sentences of nothing but punctuation are in no score, as in EVALB\n", "skipped",
+        printf("%-12s %lld sentences with only punctuation are not scored, as in EVALB\n", "skipped",
                (long long)e->skipped);
     if (e->errors > 0)
-        printf("%-12s F1 %.2f, recall %.2f, with the sentences that EVALB leaves out\n", "strict", evalb_strict_f1(e),
-               evalb_strict_recall(e));
-    printf("%-12s %.1f sentences/s, %.1f s in all\n", "speed", (double)answers / score->seconds, score->seconds);
+        printf("%-12s F1 %.2f, recall %.2f, including the sentences that EVALB excludes\n", "strict",
+               evalb_strict_f1(e), evalb_strict_recall(e));
+    printf("%-12s %.1f sentences/s, %.1f s in total\n", "speed", (double)answers / score->seconds, score->seconds);
 }
 
 /* The rows of the paper's Table 4: F1 on section 23 of the Wall Street Journal. */
@@ -77,7 +77,7 @@ static void score_row(struct sentences *lines, const char *format, const char *n
          evalb_average_crossing(e), (long long)score->malformed, evalb_strict_f1(e));
 }
 
-/* The options of the run that differ from the library's defaults, so that it can be made again. */
+/* Writes the options that differ from the library's defaults, so that the run can be repeated. */
 static void changed_options(const xf_config *config, char *text, size_t size) {
     size_t used = 0;
     text[0] = '\0';
@@ -103,16 +103,17 @@ static void markdown(struct sentences *lines, const struct table4 *t) {
     line(lines, "The trees are **%s**: %s.", t->test_trees->name, t->test_trees->about);
     line(lines, "%s", "");
     line(lines,
-         "| decoding | F1 | recall | precision | complete match, %% | crossing brackets a sentence | malformed of %lld "
-         "| F1, nothing left out |",
+         "| decoding | F1 | recall | precision | complete match, %% | crossing brackets per sentence | malformed of "
+         "%lld "
+         "| F1, all sentences |",
          (long long)t->test_pairs);
     line(lines, "| --- | --- | --- | --- | --- | --- | --- | --- |");
-    score_row(lines, row, "held to well-formed trees", &t->constrained);
-    score_row(lines, row, "free", &t->unconstrained);
+    score_row(lines, row, "constrained to well-formed trees", &t->constrained);
+    score_row(lines, row, "unconstrained", &t->unconstrained);
     line(lines, "%s", "");
     line(lines,
-         "EVALB's rules with COLLINS.prm; it leaves a sentence out whose answer is malformed, and the last column does "
-         "not. Beam, alpha and length limit are among the options below.");
+         "The rules are those of EVALB with COLLINS.prm, which excludes sentences with malformed answers; the last "
+         "column includes them. The options below contain beam, alpha, and length limit.");
     line(lines, "%s", "");
     line(lines,
          "Transformer with %lld parameters, %lld updates on %lld pairs with %s trees, %.0f s of training and "
@@ -121,21 +122,22 @@ static void markdown(struct sentences *lines, const struct table4 *t) {
          t->curve->count > 0 ? t->curve->rows[t->curve->count - 1].seconds : 0.0);
     if (t->made_pairs > 0)
         line(lines,
-             "Another %lld pairs were made of these: brackets, words and all, exchanged for others of the same label "
-             "(Shi et al. 2021).",
+             "Another %lld pairs were made of these by replacing brackets, including their words, with others of the "
+             "same label (Shi et al. 2021).",
              (long long)t->made_pairs);
     if (t->init != NULL) line(lines, "These updates began with the weights of %s.", base_name(t->init));
     if (t->leaves > 1)
         line(lines,
-             "The leaves have %d ids in turn, so that a leaf tells its number modulo %d; in the paper's linearisation "
-             "all have one.",
+             "The leaves have %d ids in turn, so that the id of a leaf gives its index modulo %d; in the paper, all "
+             "leaves "
+             "have the same id.",
              (int)t->leaves, (int)t->leaves);
     const char *scaled = scale_text(t->config, t->scale);
     if (*scaled != '\0') line(lines, "%s", scaled);
     line(lines, "%s", "");
     line(lines, "- library: %s; %s", xf_version(), xf_build_info());
     line(lines, "- device: %s", t->device);
-    line(lines, "- parsing the test set took %.1f s held to trees, %.1f s free", t->constrained.seconds,
+    line(lines, "- parsing the test set took %.1f s with the constraint, %.1f s without", t->constrained.seconds,
          t->unconstrained.seconds);
     line(lines, "- options: `%s`", options);
     line(lines, "%s", "");
@@ -144,8 +146,8 @@ static void markdown(struct sentences *lines, const struct table4 *t) {
     line(lines, "%s", "");
     line(
         lines,
-        "The paper's rows, for orientation: gold trees of section 23 of the Wall Street Journal, so **not comparable** "
-        "with scores on any other trees.");
+        "The rows of the paper are for reference: they use gold trees of section 23 of the Wall Street Journal and are "
+        "**not comparable** with scores on other trees.");
     line(lines, "%s", "");
     line(lines, "| parser | training | WSJ 23 F1 |");
     line(lines, "| --- | --- | --- |");
@@ -157,16 +159,16 @@ static void tsv(struct sentences *lines, const struct table4 *t) {
     static const char row[] = "%s trees\t%.2f\t%.2f\t%.2f\t%.2f\t%.3f\t%lld\t%.2f";
     char name[128];
     line(lines, "parser\ttrees\tf1\trecall\tprecision\tcomplete\tcrossing\tmalformed\tstrict_f1");
-    snprintf(name, sizeof name, "this library, held to well-formed trees\t%s", t->test_trees->name);
+    snprintf(name, sizeof name, "this library, constrained to well-formed trees\t%s", t->test_trees->name);
     score_row(lines, row, name, &t->constrained);
-    snprintf(name, sizeof name, "this library, free\t%s", t->test_trees->name);
+    snprintf(name, sizeof name, "this library, unconstrained\t%s", t->test_trees->name);
     score_row(lines, row, name, &t->unconstrained);
     for (size_t i = 0; i < PAPER_ROWS; ++i)
         line(lines, "%s, %s\tWSJ 23, gold: not comparable\t%.1f\t\t\t\t\t\t", paper[i].parser, paper[i].training,
              paper[i].f1);
 }
 
-/* F1 and loss on the dev set by update, a plot each: they share no axis. */
+/* Plots F1 and loss on the dev set by update, in two files because their axes differ. */
 static bool write_plots(const struct table4 *t, const char *folder) {
     const struct curve *curve = t->curve;
     const size_t count = curve->count;
@@ -180,13 +182,14 @@ static bool write_plots(const struct table4 *t, const char *folder) {
         dev[i] = row->dev_nll;
     }
     const struct plot_series scores[] = {{"dev F1", steps, f1, count, NULL}};
-    const struct plot_series losses[] = {{"train, under dropout", steps, train, count, NULL},
+    const struct plot_series losses[] = {{"train, with dropout", steps, train, count, NULL},
                                          {"dev", steps, dev, count, NULL}};
     char score_subtitle[160], loss_subtitle[160];
-    snprintf(score_subtitle, sizeof score_subtitle, "%s trees; greedy, held to well-formed trees", t->dev_trees->name);
+    snprintf(score_subtitle, sizeof score_subtitle, "%s trees; greedy, constrained to well-formed trees",
+             t->dev_trees->name);
     snprintf(loss_subtitle, sizeof loss_subtitle, "train %s, dev %s trees; cross-entropy without smoothing",
              t->train_trees->name, t->dev_trees->name);
-    const struct plot score = {.title = "Labelled F1 on dev sentences, by EVALB's rules",
+    const struct plot score = {.title = "Labeled F1 on dev sentences, by EVALB's rules",
                                .subtitle = score_subtitle,
                                .x_label = "update",
                                .y_label = "F1",

@@ -1,5 +1,5 @@
 /*
- * scale.c - the parsing experiment in small; see scale.h.
+ * scale.c - the sizes of the parsing experiment; see scale.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,24 +13,26 @@ static const struct scale {
     const char *name, *text;
     struct {
         const char *key, *value;
-    } settings[12]; /* ends at the first without a key */
+    } settings[12]; /* ends at the first entry without a key */
 } scales[] = {
     {"scaled",
-     "Scaled: d_model 256 for 1024, d_ff 512 for 2048, 8 heads of 32 for 8 of 128, so every width by a quarter; layers "
-     "4, beam 21, alpha 0.3 and answers of up to 300 tokens more than the source are the paper's.",
+     "Scaled: d_model 256 instead of 1024, d_ff 512 instead of 2048, and 8 heads of 32 instead of 128, a quarter of "
+     "each "
+     "width. As in the paper: 4 layers, beam 21, alpha 0.3, and output of up to 300 tokens more than the source.",
      {{"model.d_model", "256"},
       {"model.d_ff", "512"},
       {"model.d_k", "32"},
       {"model.d_v", "32"},
       {"model.norm", "pre"},
-      {"tokenizer.vocab_size", "16000"}, /* the paper's: whole words are easier to count than pieces */
-      {"data.batch_tokens", "300"},      /* by these four two epochs teach what five did at 1500 */
+      {"tokenizer.vocab_size", "16000"}, /* as in the paper; whole words are easier to count than subwords */
+      {"data.batch_tokens", "300"},      /* with these four options, 2 epochs reach what 5 did at 1500 */
       {"train.warmup_steps", "1000"},
       {"train.learning_rate", "0.5"},
       {"train.attention_dropout", "0"}}},
     {"generated",
-     "Scaled: d_model 96 for 1024, d_ff 192 for 2048, 8 heads of 12 for 8 of 128, dropout in attention alone, no label "
-     "smoothing; layers 4, beam 21, alpha 0.3 and answers of up to 300 tokens more than the source are the paper's.",
+     "Scaled: d_model 96 instead of 1024, d_ff 192 instead of 2048, 8 heads of 12 instead of 128, dropout only in "
+     "attention, and no label smoothing. As in the paper: 4 layers, beam 21, alpha 0.3, and output of up to 300 tokens "
+     "more than the source.",
      {{"model.d_model", "96"},
       {"model.d_ff", "192"},
       {"model.d_k", "12"},
@@ -51,16 +53,16 @@ static const struct scale *find_scale(const char *name) {
     return NULL;
 }
 
-enum xf_status set_scale(xf_config *config, const char *name, xf_error *err) {
+xf_status set_scale(xf_config *config, const char *name, xf_error *err) {
     const struct scale *scale = find_scale(name);
     if (scale == NULL) return xf_config_preset(config, name, err);
-    enum xf_status status = xf_config_preset(config, "parsing", err);
+    xf_status status = xf_config_preset(config, "parsing", err);
     for (size_t i = 0; status == XF_OK && scale->settings[i].key != NULL; ++i)
         status = xf_config_set(config, scale->settings[i].key, scale->settings[i].value, err);
     return status;
 }
 
-/* Whether all that the texts speak of is in a config as the scale sets it. */
+/* Returns whether a config still has the values that the description of the scale mentions. */
 static bool is_kept(const xf_config *config, const char *name) {
     static const char *const told[] = {"model.d_model",
                                        "model.d_ff",
@@ -90,5 +92,6 @@ const char *scale_text(const xf_config *config, const char *name) {
     const struct scale *scale = find_scale(name);
     if (scale == NULL) return "";
     if (is_kept(config, name)) return scale->text;
-    return "Scaled, with other options than those of --scale: all that are not the library's defaults stand below.";
+    return "Scaled, with other options than those of --scale: the list below has all that differ from the library's "
+           "defaults.";
 }

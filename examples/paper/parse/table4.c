@@ -1,6 +1,6 @@
 /*
- * table4.c - `paper_parse table4`: trains (or goes on from what an earlier call left), parses the test set with and
- * without the grammar, and writes the table and the plot. Without files it learns from and measures on generated trees.
+ * table4.c - `paper_parse table4`: trains a parser or resumes a run, parses the test set with and without the
+ * constraint, and writes the table and the plots. Without files it uses generated trees.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -19,26 +19,26 @@
 #include "scale.h"
 #include "signals.h"
 
-/* Generated trees are learnt from in so many updates: some minutes on one core. */
+/* Default steps for generated trees: a few minutes on one core. */
 enum { GENERATED_STEPS = 3000 };
 
 struct table4_run {
     const char *test, *output;
-    int lock;                   /* of the folder */
-    struct generated generated; /* the files, when none was given */
+    int lock;                   /* lock of the folder */
+    struct generated generated; /* the files, if the user named none */
     int64_t test_sentences;
     struct parse_run run;
 };
 
-static enum xf_status measure_one(const struct parser *parser, const xf_config *config, const struct pairs *pairs,
-                                  const struct tree_kind *trees, bool constrained, struct parse_score *score,
-                                  xf_error *err) {
+static xf_status measure_one(const struct parser *parser, const xf_config *config, const struct pairs *pairs,
+                             const struct tree_kind *trees, bool constrained, struct parse_score *score,
+                             xf_error *err) {
     xf_decoder *decoder = NULL;
     struct answer *answers = allocate(pairs->count * sizeof *answers);
-    enum xf_status status = xf_decoder_create(parser->model, config, &decoder, err);
+    xf_status status = xf_decoder_create(parser->model, config, &decoder, err);
     if (status == XF_OK) status = measure_parser(parser, decoder, pairs, constrained, answers, score, err);
     if (status == XF_OK) {
-        printf("%s\n", constrained ? "test set, held to well-formed trees" : "test set, free");
+        printf("%s\n", constrained ? "test set, constrained to well-formed trees" : "test set, unconstrained");
         double nll = 0;
         status = measure_nll(parser, decoder, pairs, &nll, err);
         if (status == XF_OK) print_score(score, nll, trees);
@@ -60,7 +60,7 @@ static int measure_and_write(struct table4_run *self) {
         pairs_limit(&test, self->test_sentences);
         struct table4 table = {.curve = &run->curve,
                                .config = run->config,
-                               .device = xf_context_device(run->context),
+                               .device = device_of(run->context),
                                .scale = run->flags.scale,
                                .init = run->flags.init,
                                .leaves = parser.leaves,
@@ -72,7 +72,7 @@ static int measure_and_write(struct table4_run *self) {
                                .train_trees = tree_kind_of(&run->train, run->flags.gold),
                                .dev_trees = tree_kind_of(&run->dev, run->flags.gold),
                                .test_trees = tree_kind_of(&test, run->flags.gold)};
-        enum xf_status status = pairs_encode(&test, parser.tokenizer, &err);
+        xf_status status = pairs_encode(&test, parser.tokenizer, &err);
         if (status == XF_OK)
             status = measure_one(&parser, run->config, &test, table.test_trees, true, &table.constrained, &err);
         if (status == XF_OK)
@@ -82,15 +82,15 @@ static int measure_and_write(struct table4_run *self) {
         else
             result = fail(&err);
         if (result == EXIT_OK)
-            printf("written      %s/table4.md, table4.tsv, table4.svg, table4-loss.svg\n", self->output);
+            printf("written      %s/table4.md, table4.tsv, table4.svg, and table4-loss.svg\n", self->output);
     }
     pairs_free(&test);
     parser_free(&parser);
     return was_interrupted() ? EXIT_INTERRUPTED : result;
 }
 
-/* All three files are given, or none: then trees are to be generated, with settings that suit them. Returns -1 to go
- * on. */
+/* Checks that the user named all three files or none. With none, sets defaults for generated trees. Returns -1, or the
+ * exit status on failure. */
 static int choose_trees(struct table4_run *self) {
     struct parse_train_flags *flags = &self->run.flags;
     const struct named_file files[] = {{"--train", flags->train}, {"--dev", flags->dev}, {"--test", self->test}};
@@ -99,7 +99,7 @@ static int choose_trees(struct table4_run *self) {
         *(files[i].path != NULL ? &given : &missing) = files[i].option;
     if (given != NULL && missing != NULL) {
         complain(
-            "%s FILE.tsv is missing: found %s, expected all of --train, --dev and --test, or none of them for "
+            "%s FILE.tsv is missing: found %s, expected all of --train, --dev, and --test, or none of them for "
             "generated trees",
             missing, given);
         return EXIT_USAGE;
@@ -107,15 +107,14 @@ static int choose_trees(struct table4_run *self) {
     if (flags->scale == NULL) flags->scale = missing != NULL ? "generated" : "scaled";
     if (missing == NULL) return -1;
     if (flags->gold) {
-        complain(
-            "found --gold and no files: expected --train, --dev and --test, as people did not make generated trees");
+        complain("found --gold without files, expected --train, --dev, and --test; generated trees are not gold");
         return EXIT_USAGE;
     }
     if (flags->steps < 0 && flags->minutes <= 0) flags->steps = GENERATED_STEPS;
     return -1;
 }
 
-/* The folder for this run alone, and in it the trees, where none are given. Returns -1 to go on. */
+/* Locks the folder and generates the trees if needed. Returns -1, or the exit status on failure. */
 static int fill_folder(struct table4_run *self) {
     struct parse_train_flags *flags = &self->run.flags;
     if ((self->lock = lock_folder(self->output)) < 0) return EXIT_FAILED;
@@ -127,7 +126,7 @@ static int fill_folder(struct table4_run *self) {
     return -1;
 }
 
-/* What the table and the parser are written to must not be what is read; check_parse_train_flags() knows the rest. */
+/* Checks that the outputs do not overwrite the inputs; check_parse_train_flags() does the other checks. */
 static int check_read(const struct table4_run *self, const char *model) {
     static const char *const tables[] = {"table4.md", "table4.tsv", "table4.svg", "table4-loss.svg", NULL};
     char folder[PATH_SIZE];
@@ -138,7 +137,7 @@ static int check_read(const struct table4_run *self, const char *model) {
     return status < 0 ? check_beside(folder, tables, read, 3) : status;
 }
 
-/* The trees, the folder, the model's name in it, and whether there is a run to go on from. Returns -1 to go on. */
+/* Prepares trees, folder, and model name, and detects a run to resume. Returns -1, or the exit status on failure. */
 static int prepare(struct table4_run *self, char model[PATH_SIZE]) {
     char checkpoint[PATH_SIZE];
     int status = choose_trees(self);
@@ -157,20 +156,20 @@ int table4_command(int argc, char **argv) {
     static char model[PATH_SIZE];
     struct parse_run *run = &self.run;
     run->flags = (struct parse_train_flags)PARSE_TRAIN_DEFAULTS;
-    run->flags.scale = NULL; /* which depends on the trees */
+    run->flags.scale = NULL; /* the default depends on the trees */
     self.output = "table4";
     struct flag flags[PARSE_TRAIN_FLAGS + 3] = {
-        {"test", FLAG_TEXT, &self.test, NULL, "FILE.tsv", "Pairs to measure with at the end."},
+        {"test", FLAG_TEXT, &self.test, NULL, "FILE.tsv", "Test pairs for the scores at the end."},
         {"out", FLAG_TEXT, &self.output, NULL, "table4",
-         "Folder for the table, the plots and the model. A run that was stopped goes on from there."},
-        {"test-sentences", FLAG_COUNT, &self.test_sentences, NULL, "0",
-         "Only the first so many test pairs; 0 is all."}};
+         "Folder for the table, the plots, and the model. A run that was stopped resumes from there."},
+        {"test-sentences", FLAG_COUNT, &self.test_sentences, NULL, "0", "Number of test pairs; 0: all."}};
     parse_train_flags(&run->flags, flags + 3);
     struct command_line line = {
         .usage = "table4 [--train FILE.tsv --dev FILE.tsv --test FILE.tsv] [options]",
         .about =
-            "Makes Table 4: trains a parser and measures it with and without the grammar. Without the three\n"
-            "files it draws trees of a small grammar into the folder, and sets --scale generated --steps 3000.",
+            "Makes Table 4: trains a parser and scores it with and without the constraint to well-formed trees. "
+            "Without "
+            "the three files it generates trees of a small grammar, and sets --scale generated --steps 3000.",
         .groups = "context. tokenizer. data.batch_tokens data.seed model. train. decode.",
         .flags = flags,
         .flag_count = sizeof flags / sizeof flags[0]};
@@ -186,10 +185,9 @@ int table4_command(int argc, char **argv) {
     if (status < 0) status = apply_decoding(&line, run->config, false);
     if (status < 0 && (run->context = open_context(run->config)) == NULL) status = EXIT_FAILED;
     if (status < 0) {
-        catch_signals(run->context);
+        catch_signals();
         status = parse_train(run);
         if (status == EXIT_OK) status = measure_and_write(&self);
-        release_context();
     }
     parse_run_close(run);
     xf_context_free(run->context);

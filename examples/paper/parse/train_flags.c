@@ -19,33 +19,32 @@
 void parse_train_flags(struct parse_train_flags *flags, struct flag table[PARSE_TRAIN_FLAGS]) {
     const struct flag rows[PARSE_TRAIN_FLAGS] = {
         {"train", FLAG_TEXT, &flags->train, NULL, "FILE.tsv",
-         "Pairs to learn from: sentence TAB tree. Required, but see table4."},
+         "Training pairs: sentence TAB tree. Required, but optional in table4."},
         {"dev", FLAG_TEXT, &flags->dev, NULL, "FILE.tsv",
-         "Pairs to watch the training with. Required, but see table4."},
+         "Pairs for evaluation during training. Required, but optional in table4."},
         {"scale", FLAG_TEXT, &flags->scale, NULL, "scaled",
-         "scaled: the paper's parsing model with all widths by a quarter; parsing: the paper's own; tiny: for tests; "
-         "generated: for table4's own trees. "
-         "Options given by key go before it."},
+         "scaled: the paper's parsing model with all widths divided by four; parsing: the paper's model; tiny: for "
+         "tests; generated: for the generated trees of table4. Options of the library override it."},
         {"init", FLAG_TEXT, &flags->init, NULL, "OTHER.xf",
-         "Begins with the weights and the vocabulary of this parser, at step 0. Its sizes must be those of --scale."},
+         "Starts at step 0 with the weights and the vocabulary of this parser. Its sizes must match --scale."},
         {"steps", FLAG_COUNT, &flags->steps, NULL, "40000",
-         "Ends at this step; 0 is no limit, if there is one in minutes."},
-        {"minutes", FLAG_NUMBER, &flags->minutes, NULL, "M", "Ends after so many minutes."},
-        {"eval-every", FLAG_COUNT, &flags->eval_every, NULL, "1000",
-         "Steps between evaluations; 0 is only at the end."},
+         "Stops at this step; 0: no limit, which requires --minutes."},
+        {"minutes", FLAG_NUMBER, &flags->minutes, NULL, "M", "Stops after this many minutes."},
+        {"eval-every", FLAG_COUNT, &flags->eval_every, NULL, "1000", "Steps between evaluations; 0: only at the end."},
         {"dev-sentences", FLAG_COUNT, &flags->dev_sentences, NULL, "200",
-         "How many dev sentences an evaluation parses (greedily); 0 is all. The dev loss is of all."},
-        {"save-every", FLAG_COUNT, &flags->save_every, NULL, "250", "Steps between checkpoints; 0 is only at the end."},
-        {"average", FLAG_COUNT, &flags->average, NULL, "5", "Averages the last so many snapshots into the model."},
-        {"average-every", FLAG_COUNT, &flags->average_every, NULL, "100", "Steps between those snapshots."},
+         "Number of dev sentences that an evaluation parses greedily; 0: all. The dev loss always uses all."},
+        {"save-every", FLAG_COUNT, &flags->save_every, NULL, "250", "Steps between checkpoints; 0: only at the end."},
+        {"average", FLAG_COUNT, &flags->average, NULL, "5", "Number of snapshots that are averaged into the model."},
+        {"average-every", FLAG_COUNT, &flags->average_every, NULL, "100", "Steps between snapshots."},
         {"leaves", FLAG_COUNT, &flags->leaves, NULL, "1",
-         "How many ids the leaves have in turn; 1: all have the same, as in the paper. 10 makes counting easy."},
+         "Number of ids that the leaves use in turn. 1: one id, as in the paper; 10 makes counting easier."},
         {"recombine", FLAG_COUNT, &flags->recombine, NULL, "0",
-         "Adds so many pairs for each: with brackets exchanged for others of the same label (see README)."},
-        {"resume", FLAG_SWITCH, &flags->resume, NULL, "", "Goes on from the checkpoint, M.xf.ckpt."},
-        {"overwrite", FLAG_SWITCH, &flags->overwrite, NULL, "", "Begins anew although the checkpoint is there."},
+         "Adds this many pairs for each pair, with brackets replaced by others of the same label (see README)."},
+        {"resume", FLAG_SWITCH, &flags->resume, NULL, "", "Resumes from the checkpoint M.xf.ckpt."},
+        {"overwrite", FLAG_SWITCH, &flags->overwrite, NULL, "",
+         "Starts over and replaces an existing checkpoint and model."},
         GOLD_FLAG(&flags->gold),
-        {"quiet", FLAG_SWITCH, &flags->quiet, NULL, "", "No progress lines."},
+        {"quiet", FLAG_SWITCH, &flags->quiet, NULL, "", "Prints no progress lines."},
         {"threads", FLAG_OPTION, NULL, "context.threads", "N", "The same as --context.threads."},
     };
     for (size_t i = 0; i < PARSE_TRAIN_FLAGS; ++i) table[i] = rows[i];
@@ -59,7 +58,7 @@ int check_parse_train_flags(struct parse_train_flags *flags) {
         return EXIT_USAGE;
     }
     if (flags->average > MOST_SNAPSHOTS || (flags->average > 1 && flags->average_every == 0)) {
-        complain("--average is %lld and --average-every %lld, expected at most %d and at least 1",
+        complain("--average is %lld and --average-every is %lld, expected at most %d and at least 1",
                  (long long)flags->average, (long long)flags->average_every, (int)MOST_SNAPSHOTS);
         return EXIT_USAGE;
     }
@@ -73,17 +72,17 @@ int check_parse_train_flags(struct parse_train_flags *flags) {
     }
     if (flags->steps < 0) flags->steps = flags->minutes > 0 ? 0 : 40000;
     if (flags->steps == 0 && flags->minutes <= 0) {
-        complain("--steps 0 needs a limit in --minutes");
+        complain("--steps is 0, expected a limit in --minutes");
         return EXIT_USAGE;
     }
     if (flags->resume && flags->overwrite) {
-        complain("--resume and --overwrite: give one of the two");
+        complain("found both --resume and --overwrite, expected one of them");
         return EXIT_USAGE;
     }
     char name[PATH_SIZE];
     const int length = snprintf(name, sizeof name, "%s.ckpt", flags->model);
     if (length < 0 || length > 4000) {
-        complain("the name of the model is too long");
+        complain("the name of --model is too long");
         return EXIT_USAGE;
     }
     const struct named_file model = {"--model", flags->model};
@@ -93,11 +92,12 @@ int check_parse_train_flags(struct parse_train_flags *flags) {
     if (status < 0) status = check_writable(&model);
     if (status >= 0 || flags->resume || flags->overwrite) return status;
     if (access(name, F_OK) == 0) {
-        complain("%s is there from an earlier run: go on with --resume, or begin anew with --overwrite", name);
+        complain("%s already exists from an earlier run; continue it with --resume or start over with --overwrite",
+                 name);
         return EXIT_USAGE;
     }
     if (access(flags->model, F_OK) != 0) return -1;
-    complain("--model %s is there: give another name, or put a new parser in its place with --overwrite", flags->model);
+    complain("--model %s already exists; use another name, or replace it with --overwrite", flags->model);
     return EXIT_USAGE;
 }
 
@@ -106,11 +106,11 @@ int parse_train_command(int argc, char **argv) {
     run.flags = (struct parse_train_flags)PARSE_TRAIN_DEFAULTS;
     struct flag flags[PARSE_TRAIN_FLAGS + 1] = {
         {"model", FLAG_TEXT, &run.flags.model, NULL, "M.xf",
-         "Where the model goes; beside it M.xf.ckpt, M.xf.labels, M.xf.tokenizer.json, M.xf.curve.tsv, "
-         "M.xf.data. Required."}};
+         "Model to write. Also writes M.xf.ckpt, M.xf.labels, M.xf.tokenizer.json, M.xf.curve.tsv, and M.xf.data. "
+         "Required."}};
     parse_train_flags(&run.flags, flags + 1);
     struct command_line line = {.usage = "train --train FILE.tsv --dev FILE.tsv --model M.xf [options]",
-                                .about = "Learns to parse from sentences with their trees.",
+                                .about = "Trains a parser on sentences with their trees.",
                                 .groups = "context. tokenizer. data.batch_tokens data.seed model. train.",
                                 .flags = flags,
                                 .flag_count = sizeof flags / sizeof flags[0]};
@@ -126,9 +126,8 @@ int parse_train_command(int argc, char **argv) {
     if (status < 0) status = apply_settings(&line, run.config);
     if (status < 0 && (run.context = open_context(run.config)) == NULL) status = EXIT_FAILED;
     if (status < 0) {
-        catch_signals(run.context);
+        catch_signals();
         status = parse_train(&run);
-        release_context();
     }
     parse_run_close(&run);
     xf_context_free(run.context);

@@ -1,5 +1,5 @@
 /*
- * train_setup.c - opens what a training run needs: pairs, vocabulary, model, or a checkpoint; see parse_train.h.
+ * train_setup.c - opens the pairs, the vocabulary, and the model or checkpoint of a training run; see parse_train.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,13 +12,14 @@
 #include "files.h"
 #include "parse_train.h"
 #include "recombine.h"
+#include "signals.h"
 #include "tree_kind.h"
 
 void checkpoint_name(const struct parse_run *run, char name[PATH_SIZE]) {
     snprintf(name, PATH_SIZE, "%.4000s.ckpt", run->flags.model);
 }
 
-/* The options of a group must be in a file what they are on the command line; who: what can't change them. */
+/* Checks that the options of a group in a file equal those on the command line. `who` names the run in the message. */
 static int check_group(const struct parse_run *run, const char *group, const xf_config *config, const char *file,
                        const char *who) {
     for (size_t i = 0; i < xf_option_count(); ++i) {
@@ -28,43 +29,44 @@ static int check_group(const struct parse_run *run, const char *group, const xf_
         if (strncmp(info.key, group, strlen(group)) != 0) continue;
         if (xf_config_get(config, info.key, &saved, NULL) != XF_OK) continue;
         if (xf_config_get(run->config, info.key, &given, NULL) != XF_OK || strcmp(given, saved) == 0) continue;
-        complain("%s is %s in %s and %s on the command line; %s can't change it", info.key, saved, file, given, who);
+        complain("%s is %s in %s and %s on the command line; %s cannot change it", info.key, saved, file, given, who);
         return EXIT_USAGE;
     }
     return -1;
 }
 
-/* The model of --init, whose vocabulary is open. */
+/* Loads the model of --init, whose vocabulary is already loaded. */
 static int begin_with_init(struct parse_run *run) {
     struct parser parser = {0};
     xf_error err;
     if (!parser_load(&parser, run->context, run->flags.init)) return EXIT_FAILED;
     int status =
-        check_group(run, "model.", xf_model_config(parser.model), run->flags.init, "a run that begins with it");
+        check_group(run, "model.", xf_model_config(parser.model), run->flags.init, "a run that starts from it");
     if (status < 0 && xf_trainer_create(parser.model, run->config, &run->trainer, &err) != XF_OK) status = fail(&err);
-    parser_free(&parser); /* the trainer holds the model */
+    parser_free(&parser); /* the trainer keeps the model */
     return status;
 }
 
-/* A tokenizer from the training pairs, a fresh model and its trainer. */
+/* Trains a tokenizer on the training pairs, and creates a new model and its trainer. */
 static int begin_afresh(struct parse_run *run) {
     xf_model *model = NULL;
     xf_error err;
-    enum xf_status status = pairs_tokenizer(&run->train, run->context, run->config, &run->parser.tokenizer, &err);
+    xf_status status = pairs_tokenizer(&run->train, run->context, run->config, &run->parser.tokenizer, &err);
     const struct alphabet alphabet = parser_alphabet(&run->parser);
     if (status == XF_OK)
-        status = xf_config_set_i64(run->config, "model.vocab_size", alphabet.first_id + alphabet_size(&alphabet), &err);
-    if (status == XF_OK) status = xf_model_create(run->context, run->config, NULL, &model, &err);
+        status =
+            xf_config_set_number(run->config, "model.vocab_size", alphabet.first_id + alphabet_size(&alphabet), &err);
+    if (status == XF_OK) status = xf_model_create(run->context, NULL, run->config, &model, &err);
     if (status == XF_OK) status = xf_trainer_create(model, run->config, &run->trainer, &err);
-    xf_model_free(model); /* the trainer holds it */
+    xf_model_free(model); /* the trainer keeps it */
     return status == XF_OK ? -1 : fail(&err);
 }
 
 static int begin(struct parse_run *run) { return run->flags.init != NULL ? begin_with_init(run) : begin_afresh(run); }
 
 /*
- * Writes what the run begins with, once nothing is left to refuse. An older parser of that name goes first: with
- * another vocabulary it would give wrong answers.
+ * Writes the vocabulary after all checks have passed. First removes an older parser of the same name, which would give
+ * wrong results with the new vocabulary.
  */
 static int replace_parser(struct parse_run *run) {
     char name[PATH_SIZE];
@@ -80,7 +82,7 @@ static int replace_parser(struct parse_run *run) {
     return -1;
 }
 
-/* Of the options that make a run what it is, those in the checkpoint must be those of the command line. */
+/* Checks that the model and training options in the checkpoint equal those on the command line. */
 static int check_settings(const struct parse_run *run) {
     const char *where = "the checkpoint", *who = "a resumed run";
     const int status = check_group(run, "model.", xf_model_config(xf_trainer_model(run->trainer)), where, who);
@@ -90,23 +92,25 @@ static int check_settings(const struct parse_run *run) {
 static int resume(struct parse_run *run) {
     char name[PATH_SIZE];
     xf_error err;
-    const struct labels found = run->parser.labels; /* those of the training pairs, or of --init */
+    const struct labels found = run->parser.labels; /* from the training pairs or from --init */
     const int32_t leaves = run->parser.leaves;
     xf_tokenizer_free(run->parser.tokenizer);
     run->parser.tokenizer = NULL;
     if (!parser_load_vocabulary(&run->parser, run->context, run->flags.model)) return EXIT_FAILED;
     if (memcmp(&found, &run->parser.labels, sizeof found) != 0) {
-        complain("the labels of %s are not those of %.4000s.labels: the run began with other pairs", run->flags.train,
-                 run->flags.model);
+        complain("the labels of %s differ from %.4000s.labels; resume with the pairs that the run started with",
+                 run->flags.train, run->flags.model);
         return EXIT_FAILED;
     }
     if (leaves != run->parser.leaves) {
-        complain("--leaves is %d in %.4000s.labels and %d on the command line; a resumed run can't change it",
+        complain("--leaves is %d in %.4000s.labels and %d on the command line; a resumed run cannot change it",
                  (int)run->parser.leaves, run->flags.model, (int)leaves);
         return EXIT_USAGE;
     }
     checkpoint_name(run, name);
-    if (xf_trainer_resume(run->context, name, NULL, &run->trainer, &err) != XF_OK) return fail(&err);
+    const xf_source source = XF_SOURCE_PATH(name);
+    if (xf_trainer_resume(run->context, &source, NULL, &until_interrupted, &run->trainer, &err) != XF_OK)
+        return fail(&err);
     run->saved_step = xf_trainer_step_count(run->trainer);
     const int status = check_settings(run);
     if (status >= 0) return status;
@@ -116,7 +120,7 @@ static int resume(struct parse_run *run) {
     return -1;
 }
 
-/* A number for all sentences and trees (FNV-1a). */
+/* Returns a checksum of all sentences and trees (FNV-1a). */
 static uint64_t sum_of(const struct pairs *pairs) {
     uint64_t sum = UINT64_C(0xcbf29ce484222325);
     for (size_t i = 0; i < pairs->count; ++i) {
@@ -130,8 +134,8 @@ static uint64_t sum_of(const struct pairs *pairs) {
 }
 
 /*
- * What decides the batches of a step, in M.xf.data: a checkpoint holds nothing of it, and a run that goes on with other
- * pairs would be none that any command makes. Returns -1 to go on, or the exit status.
+ * Writes the settings that determine the batches to M.xf.data, or checks them when resuming. The checkpoint does not
+ * contain them. Returns -1, or the exit status on failure.
  */
 static int keep_data(const struct parse_run *run, int64_t batch_tokens, int64_t seed) {
     char name[PATH_SIZE], found[160], expected[160] = "";
@@ -145,7 +149,7 @@ static int keep_data(const struct parse_run *run, int64_t batch_tokens, int64_t 
         fclose(file);
         expected[strcspn(expected, "\n")] = '\0';
         if (read && strcmp(found, expected) == 0) return -1;
-        complain("found %s, expected %s as the run of %s began: give these, or begin anew with --overwrite", found,
+        complain("found %s, expected %s as at the start of %s; use these, or start over with --overwrite", found,
                  expected, run->flags.model);
         return EXIT_USAGE;
     }
@@ -156,21 +160,22 @@ static int keep_data(const struct parse_run *run, int64_t batch_tokens, int64_t 
     return status;
 }
 
-/* The vocabulary of --init. Returns -1 to go on, or the exit status. */
+/* Loads the vocabulary of --init. Returns -1, or the exit status on failure. */
 static int open_init(struct parse_run *run) {
     if (!parser_load_vocabulary(&run->parser, run->context, run->flags.init)) return EXIT_FAILED;
     if (run->flags.leaves <= 0 || run->flags.leaves == run->parser.leaves) return -1;
-    complain("--leaves is %d in %s.labels and %lld on the command line; a run that begins with it can't change it",
+    complain("--leaves is %d in %s.labels and %lld on the command line; a run that starts from it cannot change it",
              (int)run->parser.leaves, run->flags.init, (long long)run->flags.leaves);
     return EXIT_USAGE;
 }
 
-/* After the tokenizer, which learns from real sentences. Returns -1 to go on, or the exit status. */
+/* Adds recombined pairs. Call it after training the tokenizer, which uses only real sentences. Returns -1, or the exit
+ * status on failure. */
 static int recombine(struct parse_run *run) {
     xf_error err;
     int64_t seed = 0, longest = 0;
     run->train_read = run->train.count;
-    if (xf_config_get_i64(run->config, "data.seed", &seed, &err) != XF_OK) return fail(&err);
+    if (get_integer(run->config, "data.seed", &seed, &err) != XF_OK) return fail(&err);
     for (size_t i = 0; i < run->train.count; ++i)
         if (run->train.list[i].words > longest) longest = run->train.list[i].words;
     pairs_recombine(&run->train, run->flags.recombine, longest, (uint64_t)seed);
@@ -181,7 +186,7 @@ int parse_run_open(struct parse_run *run) {
     xf_error err;
     int64_t batch_tokens = 0, seed = 0;
     memset(&run->parser.labels, 0, sizeof run->parser.labels);
-    printf("%-12s %s\n", "device", xf_context_device(run->context));
+    printf("%-12s %s\n", "device", device_of(run->context));
     run->parser.leaves = run->flags.leaves > 0 ? (int32_t)run->flags.leaves : 1;
     if (run->flags.init != NULL) {
         const int status = open_init(run);
@@ -195,10 +200,10 @@ int parse_run_open(struct parse_run *run) {
     if ((status = recombine(run)) >= 0) return status;
     if (pairs_encode(&run->train, run->parser.tokenizer, &err) != XF_OK ||
         pairs_encode(&run->dev, run->parser.tokenizer, &err) != XF_OK ||
-        xf_config_get_i64(run->config, "data.batch_tokens", &batch_tokens, &err) != XF_OK ||
-        xf_config_get_i64(run->config, "data.seed", &seed, &err) != XF_OK)
+        get_integer(run->config, "data.batch_tokens", &batch_tokens, &err) != XF_OK ||
+        get_integer(run->config, "data.seed", &seed, &err) != XF_OK)
         return fail(&err);
-    pairs_drop_long(&run->train, run->train_read, batch_tokens); /* made ones may have deeper trees than all others */
+    pairs_drop_long(&run->train, run->train_read, batch_tokens); /* recombined trees may be deeper than all others */
     run->dev_some = run->dev;
     if (run->flags.dev_sentences > 0 && (size_t)run->flags.dev_sentences < run->dev.count)
         run->dev_some.count = (size_t)run->flags.dev_sentences;
@@ -210,18 +215,18 @@ int parse_run_open(struct parse_run *run) {
            run->plan.count, run->dev.count, (int)run->parser.labels.count, (int)alphabet.first_id,
            (int)alphabet_size(&alphabet));
     if (run->train.count > run->train_read)
-        printf("%-12s %zu of the pairs are made of the other %zu\n", "recombined", run->train.count - run->train_read,
-               run->train_read);
-    printf("%-12s %s to learn from, %s for dev\n", "trees", tree_kind_of(&run->train, run->flags.gold)->name,
+        printf("%-12s %zu of the pairs are recombined from the other %zu\n", "recombined",
+               run->train.count - run->train_read, run->train_read);
+    printf("%-12s %s for training, %s for dev\n", "trees", tree_kind_of(&run->train, run->flags.gold)->name,
            tree_kind_of(&run->dev, run->flags.gold)->name);
     printf("%-12s %lld parameters\n", "model", (long long)parameter_count(run->parser.model));
-    if (run->flags.init != NULL) printf("%-12s with the weights of %s\n", "begun", run->flags.init);
+    if (run->flags.init != NULL) printf("%-12s with the weights of %s\n", "started", run->flags.init);
     if (run->flags.resume) printf("%-12s after step %lld\n", "resumed", (long long)run->saved_step);
     return check_output() == EXIT_FAILED ? EXIT_FAILED : -1;
 }
 
 void parse_run_close(struct parse_run *run) {
-    run->parser.model = NULL; /* the trainer's */
+    run->parser.model = NULL; /* owned by the trainer */
     parser_free(&run->parser);
     plan_free(&run->plan);
     own_batch_free(&run->batch);

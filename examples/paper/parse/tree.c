@@ -1,5 +1,5 @@
 /*
- * tree.c - reads, checks and writes linearised trees; see tree.h.
+ * tree.c - reads, checks, and writes linearized trees; see tree.h.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -29,17 +29,17 @@ const char *tree_fault_text(enum tree_fault fault) {
         case TREE_UNKNOWN_LABEL:
             return "a label that is unknown";
         case TREE_NOTHING:
-            return "nothing at all";
+            return "an empty tree";
         case TREE_OUTSIDE:
             return "a leaf or a second root outside the root's bracket";
         case TREE_EMPTY_BRACKET:
-            return "a bracket with nothing in it";
+            return "an empty bracket";
         case TREE_MISMATCH:
-            return "a bracket closed with another label than it was opened with";
+            return "a bracket that is closed with a different label than it was opened with";
         case TREE_OPEN:
             return "a bracket that is never closed";
         case TREE_LEAVES:
-            return "another number of leaves than the sentence has words";
+            return "a number of leaves that differs from the number of words in the sentence";
     }
     return "an unknown fault";
 }
@@ -50,7 +50,7 @@ int64_t tree_leaves(const int32_t *symbols, size_t length) {
     return leaves;
 }
 
-/* The brackets that are open are a stack of their labels. */
+/* `stack` holds the labels of the open brackets. */
 static enum tree_fault check(const int32_t *symbols, size_t length, int32_t *stack) {
     size_t depth = 0;
     for (size_t i = 0; i < length; ++i) {
@@ -76,7 +76,7 @@ enum tree_fault tree_check(const int32_t *symbols, size_t length, int64_t leaves
     return fault;
 }
 
-/* The number of a label; -1 when it is not in the table and may not, or can't, be added. */
+/* Returns the index of a label, or -1 if it is not in the table and cannot be added. */
 static int32_t find_label(struct labels *labels, bool grow, const char *name, size_t length) {
     for (int32_t i = 0; i < labels->count; ++i)
         if (strlen(labels->names[i]) == length && memcmp(labels->names[i], name, length) == 0) return i;

@@ -9,13 +9,13 @@
 
 #include "pcfg.h"
 
-static const struct tree_kind gold_trees = {"gold", "made by people, as --gold says"};
+static const struct tree_kind gold_trees = {"gold", "made by people, according to --gold"};
 static const struct tree_kind silver_trees = {
-    "silver", "made by a program and corrected by no person; these are no scores on the Penn Treebank"};
+    "silver", "made by a program and not corrected by people; these are not scores on the Penn Treebank"};
 static const struct tree_kind generated_trees = {
     "generated (PCFG)",
-    "drawn together with their sentences from a small probabilistic grammar, which is far easier than what people "
-    "write; these are no scores on the Penn Treebank"};
+    "drawn together with their sentences from a small probabilistic grammar, which is much easier than natural "
+    "language; these are not scores on the Penn Treebank"};
 
 static bool is_generated(const struct pair *pair) {
     for (const char *word = pair->text; *word != '\0'; word += strspn(word, " ")) {

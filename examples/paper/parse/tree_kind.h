@@ -1,5 +1,5 @@
 /*
- * tree_kind.h - who made the trees that a number was measured on; whatever prints one says it.
+ * tree_kind.h - the origin of the trees of a score. Every output with a score names it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,16 +13,16 @@ struct tree_kind {
 };
 
 /*
- * With gold the user says that people made the trees. Else they are generated when all their words are of the grammar
- * in pcfg.c, which no text of people keeps to; and else silver, as nothing vouches for them.
+ * Returns gold if the user passed --gold, that is, people made the trees; generated if all words belong to the grammar
+ * in pcfg.c, which does not happen in natural text; and silver otherwise.
  */
 const struct tree_kind *tree_kind_of(const struct pairs *pairs, bool gold);
 
-/* The flag of the commands that print scores; value is a bool *. */
-#define GOLD_FLAG(value)                                                                 \
-    {                                                                                    \
-        "gold", FLAG_SWITCH, value, NULL, "",                                            \
-            "People made the trees: scores are said to be on gold trees, not on silver." \
+/* The --gold flag of the commands that print scores; value is a bool *. */
+#define GOLD_FLAG(value)                                                                   \
+    {                                                                                      \
+        "gold", FLAG_SWITCH, value, NULL, "",                                              \
+            "States that people made the trees. Scores are then labeled gold, not silver." \
     }
 
 #endif

@@ -1,33 +1,33 @@
 /*
- * attention.js - draws the attention weights of a sentence pair: the words that look on the left, the words they look
- * at on the right, a link between them as strong as the weight. A head has a colour.
+ * attention.js - draws the attention weights of a sentence pair: queries on the left, keys on the right, and links
+ * whose strength shows the weight. Each head has a color.
  *
  * data: model, heads, start ([piece]), sentences: text, answer, source and target (pieces), and the weights in
- * thousandths as encoder, decoder, cross: [layer][head][query][key]; rows of the decoder end at the query's own key.
+ * thousandths as encoder, decoder, cross: [layer][head][query][key]. Rows of the decoder end at the query's position.
  * SPDX-License-Identifier: Apache-2.0
  */
 const KINDS = {
   encoder: {
-    label: "Encoder", from: "Word", to: "Looks at",
-    note: "Encoder self-attention: every word of the source looks at all of them.",
+    label: "Encoder", from: "Word", to: "Attends to",
+    note: "Encoder self-attention: each word of the source attends to all source words.",
   },
   decoder: {
-    label: "Decoder", from: "Next word", to: "Looks at, so far",
-    note: "Decoder self-attention: to choose its next word, the decoder looks at those it has written so far.",
+    label: "Decoder", from: "Next word", to: "Attends to, so far",
+    note: "Decoder self-attention: to choose the next word, the decoder attends to the words written so far.",
   },
   cross: {
-    label: "Encoder–decoder", from: "Next word", to: "Looks at in the source",
-    note: "Encoder-decoder attention: to choose its next word, the decoder looks at the words of the source.",
+    label: "Encoder–decoder", from: "Next word", to: "Attends to in the source",
+    note: "Encoder-decoder attention: to choose the next word, the decoder attends to the words of the source.",
   },
 };
 const ROW = 26; /* pixels, as in attention.css */
 const FAINTEST = 20; /* thousandths; weaker links are not drawn */
-const LEVELS = 40; /* links of one strength and head are one path, so that long sentences stay quick */
+const LEVELS = 40; /* links of the same head and strength level form one path, so that long sentences are drawn fast */
 
 const state = {
   sentence: 0, kind: "cross", layer: Infinity, heads: new Set(Array(data.heads).keys()),
-  word: null, /* {side: "queries" or "keys", index}: the one whose links are shown */
-  kept: false, /* it stays although the pointer leaves it */
+  word: null, /* {side: "queries" or "keys", index}: the word whose links are shown */
+  kept: false, /* the word remains selected when the pointer leaves it */
 };
 
 const sentence = () => data.sentences[state.sentence];
@@ -42,17 +42,17 @@ const headClass = (head) => `head-${head % 16}`;
 const decimal = (thousandths) => (thousandths / 1000).toFixed(3);
 const isSpecial = (piece) => piece === "<s>" || piece === "</s>" || /^<0x[0-9A-F]{2}>$/.test(piece);
 
-/* Mean over the heads shown, in thousandths. */
+/* Returns the mean over the selected heads, in thousandths. */
 function mean(query, key) {
   const shown = heads();
   return shown.reduce((sum, head) => sum + weight(head, query, key), 0) / Math.max(1, shown.length);
 }
 
-/* A piece for the eye: its mark of a leading space is faint. */
+/* Returns a piece for display, with a faint mark for its leading space. */
 const shownPiece = (piece) =>
   piece.startsWith("\u2581") ? [make("span", { class: "space" }, "\u2581"), piece.slice(1)] : [piece];
 
-/* A piece for the ear. */
+/* Returns a piece as text for screen readers. */
 function spokenPiece(piece) {
   if (piece === "<s>") return "start of sentence";
   if (piece === "</s>") return "end of sentence";
@@ -64,7 +64,7 @@ function spokenPiece(piece) {
   return piece.replaceAll("\u2581", " ").trim() || "space";
 }
 
-/* Links of the word, or of all words, as one path for each head and level of strength. */
+/* Draws the links of the selected word, or of all words, as one path per head and strength level. */
 function drawLinks() {
   const svg = byId("links");
   const { queries, keys } = pieces();
@@ -76,7 +76,7 @@ function drawLinks() {
   const word = state.word;
   if (word === null && !byId("all").checked) return;
   const shown = heads();
-  const band = Math.min(4, 16 / Math.max(1, shown.length)); /* heads lie side by side, not on each other */
+  const band = Math.min(4, 16 / Math.max(1, shown.length)); /* links of different heads are side by side */
   shown.forEach((head, place) => {
     const shift = (place - (shown.length - 1) / 2) * band;
     const levels = new Map();
@@ -104,7 +104,7 @@ function drawLinks() {
   });
 }
 
-/* How strongly each word of the other side is linked with the chosen one. */
+/* Shows how strongly each word of the other side is linked to the selected word. */
 function markTokens() {
   const word = state.word;
   for (const side of ["queries", "keys"]) {
@@ -129,15 +129,15 @@ function markTokens() {
   }
 }
 
-/* The panel at the side: the strongest links of the word. */
+/* Fills the side panel with the strongest links of the selected word. */
 function showWord() {
   const word = state.word;
   const { queries, keys } = pieces();
   const list = byId("strongest");
   list.replaceChildren();
   if (word === null || state.heads.size === 0) {
-    byId("word").textContent = state.heads.size === 0 ? "No head is chosen" : "No word is chosen";
-    byId("word-note").textContent = state.heads.size === 0 ? "Choose one above." : "";
+    byId("word").textContent = state.heads.size === 0 ? "No head is selected" : "No word is selected";
+    byId("word-note").textContent = state.heads.size === 0 ? "Select a head above." : "";
     byId("spoken").textContent = "";
     return;
   }
@@ -215,7 +215,7 @@ function makeToken(side, piece, index, count) {
   return make("li", {}, button);
 }
 
-/* Arrow keys go through a column and from one to the other. */
+/* Arrow keys move within a column and between the columns. */
 function moveFocus(event) {
   const side = event.currentTarget.id;
   const items = [...byId(side).children];
@@ -232,7 +232,7 @@ function moveFocus(event) {
   target.querySelector("button").focus();
 }
 
-/* Builds what depends on the sentence, the kind and the layer. */
+/* Builds the parts that depend on the sentence, the kind, and the layer. */
 function show() {
   const kind = KINDS[state.kind];
   state.layer = Math.min(state.layer, layers().length - 1);

@@ -1,6 +1,6 @@
 /*
- * page.js - what the pages of `translate` have in common. Data reaches the document as text nodes and attribute values
- * alone, never as markup.
+ * page.js - shared code of the pages of `translate`. Data is added to the document only as text nodes and attribute
+ * values, never as markup.
  * SPDX-License-Identifier: Apache-2.0
  */
 "use strict";
@@ -17,7 +17,7 @@ const make = (name, attributes = {}, ...children) => fill(document.createElement
 const draw = (name, attributes = {}, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 
-/* The button that changes between light and dark; at first the page is as the system is. */
+/* The button that switches between light and dark. The initial theme is that of the system. */
 function themeButton(button) {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";

@@ -1,6 +1,6 @@
 /*
- * report.js - draws a training run: loss, BLEU, perplexity, learning rate and speed against the step. All charts have
- * the same steps on their x axis and read out the same step.
+ * report.js - draws the charts of a training run: loss, BLEU, perplexity, learning rate, and speed by step. All charts
+ * have the same x axis and show the values of the same step.
  *
  * data: model, state, corpus, device, step, last_step (0: no limit), elapsed, epoch, pairs, parameters, settings
  * ([key, value]), steps ([step, epoch, elapsed, loss, learning rate, tokens/s]: means over the steps up to that one)
@@ -16,8 +16,8 @@ const dev = data.evaluations.filter((row) => row[KIND] === "dev");
 const others = data.evaluations.filter((row) => row[KIND] !== "dev");
 
 /*
- * A series is a name, a class, a column, and the rows it is of. One that is noisy has a line through the means of its
- * neighbours over it.
+ * A series has a name, a style class, a column, and rows. A noisy series also has a smoothed line through its moving
+ * average.
  */
 const TRAIN = (column, noisy = false) => ({ name: "training", style: "train", column, rows: data.steps, noisy });
 const DEV = (column) => ({ name: "dev", style: "dev", column, rows: dev, others });
@@ -33,7 +33,7 @@ const known = (series) => series.rows.filter((row) => row[series.column] !== nul
 const lastStep = Math.max(1, data.step, ...data.steps.map((row) => row[STEP]));
 const allSteps = [...new Set([...data.steps, ...data.evaluations].map((row) => row[STEP]))].sort((a, b) => a - b);
 
-/* Means over a fiftieth of the values, around each of them. */
+/* Returns the moving average over a window of a fiftieth of the values. */
 function smooth(values) {
   const reach = Math.floor(values.length / 100), sums = [0];
   for (const value of values) sums.push(sums[sums.length - 1] + value);
@@ -49,7 +49,7 @@ function clock(seconds) {
     : `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}`;
 }
 
-/* Round numbers from low to high, about `count` of them. */
+/* Returns about `count` round numbers from low to high. */
 function ticks(low, high, count) {
   const rough = (high - low) / count || 1;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -59,7 +59,7 @@ function ticks(low, high, count) {
   return list;
 }
 
-/* 1, 2 and 5 times powers of ten; between two of these, as for any other axis. */
+/* Ticks of a logarithmic axis: 1, 2, and 5 times powers of ten, or linear ticks for a narrow range. */
 function logTicks(low, high) {
   const list = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); ++power)
@@ -70,14 +70,14 @@ function logTicks(low, high) {
   return inside.length > 7 && decades.length > 2 ? decades : inside;
 }
 
-/* Where values of a chart lie: {low, high, ticks, place(value) from 0 at the bottom to 1}. */
+/* Returns the y axis of a chart: {ticks, place(value)}, where place is 0 at the bottom and 1 at the top. */
 function scaleOf(chart) {
   const values = chart.series.flatMap((series) =>
     [...known(series), ...(series.others ?? []).filter((row) => row[series.column] !== null)]
       .map((row) => row[series.column]));
   if (values.length === 0) return null;
   let low = Math.min(...values), high = Math.max(...values);
-  if (chart.cut) /* a few steps of no matter would press the others to the ground; they are drawn at the edge */
+  if (chart.cut) /* clip a few outliers, which are drawn at the edge, so that the other values remain readable */
     high = Math.max(...smooth(values), values.toSorted((a, b) => a - b)[Math.floor(0.99 * (values.length - 1))]);
   if (chart.log) {
     low = Math.max(low, 1e-9) / 1.1;
@@ -93,7 +93,7 @@ function scaleOf(chart) {
   return { ticks: ticks(low, high, 5), place: (value) => (value - low) / (high - low) };
 }
 
-/* A tick's number in few letters. */
+/* Returns a short label for a tick. */
 function tickText(value) {
   const size = Math.abs(value);
   if (size >= 1e6) return `${Number((value / 1e6).toPrecision(3))}M`;
@@ -146,17 +146,17 @@ function drawChart(chart) {
   svg.append(chart.cursor = draw("g", {}));
 }
 
-/* The row of a series that a step belongs to: the first whose steps reach so far. */
+/* Returns the row of a series that contains a step: the first row that ends at or after it. */
 function rowAt(series, step) {
   const rows = known(series);
   return rows.find((row) => row[STEP] >= step) ?? rows[rows.length - 1];
 }
 
-/* What a chart says of a step, in words. */
+/* Returns the values of a chart at a step, as text. */
 const valuesAt = (chart, step) => chart.series.map((series) => ({ series, row: rowAt(series, step) }))
   .filter(({ row }) => row !== undefined);
 
-let cursor = null; /* the step that is read out, or null */
+let cursor = null; /* the step whose values are shown, or null */
 
 function readOut(step) {
   cursor = step;
@@ -178,7 +178,7 @@ function readOut(step) {
   }
 }
 
-/* The step nearest to a place in a chart. */
+/* Returns the step nearest to a position in a chart. */
 function stepAt(chart, event) {
   const box = chart.svg.getBoundingClientRect();
   const step = ((event.clientX - box.left - MARGIN.left) / (box.width - MARGIN.left - MARGIN.right)) * lastStep;
@@ -223,7 +223,7 @@ function describe(chart) {
   return `${chart.title} against step. ${parts.join("; ")}. Arrow keys read out single steps.`;
 }
 
-/* Fills a section with a table: heads, rows of cells as text. The table is made when it is opened first. */
+/* Fills a section with a table of text cells. The table is created when the section is first opened. */
 function addTable(id, heads, rows) {
   const section = byId(id);
   const build = () => {

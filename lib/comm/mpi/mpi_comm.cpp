@@ -1,15 +1,16 @@
-// libxformer_mpi.so: ranks that MPI started.
+// libxformer_mpi.so: a communicator for ranks that MPI has started.
 //
-// What MPI is given is memory of its own, never the caller's: after a timeout a message may be under way, which MPI can
-// neither finish nor take back, and the caller's memory must not change then. So parts go through slots in pieces, two
-// of them under way for each rank and direction. A comm that failed keeps its slots until the process ends.
+// MPI only sees memory of this plugin. After a timeout a message may still be in transit, which MPI can neither
+// complete nor cancel, and the caller's memory must not change then. Messages are therefore copied through slots in
+// pieces, two at a time for each rank and direction. The slots of a failed communicator are kept until the process
+// ends.
 //
-// Memory is there before the ranks come together, so that no rank fails behind that, and for as many parts as the
-// library has under way. A rank that gives up says so in messages of a tag of its own, for which the others look while
-// they wait.
+// All memory is allocated before the ranks connect, for as many parts as the library sends at once, so that no single
+// rank fails afterwards. A rank that aborts sends a message with a special tag to the others, which they probe for
+// while they wait.
 //
-// MPI can be started once in a process and ended once. It is ended when the process exits; not where a rank was lost,
-// because that would wait for it. A host that has started MPI itself ends it itself.
+// MPI can be initialized only once per process and finalized only once. It is finalized when the process exits, unless
+// a rank was lost, because MPI_Finalize() would wait for that rank. A host that has initialized MPI also finalizes it.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
@@ -28,43 +29,43 @@
 #include "comm/plugin.h"
 #include "comm/plugin_support.h"
 
-using xf::ends_in;
-using xf::say;
+using xf::finishes_within;
+using xf::set_error;
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// For messages: %g would follow the locale.
+// For messages: %g would depend on the locale.
 long long milliseconds(double seconds) { return static_cast<long long>(seconds * 1e3); }
 
-std::atomic<bool> lost{false};     // a rank: MPI must not be ended
-std::atomic<double> patience{60};  // seconds for MPI's end, which waits for ranks that still have something to do
+std::atomic<bool> rank_lost{false};        // MPI must not be finalized
+std::atomic<double> finalize_timeout{60};  // seconds
 
-// The parts that go to one rank, or come from one, cut into pieces that go through two slots.
-class Lane {
+// The parts that are sent to one rank, or received from it, in pieces that pass through two slots.
+class Channel {
 public:
     static constexpr size_t kSlots = 2;
 
-    Lane(int peer, bool sends, size_t piece) : peer_(peer), sends_(sends), piece_(piece) {
+    Channel(int peer, bool sends, size_t piece) : peer_(peer), sends_(sends), piece_(piece) {
         for (Slot &slot : slots_) slot.bytes.reset(new char[piece]);
-        parts_.reserve(2);  // a head and a message
+        parts_.reserve(2);  // a header and a message
     }
 
-    void use(MPI_Comm comm) { comm_ = comm; }
+    void set_comm(MPI_Comm comm) { comm_ = comm; }
 
-    void begin() { parts_.clear(), part_ = 0, at_ = 0, begun_ = ended_ = 0; }
+    void clear() { parts_.clear(), part_ = 0, offset_ = 0, started_ = finished_ = 0; }
     void add(const xf_comm_part &part) { parts_.push_back(part); }
-    bool done() const { return begun_ == ended_ && part_ == parts_.size(); }
+    bool done() const { return started_ == finished_ && part_ == parts_.size(); }
 
-    // Moves on what can be. False when MPI reports an error or a message of another size.
-    bool move(bool *moved) {
-        while (begun_ < ended_ + kSlots && part_ < parts_.size()) {
+    // Starts and completes the pieces that it can. Returns false if MPI reports an error or a message has another size.
+    bool advance(bool *advanced) {
+        while (started_ < finished_ + kSlots && part_ < parts_.size()) {
             if (!start()) return false;
-            *moved = true;
+            *advanced = true;
         }
-        while (ended_ < begun_) {
-            Slot &slot = slots_[ended_ % kSlots];
+        while (finished_ < started_) {
+            Slot &slot = slots_[finished_ % kSlots];
             int complete = 0, count = 0;
             MPI_Status status;
             if (MPI_Test(&slot.request, &complete, &status) != MPI_SUCCESS) return false;
@@ -74,8 +75,8 @@ public:
                     return false;
                 std::memcpy(slot.to, slot.bytes.get(), slot.size);
             }
-            ++ended_;
-            *moved = true;
+            ++finished_;
+            *advanced = true;
         }
         return true;
     }
@@ -90,12 +91,12 @@ private:
 
     bool start() {
         const xf_comm_part &part = parts_[part_];
-        Slot &slot = slots_[begun_ % kSlots];
-        slot.size = std::min(piece_, part.size - at_);
-        slot.to = static_cast<char *>(part.data) + at_;
-        at_ += slot.size;
-        if (at_ == part.size) ++part_, at_ = 0;
-        ++begun_;
+        Slot &slot = slots_[started_ % kSlots];
+        slot.size = std::min(piece_, part.size - offset_);
+        slot.to = static_cast<char *>(part.data) + offset_;
+        offset_ += slot.size;
+        if (offset_ == part.size) ++part_, offset_ = 0;
+        ++started_;
         const int count = static_cast<int>(slot.size);
         if (!sends_) return MPI_Irecv(slot.bytes.get(), count, MPI_BYTE, peer_, 0, comm_, &slot.request) == MPI_SUCCESS;
         std::memcpy(slot.bytes.get(), slot.to, slot.size);
@@ -108,183 +109,187 @@ private:
     size_t piece_;
     Slot slots_[kSlots];
     std::vector<xf_comm_part> parts_;
-    size_t part_ = 0, at_ = 0;      // the next piece
-    size_t begun_ = 0, ended_ = 0;  // pieces of this call
+    size_t part_ = 0, offset_ = 0;       // of the next piece
+    size_t started_ = 0, finished_ = 0;  // pieces of this exchange
 };
 
-class Ranks {
+class MpiCommunicator {
 public:
-    explicit Ranks(int size) {
-        // 16 MiB for all of them, in pieces that a network likes.
-        const size_t piece = std::clamp<size_t>((size_t{4} << 20) / static_cast<size_t>(std::max(size, 1)),
-                                                size_t{16} << 10, size_t{1} << 20);
-        for (auto *lanes : {&sends_, &receives_}) lanes->reserve(static_cast<size_t>(size));
+    explicit MpiCommunicator(int size) {
+        // 16 MiB for all channels, in pieces of a size that suits networks.
+        const size_t piece =
+            std::clamp<size_t>((size_t{4} << 20) / std::max(size, 1), size_t{16} << 10, size_t{1} << 20);
+        for (auto *channels : {&sends_, &receives_}) channels->reserve(size);
         for (int peer = 0; peer < size; ++peer) {
             sends_.emplace_back(peer, true, piece);
             receives_.emplace_back(peer, false, piece);
         }
-        farewells_.resize(static_cast<size_t>(size), MPI_REQUEST_NULL);
+        abort_requests_.resize(size, MPI_REQUEST_NULL);
     }
 
     MPI_Comm comm() const { return comm_; }
-    void use(MPI_Comm comm) {
+    void set_comm(MPI_Comm comm) {
         comm_ = comm;
-        for (auto *lanes : {&sends_, &receives_})
-            for (Lane &lane : *lanes) lane.use(comm);
+        for (auto *channels : {&sends_, &receives_})
+            for (Channel &channel : *channels) channel.set_comm(comm);
     }
 
-    // Tells the others, who wait for this rank. Nothing is waited for; the memory stays, as all of a lost rank's.
+    // Informs the other ranks. Waits for nothing; the memory is kept, as always after a failure.
     void abort(int rank) noexcept {
-        lost = true;
-        for (int peer = 0; peer < static_cast<int>(farewells_.size()); ++peer)
-            if (peer != rank)
-                MPI_Isend(&farewell_, 1, MPI_BYTE, peer, kFarewell, comm_, &farewells_[static_cast<size_t>(peer)]);
+        rank_lost = true;
+        for (int peer = 0; peer < std::ssize(abort_requests_); ++peer)
+            if (peer != rank) MPI_Isend(&abort_message_, 1, MPI_BYTE, peer, kAbortTag, comm_, &abort_requests_[peer]);
     }
 
     int32_t exchange(const xf_comm_part *sends, size_t send_count, const xf_comm_part *receives, size_t receive_count,
                      double timeout, xf_error *err) {
-        const auto end =
+        const auto deadline =
             Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout));
-        for (auto *lanes : {&sends_, &receives_})
-            for (Lane &lane : *lanes) lane.begin();
-        for (size_t i = 0; i < send_count; ++i) sends_[static_cast<size_t>(sends[i].rank)].add(sends[i]);
-        for (size_t i = 0; i < receive_count; ++i) receives_[static_cast<size_t>(receives[i].rank)].add(receives[i]);
+        for (auto *channels : {&sends_, &receives_})
+            for (Channel &channel : *channels) channel.clear();
+        for (size_t i = 0; i < send_count; ++i) sends_[sends[i].rank].add(sends[i]);
+        for (size_t i = 0; i < receive_count; ++i) receives_[receives[i].rank].add(receives[i]);
         for (int idle = 0;;) {
-            bool moved = false, all = true;
-            size_t waits_for = 0;
-            for (auto *lanes : {&receives_, &sends_})
-                for (size_t peer = 0; peer < lanes->size(); ++peer) {
-                    Lane &lane = (*lanes)[peer];
-                    if (lane.done()) continue;
-                    if (!lane.move(&moved)) {
-                        lost = true;
-                        return say(XF_ERROR_PEER, err, "MPI could not exchange messages with rank %zu", peer);
+            bool advanced = false, done = true;
+            size_t pending_peer = 0;
+            for (auto *channels : {&receives_, &sends_})
+                for (size_t peer = 0; peer < channels->size(); ++peer) {
+                    Channel &channel = (*channels)[peer];
+                    if (channel.done()) continue;
+                    if (!channel.advance(&advanced)) {
+                        rank_lost = true;
+                        return set_error(XF_ERROR_PEER, err, "MPI could not exchange messages with rank %zu", peer);
                     }
-                    if (lane.done()) continue;
-                    all = false, waits_for = peer;
+                    if (channel.done()) continue;
+                    done = false, pending_peer = peer;
                 }
-            if (all) return XF_OK;
-            idle = moved ? 0 : idle + 1;
+            if (done) return XF_OK;
+            idle = advanced ? 0 : idle + 1;
             if (idle < kSpins) continue;
-            if (Clock::now() >= end) {
-                lost = true;
-                return say(XF_ERROR_PEER, err, "rank %zu was silent for %lld ms", waits_for, milliseconds(timeout));
+            if (Clock::now() >= deadline) {
+                rank_lost = true;
+                return set_error(XF_ERROR_PEER, err,
+                                 "the exchange with rank %zu took longer than context.comm_timeout, %lld ms",
+                                 pending_peer, milliseconds(timeout));
             }
-            int there = 0;
-            MPI_Status who;
-            if (MPI_Iprobe(MPI_ANY_SOURCE, kFarewell, comm_, &there, &who) == MPI_SUCCESS && there != 0) {
-                lost = true;
-                return say(XF_ERROR_PEER, err, "rank %d gave up", who.MPI_SOURCE);
+            int found = 0;
+            MPI_Status status;
+            if (MPI_Iprobe(MPI_ANY_SOURCE, kAbortTag, comm_, &found, &status) == MPI_SUCCESS && found != 0) {
+                rank_lost = true;
+                return set_error(XF_ERROR_PEER, err, "rank %d aborted", status.MPI_SOURCE);
             }
-            usleep(kNap);
+            usleep(kSleepMicroseconds);
         }
     }
 
 private:
-    static constexpr int kSpins = 200, kFarewell = 1;  // a tag: messages have 0
-    static constexpr useconds_t kNap = 20;
+    static constexpr int kSpins = 200, kAbortTag = 1;  // messages have tag 0
+    static constexpr useconds_t kSleepMicroseconds = 20;
     MPI_Comm comm_ = MPI_COMM_NULL;
-    std::vector<Lane> sends_, receives_;  // [size]
-    char farewell_ = 0;
-    std::vector<MPI_Request> farewells_;  // [size]
+    std::vector<Channel> sends_, receives_;  // [size]
+    char abort_message_ = 0;
+    std::vector<MPI_Request> abort_requests_;  // [size]
 };
 
-// MPI, started for as long as the process lives.
-int32_t start_mpi(double timeout, xf_error *err) {
-    int is_there = 0, level = MPI_THREAD_SINGLE;
-    MPI_Initialized(&is_there);
-    if (is_there != 0) {
+// Initializes MPI, unless the host has, until the process exits.
+int32_t initialize_mpi(double timeout, xf_error *err) {
+    int initialized = 0, level = MPI_THREAD_SINGLE;
+    MPI_Initialized(&initialized);
+    if (initialized != 0) {
         MPI_Query_thread(&level);
     } else {
         static std::atomic<int> provided{MPI_THREAD_SINGLE};
-        // Open MPI finds its own plugins by names that must be visible to all.
+        // The plugins of Open MPI need its symbols to be global.
         Dl_info info{};
         if (dladdr(reinterpret_cast<void *>(&MPI_Init_thread), &info) != 0 && info.dli_fname != nullptr)
             dlopen(info.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
-        if (!ends_in(timeout, [] {
+        if (!finishes_within(timeout, [] {
                 int got = MPI_THREAD_SINGLE;
                 MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &got);
                 provided = got;
             })) {
-            lost = true;
-            return say(XF_ERROR_PEER, err, "MPI did not start within %lld ms", milliseconds(timeout));
+            rank_lost = true;
+            return set_error(XF_ERROR_PEER, err,
+                             "MPI_Init_thread() did not return within %lld ms (context.comm_timeout)",
+                             milliseconds(timeout));
         }
         level = provided;
         std::atexit([] {
-            int over = 0;
-            MPI_Finalized(&over);
-            if (over == 0 && !lost) ends_in(patience, [] { MPI_Finalize(); });
+            int finalized = 0;
+            MPI_Finalized(&finalized);
+            if (finalized == 0 && !rank_lost) finishes_within(finalize_timeout, [] { MPI_Finalize(); });
         });
     }
     if (level < MPI_THREAD_SERIALIZED)
-        return say(XF_ERROR_UNSUPPORTED, err,
-                   "MPI was started with thread level %d, expected MPI_THREAD_SERIALIZED, %d", level,
-                   MPI_THREAD_SERIALIZED);
+        return set_error(XF_ERROR_UNSUPPORTED, err,
+                         "MPI was initialized with thread level %d, expected at least MPI_THREAD_SERIALIZED, %d", level,
+                         MPI_THREAD_SERIALIZED);
     return XF_OK;
 }
 
-std::mutex opening;
-// Communicators whose contexts are gone, to be used again: MPI has few of them, and freeing one needs all ranks.
-std::vector<MPI_Comm> idle;
-size_t made = 0;  // communicators
+std::mutex mutex;
+// Communicators of freed contexts, for reuse: MPI has few of them, and MPI_Comm_free() is collective.
+std::vector<MPI_Comm> idle_comms;
+size_t comm_count = 0;
 
-// Messages of its own, and errors that come back. Every rank makes this call. What needs memory comes before the thread
-// that talks to the others.
+// Returns a communicator that reports errors. Collective. Allocates memory before it communicates.
 int32_t take_comm(double timeout, MPI_Comm *out, xf_error *err) {
-    if (!idle.empty()) {
-        *out = idle.back();
-        idle.pop_back();
+    if (!idle_comms.empty()) {
+        *out = idle_comms.back();
+        idle_comms.pop_back();
         return XF_OK;
     }
-    idle.reserve(made + 1);  // so that closing allocates nothing
+    idle_comms.reserve(comm_count + 1);  // so that close() allocates nothing
     auto comm = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
     auto status = std::make_shared<int>(MPI_ERR_OTHER);
-    if (!ends_in(timeout, [comm, status] {
+    if (!finishes_within(timeout, [comm, status] {
             *status = MPI_Comm_dup(MPI_COMM_WORLD, comm.get());
             if (*status == MPI_SUCCESS) *status = MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);
         })) {
-        lost = true;
-        return say(XF_ERROR_PEER, err, "the ranks of MPI did not come together within %lld ms", milliseconds(timeout));
+        rank_lost = true;
+        return set_error(XF_ERROR_PEER, err, "MPI_Comm_dup() did not return within %lld ms (context.comm_timeout)",
+                         milliseconds(timeout));
     }
-    if (*status != MPI_SUCCESS) return say(XF_ERROR_BACKEND, err, "MPI_Comm_dup() failed: %d", *status);
+    if (*status != MPI_SUCCESS)
+        return set_error(XF_ERROR_BACKEND, err, "MPI_Comm_dup() returned %d, expected MPI_SUCCESS", *status);
     *out = *comm;
-    ++made;
+    ++comm_count;
     return XF_OK;
 }
 
 int32_t open_comm(double timeout, xf_comm *out, xf_error *err) {
-    const std::lock_guard lock(opening);
-    patience = timeout;
-    if (lost) return say(XF_ERROR_PEER, err, "this process lost another rank before");
-    if (const int32_t status = start_mpi(timeout, err); status != XF_OK) return status;
+    const std::lock_guard lock(mutex);
+    finalize_timeout = timeout;
+    if (rank_lost) return set_error(XF_ERROR_PEER, err, "this process has lost another rank: restart all ranks");
+    if (const int32_t status = initialize_mpi(timeout, err); status != XF_OK) return status;
     xf_comm table = XF_COMM_INIT;
     MPI_Comm_rank(MPI_COMM_WORLD, &table.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &table.size);
-    auto joining = std::make_unique<Ranks>(table.size);
+    auto communicator = std::make_unique<MpiCommunicator>(table.size);
     MPI_Comm comm = MPI_COMM_NULL;
     if (const int32_t status = take_comm(timeout, &comm, err); status != XF_OK) return status;
-    joining->use(comm);
-    table.user = joining.release();
+    communicator->set_comm(comm);
+    table.user = communicator.release();
     table.exchange = [](void *user, const xf_comm_part *sends, size_t send_count, const xf_comm_part *receives,
                         size_t receive_count, double seconds, xf_error *error) -> int32_t {
         try {
-            return static_cast<Ranks *>(user)->exchange(sends, send_count, receives, receive_count, seconds, error);
-        } catch (const std::exception &failure) {  // more parts than the library sends; it gives up then
-            lost = true;
-            return say(XF_ERROR_PEER, error, "%s", failure.what());
+            return static_cast<MpiCommunicator *>(user)->exchange(sends, send_count, receives, receive_count, seconds,
+                                                                  error);
+        } catch (const std::exception &failure) {  // no memory: more parts than the library sends
+            rank_lost = true;
+            return set_error(XF_ERROR_PEER, error, "%s", failure.what());
         }
     };
     table.abort = [](void *user) {
         int rank = 0;
-        MPI_Comm_rank(static_cast<Ranks *>(user)->comm(), &rank);
-        static_cast<Ranks *>(user)->abort(rank);
+        MPI_Comm_rank(static_cast<MpiCommunicator *>(user)->comm(), &rank);
+        static_cast<MpiCommunicator *>(user)->abort(rank);
     };
     table.close = [](void *user) {
-        if (lost) return;  // MPI may still write there
-        auto *const ranks = static_cast<Ranks *>(user);
-        const std::lock_guard lock_of_idle(opening);
-        idle.push_back(ranks->comm());
-        delete ranks;
+        if (rank_lost) return;  // MPI may still write to its memory
+        const std::unique_ptr<MpiCommunicator> closed(static_cast<MpiCommunicator *>(user));
+        const std::lock_guard lock_of_idle(mutex);
+        idle_comms.push_back(closed->comm());
     };
     *out = table;
     return XF_OK;
@@ -295,10 +300,11 @@ int32_t open_comm(double timeout, xf_comm *out, xf_error *err) {
 extern "C" __attribute__((visibility("default"))) int32_t xf_comm_plugin_open(uint32_t abi, double timeout,
                                                                               xf_comm *out, xf_error *err) {
     if (abi != XF_COMM_PLUGIN_ABI)
-        return say(XF_ERROR_VERSION, err, "it is of plugin version %u, expected %u", XF_COMM_PLUGIN_ABI, abi);
+        return set_error(XF_ERROR_VERSION, err, "the plugin has version %u, expected %u: install matching packages",
+                         XF_COMM_PLUGIN_ABI, abi);
     try {
         return open_comm(timeout, out, err);
     } catch (const std::exception &error) {
-        return say(XF_ERROR_NO_MEMORY, err, "%s", error.what());
+        return set_error(XF_ERROR_NO_MEMORY, err, "%s", error.what());
     }
 }

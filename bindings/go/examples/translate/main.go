@@ -1,4 +1,4 @@
-// Command translate translates its input, line by line, with a model; Ctrl-C ends it.
+// Command translate translates its input, line by line, with a model. Ctrl-C cancels it.
 //
 //	translate [-beam N] MODEL <input >output
 //
@@ -17,11 +17,11 @@ import (
 	"libxformer.invalid/xformer"
 )
 
-// Lines that are translated in one call: many are quicker, few come sooner.
+// Lines per call: more lines increase the throughput, fewer lines reduce the latency.
 const linesPerCall = 32
 
 func main() {
-	beam := flag.Int("beam", 4, "how many `hypotheses` to pursue")
+	beam := flag.Int("beam", 4, "beam size, a number of `hypotheses`")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: translate [-beam N] MODEL <input >output")
@@ -40,7 +40,7 @@ func main() {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-	case <-ctx.Done(): // a line that does not come is not waited for
+	case <-ctx.Done(): // do not wait for the next line of the input
 	}
 	os.Exit(130)
 }
@@ -51,7 +51,7 @@ func run(ctx context.Context, path string, beam int) error {
 		return err
 	}
 	defer c.Close()
-	model, err := c.LoadModel(ctx, path)
+	model, err := c.LoadModel(ctx, xformer.Path(path), nil)
 	if err != nil {
 		return err
 	}
@@ -70,15 +70,15 @@ func run(ctx context.Context, path string, beam int) error {
 			texts = append(texts, lines.Text())
 		}
 		full = len(texts) == linesPerCall
-		answers, err := decoder.Translate(ctx, texts, nil)
+		results, err := decoder.Translate(ctx, texts, nil)
 		if err != nil {
 			return err
 		}
-		for i, all := range answers {
-			if all.Err != nil { // the line stays empty, and the others are translated
-				fmt.Fprintf(os.Stderr, "%q: %v\n", texts[i], all.Err)
+		for i, result := range results {
+			if result.Err != nil { // the output line is empty; the other lines are translated
+				fmt.Fprintf(os.Stderr, "%q: %v\n", texts[i], result.Err)
 			}
-			if _, err := fmt.Println(all.Best().Text); err != nil {
+			if _, err := fmt.Println(result.Best().Text); err != nil {
 				return err
 			}
 		}

@@ -1,4 +1,4 @@
-// Package forked is for a test: it uses an object of the library in a forked process, which Go can't do by itself.
+// Package forked is for a test. It uses an object of the library in a forked process, which Go itself cannot create.
 //
 // SPDX-License-Identifier: Apache-2.0
 package forked
@@ -9,7 +9,7 @@ package forked
 #include <unistd.h>
 #include <xformer/xformer.h>
 
-// The status of a call in a child. Between fork() and _exit() the child runs nothing of Go.
+// Returns the status of a call in a child process. The child runs no Go code between fork() and _exit().
 static int32_t in_child(void *context) {
     int end = 0;
     const pid_t child = fork();
@@ -25,7 +25,7 @@ import "C"
 
 import "unsafe"
 
-// Status is what a call on a context of this process returns in a child of it.
+// Status returns the status of a call on a context of this process, made in a child process.
 func Status(context unsafe.Pointer) int32 {
 	return int32(C.in_child(context))
 }

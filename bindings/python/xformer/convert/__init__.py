@@ -1,6 +1,6 @@
-"""Models and tokenizers of other programs, made into files of this library: ``python -m xformer.convert --help``.
+"""Converts models and tokenizers from and to other programs: ``python -m xformer.convert --help``.
 
-One module for each command. What can't be carried over is refused by the name of the field, never dropped.
+Each command has its own module. A field that cannot be converted is an error that names the field.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -13,12 +13,14 @@ __all__ = ["ConvertError", "say"]
 
 
 class ConvertError(Exception):
-    """What can't be converted: a sentence with the file, and the field where there is one."""
+    """An input that cannot be converted. The message is one sentence that names the file and, if known, the field."""
 
 
 def say(sentence: str) -> None:
-    """A line on standard error. Where that can't be written (a pipe that nobody reads, a full disk), it and what
-    follows go nowhere: what is converted does not depend on who listens."""
+    """Prints a line to standard error.
+
+    If that fails (a closed pipe, a full disk), this line and all later ones are discarded and the conversion continues.
+    """
     try:
         print(sentence, file=sys.stderr, flush=True)
     except OSError:

@@ -1,8 +1,8 @@
 """The commands of ``python -m xformer.convert``.
 
-A command is a module with ``add_arguments(parser)`` and ``run(arguments)``. Ends with 0; with 1 and a sentence on
-standard error for what can't be converted; with 2 for wrong arguments; with 130 after Ctrl-C. The
-last three leave everything as it was; but Ctrl-C in the last moment may find the file already there, whole.
+A command is a module with ``add_arguments(parser)`` and ``run(arguments)``. The exit status is 0 on success, 1 if the
+input cannot be converted (the reason is on standard error), 2 for wrong arguments, and 130 after Ctrl-C. A command that
+fails changes no files. If Ctrl-C arrives after the output was renamed into place, the file is complete and remains.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -19,11 +19,13 @@ COMMANDS = {"from-hf": from_hf, "to-hf": to_hf, "from-sentencepiece": from_sente
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m xformer.convert", description="Converts files of other programs.")
+    parser = argparse.ArgumentParser(
+        prog="python -m xformer.convert", description="Converts models and tokenizers from and to other programs."
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in COMMANDS.items():
-        words = (module.__doc__ or "").partition("\n\n")[0]
-        module.add_arguments(commands.add_parser(name, help=words, description=words))
+        description = (module.__doc__ or "").partition("\n\n")[0]
+        module.add_arguments(commands.add_parser(name, help=description, description=description))
     given = parser.parse_args(arguments)
     try:
         COMMANDS[given.command].run(given)
@@ -33,7 +35,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     except ModuleNotFoundError as error:
         if error.name != "numpy":
             raise
-        reason = "NumPy is not installed, which this command needs: pip install xformer[convert]"
+        reason = "NumPy is not installed, but this command requires it: pip install xformer[convert]"
     except KeyboardInterrupt:
         return 130
     say("%s: %s" % (parser.prog, reason))
@@ -41,6 +43,6 @@ def main(arguments: Optional[List[str]] = None) -> int:
 
 
 if __name__ == "__main__":
-    if sys.stderr is None:  # closed by the caller: what is said goes nowhere
+    if sys.stderr is None:  # closed by the caller: discard all output
         sys.stderr = open(os.devnull, "w")
     sys.exit(main())

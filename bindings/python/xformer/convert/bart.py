@@ -1,49 +1,42 @@
-"""BART and mBART: learned positions and a norm on the embeddings; mBART is pre-norm with a last norm.
+"""Reads BART and mBART: learned positions and a norm on the embeddings. mBART is pre-norm with a final norm.
 
-BART's tokenizer is a byte-level BPE that this library does not run. mBART has SentencePiece in fairseq's order and a
-token for each language: behind the end of sources, and fed first to the decoder (mBART-25); or before sources, and the
-first of answers (mBART-50).
+The tokenizer of BART is a byte-level BPE, which this library does not support. mBART uses SentencePiece with fairseq's
+ids. In mBART-25 a language token follows the source and starts the decoder. In mBART-50 it precedes the source and is
+the first generated token.
 
 SPDX-License-Identifier: Apache-2.0
 """
 from __future__ import annotations
 
-import os
 from typing import Dict
 
-from . import ConvertError
 from . import languages as lists
-from .plan import Folder, Plan, add_languages, add_tokens
+from .plan import Folder, Plan, add_languages, add_tokens, sentencepiece_path
 from .sentencepiece_model import SentencePieceModel
-from .vocabulary import LANGUAGE, added_tokens, check_id, fairseq_names, languages_of, place, tokenizer_setting
+from .vocabulary import LANGUAGE, added_tokens, check_id, fairseq_names, languages_of, reorder, tokenizer_setting
 
 _DEFAULT = dict(d_model=1024, layers=12, heads=16, d_ff=4096, activation="gelu", scale=False)
 
 
 def read_bart(folder: Folder) -> Plan:
     plan = _read(folder, False)
-    plan.notes.append(
-        "BART's tokenizer, a byte-level BPE, can't be carried over: the model takes and gives ids, no text"
-    )
+    plan.no_text = "this library has no byte-level BPE, the tokenizer of BART"
     return plan
 
 
 def read_mbart(folder: Folder) -> Plan:
     fields = folder.fields
-    # Where no start is named, it is the token of a language, which the decoder has to be told.
-    named = fields.has("decoder_start_token_id")
     kind = tokenizer_setting(folder.path, "tokenizer_class") or fields.text("tokenizer_class")
     fifty = isinstance(kind, str) and kind.startswith("MBart50")
     plan = _read(folder, True)
     V = plan.options["model.vocab_size"]
     languages = _add_tokenizer(plan, folder, V, fifty)
-    if not named and not languages and not fifty:
-        raise ConvertError("%s/config.json lacks decoder_start_token_id, and no language is known" % folder.path)
-    started = not fifty and not named
     fixed = plan.options["model.first_token"] >= 0 or plan.options["model.start_token"] in languages.values()
-    # A model that always writes one language is told no other.
-    told = "start" if started else "none" if fixed else "first"
-    add_languages(plan, languages, "before" if fifty else "after", told)
+    if not fifty and not fields.has_start_token():
+        target = "start"  # the caller of generate() starts the decoder with the language
+    else:
+        target = "none" if fixed else "first"
+    add_languages(plan, languages, "before" if fifty else "after", target)
     return plan
 
 
@@ -69,16 +62,15 @@ def _read(folder: Folder, multilingual: bool) -> Plan:
         network.add_norms("norm", "layer_norm")
     network.finish()
     plan = Plan(network.options, network.tensors)
-    first = fields.integer("bos_token_id", 0, 0) if fields.flag("force_bos_token_to_be_generated") else None
-    add_tokens(plan, fields, V, start=2, end=2, first=first)
+    fields.boolean("force_bos_token_to_be_generated", False)
+    add_tokens(plan, fields, V, start=2, end=2)
     return plan
 
 
 def _add_tokenizer(plan: Plan, folder: Folder, V: int, fifty: bool) -> Dict[str, int]:
     languages = languages_of(added_tokens(folder.path), LANGUAGE["mbart"])
-    path = os.path.join(folder.path, "sentencepiece.bpe.model")
-    if not os.path.exists(path):
-        plan.notes.append("there is no sentencepiece.bpe.model: the model takes and gives ids, no text")
+    path = sentencepiece_path(plan, folder)
+    if path is None:
         return languages
     model = SentencePieceModel.read(path)
     names = fairseq_names(model)
@@ -89,5 +81,5 @@ def _add_tokenizer(plan: Plan, folder: Folder, V: int, fifty: bool) -> Dict[str,
         languages = {code: size + i for i, code in enumerate(codes) if size + i < V}
     names.update((id, code) for code, id in languages.items())
     names[max([size - 1, *languages.values()]) + 1] = "<mask>"
-    plan.tokenizer = place(model, names, V, list(languages))[0].tokenizer_json()
+    plan.tokenizer = reorder(model, names, V, list(languages))[0].tokenizer_json()
     return languages

@@ -1,4 +1,4 @@
-"""Files of others, read whole and trusted in nothing.
+"""Reads untrusted input files into memory.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -9,35 +9,35 @@ from typing import Any, Dict, List, Tuple
 
 from . import ConvertError
 
-_MOST = 1 << 28
+_MAX_BYTES = 1 << 28
 
 
 def read_file(path: str) -> bytes:
-    """All bytes of a file; ConvertError when it can't be read or is larger than any of its kind."""
+    """Returns the contents of a file. ConvertError if it cannot be read or is larger than 256 MiB."""
     try:
         with open(path, "rb") as file:
-            data = file.read(_MOST + 1)
+            data = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise ConvertError("%s: %s" % (path, error.strerror)) from error
-    if len(data) > _MOST:
-        raise ConvertError("%s has more than %d bytes" % (path, _MOST))
+    if len(data) > _MAX_BYTES:
+        raise ConvertError("%s is too large: expected at most %d bytes" % (path, _MAX_BYTES))
     return data
 
 
 def read_json(path: str) -> Dict[str, Any]:
-    """A file that holds one JSON object."""
+    """Reads a file that contains one JSON object."""
     return json_object(read_file(path), path)
 
 
 def json_object(data: bytes, where: str) -> Dict[str, Any]:
-    """One JSON object, no name in it twice and all its texts Unicode; ``where`` begins the sentence of an error."""
+    """Parses one JSON object. Duplicate names and lone surrogates are errors; ``where`` begins the error message."""
     try:
         value = json.loads(data, object_pairs_hook=_unique)
-        json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair can be escaped, but not written
+        json.dumps(value, ensure_ascii=False).encode()  # fails for a lone surrogate
     except (ValueError, RecursionError) as error:
         raise ConvertError("%s is not JSON: %s" % (where, error)) from error
     if not isinstance(value, dict):
-        raise ConvertError("%s holds no JSON object" % where)
+        raise ConvertError("%s is a JSON %s, expected an object" % (where, type(value).__name__))
     return value
 
 

@@ -1,6 +1,6 @@
-"""A folder of transformers (MarianMT, M2M-100, NLLB, BART, mBART, FSMT, Pegasus) into a model file of this library.
+"""Converts a transformers folder (MarianMT, M2M-100, NLLB, BART, mBART, FSMT, Pegasus) to a model file.
 
-Weights, configuration, tokenizer and languages are carried over; a field that can't be is refused by its name.
+Weights, configuration, tokenizer, and languages are converted. A field that is not supported is an error that names it.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -16,6 +16,7 @@ from .fields import Fields
 from .files import read_json
 from .model_file import save_model
 from .plan import Folder, Plan
+from .sidecar import apply_sidecar
 
 _FAMILIES: Dict[str, Callable[[Folder], Plan]] = {
     "marian": marian.read,
@@ -28,13 +29,13 @@ _FAMILIES: Dict[str, Callable[[Folder], Plan]] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="FOLDER", help="config.json, weights, tokenizer, as published")
-    parser.add_argument("out", metavar="OUT.xf", help="the model, for xf_model_load()")
+    parser.add_argument("folder", metavar="FOLDER", help="folder with config.json, weights, and tokenizer files")
+    parser.add_argument("out", metavar="OUT.xf", help="model file to write, for xf_model_load()")
     parser.add_argument(
-        "--precision", default="fp32", choices=("fp32", "fp16", "bf16", "int8"), help="of the file's numbers"
+        "--precision", default="fp32", choices=("fp32", "fp16", "bf16", "int8"), help="precision of the weights"
     )
     parser.add_argument(
-        "--ignore", action="append", default=[], metavar="FIELD", help="a field of a configuration to leave out"
+        "--ignore", action="append", default=[], metavar="FIELD", help="configuration field to ignore"
     )
 
 
@@ -43,7 +44,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def convert(folder: str, out: str, precision: str = "fp32", ignored: "list[str]" = []) -> None:
-    """Writes ``out``, or raises ConvertError and leaves nothing."""
+    """Writes ``out``. After a ConvertError there is no new file."""
     config = os.path.join(folder, "config.json")
     family = read_json(config).get("model_type")
     if not isinstance(family, str) or family not in _FAMILIES:
@@ -52,11 +53,14 @@ def convert(folder: str, out: str, precision: str = "fp32", ignored: "list[str]"
     plan = _FAMILIES[family](Folder(folder, fields, Checkpoint(folder)))
     settings = fields.search_settings()
     fields.finish()
+    apply_sidecar(folder, plan)
+    if plan.tokenizer is None and plan.no_text:
+        plan.notes.append("%s: the model translates ids, not text" % plan.no_text)
     texts = {"generation." + name: value for name, value in settings.items()}
     texts["converted_from"] = family
     save_model(out, plan.options, plan.tensors, plan.tokenizer or "", texts, precision)
     if settings:
         listed = ", ".join("%s %s" % item for item in settings.items())
-        plan.notes.append("settings of generate() are kept as texts and not obeyed: %s" % listed)
-    for note in plan.notes:
+        plan.notes.append("search settings are stored as metadata, but not used: %s" % listed)
+    for note in fields.notes + plan.notes:
         say("%s: %s" % (folder, note))

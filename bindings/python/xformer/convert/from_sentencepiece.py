@@ -1,4 +1,4 @@
-"""A .model file of SentencePiece (unigram or BPE) into a tokenizer of this library, with the same ids.
+"""Converts a SentencePiece .model file (unigram or BPE) to a tokenizer with the same ids.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -11,8 +11,8 @@ from .sentencepiece_model import SentencePieceModel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="IN.model", help="what spm_train wrote")
-    parser.add_argument("tokenizer", metavar="OUT.json", help="the tokenizer, for xf_tokenizer_load()")
+    parser.add_argument("model", metavar="IN.model", help="file written by spm_train")
+    parser.add_argument("tokenizer", metavar="OUT.json", help="tokenizer to write, for xf_tokenizer_load()")
 
 
 def run(arguments: argparse.Namespace) -> None:

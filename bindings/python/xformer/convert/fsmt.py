@@ -1,13 +1,13 @@
-"""FSMT, fairseq's models of WMT19: post-norm, ReLU, a vocabulary for each side, no biases of logits.
+"""Reads FSMT, fairseq's models of WMT19: post-norm, ReLU, separate vocabularies, no output bias.
 
-Its tokenizer (Moses, then BPE) is not run here: the model takes and gives ids.
+Its tokenizer, Moses followed by BPE, is not supported.
 
 SPDX-License-Identifier: Apache-2.0
 """
 from __future__ import annotations
 
 from .network import fairseq_table
-from .plan import Folder, Plan, add_tokens
+from .plan import Folder, Plan, add_tokens, check_padding
 
 
 def read(folder: Folder) -> Plan:
@@ -17,13 +17,14 @@ def read(folder: Folder) -> Plan:
     V = fields.integer("tgt_vocab_size", 42024, 4)
     padding = fields.integer("pad_token_id", 1, 0, min(V, source_V) - 1)
     fields.only("vocab_size", V)
-    fields.drop("langs", "decoder")  # for the tokenizer; the sizes of the decoder once more
+    fields.drop("langs", "decoder")  # used only by the tokenizer; a copy of the decoder sizes
     sizes = network.sizes
     tied = fields.boolean("tie_word_embeddings", False)
     source, target = network.name("encoder.embed_tokens.weight"), network.name("decoder.embed_tokens.weight")
     output = network.name("decoder.output_projection.weight")
     if tied and source_V != V:
-        fields.refuse("tie_word_embeddings", "with vocabularies of %d and %d" % (source_V, V))
+        reason = "but the vocabularies have %d and %d tokens: expected equal sizes" % (source_V, V)
+        fields.refuse("tie_word_embeddings", reason)
     if tied:
         network.add_shared_embedding(V, output)
     elif output not in folder.checkpoint or folder.checkpoint.same(target, output):
@@ -36,7 +37,6 @@ def read(folder: Folder) -> Plan:
     network.finish()
     plan = Plan(network.options, network.tensors)
     add_tokens(plan, fields, V, start=2, end=2)
-    if plan.options["model.start_token"] == padding:
-        fields.refuse("decoder_start_token_id", "which is pad_token_id, and has no position")
-    plan.notes.append("FSMT's tokenizer, Moses and BPE, can't be carried over: the model takes and gives ids, no text")
+    check_padding(plan, fields, padding)
+    plan.no_text = "this library has no Moses tokenizer, which FSMT needs"
     return plan

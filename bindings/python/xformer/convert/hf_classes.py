@@ -1,4 +1,4 @@
-"""Which class of transformers computes what a model of this library computes, and its tensors under that class's names.
+"""Chooses the transformers class that is equivalent to a model of this library, and writes its config and tensors.
 
     norm post                      MarianMT
     norm post, embedding norm      BART
@@ -6,9 +6,9 @@
     norm pre, fairseq's positions  M2M-100
     norm pre                       Pegasus
 
-MarianMT's decoder starts with a padding token whose embedding is 0 (CTranslate2 takes that for granted): the start
-token's own embedding is added to the first row of the decoder's positions, which it alone meets. Both tables are
-written, and read by transformers.
+The decoder of MarianMT starts with the padding token, whose embedding is 0 (CTranslate2 relies on that). The embedding
+of the model's start token is therefore added to the first row of the decoder's position table, which only the start
+token uses. Both position tables are written; transformers reads them.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -24,18 +24,19 @@ from .hf_tensors import TensorWriter, zeros
 from .model_file import Tensor
 from .network import EPSILON, fairseq_table
 
-TABLES = "the positions are tables of model.safetensors, which save_pretrained() of transformers leaves out"
+TABLES = "model.safetensors contains position tables that save_pretrained() of transformers drops: keep this folder"
 
 
 @dataclass
 class Target:
-    """A folder to be written."""
+    """The contents of a folder to be written."""
 
     config: Dict[str, Any]
     tensors: List[Tensor]
     banned: List[int]
-    vocabulary: int  # ids of targets, those that were added here included
-    unknown: int  # -1: the class's tokenizer is not written
+    vocabulary: int  # number of target ids, including added ones
+    unknown: int  # id of the unknown token; -1: no tokenizer files are written
+    start: int  # start token of the model; config has that of the export
     languages: Dict[str, int]
     notes: List[str] = field(default_factory=list)
 
@@ -44,23 +45,29 @@ def target_of(path: str, options: Dict[str, Any], weights: Checkpoint, tokenizer
     def refuse(name: str, reason: str) -> None:
         raise ConvertError("%s: %s is %s, %s" % (path, name, options[name], reason))
 
-    for name, value in (("model.gated", False), ("model.norm_kind", "layer"), ("model.window", 0)):
-        if options[name] != value:
-            refuse(name, "expected %s: no class of transformers for translation has it" % value)
+    for name, values in (
+        ("model.activation", ("relu", "gelu", "swish")),
+        ("model.norm", ("post", "pre")),
+        ("model.window", (0,)),
+    ):
+        if options[name] not in values:
+            expected = " or ".join(map(str, values))
+            refuse(name, "expected %s: no translation model of transformers supports another value" % expected)
     for name in ("model.d_k", "model.d_v"):
         if options[name] * options["model.heads"] != options["model.d_model"]:
-            refuse(name, "expected model.d_model / model.heads, the only one that transformers has")
+            refuse(name, "expected model.d_model / model.heads: transformers supports no other width")
     if options["model.norm_epsilon"] > 2 * EPSILON:
-        refuse("model.norm_epsilon", "expected 1e-05, the only one that transformers has")
+        refuse("model.norm_epsilon", "expected 1e-05: transformers supports no other value")
     pre, normed = options["model.norm"] == "pre", options["model.embedding_norm"]
     marian = not pre and not normed
     if options["model.tie"] != "all" and not marian:
-        refuse("model.tie", "expected all, the only one that a model with these norms has in transformers")
+        refuse("model.tie", "expected all: transformers supports no other value in a model with these norms")
     if options["model.source_language"] != "none" or options["model.target_language"] not in ("none", "source"):
         if marian:
             refuse(
                 "model.source_language",
-                "and model.target_language %s: MarianMT has no place for them" % options["model.target_language"],
+                "and model.target_language %s, expected none and source: MarianMT supports no others"
+                % options["model.target_language"],
             )
     writer = _Writer(path, options, weights, tokenizer)
     if marian:
@@ -73,14 +80,14 @@ def target_of(path: str, options: Dict[str, Any], weights: Checkpoint, tokenizer
         target = writer.pegasus()
     if abs(options["model.norm_epsilon"] - EPSILON) > 1e-9:
         target.notes.append(
-            "model.norm_epsilon %g becomes 1e-05, the only one that transformers has: log-probabilities change a little"
+            "model.norm_epsilon changes from %g to 1e-05, which transformers requires: scores change slightly"
             % options["model.norm_epsilon"]
         )
     return target
 
 
 class _Writer(TensorWriter):
-    """A method for each class."""
+    """Has one method per class."""
 
     def _config(self, kind: str, name: str, padding: int) -> Dict[str, Any]:
         s, first = self.sizes, self.options["model.first_token"]
@@ -119,10 +126,10 @@ class _Writer(TensorWriter):
         ids.update(banned)
         ids.discard(self.end)
         numbers = {name: int(id) for name, id in languages.items()}
-        return Target(config, self.tensors, sorted(ids), vocabulary, unknown, numbers)
+        return Target(config, self.tensors, sorted(ids), vocabulary, unknown, self.start, numbers)
 
     def _plain_start(self, embedding: str) -> bool:
-        """Whether the start token is the last one and its embedding 0, as in what Marian has made."""
+        """Returns whether the start token has the last id and a zero embedding, as in models made by Marian."""
         return self.start == self.V - 1 == self.source_V - 1 and not self.weights.rows(embedding, self.start, 1).any()
 
     def marian(self) -> Target:
@@ -182,7 +189,7 @@ class _Writer(TensorWriter):
             self.add_norms("norm", "layer_norm")
         shape = (self.sizes.positions + 2, self.sizes.d_model)
         for stack in ("encoder", "decoder"):
-            table = self.turned(stack)
+            table = self.unsorted_table(stack)
             two = lambda make=table: [numpy.concatenate([zeros(2, shape[1]), make()])]  # noqa: E731
             self.add("model.%s.embed_positions.weight" % stack, shape, two)
         name = "MBartForConditionalGeneration" if kind == "mbart" else "BartForConditionalGeneration"
@@ -203,9 +210,12 @@ class _Writer(TensorWriter):
         return self._without_tokenizer(self._config("m2m_100", "M2M100ForConditionalGeneration", self._padding()))
 
     def pegasus(self) -> Target:
-        """The decoder starts with the padding token, which is our start token under another name."""
+        """The decoder starts with the padding token, for which the model's start token is used."""
         if self.options["model.languages"]:
-            raise ConvertError("%s: model.languages: Pegasus, the class with these norms, has no languages" % self.path)
+            raise ConvertError(
+                "%s: model.languages is %s, expected none: Pegasus, the class with these norms, has no languages"
+                % (self.path, self.options["model.languages"])
+            )
         self.sort_sinusoids()
         unknown, V = (self.unknown, self.V) if self.unknown >= 0 else (self.V, self.V + 1)
         padding, V = (self.start, V) if self.start != self.end else (V, V + 1)
@@ -218,14 +228,15 @@ class _Writer(TensorWriter):
         config.update(vocab_size=V, normalize_before=True, normalize_embedding=False, add_final_layer_norm=True)
         config.update(static_position_embeddings=True)
         target = self._target(config, V, {self.start, padding} - {self.end}, unknown)
-        target.notes.append("it is written as Pegasus: of the classes of transformers this one has model.norm pre")
+        target.notes.append("it is written as Pegasus, the transformers class with model.norm = pre")
         if self.options["model.positions"] != "sinusoid":
             target.notes.append(TABLES)
         return target
 
     def _without_tokenizer(self, config: Dict[str, Any]) -> Target:
         target = self._target(config, self.V, {self.start} - {self.end}, -1)
-        target.notes.append("the tokenizer is not written: %s has another kind" % config["architectures"][0])
-        if target.languages:
-            target.notes.append("languages are not written: who gives the ids gives their tokens")
+        target.notes.append(
+            "%s cannot represent the tokenizer and the languages; from-hf restores them from xformer.json"
+            % config["architectures"][0]
+        )
         return target

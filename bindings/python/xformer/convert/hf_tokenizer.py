@@ -1,8 +1,8 @@
-"""The files of a tokenizer that transformers opens beside a MarianMT made of a model of this library.
+"""Writes tokenizer files that transformers reads, for a model exported as MarianMT or Pegasus.
 
-A tokenizer of SentencePiece is written as it came: source.spm, target.spm and vocab.json. The library's own kinds have
-no form there: what is written reads ids, as words of digits, so that programs that want a vocabulary have one; text
-becomes ids by this library.
+For MarianMT, a SentencePiece tokenizer becomes source.spm, target.spm, and vocab.json. The library's own kinds have no
+equivalent in transformers. For these, tokenizer.json maps decimal numbers to ids, so that programs that require a
+vocabulary find one; text must be tokenized with this library.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -18,14 +18,14 @@ from .protobuf import bytes_field, float_field, int_field
 
 
 def tokenizer_files(target: Target, tokenizer: Optional[Dict[str, Any]]) -> Dict[str, bytes]:
-    """Names and bytes."""
+    """Returns the contents of the files by name."""
     if target.unknown < 0:
         return {}
     sides = [] if tokenizer is None else [tokenizer.get(side, tokenizer) for side in ("source", "target")]
     known = sides and all(str(side["kind"]).startswith("sentencepiece-") for side in sides)
     if known and target.config["model_type"] == "marian":
         return _sentencepiece(target, *sides)
-    target.notes.append("the tokenizer that is written reads ids, as words of digits: text becomes ids by this library")
+    target.notes.append("tokenizer.json maps decimal numbers to ids; from-hf restores the tokenizer from xformer.json")
     end, padding = target.config["eos_token_id"], target.config["pad_token_id"]
     names = {end: "</s>", padding: "<pad>", target.unknown: "<unk>"}
     vocabulary = {names.get(id, str(id)): id for id in range(max(target.vocabulary, target.config["vocab_size"]))}
@@ -73,7 +73,7 @@ def _sentencepiece(target: Target, source: Dict[str, Any], own: Dict[str, Any]) 
     for name, id in target.languages.items():
         if source_names[id] != ">>%s<<" % name:
             raise ConvertError(
-                "model.languages has %s=%d, but the piece of that id is %r, expected '>>%s<<'"
+                "model.languages has %s=%d, but the piece with that id is %r, expected '>>%s<<'"
                 % (name, id, source_names[id], name)
             )
     setting = {
@@ -97,7 +97,7 @@ def _sentencepiece(target: Target, source: Dict[str, Any], own: Dict[str, Any]) 
 
 
 def _names(target: Target, tokenizer: Dict[str, Any], size: int) -> List[str]:
-    """The pieces of a tokenizer, and names for the ids that were added behind them."""
+    """Returns the pieces of a tokenizer, followed by names for ids that the export added."""
     names: List[str] = [piece[0] for piece in tokenizer["pieces"]]
     special = {target.config["pad_token_id"]: "<pad>", target.unknown: "<unk>"}
     for id in range(len(names), size):
@@ -111,8 +111,7 @@ def _json(value: Any) -> bytes:
 
 
 def _model(tokenizer: Dict[str, Any]) -> bytes:
-    """The .model file of a tokenizer: sentencepiece_model.proto as bytes. SentencePiece wants an unknown piece, and no
-    other of that type; control pieces that text could spell are left to vocab.json."""
+    """Encodes a tokenizer as a .model file, see sentencepiece_model.proto. It must have exactly one unknown piece."""
     out = b""
     for text, score, kind in tokenizer["pieces"]:
         out += bytes_field(1, bytes_field(1, text.encode()) + float_field(2, score) + int_field(3, kind))

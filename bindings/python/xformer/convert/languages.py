@@ -1,16 +1,16 @@
-"""Languages of the published multilingual models, in the order of their tokens, for folders that do not list them.
+"""Languages of published multilingual models in the order of their tokens, for folders that do not list them.
 
 SPDX-License-Identifier: Apache-2.0
 """
 
-#: m2m100_418M and its like; a token is "__en__".
+#: m2m100_418M and similar models. The token of en is "__en__".
 M2M_100 = """
     af am ar ast az ba be bg bn br bs ca ceb cs cy da de el en es et fa ff fi fr fy ga gd gl gu ha he hi hr ht hu hy
     id ig ilo is it ja jv ka kk km kn ko lb lg ln lo lt lv mg mk ml mn mr ms my ne nl no ns oc or pa pl ps pt ro ru
     sd si sk sl so sq sr ss su sv sw ta th tl tn tr uk ur uz vi wo xh yi yo zh zu
 """.split()
 
-#: wmt21-dense-24-wide-en-x and the other way.
+#: wmt21-dense-24-wide-en-x and wmt21-dense-24-wide-x-en.
 WMT21 = """
     en ha is ja cs ru zh de
 """.split()
@@ -42,7 +42,7 @@ MBART = """
     nl_XX ro_RO ru_RU si_LK tr_TR vi_VN zh_CN
 """.split()
 
-#: mbart-large-50 has these behind the ones of mbart-large-cc25.
+#: mbart-large-50 has these after those of mbart-large-cc25.
 MBART_50 = """
     af_ZA az_AZ bn_IN fa_IR he_IL hr_HR id_ID ka_GE km_KH mk_MK ml_IN mn_MN mr_IN pl_PL ps_AF pt_XX sv_SE sw_KE
     ta_IN te_IN th_TH tl_XX uk_UA ur_PK xh_ZA gl_ES sl_SI

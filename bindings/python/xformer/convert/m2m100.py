@@ -1,19 +1,20 @@
-"""M2M-100, NLLB and wmt21-dense: many languages to many.
+"""Reads the multilingual models M2M-100, NLLB, and wmt21-dense.
 
-Pre-norm with a last norm; fairseq's sinusoids, the first position behind the padding's; the decoder starts with </s>
-and is made to say the language first. M2M-100 has its ids in vocab.json, NLLB in fairseq's order.
+They are pre-norm with a final norm and use fairseq's sinusoids, whose first position is pad_token_id + 1. The decoder
+starts with </s>, and the first token is forced to be the language. M2M-100 has its ids in vocab.json, NLLB uses
+fairseq's ids.
 
 SPDX-License-Identifier: Apache-2.0
 """
 from __future__ import annotations
 
 import os
-from typing import Dict, List, Tuple
+from typing import Dict, List
 
 from . import ConvertError
 from . import languages as lists
 from .network import fairseq_table
-from .plan import Folder, Plan, add_languages, add_tokens
+from .plan import Folder, Plan, add_languages, add_tokens, check_padding, sentencepiece_path
 from .sentencepiece_model import SentencePieceModel
 from .vocabulary import (
     LANGUAGE,
@@ -22,8 +23,8 @@ from .vocabulary import (
     fairseq_names,
     languages_of,
     note_of_pieces,
-    place,
     read_ids,
+    reorder,
     tokenizer_setting,
 )
 
@@ -49,23 +50,14 @@ def read(folder: Folder) -> Plan:
     network.finish("embed_positions.weight", "embed_positions.weights")
     plan = Plan(network.options, network.tensors)
     add_tokens(plan, fields, V, start=2, end=2)
-    if plan.options["model.start_token"] == padding:
-        fields.refuse("decoder_start_token_id", "which is pad_token_id, and has no position")
+    check_padding(plan, fields, padding)
     vocabulary = os.path.exists(os.path.join(folder.path, "vocab.json"))
     languages = _m2m100(plan, folder, V) if vocabulary else _nllb(plan, folder, V)
     legacy = not vocabulary and tokenizer_setting(folder.path, "legacy_behaviour") is True
-    # A model that is made to say one language is told no other.
-    told = "none" if plan.options["model.first_token"] >= 0 else "first"
-    add_languages(plan, languages, "after" if legacy else "before", told)
+    # A forced first token fixes the target language.
+    target = "none" if plan.options["model.first_token"] >= 0 else "first"
+    add_languages(plan, languages, "after" if legacy else "before", target)
     return plan
-
-
-def _spm(plan: Plan, folder: Folder) -> Tuple[str, bool]:
-    path = os.path.join(folder.path, "sentencepiece.bpe.model")
-    there = os.path.exists(path)
-    if not there:
-        plan.notes.append("there is no sentencepiece.bpe.model: the model takes and gives ids, no text")
-    return path, there
 
 
 def _m2m100(plan: Plan, folder: Folder, V: int) -> Dict[str, int]:
@@ -79,14 +71,14 @@ def _m2m100(plan: Plan, folder: Folder, V: int) -> Dict[str, int]:
         languages = {code: len(ids) + i for i, code in enumerate(codes)}
     _check(languages, names, V, path)
     names.update((id, "__%s__" % code) for code, id in languages.items())
-    _place(plan, folder, names, V, ["__%s__" % code for code in languages])
+    _set_tokenizer(plan, folder, names, V, ["__%s__" % code for code in languages])
     return languages
 
 
 def _nllb(plan: Plan, folder: Folder, V: int) -> Dict[str, int]:
     languages = languages_of(added_tokens(folder.path), LANGUAGE["nllb"])
-    path, there = _spm(plan, folder)
-    if not there:
+    path = sentencepiece_path(plan, folder)
+    if path is None:
         return languages
     model = SentencePieceModel.read(path)
     names = fairseq_names(model)
@@ -97,7 +89,7 @@ def _nllb(plan: Plan, folder: Folder, V: int) -> Dict[str, int]:
     _check(languages, names, V, path)
     names.update((id, code) for code, id in languages.items())
     names[size + len(languages)] = "<mask>"
-    plan.tokenizer = place(model, names, V, list(languages))[0].tokenizer_json()
+    plan.tokenizer = reorder(model, names, V, list(languages))[0].tokenizer_json()
     return languages
 
 
@@ -105,20 +97,18 @@ def _check(languages: Dict[str, int], names: Dict[int, str], V: int, path: str) 
     for code, id in languages.items():
         if id >= V or id in names and code not in names[id]:
             raise ConvertError(
-                "%s: the token of language %s would be %d, which %s"
-                % (path, code, id, "is %r" % names.get(id) if id < V else "is beyond vocab_size %d" % V)
+                "%s: the token of language %s would have the id %d, but %s"
+                % (path, code, id, "that is %r" % names.get(id) if id < V else "vocab_size is %d" % V)
             )
 
 
-def _place(plan: Plan, folder: Folder, names: Dict[int, str], V: int, controls: List[str]) -> None:
-    path, there = _spm(plan, folder)
-    if not there:
+def _set_tokenizer(plan: Plan, folder: Folder, names: Dict[int, str], V: int, controls: List[str]) -> None:
+    path = sentencepiece_path(plan, folder)
+    if path is None:
         return
-    model, left_out = place(SentencePieceModel.read(path), names, V, controls)
+    model, left_out = reorder(SentencePieceModel.read(path), names, V, controls)
     if left_out and model.kind == "bpe":
-        plan.notes.append(
-            "%d pieces of %s, a BPE, are not in vocab.json: the model takes and gives ids, no text" % (left_out, path)
-        )
+        plan.no_text = "%d pieces of the BPE model %s are not in vocab.json" % (left_out, path)
         return
     if left_out:
         plan.notes.append(note_of_pieces(left_out, path, "vocab.json"))

@@ -1,8 +1,8 @@
-"""A model file of this library from tensors that come piece by piece.
+"""Writes a model file of this library from tensors that are produced in chunks.
 
-An interim file in the form of docs/guide/files.md is written beside the target in one pass; the library then loads it,
-which checks every name, shape, option, number and the tokenizer, and saves the model under its name. So its rules are
-kept in one place, and memory is the model's, once.
+The converter writes a temporary file in the format of docs/guide/files.md next to the output. The library then loads
+that file, which validates all names, shapes, options, values, and the tokenizer, and saves the model as the output. So
+only the library defines what is valid, and memory holds the model once.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -21,20 +21,19 @@ _NO_DIGEST = "0" * 64
 
 
 class Tensor(NamedTuple):
-    """A tensor of the file to be written: its rows as arrays of 32-bit floats, some at a time."""
+    """A tensor to be written. ``chunks`` yields its rows as fp32 arrays, in chunks."""
 
     name: str
     shape: Tuple[int, ...]
-    pieces: Callable[[], Iterable[Any]]
+    chunks: Callable[[], Iterable[Any]]
 
 
 class Progress:
-    """A line on standard error that says how far it has come, where that is a terminal. Left with its ``with``, so that
-    what is said next has a line of its own."""
+    """A progress bar on standard error, if that is a terminal. Leaving the ``with`` block ends its line."""
 
     def __init__(self, total: int) -> None:
         self._total, self._done, self._shown = max(1, total), 0, -1
-        self._width = max(0, min(25, _columns() - 10))  # a line that is folded can't be written over
+        self._width = max(0, min(25, _columns() - 10))  # a wrapped line could not be overwritten
 
     def __enter__(self) -> "Progress":
         return self
@@ -61,48 +60,48 @@ class Progress:
 
 
 def _columns() -> int:
-    """How wide the terminal of standard error is."""
-    told = os.environ.get("COLUMNS", "")
+    """Returns the width of the terminal on standard error."""
+    columns = os.environ.get("COLUMNS", "")
     try:
-        return int(told) if told.isdecimal() else os.get_terminal_size(sys.stderr.fileno()).columns or 80
+        return int(columns) if columns.isdecimal() else os.get_terminal_size(sys.stderr.fileno()).columns or 80
     except (OSError, ValueError):
         return 80
 
 
 def header_of(tensors: List[Tensor], metadata: Dict[str, str]) -> bytes:
-    """What precedes the data of a safetensors file: length and JSON, so that data begin at a multiple of 8."""
+    """Returns the length and the JSON of a safetensors file, padded so that the data are aligned to 8 bytes."""
     header: Dict[str, Any] = {"__metadata__": metadata}
-    at = 0
+    offset = 0
     for tensor in tensors:
-        size = 4 * math.prod(tensor.shape)
-        header[tensor.name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [at, at + size]}
-        at += size
+        end = offset + 4 * math.prod(tensor.shape)
+        header[tensor.name] = {"dtype": "F32", "shape": list(tensor.shape), "data_offsets": [offset, end]}
+        offset = end
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text
 
 
 def write_safetensors(path: str, tensors: List[Tensor], metadata: Dict[str, str]) -> str:
-    """Writes a new file in one pass; gives the SHA-256 of its bytes."""
+    """Writes a new file in one pass and returns the SHA-256 of its contents."""
     import numpy
 
-    head = header_of(tensors, metadata)
-    digest = hashlib.sha256(head)
+    header = header_of(tensors, metadata)
+    digest = hashlib.sha256(header)
     total = sum(math.prod(tensor.shape) for tensor in tensors)
     with open(path, "xb") as file, Progress(total) as progress:
-        file.write(head)
+        file.write(header)
         for tensor in tensors:
             count = 0
-            for piece in tensor.pieces():
-                if not piece.size:
+            for chunk in tensor.chunks():
+                if not chunk.size:
                     continue
-                data = memoryview(numpy.ascontiguousarray(piece, "<f4").data).cast("B")
+                data = memoryview(numpy.ascontiguousarray(chunk, "<f4").data).cast("B")
                 file.write(data)
                 digest.update(data)
                 count += len(data) // 4
                 progress.add(len(data) // 4)
             if count != math.prod(tensor.shape):
-                raise AssertionError("%s has %d numbers, expected %s" % (tensor.name, count, tensor.shape))
+                raise AssertionError("%s has %d elements, expected shape %s" % (tensor.name, count, tensor.shape))
     return digest.hexdigest()
 
 
@@ -114,8 +113,10 @@ def save_model(
     texts: Dict[str, str],
     precision: str,
 ) -> None:
-    """Makes the file ``out`` of a model: options "model.", parameters, tokenizer (JSON, empty for none), and texts that
-    are kept with it. An error leaves no new file."""
+    """Writes the model file ``out``. No new file remains after an error.
+
+    ``options`` are those of the group "model.", ``tokenizer`` is JSON or empty, ``texts`` become user metadata.
+    """
     from .. import Context, Model, XformerError
 
     metadata = {"format": "xformer", "format_version": "1", "kind": "model", "sha256": _NO_DIGEST}
@@ -123,20 +124,20 @@ def save_model(
     metadata.update(("user." + key, value) for key, value in texts.items())
     if tokenizer:
         metadata["tokenizer"] = tokenizer
-    interim = os.path.join(os.path.dirname(out), ".%s.convert.%d" % (os.path.basename(out), os.getpid()))
+    temporary = os.path.join(os.path.dirname(out), ".%s.convert.%d" % (os.path.basename(out), os.getpid()))
     try:
-        digest = write_safetensors(interim, tensors, metadata)
-        _put_digest(interim, digest)
+        digest = write_safetensors(temporary, tensors, metadata)
+        _put_digest(temporary, digest)
         with Context({"context.device": "cpu:ref", "context.threads": 1}) as context:
-            with Model.load(context, interim) as model:
-                model.save(out, {"file.precision": precision})
+            with Model.load(context, temporary) as model:
+                model.save(out, weights=precision)
     except OSError as error:
         raise ConvertError("%s: %s" % (out, error.strerror)) from error
     except XformerError as error:
-        raise ConvertError(str(error).replace(interim, out)) from error
+        raise ConvertError(str(error).replace(temporary, out)) from error
     finally:
-        if os.path.exists(interim):
-            os.remove(interim)
+        if os.path.exists(temporary):
+            os.remove(temporary)
 
 
 def _text(value: Any) -> str:
@@ -144,9 +145,9 @@ def _text(value: Any) -> str:
 
 
 def _put_digest(path: str, digest: str) -> None:
-    """The checksum is that of the file with zeros in its place."""
+    """Writes the checksum, which is computed with zeros in its place."""
     with open(path, "r+b") as file:
         length = int.from_bytes(file.read(8), "little")
-        at = file.read(length).index(b'"sha256":"' + _NO_DIGEST.encode()) + len('"sha256":"')
-        file.seek(8 + at)
+        offset = file.read(length).index(b'"sha256":"' + _NO_DIGEST.encode()) + len('"sha256":"')
+        file.seek(8 + offset)
         file.write(digest.encode())

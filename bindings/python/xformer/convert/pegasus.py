@@ -1,6 +1,6 @@
-"""Pegasus: MarianMT with norms before the sub-layers and a last norm; to-hf writes it, too.
+"""Reads Pegasus: MarianMT with norms before the sublayers and a final norm.
 
-Its tokenizer, SentencePiece behind a hundred ids of its own, is not run here: the model takes and gives ids.
+Its tokenizer, a SentencePiece model with about a hundred additional tokens before the pieces, is not supported.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -29,5 +29,5 @@ def read(folder: Folder) -> Plan:
     network.finish()
     plan = Plan(network.options, network.tensors)
     add_tokens(plan, fields, V, start=0, end=1)
-    plan.notes.append("Pegasus's tokenizer can't be carried over: the model takes and gives ids, no text")
+    plan.no_text = "the tokenizer of Pegasus is not supported"
     return plan

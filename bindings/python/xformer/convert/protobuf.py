@@ -1,8 +1,8 @@
-"""Protocol Buffers as bytes: the wire format, read and written without another package; the reader trusts nothing.
+"""Reads and writes the wire format of Protocol Buffers. The input is untrusted.
 
-A message is read by a table of its fields, {number: (name, kind)}. Kinds: "int" (varint, signed 64 bits), "bool",
-"float" (32 bits), "string", "bytes", a table (a message), and None (known, not read). A kind in a list is one that may
-occur many times. A number that is not in the table is refused: it may mean anything.
+A table {number: (name, kind)} describes the fields of a message. Kinds are "int" (varint, signed, 64 bits), "bool",
+"float" (32 bits), "string", "bytes", a table (a nested message), and None (a known field that is skipped). A kind in a
+list marks a repeated field. Fields that are not in the table are errors, because they could change the meaning.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -20,11 +20,11 @@ _WIRE = {"int": _VARINT, "bool": _VARINT, "float": _FIXED32, "string": _BYTES, "
 
 
 def read_message(data: memoryview, table: Table, where: str) -> Dict[str, Any]:
-    """The fields that a message has, by name. ``where`` begins the sentence of a ConvertError."""
+    """Returns the fields of a message by name. ``where`` begins the message of a ConvertError."""
     found: Dict[str, Any] = {}
     for number, wire, value in _fields(data, where):
         if number not in table:
-            raise ConvertError("%s: field %d is not known, and may change what the file means" % (where, number))
+            raise ConvertError("%s: field %d is unknown: it could change the meaning of the file" % (where, number))
         name, kind = table[number]
         if kind is None:
             continue
@@ -33,8 +33,9 @@ def read_message(data: memoryview, table: Table, where: str) -> Dict[str, Any]:
         at = "%s: %s" % (where, name)
         if many:
             at += "[%d]" % len(found.setdefault(name, []))
-        if wire != (_BYTES if isinstance(kind, dict) else _WIRE[kind]):
-            raise ConvertError("%s has wire type %d, expected another for this field" % (at, wire))
+        expected = _BYTES if isinstance(kind, dict) else _WIRE[kind]
+        if wire != expected:
+            raise ConvertError("%s has wire type %d, expected %d" % (at, wire, expected))
         if isinstance(kind, dict):
             read: Any = read_message(_view(value), kind, at)
             if not many:
@@ -69,55 +70,56 @@ def _value(kind: str, value: Any, at: str) -> Any:
 
 
 def _fields(data: memoryview, where: str) -> Iterator[Tuple[int, int, Union[int, memoryview]]]:
-    at = 0
-    while at < len(data):
-        key, at = _varint(data, at, where)
+    offset = 0
+    while offset < len(data):
+        key, offset = _varint(data, offset, where)
         number, wire = key >> 3, key & 7
         if wire == _VARINT:
-            value, at = _varint(data, at, where)
+            value, offset = _varint(data, offset, where)
             yield number, wire, value
             continue
         if wire == _BYTES:
-            size, at = _varint(data, at, where)
+            size, offset = _varint(data, offset, where)
         elif wire in (_FIXED32, _FIXED64):
             size = 4 if wire == _FIXED32 else 8
         else:
-            raise ConvertError("%s: field %d has wire type %d, which is no longer in use" % (where, number, wire))
-        if size > len(data) - at:
-            raise ConvertError("%s: field %d has %d bytes, of which %d are there" % (where, number, size, len(data) - at))
-        yield number, wire, data[at : at + size]
-        at += size
+            raise ConvertError("%s: field %d has wire type %d, expected 0, 1, 2, or 5" % (where, number, wire))
+        if size > len(data) - offset:
+            raise ConvertError("%s: field %d has %d bytes, but only %d are left: the file is truncated"
+                % (where, number, size, len(data) - offset))
+        yield number, wire, data[offset : offset + size]
+        offset += size
 
 
-def _varint(data: memoryview, at: int, where: str) -> Tuple[int, int]:
+def _varint(data: memoryview, offset: int, where: str) -> Tuple[int, int]:
     value = 0
     for shift in range(0, 70, 7):
-        if at >= len(data):
-            raise ConvertError("%s ends within a number" % where)
-        byte = data[at]
-        at += 1
+        if offset >= len(data):
+            raise ConvertError("%s ends within a number: the file is truncated" % where)
+        byte = data[offset]
+        offset += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             if value >= 1 << 64:
                 break
-            return value, at
-    raise ConvertError("%s: a number has more than 64 bits" % where)
+            return value, offset
+    raise ConvertError("%s contains a number of more than 64 bits" % where)
 
 
 def int_field(number: int, value: int) -> bytes:
-    """A field as it stands in a message; negative values are those of 64 bits."""
-    return _written(number << 3 | _VARINT) + _written(int(value) % (1 << 64))
+    """Returns an encoded field. Negative values are encoded in 64 bits."""
+    return _encoded(number << 3 | _VARINT) + _encoded(int(value) % (1 << 64))
 
 
 def float_field(number: int, value: float) -> bytes:
-    return _written(number << 3 | _FIXED32) + struct.pack("<f", value)
+    return _encoded(number << 3 | _FIXED32) + struct.pack("<f", value)
 
 
 def bytes_field(number: int, value: bytes) -> bytes:
-    return _written(number << 3 | _BYTES) + _written(len(value)) + value
+    return _encoded(number << 3 | _BYTES) + _encoded(len(value)) + value
 
 
-def _written(value: int) -> bytes:
+def _encoded(value: int) -> bytes:
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)

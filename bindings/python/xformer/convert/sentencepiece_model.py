@@ -1,6 +1,6 @@
-"""The .model files of SentencePiece, and the tokenizer files of this library that say the same.
+"""Reads .model files of SentencePiece and writes them as tokenizer files of this library.
 
-The fields are those of sentencepiece_model.proto; the form of our file is in lib/text/sentencepiece_json.h.
+The fields are those of sentencepiece_model.proto. lib/text/json/sentencepiece.h defines the output format.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -27,10 +27,10 @@ _NORMALIZER = {
     3: ("add_dummy_prefix", "bool"),
     4: ("remove_extra_whitespaces", "bool"),
     5: ("escape_whitespaces", "bool"),
-    6: ("normalization_rule_tsv", None),  # what it says is in the precompiled map
+    6: ("normalization_rule_tsv", None),  # already part of the precompiled map
 }
 _PIECE = {1: ("piece", "string"), 2: ("score", "float"), 3: ("type", "int")}
-# What training read and encoding does not.
+# Fields that only training reads.
 _TRAINING = [1, 2, 4, 5, 6, 7, *range(10, 24), 25, 26, 30, 31, 32, 33, 34, 36, *range(40, 44), 45, 48, *range(49, 55)]
 _TRAINER: Dict[int, Any] = {number: ("field %d" % number, None) for number in _TRAINING}
 _TRAINER.update(
@@ -61,11 +61,11 @@ class Piece:
 
 @dataclass
 class SentencePieceModel:
-    """What a .model file says. The pieces may be changed, and put in another order, before it is written."""
+    """The contents of a .model file. Pieces may be changed and reordered before it is written."""
 
     kind: str  # "unigram" or "bpe"
     pieces: List[Piece]
-    start: str = "<s>"  # names of control pieces, which need not be there
+    start: str = "<s>"  # names of control pieces, which may be absent
     end: str = "</s>"
     unknown_surface: str = " \u2047 "
     character_map: bytes = b""
@@ -74,7 +74,7 @@ class SentencePieceModel:
 
     @classmethod
     def read(cls, path: str) -> "SentencePieceModel":
-        """Reads a file; ConvertError for what is broken and for what this library can't do the same way."""
+        """Reads a file. ConvertError if it is invalid or has settings that this library does not support."""
         model = read_message(memoryview(read_file(path)), _MODEL, path)
         trainer = model.get("trainer_spec", {})
         rules = model.get("normalizer_spec", {})
@@ -84,11 +84,11 @@ class SentencePieceModel:
         if kind not in ("unigram", "bpe"):
             raise ConvertError("%s: trainer_spec: model_type is %s, expected unigram or bpe" % (path, kind))
         if not model.get("pieces"):
-            raise ConvertError("%s: pieces: there are none; is it a .model file of SentencePiece?" % path)
+            raise ConvertError("%s contains no pieces: expected a .model file of SentencePiece" % path)
         if after.get("precompiled_charsmap"):
             for name in ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces"):
                 if after.get(name, True):
-                    raise ConvertError("%s: denormalizer_spec: %s is on, expected off" % (path, name))
+                    raise ConvertError("%s: denormalizer_spec: %s is true, expected false" % (path, name))
         pieces = [cls._piece(piece, "%s: pieces[%d]" % (path, i)) for i, piece in enumerate(model["pieces"])]
         return cls(
             kind,
@@ -119,13 +119,13 @@ class SentencePieceModel:
         return piece
 
     def id_of(self, name: str) -> int:
-        """The id of a control piece, or -1."""
+        """Returns the id of a control piece, or -1."""
         ids = [i for i, piece in enumerate(self.pieces) if piece.text == name and piece.type == CONTROL]
         return ids[0] if ids else -1
 
     def tokenizer_json(self) -> str:
-        """The tokenizer as this library keeps it."""
-        head = {
+        """Returns the tokenizer in the JSON format of this library."""
+        header = {
             "format": "xformer-tokenizer",
             "version": 1,
             "kind": "sentencepiece-" + self.kind,
@@ -136,12 +136,12 @@ class SentencePieceModel:
             "character_map": base64.b64encode(self.character_map).decode(),
             "decoded_map": base64.b64encode(self.decoded_map).decode(),
         }
-        parts = ["%s:%s" % (_text(key), _text(value)) for key, value in head.items()]
+        parts = ["%s:%s" % (_text(key), _text(value)) for key, value in header.items()]
         rows = ["[%s,%s,%d]" % (_text(piece.text), _digits(piece.score), piece.type) for piece in self.pieces]
         return "{%s,\"pieces\":[%s]}" % (",".join(parts), ",".join(rows))
 
     def write(self, path: str) -> None:
-        """Writes the tokenizer once the library has read it: ConvertError when it refuses it, and then no file."""
+        """Validates the tokenizer by loading it, then writes it. No file remains after a ConvertError."""
         from .. import Context, Tokenizer, XformerError
 
         temporary = "%s.%d.tmp" % (path, os.getpid())
@@ -165,7 +165,7 @@ def _text(value: object) -> str:
 
 
 def _digits(score: float) -> str:
-    """As few digits as give the same float of 32 bits again."""
+    """Returns the shortest decimal that reads back as the same fp32 value."""
     for count in range(1, 9):
         digits = "%.*g" % (count, score)
         try:

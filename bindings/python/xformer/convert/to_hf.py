@@ -1,6 +1,6 @@
-"""A model file of this library into a folder that transformers opens: MarianMT, or the class that computes the same.
+"""Converts a model file of this library to a folder for transformers: MarianMT or another equivalent class.
 
-What the class can't say is refused by the name of the option, never dropped.
+An option that the class does not support is an error that names the option.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -17,11 +17,12 @@ from .checkpoint import Checkpoint, SafetensorsFile
 from .hf_classes import Target, target_of
 from .hf_tokenizer import tokenizer_files
 from .model_file import write_safetensors
+from .sidecar import NAME, sidecar_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="IN.xf", help="a model file of this library")
-    parser.add_argument("folder", metavar="FOLDER", help="made for config.json, weights, vocabulary")
+    parser.add_argument("folder", metavar="FOLDER", help="new or empty folder for config.json, weights, and tokenizer")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -29,16 +30,19 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def convert(path: str, folder: str) -> None:
-    """Makes ``folder``, or raises ConvertError and leaves nothing. It must not be there, or be empty."""
+    """Writes ``folder``, which must not exist or be empty. After a ConvertError it is as before."""
     options = _verified_options(path)
     file = SafetensorsFile(path)
-    tokenizer = json.loads(file.metadata["tokenizer"]) if "tokenizer" in file.metadata else None
+    tokenizer_json = file.metadata.get("tokenizer")
+    tokenizer = json.loads(tokenizer_json) if tokenizer_json is not None else None
     if tokenizer is not None and tokenizer["kind"] == "pair":
         tokenizer.update((side, json.loads(tokenizer[side])) for side in ("source", "target"))
     target = target_of(path, options, Checkpoint.of_file(file), tokenizer)
     files = tokenizer_files(target, tokenizer)
+    if "source.spm" not in files:
+        files[NAME] = sidecar_json(target, options, tokenizer_json)
     try:
-        with _made(folder):
+        with _new_folder(folder):
             write_safetensors(os.path.join(folder, "model.safetensors"), target.tensors, {"format": "pt"})
             _write_json(folder, "config.json", target.config)
             _write_json(folder, "generation_config.json", _generation(target))
@@ -52,25 +56,25 @@ def convert(path: str, folder: str) -> None:
 
 
 @contextlib.contextmanager
-def _made(folder: str) -> Iterator[None]:
-    """An empty folder to be filled. Whatever ends that early, Ctrl-C too, it is left as it was: absent or empty."""
-    there = os.path.exists(folder)
-    if there and os.listdir(folder):
-        raise ConvertError("%s is not empty" % folder)
-    if not there:
+def _new_folder(folder: str) -> Iterator[None]:
+    """Creates an empty folder. After any exception, Ctrl-C included, the folder is again absent or empty."""
+    existed = os.path.exists(folder)
+    if existed and os.listdir(folder):
+        raise ConvertError("%s is not empty: name a new or an empty folder" % folder)
+    if not existed:
         os.mkdir(folder)
     try:
         yield
     except BaseException:
         for name in os.listdir(folder):
             os.remove(os.path.join(folder, name))
-        if not there:
+        if not existed:
             os.rmdir(folder)
         raise
 
 
 def _verified_options(path: str) -> Dict[str, Any]:
-    """The options of a model that the library has read and checked as a whole."""
+    """Loads the whole model, which validates it, and returns its options."""
     from .. import Context, Model, XformerError
 
     try:
@@ -82,7 +86,7 @@ def _verified_options(path: str) -> Dict[str, Any]:
 
 
 def _generation(target: Target) -> Dict[str, Any]:
-    """Of what config.json has, what ``generate`` reads; greedy search, as the beam is said at each call."""
+    """Returns the fields that ``generate()`` reads. Search settings are left at their defaults, greedy search."""
     names = ("pad_token_id", "eos_token_id", "decoder_start_token_id", "forced_bos_token_id")
     settings = {name: target.config[name] for name in names if target.config.get(name) is not None}
     if target.banned:

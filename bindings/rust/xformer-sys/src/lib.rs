@@ -1,21 +1,20 @@
-//! Raw declarations of libxformer's C API, which trains and decodes the encoder-decoder Transformer of
-//! [Attention Is All You Need](https://arxiv.org/abs/1706.03762). The safe crate `xformer` stands on it.
+//! Raw declarations of the C API of libxformer, which trains and decodes the encoder-decoder Transformer of
+//! [Attention Is All You Need](https://arxiv.org/abs/1706.03762). Programs usually need the safe crate `xformer` instead.
 //!
-//! Names are those of the C headers, which are the manual: `xformer/*.h` says of each function what it takes, gives and
-//! owns, and which threads may call it. C enumerations are plain integers here, so a number that these headers do not
-//! know is a number and nothing worse.
+//! All names are those of the C headers, which document each function, its thread rules, and who owns its results. The
+//! declarations are generated from the headers, including `xformer/experimental.h`.
 //!
 //! # Safety
 //!
-//! All functions are unsafe: pointers have to be valid for what the headers say, handles of the right kind and not
-//! freed.
+//! All functions with pointers are unsafe. Pointers must be valid for the access that the headers describe, and handles
+//! must be of the right kind and must not have been freed.
 //!
 //! ```
 //! use std::ptr::null_mut;
 //! use xformer_sys::{xf_config, xf_config_create, xf_config_free, XF_OK};
 //!
 //! let mut config: *mut xf_config = null_mut();
-//! // SAFETY: `out` is valid, a NULL error is allowed, and what was made is freed once.
+//! // SAFETY: `out` is valid, the error may be NULL, and the config is freed once.
 //! unsafe {
 //!     assert_eq!(xf_config_create(&mut config, null_mut()), XF_OK);
 //!     xf_config_free(config);
@@ -24,19 +23,13 @@
 //!
 //! # Building
 //!
-//! The build script asks `pkg-config` for `xformer`, or takes the folder in the environment variable `XFORMER_LIB_DIR`.
-//! Build scripts of crates that depend on this one find `DEP_XFORMER_ROOT`, `DEP_XFORMER_INCLUDE`, `DEP_XFORMER_LIB`
-//! and `DEP_XFORMER_VERSION` in their environment.
+//! The build script finds the library with `pkg-config`, or in the folder that the environment variable
+//! `XFORMER_LIB_DIR` names. Build scripts of dependent crates receive `DEP_XFORMER_ROOT`, `DEP_XFORMER_INCLUDE`,
+//! `DEP_XFORMER_LIB`, and `DEP_XFORMER_VERSION`.
 //
 // SPDX-License-Identifier: Apache-2.0
 
-#![deny(missing_docs)]
-#![allow(non_camel_case_types, clippy::unnecessary_cast)]
+#[rustfmt::skip] // generated
+mod declarations;
 
-use std::marker::{PhantomData, PhantomPinned};
-use std::mem::size_of;
-use std::os::raw::{c_char, c_int, c_uint, c_void};
-use std::ptr::{null, null_mut};
-
-// Made by the build script, see declarations.rs.
-include!(concat!(env!("OUT_DIR"), "/declarations.rs"));
+pub use declarations::*;

@@ -1,5 +1,5 @@
-//! Measures what the binding adds to C: `bench MODEL SENTENCES OUTPUT ROUNDS` translates the lines of a file ROUNDS
-//! times on one thread, in calls of 32, and prints the seconds of each round.
+//! Measures the overhead of the binding: `bench MODEL SENTENCES OUTPUT ROUNDS` translates the lines of a file ROUNDS times
+//! on one thread, 32 per call, and prints the seconds of each round.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut config = Config::new()?;
     config.set("context.threads", 1)?;
     let context = Context::new(&config)?;
-    let mut decoder = Decoder::new(&Model::load(&context, model)?, None)?;
+    let mut decoder = Decoder::new(&Model::load(&context, model, None)?, None)?;
     let text = fs::read_to_string(sentences)?;
     let lines: Vec<&str> = text.lines().collect();
 

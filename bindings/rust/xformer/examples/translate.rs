@@ -10,19 +10,19 @@ use xformer::{Context, Decoder, Model};
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args_os().nth(1).ok_or("usage: translate MODEL < TEXT")?;
     let context = Context::new(None)?;
-    let mut decoder = Decoder::new(&Model::load(&context, path)?, None)?;
+    let mut decoder = Decoder::new(&Model::load(&context, path, None)?, None)?;
     let (mut lines, mut output) = (io::stdin().lock().lines(), io::stdout().lock());
     loop {
         let texts: Vec<String> = lines.by_ref().take(32).collect::<Result<_, _>>()?;
         if texts.is_empty() {
             return Ok(());
         }
-        for answers in decoder.translate(&texts)?.iter() {
-            match answers {
-                Ok(answers) => writeln!(output, "{}", answers[0].text().unwrap_or_default())?,
+        for sentence in decoder.translate(&texts)?.iter() {
+            match sentence {
+                Ok(hypotheses) => writeln!(output, "{}", hypotheses[0].text().unwrap_or_default())?,
                 Err(error) => {
                     eprintln!("{}", error);
-                    writeln!(output)?; // a line for a line
+                    writeln!(output)?; // one output line for each input line
                 }
             }
         }

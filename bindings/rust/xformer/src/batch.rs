@@ -10,53 +10,53 @@ use xformer_sys as sys;
 use crate::handle::borrowed;
 #[cfg(doc)]
 use crate::Status;
-use crate::{Error, Result, Tokenizer};
+use crate::{Config, Error, Model, Result, Side};
 
 type Ids<'a> = Cow<'a, [i32]>;
+type Offsets<'a> = Cow<'a, [i64]>;
 
-/// Packed sentences: the ids of all sentences one after the other, and where each begins.
+/// Packed sentences: the concatenated ids of all sentences, and the offset at which each begins.
 ///
-/// Sentence b of the source is `src_ids[src_offsets[b]..src_offsets[b + 1]]`, its last id the end symbol; the target
-/// likewise. Targets have no start symbol, and decoding needs none. The arrays are borrowed or owned; those that
-/// [`Batcher::next_batch`](crate::Batcher::next_batch) gives belong to the batcher.
+/// Source sentence b is `src_ids[src_offsets[b]..src_offsets[b + 1]]`. It ends with the end symbol, optionally followed by
+/// a language token. Targets have the same form and no start symbol; decoding does not need them. The arrays are borrowed
+/// or owned; those from [`Batcher::next_batch`](crate::Batcher::next_batch) belong to the batcher.
 ///
 /// ```
-/// use xformer::{Batch, TOKEN_END};
+/// use xformer::Batch;
 ///
-/// let ids = [5, 6, TOKEN_END, 7, TOKEN_END];
+/// let ids = [5, 6, 1, 7, 1]; // the end symbol is 1
 /// let batch = Batch::new(&ids[..], &[0, 3, 5][..])?;
-/// assert_eq!((batch.len(), batch.source(1)), (2, &[7, TOKEN_END][..]));
-/// assert_eq!(batch, Batch::from_ids([&[5, 6, TOKEN_END][..], &[7, TOKEN_END]])?);
+/// assert_eq!((batch.len(), batch.source(1)), (2, &[7, 1][..]));
+/// assert_eq!(batch, Batch::from_ids([&[5, 6, 1][..], &[7, 1]])?);
 /// # Ok::<(), xformer::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch<'a> {
-    source: Side<'a>,
-    target: Option<Side<'a>>,
+    source: Packed<'a>,
+    target: Option<Packed<'a>>,
     pair_index: Option<Cow<'a, [i64]>>,
 }
 
-/// Sentences of one language.
+/// The sentences of one side.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Side<'a> {
+pub(crate) struct Packed<'a> {
     pub(crate) ids: Ids<'a>,
-    pub(crate) offsets: Ids<'a>,
+    pub(crate) offsets: Offsets<'a>,
 }
 
-impl<'a> Side<'a> {
-    /// The offsets are what the library goes by, so that they stay within the ids is proved here.
-    fn new(name: &str, ids: Ids<'a>, offsets: Ids<'a>) -> Result<Self> {
-        let last = i32::try_from(ids.len());
-        let ends = offsets.first() == Some(&0) && last.map_or(false, |last| offsets.last() == Some(&last));
-        if !ends {
-            let message = format!("{}_offsets do not go from 0 to the number of ids, {}", name, ids.len());
+impl<'a> Packed<'a> {
+    /// Checks that all offsets lie within the ids, because the library trusts them.
+    fn new(name: &str, ids: Ids<'a>, offsets: Offsets<'a>) -> Result<Self> {
+        if offsets.first() != Some(&0) || offsets.last() != Some(&(ids.len() as i64)) {
+            let message = format!("{}_offsets must begin with 0 and end with the number of ids, {}", name, ids.len());
             return Err(Error::invalid(message));
         }
         match offsets.windows(2).position(|pair| pair[1] < pair[0]) {
-            None => Ok(Side { ids, offsets }),
+            None => Ok(Packed { ids, offsets }),
             Some(at) => {
                 let (from, to) = (offsets[at], offsets[at + 1]);
-                Err(Error::invalid(format!("{}_offsets fall from {} to {} after entry {}", name, from, to, at)))
+                let message = format!("{}_offsets decrease from {} to {} after index {}", name, from, to, at);
+                Err(Error::invalid(message))
             }
         }
     }
@@ -65,10 +65,9 @@ impl<'a> Side<'a> {
         let (mut ids, mut offsets) = (Vec::new(), vec![0]);
         for sentence in sentences {
             ids.extend_from_slice(sentence.as_ref());
-            let end = i32::try_from(ids.len());
-            offsets.push(end.map_err(|_| Error::invalid(format!("{} ids, expected at most 2^31 - 1", ids.len())))?);
+            offsets.push(ids.len() as i64);
         }
-        Side::new(name, ids.into(), offsets.into())
+        Packed::new(name, ids.into(), offsets.into())
     }
 
     pub(crate) fn sentences(&self) -> usize {
@@ -79,142 +78,151 @@ impl<'a> Side<'a> {
         &self.ids[self.offsets[index] as usize..self.offsets[index + 1] as usize]
     }
 
-    fn into_owned(self) -> Side<'static> {
-        Side { ids: self.ids.into_owned().into(), offsets: self.offsets.into_owned().into() }
+    fn into_owned(self) -> Packed<'static> {
+        Packed { ids: self.ids.into_owned().into(), offsets: self.offsets.into_owned().into() }
     }
 }
 
 impl<'a> Batch<'a> {
-    fn of(source: Side<'a>) -> Self {
+    fn of(source: Packed<'a>) -> Self {
         Batch { source, target: None, pair_index: None }
     }
 
-    fn with(self, target: Side<'a>) -> Result<Self> {
+    fn with(self, target: Packed<'a>) -> Result<Self> {
         let (sources, targets) = (self.len(), target.sentences());
         if sources != targets {
-            return Err(Error::invalid(format!("{} sources and {} targets, expected as many", sources, targets)));
+            return Err(Error::invalid(format!("{} sources and {} targets, expected equal numbers", sources, targets)));
         }
         Ok(Batch { target: Some(target), ..self })
     }
 
-    /// A batch of sources, for decoding. [`Status::InvalidArgument`] unless the offsets go from 0 to the number of ids
-    /// and do not fall.
-    pub fn new(src_ids: impl Into<Ids<'a>>, src_offsets: impl Into<Ids<'a>>) -> Result<Self> {
-        Side::new("src", src_ids.into(), src_offsets.into()).map(Batch::of)
+    /// Creates a batch of sources, for decoding. [`Status::InvalidArgument`]: the offsets do not begin with 0, do not end
+    /// with the number of ids, or decrease.
+    pub fn new(src_ids: impl Into<Ids<'a>>, src_offsets: impl Into<Offsets<'a>>) -> Result<Self> {
+        Packed::new("src", src_ids.into(), src_offsets.into()).map(Batch::of)
     }
 
-    /// The same with as many targets, for training and scoring.
-    pub fn with_targets(self, tgt_ids: impl Into<Ids<'a>>, tgt_offsets: impl Into<Ids<'a>>) -> Result<Self> {
-        self.with(Side::new("tgt", tgt_ids.into(), tgt_offsets.into())?)
+    /// Adds targets, one for each source, for training and scoring.
+    pub fn with_targets(self, tgt_ids: impl Into<Ids<'a>>, tgt_offsets: impl Into<Offsets<'a>>) -> Result<Self> {
+        self.with(Packed::new("tgt", tgt_ids.into(), tgt_offsets.into())?)
     }
 
-    /// A batch of sources, each a slice of ids with its end symbol.
+    /// Creates a batch of sources; each is a slice of ids with its end symbol.
     pub fn from_ids<S: AsRef<[i32]>>(sources: impl IntoIterator<Item = S>) -> Result<Batch<'static>> {
-        Side::pack("src", sources).map(Batch::of)
+        Packed::pack("src", sources).map(Batch::of)
     }
 
-    /// A batch of sources and as many targets, each a slice of ids with its end symbol.
+    /// Creates a batch of sources and as many targets; each is a slice of ids with its end symbol.
     pub fn from_id_pairs<S: AsRef<[i32]>, T: AsRef<[i32]>>(
         sources: impl IntoIterator<Item = S>,
         targets: impl IntoIterator<Item = T>,
     ) -> Result<Batch<'static>> {
-        Batch::from_ids(sources)?.with(Side::pack("tgt", targets)?)
+        Batch::from_ids(sources)?.with(Packed::pack("tgt", targets)?)
     }
 
-    /// A batch of encoded sources, for decoding. Errors are as of [`Tokenizer::encode`].
-    pub fn from_texts<S: AsRef<[u8]>>(
-        tokenizer: &Tokenizer,
+    /// Creates a batch of sources that [`Model::encode`] encodes, for decoding. The config may contain the languages.
+    pub fn from_texts<'c, S: AsRef<[u8]>>(
+        model: &Model,
         sources: impl IntoIterator<Item = S>,
+        config: impl Into<Option<&'c Config>>,
     ) -> Result<Batch<'static>> {
-        let ids: Result<Vec<_>> = sources.into_iter().map(|text| tokenizer.encode_sentence(text)).collect();
+        let config = config.into();
+        let ids: Result<Vec<_>> = sources.into_iter().map(|text| model.encode(Side::Source, text, config)).collect();
         Batch::from_ids(ids?)
     }
 
-    /// A batch of encoded pairs, for training and scoring.
-    pub fn from_text_pairs<S: AsRef<[u8]>, T: AsRef<[u8]>>(
-        tokenizer: &Tokenizer,
+    /// Creates a batch of pairs that [`Model::encode`] encodes, for training and scoring. The config may contain the
+    /// languages.
+    pub fn from_text_pairs<'c, S: AsRef<[u8]>, T: AsRef<[u8]>>(
+        model: &Model,
         pairs: impl IntoIterator<Item = (S, T)>,
+        config: impl Into<Option<&'c Config>>,
     ) -> Result<Batch<'static>> {
-        let (sources, targets): (Vec<S>, Vec<T>) = pairs.into_iter().unzip();
-        Batch::from_texts(tokenizer, sources)?.with(Batch::from_texts(tokenizer, targets)?.source)
+        let (config, mut sources, mut targets) = (config.into(), Vec::new(), Vec::new());
+        for (source, target) in pairs {
+            sources.push(model.encode(Side::Source, source, config)?);
+            targets.push(model.encode(Side::Target, target, config)?);
+        }
+        Batch::from_id_pairs(sources, targets)
     }
 
-    /// The number of sentences.
+    /// Returns the number of sentences.
     pub fn len(&self) -> usize {
         self.source.sentences()
     }
 
-    /// Whether there is no sentence.
+    /// Returns whether the batch is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Ids of all sources.
+    /// Returns the ids of all sources.
     pub fn src_ids(&self) -> &[i32] {
         &self.source.ids
     }
 
-    /// Where each source begins, and the end of the last.
-    pub fn src_offsets(&self) -> &[i32] {
+    /// Returns the offset of each source, and the end of the last.
+    pub fn src_offsets(&self) -> &[i64] {
         &self.source.offsets
     }
 
-    /// Ids of all targets, where there are targets.
+    /// Returns the ids of all targets, if the batch has targets.
     pub fn tgt_ids(&self) -> Option<&[i32]> {
         self.target.as_ref().map(|target| &*target.ids)
     }
 
-    /// Where each target begins, and the end of the last, where there are targets.
-    pub fn tgt_offsets(&self) -> Option<&[i32]> {
+    /// Returns the offset of each target, and the end of the last, if the batch has targets.
+    pub fn tgt_offsets(&self) -> Option<&[i64]> {
         self.target.as_ref().map(|target| &*target.offsets)
     }
 
-    /// Index of each pair in its corpus, when a batcher made this.
+    /// Returns the index of each pair in its corpus, if a batcher produced the batch.
     pub fn pair_index(&self) -> Option<&[i64]> {
         self.pair_index.as_deref()
     }
 
-    /// The ids of one source. Panics unless `sentence` is below [`len`](Batch::len).
+    /// Returns the ids of one source. Panics if `sentence` is not less than [`len`](Batch::len).
     pub fn source(&self, sentence: usize) -> &[i32] {
         self.source.sentence(sentence)
     }
 
-    /// The ids of one target, where there are targets. Panics unless `sentence` is below [`len`](Batch::len).
+    /// Returns the ids of one target, if the batch has targets. Panics if `sentence` is not less than
+    /// [`len`](Batch::len).
     pub fn target(&self, sentence: usize) -> Option<&[i32]> {
         self.target.as_ref().map(|target| target.sentence(sentence))
     }
 
-    /// The same with arrays of its own.
+    /// Copies borrowed arrays, so that the batch owns all.
     pub fn into_owned(self) -> Batch<'static> {
         Batch {
             source: self.source.into_owned(),
-            target: self.target.map(Side::into_owned),
+            target: self.target.map(Packed::into_owned),
             pair_index: self.pair_index.map(|index| index.into_owned().into()),
         }
     }
 
-    /// What the library gave, with the lifetime of the arrays.
+    /// Wraps a batch of the library.
     ///
     /// # Safety
     ///
-    /// The arrays are as the headers say and live for `'a`, and nothing writes them.
+    /// The arrays are as the headers say, and they are valid and do not change for `'a`.
     pub(crate) unsafe fn borrow(raw: &sys::xf_batch) -> Result<Self> {
         let sentences = raw.sentences as usize;
         let side = |name, ids, offsets| {
-            // SAFETY: as the caller promises; there is one more offset than sentences, the last is the number of ids.
+            // SAFETY: as the caller promises. There is one more offset than sentences; the last is the number of ids.
             let (ids, offsets) = unsafe {
-                let offsets: &'a [i32] = borrowed(offsets, sentences + 1);
+                let offsets: &'a [i64] = borrowed(offsets, sentences + 1);
                 (borrowed(ids, offsets[sentences] as usize), offsets)
             };
-            Side::new(name, ids.into(), offsets.into())
+            Packed::new(name, ids.into(), offsets.into())
         };
         let target = (!raw.tgt_offsets.is_null()).then(|| side("tgt", raw.tgt_ids, raw.tgt_offsets)).transpose()?;
-        // SAFETY: as the caller promises; there is one for each sentence.
+        // SAFETY: as the caller promises. There is one index for each sentence.
         let index = (!raw.pair_index.is_null()).then(|| unsafe { borrowed(raw.pair_index, sentences) }.into());
         Ok(Batch { source: side("src", raw.src_ids, raw.src_offsets)?, target, pair_index: index })
     }
 
-    /// What the library takes; it is valid as long as this batch.
+    /// The C struct, which is valid while the batch lives.
     pub(crate) fn raw(&self) -> sys::xf_batch {
         let target = self.target.as_ref();
         sys::xf_batch {

@@ -16,48 +16,48 @@ use crate::{version, Error, Result, Status};
 given! {
     /// Type of an option's value.
     pub enum OptionType {
-        /// 64-bit signed integer.
-        I64 = XF_OPTION_I64,
-        /// Floating-point number.
-        F64 = XF_OPTION_F64,
+        /// An integer.
+        Integer = XF_OPTION_INTEGER,
+        /// A floating-point number.
+        Real = XF_OPTION_REAL,
         /// True or false.
         Bool = XF_OPTION_BOOL,
-        /// Text; one of a list of words where the table says so.
-        Str = XF_OPTION_STR,
+        /// Text; one of [`OptionInfo::choices`], unless that is empty.
+        Text = XF_OPTION_TEXT,
     }
 }
 
 mirror! {
-    /// One row of the table of all options. `type_` is the type of its value.
+    /// One row of the option table.
     pub struct OptionInfo = xf_option_info XF_OPTION_INFO_INIT {
-        /// Such as "train.label_smoothing".
+        /// For example "train.label_smoothing".
         key: &'static str,
-        /// Type of its value.
+        /// Type of the value.
         type_: OptionType,
-        /// The default as text.
+        /// The default, as text.
         default_value: &'static str,
-        /// Smallest value allowed, of a number.
+        /// Smallest allowed value of a number.
         minimum: f64,
-        /// Largest value allowed, of a number.
+        /// Largest allowed value of a number.
         maximum: f64,
-        /// The allowed words of a text, or none when any text is allowed.
+        /// The allowed words of a text; empty if any text is allowed.
         choices: Vec<&'static str>,
-        /// One sentence on what it does, with its unit.
+        /// One or two sentences that describe the option, with its unit.
         doc: &'static str,
-        /// Where the paper speaks of it, such as "s. 5.4", or "".
+        /// Section of the paper, for example "s. 5.4", or "".
         paper: &'static str,
-        /// Version that brought the option, "0.1".
+        /// Version that introduced the option, for example "0.1".
         since: &'static str,
     }
 }
 
-/// Of the option table alone, whose texts are static.
+/// For the option table only, whose strings are static.
 impl IntoRust<&'static str> for *const c_char {
     fn into_rust(self) -> &'static str {
         if self.is_null() {
             return "";
         }
-        // SAFETY: a C string that is never freed.
+        // SAFETY: a static C string.
         unsafe { CStr::from_ptr(self) }.to_str().unwrap_or("")
     }
 }
@@ -69,32 +69,38 @@ impl IntoRust<Vec<&'static str>> for *const c_char {
     }
 }
 
-/// The table of all options.
-///
-/// ```
-/// let options = xformer::options()?;
-/// let beam = options.iter().find(|option| option.key == "decode.beam").unwrap();
-/// assert_eq!((beam.default_value, beam.minimum), ("4", 1.0));
-/// # Ok::<(), xformer::Error>(())
-/// ```
+/// Returns the table of all options.
 pub fn options() -> Result<Vec<OptionInfo>> {
     version::check()?;
-    // SAFETY: a number, from any thread.
+    // SAFETY: the function may be called from any thread.
     (0..unsafe { sys::xf_option_count() }).map(|index| read!(OptionInfo, xf_option_get(index))).collect()
 }
 
-/// A value for [`Config::set`], made from the types of Rust by `into()`.
+/// Returns the row of one option. [`Status::NotFound`]: the library has no such option; the message names the nearest
+/// key.
+///
+/// ```
+/// let beam = xformer::option("decode.beam")?;
+/// assert_eq!((beam.default_value, beam.minimum), ("4", 1.0));
+/// # Ok::<(), xformer::Error>(())
+/// ```
+pub fn option(key: &str) -> Result<OptionInfo> {
+    version::check()?;
+    read!(OptionInfo, xf_option_find(c_string("the key", key)?.as_ptr()))
+}
+
+/// A value for [`Config::set`]; numbers, booleans, and strings convert to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Value<'a> {
-    /// For an integer or a floating-point option.
-    I64(i64),
-    /// For a floating-point option.
-    F64(f64),
-    /// For a boolean option.
+    /// For a number.
+    Integer(i64),
+    /// For a number; a whole one if the option is an integer.
+    Real(f64),
+    /// For a boolean.
     Bool(bool),
-    /// For an option of any type, in the form of a command line.
-    Str(&'a str),
+    /// For an option of any type, as on a command line.
+    Text(&'a str),
 }
 
 macro_rules! values {
@@ -108,16 +114,16 @@ macro_rules! values {
 }
 
 values! {
-    i32 => I64, u32 => I64, i64 => I64, f32 => F64, f64 => F64, bool => Bool, &'a str => Str,
+    i32 => Integer, u32 => Integer, i64 => Integer, f32 => Real, f64 => Real, bool => Bool, &'a str => Text,
 }
 
 impl<'a> From<&'a String> for Value<'a> {
     fn from(value: &'a String) -> Self {
-        Value::Str(value)
+        Value::Text(value)
     }
 }
 
-/// A set of option values, in which what was not set has its default. Objects read it when they are made.
+/// A set of option values. An option that was not set has its default. Functions read a config during the call.
 ///
 /// ```
 /// use xformer::Config;
@@ -133,66 +139,70 @@ pub struct Config {
 }
 
 impl Config {
-    /// A config of defaults. [`Status::Version`] of a library that does not go with this crate.
+    /// Creates a config in which every option has its default. [`Status::Version`]: the loaded library does not fit this
+    /// crate.
     pub fn new() -> Result<Self> {
         version::check()?;
         Ok(Config { handle: make!(None, xf_config_create())? })
     }
 
-    /// A copy, also of a config that belongs to another object.
+    /// Copies a config that another object may own.
     ///
     /// # Safety
     ///
-    /// `config` lives during the call.
+    /// `config` is valid during the call.
     pub(crate) unsafe fn copy_of(config: *const sys::xf_config) -> Result<Self> {
         Ok(Config { handle: make!(None, xf_config_copy(config))? })
     }
 
-    /// Sets the model and training options of a named preset; other options stay. "base" and "big" are the paper's,
-    /// "small" and "tiny" this library's; of another name it is [`Status::NotFound`].
+    /// Sets the model and training options of a preset: "base", "big", "parsing", "small", or "tiny". Other options are
+    /// unchanged. [`Status::NotFound`]: no such preset.
     pub fn preset(&mut self, name: &str) -> Result<&mut Self> {
         call!(xf_config_preset(self.handle.get(), c_string("the preset", name)?.as_ptr()))?;
         Ok(self)
     }
 
-    /// Sets an option: text is read as from a command line, so it fits all types. [`Status::NotFound`] when there is no
-    /// such option (the message has the nearest), [`Status::OutOfRange`] outside its bounds (never clamped),
-    /// [`Status::InvalidArgument`] when the value is not of its type.
+    /// Sets an option. [`Status::NotFound`]: no such option; the message names the nearest key.
+    /// [`Status::OutOfRange`]: outside the bounds; values are never clamped. [`Status::InvalidArgument`]: not of the
+    /// option's type.
     pub fn set<'a>(&mut self, key: &str, value: impl Into<Value<'a>>) -> Result<&mut Self> {
         let (config, key) = (self.handle.get(), c_string("the key", key)?);
         let text = match value.into() {
-            Value::I64(value) => return call!(xf_config_set_i64(config, key.as_ptr(), value)).map(|_| self),
-            Value::F64(value) => return call!(xf_config_set_f64(config, key.as_ptr(), value)).map(|_| self),
-            Value::Bool(value) => c_string("the value", value.to_string())?, // as a number it would fit integers too
-            Value::Str(text) => c_string("the value", text)?,
+            Value::Real(value) => return call!(xf_config_set_number(config, key.as_ptr(), value)).map(|_| self),
+            Value::Integer(value) => c_string("the value", value.to_string())?,
+            Value::Bool(value) => c_string("the value", value.to_string())?, // a number would fit integers, too
+            Value::Text(text) => c_string("the value", text)?,
         };
         call!(xf_config_set(config, key.as_ptr(), text.as_ptr())).map(|_| self)
     }
 
-    /// Reads an integer option. [`Status::NotFound`], or [`Status::InvalidArgument`] of an option of another type.
-    pub fn get_i64(&self, key: &str) -> Result<i64> {
-        let mut value = 0;
-        call!(xf_config_get_i64(self.handle.get(), c_string("the key", key)?.as_ptr(), &mut value))?;
-        Ok(value)
-    }
-
-    /// Reads a floating-point option, as [`get_i64`](Config::get_i64).
+    /// Reads a number or a boolean as a floating-point number. [`Status::NotFound`]: no such option.
+    /// [`Status::InvalidArgument`]: the option is text.
     pub fn get_f64(&self, key: &str) -> Result<f64> {
         let mut value = 0.0;
-        call!(xf_config_get_f64(self.handle.get(), c_string("the key", key)?.as_ptr(), &mut value))?;
+        call!(xf_config_get_number(self.handle.get(), c_string("the key", key)?.as_ptr(), &mut value))?;
         Ok(value)
     }
 
-    /// Reads a boolean option, as [`get_i64`](Config::get_i64).
-    pub fn get_bool(&self, key: &str) -> Result<bool> {
-        self.get_i64(key).map(|value| value != 0)
+    /// Reads an integer option. As [`get_f64`](Config::get_f64), and [`Status::InvalidArgument`] for a fraction.
+    pub fn get_i64(&self, key: &str) -> Result<i64> {
+        let value = self.get_f64(key)?;
+        if value.fract() != 0.0 {
+            return Err(Error::invalid(format!("{} is {}, expected an integer", key, value)));
+        }
+        Ok(value as i64) // exact: the bounds of integers lie within 2^53
     }
 
-    /// Reads an option of any type as text. [`Status::NotFound`]; [`Status::Data`] of a text that is not UTF-8.
+    /// Reads a boolean option, as [`get_f64`](Config::get_f64).
+    pub fn get_bool(&self, key: &str) -> Result<bool> {
+        self.get_f64(key).map(|value| value != 0.0)
+    }
+
+    /// Reads an option of any type as text. [`Status::NotFound`]: no such option. [`Status::Data`]: the text is not UTF-8.
     pub fn get_str(&self, key: &str) -> Result<&str> {
         let mut text = null();
         call!(xf_config_get(self.handle.get(), c_string("the key", key)?.as_ptr(), &mut text))?;
-        // SAFETY: a C string that lives until the config is changed or freed, for which the borrow has to end.
+        // SAFETY: a C string, valid until the config is changed or freed, which the borrow prevents.
         let text = unsafe { CStr::from_ptr(text) };
         text.to_str().map_err(|error| Error::new(Status::Data, format!("the option's text is not UTF-8: {}", error)))
     }
@@ -200,15 +210,15 @@ impl Config {
 
 /// # Panics
 ///
-/// When memory is out, as all of Rust does.
+/// If memory cannot be allocated.
 impl Clone for Config {
     fn clone(&self) -> Self {
-        // SAFETY: the config is alive.
-        unsafe { Config::copy_of(self.handle.get()) }.expect("memory for a config")
+        // SAFETY: the config is valid.
+        unsafe { Config::copy_of(self.handle.get()) }.expect("copy a config")
     }
 }
 
-/// Shows the options that have not their default.
+/// Prints the options that do not have their default.
 impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rows = options().map_err(|_| fmt::Error)?;
@@ -221,7 +231,7 @@ impl fmt::Debug for Config {
     }
 }
 
-/// The pointer for a parameter that may be NULL: all defaults.
+/// The pointer for a parameter; NULL selects all defaults.
 pub(crate) fn pointer<'a>(config: impl Into<Option<&'a Config>>) -> *const sys::xf_config {
     config.into().map_or(null(), |config| config.handle.get())
 }

@@ -1,4 +1,4 @@
-//! The root of all objects: device, threads, memory, cancel.
+//! The root of all objects: device, threads, and memory.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -7,35 +7,77 @@ use std::sync::Arc;
 use xformer_sys as sys;
 
 use crate::handle::Handle;
-use crate::mirror::lossy;
 #[cfg(doc)]
 use crate::Status;
 use crate::{config, version, Config, Host, Result};
 
 mirror! {
-    /// Memory of a context's tensors and corpora, in bytes.
+    /// Memory account of a context, in bytes: tensors, workspaces, and corpora.
     pub struct MemoryStats = xf_memory_stats XF_MEMORY_STATS_INIT {
-        /// Bytes held now.
+        /// Bytes in use.
         current: i64,
         /// Largest value of `current` so far.
         peak: i64,
-        /// The budget, 0 when there is none.
+        /// "context.memory_budget"; 0: no limit.
         budget: i64,
-        /// Allocations made so far: stands still in the steady state of training and decoding.
+        /// Number of allocations so far. It does not change in the steady state of training and decoding.
         allocations: i64,
     }
 }
 
 given! {
-    /// What a context knows of a backend.
+    /// Type of the numbers in a tensor.
+    pub enum NumberType {
+        /// 32-bit floating point.
+        Fp32 = XF_TYPE_FP32,
+        /// 16-bit floating point, IEEE 754 binary16.
+        Fp16 = XF_TYPE_FP16,
+        /// 16-bit floating point with the exponent range of fp32.
+        Bf16 = XF_TYPE_BF16,
+        /// 8-bit integers with one fp32 scale per row.
+        Int8 = XF_TYPE_INT8,
+    }
+}
+
+impl NumberType {
+    /// The word for it in options such as "model.weights".
+    pub(crate) fn word(self) -> String {
+        format!("{:?}", self).to_lowercase()
+    }
+}
+
+mirror! {
+    /// Properties of a context.
+    pub struct ContextInfo = xf_context_info XF_CONTEXT_INFO_INIT {
+        /// One line for people, for example "openblas on cpu:0, AMD EPYC, avx512, 2 threads, fp32".
+        description: String,
+        /// Backend: "ref", "openblas", or "cuda".
+        backend: String,
+        /// Device in the form of "context.device", for example "cpu:openblas" or "cuda:0".
+        device: String,
+        /// What the bits of results depend on besides backend and precision, for example "fma" or "sm_90".
+        arithmetic: String,
+        /// Type of activations and matrix products: fp32 or bf16.
+        precision: NumberType,
+        /// Number of CPU threads that compute.
+        threads: i32,
+        /// Rank of this process in its training job; 0 for a single process.
+        rank: i32,
+        /// Number of ranks of the training job; 1 for a single process.
+        rank_count: i32,
+    }
+}
+
+given! {
+    /// State of a backend in a context.
     pub enum BackendState {
-        /// There is no file of that name.
+        /// No file of that name was found.
         Absent = XF_BACKEND_ABSENT,
-        /// The file is there; the context's device did not need it, so it was not opened.
+        /// The file exists; it was not opened because the device of the context does not need it.
         Found = XF_BACKEND_FOUND,
-        /// It was opened and can't serve; the reason says why.
+        /// The file was opened but cannot be used; see [`BackendInfo::reason`].
         Unusable = XF_BACKEND_UNUSABLE,
-        /// It was opened and could serve.
+        /// The file was opened and could be used.
         Usable = XF_BACKEND_USABLE,
         /// The context computes with it.
         Active = XF_BACKEND_ACTIVE,
@@ -43,40 +85,40 @@ given! {
 }
 
 mirror! {
-    /// A backend, present or not.
+    /// Description of one backend.
     pub struct BackendInfo = xf_backend_info XF_BACKEND_INFO_INIT {
-        /// "ref", "openblas", "cuda".
+        /// "ref", "openblas", or "cuda".
         name: String,
-        /// Version of the plugin and of what it stands on; "" when it was not opened.
+        /// Version of the plugin and of the libraries that it uses; "" if it was not opened.
         version: String,
-        /// Its file; "" for the built-in one and for one that is absent.
+        /// Its file; "" for the built-in backend and for an absent one.
         path: String,
         /// Kind of its devices: "cpu" or "cuda".
         kind: String,
-        /// What the context knows of it.
+        /// Its state in the context.
         state: BackendState,
-        /// Number of devices it can open; 0 when it was not opened or can't serve.
+        /// Number of devices that it can open; 0 if it was not opened or cannot be used.
         device_count: i32,
-        /// Why it can't serve, one sentence; "" when it can, or was not asked.
+        /// Why it cannot be used, one sentence; otherwise "".
         reason: String,
     }
 }
 
-/// The context itself, which all objects made from it share. What the library may call, the host, goes last.
+/// The context, shared by all objects that were created from it. The host, which the library may call, is dropped last.
 pub(crate) struct Shared {
     handle: Handle<sys::xf_context>,
     pub(crate) host: Arc<Host>,
 }
 
 impl Shared {
-    /// The pointer for a call; refused in a closure of this context.
+    /// The pointer for a call; an error in a callback of this context.
     pub(crate) fn enter(&self) -> Result<*mut sys::xf_context> {
         self.host.check()?;
         Ok(self.handle.get())
     }
 }
 
-/// The root of all objects: an opened device with its threads and its memory account.
+/// The root of all objects: an open device with its worker threads and memory account. Clones share them.
 ///
 /// ```
 /// use xformer::{Config, Context};
@@ -84,27 +126,31 @@ impl Shared {
 /// let mut config = Config::new()?;
 /// config.set("context.device", "cpu")?.set("context.threads", 2)?;
 /// let context = Context::new(&config)?;
-/// assert!(context.device()?.contains("2 threads"));
+/// assert_eq!(context.info()?.threads, 2);
 /// assert!(context.backends()?.iter().any(|backend| backend.name == "ref"));
 /// # Ok::<(), xformer::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct Context {
     shared: Arc<Shared>,
 }
 
+debug! { Context, }
+
 impl Context {
-    /// Opens a device, as the options of the group "context." say. [`Status::NotFound`] when there is no such device,
-    /// [`Status::Unsupported`]; [`Status::Version`] of a plugin or a library that does not go with this crate.
+    /// Opens a device as the options of the group "context." say. [`Status::NotFound`]: no such device.
+    /// [`Status::Unsupported`]: instruction set or precision. [`Status::Version`]: a plugin or a library of another
+    /// version.
     pub fn new<'a>(config: impl Into<Option<&'a Config>>) -> Result<Self> {
         Context::with_host(config, Host::new())
     }
 
-    /// The same with closures of the program: for log lines, for progress, for parallel work.
+    /// As [`new`](Context::new), with services of the program: a log, an executor.
     pub fn with_host<'a>(config: impl Into<Option<&'a Config>>, host: Host) -> Result<Self> {
         version::check()?;
         let host = Arc::new(host);
         // The host lives as long as the context.
-        let handle = make!(None, xf_context_create(config::pointer(config), &host.raw()))?;
+        let handle = host.pass(|host| make!(None, xf_context_create(config::pointer(config), host)))?;
         Ok(Context { shared: Arc::new(Shared { handle, host }) })
     }
 
@@ -116,71 +162,29 @@ impl Context {
         Some(&self.shared)
     }
 
-    /// Something to cancel with, for other threads.
-    pub fn cancel_handle(&self) -> CancelHandle {
-        let shared = Arc::clone(&self.shared);
-        // SAFETY: the context is alive; the call is for any thread, at any time.
-        CancelHandle::new(move || unsafe { sys::xf_context_cancel(shared.handle.get()) })
+    /// Cancels all calls that are running on the context and its objects, for a shutdown. They return
+    /// [`Status::Cancelled`]. Later calls are not affected. May be called from any thread, from callbacks, and in a signal
+    /// handler. To cancel single calls, use a [`CancelToken`](crate::CancelToken).
+    pub fn cancel(&self) {
+        // SAFETY: the context is valid, and the function may be called at any time.
+        unsafe { sys::xf_context_cancel(self.shared.handle.get()) }
     }
 
-    /// What this context computes with, one line for people.
-    pub fn device(&self) -> Result<String> {
-        let context = self.enter()?;
-        // SAFETY: the context is alive; its line lives as long.
-        Ok(unsafe { lossy(sys::xf_context_device(context)) })
+    /// Reports the properties of the context.
+    pub fn info(&self) -> Result<ContextInfo> {
+        read!(ContextInfo, xf_context_get_info(self.enter()?))
     }
 
-    /// The memory account; may be read while calls run.
+    /// Reports the memory account, also while calls are running.
     pub fn memory(&self) -> Result<MemoryStats> {
         read!(MemoryStats, xf_context_get_memory(self.enter()?))
     }
 
-    /// This process's number among the ranks of its training job; 0 for one that is alone.
-    pub fn rank(&self) -> Result<usize> {
-        let context = self.enter()?;
-        // SAFETY: the context is alive.
-        Ok(unsafe { sys::xf_context_rank(context) } as usize)
-    }
-
-    /// The number of those ranks; 1 for a process that is alone.
-    pub fn rank_count(&self) -> Result<usize> {
-        let context = self.enter()?;
-        // SAFETY: the context is alive.
-        Ok(unsafe { sys::xf_context_rank_count(context) } as usize)
-    }
-
-    /// Gives a number to all ranks and gets theirs, in their order. Every rank makes this call, in the same place; with
-    /// it they decide as one, to stop for instance. [`Status::Peer`] when a rank is gone.
-    pub fn all_gather(&self, value: i64) -> Result<Vec<i64>> {
-        let mut values = vec![0; self.rank_count()?];
-        call!(xf_context_all_gather(self.enter()?, value, values.as_mut_ptr()))?;
-        Ok(values)
-    }
-
-    /// The backends known here, available or not.
+    /// Describes all backends that the library supports, available or not.
     pub fn backends(&self) -> Result<Vec<BackendInfo>> {
         let context = self.enter()?;
-        // SAFETY: the context is alive.
-        let count = unsafe { sys::xf_backend_count(context) };
-        (0..count).map(|index| read!(BackendInfo, xf_backend_get(context, index))).collect()
-    }
-}
-
-/// Stops the calls that run on a context, a trainer or a decoder, from any thread. It keeps that object alive.
-///
-/// A call that is stopped gives an error of [`Status::Cancelled`], and all objects stay usable. What does not run yet
-/// is not affected: who waits for a call of another thread to end cancels until it has.
-#[derive(Clone)]
-pub struct CancelHandle(Arc<dyn Fn() + Send + Sync>);
-
-impl CancelHandle {
-    /// Of an object that the closure keeps.
-    pub(crate) fn new(cancel: impl Fn() + Send + Sync + 'static) -> Self {
-        CancelHandle(Arc::new(cancel))
-    }
-
-    /// Stops the calls that run at the moment. Safe in a signal handler.
-    pub fn cancel(&self) {
-        (self.0)();
+        // SAFETY: the context is valid.
+        let count = unsafe { sys::xf_context_backend_count(context) };
+        (0..count).map(|index| read!(BackendInfo, xf_context_get_backend(context, index))).collect()
     }
 }

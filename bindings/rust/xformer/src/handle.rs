@@ -1,4 +1,4 @@
-//! What all objects share: calling the library, freeing what it made, and text and buffers on their way to it.
+//! Common to all objects: calls of the library, ownership of its handles, and conversion of texts and buffers.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -16,7 +16,7 @@ use xformer_sys as sys;
 use crate::context::Shared;
 use crate::{host, Error, Result, Status};
 
-/// The opaque types of the library, and how each is freed.
+/// The opaque types of the library and the functions that free them.
 pub(crate) trait Foreign: 'static {
     const FREE: unsafe extern "C" fn(*mut Self);
 }
@@ -41,45 +41,45 @@ foreign! {
     xf_hypotheses xf_hypotheses_free,
 }
 
-/// An object of the library: one of its own, or a part of another, which it keeps.
+/// A handle of the library. It is owned by this value, or by another handle, which this value keeps alive.
 pub(crate) struct Handle<T: Foreign> {
     pointer: NonNull<T>,
-    /// Keeps what is here of its context, which the library may call.
+    /// Keeps the host of the context, which the library may call.
     context: Option<Arc<Shared>>,
-    whole: Option<Arc<dyn Any + Send + Sync>>,
+    owner: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-// SAFETY: the library ties no handle to a thread, and distinct handles may be used from distinct threads.
+// SAFETY: handles are not tied to a thread, and distinct handles may be used from distinct threads.
 unsafe impl<T: Foreign> Send for Handle<T> {}
-// SAFETY: one handle may be used by several threads: what can't be shared is refused by the library. What it lends, and
-// the next call may change, is taken by `&mut` or under a lock, see `Model::metadata`.
+// SAFETY: several threads may use one handle: the library refuses calls that conflict. Functions that return memory which
+// a later call may change are called with `&mut`.
 unsafe impl<T: Foreign> Sync for Handle<T> {}
 
 impl<T: Foreign> Handle<T> {
-    /// What the library made, that nobody else frees.
+    /// Takes ownership of a handle that the library created.
     pub(crate) fn new(pointer: *mut T, context: Option<&Arc<Shared>>) -> Result<Self> {
-        let none = || Error::new(Status::Internal, "the library gave no object");
-        Ok(Handle { pointer: NonNull::new(pointer).ok_or_else(none)?, context: context.cloned(), whole: None })
+        let none = || Error::new(Status::Internal, "the library returned no object");
+        Ok(Handle { pointer: NonNull::new(pointer).ok_or_else(none)?, context: context.cloned(), owner: None })
     }
 
-    /// A part of another object, as long as which it lives; none of NULL.
-    pub(crate) fn part<W: Foreign>(pointer: *const T, whole: &Arc<Handle<W>>) -> Option<Self> {
-        let (context, whole) = (whole.context.clone(), Arc::clone(whole));
-        NonNull::new(pointer as *mut T).map(|pointer| Handle { pointer, context, whole: Some(whole) })
+    /// Wraps a handle that another one owns; `None` for NULL.
+    pub(crate) fn borrowed<W: Foreign>(pointer: *const T, owner: &Arc<Handle<W>>) -> Option<Self> {
+        let (context, owner) = (owner.context.clone(), Arc::clone(owner));
+        NonNull::new(pointer as *mut T).map(|pointer| Handle { pointer, context, owner: Some(owner) })
     }
 
-    /// The pointer for a call; refused in a closure of the object's context.
+    /// The pointer for a call; an error in a callback of the object's context.
     pub(crate) fn enter(&self) -> Result<*mut T> {
         self.context.as_ref().map_or(Ok(()), |context| context.host.check())?;
         Ok(self.pointer.as_ptr())
     }
 
-    /// The pointer, for cancelling, which may be done anywhere, and for what was just made.
+    /// The pointer, without the check: for objects that were just created and for functions that may always be called.
     pub(crate) fn get(&self) -> *mut T {
         self.pointer.as_ptr()
     }
 
-    /// The context of an object that has one.
+    /// The context, if the object has one.
     pub(crate) fn context(&self) -> Option<&Arc<Shared>> {
         self.context.as_ref()
     }
@@ -87,12 +87,12 @@ impl<T: Foreign> Handle<T> {
 
 impl<T: Foreign> Drop for Handle<T> {
     fn drop(&mut self) {
-        if self.whole.is_some() {
+        if self.owner.is_some() {
             return;
         }
         let pointer = self.pointer.as_ptr();
-        // SAFETY: the pointer came from the function that makes such objects, it is freed once, and nothing refers to
-        // the object any more, as this owns it. Other objects of the library keep what they need of it.
+        // SAFETY: the pointer is from the function that creates such objects, this value owns it, and it is freed once.
+        // Objects of the library that use it keep what they need.
         host::free(self.context.as_ref(), move || unsafe { T::FREE(pointer) });
     }
 }
@@ -103,11 +103,11 @@ impl<T: Foreign> fmt::Debug for Handle<T> {
     }
 }
 
-/// What a call that failed fills.
+/// The struct that a failed call fills.
 pub(crate) const NO_ERROR: sys::xf_error =
     sys::xf_error { status: 0, native_code: 0, message: [0; sys::XF_ERROR_MESSAGE_SIZE] };
 
-/// The status of a call that has returned, when it is no error.
+/// The status of a call that has returned, or its error.
 pub(crate) fn returned(status: sys::xf_status, error: &sys::xf_error) -> Result<sys::xf_status> {
     host::after_call();
     if status < 0 {
@@ -116,7 +116,7 @@ pub(crate) fn returned(status: sys::xf_status, error: &sys::xf_error) -> Result<
     Ok(status)
 }
 
-/// What a call has made that has returned. It has its owner before a panic of a closure goes on.
+/// The object that a call has created. It has an owner before the panic of a callback continues.
 pub(crate) fn made<T: Foreign>(
     status: sys::xf_status,
     error: &sys::xf_error,
@@ -128,31 +128,31 @@ pub(crate) fn made<T: Foreign>(
     handle
 }
 
-/// Calls a function of the library, which takes an error behind these arguments; gives its status when it is no error.
+/// Calls a function of the library and appends an error to the arguments. Returns the status, or the error.
 ///
-/// This is the one place where it is called with pointers. They are of objects, texts and arrays that the caller has by
-/// a borrow until the call has returned: objects by `Handle::enter`, arrays with their own lengths, outputs by `&mut`
-/// or with their capacity; and NULL where the headers allow it.
+/// All pointers are passed in these macros. They point to objects, texts, and arrays that the caller borrows until the
+/// call has returned: objects from `Handle::enter`, arrays with their lengths, outputs from `&mut` or with their
+/// capacity, and NULL where the headers allow it.
 macro_rules! call {
     ($function:ident($($argument:expr),* $(,)?)) => {{
         let mut error = crate::handle::NO_ERROR;
-        // SAFETY: as said above.
+        // SAFETY: see above.
         let status = unsafe { xformer_sys::$function($($argument,)* &mut error) };
         crate::handle::returned(status, &error)
     }};
 }
 
-/// The same with a function that makes an object, in a context or in none, and puts it out behind these arguments.
+/// As `call!`, for a function that creates an object; appends the output, too. The object belongs to the context.
 macro_rules! make {
     ($context:expr, $function:ident($($argument:expr),* $(,)?)) => {{
         let (mut out, mut error) = (std::ptr::null_mut(), crate::handle::NO_ERROR);
-        // SAFETY: as said above.
+        // SAFETY: see `call!`.
         let status = unsafe { xformer_sys::$function($($argument,)* &mut out, &mut error) };
         crate::handle::made(status, &error, out, $context)
     }};
 }
 
-/// The same with a function that fills a structure behind these arguments, of which there is a mirror here.
+/// As `call!`, for a function that fills a struct; appends it, too. Returns the mirror of the struct.
 macro_rules! read {
     ($mirror:ident, $function:ident($($argument:expr),* $(,)?)) => {{
         let mut raw = $mirror::RAW;
@@ -160,49 +160,45 @@ macro_rules! read {
     }};
 }
 
-/// A C string; `what` names it in the error about a NUL in it.
+/// A C string; `what` names it in the error if it contains NUL.
 pub(crate) fn c_string(what: &str, text: impl AsRef<[u8]>) -> Result<CString> {
-    CString::new(text.as_ref())
-        .map_err(|error| Error::invalid(format!("{} has a NUL at byte {}, expected none", what, error.nul_position())))
+    CString::new(text.as_ref()).map_err(|error| {
+        Error::invalid(format!("{} contains NUL at byte {}; expected a text without NUL", what, error.nul_position()))
+    })
 }
 
 pub(crate) fn c_path(path: impl AsRef<Path>) -> Result<CString> {
     c_string("the path", path.as_ref().as_os_str().as_bytes())
 }
 
-/// The pointers to C strings; they are to the heap, and so as good as the strings.
-pub(crate) fn pointers(texts: &[CString]) -> Vec<*const c_char> {
-    texts.iter().map(|text| text.as_ptr()).collect()
-}
-
-/// Texts with their lengths, as the library takes them; NULL where there is none.
+/// Pointers to texts and their lengths.
 pub(crate) struct Texts {
     pub(crate) data: Vec<*const c_char>,
     pub(crate) lengths: Vec<usize>,
 }
 
 impl Texts {
-    /// They are valid as long as the texts.
+    /// They are valid while the texts live.
     pub(crate) fn new<S: AsRef<[u8]>>(texts: &[S]) -> Self {
         let bytes = || texts.iter().map(AsRef::as_ref);
         Texts { data: bytes().map(|text| text.as_ptr().cast()).collect(), lengths: bytes().map(<[u8]>::len).collect() }
     }
 }
 
-/// What the library lends.
+/// A slice of memory that the library owns.
 ///
 /// # Safety
 ///
-/// There are `len` values that live for `'a`, and nothing writes them.
+/// `values` points to `len` values that live for `'a` and do not change. It may be NULL if `len` is 0.
 pub(crate) unsafe fn borrowed<'a, T>(values: *const T, len: usize) -> &'a [T] {
     match len {
-        0 => &[], // of which the pointer may be NULL
+        0 => &[],
         // SAFETY: as the caller promises.
         _ => unsafe { std::slice::from_raw_parts(values, len) },
     }
 }
 
-/// Makes a call that fills a buffer, a second time when the first buffer was too small.
+/// Makes a call that fills a buffer, and repeats it with a larger buffer if the first was too small.
 pub(crate) fn fill<T: Clone + Default>(
     mut capacity: usize,
     mut call: impl FnMut(*mut T, usize, &mut usize) -> Result<sys::xf_status>,
@@ -214,9 +210,14 @@ pub(crate) fn fill<T: Clone + Default>(
                 values.truncate(count);
                 return Ok(values);
             }
-            // One more: of a text the NUL is not counted.
+            // One more, because the count of a text does not include its NUL.
             Err(error) if error.status() == Status::BufferTooSmall && count >= capacity => capacity = count + 1,
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Text from bytes; invalid UTF-8 becomes U+FFFD.
+pub(crate) fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

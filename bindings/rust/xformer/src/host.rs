@@ -1,51 +1,50 @@
-//! What a program does for a context: closures, which the library calls in the midst of calls. A panic in one must not
-//! cross C, and it must not use objects of the context that calls it.
+//! Services of a program for a context: closures that the library calls during its calls.
 //!
-//! Both are notes of a thread, as closures are called on the thread that made the call. A panic is kept and goes on
-//! when the call has returned. Which hosts are being called just now is known too: calls on objects of their contexts
-//! are refused, and what is dropped there is freed when the call has returned.
+//! A panic must not cross C, and a callback must not use objects of the context that calls it. Closures are called on the
+//! thread that made the call, so both are handled with thread-local state. A panic is kept and continues after the call
+//! has returned. The hosts whose callbacks are running are recorded: calls on objects of their contexts are refused,
+//! and objects that are dropped in a callback are freed after the call has returned.
 //
 // SPDX-License-Identifier: Apache-2.0
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::ops::ControlFlow;
-use std::os::raw::{c_char, c_void};
+use std::os::raw::c_void;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::ptr::null;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use xformer_sys as sys;
 
 use crate::context::Shared;
+use crate::experimental::Comm;
 use crate::mirror::lossy;
-use crate::{Error, Result, Status};
+use crate::{call, Error, Result, Status};
 
 /// Severity of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u32)]
+#[repr(i32)]
 pub enum LogLevel {
-    /// Something failed; the call that failed also returns it.
+    /// A failure; the call that failed also returns it.
     Error = sys::XF_LOG_ERROR,
-    /// Something is not as the caller may think: a skipped line, a backend that could not be used.
+    /// Something unexpected that is not an error: a skipped line of a corpus, a changed option of a resumed run.
     Warning = sys::XF_LOG_WARNING,
-    /// What was chosen and done: the device, each load, save and resume.
+    /// Decisions and completed operations: the selected device, each load, save, and resume.
     Info = sys::XF_LOG_INFO,
-    /// Detail for those who look for a fault.
+    /// Diagnostic detail.
     Debug = sys::XF_LOG_DEBUG,
 }
 
 type Log = dyn Fn(LogLevel, &str, &str) + Send + Sync;
-type Progress = dyn Fn(&str, i64, i64) -> ControlFlow<()> + Send + Sync;
 type Parallel = dyn Fn(usize, &(dyn Fn() + Sync)) + Send + Sync;
 
-/// What a program does for a context, given to [`Context::with_host`](crate::Context::with_host).
+/// Services of a program for a context; see [`Context::with_host`](crate::Context::with_host).
 ///
-/// The closures are called within calls, on the threads that make them, perhaps several at a time, until the context
-/// and all its objects are gone. Objects of the context can't be used in them, but for a
-/// [`CancelHandle`](crate::CancelHandle): their calls are errors of [`Status::State`]. A panic in a closure goes on
-/// when the call has returned, what the call made being dropped. A closure should not hold objects of its own context,
-/// which would keep it and itself alive for ever.
+/// The closures are called on the threads that make calls, possibly several at a time, until the context and all its
+/// objects have been dropped. In a closure, calls on objects of the same context return [`Status::State`]; the closure
+/// may cancel. A panic in a closure continues after the call has returned, and the result of the call is dropped. A
+/// closure should not own objects of its context: neither would ever be dropped.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -57,39 +56,34 @@ type Parallel = dyn Fn(usize, &(dyn Fn() + Sync)) + Send + Sync;
 ///     log.lock().unwrap().push(format!("{:?} {}: {}", level, component, message));
 /// });
 /// let context = Context::with_host(None, host)?;
-/// Corpus::from_text(&context, "numerals", "one\teins\nno tab\n", None)?;
-/// assert!(lines.lock().unwrap().iter().any(|line| line.starts_with("Warning data: numerals")));
+/// Corpus::from_pairs(&context, [("one", "eins"), ("two", "")], None)?;
+/// assert!(lines.lock().unwrap().iter().any(|line| line.starts_with("Warning data: ")));
 /// # Ok::<(), xformer::Error>(())
 /// ```
 #[derive(Default)]
 pub struct Host {
     log: Option<(LogLevel, Box<Log>)>,
-    progress: Option<Box<Progress>>,
     parallel: Option<Box<Parallel>>,
+    comm: Option<Comm>,
 }
 
+debug! { Host, }
+
 impl Host {
-    /// One that does nothing: no line is printed, and the context starts threads of its own.
+    /// No services: nothing is logged, and the context creates its own worker threads.
     pub fn new() -> Self {
         Host::default()
     }
 
-    /// Hears log lines from that severity on: level, component, message.
+    /// Receives log lines of at least this severity: level, component, and message.
     pub fn log(mut self, level: LogLevel, closure: impl Fn(LogLevel, &str, &str) + Send + Sync + 'static) -> Self {
         self.log = Some((level, Box::new(closure)));
         self
     }
 
-    /// Hears how far a long call has come, at most about ten times a second: the task, a word such as "translate", how
-    /// much is done, and of how much. `Break` ends the call with [`Status::Callback`].
-    pub fn progress(mut self, closure: impl Fn(&str, i64, i64) -> ControlFlow<()> + Send + Sync + 'static) -> Self {
-        self.progress = Some(Box::new(closure));
-        self
-    }
-
-    /// Runs the parallel work of the context, which then starts no threads: calls the task so many times, on whatever
-    /// threads, and returns when all calls have returned. What it leaves out is done after it. Results do not depend on
-    /// it.
+    /// Runs the parallel work of the context, which then creates no threads. The closure calls the task as many times as
+    /// its first argument says, on any threads, and returns after all calls have returned. Calls that it omits are made
+    /// after it returns. Results do not depend on how the tasks are run.
     ///
     /// ```
     /// # use xformer::Host;
@@ -102,37 +96,48 @@ impl Host {
         self
     }
 
-    /// What the library is given; it is valid as long as this stays where it is.
-    pub(crate) fn raw(self: &Arc<Self>) -> sys::xf_host {
+    /// Makes the context a rank of a training job. Experimental.
+    pub fn comm(mut self, comm: Comm) -> Self {
+        self.comm = Some(comm);
+        self
+    }
+
+    /// Creates a context with the C struct of this host.
+    pub(crate) fn pass<T>(self: &Arc<Self>, create: impl FnOnce(*const sys::xf_host) -> Result<T>) -> Result<T> {
         let user = Arc::as_ptr(self) as *mut c_void;
-        sys::xf_host {
+        let raw = sys::xf_host {
             log_user: user,
             log: self.log.is_some().then_some(line),
-            log_level: self.log.as_ref().map_or(sys::XF_HOST_INIT.log_level, |(level, _)| *level as i32),
-            progress_user: user,
-            progress: self.progress.is_some().then_some(progress),
+            log_level: self.log.as_ref().map_or(0, |(level, _)| *level as i32),
             parallel_user: user,
             parallel: self.parallel.is_some().then_some(parallel),
+            comm: self.comm.as_ref().map_or(null(), Comm::raw),
             ..sys::XF_HOST_INIT
+        };
+        match &self.comm {
+            Some(comm) => comm.give(|| create(&raw)),
+            None => create(&raw),
         }
     }
 
-    /// Refuses what a closure of this host may not do.
+    /// Refuses what a callback of this host must not do.
     pub(crate) fn check(&self) -> Result<()> {
         if !self.is_called() {
             return Ok(());
         }
-        Err(Error::new(Status::State, "called in a closure of the same context, in which only cancelling is allowed"))
+        Err(Error::new(Status::State, "a callback used an object of the context that called it; it may only cancel"))
     }
 
     fn is_called(&self) -> bool {
-        NOTES.try_with(|notes| notes.borrow().called.iter().any(|host| std::ptr::eq(*host, self))).unwrap_or(false)
+        let is_this = |host: &*const Host| host.is_null() || std::ptr::eq(*host, self);
+        NOTES.try_with(|notes| notes.borrow().called.iter().any(is_this)).unwrap_or(false)
     }
 }
 
-/// What this thread has to remember. It is borrowed for moments only, never while foreign code runs.
+/// State of this thread. It is borrowed only briefly, never while other code runs.
 #[derive(Default)]
 struct Notes {
+    /// The hosts whose callbacks are running; NULL: a callback that must not use any context.
     called: Vec<*const Host>,
     panic: Option<Box<dyn Any + Send>>,
     deferred: Vec<Box<dyn FnOnce()>>,
@@ -142,9 +147,11 @@ thread_local! {
     static NOTES: RefCell<Notes> = RefCell::default();
 }
 
-/// Runs a closure that the library asks for, and keeps its panic. None after one: the caller hears of it first. None at
-/// the end of a thread, too, when its notes are gone.
-pub(crate) fn keep_panic<T>(host: Option<*const Host>, closure: impl FnOnce() -> T) -> Option<T> {
+/// Runs a closure for the library and keeps its panic. Returns `None` after a panic, without running the closure if a
+/// panic is already kept, and at the end of a thread, when its state is gone.
+///
+/// With a host, the closure must not use objects of that host's context; with NULL, of any context.
+fn keep_panic<T>(host: Option<*const Host>, closure: impl FnOnce() -> T) -> Option<T> {
     let entered = NOTES.try_with(|notes| {
         let mut notes = notes.borrow_mut();
         let free = notes.panic.is_none();
@@ -154,9 +161,21 @@ pub(crate) fn keep_panic<T>(host: Option<*const Host>, closure: impl FnOnce() ->
     if !matches!(entered, Ok(true)) {
         return None;
     }
+    let suspended = call::suspend();
     let outcome = catch_unwind(AssertUnwindSafe(closure));
+    drop(suspended);
     let _ = NOTES.try_with(|notes| host.and_then(|_| notes.borrow_mut().called.pop()));
     outcome.map_err(|panic| NOTES.try_with(|notes| notes.borrow_mut().panic = Some(panic))).ok()
+}
+
+/// Runs a callback of one call, which must not use any context. Returns `None` after a panic.
+pub(crate) fn run_callback<T>(closure: impl FnOnce() -> T) -> Option<T> {
+    keep_panic(Some(null()), closure)
+}
+
+/// Runs a constraint, which may use other objects. Returns `None` after a panic.
+pub(crate) fn run_constraint<T>(closure: impl FnOnce() -> T) -> Option<T> {
+    keep_panic(None, closure)
 }
 
 fn take_panic() -> Option<Box<dyn Any + Send>> {
@@ -170,7 +189,7 @@ fn free_deferred() {
     }
 }
 
-/// After each call of the library: frees what had to wait, and lets the panic of a closure go on.
+/// After each call of the library: frees objects that a callback dropped, and continues the panic of a callback.
 pub(crate) fn after_call() {
     free_deferred();
     if let Some(panic) = take_panic() {
@@ -180,7 +199,7 @@ pub(crate) fn after_call() {
     }
 }
 
-/// Frees an object of a context: now, or when the call has returned in whose closure this is.
+/// Frees an object of a context: now, or, in a callback of the context, after the call has returned.
 pub(crate) fn free(context: Option<&Arc<Shared>>, free: impl FnOnce() + 'static) {
     if let Some(context) = context.filter(|context| context.host.is_called()) {
         let context = Arc::clone(context); // the library may log while it frees
@@ -193,47 +212,49 @@ pub(crate) fn free(context: Option<&Arc<Shared>>, free: impl FnOnce() + 'static)
     }
     free();
     free_deferred();
-    drop(take_panic()); // a drop is no place for the panic of a closure; the panic hook has told of it
+    drop(take_panic()); // a drop cannot continue the panic; the panic hook has already reported it
 }
 
-/// Calls a closure of the host that the library was given.
+/// Calls a closure of the host that was passed to the library.
 ///
 /// # Safety
 ///
-/// `user` is from [`Host::raw`], and that host lives during the call.
+/// `user` is from [`Host::pass`], and that host lives during the call.
 unsafe fn within<T>(user: *mut c_void, closure: impl FnOnce(&Host) -> T) -> Option<T> {
     let host = user as *const Host;
     // SAFETY: as the caller promises.
     keep_panic(Some(host), || closure(unsafe { &*host }))
 }
 
-unsafe extern "C" fn line(user: *mut c_void, level: u32, component: *const c_char, message: *const c_char) {
-    let levels = [LogLevel::Error, LogLevel::Warning, LogLevel::Info, LogLevel::Debug];
-    let level = levels[levels.len().min(level as usize + 1) - 1];
-    // SAFETY: the host lives as long as the context, and so do both C strings during this call.
+unsafe extern "C" fn line(user: *mut c_void, line: *const sys::xf_log_line) {
+    // SAFETY: the host lives as long as the context, and the line and its strings are valid during this call.
     unsafe {
-        within(user, |host| host.log.as_ref().map(|(_, closure)| closure(level, &lossy(component), &lossy(message))));
+        let line = &*line;
+        let level = match line.level {
+            sys::XF_LOG_ERROR => LogLevel::Error,
+            sys::XF_LOG_WARNING => LogLevel::Warning,
+            sys::XF_LOG_INFO => LogLevel::Info,
+            _ => LogLevel::Debug,
+        };
+        let (component, message) = (lossy(line.component), lossy(line.message));
+        within(user, |host| host.log.as_ref().map(|(_, closure)| closure(level, &component, &message)));
     }
 }
 
-unsafe extern "C" fn progress(user: *mut c_void, task: *const c_char, done: i64, total: i64) -> i32 {
-    // SAFETY: the host lives as long as the context, and so does the C string during this call.
-    let flow = unsafe { within(user, |host| host.progress.as_ref().map(|closure| closure(&lossy(task), done, total))) };
-    i32::from(!matches!(flow, Some(Some(ControlFlow::Continue(())))))
-}
-
-unsafe extern "C" fn parallel(user: *mut c_void, count: i32, task: sys::xf_task_fn, arg: *mut c_void) {
-    let (next, count, arg) = (AtomicUsize::new(0), count.max(0) as usize, AtomicPtr::new(arg));
+unsafe extern "C" fn parallel(user: *mut c_void, job: *const sys::xf_job) {
+    // SAFETY: the job is valid during this call.
+    let job = unsafe { &*job };
+    let (next, count, arg, run) = (AtomicUsize::new(0), job.count.max(0) as usize, AtomicPtr::new(job.arg), job.run);
     let run_next = || {
         let index = next.fetch_add(1, Ordering::Relaxed);
-        if let Some(task) = task.filter(|_| index < count) {
-            // SAFETY: each index once, before the library's call returns, on whatever thread.
-            unsafe { task(arg.load(Ordering::Relaxed), index as i32) }
+        if let Some(run) = run.filter(|_| index < count) {
+            // SAFETY: each index is run once, before the call returns; any thread may run it.
+            unsafe { run(arg.load(Ordering::Relaxed), index as i32) }
         }
     };
     // SAFETY: the host lives as long as the context.
     unsafe { within(user, |host| host.parallel.as_ref().map(|closure| closure(count, &run_next))) };
     while next.load(Ordering::Relaxed) < count {
-        run_next(); // what the closure left out, perhaps by a panic
+        run_next(); // the closure omitted it, or panicked
     }
 }

@@ -1,4 +1,4 @@
-//! The answers of a decoder.
+//! The results of a decoding call.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -7,19 +7,20 @@ use std::borrow::Cow;
 use xformer_sys as sys;
 
 use crate::handle::{borrowed, Handle};
-use crate::Result;
+use crate::mirror::IntoRust;
 #[cfg(doc)]
 use crate::Status;
+use crate::{Error, Result};
 
-/// The answers to the sentences of one call, in their order. A sentence that could not be decoded has an error.
+/// The results of a decoding call: for each sentence, in order, its hypotheses or an error.
 ///
 /// ```
-/// # fn show(decoder: &mut xformer::Decoder) -> xformer::Result<()> {
+/// # fn print(decoder: &mut xformer::Decoder) -> xformer::Result<()> {
 /// let found = decoder.translate(&["one two", "three"])?;
 /// for sentence in found.iter() {
 ///     match sentence {
-///         Ok(answers) => println!("{:.3} {}", answers[0].score, answers[0].text().unwrap_or_default()),
-///         Err(error) => println!("no answer: {}", error),
+///         Ok(hypotheses) => println!("{:.3} {}", hypotheses[0].score, hypotheses[0].text().unwrap_or_default()),
+///         Err(error) => println!("not translated: {}", error),
 ///     }
 /// }
 /// println!("{}", found.texts()?.join("\n")); // the best of each
@@ -32,28 +33,28 @@ pub struct Hypotheses {
     len: usize,
 }
 
-/// One answer.
+/// One hypothesis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Hypothesis<'a> {
-    /// The target ids, without start and end symbol; a prefix is part of them.
+    /// Target ids without start and end symbol, including a prefix and the model's first token.
     pub ids: &'a [i32],
-    /// The text as it is, with "tokenizer.normalization" none not always UTF-8; `None` when the model has no tokenizer.
+    /// The text, which may be invalid UTF-8 with "tokenizer.normalization" none; `None` if the model has no tokenizer.
     pub text_bytes: Option<&'a [u8]>,
-    /// Natural logarithm of each token's probability, the end symbol's last when finished.
+    /// Natural logarithm of each token's probability; if finished, the last is the end symbol's.
     pub token_log_probabilities: &'a [f32],
-    /// Their sum.
+    /// Sum of `token_log_probabilities`.
     pub log_probability: f64,
-    /// The sum divided by the length penalty, by which answers are ordered.
+    /// `log_probability` divided by the length penalty. Hypotheses are sorted by score, best first.
     pub score: f64,
-    /// Whether the answer ended with the end symbol; otherwise a limit cut it off, or nothing could follow it.
+    /// True if the hypothesis ended with the end symbol; otherwise a limit cut it off or no token could follow.
     pub finished: bool,
-    /// Whether the search ran to its end, so that no answer within its beam is better; otherwise the deadline ended it.
+    /// True if the search was completed; otherwise the deadline ended it.
     pub complete: bool,
 }
 
 impl<'a> Hypothesis<'a> {
-    /// The text, in which what is not UTF-8 is U+FFFD.
+    /// Returns the text, in which invalid UTF-8 is replaced by U+FFFD.
     pub fn text(&self) -> Option<Cow<'a, str>> {
         self.text_bytes.map(String::from_utf8_lossy)
     }
@@ -61,56 +62,59 @@ impl<'a> Hypothesis<'a> {
 
 impl Hypotheses {
     pub(crate) fn new(handle: Handle<sys::xf_hypotheses>) -> Self {
-        // SAFETY: the hypotheses are alive.
+        // SAFETY: the hypotheses are valid.
         let len = unsafe { sys::xf_hypotheses_sentence_count(handle.get()) };
         Hypotheses { handle, len }
     }
 
-    /// The number of sentences.
+    /// Returns the number of sentences.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no sentence.
+    /// Returns whether the call had no sentence.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The answers to a sentence, best first, at least one; or what became of it: [`Status::Data`] (a text that is not
-    /// UTF-8), [`Status::OutOfRange`] (an id, a source or a prefix that is too long), [`Status::Deadline`].
-    /// [`Status::OutOfRange`] also unless it is below [`len`](Hypotheses::len).
+    /// Returns the hypotheses of a sentence, best first and at least one, or its error: [`Status::Data`] (invalid UTF-8),
+    /// [`Status::OutOfRange`] (an id, a source or a prefix that is too long), [`Status::Deadline`] (not begun in time).
+    /// [`Status::OutOfRange`] also if `sentence` is not less than [`len`](Hypotheses::len).
     pub fn get(&self, sentence: usize) -> Result<Vec<Hypothesis<'_>>> {
-        let hypotheses = self.handle.get();
-        call!(xf_hypotheses_status(hypotheses, sentence))?;
-        // SAFETY: the hypotheses are alive.
-        let count = unsafe { sys::xf_hypotheses_answer_count(hypotheses, sentence) };
-        (0..count).map(|rank| self.answer(sentence, rank)).collect()
+        let mut info = sys::XF_SENTENCE_INFO_INIT;
+        call!(xf_hypotheses_get_sentence(self.handle.get(), sentence, &mut info))?;
+        if info.status < 0 {
+            let message: String = info.message.into_rust();
+            return Err(Error::new(info.status.into(), message));
+        }
+        (0..info.hypothesis_count).map(|index| self.hypothesis(sentence, index)).collect()
     }
 
-    /// The best answer to a sentence, or what became of it, as [`get`](Hypotheses::get).
+    /// Returns the best hypothesis of a sentence, or its error, as [`get`](Hypotheses::get).
     pub fn best(&self, sentence: usize) -> Result<Hypothesis<'_>> {
-        self.answer(sentence, 0)
+        self.hypothesis(sentence, 0)
     }
 
-    /// The text of the best answer to each sentence, "" where the model has no tokenizer; or the first error of one.
+    /// Returns the text of the best hypothesis of each sentence, "" if the model has no tokenizer; or the first error of
+    /// a sentence.
     pub fn texts(&self) -> Result<Vec<String>> {
         let text = |best: Hypothesis<'_>| best.text().map_or_else(String::new, Cow::into_owned);
         (0..self.len).map(|sentence| self.best(sentence).map(text)).collect()
     }
 
-    /// The answers to each sentence, or its error.
+    /// Returns the hypotheses of each sentence, or its error.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Result<Vec<Hypothesis<'_>>>> + '_ {
         (0..self.len).map(move |sentence| self.get(sentence))
     }
 
-    fn answer(&self, sentence: usize, rank: usize) -> Result<Hypothesis<'_>> {
+    fn hypothesis(&self, sentence: usize, index: usize) -> Result<Hypothesis<'_>> {
         let mut raw = sys::XF_HYPOTHESIS_INIT;
-        call!(xf_hypotheses_get(self.handle.get(), sentence, rank, &mut raw))?;
-        let tokens = raw.length as usize + usize::from(raw.finished != 0);
-        // SAFETY: arrays of these lengths that live as long as the hypotheses, which the result borrows.
+        call!(xf_hypotheses_get(self.handle.get(), sentence, index, &mut raw))?;
+        let tokens = raw.id_count + usize::from(raw.finished != 0);
+        // SAFETY: arrays of these lengths, valid as long as the hypotheses, which the result borrows.
         let (ids, text, log_probabilities) = unsafe {
             let text = (!raw.text.is_null()).then(|| borrowed(raw.text as *const u8, raw.text_length));
-            (borrowed(raw.ids, raw.length as usize), text, borrowed(raw.token_log_probabilities, tokens))
+            (borrowed(raw.ids, raw.id_count), text, borrowed(raw.token_log_probabilities, tokens))
         };
         Ok(Hypothesis {
             ids,

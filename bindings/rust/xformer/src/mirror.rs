@@ -1,11 +1,11 @@
-//! Structures and enumerations of the headers as types of Rust: one macro each, so that a row is written once.
+//! Macros that define the structs and enumerations of the headers as Rust types.
 //
 // SPDX-License-Identifier: Apache-2.0
 
 use std::ffi::CStr;
 use std::os::raw::c_char;
 
-/// A member of a C structure as this crate shows it.
+/// Converts a member of a C struct to its Rust type.
 pub(crate) trait IntoRust<T> {
     fn into_rust(self) -> T;
 }
@@ -22,15 +22,15 @@ impl IntoRust<bool> for i32 {
     }
 }
 
-/// Of structures that the library has just filled: a copy, "" of NULL.
+/// A copy of a string in a struct that the library has just filled; "" for NULL.
 impl IntoRust<String> for *const c_char {
     fn into_rust(self) -> String {
-        // SAFETY: NULL or a C string, alive as long as nothing else is called.
+        // SAFETY: NULL or a C string, which is valid until the next call.
         unsafe { lossy(self) }
     }
 }
 
-/// Up to the first NUL.
+/// The text before the first NUL.
 impl<const N: usize> IntoRust<String> for [c_char; N] {
     fn into_rust(self) -> String {
         let bytes: Vec<u8> = self.iter().take_while(|c| **c != 0).map(|c| *c as u8).collect();
@@ -38,11 +38,11 @@ impl<const N: usize> IntoRust<String> for [c_char; N] {
     }
 }
 
-/// A copy of a C string, "" of NULL.
+/// A copy of a C string; "" for NULL.
 ///
 /// # Safety
 ///
-/// `text` is NULL or a C string that lives during the call.
+/// `text` is NULL or a C string that is valid during the call.
 pub(crate) unsafe fn lossy(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
@@ -51,10 +51,10 @@ pub(crate) unsafe fn lossy(text: *const c_char) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// Shows the names of types that hold closures or what closures are called by, and nothing of what is in them.
+/// Implements Debug for types that contain closures: it prints only their names.
 macro_rules! debug {
     ($($name:ident $(<$lifetime:lifetime>)?,)*) => {$(
-        impl std::fmt::Debug for crate::$name $(<$lifetime>)? {
+        impl std::fmt::Debug for $name $(<$lifetime>)? {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.debug_struct(stringify!($name)).finish_non_exhaustive()
             }
@@ -62,9 +62,7 @@ macro_rules! debug {
     )*};
 }
 
-debug! { CancelHandle, Context, DecodeParams<'_>, Host, Source<'_>, }
-
-/// A structure that the library fills, see `read!`.
+/// A struct that the library fills; see `read!`.
 macro_rules! mirror {
     ($(#[$doc:meta])* pub struct $name:ident = $raw:ident $init:ident {
         $($(#[$field_doc:meta])* $field:ident: $type:ty,)*
@@ -77,10 +75,10 @@ macro_rules! mirror {
         }
 
         impl $name {
-            /// What the library is to fill.
+            /// The C struct to fill.
             pub(crate) const RAW: xformer_sys::$raw = xformer_sys::$init;
 
-            /// From what the library has just filled.
+            /// Converts a struct that the library has just filled.
             pub(crate) fn from_raw(raw: xformer_sys::$raw) -> Self {
                 $name { $($field: crate::mirror::IntoRust::into_rust(raw.$field),)* }
             }
@@ -88,7 +86,7 @@ macro_rules! mirror {
     };
 }
 
-/// An enumeration that the library gives; a number that is not known here stays one.
+/// An enumeration that the library returns; a number that this crate does not know is kept.
 macro_rules! given {
     ($(#[$doc:meta])* pub enum $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $code:ident,)* }) => {
         $(#[$doc])*
@@ -96,14 +94,14 @@ macro_rules! given {
         #[non_exhaustive]
         pub enum $name {
             $($(#[$variant_doc])* $variant,)*
-            /// One of a library newer than this crate.
+            /// A value of a library that is newer than this crate.
             Unknown(i32),
         }
 
         impl From<i32> for $name {
             #[allow(non_upper_case_globals)]
             fn from(code: i32) -> Self {
-                $(const $variant: i32 = xformer_sys::$code as i32;)*
+                $(const $variant: i32 = xformer_sys::$code;)*
                 match code {
                     $($variant => $name::$variant,)*
                     _ => $name::Unknown(code),
@@ -114,7 +112,7 @@ macro_rules! given {
         impl From<$name> for i32 {
             fn from(value: $name) -> i32 {
                 match value {
-                    $($name::$variant => xformer_sys::$code as i32,)*
+                    $($name::$variant => xformer_sys::$code,)*
                     $name::Unknown(code) => code,
                 }
             }

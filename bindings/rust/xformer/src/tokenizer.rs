@@ -1,114 +1,123 @@
-//! Text to ids and back.
+//! Tokenizers: text to ids and back.
 //
 // SPDX-License-Identifier: Apache-2.0
 
-use std::path::Path;
 use std::sync::Arc;
 
 use xformer_sys as sys;
 
-use crate::handle::{c_path, fill, Handle};
-#[cfg(doc)]
-use crate::Status;
-use crate::{config, Config, Context, Corpus, Result};
+use crate::handle::{fill, text, Handle};
+use crate::{call, config, Config, Context, Corpus, Error, Result, Sink, Source, Status};
 
-/// Id of the start symbol, which the decoder is fed first.
-pub const TOKEN_START: i32 = sys::XF_TOKEN_START;
-/// Id of the end symbol, which ends every source and every target.
-pub const TOKEN_END: i32 = sys::XF_TOKEN_END;
+/// The two sides of a sentence pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(i32)]
+pub enum Side {
+    /// The source: what the encoder reads.
+    Source = sys::XF_SIDE_SOURCE,
+    /// The target: what the decoder writes.
+    Target = sys::XF_SIDE_TARGET,
+}
 
-/// Byte pair encoding, WordPiece or unigram, shared by source and target. A clone is another name for the same tokenizer.
+mirror! {
+    /// Properties of a tokenizer.
+    pub struct TokenizerInfo = xf_tokenizer_info XF_TOKENIZER_INFO_INIT {
+        /// "bpe", "wordpiece", "unigram", "sentencepiece", or "pair".
+        kind: String,
+        /// V: ids are 0 to V - 1. 0 for a pair.
+        vocab_size: i32,
+        /// Id of the start symbol, the decoder's first input; -1: none, or a pair.
+        start_token: i32,
+        /// Id of the end symbol of every source and target; -1: none, or a pair.
+        end_token: i32,
+    }
+}
+
+/// A tokenizer. Clones share its data.
+///
+/// Usually it is shared by source and target. A pair of tokenizers, as MarianMT models have, encodes and decodes only
+/// after a [`side`](Tokenizer::side) has been selected.
 ///
 /// ```
-/// use xformer::{Context, Corpus, Tokenizer, TOKEN_END};
+/// use xformer::{Context, Corpus, Tokenizer};
 ///
 /// let context = Context::new(None)?;
 /// let corpus = Corpus::from_pairs(&context, [("one two", "eins zwei")], None)?;
 /// let tokenizer = Tokenizer::train(&context, &corpus, None)?;
 /// let ids = tokenizer.encode("two one")?;
 /// assert_eq!(tokenizer.decode(&ids)?, "two one");
-/// assert_eq!(tokenizer.piece(TOKEN_END)?, "</s>");
+/// assert_eq!(tokenizer.piece(tokenizer.info().end_token)?, "</s>");
 /// # Ok::<(), xformer::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Tokenizer {
     handle: Arc<Handle<sys::xf_tokenizer>>,
-    size: i32,
-    start: i32,
-    end: i32,
+    info: TokenizerInfo,
 }
 
 impl Tokenizer {
-    /// One that was made, or that of a model.
-    pub(crate) fn new(handle: Handle<sys::xf_tokenizer>) -> Self {
-        // SAFETY: the tokenizer is alive.
-        let (size, start, end) = unsafe {
-            let tokenizer = handle.get();
-            let (start, end) = (sys::xf_tokenizer_start_token(tokenizer), sys::xf_tokenizer_end_token(tokenizer));
-            (sys::xf_tokenizer_vocab_size(tokenizer), start, end)
-        };
-        Tokenizer { handle: Arc::new(handle), size, start, end }
+    /// Wraps a tokenizer that was just created, or that another object owns.
+    pub(crate) fn own(handle: Handle<sys::xf_tokenizer>) -> Result<Self> {
+        let info = read!(TokenizerInfo, xf_tokenizer_get_info(handle.get()))?;
+        Ok(Tokenizer { handle: Arc::new(handle), info })
     }
 
-    /// Learns a vocabulary from both sides of a corpus, by the group "tokenizer.". [`Status::Data`]: no text.
+    /// Trains a tokenizer on both sides of a corpus. Reads the options of the group "tokenizer.". [`Status::Data`]: the
+    /// corpus contains no text.
     pub fn train<'a>(context: &Context, corpus: &Corpus, config: impl Into<Option<&'a Config>>) -> Result<Self> {
-        let (c, config, pairs) = (context.enter()?, config::pointer(config), corpus.enter()?);
-        make!(context.shared(), xf_tokenizer_train(c, config, pairs)).map(Tokenizer::new)
+        let (c, pairs, config) = (context.enter()?, corpus.enter()?, config::pointer(config));
+        make!(context.shared(), xf_tokenizer_train(c, pairs, config, call::current())).and_then(Tokenizer::own)
     }
 
-    /// Loads what [`save`](Tokenizer::save) wrote. The file is checked before it is used.
-    pub fn load(context: &Context, path: impl AsRef<Path>) -> Result<Self> {
-        make!(context.shared(), xf_tokenizer_load(context.enter()?, c_path(path)?.as_ptr())).map(Tokenizer::new)
+    /// Loads a tokenizer that [`save`](Tokenizer::save) wrote.
+    pub fn load<'s>(context: &Context, source: impl Into<Source<'s>>) -> Result<Self> {
+        let c = context.enter()?;
+        let load = |source| make!(context.shared(), xf_tokenizer_load(c, source, call::current()));
+        source.into().pass(load).and_then(Tokenizer::own)
     }
 
     pub(crate) fn enter(&self) -> Result<*mut sys::xf_tokenizer> {
         self.handle.enter()
     }
 
-    /// Saves it as one JSON file, replacing an old file at once or not at all.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        call!(xf_tokenizer_save(self.enter()?, c_path(path)?.as_ptr())).map(drop)
+    /// Saves the tokenizer as a JSON file.
+    pub fn save<'s>(&self, sink: impl Into<Sink<'s>>) -> Result<()> {
+        let tokenizer = self.enter()?;
+        sink.into().pass(|sink| call!(xf_tokenizer_save(tokenizer, call::current(), sink))).map(drop)
     }
 
-    /// V, the number of ids: they go from 0 to V - 1.
-    pub fn size(&self) -> i32 {
-        self.size
+    /// Returns the properties of the tokenizer.
+    pub fn info(&self) -> &TokenizerInfo {
+        &self.info
     }
 
-    /// The id of the start symbol, [`TOKEN_START`] of a tokenizer learnt here; -1 when it has none.
-    pub fn start_token(&self) -> i32 {
-        self.start
+    /// Returns the tokenizer of one side of a pair; the tokenizer itself if it is not a pair.
+    pub fn side(&self, side: Side) -> Result<Tokenizer> {
+        let tokenizer = self.enter()?;
+        // SAFETY: the tokenizer is valid, and it owns the result.
+        let side = unsafe { sys::xf_tokenizer_side(tokenizer, side as i32) };
+        let none = || Error::new(Status::Internal, "the tokenizer has no sides");
+        Handle::borrowed(side, &self.handle).ok_or_else(none).and_then(Tokenizer::own)
     }
 
-    /// The id of the end symbol, [`TOKEN_END`] of a tokenizer learnt here; -1 when it has none.
-    pub fn end_token(&self) -> i32 {
-        self.end
-    }
-
-    /// The ids of a text, without start and end symbols. [`Status::Data`] of what is not UTF-8, unless the tokenizer
-    /// was made with "tokenizer.invalid_utf8" replace.
+    /// Encodes text as ids, without start, end, and language tokens; see [`Model::encode`](crate::Model::encode) for
+    /// these. [`Status::Data`]: the text is not valid UTF-8, unless the tokenizer was trained with
+    /// "tokenizer.invalid_utf8" replace. [`Status::State`]: the tokenizer is a pair.
     pub fn encode(&self, text: impl AsRef<[u8]>) -> Result<Vec<i32>> {
         let (tokenizer, text) = (self.enter()?, text.as_ref());
-        // Each byte gives at most one id; only normalisation can make a text longer.
+        // Each byte yields at most one id; only normalization can lengthen a text.
         fill(text.len() + 16, |ids, capacity, count| {
             call!(xf_tokenizer_encode(tokenizer, text.as_ptr().cast(), text.len(), ids, capacity, count))
         })
     }
 
-    /// The ids of a sentence as a [`Batch`](crate::Batch) wants them: with the end symbol.
-    pub fn encode_sentence(&self, text: impl AsRef<[u8]>) -> Result<Vec<i32>> {
-        let mut ids = self.encode(text)?;
-        ids.push(self.end);
-        Ok(ids)
-    }
-
-    /// The text of ids; start and end symbols give nothing, and what is not UTF-8 becomes U+FFFD.
-    /// [`Status::OutOfRange`] of an id that is not below [`size`](Tokenizer::size).
+    /// Decodes ids as text. Control symbols produce no text, and invalid UTF-8 becomes U+FFFD. [`Status::OutOfRange`]: an
+    /// id is not from 0 to V - 1.
     pub fn decode(&self, ids: &[i32]) -> Result<String> {
         self.decode_bytes(ids).map(text)
     }
 
-    /// The text of ids as it is: with "tokenizer.normalization" none it need not be UTF-8.
+    /// Decodes ids as bytes, which may be invalid UTF-8 with "tokenizer.normalization" none.
     pub fn decode_bytes(&self, ids: &[i32]) -> Result<Vec<u8>> {
         let tokenizer = self.enter()?;
         fill(8 * ids.len() + 16, |text: *mut u8, capacity, length| {
@@ -116,7 +125,7 @@ impl Tokenizer {
         })
     }
 
-    /// The name of an id for people: `</s>`, `<0xC3>`, or the piece with U+2581 for its leading space.
+    /// Returns a readable name of an id: `</s>`, `<0xC3>`, or the piece with U+2581 for a leading space.
     pub fn piece(&self, id: i32) -> Result<String> {
         let tokenizer = self.enter()?;
         let piece = |text: *mut u8, capacity, length: &mut usize| {
@@ -124,8 +133,4 @@ impl Tokenizer {
         };
         fill(64, piece).map(text)
     }
-}
-
-fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

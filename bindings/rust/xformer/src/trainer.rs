@@ -3,56 +3,54 @@
 // SPDX-License-Identifier: Apache-2.0
 
 use std::iter;
-use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
 use xformer_sys as sys;
 
-use crate::handle::{c_path, Handle};
-use crate::{config, Batch, Batcher, CancelHandle, Config, Context, Error, Model, Result, Status};
+use crate::handle::Handle;
+use crate::{call, config, Batch, Batcher, Config, Context, Error, Model, Result, Sink, Source, Status};
 
 given! {
-    /// What became of a training step.
+    /// Outcome of a training step.
     pub enum StepOutcome {
         /// The parameters were updated.
         Updated = XF_STEP_UPDATED,
-        /// Loss or gradient was not finite and "train.on_nonfinite" is skip: the batches were left out.
+        /// The loss or the gradient was not finite and "train.on_nonfinite" is skip: the batches were skipped.
         Skipped = XF_STEP_SKIPPED,
-        /// The same with rollback: parameters, moments and step are those of the last checkpoint again.
+        /// The same with rollback: parameters, moments, and step were restored from the last checkpoint.
         RolledBack = XF_STEP_ROLLED_BACK,
     }
 }
 
 mirror! {
-    /// What a training step did. Losses are nats per target token, under dropout; tokens count end symbols.
+    /// Statistics of a training step.
     pub struct StepStats = xf_step_stats XF_STEP_STATS_INIT {
-        /// Updates made so far, this one counted.
+        /// Number of updates so far, including this one.
         step: i64,
         /// Sentence pairs used.
         sentences: i64,
-        /// Source tokens.
+        /// Source tokens, including end symbols.
         src_tokens: i64,
-        /// Target tokens.
+        /// Target tokens, including end symbols.
         tgt_tokens: i64,
-        /// Label-smoothed cross-entropy.
+        /// Label-smoothed cross-entropy with dropout, in nats per target token.
         loss: f64,
-        /// Un-smoothed cross-entropy.
+        /// Cross-entropy without label smoothing, with dropout, in nats per target token.
         nll: f64,
-        /// Learning rate of the update: eq. (3), or as "train.schedule" says.
+        /// Learning rate of the update; see "train.schedule".
         learning_rate: f64,
         /// L2 norm of the gradient of the mean loss, before "train.clip_norm".
         gradient_norm: f64,
-        /// What became of it.
+        /// Outcome of the step.
         outcome: StepOutcome,
     }
 }
 
-/// The state of an optimization: gradients, Adam's moments, the step number.
+/// Trains a model: gradients, Adam's moments, and the step number.
 ///
-/// Reads the options of the group "train.". After any error, also a cancelled call, parameters, moments and step are as
-/// before the call. While one of its calls runs, a trainer has its model for itself: what another thread does with the
-/// model or its decoders then is [`Status::Busy`], and so are the trainer's own calls while others run.
+/// After any error, including a cancelled call, parameters, moments, and step number are as before the call. During its
+/// calls, a trainer uses its model exclusively: conflicting calls of other threads return [`Status::Busy`].
 ///
 /// ```
 /// use xformer::{Batcher, Config, Context, Corpus, Model, Tokenizer, Trainer};
@@ -62,8 +60,8 @@ mirror! {
 /// let context = Context::new(None)?;
 /// let corpus = Corpus::from_pairs(&context, [("one two", "eins zwei"), ("two one", "zwei eins")], None)?;
 /// let tokenizer = Tokenizer::train(&context, &corpus, &config)?;
-/// let mut batcher = Batcher::new(&corpus, &tokenizer, &config)?;
-/// let model = Model::new(&context, &config, &tokenizer)?;
+/// let model = Model::new(&context, &tokenizer, &config)?;
+/// let mut batcher = Batcher::new(&corpus, model.tokenizer(), &config)?;
 ///
 /// let mut trainer = Trainer::new(&model, &config)?;
 /// for stats in trainer.steps(&mut batcher).take(5) {
@@ -78,63 +76,62 @@ pub struct Trainer {
 }
 
 impl Trainer {
-    /// A trainer of a model, at step 0. [`Status::InvalidArgument`] of options that do not go together.
+    /// Creates a trainer at step 0. Reads the options of the group "train.". [`Status::InvalidArgument`]: options
+    /// contradict each other. [`Status::State`]: the model is quantized.
     pub fn new<'a>(model: &Model, config: impl Into<Option<&'a Config>>) -> Result<Self> {
         let handle = make!(model.context(), xf_trainer_create(model.enter()?, config::pointer(config)))?;
         Ok(Trainer { handle: Arc::new(handle), model: model.clone() })
     }
 
-    /// Continues from a checkpoint: trainer and model are as they were when [`save`](Trainer::save) was called. Options
-    /// of the group "train." that were set in a config take the place of the saved ones, but for "train.seed", Adam's
-    /// and "train.ema": another value of these is [`Status::State`]. [`Status::Corrupt`] also of a model without the
-    /// optimizer's state.
-    pub fn resume<'a>(
+    /// Creates a trainer and its model from a checkpoint, in the state in which they were saved. Options of the group
+    /// "train." that are set in the config replace the saved ones, except "train.seed", "train.ema", and those of Adam
+    /// ([`Status::State`]). [`Status::InvalidArgument`]: the file is a model without optimizer state.
+    pub fn resume<'a, 's>(
         context: &Context,
-        path: impl AsRef<Path>,
+        source: impl Into<Source<'s>>,
         config: impl Into<Option<&'a Config>>,
     ) -> Result<Self> {
-        let (c, path, config) = (context.enter()?, c_path(path)?, config::pointer(config));
-        let handle = Arc::new(make!(context.shared(), xf_trainer_resume(c, path.as_ptr(), config))?);
-        // SAFETY: the trainer is alive.
-        let model = Handle::part(unsafe { sys::xf_trainer_model(handle.get()) }, &handle);
-        let model = model.ok_or_else(|| Error::new(Status::Internal, "a trainer has no model"))?;
+        let (c, config) = (context.enter()?, config::pointer(config));
+        let resume = |source| make!(context.shared(), xf_trainer_resume(c, source, config, call::current()));
+        let handle = Arc::new(source.into().pass(resume)?);
+        // SAFETY: the trainer is valid, and it owns the result.
+        let model = Handle::borrowed(unsafe { sys::xf_trainer_model(handle.get()) }, &handle);
+        let model = model.ok_or_else(|| Error::new(Status::Internal, "the trainer has no model"))?;
         Ok(Trainer { handle, model: Model::own(model)? })
     }
 
-    /// The model that is trained. A clone of a resumed trainer's model keeps what the trainer holds in memory.
+    pub(crate) fn enter(&self) -> Result<*mut sys::xf_trainer> {
+        self.handle.enter()
+    }
+
+    /// Returns the model. A clone of a resumed trainer's model keeps the trainer's memory allocated.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// Something to cancel this trainer's calls with, for other threads.
-    pub fn cancel_handle(&self) -> CancelHandle {
-        let handle = Arc::clone(&self.handle);
-        // SAFETY: the trainer is alive; the call is for any thread, at any time.
-        CancelHandle::new(move || unsafe { sys::xf_trainer_cancel(handle.get()) })
-    }
-
-    /// A copy of the "train." options the trainer works with, also after a resume.
+    /// Returns a copy of the options of the group "train." that are in effect, also after a resume.
     pub fn config(&self) -> Result<Config> {
-        // SAFETY: the trainer is alive; its config lives as long and never changes.
+        // SAFETY: the trainer is valid, and its config does not change.
         unsafe { Config::copy_of(sys::xf_trainer_config(self.handle.get())) }
     }
 
-    /// Number of updates made.
+    /// Returns the number of updates so far.
     pub fn step_count(&self) -> i64 {
-        // SAFETY: the trainer is alive.
+        // SAFETY: the trainer is valid.
         unsafe { sys::xf_trainer_step_count(self.handle.get()) }
     }
 
-    /// Makes one update from the next "train.accumulate" batches of a batcher; `None` at the end of an epoch, after
-    /// which the next epoch begins. When it fails, as [`step`](Trainer::step) may, the batcher stands where it stood,
-    /// so that nothing is left out.
+    /// Updates the model once from the next "train.accumulate" batches of a batcher. Returns `None` at the end of an
+    /// epoch; the next call then begins the next epoch. If the call fails (see [`step`](Trainer::step)), the batcher keeps
+    /// its position, so no batch is lost.
     pub fn next_step(&mut self, batcher: &mut Batcher) -> Result<Option<StepStats>> {
         let mut raw = StepStats::RAW;
-        let status = call!(xf_train_next(self.handle.enter()?, batcher.enter()?, &mut raw))?;
+        let status = call!(xf_train_next(self.enter()?, batcher.enter()?, call::current(), &mut raw))?;
         Ok((status != sys::XF_DONE).then(|| StepStats::from_raw(raw)))
     }
 
-    /// Steps without an end, over epoch after epoch: each is made when it is asked for. After an error it may go on.
+    /// Returns an endless iterator over steps, epoch after epoch. Each step is made when it is requested. The iterator
+    /// may be used after an error.
     pub fn steps<'a>(&'a mut self, batcher: &'a mut Batcher) -> impl Iterator<Item = Result<StepStats>> + 'a {
         iter::from_fn(move || loop {
             let next = self.next_step(batcher).transpose();
@@ -144,63 +141,41 @@ impl Trainer {
         })
     }
 
-    /// Makes one update from a batch with targets. [`Status::OutOfRange`] (an id, a sentence that is too long),
-    /// [`Status::Nonfinite`], [`Status::State`] (gradients wait).
+    /// Updates the model once from a batch with targets. [`Status::OutOfRange`]: an id, or a sentence longer than
+    /// "model.max_length". [`Status::Nonfinite`]: the loss or the gradient. [`Status::State`]: gradients are pending.
     pub fn step(&mut self, batch: &Batch<'_>) -> Result<StepStats> {
         self.step_all(std::slice::from_ref(batch))
     }
 
-    /// Makes one update from several batches, whose gradients are added. [`Status::InvalidArgument`] of no batch.
+    /// Updates the model once from the sum of the gradients of several batches. [`Status::InvalidArgument`]: no batch.
     pub fn step_all(&mut self, batches: &[Batch<'_>]) -> Result<StepStats> {
         let rows: Vec<sys::xf_batch> = batches.iter().map(Batch::raw).collect();
-        read!(StepStats, xf_train_step(self.handle.enter()?, rows.as_ptr(), rows.len()))
+        read!(StepStats, xf_train_step(self.enter()?, rows.as_ptr(), rows.len(), call::current()))
     }
 
-    /// First half of a step: adds a batch's gradients to those that wait for [`update`](Trainer::update), or drops all
-    /// when it fails. The stats are of this batch; their step, learning rate and gradient norm are 0.
+    /// First half of a step: adds the gradients of a batch to the pending gradients; an error discards them. Returns the
+    /// statistics of this batch only: step, learning rate, and gradient norm are 0.
     pub fn accumulate(&mut self, batch: &Batch<'_>) -> Result<StepStats> {
-        read!(StepStats, xf_train_accumulate(self.handle.enter()?, &batch.raw()))
+        read!(StepStats, xf_train_accumulate(self.enter()?, &batch.raw(), call::current()))
     }
 
-    /// Second half of a step: updates the parameters from the gradients that wait. [`Status::State`] when none do,
-    /// [`Status::Nonfinite`] (they are dropped).
+    /// Second half of a step: updates the parameters from the pending gradients. [`Status::State`]: no gradients are
+    /// pending. [`Status::Nonfinite`]: the pending gradients are discarded.
     pub fn update(&mut self) -> Result<StepStats> {
-        read!(StepStats, xf_train_update(self.handle.enter()?))
+        read!(StepStats, xf_train_update(self.enter()?))
     }
 
-    /// A copy of a waiting gradient, that of the mean loss per target token so far, as in [`Model::read_tensor`].
-    /// [`Status::State`] when none waits.
-    pub fn gradient(&mut self, index: usize) -> Result<Vec<f32>> {
-        let mut values = self.model.room(index);
-        call!(xf_trainer_read_gradient(self.handle.enter()?, index, values.as_mut_ptr(), values.len()))?;
-        Ok(values)
+    /// Copies the exponential moving average of the parameters to a new model. [`Status::State`]: "train.ema" is 0.
+    pub fn copy_average(&self) -> Result<Model> {
+        make!(self.handle.context(), xf_trainer_copy_average(self.enter()?, call::current())).and_then(Model::own)
     }
 
-    /// A model of its own with the moving average of the parameters. [`Status::State`] unless "train.ema" is above 0.
-    pub fn ema(&self) -> Result<Model> {
-        make!(self.handle.context(), xf_trainer_ema(self.handle.enter()?)).and_then(Model::own)
-    }
-
-    /// Saves a checkpoint: model, tokenizer, metadata, options, moments, average, step, and a batcher's position. The
-    /// old file is replaced at once or not at all and stays as `<path>.prev`; [`Model::load`] reads it too.
-    /// [`Status::State`] (gradients wait), [`Status::Nonfinite`] (so was the last step: a good checkpoint stays).
-    pub fn save<'a>(&mut self, path: impl AsRef<Path>, batcher: impl Into<Option<&'a Batcher>>) -> Result<()> {
+    /// Saves a checkpoint: model, tokenizer, metadata, options, moments, average, step, and the position of a batcher.
+    /// [`Model::load`] can also read it. [`Status::State`]: gradients are pending. [`Status::Nonfinite`]: the last step was
+    /// not finite; the old file is kept.
+    pub fn save<'a, 's>(&mut self, sink: impl Into<Sink<'s>>, batcher: impl Into<Option<&'a Batcher>>) -> Result<()> {
         let batcher = batcher.into().map_or(Ok(null_mut()), Batcher::enter)?;
-        call!(xf_trainer_save(self.handle.enter()?, batcher, c_path(path)?.as_ptr())).map(drop)
-    }
-
-    /// (epoch, batch) of the batcher that was saved with the checkpoint; (0, 0) when none was.
-    pub fn position(&self) -> Result<(i64, i64)> {
-        let (mut epoch, mut batch) = (0, 0);
-        call!(xf_trainer_get_position(self.handle.enter()?, &mut epoch, &mut batch))?;
-        Ok((epoch, batch))
-    }
-
-    /// Moves a batcher, made from the same pairs as in the saved run, to the saved position; with another
-    /// "data.batch_tokens" to the same share of the epoch. [`Status::State`] when no position was saved,
-    /// [`Status::Data`] of other pairs, or another "data.shuffle", "data.seed", "data.bpe_dropout" or
-    /// "data.unigram_alpha".
-    pub fn seek(&self, batcher: &mut Batcher) -> Result<()> {
-        call!(xf_trainer_seek(self.handle.enter()?, batcher.enter()?)).map(drop)
+        let trainer = self.enter()?;
+        sink.into().pass(|sink| call!(xf_trainer_save(trainer, batcher, call::current(), sink))).map(drop)
     }
 }

@@ -1,4 +1,4 @@
-//! Which library this is.
+//! The version of the loaded library.
 //
 // SPDX-License-Identifier: Apache-2.0
 
@@ -9,26 +9,26 @@ use xformer_sys as sys;
 use crate::mirror::lossy;
 use crate::{Error, Result, Status};
 
-/// The version of the loaded library, such as "0.1.0".
+/// Returns the version of the loaded library, such as "0.1.0".
 pub fn version() -> String {
-    // SAFETY: a static string, from any thread.
+    // SAFETY: a static string; any thread may call the function.
     unsafe { lossy(sys::xf_version()) }
 }
 
-/// The version of the loaded library as one number 0xXXYYZZ, which grows with each release.
+/// Returns the version of the loaded library as one number 0xXXYYZZ, which increases with each release.
 pub fn version_num() -> i32 {
-    // SAFETY: a number, from any thread.
+    // SAFETY: any thread may call the function.
     unsafe { sys::xf_version_num() }
 }
 
-/// How the library was built: one line for bug reports, whose form may change.
+/// Returns how the library was built: one line for bug reports, the form of which may change.
 pub fn build_info() -> String {
-    // SAFETY: a static string, from any thread.
+    // SAFETY: a static string; any thread may call the function.
     unsafe { lossy(sys::xf_build_info()) }
 }
 
-/// Refuses a library that is not of the version this crate was written for. All that needs no other object begins here.
-/// While the major version is 0 a minor version may break the ABI; from 1 on only add to it.
+/// Refuses a library of another version than this crate was written for. Every function that needs no other object calls
+/// this. While the major version is 0, a minor version may break the ABI; from 1 on, it only adds functions.
 pub(crate) fn check() -> Result<()> {
     static CHECKED: AtomicBool = AtomicBool::new(false);
     if CHECKED.load(Ordering::Relaxed) {
@@ -38,7 +38,8 @@ pub(crate) fn check() -> Result<()> {
     let right = if own >> 8 == 0 { found == own } else { found >> 8 == own >> 8 && found >= own };
     if !right {
         let expected = format!("{}.{}", sys::XF_VERSION_MAJOR, sys::XF_VERSION_MINOR);
-        let message = format!("the library that was loaded is version {}, expected {}", version(), expected);
+        let message =
+            format!("the loaded library has version {}, but this crate needs version {}", version(), expected);
         return Err(Error::new(Status::Version, message));
     }
     CHECKED.store(true, Ordering::Relaxed);

@@ -1,32 +1,34 @@
-//! Threads, cancelling, deadlines, models in use, closures of the host.
+//! Threads, cancellation, deadlines, progress, models in use, and closures of the host.
 //
 // SPDX-License-Identifier: Apache-2.0
 
 mod support;
 
+use std::fs;
 use std::ops::ControlFlow;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{mpsc, Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use support::*;
+use xformer::experimental::*;
 use xformer::*;
 
 #[test]
 fn four_threads_decode_one_model() {
     let (mut w, folder) = (World::new(), Folder::new());
     w.train(30);
-    let expected = answers(&w.decoder.translate(&sources()).expect("answers"));
+    let expected = all(&w.decoder.translate(&sources()).expect("hypotheses"));
     w.model.save(folder.join("model.xf"), None).expect("saved");
     let translate = |model: &Model| {
         let mut decoder = Decoder::new(model, &config()).expect("a decoder");
-        (0..5).map(|_| answers(&decoder.translate(&sources()).expect("answers"))).collect::<Vec<_>>()
+        (0..5).map(|_| all(&decoder.translate(&sources()).expect("hypotheses"))).collect::<Vec<_>>()
     };
     let own_model = || {
         let context = Context::new(&config()).expect("a context");
-        translate(&Model::load(&context, folder.join("model.xf")).expect("a model"))
+        translate(&Model::load(&context, folder.join("model.xf"), None).expect("a model"))
     };
     thread::scope(|threads| {
         let mut workers = Vec::new();
@@ -40,12 +42,13 @@ fn four_threads_decode_one_model() {
     });
 }
 
-/// What the headers' thread rules allow, checked by the compiler.
+/// The compiler checks that all objects may be used by any thread.
 const _: () = {
     const fn any_thread<T: Send + Sync + 'static>() {}
     any_thread::<Config>();
     any_thread::<Context>();
-    any_thread::<CancelHandle>();
+    any_thread::<CancelToken>();
+    any_thread::<Comm>();
     any_thread::<Host>();
     any_thread::<Corpus>();
     any_thread::<Tokenizer>();
@@ -74,11 +77,16 @@ fn objects_move_between_threads() {
     assert!(model.read_tensor(0).is_ok());
 }
 
-/// Runs a decode call that takes seconds on another thread; gives it once it is under way.
-fn under_way(context: &Context, mut decoder: Decoder, batch: &Batch<'static>) -> thread::JoinHandle<(Decoder, Error)> {
-    let (batch, before) = (batch.clone(), context.memory().expect("stats").allocations);
+/// Starts a call that takes seconds on another thread, and returns while it is running.
+fn running(
+    context: &Context,
+    mut decoder: Decoder,
+    batch: &Batch<'static>,
+    token: &CancelToken,
+) -> thread::JoinHandle<(Decoder, Error)> {
+    let (batch, before, token) = (batch.clone(), context.memory().expect("stats").allocations, token.clone());
     let worker = thread::spawn(move || {
-        let result = decoder.decode(&batch);
+        let result = Call::new().cancel_token(&token).run(|| decoder.decode(&batch));
         (decoder, result.expect_err("it was cancelled"))
     });
     while context.memory().expect("stats").allocations == before {
@@ -89,55 +97,83 @@ fn under_way(context: &Context, mut decoder: Decoder, batch: &Batch<'static>) ->
 
 #[test]
 fn cancel_and_a_model_in_use() {
-    let (context, decoder, batch) = slow_world(Host::new());
-    let (cancel, model, started) = (context.cancel_handle(), decoder.model().clone(), Instant::now());
+    let (context, decoder, batch) = slow_world();
+    let (cancel, model, started) = (context.clone(), decoder.model().clone(), Instant::now());
     let embedding = model.read_tensor(0).expect("values");
-    cancel.cancel(); // while nothing runs it does nothing
+    cancel.cancel(); // no effect on later calls
     let mut other = Decoder::new(&model, &config_with(&[("decode.beam", "1")])).expect("a decoder");
-    let small = Batch::from_ids([[2, TOKEN_END]]).expect("a batch");
-    let worker = under_way(&context, decoder, &batch);
+    let small = Batch::from_ids([[2, END]]).expect("a batch");
+    let worker = running(&context, decoder, &batch, &CancelToken::new());
 
-    // Beside a call that reads, others may read but none may write.
-    assert_eq!(model.read_tensor(0).expect("readers go together"), embedding);
+    // During a call that reads, other calls may read but not write.
+    assert_eq!(model.read_tensor(0).expect("another reader"), embedding);
     refused(model.write_tensor(0, &embedding), Status::Busy, "");
     refused(Trainer::new(&model, None).and_then(|mut trainer| trainer.step(&small)), Status::Busy, "");
-    other.cancel_handle().cancel(); // not of the decoder that runs
-    assert_eq!(other.decode(&small).expect("answers").len(), 1);
+    assert_eq!(other.decode(&small).expect("hypotheses").len(), 1);
 
-    drop(context); // the objects keep it
+    drop(context); // kept by the other objects
     cancel.cancel();
     let (mut decoder, error) = worker.join().expect("no panic");
     assert_eq!(error.status(), Status::Cancelled);
     assert!(started.elapsed() < Duration::from_secs(60));
-    assert_eq!(decoder.decode(&small).expect("usable again").len(), 1);
-    model.write_tensor(0, &embedding).expect("nobody is there");
+    assert_eq!(decoder.decode(&small).expect("it remains usable").len(), 1);
+    model.write_tensor(0, &embedding).expect("no call is running");
 }
 
 #[test]
-fn one_decoder_is_cancelled() {
-    let (context, decoder, batch) = slow_world(Host::new());
-    let cancel = decoder.cancel_handle();
-    let worker = under_way(&context, decoder, &batch);
-    cancel.clone().cancel();
-    let (decoder, error) = worker.join().expect("no panic");
+fn one_call_is_cancelled() {
+    let (context, decoder, batch) = slow_world();
+    let (token, model) = (CancelToken::new(), decoder.model().clone());
+    let worker = running(&context, decoder, &batch, &token);
+    let small = Batch::from_ids([[2, END]]).expect("a batch");
+    let mut other = Decoder::new(&model, &config_with(&[("decode.beam", "1")])).expect("a decoder");
+    assert_eq!(other.decode(&small).expect("another call").len(), 1);
+    token.cancel();
+    let (mut decoder, error) = worker.join().expect("no panic");
     assert_eq!(error.status(), Status::Cancelled);
-    drop(decoder);
-    cancel.cancel(); // it holds the decoder
+    assert_eq!(decoder.decode(&small).expect("it remains usable").len(), 1);
 }
 
 #[test]
-fn a_deadline_gives_what_there_is() {
-    let (_, mut decoder, batch) = slow_world(Host::new());
-    let mut soon = Config::new().expect("a config");
-    soon.set("decode.deadline_ms", 200).expect("an option");
-    let started = Instant::now();
-    let found = decoder.decode_with(&batch, DecodeParams::new().config(&soon)).expect("what there is");
+fn a_token_that_is_set_before_the_call() {
+    let (mut w, folder) = (World::new(), Folder::new());
+    let (token, batch) = (CancelToken::new(), w.batch());
+    let run = |call: &mut dyn FnMut() -> Result<()>| Call::new().cancel_token(&token).run(call);
+    run(&mut || w.decoder.translate(&["one"]).map(drop)).expect("not cancelled");
+    token.clone().cancel();
+    assert!(token.is_cancelled());
+    let before = (w.trainer.step_count(), w.batcher.stats());
+    refused(run(&mut || w.decoder.translate(&["one"]).map(drop)), Status::Cancelled, "");
+    refused(run(&mut || w.decoder.score(&batch).map(drop)), Status::Cancelled, "");
+    refused(run(&mut || w.trainer.next_step(&mut w.batcher).map(drop)), Status::Cancelled, "");
+    refused(run(&mut || w.model.save(folder.join("model.xf"), None)), Status::Cancelled, "");
+    refused(run(&mut || Tokenizer::train(&w.context, &w.corpus, &w.config).map(drop)), Status::Cancelled, "");
+    assert_eq!((w.trainer.step_count(), w.batcher.stats()), before);
+    assert!(!folder.join("model.xf").exists());
+
+    // An inner run() replaces the parameters, and afterwards they are restored.
+    let outer = Call::new().cancel_token(&token);
+    outer.run(|| {
+        Call::new().run(|| w.decoder.translate(&["one"])).expect("not cancelled");
+        refused(w.decoder.translate(&["one"]), Status::Cancelled, "");
+    });
+    w.decoder.translate(&["one"]).expect("not cancelled");
+    token.reset();
+    run(&mut || w.decoder.translate(&["one"]).map(drop)).expect("not cancelled");
+}
+
+#[test]
+fn a_deadline_returns_the_best_so_far() {
+    let (_, mut decoder, batch) = slow_world();
+    let (started, soon) = (Instant::now(), Call::new().deadline(Duration::from_millis(200)));
+    let (found, score) = soon.run(|| (decoder.decode(&batch).expect("the best so far"), decoder.score(&batch)));
+    refused(score, Status::InvalidArgument, "target");
     assert!(started.elapsed() < Duration::from_secs(20));
     assert_eq!(found.len(), batch.len());
     let mut late = 0;
     for sentence in found.iter() {
         match sentence {
-            Ok(answers) => assert!(!answers[0].complete),
+            Ok(hypotheses) => assert!(!hypotheses[0].complete),
             Err(error) => {
                 assert_eq!(error.status(), Status::Deadline);
                 late += 1;
@@ -148,7 +184,7 @@ fn a_deadline_gives_what_there_is() {
 }
 
 #[test]
-fn a_trainer_has_its_model_for_itself() {
+fn a_trainer_uses_its_model_exclusively() {
     let World { mut trainer, mut batcher, mut decoder, model, .. } = World::new();
     let stop = AtomicBool::new(false);
     let (mut refused, mut served) = (0, 0);
@@ -185,23 +221,25 @@ fn a_trainer_has_its_model_for_itself() {
 }
 
 #[test]
-fn cancelled_training_leaves_no_batch_out() {
+fn cancelled_training_loses_no_batch() {
     let (mut w, mut whole) = (World::new(), World::new());
     whole.train(60);
-    let (cancel, stop, mut cancelled) = (w.trainer.cancel_handle(), AtomicBool::new(false), 0);
+    let (token, stop, mut cancelled) = (CancelToken::new(), AtomicBool::new(false), 0);
     thread::scope(|threads| {
         threads.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
-                cancel.cancel();
+                token.cancel();
                 thread::sleep(Duration::from_micros(300));
             }
         });
         while w.trainer.step_count() < 60 {
             let before = (w.trainer.step_count(), w.batcher.stats());
-            if let Err(error) = w.trainer.next_step(&mut w.batcher) {
+            let call = Call::new().cancel_token(&token);
+            if let Err(error) = call.run(|| w.trainer.next_step(&mut w.batcher)) {
                 assert_eq!(error.status(), Status::Cancelled);
                 assert_eq!((w.trainer.step_count(), w.batcher.stats()), before);
                 cancelled += 1;
+                token.reset();
             }
         }
         stop.store(true, Ordering::Relaxed);
@@ -210,13 +248,20 @@ fn cancelled_training_leaves_no_batch_out() {
     assert_eq!(w.model.read_tensor(0), whole.model.read_tensor(0));
 }
 
+/// Opens a file with this text, the name of which is in the log lines.
+fn open(context: &Context, text: &str) -> Result<Corpus> {
+    let folder = Folder::new();
+    fs::write(folder.join("some text"), text).expect("written");
+    Corpus::open(context, folder.join("some text"), None)
+}
+
 fn bad_line(context: &Context) -> Result<Corpus> {
-    Corpus::from_text(context, "some text", "a\tb\nbad\n", None)
+    open(context, "a\tb\nbad\n")
 }
 
 type Lines = Arc<Mutex<Vec<(LogLevel, String, String)>>>;
 
-/// A host that keeps the lines from a level on.
+/// A host that keeps the log lines of at least this severity.
 fn keeping(level: LogLevel) -> (Host, Lines) {
     let lines = Lines::default();
     let log = Arc::clone(&lines);
@@ -230,12 +275,12 @@ fn keeping(level: LogLevel) -> (Host, Lines) {
 fn log_lines() {
     let (host, lines) = keeping(LogLevel::Info);
     let w = World::with(host, &config());
-    assert!(!lines.lock().expect("the lock").is_empty(), "those of creation");
+    assert!(!lines.lock().expect("the lock").is_empty(), "no line of the creation");
     bad_line(&w.context).expect("a corpus");
-    let told = |(level, component, message): &(LogLevel, String, String)| {
+    let is_warning = |(level, component, message): &(LogLevel, String, String)| {
         *level == LogLevel::Warning && component == "data" && message.contains("some text")
     };
-    assert!(lines.lock().expect("the lock").iter().any(told));
+    assert!(lines.lock().expect("the lock").iter().any(is_warning));
     assert!(LogLevel::Error < LogLevel::Debug);
 
     let (host, errors) = keeping(LogLevel::Error);
@@ -245,7 +290,7 @@ fn log_lines() {
 }
 
 #[test]
-fn a_closure_lives_as_long_as_the_objects_and_no_longer() {
+fn a_closure_is_dropped_with_the_last_object() {
     let token = Arc::new(());
     let held = Arc::clone(&token);
     let log = move |_: LogLevel, _: &str, _: &str| assert!(Arc::strong_count(&held) > 1);
@@ -259,7 +304,7 @@ fn a_closure_lives_as_long_as_the_objects_and_no_longer() {
 }
 
 #[test]
-fn a_panic_in_a_closure_goes_on_after_the_call() {
+fn a_panic_in_a_closure_continues_after_the_call() {
     let calls = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&calls);
     let panicking = move |_: LogLevel, _: &str, message: &str| {
@@ -269,12 +314,12 @@ fn a_panic_in_a_closure_goes_on_after_the_call() {
         }
     };
     let context = Context::with_host(&config(), Host::new().log(LogLevel::Warning, panicking)).expect("a context");
-    let two_lines = || Corpus::from_text(&context, "some text", "a\tb\nbad\nworse\n", None);
+    let two_lines = || open(&context, "a\tb\nbad\nworse\n");
     let panic = catch_unwind(AssertUnwindSafe(two_lines)).expect_err("the panic");
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"from the closure"));
-    assert_eq!(calls.load(Ordering::Relaxed), 1); // not again in the same call
+    assert_eq!(calls.load(Ordering::Relaxed), 1); // not twice in the same call
     catch_unwind(AssertUnwindSafe(|| bad_line(&context))).expect_err("the panic of the next call");
-    assert_eq!(Corpus::from_pairs(&context, PAIRS, None).expect("the context goes on").len(), 12);
+    assert_eq!(Corpus::from_pairs(&context, PAIRS, None).expect("the context is usable").len(), 12);
 }
 
 #[test]
@@ -290,7 +335,7 @@ fn a_closure_may_cancel_but_not_use_its_context() {
     });
     let World { context, mut decoder, mut batcher, model, tokenizer, corpus, config, .. } =
         World::with(host, &config());
-    let (errors, cancel, other, folder) = (Arc::clone(&found), context.cancel_handle(), World::new(), Folder::new());
+    let (errors, cancel, other, folder) = (Arc::clone(&found), context.clone(), World::new(), Folder::new());
     let (own, path) = (model.clone(), folder.join("x.xf"));
     *meddle.lock().expect("the lock") = Some(Box::new(move || {
         let mut other = other;
@@ -304,35 +349,110 @@ fn a_closure_may_cancel_but_not_use_its_context() {
             Trainer::new(&own, &config).expect_err("refused"),
         ];
         errors.lock().expect("the lock").append(&mut refused);
-        // Of another context all may be used, and what is dropped here is freed in time.
+        // Objects of another context may be used. Objects that are dropped here are freed after the call.
         assert_eq!(other.translate().len(), 12);
-        drop((decoder, batcher, own, other));
         cancel.cancel();
+        drop((decoder, batcher, own, other, cancel));
     }));
     let text = "no tab\n".repeat(100_000) + "a\tb\n";
-    let cancelled = Corpus::from_text(&context, "text", text, None).expect_err("cancelled in its closure");
+    let cancelled = open(&context, &text).expect_err("cancelled in its closure");
     assert_eq!(cancelled.status(), Status::Cancelled);
     let found = found.lock().expect("the lock");
     assert_eq!(found.len(), 7);
-    let told = |error: &Error| error.status() == Status::State && error.message().contains("closure");
-    assert!(found.iter().all(told), "{:?}", found);
+    let is_refused = |error: &Error| error.status() == Status::State && error.message().contains("callback");
+    assert!(found.iter().all(is_refused), "{:?}", found);
     assert!(model.read_tensor(0).is_ok());
 }
 
 #[test]
-fn progress_is_told_and_may_stop() {
-    let tasks = Arc::new(Mutex::new(Vec::new()));
-    let told = Arc::clone(&tasks);
-    let host = Host::new().progress(move |task, done, total| {
-        told.lock().expect("the lock").push((task.to_string(), done, total));
+fn progress_is_reported_and_may_stop() {
+    let (context, mut decoder, batch) = slow_world();
+    let mut tasks = Vec::new();
+    let call = Call::new().progress(|progress| {
+        tasks.push((progress.task.to_string(), progress.done, progress.total));
+        refused(context.info(), Status::State, "callback");
         ControlFlow::Break(())
     });
-    let (_, mut decoder, batch) = slow_world(host);
-    let error = decoder.decode(&batch).expect_err("stopped");
-    assert_eq!(error.status(), Status::Callback);
-    let tasks = tasks.lock().expect("the lock");
+    refused(call.run(|| decoder.decode(&batch)), Status::Callback, "");
     let (task, done, total) = tasks.last().expect("a call");
     assert!(task == "translate" && *total == batch.len() as i64 && (0..*total).contains(done), "{:?}", tasks);
+
+    let call = Call::new().progress(|_| panic!("from the closure"));
+    let panic = catch_unwind(AssertUnwindSafe(|| call.run(|| decoder.decode(&batch)))).expect_err("the panic");
+    assert_eq!(panic.downcast_ref::<&str>(), Some(&"from the closure"));
+
+    // The closure may cancel, and its own calls have no progress.
+    let token = CancelToken::new();
+    let call = Call::new().cancel_token(&token).progress(|_| {
+        token.cancel();
+        ControlFlow::Continue(())
+    });
+    refused(call.run(|| decoder.decode(&batch)), Status::Cancelled, "");
+}
+
+/// Trains two ranks, which must make the same steps as one.
+fn two_ranks(comms: Vec<Comm>) {
+    let shards = config_with(&[("train.shards", "2")]);
+    let mut single = World::with(Host::new(), &shards);
+    let expected = single.train(4);
+    let ranks: Vec<_> = comms
+        .into_iter()
+        .enumerate()
+        .map(|(rank, comm)| {
+            let shards = shards.clone();
+            thread::spawn(move || {
+                let mut w = World::with(Host::new().comm(comm), &shards);
+                let info = w.context.info().expect("info");
+                assert_eq!((info.rank, info.rank_count), (rank as i32, 2));
+                assert_eq!(all_gather(&w.context, 10 + i64::from(info.rank)), Ok(vec![10, 11]));
+                (w.train(4), w.model.read_tensor(0).expect("values"))
+            })
+        })
+        .collect();
+    for rank in ranks {
+        let (stats, values) = rank.join().expect("no panic");
+        assert_eq!((stats, Ok(values)), (expected.clone(), single.model.read_tensor(0)));
+    }
+}
+
+#[test]
+fn ranks_of_a_loopback() {
+    two_ranks(Comm::loopback(2).expect("two ranks"));
+    drop(Comm::loopback(3).expect("not used"));
+    refused(Comm::loopback(0), Status::OutOfRange, "0");
+    refused(Comm::loopback(usize::MAX), Status::OutOfRange, "expected 1 to 1024");
+}
+
+/// Two ranks that are connected by channels.
+struct Channel {
+    sender: mpsc::Sender<Vec<u8>>,
+    receiver: mpsc::Receiver<Vec<u8>>,
+}
+
+impl Transport for Channel {
+    fn exchange(&mut self, sends: &[SendPart<'_>], receives: &mut [ReceivePart<'_>], timeout: Duration) -> Result<()> {
+        let gone = |_| transport_error(Status::Peer, "the other rank is gone");
+        for part in sends {
+            self.sender.send(part.data.to_vec()).map_err(|_| gone(mpsc::RecvTimeoutError::Disconnected))?;
+        }
+        for part in receives {
+            part.data.copy_from_slice(&self.receiver.recv_timeout(timeout).map_err(gone)?);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn ranks_of_a_transport() {
+    let ((sender, other_receiver), (other_sender, receiver)) = (mpsc::channel(), mpsc::channel());
+    let first = Channel { sender, receiver };
+    let second = Channel { sender: other_sender, receiver: other_receiver };
+    two_ranks(vec![Comm::new(0, 2, first), Comm::new(1, 2, second)]);
+
+    let ((sender, _), (_, receiver)) = (mpsc::channel(), mpsc::channel());
+    let alone = Host::new().comm(Comm::new(0, 2, Channel { sender, receiver }));
+    let context = Context::with_host(&config(), alone).expect("a context");
+    refused(all_gather(&context, 1), Status::Peer, "the other rank is gone");
 }
 
 #[test]

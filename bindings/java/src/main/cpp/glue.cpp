@@ -1,10 +1,9 @@
 /*
- * glue.cpp - libxformer_jni.so: the functions of the C API for Java, its memory, and the way of callbacks back to Java.
+ * glue.cpp - libxformer_jni.so: the functions of the C API for Java, access to C memory, and callbacks.
  *
- * It decides nothing. Java writes strings and structs into memory of C (Frame.java) and calls functions by Native.java,
- * which build.sh makes of the headers; the compiler makes each method of C from the type of the function it is for.
- * Callbacks go to static methods of Services and Frame, which catch what listeners throw: an exception never crosses
- * the library's frames. Nothing of Java is pinned while the library computes.
+ * Java writes strings and structs into C memory (Frame.java) and calls the functions through Native.java. The compiler
+ * derives each native method from the type of its function. Callbacks call static methods of Services and Frame, which
+ * catch all exceptions, so none crosses a frame of the library. No Java object is pinned during a call.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,50 +11,35 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xformer/experimental.h>
 #include <xformer/xformer.h>
 
 #include <type_traits>
 
-namespace {
+/* Made by build.sh from Abi.java: its constants, sizes, and offsets are those of the headers. */
+#include "layout.inl"
 
-/* The structs as Java writes and reads them: words of 8 bytes, and where the last member stands. */
-#define LAYOUT(type, words, last, place) \
-    static_assert(sizeof(type) == 8 * (words) && offsetof(type, last) == 8 * (place), "see Java's " #type)
-LAYOUT(xf_error, 32, message, 1);
-LAYOUT(xf_option_info, 10, since, 9);
-LAYOUT(xf_host, 14, comm, 13);
-LAYOUT(xf_memory_stats, 5, allocations, 4);
-LAYOUT(xf_backend_info, 7, reason, 6);
-LAYOUT(xf_corpus_stats, 8, nul_byte, 7);
-LAYOUT(xf_batch, 7, pair_index, 6);
-LAYOUT(xf_batcher_stats, 9, tgt_tokens, 8);
-LAYOUT(xf_source, 7, fd, 6);
-LAYOUT(xf_model_summary, 10, precision, 8);
-LAYOUT(xf_tensor_info, 4, columns, 3);
-LAYOUT(xf_step_stats, 10, outcome, 9);
-LAYOUT(xf_prefix, 6, vocab_size, 5);
-LAYOUT(xf_decode_params, 8, constraint_user, 7);
-LAYOUT(xf_hypothesis, 9, finished, 8);
-LAYOUT(xf_eval_stats, 6, perplexity, 5);
-LAYOUT(xf_bleu_score, 21, signature, 9);
+namespace {
 
 template <typename T>
 T *pointer(jlong address) {
     return reinterpret_cast<T *>(static_cast<intptr_t>(address));
 }
 
-/* What Java has for a type of C: a long for numbers and pointers, an int for an enum xf_status; and its letter. */
+/* The Java type of a parameter and of a result, and its letter in a signature. */
 template <typename C>
-using Java = std::conditional_t<std::is_void_v<C> || std::is_same_v<C, double>, C,
-                                std::conditional_t<std::is_enum_v<C>, jint, jlong>>;
+using Parameter = std::conditional_t<std::is_same_v<C, double>, jdouble, jlong>;
 template <typename C>
-constexpr char letter = std::is_void_v<C>           ? 'V'
-                        : std::is_same_v<C, double> ? 'D'
-                        : std::is_enum_v<C>         ? 'I'
-                                                    : 'J';
+using Result =
+    std::conditional_t<std::is_void_v<C> || std::is_same_v<C, double> || std::is_same_v<C, int32_t>, C, jlong>;
+template <typename Type>
+constexpr char letter = std::is_void_v<Type>            ? 'V'
+                        : std::is_same_v<Type, jdouble> ? 'D'
+                        : std::is_same_v<Type, int32_t> ? 'I'
+                                                        : 'J';
 
 template <typename C>
-C to_c(Java<C> value) {
+C to_c(Parameter<C> value) {
     if constexpr (std::is_pointer_v<C>)
         return pointer<std::remove_pointer_t<C>>(value);
     else
@@ -63,26 +47,26 @@ C to_c(Java<C> value) {
 }
 
 template <typename C>
-Java<C> to_java(C value) {
+jlong to_long(C value) {
     if constexpr (std::is_pointer_v<C>)
         return static_cast<jlong>(reinterpret_cast<intptr_t>(value));
     else
-        return static_cast<Java<C>>(value);
+        return static_cast<jlong>(value);
 }
 
-/* The native method for a function: it converts each argument and the result. */
+/* The native method of a function. It converts the arguments and the result. */
 template <auto function>
 struct Method;
 
 template <typename Out, typename... In, Out (*function)(In...)>
 struct Method<function> {
-    static constexpr char signature[] = {'(', letter<In>..., ')', letter<Out>, '\0'};
+    static constexpr char signature[] = {'(', letter<Parameter<In>>..., ')', letter<Result<Out>>, '\0'};
 
-    static Java<Out> JNICALL call(JNIEnv *, jclass, Java<In>... in) {
-        if constexpr (std::is_void_v<Out>)
-            function(to_c<In>(in)...);
+    static Result<Out> JNICALL call(JNIEnv *, jclass, Parameter<In>... in) {
+        if constexpr (std::is_same_v<Result<Out>, Out>)
+            return function(to_c<In>(in)...);
         else
-            return to_java(function(to_c<In>(in)...));
+            return to_long(function(to_c<In>(in)...));
     }
 };
 
@@ -90,7 +74,7 @@ struct Method<function> {
 
 jint JNICALL header_version(JNIEnv *, jclass) { return XF_VERSION_NUM; }
 
-jlong JNICALL allocate(JNIEnv *, jclass, jlong size) { return to_java(calloc(static_cast<size_t>(size), 1)); }
+jlong JNICALL allocate(JNIEnv *, jclass, jlong size) { return to_long(calloc(static_cast<size_t>(size), 1)); }
 
 void JNICALL release(JNIEnv *, jclass, jlong memory) { free(pointer<void>(memory)); }
 
@@ -98,12 +82,11 @@ jobject JNICALL view(JNIEnv *env, jclass, jlong memory, jlong size) {
     return env->NewDirectByteBuffer(pointer<void>(memory), size);
 }
 
-jlong JNICALL address_of(JNIEnv *env, jclass, jobject buffer) { return to_java(env->GetDirectBufferAddress(buffer)); }
+jlong JNICALL address_of(JNIEnv *env, jclass, jobject buffer) { return to_long(env->GetDirectBufferAddress(buffer)); }
 
 jlong JNICALL length_of(JNIEnv *, jclass, jlong text) { return static_cast<jlong>(strlen(pointer<char>(text))); }
 
-/* Callbacks. They run within a call of the library, on the thread of Java that made it; user is a number that Java
- * knows the listener by. */
+/* Callbacks. They run within a call of the library, on the Java thread that made it. user is a number. */
 
 JavaVM *machine;
 
@@ -112,7 +95,7 @@ JNIEnv *environment() {
     return machine->GetEnv(&env, JNI_VERSION_10) == JNI_OK ? static_cast<JNIEnv *>(env) : nullptr;
 }
 
-/* A static method of Java that answers an int, of which all else it takes is a long. */
+/* A static method of Java that takes longs and returns an int. */
 struct Callback {
     const char *type_name, *name, *signature;
     jclass type = nullptr;
@@ -125,46 +108,51 @@ struct Callback {
         return method != nullptr;
     }
 
-    /* Its answer; 1 after what even its catch could not hold, a stack that is full, say. */
+    /* Returns the result of the method; 1 if an exception escaped it, for example on a full stack. */
     template <typename... In>
     int32_t operator()(In... in) const {
         JNIEnv *env = environment();
         if (env == nullptr) return 1;
-        const jint answer = env->CallStaticIntMethod(type, method, to_java(in)...);
-        if (!env->ExceptionCheck()) return answer;
+        const jint result = env->CallStaticIntMethod(type, method, to_long(in)...);
+        if (!env->ExceptionCheck()) return result;
         env->ExceptionClear();
         return 1;
     }
 };
 
-Callback java_log{"xformer/Services", "log", "(JJJJ)I"};
-Callback java_progress{"xformer/Services", "progress", "(JJJJ)I"};
-Callback java_parallel{"xformer/Services", "parallel", "(JJJJ)I"};
+Callback java_log{"xformer/Services", "log", "(JJ)I"};
+Callback java_parallel{"xformer/Services", "parallel", "(JJ)I"};
+Callback java_progress{"xformer/Frame", "progress", "(JJ)I"};
 Callback java_restrict{"xformer/Frame", "restrict", "(JJ)I"};
+Callback java_read{"xformer/Frame", "read", "(JJJJ)I"};
+Callback java_write{"xformer/Frame", "write", "(JJJJ)I"};
 
-void on_log(void *user, enum xf_log_level level, const char *component, const char *message) {
-    java_log(user, static_cast<jlong>(level), component, message);
+void on_log(void *user, const xf_log_line *line) { java_log(user, line); }
+
+/* The method fails only before it has begun a task. The tasks then run here. */
+void on_parallel(void *user, const xf_job *job) {
+    if (java_parallel(user, job) == 0) return;
+    for (int32_t i = 0; i < job->count; ++i) job->run(job->arg, i);
 }
 
-int32_t on_progress(void *user, const char *task, int64_t done, int64_t total) {
-    return java_progress(user, task, done, total);
+int32_t on_progress(void *user, const xf_progress *progress) { return java_progress(user, progress); }
+
+int32_t on_constraint(void *user, const xf_constraint_step *step) { return java_restrict(user, step); }
+
+int32_t on_read(void *user, uint64_t offset, void *dst, size_t bytes) { return java_read(user, offset, dst, bytes); }
+
+int32_t on_write(void *user, uint64_t offset, const void *src, size_t bytes) {
+    return java_write(user, offset, src, bytes);
 }
 
-/* The method fails only before it has begun a task; then they run here. */
-void on_parallel(void *user, int32_t count, xf_task_fn task, void *arg) {
-    if (java_parallel(user, count, task, arg) == 0) return;
-    for (int32_t i = 0; i < count; ++i) task(arg, i);
+void JNICALL run_task(JNIEnv *, jclass, jlong run, jlong arg, jint index) {
+    pointer<void(void *, int32_t)>(run)(pointer<void>(arg), index);
 }
 
-void JNICALL run_task(JNIEnv *, jclass, jlong task, jlong arg, jint index) {
-    pointer<std::remove_pointer_t<xf_task_fn>>(task)(pointer<void>(arg), index);
-}
-
-int32_t on_question(void *, const xf_prefix *prefix, uint32_t *allowed) { return java_restrict(prefix, allowed); }
-
-/* In the order of Native.LOG and its like. */
+/* In the order of Native.LOG and the following constants. */
 jlong JNICALL callback(JNIEnv *, jclass, jint which) {
-    const jlong all[] = {to_java(on_log), to_java(on_progress), to_java(on_parallel), to_java(on_question)};
+    const jlong all[] = {to_long(on_log),        to_long(on_parallel), to_long(on_progress),
+                         to_long(on_constraint), to_long(on_read),     to_long(on_write)};
     return all[which];
 }
 
@@ -176,7 +164,7 @@ bool register_all(JNIEnv *env) {
 #define ROW(name, signature, method) row(name, signature, reinterpret_cast<void *>(method))
 #define FUNCTION(name) ROW(#name, Method<name>::signature, Method<name>::call)
     const JNINativeMethod methods[] = {
-#include "functions.inl" /* made by build.sh: FUNCTION(xf_...), for each */
+#include "functions.inl" /* made by build.sh: FUNCTION(xf_...) for each function */
         ROW("headerVersion", "()I", header_version),
         ROW("allocate", "(J)J", allocate),
         ROW("release", "(J)V", release),
@@ -196,7 +184,7 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM *vm, void *) {
     machine = vm;
     JNIEnv *env = environment();
     if (env == nullptr || !register_all(env)) return JNI_ERR;
-    const bool found =
-        java_log.find(env) && java_progress.find(env) && java_parallel.find(env) && java_restrict.find(env);
+    const bool found = java_log.find(env) && java_parallel.find(env) && java_progress.find(env) &&
+                       java_restrict.find(env) && java_read.find(env) && java_write.find(env);
     return found ? JNI_VERSION_10 : JNI_ERR;
 }

@@ -1,5 +1,5 @@
 /*
- * stub.c - a libxformer.so.0 of another version, for LibraryTest: it answers the one question that is asked first.
+ * stub.c - a libxformer.so.0 of another version, for LibraryTest. It has only the function that is called first.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

@@ -1,13 +1,17 @@
-//! What the tests share: a small world to work on, and folders to write to.
+//! Shared by the tests: a small training setup, and temporary folders.
 //
 // SPDX-License-Identifier: Apache-2.0
-#![allow(dead_code)] // each test program uses its part
+#![allow(dead_code)] // each test program uses a part
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs, process};
 
 use xformer::*;
+
+/// Ids of a tokenizer that the library trained.
+pub const START: i32 = 0;
+pub const END: i32 = 1;
 
 pub const PAIRS: [(&str, &str); 12] = [
     ("one two three", "eins zwei drei"),
@@ -32,7 +36,7 @@ pub fn targets() -> Vec<&'static str> {
     PAIRS.iter().map(|pair| pair.1).collect()
 }
 
-/// Options of a model that learns in a second.
+/// Options of a model that is trained within a second.
 pub fn config() -> Config {
     let mut config = Config::new().expect("a config");
     for (key, value) in [
@@ -58,7 +62,7 @@ pub fn config() -> Config {
     config
 }
 
-/// The options above and some more.
+/// The options of config(), and others.
 pub fn config_with(options: &[(&str, &str)]) -> Config {
     let mut config = config();
     for (key, value) in options {
@@ -92,15 +96,15 @@ impl World {
         let context = Context::with_host(&config, host)?;
         let corpus = Corpus::from_pairs(&context, PAIRS, None)?;
         let tokenizer = Tokenizer::train(&context, &corpus, &config)?;
-        let batcher = Batcher::new(&corpus, &tokenizer, &config)?;
-        let model = Model::new(&context, &config, &tokenizer)?;
+        let model = Model::new(&context, &tokenizer, &config)?;
+        let batcher = Batcher::new(&corpus, model.tokenizer(), &config)?;
         let trainer = Trainer::new(&model, &config)?;
         let decoder = Decoder::new(&model, &config)?;
         Ok(World { config, context, corpus, tokenizer, batcher, model, trainer, decoder })
     }
 
     pub fn batch(&mut self) -> Batch<'static> {
-        self.batcher.next_batch().expect("no error").expect("an epoch's first batch").into_owned()
+        self.batcher.next_batch().expect("no error").expect("the first batch of an epoch").into_owned()
     }
 
     pub fn train(&mut self, steps: usize) -> Vec<StepStats> {
@@ -109,24 +113,24 @@ impl World {
     }
 
     pub fn translate(&mut self) -> Vec<String> {
-        self.decoder.translate(&sources()).expect("answers").texts().expect("texts")
+        self.decoder.translate(&sources()).expect("hypotheses").texts().expect("texts")
     }
 }
 
-/// Ids, text, the bits of score and logarithm, finished.
-pub type Answer = (Vec<i32>, String, u64, u64, bool);
+/// Ids, text, the bits of score and log-probability, and whether it is finished.
+pub type Found = (Vec<i32>, String, u64, u64, bool);
 
-/// Answers in full, to compare.
-pub fn answers(found: &Hypotheses) -> Vec<Vec<Answer>> {
-    let answer = |h: Hypothesis<'_>| {
+/// All hypotheses, for comparison.
+pub fn all(found: &Hypotheses) -> Vec<Vec<Found>> {
+    let copy = |h: Hypothesis<'_>| {
         let text = h.text().expect("a text").into_owned();
         (h.ids.to_vec(), text, h.score.to_bits(), h.log_probability.to_bits(), h.finished)
     };
-    found.iter().map(|answers| answers.expect("answers").into_iter().map(answer).collect()).collect()
+    found.iter().map(|sentence| sentence.expect("hypotheses").into_iter().map(copy).collect()).collect()
 }
 
-/// A context and a model on which one decode call takes seconds.
-pub fn slow_world(host: Host) -> (Context, Decoder, Batch<'static>) {
+/// A context and a decoder, and a batch that takes seconds to decode.
+pub fn slow_world() -> (Context, Decoder, Batch<'static>) {
     let config = config_with(&[
         ("model.d_model", "256"),
         ("model.d_ff", "1024"),
@@ -136,13 +140,13 @@ pub fn slow_world(host: Host) -> (Context, Decoder, Batch<'static>) {
         ("decode.max_extra_tokens", "300"),
         ("decode.beam", "8"),
     ]);
-    let context = Context::with_host(&config, host).expect("a context");
-    let model = Model::new(&context, &config, None).expect("a model");
+    let context = Context::new(&config).expect("a context");
+    let model = Model::new(&context, None, &config).expect("a model");
     let decoder = Decoder::new(&model, &config).expect("a decoder");
-    (context, decoder, Batch::from_ids((0..300).map(|i| [2 + i, 7, 8, TOKEN_END])).expect("a batch"))
+    (context, decoder, Batch::from_ids((0..300).map(|i| [2 + i, 7, 8, END])).expect("a batch"))
 }
 
-/// The error of a call, which has this status and a sentence with these words.
+/// Returns the error of a call, which must have this status and a message that contains these words.
 #[track_caller]
 pub fn refused<T: std::fmt::Debug>(result: Result<T>, status: Status, words: &str) -> Error {
     let error = result.expect_err("an error");
@@ -152,7 +156,7 @@ pub fn refused<T: std::fmt::Debug>(result: Result<T>, status: Status, words: &st
     error
 }
 
-/// A folder that goes with its owner.
+/// A temporary folder, removed when it is dropped.
 pub struct Folder(PathBuf);
 
 impl Folder {

@@ -2,15 +2,15 @@
 package xformer;
 
 /**
- * One backend, present or not.
+ * Description of one backend.
  *
- * @param name "ref", "openblas", "cuda"
- * @param version of the plugin and of what it stands on; "" when it was not opened
- * @param path its file; "" for the built-in one and for one that is absent
- * @param kind of its devices: "cpu" or "cuda"
- * @param state what the context knows of it
- * @param deviceCount devices it can open; 0 when it was not opened or can't serve
- * @param reason why it can't serve, one sentence; "" when it can, or was not asked
+ * @param name "ref", "openblas", or "cuda"
+ * @param version version of the plugin and of the libraries that it uses; "" if it was not opened
+ * @param path its file; "" for the built-in backend and for an absent one
+ * @param kind kind of its devices: "cpu" or "cuda"
+ * @param state its state in the context
+ * @param deviceCount number of devices that it can open; 0 if it was not opened or cannot be used
+ * @param reason why it cannot be used, one sentence; otherwise ""
  */
 public record BackendInfo(String name, String version, String path, String kind, BackendState state, int deviceCount,
         String reason) {}

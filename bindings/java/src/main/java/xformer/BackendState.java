@@ -1,20 +1,16 @@
-/* The enum xf_backend_state of C. SPDX-License-Identifier: Apache-2.0 */
+/* The constants XF_BACKEND_... of C. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
-/** What a context knows of a backend. */
+/** State of a backend in a context. */
 public enum BackendState {
-    /** There is no file of that name. */
+    /** No file of that name was found. */
     ABSENT,
-    /** The file is there; the context's device did not need it, so it was not opened. */
+    /** The file exists; it was not opened because the context's device does not need it. */
     FOUND,
-    /** It was opened and can't serve; the reason says why. */
+    /** The file was opened but cannot be used; {@link BackendInfo#reason} says why. */
     UNUSABLE,
-    /** It was opened and could serve. */
+    /** The file was opened and could be used. */
     USABLE,
     /** The context computes with it. */
-    ACTIVE;
-
-    static BackendState of(int number) {
-        return values()[Math.max(0, Math.min(number, ACTIVE.ordinal()))];
-    }
+    ACTIVE
 }

@@ -2,16 +2,16 @@
 package xformer;
 
 /**
- * Where a batcher stands and what it holds; tokens count end symbols.
+ * Position and contents of a batcher. Numbers of tokens include end symbols.
  *
  * @param epoch epoch of the next batch, from 0
- * @param batch number of the next batch in its epoch, from 0
+ * @param batch index of the next batch in its epoch, from 0
  * @param batches batches in this epoch
- * @param pairs pairs in an epoch
- * @param tooLong pairs left out because a side has more than "data.max_tokens" tokens
- * @param empty pairs left out because a side has no token
- * @param srcTokens source tokens in an epoch
- * @param tgtTokens target tokens in an epoch
+ * @param pairs pairs in this epoch
+ * @param tooLong pairs that are skipped because a side has more tokens than "data.max_tokens" or "data.batch_tokens"
+ * @param empty pairs that are skipped because a side has no token
+ * @param srcTokens source tokens in this epoch
+ * @param tgtTokens target tokens in this epoch
  */
 public record BatcherStats(long epoch, long batch, long batches, long pairs, long tooLong, long empty, long srcTokens,
         long tgtTokens) {}

@@ -1,7 +1,7 @@
 /* XF_ERROR_CANCELLED, and the interrupt of a thread that trains. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
-/** A call was cancelled, or {@link Trainer#train} interrupted. The object stays usable. */
+/** A call was cancelled, or {@link Trainer#train(Batcher, long, StepListener)} was interrupted. */
 public final class CancelledException extends XformerException {
     private static final long serialVersionUID = 1L;
 

@@ -1,6 +1,5 @@
 /*
- * Options by name. A Config is a Map, so that all constructors take one parameter for options: a Config with presets
- * and defaults, or any other map.
+ * Options by name. A Config is a Map, so every method has one parameter for options: a Config or any other map.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -13,9 +12,9 @@ import java.util.Map;
 import java.util.Objects;
 
 /**
- * A set of option values: a map over all keys of the option table, in which what was not set has its default. A value
- * is what the option's {@link OptionType} says; {@link #put} also takes text in the form of a command line. Entries can
- * be changed but not removed. An object that was made from a config is not affected by changes.
+ * A set of option values: a map over all keys of the option table. An option that was not set has its default. Values
+ * have the type that {@link OptionType} names; {@link #put} also accepts text, as on a command line. Entries can be
+ * changed but not removed. A change does not affect objects that were created with the config.
  */
 public final class Config extends NativeMap<Object> implements AutoCloseable {
     final Handle handle;
@@ -27,38 +26,39 @@ public final class Config extends NativeMap<Object> implements AutoCloseable {
         static {
             Map<String, OptionInfo> rows = new LinkedHashMap<>();
             for (long i = 0; i < Native.xf_option_count(); ++i) {
-                OptionInfo row = OptionInfo.read(i);
+                long index = i;
+                OptionInfo row = OptionInfo.read((f, out) -> Native.xf_option_get(index, out, f.err()));
                 rows.put(row.key(), row);
             }
             ROWS = Collections.unmodifiableMap(rows);
         }
     }
 
-    /** Makes a config of defaults. */
+    /** Creates a config in which every option has its default. */
     public Config() {
         handle = Handle.of(this, Handle.Kind.CONFIG, (f, out) -> Native.xf_config_create(out, f.err()));
     }
 
-    /** Makes a config with some values. */
+    /** Creates a config with some values. */
     public Config(Map<String, ?> values) {
         this();
         fill(null, values);
     }
 
-    /** A copy of a config of the library, which the frame keeps alive. */
+    /** A copy of a config that another object owns. */
     Config(Frame f, long pointer) {
         handle = Handle.of(this, Handle.Kind.CONFIG, (g, out) -> Native.xf_config_copy(pointer, out, g.err()));
     }
 
     /**
-     * Makes a config from a named preset: "base" and "big" are the paper's, "small" and "tiny" the library's; {@code
-     * xformer/config.h} has all the names.
+     * Creates a config from a named preset: "base", "big", and "parsing" are models of the paper; "small" and "tiny"
+     * are defined by this library.
      */
     public static Config preset(String name) {
         return preset(name, Map.of());
     }
 
-    /** Makes a config from a named preset and some values, which count more. */
+    /** Creates a config from a named preset and some values, which override the preset. */
     public static Config preset(String name, Map<String, ?> values) {
         Config config = new Config();
         config.fill(Objects.requireNonNull(name, "name"), values);
@@ -80,78 +80,76 @@ public final class Config extends NativeMap<Object> implements AutoCloseable {
         return Table.ROWS;
     }
 
-    /** {@return a config of its own with the same values} */
+    /** {@return the row of the option table with the given key; an error names the nearest key} */
+    public static OptionInfo option(String key) {
+        return OptionInfo.read((f, out) -> Native.xf_option_find(f.name(key), out, f.err()));
+    }
+
+    /** {@return a copy with the same values} */
     public Config copy() {
         return Frame.get(f -> new Config(f, f.use(handle)));
     }
 
-    /** Sets the model and training options of a preset; other options stay. */
+    /** Sets the model and training options of a preset. Other options are unchanged. */
     public void applyPreset(String name) {
         Frame.run(f -> Native.xf_config_preset(f.use(handle), f.name(name), f.err()));
     }
 
-    /** Sets an option to a Boolean, a String or one of Java's numbers; on an error the config is unchanged. */
+    /** Sets an option to a Boolean, a String, or a number. After an error the config is unchanged. */
     @Override
     public Object put(String key, Object value) {
         Objects.requireNonNull(value, key);
         Object before = get(key);
-        boolean real = value instanceof Double || value instanceof Float
-                || whole(key, value) && before instanceof Double;
-        Frame.run(f -> {
-            long config = f.use(handle);
-            long name = f.name(key);
-            if (!(value instanceof Number number)) {
-                return Native.xf_config_set(config, name, f.name(value.toString()), f.err());
-            }
-            return real
-                    ? Native.xf_config_set_f64(config, name, number.doubleValue(), f.err())
-                    : Native.xf_config_set_i64(config, name, number.longValue(), f.err());
-        });
+        double number = number(key, value);
+        Frame.run(f -> value instanceof Number
+                ? Native.xf_config_set_number(f.use(handle), f.name(key), number, f.err())
+                : Native.xf_config_set(f.use(handle), f.name(key), f.name(value.toString()), f.err()));
         return before;
     }
 
-    private static boolean whole(String key, Object value) {
-        if (value instanceof Long || value instanceof Integer || value instanceof Short || value instanceof Byte) {
-            return true;
-        }
-        if (value instanceof String || value instanceof Boolean) return false;
+    private static double number(String key, Object value) {
+        if (value instanceof Number number) return number.doubleValue();
+        if (value instanceof String || value instanceof Boolean) return 0;
         throw new IllegalArgumentException(
-                key + " is a " + value.getClass().getName() + ", expected a Boolean, a String or a number");
+                key + " is a " + value.getClass().getName() + ", expected a Boolean, a String, or a number");
     }
 
-    /** Reads an option, of the type that its {@link OptionInfo} says; null when there is no such option. */
+    /** Returns an option as an object of the type that {@link OptionInfo#type} names; null if no such option exists. */
     @Override
     public Object get(Object key) {
         OptionInfo row = key instanceof String ? options().get(key) : null;
         if (row == null) return null;
         return switch (row.type()) {
-            case LONG -> getLong(row.key());
-            case DOUBLE -> getDouble(row.key());
-            case BOOLEAN -> getBoolean(row.key());
-            case STRING -> getString(row.key());
+            case INTEGER -> getLong(row.key());
+            case REAL -> getDouble(row.key());
+            case BOOL -> getBoolean(row.key());
+            case TEXT -> getString(row.key());
         };
     }
 
-    /** Reads an integer option. */
+    /** Returns an integer option. */
     public long getLong(String key) {
-        return Frame.read(1, (f, out) -> Native.xf_config_get_i64(f.use(handle), f.name(key), out, f.err()),
-                out -> out.get(0));
+        double value = getDouble(key);
+        if (value != Math.rint(value)) {
+            throw new IllegalArgumentException(key + " is " + value + ", not an integer; use getDouble()");
+        }
+        return (long) value;
     }
 
-    /** Reads a floating-point option. */
+    /** Returns an integer, real, or boolean option as a number. */
     public double getDouble(String key) {
-        return Frame.read(1, (f, out) -> Native.xf_config_get_f64(f.use(handle), f.name(key), out, f.err()),
-                out -> out.real(0));
+        return Frame.read(8, (f, out) -> Native.xf_config_get_number(f.use(handle), f.name(key), out, f.err()),
+                out -> out.getDouble(0));
     }
 
-    /** Reads a boolean option. */
+    /** Returns a boolean option. */
     public boolean getBoolean(String key) {
-        return getLong(key) != 0;
+        return getDouble(key) != 0;
     }
 
-    /** Reads an option of any type in the form of a command line. */
+    /** Returns an option of any type as text. */
     public String getString(String key) {
-        return Frame.read(1, (f, out) -> Native.xf_config_get(f.use(handle), f.name(key), out, f.err()),
+        return Frame.read(8, (f, out) -> Native.xf_config_get(f.use(handle), f.name(key), out, f.err()),
                 out -> out.text(0));
     }
 
@@ -160,13 +158,13 @@ public final class Config extends NativeMap<Object> implements AutoCloseable {
         return options().keySet();
     }
 
-    /** Frees the values; again is allowed and does nothing. */
+    /** Frees the config. Closing it again has no effect. */
     @Override
     public void close() {
         handle.close();
     }
 
-    /** {@return whether it was closed: calls on it are then a {@link IllegalStateException}} */
+    /** {@return whether it was closed; calls on it then throw an {@link IllegalStateException}} */
     public boolean isClosed() {
         return handle.closed();
     }

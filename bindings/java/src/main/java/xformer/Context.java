@@ -1,24 +1,23 @@
-/* The root of everything: device, threads, memory, log, cancel. SPDX-License-Identifier: Apache-2.0 */
+/* The root object: device, threads, memory, log. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.IntStream;
 
-/** The root of all objects: an opened device with its threads, its memory account and its log. */
+/** The root of all objects: an open device with its threads, its memory account, and its log. */
 public final class Context extends NativeObject {
-    /** Makes a context with all defaults: the best device that opens, a thread per processor. */
+    /** Creates a context with all defaults: the best available device, and one thread per processor. */
     public Context() {
         this(Map.of());
     }
 
-    /** Makes a context by the options of the group "context.": device, threads, memory_budget, backend_path, ... */
+    /** Creates a context. Reads the options of the group "context.". */
     public Context(Map<String, ?> options) {
         this(options, new Host());
     }
 
-    /** Makes a context with services of the program, as they are now: later changes of the host do not count. */
+    /** Creates a context with services of the program. Later changes of the host have no effect. */
     public Context(Map<String, ?> options, Host host) {
         this(options, host.services());
     }
@@ -29,54 +28,46 @@ public final class Context extends NativeObject {
     }
 
     /**
-     * Cancels all calls that run on this context and its objects at the moment: each ends in a
-     * {@link CancelledException}, and its object stays usable. While nothing runs it does nothing. May be called from
-     * any thread, and from listeners.
+     * Cancels all calls that are running on this context and its objects. Later calls are not affected. Intended for
+     * shutdown; to cancel one call, use a {@link CancelToken}. May be called from any thread and any listener.
      */
     public void cancel() {
-        act(Native::xf_context_cancel);
+        try (Frame f = new Frame()) {
+            Native.xf_context_cancel(f.use(this));
+        }
     }
 
-    /** {@return what this context computes with: one line, for people} */
-    public String device() {
-        return Frame.get(f -> Text.at(Native.xf_context_device(f.use(this))));
+    /** {@return the properties of this context} */
+    public ContextInfo info() {
+        return Frame.read(Abi.xf_context_info.SIZE,
+                (f, out) -> Native.xf_context_get_info(f.use(this), out, f.err()),
+                c -> new ContextInfo(c.text(Abi.xf_context_info.description), c.text(Abi.xf_context_info.backend),
+                        c.text(Abi.xf_context_info.device), c.text(Abi.xf_context_info.arithmetic),
+                        c.constant(Abi.xf_context_info.precision, DataType.values()),
+                        c.getInt(Abi.xf_context_info.threads), c.getInt(Abi.xf_context_info.rank),
+                        c.getInt(Abi.xf_context_info.rank_count)));
     }
 
-    /** {@return the memory account; also while calls run} */
+    /** {@return the memory account, also while calls are running} */
     public MemoryStats memory() {
-        return Frame.read(5, (f, out) -> Native.xf_context_get_memory(f.use(this), out, f.err()),
-                s -> new MemoryStats(s.get(1), s.get(2), s.get(3), s.get(4)));
+        return Frame.read(Abi.xf_memory_stats.SIZE,
+                (f, out) -> Native.xf_context_get_memory(f.use(this), out, f.err()),
+                s -> new MemoryStats(s.getLong(Abi.xf_memory_stats.current), s.getLong(Abi.xf_memory_stats.peak),
+                        s.getLong(Abi.xf_memory_stats.budget), s.getLong(Abi.xf_memory_stats.allocations)));
     }
 
-    /** {@return this process's number among the ranks of its training job; 0 for one that is alone} */
-    public int rank() {
-        return Frame.get(f -> (int) Native.xf_context_rank(f.use(this)));
-    }
-
-    /** {@return the number of those ranks; 1 for a process that is alone} */
-    public int rankCount() {
-        return Frame.get(f -> (int) Native.xf_context_rank_count(f.use(this)));
-    }
-
-    /**
-     * Gives a number to all ranks and gets theirs, in their order. Every rank makes this call, in the same place; with
-     * it they decide as one, to stop for instance.
-     */
-    public long[] allGather(long value) {
-        int count = rankCount();
-        return Frame.read(count, (f, out) -> Native.xf_context_all_gather(f.use(this), value, out, f.err()),
-                all -> IntStream.range(0, count).mapToLong(all::get).toArray());
-    }
-
-    /** {@return the backends known here, available or not; opens none} */
+    /** {@return the backends that the library supports, available or not} Opens none. */
     public List<BackendInfo> backends() {
-        long count = Frame.get(f -> Native.xf_backend_count(f.use(this)));
+        long count = Frame.get(f -> Native.xf_context_backend_count(f.use(this)));
         List<BackendInfo> found = new ArrayList<>();
         for (long i = 0; i < count; ++i) {
             long index = i;
-            found.add(Frame.read(7, (f, out) -> Native.xf_backend_get(f.use(this), index, out, f.err()),
-                    b -> new BackendInfo(b.text(1), b.text(2), b.text(3), b.text(4), BackendState.of(b.low(5)),
-                            b.high(5), b.text(6))));
+            found.add(Frame.read(Abi.xf_backend_info.SIZE,
+                    (f, out) -> Native.xf_context_get_backend(f.use(this), index, out, f.err()),
+                    b -> new BackendInfo(b.text(Abi.xf_backend_info.name), b.text(Abi.xf_backend_info.version),
+                            b.text(Abi.xf_backend_info.path), b.text(Abi.xf_backend_info.kind),
+                            b.constant(Abi.xf_backend_info.state, BackendState.values()),
+                            b.getInt(Abi.xf_backend_info.device_count), b.text(Abi.xf_backend_info.reason))));
         }
         return List.copyOf(found);
     }

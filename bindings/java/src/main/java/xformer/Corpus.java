@@ -9,89 +9,103 @@ import java.util.Map;
 import java.util.stream.LongStream;
 
 /**
- * Sentence pairs, as text or as ids; immutable. Bad lines are skipped, counted in {@link #stats()} and told to the log;
- * with the option "data.strict" the first one is an error of status DATA.
+ * Sentence pairs, as text or as ids; immutable. Bad lines are skipped, counted in {@link #stats()}, and logged; with
+ * the option "data.strict" the first one is an error with {@link Status#DATA}.
  */
 public final class Corpus extends NativeObject implements Iterable<Pair> {
     /**
      * The two parts of a corpus.
      *
-     * @param rest all pairs that are not held out
-     * @param heldOut the pairs held out
+     * @param rest the pairs for training
+     * @param heldOut the held-out pairs
      */
     public record Split(Corpus rest, Corpus heldOut) {}
 
-    private Corpus(Services services, Frame.Call maker) {
-        super(Handle.Kind.CORPUS, services, maker);
+    private Corpus(Services services, Frame.Output creator) {
+        super(Handle.Kind.CORPUS, services, creator);
     }
 
-    private Corpus(Services services, long made) {
+    private Corpus(Services services, long pointer) {
         this(services, (f, out) -> {
-            Words.at(out, 8).set(0, made);
-            return 0;
+            Memory.at(out, 8).set(0, pointer);
+            return Abi.XF_OK;
         });
     }
 
-    /** Opens a file of lines "source TAB target". */
+    /** Opens a file, or a folder of files, with a pair per line (source TAB target). */
     public static Corpus open(Context context, Path path) {
         return open(context, path, Map.of());
     }
 
-    /** Opens a file of lines "source TAB target", by "data.max_bytes" and "data.strict". */
+    /** Opens pairs. Reads the options "data.max_bytes" and "data.strict". */
     public static Corpus open(Context context, Path path, Map<String, ?> options) {
-        return new Corpus(context.services, (f, out) ->
-                Native.xf_corpus_open(f.use(context), f.config(options), f.path(path), out, f.err()));
+        return open(context, path, options, new Call());
     }
 
-    /** Opens two files with as many lines, a sentence each, by the same options. */
+    /** Opens pairs, as {@link #open(Context, Path, Map)}. */
+    public static Corpus open(Context context, Path path, Map<String, ?> options, Call call) {
+        return new Corpus(context.services, (f, out) -> Native.xf_corpus_open(
+                f.use(context), f.path(path), 0, f.config(options), f.call(call), out, f.err()));
+    }
+
+    /** Opens two parallel files, or folders of files, with a sentence per line. */
     public static Corpus openParallel(Context context, Path source, Path target, Map<String, ?> options) {
-        return new Corpus(context.services, (f, out) -> Native.xf_corpus_open_parallel(
-                f.use(context), f.config(options), f.path(source), f.path(target), out, f.err()));
+        return openParallel(context, source, target, options, new Call());
     }
 
-    /** Makes a corpus of a copy of lines "source TAB target" in memory, which messages call by the name. */
-    public static Corpus fromText(Context context, String name, byte[] utf8, Map<String, ?> options) {
-        return new Corpus(context.services, (f, out) -> Native.xf_corpus_from_memory(
-                f.use(context), f.config(options), f.name(name), f.bytes(utf8), utf8.length, out, f.err()));
+    /** Opens two parallel files or folders, as {@link #openParallel(Context, Path, Path, Map)}. */
+    public static Corpus openParallel(Context context, Path source, Path target, Map<String, ?> options, Call call) {
+        return new Corpus(context.services, (f, out) -> Native.xf_corpus_open(f.use(context), f.path(source),
+                f.path(target), f.config(options), f.call(call), out, f.err()));
     }
 
-    /** Makes a corpus from pairs, in which tabs and line ends are text. */
+    /** Creates a corpus from pairs, which may contain tabs and line ends. */
     public static Corpus fromPairs(Context context, Iterable<Pair> pairs) {
         return fromPairs(context, pairs, Map.of());
     }
 
-    /** Makes a corpus from pairs, by the options of {@link #open(Context, Path, Map)}. */
+    /** Creates a corpus from pairs. Reads the options of {@link #open(Context, Path, Map)}. */
     public static Corpus fromPairs(Context context, Iterable<Pair> pairs, Map<String, ?> options) {
-        List<byte[]> sources = new ArrayList<>();
-        List<byte[]> targets = new ArrayList<>();
+        return fromPairs(context, pairs, options, new Call());
+    }
+
+    /** Creates a corpus from pairs, as {@link #fromPairs(Context, Iterable, Map)}. */
+    public static Corpus fromPairs(Context context, Iterable<Pair> pairs, Map<String, ?> options, Call call) {
+        List<String> sources = new ArrayList<>();
+        List<String> targets = new ArrayList<>();
         for (Pair pair : pairs) {
-            sources.add(Text.utf8(pair.source()));
-            targets.add(Text.utf8(pair.target()));
+            sources.add(pair.source());
+            targets.add(pair.target());
         }
         return new Corpus(context.services, (f, out) -> {
             Frame.Texts s = f.texts(sources);
             Frame.Texts t = f.texts(targets);
-            return Native.xf_corpus_from_pairs(f.use(context), f.config(options), s.pointers(), s.lengths(),
-                    t.pointers(), t.lengths(), s.count(), out, f.err());
+            return Native.xf_corpus_from_pairs(f.use(context), s.pointers(), s.lengths(), t.pointers(), t.lengths(),
+                    s.count(), f.config(options), f.call(call), out, f.err());
         });
     }
 
-    /** Makes a corpus, without text, of a copy of ids: for a program with a tokenizer of its own. */
+    /** Creates a corpus of ids, for programs with their own tokenizer. It contains no text. */
     public static Corpus fromIds(Context context, Batch pairs) {
-        return new Corpus(context.services, (f, out) ->
-                Native.xf_corpus_from_ids(f.use(context), f.batch(pairs), out, f.err()));
+        return fromIds(context, pairs, new Call());
     }
 
-    /** Makes a corpus of some of these pairs, at least one, in the order wanted, again perhaps. Text is shared. */
+    /** Creates a corpus of ids, as {@link #fromIds(Context, Batch)}. */
+    public static Corpus fromIds(Context context, Batch pairs, Call call) {
+        return new Corpus(context.services, (f, out) ->
+                Native.xf_corpus_from_ids(f.use(context), f.batch(pairs), f.call(call), out, f.err()));
+    }
+
+    /** Creates a corpus from some pairs, at least one, in the given order. An index may be repeated. */
     public Corpus subset(long... indices) {
         return new Corpus(services, (f, out) ->
                 Native.xf_corpus_subset(f.use(this), f.array(indices), indices.length, out, f.err()));
     }
 
-    /** Splits these pairs at random, by the seed: 1 to {@link #size()} - 1 are held out. Both parts keep the order. */
+    /** Splits the corpus at random. Both parts keep the order. {@code heldOut} is from 1 to {@link #size()} - 1. */
     public Split split(long heldOut, long seed) {
-        return Frame.read(2, (f, out) -> Native.xf_corpus_split(f.use(this), heldOut, seed, out, out + 8, f.err()),
-                parts -> new Split(new Corpus(services, parts.get(0)), new Corpus(services, parts.get(1))));
+        return Frame.read(16, (f, out) -> Native.xf_corpus_split(f.use(this), heldOut, seed, out, out + 8, f.err()),
+                parts -> new Split(new Corpus(services, parts.getLong(0)), new Corpus(services, parts.getLong(8))));
     }
 
     /** {@return the number of pairs} */
@@ -99,28 +113,33 @@ public final class Corpus extends NativeObject implements Iterable<Pair> {
         return Frame.get(f -> Native.xf_corpus_pair_count(f.use(this)));
     }
 
-    /** Reads a pair. */
+    /** Returns a pair. */
     public Pair get(long index) {
         return Frame.get(f -> {
             long corpus = f.use(this);
             long size = Native.xf_corpus_pair_count(corpus);
             if (index < 0 || index >= size) throw new IndexOutOfBoundsException("pair " + index + " of " + size);
-            Words w = f.words(4);
-            long at = w.address();
+            Memory out = f.memory(32);
+            long at = out.address();
             f.check(Native.xf_corpus_get_pair(corpus, index, at, at + 8, at + 16, at + 24, f.err()));
-            return new Pair(Text.string(w.bytes(0, w.count(1))), Text.string(w.bytes(2, w.count(3))));
+            return new Pair(Text.string(out.array(0, out.getLong(8)).bytes()),
+                    Text.string(out.array(16, out.getLong(24)).bytes()));
         });
     }
 
-    /** {@return an iterator from the first pair to the last} */
+    /** {@return an iterator over all pairs} */
     @Override
     public Iterator<Pair> iterator() {
         return LongStream.range(0, size()).mapToObj(this::get).iterator();
     }
 
-    /** {@return how many lines were read, kept and skipped, and why} */
+    /** {@return the numbers of lines that were read, kept, and skipped} */
     public CorpusStats stats() {
-        return Frame.read(8, (f, out) -> Native.xf_corpus_get_stats(f.use(this), out, f.err()),
-                s -> new CorpusStats(s.get(1), s.get(2), s.get(3), s.get(4), s.get(5), s.get(6), s.get(7)));
+        return Frame.read(Abi.xf_corpus_stats.SIZE,
+                (f, out) -> Native.xf_corpus_get_stats(f.use(this), out, f.err()),
+                s -> new CorpusStats(s.getLong(Abi.xf_corpus_stats.lines), s.getLong(Abi.xf_corpus_stats.kept),
+                        s.getLong(Abi.xf_corpus_stats.bad_columns), s.getLong(Abi.xf_corpus_stats.empty_side),
+                        s.getLong(Abi.xf_corpus_stats.too_long), s.getLong(Abi.xf_corpus_stats.invalid_utf8),
+                        s.getLong(Abi.xf_corpus_stats.nul_byte)));
     }
 }

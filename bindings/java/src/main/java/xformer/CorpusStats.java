@@ -2,7 +2,7 @@
 package xformer;
 
 /**
- * What became of the lines of a corpus: lines is the sum of the others.
+ * Line counts of a corpus. {@code lines} is the sum of the others.
  *
  * @param lines lines read
  * @param kept pairs kept

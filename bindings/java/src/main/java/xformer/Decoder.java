@@ -2,80 +2,109 @@
 package xformer;
 
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
 
 /**
- * Beam search over a model it shares with others. A decoder is for one thread at a time; for several threads make one
- * each: it copies no weights.
+ * Beam search with a model. A decoder serves one call at a time. It does not copy parameters, so create one for each
+ * thread that translates.
  */
 public final class Decoder extends NativeObject {
-    /** Makes a decoder with all defaults: beam 4, length penalty 0.6. */
+    /** Creates a decoder with all defaults: beam 4, length penalty 0.6. */
     public Decoder(Model model) {
         this(model, Map.of());
     }
 
-    /** Makes a decoder by "decode." and, for {@link #evaluate}, "train.label_smoothing" and its kind. */
+    /**
+     * Creates a decoder. Reads the options of the groups "decode." and "text."; for {@link #evaluate(Batcher)} also
+     * "train.label_smoothing" and "train.label_smoothing_kind".
+     */
     public Decoder(Model model, Map<String, ?> options) {
         super(Handle.Kind.DECODER, model.services, (f, out) ->
                 Native.xf_decoder_create(f.use(model), f.config(options), out, f.err()));
     }
 
-    /**
-     * Cancels the call that runs on this decoder at the moment, which ends in a {@link CancelledException}; others of
-     * the context go on. While nothing runs it does nothing. May be called from any thread, and from listeners.
-     */
-    public void cancel() {
-        act(Native::xf_decoder_cancel);
-    }
-
-    /** Translates a text; what can't be translated is an exception. */
+    /** Translates a text. Throws an exception if it cannot be translated. */
     public Hypothesis translate(String text) {
         return translate(List.of(text)).get(0).best();
     }
 
-    /**
-     * Translates texts, in one call of the library. Answers do not depend on what is translated together. A text that
-     * can't be translated does not fail the others: its {@link Answer} has the exception.
-     *
-     * @return for each text, in their order, its "decode.n_best" hypotheses, best first
-     */
-    public List<Answer> translate(List<String> texts) {
+    /** Translates texts, as {@link #translate(List, DecodeParams, Call)}. */
+    public List<Translation> translate(List<String> texts) {
         return translate(texts, new DecodeParams());
     }
 
-    /** Translates texts, with what holds for this call alone. */
-    public List<Answer> translate(List<String> texts, DecodeParams params) {
-        return answers((f, out) -> {
-            Frame.Texts all = f.texts(Text.utf8(texts));
+    /** Translates texts, as {@link #translate(List, DecodeParams, Call)}. */
+    public List<Translation> translate(List<String> texts, DecodeParams params) {
+        return translate(texts, params, new Call());
+    }
+
+    /**
+     * Translates texts. The result for a text does not depend on the other texts. A text that cannot be translated does
+     * not fail the call: its {@link Translation} contains the exception.
+     *
+     * @return for each text its "decode.n_best" hypotheses, best first
+     */
+    public List<Translation> translate(List<String> texts, DecodeParams params, Call call) {
+        return results((f, out) -> {
+            Frame.Texts all = f.texts(texts);
             return Native.xf_translate(f.use(this), all.pointers(), all.lengths(), all.count(),
-                    params.write(f, all.count(), true), out, f.err());
+                    params.write(f, all.count(), true), f.call(call), out, f.err());
         });
     }
 
-    /** Decodes sources given as ids, in one call of the library; targets are not looked at. */
-    public List<Answer> decode(Batch batch) {
+    /**
+     * Translates texts on an executor. Canceling the future cancels the call, and also the token of {@code call} if it
+     * has one. Use an executor with one thread per decoder: a call that finds its decoder in use fails with
+     * {@link Status#BUSY}.
+     */
+    public CompletableFuture<List<Translation>> translateAsync(
+            List<String> texts, DecodeParams params, Call call, Executor executor) {
+        Call cancellable = call.withToken();
+        CompletableFuture<List<Translation>> future = new CompletableFuture<>();
+        future.whenComplete((result, error) -> {
+            if (future.isCancelled()) cancellable.token().cancel();
+        });
+        executor.execute(() -> {
+            try {
+                if (!future.isDone()) future.complete(translate(texts, params, cancellable));
+            } catch (Throwable error) {
+                future.completeExceptionally(error);
+            }
+        });
+        return future;
+    }
+
+    /** Decodes sources that are given as ids, as {@link #decode(Batch, DecodeParams, Call)}. */
+    public List<Translation> decode(Batch batch) {
         return decode(batch, new DecodeParams());
     }
 
-    /** Decodes sources given as ids, with what holds for this call alone. */
-    public List<Answer> decode(Batch batch, DecodeParams params) {
-        return answers((f, out) -> Native.xf_decode(
-                f.use(this), f.batch(batch), params.write(f, batch.size(), false), out, f.err()));
+    /** Decodes sources that are given as ids, as {@link #decode(Batch, DecodeParams, Call)}. */
+    public List<Translation> decode(Batch batch, DecodeParams params) {
+        return decode(batch, params, new Call());
     }
 
-    private static List<Answer> answers(Frame.Call call) {
+    /** Decodes sources that are given as ids. Targets are ignored. */
+    public List<Translation> decode(Batch batch, DecodeParams params, Call call) {
+        return results((f, out) -> Native.xf_decode(f.use(this), f.batch(batch),
+                params.write(f, batch.size(), false), f.call(call), out, f.err()));
+    }
+
+    private static List<Translation> results(Frame.Output call) {
         return Frame.get(f -> {
-            Words out = f.words(1);
-            int status = call.in(f, out.address());
-            long found = out.get(0);
+            Memory out = f.memory(8);
+            int status = call.call(f, out.address());
+            long found = out.getLong(0);
             try {
                 f.check(status);
-                int count = (int) Native.xf_hypotheses_sentence_count(found);
-                List<Answer> all = new ArrayList<>(count);
-                Words h = f.struct(9);
-                for (int i = 0; i < count; ++i) all.add(answer(f, found, i, h));
+                long count = Native.xf_hypotheses_sentence_count(found);
+                List<Translation> all = new ArrayList<>((int) count);
+                Memory info = f.struct(Abi.xf_sentence_info.SIZE);
+                Memory hypothesis = f.struct(Abi.xf_hypothesis.SIZE);
+                for (long i = 0; i < count; ++i) all.add(result(f, found, i, info, hypothesis));
                 return all;
             } finally {
                 Native.xf_hypotheses_free(found);
@@ -83,61 +112,86 @@ public final class Decoder extends NativeObject {
         });
     }
 
-    private static Answer answer(Frame f, long found, int sentence, Words h) {
-        int status = Native.xf_hypotheses_status(found, sentence, f.err());
-        if (status < 0) return new Answer(List.of(), f.failure(status));
-        long count = Native.xf_hypotheses_answer_count(found, sentence);
-        List<Hypothesis> all = new ArrayList<>((int) count);
-        for (long rank = 0; rank < count; ++rank) {
-            f.check(Native.xf_hypotheses_get(found, sentence, rank, h.address(), f.err()));
-            int length = h.count(2);
-            String text = h.get(3) == 0 ? null : Text.string(h.bytes(3, h.count(4)));
-            all.add(new Hypothesis(text, h.ints(1, length), h.floats(5, length + h.low(8)), h.real(6), h.real(7),
-                    h.low(8) != 0, h.high(8) != 0));
+    private static Translation result(Frame f, long found, long sentence, Memory info, Memory h) {
+        f.check(Native.xf_hypotheses_get_sentence(found, sentence, info.address(), f.err()));
+        int status = info.getInt(Abi.xf_sentence_info.status);
+        if (status < 0) {
+            return new Translation(List.of(), XformerException.of(status, 0, info.text(Abi.xf_sentence_info.message)));
         }
-        return new Answer(List.copyOf(all), null);
+        long count = info.getLong(Abi.xf_sentence_info.hypothesis_count);
+        List<Hypothesis> all = new ArrayList<>((int) count);
+        for (long index = 0; index < count; ++index) {
+            f.check(Native.xf_hypotheses_get(found, sentence, index, h.address(), f.err()));
+            long ids = h.getLong(Abi.xf_hypothesis.id_count);
+            boolean finished = h.getBoolean(Abi.xf_hypothesis.finished);
+            String text = h.getLong(Abi.xf_hypothesis.text) == 0 ? null
+                    : Text.string(h.array(Abi.xf_hypothesis.text, h.getLong(Abi.xf_hypothesis.text_length)).bytes());
+            all.add(new Hypothesis(text, h.array(Abi.xf_hypothesis.ids, 4 * ids).ints(),
+                    h.array(Abi.xf_hypothesis.token_log_probabilities, 4 * (ids + (finished ? 1 : 0))).floats(),
+                    h.getDouble(Abi.xf_hypothesis.log_probability), h.getDouble(Abi.xf_hypothesis.score), finished,
+                    h.getBoolean(Abi.xf_hypothesis.complete)));
+        }
+        return new Translation(List.copyOf(all), null);
     }
 
-    /** Gives the natural logarithm of the probability of each target given its source, end symbol included. */
+    /** Scores given targets, as {@link #score(Batch, Call)}. */
     public double[] score(Batch batch) {
-        int count = batch.size();
-        return Frame.read(count + 1, (f, out) -> Native.xf_score(f.use(this), f.batch(batch), out, f.err()), all -> {
-            double[] scores = new double[count];
-            all.memory().asDoubleBuffer().get(scores);
-            return scores;
+        return score(batch, new Call());
+    }
+
+    /** Returns the natural logarithm of the probability of each target given its source, including the end symbol. */
+    public double[] score(Batch batch, Call call) {
+        return Frame.get(f -> {
+            long size = 8L * batch.size();
+            long out = f.allocate(size);
+            f.check(Native.xf_score(f.use(this), f.batch(batch), f.call(call), out, f.err()));
+            return Memory.at(out, size).doubles();
         });
     }
 
+    /** Scores given translations. A pair that cannot be scored fails the call. */
+    public double[] scoreTexts(List<String> sources, List<String> targets) {
+        return scoreTexts(sources, targets, null, new Call());
+    }
+
     /**
-     * Gives the attention weights of one layer for one pair: what Figures 3 to 5 of the paper draw. Position i of the
-     * decoder holds the token before target token i and predicts target token i. Each row sums to 1.
+     * Scores given translations: {@link #score(Batch, Call)} for texts.
+     *
+     * @param statuses receives the status of each pair, and a pair that cannot be scored has the score NaN; null: the
+     *        first pair that cannot be scored fails the call
      */
-    public float[][][] attentionWeights(Batch pair, AttentionKind kind, int layer) {
-        float[] weights = Frame.fill(0, 4, (f, buffer, capacity, count) -> Native.xf_attention_weights(
-                f.use(this), f.batch(pair), kind.ordinal(), layer, buffer, capacity, count, f.err()), Words::floats);
-        int src = pair.srcIds().remaining();
-        int tgt = pair.tgtIds().remaining();
-        int queries = kind == AttentionKind.ENCODER ? src : tgt;
-        int keys = kind == AttentionKind.DECODER ? tgt : src;
-        float[][][] shaped = new float[weights.length / (queries * keys)][queries][];
-        for (int row = 0; row < weights.length / keys; ++row) {
-            shaped[row / queries][row % queries] = Arrays.copyOfRange(weights, row * keys, (row + 1) * keys);
+    public double[] scoreTexts(List<String> sources, List<String> targets, Status[] statuses, Call call) {
+        int count = sources.size();
+        if (targets.size() != count || statuses != null && statuses.length != count) {
+            throw new IllegalArgumentException("found " + count + " sources, " + targets.size() + " targets, and "
+                    + (statuses == null ? "no" : statuses.length) + " statuses, expected equal numbers");
         }
-        return shaped;
+        return Frame.get(f -> {
+            long out = f.allocate(8L * count);
+            long codes = statuses == null ? 0 : f.allocate(4L * count);
+            Frame.Texts s = f.texts(sources);
+            Frame.Texts t = f.texts(targets);
+            f.check(Native.xf_score_texts(f.use(this), s.pointers(), s.lengths(), t.pointers(), t.lengths(), count,
+                    f.call(call), out, codes, f.err()));
+            if (statuses != null) {
+                int[] numbers = Memory.at(codes, 4L * count).ints();
+                for (int i = 0; i < count; ++i) statuses[i] = Status.of(numbers[i]);
+            }
+            return Memory.at(out, 8L * count).doubles();
+        });
     }
 
-    /** Measures loss and perplexity on pairs. */
-    public EvalStats evaluate(List<Batch> batches) {
-        return evaluated((f, out) ->
-                Native.xf_evaluate(f.use(this), f.batches(batches), batches.size(), out, f.err()));
-    }
-
-    /** Measures loss and perplexity on all pairs of a batcher, once; it stands afterwards where it stood. */
+    /** Measures loss and perplexity on all pairs of a batcher, whose position is unchanged afterwards. */
     public EvalStats evaluate(Batcher batcher) {
-        return evaluated((f, out) -> Native.xf_evaluate_batcher(f.use(this), f.use(batcher), out, f.err()));
+        return evaluate(batcher, new Call());
     }
 
-    private static EvalStats evaluated(Frame.Call call) {
-        return Frame.read(6, call, s -> new EvalStats(s.get(1), s.get(2), s.real(3), s.real(4), s.real(5)));
+    /** Measures loss and perplexity, as {@link #evaluate(Batcher)}. */
+    public EvalStats evaluate(Batcher batcher, Call call) {
+        return Frame.read(Abi.xf_eval_stats.SIZE,
+                (f, out) -> Native.xf_evaluate(f.use(this), f.use(batcher), f.call(call), out, f.err()),
+                s -> new EvalStats(s.getLong(Abi.xf_eval_stats.sentences), s.getLong(Abi.xf_eval_stats.tgt_tokens),
+                        s.getDouble(Abi.xf_eval_stats.loss), s.getDouble(Abi.xf_eval_stats.nll),
+                        s.getDouble(Abi.xf_eval_stats.perplexity)));
     }
 }

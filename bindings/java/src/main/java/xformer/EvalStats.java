@@ -4,10 +4,10 @@ package xformer;
 /**
  * Quality of a model on held-out pairs, without dropout.
  *
- * @param sentences pairs
- * @param tgtTokens target tokens, end symbols counted
- * @param loss cross-entropy with "train.label_smoothing" of the decoder's options, nats per target token
- * @param nll un-smoothed cross-entropy, nats per target token
+ * @param sentences number of pairs
+ * @param tgtTokens target tokens, including end symbols
+ * @param loss cross-entropy with the decoder's "train.label_smoothing", in nats per target token
+ * @param nll cross-entropy without label smoothing, in nats per target token
  * @param perplexity exp(nll)
  */
 public record EvalStats(long sentences, long tgtTokens, double loss, double nll, double perplexity) {}

@@ -1,13 +1,15 @@
 /*
- * One call of the library: the memory of C that its arguments and results are in, the objects it uses, and how it
- * ended. All of the binding goes through here:
+ * One call of the library: the C memory of its arguments and results, the objects that it uses, and its outcome. All
+ * calls of the binding use a frame:
  *
- *     Frame.run(f -> Native.xf_batcher_seek(f.use(this), epoch, batch, f.err()));
+ *     Frame.run(f -> Native.xf_batcher_seek(f.use(this), epoch, batch, f.call(call), f.err()));
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 package xformer;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.Buffer;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -15,7 +17,6 @@ import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -24,20 +25,22 @@ import java.util.function.ToIntFunction;
 
 final class Frame implements AutoCloseable {
     private static final int BLOCK = 2048;
-    private static final int ERROR = 256;
-    /** The innermost call of each thread: callbacks of the library are within it. */
+    /** The innermost call of each thread. The library makes its callbacks within it. */
     private static final ThreadLocal<Frame> CURRENT = new ThreadLocal<>();
 
     private final Frame outer = CURRENT.get();
     private final List<Handle> used = new ArrayList<>(4);
-    // Listeners are heard until the end, whatever is collected before.
-    private final List<Services> services = new ArrayList<>(4);
+    // Objects that must not be collected before the call returns.
+    private final List<Object> kept = new ArrayList<>(4);
     private final List<Long> blocks = new ArrayList<>(2);
+    private final List<Source.Reader> readers = new ArrayList<>(0);
     private final ByteBuffer memory;
     private final long start;
-    private int next = ERROR;
+    private int next = Abi.xf_error.SIZE;
     private Throwable thrown;
-    private Constraint constraint;
+    private Sink.Writer writer;
+    private ProgressListener progress;
+    private Experimental.Constraint constraint;
 
     Frame() {
         start = block(BLOCK);
@@ -45,16 +48,16 @@ final class Frame implements AutoCloseable {
         CURRENT.set(this);
     }
 
-    /** A call that gives its result through a pointer. */
+    /** A function of C that writes its result to a pointer. */
     @FunctionalInterface
-    interface Call {
-        int in(Frame f, long out);
+    interface Output {
+        int call(Frame f, long out);
     }
 
-    /** A call that fills a buffer and tells how much there is, also when that does not fit. */
+    /** A function of C that fills a buffer and reports the required size, also if the buffer is too small. */
     @FunctionalInterface
-    interface Filling {
-        int in(Frame f, long buffer, long capacity, long count);
+    interface Fill {
+        int call(Frame f, long buffer, long capacity, long count);
     }
 
     static int run(ToIntFunction<Frame> call) {
@@ -69,30 +72,30 @@ final class Frame implements AutoCloseable {
         }
     }
 
-    /** Reads a struct of so many words; or one word, which need not be a struct. */
-    static <T> T read(int words, Call call, Function<Words, T> result) {
+    /** Reads a struct, or other results, of the given size in bytes. */
+    static <T> T read(int size, Output call, Function<Memory, T> result) {
         try (Frame f = new Frame()) {
-            Words out = f.words(words).set(0, 8L * words);
-            f.check(call.in(f, out.address()));
+            Memory out = f.struct(size);
+            f.check(call.call(f, out.address()));
             return result.apply(out);
         }
     }
 
-    /** Calls with room for a guess, and again with the room that was asked for; width: bytes of each entry. */
-    static <T> T fill(long guess, int width, Filling call, Function<Words, T> result) {
+    /** Calls with a buffer of an estimated capacity, and again with the required one. Returns null for XF_DONE. */
+    static <T> T fill(long estimate, int elementSize, Fill call, Function<Memory, T> result) {
         try (Frame f = new Frame()) {
-            Words count = f.words(1);
-            for (long capacity = guess;; capacity = count.get(0) + 1) {
-                long buffer = f.allocate(capacity * width);
-                int status = call.in(f, buffer, capacity, count.address());
-                if (f.failed(status) && status == Status.BUFFER_TOO_SMALL.code() && f.thrown == null) continue;
-                f.check(status);
-                return result.apply(Words.at(buffer, count.get(0) * width));
+            Memory count = f.memory(8);
+            for (long capacity = estimate;; capacity = count.getLong(0) + 1) {
+                long buffer = f.allocate(capacity * elementSize);
+                int status = call.call(f, buffer, capacity, count.address());
+                if (status == Abi.XF_ERROR_BUFFER_TOO_SMALL && f.thrown == null) continue;
+                if (f.check(status) == Abi.XF_DONE) return null;
+                return result.apply(Memory.at(buffer, count.getLong(0) * elementSize));
             }
         }
     }
 
-    // How it ended.
+    // Outcome.
 
     /** The xf_error of this call. */
     long err() {
@@ -103,17 +106,20 @@ final class Frame implements AutoCloseable {
         return status < 0 || thrown != null;
     }
 
-    /** The exception of a status, with the sentence that the library wrote. */
+    /** The exception for a status, with the message of the library. */
     XformerException failure(int status) {
-        return XformerException.of(status, Words.at(start, ERROR).high(0), Text.at(start + 8));
+        int code = memory.order(ByteOrder.nativeOrder()).getInt(Abi.xf_error.native_code);
+        return XformerException.of(status, code, Text.at(start + Abi.xf_error.message));
     }
 
-    /** Throws when a call failed; what a callback has thrown stands first. */
+    /** Throws if a call failed. An exception of a callback takes precedence. */
     int check(int status) {
         if (!failed(status)) return status;
         if (thrown == null) throw failure(status);
-        // That a callback stopped the call is what its exception says already.
-        if (status < 0 && status != Status.CALLBACK.code()) thrown.addSuppressed(failure(status));
+        // The callback's own exception already explains these.
+        boolean io = writer != null || !readers.isEmpty();
+        boolean explained = status == Abi.XF_ERROR_CALLBACK || status == Abi.XF_ERROR_IO && io;
+        if (status < 0 && !explained) thrown.addSuppressed(failure(status));
         throw Frame.<RuntimeException>as(thrown);
     }
 
@@ -122,46 +128,94 @@ final class Frame implements AutoCloseable {
         throw (E) any;
     }
 
-    /** Runs a callback; what it throws is kept until the call of the library is over. Tells whether it threw. */
-    static boolean guarded(Runnable callback) {
+    // Callbacks of the library. Their exceptions are kept until the call returns.
+
+    /** Code of a callback. */
+    @FunctionalInterface
+    interface Callback {
+        void run() throws IOException;
+    }
+
+    /** Runs a callback; returns 1 if it threw, otherwise 0. */
+    static int guarded(Callback callback) {
         Frame f = CURRENT.get();
-        if (f != null && f.thrown != null) return false; // one is enough
+        if (f != null && f.thrown != null) return 0; // only the first exception is kept
         try {
             callback.run();
-            return false;
+            return 0;
+        } catch (IOException error) {
+            if (f != null) f.thrown = new UncheckedIOException(error);
         } catch (Throwable error) {
             if (f != null) f.thrown = error;
-            return true;
         }
+        return 1;
     }
 
-    /** Called by C: the xf_constraint_fn of the call that runs. */
+    private static int required(Callback callback) {
+        return CURRENT.get().thrown != null ? 1 : guarded(callback);
+    }
+
+    /** The xf_progress_fn. */
     @SuppressWarnings("unused")
-    private static int restrict(long prefix, long allowed) {
-        Frame f = CURRENT.get();
-        return f.thrown != null || guarded(() -> {
-            Words p = Words.at(prefix, 48);
-            int size = p.low(5);
-            BitSet free = new BitSet(size);
-            free.set(0, size);
-            f.constraint.restrict(new Prefix(p.count(1), p.ints(2, p.count(3)), p.get(4), size), free);
-            int words = (size + 31) / 32;
-            IntBuffer out = Words.at(allowed, 4L * words).memory().asIntBuffer();
-            long[] bits = free.toLongArray();
-            for (int i = 0; i < words; ++i) {
-                int word = i / 2 < bits.length ? (int) (bits[i / 2] >>> 32 * (i % 2)) : 0;
-                out.put(i, out.get(i) & word);
+    private static int progress(long user, long progress) {
+        return guarded(() -> {
+            Memory p = Memory.at(progress, Abi.xf_progress.SIZE);
+            CURRENT.get().progress.progress(
+                    p.text(Abi.xf_progress.task), p.getLong(Abi.xf_progress.done), p.getLong(Abi.xf_progress.total));
+        });
+    }
+
+    /** The xf_constraint_fn. */
+    @SuppressWarnings("unused")
+    private static int restrict(long user, long step) {
+        return required(() -> Experimental.restrict(CURRENT.get().constraint, step));
+    }
+
+    /** xf_source::read; user is the index of the reader. */
+    @SuppressWarnings("unused")
+    private static int read(long user, long offset, long dst, long bytes) {
+        return required(() -> {
+            ByteBuffer to = Native.view(dst, bytes);
+            CURRENT.get().readers.get((int) user).read(offset, to);
+            if (to.hasRemaining()) {
+                throw new IOException("the reader returned " + (bytes - to.remaining()) + " bytes at offset " + offset
+                        + ", expected " + bytes);
             }
-        }) ? 1 : 0;
+        });
     }
 
-    /** The address of the function of C that asks a constraint; 0 without one. */
-    long constraint(Constraint asked) {
+    /** xf_sink::write. */
+    @SuppressWarnings("unused")
+    private static int write(long user, long offset, long src, long bytes) {
+        return required(() -> CURRENT.get().writer.write(offset, Native.view(src, bytes).asReadOnlyBuffer()));
+    }
+
+    /** The address of an xf_call. */
+    long call(Call call) {
+        Memory to = struct(Abi.xf_call.SIZE);
+        call.write(this, to);
+        return to.address();
+    }
+
+    void progress(ProgressListener listener) {
+        progress = listener;
+    }
+
+    void constraint(Experimental.Constraint asked) {
         constraint = asked;
-        return asked == null ? 0 : Native.callback(Native.QUESTION);
     }
 
-    // What a call uses. All of it is good until the frame is closed.
+    /** The index of a reader, which xf_source::user holds. */
+    long reader(Source.Reader reader) {
+        readers.add(reader);
+        return readers.size() - 1L;
+    }
+
+    void writer(Sink.Writer sink) {
+        writer = sink;
+    }
+
+    // Arguments. They are valid until the frame is closed.
 
     long use(Handle handle) {
         long pointer = handle.begin();
@@ -170,11 +224,15 @@ final class Frame implements AutoCloseable {
     }
 
     long use(NativeObject object) {
-        services.add(object.services);
+        keep(object.services);
         return use(object.handle);
     }
 
-    /** The config of any options: a Config's own, or one for this call; NULL when nothing is set. */
+    void keep(Object object) {
+        kept.add(object);
+    }
+
+    /** The config for any options: a Config's own, or one for this call; NULL if no option is set. */
     long config(Map<String, ?> options) {
         if (options.isEmpty()) return 0;
         Config config = options instanceof Config given ? given : new Config(options);
@@ -198,17 +256,15 @@ final class Frame implements AutoCloseable {
         return address;
     }
 
-    Words words(int count) {
+    Memory memory(int size) {
         int offset = next;
-        long address = allocate(8L * count);
-        return address == start + offset
-                ? new Words(address, memory.slice(offset, 8 * count))
-                : Words.at(address, 8L * count);
+        long address = allocate(size);
+        return address == start + offset ? new Memory(address, memory.slice(offset, size)) : Memory.at(address, size);
     }
 
-    /** A struct with its size in its first word. */
-    Words struct(int words) {
-        return words(words).set(0, 8L * words);
+    /** A struct with its struct_size. */
+    Memory struct(int size) {
+        return memory(size).set(0, size);
     }
 
     long bytes(byte[] values) {
@@ -217,7 +273,7 @@ final class Frame implements AutoCloseable {
         return address;
     }
 
-    /** A string for a parameter that ends at the first NUL. */
+    /** A NUL-terminated string. */
     long name(String text) {
         return bytes(Text.name(text));
     }
@@ -226,9 +282,9 @@ final class Frame implements AutoCloseable {
         return bytes(Text.path(path));
     }
 
-    /** The bytes of a buffer from its position to its limit: a direct one in place, or a copy. */
+    /** The bytes of a buffer from its position to its limit: a direct buffer in place, otherwise a copy. */
     long data(ByteBuffer values) {
-        if (values.isDirect() && values.hasRemaining()) return Native.address(values.slice());
+        if (values.isDirect() && values.hasRemaining()) return address(values);
         byte[] copy = new byte[values.remaining()];
         values.duplicate().get(copy);
         return bytes(copy);
@@ -246,38 +302,44 @@ final class Frame implements AutoCloseable {
         return numbers(values, values.order(), room -> room.asFloatBuffer().put(values.duplicate()));
     }
 
-    /** Numbers of 4 bytes: where they are, or a copy. */
+    /** Numbers of 4 bytes: in place, or a copy. */
     private long numbers(Buffer values, ByteOrder order, Consumer<ByteBuffer> copy) {
-        if (inPlace(values, order)) return Native.address(values.slice());
+        if (inPlace(values, order)) return address(values);
         long size = 4L * values.remaining();
-        Words room = Words.at(allocate(size), size);
-        copy.accept(room.memory());
+        Memory room = Memory.at(allocate(size), size);
+        copy.accept(room.buffer());
         return room.address();
+    }
+
+    /** The address of a direct buffer at its position. */
+    long address(Buffer values) {
+        keep(values);
+        return Native.address(values.slice());
     }
 
     static boolean inPlace(Buffer values, ByteOrder order) {
         return values.isDirect() && order == ByteOrder.nativeOrder() && values.hasRemaining();
     }
 
-    /** An array of pointers or other words. */
+    /** An array of pointers or other 64-bit numbers. */
     long array(long[] values) {
-        Words all = words(values.length);
-        for (int i = 0; i < values.length; ++i) all.set(i, values[i]);
+        Memory all = Memory.at(allocate(8L * values.length), 8L * values.length);
+        all.buffer().asLongBuffer().put(values);
         return all.address();
     }
 
-    /** Strings: an array of pointers, an array of lengths. Each also has a NUL at its end. */
+    /** Strings: an array of pointers and an array of lengths. Each string is also NUL-terminated. */
     record Texts(long pointers, long lengths, int count) {}
 
-    Texts texts(List<byte[]> texts) {
+    Texts texts(List<String> texts) {
+        List<byte[]> encoded = texts.stream().map(Text::utf8).toList();
         long size = 0;
-        for (byte[] text : texts) size += text == null ? 0 : text.length + 1L;
+        for (byte[] text : encoded) size += text.length + 1L;
         long to = allocate(size);
-        long[] pointers = new long[texts.size()];
-        long[] lengths = new long[texts.size()];
+        long[] pointers = new long[encoded.size()];
+        long[] lengths = new long[encoded.size()];
         for (int i = 0; i < pointers.length; ++i) {
-            byte[] text = texts.get(i);
-            if (text == null) continue;
+            byte[] text = encoded.get(i);
             if (text.length > 0) Native.view(to, text.length).put(0, text);
             pointers[i] = to;
             lengths[i] = text.length;
@@ -288,13 +350,36 @@ final class Frame implements AutoCloseable {
 
     /** An array of xf_batch. */
     long batches(List<Batch> batches) {
-        Words all = words(7 * batches.size());
-        for (int i = 0; i < batches.size(); ++i) batches.get(i).write(this, all, 7 * i);
+        int size = Abi.xf_batch.SIZE;
+        Memory all = memory(size * batches.size());
+        for (int i = 0; i < batches.size(); ++i) {
+            batches.get(i).write(this, new Memory(all.address() + (long) i * size, all.buffer().slice(i * size, size)));
+        }
         return all.address();
     }
 
     long batch(Batch batch) {
         return batches(List.of(batch));
+    }
+
+    /** An array of xf_source. */
+    long sources(List<Source> sources) {
+        int size = Abi.xf_source.SIZE;
+        Memory all = memory(size * sources.size());
+        for (int i = 0; i < sources.size(); ++i) {
+            sources.get(i).write(this, new Memory(all.address() + (long) i * size, all.buffer().slice(i * size, size)));
+        }
+        return all.address();
+    }
+
+    long source(Source source) {
+        return sources(List.of(source));
+    }
+
+    long sink(Sink sink) {
+        Memory to = struct(Abi.xf_sink.SIZE);
+        sink.write(this, to);
+        return to.address();
     }
 
     @Override

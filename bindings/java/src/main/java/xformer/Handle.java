@@ -1,7 +1,7 @@
 /*
- * A pointer of C and when it is freed: once, when it is closed and no call has it. The library itself keeps an object
- * whose call runs; what is left to do here is that nobody frees a pointer between its reading and that call. This is
- * what the Cleaner keeps, so it knows nothing of the object it belongs to.
+ * A pointer of C. It is freed once, when it is closed and no call uses it. The library keeps an object alive during a
+ * call; this class ensures that no pointer is freed after it was read and before that call begins. The Cleaner refers
+ * to the handle, so the handle does not refer to its object.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -12,7 +12,7 @@ import java.util.Locale;
 import java.util.function.LongConsumer;
 
 final class Handle implements Runnable {
-    /** What a pointer points to, and how it is freed. */
+    /** The type of an object, and how it is freed. */
     enum Kind {
         BATCHER(Native::xf_batcher_free),
         CONFIG(Native::xf_config_free),
@@ -45,30 +45,30 @@ final class Handle implements Runnable {
         this.owner = owner;
     }
 
-    /** What a call has made for an object, which frees it. */
+    /** A handle for a pointer that the object owns. */
     static Handle of(Object object, Kind kind, long pointer) {
         Handle made = new Handle(kind, pointer, null);
         made.cleanable = CLEANER.register(object, made);
         return made;
     }
 
-    static Handle of(Object object, Kind kind, Frame.Call call) {
+    static Handle of(Object object, Kind kind, Frame.Output call) {
         try (Frame f = new Frame()) {
-            Words out = f.words(1);
-            int status = call.in(f, out.address());
-            // A listener may have thrown in a call that went well.
-            if (f.failed(status)) kind.free.accept(out.get(0));
+            Memory out = f.memory(8);
+            int status = call.call(f, out.address());
+            // A listener may have thrown in a call that succeeded.
+            if (f.failed(status)) kind.free.accept(out.getLong(0));
             f.check(status);
-            return of(object, kind, out.get(0));
+            return of(object, kind, out.getLong(0));
         }
     }
 
-    /** A pointer that goes with another one. */
+    /** A handle for a pointer that the object of another handle owns. */
     static Handle borrowed(Kind kind, long pointer, Handle owner) {
         return new Handle(kind, pointer, owner);
     }
 
-    /** Begins a call: until its end the pointer is good. */
+    /** Begins a call. The pointer is valid until end(). */
     synchronized long begin() {
         if (closed) throw new IllegalStateException("the " + kind.name().toLowerCase(Locale.ROOT) + " is closed");
         if (owner != null) owner.begin();
@@ -89,7 +89,7 @@ final class Handle implements Runnable {
         else cleanable.clean();
     }
 
-    /** What close() and the Cleaner do. */
+    /** Marks the handle as closed, for close() and the Cleaner. */
     @Override
     public void run() {
         synchronized (this) {
@@ -98,7 +98,7 @@ final class Handle implements Runnable {
         free();
     }
 
-    // Not under the lock: freeing a context waits for its threads.
+    // Frees without the lock, because freeing a context waits for its threads.
     private void free() {
         long unused;
         synchronized (this) {
@@ -113,7 +113,7 @@ final class Handle implements Runnable {
         return closed || owner != null && owner.closed();
     }
 
-    /** Whether a call has it. */
+    /** Returns true while a call uses it. */
     synchronized boolean used() {
         return calls > 0;
     }

@@ -4,32 +4,26 @@ package xformer;
 import java.util.Objects;
 import java.util.concurrent.Executor;
 
-/** What a program does for a {@link Context}: it hears its log and its progress, and runs its work. */
+/** Services that a program provides to a {@link Context}. Each is optional. */
 public final class Host {
     private LogListener log;
     private LogLevel level = LogLevel.WARNING;
-    private ProgressListener progress;
     private Executor executor;
 
-    /** Makes a host that does nothing: nothing is printed anywhere, and the context starts threads of its own. */
+    /** Creates a host without services: nothing is logged, and the context creates its own worker threads. */
     public Host() {}
 
-    /** Hears the log, also that of the context's creation, from the least severe level wanted on. */
+    /** Receives the log, including that of the creation of the context, up to the least severe level. */
     public Host log(LogLevel least, LogListener listener) {
         level = Objects.requireNonNull(least, "least");
         log = Objects.requireNonNull(listener, "listener");
         return this;
     }
 
-    /** Hears how far long calls have come. */
-    public Host progress(ProgressListener listener) {
-        progress = Objects.requireNonNull(listener, "listener");
-        return this;
-    }
-
     /**
-     * Runs the library's work, at most "context.threads" - 1 tasks of a call at a time, and the library starts no
-     * threads. The thread of a call takes part in its work, so a pool may be full, and results do not depend on it.
+     * Runs the tasks of the library on an executor, at most "context.threads" - 1 at a time; the library then creates
+     * no threads. The thread of a call executes all tasks that the executor has not begun, so an executor that is busy
+     * delays nothing. Results do not depend on the executor.
      */
     public Host executor(Executor pool) {
         executor = Objects.requireNonNull(pool, "pool");
@@ -37,6 +31,6 @@ public final class Host {
     }
 
     Services services() {
-        return new Services(log, level, progress, executor);
+        return new Services(log, level, executor);
     }
 }

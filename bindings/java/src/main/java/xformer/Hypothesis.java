@@ -5,16 +5,15 @@ import java.util.Arrays;
 import java.util.Objects;
 
 /**
- * One answer, the caller's own. Two are equal when all their values are.
+ * One hypothesis. Two hypotheses are equal if all their values are.
  *
- * @param text the translation; null when the model has no tokenizer
- * @param ids target ids, without start and end symbol; a prefix is part of them
- * @param tokenLogProbabilities natural logarithm of each token's probability, the end symbol's last when finished
- * @param logProbability their sum
+ * @param text the translation; null if the model has no tokenizer
+ * @param ids target ids without start and end symbol, including a prefix
+ * @param tokenLogProbabilities natural logarithm of each token's probability; if finished, the last is the end symbol's
+ * @param logProbability sum of tokenLogProbabilities
  * @param score logProbability divided by the length penalty
- * @param finished whether the end symbol ended it; else a limit cut it off, or nothing could follow it
- * @param complete whether the search ran to its end, so that no answer within its beam is better; else the deadline
- *        ended it
+ * @param finished whether it ended with the end symbol; otherwise a limit cut it off or no token could follow
+ * @param complete whether the search was completed; otherwise the deadline ended it
  */
 public record Hypothesis(String text, int[] ids, float[] tokenLogProbabilities, double logProbability, double score,
         boolean finished, boolean complete) {

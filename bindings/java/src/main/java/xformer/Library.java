@@ -1,6 +1,6 @@
 /*
- * Finds and loads libxformer_jni.so, which brings libxformer.so.0 with it. A failure says what was tried: an
- * UnsatisfiedLinkError, as for every native library.
+ * Finds and loads libxformer_jni.so, which depends on libxformer.so.0. A failure is an UnsatisfiedLinkError that says
+ * what was tried.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -11,10 +11,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 final class Library {
-    /** Version of the headers that this package mirrors, as XF_VERSION_NUM. */
-    static final int VERSION = 0x000100;
+    /** Version of the headers for which this package was generated. */
+    static final int VERSION = Abi.XF_VERSION_NUM;
 
-    /** Folders of the glue, separated as in java.library.path, which is looked at afterwards. */
+    /** Folders to search before those of java.library.path. */
     private static final String PROPERTY = "xformer.library.path";
 
     private Library() {}
@@ -39,37 +39,37 @@ final class Library {
         String reason = String.valueOf(error.getMessage());
         String sentence;
         if (reason.contains("XFORMER_")) {
-            sentence = "libxformer.so.0 is not of the version that libxformer_jni.so was built for";
+            sentence = "libxformer.so.0 does not have the version for which libxformer_jni.so was built";
         } else if (reason.contains("libxformer.so")) {
-            sentence = "libxformer_jni.so is here, libxformer.so.0 is not: install it, or name its folder in the"
-                    + " environment variable LD_LIBRARY_PATH";
+            sentence = "libxformer_jni.so was found, but libxformer.so.0 was not: install it, or add its folder to"
+                    + " the environment variable LD_LIBRARY_PATH";
         } else {
-            sentence = "libxformer_jni.so is neither in " + PROPERTY + " (\"" + folders
+            sentence = "libxformer_jni.so was found neither in " + PROPERTY + " (\"" + folders
                     + "\") nor in java.library.path";
         }
-        UnsatisfiedLinkError told = new UnsatisfiedLinkError(sentence + " (" + reason + ")");
-        told.initCause(error);
-        return told;
+        UnsatisfiedLinkError explained = new UnsatisfiedLinkError(sentence + " (" + reason + ")");
+        explained.initCause(error);
+        return explained;
     }
 
     /**
-     * Compares versions: of this package, of the headers that the glue was compiled with, of the library loaded.
+     * Compares the versions of this package, of the headers with which the glue was compiled, and of the library.
      *
-     * @throws UnsatisfiedLinkError when they do not go together
+     * @throws UnsatisfiedLinkError if they are not compatible
      */
     static void check(int glue, int library) {
         if (glue >> 8 != VERSION >> 8) {
             throw new UnsatisfiedLinkError("libxformer_jni.so was built for libxformer " + name(glue)
-                    + ", this package is for " + name(VERSION) + ": build both from the same sources");
+                    + ", this package requires " + name(VERSION) + "; build both from the same sources");
         }
-        if (!goesWith(glue, library)) {
+        if (!compatible(glue, library)) {
             throw new UnsatisfiedLinkError("libxformer.so.0 is libxformer " + name(library)
                     + ", libxformer_jni.so was built for " + name(glue));
         }
     }
 
-    /** Before 1.0 a minor version may break the ABI; afterwards it adds to it. */
-    static boolean goesWith(int wanted, int found) {
+    /** Before 1.0, a minor version may break the ABI; afterwards it only adds to it. */
+    static boolean compatible(int wanted, int found) {
         return wanted >> 16 == 0 ? found >> 8 == wanted >> 8 : found >> 16 == wanted >> 16 && found >> 8 >= wanted >> 8;
     }
 

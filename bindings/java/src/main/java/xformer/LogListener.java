@@ -1,13 +1,15 @@
-/* Who hears the log of a context. SPDX-License-Identifier: Apache-2.0 */
+/* The xf_log_fn of C. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
 /** Receives the log lines of a {@link Context}. */
 @FunctionalInterface
 public interface LogListener {
     /**
-     * Receives a line of a part of the library: within a call of it, on the thread that made it. It may use other
-     * contexts, and of its own only the cancel methods. What it throws does not stop that call: the call goes on
-     * without further lines, and when it is over the exception is thrown from it, in place of its result.
+     * Receives one line. Called on the thread that made the call. Must not use its own context, except
+     * {@link Context#cancel()}. An exception does not stop the call: the call continues without further lines, and
+     * throws the exception at its end instead of returning a result.
+     *
+     * @param component the part of the library, for example "model"
      */
     void log(LogLevel level, String component, String message);
 }

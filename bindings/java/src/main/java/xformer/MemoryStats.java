@@ -2,11 +2,11 @@
 package xformer;
 
 /**
- * Memory of a context's tensors, in bytes.
+ * Memory account of a context, in bytes: tensors, workspaces, and corpora.
  *
- * @param current bytes held now
+ * @param current bytes in use
  * @param peak largest value of current so far
- * @param budget the option "context.memory_budget"; 0 when there is none
- * @param allocations allocations so far: stands still in the steady state of training and decoding
+ * @param budget "context.memory_budget"; 0: no limit
+ * @param allocations number of allocations so far; it does not change in the steady state of training and decoding
  */
 public record MemoryStats(long current, long peak, long budget, long allocations) {}

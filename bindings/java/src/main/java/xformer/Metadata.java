@@ -1,12 +1,17 @@
-/* What is kept with a model. SPDX-License-Identifier: Apache-2.0 */
+/* The texts that are stored with a model. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 
-/** The texts that are kept with a model, in its files and checkpoints: languages, a licence, where it came from. */
+/**
+ * The texts that are stored with a model and saved in its files, for example its origin, languages, or license. A view
+ * of the model: reading returns copies, writing changes the model.
+ */
 public final class Metadata extends NativeMap<String> {
+    private static final int ESTIMATE = 257;
+
     private final Model model;
 
     Metadata(Model model) {
@@ -15,21 +20,29 @@ public final class Metadata extends NativeMap<String> {
 
     @Override
     Collection<String> keys() {
-        return Frame.get(f -> {
-            long pointer = f.use(model);
-            List<String> keys = new ArrayList<>();
-            for (long key; (key = Native.xf_model_metadata_key(pointer, keys.size())) != 0;) keys.add(Text.at(key));
-            return keys;
-        });
+        List<String> keys = new ArrayList<>();
+        for (String key; (key = key(keys.size())) != null;) keys.add(key);
+        return keys;
+    }
+
+    private String key(long index) {
+        return Frame.fill(ESTIMATE, 1, (f, key, capacity, length) -> Native.xf_model_get_metadata_key(
+                f.use(model), index, key, capacity, length, f.err()), text -> Text.string(text.bytes()));
     }
 
     @Override
     public String get(Object key) {
         if (!(key instanceof String name)) return null;
-        return Frame.get(f -> Text.at(Native.xf_model_metadata(f.use(model), f.name(name))));
+        try {
+            return Frame.fill(ESTIMATE, 1, (f, value, capacity, length) -> Native.xf_model_get_metadata(
+                    f.use(model), f.name(name), value, capacity, length, f.err()), text -> Text.string(text.bytes()));
+        } catch (XformerException error) {
+            if (error.status() == Status.NOT_FOUND) return null;
+            throw error;
+        }
     }
 
-    /** Keeps a text of at most 1 MiB by a key of 1 to 256 bytes of UTF-8; gives what was kept before, or null. */
+    /** Stores a text of at most 1 MiB under a key of 1 to 256 bytes. Returns the previous text, or null. */
     @Override
     public String put(String key, String value) {
         String before = get(key);

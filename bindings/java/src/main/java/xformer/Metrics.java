@@ -3,17 +3,17 @@ package xformer;
 
 import java.util.List;
 
-/** Translation metrics, equal to sacreBLEU 2.x: corpus level, one reference. */
+/** Translation metrics: corpus-level scores with one reference per segment, equal to those of sacreBLEU 2.x. */
 public final class Metrics {
     /** How BLEU splits text into words. */
     public enum Tokenize {
-        /** mteval-v13a, sacreBLEU's default: for raw text. */
+        /** mteval-v13a, the default of sacreBLEU: for raw text. */
         MTEVAL_13A,
-        /** At white space only: for text that is tokenised already. */
+        /** At white space, for tokenized text. */
         NONE,
         /**
-         * For text that is tokenised already: at white space and around a hyphen within a word, and a precision of zero
-         * is not smoothed, as in the paper's Table 2.
+         * For tokenized text: at white space and around a hyphen within a word; a precision of zero is not smoothed.
+         * This is the score of the paper's Table 2.
          */
         SPLIT_HYPHENS
     }
@@ -27,33 +27,38 @@ public final class Metrics {
 
     /** Computes corpus BLEU. */
     public static BleuScore bleu(List<String> hypotheses, List<String> references, Tokenize tokenize) {
-        same(hypotheses, references);
-        return Frame.read(21, (f, out) -> Native.xf_bleu(segments(f, hypotheses), segments(f, references),
-                hypotheses.size(), tokenize.ordinal(), out, f.err()),
-                s -> new BleuScore(s.real(1), List.of(s.real(2), s.real(3), s.real(4), s.real(5)), s.real(6), s.get(7),
-                        s.get(8), Text.at(s.address() + 72)));
+        check(hypotheses, references);
+        return Frame.read(Abi.xf_bleu_score.SIZE, (f, out) -> {
+            Frame.Texts h = f.texts(hypotheses);
+            Frame.Texts r = f.texts(references);
+            return Native.xf_bleu(h.pointers(), h.lengths(), r.pointers(), r.lengths(), h.count(), tokenize.ordinal(),
+                    out, f.err());
+        }, s -> {
+            int precisions = Abi.xf_bleu_score.precisions;
+            return new BleuScore(s.getDouble(Abi.xf_bleu_score.score),
+                    List.of(s.getDouble(precisions), s.getDouble(precisions + 8), s.getDouble(precisions + 16),
+                            s.getDouble(precisions + 24)),
+                    s.getDouble(Abi.xf_bleu_score.brevity_penalty), s.getLong(Abi.xf_bleu_score.hypothesis_length),
+                    s.getLong(Abi.xf_bleu_score.reference_length),
+                    Text.at(s.address() + Abi.xf_bleu_score.signature));
+        });
     }
 
-    /** Computes corpus chrF2, 0 to 100: character n-grams to 6, beta 2, white space removed. */
-    public static double chrf(List<String> hypotheses, List<String> references) {
-        same(hypotheses, references);
-        return Frame.read(1, (f, out) -> Native.xf_chrf(segments(f, hypotheses), segments(f, references),
-                hypotheses.size(), out, f.err()), s -> s.real(0));
+    /** Computes corpus chrF2: character n-grams up to 6, beta 2, white space removed. */
+    public static ChrfScore chrf(List<String> hypotheses, List<String> references) {
+        check(hypotheses, references);
+        return Frame.read(Abi.xf_chrf_score.SIZE, (f, out) -> {
+            Frame.Texts h = f.texts(hypotheses);
+            Frame.Texts r = f.texts(references);
+            return Native.xf_chrf(h.pointers(), h.lengths(), r.pointers(), r.lengths(), h.count(), out, f.err());
+        }, s -> new ChrfScore(
+                s.getDouble(Abi.xf_chrf_score.score), Text.at(s.address() + Abi.xf_chrf_score.signature)));
     }
 
-    private static long segments(Frame f, List<String> texts) {
-        for (int i = 0; i < texts.size(); ++i) {
-            if (texts.get(i).indexOf(0) >= 0) {
-                throw new IllegalArgumentException("segment " + i + " holds a NUL character");
-            }
-        }
-        return f.texts(Text.utf8(texts)).pointers();
-    }
-
-    private static void same(List<String> hypotheses, List<String> references) {
+    private static void check(List<String> hypotheses, List<String> references) {
         if (hypotheses.size() != references.size()) {
-            throw new IllegalArgumentException(
-                    hypotheses.size() + " hypotheses and " + references.size() + " references");
+            throw new IllegalArgumentException("found " + hypotheses.size() + " hypotheses and " + references.size()
+                    + " references, expected equal numbers");
         }
     }
 }

@@ -2,16 +2,16 @@
 package xformer;
 
 /**
- * What a model file holds and needs, told without loading it.
+ * Contents and memory requirements of a model file.
  *
- * @param parameters numbers in all parameter tensors
- * @param vocabSize V
- * @param fileBytes bytes of the file
- * @param decodeBytes bytes of the context's account to load it and to translate one group of sentences, at most
- * @param trainBytes bytes to train it with batches of "data.batch_tokens", at most
- * @param step updates made, of a checkpoint; -1 of a model
- * @param hasTokenizer whether a tokenizer is inside
- * @param precision type of the matrices in the file: "fp32", "fp16", "bf16" or "int8"
+ * @param parameters number of parameters
+ * @param vocabSize size of the target vocabulary
+ * @param fileBytes size of the file
+ * @param decodeBytes upper estimate of the bytes to load it and to translate one group of sentences
+ * @param trainBytes upper estimate of the bytes to train it with batches of "data.batch_tokens"
+ * @param step number of updates of a checkpoint; -1 for a model
+ * @param hasTokenizer whether the file contains a tokenizer
+ * @param weights type of the matrices
  */
 public record ModelSummary(long parameters, long vocabSize, long fileBytes, long decodeBytes, long trainBytes,
-        long step, boolean hasTokenizer, String precision) {}
+        long step, boolean hasTokenizer, DataType weights) {}

@@ -1,4 +1,4 @@
-/* A map whose values are in C: keys, get() and put() make the rest. SPDX-License-Identifier: Apache-2.0 */
+/* A map over values in C, based on keys(), get(), and put(). SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
 import java.util.AbstractMap;
@@ -8,7 +8,7 @@ import java.util.LinkedHashSet;
 import java.util.Set;
 
 /**
- * A map over the values of an object of the library: reading it reads them, writing it writes them.
+ * A map view of an object of the library.
  *
  * @param <V> type of the values
  */
@@ -28,7 +28,7 @@ public abstract sealed class NativeMap<V> extends AbstractMap<String, V> permits
         return get(key) != null;
     }
 
-    /** {@return the entries of this moment; setting one sets this map, while none can be taken away by the set} */
+    /** {@return a snapshot of the entries; setting an entry changes this map, removing one is not supported} */
     @Override
     public Set<Entry<String, V>> entrySet() {
         Set<Entry<String, V>> all = new LinkedHashSet<>();

@@ -1,52 +1,43 @@
-/* What the objects of a context have in common. SPDX-License-Identifier: Apache-2.0 */
+/* The base class of the objects of a context. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
-import java.util.function.LongConsumer;
-
 /**
- * An object of the library: use it in a {@code try}, or call {@link #close()}. One that is forgotten is freed some time
- * after it became unreachable.
+ * An object of the library. Use it in a {@code try} statement, or call {@link #close()}. An object that is not closed is
+ * freed some time after it becomes unreachable.
  */
 public abstract sealed class NativeObject implements AutoCloseable
         permits Batcher, Context, Corpus, Decoder, Model, Tokenizer, Trainer {
     final Handle handle;
-    // What C calls back; it lives as long as an object of its context does.
+    // The callbacks of the context, which live as long as any of its objects.
     final Services services;
-    // Whose the pointer is, when it is not this object's own.
+    // Keeps the owner of a borrowed pointer reachable.
     private final NativeObject owner;
 
-    private NativeObject(Services services, NativeObject owner, Handle given, Handle.Kind kind, Frame.Call maker) {
+    private NativeObject(Services services, NativeObject owner, Handle given, Handle.Kind kind, Frame.Output creator) {
         this.services = services;
         this.owner = owner;
-        handle = given == null ? Handle.of(this, kind, maker) : given;
+        handle = given == null ? Handle.of(this, kind, creator) : given;
     }
 
-    NativeObject(Handle.Kind kind, Services services, Frame.Call maker) {
-        this(services, null, null, kind, maker);
+    NativeObject(Handle.Kind kind, Services services, Frame.Output creator) {
+        this(services, null, null, kind, creator);
     }
 
-    /** An object that goes with its owner. */
+    /** An object whose pointer another object owns. */
     NativeObject(Handle.Kind kind, NativeObject owner, long pointer) {
         this(owner.services, owner, Handle.borrowed(kind, pointer, owner.handle), kind, null);
     }
 
-    /** Calls a function of C that can't fail. */
-    final void act(LongConsumer function) {
-        try (Frame f = new Frame()) {
-            function.accept(f.use(this));
-        }
-    }
-
     /**
-     * Gives up this object; again is allowed and does nothing. What was made from it goes on: the library keeps what
-     * that needs. It does not wait: during a call of another thread it marks the object, which the call's end frees.
+     * Closes this object. Closing it again has no effect. Objects that were created from it remain usable. Does not
+     * wait: if a call of another thread is using the object, it is freed when that call returns.
      */
     @Override
     public final void close() {
         handle.close();
     }
 
-    /** {@return whether this object, or its owner, was closed: calls are then an {@link IllegalStateException}} */
+    /** {@return whether this object, or its owner, was closed; calls then throw an {@link IllegalStateException}} */
     public final boolean isClosed() {
         return handle.closed();
     }

@@ -1,4 +1,4 @@
-/* A row of the option table. SPDX-License-Identifier: Apache-2.0 */
+/* The struct xf_option_info of C. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
 import java.util.List;
@@ -6,23 +6,27 @@ import java.util.List;
 /**
  * One row of the option table.
  *
- * @param key such as "train.label_smoothing"
- * @param type of its value
- * @param defaultValue as text
- * @param minimum smallest value allowed, of a number
- * @param maximum largest value allowed, of a number
- * @param choices the words allowed; empty when any text is
- * @param doc one sentence on what it does, with its unit
- * @param paper where the paper speaks of it, such as "s. 5.4", or ""
- * @param since the version that brought it
+ * @param key for example "train.label_smoothing"
+ * @param type type of the value
+ * @param defaultValue the default, as text
+ * @param minimum smallest allowed value of a number
+ * @param maximum largest allowed value of a number
+ * @param choices the allowed words; empty if any text is allowed
+ * @param doc description with the unit
+ * @param paper section of the paper, for example "s. 5.4", or ""
+ * @param since version that introduced the option
  */
 public record OptionInfo(String key, OptionType type, String defaultValue, double minimum, double maximum,
         List<String> choices, String doc, String paper, String since) {
-    static OptionInfo read(long index) {
-        return Frame.read(10, (f, out) -> Native.xf_option_get(index, out, f.err()), row -> {
-            List<String> choices = row.get(6) == 0 ? List.of() : List.of(row.text(6).split("\\|"));
-            return new OptionInfo(row.text(1), OptionType.of(row.low(2)), row.text(3), row.real(4), row.real(5),
-                    choices, row.text(7), row.text(8), row.text(9));
+    static OptionInfo read(Frame.Output call) {
+        return Frame.read(Abi.xf_option_info.SIZE, call, row -> {
+            String choices = row.text(Abi.xf_option_info.choices);
+            return new OptionInfo(row.text(Abi.xf_option_info.key),
+                    row.constant(Abi.xf_option_info.type, OptionType.values()),
+                    row.text(Abi.xf_option_info.default_value), row.getDouble(Abi.xf_option_info.minimum),
+                    row.getDouble(Abi.xf_option_info.maximum),
+                    choices == null ? List.of() : List.of(choices.split("\\|")), row.text(Abi.xf_option_info.doc),
+                    row.text(Abi.xf_option_info.paper), row.text(Abi.xf_option_info.since));
         });
     }
 }

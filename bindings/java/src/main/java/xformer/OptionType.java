@@ -1,19 +1,14 @@
-/* The enum xf_option_type of C. SPDX-License-Identifier: Apache-2.0 */
+/* The constants XF_OPTION_... of C. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
 /** Type of an option's value. */
 public enum OptionType {
-    /** A 64-bit integer: {@link Long}. */
-    LONG,
+    /** An integer: {@link Long}. */
+    INTEGER,
     /** A {@link Double}. */
-    DOUBLE,
+    REAL,
     /** A {@link Boolean}. */
-    BOOLEAN,
-    /** A {@link String}; one of a list of words where the option has one. */
-    STRING;
-
-    /** The type of a number of C; all values can be had as text, so one that is not known is read so. */
-    static OptionType of(int number) {
-        return number >= 1 && number <= values().length ? values()[number - 1] : STRING;
-    }
+    BOOL,
+    /** A {@link String}; one of {@link OptionInfo#choices} if there are any. */
+    TEXT
 }

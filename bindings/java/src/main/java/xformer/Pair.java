@@ -11,7 +11,7 @@ import java.util.Objects;
  */
 public record Pair(String source, String target) {
     /**
-     * Makes a pair.
+     * Creates a pair.
      *
      * @param source a sentence, not null
      * @param target its translation, not null

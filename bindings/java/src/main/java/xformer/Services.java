@@ -1,6 +1,6 @@
 /*
- * Where callbacks arrive from C. C knows the services of a context by a number only, so that none can be called that is
- * gone: the objects of a context hold them, this table does not, and a listener that holds its context keeps neither.
+ * The callbacks of a context. C identifies the services of a context by a number. The objects of a context keep them
+ * alive; this table does not, so a listener that refers to its context does not keep both alive.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,26 +21,24 @@ final class Services {
     private final long id = LAST.incrementAndGet();
     private final LogListener log;
     private final LogLevel level;
-    private final ProgressListener progress;
     private final Executor executor;
 
-    Services(LogListener log, LogLevel level, ProgressListener progress, Executor executor) {
+    Services(LogListener log, LogLevel level, Executor executor) {
         this.log = log;
         this.level = level;
-        this.progress = progress;
         this.executor = executor;
         Long key = id;
         ALL.put(key, new WeakReference<>(this));
         Handle.CLEANER.register(this, () -> ALL.remove(key));
     }
 
-    /** The struct xf_host. */
+    /** The address of an xf_host. */
     long host(Frame f) {
-        Words host = f.struct(14);
-        if (log != null) host.set(4, id).set(5, Native.callback(Native.LOG));
-        host.memory().putInt(48, level.ordinal());
-        if (progress != null) host.set(7, id).set(8, Native.callback(Native.PROGRESS));
-        if (executor != null) host.set(9, id).set(10, Native.callback(Native.PARALLEL));
+        Memory host = f.struct(Abi.xf_host.SIZE).setInt(Abi.xf_host.log_level, level.ordinal() + 1);
+        if (log != null) host.set(Abi.xf_host.log_user, id).set(Abi.xf_host.log, Native.callback(Native.LOG));
+        if (executor != null) {
+            host.set(Abi.xf_host.parallel_user, id).set(Abi.xf_host.parallel, Native.callback(Native.PARALLEL));
+        }
         return host.address();
     }
 
@@ -49,35 +47,38 @@ final class Services {
         return found == null ? null : found.get();
     }
 
+    /** The xf_log_fn. */
     @SuppressWarnings("unused")
-    private static int log(long id, long level, long component, long message) {
+    private static int log(long id, long line) {
         Services to = of(id);
-        if (to == null) return 0; // objects are being freed that nobody closed
-        return Frame.guarded(() -> to.log.log(LogLevel.of((int) level), Text.at(component), Text.at(message))) ? 1 : 0;
-    }
-
-    @SuppressWarnings("unused")
-    private static int progress(long id, long task, long done, long total) {
-        Services to = of(id);
-        return to != null && Frame.guarded(() -> to.progress.progress(Text.at(task), done, total)) ? 1 : 0;
+        if (to == null) return 0; // the Cleaner is freeing objects that were not closed
+        return Frame.guarded(() -> {
+            Memory l = Memory.at(line, Abi.xf_log_line.SIZE);
+            to.log.log(l.constant(Abi.xf_log_line.level, LogLevel.values()), l.text(Abi.xf_log_line.component),
+                    l.text(Abi.xf_log_line.message));
+        });
     }
 
     /**
-     * Runs tasks on the host's executor and on this thread, which takes all that nobody else has taken: so it ends on a
-     * pool that is full or closed, too. It throws only before it has begun a task.
+     * The xf_parallel_fn: runs tasks on the executor and on this thread, which runs every task that the executor has
+     * not begun. Therefore it also ends if the executor is busy or closed. It throws only before it has begun a task.
      */
     @SuppressWarnings("unused")
-    private static int parallel(long id, long count, long task, long arg) {
+    private static int parallel(long id, long job) {
+        Memory j = Memory.at(job, Abi.xf_job.SIZE);
+        long run = j.getLong(Abi.xf_job.run);
+        long arg = j.getLong(Abi.xf_job.arg);
+        int count = j.getInt(Abi.xf_job.count);
         AtomicInteger next = new AtomicInteger();
-        CountDownLatch left = new CountDownLatch((int) count);
+        CountDownLatch left = new CountDownLatch(count);
         Runnable work = () -> {
-            for (int i; (i = next.getAndIncrement()) < count; left.countDown()) Native.runTask(task, arg, i);
+            for (int i; (i = next.getAndIncrement()) < count; left.countDown()) Native.runTask(run, arg, i);
         };
         Services to = of(id);
         try {
             for (int i = 1; to != null && i < count; ++i) to.executor.execute(work);
         } catch (Throwable refused) {
-            // This thread does the rest.
+            // This thread runs the remaining tasks.
         }
         work.run();
         boolean interrupted = false;

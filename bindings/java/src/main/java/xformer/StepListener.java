@@ -1,9 +1,9 @@
-/* Who hears of the progress of training. SPDX-License-Identifier: Apache-2.0 */
+/* Reports of training. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
-/** Hears of each step of {@link Trainer#train}. */
+/** Receives the statistics of each step of {@link Trainer#train(Batcher, long, StepListener)}. */
 @FunctionalInterface
 public interface StepListener {
-    /** Receives what a step did; tells whether to go on. All objects may be used. What it throws ends the training. */
+    /** Receives a step; returns whether to continue. May use all objects. An exception ends the training. */
     boolean step(StepStats stats);
 }

@@ -3,84 +3,97 @@ package xformer;
 
 import java.nio.IntBuffer;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.Map;
 
 /**
- * Byte pair encoding, WordPiece or unigram, shared by source and target. Learnt, loaded, or had from {@link Model#tokenizer()}.
+ * A tokenizer: trained, loaded, or that of a model ({@link Model#tokenizer()}). A pair of tokenizers encodes and
+ * decodes only through its sides ({@link #side(Side)}).
  */
 public final class Tokenizer extends NativeObject {
-    private Tokenizer(Services services, Frame.Call maker) {
-        super(Handle.Kind.TOKENIZER, services, maker);
+    private Tokenizer(Services services, Frame.Output creator) {
+        super(Handle.Kind.TOKENIZER, services, creator);
     }
 
-    /** A tokenizer that belongs to a model. */
-    Tokenizer(Model model, long pointer) {
-        super(Handle.Kind.TOKENIZER, model, pointer);
+    /** A tokenizer that a model or a pair owns. */
+    Tokenizer(NativeObject owner, long pointer) {
+        super(Handle.Kind.TOKENIZER, owner, pointer);
     }
 
-    /** Learns a vocabulary from both sides of a corpus, by the options of the group "tokenizer.". */
+    /** Trains a tokenizer on both sides of a corpus. Reads the options of the group "tokenizer.". */
     public static Tokenizer train(Context context, Corpus corpus, Map<String, ?> options) {
-        return new Tokenizer(context.services, (f, out) ->
-                Native.xf_tokenizer_train(f.use(context), f.config(options), f.use(corpus), out, f.err()));
+        return train(context, corpus, options, new Call());
     }
 
-    /** Loads what {@link #save} wrote. The file is checked before it is used. */
+    /** Trains a tokenizer, as {@link #train(Context, Corpus, Map)}. */
+    public static Tokenizer train(Context context, Corpus corpus, Map<String, ?> options, Call call) {
+        return new Tokenizer(context.services, (f, out) -> Native.xf_tokenizer_train(
+                f.use(context), f.use(corpus), f.config(options), f.call(call), out, f.err()));
+    }
+
+    /** Loads a tokenizer. The content is validated before it is used. */
     public static Tokenizer load(Context context, Path path) {
+        return load(context, Source.of(path), new Call());
+    }
+
+    /** Loads a tokenizer, as {@link #load(Context, Path)}. */
+    public static Tokenizer load(Context context, Source source, Call call) {
         return new Tokenizer(context.services, (f, out) ->
-                Native.xf_tokenizer_load(f.use(context), f.path(path), out, f.err()));
+                Native.xf_tokenizer_load(f.use(context), f.source(source), f.call(call), out, f.err()));
     }
 
-    /** Saves it as one JSON file, replacing an old file at once or not at all. */
+    /** Saves the tokenizer as a JSON file, which is replaced atomically. */
     public void save(Path path) {
-        Frame.run(f -> Native.xf_tokenizer_save(f.use(this), f.path(path), f.err()));
+        save(Sink.of(path), new Call());
     }
 
-    /** {@return the number of ids, V; ids are 0 to V - 1} */
-    public int size() {
-        return Frame.get(f -> (int) Native.xf_tokenizer_vocab_size(f.use(this)));
+    /** Saves the tokenizer as a JSON file. */
+    public void save(Sink sink, Call call) {
+        Frame.run(f -> Native.xf_tokenizer_save(f.use(this), f.call(call), f.sink(sink), f.err()));
     }
 
-    /** {@return the id of the start symbol, {@link Xformer#TOKEN_START} of one learnt here; -1: it has none} */
-    public int startToken() {
-        return Frame.get(f -> (int) Native.xf_tokenizer_start_token(f.use(this)));
+    /** {@return the properties of the tokenizer} */
+    public TokenizerInfo info() {
+        return Frame.read(Abi.xf_tokenizer_info.SIZE,
+                (f, out) -> Native.xf_tokenizer_get_info(f.use(this), out, f.err()),
+                t -> new TokenizerInfo(t.text(Abi.xf_tokenizer_info.kind), t.getInt(Abi.xf_tokenizer_info.vocab_size),
+                        t.getInt(Abi.xf_tokenizer_info.start_token), t.getInt(Abi.xf_tokenizer_info.end_token)));
     }
 
-    /** {@return the id of the end symbol, {@link Xformer#TOKEN_END} of one learnt here; -1: it has none} */
-    public int endToken() {
-        return Frame.get(f -> (int) Native.xf_tokenizer_end_token(f.use(this)));
+    /**
+     * Returns the tokenizer of one side, which can be used until this one is closed. If this tokenizer is not a pair,
+     * both sides are the same tokenizer.
+     */
+    public Tokenizer side(Side side) {
+        return new Tokenizer(this, Frame.get(f -> Native.xf_tokenizer_side(f.use(this), side.ordinal() + 1)));
     }
 
-    /** Turns text into ids, without start and end symbols. Half of a surrogate pair is an error. */
+    /**
+     * Encodes a text, without start, end, and language tokens. {@link Model#encode(Side, String)} adds them. A text
+     * with an unpaired surrogate is an error with {@link Status#DATA}.
+     */
     public int[] encode(String text) {
         return encode(Text.utf8(text));
     }
 
-    /** Turns UTF-8 into ids. What is none is an error of status DATA, unless the tokenizer's options say otherwise. */
+    /**
+     * Encodes UTF-8. Invalid bytes are an error with {@link Status#DATA}, unless "tokenizer.invalid_utf8" is replace.
+     */
     public int[] encode(byte[] utf8) {
         return Frame.fill(utf8.length + 16L, 4, (f, ids, capacity, count) -> Native.xf_tokenizer_encode(
-                f.use(this), f.bytes(utf8), utf8.length, ids, capacity, count, f.err()), Words::ints);
+                f.use(this), f.bytes(utf8), utf8.length, ids, capacity, count, f.err()), Memory::ints);
     }
 
-    /** Turns text into ids and the end symbol: a sentence of a {@link Batch}. */
-    public int[] encodeSentence(String text) {
-        int[] ids = encode(text);
-        int[] sentence = Arrays.copyOf(ids, ids.length + 1);
-        sentence[ids.length] = endToken();
-        return sentence;
-    }
-
-    /** Turns ids into text; start and end symbols give nothing. What is no UTF-8 (normalisation "none") is U+FFFD. */
+    /** Decodes ids. Control symbols produce no text, and bytes that are not UTF-8 become U+FFFD. */
     public String decode(int... ids) {
         return Text.string(decodeBytes(ids));
     }
 
-    /** Turns ids into text, as {@link #decode(int...)}. */
+    /** Decodes ids, as {@link #decode(int...)}. */
     public String decode(IntBuffer ids) {
         return Text.string(bytes(ids));
     }
 
-    /** Turns ids into the bytes of the text, UTF-8 as far as the text was. */
+    /** Decodes ids as bytes. They are UTF-8 if the text was. */
     public byte[] decodeBytes(int... ids) {
         return bytes(IntBuffer.wrap(ids));
     }
@@ -88,12 +101,12 @@ public final class Tokenizer extends NativeObject {
     private byte[] bytes(IntBuffer ids) {
         int size = ids.remaining();
         return Frame.fill(8L * size + 16, 1, (f, text, capacity, length) -> Native.xf_tokenizer_decode(
-                f.use(this), f.ints(ids), size, text, capacity, length, f.err()), Words::bytes);
+                f.use(this), f.ints(ids), size, text, capacity, length, f.err()), Memory::bytes);
     }
 
-    /** Names an id for people: "&lt;/s&gt;", "&lt;0xC3&gt;", or the piece with U+2581 for its leading space. */
+    /** Returns a readable name of an id: "&lt;/s&gt;", "&lt;0xC3&gt;", or the piece with U+2581 for a leading space. */
     public String piece(int id) {
         return Text.string(Frame.fill(64, 1, (f, text, capacity, length) -> Native.xf_tokenizer_get_piece(
-                f.use(this), id, text, capacity, length, f.err()), Words::bytes));
+                f.use(this), id, text, capacity, length, f.err()), Memory::bytes));
     }
 }

@@ -1,169 +1,166 @@
 /* Training: loss, gradients, Adam, checkpoints. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
-import java.nio.FloatBuffer;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
 /**
- * The state of an optimization: gradients, Adam's moments, step. After any error, also {@link CancelledException},
- * parameters, moments and step are as before the call. While a call runs, its model is in use too: decoders of it are
- * then refused as {@link Status#BUSY}.
+ * Trains a model. After any error, also a {@link CancelledException}, parameters, moments, and step number are as
+ * before the call. A call of a trainer uses its model exclusively: calls of its decoders then fail with {@link
+ * Status#BUSY}.
  */
 public final class Trainer extends NativeObject {
-    /** Makes a trainer at step 0, with all defaults. */
+    /** Creates a trainer at step 0, with all defaults. */
     public Trainer(Model model) {
         this(model, Map.of());
     }
 
-    /** Makes a trainer at step 0, by the options of the group "train.". */
+    /** Creates a trainer at step 0. Reads the options of the group "train.". */
     public Trainer(Model model, Map<String, ?> options) {
         this(model.services, (f, out) -> Native.xf_trainer_create(f.use(model), f.config(options), out, f.err()));
     }
 
-    private Trainer(Services services, Frame.Call maker) {
-        super(Handle.Kind.TRAINER, services, maker);
+    private Trainer(Services services, Frame.Output creator) {
+        super(Handle.Kind.TRAINER, services, creator);
     }
 
-    /** Continues from a checkpoint: trainer and model are as they were when {@link #save} was called. */
+    /** Creates a trainer and its model from a checkpoint, in the state in which they were saved. */
     public static Trainer resume(Context context, Path path) {
-        return resume(context, path, Map.of());
+        return resume(context, Source.of(path), Map.of(), new Call());
     }
 
     /**
-     * Continues from a checkpoint with some options of the group "train." changed; one on which the saved state
-     * depends, "train.seed" say, is an error of status STATE when it differs.
+     * Creates a trainer and its model from a checkpoint. Options of the group "train." override the saved ones;
+     * changing one on which the saved state depends, for example "train.seed", is an error with {@link Status#STATE}.
      */
-    public static Trainer resume(Context context, Path path, Map<String, ?> options) {
-        return new Trainer(context.services, (f, out) ->
-                Native.xf_trainer_resume(f.use(context), f.path(path), f.config(options), out, f.err()));
+    public static Trainer resume(Context context, Source source, Map<String, ?> options, Call call) {
+        return new Trainer(context.services, (f, out) -> Native.xf_trainer_resume(
+                f.use(context), f.source(source), f.config(options), f.call(call), out, f.err()));
     }
 
-    /** {@return the model that is trained; this object ends with the trainer, while decoders made from it go on} */
+    /** {@return the trainer's model, which can be used until the trainer is closed} Its decoders remain usable. */
     public Model model() {
         return new Model(this, Frame.get(f -> Native.xf_trainer_model(f.use(this))));
     }
 
-    /** {@return a model of its own with the exponential moving average of the parameters, which "train.ema" keeps} */
-    public Model ema() {
-        return new Model(services, (f, out) -> Native.xf_trainer_ema(f.use(this), out, f.err()));
+    /** Returns a new model with the exponential moving average of the parameters; see "train.ema". */
+    public Model copyAverage() {
+        return copyAverage(new Call());
     }
 
-    /** {@return a copy of the options the trainer works with, also after a resume} */
+    /** Returns a new model with the average of the parameters, as {@link #copyAverage()}. */
+    public Model copyAverage(Call call) {
+        return new Model(services, (f, out) ->
+                Native.xf_trainer_copy_average(f.use(this), f.call(call), out, f.err()));
+    }
+
+    /** {@return a copy of the options of the group "train." that are in effect, also after a resume} */
     public Config config() {
         return Frame.get(f -> new Config(f, Native.xf_trainer_config(f.use(this))));
     }
 
-    /** {@return the number of updates made} */
+    /** {@return the number of updates so far} */
     public long steps() {
         return Frame.get(f -> Native.xf_trainer_step_count(f.use(this)));
     }
 
-    /**
-     * Cancels the call that runs on this trainer at the moment, which ends in a {@link CancelledException}; others of
-     * the context go on. While nothing runs it does nothing. May be called from any thread, and from listeners.
-     */
-    public void cancel() {
-        act(Native::xf_trainer_cancel);
-    }
-
-    /** Makes one update. */
+    /** Updates the model once, from one batch. */
     public StepStats step(Batch batch) {
         return step(List.of(batch));
     }
 
-    /** Makes one update from several batches whose gradients are added. */
+    /** Updates the model once, from the sum of the gradients of several batches. */
     public StepStats step(List<Batch> batches) {
-        return StepStats.read((f, out) ->
-                Native.xf_train_step(f.use(this), f.batches(batches), batches.size(), out, f.err()));
+        return step(batches, new Call());
+    }
+
+    /** Updates the model once, as {@link #step(List)}. */
+    public StepStats step(List<Batch> batches, Call call) {
+        return StepStats.read((f, out) -> Native.xf_train_step(
+                f.use(this), f.batches(batches), batches.size(), f.call(call), out, f.err()));
+    }
+
+    /** Updates the model once, as {@link #next(Batcher, Call)}. */
+    public Optional<StepStats> next(Batcher batcher) {
+        return next(batcher, new Call());
     }
 
     /**
-     * Makes one update from the next batches of a batcher: "train.accumulate" of them. When it fails or is cancelled,
-     * the batcher stands where it stood.
+     * Updates the model once from the next batches of a batcher: "train.accumulate" batches for each of "train.shards".
+     * If the call fails or is cancelled, the batcher keeps its position.
      *
-     * @return what it did; empty at the end of an epoch, when nothing was done and the next call begins the next epoch
+     * @return the statistics of the step; empty at the end of an epoch, where no step is made
      */
-    public Optional<StepStats> next(Batcher batcher) {
+    public Optional<StepStats> next(Batcher batcher, Call call) {
         return Frame.get(f -> {
-            Words stats = f.struct(10);
-            int status = f.check(Native.xf_train_next(f.use(this), f.use(batcher), stats.address(), f.err()));
-            return status == Status.DONE.code() ? Optional.empty() : Optional.of(StepStats.of(stats));
+            Memory stats = f.struct(Abi.xf_step_stats.SIZE);
+            int status = f.check(Native.xf_train_next(
+                    f.use(this), f.use(batcher), f.call(call), stats.address(), f.err()));
+            return status == Abi.XF_DONE ? Optional.empty() : Optional.of(StepStats.of(stats));
         });
     }
 
-    /**
-     * Makes updates as {@link #next} does, over as many epochs as that takes; the listener hears of each, and may end
-     * it. Between two steps it looks whether the thread was interrupted; then it ends in a {@link CancelledException},
-     * and the thread stays interrupted.
-     */
+    /** Updates the model repeatedly, as {@link #train(Batcher, long, Call, StepListener)}. */
     public void train(Batcher batcher, long steps, StepListener listener) {
+        train(batcher, steps, new Call(), listener);
+    }
+
+    /**
+     * Updates the model repeatedly, over as many epochs as the steps require. The listener receives the statistics of
+     * each step and may end the training. Cancelling the token of {@code call} ends it with a
+     * {@link CancelledException}, and so does interrupting the thread, which is checked between steps. The deadline
+     * of {@code call} applies to each step.
+     */
+    public void train(Batcher batcher, long steps, Call call, StepListener listener) {
         for (long made = 0; made < steps;) {
             if (Thread.currentThread().isInterrupted()) throw new CancelledException(0, "the thread was interrupted");
-            Optional<StepStats> stats = next(batcher);
+            Optional<StepStats> stats = next(batcher, call);
             if (stats.isEmpty()) continue;
             ++made;
             if (!listener.step(stats.get())) return;
         }
     }
 
-    /**
-     * First half of a step: adds a batch's gradients to those that wait for {@link #update()}; gives the stats of this
-     * batch, in which step, learning rate and gradient norm are 0.
-     */
+    /** First half of a step, as {@link #accumulate(Batch, Call)}. */
     public StepStats accumulate(Batch batch) {
-        return StepStats.read((f, out) ->
-                Native.xf_train_accumulate(f.use(this), f.batch(batch), out, f.err()));
+        return accumulate(batch, new Call());
     }
 
-    /** Second half of a step: updates the parameters from the gradients that wait. */
+    /**
+     * First half of a step: adds the gradients of a batch to the pending gradients.
+     *
+     * @return the statistics of this batch; step, learning rate, and gradient norm are 0
+     */
+    public StepStats accumulate(Batch batch, Call call) {
+        return StepStats.read((f, out) ->
+                Native.xf_train_accumulate(f.use(this), f.batch(batch), f.call(call), out, f.err()));
+    }
+
+    /** Second half of a step: updates the parameters from the pending gradients. */
     public StepStats update() {
         return StepStats.read((f, out) -> Native.xf_train_update(f.use(this), out, f.err()));
     }
 
-    /** Copies a waiting gradient out, by the number of its tensor: of the mean loss per target token so far. */
-    public float[] gradient(int index) {
-        float[] values = new float[Frame.get(
-                f -> TensorInfo.read(Native.xf_trainer_model(f.use(this)), index).size())];
-        gradient(index, FloatBuffer.wrap(values));
-        return values;
-    }
-
-    /** Copies a waiting gradient into a buffer, as {@link Model#read(int, FloatBuffer)}. */
-    public void gradient(int index, FloatBuffer out) {
-        Frame.get(f -> {
-            long trainer = f.use(this);
-            TensorInfo.read(Native.xf_trainer_model(trainer), index);
-            return TensorInfo.fill(f, trainer, index, out, Native::xf_trainer_read_gradient);
-        });
-    }
-
-    /**
-     * Saves a checkpoint: model, tokenizer, metadata, options, moments, average and step. The old file is replaced at
-     * once or not at all and stays as "PATH.prev"; {@link Model#load} reads it too.
-     */
+    /** Saves a checkpoint without the position of a batcher, as {@link #save(Sink, Batcher, Call)}. */
     public void save(Path path) {
-        Frame.run(f -> Native.xf_trainer_save(f.use(this), 0, f.path(path), f.err()));
+        save(Sink.of(path), null, new Call());
     }
 
-    /** Saves a checkpoint with a batcher's position. */
+    /** Saves a checkpoint, as {@link #save(Sink, Batcher, Call)}. */
     public void save(Path path, Batcher batcher) {
-        Frame.run(f -> Native.xf_trainer_save(f.use(this), f.use(batcher), f.path(path), f.err()));
-    }
-
-    /** {@return the position of the batcher that was saved with the checkpoint; epoch 0, batch 0 when none was} */
-    public Position position() {
-        return Frame.read(2, (f, out) -> Native.xf_trainer_get_position(f.use(this), out, out + 8, f.err()),
-                at -> new Position(at.get(0), at.get(1)));
+        save(Sink.of(path), batcher, new Call());
     }
 
     /**
-     * Moves a batcher, made from the same corpus, tokenizer and options, to the saved position; with another
-     * "data.batch_tokens", to the same share of the epoch.
+     * Saves a checkpoint: model, tokenizer, metadata, options, moments, average, step, and the position of a batcher.
+     * {@link Model#load(Context, Path)} can also read it.
+     *
+     * @param batcher null: no position is saved
      */
-    public void seek(Batcher batcher) {
-        Frame.run(f -> Native.xf_trainer_seek(f.use(this), f.use(batcher), f.err()));
+    public void save(Sink sink, Batcher batcher, Call call) {
+        Frame.run(f -> Native.xf_trainer_save(
+                f.use(this), batcher == null ? 0 : f.use(batcher), f.call(call), f.sink(sink), f.err()));
     }
 }

@@ -1,15 +1,12 @@
 /*
- * What a call throws when the library refuses it. Unchecked: most failures are a wrong argument or a broken file that
- * no caller mends on the spot, and a checked exception can't pass through lambdas and iterators.
+ * The exception of a failed call. It is unchecked because most failures are wrong arguments or damaged files, which the
+ * caller cannot correct, and because checked exceptions do not pass through lambdas and iterators.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 package xformer;
 
-/**
- * A call of the library failed: {@link #status()} says why, and the message is one sentence with the value found and
- * the value expected. {@link CancelledException} has a class of its own, as it is asked for and no failure.
- */
+/** A call of the library failed. The message is one sentence: what was found, what was expected, and what to do. */
 public sealed class XformerException extends RuntimeException permits CancelledException {
     private static final long serialVersionUID = 1L;
 
@@ -24,12 +21,12 @@ public sealed class XformerException extends RuntimeException permits CancelledE
         this.nativeCode = nativeCode;
     }
 
-    /** {@return why; {@link Status#UNKNOWN} when the library is newer than this package and has a new status} */
+    /** {@return the status; {@link Status#UNKNOWN} if a newer library returned a status that this package lacks} */
     public final Status status() {
         return Status.of(statusCode);
     }
 
-    /** {@return why, as a number: an {@code enum xf_status} of C} */
+    /** {@return the number of the status: an {@code xf_status} of C} */
     public final int statusCode() {
         return statusCode;
     }
@@ -40,12 +37,8 @@ public sealed class XformerException extends RuntimeException permits CancelledE
     }
 
     static XformerException of(int statusCode, int nativeCode, String message) {
-        return statusCode == Status.CANCELLED.code()
+        return statusCode == Abi.XF_ERROR_CANCELLED
                 ? new CancelledException(nativeCode, message)
                 : new XformerException(statusCode, nativeCode, message);
-    }
-
-    static XformerException of(Status status, String message) {
-        return of(status.code(), 0, message);
     }
 }

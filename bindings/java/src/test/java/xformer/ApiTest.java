@@ -1,4 +1,4 @@
-/* api.tsv names what is there. SPDX-License-Identifier: Apache-2.0 */
+/* api.tsv names public methods. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
 import static org.junit.Assert.assertTrue;

@@ -1,4 +1,4 @@
-/* Use after close, closing twice, any order, forgetting. SPDX-License-Identifier: Apache-2.0 */
+/* Closing objects. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
 import static org.junit.Assert.assertEquals;
@@ -23,21 +23,21 @@ public class ClosingTest extends WorldTest {
         Map<AutoCloseable, List<ThrowingRunnable>> all = new java.util.IdentityHashMap<>();
         all.put(w.config, List.of(() -> w.config.get("model.d_model"), () -> new Context(w.config), w.config::copy,
                 () -> w.config.put("model.d_model", 4), () -> w.config.applyPreset("tiny")));
-        all.put(w.context, List.of(w.context::memory, w.context::device, w.context::cancel, w.context::backends,
+        all.put(w.context, List.of(w.context::memory, w.context::info, w.context::cancel, w.context::backends,
                 () -> Model.load(w.context, path("late")), () -> Corpus.fromPairs(w.context, World.PAIRS)));
         all.put(w.corpus, List.of(w.corpus::size, () -> w.corpus.get(0), w.corpus::stats,
                 () -> new Batcher(w.corpus, w.tokenizer), () -> w.corpus.subset(0)));
         all.put(w.tokenizer, List.of(() -> w.tokenizer.encode("x"), () -> w.tokenizer.save(path("late")),
-                w.tokenizer::size, () -> w.tokenizer.piece(0)));
+                w.tokenizer::info, () -> w.tokenizer.piece(0)));
         all.put(w.batcher, List.of(w.batcher::next, w.batcher::stats, () -> w.batcher.iterator().hasNext(),
                 () -> w.batcher.seek(0, 0)));
         all.put(w.model, List.of(w.model::tensors, () -> w.model.read(0), () -> new Decoder(w.model),
                 () -> new Trainer(w.model), w.model::tokenizer, w.model::config, () -> w.model.save(path("late"))));
         all.put(w.trainer, List.of(() -> w.trainer.step(batch), w.trainer::steps, w.trainer::model, w.trainer::update,
-                w.trainer::config, w.trainer::cancel, () -> w.trainer.next(w.batcher),
-                () -> w.trainer.gradient(0), () -> w.trainer.save(path("late"))));
+                w.trainer::config, () -> w.trainer.next(w.batcher),
+                () -> Experimental.gradient(w.trainer, 0), () -> w.trainer.save(path("late"))));
         all.put(w.decoder, List.of(() -> w.decoder.translate("x"), () -> w.decoder.score(batch),
-                () -> w.decoder.decode(batch), w.decoder::cancel, () -> w.decoder.evaluate(List.of(batch))));
+                () -> w.decoder.decode(batch), () -> w.decoder.evaluate(w.batcher)));
         return all;
     }
 
@@ -98,7 +98,10 @@ public class ClosingTest extends WorldTest {
         other.close();
         assertTrue(other.isClosed());
         assertTrue(tokenizer.encode("one").length > 0);
+        Tokenizer side = tokenizer.side(Side.SOURCE);
+        assertTrue(side.encode("one").length > 0);
         w.model.close();
+        assertTrue(side.isClosed());
         assertTrue(tokenizer.isClosed());
         assertThrows(IllegalStateException.class, () -> tokenizer.encode("one"));
         Model borrowed = w.trainer.model(); // the trainer still has the model

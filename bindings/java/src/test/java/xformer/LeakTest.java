@@ -1,4 +1,4 @@
-/* Memory stays flat over many objects made, closed and forgotten. SPDX-License-Identifier: Apache-2.0 */
+/* Memory stays constant while many objects are created, closed, and forgotten. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
 import static org.junit.Assert.assertNotNull;
@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.IntBuffer;
+import java.nio.LongBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
@@ -19,7 +20,7 @@ import org.junit.Test;
 public class LeakTest extends WorldTest {
     private record Loop(int count, Runnable body) {}
 
-    /** Resident bytes without the heap of Java, which has a fixed size in this test. */
+    /** Anonymous resident memory. The Java heap has a fixed size in this test. */
     private static long resident() throws IOException {
         for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
             if (line.startsWith("RssAnon:")) return Long.parseLong(line.replaceAll("\\D", "")) * 1024;
@@ -40,11 +41,11 @@ public class LeakTest extends WorldTest {
         });
         try (Context context = new Context(World.OPTIONS, host)) {
             assertThrows(IllegalStateException.class,
-                    () -> Corpus.fromText(context, "x", "a\tb\nbad\n".getBytes(), Map.of()));
+                    () -> Corpus.fromPairs(context, List.of(new Pair("a", "b"), new Pair("", "b"))));
         }
     }
 
-    /** A world that nobody closes; its listener holds it. */
+    /** A world that is not closed. Its listener refers to it. */
     private static Handle forgottenWorld() {
         World[] self = new World[1];
         World world = self[0] = new World(new Host().log(LogLevel.DEBUG, (level, component, line) -> {
@@ -65,8 +66,8 @@ public class LeakTest extends WorldTest {
 
     @Test
     public void noLeak() throws IOException {
-        Batch batch = Batch.fromTexts(w.tokenizer, World.SOURCES, World.SOURCES);
-        Batch pair = Batch.fromTexts(w.tokenizer, World.SOURCES.subList(0, 1), World.TARGETS.subList(0, 1));
+        Batch batch = Batch.fromTexts(w.model, World.SOURCES, World.SOURCES);
+        Batch pair = Batch.fromTexts(w.model, World.SOURCES.subList(0, 1), World.TARGETS.subList(0, 1));
         IntBuffer ids = ByteBuffer.allocateDirect(8).order(ByteOrder.nativeOrder()).asIntBuffer().put(0, 5).put(1, 1);
         Map<String, Loop> loops = new LinkedHashMap<>();
         loops.put("closed world", new Loop(100, LeakTest::closedWorld));
@@ -84,21 +85,27 @@ public class LeakTest extends WorldTest {
             w.model.tokenizer().orElseThrow().encode("one");
         }));
         loops.put("decoder", new Loop(400, () -> new Decoder(w.model, w.config).close()));
-        loops.put("answers", new Loop(300, () -> w.decoder.translate(World.SOURCES)));
+        loops.put("translations", new Loop(300, () -> w.decoder.translate(World.SOURCES)));
         loops.put("constrained", new Loop(200, () -> {
             DecodeParams params = new DecodeParams().options(Map.of("decode.beam", 2));
-            w.decoder.translate(World.SOURCES, params.constraint((prefix, allowed) -> allowed.clear(5)));
-            params.constraint((prefix, allowed) -> {
+            w.decoder.translate(World.SOURCES, params.constraint((all, size) -> all.get(0).allowed().clear(5)));
+            params.constraint((all, size) -> {
                 throw new IllegalStateException();
             });
             assertThrows(IllegalStateException.class, () -> w.decoder.translate(World.SOURCES, params));
         }));
-        loops.put("attention", new Loop(400, () -> w.decoder.attentionWeights(pair, AttentionKind.CROSS, 0)));
+        loops.put("attention", new Loop(400,
+                () -> Experimental.attentionWeights(w.decoder, pair, Experimental.AttentionKind.CROSS, 0)));
         loops.put("scores", new Loop(400, () -> w.decoder.score(batch)));
         loops.put("steps", new Loop(300, () -> w.trainer.step(w.batch())));
-        loops.put("direct", new Loop(2000, () -> w.decoder.decode(new Batch(ids, IntBuffer.wrap(new int[] {0, 2})))));
+        loops.put("direct", new Loop(2000, () -> w.decoder.decode(new Batch(ids, LongBuffer.wrap(new long[] {0, 2})))));
         loops.put("bytes", new Loop(200,
-                () -> Model.load(w.context, ByteBuffer.wrap(w.model.toBytes(w.config))).close()));
+                () -> Model.load(w.context, Source.of(Sink.toBytes(w.model::save))).close()));
+        loops.put("calls", new Loop(2000, () -> {
+            CancelToken token = new CancelToken();
+            token.cancel();
+            World.refused(Status.CANCELLED, () -> w.decoder.score(pair, new Call().cancel(token)));
+        }));
         loops.put("pairs", new Loop(500, () -> {
             try (Corpus corpus = Corpus.fromPairs(w.context, World.PAIRS)) {
                 Corpus.Split split = corpus.split(3, 1);
@@ -108,7 +115,7 @@ public class LeakTest extends WorldTest {
         }));
         loops.put("tensors", new Loop(3000, () -> w.model.write(0, w.model.read(0))));
         for (Map.Entry<String, Loop> loop : loops.entrySet()) {
-            // What stays behind each time grows in every round; the JVM's compiler takes its memory in one of them.
+            // A leak grows in every round. The compiler of the JVM allocates its memory in some of them.
             long least = Long.MAX_VALUE;
             for (int round = 0; round < 8 && least > 1 << 18; ++round) {
                 long before = resident();

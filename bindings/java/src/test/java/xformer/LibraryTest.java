@@ -1,6 +1,6 @@
 /*
- * Finding the library, and libraries that do not fit. Each case is a JVM of its own; stubs of other versions are built
- * by test.sh.
+ * Finding the library, and incompatible libraries. Each case runs in its own JVM. test.sh builds stubs of other
+ * versions.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -21,7 +21,7 @@ public class LibraryTest {
     private static final String GLUE = Path.of(System.getProperty("xformer.library.path")).toAbsolutePath().toString();
     private static final String STUBS = System.getProperty("xformer.test.stubs");
 
-    /** What the other JVM runs. */
+    /** The program of the other JVM. */
     static final class Program {
         public static void main(String[] args) {
             try {
@@ -57,7 +57,7 @@ public class LibraryTest {
         assertEquals(version, run(null, "-Dxformer.library.path=/none" + File.pathSeparator + GLUE));
         assertEquals(version, run(null, "-Djava.library.path=" + GLUE));
         assertEquals(version, run(null, "-Dxformer.library.path=/none", "-Djava.library.path=" + GLUE));
-        says("libxformer_jni.so is neither in xformer.library.path (\"/none\") nor in java.library.path",
+        says("libxformer_jni.so was found neither in xformer.library.path (\"/none\") nor in java.library.path",
                 run(null, "-Dxformer.library.path=/none", "-Djava.library.path=/none"));
     }
 
@@ -65,29 +65,29 @@ public class LibraryTest {
     public void withoutTheLibrary() throws Exception {
         String said = run("", "-Dxformer.library.path=" + GLUE);
         assumeFalse("libxformer is installed in this system", said.startsWith(Xformer.version()));
-        says("libxformer_jni.so is here, libxformer.so.0 is not: install it, or name its folder in the environment"
-                + " variable LD_LIBRARY_PATH", said);
+        says("libxformer_jni.so was found, but libxformer.so.0 was not: install it, or add its folder to the"
+                + " environment variable LD_LIBRARY_PATH", said);
     }
 
     @Test
     public void anotherVersion() throws Exception {
         says("libxformer.so.0 is libxformer 0.2.0, libxformer_jni.so was built for 0.1.0",
                 run(STUBS + "/newer", "-Dxformer.library.path=" + GLUE));
-        says("libxformer.so.0 is not of the version that libxformer_jni.so was built for",
+        says("libxformer.so.0 does not have the version for which libxformer_jni.so was built",
                 run(STUBS + "/node", "-Dxformer.library.path=" + GLUE));
     }
 
     @Test
-    public void versionsThatGoTogether() {
+    public void compatibleVersions() {
         Library.check(Library.VERSION, Library.VERSION);
         Library.check(0x000102, 0x000109);
         UnsatisfiedLinkError glue = assertThrows(UnsatisfiedLinkError.class, () -> Library.check(0x000200, 0x000200));
-        says("libxformer_jni.so was built for libxformer 0.2.0, this package is for 0.1.0", glue.getMessage());
+        says("libxformer_jni.so was built for libxformer 0.2.0, this package requires 0.1.0", glue.getMessage());
         assertThrows(UnsatisfiedLinkError.class, () -> Library.check(0x000100, 0x000200));
         assertThrows(UnsatisfiedLinkError.class, () -> Library.check(0x000100, 0x000000));
         assertThrows(UnsatisfiedLinkError.class, () -> Library.check(0x000100, 0x010100));
-        assertTrue(Library.goesWith(0x010203, 0x010300));
-        assertTrue(!Library.goesWith(0x010300, 0x010203));
-        assertTrue(!Library.goesWith(0x010203, 0x020203));
+        assertTrue(Library.compatible(0x010203, 0x010300));
+        assertTrue(!Library.compatible(0x010300, 0x010203));
+        assertTrue(!Library.compatible(0x010203, 0x020203));
     }
 }

@@ -1,4 +1,4 @@
-/* Log lines and progress, what listeners throw, a program's own threads. SPDX-License-Identifier: Apache-2.0 */
+/* Log, progress, exceptions of listeners, and executors. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
 import static org.junit.Assert.assertEquals;
@@ -8,7 +8,9 @@ import static org.junit.Assert.assertSame;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
-import java.nio.charset.StandardCharsets;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
@@ -21,15 +23,20 @@ import java.util.concurrent.ThreadPoolExecutor;
 import org.junit.Test;
 
 public class LogTest extends WorldTest {
-    private final byte[] oneBad = "a\tb\nbad\n".getBytes(StandardCharsets.UTF_8);
-    private final byte[] twoBad = "a\tb\nbad\nworse\n".getBytes(StandardCharsets.UTF_8);
+    private static final String ONE_BAD = "a\tb\nbad\n";
+    private static final String TWO_BAD = "a\tb\nbad\nworse\n";
 
     private static Context context(LogLevel level, LogListener listener) {
         return new Context(World.OPTIONS, new Host().log(level, listener));
     }
 
-    private static Corpus corpus(Context context, byte[] text) {
-        return Corpus.fromText(context, "some \ud83d\ude42 text", text, Map.of());
+    private Corpus corpus(Context context, String text) {
+        try {
+            Files.writeString(path("some \u00e4 text"), text);
+        } catch (IOException error) {
+            throw new UncheckedIOException(error);
+        }
+        return Corpus.open(context, path("some \u00e4 text"));
     }
 
     @Test
@@ -39,18 +46,18 @@ public class LogTest extends WorldTest {
             assertSame(LogLevel.WARNING, level);
             lines.add(Thread.currentThread().getName() + " " + component + " " + line);
         })) {
-            corpus(context, oneBad).close();
+            corpus(context, ONE_BAD).close();
             assertTrue(lines.get(0), lines.get(0).startsWith(Thread.currentThread().getName() + " data "));
-            assertTrue(lines.get(0), lines.get(0).contains("some \ud83d\ude42 text"));
+            assertTrue(lines.get(0), lines.get(0).contains("some \u00e4 text"));
         }
         lines.clear();
         try (Context context = context(LogLevel.ERROR, (level, component, line) -> lines.add(line))) {
-            corpus(context, oneBad).close();
+            corpus(context, ONE_BAD).close();
             assertEquals(List.of(), lines);
         }
         try (Context context = context(LogLevel.INFO, (level, component, line) -> lines.add(line))) {
-            assertFalse("what a creation says is heard", lines.isEmpty());
-            assertEquals(1, corpus(context, oneBad).size());
+            assertFalse("the creation of the context is logged", lines.isEmpty());
+            assertEquals(1, corpus(context, ONE_BAD).size());
         }
     }
 
@@ -64,18 +71,17 @@ public class LogTest extends WorldTest {
             if (own[0] instanceof Error error) throw error;
         })) {
             for (int i = 1; i <= 2000; ++i) {
-                assertSame(own[0], assertThrows(IllegalStateException.class, () -> corpus(context, twoBad)));
+                assertSame(own[0], assertThrows(IllegalStateException.class, () -> corpus(context, TWO_BAD)));
                 assertEquals(i, lines.size()); // the second line of each call is dropped
             }
             // When the call fails as well, its exception is not lost. An Error is kept like an exception.
             own[0] = new StackOverflowError();
-            byte[] nothingGood = "bad\n".getBytes(StandardCharsets.UTF_8);
-            assertSame(own[0], assertThrows(StackOverflowError.class, () -> corpus(context, nothingGood)));
+            assertSame(own[0], assertThrows(StackOverflowError.class, () -> corpus(context, "bad\n")));
             assertEquals(1, own[0].getSuppressed().length);
             assertEquals(Status.DATA, ((XformerException) own[0].getSuppressed()[0]).status());
 
             own[0] = null;
-            assertEquals(1, corpus(context, oneBad).size()); // nothing is left behind
+            assertEquals(1, corpus(context, ONE_BAD).size()); // nothing is kept
         }
     }
 
@@ -90,13 +96,13 @@ public class LogTest extends WorldTest {
             own[0].close(); // takes effect after the call
             found.add(String.valueOf(own[0].isClosed()));
         });
-        Corpus made = corpus(own[0], oneBad);
+        Corpus made = corpus(own[0], ONE_BAD);
         assertEquals(List.of("text", "true"), found);
         assertEquals(1, made.size());
         made.close();
 
         own[0] = context(LogLevel.WARNING, (level, component, line) -> own[0].cancel());
-        World.refused(Status.CANCELLED, () -> corpus(own[0], "a\tb\nbad\n".repeat(100_000).getBytes()));
+        World.refused(Status.CANCELLED, () -> corpus(own[0], "a\tb\nbad\n".repeat(100_000)));
         own[0].close();
     }
 
@@ -115,10 +121,10 @@ public class LogTest extends WorldTest {
     }
 
     @Test
-    public void progressIsHeardAndMayEndACall() {
+    public void progressIsReportedAndMayEndACall() {
         Set<String> tasks = Collections.synchronizedSet(new HashSet<>());
         RuntimeException[] thrown = new RuntimeException[1];
-        Host host = new Host().progress((task, done, total) -> {
+        Call call = new Call().progress((task, done, total) -> {
             assertTrue(done >= 0 && done <= total);
             tasks.add(task);
             if (thrown[0] != null) throw thrown[0];
@@ -126,16 +132,14 @@ public class LogTest extends WorldTest {
         List<String> texts = Collections.nCopies(4000, "one two three four one two three four");
         Map<String, ?> slow = Map.of("decode.max_extra_tokens", 60, "decode.min_tokens", 40);
         DecodeParams params = new DecodeParams().options(slow);
-        try (World world = new World(host)) {
-            while (!tasks.contains("translate")) world.decoder.translate(texts, params);
-            thrown[0] = new IllegalStateException("enough");
-            assertSame(thrown[0], assertThrows(IllegalStateException.class, () -> {
-                for (;;) world.decoder.translate(texts, params);
-            }));
-            assertEquals(0, thrown[0].getSuppressed().length);
-            thrown[0] = null;
-            assertNull(world.decoder.translate(List.of("one")).get(0).error());
-        }
+        while (!tasks.contains("translate")) w.decoder.translate(texts, params, call);
+        thrown[0] = new IllegalStateException("enough");
+        assertSame(thrown[0], assertThrows(IllegalStateException.class, () -> {
+            for (;;) w.decoder.translate(texts, params, call);
+        }));
+        assertEquals(0, thrown[0].getSuppressed().length);
+        thrown[0] = null;
+        assertNull(w.decoder.translate(List.of("one"), params, call).get(0).error());
     }
 
     @Test
@@ -145,7 +149,7 @@ public class LogTest extends WorldTest {
         ExecutorService pool = Executors.newFixedThreadPool(2);
         ExecutorService closed = Executors.newFixedThreadPool(2);
         closed.shutdown();
-        List<List<Answer>> found = new ArrayList<>();
+        List<List<Translation>> found = new ArrayList<>();
         for (Host host : List.of(new Host(), new Host().executor(pool), new Host().executor(closed))) {
             try (Context context = new Context(two, host);
                     Model model = new Model(context, two);

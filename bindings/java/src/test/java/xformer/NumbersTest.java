@@ -12,6 +12,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
+import java.nio.LongBuffer;
 import java.nio.ReadOnlyBufferException;
 import java.util.Collections;
 import java.util.List;
@@ -24,6 +25,10 @@ public class NumbersTest extends WorldTest {
         return buffer.put(values).position(2);
     }
 
+    private static LongBuffer longs(ByteOrder order, long... values) {
+        return ByteBuffer.allocateDirect(8 * values.length).order(order).asLongBuffer().put(values).rewind();
+    }
+
     private static FloatBuffer floats(ByteOrder order, int count) {
         return ByteBuffer.allocateDirect(4 * count).order(order).asFloatBuffer();
     }
@@ -31,17 +36,17 @@ public class NumbersTest extends WorldTest {
     @Test
     public void batchesFromArraysAndBuffers() {
         int[] ids = {260, 5, 1, 6, 1};
-        int[] offsets = {0, 3, 5};
+        long[] offsets = {0, 3, 5};
         double[] expected = w.decoder.score(new Batch(ids, offsets, ids, offsets));
         assertEquals(2, expected.length);
         ByteOrder own = ByteOrder.nativeOrder();
         ByteOrder other = own == ByteOrder.LITTLE_ENDIAN ? ByteOrder.BIG_ENDIAN : ByteOrder.LITTLE_ENDIAN;
         for (IntBuffer i : List.of(IntBuffer.wrap(ids), IntBuffer.wrap(ids).asReadOnlyBuffer(), direct(own, ids),
                 direct(other, ids), direct(own, ids).asReadOnlyBuffer())) {
-            IntBuffer o = direct(own, offsets);
+            LongBuffer o = longs(own, offsets);
             Batch batch = new Batch(i, o, i, o);
             assertEquals(IntBuffer.wrap(ids), batch.srcIds());
-            assertEquals(IntBuffer.wrap(offsets), batch.tgtOffsets());
+            assertEquals(LongBuffer.wrap(offsets), batch.tgtOffsets());
             assertTrue(batch.hasTargets());
             assertArrayEquals(expected, w.decoder.score(batch), 0);
             assertEquals(ids.length, i.remaining());
@@ -51,14 +56,14 @@ public class NumbersTest extends WorldTest {
         assertEquals(0, sources.tgtIds().remaining() + sources.tgtOffsets().remaining()
                 + sources.pairIndex().remaining());
         assertEquals(2, w.decoder.decode(sources).size());
-        assertEquals(2, w.decoder.decode(new Batch(direct(own, ids), direct(own, offsets))).size());
+        assertEquals(2, w.decoder.decode(new Batch(direct(own, ids), longs(other, offsets))).size());
     }
 
     @Test
     public void aDirectBufferIsUsedInPlaceAndOffsetsAreNot() {
         IntBuffer ids = direct(ByteOrder.nativeOrder(), 3, 1, 4, 1);
-        int[] offsets = {0, 2, 4};
-        Batch batch = new Batch(ids, IntBuffer.wrap(offsets), ids, IntBuffer.wrap(offsets));
+        long[] offsets = {0, 2, 4};
+        Batch batch = new Batch(ids, LongBuffer.wrap(offsets), ids, LongBuffer.wrap(offsets));
         double[] before = w.decoder.score(batch);
         ids.put(ids.position(), 4);
         offsets[1] = 300;
@@ -70,34 +75,33 @@ public class NumbersTest extends WorldTest {
 
     @Test
     public void wrongBatches() {
-        int[][][] wrong = {
-            {{1}, {}}, {{1}, {0}}, {{1}, {1, 1}}, {{1}, {0, 2}}, {{1, 1, 1}, {0, 5, 3}}, {{1}, {0, 1, 1, 0, 1}},
-        };
-        for (int[][] side : wrong) {
-            assertThrows(IllegalArgumentException.class, () -> new Batch(side[0], side[1]));
-            assertThrows(IllegalArgumentException.class,
-                    () -> new Batch(new int[] {1}, new int[] {0, 1}, side[0], side[1]));
-        }
         int[] one = {1};
-        assertThrows(IllegalArgumentException.class, () -> new Batch(one, new int[] {0, 1}, one, new int[] {0, 0, 1}));
-        assertThrows(NullPointerException.class, () -> new Batch(one, new int[] {0, 1}, null, null));
+        long[] whole = {0, 1};
+        for (long[] wrong : new long[][] {{}, {0}, {1, 1}, {0, 2}, {0, 5, 1}, {0, 1, 1, 0, 1}}) {
+            assertThrows(IllegalArgumentException.class, () -> new Batch(one, wrong));
+            assertThrows(IllegalArgumentException.class, () -> new Batch(one, whole, one, wrong));
+        }
+        assertThrows(IllegalArgumentException.class, () -> new Batch(one, whole, one, new long[] {0, 0, 1}));
+        assertThrows(NullPointerException.class, () -> new Batch(one, whole, null, null));
         World.refused(Status.INVALID_ARGUMENT, () -> w.trainer.step(List.of()));
-        World.refused(Status.INVALID_ARGUMENT, () -> w.trainer.step(new Batch(one, new int[] {0, 1})));
+        World.refused(Status.INVALID_ARGUMENT, () -> w.trainer.step(new Batch(one, whole)));
         assertThrows(NullPointerException.class, () -> w.trainer.step((Batch) null));
         assertThrows(NullPointerException.class, () -> w.decoder.decode(null));
-        assertThrows(NullPointerException.class, () -> w.decoder.evaluate(Collections.singletonList(null)));
+        assertThrows(NullPointerException.class, () -> w.trainer.step(Collections.singletonList(null)));
         Batch empty = Batch.fromIds(List.of());
         assertEquals(0, empty.size());
         assertEquals(List.of(), w.decoder.decode(empty));
-        Batch many = new Batch(new int[] {5, 1}, new int[] {0, 2}, new int[] {5, 1}, new int[] {0, 2});
-        assertEquals(500, w.decoder.evaluate(Collections.nCopies(500, many)).sentences());
+        Batch small = new Batch(new int[] {5, 1}, new long[] {0, 2}, new int[] {5, 1}, new long[] {0, 2});
+        assertEquals(500, w.trainer.step(Collections.nCopies(500, small)).sentences());
     }
 
     @Test
     public void parameters() {
         TensorInfo info = w.model.tensors().get(0);
         float[] values = w.model.read(0);
-        assertEquals(info.rows() * info.columns(), values.length);
+        assertEquals(info.size(), values.length);
+        assertEquals(List.of((long) w.vocabSize(), 16L), info.shape());
+        assertEquals(DataType.FP32, info.type());
         assertEquals(0, w.model.indexOf(info.name()));
         World.refused(Status.NOT_FOUND, () -> w.model.indexOf("no.such"));
 
@@ -134,7 +138,7 @@ public class NumbersTest extends WorldTest {
         for (int index : new int[] {-1, w.model.tensors().size(), Integer.MAX_VALUE}) {
             assertThrows(IndexOutOfBoundsException.class, () -> w.model.read(index));
             assertThrows(IndexOutOfBoundsException.class, () -> w.model.write(index, values));
-            assertThrows(IndexOutOfBoundsException.class, () -> w.trainer.gradient(index));
+            assertThrows(IndexOutOfBoundsException.class, () -> Experimental.gradient(w.trainer, index));
         }
     }
 }

@@ -1,4 +1,4 @@
-/* What each object gives. SPDX-License-Identifier: Apache-2.0 */
+/* The methods of each object. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
 import static org.junit.Assert.assertArrayEquals;
@@ -6,16 +6,19 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertNotEquals;
 import static org.junit.Assert.assertNull;
+import static org.junit.Assert.assertSame;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -71,11 +74,14 @@ public class PartsTest extends WorldTest {
         World.refused(Status.NOT_FOUND, () -> config.getLong("no.such"));
 
         OptionInfo row = Config.options().get("model.norm");
-        assertEquals(List.of("post", "pre"), row.choices());
-        assertEquals(List.of("post", OptionType.STRING, "0.1"), List.of(row.defaultValue(), row.type(), row.since()));
+        assertEquals(List.of("post", "pre", "post_rms", "pre_rms"), row.choices());
+        assertEquals(row, Config.option("model.norm"));
+        XformerException error = World.refused(Status.NOT_FOUND, () -> Config.option("model.nrom"));
+        assertTrue(error.getMessage(), error.getMessage().contains("model.norm"));
+        assertEquals(List.of("post", OptionType.TEXT, "0.1"), List.of(row.defaultValue(), row.type(), row.since()));
         assertEquals(0.95, Config.options().get("train.dropout").maximum(), 0);
-        Map<OptionType, Class<?>> kinds = Map.of(OptionType.LONG, Long.class, OptionType.DOUBLE, Double.class,
-                OptionType.BOOLEAN, Boolean.class, OptionType.STRING, String.class);
+        Map<OptionType, Class<?>> kinds = Map.of(OptionType.INTEGER, Long.class, OptionType.REAL, Double.class,
+                OptionType.BOOL, Boolean.class, OptionType.TEXT, String.class);
         for (OptionInfo info : Config.options().values()) {
             assertFalse(info.key(), info.doc().isEmpty());
             Object value = config.get(info.key());
@@ -112,12 +118,12 @@ public class PartsTest extends WorldTest {
         }
         World.refused(Status.DATA,
                 () -> Corpus.openParallel(w.context, path("source"), path("short"), Map.of()));
-        byte[] strange = "a\tb\n\u00ff\u00fe\tc\nd\0\te\n".getBytes(StandardCharsets.ISO_8859_1);
-        try (Corpus text = Corpus.fromText(w.context, "some text", strange, Map.of())) {
+        Files.write(path("some text"), "a\tb\n\u00ff\u00fe\tc\nd\0\te\n".getBytes(StandardCharsets.ISO_8859_1));
+        try (Corpus text = Corpus.open(w.context, path("some text"))) {
             assertEquals(new CorpusStats(3, 1, 0, 0, 0, 1, 1), text.stats());
         }
         XformerException error = World.refused(Status.DATA,
-                () -> Corpus.fromText(w.context, "some text", strange, Map.of("data.strict", true)));
+                () -> Corpus.open(w.context, path("some text"), Map.of("data.strict", true)));
         assertTrue(error.getMessage(), error.getMessage().contains("some text"));
         Pair odd = new Pair("a\tb\n", "c\r\n\ud83d\ude42");
         try (Corpus some = Corpus.fromPairs(w.context, List.of(odd, new Pair("", "x"), new Pair("\ud800", "x")))) {
@@ -142,7 +148,7 @@ public class PartsTest extends WorldTest {
         split.heldOut().forEach(pair -> assertTrue(all.add(pair)));
         assertEquals(new HashSet<>(World.PAIRS), all);
 
-        Batch pairs = Batch.fromTexts(w.tokenizer, World.SOURCES, World.TARGETS);
+        Batch pairs = Batch.fromTexts(w.model, World.SOURCES, World.TARGETS);
         try (Corpus ids = Corpus.fromIds(w.context, pairs); Batcher batcher = new Batcher(ids, w.config)) {
             assertEquals(World.PAIRS.size(), ids.size());
             assertEquals(batcher.next().orElseThrow().srcIds(), w.batcher.next().orElseThrow().srcIds());
@@ -152,31 +158,72 @@ public class PartsTest extends WorldTest {
 
     @Test
     public void modelsInMemory() throws IOException {
-        w.model.metadata().put("licence", "CC0 \ud83d\ude42");
+        w.model.metadata().put("license", "CC0 \ud83d\ude42");
         w.model.save(path("model.xf"));
-        byte[] bytes = w.model.toBytes(Map.of());
+        byte[] bytes = Sink.toBytes(w.model::save);
         assertArrayEquals(Files.readAllBytes(path("model.xf")), bytes);
+        try (FileChannel channel = FileChannel.open(path("channel.xf"), StandardOpenOption.CREATE,
+                StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            w.model.save(Sink.of(channel));
+            assertArrayEquals(bytes, Files.readAllBytes(path("channel.xf")));
+            try (Model loaded = Model.load(w.context, Source.of(channel))) {
+                assertArrayEquals(w.model.read(0), loaded.read(0), 0);
+            }
+        }
+        Call call = new Call();
+        byte[] words = Sink.toBytes(sink -> w.tokenizer.save(sink, call));
+        try (Tokenizer loaded = Tokenizer.load(w.context, Source.of(words), call)) {
+            assertEquals(w.tokenizer.info(), loaded.info());
+        }
+        Source checkpoint = Source.of(Sink.toBytes(sink -> w.trainer.save(sink, w.batcher, call)));
+        try (Trainer resumed = Trainer.resume(w.context, checkpoint, Map.of(), call)) {
+            w.batcher.resume(resumed);
+        }
         ByteBuffer direct = ByteBuffer.allocateDirect(bytes.length + 5).put(5, bytes).position(5);
         for (ByteBuffer from : List.of(ByteBuffer.wrap(bytes), direct, direct.asReadOnlyBuffer())) {
-            try (Model loaded = Model.load(w.context, from); Model copy = loaded.copy(new Context(World.OPTIONS))) {
+            try (Model loaded = Model.load(w.context, Source.of(from));
+                    Model copy = loaded.copy(new Context(World.OPTIONS), Map.of(), call)) {
                 assertArrayEquals(w.model.read(0), copy.read(0), 0);
                 assertEquals(w.model.metadata(), copy.metadata());
-                assertEquals(w.tokenizer.size(), copy.tokenizer().orElseThrow().size());
+                assertEquals(w.vocabSize(), copy.tokenizer().orElseThrow().info().vocabSize());
             }
             assertEquals(bytes.length, from.remaining());
         }
-        World.refused(Status.CORRUPT, () -> Model.load(w.context, ByteBuffer.wrap(bytes, 0, 100)));
+        World.refused(Status.CORRUPT, () -> Model.load(w.context, Source.of(ByteBuffer.wrap(bytes, 0, 100))));
 
-        ModelSummary summary = Model.inspect(w.context, path("model.xf"), Map.of());
-        assertEquals(summary, Model.inspect(w.context, ByteBuffer.wrap(bytes), Map.of()));
+        ModelSummary summary = Model.inspect(w.context, Source.of(path("model.xf")), Map.of());
+        assertEquals(summary, Model.inspect(w.context, Source.of(bytes), Map.of()));
         assertEquals(w.model.tensors().stream().mapToLong(TensorInfo::size).sum(), summary.parameters());
-        assertEquals(List.of((long) w.tokenizer.size(), (long) bytes.length, -1L, true, "fp32"), List.of(
-                summary.vocabSize(), summary.fileBytes(), summary.step(), summary.hasTokenizer(), summary.precision()));
+        assertEquals(List.of((long) w.vocabSize(), (long) bytes.length, -1L, true, DataType.FP32), List.of(
+                summary.vocabSize(), summary.fileBytes(), summary.step(), summary.hasTokenizer(), summary.weights()));
         assertTrue(summary.decodeBytes() > 4 * summary.parameters());
         assertTrue(summary.trainBytes() > 16 * summary.parameters());
         w.train(2);
         w.trainer.save(path("run.ckpt"));
-        assertEquals(2, Model.inspect(w.context, path("run.ckpt"), Map.of()).step());
+        assertEquals(2, Model.inspect(w.context, Source.of(path("run.ckpt")), Map.of()).step());
+    }
+
+    @Test
+    public void callbacksOfSourcesAndSinks() {
+        byte[] bytes = Sink.toBytes(w.model::save);
+        Source good = Source.of(bytes.length, (offset, dst) -> dst.put(bytes, (int) offset, dst.remaining()));
+        Model.load(w.context, good).close();
+        World.refused(Status.CORRUPT, () -> Model.load(w.context, Source.of(0, (offset, dst) -> {})));
+        UncheckedIOException error = assertThrows(UncheckedIOException.class,
+                () -> Model.load(w.context, Source.of(bytes.length, (offset, dst) -> {})));
+        assertTrue(error.getMessage(), error.getMessage().contains("returned 0 bytes"));
+        IOException own = new IOException("from the callback");
+        error = assertThrows(UncheckedIOException.class,
+                () -> Model.average(w.context, List.of(good, Source.of(bytes.length, (offset, dst) -> {
+                    throw own;
+                }))));
+        assertSame(own, error.getCause());
+        assertEquals(0, error.getSuppressed().length);
+        error = assertThrows(UncheckedIOException.class, () -> w.model.save(Sink.of((offset, src) -> {
+            throw own;
+        })));
+        assertSame(own, error.getCause());
+        assertThrows(IllegalArgumentException.class, () -> Source.of(-1, (offset, dst) -> {}));
     }
 
     @Test
@@ -195,6 +242,9 @@ public class PartsTest extends WorldTest {
         assertNull(metadata.get(7));
         assertFalse(metadata.containsKey("b"));
         World.refused(Status.INVALID_ARGUMENT, () -> metadata.put("", "x"));
+        metadata.put("c", "\u00e4".repeat(1000));
+        assertEquals(2000, metadata.get("c").getBytes(StandardCharsets.UTF_8).length);
+        metadata.put("c", "");
         assertEquals("", metadata.remove("c"));
         assertEquals(Map.of("a", "4"), w.model.metadata());
         metadata.clear();
@@ -208,24 +258,23 @@ public class PartsTest extends WorldTest {
             for (Tokenizer tokenizer : List.of(w.tokenizer, loaded, w.model.tokenizer().orElseThrow())) {
                 for (String text : List.of("one two", "", "Z\u00fcrich \u6771\u4eac \ud83d\ude42\ud83c\udfff", "a\0b\0",
                         "\0")) {
-                    int[] ids = tokenizer.encodeSentence(text);
-                    assertEquals(Xformer.TOKEN_END, ids[ids.length - 1]);
+                    int[] ids = tokenizer.encode(text);
                     byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
-                    assertArrayEquals(Arrays.copyOf(ids, ids.length - 1), tokenizer.encode(utf8));
+                    assertArrayEquals(ids, tokenizer.encode(utf8));
                     assertEquals(text, tokenizer.decode(ids));
                     assertArrayEquals(utf8, tokenizer.decodeBytes(ids));
                     assertEquals(text, tokenizer.decode(java.nio.IntBuffer.wrap(ids)));
                 }
-                // Normalisation makes this longer than the room that is made at first.
+                // Normalization makes this longer than the estimated capacity.
                 assertTrue(tokenizer.encode("\ufdfa".repeat(50)).length > 150 + 16);
-                assertEquals("</s>", tokenizer.piece(Xformer.TOKEN_END));
-                assertEquals("<s>", tokenizer.piece(Xformer.TOKEN_START));
+                assertEquals("</s>", tokenizer.piece(World.END));
+                assertEquals("<s>", tokenizer.piece(World.START));
             }
         }
         try (Config config = w.model.config()) {
-            assertEquals(w.tokenizer.size(), config.getLong("model.vocab_size"));
+            assertEquals(w.vocabSize(), config.getLong("model.vocab_size"));
         }
-        // The border itself, with texts that "modified" UTF-8 would change.
+        // Texts that differ in "modified" UTF-8.
         String strange = "\0\ud83d\ude42\u0800";
         try (Corpus corpus = Corpus.fromPairs(w.context, List.of(new Pair("\ud83d\ude42", "\u0800")))) {
             assertEquals(new Pair("\ud83d\ude42", "\u0800"), corpus.get(0));
@@ -269,7 +318,7 @@ public class PartsTest extends WorldTest {
         assertEquals(first.get(1).srcIds(), again.srcIds());
         assertEquals(first.get(1).tgtOffsets(), again.tgtOffsets());
         assertEquals(first.get(1).pairIndex(), again.pairIndex());
-        String text = w.tokenizer.decode(again.srcIds().slice(0, again.srcOffsets().get(1)));
+        String text = w.tokenizer.decode(again.srcIds().slice(0, (int) again.srcOffsets().get(1)));
         assertEquals(World.PAIRS.get((int) again.pairIndex().get(0)).source(), text);
         assertThrows(java.nio.ReadOnlyBufferException.class, () -> again.srcIds().put(0, 1));
         assertThrows(NoSuchElementException.class, () -> {
@@ -279,11 +328,13 @@ public class PartsTest extends WorldTest {
 
     @Test
     public void context() {
-        assertTrue(w.context.device(), w.context.device().contains("cpu"));
+        ContextInfo info = w.context.info();
+        assertTrue(info.toString(), info.device().startsWith("cpu") && info.description().contains("cpu"));
+        assertEquals(List.of(DataType.FP32, 1, 0, 1),
+                List.of(info.precision(), info.threads(), info.rank(), info.rankCount()));
         MemoryStats memory = w.context.memory();
         assertTrue(memory.peak() >= memory.current() && memory.current() > 0 && memory.allocations() > 0);
-        assertEquals(List.of(0, 1), List.of(w.context.rank(), w.context.rankCount()));
-        assertArrayEquals(new long[] {-7}, w.context.allGather(-7));
+        assertArrayEquals(new long[] {-7}, Experimental.allGather(w.context, -7, new Call()));
         List<BackendInfo> backends = w.context.backends();
         assertEquals(1, backends.stream().filter(b -> b.state() == BackendState.ACTIVE).count());
         BackendInfo ref = backends.stream().filter(b -> b.name().equals("ref")).findFirst().orElseThrow();
@@ -295,12 +346,12 @@ public class PartsTest extends WorldTest {
             assertTrue(b.kind().equals("cpu") || b.state().compareTo(BackendState.FOUND) <= 0);
         }
         try (Context own = new Context()) {
-            assertFalse(own.device().isEmpty());
+            assertFalse(own.info().device().isEmpty());
         }
     }
 
     @Test
-    public void library() {
+    public void library() throws Exception {
         int number = Xformer.versionNumber();
         assertEquals((number >> 16) + "." + (number >> 8 & 0xFF) + "." + (number & 0xFF), Xformer.version());
         assertFalse(Xformer.buildInfo().isEmpty());
@@ -313,9 +364,18 @@ public class PartsTest extends WorldTest {
             assertEquals(expected, Xformer.statusName(status.code()));
         }
         assertEquals(Status.UNKNOWN, Status.of(-12345));
+        Map<String, Enum<?>[]> enums = Map.of("XF_LOG_", LogLevel.values(), "XF_TYPE_", DataType.values(), "XF_SIDE_",
+                Side.values(), "XF_BACKEND_", BackendState.values(), "XF_OPTION_", OptionType.values(), "XF_STEP_",
+                StepStats.Outcome.values(), "XF_ATTENTION_", Experimental.AttentionKind.values());
+        for (Map.Entry<String, Enum<?>[]> entry : enums.entrySet()) {
+            for (Enum<?> constant : entry.getValue()) {
+                assertEquals(constant.ordinal() + 1,
+                        Abi.class.getDeclaredField(entry.getKey() + constant.name()).getInt(null));
+            }
+        }
     }
 
-    /** A file name that no locale decodes is still opened: the bytes are what counts. */
+    /** A file name that is not valid in any locale can be opened. */
     @Test
     public void namesInBytes() throws Exception {
         w.model.save(path("model.xf"));

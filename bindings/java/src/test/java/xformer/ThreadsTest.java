@@ -1,4 +1,4 @@
-/* Several threads: translating, cancelling, closing, colliding. SPDX-License-Identifier: Apache-2.0 */
+/* Several threads: translation, cancellation, and closing. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
 import static org.junit.Assert.assertEquals;
@@ -40,9 +40,14 @@ public class ThreadsTest {
             batch = Batch.fromIds(sources);
         }
 
-        /** The call, running in a thread of its own. */
-        FutureTask<List<Answer>> running() throws InterruptedException {
-            FutureTask<List<Answer>> task = new FutureTask<>(() -> decoder.decode(batch));
+        /** The call, running in its own thread. */
+        FutureTask<List<Translation>> running() throws InterruptedException {
+            return running(new Call());
+        }
+
+        FutureTask<List<Translation>> running(Call call) throws InterruptedException {
+            FutureTask<List<Translation>> task =
+                    new FutureTask<>(() -> decoder.decode(batch, new DecodeParams(), call));
             new Thread(task).start();
             while (!decoder.handle.used()) Thread.sleep(1);
             Thread.sleep(50);
@@ -90,7 +95,7 @@ public class ThreadsTest {
     public void fourThreadsTranslate() throws Exception {
         try (World w = new World()) {
             w.train(30);
-            List<Answer> expected = w.decoder.translate(World.SOURCES);
+            List<Translation> expected = w.decoder.translate(World.SOURCES);
             w.model.save(folder.getRoot().toPath().resolve("model.xf"));
             Callable<Boolean> shared = () -> {
                 try (Decoder decoder = new Decoder(w.model, World.OPTIONS)) {
@@ -125,14 +130,18 @@ public class ThreadsTest {
             assertEquals(1, slow.decoder.decode(small).size()); // usable again
 
             try (Decoder other = new Decoder(slow.model, World.OPTIONS)) {
-                task = slow.running();
-                slow.decoder.cancel(); // others go on
+                CancelToken token = new CancelToken();
+                Call call = new Call().cancel(token);
+                task = slow.running(call);
+                token.cancel(); // other calls continue
                 assertEquals(1, other.decode(small).size());
                 cancelled(task);
+                refused(Status.CANCELLED, () -> other.decode(small, new DecodeParams(), call));
+                assertTrue(token.isCancelled());
             }
 
             task = slow.running();
-            slow.decoder.close(); // frees when the call has ended
+            slow.decoder.close(); // frees the decoder when the call ends
             assertTrue(slow.decoder.isClosed());
             assertFalse(slow.decoder.handle.freed());
             slow.model.close();
@@ -145,21 +154,18 @@ public class ThreadsTest {
         }
     }
 
-    /** A step has the model to itself. */
     @Test
     public void aStepIsCancelledAndKeepsItsBatch() throws Exception {
         try (World w = new World()) {
             Map<String, ?> options = World.options("data.batch_tokens", 600);
             Corpus many = Corpus.fromPairs(w.context, Collections.nCopies(2000, World.PAIRS.get(0)));
             Batcher batcher = new Batcher(many, w.tokenizer, options);
-            FutureTask<?> task = new FutureTask<>(() -> w.trainer.train(batcher, 1L << 40, stats -> true), null);
+            CancelToken token = new CancelToken();
+            Call call = new Call().cancel(token);
+            FutureTask<?> task = new FutureTask<>(() -> w.trainer.train(batcher, 1L << 40, call, stats -> true), null);
             new Thread(task).start();
             Thread.sleep(50);
-            // A cancel that comes between two steps does nothing, so it is repeated.
-            while (!task.isDone()) {
-                w.trainer.cancel();
-                Thread.sleep(1);
-            }
+            token.cancel();
             cancelled(task);
             long steps = w.trainer.steps();
             BatcherStats stats = batcher.stats();
@@ -168,7 +174,35 @@ public class ThreadsTest {
     }
 
     @Test
-    public void interruptingDoesNotReachACall() throws Exception {
+    public void futures() throws Exception {
+        ExecutorService thread = Executors.newSingleThreadExecutor();
+        try (World w = new World(); Slow slow = new Slow()) {
+            DecodeParams params = new DecodeParams();
+            assertEquals(w.decoder.translate(World.SOURCES),
+                    w.decoder.translateAsync(World.SOURCES, params, new Call(), thread).get(60, TimeUnit.SECONDS));
+            failedWith(Status.STATE, slow.decoder.translateAsync(List.of("x"), params, new Call(), thread));
+
+            List<String> many = Collections.nCopies(20_000, "one two three four one two three four");
+            CancelToken token = new CancelToken();
+            Future<?> running = w.decoder.translateAsync(many, params, new Call().cancel(token), thread);
+            Future<?> waiting = w.decoder.translateAsync(many, params, new Call(), thread);
+            while (!w.decoder.handle.used()) Thread.sleep(1);
+            assertTrue(running.cancel(false) && waiting.cancel(false));
+            assertTrue(token.isCancelled());
+            thread.submit(() -> {}).get(60, TimeUnit.SECONDS); // both have ended
+            assertEquals(1, w.decoder.translate(List.of("one")).size());
+        } finally {
+            thread.shutdownNow();
+        }
+    }
+
+    private static void failedWith(Status status, Future<?> future) {
+        ExecutionException error = assertThrows(ExecutionException.class, () -> future.get(60, TimeUnit.SECONDS));
+        assertEquals(status, ((XformerException) error.getCause()).status());
+    }
+
+    @Test
+    public void interruptingDoesNotAffectACall() throws Exception {
         try (World w = new World()) {
             Thread.currentThread().interrupt();
             assertEquals(1, w.decoder.translate(List.of("one")).size());
@@ -176,7 +210,7 @@ public class ThreadsTest {
         }
     }
 
-    /** Threads that use and close one object: each call works or says why not, nothing is used after it is freed. */
+    /** Threads use and close the same object: each call succeeds or fails, and no object is used after it is freed. */
     @Test
     public void aRaceOfCallsAndCloses() throws Exception {
         try (World w = new World()) {

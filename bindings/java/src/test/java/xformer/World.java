@@ -1,4 +1,4 @@
-/* What the tests share: one of each object, on a tiny model. SPDX-License-Identifier: Apache-2.0 */
+/* One of each object, with a tiny model. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
 import static org.junit.Assert.assertThrows;
@@ -42,6 +42,10 @@ final class World implements AutoCloseable {
             Map.entry("train.warmup_steps", 5),
             Map.entry("decode.max_extra_tokens", 8));
 
+    /** The start and end symbols of tokenizers that the library trains. */
+    static final int START = 0;
+    static final int END = 1;
+
     final Config config = new Config(OPTIONS);
     final Context context;
     final Corpus corpus;
@@ -60,12 +64,12 @@ final class World implements AutoCloseable {
         corpus = Corpus.fromPairs(context, PAIRS);
         tokenizer = Tokenizer.train(context, corpus, config);
         batcher = new Batcher(corpus, tokenizer, config);
-        model = new Model(context, config, tokenizer);
+        model = new Model(context, tokenizer, config);
         trainer = new Trainer(model, config);
         decoder = new Decoder(model, config);
     }
 
-    /** The options of a world with some changed. */
+    /** OPTIONS with some changes. */
     static Map<String, Object> options(Object... changes) {
         Map<String, Object> all = new HashMap<>(OPTIONS);
         for (int i = 0; i < changes.length; i += 2) all.put((String) changes[i], changes[i + 1]);
@@ -76,20 +80,32 @@ final class World implements AutoCloseable {
         return List.of(config, context, corpus, tokenizer, batcher, model, trainer, decoder);
     }
 
-    /** The next batch, of the next epoch if need be. */
+    /** The next batch of this epoch or of the next one. */
     Batch batch() {
         return batcher.next().orElseGet(() -> batcher.next().orElseThrow());
+    }
+
+    int vocabSize() {
+        return tokenizer.info().vocabSize();
+    }
+
+    /** Measures pairs of ids. */
+    EvalStats evaluate(Decoder by, Batch pairs) {
+        try (Corpus ids = Corpus.fromIds(context, pairs);
+                Batcher all = new Batcher(ids, options("data.batch_tokens", 1000))) {
+            return by.evaluate(all);
+        }
     }
 
     void train(int steps) {
         trainer.train(batcher, steps, stats -> true);
     }
 
-    static List<String> best(List<Answer> answers) {
-        return answers.stream().map(Answer::text).toList();
+    static List<String> best(List<Translation> found) {
+        return found.stream().map(Translation::text).toList();
     }
 
-    /** Expects an exception of the library with this status and a sentence. */
+    /** Expects an exception of the library with this status and a message. */
     static XformerException refused(Status status, ThrowingRunnable call) {
         XformerException error = assertThrows(XformerException.class, call);
         if (error.status() != status || error.getMessage().isEmpty()) throw new AssertionError(error);

@@ -1,4 +1,4 @@
-/* A test with a world and a folder of its own. SPDX-License-Identifier: Apache-2.0 */
+/* Base class of tests with a world and a temporary folder. SPDX-License-Identifier: Apache-2.0 */
 package xformer;
 
 import java.nio.file.Path;

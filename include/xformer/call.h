@@ -1,0 +1,86 @@
+/*
+ * xformer/call.h - parameters of one call: cancellation, deadline, and progress.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef XFORMER_CALL_H
+#define XFORMER_CALL_H
+
+#include "xformer/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * @defgroup call Calls
+ * @brief Cancellation, deadline, and progress of a single call.
+ * @{
+ */
+
+/** @brief Progress of a call. Filled by the library. @since 0.1 */
+typedef struct xf_progress {
+    /** sizeof(xf_progress) of the library. */
+    size_t struct_size;
+    /** Static string: "tokenizer", "encode", "load", "save", "average", "translate", "score", or "evaluate". */
+    const char *task;
+    /**
+     * Number of completed units of the task, from 0 to total. The unit depends on the task: bytes, sentences, or
+     * merges.
+     */
+    int64_t done;
+    /** Total number of units. */
+    int64_t total;
+} xf_progress;
+
+/**
+ * @brief Receives the progress of a call.
+ *
+ * Called on the thread that made the call, about ten times a second and once at the end. A call that finishes before
+ * its first report is due does not report at all. Must not throw or longjmp. Must not use the objects of the call,
+ * except to cancel.
+ *
+ * @return 0 to continue; any other value stops the call with XF_ERROR_CALLBACK
+ * @since 0.1
+ */
+typedef int32_t (*xf_progress_fn)(void *user, const xf_progress *progress);
+
+/**
+ * @brief Parameters of one call. Functions that may take long accept a pointer to it; NULL selects the defaults.
+ *
+ * The struct and the flag must remain valid until the call returns. Several calls may share both.
+ *
+ * @since 0.1
+ */
+typedef struct xf_call {
+    /** sizeof(xf_call) of the caller. */
+    size_t struct_size;
+    /**
+     * Cancel flag, or NULL. If *cancelled is not 0, the call stops soon and returns XF_ERROR_CANCELLED, even if the
+     * flag was set before the call began. Any thread or a signal handler may set the flag; the library only reads it.
+     * An aligned int32_t store is sufficient; a C11 or C++ host may store to it as an atomic.
+     */
+    const volatile int32_t *cancelled;
+    /**
+     * Time limit in milliseconds from the start of the call; 0: no deadline. After this time, xf_decode() and
+     * xf_translate() return the best hypotheses found so far; other functions return XF_ERROR_DEADLINE and change
+     * nothing.
+     */
+    int64_t deadline_ms;
+    /** Progress callback, or NULL. */
+    xf_progress_fn progress;
+    /** Passed to progress. */
+    void *user;
+} xf_call;
+
+/** @brief An xf_call with its struct_size and defaults. @since 0.1 */
+#define XF_CALL_INIT \
+    { sizeof(xf_call), NULL, 0, NULL, NULL }
+
+/** @} */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* XFORMER_CALL_H */

@@ -1,0 +1,187 @@
+// See file.h. POSIX, except for fallocate() of Linux.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "core/os/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace xf {
+namespace {
+
+static_assert(kCurrentFolder == AT_FDCWD && kMaxNameBytes == NAME_MAX);
+
+// In a process without standard streams an opened file would get their numbers, and what the host prints would end up
+// in the file.
+int open_above_standard(int folder, const char *path, int flags, mode_t permissions) {
+    const int fd = ::openat(folder, path, flags, permissions);
+    if (fd < 0 || fd > STDERR_FILENO) return fd;
+    const int above = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    const int error_number = errno == EINVAL ? EMFILE : errno;  // EINVAL: the limit of descriptors is below 3
+    ::close(fd);
+    if (above < 0 && (flags & O_EXCL) != 0) (void)::unlinkat(folder, path, 0);  // this call created it
+    errno = error_number;
+    return above;
+}
+
+int open_mode(int folder, const char *path, OpenMode mode, uint32_t permissions) {
+    switch (mode) {
+        case OpenMode::kRead:
+            // Opening a pipe without a writer must not hold the caller; O_NONBLOCK does nothing to regular files.
+            return open_above_standard(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+        case OpenMode::kFolder:
+            return open_above_standard(folder, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+        default:
+            return open_above_standard(folder, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions);
+    }
+}
+
+int take(int result, const struct stat &found, FileStatus *status) {
+    if (result < 0) return result;
+    const mode_t mode = found.st_mode;
+    status->kind = S_ISREG(mode)    ? FileKind::kRegular
+                   : S_ISDIR(mode)  ? FileKind::kFolder
+                   : S_ISLNK(mode)  ? FileKind::kLink
+                   : S_ISFIFO(mode) ? FileKind::kPipe
+                   : S_ISSOCK(mode) ? FileKind::kSocket
+                                    : FileKind::kDevice;
+    status->size = found.st_size;
+    status->permissions = mode & 0666;
+    return result;
+}
+
+int status_of(int fd, FileStatus *status) {
+    struct stat found;
+    return take(::fstat(fd, &found), found, status);
+}
+
+int status_of_link(int folder, const char *path, FileStatus *status) {
+    struct stat found;
+    return take(::fstatat(folder, path, &found, AT_SYMLINK_NOFOLLOW), found, status);
+}
+
+int resolve_path(const char *path, std::string *resolved) {
+    char buffer[PATH_MAX];
+    if (::realpath(path, buffer) == nullptr) return -1;
+    *resolved = buffer;
+    return 0;
+}
+
+const IoOps kSystem = {
+    .open = open_mode,
+    .close = [](int fd) { return ::close(fd); },
+    .fstat = status_of,
+    .lstat = status_of_link,
+    .realpath = resolve_path,
+    .pread = [](int fd, void *dst, size_t bytes, int64_t offset) -> int64_t { return ::pread(fd, dst, bytes, offset); },
+    .pwrite = [](int fd, const void *src, size_t bytes, int64_t offset) -> int64_t {
+        return ::pwrite(fd, src, bytes, offset);
+    },
+    .allocate = [](int fd, int64_t bytes) { return ::fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, bytes); },
+    .fsync = [](int fd) { return ::fsync(fd); },
+    .link = [](int folder, const char *from, const char *to) { return ::linkat(folder, from, folder, to, 0); },
+    .rename = [](int folder, const char *from, const char *to) { return ::renameat(folder, from, folder, to); },
+    .unlink = [](int folder, const char *path) { return ::unlinkat(folder, path, 0); },
+};
+
+// Takes over `entries`, which may be null.
+int list_entries(DIR *entries, std::string_view prefix, std::vector<std::string> *names) {
+    if (entries == nullptr) return -1;
+    for (;;) {
+        errno = 0;
+        const dirent *const entry = ::readdir(entries);
+        if (entry == nullptr) break;
+        try {
+            if (std::string_view(entry->d_name).starts_with(prefix)) names->emplace_back(entry->d_name);
+        } catch (...) {
+            ::closedir(entries);
+            throw;
+        }
+    }
+    const int error_number = errno;
+    ::closedir(entries);
+    errno = error_number;
+    return error_number == 0 ? 0 : -1;
+}
+
+}  // namespace
+
+const IoOps &system_io() { return kSystem; }
+
+int stat_file(const char *path, FileStatus *status) {
+    struct stat found;
+    return take(::stat(path, &found), found, status);
+}
+
+bool file_exists(const char *path) { return ::access(path, F_OK) == 0; }
+
+int truncate_file(int fd) { return ::ftruncate(fd, 0); }
+
+int64_t read_file_some(int fd, void *dst, size_t bytes) { return ::read(fd, dst, bytes); }
+
+void wait_readable(int fd, int milliseconds) {
+    pollfd wanted{fd, POLLIN, 0};
+    (void)::poll(&wanted, 1, milliseconds);
+}
+
+int list_folder(const char *path, std::string_view prefix, std::vector<std::string> *names) {
+    return list_entries(::opendir(path), prefix, names);
+}
+
+int list_folder(int folder, std::string_view prefix, std::vector<std::string> *names) {
+    const int fd = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return -1;
+    DIR *const entries = ::fdopendir(fd);
+    if (entries == nullptr) ::close(fd);
+    return list_entries(entries, prefix, names);
+}
+
+void lock_file(int fd) { (void)::flock(fd, LOCK_EX | LOCK_NB); }
+
+bool is_abandoned(int folder, const char *name, bool lockable, int64_t seconds) {
+    struct stat found;
+    const int fd = open_above_standard(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+    if (fd < 0) return false;
+    const bool abandoned = ::fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && found.st_uid == ::geteuid() &&
+                           ::time(nullptr) - found.st_ctime >= seconds &&
+                           (!lockable || ::flock(fd, LOCK_EX | LOCK_NB) == 0);
+    ::close(fd);
+    return abandoned;
+}
+
+FileSizeSignalBlocked::FileSizeSignalBlocked() {
+    static_assert(sizeof(sigset_t) <= sizeof saved_);
+    sigset_t set, before, pending;
+    sigemptyset(&set);
+    sigaddset(&set, SIGXFSZ);
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+    pthread_sigmask(SIG_BLOCK, &set, &before);
+    std::memcpy(saved_, &before, sizeof before);
+}
+
+FileSizeSignalBlocked::~FileSizeSignalBlocked() {
+    const int error_number = errno;
+    sigset_t set, before, pending;
+    sigemptyset(&set);
+    sigaddset(&set, SIGXFSZ);
+    sigpending(&pending);
+    const timespec now = {0, 0};
+    if (!was_pending_ && sigismember(&pending, SIGXFSZ) == 1) sigtimedwait(&set, nullptr, &now);
+    std::memcpy(&before, saved_, sizeof before);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    errno = error_number;
+}
+
+}  // namespace xf

@@ -1,0 +1,73 @@
+// See encoding.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/encoding.h"
+
+#include <optional>
+
+#include "core/thread_pool.h"
+
+namespace xf {
+namespace {
+
+// Sets a vocabulary size, or checks the one that was set. what: "tokenizer" or "source tokenizer".
+void set_size(Options *options, const char *key, int64_t size, const char *what) {
+    const int64_t given = options->i64(key);
+    XF_CHECK(given == 0 || given == size, XF_ERROR_INVALID_ARGUMENT, "%s is %lld, but the %s has %lld tokens", key,
+             static_cast<long long>(given), what, static_cast<long long>(size));
+    options->set_i64(key, size);
+}
+
+TokenTemplates templates_of(const Tokenizer &tokenizer, Options *model, const Options &options) {
+    set_tokenizer_options(tokenizer, model);
+    const int64_t V = tokenizer.size(), source_V = tokenizer.source().size();
+    const Languages languages(*model, V, source_V);
+    const LanguageTokens tokens = languages.tokens(options);
+    languages.check_set(tokens);
+    return TokenTemplates(SpecialTokens::from(*model, V, source_V), languages, tokens);
+}
+
+}  // namespace
+
+void set_tokenizer_options(const Tokenizer &tokenizer, Options *options) {
+    set_size(options, "model.vocab_size", tokenizer.size(), "tokenizer");
+    if (tokenizer.source().size() != tokenizer.size())
+        set_size(options, "model.source_vocab_size", tokenizer.source().size(), "source tokenizer");
+    XF_CHECK(tokenizer.end_id() >= 0 || options->i64("model.end_token") >= 0, XF_ERROR_INVALID_ARGUMENT,
+             "the tokenizer has no end symbol; set model.end_token");
+    const auto set = [&](const char *key, int64_t token) {
+        if (options->i64(key) < 0) options->set_i64(key, token);
+    };
+    set("model.end_token", tokenizer.end_id());
+    set("model.start_token", tokenizer.start_id() >= 0 ? tokenizer.start_id() : options->i64("model.end_token"));
+}
+
+TextEncoder::TextEncoder(std::shared_ptr<const Tokenizer> tokenizer, Options model, const Options &options)
+    : tokenizer_(std::move(tokenizer)), templates_(templates_of(*tokenizer_, &model, options)) {}
+
+bool TextEncoder::encode(Side side, std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch,
+                         Sampler *sampler) const {
+    const bool source = side == Side::kSource;
+    const Tokenizer &own = source ? tokenizer_->source() : tokenizer_->target();
+    return (source ? templates_.source : templates_.target).append(ids, [&] {
+        own.encode(text, ids, scratch, sampler);
+    });
+}
+
+Encoders batch_encoders(const std::shared_ptr<const Tokenizer> &tokenizer, const Options &model, const Options &options,
+                        ThreadPool *pool) {
+    const auto encoder = std::make_shared<const TextEncoder>(tokenizer, model, options);
+    const auto sampling = Sampling::from(options);
+    sampling.check(tokenizer.get());
+    Encoders encoders{pool, {}};
+    for (int worker = 0; worker < pool->workers(); ++worker)
+        encoders.of_worker.push_back([encoder, sampling, scratch = EncodeScratch()](
+                                         const TextKey &key, std::string_view text, auto *ids) mutable {
+            std::optional<Sampler> sampler;
+            if (key.epoch != TextKey::kUnsampled) sampler.emplace(sampling, key.epoch, key.number());
+            encoder->encode(key.side, text, ids, &scratch, sampler ? &*sampler : nullptr);
+        });
+    return encoders;
+}
+
+}  // namespace xf

@@ -1,0 +1,40 @@
+// Encodes texts for a model: tokenizer, special tokens, and language tokens (nn/token_template.h).
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "data/encoded_corpus.h"
+#include "nn/token_template.h"
+#include "text/tokenizer.h"
+
+namespace xf {
+
+// Sets the options of a new model that follow from its tokenizer: vocabulary sizes, start and end token.
+// XF_ERROR_INVALID_ARGUMENT if an option contradicts the tokenizer or no end token is known.
+void set_tokenizer_options(const Tokenizer &tokenizer, Options *options);
+
+// The ids of texts for one model, one side at a time. Immutable.
+class TextEncoder {
+public:
+    // model: the options of the model; options: the languages ("text.source_language", "text.target_language").
+    // XF_ERROR_INVALID_ARGUMENT for a language that the model does not have, or that is required and missing.
+    TextEncoder(std::shared_ptr<const Tokenizer> tokenizer, Options model, const Options &options);
+
+    // Appends the ids of a text with its special tokens. Returns false and appends nothing if the text has no token.
+    bool encode(Side side, std::string_view text, std::vector<int32_t> *ids, EncodeScratch *scratch,
+                Sampler *sampler = nullptr) const;
+
+private:
+    std::shared_ptr<const Tokenizer> tokenizer_;
+    TokenTemplates templates_;
+};
+
+// The encoders of a batcher, one per worker of the pool, with the sampling that the options request.
+Encoders batch_encoders(const std::shared_ptr<const Tokenizer> &tokenizer, const Options &model, const Options &options,
+                        ThreadPool *pool);
+
+}  // namespace xf

@@ -1,0 +1,43 @@
+// See slices.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "ranks/slices.h"
+
+#include <algorithm>
+
+namespace xf {
+namespace {
+
+constexpr int64_t kMaxSegment = 1 << 20;  // elements that are received from one rank at a time
+
+}  // namespace
+
+Slices::Slices(int64_t total, int ranks) : total_(total), ranks_(ranks) {
+    // About 1,024 chunks: slices are almost equal, and the chunk sums are a short message. 16 elements are a cache
+    // line.
+    chunk_ = (total / 1024 / 16 + 1) * 16;
+    const int64_t max_buckets = std::max<int64_t>(1, chunks() / ranks);
+    buckets_ = ranks == 1 ? 1 : std::min(max_buckets, total / ranks / kMaxSegment + 1);
+    packed_.resize(ranks_ * buckets_);
+    int64_t offset = 0;
+    for (int r = 0; r < ranks_; ++r)
+        for (int64_t b = 0; b < buckets_; ++b) {
+            const int64_t count = segment(b, r).count();
+            packed_[r * buckets_ + b] = offset;
+            offset += count;
+            longest_ = std::max(longest_, count);
+        }
+}
+
+Range Slices::segment(int64_t bucket, int rank) const {
+    const Range chunks_of_bucket = even_chunk(chunks(), bucket, buckets_);
+    const Range own = even_chunk(chunks_of_bucket.count(), rank, ranks_);
+    return {clip(chunks_of_bucket.begin + own.begin), clip(chunks_of_bucket.begin + own.end)};
+}
+
+Range Slices::slice(int rank) const {
+    const int64_t last = buckets_ - 1;
+    return {packed_offset(0, rank), packed_offset(last, rank) + segment(last, rank).count()};
+}
+
+}  // namespace xf

@@ -1,0 +1,343 @@
+// The device's beam search step against lib/decode/beam.cpp, step by step and to the bit, on made-up lists of the best
+// continuations: random ones, ones full of ties, rows where nothing is possible, and sentences that come and go.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "backend/plugin_abi.h"
+#include "decode/beam.h"
+#include "support/test.hpp"
+
+namespace {
+
+constexpr int32_t kEnd = xf::BeamOptions().end_token;
+
+using xf::BeamSearch;
+using xf::Hypothesis;
+using Random = std::mt19937_64;
+
+int64_t below(Random &random, int64_t bound) { return static_cast<int64_t>(random() % static_cast<uint64_t>(bound)); }
+
+struct Plugin {
+    xf_host_v1 host{};
+    xf_error err{};
+    const xf_backend_v1 *table = nullptr;
+    xf_device *device = nullptr;
+    xf_stream *stream = nullptr;
+
+    Plugin() {
+        host.size = sizeof host;
+        host.abi = XF_PLUGIN_ABI;
+        host.parallel = [](void *, int64_t tasks, void (*body)(void *, int64_t, int32_t), void *arg) {
+            for (int64_t task = 0; task < tasks; ++task) body(arg, task, 0);
+        };
+        host.workers = [](void *) { return 1; };
+        host.alloc = [](void *, size_t bytes) { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); };
+        host.free = [](void *, void *ptr, size_t) { std::free(ptr); };
+        host.account = [](void *, int64_t) { return 1; };
+        host.log = [](void *, int32_t, const char *, const char *) {};
+        host.isa = "auto";
+        void *handle = dlopen(XF_TEST_CUDA_HOST, RTLD_NOW | RTLD_LOCAL);
+        if (!handle) xf::fail(XF_ERROR_NOT_FOUND, "%s", dlerror());
+        const auto set = reinterpret_cast<void (*)(const char *, int64_t)>(dlsym(handle, "xf_cuda_host_set"));
+        set("seed", 20240607);  // threads and blocks in no order
+        table = reinterpret_cast<xf_plugin_init_fn>(dlsym(handle, XF_PLUGIN_INIT_NAME))(XF_PLUGIN_ABI, &err);
+        if (!table) xf::fail(XF_ERROR_BACKEND, "%s", err.message);
+        require(table->device_open(&host, 0, &device, &err));
+        require(table->stream_create(device, XF_FP32, &stream, &err));
+    }
+    ~Plugin() {
+        table->stream_free(stream);
+        table->device_close(device);
+    }
+    void require(int32_t status) {
+        if (status != XF_OK) xf::fail(static_cast<xf_status>(status), "%s", err.message);
+    }
+    void step(const xf_beam_step &args) { require(table->beam_step(stream, &args, &err)); }
+};
+
+// Device memory with a copy of it on the host.
+template <class T>
+struct Array {
+    Plugin &plugin_;
+    size_t bytes_;
+    std::vector<T> host;
+    T *ptr = nullptr;
+
+    Array(Plugin &plugin, size_t count, T value = T())
+        : plugin_(plugin), bytes_(count * sizeof(T)), host(count, value) {
+        void *memory = nullptr;
+        plugin.require(plugin.table->mem_alloc(plugin.device, bytes_, &memory, &plugin.err));
+        ptr = static_cast<T *>(memory);
+        upload();
+    }
+    ~Array() { plugin_.table->mem_free(plugin_.device, ptr, bytes_); }
+    Array(const Array &) = delete;
+    Array &operator=(const Array &) = delete;
+    void upload() {
+        plugin_.require(plugin_.table->mem_upload(plugin_.stream, ptr, host.data(), bytes_, &plugin_.err));
+    }
+    void download() {
+        plugin_.require(plugin_.table->mem_download(plugin_.stream, host.data(), ptr, bytes_, &plugin_.err));
+    }
+    const T &operator[](int64_t i) const { return host[static_cast<size_t>(i)]; }
+};
+
+struct Setup {
+    int64_t sentences, beam, n_best, k;
+    double alpha;
+    bool ties;
+    uint64_t seed;
+};
+
+// A row's list: values fall, equal ones by rising id; some lists end early in minus infinity.
+void make_list(Random &random, const Setup &setup, float *values, int32_t *ids) {
+    const int64_t vocabulary = setup.k + 4;
+    std::vector<int32_t> all;
+    for (int32_t id = 1; id <= vocabulary; ++id) all.push_back(id);
+    std::shuffle(all.begin(), all.end(), random);
+    if (below(random, 2) == 0) std::swap(*std::find(all.begin(), all.end(), kEnd), all[0]);
+    const int64_t possible = below(random, 12) == 0 ? below(random, setup.k + 1) : setup.k;
+    std::vector<std::pair<float, int32_t>> list;
+    for (int64_t j = 0; j < setup.k; ++j) {
+        const float tied = -static_cast<float>(below(random, 4)) / 4;
+        const float free = -static_cast<float>(below(random, 1 << 24)) / (1 << 21);
+        list.emplace_back(j >= possible ? -INFINITY : setup.ties ? tied : free, all[static_cast<size_t>(j)]);
+    }
+    std::sort(list.begin(), list.end(), [](const auto &a, const auto &b) {
+        return a.first != b.first ? a.first > b.first : a.second < b.second;
+    });
+    for (const auto &[value, id] : list) *values++ = value, *ids++ = id;
+}
+
+class Comparison {
+public:
+    Comparison(Plugin &plugin, const Setup &setup)
+        : plugin_(plugin), s_(setup), random_(setup.seed), slots_(setup.sentences * setup.beam) {
+        const auto n = static_cast<size_t>(s_.sentences);
+        for (int64_t s = 0; s < s_.sentences; ++s) {
+            limit_.host[static_cast<size_t>(s)] = static_cast<int32_t>(1 + below(random_, kSteps));
+            searches_.emplace_back(xf::BeamOptions{s_.beam, s_.n_best, s_.alpha}, limit_[s]);
+        }
+        limit_.upload();
+        for (int64_t i = 0; i <= kSteps; ++i) penalty_.host[static_cast<size_t>(i)] = xf::length_penalty(i, s_.alpha);
+        penalty_.upload();
+        std::fill(live_.host.begin(), live_.host.end(), 1);
+        live_.upload();
+        lines_.assign(n, {{}});
+    }
+
+    void run() {
+        for (int step = 0; step < 4 * kSteps; ++step) {
+            std::vector<int32_t> active;
+            for (int32_t s = 0; s < s_.sentences; ++s)
+                if (below(random_, 4) != 0) active.push_back(s);  // some rest, and some are done
+            for (int64_t i = below(random_, 3); i > 0; --i) active.push_back(-1);
+            std::shuffle(active.begin(), active.end(), random_);
+            advance(active);
+            if (std::all_of(searches_.begin(), searches_.end(), [](const BeamSearch &b) { return b.done(); })) return;
+        }
+    }
+
+private:
+    static constexpr int64_t kSteps = 14;
+
+    void advance(const std::vector<int32_t> &active) {
+        const auto rows = static_cast<size_t>(s_.beam) * active.size(), k = static_cast<size_t>(s_.k);
+        Array<int32_t> which(plugin_, active.size()), ids(plugin_, rows * k, -7), tokens(plugin_, rows, -7);
+        Array<int32_t> steps(plugin_, rows, -7), remaining(plugin_, 1, -7);
+        Array<float> values(plugin_, rows * k, std::numeric_limits<float>::quiet_NaN());
+        which.host = active;
+        which.upload();
+        for (size_t a = 0; a < active.size(); ++a) {
+            if (active[a] < 0) continue;
+            BeamSearch &search = searches_[static_cast<size_t>(active[a])];
+            const size_t begin = a * static_cast<size_t>(s_.beam) * k;
+            if (search.done()) continue;
+            for (size_t i = 0; i < search.live().size(); ++i)
+                make_list(random_, s_, values.host.data() + begin + i * k, ids.host.data() + begin + i * k);
+            search.advance(values.host.data() + begin, ids.host.data() + begin, s_.k);
+            if (!search.done()) inherit(active[a]);
+        }
+        values.upload();
+        ids.upload();
+        plugin_.step({static_cast<int64_t>(active.size()),
+                      s_.sentences,
+                      s_.beam,
+                      s_.n_best,
+                      s_.k,
+                      kEnd,
+                      kSteps,
+                      which.ptr,
+                      values.ptr,
+                      ids.ptr,
+                      penalty_.ptr,
+                      limit_.ptr,
+                      length_.ptr,
+                      live_.ptr,
+                      done_.ptr,
+                      logp_.ptr,
+                      ancestors_.ptr,
+                      token_.ptr,
+                      parent_.ptr,
+                      value_.ptr,
+                      finished_.ptr,
+                      finished_count_.ptr,
+                      tokens.ptr,
+                      steps.ptr,
+                      remaining.ptr});
+        for (Array<int32_t> *array :
+             {&length_, &live_, &done_, &ancestors_, &token_, &parent_, &finished_count_, &tokens, &steps, &remaining})
+            array->download();
+        logp_.download();
+        value_.download();
+        finished_.download();
+        int32_t left = 0;
+        for (size_t a = 0; a < active.size(); ++a) left += active[a] >= 0 && done_[active[a]] == 0;
+        CHECK_EQ(remaining[0], left);
+        for (int64_t s = 0; s < s_.sentences; ++s) compare(s);
+        for (size_t a = 0; a < active.size(); ++a)
+            compare_rows(active[a], tokens.host.data() + a * static_cast<size_t>(s_.beam),
+                         steps.host.data() + a * static_cast<size_t>(s_.beam));
+    }
+
+    // As the core does it: a list of slots for each live hypothesis.
+    void inherit(int32_t s) {
+        auto &mine = lines_[static_cast<size_t>(s)];
+        std::vector<std::vector<int32_t>> next;
+        for (const BeamSearch::Live &live : searches_[static_cast<size_t>(s)].live()) {
+            next.push_back(mine[static_cast<size_t>(live.parent)]);
+            next.back().push_back(static_cast<int32_t>(s * s_.beam + live.parent));
+        }
+        mine = std::move(next);
+    }
+
+    // Hypothesis `beam` of sentence s after `length` tokens.
+    Hypothesis path(int64_t s, int64_t length, int32_t beam) const {
+        Hypothesis h;
+        h.ids.resize(static_cast<size_t>(length));
+        h.token_log_probabilities.resize(h.ids.size());
+        for (int64_t u = length - 1; u >= 0; --u) {
+            const int64_t at = u * slots_ + s * s_.beam + beam;
+            h.ids[static_cast<size_t>(u)] = token_[at];
+            h.token_log_probabilities[static_cast<size_t>(u)] = value_[at];
+            beam = parent_[at];
+        }
+        return h;
+    }
+
+    void compare(int64_t s) {
+        const BeamSearch &search = searches_[static_cast<size_t>(s)];
+        CHECK_EQ(done_[s] != 0, search.done());
+        CHECK_EQ(static_cast<size_t>(live_[s]), search.live().size());
+        if (static_cast<size_t>(live_[s]) != search.live().size()) return;
+        for (int64_t i = 0; i < live_[s]; ++i) {
+            const BeamSearch::Live &live = search.live()[static_cast<size_t>(i)];
+            CHECK_EQ(logp_[s * s_.beam + i], live.log_probability);
+            if (length_[s] == 0) continue;
+            const int64_t at = (length_[s] - 1) * slots_ + s * s_.beam + i;
+            CHECK(token_[at] == live.token && parent_[at] == live.parent);
+        }
+        const std::vector<Hypothesis> answers = search.result();
+        CHECK_EQ(static_cast<size_t>(std::max(finished_count_[s], 1)), answers.size());
+        CHECK_EQ(finished_count_[s] > 0, answers[0].finished);
+        if (!answers[0].finished) {
+            const Hypothesis found = path(s, length_[s], 0);
+            CHECK(found.ids == answers[0].ids);
+            CHECK(found.token_log_probabilities == answers[0].token_log_probabilities);
+            CHECK_EQ(logp_[s * s_.beam], answers[0].log_probability);
+        }
+        for (int64_t i = 0; i < finished_count_[s] && answers[0].finished; ++i) {
+            const xf_beam_finished &f = finished_[s * s_.n_best + i];
+            const Hypothesis &answer = answers[static_cast<size_t>(i)];
+            Hypothesis found = path(s, f.step, f.parent);
+            found.token_log_probabilities.push_back(f.end_logp);
+            CHECK(found.ids == answer.ids);
+            CHECK(found.token_log_probabilities == answer.token_log_probabilities);
+            CHECK_EQ(f.logp, answer.log_probability);
+            CHECK_EQ(f.score, answer.score);
+        }
+        ends_ += finished_count_[s] > 0;
+    }
+
+    void compare_rows(int32_t s, const int32_t *tokens, const int32_t *steps) const {
+        const bool searched = s >= 0 && done_[s] == 0;
+        for (int64_t i = 0; i < s_.beam; ++i) {
+            const bool lives = searched && i < live_[s];
+            CHECK_EQ(tokens[i], lives ? searches_[static_cast<size_t>(s)].live()[static_cast<size_t>(i)].token : 0);
+            CHECK_EQ(steps[i], searched ? length_[s] : 0);
+            for (int64_t u = 0; searched && u < length_[s]; ++u) {
+                const int32_t slot = ancestors_[(s * s_.beam + i) * kSteps + u];
+                CHECK(slot >= s * s_.beam && slot < (s + 1) * s_.beam);  // of idle rows too: they are computed
+                if (lives)
+                    CHECK_EQ(slot, lines_[static_cast<size_t>(s)][static_cast<size_t>(i)][static_cast<size_t>(u)]);
+            }
+        }
+    }
+
+    Plugin &plugin_;
+    Setup s_;
+    Random random_;
+    int64_t slots_;
+    std::vector<BeamSearch> searches_;
+    std::vector<std::vector<std::vector<int32_t>>> lines_;  // [sentence][live][step]
+    size_t n_ = static_cast<size_t>(s_.sentences), m_ = static_cast<size_t>(slots_);
+    Array<int32_t> limit_{plugin_, n_}, length_{plugin_, n_}, live_{plugin_, n_}, done_{plugin_, n_};
+    Array<double> penalty_{plugin_, kSteps + 1}, logp_{plugin_, m_};
+    Array<int32_t> ancestors_{plugin_, m_ *kSteps, -1}, token_{plugin_, m_ *kSteps, -1},
+        parent_{plugin_, m_ *kSteps, -1};
+    Array<float> value_{plugin_, m_ *kSteps, 1};
+    Array<xf_beam_finished> finished_{plugin_, n_ *static_cast<size_t>(s_.n_best)};
+    Array<int32_t> finished_count_{plugin_, n_};
+
+public:
+    int ends_ = 0;
+};
+
+void compare(const std::vector<int64_t> &beams, int seeds) {
+    Plugin plugin;
+    int ends = 0;
+    for (const int64_t beam : beams)
+        for (const bool ties : {false, true})
+            for (uint64_t seed = 0; seed < static_cast<uint64_t>(seeds); ++seed) {
+                Random random(seed + 1000 * static_cast<uint64_t>(beam));
+                const int64_t wide = beam == 1 ? 1 : 2 * beam, k = seed % 3 == 2 ? 1 + below(random, wide) : wide;
+                Comparison comparison(plugin, {seed % 4 == 0 ? 1 : 5, beam, 1 + below(random, beam), k,
+                                               seed % 2 ? 0.6 : static_cast<double>(seed % 3), ties, random()});
+                comparison.run();
+                ends += comparison.ends_;
+            }
+    CHECK(ends > 0);
+}
+
+XF_TEST(narrow_beams_match_the_core) { compare({1, 2, 4, 5}, 24); }
+XF_TEST(wide_beams_match_the_core) { compare({16, 21}, 6); }
+XF_TEST(beams_that_exceed_shared_memory_match_the_core) { compare({70}, 2); }
+
+// Shared memory grows with the beam, past what a kernel has without asking, where its static arrays count too.
+XF_TEST(every_beam_can_be_launched) {
+    Plugin plugin;
+    constexpr int64_t kMost = 1024;  // of the option decode.beam
+    Array<int32_t> nobody(plugin, 1, -1), tokens(plugin, kMost, -7), steps(plugin, kMost, -7), remaining(plugin, 1, -7);
+    for (int64_t beam = 1; beam <= kMost; ++beam) {
+        xf_beam_step args{};
+        args.active_count = args.sentences = args.n_best = args.k = args.ld_ancestors = 1;
+        args.beam = beam;
+        args.active = nobody.ptr;
+        args.tokens = tokens.ptr, args.steps = steps.ptr, args.remaining = remaining.ptr;
+        const int32_t status = plugin.table->beam_step(plugin.stream, &args, &plugin.err);
+        if (status != XF_OK) CHECK_EQ("beam " + std::to_string(beam) + ": " + plugin.err.message, "");
+    }
+    for (Array<int32_t> *array : {&tokens, &steps, &remaining}) array->download();
+    CHECK(tokens.host == std::vector<int32_t>(kMost, 0) && steps.host == tokens.host);
+    CHECK_EQ(remaining[0], 0);
+}
+
+}  // namespace

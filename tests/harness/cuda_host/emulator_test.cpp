@@ -1,0 +1,311 @@
+// Proves the emulation of a grid: threads, blocks, barriers, shared memory, and that the errors it is there to find
+// are found.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+
+#include "device_buffer.hpp"
+#include "emulator.h"
+
+namespace {
+
+constexpr unsigned kAll = 0xFFFFFFFFu;
+
+void write_places(int *dst) {
+    const unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+    const unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    const unsigned i = block * blockDim.x * blockDim.y * blockDim.z + thread;
+    dst[i] = static_cast<int>(i);
+}
+
+XF_TEST(every_thread_of_every_block_runs_once) {
+    for (const int64_t seed : {0, 1, 7}) {
+        const Setting setting("seed", seed);
+        const Stream stream;
+        const Buffer<int> dst(3 * 4 * 5 * 6 * 2 * 7);
+        CHECK_EQ(cuda_host::launch(write_places, dim3(3, 4, 5), dim3(6, 2, 7), 0, stream.handle, dst.ptr), cudaSuccess);
+        const std::vector<int> got = dst.get(stream);
+        for (size_t i = 0; i < got.size(); ++i) CHECK_EQ(got[i], static_cast<int>(i));
+    }
+}
+
+void note_order(int *next, int *order) { order[(*next)++] = static_cast<int>(blockIdx.x); }
+
+XF_TEST(the_seed_determines_the_order_of_blocks) {
+    std::vector<std::vector<int>> orders;
+    for (const int64_t seed : {0, 1, 2}) {
+        const Setting setting("seed", seed);
+        const Stream stream;
+        const Buffer<int> next(std::vector<int>{0}), order(97);
+        CHECK_EQ(cuda_host::launch(note_order, dim3(97), dim3(1), 0, stream.handle, next.ptr, order.ptr), cudaSuccess);
+        orders.push_back(order.get(stream));
+    }
+    CHECK(std::is_sorted(orders[0].begin(), orders[0].end()));
+    CHECK(orders[1] != orders[0]);
+    CHECK(orders[2] != orders[1]);
+    for (auto &order : orders) {
+        std::sort(order.begin(), order.end());
+        for (int i = 0; i < 97; ++i) CHECK_EQ(order[static_cast<size_t>(i)], i);
+    }
+}
+
+// Each thread reads what its mirror wrote, many times over. With no barrier between, order decides.
+void mirror(int *dst, bool with_barrier) {
+    __shared__ int values[256];
+    const int i = static_cast<int>(threadIdx.x), n = static_cast<int>(blockDim.x);
+    int x = i;
+    for (int round = 0; round < 9; ++round) {
+        values[i] = x;
+        if (with_barrier) __syncthreads();
+        x = values[n - 1 - i];
+        if (with_barrier) __syncthreads();
+    }
+    dst[blockIdx.x * blockDim.x + threadIdx.x] = x;
+}
+
+XF_TEST(a_missing_barrier_has_an_effect) {
+    for (const bool with_barrier : {true, false}) {
+        const Stream stream;
+        const Buffer<int> dst(4 * 256);
+        CHECK_EQ(cuda_host::launch(mirror, dim3(4), dim3(256), 0, stream.handle, dst.ptr, with_barrier), cudaSuccess);
+        const std::vector<int> got = dst.get(stream);
+        int wrong = 0;
+        for (size_t i = 0; i < got.size(); ++i) wrong += got[i] == 255 - static_cast<int>(i % 256) ? 0 : 1;
+        CHECK_EQ(wrong == 0, with_barrier);
+    }
+}
+
+void votes_of_block(int *dst) {
+    const int i = static_cast<int>(threadIdx.x);
+    dst[6 * i] = __syncthreads_count(i % 3 == 0);
+    dst[6 * i + 1] = __syncthreads_or(i == 99);
+    dst[6 * i + 2] = __syncthreads_or(0);
+    dst[6 * i + 3] = __syncthreads_and(i < 100);
+    dst[6 * i + 4] = __syncthreads_and(i != 50);
+    dst[6 * i + 5] = __syncthreads_count(1);
+}
+
+XF_TEST(votes_at_a_barrier) {
+    const Stream stream;
+    const Buffer<int> dst(600);
+    CHECK_EQ(cuda_host::launch(votes_of_block, dim3(1), dim3(100), 0, stream.handle, dst.ptr), cudaSuccess);
+    const std::vector<int> got = dst.get(stream), want = {34, 1, 0, 1, 0, 100};
+    for (size_t i = 0; i < 600; ++i) CHECK_EQ(got[i], want[i % 6]);
+}
+
+// Reads its shared memory before it writes it.
+void read_unwritten(float *dst) {
+    auto *dynamic = static_cast<float *>(cuda_host::dynamic_shared());
+    __shared__ float fixed[64];
+    const unsigned i = threadIdx.x, at = 2 * (blockIdx.x * blockDim.x + i);
+    dst[at] = dynamic[i];
+    dst[at + 1] = fixed[i];
+    dynamic[i] = fixed[i] = 1;
+}
+
+XF_TEST(shared_memory_is_nan_at_the_start_of_each_block) {
+    const Stream stream;
+    const Buffer<float> dst(2 * 64 * 5);
+    for (int repeat = 0; repeat < 2; ++repeat) {
+        CHECK_EQ(cuda_host::launch(read_unwritten, dim3(5), dim3(64), 64 * 4, stream.handle, dst.ptr), cudaSuccess);
+        const std::vector<float> got = dst.get(stream);
+        for (size_t i = 0; i < got.size(); ++i) {
+#ifdef __SANITIZE_ADDRESS__
+            if (i % 2 == 1) continue;
+#endif
+            CHECK(std::isnan(got[i]));
+        }
+    }
+}
+
+void early_exit(int *) {
+    if (threadIdx.x == 70) return;
+    __syncthreads();
+}
+void half_barrier(int *) {
+    if (threadIdx.x >= 32)
+        __syncthreads();
+    else
+        (void)__shfl_sync(kAll, threadIdx.x, 0), (void)__syncthreads_or(1);
+}
+void two_collectives(int *) {
+    if (threadIdx.x % 2 == 0)
+        __syncwarp();
+    else
+        (void)__ballot_sync(kAll, 1);
+}
+void two_masks(int *) {
+    const unsigned lane = threadIdx.x % 32;
+    __syncwarp(lane < 16 ? 0x0000FFFFu : kAll);
+}
+void ended_lane(int *) {
+    if (threadIdx.x == 3) return;
+    __syncwarp();
+}
+void foreign_mask(int *) { __syncwarp(0xFFFFFFFEu); }
+void source_outside(int *dst) {
+    if (threadIdx.x < 16) dst[threadIdx.x] = __shfl_sync(0xFFFFu, 1, 20);
+}
+void barrier_and_shuffle(int *) {
+    if (threadIdx.x < 5)
+        __syncthreads();
+    else
+        __syncwarp();
+}
+void misaligned_row(int *) {
+    auto *bytes = static_cast<char *>(cuda_host::dynamic_shared());
+    uint32_t r[4];
+    cuda_host::ldmatrix_x4(r, bytes + 8 * (threadIdx.x % 32));
+}
+void misaligned_copy(int *src) { cuda_host::cp_async16(cuda_host::dynamic_shared(), src + 1); }
+
+XF_TEST(divergence_is_found) {
+    const Faults faults;
+    const auto finds = [](void (*kernel)(int *), const char *what, cudaError_t want) {
+        const Stream stream;
+        const Buffer<int> dst(64);
+        CHECK_EQ(cuda_host::launch("a name", kernel, dim3(2), dim3(96), 4096, stream.handle, dst.ptr), cudaSuccess);
+        CHECK_EQ(stream.sync(), want);
+        CHECK_EQ(stream.sync(), want);
+        CHECK_EQ(cudaPeekAtLastError(), want);
+        const bool named = cuda_host::last_fault.find("a name") != std::string::npos;
+        const bool told = cuda_host::last_fault.find(what) != std::string::npos;
+        CHECK(named && told);
+        Faults::clear();
+        // The device works again.
+        CHECK_EQ(cuda_host::launch(mirror, dim3(1), dim3(64), 0, stream.handle, dst.ptr, true), cudaSuccess);
+        CHECK_EQ(dst.get(stream)[5], 58);
+    };
+    finds(early_exit, "thread 70 ended", cudaErrorLaunchFailure);
+    finds(half_barrier, "barriers of different kinds", cudaErrorLaunchFailure);
+    finds(two_collectives, "different collectives", cudaErrorLaunchFailure);
+    finds(two_masks, "mask", cudaErrorLaunchFailure);
+    finds(ended_lane, "a __syncwarp", cudaErrorLaunchFailure);
+    finds(foreign_mask, "leaves out its caller", cudaErrorLaunchFailure);
+    finds(source_outside, "a shuffle reads lane 20", cudaErrorLaunchFailure);
+    finds(barrier_and_shuffle, "threads 0..4 in a barrier", cudaErrorLaunchFailure);
+    finds(misaligned_row, "not 16-byte aligned", cudaErrorMisalignedAddress);
+    finds(misaligned_copy, "not 16-byte aligned", cudaErrorMisalignedAddress);
+}
+
+#ifndef __SANITIZE_ADDRESS__
+void write_behind(int *) { static_cast<char *>(cuda_host::dynamic_shared())[100 + threadIdx.x] = 1; }
+
+XF_TEST(a_write_after_dynamic_shared_memory_is_found) {
+    const Faults faults;
+    const Stream stream;
+    CHECK_EQ(cuda_host::launch(write_behind, dim3(1), dim3(1), 100, stream.handle, nullptr), cudaSuccess);
+    CHECK_EQ(stream.sync(), cudaErrorIllegalAddress);
+}
+#endif
+
+XF_TEST(launches_beyond_the_limits_are_refused) {
+    const Stream stream;
+    const Buffer<int> dst(1);
+    const auto launch = [&](dim3 grid, dim3 block, size_t shared) {
+        return cuda_host::launch(early_exit, grid, block, shared, stream.handle, dst.ptr);
+    };
+    CHECK_EQ(launch(dim3(1), dim3(1025), 0), cudaErrorInvalidConfiguration);
+    CHECK_EQ(launch(dim3(1), dim3(1, 1, 65), 0), cudaErrorInvalidConfiguration);
+    CHECK_EQ(launch(dim3(0), dim3(1), 0), cudaErrorInvalidConfiguration);
+    CHECK_EQ(launch(dim3(1, 65536), dim3(1), 0), cudaErrorInvalidConfiguration);
+    CHECK_EQ(launch(dim3(1), dim3(1), 47 << 10), cudaSuccess);
+    CHECK_EQ(launch(dim3(1), dim3(1), (47 << 10) + 1), cudaErrorInvalidValue);  // static arrays want room, too
+    CHECK_EQ(cudaFuncSetAttribute(early_exit, cudaFuncAttributeMaxDynamicSharedMemorySize, 232449),
+             cudaErrorInvalidValue);
+    CHECK_EQ(cudaFuncSetAttribute(early_exit, cudaFuncAttributeMaxDynamicSharedMemorySize, 232448), cudaSuccess);
+    CHECK_EQ(launch(dim3(1), dim3(1), 232449), cudaErrorInvalidValue);
+    CHECK_EQ(launch(dim3(1), dim3(1), 232448), cudaSuccess);
+    CHECK_EQ(stream.sync(), cudaSuccess);
+    const Setting setting("shared_per_block", 65536);
+    CHECK_EQ(launch(dim3(1), dim3(1), 65537), cudaErrorInvalidValue);
+    CHECK_EQ(cudaGetLastError(), cudaErrorInvalidValue);
+    CHECK_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+// A sum over 512 columns by each block of 128 threads, as LayerNorm has two of.
+void row_sums(const float *src, float *dst) {
+    __shared__ float parts[4];
+    const unsigned i = threadIdx.x;
+    for (int repeat = 0; repeat < 2; ++repeat) {
+        float sum = 0;
+        for (unsigned c = i; c < 512; c += 128) sum += src[blockIdx.x * 512 + c];
+        for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(kAll, sum, offset);
+        __syncthreads();
+        if (i % 32 == 0) parts[i / 32] = sum;
+        __syncthreads();
+        dst[blockIdx.x] = parts[0] + parts[1] + parts[2] + parts[3];
+        __syncthreads();
+    }
+}
+
+XF_TEST(the_emulation_is_fast_enough) {
+    const Stream stream;
+    const Buffer<float> src(std::vector<float>(600 * 512, 1.0f)), dst(600);
+    const auto start = std::chrono::steady_clock::now();
+    const int64_t switches = xf_cuda_host_get("switches");
+    CHECK_EQ(cuda_host::launch(row_sums, dim3(600), dim3(128), 0, stream.handle, src.ptr, dst.ptr), cudaSuccess);
+    CHECK_EQ(dst.get(stream)[599], 512.0f);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double each = seconds / static_cast<double>(xf_cuda_host_get("switches") - switches) * 1e9;
+    std::printf("600 rows: %.1f ms, %.1f ns a switch\n", seconds * 1e3, each);
+    CHECK(seconds < 5);
+}
+
+// A kernel of a dependent launch; thread `out` ends without having waited.
+void dependent(const int *src, int *dst, unsigned out) {
+    if (threadIdx.x == out) return;
+    cuda_host::wait_for_previous();
+    dst[threadIdx.x] = src[threadIdx.x] + 1;
+    cuda_host::wait_for_previous();  // again is nothing
+}
+
+XF_TEST(each_thread_of_a_dependent_launch_waits) {
+    for (const int64_t guard : {0, 1}) {
+        const Faults faults;
+        const Setting guarded("guard", guard);
+        const Stream stream;
+        const Buffer<int> src(std::vector<int>(64, 4)), dst(64);
+        for (const bool dependent_launch : {true, false})  // launched plainly it has nothing to wait for
+            for (const unsigned out : {64u, 3u}) {
+                CHECK_EQ(cuda_host::launch_as(dependent_launch, "dependent", dependent, dim3(3), dim3(64), 0,
+                                              stream.handle, src.ptr, dst.ptr, out),
+                         cudaSuccess);
+                const bool good = out == 64 || !dependent_launch;
+                CHECK_EQ(stream.sync(), good ? cudaSuccess : cudaErrorLaunchFailure);
+                if (out == 64) CHECK(dst.get(stream) == std::vector<int>(64, 5));
+                Faults::clear();
+            }
+    }
+}
+
+// Guarded memory is out of reach until all threads of the block have waited.
+void too_early(int *dst) {
+    dst[threadIdx.x] = 1;
+    cuda_host::wait_for_previous();
+}
+
+XF_TEST(an_early_read_of_a_dependent_launch_fails) {
+    const Setting guarded("guard", 1);
+    for (const bool dependent_launch : {false, true}) {
+        const pid_t child = fork();
+        if (child == 0) {
+            signal(SIGSEGV, SIG_DFL);
+            const Stream stream;
+            const Buffer<int> dst(64);
+            cuda_host::launch_as(dependent_launch, "too_early", too_early, dim3(1), dim3(64), 0, stream.handle,
+                                 dst.ptr);
+            _exit(stream.sync() == cudaSuccess ? 0 : 1);
+        }
+        int status = 0;
+        CHECK_EQ(waitpid(child, &status, 0), child);
+        CHECK_EQ(WIFEXITED(status) && WEXITSTATUS(status) == 0, !dependent_launch);
+    }
+}
+
+}  // namespace

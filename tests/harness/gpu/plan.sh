@@ -1,0 +1,33 @@
+# The calls of tests/gpu.sh: stages, the seconds each may take, what it is. Sourced. The seconds of a call add up to at
+# most 570: ten minutes are all that a call has.
+#
+# SPDX-License-Identifier: Apache-2.0
+plan=(
+    "1 facts 20 the machine, the parts of CUDA that it has, and that the programs start"
+    "1 steps 30 three steps of a tiny model, fp32 and bf16; a failure again with CUDA_LAUNCH_BLOCKING"
+    "1 parity 140 every operation beside the CPU, row invariance, the tests of devices, the same bits in two processes"
+    "1 products 50 25 products of a base model: the heuristic's first against the best, rows, bits, DRELU_BGRAD, FP8; our kernel for few rows beside it"
+    "1 bars 150 the cases of docs/benchmarks/gpu.md that have a bar, without PyTorch; decoding also by cuBLASLt, and with dependent launches"
+    "1 kernels 30 the time of each kernel of a step and of decoding, by CUPTI"
+    "1 loss 60 a step with other sizes of the loss's pieces"
+    "1 batches 90 100 batches of real lengths, twice"
+    "2 facts 20 as in call 1"
+    "2 sanitize 330 memcheck, racecheck, initcheck and synccheck on our kernels"
+    "2 profiles 200 Nsight Compute on five kernels"
+    "3 facts 20 as in call 1"
+    "3 compile 160 torch.compile of the peers, kept for the next stage"
+    "3 torch 390 every case of the benchmark beside PyTorch, in turn"
+    "4 facts 20 as in call 1"
+    "4 ende 200 Table 2, en-de: base, BPE, as many updates as the time allows, averaged; BLEU on dev and test"
+    "4 enfr 200 the same for en-fr with 32,000 word pieces"
+    "4 small 150 a model of the size of en-de.xf, beside it on the same sets; small.xf is left in OUT"
+)
+
+stages_of() { printf '%s\n' "${plan[@]}" | awk -v call="$1" '$1 == call { print $2 }'; }
+limit_of() { printf '%s\n' "${plan[@]}" | awk -v stage="$1" '$2 == stage { print $3; found = 1; exit } END { exit !found }'; }
+show_plan() {
+    printf '%s\n' "${plan[@]}" | awk '
+        $1 != call { if (call) printf "call %d: %d s of 600\n\n", call, all; call = $1; all = 0 }
+        { all += $3; line = "  " sprintf("%-9s", $2) sprintf("%4d s  ", $3); for (i = 4; i <= NF; ++i) line = line " " $i; print line }
+        END { printf "call %d: %d s of 600\n", call, all }'
+}

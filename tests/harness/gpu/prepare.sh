@@ -1,0 +1,164 @@
+#!/usr/bin/env bash
+# Fills the folder that travels to a rented GPU: tests/gpu.sh --prepare [--data DIR]. Runs where nvcc and the build's
+# needs are; no GPU.
+#
+#     prepare.sh FOLDER [--data DIR]
+#
+# FOLDER/run.tar.xz    what every call needs: xf_bench, dump_batches, translate, the library and its plugins
+# FOLDER/check.tar.xz  calls 1 and 2: tests, gpu_products, gpu_planted, CUPTI's client, plugins with other sizes of the
+#                      loss, with cuBLASLt for decoding, with dependent launches; 85 MiB that are nearly the same, so 4 when packed
+# FOLDER/data          call 4, with --data DIR, which holds en-de and en-fr, each with train, dev and test.tsv.xz: those,
+#                      and a tokenizer for each model
+# FOLDER/deps          what a build needs that a bare machine lacks, for the case that the programs don't start there
+#
+# A call carries the parts it needs. Sizes are printed at the end.
+#
+# Environment: XF_GPU_ARCH (90a-real: H100 and H200), XF_GPU_PREBUILD (the build, build/gpu-prebuild), NVCC,
+# XF_CMAKE_OPTIONS, XF_JOBS.
+#
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
+folder=$(realpath -m "$1") data=
+if [ "${2-}" = --data ]; then data=$3; fi
+build=$(realpath -m "${XF_GPU_PREBUILD:-build/gpu-prebuild}")
+arch=${XF_GPU_ARCH:-90a-real}
+nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
+modules=(libutf8proc libmd RapidJSON cmocka)
+# Rows of a piece of the loss, rows that are gathered: a base model's vocabulary in rows of 37,008. 256x8192 is what the
+# plugin is built with, 1024x4096 what it had before.
+losses=(128x4096 128x8192 256x4096 256x8192 256x16384 512x8192 1024x4096 1024x8192 2048x8192)
+
+die() {
+    echo "prepare.sh: $1" >&2
+    exit 1
+}
+[ -x "$nvcc" ] || die "there is no nvcc"
+pkgconf=$(command -v pkg-config || command -v pkgconf || true)
+if [ -z "$pkgconf" ] || ! "$pkgconf" --exists "${modules[@]}" 2>/dev/null; then
+    [ -f "$folder/deps/bin/pkgconf" ] || die "${modules[*]} are not installed, and $folder/deps is not there"
+    chmod +x "$folder/deps/bin/pkgconf"
+    export PKG_CONFIG_LIBDIR=$folder/deps/pkgconfig LD_LIBRARY_PATH=$folder/deps/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    pkgconf=$folder/deps/bin/pkgconf
+fi
+
+# The programs. libstdc++ is linked in: the other machine's may be older.
+static="-static-libstdc++ -static-libgcc"
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DXF_CUDA=ON "-DXF_CUDA_ARCHITECTURES=$arch" \
+    "-DCMAKE_CUDA_COMPILER=$nvcc" "-DPKG_CONFIG_EXECUTABLE=$pkgconf" "-DCMAKE_EXE_LINKER_FLAGS=$static" \
+    ${XF_CMAKE_OPTIONS-} "-DCMAKE_SHARED_LINKER_FLAGS=$static" "-DCMAKE_MODULE_LINKER_FLAGS=$static" >"$build.log" || die "see $build.log"
+# Program and arguments of the tests that also run on the emulated GPU, and of one that is too slow there.
+mapfile -t tests < <(find "$build/tests" -name CTestTestfile.cmake -exec sed -n -E \
+    's|^add_test\(\[=\[(\w*_cuda\|unit_train_learning)\]=\] "[^"]*/bin/((unit\|golden)[^"]*)" *"?(\w*)"?\)$|\2 \4|p' {} + | sort -u)
+[ ${#tests[@]} -gt 0 ] || die "$build has no tests that run on a GPU"
+mapfile -t programs < <(printf '%s\n' "${tests[@]}" | cut -d ' ' -f 1 | sort -u)
+openblas=()
+if ninja -C "$build" -t query xformer_openblas >/dev/null 2>&1; then openblas=(xformer_openblas); fi
+ninja -C "$build" ${XF_JOBS:+-j "$XF_JOBS"} xf_bench dump_batches translate backend_ops xformer_cuda "${openblas[@]}" "${programs[@]}"
+
+parts=$build/carried # unpacked
+rm -rf "$parts"
+mkdir -p "$folder" "$parts"/run/{bin,lib} "$parts"/check/{bin,lib,loss,step}
+cp "$build"/bin/{xf_bench,dump_batches,translate} "$parts/run/bin/"
+cp -P "$build"/lib/libxformer*.so* "$parts/run/lib/"
+(cd "$build/bin" && cp backend_ops "${programs[@]}" "$parts/check/bin/")
+printf '%s\n' "${tests[@]}" >"$parts/check/tests.txt"
+printf 'commit %s\nsource %s\nfor %s\nby %s, glibc %s\n' "$(git describe --always --dirty 2>/dev/null || echo unknown)" \
+    "$PWD" "$arch" "$("$nvcc" --version | sed -n 's/.*release \([^,]*\).*/CUDA \1/p')" \
+    "$(ldd --version | sed -n '1s/.* //p')" >"$parts/run/built.txt"
+
+# Files that only the GPU stages use.
+toolkit=$(dirname "$(dirname "$(realpath "$nvcc")")")
+"$nvcc" -std=c++20 -O2 -arch="sm_${arch%-*}" tests/harness/bench/gpu_planted.cu -o "$parts/check/bin/gpu_planted"
+if [ -f "$toolkit/include/cublasLt.h" ]; then
+    # nvcc's front end is none for all of C++20; the kernels are the plugin's.
+    mapfile -t own < <(cd "$build" && ninja -t query lib/libxformer_cuda.so | grep -o '[^ ]*/gemm_\(rows\(_tile\|_fp32\)\?\|plain\)\.cu\.o' | xargs -n 1 realpath)
+    "$nvcc" -std=c++20 -O2 -arch="sm_${arch%-*}" -Icuda -Ilib -Iinclude -Itests/harness/bench -c tests/harness/bench/gpu_own_rows.cu -o "$build/gpu_own_rows.o"
+    c++ -std=c++20 -O2 -Icuda -Ilib -Iinclude -Itests/harness/bench -isystem "$toolkit/include" -x c++ \
+        tests/harness/bench/gpu_products.cpp cuda/cublaslt.cu -x none "$build/gpu_own_rows.o" "${own[@]}" -static-libstdc++ -static-libgcc -L"$toolkit/lib64" \
+        -lcudart_static -ldl -lrt -lpthread -o "$parts/check/bin/gpu_products"
+else
+    echo "prepare.sh: no cublasLt.h: no gpu_products"
+fi
+cupti=$(find "$toolkit/" -name 'libcupti.so' 2>/dev/null | head -n 1)
+if [ -n "$cupti" ]; then
+    cc -O2 -shared -fPIC -I"$toolkit/include" -I"$toolkit/extras/CUPTI/include" tests/harness/bench/gpu_kernels.c "$cupti" \
+        -o "$parts/check/lib/libgpu_kernels.so"
+else
+    echo "prepare.sh: no CUPTI: no times of kernels"
+fi
+
+# The plugin again with other numbers in one file: the same commands, for that file and the link.
+variant() { # variant FOLDER FILE.cu OPTIONS
+    local object compile link so=$parts/check/$1/libxformer_cuda.so
+    mkdir "$parts/check/$1"
+    object=$(ninja -C "$build" -t query lib/libxformer_cuda.so | grep -o "[^ ]*/$2\.o" | head -n 1)
+    compile=$(ninja -C "$build" -t commands "$object" | tail -n 1)
+    link=$(ninja -C "$build" -t commands lib/libxformer_cuda.so | tail -n 1)
+    (cd "$build" && bash -c "${compile/ -o $object/ $3 -o $so.o}" && [ -f "$so.o" ] &&
+        bash -c "$(sed "s|[^ ]*/$2\.o|$so.o|; s|-o lib/libxformer_cuda.so|-o $so|" <<<"$link")" && [ -f "$so" ])
+    rm "$so.o"
+}
+for loss in "${losses[@]}"; do
+    variant "loss/$loss" loss.cu "-DXF_CUDA_LOSS_LOGITS=$((${loss%x*} * 37008)) -DXF_CUDA_LOSS_GATHER=${loss#*x}"
+done
+variant step/by_cuBLASLt gemm_cublaslt.cu -DXF_CUDA_STEP_PRODUCTS=0
+variant step/dependent_launch plugin.cu -DXF_CUDA_DEPENDENT_LAUNCH=1
+
+# Libraries beside the system's own.
+for program in "$parts"/run/bin/* "$parts"/run/lib/*.so "$parts"/check/bin/*; do
+    case $program in */run/*) to=run ;; *) to=check ;; esac
+    ldd "$program" | sed -n 's/.* => \(\/[^ ]*\(utf8proc\|libmd\|cmocka\)[^ ]*\) .*/\1/p' |
+        while read -r library; do [ -e "$parts/run/lib/${library##*/}" ] || cp -L "$library" "$parts/$to/lib/"; done
+done
+find "$parts" -type f \( -path '*/bin/*' -o -name '*.so*' \) -exec strip {} +
+for part in run check; do tar -C "$parts" -c $part | xz -6 >"$folder/$part.tar.xz"; done
+
+collect() { # for a build there: what a bare machine lacks, from Debian, with .pc files that hold wherever they lie
+    local packages=(libutf8proc-dev libutf8proc2 libmd-dev libmd0 rapidjson-dev libcmocka-dev libcmocka0 pkgconf-bin libpkgconf3)
+    local temporary file
+    temporary=$(mktemp -d)
+    chmod 755 "$temporary"
+    if ! (cd "$temporary" && apt-get -o APT::Sandbox::User=root download -q "${packages[@]}" >/dev/null 2>&1); then
+        rm -rf "$temporary"
+        echo "prepare.sh: apt-get could not fetch ${packages[*]}: no $folder/deps"
+        return
+    fi
+    for file in "$temporary"/*.deb; do dpkg -x "$file" "$temporary/root"; done
+    local from=$temporary/root/usr deps=$folder/deps
+    rm -rf "$deps"
+    mkdir -p "$deps"/{bin,lib,pkgconfig}
+    cp -r "$from/include" "$deps/"
+    # /lib and /usr/lib are one in Debian, but not in every package.
+    find "$temporary/root" -path '*/lib/*' \( -name 'lib*.so' -o -name 'lib*.so.*' \) -exec cp -P {} "$deps/lib/" \;
+    cp "$from/bin/pkgconf" "$deps/bin/"
+    find "$from" -name '*.pc' | while read -r file; do
+        # shellcheck disable=SC2016 # ${pcfiledir} is pkgconf's
+        sed -e 's|^prefix=.*||' -e 's|-L/usr/lib[^ ]*|-L${pcfiledir}/../lib|' -e 's|-I/usr/include|-I${pcfiledir}/../include|' \
+            -e 's|^libdir=.*|libdir=${pcfiledir}/../lib|' -e 's|^includedir=.*|includedir=${pcfiledir}/../include|' \
+            -e 's|^exec_prefix=.*||' "$file" >"$deps/pkgconfig/${file##*/}"
+    done
+    find "$deps/lib" -xtype l -delete
+    rm -rf "$temporary"
+}
+if command -v apt-get >/dev/null; then collect; fi
+
+if [ -n "$data" ]; then
+    for pair in "en-de 37000 bpe" "en-fr 32000 wordpiece" "small 6000 bpe"; do
+        read -r name size kind <<<"$pair"
+        from=$name
+        if [ "$name" = small ]; then from=en-de; fi
+        mkdir -p "$folder/data/$name"
+        [ "$name" = small ] || cp -f "$data/$from"/{train,dev,test}.tsv.xz "$folder/data/$name/"
+        if [ -f "$folder/data/$name/tokenizer.json" ]; then continue; fi
+        xz -dc "$data/$from/train.tsv.xz" >"$build/$name.tsv"
+        LD_LIBRARY_PATH=$parts/run/lib XF_BACKEND_PATH=$parts/run/lib "$parts/run/bin/dump_batches" \
+            "train=$build/$name.tsv" "dev=$build/$name.tsv" "model=$build/fresh.xf" "batches=$build/batches" \
+            "dev_batches=$build/dev_batches" count=1 preset=tiny context.device=cpu "tokenizer.vocab_size=$size" \
+            "tokenizer.kind=$kind" "save_tokenizer=$folder/data/$name/tokenizer.json"
+        rm -f "$build/$name.tsv" "$build"/{fresh.xf,batches,dev_batches}
+    done
+fi
+echo "$folder, in MiB:"
+(cd "$folder" && du -sm -- *)
+echo "the checkout: $(git ls-files -co --exclude-standard 2>/dev/null | tr '\n' '\0' | du -cm --files0-from=- 2>/dev/null | sed -n '$s/\t.*//p')"

@@ -1,0 +1,62 @@
+# Which programs tests/gpu.sh runs: those that were carried, else those of a build that is made here. Sourced. Sets run
+# (the folder of xf_bench and the like), check (of the tests), plugins, lib (searched for libraries) and tests.
+#
+# SPDX-License-Identifier: Apache-2.0
+stage_begin=$SECONDS stage_limit=300
+
+# The GPU, in words of nvidia-smi: "name, MiB, driver, capability".
+gpu=$(nvidia-smi --query-gpu=name,memory.total,driver_version,compute_cap --format=csv,noheader,nounits 2>/dev/null | head -n 1)
+[ -n "$gpu" ] || die 77 "there is no NVIDIA GPU on this machine (or no driver for it); nothing was checked"
+nvcc=${NVCC-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
+[ -z "$nvcc" ] || export PATH=$PATH:${nvcc%/*}
+
+# A library of CUDA that the loader does not find by itself: of the toolkit, or of PyTorch's wheels, whose folder is
+# found without PyTorch being loaded. Prints its folder.
+folder_of() {
+    local found=
+    if ldconfig -p 2>/dev/null | grep -q "$1\.so\."; then return; fi
+    found=$(ls /usr/local/cuda/lib64/"$1".so.1[0-9] /usr/local/cuda/extras/CUPTI/lib64/"$1".so.1[0-9] 2>/dev/null | head -n 1)
+    [ -n "$found" ] || found=$("$python" -c 'import importlib.util as u; print(*u.find_spec("nvidia").submodule_search_locations)' \
+        2>/dev/null | tr ' ' '\n' | xargs -r -I{} find {} -name "$1.so.1[0-9]*" 2>/dev/null | head -n 1)
+    [ -z "$found" ] || echo "${found%/*}"
+}
+lib=
+for name in libcublasLt libcupti; do
+    folder=$(folder_of $name)
+    [ -z "$folder" ] || lib=$lib:$folder
+done
+
+if [ $dry = 1 ]; then
+    run=$build/bin check=$build/bin plugins=$build/tests/harness/cuda_host
+    printf '%s\n' $dry_tests >"$work/tests.txt"
+    tests=$work/tests.txt
+else
+    starts() {
+        local part
+        for part in run check; do
+            rm -rf "${state:?}/$part"
+            [ ! -f "$carry/$part.tar.xz" ] || "$python" -m tarfile -e "$carry/$part.tar.xz" "$state" || return
+        done
+        [[ $(LD_LIBRARY_PATH=$state/run/lib "$state/run/bin/xf_bench" 2>&1) = *usage* ]]
+    }
+    if ! starts; then
+        [ -n "$nvcc" ] ||
+            die 77 "$carry is missing or does not start here, and there is no nvcc; tests/gpu.sh --prepare elsewhere makes it"
+        result build programs note 0 "$carry is missing or does not start here: built here, from the time of the call"
+        XF_GPU_ARCH=$(sed 's/.*, //; s/[.]//; s/^\(9\|1[0-9]\)\([0-9]\)$/&a/' <<<"$gpu")-real \
+            attempt build prepare 300 tests/harness/gpu/prepare.sh "$carry" && starts || { write_page && die 1 "the build failed"; }
+    fi
+    run=$state/run/bin check=$state/check/bin plugins=$state/run/lib tests=$state/check/tests.txt
+    lib=$state/run/lib:$state/check/lib$lib
+    # Some tests read files of the folder in which they were built.
+    built_in=$(sed -n 's/^source //p' "$state/run/built.txt")
+    if [ -n "$built_in" ] && [ ! -e "$built_in" ]; then
+        mkdir -p "${built_in%/*}" 2>/dev/null && ln -s "$root" "$built_in" 2>/dev/null
+    fi
+    result build programs info 0 "$(tr '\n' ';' <"$state/run/built.txt")"
+fi
+# PyTorch finds its own libraries of CUDA: another cuBLAS in its way may be one that it was not made for.
+export XF_OTHERS_LIBRARY_PATH=${LD_LIBRARY_PATH-}
+export LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export XF_LIBRARY_PATH=$LD_LIBRARY_PATH XF_BACKEND_PATH=$plugins
+[ $dry = 0 ] || export XF_BACKEND_PATH=$plugins:$build/lib

@@ -1,0 +1,263 @@
+/*
+ * Strange processes: descriptors 0 to 2 are closed, and something writes to them all the time; sixteen descriptors in
+ * all; a locale with a decimal comma, or where I is no capital i, that changes between the calls, and whose messages
+ * are translated; rounding modes, flushed denormals and short x87 numbers. Each gives the bytes of a plain process,
+ * and nothing is printed.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <libintl.h>
+#include <locale.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+#include "battery.h"
+#include "storm.h"
+
+static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
+static const char *device;
+static uint64_t plain[RESULTS];
+static char path[64], folder[64];
+
+/* The status of a child that runs `what`: what() ends it with a line number when something does not hold. */
+static int run_child(void (*what)(void)) {
+    fflush(NULL);
+    const pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        alarm(60);
+        what();
+        _exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(pid, &status, 0) == pid);
+    return status;
+}
+#define WANT(condition) \
+    if (!(condition)) _exit(__LINE__ % 200 + 1)
+
+static void same_work(void (*between)(void)) {
+    uint64_t found[RESULTS];
+    work(device, path, found, between);
+    WANT(memcmp(found, plain, sizeof plain) == 0);
+}
+
+/* A host's own output, to descriptors that it does not know to be closed. */
+static atomic_int stop;
+static void *write_often(void *arg) {
+    (void)arg;
+    while (!atomic_load(&stop)) {
+        pthread_mutex_lock(&opening);
+        for (int fd = 0; fd < 3; ++fd) (void)!write(fd, "a line of the host\n", 19);
+        pthread_mutex_unlock(&opening);
+        sched_yield();
+    }
+    return NULL;
+}
+
+static void closed_descriptors(void) {
+    for (int fd = 0; fd < 3; ++fd) close(fd);
+    pthread_t thread;
+    WANT(pthread_create(&thread, NULL, write_often, NULL) == 0);
+    for (int i = 0; i < (XF_TEST_SANITIZED ? 1 : 5); ++i) same_work(NULL);
+    atomic_store(&stop, 1);
+    pthread_join(thread, NULL);
+    for (int fd = 0; fd < 3; ++fd) WANT(fcntl(fd, F_GETFD) < 0);
+}
+
+/* Three descriptors and no more, of which none may be used: an error, and no file is left. */
+static void no_descriptors(void) {
+    char file[160];
+    xf_error err;
+    xf_model *none = NULL;
+    snprintf(file, sizeof file, "%s/model", folder);
+    xf_context *context = context_on(device, "1");
+    xf_model *model = model_on(context, device);
+    WANT(save_model(model, NULL, file, &err) == XF_OK);
+    const int before = count_entries(folder);
+    for (int fd = 0; fd < 3; ++fd) close(fd);
+    struct rlimit limit;
+    WANT(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    const struct rlimit three = {3, limit.rlim_max};
+    WANT(setrlimit(RLIMIT_NOFILE, &three) == 0);
+    WANT(save_model(model, NULL, file, &err) == XF_ERROR_IO && err.native_code == EMFILE);
+    WANT(load_model(context, file, &none, &err) == XF_ERROR_IO && err.native_code == EMFILE);
+    const struct rlimit five = {5, limit.rlim_max}; /* the folder can be opened, and the file beside it can not */
+    const int taken = fcntl(open("/dev/null", O_RDONLY), F_DUPFD, 2);
+    WANT(taken == 2 && setrlimit(RLIMIT_NOFILE, &five) == 0);
+    WANT(dup2(taken, 3) == 3);
+    WANT(save_model(model, NULL, file, &err) == XF_ERROR_IO && err.native_code == EMFILE);
+    WANT(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    WANT(count_entries(folder) == before);
+    WANT(save_model(model, NULL, file, &err) == XF_OK);
+    xf_model_free(model);
+    xf_context_free(context);
+}
+
+static void few_descriptors(void) {
+    const struct rlimit few = {16, 16};
+    WANT(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    same_work(NULL);
+}
+
+static void prints_nothing(void) {
+    const int file = open(folder, O_RDWR | O_TMPFILE, 0600);
+    WANT(file >= 0 && dup2(file, 1) == 1 && dup2(file, 2) == 2);
+    same_work(NULL);
+    struct stat status;
+    WANT(fstat(file, &status) == 0 && status.st_size == 0);
+}
+
+static const char *locale_name;
+static int turn;
+
+static void change_locale(void) { (void)setlocale(LC_ALL, ++turn % 2 == 0 ? locale_name : "C"); }
+
+/* A catalogue of one message, as msgfmt would write it. */
+static void write_catalogue(const char *from, const char *to) {
+    char name[160];
+    const uint32_t from_size = (uint32_t)strlen(from), to_size = (uint32_t)strlen(to);
+    const uint32_t head[11] = {0x950412de, 0, 1, 28, 36, 0, 44, from_size, 44, to_size, 44 + from_size + 1};
+    snprintf(name, sizeof name, "%s/%s", folder, locale_name);
+    mkdir(name, 0700);
+    snprintf(name, sizeof name, "%s/%s/LC_MESSAGES", folder, locale_name);
+    mkdir(name, 0700);
+    snprintf(name, sizeof name, "%s/%s/LC_MESSAGES/libc.mo", folder, locale_name);
+    FILE *file = fopen(name, "wb");
+    WANT(file != NULL && fwrite(head, sizeof head, 1, file) == 1 && fwrite(from, from_size + 1, 1, file) == 1 &&
+         fwrite(to, to_size + 1, 1, file) == 1 && fclose(file) == 0);
+}
+
+static void other_locale(void) {
+    xf_error err;
+    xf_config *config = NULL;
+    const char *text = NULL;
+    double value = 0;
+    xf_error plain_err;
+    WANT(xf_config_create(&config, &err) == XF_OK);
+    WANT(xf_config_set(config, "train.dropout", "1.5", &plain_err) == XF_ERROR_OUT_OF_RANGE);
+    WANT(setlocale(LC_ALL, locale_name) != NULL);
+    WANT(strcmp(localeconv()->decimal_point, ",") == 0);
+    WANT(xf_config_set(config, "train.dropout", "0.25", &err) == XF_OK);
+    WANT(xf_config_get_number(config, "train.dropout", &value, &err) == XF_OK && value == 0.25);
+    WANT(xf_config_get(config, "train.dropout", &text, &err) == XF_OK && strcmp(text, "0.25") == 0);
+    WANT(xf_config_set(config, "train.dropout", "0,25", &err) == XF_ERROR_INVALID_ARGUMENT);
+    WANT(xf_config_set(config, "train.dropout", "1.5", &err) == XF_ERROR_OUT_OF_RANGE);
+    WANT(strcmp(err.message, plain_err.message) == 0);
+    xf_config_free(config);
+
+    write_catalogue("No such file or directory", "Diese Datei gibt es nicht");
+    setenv("LANGUAGE", "", 1);
+    WANT(bindtextdomain("libc", folder) != NULL);
+    WANT(strcmp(strerror(ENOENT), "Diese Datei gibt es nicht") == 0); /* the host's own messages */
+    xf_context *context = context_on(device, "1");
+    xf_model *model = NULL;
+    WANT(load_model(context, "there is none", &model, &err) == XF_ERROR_NOT_FOUND);
+    WANT(strstr(err.message, "No such file or directory") != NULL);
+    xf_context_free(context);
+
+    same_work(NULL);
+    WANT(strcmp(setlocale(LC_ALL, NULL), locale_name) == 0);
+    same_work(change_locale);
+    const locale_t own = newlocale(LC_ALL_MASK, locale_name, (locale_t)0);
+    WANT(own != (locale_t)0 && uselocale(own) != (locale_t)0);
+    same_work(NULL);
+    WANT(uselocale((locale_t)0) == own);
+}
+
+static void has_locale(void) { WANT(setlocale(LC_ALL, locale_name) != NULL); }
+
+static int make_locale(const char *name, const char *charset) {
+    char command[320];
+    snprintf(command, sizeof command, "localedef -i %s -f %s %s/%s >/dev/null 2>&1", name, charset, folder, name);
+    setenv("LOCPATH", folder, 1);
+    const int status = system(command);
+    locale_name = name; /* in a child: what the C library keeps of a LOCPATH looks like a leak */
+    return WIFEXITED(status) && WEXITSTATUS(status) <= 1 && run_child(has_locale) == 0; /* 1: made, with warnings */
+}
+
+#if defined(__SSE__)
+static unsigned state;
+static unsigned short control;
+
+static void check_state(void) {
+    unsigned short word;
+    __asm__ volatile("fnstcw %0" : "=m"(word));
+    /* The test's own code may raise a flag; what is set must not change. */
+    WANT(word == control && (_mm_getcsr() & ~0x3Fu) == (state & ~0x3Fu));
+}
+
+static void strange_numbers(void) {
+    _mm_setcsr(state);
+    __asm__ volatile("fldcw %0" : : "m"(control));
+    same_work(check_state);
+    check_state();
+}
+#endif
+
+static int failures;
+static void report(const char *what, int status) {
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+    printf("%s, %s: %s %d\n", device, what, WIFEXITED(status) ? "status" : "signal",
+           WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+    ++failures;
+}
+
+int main(void) {
+    static const char *const locales[][2] = {{"de_DE", "ISO-8859-1"}, {"tr_TR", "UTF-8"}};
+    int here[2];
+    (void)batch_of(0);
+    snprintf(path, sizeof path, "xf_storm_%ld", (long)getpid());
+    strcpy(folder, "xf_locale_XXXXXX");
+    CHECK(mkdtemp(folder) != NULL);
+    char *const whole = realpath(folder, NULL);
+    CHECK(whole != NULL && strlen(whole) < 200);
+    static char kept[256];
+    for (int i = 0; i < 2; ++i) here[i] = make_locale(locales[i][0], locales[i][1]);
+    snprintf(kept, sizeof kept, "%s", whole);
+    for (int d = 0; d < 2; ++d) {
+        device = devices[d];
+        xf_context *context = context_on(device, "1");
+        xf_context_free(context);
+        if (context == NULL) continue;
+        work(device, path, plain, NULL);
+        report("closed descriptors", run_child(closed_descriptors));
+        report("no descriptors", run_child(no_descriptors));
+        report("sixteen descriptors", run_child(few_descriptors));
+        report("printing", run_child(prints_nothing));
+        for (int i = 0; i < 2; ++i) {
+            locale_name = locales[i][0];
+            if (here[i])
+                report(locale_name, run_child(other_locale));
+            else
+                printf("NOT TESTED: localedef makes no locale %s here\n", locale_name);
+        }
+#if defined(__SSE__)
+        /* Flush to zero and denormals are zero; the three other roundings; of the x87 unit 24 bits, and roundings. */
+        static const unsigned states[] = {0x9FC0, 0x3F80, 0x5F80, 0x7F80, 0x1F80};
+        static const unsigned short controls[] = {0x037F, 0x047F, 0x0B7F, 0x0F7F, 0x007F};
+        for (int i = 0; i < (XF_TEST_SANITIZED ? 1 : 5); ++i) {
+            state = states[i];
+            control = controls[i];
+            report("floating-point state", run_child(strange_numbers));
+        }
+#endif
+    }
+    remove_files(path);
+    char command[300];
+    snprintf(command, sizeof command, "rm -r '%s'", kept);
+    CHECK(system(command) == 0);
+    free(whole);
+    return failures > 0;
+}

@@ -1,0 +1,81 @@
+#!/bin/sh
+# The direction of includes, and where system headers are: api -> train, decode, eval -> ranks, nn, data, text -> backend -> comm -> core.
+#
+# data may use text; nn knows no data and no text; text and data know no tensors. Backends in cpu/ and cuda/ see two files
+# of the library. Nothing outside lib/backend, cpu and cuda uses CUDA or BLAS. Public headers include public headers.
+#
+#   includes.sh ROOT
+#
+# SPDX-License-Identifier: Apache-2.0
+set -eu
+cd "$1"
+failed=0
+seen=0
+
+# folder: what its files may include beside the C and C++ libraries. "xformer/" are the public headers.
+while read -r folder allowed; do
+    [ -d "$folder" ] || continue
+    pattern=$(echo "$allowed" | sed 's/ /|/g')
+    found=$(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' "$folder" --include='*.h' --include='*.cpp' \
+        --include='*.inl' --include='*.cu' --include='*.cuh' --include='*.hpp' || true)
+    seen=$((seen + $(echo "$found" | grep -c . || true)))
+    wrong=$(echo "$found" | grep -vE "include[[:space:]]*\"($pattern)" | grep . || true)
+    if [ -n "$wrong" ]; then
+        echo "$folder may include: $allowed. It also includes:"
+        echo "$wrong"
+        failed=1
+    fi
+done <<'RULES'
+include/xformer xformer/
+lib/core core/ xformer/
+lib/comm comm/ core/ xformer/
+lib/backend backend/ comm/ core/ xformer/
+lib/text text/ core/ xformer/
+lib/data data/ text/ core/ xformer/
+lib/nn nn/ backend/ core/ xformer/
+lib/ranks ranks/ backend/ comm/ core/ xformer/
+lib/train train/ ranks/ nn/ data/ text/ backend/ comm/ core/ xformer/
+lib/decode decode/ nn/ data/ text/ backend/ core/ xformer/
+lib/eval eval/ nn/ data/ text/ backend/ core/ xformer/
+lib/api api/ train/ decode/ eval/ ranks/ nn/ data/ text/ backend/ comm/ core/ xformer/
+cpu/ref ref/ backend/plugin_abi\.h core/(philox|half|int8)\.h
+cpu/openblas [a-z0-9_]+\.(h|inl)" backend/plugin_abi\.h core/philox\.h
+cuda [a-z0-9_]+\.(h|cuh|inl)" backend/plugin_abi\.h core/philox\.h comm/plugin(_support)?\.h
+RULES
+[ $seen -ge 100 ] || { echo "only $seen includes were seen"; exit 1; }
+
+for folder in lib/*/; do
+    ls "$folder" | grep -qE '\.(h|cpp|inl)$' || continue  # holds no code
+    case " core comm backend ranks text data nn train decode eval api " in
+        *" $(basename "$folder") "*) ;;
+        *) echo "$folder has no rule here"; failed=1 ;;
+    esac
+done
+# System headers and system calls are in lib/core/os only, except in plugins, which do not link the core.
+headers='aio|arpa/inet|cxxabi|dirent|dlfcn|fcntl|glob|grp|link|malloc|netdb|poll|pthread|pwd|sched|semaphore|signal|spawn'
+headers="$headers|syslog|termios|ucontext|unistd|wait|sys/[a-z]+|linux/[a-z/]+|asm/[a-z]+|windows|mach/[a-z_]+"
+calls='secure_getenv|posix_memalign|realpath|strerror_r|strerrordesc_np|getpid|clock_gettime|gettimeofday|fileno'
+foreign=$(grep -rnE "include *<($headers)(\.h)?>|[^a-z_.>]($calls) *\(" lib --include='*.h' --include='*.cpp' |
+    grep -vE '^lib/(core/os|comm/mpi)/' || true)
+if [ -n "$foreign" ]; then
+    echo "system headers or calls outside lib/core/os:"
+    echo "$foreign"
+    failed=1
+fi
+grep -qE 'include *<(unistd|dlfcn)\.h>' lib/core/os/*.cpp || { echo "lib/core/os has no system headers"; failed=1; }
+# plugin_abi.h is what plugins see, so it sees nothing of the library; nor does philox.h.
+if grep -nE 'include *"' lib/core/philox.h; then echo "lib/core/philox.h includes the library"; failed=1; fi
+if grep -nE 'include *"' lib/backend/plugin_abi.h | grep -v '"xformer/'; then
+    echo "lib/backend/plugin_abi.h includes the library"
+    failed=1
+fi
+calls='(cuda[A-Z][A-Za-z]+|cublas[A-Za-z]*|cblas_[a-z]+|openblas_[a-z_]+|[sd]gemm_) *\('
+foreign=$(grep -rnE "$calls|include *[<\"](cuda|cublas|cblas|openblas)" \
+    lib include --include='*.h' --include='*.cpp' | grep -v '^lib/backend/' || true)
+if [ -n "$foreign" ]; then
+    echo "CUDA or BLAS outside lib/backend, cpu and cuda:"
+    echo "$foreign"
+    failed=1
+fi
+echo "$seen includes were looked at"
+exit $failed

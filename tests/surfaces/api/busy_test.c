@@ -1,0 +1,207 @@
+/*
+ * XF_ERROR_BUSY: what one handle allows at once, from within a call and from many threads; and handles that are freed
+ * while a call uses them.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _POSIX_C_SOURCE 200809L
+#include "support.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { THREADS = 4, ROUNDS = 200 };
+
+static const char *const texts[] = {"one two"};
+static float values[1 << 13];
+static size_t tensor_size;
+
+/* A call on the world's decoder is in its middle while this runs. */
+static void check_taken(void) {
+    const xf_batch batch = next_batch(world.batcher);
+    xf_hypotheses *answers = SENTINEL;
+    double scores[64] = {0};
+    xf_eval_stats stats = XF_EVAL_STATS_INIT;
+    size_t count = 7;
+    xf_decoder *other = NULL;
+    xf_trainer *trainer = SENTINEL;
+    const int64_t steps = xf_trainer_step_count(world.trainer);
+    REFUSED(XF_ERROR_BUSY, answers, xf_decode(world.decoder, &batch, NULL, NULL, &answers, err));
+    REFUSED(XF_ERROR_BUSY, answers, xf_translate(world.decoder, texts, NULL, 1, NULL, NULL, &answers, err));
+    REFUSED(XF_ERROR_BUSY, scores, xf_score(world.decoder, &batch, NULL, scores, err));
+    REFUSED(XF_ERROR_BUSY, stats, xf_evaluate(world.decoder, world.batcher, NULL, &stats, err));
+    REFUSED(XF_ERROR_BUSY, count, xf_attention_weights(world.decoder, &batch, 1, 0, NULL, 0, &count, err));
+    /* The model is being read: other calls may read it, but not change it. */
+    REFUSED(XF_ERROR_BUSY, steps, xf_train_step(world.trainer, &batch, 1, NULL, NULL, err));
+    REFUSED(XF_ERROR_BUSY, steps, xf_train_accumulate(world.trainer, &batch, NULL, NULL, err));
+    REFUSED(XF_ERROR_BUSY, steps, xf_train_update(world.trainer, NULL, err));
+    REFUSED(XF_ERROR_BUSY, steps, xf_model_write_tensor(world.model, 0, values, tensor_size, err));
+    REFUSED(XF_ERROR_BUSY, steps, xf_model_write_tensor(xf_trainer_model(world.trainer), 0, values, tensor_size, err));
+    assert_int_equal(xf_trainer_step_count(world.trainer), steps);
+    ACCEPTED(xf_model_read_tensor(world.model, 0, values, tensor_size, err));
+    ACCEPTED(save_model(world.model, NULL, scratch_path("model"), err));
+    ACCEPTED(save_trainer(world.trainer, NULL, scratch_path("checkpoint"), err));
+    ACCEPTED(xf_decoder_create(world.model, world.config, &other, err));
+    ACCEPTED(xf_decode(other, &batch, NULL, NULL, &answers, err));
+    xf_hypotheses_free(answers);
+    xf_decoder_free(other);
+    ACCEPTED(xf_trainer_create(world.model, world.config, &trainer, err));
+    xf_trainer_free(trainer);
+}
+
+/* Runs `within` at the first question of a call on the decoder. */
+struct visit {
+    void (*within)(void);
+    int done;
+};
+
+static int32_t visit_once(void *user, const xf_constraint_step *step) {
+    struct visit *visit = user;
+    (void)step;
+    if (!visit->done++) visit->within();
+    return 0;
+}
+
+static xf_status decode_with(struct visit *visit, const xf_batch *batch, xf_hypotheses **answers) {
+    xf_decode_params params = XF_DECODE_PARAMS_INIT;
+    const xf_constraint constraint = {sizeof constraint, visit_once, visit};
+    params.constraint = &constraint;
+    return xf_decode(world.decoder, batch, &params, NULL, answers, NULL);
+}
+
+static void test_within_a_call(void **state) {
+    (void)state;
+    xf_tensor_info info = XF_TENSOR_INFO_INIT;
+    ACCEPTED(xf_model_get_tensor(world.model, 0, &info, err));
+    tensor_size = number_count(&info);
+    assert_true(tensor_size <= sizeof values / sizeof *values);
+    const xf_batch batch = next_batch(world.batcher);
+    struct visit visit = {check_taken, 0};
+    xf_hypotheses *answers = NULL;
+    /* The batch stays: the batcher that gave it is asked within, so it is copied. */
+    int32_t ids[] = {5, 6, TOKEN_END};
+    int64_t offsets[] = {0, 3};
+    const xf_batch own = {sizeof own, 1, ids, offsets, batch.tgt_ids, batch.tgt_offsets, NULL, NULL, 0};
+    assert_int_equal(decode_with(&visit, &own, &answers), XF_OK);
+    assert_true(visit.done > 0);
+    xf_hypotheses_free(answers);
+    const xf_batch next = next_batch(world.batcher);
+    ACCEPTED(xf_train_step(world.trainer, &next, 1, NULL, NULL, err)); /* free again */
+}
+
+/* Frees every object that the call uses while it runs. */
+static void free_all(void) {
+    xf_decoder_free(world.decoder);
+    xf_decoder_free(world.decoder); /* once, even if a call still uses it */
+    xf_trainer_free(world.trainer);
+    xf_model_free(world.model);
+    xf_context_free(world.context);
+}
+
+static void test_free_in_use(void **state) {
+    int32_t ids[] = {5, 6, TOKEN_END};
+    int64_t offsets[] = {0, 3};
+    const xf_batch batch = {sizeof batch, 1, ids, offsets, NULL, NULL, NULL, NULL, 0};
+    struct visit nothing_yet = {check_taken, 1}, visit = {free_all, 0};
+    xf_hypotheses *expected = NULL, *found = NULL;
+    assert_int_equal(decode_with(&nothing_yet, &batch, &expected), XF_OK);
+    assert_int_equal(decode_with(&visit, &batch, &found), XF_OK);
+    assert_int_equal(visit.done > 0, 1);
+    xf_hypothesis a = XF_HYPOTHESIS_INIT, b = XF_HYPOTHESIS_INIT;
+    ACCEPTED(xf_hypotheses_get(expected, 0, 0, &a, err));
+    ACCEPTED(xf_hypotheses_get(found, 0, 0, &b, err));
+    assert_true(a.score == b.score && a.id_count == b.id_count);
+    xf_hypotheses_free(expected);
+    xf_hypotheses_free(found);
+    world.decoder = NULL;
+    world.trainer = NULL;
+    world.model = NULL;
+    world.context = NULL;
+    world_close(state);
+    world_open(state);
+}
+
+/* Threads that do what they like with one decoder, one trainer, one model, one batcher and one config. */
+static atomic_int begun, busy, steps;
+
+static void count(xf_status status) {
+    if (status == XF_ERROR_BUSY)
+        atomic_fetch_add(&busy, 1);
+    else if (status != XF_OK && status != XF_DONE)
+        abort(); /* cmocka's checks belong to its own thread */
+}
+
+static void *use_all(void *arg) {
+    const int number = (int)(intptr_t)arg;
+    const int32_t ids[] = {5, 6, TOKEN_END};
+    const int64_t offsets[] = {0, 3};
+    const xf_batch batch = {sizeof batch, 1, ids, offsets, ids, offsets, NULL, NULL, 0};
+    float own[1 << 13] = {0};
+    char value[16];
+    atomic_fetch_add(&begun, 1);
+    while (atomic_load(&begun) < THREADS) continue;
+    for (int i = 0; i < ROUNDS; ++i) {
+        xf_hypotheses *answers = NULL;
+        xf_batch next = XF_BATCH_INIT;
+        xf_batcher_stats stats = XF_BATCHER_STATS_INIT;
+        int64_t seen;
+        double score;
+        switch ((i + number) % 10) {
+            case 0:
+                count(xf_translate(world.decoder, texts, NULL, 1, NULL, NULL, &answers, NULL));
+                xf_hypotheses_free(answers);
+                break;
+            case 1:
+                count(xf_score(world.decoder, &batch, NULL, &score, NULL));
+                break;
+            case 2: {
+                const xf_status status = xf_train_step(world.trainer, &batch, 1, NULL, NULL, NULL);
+                if (status == XF_OK) atomic_fetch_add(&steps, 1);
+                count(status);
+                break;
+            }
+            case 3:
+                count(xf_model_read_tensor(world.model, 0, own, tensor_size, NULL));
+                break;
+            case 4:
+                count(xf_model_write_tensor(world.model, 0, values, tensor_size, NULL));
+                break;
+            case 5:
+                count(xf_batcher_next(world.batcher, NULL, &next, NULL));
+                break;
+            case 6:
+                count(xf_batcher_get_stats(world.batcher, &stats, NULL));
+                break;
+            case 7:
+                snprintf(value, sizeof value, "%d", 1 + number);
+                count(xf_config_set(world.config, "decode.beam", value, NULL));
+                break;
+            case 8:
+                count(get_integer(world.config, "decode.beam", &seen, NULL));
+                break;
+            default:
+                if (xf_trainer_step_count(world.trainer) < 0) abort();
+                xf_context_cancel(NULL);
+                break;
+        }
+    }
+    return NULL;
+}
+
+static void test_many_threads(void **state) {
+    (void)state;
+    pthread_t threads[THREADS];
+    const int64_t before = xf_trainer_step_count(world.trainer);
+    for (int i = 0; i < THREADS; ++i)
+        assert_int_equal(pthread_create(&threads[i], NULL, use_all, (void *)(intptr_t)i), 0);
+    for (int i = 0; i < THREADS; ++i) pthread_join(threads[i], NULL);
+    print_message("%d of %d calls were refused, %d steps made\n", busy, THREADS * ROUNDS, steps);
+    assert_true(busy > 0 && steps > 0);
+    assert_int_equal(xf_trainer_step_count(world.trainer), before + steps);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_within_a_call), cmocka_unit_test(test_free_in_use),
+                                       cmocka_unit_test(test_many_threads)};
+    return RUN(tests, world_open, world_close);
+}

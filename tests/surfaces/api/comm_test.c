@@ -1,0 +1,290 @@
+/*
+ * Ranks of experimental.h and train.h: invalid tables, ranks that write the file of one process, the rank that reports
+ * an error, and all_gather.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "support.h"
+
+#include <pthread.h>
+
+static void test_loopback(void **state) {
+    (void)state;
+    xf_comm comms[2] = {XF_COMM_INIT, XF_COMM_INIT};
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_comm_loopback(NULL, 2, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, comms, xf_comm_loopback(comms, 0, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, comms, xf_comm_loopback(comms, -1, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, comms, xf_comm_loopback(comms, 1025, err));
+    ACCEPTED(xf_comm_loopback(comms, 2, err));
+    for (int32_t r = 0; r < 2; ++r) {
+        assert_int_equal(comms[r].struct_size, sizeof *comms);
+        assert_int_equal(comms[r].rank, r);
+        assert_int_equal(comms[r].size, 2);
+        assert_non_null(comms[r].exchange);
+        comms[r].close(comms[r].user);
+    }
+}
+
+/* A transport without other ranks that counts how often it was closed. */
+static void count_close(void *user) { ++*(int *)user; }
+static int32_t no_exchange(void *user, const xf_comm_part *sends, size_t send_count, const xf_comm_part *receives,
+                           size_t receive_count, double timeout, xf_error *err) {
+    (void)user, (void)sends, (void)send_count, (void)receives, (void)receive_count, (void)timeout, (void)err;
+    return XF_ERROR_BACKEND;
+}
+
+static xf_status open_with(xf_config *config, xf_comm comm, xf_context **out, xf_error *err) {
+    xf_host host = XF_HOST_INIT;
+    host.comm = &comm;
+    return xf_context_create(config, &host, out, err);
+}
+
+static void test_tables_that_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        xf_status status;
+        size_t struct_size;
+        int32_t rank, size;
+        int null_exchange;
+    } cases[] = {{XF_ERROR_INVALID_ARGUMENT, 0, 0, 1, 0},
+                 {XF_ERROR_INVALID_ARGUMENT, sizeof(xf_comm) - 8, 0, 1, 0},
+                 {XF_ERROR_INVALID_ARGUMENT, sizeof(xf_comm), 0, 2, 1},
+                 {XF_ERROR_OUT_OF_RANGE, sizeof(xf_comm), 2, 2, 0},
+                 {XF_ERROR_OUT_OF_RANGE, sizeof(xf_comm), -1, 2, 0},
+                 {XF_ERROR_OUT_OF_RANGE, sizeof(xf_comm), 0, 0, 0},
+                 {XF_ERROR_OUT_OF_RANGE, sizeof(xf_comm), 0, 65537, 0}};
+    int closed = 0;
+    xf_context *context = SENTINEL;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        const xf_comm comm = {cases[i].struct_size,
+                              &closed,
+                              cases[i].rank,
+                              cases[i].size,
+                              cases[i].null_exchange ? NULL : no_exchange,
+                              NULL,
+                              count_close};
+        REFUSED(cases[i].status, context, open_with(world.config, comm, &context, err));
+    }
+    /* A sound table, but no context for another reason. */
+    xf_comm sound = {sizeof sound, &closed, 0, 2, no_exchange, NULL, count_close};
+    xf_config *nowhere = small_config("nowhere");
+    REFUSED(XF_ERROR_NOT_FOUND, context, open_with(nowhere, sound, &context, err));
+    xf_config_free(nowhere);
+    assert_int_equal(closed, 0);
+}
+
+/* Closed once, after the last object. A failure of the transport is XF_ERROR_PEER. */
+static void test_close(void **state) {
+    (void)state;
+    int closed = 0;
+    const xf_comm comm = {sizeof comm, &closed, 1, 2, no_exchange, NULL, count_close};
+    xf_context *context = NULL;
+    xf_model *model = NULL;
+    xf_trainer *trainer = NULL;
+    ACCEPTED(open_with(world.config, comm, &context, err));
+    ACCEPTED(xf_model_create(context, world.tokenizer, world.config, &model, err));
+    ACCEPTED(xf_trainer_create(model, world.config, &trainer, err));
+    xf_context_free(context);
+    xf_model_free(model);
+    assert_int_equal(closed, 0);
+    const xf_batch batch = next_batch(world.batcher);
+    REFUSED(XF_ERROR_PEER, nothing, xf_train_step(trainer, &batch, 1, NULL, NULL, err));
+    assert_int_equal(xf_trainer_step_count(trainer), 0);
+    xf_trainer_free(trainer);
+    assert_int_equal(closed, 1);
+}
+
+enum { STEPS = 12 };
+
+struct rank {
+    xf_comm comm;
+    const char *path;
+    xf_step_stats last;
+    xf_status status; /* of what failed first */
+    xf_error err;
+};
+
+/* A run of one rank, or of one process without ranks. Nothing is asserted here: cmocka's checks are for one thread. */
+static void *train_rank(void *argument) {
+    struct rank *own = argument;
+    xf_config *config = NULL;
+    xf_context *context = NULL;
+    xf_corpus *corpus = NULL;
+    xf_batcher *batcher = NULL;
+    xf_model *model = NULL, *average = NULL;
+    xf_trainer *trainer = NULL;
+    xf_host host = XF_HOST_INIT;
+    xf_error *const err = &own->err;
+    xf_status status;
+    if (own->comm.size > 0) host.comm = &own->comm;
+    own->last = (xf_step_stats)XF_STEP_STATS_INIT;
+    if ((status = xf_config_copy(world.config, &config, err)) == XF_OK &&
+        (status = xf_config_set(config, "train.shards", "2", err)) == XF_OK &&
+        (status = xf_config_set(config, "train.ema", "0.9", err)) == XF_OK &&
+        (status = xf_config_set(config, "train.clip_norm", "0.5", err)) == XF_OK &&
+        (status = xf_context_create(config, &host, &context, err)) == XF_OK &&
+        (status = corpus_from_text(context, NULL, corpus_text, strlen(corpus_text), &corpus, err)) == XF_OK &&
+        (status = xf_batcher_create(corpus, world.tokenizer, config, NULL, &batcher, err)) == XF_OK &&
+        (status = xf_model_create(context, world.tokenizer, config, &model, err)) == XF_OK &&
+        (status = xf_trainer_create(model, config, &trainer, err)) == XF_OK) {
+        while (status >= 0 && xf_trainer_step_count(trainer) < STEPS)
+            status = xf_train_next(trainer, batcher, NULL, &own->last, err);
+        if (status >= 0) status = xf_trainer_copy_average(trainer, NULL, &average, err);
+        if (status >= 0) status = save_trainer(trainer, batcher, own->path, err);
+    }
+    own->status = status;
+    xf_model_free(average);
+    xf_trainer_free(trainer);
+    xf_model_free(model);
+    xf_batcher_free(batcher);
+    xf_corpus_free(corpus);
+    xf_context_free(context);
+    xf_config_free(config);
+    return NULL;
+}
+
+static void check_rank(const struct rank *rank) {
+    if (rank->status < 0) fail_msg("%s: %s", xf_status_name(rank->status), rank->err.message);
+    assert_int_equal(rank->last.step, STEPS);
+}
+
+static void test_two_ranks_make_the_file_of_one_process(void **state) {
+    (void)state;
+    char alone_path[256];
+    snprintf(alone_path, sizeof alone_path, "%s", scratch_path("alone"));
+    struct rank alone = {.path = alone_path}, ranks[2];
+    train_rank(&alone);
+    check_rank(&alone);
+    xf_comm comms[2];
+    ACCEPTED(xf_comm_loopback(comms, 2, err));
+    pthread_t threads[2];
+    char path[256];
+    snprintf(path, sizeof path, "%s", scratch_path("together"));
+    for (int r = 0; r < 2; ++r) {
+        memset(&ranks[r], 0, sizeof ranks[r]);
+        ranks[r].comm = comms[r];
+        ranks[r].path = path;
+        assert_int_equal(pthread_create(&threads[r], NULL, train_rank, &ranks[r]), 0);
+    }
+    for (int r = 0; r < 2; ++r) pthread_join(threads[r], NULL);
+    for (int r = 0; r < 2; ++r) {
+        check_rank(&ranks[r]);
+        assert_memory_equal(&ranks[r].last, &alone.last, sizeof alone.last);
+    }
+    assert_same_files(alone_path, path);
+}
+
+/* Three ranks, each of which gives its number three times. */
+struct member {
+    xf_comm comm;
+    xf_status status;
+    xf_error err;
+    int64_t values[3][3];
+};
+
+static void *gather_thrice(void *argument) {
+    struct member *member = argument;
+    xf_config *config = small_config("cpu:ref");
+    xf_context *context = NULL;
+    member->status = open_with(config, member->comm, &context, &member->err);
+    if (member->status == XF_OK && (rank_of(context) != member->comm.rank || rank_count_of(context) != 3))
+        member->status = XF_ERROR_INTERNAL;
+    for (int i = 0; i < 3 && member->status == XF_OK; ++i)
+        member->status = xf_context_all_gather(context, member->comm.rank * 1000000000000 - i, NULL, member->values[i],
+                                               &member->err);
+    xf_context_free(context);
+    xf_config_free(config);
+    return NULL;
+}
+
+static void test_all_gather(void **state) {
+    (void)state;
+    xf_comm comms[3];
+    struct member members[3];
+    pthread_t threads[3];
+    ACCEPTED(xf_comm_loopback(comms, 3, err));
+    for (int r = 0; r < 3; ++r) {
+        members[r] = (struct member){.comm = comms[r]};
+        assert_int_equal(pthread_create(&threads[r], NULL, gather_thrice, &members[r]), 0);
+    }
+    for (int r = 0; r < 3; ++r) pthread_join(threads[r], NULL);
+    for (int r = 0; r < 3; ++r) {
+        if (members[r].status != XF_OK) fail_msg("rank %d: %s", r, members[r].err.message);
+        for (int i = 0; i < 9; ++i) assert_true(members[r].values[i / 3][i % 3] == i % 3 * 1000000000000 - i / 3);
+    }
+    /* Alone. */
+    int64_t value = 0;
+    assert_int_equal(rank_of(world.context), 0);
+    assert_int_equal(rank_count_of(world.context), 1);
+    ACCEPTED(xf_context_all_gather(world.context, -7, NULL, &value, err));
+    assert_true(value == -7);
+    assert_int_equal(rank_of(NULL), -1);
+    assert_int_equal(rank_count_of(NULL), -1);
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_context_all_gather(NULL, 1, NULL, &value, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_context_all_gather(world.context, 1, NULL, NULL, err));
+    assert_true(value == -7);
+    /* With a rank that never answers. */
+    int closed = 0;
+    const xf_comm silent = {sizeof silent, &closed, 1, 2, no_exchange, NULL, count_close};
+    int64_t values[2] = {5, 6};
+    xf_context *context = NULL;
+    ACCEPTED(open_with(world.config, silent, &context, err));
+    for (int i = 0; i < 2; ++i) REFUSED(XF_ERROR_PEER, nothing, xf_context_all_gather(context, 1, NULL, values, err));
+    assert_true(values[0] == 5 && values[1] == 6);
+    xf_context_free(context);
+}
+
+/* A step of shards is one call; its batches are dealt evenly. */
+static void test_shards_of_one_process(void **state) {
+    (void)state;
+    xf_config *config = small_config("cpu:ref");
+    set(config, "train.shards", "2");
+    xf_trainer *trainer = NULL;
+    ACCEPTED(xf_trainer_create(world.model, config, &trainer, err));
+    const xf_batch batch = next_batch(world.batcher), three[3] = {batch, batch, batch};
+    xf_tensor_info info = XF_TENSOR_INFO_INIT;
+    ACCEPTED(xf_model_get_tensor(world.model, 0, &info, err));
+    const size_t count = number_count(&info);
+    float *gradient = calloc(count, sizeof *gradient);
+    REFUSED(XF_ERROR_STATE, nothing, xf_train_accumulate(trainer, &batch, NULL, NULL, err));
+    REFUSED(XF_ERROR_STATE, nothing, xf_train_update(trainer, NULL, err));
+    REFUSED(XF_ERROR_STATE, *gradient, xf_trainer_read_gradient(trainer, 0, gradient, count, err));
+    free(gradient);
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_train_step(trainer, three, 3, NULL, NULL, err));
+    ACCEPTED(xf_train_step(trainer, three, 2, NULL, NULL, err));
+    assert_int_equal(xf_trainer_step_count(trainer), 1);
+    /* The memory of tensors is constant from the second step on. */
+    xf_memory_stats before = XF_MEMORY_STATS_INIT, after = XF_MEMORY_STATS_INIT;
+    ACCEPTED(xf_context_get_memory(world.context, &before, err));
+    for (int i = 0; i < 3; ++i) ACCEPTED(xf_train_step(trainer, three, 2, NULL, NULL, err));
+    ACCEPTED(xf_context_get_memory(world.context, &after, err));
+    assert_int_equal(after.allocations, before.allocations);
+    xf_trainer_free(trainer);
+    /* One rank with one shard gives the result of a context without ranks. */
+    xf_comm comm = XF_COMM_INIT;
+    comm.size = 1;
+    xf_context *context = NULL;
+    ACCEPTED(open_with(world.config, comm, &context, err));
+    xf_context_free(context);
+    set(config, "train.shards", "3");
+    int closed = 0;
+    comm = (xf_comm){sizeof comm, &closed, 0, 2, no_exchange, NULL, count_close};
+    xf_model *model = NULL;
+    ACCEPTED(open_with(config, comm, &context, err));
+    ACCEPTED(xf_model_create(context, world.tokenizer, config, &model, err));
+    trainer = SENTINEL;
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, trainer, xf_trainer_create(model, config, &trainer, err));
+    xf_model_free(model);
+    xf_context_free(context);
+    xf_config_free(config);
+    assert_int_equal(closed, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_loopback),   cmocka_unit_test(test_tables_that_are_refused),
+        cmocka_unit_test(test_close),      cmocka_unit_test(test_two_ranks_make_the_file_of_one_process),
+        cmocka_unit_test(test_all_gather), cmocka_unit_test(test_shards_of_one_process),
+    };
+    return RUN(tests, world_open, world_close);
+}

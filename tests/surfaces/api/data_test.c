@@ -1,0 +1,283 @@
+/*
+ * data.h: refusals of corpora and batchers. Hostile bytes in files: tests/harness/fault.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "support.h"
+
+static const char *file_of(const char *name, const char *text) {
+    const char *path = scratch_path(name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    return path;
+}
+
+static void test_open(void **state) {
+    (void)state;
+    xf_corpus *out = SENTINEL;
+    xf_context *x = world.context;
+    const char *both = file_of("both.tsv", corpus_text), *src = file_of("src.txt", "a b\nc\n"),
+               *tgt = file_of("tgt.txt", "d\ne f\n");
+    const char *shorter = file_of("shorter.txt", "d\n"), *bad = file_of("bad.tsv", "no tab\n"),
+               *absent = scratch_path("absent");
+    REFUSED_HANDLE(CONTEXT, out, xf_corpus_open(handle, both, NULL, NULL, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_open(x, NULL, NULL, NULL, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_corpus_open(x, both, NULL, NULL, NULL, NULL, err));
+    REFUSED(XF_ERROR_NOT_FOUND, out, xf_corpus_open(x, absent, NULL, NULL, NULL, &out, err));
+    REFUSED(XF_ERROR_IO, out, xf_corpus_open(x, "/", NULL, NULL, NULL, &out, err));
+    REFUSED(XF_ERROR_DATA, out, xf_corpus_open(x, bad, NULL, NULL, NULL, &out, err));
+    REFUSED_HANDLE(CONTEXT, out, xf_corpus_open(handle, src, tgt, NULL, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_open(x, NULL, tgt, NULL, NULL, &out, err));
+    REFUSED(XF_ERROR_DATA, out, xf_corpus_open(x, src, NULL, NULL, NULL, &out, err)); /* no line has a tab */
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_corpus_open(x, src, tgt, NULL, NULL, NULL, err));
+    REFUSED(XF_ERROR_DATA, out, xf_corpus_open(x, src, shorter, NULL, NULL, &out, err));
+    REFUSED(XF_ERROR_NOT_FOUND, out, xf_corpus_open(x, src, absent, NULL, NULL, &out, err));
+    REFUSED_HANDLE(CONTEXT, out, corpus_from_text(handle, NULL, "a\tb", 3, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, corpus_from_text(x, NULL, "a\tb", 3, NULL, err));
+    REFUSED(XF_ERROR_DATA, out, corpus_from_text(x, NULL, NULL, 0, &out, err));
+    REFUSED(XF_ERROR_DATA, out, corpus_from_text(x, NULL, "a\xff\tb", 4, &out, err));
+    for (int i = 0; i < WRONG_HANDLES; ++i) {
+        if (i == CONFIG || wrong_handle(i) == NULL) continue;
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_open(x, both, NULL, wrong_handle(i), NULL, &out, err));
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_open(x, src, tgt, wrong_handle(i), NULL, &out, err));
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, out, corpus_from_text(x, wrong_handle(i), "a\tb", 3, &out, err));
+    }
+    xf_config *strict = small_config("cpu:ref");
+    set(strict, "data.strict", "true");
+    REFUSED(XF_ERROR_DATA, out, corpus_from_text(x, strict, "a\tb\nc", 5, &out, err));
+    xf_config_free(strict);
+    ACCEPTED(xf_corpus_open(x, both, NULL, NULL, NULL, &out, err));
+    assert_int_equal(xf_corpus_pair_count(out), 12);
+    xf_corpus_free(out);
+    ACCEPTED(xf_corpus_open(x, src, tgt, NULL, NULL, &out, err));
+    assert_int_equal(xf_corpus_pair_count(out), 2);
+    xf_corpus_free(out);
+    xf_corpus_free(NULL);
+}
+
+static void test_read(void **state) {
+    (void)state;
+    const char *source = SENTINEL, *target = SENTINEL;
+    size_t s = 99, t = 99;
+    const int64_t wrong[] = {-1, 12, INT64_MAX, INT64_MIN};
+    REFUSED_HANDLE(CORPUS, source, xf_corpus_get_pair(handle, 0, &source, &s, &target, &t, err));
+    for (int i = 0; i < 4; ++i)
+        REFUSED(XF_ERROR_OUT_OF_RANGE, target,
+                xf_corpus_get_pair(world.corpus, wrong[i], &source, &s, &target, &t, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, s, xf_corpus_get_pair(world.corpus, 0, NULL, &s, &target, &t, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, source, xf_corpus_get_pair(world.corpus, 0, &source, NULL, &target, &t, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, source, xf_corpus_get_pair(world.corpus, 0, &source, &s, NULL, &t, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, source, xf_corpus_get_pair(world.corpus, 0, &source, &s, &target, NULL, err));
+    ACCEPTED(xf_corpus_get_pair(world.corpus, 1, &source, &s, &target, &t, err));
+    assert_true(s == 14 && memcmp(source, "two three four", s) == 0 && t == 14 &&
+                memcmp(target, "zwei drei vier", t) == 0);
+    xf_corpus_stats stats;
+    memset(&stats, 0x5A, sizeof stats);
+    stats.struct_size = sizeof stats;
+    REFUSED_HANDLE(CORPUS, stats, xf_corpus_get_stats(handle, &stats, err));
+    CHECK_OUTPUT_STRUCT(xf_corpus_stats, out, xf_corpus_get_stats(world.corpus, out, err));
+    for (int i = 0; i < WRONG_HANDLES; ++i) {
+        if (i == CORPUS) continue;
+        assert_int_equal(xf_corpus_pair_count(wrong_handle(i)), 0);
+        xf_corpus_free(wrong_handle(i));
+    }
+}
+
+static void test_batcher(void **state) {
+    (void)state;
+    xf_batcher *out = SENTINEL;
+    REFUSED_HANDLE(CORPUS, out, xf_batcher_create(handle, world.tokenizer, world.config, NULL, &out, err));
+    REFUSED_HANDLE(TOKENIZER, out, xf_batcher_create(world.corpus, handle, world.config, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing,
+            xf_batcher_create(world.corpus, world.tokenizer, world.config, NULL, NULL, err));
+    for (int i = 0; i < WRONG_HANDLES; ++i)
+        if (i != CONFIG && wrong_handle(i) != NULL)
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, out,
+                    xf_batcher_create(world.corpus, world.tokenizer, wrong_handle(i), NULL, &out, err));
+    xf_config *config = small_config("cpu:ref");
+    set(config, "data.max_tokens", "2"); /* one token and the end symbol: no pair fits */
+    xf_corpus *long_ones = NULL;
+    ACCEPTED(corpus_from_text(world.context, NULL, "unseen words\tnever seen\n", 24, &long_ones, err));
+    REFUSED(XF_ERROR_DATA, out, xf_batcher_create(long_ones, world.tokenizer, config, NULL, &out, err));
+    xf_error why;
+    assert_int_equal(xf_batcher_create(long_ones, world.tokenizer, config, NULL, &out, &why), XF_ERROR_DATA);
+    assert_string_equal(why.message, "skipped 1 of 1 pairs: 1 have a side of more than 2 tokens, 0 have an empty side");
+    xf_corpus_free(long_ones);
+    xf_config_free(config);
+
+    xf_batch batch;
+    memset(&batch, 0x5A, sizeof batch);
+    batch.struct_size = sizeof batch;
+    REFUSED_HANDLE(BATCHER, batch, xf_batcher_next(handle, NULL, &batch, err));
+    ACCEPTED(xf_batcher_seek(world.batcher, 0, 0, NULL, err));
+    CHECK_OUTPUT_STRUCT(xf_batch, next, xf_batcher_next(world.batcher, NULL, next, err));
+    xf_batcher_stats stats;
+    memset(&stats, 0x5A, sizeof stats);
+    stats.struct_size = sizeof stats;
+    REFUSED_HANDLE(BATCHER, stats, xf_batcher_get_stats(handle, &stats, err));
+    CHECK_OUTPUT_STRUCT(xf_batcher_stats, got, xf_batcher_get_stats(world.batcher, got, err));
+    ACCEPTED(xf_batcher_get_stats(world.batcher, &stats, err));
+    assert_true(stats.epoch == 0 && stats.batch == 2 && stats.batches >= 2 &&
+                stats.pairs == 12); /* refusals took none */
+
+    const int64_t far = stats.batches + 1000;
+    REFUSED_HANDLE(BATCHER, nothing, xf_batcher_seek(handle, 0, 0, NULL, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_batcher_seek(world.batcher, 0, far, NULL, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_batcher_seek(world.batcher, 0, -1, NULL, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_batcher_seek(world.batcher, -1, 0, NULL, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_batcher_seek(world.batcher, INT64_MAX, 0, NULL, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_batcher_seek(world.batcher, 3, INT64_MAX, NULL, err));
+    xf_batcher_stats after = {.struct_size = sizeof after};
+    ACCEPTED(xf_batcher_get_stats(world.batcher, &after, err));
+    assert_memory_equal(&stats, &after, sizeof after);
+
+    /* The last epoch that can be asked for, and past its end. */
+    batch.struct_size = sizeof batch;
+    ACCEPTED(xf_batcher_seek(world.batcher, INT64_MAX - 1, 0, NULL, err));
+    xf_status status;
+    while ((status = xf_batcher_next(world.batcher, NULL, &batch, NULL)) == XF_OK) assert_true(batch.sentences > 0);
+    assert_true(status == XF_ERROR_OUT_OF_RANGE || status == XF_DONE);
+    ACCEPTED(xf_batcher_seek(world.batcher, 0, 0, NULL, err));
+    while ((status = xf_batcher_next(world.batcher, NULL, &batch, NULL)) == XF_OK) continue;
+    assert_int_equal(status, XF_DONE);
+    assert_true(batch.sentences == 0 && batch.src_ids == NULL);
+    xf_batcher_free(NULL);
+    for (int i = 0; i < WRONG_HANDLES; ++i)
+        if (i != BATCHER) xf_batcher_free(wrong_handle(i));
+}
+
+/* Corpora that a host makes of what it has in memory, and parts of them. */
+static void test_made(void **state) {
+    (void)state;
+    xf_context *x = world.context;
+    xf_corpus *out = SENTINEL, *more = SENTINEL;
+    const char *texts[] = {"one\ttab", "two", ""}, *with_null[] = {"a", NULL};
+    const size_t lengths[] = {3, 3, 0};
+    REFUSED_HANDLE(CONTEXT, out, xf_corpus_from_pairs(handle, texts, NULL, texts, NULL, 2, NULL, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_from_pairs(x, NULL, NULL, texts, NULL, 2, NULL, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_from_pairs(x, texts, NULL, NULL, NULL, 2, NULL, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing,
+            xf_corpus_from_pairs(x, texts, NULL, texts, NULL, 2, NULL, NULL, NULL, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out,
+            xf_corpus_from_pairs(x, texts, NULL, with_null, NULL, 2, NULL, NULL, &out, err));
+    REFUSED(XF_ERROR_DATA, out, xf_corpus_from_pairs(x, texts, NULL, texts, NULL, 0, NULL, NULL, &out, err));
+    ACCEPTED(xf_corpus_from_pairs(x, texts, NULL, texts, lengths, 3, NULL, NULL, &out, err));
+    assert_int_equal(xf_corpus_pair_count(out), 2);
+    xf_corpus_stats stats = XF_CORPUS_STATS_INIT;
+    ACCEPTED(xf_corpus_get_stats(out, &stats, err));
+    assert_true(stats.lines == 3 && stats.empty_side == 1);
+    const char *source = NULL, *target = NULL;
+    size_t source_length = 0, target_length = 0;
+    ACCEPTED(xf_corpus_get_pair(out, 0, &source, &source_length, &target, &target_length, err));
+    assert_true(source_length == 7 && memcmp(source, "one\ttab", 7) == 0);
+    assert_true(target_length == 3 && memcmp(target, "one", 3) == 0);
+    xf_corpus_free(out);
+
+    const int32_t ids[] = {5, 6, 1, 7, 1, 8, 9, 1};
+    const int64_t offsets[] = {0, 3, 5, 8}, falling[] = {0, 5, 3, 8};
+    const int32_t negative[] = {5, -6, 1, 7, 1, 8, 9, 1};
+    xf_batch pairs = XF_BATCH_INIT;
+    out = SENTINEL;
+    REFUSED(XF_ERROR_DATA, out, xf_corpus_from_ids(x, &pairs, NULL, &out, err));
+    pairs.sentences = 3;
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_from_ids(x, &pairs, NULL, &out, err));
+    pairs.src_ids = pairs.tgt_ids = ids;
+    pairs.src_offsets = pairs.tgt_offsets = offsets;
+    REFUSED_HANDLE(CONTEXT, out, xf_corpus_from_ids(handle, &pairs, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_from_ids(x, NULL, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_corpus_from_ids(x, &pairs, NULL, NULL, err));
+    pairs.tgt_offsets = falling;
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_from_ids(x, &pairs, NULL, &out, err));
+    pairs.tgt_offsets = offsets;
+    pairs.tgt_ids = negative;
+    REFUSED(XF_ERROR_OUT_OF_RANGE, out, xf_corpus_from_ids(x, &pairs, NULL, &out, err));
+    pairs.tgt_ids = ids;
+    ACCEPTED(xf_corpus_from_ids(x, &pairs, NULL, &out, err));
+    REFUSED(XF_ERROR_STATE, nothing, xf_corpus_get_pair(out, 0, &source, &source_length, &target, &target_length, err));
+    xf_tokenizer *tokenizer = SENTINEL;
+    REFUSED(XF_ERROR_STATE, tokenizer, xf_tokenizer_train(x, out, NULL, NULL, &tokenizer, err));
+
+    /* A batcher of ids has no tokenizer, one of text needs it. */
+    xf_batcher *batcher = SENTINEL;
+    xf_config *c = small_config("cpu:ref");
+    set(c, "data.shuffle", "false");
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, batcher, xf_batcher_create(out, world.tokenizer, c, NULL, &batcher, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, batcher, xf_batcher_create(world.corpus, NULL, c, NULL, &batcher, err));
+    ACCEPTED(xf_batcher_create(out, NULL, c, NULL, &batcher, err));
+    xf_batch batch = XF_BATCH_INIT;
+    ACCEPTED(xf_batcher_next(batcher, NULL, &batch, err));
+    assert_int_equal(batch.sentences, 3);
+    assert_memory_equal(batch.src_ids, ids, sizeof ids);
+    assert_memory_equal(batch.tgt_offsets, offsets, sizeof offsets);
+    xf_batcher_free(batcher);
+    xf_config_free(c);
+    xf_corpus_free(out);
+
+    const int64_t wanted[] = {11, 0, 11}, beyond[] = {12}, below[] = {-1};
+    out = SENTINEL;
+    REFUSED_HANDLE(CORPUS, out, xf_corpus_subset(handle, wanted, 3, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_subset(world.corpus, NULL, 3, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_subset(world.corpus, wanted, 0, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_corpus_subset(world.corpus, wanted, 3, NULL, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, out, xf_corpus_subset(world.corpus, beyond, 1, &out, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, out, xf_corpus_subset(world.corpus, below, 1, &out, err));
+    REFUSED_HANDLE(CORPUS, out, xf_corpus_split(handle, 3, 1, &out, &more, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_corpus_split(world.corpus, 3, 1, NULL, &more, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_corpus_split(world.corpus, 3, 1, &out, NULL, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, out, xf_corpus_split(world.corpus, 0, 1, &out, &more, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, out, xf_corpus_split(world.corpus, 12, 1, &out, &more, err));
+    assert_true(out == SENTINEL && more == SENTINEL);
+    ACCEPTED(xf_corpus_subset(world.corpus, wanted, 3, &out, err));
+    assert_int_equal(xf_corpus_pair_count(out), 3);
+    xf_corpus_free(out);
+    ACCEPTED(xf_corpus_split(world.corpus, 3, -7, &out, &more, err));
+    assert_int_equal(xf_corpus_pair_count(out), 9);
+    assert_int_equal(xf_corpus_pair_count(more), 3);
+    xf_corpus_free(out);
+    ACCEPTED(xf_corpus_get_pair(more, 2, &source, &source_length, &target, &target_length, err));
+    xf_corpus_free(more);
+}
+
+/* The memory of a corpus and a batcher is part of the account of the context and limited by its budget. */
+static void test_account(void **state) {
+    (void)state;
+    xf_memory_stats before = XF_MEMORY_STATS_INIT, after = XF_MEMORY_STATS_INIT;
+    const size_t size = 8 << 20;
+    char *text = malloc(size);
+    for (size_t i = 0; i + 32 <= size; i += 32) memcpy(text + i, "a sentence here\tanother one...\n", 32);
+    xf_corpus *corpus = NULL;
+    xf_batcher *batcher = NULL;
+    ACCEPTED(xf_context_get_memory(world.context, &before, err));
+    ACCEPTED(corpus_from_text(world.context, NULL, text, size, &corpus, err));
+    ACCEPTED(xf_context_get_memory(world.context, &after, err));
+    assert_true(after.current - before.current >= (int64_t)(size / 32 * 29)); /* without tab, newline, and NUL */
+    xf_memory_stats encoded = XF_MEMORY_STATS_INIT, end = XF_MEMORY_STATS_INIT;
+    ACCEPTED(xf_batcher_create(corpus, world.tokenizer, NULL, NULL, &batcher, err));
+    ACCEPTED(xf_context_get_memory(world.context, &encoded, err));
+    xf_batcher_stats stats = XF_BATCHER_STATS_INIT;
+    ACCEPTED(xf_batcher_get_stats(batcher, &stats, err));
+    assert_true(encoded.current - after.current >= 4 * (stats.src_tokens + stats.tgt_tokens));
+    xf_batcher_free(batcher);
+    xf_corpus_free(corpus);
+    ACCEPTED(xf_context_get_memory(world.context, &end, err));
+    assert_int_equal(end.current, before.current);
+
+    xf_config *c = small_config("cpu:ref");
+    xf_context *poor = NULL;
+    set(c, "context.memory_budget", "4000000");
+    ACCEPTED(xf_context_create(c, NULL, &poor, err));
+    corpus = SENTINEL;
+    REFUSED(XF_ERROR_NO_MEMORY, corpus, corpus_from_text(poor, NULL, text, size, &corpus, err));
+    xf_context_free(poor);
+    xf_config_free(c);
+    free(text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_open), cmocka_unit_test(test_read),
+                                       cmocka_unit_test(test_batcher), cmocka_unit_test(test_made),
+                                       cmocka_unit_test(test_account)};
+    return RUN(tests, world_open, world_close);
+}

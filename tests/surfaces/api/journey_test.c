@@ -1,0 +1,192 @@
+/*
+ * A small whole journey on every CPU backend: text to tokenizer to model to training to file to translation to BLEU,
+ * and freeing in every order.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include "support.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
+
+/* Returns the number of bytes written to stdout and stderr while body runs: the library prints nothing. */
+static off_t printed(void (*body)(const char *), const char *device) {
+    fflush(NULL);
+    const char *path = scratch_path("printed");
+    const int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), out = dup(1), error = dup(2);
+    assert_true(file >= 0 && dup2(file, 1) == 1 && dup2(file, 2) == 2);
+    body(device);
+    fflush(NULL);
+    dup2(out, 1);
+    dup2(error, 2);
+    struct stat status;
+    assert_int_equal(fstat(file, &status), 0);
+    close(file);
+    close(out);
+    close(error);
+    return status.st_size;
+}
+
+static xf_model *trained(xf_context *context, const char *device, xf_corpus *corpus, xf_trainer **trainer, int steps) {
+    xf_config *config = small_config(device);
+    xf_tokenizer *tokenizer = NULL;
+    xf_batcher *batcher = NULL;
+    xf_model *model = NULL;
+    ACCEPTED(xf_tokenizer_train(context, corpus, config, NULL, &tokenizer, err));
+    ACCEPTED(xf_batcher_create(corpus, tokenizer, config, NULL, &batcher, err));
+    ACCEPTED(xf_model_create(context, tokenizer, config, &model, err));
+    ACCEPTED(xf_trainer_create(model, config, trainer, err));
+    double first = 0, last = 0;
+    for (int i = 0; i < steps; ++i) {
+        const xf_batch batch = next_batch(batcher);
+        xf_step_stats stats = {.struct_size = sizeof stats};
+        ACCEPTED(xf_train_step(*trainer, &batch, 1, NULL, &stats, err));
+        assert_int_equal(stats.step, i + 1);
+        assert_true(stats.loss > 0 && stats.gradient_norm > 0);
+        if (i == 0) first = stats.nll;
+        last = stats.nll;
+    }
+    assert_true(last < 0.3 * first);
+    xf_tokenizer_free(tokenizer);
+    xf_batcher_free(batcher);
+    xf_config_free(config);
+    return model;
+}
+
+static void journey(const char *device) {
+    xf_context *context = context_on(device);
+    xf_corpus *corpus = small_corpus(context);
+    xf_trainer *trainer = NULL, *resumed = NULL;
+    xf_model *model = trained(context, device, corpus, &trainer, 150), *loaded = NULL;
+    const char *saved = scratch_path("journey.model"), *again = scratch_path("again.model");
+    const char *checkpoint = scratch_path("journey.ckpt"), *checkpoint_again = scratch_path("again.ckpt");
+    ACCEPTED(save_model(model, NULL, saved, err));
+    ACCEPTED(load_model(context, saved, &loaded, err));
+    ACCEPTED(save_model(loaded, NULL, again, err));
+    assert_same_files(saved, again);
+    ACCEPTED(save_trainer(trainer, NULL, checkpoint, err));
+    ACCEPTED(resume_trainer(context, checkpoint, NULL, &resumed, err));
+    ACCEPTED(save_trainer(resumed, NULL, checkpoint_again, err));
+    assert_same_files(checkpoint, checkpoint_again);
+
+    /* Both models give the same answers; the answers have a BLEU. */
+    enum { N = 12 };
+    xf_decoder *decoders[2] = {NULL, NULL};
+    xf_hypotheses *answers[2] = {NULL, NULL};
+    const char *texts[N], *references[N], *found[2][N];
+    size_t source_lengths[N];
+    char copies[N][64];
+    xf_config *config = small_config(device);
+    for (int i = 0; i < N; ++i) {
+        size_t length = 0;
+        ACCEPTED(xf_corpus_get_pair(corpus, i, &texts[i], &source_lengths[i], &references[i], &length, err));
+        snprintf(copies[i], sizeof copies[i], "%.*s", (int)length, references[i]);
+        references[i] = copies[i];
+    }
+    for (int m = 0; m < 2; ++m) {
+        ACCEPTED(xf_decoder_create(m == 0 ? model : loaded, config, &decoders[m], err));
+        ACCEPTED(xf_translate(decoders[m], texts, source_lengths, N, NULL, NULL, &answers[m], err));
+        for (size_t i = 0; i < N; ++i) {
+            xf_hypothesis h = {.struct_size = sizeof h};
+            ACCEPTED(xf_hypotheses_get(answers[m], i, 0, &h, err));
+            found[m][i] = h.text;
+            assert_string_equal(found[0][i], h.text);
+        }
+    }
+    xf_bleu_score bleu = {.struct_size = sizeof bleu};
+    double chrf = 0;
+    ACCEPTED(xf_bleu(found[0], NULL, references, NULL, N, XF_BLEU_13A, &bleu, err));
+    ACCEPTED(chrf_of(found[0], references, N, &chrf, err));
+    if (!(bleu.score > 30 && bleu.score <= 100.01 && chrf > 30 && chrf <= 100.01))
+        fail_msg("%s: after 150 steps on 12 pairs BLEU is %g and chrF %g", device, bleu.score, chrf);
+
+    /* The sum of the scores is what evaluate makes of the same pairs. */
+    xf_batcher *batcher = NULL;
+    set(config, "data.batch_tokens", "4096");
+    ACCEPTED(xf_batcher_create(corpus, xf_model_tokenizer(model), config, NULL, &batcher, err));
+    const xf_batch all = next_batch(batcher);
+    assert_int_equal(all.sentences, N);
+    double scores[N], sum = 0;
+    xf_eval_stats stats = {.struct_size = sizeof stats};
+    ACCEPTED(xf_score(decoders[0], &all, NULL, scores, err));
+    ACCEPTED(xf_evaluate(decoders[0], batcher, NULL, &stats, err));
+    for (int i = 0; i < N; ++i) sum -= scores[i];
+    assert_true(sum / (double)stats.tgt_tokens - stats.nll < 1e-9 && stats.nll - sum / (double)stats.tgt_tokens < 1e-9);
+
+    /* The context first, then what was made from it, parents before children. */
+    xf_context_free(context);
+    xf_corpus_free(corpus);
+    xf_model_free(model);
+    xf_model_free(loaded);
+    const xf_batch batch = next_batch(batcher);
+    ACCEPTED(xf_train_step(trainer, &batch, 1, NULL, NULL, err));
+    xf_hypotheses *late = NULL;
+    ACCEPTED(xf_translate(decoders[1], texts, source_lengths, 0, NULL, NULL, &late, err));
+    xf_decoder_free(decoders[0]);
+    xf_decoder_free(decoders[1]);
+    xf_trainer_free(trainer);
+    xf_trainer_free(resumed);
+    xf_batcher_free(batcher);
+    xf_hypothesis h = {.struct_size = sizeof h};
+    ACCEPTED(xf_hypotheses_get(answers[0], 0, 0, &h, err)); /* outlives its decoder and its model */
+    assert_string_equal(h.text, found[1][0]);
+    for (int m = 0; m < 2; ++m) xf_hypotheses_free(answers[m]);
+    xf_hypotheses_free(late);
+    xf_config_free(config);
+}
+
+static void test_journey(void **state) {
+    (void)state;
+    for (int d = 0; d < 2; ++d) {
+        xf_context *context = context_on(devices[d]);
+        if (context == NULL) continue;
+        xf_context_free(context);
+        journey(devices[d]); /* where a failed check can be read */
+        assert_int_equal(printed(journey, devices[d]), 0);
+    }
+}
+
+/* A trainer, its model and a decoder of it, freed in each of the 24 orders with their context. */
+static void test_orders(void **state) {
+    (void)state;
+    for (int order = 0; order < 24; ++order) {
+        xf_context *context = context_on("cpu:ref");
+        xf_config *config = small_config("cpu:ref");
+        set(config, "model.vocab_size", "8");
+        xf_model *model = NULL;
+        xf_trainer *trainer = NULL;
+        xf_decoder *decoder = NULL;
+        ACCEPTED(xf_model_create(context, NULL, config, &model, err));
+        ACCEPTED(xf_trainer_create(model, config, &trainer, err));
+        ACCEPTED(xf_decoder_create(xf_trainer_model(trainer), config, &decoder, err));
+        int left[4] = {0, 1, 2, 3}, rest = order;
+        for (int n = 4; n > 0; --n) {
+            const int at = rest % n;
+            rest /= n;
+            switch (left[at]) {
+                case 0:
+                    xf_context_free(context);
+                    break;
+                case 1:
+                    xf_model_free(model);
+                    break;
+                case 2:
+                    xf_trainer_free(trainer);
+                    break;
+                default:
+                    xf_decoder_free(decoder);
+            }
+            left[at] = left[n - 1];
+        }
+        xf_config_free(config);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_journey), cmocka_unit_test(test_orders)};
+    return RUN(tests, NULL, NULL);
+}

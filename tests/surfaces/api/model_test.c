@@ -1,0 +1,240 @@
+/*
+ * model.h: refusals of creating, loading, averaging, and of reading and writing parameters.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include "support.h"
+
+#include <float.h>
+#include <math.h>
+
+static void test_create(void **state) {
+    (void)state;
+    xf_model *out = SENTINEL;
+    xf_config *c = small_config("cpu:ref");
+    REFUSED_HANDLE(CONTEXT, out, xf_model_create(handle, world.tokenizer, c, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_create(world.context, world.tokenizer, c, NULL, err));
+    for (int i = 0; i < WRONG_HANDLES; ++i) {
+        if (wrong_handle(i) == NULL) continue;
+        if (i != CONFIG)
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, out,
+                    xf_model_create(world.context, world.tokenizer, wrong_handle(i), &out, err));
+        if (i != TOKENIZER)
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_create(world.context, wrong_handle(i), c, &out, err));
+    }
+    /* No vocabulary; another than the tokenizer's; options that contradict each other or are too much together. */
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_create(world.context, NULL, c, &out, err));
+    set(c, "model.vocab_size", "3");
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_create(world.context, NULL, c, &out, err));
+    set(c, "model.vocab_size", "12345");
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_create(world.context, world.tokenizer, c, &out, err));
+    set(c, "model.vocab_size", "300");
+    set(c, "model.d_model", "15");
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_create(world.context, NULL, c, &out, err));
+    set(c, "model.d_model", "65536");
+    set(c, "model.max_length", "1048576");
+    REFUSED(XF_ERROR_LIMIT, out, xf_model_create(world.context, NULL, c, &out, err));
+    set(c, "model.max_length", "16");
+    set(c, "model.heads", "1024");
+    set(c, "model.d_k", "65536");
+    REFUSED(XF_ERROR_LIMIT, out, xf_model_create(world.context, NULL, c, &out, err));
+    set(c, "model.d_k", "256");
+    set(c, "model.d_v", "256");
+    set(c, "model.encoder_layers", "1024");
+    REFUSED(XF_ERROR_LIMIT, out, xf_model_create(world.context, NULL, c, &out, err));
+    xf_config_free(c);
+
+    /* Without a tokenizer: ids only. */
+    c = small_config("cpu:ref");
+    set(c, "model.vocab_size", "4");
+    ACCEPTED(xf_model_create(world.context, NULL, c, &out, err));
+    assert_null(xf_model_tokenizer(out));
+    int64_t size = 0;
+    ACCEPTED(get_integer(xf_model_config(out), "model.vocab_size", &size, err));
+    assert_int_equal(size, 4);
+    xf_model_free(out);
+    xf_model_free(NULL);
+    xf_config_free(c);
+}
+
+static void test_files(void **state) {
+    (void)state;
+    xf_model *out = SENTINEL;
+    const char *path = scratch_path("a.model"), *other = scratch_path("b.model"), *absent = scratch_path("absent");
+    REFUSED_HANDLE(MODEL, nothing, save_model(handle, NULL, path, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, save_model(world.model, NULL, NULL, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, save_model(world.model, NULL, "", err));
+    REFUSED(XF_ERROR_IO, nothing, save_model(world.model, NULL, "/", err));
+    REFUSED(XF_ERROR_NOT_FOUND, nothing, save_model(world.model, NULL, "/nowhere/at/all", err));
+    ACCEPTED(save_model(world.model, NULL, path, err));
+    REFUSED_HANDLE(CONTEXT, out, load_model(handle, path, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, load_model(world.context, NULL, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, load_model(world.context, path, NULL, err));
+    REFUSED(XF_ERROR_NOT_FOUND, out, load_model(world.context, absent, &out, err));
+    REFUSED(XF_ERROR_IO, out, load_model(world.context, "/", &out, err));
+
+    xf_config *c = small_config("cpu:ref");
+    set(c, "model.d_ff", "40");
+    xf_model *different = NULL;
+    ACCEPTED(xf_model_create(world.context, world.tokenizer, c, &different, err));
+    ACCEPTED(save_model(different, NULL, other, err));
+    xf_model_free(different);
+    xf_config_free(c);
+    const char *paths[] = {path, path}, *with_null[] = {path, NULL}, *with_absent[] = {path, absent},
+               *unlike[] = {path, other};
+    REFUSED_HANDLE(CONTEXT, out, average_files(handle, paths, 2, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, average_files(world.context, NULL, 2, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, average_files(world.context, paths, 0, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, average_files(world.context, paths, 2, NULL, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, average_files(world.context, with_null, 2, &out, err));
+    REFUSED(XF_ERROR_NOT_FOUND, out, average_files(world.context, with_absent, 2, &out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, average_files(world.context, unlike, 2, &out, err));
+
+    /* The average of a model with itself is that model, to the byte. */
+    ACCEPTED(average_files(world.context, paths, 2, &out, err));
+    ACCEPTED(save_model(out, NULL, scratch_path("average"), err));
+    assert_same_files(path, scratch_path("average"));
+    xf_model_free(out);
+    ACCEPTED(load_model(world.context, path, &out, err));
+    assert_int_equal(vocab_size_of(xf_model_tokenizer(out)), vocab_size_of(world.tokenizer));
+    xf_model_free(out);
+}
+
+static void test_parameters(void **state) {
+    (void)state;
+    const size_t count = xf_model_tensor_count(world.model);
+    xf_tensor_info info = XF_TENSOR_INFO_INIT;
+    ACCEPTED(xf_model_get_tensor(world.model, 1, &info, err));
+    const size_t size = number_count(&info);
+    float *values = calloc(size + 1, sizeof *values), *before = calloc(size + 1, sizeof *values);
+    memset(&info, 0x5A, sizeof info);
+    info.struct_size = sizeof info;
+    REFUSED_HANDLE(MODEL, info, xf_model_get_tensor(handle, 0, &info, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_model_get_tensor(world.model, count, &info, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_model_get_tensor(world.model, SIZE_MAX, &info, err));
+    CHECK_OUTPUT_STRUCT(xf_tensor_info, out, xf_model_get_tensor(world.model, 0, out, err));
+    REFUSED_HANDLE(MODEL, *values, xf_model_read_tensor(handle, 1, values, size, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, *values, xf_model_read_tensor(world.model, count, values, size, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_read_tensor(world.model, 1, NULL, size, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, *values, xf_model_read_tensor(world.model, 1, values, size - 1, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, *values, xf_model_read_tensor(world.model, 1, values, size + 1, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, *values, xf_model_read_tensor(world.model, 1, values, 0, err));
+    ACCEPTED(xf_model_read_tensor(world.model, 1, before, size, err));
+
+    REFUSED_HANDLE(MODEL, nothing, xf_model_write_tensor(handle, 1, values, size, err));
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, xf_model_write_tensor(world.model, count, values, size, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_write_tensor(world.model, 1, NULL, size, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_write_tensor(world.model, 1, values, size + 1, err));
+    const float wrong[] = {NAN, INFINITY, -INFINITY};
+    for (int i = 0; i < 3; ++i) {
+        values[size - 1] = wrong[i];
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_write_tensor(world.model, 1, values, size, err));
+    }
+    ACCEPTED(xf_model_read_tensor(world.model, 1, values, size, err));
+    assert_memory_equal(values, before, size * sizeof *values);
+    ACCEPTED(xf_model_write_tensor(world.model, 1, before, size, err));
+    free(values);
+    free(before);
+    for (int i = 0; i < WRONG_HANDLES; ++i) {
+        if (i == MODEL) continue;
+        assert_null(xf_model_config(wrong_handle(i)));
+        assert_null(xf_model_tokenizer(wrong_handle(i)));
+        assert_int_equal(xf_model_tensor_count(wrong_handle(i)), 0);
+        xf_model_free(wrong_handle(i));
+    }
+}
+
+/* 16-bit numbers: half the file size, and each number is rounded to nearest once. */
+static void test_precision(void **state) {
+    (void)state;
+    static const struct {
+        const char *precision;
+        double error;
+    } formats[] = {{"fp32", 0}, {"fp16", 1.0 / 2048}, {"bf16", 1.0 / 256}};
+    const char *path = scratch_path("narrow"), *again = scratch_path("narrow again"), *whole = scratch_path("whole");
+    xf_config *c = small_config("cpu:ref");
+    REFUSED_HANDLE(MODEL, nothing, save_model(handle, c, path, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, save_model(world.model, c, NULL, err));
+    for (int i = 0; i < WRONG_HANDLES; ++i)
+        if (i != CONFIG && wrong_handle(i) != NULL)
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, save_model(world.model, wrong_handle(i), path, err));
+    ACCEPTED(save_model(world.model, NULL, whole, err));
+    ACCEPTED(save_model(world.model, NULL, path, err));
+    assert_same_files(whole, path);
+    size_t count = 0, whole_size = 0, size = 0;
+    float *exact = all_params(world.model, &count);
+    free(file_bytes(whole, &whole_size));
+    for (int i = 0; i < 3; ++i) {
+        set(c, "model.weights", formats[i].precision);
+        ACCEPTED(save_model(world.model, c, path, err));
+        free(file_bytes(path, &size));
+        const size_t saved = i == 0 ? 0 : 2 * count, header = 1024; /* its places and types have other lengths */
+        assert_true(size + saved < whole_size + header && whole_size < size + saved + header);
+        xf_model *loaded = NULL;
+        ACCEPTED(load_model(world.context, path, &loaded, err));
+        float *rounded = all_params(loaded, &count);
+        for (size_t k = 0; k < count; ++k)
+            assert_true(fabs((double)rounded[k] - exact[k]) <= formats[i].error * fabs((double)exact[k]) + 3e-8);
+        ACCEPTED(save_model(loaded, c, again, err));
+        assert_same_files(path, again);
+        free(rounded);
+        xf_model_free(loaded);
+    }
+    free(exact);
+
+    /* 70000 is beyond fp16, not beyond bf16; a refused save leaves the old file. */
+    xf_model *large = NULL;
+    ACCEPTED(load_model(world.context, whole, &large, err));
+    xf_tensor_info info = XF_TENSOR_INFO_INIT;
+    ACCEPTED(xf_model_get_tensor(large, 0, &info, err));
+    const size_t numbers = number_count(&info);
+    float *values = calloc(numbers, sizeof *values);
+    values[numbers / 2] = 70000;
+    ACCEPTED(xf_model_write_tensor(large, 0, values, numbers, err));
+    set(c, "model.weights", "fp16");
+    REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, save_model(large, c, path, err));
+    assert_same_files(path, again);
+    set(c, "model.weights", "bf16");
+    ACCEPTED(save_model(large, c, path, err));
+
+    /* A value that rounds to a finite number is written; one that rounds to infinity could not be loaded again. */
+    static const struct {
+        const char *precision;
+        float fits, last, beyond; /* fits becomes last */
+    } ends[] = {{"fp16", 65519.99f, 65504, -65520},
+                {"bf16", 3.3961774e38f, 3.3895314e38f, 3.3961776e38f},
+                {"bf16", -3.3961774e38f, -3.3895314e38f, -FLT_MAX}};
+    for (int i = 0; i < 3; ++i) {
+        set(c, "model.weights", ends[i].precision);
+        values[numbers / 2] = ends[i].fits;
+        values[0] = 0x1p-26f; /* below half of fp16's smallest number */
+        values[1] = -0x1.8p-24f;
+        ACCEPTED(xf_model_write_tensor(large, 0, values, numbers, err));
+        ACCEPTED(save_model(large, c, path, err));
+        xf_model *loaded = NULL;
+        ACCEPTED(load_model(world.context, path, &loaded, err));
+        float *found = malloc(numbers * sizeof *found);
+        ACCEPTED(xf_model_read_tensor(loaded, 0, found, numbers, err));
+        assert_true(found[numbers / 2] == ends[i].last);
+        assert_true(found[0] == (i == 0 ? 0 : 0x1p-26f) && found[1] == (i == 0 ? -0x1p-23f : -0x1.8p-24f));
+        free(found);
+        xf_model_free(loaded);
+        ACCEPTED(save_model(large, c, again, err));
+        values[numbers / 2] = ends[i].beyond;
+        ACCEPTED(xf_model_write_tensor(large, 0, values, numbers, err));
+        xf_error why;
+        assert_int_equal(save_model(large, c, path, &why), XF_ERROR_OUT_OF_RANGE);
+        assert_non_null(strstr(why.message, info.name));
+        assert_non_null(strstr(why.message, ends[i].precision));
+        assert_same_files(path, again);
+    }
+    free(values);
+    xf_model_free(large);
+    xf_config_free(c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_create), cmocka_unit_test(test_files),
+                                       cmocka_unit_test(test_precision), cmocka_unit_test(test_parameters)};
+    return RUN(tests, world_open, world_close);
+}

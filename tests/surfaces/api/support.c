@@ -1,0 +1,252 @@
+/*
+ * See support.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include "support.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../support/small_model.h"
+
+struct world world;
+char nothing;
+
+const char corpus_text[] =
+    "one two three\teins zwei drei\n"
+    "two three four\tzwei drei vier\n"
+    "three four\tdrei vier\n"
+    "four one\tvier eins\n"
+    "one one two\teins eins zwei\n"
+    "four four three two\tvier vier drei zwei\n"
+    "two\tzwei\n"
+    "three one four two\tdrei eins vier zwei\n"
+    "one four\teins vier\n"
+    "two two\tzwei zwei\n"
+    "three three three\tdrei drei drei\n"
+    "four two one\tvier zwei eins\n";
+
+static void print_problem(const char *file, int line, const char *what, const xf_error *err) {
+    print_error("%s:%d: %s%s%.247s\n", file, line, what, err ? ": " : "", err ? err->message : "");
+}
+
+/* NUL-terminated, not empty, one line, UTF-8 (iconv would do, but this is all there is to it). */
+static const char *message_fault(const char *message) {
+    const size_t length = strnlen(message, XF_ERROR_MESSAGE_SIZE);
+    if (length == 0) return "the message is empty";
+    if (length == XF_ERROR_MESSAGE_SIZE) return "the message is not terminated";
+    for (size_t i = 0; i < length;) {
+        const unsigned char c = (unsigned char)message[i];
+        if (c < 0x20 || c == 0x7F) return "the message has a control character";
+        const size_t more = c < 0x80                ? 0
+                            : c >= 0xC2 && c < 0xE0 ? 1
+                            : c >= 0xE0 && c < 0xF0 ? 2
+                            : c >= 0xF0 && c < 0xF5 ? 3
+                                                    : 9;
+        if (more == 9 || i + more >= length) return "the message is not UTF-8";
+        for (size_t k = 1; k <= more; ++k)
+            if (((unsigned char)message[i + k] & 0xC0) != 0x80) return "the message is not UTF-8";
+        i += more + 1;
+    }
+    return NULL;
+}
+
+void check_refusal(xf_status expected, xf_status found, const xf_error *err, const char *file, int line) {
+    if (found != expected) {
+        print_problem(file, line, "another status", found < 0 ? err : NULL);
+        print_error("%s, expected %s\n", xf_status_name(found), xf_status_name(expected));
+        _fail(file, line);
+    }
+    if (err == NULL) return;
+    const char *fault = message_fault(err->message);
+    if (fault == NULL && err->status != (int32_t)found) fault = "err->status is not what was returned";
+    if (fault == NULL) return;
+    print_problem(file, line, fault, err);
+    _fail(file, line);
+}
+
+void check_accepted(xf_status found, const xf_error *err, const char *file, int line) {
+    if (found != XF_OK) {
+        print_problem(file, line, xf_status_name(found), found < 0 ? err : NULL);
+        _fail(file, line);
+    }
+    for (size_t i = 0; i < sizeof *err; ++i)
+        if (((const unsigned char *)err)[i] != 0xA5) {
+            print_problem(file, line, "a call that succeeded wrote to err", NULL);
+            _fail(file, line);
+        }
+}
+
+void *wrong_handle(int which) {
+    static uint64_t zeros[64], freed[64], text[64];
+    const uint32_t freed_magic = 0xDEADF4EEu;
+    memcpy(freed, &freed_magic, sizeof freed_magic);
+    memcpy(text, "This is not a handle.", 22);
+    void *const handles[WRONG_HANDLES] = {world.config, world.context, world.corpus,  world.tokenizer,  world.batcher,
+                                          world.model,  world.trainer, world.decoder, world.hypotheses, NULL,
+                                          zeros,        freed,         text};
+    return handles[which];
+}
+
+void set(xf_config *config, const char *key, const char *value) { ACCEPTED(xf_config_set(config, key, value, err)); }
+
+xf_config *small_config(const char *device) {
+    static const char *const values[][2] = {
+        XF_TEST_SMALL_MODEL,
+        {"tokenizer.vocab_size", "290"},
+        {"data.batch_tokens", "40"},
+        {"train.warmup_steps", "5"},
+        {"train.schedule", "constant"},
+        {"train.learning_rate", "0.01"},
+        {"decode.max_extra_tokens", "8"},
+        {"context.threads", "2"},
+        {"data.seed", "7"},
+    };
+    xf_config *config = NULL;
+    ACCEPTED(xf_config_create(&config, err));
+    set(config, "context.device", device);
+    for (size_t i = 0; i < sizeof values / sizeof *values; ++i) set(config, values[i][0], values[i][1]);
+    return config;
+}
+
+xf_context *context_on(const char *device) {
+    xf_config *config = small_config(device);
+    xf_context *context = NULL;
+    xf_error error;
+    const xf_status status = xf_context_create(config, NULL, &context, &error);
+    xf_config_free(config);
+    if (status == XF_ERROR_NOT_FOUND) {
+        print_message("NOT TESTED on %s: %s\n", device, error.message);
+        return NULL;
+    }
+    assert_int_equal(status, XF_OK);
+    return context;
+}
+
+xf_corpus *small_corpus(xf_context *context) {
+    xf_corpus *corpus = NULL;
+    ACCEPTED(corpus_from_text(context, NULL, corpus_text, sizeof corpus_text - 1, &corpus, err));
+    return corpus;
+}
+
+int world_open(void **state) {
+    (void)state;
+    struct world *w = &world;
+    w->config = small_config("cpu:ref");
+    ACCEPTED(xf_context_create(w->config, NULL, &w->context, err));
+    w->corpus = small_corpus(w->context);
+    ACCEPTED(xf_tokenizer_train(w->context, w->corpus, w->config, NULL, &w->tokenizer, err));
+    ACCEPTED(xf_batcher_create(w->corpus, w->tokenizer, w->config, NULL, &w->batcher, err));
+    ACCEPTED(xf_model_create(w->context, w->tokenizer, w->config, &w->model, err));
+    ACCEPTED(xf_trainer_create(w->model, w->config, &w->trainer, err));
+    ACCEPTED(xf_decoder_create(w->model, w->config, &w->decoder, err));
+    const char *texts[] = {"one two", ""};
+    ACCEPTED(xf_translate(w->decoder, texts, NULL, 2, NULL, NULL, &w->hypotheses, err));
+    return 0;
+}
+
+int world_close(void **state) {
+    (void)state;
+    xf_hypotheses_free(world.hypotheses);
+    xf_decoder_free(world.decoder);
+    xf_trainer_free(world.trainer);
+    xf_model_free(world.model);
+    xf_batcher_free(world.batcher);
+    xf_tokenizer_free(world.tokenizer);
+    xf_corpus_free(world.corpus);
+    xf_context_free(world.context);
+    xf_config_free(world.config);
+    memset(&world, 0, sizeof world);
+    return 0;
+}
+
+static char folder[64];
+static pid_t folder_owner;
+
+static void remove_folder(void) {
+    if (folder_owner != getpid()) return;
+    DIR *dir = opendir(folder);
+    if (dir == NULL) return;
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) unlinkat(dirfd(dir), entry->d_name, 0);
+    closedir(dir);
+    rmdir(folder);
+}
+
+const char *scratch_path(const char *name) {
+    static char paths[32][128]; /* one for each name: a path stays good however many others are asked for */
+    if (folder[0] == 0) {
+        strcpy(folder, "xf_api_test_XXXXXX");
+        assert_non_null(mkdtemp(folder));
+        folder_owner = getpid();
+        atexit(remove_folder);
+    }
+    char path[sizeof paths[0]];
+    snprintf(path, sizeof path, "%s/%.60s", folder, name);
+    int i = 0;
+    while (i < 32 && paths[i][0] != 0 && strcmp(paths[i], path) != 0) ++i;
+    assert_true(i < 32);
+    return strcpy(paths[i], path);
+}
+
+static int was_root;
+
+void drop_rights(void) {
+    was_root = geteuid() == 0;
+    if (!was_root) return;
+    if (folder[0] != 0) assert_int_equal(chmod(folder, 0755), 0); /* the way to the file is open, the file is not */
+    assert_int_equal(seteuid(65534), 0);
+}
+
+void regain_rights(void) {
+    if (was_root) assert_int_equal(seteuid(0), 0);
+}
+
+unsigned char *file_bytes(const char *path, size_t *size) {
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    unsigned char *bytes = malloc(*size + 1);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, *size, file), *size);
+    fclose(file);
+    return bytes;
+}
+
+void assert_same_files(const char *a, const char *b) {
+    size_t size_a, size_b;
+    unsigned char *bytes_a = file_bytes(a, &size_a), *bytes_b = file_bytes(b, &size_b);
+    assert_int_equal(size_a, size_b);
+    assert_memory_equal(bytes_a, bytes_b, size_a);
+    free(bytes_a);
+    free(bytes_b);
+}
+
+float *all_params(const xf_model *model, size_t *count) {
+    float *values = NULL;
+    *count = 0;
+    for (size_t i = 0; i < xf_model_tensor_count(model); ++i) {
+        xf_tensor_info info = XF_TENSOR_INFO_INIT;
+        ACCEPTED(xf_model_get_tensor(model, i, &info, err));
+        const size_t size = number_count(&info);
+        float *const longer = realloc(values, (*count + size) * sizeof(float));
+        assert_non_null(longer);
+        values = longer;
+        ACCEPTED(xf_model_read_tensor(model, i, values + *count, size, err));
+        *count += size;
+    }
+    return values;
+}
+
+xf_batch next_batch(xf_batcher *batcher) {
+    xf_batch batch = XF_BATCH_INIT;
+    xf_status status = xf_batcher_next(batcher, NULL, &batch, NULL);
+    if (status == XF_DONE) status = xf_batcher_next(batcher, NULL, &batch, NULL);
+    assert_int_equal(status, XF_OK);
+    return batch;
+}

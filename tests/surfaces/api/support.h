@@ -1,0 +1,151 @@
+/*
+ * Shared by the tests of the public API: a set of valid handles, wrong handles, and checks of refusals.
+ *
+ * REFUSED runs a call twice, with an error object and without, and checks the status, the sentence and that an output
+ * kept its bytes. The call names its last argument `err`; in REFUSED_HANDLE it also names the wrong handle `handle`:
+ *
+ *     REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_model_get_tensor(world.model, 9999, &info, err));
+ *     REFUSED_HANDLE(MODEL, info, xf_model_get_tensor(handle, 0, &info, err));
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef XF_TEST_API_SUPPORT_H
+#define XF_TEST_API_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../support/api.h"
+#include "../../support/sanitized.h"
+#include "xformer/xformer.h"
+
+/* One live handle of each kind, made from each other: the context computes with cpu:ref on two threads. */
+struct world {
+    xf_config *config;
+    xf_context *context;
+    xf_corpus *corpus;
+    xf_tokenizer *tokenizer;
+    xf_batcher *batcher;
+    xf_model *model;
+    xf_trainer *trainer;
+    xf_decoder *decoder;
+    xf_hypotheses *hypotheses;
+};
+extern struct world world;
+
+enum kind { CONFIG, CONTEXT, CORPUS, TOKENIZER, BATCHER, MODEL, TRAINER, DECODER, HYPOTHESES, KINDS };
+
+/* The handle of kind `which`, or from KINDS on: NULL, a block of zeros, a freed handle, some text. */
+enum { WRONG_HANDLES = KINDS + 4 };
+void *wrong_handle(int which);
+
+/* For an output that a call does not have. */
+extern char nothing;
+/* A pointer that no call may follow, to see that an output handle was not written. */
+#define SENTINEL ((void *)(uintptr_t)0x5E)
+
+void check_refusal(xf_status expected, xf_status found, const xf_error *err, const char *file, int line);
+void check_accepted(xf_status found, const xf_error *err, const char *file, int line);
+
+#define REFUSED(expected, kept, call)                               \
+    do {                                                            \
+        unsigned char before_[sizeof(kept)];                        \
+        memcpy(before_, &(kept), sizeof before_);                   \
+        xf_error error_;                                            \
+        memset(&error_, 0xA5, sizeof error_);                       \
+        xf_error *err = &error_;                                    \
+        check_refusal((expected), (call), err, __FILE__, __LINE__); \
+        assert_memory_equal(before_, &(kept), sizeof before_);      \
+        err = NULL;                                                 \
+        check_refusal((expected), (call), err, __FILE__, __LINE__); \
+        assert_memory_equal(before_, &(kept), sizeof before_);      \
+    } while (0)
+
+#define REFUSED_HANDLE(kind, kept, call)                     \
+    for (int wrong_ = 0; wrong_ < WRONG_HANDLES; ++wrong_) { \
+        if (wrong_ == (int)(kind)) continue;                 \
+        void *const handle = wrong_handle(wrong_);           \
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, kept, call);      \
+    }
+
+/* The call succeeds and does not change the error object. */
+#define ACCEPTED(call)                                   \
+    do {                                                 \
+        xf_error error_;                                 \
+        memset(&error_, 0xA5, sizeof error_);            \
+        xf_error *err = &error_;                         \
+        check_accepted((call), err, __FILE__, __LINE__); \
+    } while (0)
+
+/*
+ * An output struct: too small is refused; a larger one of a later version is filled as far as it is known. The call
+ * names the struct `out`, which may be NULL in the second form.
+ */
+#define CHECK_OUTPUT_STRUCT(type, out, call)               \
+    do {                                                   \
+        CHECK_OUTPUT_STRUCT_OR_NULL(type, out, call);      \
+        type *out = NULL;                                  \
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, call); \
+    } while (0)
+#define CHECK_OUTPUT_STRUCT_OR_NULL(type, out, call)                                                           \
+    do {                                                                                                       \
+        struct {                                                                                               \
+            type known;                                                                                        \
+            unsigned char tail[40];                                                                            \
+        } larger_;                                                                                             \
+        type *out = &larger_.known;                                                                            \
+        memset(&larger_, 0x5A, sizeof larger_);                                                                \
+        larger_.known.struct_size = 0;                                                                         \
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, larger_, call);                                                     \
+        larger_.known.struct_size = sizeof(type) - 1;                                                          \
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, larger_, call);                                                     \
+        larger_.known.struct_size = SIZE_MAX - 7;                                                              \
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, larger_, call);                                                     \
+        larger_.known.struct_size = sizeof larger_;                                                            \
+        ACCEPTED(call);                                                                                        \
+        assert_int_equal(larger_.known.struct_size, sizeof larger_);                                           \
+        for (size_t tail_ = 0; tail_ < sizeof larger_.tail; ++tail_) assert_int_equal(larger_.tail[tail_], 0); \
+        larger_.known.struct_size = sizeof(type);                                                              \
+        ACCEPTED(call);                                                                                        \
+    } while (0)
+
+/* The ids of the start and end symbol of a tokenizer that this library trained. */
+enum { TOKEN_START = 0, TOKEN_END = 1 };
+
+/* Group setup and teardown. */
+int world_open(void **state);
+int world_close(void **state);
+
+/* A config for a model of a few thousand parameters, on a device. */
+xf_config *small_config(const char *device);
+/* NULL, after a line on stdout, when the device is not there. */
+xf_context *context_on(const char *device);
+void set(xf_config *config, const char *key, const char *value);
+/* Pairs that a small model learns fast. */
+extern const char corpus_text[];
+xf_corpus *small_corpus(xf_context *context);
+
+/* A file name in a folder of this process; the folder goes with the process. */
+const char *scratch_path(const char *name);
+/* Drops the rights of root, so that permissions apply. Other users remain unchanged. */
+void drop_rights(void);
+void regain_rights(void);
+unsigned char *file_bytes(const char *path, size_t *size);
+void assert_same_files(const char *a, const char *b);
+
+/* All parameters, concatenated. */
+float *all_params(const xf_model *model, size_t *count);
+/* The next batch that is not the end of an epoch. */
+xf_batch next_batch(xf_batcher *batcher);
+
+#define RUN(tests, setup, teardown) \
+    _cmocka_run_group_tests(__FILE__, tests, sizeof(tests) / sizeof *(tests), setup, teardown)
+
+#endif

@@ -1,0 +1,103 @@
+/*
+ * options_page.c - prints docs/guide/options.md from the library's own table: options_page > docs/guide/options.md
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xformer/xformer.h>
+
+static const char *const groups[][2] = {
+    {"context",
+     "Read by `xf_context_create()`: the device and its limits. See [backends](backends.md) and\n"
+     "[memory and threads](memory-and-threads.md)."},
+    {"tokenizer", "Read by `xf_tokenizer_train()`. See [tokenizer](tokenizer.md)."},
+    {"text",
+     "Read by `xf_batcher_create()`, by `xf_decoder_create()`, and from the config of a single call. See\n"
+     "[multilingual models](decoding.md#multilingual-models)."},
+    {"data", "Read by `xf_corpus_open()` and similar functions, and by `xf_batcher_create()`. See [data](data.md)."},
+    {"model",
+     "Read by `xf_model_create()` and kept in the model file; see [choosing sizes](training.md#sizes).\n"
+     "`model.weights` is read when a model is loaded, copied, or saved; see\n"
+     "[quantized models](files.md#quantized-models)."},
+    {"train",
+     "Read by `xf_trainer_create()` and kept in the checkpoint; `train.label_smoothing` and its kind also by\n"
+     "`xf_decoder_create()`, for `xf_evaluate()`. See [training](training.md)."},
+    {"decode", "Read by `xf_decoder_create()`. See [decoding](decoding.md)."},
+};
+
+/* In a cell of a table a bar ends the cell. */
+static void print_choices(const char *choices) {
+    for (const char *word = choices; *word != 0;) {
+        const size_t length = strcspn(word, "|");
+        printf("%s`%.*s`", word == choices ? "" : ", ", (int)length, word);
+        word += length + (word[length] == '|');
+    }
+}
+
+static void print_values(const xf_option_info *option) {
+    switch (option->type) {
+        case XF_OPTION_BOOL:
+            printf("`true`, `false`");
+            break;
+        case XF_OPTION_TEXT:
+            if (option->choices != NULL)
+                print_choices(option->choices);
+            else
+                printf("text");
+            break;
+        default:
+            printf("%.16g to %.16g", option->minimum, option->maximum);
+    }
+}
+
+int main(void) {
+    size_t printed = 0;
+    printf(
+        "# Options\n\n"
+        "All options of the library. `xf_option_get()` returns the same table, from which this page is generated.\n"
+        "Set an option by its key: `xf_config_set(config, \"decode.beam\", \"8\", &err)`, or with the function for "
+        "its\n"
+        "type. A value outside the bounds is an error; values are never clamped. The last column names the section\n"
+        "of the paper.\n\n"
+        "`xf_config_preset()` sets several options at once. In addition to the presets below, `parsing` is the model\n"
+        "of s. 6.3. The other rows of Table 3 are in examples/paper/rows.c.\n\n"
+        "| preset | layers | d_model | d_ff | heads | d_k, d_v | dropout | warm-up steps |\n"
+        "|---|---|---|---|---|---|---|---|\n");
+    static const char *const presets[] = {"tiny", "small", "base", "big"};
+    static const char *const columns[] = {"model.encoder_layers", "model.d_model", "model.d_ff",
+                                          "model.heads",          "model.d_k",     "train.dropout",
+                                          "train.warmup_steps"};
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; ++i) {
+        xf_config *config = NULL;
+        if (xf_config_create(&config, NULL) != XF_OK || xf_config_preset(config, presets[i], NULL) != XF_OK)
+            return EXIT_FAILURE;
+        printf("| `%s` |", presets[i]);
+        for (size_t k = 0; k < sizeof columns / sizeof *columns; ++k) {
+            const char *value = NULL;
+            if (xf_config_get(config, columns[k], &value, NULL) != XF_OK) return EXIT_FAILURE;
+            printf(" %s |", value);
+        }
+        printf("\n");
+        xf_config_free(config);
+    }
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; ++g) {
+        const size_t length = strlen(groups[g][0]);
+        printf("\n## %s\n\n%s\n\n", groups[g][0], groups[g][1]);
+        printf("| option | default | values | meaning | paper |\n|---|---|---|---|---|\n");
+        for (size_t i = 0; i < xf_option_count(); ++i) {
+            xf_option_info option = XF_OPTION_INFO_INIT;
+            if (xf_option_get(i, &option, NULL) != XF_OK) return EXIT_FAILURE;
+            if (strncmp(option.key, groups[g][0], length) != 0 || option.key[length] != '.') continue;
+            printf("| `%s` | `%s` | ", option.key, option.default_value);
+            print_values(&option);
+            printf(" | %s | %s |\n", option.doc, option.paper);
+            ++printed;
+        }
+    }
+    if (printed == xf_option_count()) return EXIT_SUCCESS;
+    fprintf(stderr, "%d options of %d belong to no group of this page\n", (int)(xf_option_count() - printed),
+            (int)xf_option_count());
+    return EXIT_FAILURE;
+}

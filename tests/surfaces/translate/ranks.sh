@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# `translate train` under mpirun: the same files as one process, messages of one rank only, continuing after a rank died,
+# and one end for all when a signal reaches one.
+#
+#   ranks.sh TRANSLATE DATA_FOLDER
+#
+# SPDX-License-Identifier: Apache-2.0
+set -uo pipefail
+translate=$(realpath "$1") data=$(realpath "$2") here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+. "$here/../../support/expect.sh"
+
+head -n 120 "$data/small.tsv" >pairs.tsv
+options=(--train pairs.tsv --preset tiny --model.d_model 16 --model.d_ff 32 --tokenizer.vocab_size 300
+    --data.batch_tokens 400 --threads 1 --dev-sentences 2)
+train() { "$translate" train "${options[@]}" "$@" </dev/null; }
+# As root and with more ranks than cores, as in a container.
+ranks() {
+    local count=$1
+    shift
+    timeout 100 mpirun --allow-run-as-root --oversubscribe -n "$count" "$translate" train "${options[@]}" "$@" </dev/null
+}
+
+# The same command for one process and for several.
+job=(--train.shards 4 --steps 12 --eval-every 4 --save-every 4 --average 2 --report page.html)
+expect 0 "" train --model alone.xf "${job[@]}"
+expect 0 "" ranks 2 --model two.xf "${job[@]}"
+holds "two ranks make the model of one process" cmp two.xf alone.xf
+holds "and its checkpoint" cmp two.xf.ckpt alone.xf.ckpt
+holds "rank 0 alone speaks" test "$(grep -c '^corpus' stdout)" = 1
+holds "it tells of the ranks" grep -q '^ranks *2, 4 shards per step' stdout
+holds "all is said in lines" test "$(grep -c "$(printf '\r')" stdout)" = 0
+holds "there is no other file" test "$(ls | grep -c 'avg\|best\|part')" = 0
+patient=(--train.shards 4 --steps 100 --eval-every 2 --patience 2 --train.schedule constant --train.learning_rate 0.05
+    --train.warmup_steps 1)
+expect 0 "" train --model patient.xf "${patient[@]}"
+expect 0 "" ranks 2 --model patient2.xf "${patient[@]}"
+holds "they lose patience together" cmp patient2.xf patient.xf
+expect 0 "" ranks 2 --model default.xf --steps 1
+holds "each rank has a shard" grep -q '^ranks *2, 2 shards per step' stdout
+
+# A rank dies. The same command continues, here with another number of ranks.
+killed() { # SIGNAL: sends it to one rank of a job that would not end, when there is a checkpoint; leaves status.
+    ranks 2 --model killed.xf --train.shards 4 --eval-every 4 --save-every 1 --average 2 --average-every 4 --continue \
+        --steps 1000000 >stdout 2>stderr &
+    wait_for grep -q '^dev .*step 4' stdout
+    pkill "-$1" -n -f -- "$translate train.*--model killed.xf"
+    wait $!
+    status=$?
+}
+again=(--model killed.xf --train.shards 4 --eval-every 4 --save-every 1 --average 2 --average-every 4 --continue)
+killed KILL
+holds "the job ends" test "$status" != 0
+step=$(train --model killed.xf --train.shards 4 --continue --steps 1 | sed -nE 's/.*after step ([0-9]+)$/\1/p')
+holds "it left a checkpoint" test "$step" -ge 4
+last=$((step / 4 * 4 + 8))
+expect 0 "" ranks 4 "${again[@]}" --steps "$last"
+holds "it goes on" grep -q "^resumed .*killed.xf.ckpt, after step $step\$" stdout
+expect 0 "" train --model unbroken.xf "${again[@]:2}" --steps "$last"
+holds "to the model of an unbroken run" cmp killed.xf unbroken.xf
+holds "and to its checkpoint" cmp killed.xf.ckpt unbroken.xf.ckpt
+
+# One rank receives a signal, and all ranks stop at the same step.
+rm killed.xf*
+killed TERM
+holds "interrupted is not finished" test "$status" = 130
+holds "one rank says so" test "$(grep -c 'rank 0: interrupted after step' stderr)" = 1
+holds "and how to continue" grep -q -- "--resume killed.xf.ckpt" stderr
+said=$(sed -nE 's/.*interrupted after step ([0-9]+)$/\1/p' stderr)
+expect 0 "" train --model killed.xf --train.shards 4 --continue --steps "$said"
+holds "the checkpoint is of that step" grep -q "^resumed .*after step $said\$" stdout
+
+# Each message names its rank, and --continue works without --resume.
+expect 1 "rank 1: train.shards is 3, expected a multiple of the 2 ranks" ranks 2 --model no.xf --train.shards 3 --steps 1
+expect 1 "rank 0: cannot open 'none.tsv'" ranks 2 --model no.xf --train none.tsv
+expect 2 "--continue does not go with --overwrite" train --model no.xf --continue --overwrite
+expect 2 "--continue does not go with --resume" train --model no.xf --continue --resume two.xf.ckpt
+holds "nothing came of them" test ! -e no.xf.ckpt
+
+end_checks 30

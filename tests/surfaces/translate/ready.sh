@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# The model that comes with the program: it is found, it is small, and it translates as well as its card says.
+#
+#   ready.sh TRANSLATE EXAMPLE_FOLDER
+#
+# SPDX-License-Identifier: Apache-2.0
+set -uo pipefail
+translate=$(realpath "$1") example=$(realpath "$2") here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
+model=$example/en-de.xf
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+. "$here/../../support/expect.sh"
+
+# A little below what docs/models/en-de.md reports for this set, for the rounding of other processors.
+bar=33.9
+
+holds "$model has at most 15 MB" test "$(stat -Lc %s "$model")" -le 15000000
+expect 0 "" "$translate" evaluate --test "$example/data/small.test.tsv" --output answers
+holds "BLEU is at least $bar: $(grep BLEU stdout)" awk -v bar=$bar '$1 == "BLEU" { found = $2 } END { exit found < bar }' stdout
+
+cut -f 1 "$example/data/small.test.tsv" >sources
+translated() { "$translate" translate "$@" <sources; }
+expect 0 "" translated --model "$model" --threads 1
+holds "it says the same by name, with one thread, in other batches" cmp stdout answers
+head -n 12 answers >few
+head -n 12 sources >sources.few
+plain() { "$translate" translate --device cpu:ref <sources.few; }
+expect 0 "" plain
+holds "11 of 12 answers at least are those of plain loops" test "$(paste -d '\n' stdout few | uniq -d | wc -l)" -ge 11
+
+# Nothing beside it, nothing named.
+cp "$translate" alone
+alone() { ./alone "$@" <sources.few; }
+expect 2 "there is no en-de.xf beside the program" alone translate
+expect 2 "there is no en-de.xf beside the program" alone evaluate --test x.tsv
+expect 2 "there is no en-de.xf beside the program" alone inspect
+end_checks 9

@@ -1,0 +1,184 @@
+// Same bits for any number of workers, address, other rows of the call, and vector width.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/check.h"
+
+namespace xf_test {
+namespace {
+
+// Rows of a taken call against the same rows of the whole one. Buffers that aren't cut by rows (the output of
+// attention, a cache) are compared where the taken call changed them.
+void compare_rows(const Problem &whole, const Words &all, const Problem &part, const Words &some,
+                  const std::vector<int64_t> &rows, Failures &failures) {
+    for (size_t b = 0; b < part.buffers.size(); ++b) {
+        const Buffer &buffer = part.buffers[b];
+        if (!buffer.out) continue;
+        for (size_t i = 0; i < some[b].size(); ++i) {
+            size_t j = i;
+            if (buffer.per_row) {
+                const size_t ld = static_cast<size_t>(buffer.ld);
+                j = static_cast<size_t>(rows[i / ld]) * ld + i % ld;
+            } else if (some[b][i] == buffer.words[i]) {
+                continue;
+            }
+            if (some[b][i] == all[b][j]) continue;
+            failures.add(whole, buffer.name + ": other bits in a call of " + std::to_string(part.rows) + " rows, row " +
+                                    std::to_string(i / static_cast<size_t>(buffer.ld)) + " of it");
+            return;
+        }
+    }
+}
+
+std::vector<std::vector<int64_t>> choices(int64_t M) {
+    std::vector<int64_t> reversed, tail, thirds;
+    for (int64_t m = M - 1; m >= 0; --m) reversed.push_back(m);
+    for (int64_t m = 1; m < M; ++m) tail.push_back(m);
+    for (int64_t m = 0; m < M; m += 3) thirds.push_back(m);
+    std::vector<std::vector<int64_t>> list = {{0}, {M / 2}, {M - 1}, reversed, thirds};
+    if (M > 1) list.push_back(tail), list.push_back({M - 1, 0});
+    if (M > 9) list.push_back({7, 2, 9, 4, 1}), list.push_back({9, 8, 7, 6, 5, 4, 3, 2});
+    return list;
+}
+
+// Sentences laid out in reverse order, with other neighbours at other addresses.
+void compare_layouts(Opened &opened, const Problem &whole, const Words &all, Failures &failures) {
+    Problem moved;
+    for (Problem &problem : make_problems(whole.c, reference, true).problems)
+        if (problem.name == whole.name) moved = problem;
+    const Words words = run(opened, moved).words;
+    const Buffer &from = whole.at("q_begin"), &to = moved.at("q_begin"), &length = whole.at("q_len");
+    for (const char *name : {"dst", "lse"}) {
+        if (whole.index(name) < 0) continue;
+        const size_t b = static_cast<size_t>(whole.index(name)), ld = static_cast<size_t>(whole.buffers[b].ld);
+        for (int64_t s = 0; s < whole.rows; ++s)
+            for (size_t i = 0; i < static_cast<size_t>(length.integer(s, 0)) * ld; ++i)
+                if (all[b][static_cast<size_t>(from.integer(s, 0)) * ld + i] !=
+                    words[b][static_cast<size_t>(to.integer(s, 0)) * ld + i]) {
+                    failures.add(whole, std::string(name) + ": other bits if the order of the sentences changes");
+                    return;
+                }
+    }
+}
+
+// Each query as a separate sentence: allowed if it attends to all keys at every position.
+void compare_queries(Opened &opened, const Problem &whole, const Words &all, Failures &failures) {
+    std::vector<int32_t> q_begin, q_len, k_begin, k_len;
+    for (int64_t s = 0; s < whole.rows; ++s)
+        for (int32_t i = 0; i < whole.at("q_len").integer(s, 0); i += 2) {  // every second one
+            q_begin.push_back(whole.at("q_begin").integer(s, 0) + i);
+            q_len.push_back(1);
+            k_begin.push_back(whole.at("k_begin").integer(s, 0));
+            k_len.push_back(whole.at("k_len").integer(s, 0));
+        }
+    Problem split = whole;
+    split.rows = static_cast<int64_t>(q_begin.size());
+    split.at("q_begin") = integers("q_begin", q_begin);
+    split.at("q_len") = integers("q_len", q_len);
+    split.at("k_begin") = integers("k_begin", k_begin);
+    split.at("k_len") = integers("k_len", k_len);
+    compare_rows(whole, all, split, run(opened, split).words, {}, failures);
+}
+
+}  // namespace
+
+int check_rows(const Backend &backend) {
+    Failures failures(backend);
+    Opened opened(backend, 2);
+    Sparing cases(backend, 1, 8), choosing(backend, 2, 1, 2);
+    for (const Tested &tested : all_tested(backend.bf16())) {
+        const Problem &whole = tested.problem;
+        if (!whole.row_invariant || whole.rows == 0 || !backend.serves(whole.c) || cases.spares()) continue;
+        const Words all = run(opened, whole).words;
+        for (const std::vector<int64_t> &rows : choices(whole.rows)) {
+            if (choosing.spares()) continue;
+            const Problem part = take_rows(whole, rows);
+            compare_rows(whole, all, part, run(opened, part).words, rows, failures);
+        }
+        if (whole.name != "attention_fwd") continue;
+        compare_layouts(opened, whole, all, failures);
+        if (!whole.c.has(kCausal) && whole.c.window == 0) compare_queries(opened, whole, all, failures);
+    }
+    return failures.count();
+}
+
+int check_workers(const Backend &backend) {
+    Failures failures(backend);
+    Opened one(backend, 1), two(backend, 2), three(backend, 3), many(backend, 61);
+    const bool cpu = std::strcmp(backend.table->kind, "cpu") == 0;
+    Sparing sparing(backend, 4, 16), large(backend, 1, 2), twos(backend, 3, 1, 3), threes = twos, sixties = twos;
+    twos.spares(), threes.spares(), threes.spares();  // each case with one of them
+    for (const Tested &tested : all_tested(backend.bf16())) {
+        const Problem &problem = tested.problem;
+        if (!backend.serves(problem.c)) continue;
+        if (sparing.spares()) {
+            // With many workers the work is split differently, so memory is checked for every second case.
+            if (XF_TEST_SANITIZED && cpu && !large.spares()) run(many, problem, 3);
+            continue;
+        }
+        const Words first = run(one, problem).words;
+        const auto same = [&](const Words &words, const char *what) {
+            const std::string where = difference(problem, first, words);
+            if (!where.empty()) failures.add(problem, where + ": other bits " + what);
+        };
+        same(run(one, problem, 1).words, "in a repeated call, 4 bytes further in memory");
+        if (!cpu) continue;  // the others don't use the host's workers
+        if (!twos.spares()) same(run(two, problem).words, "with 2 workers");
+        if (!threes.spares()) same(run(three, problem, 3).words, "with 3 workers");
+        if (!sixties.spares()) same(run(many, problem).words, "with 61 workers");
+    }
+    return failures.count();
+}
+
+namespace {
+
+// With numbers so small that products of them, and many sums, are denormal; true where the call is such a product.
+bool make_tiny(Problem *problem) {
+    if (problem->name.rfind("linear", 0) != 0) return false;
+    problem->name += " of tiny numbers";
+    for (Buffer &buffer : problem->buffers) {
+        if (buffer.out || buffer.type != Type::kFloat || !buffer.num) continue;
+        for (uint32_t &word : buffer.words) {
+            const float tiny = as_float(word) * 0x1p-64f;  // NaN stays
+            std::memcpy(&word, &tiny, sizeof word);
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+int check_instructions(const Backend &backend) {
+    Failures failures(backend);
+    Backend narrow = backend;
+    narrow.isa = "avx2";
+    Opened wide(backend, 2), other(narrow, 1);
+    Sparing sparing(backend, 1, 4);
+    for (const Tested &tested : all_tested(backend.bf16())) {
+        if (!backend.serves(tested.problem.c) || sparing.spares()) continue;
+        const auto compare = [&](const Problem &problem) {
+            const std::string where = difference(problem, run(wide, problem).words, run(other, problem).words);
+            if (!where.empty()) failures.add(problem, where + ": other bits with AVX2");
+        };
+        compare(tested.problem);
+        Problem tiny = tested.problem;
+        if (backend.bf16() && make_tiny(&tiny)) compare(tiny);
+    }
+    return failures.count();
+}
+
+int check_no_memory(const Backend &backend) {
+    Failures failures(backend);
+    for (const Tested &tested : all_tested(backend.bf16())) {
+        if (!tested.problem.c.has(kGradient) && tested.problem.c.M != 9) continue;
+        if (!backend.serves(tested.problem.c)) continue;
+        Opened opened(backend, 2);  // fresh: no scratch yet
+        const Result without = run(opened, tested.problem, 0, true);
+        if (without.status != XF_OK && without.status != XF_ERROR_NO_MEMORY)
+            failures.add(tested.problem, std::string("without memory: ") + xf_status_name(without.status));
+        const Result with = run(opened, tested.problem);
+        if (!with.trouble.empty()) failures.add(tested.problem, "after a failure for memory: " + with.trouble);
+    }
+    return failures.count();
+}
+
+}  // namespace xf_test

@@ -1,0 +1,270 @@
+// Messages between ranks arrive unchanged; any fault in transit is an error on every rank within the timeout.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "comm/communicator.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <numeric>
+
+#include "comm/ranks.hpp"
+#include "comm/sockets.hpp"
+
+namespace {
+
+using namespace xf_test;
+using xf::Communicator;
+using xf::Range;
+
+constexpr double kTimeout = 0.3;
+
+XF_TEST(everyone_gets_what_everyone_gave) {
+    for (const int size : {1, 2, 3, 5, 8})
+        check_all(on_ranks(size,
+                           [&](const xf_comm &table) {
+                               Communicator comm(table, 30);
+                               comm.take_ownership();
+                               for (int round = 0; round < 50; ++round) {
+                                   std::vector<int> all(static_cast<size_t>(size) * 3);
+                                   for (int i = 0; i < 3; ++i)
+                                       all[static_cast<size_t>(comm.rank() * 3 + i)] =
+                                           1000 * round + comm.rank() * 3 + i;
+                                   comm.all_gather(all.data(), 3 * sizeof(int));
+                                   for (int i = 0; i < size * 3; ++i)
+                                       CHECK_EQ(all[static_cast<size_t>(i)], 1000 * round + i);
+                               }
+                           }),
+                  XF_OK);
+}
+
+XF_TEST(parts_may_be_of_any_size_and_empty) {
+    const std::vector<Range> parts = {{0, 7}, {7, 7}, {7, 100007}};
+    check_all(on_ranks(3,
+                       [&](const xf_comm &table) {
+                           Communicator comm(table, 30);
+                           comm.take_ownership();
+                           std::vector<unsigned char> block(100007), expected(block.size());
+                           for (size_t i = 0; i < block.size(); ++i)
+                               expected[i] = static_cast<unsigned char>(i * 7 + 1);
+                           const Range own = parts[static_cast<size_t>(comm.rank())];
+                           std::copy(expected.begin() + own.begin, expected.begin() + own.end,
+                                     block.begin() + own.begin);
+                           comm.all_gather(block.data(), parts);
+                           CHECK(block == expected);
+                           std::vector<unsigned char> gathered(block.size());
+                           std::vector<unsigned char> mine(expected.begin() + own.begin, expected.begin() + own.end);
+                           mine.push_back(0);
+                           comm.gather(2, mine.data(), gathered.data(), parts);
+                           CHECK((gathered == expected) == (comm.rank() == 2));
+                       }),
+              XF_OK);
+}
+
+// A comm whose exchanges pass through a function that may inject a fault.
+struct Faulty {
+    xf_comm inner;
+    std::function<int32_t(const Faulty &, std::vector<xf_comm_part> *, std::vector<xf_comm_part> *, double, xf_error *)>
+        fault;
+    int32_t pass(std::vector<xf_comm_part> *sends, std::vector<xf_comm_part> *receives, double timeout,
+                 xf_error *err) const {
+        return inner.exchange(inner.user, sends->data(), sends->size(), receives->data(), receives->size(), timeout,
+                              err);
+    }
+};
+
+xf_comm through(Faulty *faulty) {
+    xf_comm comm = faulty->inner;
+    comm.user = faulty;
+    comm.exchange = [](void *user, const xf_comm_part *sends, size_t send_count, const xf_comm_part *receives,
+                       size_t receive_count, double timeout, xf_error *err) -> int32_t {
+        const auto *own = static_cast<Faulty *>(user);
+        std::vector<xf_comm_part> out(sends, sends + send_count), in(receives, receives + receive_count);
+        return own->fault(*own, &out, &in, timeout, err);
+    };
+    comm.abort = [](void *user) {
+        const auto &inner = static_cast<Faulty *>(user)->inner;
+        inner.abort(inner.user);
+    };
+    comm.close = [](void *user) {
+        const auto &inner = static_cast<Faulty *>(user)->inner;
+        inner.close(inner.user);
+    };
+    return comm;
+}
+
+using Parts = std::vector<xf_comm_part>;
+
+// Three good rounds among three ranks, then a fault on rank 1. All ranks fail with XF_ERROR_PEER within the timeout.
+void check_fault(const char *what,
+                 const std::function<int32_t(const Faulty &, Parts *, Parts *, double, xf_error *)> &fault) {
+    const auto began = std::chrono::steady_clock::now();
+    const auto ended = on_ranks(3, [&](const xf_comm &table) {
+        int round = 0;
+        Faulty faulty{table, [&](const Faulty &own, Parts *out, Parts *in, double timeout, xf_error *err) {
+                          return round < 3 || own.inner.rank != 1 ? own.pass(out, in, timeout, err)
+                                                                  : fault(own, out, in, timeout, err);
+                      }};
+        Communicator comm(through(&faulty), kTimeout);
+        comm.take_ownership();
+        for (; round < 5; ++round) {
+            double values[3] = {};
+            values[comm.rank()] = comm.rank() + 10 * round;
+            comm.all_gather(values, sizeof(double));
+            for (int r = 0; r < 3; ++r) CHECK_EQ(values[r], r + 10 * round);
+            CHECK(round < 4);  // one rank may fail a round before the others
+        }
+    });
+    check_all(ended, XF_ERROR_PEER);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    CHECK(seconds < 3 * kTimeout + 1);
+    std::printf("%s: %.2f s; %s\n", what, seconds, ended[0].message.c_str());
+}
+
+XF_TEST(faults_of_the_carrier_are_errors_on_every_rank) {
+    check_fault("a message is silent", [](const Faulty &, Parts *, Parts *, double timeout, xf_error *) {
+        std::this_thread::sleep_for(std::chrono::duration<double>(timeout * 2));
+        return int32_t{XF_ERROR_PEER};
+    });
+    check_fault("its bytes are cut", [](const Faulty &own, Parts *out, Parts *in, double timeout, xf_error *err) {
+        std::vector<char> kept(in->at(1).size);
+        std::memcpy(kept.data(), in->at(1).data, kept.size());
+        const int32_t status = own.pass(out, in, timeout, err);
+        std::memcpy(static_cast<char *>(in->at(1).data) + 4, kept.data() + 4, kept.size() - 4);
+        return status;
+    });
+    check_fault("a bit is flipped", [](const Faulty &own, Parts *out, Parts *in, double timeout, xf_error *err) {
+        const int32_t status = own.pass(out, in, timeout, err);
+        static_cast<char *>(in->at(1).data)[3] ^= 4;
+        return status;
+    });
+    check_fault("a head is flipped", [](const Faulty &own, Parts *out, Parts *in, double timeout, xf_error *err) {
+        const int32_t status = own.pass(out, in, timeout, err);
+        static_cast<char *>(in->at(0).data)[0] ^= 4;
+        return status;
+    });
+    // Makes the whole exchange twice: the others receive each message again instead of the next one.
+    check_fault("messages are doubled", [](const Faulty &own, Parts *out, Parts *in, double timeout, xf_error *err) {
+        own.pass(out, in, timeout, err);
+        return own.pass(out, in, timeout, err);
+    });
+    check_fault("it fails",
+                [](const Faulty &, Parts *, Parts *, double, xf_error *) { return int32_t{XF_ERROR_BACKEND}; });
+}
+
+XF_TEST(a_rank_that_goes_or_calls_something_else_is_an_error_on_the_others) {
+    check_all(on_ranks(3,
+                       [](const xf_comm &table) {
+                           Communicator comm(table, kTimeout);
+                           comm.take_ownership();
+                           int values[3] = {};
+                           comm.all_gather(values, sizeof values[0]);
+                           if (comm.rank() == 2) return;
+                           comm.all_gather(values, sizeof values[0]);
+                       }),
+              XF_ERROR_PEER, 2);
+    check_all(on_ranks(2,
+                       [](const xf_comm &table) {
+                           Communicator comm(table, kTimeout);
+                           comm.take_ownership();
+                           int values[8] = {};
+                           comm.all_gather(values, comm.rank() == 0 ? 4 : 8);
+                       }),
+              XF_ERROR_PEER);
+}
+
+// Sockets transfer bytes and do not detect the end of a message.
+XF_TEST(a_size_that_differs_is_told) {
+    int ends[2];
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    const auto ended = on_threads(2, [&](int rank) {
+        Sockets sockets(rank == 0 ? std::vector<int>{-1, ends[0]} : std::vector<int>{ends[1], -1}, rank);
+        Communicator comm(sockets.table(), kTimeout);
+        int values[8] = {};
+        comm.all_gather(values, rank == 0 ? 4 : 8);
+    });
+    check_all(ended, XF_ERROR_PEER);
+    CHECK(ended[0].message.find("a message from rank 1 has size 8, expected 4") == 0);
+}
+
+// The failed rank has not closed its comm, so without the message the others would wait 30 seconds.
+XF_TEST(who_gives_up_tells_the_others) {
+    const auto began = std::chrono::steady_clock::now();
+    std::atomic<int> left{3};
+    const auto ended = on_ranks(3, [&](const xf_comm &table) {
+        Faulty faulty{table, [](const Faulty &own, Parts *out, Parts *in, double timeout, xf_error *err) {
+                          const int32_t status = own.pass(out, in, timeout, err);
+                          if (own.inner.rank == 1) static_cast<char *>(in->at(1).data)[0] ^= 1;
+                          return status;
+                      }};
+        Communicator comm(through(&faulty), 30);
+        comm.take_ownership();
+        int values[3] = {};
+        const auto calls = [&] {  // the first exchange of another rank may still succeed
+            for (int i = comm.rank() == 1 ? 1 : 0; i < 2; ++i) comm.all_gather(values, sizeof values[0]);
+        };
+        CHECK_FAILS(calls(), XF_ERROR_PEER);
+        --left;
+        for (int i = 0; i < 20000 && left > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    check_all(ended, XF_OK);
+    CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(15));
+}
+
+// The comm of rank 0 of two, whose exchange calls *work and receives nothing.
+xf_comm carrier(std::function<int32_t()> *work) {
+    xf_comm comm = XF_COMM_INIT;
+    comm.size = 2, comm.user = work;
+    comm.exchange = [](void *user, const xf_comm_part *, size_t, const xf_comm_part *, size_t, double,
+                       xf_error *) -> int32_t { return (*static_cast<std::function<int32_t()> *>(user))(); };
+    return comm;
+}
+
+XF_TEST(a_comm_that_failed_is_not_used_again) {
+    int calls = 0;
+    std::function<int32_t()> work = [&]() -> int32_t { return ++calls == 1 ? XF_ERROR_BACKEND : XF_OK; };
+    Communicator comm(carrier(&work), 1);
+    for (int i = 0; i < 3; ++i) CHECK_FAILS(comm.exchange({}, {}), XF_ERROR_PEER);
+    CHECK_EQ(calls, 1);
+}
+
+XF_TEST(one_call_at_a_time) {
+    std::atomic<bool> entered{false}, tried{false};
+    std::function<int32_t()> work = [&]() -> int32_t {
+        for (entered = true; !tried;) std::this_thread::yield();
+        return XF_OK;
+    };
+    Communicator comm(carrier(&work), 30);
+    std::thread first([&] { comm.exchange({}, {}); });
+    while (!entered) std::this_thread::yield();
+    bool refused = false;
+    std::thread second([&] {
+        try {
+            comm.exchange({}, {});
+        } catch (const xf::Error &error) {
+            refused = error.status() == XF_ERROR_BUSY;
+        }
+        tried = true;
+    });
+    for (int i = 0; i < 2000 && !tried; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    tried = true;  // otherwise the test hangs if both calls enter
+    first.join(), second.join();
+    CHECK(refused);
+    comm.exchange({}, {});
+}
+
+XF_TEST(tables_are_checked) {
+    xf_comm one = XF_COMM_INIT;
+    CHECK_FAILS(Communicator(one, 1), XF_ERROR_OUT_OF_RANGE);
+    one.size = 2, one.rank = 2;
+    CHECK_FAILS(Communicator(one, 1), XF_ERROR_OUT_OF_RANGE);
+    one.rank = -1;
+    CHECK_FAILS(Communicator(one, 1), XF_ERROR_OUT_OF_RANGE);
+    one.rank = 1;
+    CHECK_FAILS(Communicator(one, 1), XF_ERROR_INVALID_ARGUMENT);
+    xf_comm none;
+    CHECK_FAILS(xf::make_loopback(&none, 0), XF_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(xf::make_loopback(&none, 1025), XF_ERROR_OUT_OF_RANGE);
+}
+
+}  // namespace

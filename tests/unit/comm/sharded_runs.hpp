@@ -1,0 +1,134 @@
+// Runs of sharded steps that can be compared bit by bit, by loss curve and checkpoint, for different numbers of ranks
+// and threads and for different devices.
+//
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "comm/ranks.hpp"
+#include "data/batcher.h"
+#include "train/training.hpp"
+
+namespace xf_test {
+
+struct Run {
+    std::string curve, file;
+    std::vector<float> average;  // of train.ema
+};
+
+inline Settings with(Settings settings, const Settings &changes) {
+    for (const auto &[key, value] : changes) settings.insert_or_assign(key, value);
+    return settings;
+}
+
+// place: options that replace those of the best CPU device; "cuda:#" selects one GPU per rank.
+inline std::shared_ptr<xf::Context> context_of(const xf_comm &comm, int threads, const char *timeout = "60",
+                                               const Settings &place = {}) {
+    xf_host host = XF_HOST_INIT;
+    host.comm = &comm;
+    const Settings options = {
+        {"context.device", "cpu"}, {"context.threads", std::to_string(threads)}, {"context.comm_timeout", timeout}};
+    Settings all = with(options, place);
+    std::string &device = all.at("context.device");
+    if (device.back() == '#') device.replace(device.size() - 1, 1, std::to_string(comm.rank));
+    auto context = std::make_shared<xf::Context>(options_of(all), &host);
+    context->communicator()->take_ownership();
+    return context;
+}
+
+inline std::string line(const xf::StepStats &s) {
+    return xf::format("%lld %lld %lld %a %a %a\n", static_cast<long long>(s.step), static_cast<long long>(s.sentences),
+                      static_cast<long long>(s.tgt_tokens), s.loss_sum, s.nll_sum, s.gradient_norm);
+}
+
+// Makes a step with the batches of one rank's shards, `each` per shard.
+inline std::string step_own(xf::Trainer *trainer, const Task &task, int64_t shards, int rank, int ranks, int64_t each) {
+    const xf::Range own = xf::even_chunk(shards, rank, ranks);
+    std::vector<Batch> batches;
+    std::vector<xf_batch> views;
+    for (int64_t i = own.begin * each; i < own.end * each; ++i)
+        batches.push_back(task.batch(trainer->steps_done() * shards * each + i));
+    for (const Batch &batch : batches) views.push_back(batch.view());
+    return line(trainer->step(views.data(), views.size()));
+}
+
+inline Run run(int ranks, const Settings &settings, int64_t shards, int64_t each, int64_t steps,
+               const Settings &place = {}) {
+    const Folder folder;
+    Run result;
+    check_all(
+        on_ranks(
+            ranks,
+            [&](const xf_comm &comm) {
+                const auto context = context_of(comm, 1 + comm.rank % 3, "60", place);
+                const auto trainer = make_trainer(context, with(settings, {{"train.shards", std::to_string(shards)}}));
+                std::string curve;
+                for (int64_t i = 0; i < steps; ++i)
+                    curve += step_own(trainer.get(), Task(), shards, comm.rank, ranks, each);
+                save(trainer.get(), folder.file("final"));
+                if (comm.rank == 0) result.curve = curve;
+                if (!settings.contains("train.ema")) return;
+                const auto average = params_of(*trainer->average());
+                if (comm.rank == ranks - 1) result.average = average;
+            }),
+        XF_OK);
+    result.file = bytes_of(folder.file("final"));
+    CHECK(!result.file.empty());
+    return result;
+}
+
+inline void check_same(const Run &a, const Run &b, const std::string &what) {
+    if (a.curve != b.curve) record(__FILE__, __LINE__, what + ": the loss curves differ:\n" + a.curve + b.curve);
+    if (a.file != b.file || a.file.empty()) record(__FILE__, __LINE__, what + ": the files differ");
+    if (a.average != b.average) record(__FILE__, __LINE__, what + ": the averages differ");
+}
+
+inline const Settings kFull =
+    with(kTraining, {{"train.ema", "0.9"}, {"train.clip_norm", "0.5"}, {"train.weight_decay", "0.01"}});
+
+// A batcher of a corpus of random ids.
+inline std::unique_ptr<xf::Batcher> make_batcher(size_t pairs, uint64_t seed = 3) {
+    const Batch all(reversal_pairs(5, pairs, 1, 8, 40));
+    const xf_batch view = all.view();
+    xf::BatcherOptions options;
+    options.batch_tokens = 40;
+    options.seed = seed;
+    return xf::Batcher::create(xf::Corpus::from_ids(view, nullptr), {}, options, nullptr, {}, {});
+}
+
+// Trains two and a half epochs with batchers whose epochs end within a step. Saves after 7 steps and resumes with a
+// different number of ranks.
+inline Run run_epochs(int ranks, int ranks_after, const std::string &shards, const std::string &each,
+                      const Settings &changes = {}, size_t pairs = 150, const Settings &place = {}) {
+    const Folder folder;
+    Run result;
+    const Settings settings = with(with(kFull, changes), {{"train.shards", shards}, {"train.accumulate", each}});
+    const auto go = [&](xf::Trainer *trainer, xf::Batcher *batcher, int64_t last, const xf_comm &comm) {
+        std::string curve;
+        trainer->set_compare_steps(3);
+        while (trainer->steps_done() < last) {
+            xf::StepStats stats;
+            curve += trainer->next(batcher, &stats) ? line(stats) : "end of epoch\n";
+        }
+        trainer->save(folder.file("file"), "",
+                      xf::DataPosition::of(*batcher, batcher->fingerprint(), batcher->order()));
+        if (comm.rank == 0) result.curve += curve;
+    };
+    check_all(on_ranks(ranks,
+                       [&](const xf_comm &comm) {
+                           const auto trainer = make_trainer(context_of(comm, 1, "60", place), settings);
+                           go(trainer.get(), make_batcher(pairs).get(), 7, comm);
+                       }),
+              XF_OK);
+    check_all(on_ranks(ranks_after,
+                       [&](const xf_comm &comm) {
+                           const auto trainer = resume(context_of(comm, 2, "60", place), folder.file("file"));
+                           const auto batcher = make_batcher(pairs);
+                           trainer->seek(batcher.get(), batcher->fingerprint(), batcher->order());
+                           go(trainer.get(), batcher.get(), 16, comm);
+                       }),
+              XF_OK);
+    result.file = bytes_of(folder.file("file"));
+    return result;
+}
+
+}  // namespace xf_test

@@ -1,0 +1,363 @@
+// AtomicFile: after any failure, either the old or the new file is complete.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "core/atomic_file.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "core/fault_io.hpp"
+#include "support/test.hpp"
+
+using namespace xf;
+using xf_test::FaultIo;
+using xf_test::TempFolder;
+
+static void save(const std::string &path, const std::string &text, const IoOps &io = system_io()) {
+    AtomicFile file(path, io);
+    file.reserve(text.size());
+    file.write(text.data(), text.size() / 2);
+    file.write(text.data() + text.size() / 2, text.size() - text.size() / 2);
+    file.rewrite(0, text.data(), 1);
+    file.commit();
+}
+
+static std::string load(const std::string &path) { return read_file(path, 1 << 20); }
+
+XF_TEST(the_new_file_takes_the_place_and_the_old_one_is_kept) {
+    const TempFolder folder;
+    const int descriptors = xf_test::open_descriptors();
+    save(folder / "m", "one");
+    CHECK(!std::filesystem::exists(folder / "m.prev"));
+    save(folder / "m", "two");
+    save(folder / "m", "three");
+    CHECK_EQ(load(folder / "m"), std::string("three"));
+    CHECK_EQ(load(folder / "m.prev"), std::string("two"));
+    CHECK_EQ(folder.count_temps(), 0);
+    CHECK_EQ(xf_test::open_descriptors(), descriptors);
+}
+
+XF_TEST(a_previous_that_is_already_the_same_file_leaves_no_link) {
+    const TempFolder folder;
+    save(folder / "m", "one");
+    std::filesystem::create_hard_link(folder / "m", folder / "m.prev");  // as after a kill between link and rename
+    save(folder / "m", "two");
+    CHECK_EQ(load(folder / "m"), std::string("two"));
+    CHECK_EQ(load(folder / "m.prev"), std::string("one"));
+    CHECK_EQ(folder.count_temps(), 0);
+}
+
+XF_TEST(without_commit_nothing_changes) {
+    const TempFolder folder;
+    save(folder / "m", "one");
+    {
+        AtomicFile file(folder / "m");
+        file.write("xx", 2);
+        CHECK_EQ(folder.count_temps(), 1);
+    }
+    CHECK_EQ(load(folder / "m"), std::string("one"));
+    CHECK_EQ(folder.count_temps(), 0);
+}
+
+XF_TEST(modes_follow_the_umask_and_the_old_file) {
+    const TempFolder folder;
+    const mode_t before = umask(027);
+    save(folder / "m", "one");
+    struct stat status;
+    CHECK_EQ(stat((folder / "m").c_str(), &status), 0);
+    CHECK_EQ(status.st_mode & 0777u, 0640u);
+    CHECK_EQ(chmod((folder / "m").c_str(), 0600), 0);
+    save(folder / "m", "two");
+    CHECK_EQ(stat((folder / "m").c_str(), &status), 0);
+    CHECK_EQ(status.st_mode & 0777u, 0600u);
+    umask(before);
+}
+
+XF_TEST(a_link_stays_and_its_target_is_replaced) {
+    const TempFolder folder;
+    std::filesystem::create_directory(folder / "real");
+    save(folder / "real/m", "one");
+    std::filesystem::create_symlink("real/m", folder / "link");
+    save(folder / "link", "two");
+    CHECK(std::filesystem::is_symlink(folder / "link"));
+    CHECK_EQ(load(folder / "real/m"), std::string("two"));
+    CHECK_EQ(load(folder / "real/m.prev"), std::string("one"));
+    std::filesystem::create_symlink("nothing", folder / "dangling");
+    CHECK_FAILS(save(folder / "dangling", "x"), XF_ERROR_NOT_FOUND);
+}
+
+XF_TEST(what_can_not_be_a_target_is_refused) {
+    const TempFolder folder;
+    CHECK_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
+    CHECK_FAILS(save(folder / "fifo", "x"), XF_ERROR_IO);
+    CHECK_FAILS(save(folder.path(), "x"), XF_ERROR_IO);
+    CHECK_FAILS(save(folder / "new/", "x"), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(save(folder / "none/m", "x"), XF_ERROR_NOT_FOUND);
+    // A device like /dev/full, created by the test, so that a faulty library cannot replace that of the machine.
+    const std::string device = folder / "full";
+    if (mknod(device.c_str(), S_IFCHR | 0600, makedev(1, 7)) == 0) CHECK_FAILS(save(device, "x"), XF_ERROR_IO);
+    CHECK_FAILS(save("", "x"), XF_ERROR_INVALID_ARGUMENT);
+    const std::string long_name = folder / std::string(250, 'n');  // too long for the suffix: saved, but without .prev
+    save(long_name, "one");
+    save(long_name, "two");
+    CHECK_EQ(load(long_name), std::string("two"));
+    CHECK_EQ(folder.count_temps(), 0);
+}
+
+XF_TEST(a_read_only_folder_is_an_error_and_keeps_the_file) {
+    const TempFolder folder;
+    std::filesystem::create_directory(folder / "ro");
+    save(folder / "ro/m", "one");
+    CHECK_EQ(chmod((folder / "ro").c_str(), 0555), 0);
+    if (geteuid() != 0) {  // root can write anywhere; the injected EACCES and EROFS cover this case
+        CHECK_FAILS(save(folder / "ro/m", "two"), XF_ERROR_IO);
+        CHECK_EQ(load(folder / "ro/m"), std::string("one"));
+    }
+    CHECK_EQ(chmod((folder / "ro").c_str(), 0755), 0);
+}
+
+// The main test: each system call of a save fails, with each error, once and permanently.
+XF_TEST(after_any_failure_the_old_or_the_new_file_is_whole) {
+    const TempFolder folder;
+    const std::string path = folder / "m", before(3000, 'o'), after(5000, 'n');
+    save(path, "older");
+    const int descriptors = xf_test::open_descriptors();
+    int failed = 0, survived = 0, cases = 0;
+    for (const int error : {ENOSPC, EDQUOT, EFBIG, EIO, EROFS, EACCES, EINTR, FaultIo::kShortCount}) {
+        for (const int mode : {0, 1, 2}) {  // once, permanently, permanently with unlink
+            FaultIo::fail_unlink = mode == 2;
+            for (int n = 1;; ++n, ++cases) {
+                save(path, before);
+                FaultIo::arm(n, error, mode > 0);
+                bool thrown = false;
+                try {
+                    save(path, after, FaultIo::ops());
+                } catch (const Error &caught) {
+                    thrown = true;
+                    CHECK_EQ(caught.status(), XF_ERROR_IO);
+                    CHECK_EQ(caught.native_code(), error);
+                }
+                (thrown ? failed : survived) += 1;
+                const bool fired = FaultIo::fired;
+                FaultIo::disarm();
+                const std::string now = load(path);
+                CHECK(now == after || (thrown && now == before));
+                const std::string previous = load(path + ".prev");
+                CHECK(previous == before || previous == after || previous == "older");
+                if (mode < 2) CHECK_EQ(folder.count_temps(), 0);
+                CHECK_EQ(xf_test::open_descriptors(), descriptors);
+                if (mode == 2)
+                    for (const auto &entry : std::filesystem::directory_iterator(folder.path()))
+                        if (entry.path().filename().string().starts_with(".")) std::filesystem::remove(entry.path());
+                if (!fired) break;
+            }
+        }
+    }
+    FaultIo::fail_unlink = false;
+    CHECK(cases > 250);
+    CHECK(failed > 150);
+    CHECK(survived > 50);
+}
+
+XF_TEST(a_failed_fsync_is_not_tried_again) {
+    const TempFolder folder;
+    static int syncs = 0;
+    IoOps io = system_io();
+    io.fsync = [](int) {
+        ++syncs;
+        errno = EIO;
+        return -1;
+    };
+    AtomicFile file(folder / "m", io);
+    file.write("x", 1);
+    CHECK_FAILS(file.commit(), XF_ERROR_IO);
+    CHECK_FAILS(file.commit(), XF_ERROR_STATE);
+    CHECK_FAILS(file.write("x", 1), XF_ERROR_STATE);
+    CHECK_EQ(syncs, 1);
+    CHECK(!std::filesystem::exists(folder / "m"));
+}
+
+XF_TEST(interrupted_and_short_writes_go_on) {
+    const TempFolder folder;
+    static int calls;
+    calls = 0;
+    IoOps io = system_io();
+    io.pwrite = [](int fd, const void *src, size_t bytes, off_t offset) {
+        errno = EINTR;
+        return ++calls % 2 ? ssize_t{-1} : system_io().pwrite(fd, src, std::min<size_t>(bytes, 7), offset);
+    };
+    save(folder / "m", "a text of more than seven bytes", io);
+    CHECK_EQ(load(folder / "m"), std::string("a text of more than seven bytes"));
+    CHECK(calls > 8);
+}
+
+// If a profiler's timer fires often, some file systems never complete a large reservation of space.
+XF_TEST(interrupted_flushes_are_repeated_and_space_is_only_a_wish) {
+    const TempFolder folder;
+    static int syncs, wishes;
+    syncs = wishes = 0;
+    IoOps io = system_io();
+    io.fsync = [](int fd) {
+        errno = EINTR;
+        return ++syncs % 3 != 0 ? -1 : system_io().fsync(fd);
+    };
+    io.allocate = [](int, off_t) {
+        ++wishes;
+        errno = EINTR;
+        return -1;
+    };
+    AtomicFile file(folder / "m", io);
+    file.reserve(1);
+    file.write("x", 1);
+    file.commit();
+    CHECK_EQ(load(folder / "m"), std::string("x"));
+    CHECK_EQ(syncs, 6);  // the file and its folder
+    CHECK(wishes > 0 && wishes < 100);
+}
+
+XF_TEST(a_write_that_takes_nothing_is_an_error_and_no_endless_loop) {
+    const TempFolder folder;
+    IoOps io = system_io();
+    io.pwrite = [](int, const void *, size_t, off_t) { return ssize_t{0}; };
+    CHECK_FAILS(save(folder / "m", "x", io), XF_ERROR_IO);
+    CHECK_EQ(folder.count_temps(), 0);
+}
+
+// In a child, because the limit applies to the whole process. The exit status is the step that failed.
+XF_TEST(a_file_size_limit_is_an_error_and_not_a_death) {
+    const TempFolder folder;
+    save(folder / "m", "old");
+    const pid_t child = fork();
+    if (child == 0) {
+        const rlimit limit = {4096, 4096};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        int result = 1;
+        for (const bool reserved : {false, true}) {
+            try {
+                AtomicFile file(folder / "m");
+                const std::string text(10'000, 'x');
+                if (reserved) file.reserve(text.size());
+                file.write(text.data(), text.size());
+                _exit(2);
+            } catch (const Error &error) {
+                if (error.status() != XF_ERROR_IO || error.native_code() != EFBIG) _exit(3);
+            }
+            sigset_t now;
+            sigpending(&now);
+            if (sigismember(&now, SIGXFSZ) == 1) _exit(4);
+            pthread_sigmask(SIG_BLOCK, nullptr, &now);
+            if (sigismember(&now, SIGXFSZ) == 1) _exit(5);
+            result = 0;
+        }
+        _exit(result);
+    }
+    int status = -1;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status));
+    CHECK_EQ(WEXITSTATUS(status), 0);
+    CHECK_EQ(load(folder / "m"), std::string("old"));
+    CHECK_EQ(folder.count_temps(), 0);
+}
+
+XF_TEST(a_forked_child_leaves_its_parents_temp_file) {
+    const TempFolder folder;
+    auto *file = new AtomicFile(folder / "m");
+    file->write("x", 1);
+    const pid_t child = fork();
+    if (child == 0) {
+        delete file;
+        _exit(0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    file->commit();
+    delete file;
+    CHECK_EQ(load(folder / "m"), std::string("x"));
+}
+
+// A child saves continuously and is killed at arbitrary moments: a reader always finds one complete version.
+XF_TEST(kill_at_any_instant_leaves_a_whole_file) {
+    const TempFolder folder;
+    const auto text = [](int i) { return std::string(20'000, static_cast<char>('a' + i % 26)); };
+    save(folder / "m", text(0));
+    for (int trial = 0; trial < 40; ++trial) {
+        const pid_t child = fork();
+        if (child == 0)
+            for (int i = 1;; ++i) save(folder / "m", text(i));
+        std::this_thread::sleep_for(std::chrono::microseconds(500 + trial * 371 % 9000));
+        kill(child, SIGKILL);
+        int status = -1;
+        waitpid(child, &status, 0);
+        const std::string now = load(folder / "m");
+        CHECK(now == std::string(20'000, now.empty() ? '?' : now[0]));
+    }
+}
+
+XF_TEST(what_killed_writers_left_is_deleted_and_nothing_else) {
+    const TempFolder folder;
+    const auto sweep = [&](const char *name, int64_t seconds) {
+        const int fd = open(folder.path().c_str(), O_RDONLY | O_DIRECTORY);
+        AtomicFile::sweep(fd, name, seconds);
+        close(fd);
+    };
+    const auto leave = [&](const char *name) { std::ofstream(folder / name) << "left"; };
+    const auto is_there = [&](const char *name) {
+        return std::filesystem::exists(std::filesystem::symlink_status(folder / name));
+    };
+    // Two writers: one is killed, one is active.
+    const pid_t child = fork();
+    if (child == 0) {
+        AtomicFile file(folder / "m");
+        file.write("x", 1);
+        kill(getpid(), SIGKILL);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    AtomicFile at_work(folder / "m");
+    at_work.write("y", 1);
+    save(folder / "n", "other");
+    CHECK_EQ(folder.count_temps(), 2);
+    leave(".m.old.12.3");
+    const char *const others[] = {".m.tmp.12",   ".m.tmp.12.x",  ".m.tmp..3", ".mm.tmp.12.3",
+                                  ".n.tmp.12.3", ".m.tmp.1.2.3", "m.tmp.1.2"};
+    for (const char *name : others) leave(name);
+    std::filesystem::create_symlink(folder / "n", folder / ".m.tmp.7.7");
+    mkfifo((folder / ".m.tmp.8.8").c_str(), 0600);
+    const int before = folder.count_temps();
+    sweep("m", 60);
+    CHECK_EQ(folder.count_temps(), before);
+    const int descriptors = xf_test::open_descriptors();
+    sweep("m", 0);
+    CHECK_EQ(folder.count_temps(), before - 2);
+    CHECK(!is_there(".m.old.12.3") && is_there(".m.tmp.7.7") && is_there(".m.tmp.8.8"));
+    for (const char *name : others) CHECK(is_there(name));
+    CHECK_EQ(xf_test::open_descriptors(), descriptors);
+    at_work.commit();
+    CHECK_EQ(load(folder / "m"), std::string("y"));
+    CHECK_EQ(load(folder / "n"), std::string("other"));
+    sweep("n", 0);
+    CHECK(!is_there(".n.tmp.12.3"));
+}
+
+XF_TEST(threads_that_save_the_same_file_do_not_mix) {
+    const TempFolder folder;
+    const auto run = [&](char c) {
+        for (int i = 0; i < 30; ++i) save(folder / "m", std::string(9000, c));
+    };
+    std::thread a(run, 'a'), b(run, 'b');
+    a.join();
+    b.join();
+    const std::string now = load(folder / "m");
+    CHECK(now == std::string(9000, 'a') || now == std::string(9000, 'b'));
+    CHECK_EQ(folder.count_temps(), 0);
+}

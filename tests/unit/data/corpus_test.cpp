@@ -1,0 +1,545 @@
+// Corpus: valid pairs, the handling of invalid lines, and files that cannot be read.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "support/test.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "data/corpus.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using xf::Corpus;
+using xf::CorpusOptions;
+
+class TempDir {
+public:
+    TempDir() {
+        std::string name = (fs::temp_directory_path() / "xf-corpus-XXXXXX").string();
+        path_ = ::mkdtemp(name.data());
+    }
+    ~TempDir() {
+        std::error_code ignored;
+        fs::remove_all(path_, ignored);
+    }
+    std::string file(const std::string &name) const { return (path_ / name).string(); }
+    std::string folder(const std::string &name) const {
+        fs::create_directory(file(name));
+        return file(name);
+    }
+    std::string write(const std::string &name, const std::string &bytes) const {
+        std::ofstream(file(name), std::ios::binary) << bytes;
+        return file(name);
+    }
+
+private:
+    fs::path path_;
+};
+
+CorpusOptions strict() {
+    CorpusOptions options;
+    options.strict = true;
+    return options;
+}
+
+std::shared_ptr<const Corpus> parse(const std::string &bytes, const CorpusOptions &options = {},
+                                    std::vector<std::string> *said = nullptr) {
+    return Corpus::from_memory("m.tsv", bytes, options, [said](const std::string &sentence) {
+        if (said != nullptr) said->push_back(sentence);
+    });
+}
+
+// The error message of strict reading.
+std::string complaint(const std::string &bytes, CorpusOptions options = {}) {
+    options.strict = true;
+    try {
+        parse(bytes, options);
+    } catch (const xf::Error &error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+template <class F>
+std::string error_of(F &&body) {
+    try {
+        body();
+    } catch (const xf::Error &error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+}  // namespace
+
+XF_TEST(pairs_are_kept_in_order) {
+    const auto corpus = parse("ein Haus\ta house\nzwei\ttwo\n", strict());
+    CHECK_EQ(corpus->size(), 2);
+    CHECK_EQ(corpus->source(0), "ein Haus");
+    CHECK_EQ(corpus->target(0), "a house");
+    CHECK_EQ(corpus->source(1), "zwei");
+    CHECK_EQ(corpus->target(1), "two");
+    CHECK_EQ(corpus->stats().lines, 2);
+}
+
+XF_TEST(line_ends_and_byte_order_mark_are_no_text) {
+    for (const char *text : {"a\tb\nc\td", "a\tb\nc\td\n", "a\tb\r\nc\td\r\n", "a\tb\r\nc\td",
+                             "\xEF\xBB\xBF"
+                             "a\tb\nc\td\n"}) {
+        const auto corpus = parse(text, strict());
+        CHECK_EQ(corpus->size(), 2);
+        CHECK_EQ(corpus->source(0), "a");
+        CHECK_EQ(corpus->target(0), "b");
+        CHECK_EQ(corpus->target(1), "d");
+    }
+}
+
+XF_TEST(not_one_pair_is_an_error) {
+    for (const char *text : {"", "\xEF\xBB\xBF", "\n\n", "no tab\n"}) CHECK_FAILS(parse(text), XF_ERROR_DATA);
+    CHECK_EQ(complaint(""), "m.tsv: no valid sentence pair in 0 lines");
+    CHECK_EQ(error_of([] { parse("no tab\nno tab\n\tb\n"); }),
+             "m.tsv: no valid sentence pair in 3 lines: 2 without a tab, 1 with an empty side");
+}
+
+XF_TEST(strict_names_file_line_and_fault) {
+    CHECK_EQ(complaint("a\tb\nno tab\n"), "m.tsv:2: no tab between source and target");
+    CHECK_EQ(complaint("a\tb\tc\td\n"), "m.tsv:1: 4 columns, expected 2: source, tab, target");
+    CHECK_EQ(complaint("a\tb\n\tb\n"), "m.tsv:2: the source is empty");
+    CHECK_EQ(complaint("a\t \r\n"), "m.tsv:1: the target is empty");
+    CHECK_EQ(complaint("ab\xC3\t\n"), "m.tsv:1: not valid UTF-8 at byte 3 of the line");
+    CHECK_EQ(complaint(std::string("a\0\tb", 4)), "m.tsv:1: a NUL byte at byte 2 of the line");
+    CorpusOptions few;
+    few.max_bytes_per_side = 4;
+    CHECK_EQ(complaint("abcde\tb\n", few), "m.tsv:1: the source has 5 bytes; the maximum is 4 (data.max_bytes)");
+    CHECK_EQ(complaint("abcd\tabcd\r\n", few), "no error");
+    CHECK_EQ(complaint("abcde\tabcde\n", few), "m.tsv:1: the line has more than 4 bytes per side (data.max_bytes)");
+    CHECK_FAILS(parse("x", strict()), XF_ERROR_DATA);
+}
+
+XF_TEST(skipped_lines_are_counted_once_each) {
+    std::vector<std::string> said;
+    const std::string text = std::string("a\tb\nno\na\tb\tc\n\tb\na\t\n\xFF\t\n\xED\xA0\x80\tb\n\xC0\x80\tb\n") +
+                             std::string("x\0\t\n", 4) + std::string(200000, 'x') + "\ty\nlast\tpair";
+    const auto corpus = parse(text, {}, &said);
+    const xf::CorpusStats &s = corpus->stats();
+    CHECK_EQ(s.lines, 11);
+    CHECK_EQ(s.kept, 2);
+    CHECK_EQ(s.no_tab, 1);
+    CHECK_EQ(s.many_tabs, 1);
+    CHECK_EQ(s.empty_side, 2);
+    CHECK_EQ(s.invalid_utf8, 3);
+    CHECK_EQ(s.nul_byte, 1);
+    CHECK_EQ(s.too_long, 1);
+    CHECK_EQ(s.kept + s.skipped(), s.lines);
+    CHECK_EQ(corpus->source(1), "last");
+    CHECK_EQ(said.size(), 10u);
+    CHECK_EQ(said.back(),
+             "m.tsv: skipped 9 of 11 lines: 1 without a tab, 1 with more than two columns, 2 with an empty side, "
+             "1 too long, 3 not valid UTF-8, 1 with a NUL byte");
+}
+
+XF_TEST(at_most_ten_sentences_and_a_summary) {
+    std::vector<std::string> said;
+    std::string text;
+    for (int i = 0; i < 5000; ++i) text += "bad\n";
+    text += "good\tpair\n";
+    CHECK_EQ(parse(text, {}, &said)->stats().no_tab, 5000);
+    CHECK_EQ(said.size(), 11u);
+    CHECK_EQ(said[9], "m.tsv:10: no tab between source and target");
+    CHECK_EQ(said[10], "m.tsv: skipped 5000 of 5001 lines: 5000 without a tab");
+    CHECK_EQ(Corpus::from_memory("m.tsv", text, {})->size(), 1);  // no callback for warnings
+}
+
+XF_TEST(a_million_words_and_endless_lines) {
+    std::string words;
+    for (int i = 0; i < 1000000; ++i) words += "w ";
+    CHECK_EQ(parse(words + "\tx\na\tb\n")->stats().too_long, 1);
+    CHECK_EQ(parse(words + "\tx\na\tb\n")->size(), 1);
+    CHECK_EQ(parse("a\tb\n" + std::string(20000000, 'x'))->stats().too_long, 1);  // no newline at all
+    CorpusOptions wide;
+    wide.max_bytes_per_side = 1 << 28;
+    const auto corpus = parse(words + "\tx\na\tb\n", wide);  // longer than the reader's first buffer
+    CHECK_EQ(corpus->size(), 2);
+    CHECK_EQ(corpus->source(0), words);
+    CHECK_EQ(corpus->target(1), "b");
+}
+
+XF_TEST(blocks_may_end_anywhere) {
+    std::string text;
+    for (int i = 0; i < 300000; ++i) text += xf::format("s%d\tt%d\r\n", i, i);
+    const auto corpus = parse(text, strict());
+    CHECK_EQ(corpus->size(), 300000);
+    int wrong = 0;
+    for (int i = 0; i < 300000; ++i)
+        wrong += corpus->source(i) != xf::format("s%d", i) || corpus->target(i) != xf::format("t%d", i);
+    CHECK_EQ(wrong, 0);
+}
+
+XF_TEST(options_out_of_bounds_are_errors) {
+    CorpusOptions options;
+    options.max_bytes_per_side = 0;
+    CHECK_FAILS(parse("a\tb", options), XF_ERROR_OUT_OF_RANGE);
+    options.max_bytes_per_side = INT64_MAX;
+    CHECK_FAILS(parse("a\tb", options), XF_ERROR_OUT_OF_RANGE);
+}
+
+XF_TEST(two_files_give_pairs) {
+    TempDir dir;
+    const std::string src = dir.write("s",
+                                      "\xEF\xBB\xBF"
+                                      "eins\nmit\ttab\n\nvier\n");
+    const std::string tgt = dir.write("t", "\xEF\xBB\xBFone\r\nwith tab\r\nthree\r\nfour");
+    std::vector<std::string> said;
+    const auto corpus = Corpus::open_pair(src, tgt, {}, [&](const std::string &sentence) { said.push_back(sentence); });
+    CHECK_EQ(corpus->size(), 3);
+    CHECK_EQ(corpus->source(0), "eins");
+    CHECK_EQ(corpus->target(0), "one");
+    CHECK_EQ(corpus->source(1), "mit\ttab");
+    CHECK_EQ(corpus->target(2), "four");
+    CHECK_EQ(corpus->stats().empty_side, 1);
+    CHECK_EQ(said.at(0), src + ":3: the source is empty");
+    const std::string bad = dir.write("b", "one\nwith tab\nthree\n\xFF\n");
+    CHECK_EQ(error_of([&] { Corpus::open_pair(tgt, bad, strict()); }),
+             bad + ":4: not valid UTF-8 at byte 1 of the line");
+}
+
+XF_TEST(unequal_files_are_an_error_with_both_counts) {
+    TempDir dir;
+    const std::string three = dir.write("three", "a\nb\nc\n"), two = dir.write("two", "a\nb");
+    CHECK_EQ(error_of([&] { Corpus::open_pair(three, two, {}); }),
+             "'" + three + "' has 3 lines and '" + two + "' has 2, expected the same number");
+    CHECK_EQ(error_of([&] { Corpus::open_pair(two, three, {}); }),
+             "'" + two + "' has 2 lines and '" + three + "' has 3, expected the same number");
+    CHECK_FAILS(Corpus::open_pair(two, dir.write("empty", ""), {}), XF_ERROR_DATA);
+}
+
+XF_TEST(a_folder_is_its_files) {
+    TempDir dir;
+    const std::string folder = dir.folder("pairs");
+    CHECK_FAILS(Corpus::open_tsv(folder, {}), XF_ERROR_DATA);
+    CHECK_EQ(error_of([&] { Corpus::open_tsv(folder, {}); }), "the folder '" + folder + "' has no files");
+    // A file without a final newline is not joined with the next one. Files are sorted by bytes in any locale.
+    dir.write("pairs/part-2",
+              "\xEF\xBB\xBF"
+              "c\tC\nbad\nd\tD");
+    dir.write("pairs/part-10", "b\tB\n");
+    dir.write("pairs/part-B", "e\tE\n");
+    dir.write("pairs/part-a", "");
+    dir.write("pairs/_SUCCESS", "no\tpair\n");
+    dir.write("pairs/.part-2.crc", "no\tpair\n");
+    std::vector<std::string> said;
+    for (const std::string &path : {folder, folder + "/"}) {
+        said.clear();
+        const auto corpus = Corpus::open_tsv(path, {}, [&](const std::string &sentence) { said.push_back(sentence); });
+        std::string sources;
+        for (int64_t i = 0; i < corpus->size(); ++i) sources += corpus->source(i);
+        CHECK_EQ(sources, "bcde");
+        CHECK_EQ(corpus->stats().lines, 5);
+        CHECK_EQ(said.at(0), folder + "/part-2:2: no tab between source and target");
+        CHECK_EQ(said.back().find(path + ": skipped 1 of 5 lines"), 0u);
+    }
+    CHECK_EQ(error_of([&] { Corpus::open_tsv(folder, strict()); }),
+             folder + "/part-2:2: no tab between source and target");
+    dir.folder("pairs/sub");
+    CHECK_EQ(error_of([&] { Corpus::open_tsv(folder, {}); }), "cannot open '" + folder + "/sub': Is a directory");
+
+    const std::string src = dir.folder("src"), tgt = dir.folder("tgt");
+    dir.write("src/1.en", "a\nb\n"), dir.write("tgt/1.de", "A\nB");
+    dir.write("src/2.en", "c\n"), dir.write("tgt/2.de", "C\n");
+    const auto corpus = Corpus::open_pair(src, tgt, {});
+    CHECK_EQ(corpus->size(), 3);
+    CHECK_EQ(std::string(corpus->source(2)) + std::string(corpus->target(1)), "cB");
+    // Each pair of files must have the same number of lines; equal totals are not enough.
+    dir.write("src/1.en", "a\n"), dir.write("src/2.en", "b\nc\n");
+    CHECK_EQ(error_of([&] { Corpus::open_pair(src, tgt, {}); }),
+             "'" + src + "/1.en' has 1 lines and '" + tgt + "/1.de' has 2, expected the same number");
+    CHECK_EQ(error_of([&] { Corpus::open_pair(src, tgt + "/1.de", {}); }),
+             "'" + src + "' has 2 files and '" + tgt + "/1.de' has 1, expected the same number");
+}
+
+XF_TEST(what_is_no_file_is_one_sentence) {
+    TempDir dir;
+    const std::string missing = dir.file("missing.tsv");
+    CHECK_FAILS(Corpus::open_tsv(missing, {}), XF_ERROR_NOT_FOUND);
+    CHECK_EQ(error_of([&] { Corpus::open_tsv(missing, {}); }),
+             "cannot open '" + missing + "': No such file or directory");
+    CHECK_FAILS(Corpus::open_tsv("/dev/full", {}), XF_ERROR_IO);  // reads as endless zeros
+    CHECK_FAILS(Corpus::open_tsv("/dev/null", {}), XF_ERROR_IO);
+    CHECK_FAILS(Corpus::open_tsv("", {}), XF_ERROR_NOT_FOUND);
+    CHECK_FAILS(Corpus::open_tsv(std::string("a\0b", 3), {}), XF_ERROR_INVALID_ARGUMENT);
+    const std::string closed = dir.write("closed", "a\tb\n");
+    ::chmod(closed.c_str(), 0);
+    if (::geteuid() != 0) CHECK_FAILS(Corpus::open_tsv(closed, {}), XF_ERROR_IO);
+    CHECK_FAILS(Corpus::open_pair(closed, missing, {}), ::geteuid() == 0 ? XF_ERROR_NOT_FOUND : XF_ERROR_IO);
+}
+
+XF_TEST(pipes_are_read_and_idle_ones_do_not_hang) {
+    TempDir dir;
+    const std::string path = dir.file("fifo");
+    CHECK_EQ(::mkfifo(path.c_str(), 0600), 0);
+    CHECK_FAILS(Corpus::open_tsv(path, {}), XF_ERROR_DATA);  // a pipe without a writer is empty
+    const int both = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+    std::thread writer([&] {
+        const std::string pair = "a\tb\n";
+        for (int i = 0; i < 20000; ++i)
+            if (::write(both, pair.data(), pair.size()) != 4) break;
+        // Closing the pipe ends the input only after the reader has read everything.
+        ::close(both);
+    });
+    CHECK_EQ(Corpus::open_tsv(path, strict())->size(), 20000);
+    writer.join();
+}
+
+XF_TEST(failures_leave_no_file_open) {
+    TempDir dir;
+    const std::string bad = dir.write("bad.tsv", "bad\n");
+    dir.folder("sub");
+    const auto lowest_free = [] {
+        const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+        ::close(fd);
+        return fd;
+    };
+    const int before = lowest_free();
+    for (int i = 0; i < 3; ++i) {
+        CHECK_FAILS(Corpus::open_tsv(bad, strict()), XF_ERROR_DATA);
+        CHECK_FAILS(Corpus::open_tsv(dir.file("."), {}), XF_ERROR_IO);
+        CHECK_FAILS(Corpus::open_pair(bad, dir.file("none"), {}), XF_ERROR_NOT_FOUND);
+    }
+    CHECK_EQ(lowest_free(), before);
+}
+
+XF_TEST(a_sparse_file_reserves_little) {
+    TempDir dir;
+    const std::string path = dir.write("sparse", "a\tb\n");
+    CHECK_EQ(::truncate(path.c_str(), 64 << 20), 0);  // 64 MiB of NUL bytes in one line
+    const auto corpus = Corpus::open_tsv(path, {});
+    CHECK_EQ(corpus->size(), 1);
+    CHECK_EQ(corpus->stats().too_long, 1);
+}
+
+// Writes to a pipe from a separate thread, cancels after some data has been read, and continues until the reader stops
+// or has read far more than a cancelled call should.
+class Feeder {
+public:
+    Feeder(std::string path, std::string piece, xf::CancelSource *source) : path_(std::move(path)) {
+        CHECK_EQ(::mkfifo(path_.c_str(), 0600), 0);
+        fd_ = ::open(path_.c_str(), O_RDWR);  // makes sure that the pipe has a writer
+        CHECK(fd_ >= 0);
+        thread_ = std::thread([this, piece = std::move(piece), source] {
+            const int writer = ::open(path_.c_str(), O_WRONLY);
+            for (int64_t written = 0; written < (int64_t{256} << 20) && !stop_;) {
+                const ssize_t got = ::write(writer, piece.data(), piece.size());
+                if (got > 0) written += got;
+                if (written > (8 << 20)) source->cancel();
+            }
+            ::close(writer);
+            ::close(fd_);
+        });
+    }
+    ~Feeder() {
+        stop_ = true;
+        const int drain = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK);  // unblocks a waiting write
+        std::vector<char> scrap(1 << 16);
+        while (::read(drain, scrap.data(), scrap.size()) != 0) std::this_thread::yield();
+        thread_.join();
+        ::close(drain);
+    }
+
+private:
+    std::string path_;
+    int fd_ = -1;
+    std::atomic<bool> stop_{false};
+    std::thread thread_;
+};
+
+// Cancellation is checked for every block, also within an endless line and while counting lines after a mismatch.
+XF_TEST(a_long_line_can_be_cancelled) {
+    TempDir dir;
+    const std::string pair = dir.write("pair", "a\n"), pipe = dir.file("pipe");
+    std::string lines;
+    while (lines.size() < 4096) lines += "a\n";
+    CorpusOptions options;
+    options.strict = true;
+    const auto cancelled = [&](const std::string &piece, auto &&read) {
+        xf::CancelSource source;
+        const xf::Call call(source, XF_CALL_INIT);
+        {
+            const Feeder feeder(pipe, piece, &source);
+            CHECK_FAILS(read(call), XF_ERROR_CANCELLED);
+        }
+        ::unlink(pipe.c_str());
+    };
+    const std::string endless(4096, 'a');
+    const xf::Corpus::Warn quiet;
+    cancelled(endless, [&](const xf::Call &call) { return Corpus::open_tsv(pipe, options, quiet, call); });
+    cancelled(endless, [&](const xf::Call &call) { return Corpus::open_pair(pair, pipe, options, quiet, call); });
+    cancelled(lines, [&](const xf::Call &call) { return Corpus::open_pair(pair, pipe, options, quiet, call); });
+    cancelled(lines, [&](const xf::Call &call) { return Corpus::open_pair(pipe, pair, options, quiet, call); });
+}
+
+XF_TEST(long_paths_keep_their_end) {
+    const std::string name = std::string(300, 'd') + "/train.tsv";
+    try {
+        Corpus::from_memory(name, "bad", strict());
+        CHECK(false);
+    } catch (const xf::Error &error) {
+        const std::string text = error.what();
+        CHECK(text.size() < XF_ERROR_MESSAGE_SIZE);
+        CHECK(text.find("/train.tsv:1: no tab") != std::string::npos);
+    }
+}
+
+// Pairs from memory are counted and reported like lines, but tabs and line ends are part of their text.
+XF_TEST(pairs_in_memory) {
+    const char *sources[] = {"a\tb", "", "c\nd", "\xC3", "long text", "e"};
+    const char *targets[] = {"1", "2", "3\r", "4", "5", "6"};
+    CorpusOptions options;
+    options.max_bytes_per_side = 4;
+    std::vector<std::string> said;
+    const auto hear = [&](const std::string &sentence) { said.push_back(sentence); };
+    const auto corpus = Corpus::from_pairs({sources, nullptr}, {targets, nullptr}, 6, options, hear);
+    CHECK_EQ(corpus->size(), 3);
+    CHECK_EQ(corpus->source(0), "a\tb");
+    CHECK_EQ(corpus->source(1), "c\nd");
+    CHECK_EQ(corpus->target(1), "3\r");
+    CHECK_EQ(corpus->target(2), "6");
+    CHECK_EQ(corpus->stats().lines, 6);
+    CHECK_EQ(corpus->stats().empty_side, 1);
+    CHECK_EQ(corpus->stats().invalid_utf8, 1);
+    CHECK_EQ(corpus->stats().too_long, 1);
+    CHECK_EQ(said.size(), 4u);
+    CHECK_EQ(said[0], "pairs:2: the source is empty");
+    CHECK_EQ(said[3], "pairs: skipped 3 of 6 lines: 1 with an empty side, 1 too long, 1 not valid UTF-8");
+    const size_t two[] = {1, 1}, nul[] = {3, 1};
+    const auto cut = Corpus::from_pairs({sources, two}, {targets, two}, 1, options);
+    CHECK_EQ(cut->source(0), "a");
+    const char *with_nul[] = {"a\0b", "c"};
+    CHECK_EQ(Corpus::from_pairs({with_nul, nul}, {targets, nullptr}, 2, options)->stats().nul_byte, 1);
+    options.strict = true;
+    CHECK_FAILS(Corpus::from_pairs({sources, nullptr}, {targets, nullptr}, 6, options), XF_ERROR_DATA);
+    CHECK_FAILS(Corpus::from_pairs({sources, nullptr}, {targets, nullptr}, 0, options), XF_ERROR_DATA);
+    const char *none[] = {nullptr};
+    CHECK_FAILS(Corpus::from_pairs({none, nullptr}, {targets, nullptr}, 1, options), XF_ERROR_INVALID_ARGUMENT);
+}
+
+namespace {
+
+std::shared_ptr<const Corpus> ids_corpus(std::vector<int32_t> src, std::vector<int64_t> src_offsets,
+                                         std::vector<int32_t> tgt, std::vector<int64_t> tgt_offsets) {
+    xf_batch batch = XF_BATCH_INIT;
+    batch.sentences = static_cast<int64_t>(src_offsets.size()) - 1;
+    batch.src_ids = src.data();
+    batch.src_offsets = src_offsets.data();
+    batch.tgt_ids = tgt.data();
+    batch.tgt_offsets = tgt_offsets.data();
+    return Corpus::from_ids(batch, nullptr);
+}
+
+}  // namespace
+
+XF_TEST(ids_in_memory) {
+    const auto corpus = ids_corpus({5, 6, 1, 7, 1}, {0, 3, 5}, {8, 1, 9, 1, 1}, {0, 2, 5});
+    CHECK_EQ(corpus->size(), 2);
+    CHECK(!corpus->has_text());
+    CHECK_FAILS(corpus->check_text(), XF_ERROR_STATE);
+    CHECK_EQ(corpus->source_ids(0).size(), 3u);
+    CHECK_EQ(corpus->source_ids(0)[1], 6);
+    CHECK_EQ(corpus->target_ids(1).size(), 3u);
+    CHECK_EQ(corpus->target_ids(1)[1], 1);  // an end token at another position is an ordinary token
+    CHECK_EQ(corpus->stats().kept, 2);
+    CHECK_FAILS(ids_corpus({}, {0}, {}, {0}), XF_ERROR_DATA);
+    CHECK_FAILS(ids_corpus({5, 1}, {0, 2}, {1}, {0, 1}), XF_ERROR_INVALID_ARGUMENT);     // no token
+    CHECK_FAILS(ids_corpus({5, 6}, {0, 2}, {5, 1}, {0, 2}), XF_ERROR_INVALID_ARGUMENT);  // two end tokens
+    CHECK_EQ(ids_corpus({5, 0, 1, 0}, {0, 2, 4}, {5, 0, 6, 0}, {0, 2, 4})->size(), 2);   // an end token other than 1
+    // Language tokens after the end token: one for each sentence, and none.
+    CHECK_EQ(ids_corpus({5, 1, 3, 5, 6, 1, 4}, {0, 3, 7}, {6, 1, 7, 1, 4}, {0, 2, 5})->size(), 2);
+    CHECK_EQ(ids_corpus({5, 1}, {0, 2}, {6, 1, 4}, {0, 3})->size(), 1);
+    CHECK_FAILS(ids_corpus({5, 1, 3}, {0, 3}, {1, 4}, {0, 2}), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(ids_corpus({5, 1, 3, 4}, {0, 4}, {6, 1}, {0, 2}), XF_ERROR_INVALID_ARGUMENT);  // two of them
+    CHECK_FAILS(ids_corpus({5, 1}, {1, 2}, {5, 1}, {0, 2}), XF_ERROR_INVALID_ARGUMENT);        // not from 0
+    CHECK_FAILS(ids_corpus({5, 1}, {0, 2, 0}, {5, 1}, {0, 2, 2}), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(ids_corpus({-5, 1}, {0, 2}, {5, 1}, {0, 2}), XF_ERROR_OUT_OF_RANGE);
+}
+
+XF_TEST(parts_share_the_text_and_outlive_the_whole) {
+    std::string text;
+    for (int i = 0; i < 100; ++i) text += xf::format("s%d\tt%d\n", i, i);
+    auto corpus = parse(text);
+    const int64_t wanted[] = {7, 99, 7};
+    const auto some = corpus->subset(wanted, 3);
+    const int64_t last[] = {1};
+    const auto of_some = some->subset(last, 1);
+    const char *where = corpus->source(99).data();
+    CHECK_FAILS(some->subset(wanted, 1), XF_ERROR_OUT_OF_RANGE);
+    const int64_t below[] = {-1};
+    CHECK_FAILS(corpus->subset(below, 1), XF_ERROR_OUT_OF_RANGE);
+    corpus.reset();
+    CHECK_EQ(some->size(), 3);
+    CHECK_EQ(some->source(0), "s7");
+    CHECK_EQ(some->target(1), "t99");
+    CHECK_EQ(some->stats().lines, 3);
+    CHECK_EQ(of_some->source(0), "s99");
+    CHECK(of_some->source(0).data() == where);
+}
+
+XF_TEST(a_split_is_the_seeds_and_keeps_the_order) {
+    std::string text;
+    for (int i = 0; i < 1000; ++i) text += xf::format("%d\tt\n", i);
+    const auto corpus = parse(text);
+    const auto numbers = [](const Corpus &part) {
+        std::vector<int> all;
+        for (int64_t i = 0; i < part.size(); ++i) all.push_back(std::stoi(std::string(part.source(i))));
+        return all;
+    };
+    const auto one = corpus->split(100, 1), again = corpus->split(100, 1), other = corpus->split(100, 2);
+    const std::vector<int> held = numbers(*one.held_out), rest = numbers(*one.rest);
+    CHECK_EQ(held.size(), 100u);
+    CHECK(std::is_sorted(held.begin(), held.end()));
+    CHECK(std::is_sorted(rest.begin(), rest.end()));
+    std::vector<int> all;
+    std::merge(held.begin(), held.end(), rest.begin(), rest.end(), std::back_inserter(all));
+    CHECK_EQ(all.size(), 1000u);
+    for (int i = 0; i < 1000; ++i) CHECK_EQ(all[static_cast<size_t>(i)], i);
+    CHECK(numbers(*again.held_out) == held);
+    CHECK(numbers(*other.held_out) != held);
+    CHECK(held.front() < 100 && held.back() >= 900);  // not only from the beginning
+    const auto parts = one.rest->split(899, 3);       // parts can be split again
+    CHECK_EQ(parts.rest->size(), 1);
+    CHECK_FAILS(corpus->split(0, 1), XF_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(corpus->split(1000, 1), XF_ERROR_OUT_OF_RANGE);
+}
+
+// Text and offsets are allocated from the context's heap, within its budget, until the last part is freed.
+XF_TEST(a_corpus_is_on_the_account) {
+    const auto heap = std::make_shared<xf::Heap>(xf::Allocator{}, 1 << 20);
+    CorpusOptions options;
+    options.heap = heap;
+    std::string text;
+    for (int i = 0; i < 10000; ++i) text += "some words\tmore words\n";
+    auto corpus = parse(text, options);
+    const auto size = static_cast<int64_t>(text.size()) - 20000, offsets = int64_t{10000} * 16;
+    CHECK(heap->current() >= size + offsets);
+    CHECK(heap->current() <= 2 * (size + offsets));
+    auto held_out = corpus->split(10, 1).held_out;
+    corpus.reset();
+    CHECK(heap->current() >= size);
+    held_out.reset();
+    CHECK_EQ(heap->current(), 0);
+    for (int i = 0; i < 6; ++i) text += text;
+    CHECK_FAILS(parse(text, options), XF_ERROR_NO_MEMORY);
+    CHECK_EQ(heap->current(), 0);
+}

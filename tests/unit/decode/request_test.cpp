@@ -1,0 +1,362 @@
+// The arguments of one call: prefixes, minimum length, deadline, and options; errors of single sentences; and the
+// log-probability of each token.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <thread>
+
+#include "decoding.hpp"
+
+namespace {
+
+using namespace xf_test;
+
+xf::Options with(const Settings &more) {
+    Settings settings = kReverser;
+    for (const auto &[key, value] : more) settings[key] = value;
+    return options_of(settings);
+}
+
+std::vector<Ids> sentences(size_t count) { return random_pairs(15, count, 14, kReverserIds).src; }
+
+size_t count_for(const DeviceName &device) { return device.cuda() ? 10 : 40; }
+
+// One prefix per sentence, in the form of a request.
+struct Prefixes {
+    Ids ids;
+    std::vector<int64_t> offsets{0};
+    explicit Prefixes(const std::vector<Ids> &all) {
+        for (const Ids &one : all) {
+            ids.insert(ids.end(), one.begin(), one.end());
+            offsets.push_back(std::ssize(ids));
+        }
+        ids.reserve(1);  // data() must not be null
+    }
+    xf::DecodeRequest request() const {
+        xf::DecodeRequest request;
+        request.prefix_ids = ids.data();
+        request.prefix_offsets = offsets.data();
+        return request;
+    }
+};
+
+// A constraint that forces the same prefixes.
+xf::Constraint forcing(const std::vector<Ids> &prefixes) {
+    return [&prefixes](std::span<const xf::Partial> partials) {
+        for (const xf::Partial &partial : partials) {
+            const Ids &wanted = prefixes[static_cast<size_t>(partial.sentence)];
+            if (partial.ids.size() < wanted.size()) partial.allowed[0] = 1u << wanted[partial.ids.size()];
+        }
+    };
+}
+
+// A call with a deadline, as of xf_decode().
+struct Deadline {
+    explicit Deadline(int64_t ms) : params{sizeof params, nullptr, ms, nullptr, nullptr} {}
+
+    xf_call params;
+    xf::CancelSource source;
+    const xf::Call call{source, params, xf::Call::Deadline::kPartial};
+};
+
+XF_TEST(each_token_has_its_log_probability) {
+    on_each_device(2, [](const auto &context, const DeviceName &name) {
+        const auto model = make_reverser(context);
+        xf::Decoder decoder(model, with({{"decode.n_best", "3"}, {"decode.max_extra_tokens", "4"}}));
+        const std::vector<Ids> sources = sentences(count_for(name));
+        const Answers answers = decode(&decoder, sources);
+        size_t cut = 0;
+        for (size_t s = 0; s < sources.size(); ++s) {
+            for (const xf::Hypothesis &h : answers[s]) {
+                CHECK(h.complete);
+                CHECK_EQ(h.token_log_probabilities.size(), h.ids.size() + (h.finished ? 1 : 0));
+                double sum = 0;
+                for (const float one : h.token_log_probabilities) sum += one;
+                CHECK_EQ(sum, h.log_probability);
+                cut += h.finished ? 0 : 1;
+                // Scoring the first half gives the log-probabilities of the first half.
+                const size_t half = h.ids.size() / 2;
+                if (half == 0) continue;
+                double first = 0;
+                for (size_t i = 0; i < half; ++i) first += h.token_log_probabilities[i];
+                const Ids begin(h.ids.begin(), h.ids.begin() + static_cast<std::ptrdiff_t>(half));
+                CHECK_NEAR(score(&decoder, {{sources[s]}, {begin}})[0], first, name.bf16() ? 0.2 : 1e-4);
+            }
+        }
+        CHECK(cut < sources.size());
+    });
+}
+
+XF_TEST(hypotheses_begin_with_their_prefixes) {
+    on_each_device(2, [](const auto &context, const DeviceName &name) {
+        const auto model = make_reverser(context);
+        const std::vector<Ids> sources = sentences(count_for(name));
+        Draw draw(77);
+        std::vector<Ids> prefixes;
+        for (size_t s = 0; s < sources.size(); ++s) {
+            prefixes.push_back(sentence(&draw, 0, static_cast<int64_t>(sources[s].size()), kReverserIds));
+            prefixes.back().pop_back();  // the end symbol
+        }
+        prefixes[1].clear();
+        const Prefixes given(prefixes);
+        for (const char *beam : {"1", "4"}) {
+            xf::Decoder decoder(model, with({{"decode.beam", beam}, {"decode.batch_sentences", "7"}}));
+            const Answers found = decode(&decoder, sources, given.request());
+            xf::DecodeRequest forced;
+            forced.constraint = forcing(prefixes);
+            const Answers expected = decode(&decoder, sources, forced);
+            const Answers free = decode(&decoder, sources);
+            for (size_t s = 0; s < sources.size(); ++s) {
+                CHECK(found[s][0].ids.size() >= prefixes[s].size());
+                CHECK(std::equal(prefixes[s].begin(), prefixes[s].end(), found[s][0].ids.begin()));
+                CHECK(same(found[s], expected[s]));
+                const Prefixes own({prefixes[s]});
+                CHECK(same(found[s], decode(&decoder, {sources[s]}, own.request())[0]));
+            }
+            CHECK(same(found[1], free[1]));  // prefixes of other sentences do not matter
+        }
+    });
+}
+
+// Greedy search with the beginning of its own result as prefix.
+XF_TEST(a_prefix_of_the_result_changes_no_bit) {
+    on_each_device(2, [](const auto &context, const DeviceName &name) {
+        xf::Decoder decoder(make_reverser(context), with({{"decode.beam", "1"}}));
+        const std::vector<Ids> sources = sentences(count_for(name));
+        const Answers whole = decode(&decoder, sources);
+        std::vector<Ids> prefixes;
+        for (const auto &answer : whole)
+            prefixes.emplace_back(answer[0].ids.begin(),
+                                  answer[0].ids.begin() + static_cast<std::ptrdiff_t>(answer[0].ids.size() / 2));
+        const Prefixes given(prefixes);
+        const Answers found = decode(&decoder, sources, given.request());
+        for (size_t s = 0; s < sources.size(); ++s) CHECK(same(found[s], whole[s]));
+    });
+}
+
+XF_TEST(a_hypothesis_has_its_minimum_length) {
+    on_each_device(2, [](const auto &context, const DeviceName &name) {
+        const auto model = make_reverser(context);
+        const std::vector<Ids> sources = sentences(count_for(name));
+        xf::Decoder decoder(model, with({{"decode.n_best", "2"}})),
+            patient(model, with({{"decode.n_best", "2"}, {"decode.min_tokens", "9"}})),
+            all(model, with({{"decode.min_tokens", "1000"}, {"decode.max_extra_tokens", "2"}}));
+        xf::DecodeRequest forced;
+        forced.constraint = [](std::span<const xf::Partial> partials) {
+            for (const xf::Partial &partial : partials)
+                if (partial.ids.size() < 9) partial.allowed[0] &= ~(1u << kEndToken);
+        };
+        const Answers found = decode(&patient, sources), expected = decode(&decoder, sources, forced);
+        const Answers longest = decode(&all, sources);
+        for (size_t s = 0; s < sources.size(); ++s) {
+            CHECK(same(found[s], expected[s]));
+            for (const xf::Hypothesis &h : found[s]) CHECK(h.ids.size() >= 9);
+            CHECK_EQ(longest[s][0].ids.size(), sources[s].size() + 2);  // the limit takes precedence
+            CHECK(!longest[s][0].finished && longest[s][0].complete);
+        }
+    });
+}
+
+XF_TEST(options_of_a_call_replace_those_of_the_decoder) {
+    if (has_run_on_cpu()) return;
+    const auto model = make_reverser(any_device());
+    const std::vector<Ids> sources = sentences(20);
+    xf::Decoder wide(model, with({{"decode.n_best", "3"}, {"decode.alpha", "1"}})),
+        narrow(model, with({{"decode.n_best", "1"}, {"decode.alpha", "1"}, {"decode.beam", "2"}}));
+    const Answers before = decode(&wide, sources), expected = decode(&narrow, sources);
+    // Options that the call does not set remain: the length penalty.
+    const xf::Options options = options_of({{"decode.beam", "2"}, {"decode.n_best", "1"}});
+    xf::DecodeRequest request;
+    request.options = &options;
+    const Answers found = decode(&wide, sources, request), after = decode(&wide, sources);
+    for (size_t s = 0; s < sources.size(); ++s) {
+        CHECK(same(found[s], expected[s]));
+        CHECK(same(before[s], after[s]));
+        CHECK_EQ(before[s].size(), size_t{3});
+    }
+    const xf::Options wrong = options_of({{"decode.beam", "2"}});  // the decoder's n_best is 3
+    request.options = &wrong;
+    CHECK_FAILS(decode(&wide, sources, request), XF_ERROR_INVALID_ARGUMENT);
+}
+
+XF_TEST(an_invalid_sentence_fails_alone) {
+    on_each_device(2, [](const auto &context, const DeviceName &) {
+        xf::Decoder decoder(make_reverser(context), with({}));
+        Ids too_long(96, 2);
+        too_long.push_back(1);
+        const std::vector<Ids> sources = {{2, 3, 1}, {2, 13, 1}, too_long, {}, {9, 8, 7, 1}, {-1, 1}};
+        const Batch batch(sources);
+        const std::vector<xf::SentenceOutcome> found = decoder.decode(batch.view());
+        const xf_status expected[] = {XF_OK, XF_ERROR_OUT_OF_RANGE, XF_ERROR_OUT_OF_RANGE, XF_ERROR_INVALID_ARGUMENT,
+                                      XF_OK, XF_ERROR_OUT_OF_RANGE};
+        for (size_t s = 0; s < sources.size(); ++s) {
+            CHECK_EQ(found[s].status, expected[s]);
+            CHECK_EQ(found[s].message.empty(), expected[s] == XF_OK);
+            CHECK_EQ(found[s].hypotheses.empty(), expected[s] != XF_OK);
+            if (expected[s] == XF_OK) CHECK(same(found[s].hypotheses, decode(&decoder, {sources[s]})[0]));
+        }
+        CHECK_EQ(found[2].message, std::string("the source has 97 tokens; the maximum is 96 (model.max_length)"));
+    });
+}
+
+XF_TEST(an_invalid_prefix_fails_its_sentence) {
+    xf::Decoder decoder(make_reverser(any_device()), with({{"decode.max_extra_tokens", "1"}}));
+    const std::vector<Ids> sources(5, Ids{2, 3, 1});
+    const Prefixes given({{5}, {kStartToken}, {5, kEndToken}, {5, 13}, {5, 6, 7, 8, 9}});
+    const Batch batch(sources);
+    const std::vector<xf::SentenceOutcome> found = decoder.decode(batch.view(), given.request());
+    CHECK_EQ(found[0].status, XF_OK);
+    for (size_t s = 1; s < 5; ++s) CHECK_EQ(found[s].status, XF_ERROR_OUT_OF_RANGE);
+    // A prefix of the maximum length is valid: the hypothesis is the prefix, unfinished.
+    const Prefixes whole(std::vector<Ids>(5, Ids{5, 6, 7, 8}));
+    const Answers cut = decode(&decoder, sources, whole.request());
+    CHECK((cut[0][0].ids == Ids{5, 6, 7, 8}));
+    CHECK(!cut[0][0].finished && cut[0][0].complete);
+    // An invalid argument fails the call.
+    Prefixes fallen({{5}, {5}, {5}, {5}, {5}});
+    fallen.offsets[2] = 0;
+    CHECK_FAILS(decoder.decode(batch.view(), fallen.request()), XF_ERROR_INVALID_ARGUMENT);
+    fallen.offsets[0] = 1;
+    CHECK_FAILS(decoder.decode(batch.view(), fallen.request()), XF_ERROR_INVALID_ARGUMENT);
+    xf::DecodeRequest half;
+    half.prefix_ids = given.ids.data();
+    CHECK_FAILS(decoder.decode(batch.view(), half), XF_ERROR_INVALID_ARGUMENT);
+}
+
+// Steps are slow, so the first sentence is cut off and the others are not started.
+XF_TEST(a_deadline_ends_the_search_with_the_best_so_far) {
+    on_each_device(2, [](const auto &context, const DeviceName &) {
+        const auto model = make_reverser(context);
+        const Settings settings = {{"decode.beam", "1"}, {"decode.batch_sentences", "1"}, {"decode.min_tokens", "60"}};
+        xf::Decoder decoder(model, with(settings));
+        const std::vector<Ids> sources(3, Ids{2, 3, 4, 5, 6, 7, 8, 9, 10, 1});
+        const Answers whole = decode(&decoder, sources);
+        xf::DecodeRequest slow;
+        slow.constraint = [](std::span<const xf::Partial>) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        };
+        const Batch batch(sources);
+        const auto began = std::chrono::steady_clock::now();
+        const std::vector<xf::SentenceOutcome> found = decoder.decode(batch.view(), slow, Deadline(100).call);
+        CHECK(std::chrono::steady_clock::now() - began < std::chrono::milliseconds(60 * 20));
+        CHECK_EQ(found[0].status, XF_OK);
+        const xf::Hypothesis &h = found[0].hypotheses.at(0), &all = whole[0][0];
+        CHECK(!h.complete && !h.finished && all.complete);
+        CHECK(!h.ids.empty() && h.ids.size() < all.ids.size());
+        CHECK(std::equal(h.ids.begin(), h.ids.end(), all.ids.begin()));
+        CHECK(std::equal(h.token_log_probabilities.begin(), h.token_log_probabilities.end(),
+                         all.token_log_probabilities.begin()));
+        for (size_t s = 1; s < 3; ++s) {
+            CHECK_EQ(found[s].status, XF_ERROR_DEADLINE);
+            CHECK(found[s].hypotheses.empty() && !found[s].message.empty());
+        }
+        // A deadline that is not reached changes nothing.
+        const std::vector<xf::SentenceOutcome> in_time = decoder.decode(batch.view(), {}, Deadline(1000000).call);
+        for (size_t s = 0; s < 3; ++s) CHECK(same(in_time[s].hypotheses, whole[s]));
+    });
+}
+
+// Covers the device search too, which may be cut off after any read.
+XF_TEST(a_passed_deadline_leaves_valid_hypotheses) {
+    on_each_device(2, [](const auto &context, const DeviceName &name) {
+        const auto model = make_reverser(context);
+        xf::Decoder decoder(model, with({{"decode.max_extra_tokens", "60"}, {"decode.batch_sentences", "3"}}));
+        const std::vector<Ids> sources = sentences(name.cuda() ? 12 : 200);
+        const Batch batch(sources);
+        size_t late = 0;
+        for (const xf::SentenceOutcome &outcome : decoder.decode(batch.view(), {}, Deadline(1).call)) {
+            late += outcome.status == XF_ERROR_DEADLINE ? 1 : 0;
+            CHECK(outcome.status == XF_OK || outcome.status == XF_ERROR_DEADLINE);
+            CHECK_EQ(outcome.hypotheses.empty(), outcome.status != XF_OK);
+            for (const xf::Hypothesis &h : outcome.hypotheses)
+                CHECK_EQ(h.token_log_probabilities.size(), h.ids.size() + (h.finished ? 1 : 0));
+        }
+        CHECK(late > 0);
+    });
+}
+
+// The memory of a host that sleeps once when the library asks for a larger block than ever before.
+struct SlowMemory {
+    std::atomic<size_t> largest{0};
+    std::atomic<int64_t> milliseconds{0};
+    std::atomic<bool> slept{false};
+
+    xf_host host() {
+        xf_host services = XF_HOST_INIT;
+        services.alloc_user = this;
+        services.alloc = [](void *user, size_t size, size_t alignment) {
+            auto *const memory = static_cast<SlowMemory *>(user);
+            if (size > memory->largest) {
+                memory->largest = size;
+                const int64_t delay = memory->milliseconds.exchange(0);
+                std::this_thread::sleep_for(std::chrono::milliseconds(delay));
+                if (delay > 0) memory->slept = true;
+            }
+            return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+        };
+        services.free = [](void *, void *block, size_t) { std::free(block); };
+        return services;
+    }
+};
+
+// The second group needs more memory than the first for the layers of its encoder. It gets the memory after the
+// deadline.
+XF_TEST(a_deadline_in_the_encoder_fails_the_sentences_of_the_group) {
+    Settings settings = kTinyModel;
+    settings["model.max_length"] = "300";
+    const std::vector<Ids> sources = {Ids(200, kEndToken), Ids(257, kEndToken), {2, 99, 1}, Ids(190, kEndToken)};
+    const Settings search = {{"decode.beam", "1"},
+                             {"decode.batch_sentences", "2"},
+                             {"decode.max_extra_tokens", "0"},
+                             {"decode.min_tokens", "300"}};
+    on_each_device(2, [&](const auto &, const DeviceName &name) {
+        // The memory of a GPU is not that of the host, and with bf16 other blocks are larger than the encoder needs.
+        if (name.cuda() || name.bf16()) return;
+        SlowMemory memory;
+        const xf_host host = memory.host();
+        const auto context = open_device(name, 2, &host);
+        const auto model = make_model(context, settings);
+        xf::Decoder decoder(model, options_of(search)), fresh(model, options_of(search));
+        xf::DecodeRequest request;
+        request.constraint = [&](std::span<const xf::Partial> partials) {
+            if (partials[0].sentence == 1 && partials[0].remaining == 1) memory.milliseconds = 400;
+        };
+        const Batch batch(sources);
+        const std::vector<xf::SentenceOutcome> found = decoder.decode(batch.view(), request, Deadline(400).call);
+        CHECK_EQ(found[1].status, XF_OK);
+        if (found[1].hypotheses.at(0).complete) CHECK(memory.slept);  // a slow machine does not complete it
+        CHECK_EQ(found[2].status, XF_ERROR_OUT_OF_RANGE);
+        for (const size_t s : {0, 3}) {
+            CHECK_EQ(found[s].status, XF_ERROR_DEADLINE);
+            CHECK(found[s].hypotheses.empty() && !found[s].message.empty());
+        }
+        // The decoder remains usable.
+        const std::vector<Ids> group = {sources[0], sources[3]};
+        const Answers expected = decode(&fresh, group), after = decode(&decoder, group);
+        for (size_t s = 0; s < group.size(); ++s) CHECK(same(after[s], expected[s]));
+    });
+}
+
+XF_TEST(a_decoder_remains_usable_after_a_cancel) {
+    if (has_run_on_cpu()) return;
+    xf::Decoder decoder(make_reverser(any_device()), with({}));
+    const std::vector<Ids> sources = sentences(20);
+    const Answers expected = decode(&decoder, sources);
+    const Batch batch(sources);
+    xf::CancelSource context;
+    int32_t cancelled = 1;
+    xf_call params = XF_CALL_INIT;
+    params.cancelled = &cancelled;
+    CHECK_FAILS(decoder.decode(batch.view(), {}, xf::Call(context, params)), XF_ERROR_CANCELLED);
+    cancelled = 0;
+    const xf::Call call(context, params);
+    context.cancel();
+    CHECK_FAILS(decoder.decode(batch.view(), {}, call), XF_ERROR_CANCELLED);
+    const Answers after = decode(&decoder, sources);
+    for (size_t s = 0; s < sources.size(); ++s) CHECK(same(after[s], expected[s]));
+}
+
+}  // namespace

@@ -1,0 +1,126 @@
+// Translation of texts: white space, blank texts, invalid texts, and prefixes.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/translator.h"
+
+#include "decoding.hpp"
+#include "text/words/tokenizer.h"
+
+namespace {
+
+using namespace xf_test;
+
+// A tokenizer of bytes and a model with its vocabulary.
+struct World {
+    std::shared_ptr<const xf::Tokenizer> tokenizer;
+    std::shared_ptr<const xf::Model> model;
+
+    World() {
+        xf::TokenizerOptions options;
+        options.vocab_size = 258;
+        bool given = false;
+        tokenizer = xf::WordTokenizer::train(options,
+                                             [&](std::string_view *line) {
+                                                 *line = "some text";
+                                                 return !std::exchange(given, true);
+                                             },
+                                             {});
+        Settings settings = kTinyModel;
+        settings["model.vocab_size"] = std::to_string(tokenizer->size());
+        model = make_model(any_device(), settings);
+    }
+};
+const World &world() {
+    static const World world;
+    return world;
+}
+
+std::vector<xf::SentenceOutcome> translate(const std::vector<const char *> &texts,
+                                           const std::vector<const char *> &prefixes = {}) {
+    xf::Decoder decoder(world().model, options_of({{"decode.max_extra_tokens", "5"}}));
+    xf::Translator translator(*world().tokenizer, decoder);
+    return translator.translate({texts.data(), nullptr, texts.size()},
+                                {prefixes.empty() ? nullptr : prefixes.data(), nullptr, texts.size()}, {});
+}
+
+XF_TEST(white_space_at_the_ends_is_removed) {
+    const std::pair<const char *, const char *> cases[] = {
+        {"", ""},
+        {" ", ""},
+        {"a", "a"},
+        {"\t a b \r\n", "a b"},
+        {"\xC2\xA0\xE2\x80\x83"
+         "a\xE3\x80\x80",
+         "a"},                 // no-break, em, ideographic
+        {"\xE2\x80\x8B", ""},  // zero width
+        {"\xEF\xBB\xBF"
+         "a",
+         "a"},                                     // byte order mark
+        {"\xC2\x85\xE2\x80\xA8\xE2\x80\xA9", ""},  // next line, line and paragraph separators
+        {"\xC3\xA0 ", "\xC3\xA0"},                 // a letter whose last byte is that of a no-break space
+        {" \xA0", "\xA0"},                         // not UTF-8: remains, and is rejected later
+        {"\x85\n", "\x85"},
+        {"a\xE2\x80", "a\xE2\x80"},
+    };
+    for (const auto &[text, expected] : cases) CHECK_EQ(std::string(xf::trimmed(text)), std::string(expected));
+}
+
+XF_TEST(white_space_never_reaches_the_model) {
+    const auto found = translate({"some text", "some text\n", "\t some text\r\n ", "\xE2\x80\x8Bsome text"});
+    for (const xf::SentenceOutcome &outcome : found) {
+        CHECK_EQ(outcome.status, XF_OK);
+        CHECK(same(outcome.hypotheses, found[0].hypotheses));
+        CHECK_EQ(outcome.hypotheses[0].text, found[0].hypotheses[0].text);
+    }
+}
+
+XF_TEST(a_blank_text_has_an_empty_translation) {
+    for (const xf::SentenceOutcome &outcome :
+         translate({"", " ", "\t", "\n", "\r\n \n", "\xE2\x80\x8B", "\xE3\x80\x80"})) {
+        CHECK_EQ(outcome.status, XF_OK);
+        CHECK_EQ(outcome.hypotheses.size(), size_t{1});
+        const xf::Hypothesis &h = outcome.hypotheses.at(0);
+        CHECK(h.ids.empty() && h.text.empty() && h.finished && h.complete);
+        CHECK_EQ(h.score, 0.0);
+        CHECK_EQ(h.log_probability, 0.0);
+        CHECK((h.token_log_probabilities == std::vector<float>{0.0f}));
+    }
+}
+
+XF_TEST(an_invalid_text_fails_alone) {
+    const std::string endless(5000, '7');
+    const auto found = translate({"one", nullptr, "\xFF\xFE", endless.c_str(), "", "two"});
+    const xf_status expected[] = {XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_DATA, XF_ERROR_OUT_OF_RANGE, XF_OK, XF_OK};
+    for (size_t i = 0; i < found.size(); ++i) {
+        CHECK_EQ(found[i].status, expected[i]);
+        CHECK_EQ(found[i].hypotheses.empty(), expected[i] != XF_OK);
+        CHECK_EQ(found[i].message.empty(), expected[i] == XF_OK);
+    }
+    CHECK(same(found[0].hypotheses, translate({"one"})[0].hypotheses));
+    CHECK(same(found[5].hypotheses, translate({"two"})[0].hypotheses));
+}
+
+XF_TEST(translations_begin_with_their_prefixes) {
+    const auto found = translate({"one", "two", "three", " ", "four"}, {"abc", nullptr, " de\n", "xyz", "\xFF"});
+    CHECK_EQ(found[0].hypotheses.at(0).text.substr(0, 3), std::string("abc"));
+    CHECK(same(found[1].hypotheses, translate({"two"})[0].hypotheses));
+    CHECK_EQ(found[2].hypotheses.at(0).text.substr(0, 2), std::string("de"));
+    CHECK(found[3].hypotheses.at(0).text.empty());
+    CHECK_EQ(found[4].status, XF_ERROR_DATA);
+    CHECK(found[4].message.find("prefix") == 0);
+}
+
+XF_TEST(a_constraint_receives_the_index_of_the_text) {
+    xf::Decoder decoder(world().model, options_of({}));
+    xf::Translator translator(*world().tokenizer, decoder);
+    const char *const texts[] = {"one", " ", "\xFF", "two"};
+    std::set<int64_t> seen;
+    xf::DecodeRequest request;
+    request.constraint = [&](std::span<const xf::Partial> partials) {
+        for (const xf::Partial &partial : partials) seen.insert(partial.sentence);
+    };
+    translator.translate({texts, nullptr, 4}, {}, request);
+    CHECK((seen == std::set<int64_t>{0, 3}));
+}
+
+}  // namespace

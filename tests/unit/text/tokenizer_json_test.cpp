@@ -1,0 +1,206 @@
+// The file format of tokenizers: round trips, and rejection of hostile files.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "text/json/words.h"
+
+#include "support/test.hpp"
+#include "text_support.hpp"
+
+using namespace xf;
+using namespace xf_test;
+
+namespace {
+
+const std::string kHead = R"({"format":"xformer-tokenizer","version":1,"kind":"bpe","normalization":"nfkc",)"
+                          R"("invalid_utf8":"error","vocab_size":300,"min_pair_count":2,"character_coverage":0.5,)";
+
+std::string with(const std::string &characters, const std::string &merges) {
+    return kHead + R"("characters":)" + characters + R"(,"merges":)" + merges + "}";
+}
+
+std::string changed(const std::string &from, const std::string &to) {
+    return replaced(with("\"\xC3\xA4\"", "[[99,100]]"), from, to);
+}
+
+std::string repeated(std::string_view unit, size_t count, std::string_view before = "", std::string_view after = "") {
+    std::string text(before);
+    while (count-- > 0) text += unit;
+    return text.append(after);
+}
+
+}  // namespace
+
+void check_written_is_read(TokenizerKind kind) {
+    TokenizerOptions options;
+    options.kind = kind;
+    options.vocab_size = 400;
+    options.normalization = Normalization::kNone;
+    options.invalid_utf8 = InvalidUtf8::kReplace;
+    options.min_pair_count = 3;
+    options.character_coverage = 0.1 + 0.2;
+    std::mt19937 random(6);
+    std::vector<std::string> lines = nasty_texts();
+    for (int i = 0; i < 100; ++i) lines.push_back(random_unicode(&random, 40));
+    const auto first = train(lines, options);
+    const std::string json = first->serialize();
+    const auto second = WordTokenizer::parse(json);
+    CHECK_EQ(second->serialize(), json);
+    CHECK_EQ(train(lines, options)->serialize(), json);
+    CHECK_EQ(second->size(), first->size());
+    CHECK_EQ(second->options().vocab_size, 400);
+    CHECK(second->options().kind == kind);
+    CHECK(second->options().normalization == Normalization::kNone);
+    CHECK(second->options().invalid_utf8 == InvalidUtf8::kReplace);
+    CHECK_EQ(second->options().min_pair_count, 3);
+    CHECK_EQ(second->options().character_coverage, 0.1 + 0.2);
+    for (int32_t id = 0; id < first->size(); ++id) CHECK_EQ(first->piece(id), second->piece(id));
+    for (const std::string &line : lines) CHECK(encode(*first, line) == encode(*second, line));
+}
+
+XF_TEST(what_is_written_is_read) {
+    for (const TokenizerKind kind : {TokenizerKind::kBpe, TokenizerKind::kWordPiece, TokenizerKind::kUnigram})
+        check_written_is_read(kind);
+}
+
+XF_TEST(the_kind_says_which_list_there_is) {
+    const auto wordpiece = [](const std::string &lists) {
+        std::string text = kHead + R"("characters":"",)" + lists + "}";
+        return text.replace(text.find("\"bpe\""), 5, "\"wordpiece\"");
+    };
+    CHECK_EQ(Tokenizer::parse(wordpiece(R"("pieces":["ab"," the"])"))->size(), 260);
+    CHECK_EQ(Tokenizer::parse(wordpiece(R"("pieces":[])"))->size(), 258);
+    for (const char *lists : {R"("merges":[])", R"("pieces":[],"merges":[])", R"("pieces":["a"])", R"("pieces":[""])",
+                              R"("pieces":["ab","ab"])", R"("pieces":[["ab"]])", R"("pieces":"ab")", R"("pieces":[1])",
+                              R"("pieces":["ab",null])", R"("pieces":{"a":1})", R"("pieces":["ab"],"pieces":["cd"])",
+                              "\"pieces\":[\"a\xFF\"]", R"("pieces":["\u00e4"])"})
+        CHECK_FAILS(Tokenizer::parse(wordpiece(lists)), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(kHead + R"("characters":"","pieces":["ab"]})"), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(wordpiece("\"pieces\":[\"" + std::string(257, 'a') + "\"]")), XF_ERROR_LIMIT);
+    CHECK_FAILS(Tokenizer::parse(wordpiece(repeated("\"ab\",", (size_t{1} << 20) + 1, "\"pieces\":[", "\"ab\"]"))),
+                XF_ERROR_LIMIT);
+}
+
+XF_TEST(unigram_has_a_score_for_each_piece) {
+    std::string ascii;
+    for (int i = 0; i < 128; ++i) ascii += "-4.5,";
+    const auto unigram = [&](const std::string &pieces, const std::string &scores, const std::string &more = "") {
+        std::string text = kHead + R"("characters":"\u00e4","pieces":)" + pieces + R"(,"scores":[)" + ascii + scores +
+                           "]" + more + "}";
+        return text.replace(text.find("\"bpe\""), 5, "\"unigram\"");
+    };
+    const std::string good = unigram(R"(["ab"," the"])", "-1,-3e-05,0");
+    const auto tokenizer = Tokenizer::parse(good);
+    CHECK_EQ(Tokenizer::parse(tokenizer->serialize())->serialize(), tokenizer->serialize());
+    CHECK(tokenizer->serialize().ends_with("-4.5,-1,-3e-05,0]}"));
+    CHECK(encode(*tokenizer, "the ab") == (std::vector<int32_t>{260, 34, 259}));
+    for (const std::string &bad :
+         {unigram(R"(["ab"," the"])", "-1,-2"), unigram(R"(["ab"," the"])", "-1,-2,-3,-4"),
+          unigram(R"(["ab"," the"])", "-1,-2,1e39"), unigram(R"(["ab"," the"])", "-1,-2,1e7"),
+          unigram(R"(["ab"," the"])", "-1,-2,\"3\""), unigram(R"(["ab"," the"])", "-1,-2,[3]"),
+          unigram(R"(["ab"," the"])", "-1,-2,null"), unigram(R"(["ab","ab"])", "-1,-2,-3"),
+          unigram(R"(["ab","a"])", "-1,-2,-3"), unigram(R"(["ab"," the"])", "-1,-2,-3", ",\"merges\":[]")})
+        CHECK_FAILS(Tokenizer::parse(bad), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(kHead + R"("characters":"","merges":[],"scores":[]})"), XF_ERROR_CORRUPT);
+}
+
+XF_TEST(the_format_is_this) {
+    CHECK_EQ(with("\"\xC3\xA4\"", "[[99,100]]"), Tokenizer::parse(with("\"\xC3\xA4\"", "[[99,100]]"))->serialize());
+    const auto tokenizer = Tokenizer::parse(with(R"("\u00e4\ud83d\ude00")", " [ [ 99 , 258 ] ] "));
+    CHECK_EQ(tokenizer->piece(258), "\xC3\xA4");
+    CHECK_EQ(tokenizer->piece(259), "\xF0\x9F\x98\x80");
+    CHECK_EQ(tokenizer->piece(260), "a\xC3\xA4");
+}
+
+XF_TEST(a_truncated_file_is_refused) { check_cut_or_longer_is_refused(train(low_corpus())->serialize()); }
+
+XF_TEST(a_flipped_bit_is_refused_or_gives_a_sound_tokenizer) {
+    std::vector<std::string> lines = low_corpus();
+    lines.push_back("\xC3\xA4\xC3\xB6 \xE4\xB8\xAD");
+    const std::string json = train(lines)->serialize();
+    const auto none = [](size_t) { return false; };
+    const int refused = flip_each_bit(json, none, [](const Tokenizer &tokenizer) {
+        CHECK_EQ(decode(tokenizer, encode(tokenizer, "lower newest \xC3\xA4!")), "lower newest \xC3\xA4!");
+    });
+    CHECK(refused > static_cast<int>(json.size()) * 4);
+}
+
+XF_TEST(wrong_values_are_refused) {
+    for (const char *text : {"", " ", "{}", "[]", "null", "1", "\"x\"", "{\"merges\":1}", "\xEF\xBB\xBF{}", "\xFF"})
+        CHECK_FAILS(Tokenizer::parse(text), XF_ERROR_CORRUPT);
+    const struct {
+        const char *from, *to;
+        xf_status status;
+    } cases[] = {
+        {"xformer-tokenizer", "other", XF_ERROR_CORRUPT},
+        {"\"version\":1", "\"version\":2", XF_ERROR_VERSION},
+        {"\"version\":1", "\"version\":\"1\"", XF_ERROR_CORRUPT},
+        {"\"version\":1", "\"version\":1.0", XF_ERROR_CORRUPT},
+        {"\"kind\":\"bpe\"", "\"kind\":\"unigram\"", XF_ERROR_CORRUPT},
+        {"\"nfkc\"", "\"nfd\"", XF_ERROR_CORRUPT},
+        {"\"error\"", "null", XF_ERROR_CORRUPT},
+        {"\"kind\":\"bpe\",", "", XF_ERROR_CORRUPT},
+        {"\"kind\":\"bpe\",", "\"kind\":\"bpe\",\"kind\":\"bpe\",", XF_ERROR_CORRUPT},
+        {"\"kind\":\"bpe\",", "\"kind\":\"bpe\",\"extra\":0,", XF_ERROR_CORRUPT},
+        {"\"vocab_size\":300", "\"vocab_size\":259", XF_ERROR_CORRUPT},
+        {"\"vocab_size\":300", "\"vocab_size\":99999999999", XF_ERROR_CORRUPT},
+        {"\"vocab_size\":300", "\"vocab_size\":18446744073709551615", XF_ERROR_CORRUPT},
+        {"\"vocab_size\":300", "\"vocab_size\":3e2", XF_ERROR_CORRUPT},
+        {"\"min_pair_count\":2", "\"min_pair_count\":-1", XF_ERROR_CORRUPT},
+        {"0.5", "1.5", XF_ERROR_CORRUPT},
+        {"0.5", "1e999", XF_ERROR_CORRUPT},
+        {"0.5", "0,5", XF_ERROR_CORRUPT},
+        {"\"\xC3\xA4\"", "\"a\"", XF_ERROR_CORRUPT},
+        {"\"\xC3\xA4\"", "\"\\u0000\"", XF_ERROR_CORRUPT},
+        {"\"\xC3\xA4\"", "\"\xC3\xA4\xC3\xA4\"", XF_ERROR_CORRUPT},
+        {"\"\xC3\xA4\"", "\"\xC3\"", XF_ERROR_CORRUPT},
+        {"\"\xC3\xA4\"", "\"\xED\xA0\x80\"", XF_ERROR_CORRUPT},
+        {"\"\xC3\xA4\"", "\"\\ud800\"", XF_ERROR_CORRUPT},
+        {"\"\xC3\xA4\"", "[\"\xC3\xA4\"]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[99,100]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[99]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[99,100,101]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[99,\"c\"]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[99,100.5]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[99,[100]]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[99,{}]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[-1,100]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[0,100]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[99,259]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[99,4294967395]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "[[99,100],[99,100]]", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "{}", XF_ERROR_CORRUPT},
+        {"[[99,100]]", "null", XF_ERROR_CORRUPT},
+    };
+    for (const auto &c : cases) CHECK_FAILS(Tokenizer::parse(changed(c.from, c.to)), c.status);
+}
+
+// RapidJSON 1.1 reads out of bounds or overflows when it converts some of these itself (CVE-2024-38517).
+XF_TEST(long_numbers_do_not_hurt) {
+    for (const size_t zeros : {size_t{40}, size_t{360}, size_t{1000}, size_t{100'000}})
+        for (const char *tail : {"1", "123456789012345678", "1e300", "1e-300"})
+            CHECK_FAILS(Tokenizer::parse(changed("0.5", repeated("0", zeros, "0.", tail))), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(changed("0.5", repeated("0", 1000, "0.5"))), XF_ERROR_CORRUPT);
+    for (const char *exponent : {"e-2147483639", "e-2147483648", "e-99999999999999999999", "e2147483647", "e+309"})
+        for (const size_t zeros : {size_t{1}, size_t{17}, size_t{400}})
+            CHECK_FAILS(Tokenizer::parse(changed("0.5", repeated("0", zeros, "1.", exponent))), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(changed("\"vocab_size\":300", repeated("9", 1000, "\"vocab_size\":-"))),
+                XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(changed("\"vocab_size\":300", repeated("0", 33, "\"vocab_size\":300."))),
+                XF_ERROR_CORRUPT);
+    for (const char *half : {"5e-1", "0.05E+1", "0.50000000000000000000", "50e-2"})
+        CHECK_EQ(WordTokenizer::parse(changed("0.5", half))->options().character_coverage, 0.5);
+    CHECK_EQ(WordTokenizer::parse(changed("0.5", "1"))->options().character_coverage, 1.0);
+}
+
+XF_TEST(size_and_depth_do_not_hurt) {
+    const size_t many = 5'000'000;
+    CHECK_FAILS(Tokenizer::parse(repeated("[", many)), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(repeated("{\"merges\":", many / 10)), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(with("\"\"", repeated("[", many))), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(with("\"\"", repeated("[99,100],", BpeTable::kMaxMerges + 1, "[", "[99,100]]"))),
+                XF_ERROR_LIMIT);
+    CHECK_FAILS(Tokenizer::parse(with(repeated("\xC3\xA4", Vocabulary::kMaxSize + 1, "\"", "\""), "[]")),
+                XF_ERROR_LIMIT);
+    CHECK_FAILS(Tokenizer::parse(with("\"\"", repeated("9", many, "[[", ",99]]"))), XF_ERROR_CORRUPT);
+    CHECK_FAILS(Tokenizer::parse(std::string(kMaxTokenizerJsonBytes + 1, ' ')), XF_ERROR_LIMIT);
+}

@@ -1,0 +1,256 @@
+// Compares unigram with its definition: the best of all segmentations of a word, and expected counts by enumeration.
+// Also checks that training reduces the number of bits for a text below that of the most frequent seeds.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "text/words/unigram.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "support/test.hpp"
+#include "text/stable_log.h"
+#include "text/words/train.h"
+#include "text/words/unigram_seeds.h"
+#include "text_support.hpp"
+
+using namespace xf;
+using namespace xf_test;
+
+namespace {
+
+TokenizerOptions unigram(int64_t vocab_size) {
+    TokenizerOptions options;
+    options.kind = TokenizerKind::kUnigram;
+    options.vocab_size = vocab_size;
+    options.character_coverage = 1;
+    return options;
+}
+
+UnigramTable table_of(const std::vector<std::pair<std::string, float>> &pieces) {
+    UnigramTable table;
+    table.scores.assign(UnigramTable::kAscii, -9.f);
+    for (const auto &[piece, score] : pieces) {
+        if (piece.size() == 1) {
+            table.scores[static_cast<size_t>(piece[0])] = score;
+            continue;
+        }
+        table.pieces.push_back(piece);
+        table.scores.push_back(score);
+    }
+    return table;
+}
+
+// Words made of a few stems and endings.
+Pieces stems_and_endings(uint32_t seed, size_t count) {
+    std::mt19937 random(seed);
+    Pieces lines;
+    const char *const stems[] = {"walk", "jump", "tast", "lov", "hop", "view", "print", "fast"};
+    const char *const endings[] = {"ing", "ed", "er", "es", ""};
+    for (size_t i = 0; i < count; ++i) {
+        if (i % 12 == 0) lines.emplace_back();
+        if (!lines.back().empty()) lines.back() += ' ';
+        lines.back() += stems[random() % 8];
+        lines.back() += endings[random() % 5];
+    }
+    return lines;
+}
+
+double bits_of(const WordTokenizer &tokenizer, const Pieces &lines) {
+    std::map<int32_t, double> counts;
+    double total = 0, bits = 0;
+    for (const std::string &line : lines)
+        for (const int32_t id : encode(tokenizer, line)) counts[id] += 1, total += 1;
+    for (const auto &[id, count] : counts) bits -= count * std::log2(count / total);
+    return bits;
+}
+
+}  // namespace
+
+XF_TEST(a_word_is_cut_in_the_best_of_all_ways) {
+    std::mt19937 random(11);
+    for (int round = 0; round < 300; ++round) {
+        std::vector<std::pair<std::string, float>> pieces;
+        for (const char *piece : {"a", "b", "c", "ab", "ba", "aab", "abb", "bbb", "abab", "cc"})
+            if (random() % 3 != 0) pieces.emplace_back(piece, -0.125f * static_cast<float>(1 + random() % 64));
+        const UnigramModel model(table_of(pieces));
+        std::string word;
+        for (size_t n = 1 + random() % 14; word.size() < n;) word += "abc"[random() % 3];
+        const auto score = [&](std::string_view piece) {
+            const int32_t id = model.vocabulary().find(piece);
+            if (id < 0) return -1e9f;
+            return model.table().scores[static_cast<size_t>(id < 130 ? id - 2 : id - 130)];
+        };
+        std::vector<float> best(word.size() + 1, -1e9f);
+        best[0] = 0;
+        for (size_t i = 0; i < word.size(); ++i)
+            for (size_t size = 1; i + size <= word.size(); ++size)
+                best[i + size] = std::max(best[i + size], best[i] + score(word.substr(i, size)));
+        std::vector<int32_t> ids;
+        EncodeScratch scratch;
+        model.encode(WordSplitter(word), &ids, &scratch, nullptr);
+        float sum = 0;
+        std::string joined;
+        for (const int32_t id : ids) {
+            sum += score(model.vocabulary().bytes(id));
+            joined += model.vocabulary().bytes(id);
+        }
+        CHECK_EQ(joined, word);
+        CHECK_EQ(sum, best[word.size()]);
+    }
+}
+
+XF_TEST(what_no_piece_covers_is_written_in_bytes) {
+    UnigramTable table = table_of({{"a", -1.f}});
+    table.characters = {0xE4};
+    table.scores.insert(table.scores.begin() + UnigramTable::kAscii, -2.f);
+    const UnigramModel model(table);
+    std::vector<int32_t> ids;
+    EncodeScratch scratch;
+    model.encode(WordSplitter("a\xC3\xA4\xC3\xB6\xFF"), &ids, &scratch, nullptr);
+    CHECK(ids == (std::vector<int32_t>{Vocabulary::byte_id('a'), 258, Vocabulary::byte_id(0xC3),
+                                       Vocabulary::byte_id(0xB6), Vocabulary::byte_id(0xFF)}));
+    CHECK_FAILS(UnigramModel(UnigramTable{}), XF_ERROR_CORRUPT);
+    CHECK_FAILS(UnigramModel(table_of({{"ab", std::nanf("")}})), XF_ERROR_CORRUPT);
+    CHECK_FAILS(UnigramModel(table_of({{"ab", -2e6f}})), XF_ERROR_CORRUPT);
+    CHECK_FAILS(UnigramModel(table_of({{"\xC3\xA4", 0.f}})), XF_ERROR_CORRUPT);
+}
+
+// Each string of 2 to 16 characters inside a word, counted by hand.
+XF_TEST(seeds_are_the_frequent_strings) {
+    std::mt19937 random(12);
+    Pieces words;
+    for (int i = 0; i < 60; ++i) {
+        std::string word;
+        for (size_t n = 1 + random() % 20; word.size() < n;)
+            word += random() % 9 == 0 ? "\xC3\xA4" : random() % 2 ? "a" : "b";
+        words.push_back(word);
+    }
+    std::map<std::string, int64_t> counts;
+    for (const std::string &word : words) {
+        std::vector<size_t> starts;
+        for (size_t i = 0; i < word.size(); i += decode_utf8(word, i).size) starts.push_back(i);
+        starts.push_back(word.size());
+        for (size_t i = 0; i + 1 < starts.size(); ++i)
+            for (size_t j = i + 2; j < starts.size() && j <= i + 16; ++j)
+                if (starts.back() <= 32) ++counts[word.substr(starts[i], starts[j] - starts[i])];
+    }
+    WordCounts counted;
+    for (const std::string &word : words)
+        if (word.size() <= 32) counted.add(word);
+    const UnigramText text(counted);
+    const auto seeds = find_seeds(text, {0xE4}, 3, 100000, Call());
+    for (const UnigramSeed &seed : seeds) {
+        CHECK_EQ(counts[std::string(seed.text)], seed.count);
+        CHECK_EQ(std::count_if(seed.text.begin(), seed.text.end(), [](char c) { return (c & 0xC0) != 0x80; }),
+                 std::ptrdiff_t{seed.characters});
+    }
+    CHECK_EQ(seeds.size(), static_cast<size_t>(std::count_if(counts.begin(), counts.end(),
+                                                             [](const auto &c) { return c.second >= 3; })));
+    for (const UnigramSeed &seed : find_seeds(text, {}, 3, 100000, Call()))
+        CHECK(seed.text.find('\xC3') == std::string_view::npos);
+    CHECK_EQ(find_seeds(text, {0xE4}, 3, 5, Call()).size(), size_t{5});
+}
+
+XF_TEST(stems_are_found) {
+    const Pieces lines = stems_and_endings(1, 4000);
+    const auto tokenizer = train(lines, unigram(258 + 12));
+    CHECK_EQ(tokenizer->size(), 270);
+    Pieces names;
+    for (int32_t id = 258; id < 270; ++id) names.push_back(tokenizer->piece(id));
+    for (const char *stem : {"walk", "jump", "tast", "lov", "hop", "view", "print", "fast"})
+        CHECK(std::count(names.begin(), names.end(), "\xE2\x96\x81" + std::string(stem)) == 1);
+    // In the order of their probabilities, which the scores are.
+    const UnigramTable table = train_unigram(count_words(lines), {300, 2, 1.0});
+    double sum = 0;
+    for (const float score : table.scores) sum += std::exp(static_cast<double>(score));
+    CHECK_NEAR(sum, 1, 1e-5);
+    CHECK(std::is_sorted(table.scores.begin() + UnigramTable::kAscii, table.scores.end(), std::greater<>()));
+}
+
+// The equations are symmetric in direction, so mirrored words give mirrored pieces with the same probabilities.
+XF_TEST(mirrored_words_give_mirrored_pieces) {
+    const auto mirrored = [](const std::string &text) { return std::string(text.rbegin(), text.rend()); };
+    std::mt19937 random(21);
+    WordCounts words, others;
+    for (int i = 0; i < 500; ++i) {
+        std::string word;
+        for (size_t n = 2 + random() % 8; word.size() < n;) word += "aabc"[random() % 4];
+        words.add(word);
+        others.add(mirrored(word));
+    }
+    // Large enough for all pieces; otherwise ties would be resolved by bytes.
+    const BpeTrainOptions options{20000, 2, 1.0};
+    const UnigramTable table = train_unigram(words, options), other = train_unigram(others, options);
+    CHECK(table.pieces.size() > 200 && table.pieces.size() == other.pieces.size());
+    for (size_t i = 0; i < UnigramTable::kAscii; ++i) CHECK_NEAR(table.scores[i], other.scores[i], 1e-3);
+    std::map<std::string_view, float> scores;
+    for (size_t i = 0; i < other.pieces.size(); ++i) scores[other.pieces[i]] = other.scores[UnigramTable::kAscii + i];
+    for (size_t i = 0; i < table.pieces.size(); ++i) {
+        const auto found = scores.find(mirrored(std::string(table.pieces[i])));
+        CHECK(found != scores.end());
+        if (found != scores.end()) CHECK_NEAR(table.scores[UnigramTable::kAscii + i], found->second, 1e-3);
+    }
+}
+
+// A character that is too rare to be a piece splits its word; the other parts count as usual.
+XF_TEST(words_with_rare_characters_count) {
+    Pieces lines;
+    for (int i = 0; i < 64; ++i)
+        lines.push_back(std::string("walk\xE4\xB8") + static_cast<char>(0x80 + i) + "ing walk\xE4\xB9" +
+                        static_cast<char>(0x80 + i) + "ing");
+    TokenizerOptions options = unigram(258 + 2);
+    options.character_coverage = 0;
+    const auto tokenizer = train(lines, options);
+    CHECK_EQ(tokenizer->size(), 260);
+    CHECK_EQ(tokenizer->piece(258), std::string("ing"));
+    CHECK_EQ(tokenizer->piece(259), std::string("\xE2\x96\x81walk"));
+}
+
+XF_TEST(a_text_takes_fewer_bits_than_with_wordpiece) {
+    const Pieces lines = stems_and_endings(2, 4000);
+    for (const int64_t size : {264, 270, 280}) {
+        TokenizerOptions other = unigram(size);
+        other.kind = TokenizerKind::kWordPiece;
+        CHECK(bits_of(*train(lines, unigram(size)), lines) <= bits_of(*train(lines, other), lines) * 1.001);
+    }
+}
+
+XF_TEST(nothing_is_lost_and_order_does_not_matter) {
+    std::mt19937 random(9);
+    Pieces lines = nasty_texts();
+    for (int i = 0; i < 200; ++i) lines.push_back(random_unicode(&random, 30));
+    lines.push_back(std::string(5000, 'x'));
+    TokenizerOptions options = unigram(1500);
+    options.character_coverage = 0.5;
+    options.normalization = Normalization::kNone;
+    const auto tokenizer = train(lines, options);
+    CHECK(tokenizer->size() > 258 && tokenizer->size() <= 1500);
+    for (const std::string &line : lines) CHECK_EQ(decode(*tokenizer, encode(*tokenizer, line)), line);
+    for (int i = 0; i < 300; ++i) {
+        const std::string bytes = random_bytes(&random, 40);
+        CHECK_EQ(decode(*tokenizer, encode(*tokenizer, bytes)), bytes);
+    }
+    std::reverse(lines.begin(), lines.end());
+    CHECK_EQ(train(lines, options)->serialize(), tokenizer->serialize());
+}
+
+XF_TEST(sizes_at_the_edge) {
+    CHECK_EQ(train({"a"}, unigram(258))->size(), 258);
+    CHECK_EQ(train({"a"}, unigram(1 << 20))->size(), 258);
+    CHECK_EQ(train({"\xFF"},
+                   [] {
+                       TokenizerOptions options = unigram(300);
+                       options.normalization = Normalization::kNone;
+                       return options;
+                   }())
+                 ->size(),
+             258);
+    CHECK_EQ(train(stems_and_endings(3, 400), unigram(259))->size(), 259);
+}
+
+XF_TEST(the_logarithm_is_one) {
+    for (double x = 1e-300; x < 1e300; x *= 7.3)
+        CHECK_NEAR(stable_log(x), std::log(x), 1e-10 * std::fabs(std::log(x)) + 1e-13);
+    CHECK_EQ(stable_log(1), 0.0);
+}

@@ -1,0 +1,244 @@
+// The public behavior of word tokenizers: round trips, names, errors, and limits.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "text/words/tokenizer.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "support/test.hpp"
+#include "text_support.hpp"
+
+using namespace xf;
+using namespace xf_test;
+
+namespace {
+
+std::vector<std::string> mixed_corpus() {
+    std::vector<std::string> lines = nasty_texts();
+    for (const std::string &line : low_corpus()) lines.push_back(line);
+    std::mt19937 random(3);
+    for (int i = 0; i < 200; ++i) lines.push_back(random_unicode(&random, 40));
+    return lines;
+}
+
+std::string normalized(std::string_view text, const TokenizerOptions &options) {
+    std::string out;
+    std::vector<int32_t> codes;
+    normalize(text, options.normalization, options.invalid_utf8, &out, &codes);
+    return out;
+}
+
+}  // namespace
+
+XF_TEST(decoding_gives_the_normalised_text) {
+    std::mt19937 random(4);
+    std::vector<std::string> texts = nasty_texts();
+    for (int i = 0; i < 1500; ++i) texts.push_back(random_unicode(&random, 1 + i % 50));
+    for (const Normalization form : {Normalization::kNone, Normalization::kNfc, Normalization::kNfkc}) {
+        TokenizerOptions options;
+        options.vocab_size = 700;
+        options.normalization = form;
+        const auto tokenizer = train(mixed_corpus(), options);
+        CHECK_EQ(tokenizer->size(), 700);
+        for (const std::string &text : texts)
+            CHECK_EQ(decode(*tokenizer, encode(*tokenizer, text)), normalized(text, options));
+    }
+}
+
+XF_TEST(without_normalisation_any_bytes_round_trip) {
+    TokenizerOptions options;
+    options.vocab_size = 700;
+    options.normalization = Normalization::kNone;
+    std::mt19937 random(5);
+    std::vector<std::string> lines = mixed_corpus();
+    for (int i = 0; i < 100; ++i) lines.push_back(random_bytes(&random, 100));
+    const auto tokenizer = train(lines, options);
+    for (int i = 0; i < 1500; ++i) {
+        const std::string bytes = random_bytes(&random, static_cast<size_t>(i % 80));
+        CHECK(decode(*tokenizer, encode(*tokenizer, bytes)) == bytes);
+    }
+}
+
+XF_TEST(a_word_has_the_same_ids_everywhere) {
+    const auto tokenizer = train(low_corpus());
+    const std::vector<int32_t> low = encode(*tokenizer, "low");
+    CHECK_EQ(low.size(), 1u);
+    CHECK(encode(*tokenizer, "low low") == (std::vector<int32_t>{low[0], low[0]}));
+    CHECK_EQ(decode(*tokenizer, {low[0], low[0]}), "low low");
+    CHECK(encode(*tokenizer, "").empty());
+    std::vector<int32_t> ids = {7};
+    tokenizer->encode("low", &ids);
+    CHECK(ids == (std::vector<int32_t>{7, low[0]}));
+}
+
+XF_TEST(specials_are_never_made_from_text_and_are_skipped) {
+    const auto tokenizer = train({"<s> </s> <s> </s> <s>"});
+    for (const int32_t id : encode(*tokenizer, "<s> </s>")) CHECK(id >= Vocabulary::kFirstByteId);
+    std::vector<int32_t> ids = encode(*tokenizer, "<s> x");
+    ids.insert(ids.begin(), tokenizer->start_id());
+    ids.push_back(tokenizer->end_id());
+    CHECK_EQ(decode(*tokenizer, ids), "<s> x");
+    CHECK_FAILS(tokenizer->decode(std::vector<int32_t>{tokenizer->size()}.data(), 1), XF_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(tokenizer->decode(std::vector<int32_t>{-1}.data(), 1), XF_ERROR_OUT_OF_RANGE);
+    CHECK_EQ(tokenizer->decode(nullptr, 0), "");
+}
+
+XF_TEST(pieces_have_names) {
+    const auto tokenizer = train({"low low low\n\nlow\n\nlow"});
+    CHECK_EQ(tokenizer->piece(0), "<s>");
+    CHECK_EQ(tokenizer->piece(1), "</s>");
+    CHECK_EQ(tokenizer->piece(Vocabulary::byte_id('A')), "A");
+    CHECK_EQ(tokenizer->piece(Vocabulary::byte_id(',')), ",");
+    CHECK_EQ(tokenizer->piece(Vocabulary::byte_id(' ')), "\xE2\x96\x81");
+    CHECK_EQ(tokenizer->piece(Vocabulary::byte_id(0)), "<0x00>");
+    CHECK_EQ(tokenizer->piece(Vocabulary::byte_id(0x7F)), "<0x7F>");
+    CHECK_EQ(tokenizer->piece(Vocabulary::byte_id(0x80)), "<0x80>");
+    CHECK_EQ(tokenizer->piece(Vocabulary::byte_id(0xFF)), "<0xFF>");
+    CHECK_EQ(tokenizer->piece(encode(*tokenizer, "low")[0]), "\xE2\x96\x81low");
+    CHECK_EQ(tokenizer->piece(encode(*tokenizer, "low\n\nlow")[1]), "<0x0A><0x0A>");
+    CHECK_EQ(std::string(tokenizer->piece_bytes(0)), "");
+    CHECK_FAILS(tokenizer->piece(-1), XF_ERROR_OUT_OF_RANGE);
+    CHECK_FAILS(tokenizer->piece(INT32_MAX), XF_ERROR_OUT_OF_RANGE);
+}
+
+XF_TEST(broken_characters_from_a_model_are_replaced) {
+    const std::vector<int32_t> ids = {Vocabulary::byte_id(0xC3), Vocabulary::byte_id('x')};
+    CHECK_EQ(decode(*train(low_corpus()), ids), "\xEF\xBF\xBDx");
+    TokenizerOptions options;
+    options.normalization = Normalization::kNone;
+    CHECK_EQ(decode(*train(low_corpus(), options), ids), "\xC3x");
+}
+
+XF_TEST(invalid_text_names_its_place_and_leaves_the_ids) {
+    const auto tokenizer = train(low_corpus());
+    std::vector<int32_t> ids = {1, 2, 3};
+    CHECK_FAILS(tokenizer->encode("low \xFF", &ids), XF_ERROR_DATA);
+    CHECK_EQ(ids.size(), 3u);
+    try {
+        train({"fine", "", "ab\xC3"});
+        CHECK(!"refused");
+    } catch (const Error &error) {
+        CHECK_EQ(error.status(), XF_ERROR_DATA);
+        CHECK_EQ(std::string(error.what()), "line 3: invalid UTF-8 at byte 2 (0xC3), expected valid text");
+    }
+    TokenizerOptions options;
+    options.invalid_utf8 = InvalidUtf8::kReplace;
+    const auto lenient = train({"fine \xFF"}, options);
+    CHECK_EQ(decode(*lenient, encode(*lenient, "a\xE2\x82 b")), "a\xEF\xBF\xBD b");
+}
+
+XF_TEST(options_have_bounds) {
+    const auto with = [](const auto &change) {
+        TokenizerOptions options;
+        change(&options);
+        return train({"text"}, options);
+    };
+    CHECK_EQ(with([](auto *o) { o->vocab_size = 258; })->size(), 258);
+    CHECK_FAILS(with([](auto *o) { o->vocab_size = 257; }), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(with([](auto *o) { o->vocab_size = Vocabulary::kMaxSize + 1; }), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(with([](auto *o) { o->vocab_size = INT64_MIN; }), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(with([](auto *o) { o->min_pair_count = 0; }), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(with([](auto *o) { o->character_coverage = 1.5; }), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(with([](auto *o) { o->character_coverage = std::nan(""); }), XF_ERROR_INVALID_ARGUMENT);
+    CHECK_FAILS(train({}), XF_ERROR_DATA);
+    CHECK_FAILS(train({"", ""}), XF_ERROR_DATA);
+}
+
+// Receives the progress of a call and cancels the call at the nth report.
+struct Listener {
+    xf::CancelSource source;
+    int64_t last = -1, total = -1;
+    static int32_t receive(void *user, const xf_progress *progress) {
+        auto *self = static_cast<Listener *>(user);
+        CHECK(std::string(progress->task) == "tokenizer" && progress->done >= self->last &&
+              progress->done <= progress->total);
+        self->last = progress->done;
+        self->total = progress->total;
+        return 0;
+    }
+};
+
+XF_TEST(training_can_be_cancelled) {
+    for (const bool reading : {true, false}) {  // while reading lines, while learning
+        xf::CancelSource source;
+        const xf::Call call(source, XF_CALL_INIT);
+        int64_t lines = 0;
+        const LineSource many = [&](std::string_view *line) {
+            *line = "low low";
+            if (++lines == 3000 && reading) source.cancel();
+            if (lines == 5000 && !reading) source.cancel();
+            return lines < 5000;
+        };
+        CHECK_FAILS(WordTokenizer::train({}, many, call), XF_ERROR_CANCELLED);
+        CHECK(reading ? lines < 4500 : lines == 5000);
+    }
+}
+
+XF_TEST(training_tells_how_far_it_is) {
+    Listener listener;
+    const xf_call params{sizeof params, nullptr, 0, Listener::receive, &listener};
+    const xf::Call call(listener.source, params);
+    uint32_t seed = 1;
+    std::string line;
+    int64_t lines = 0;
+    const LineSource random = [&](std::string_view *next) {
+        line.clear();
+        for (int i = 0; i < 60; ++i)
+            line += static_cast<char>((seed = seed * 1664525u + 1013904223u) >> 24 < 40 ? ' ' : 'a' + (seed >> 28));
+        *next = line;
+        return ++lines < 20000;
+    };
+    TokenizerOptions options;
+    options.vocab_size = 3000;
+    const auto tokenizer = WordTokenizer::train(options, random, call);
+    CHECK_EQ(listener.total, 3000);
+    CHECK_EQ(listener.last, listener.total);  // it took more than a tenth of a second
+}
+
+XF_TEST(options_are_read_where_they_are_used) {
+    xf::Options options;
+    options.set("tokenizer.kind", "wordpiece");
+    options.set_i64("tokenizer.vocab_size", 500);
+    options.set("tokenizer.normalization", "nfc");
+    options.set("tokenizer.invalid_utf8", "replace");
+    options.set_f64("tokenizer.character_coverage", 0.5);
+    const TokenizerOptions read = TokenizerOptions::from(options);
+    CHECK(read.kind == TokenizerKind::kWordPiece);
+    CHECK_EQ(read.vocab_size, 500);
+    CHECK(read.normalization == Normalization::kNfc);
+    CHECK(read.invalid_utf8 == InvalidUtf8::kReplace);
+    CHECK_EQ(read.min_pair_count, 2);
+    CHECK_EQ(read.character_coverage, 0.5);
+    CHECK(TokenizerOptions::from(xf::Options()).kind == TokenizerKind::kBpe);
+}
+
+XF_TEST(ten_megabytes_without_a_space) {
+    const auto tokenizer = train(mixed_corpus());
+    for (const char *unit : {"a", "newest", "\xC3\xA4\xE4\xB8\xAD", " ", "?!"}) {
+        std::string text;
+        while (text.size() < (XF_TEST_SANITIZED ? 1'000'000 : 10'000'000)) text += unit;
+        const auto start = std::chrono::steady_clock::now();
+        const std::vector<int32_t> ids = encode(*tokenizer, text);
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+        CHECK(decode(*tokenizer, ids) == text);
+        CHECK(seconds.count() < 30);  // about 1 s
+    }
+}
+
+XF_TEST(many_threads_share_one_tokenizer) {
+    const auto tokenizer = train(mixed_corpus());
+    const std::vector<std::string> texts = mixed_corpus();
+    std::vector<std::vector<int32_t>> alone;
+    for (const std::string &text : texts) alone.push_back(encode(*tokenizer, text));
+    std::vector<int> wrong(4, 0);
+    std::vector<std::thread> threads;
+    for (int &mine : wrong) {
+        threads.emplace_back([&] {
+            for (size_t i = 0; i < texts.size(); ++i) mine += encode(*tokenizer, texts[i]) != alone[i];
+        });
+    }
+    for (std::thread &thread : threads) thread.join();
+    for (const int mine : wrong) CHECK_EQ(mine, 0);
+}

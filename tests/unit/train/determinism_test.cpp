@@ -1,0 +1,139 @@
+// Determinism as documented in train.h: the same seed gives the same bits for any number of threads, and with AVX2 and
+// AVX-512. Compares the loss curve of 200 steps with dropout, and the bytes of the checkpoint, on every backend.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "train/training.hpp"
+
+namespace {
+
+using namespace xf_test;
+
+struct Run {
+    std::string curve, file;
+};
+
+Run run(const DeviceName &device, int threads, const Settings &settings, const Task &task, int64_t steps) {
+    const Folder folder;
+    const auto context = open_device(device, threads);
+    const auto trainer = make_trainer(context, settings);
+    Run result;
+    result.curve = train_to(trainer.get(), task, steps);
+    save(trainer.get(), folder.file("final"));
+    result.file = bytes_of(folder.file("final"));
+    return result;
+}
+
+void check_same(const Run &a, const Run &b, const std::string &what) {
+    if (a.curve != b.curve) record(__FILE__, __LINE__, what + ": the loss curves differ");
+    if (a.file != b.file || a.file.empty()) record(__FILE__, __LINE__, what + ": the files differ");
+}
+
+// Repeats a run and compares: on the CPU with more threads, on a GPU once unchanged and once without CUDA graphs. Steps
+// of an emulated GPU take a second.
+void check_repeats(const DeviceName &device, const Settings &settings, const Task &task, int64_t steps) {
+    const Run one = run(device, 1, settings, task, steps);
+    CHECK_EQ(std::count(one.curve.begin(), one.curve.end(), '\n'), steps);
+    if (device.cuda()) {
+        check_same(one, run(device, 1, settings, task, steps), device.text() + " once more");
+        DeviceName unrecorded = device;
+        unrecorded.graphs = false;
+        check_same(one, run(unrecorded, 1, settings, task, steps), device.text() + " unrecorded");
+        return;
+    }
+    for (const int threads : {2, 3, 8})
+        check_same(one, run(device, threads, settings, task, steps),
+                   device.text() + xf::format(" with %d threads", threads));
+}
+
+XF_TEST(two_hundred_steps_are_the_same_with_one_two_and_three_threads) {
+    on_each_device(1, [](const auto &, const DeviceName &device) {
+        check_repeats(device, kTraining, Task(), device.cuda() ? 10 : 200);
+    });
+}
+
+// Tensors of many tiles, so that every operation has work for every thread. No width is a multiple of a tile.
+Settings wide() {
+    Settings settings = kTraining;
+    settings.insert_or_assign("model.d_model", "66");
+    settings.insert_or_assign("model.d_ff", "130");
+    settings.insert_or_assign("model.heads", "3");
+    settings.insert_or_assign("model.d_k", "21");
+    settings.insert_or_assign("model.d_v", "27");
+    settings.insert_or_assign("model.vocab_size", "301");
+    settings.insert_or_assign("model.positions", "learned");
+    settings.insert_or_assign("model.norm", "pre");
+    return settings;
+}
+
+Task long_sentences(size_t sentences) {
+    Task task;
+    task.V = 301;
+    task.sentences = sentences;
+    task.longest = 50;
+    return task;
+}
+
+XF_TEST(wide_batches_are_the_same_with_any_number_of_threads) {
+    on_each_device(1, [](const auto &, const DeviceName &device) {
+        const int64_t steps = device.cuda() ? 3 : device.fast() ? 6 : 2;
+        check_repeats(device, wide(), long_sentences(device.cuda() ? 10 : 30), steps);
+    });
+}
+
+// With bf16, "auto" uses the bf16 instructions of AVX-512 if the CPU has them.
+XF_TEST(avx2_and_avx512_are_the_same) {
+    if (has_run_on_cpu()) return;
+    for (const char *precision : {"fp32", "bf16"}) {
+        const DeviceName avx2{"cpu:openblas", "avx2", false, precision};
+        if (open_device({"cpu:openblas", "avx512", false}, 1) == nullptr) return;
+        const Run steps = run(avx2, 1, kTraining, Task(), 50), batches = run(avx2, 2, wide(), long_sentences(30), 6);
+        for (const char *isa : {"avx512", "auto"}) {
+            const DeviceName other{"cpu:openblas", isa, false, precision};
+            check_same(steps, run(other, 2, kTraining, Task(), 50), other.text() + ", 50 steps");
+            check_same(batches, run(other, 1, wide(), long_sentences(30), 6), other.text() + ", wide");
+        }
+    }
+}
+
+// Shows that the test above can fail.
+XF_TEST(another_seed_or_instruction_set_is_noticed) {
+    const Task task;
+    const Run base = run(kDevices[0], 1, kTraining, task, 5);
+    for (const char *key : {"model.seed", "train.seed"}) {
+        Settings settings = kTraining;
+        settings.insert_or_assign(key, std::string("2"));
+        const Run other = run(kDevices[0], 1, settings, task, 5);
+        CHECK(other.curve != base.curve);
+        CHECK(other.file != base.file);
+    }
+    if (open_device(kDevices[1], 1) == nullptr) return;
+    const Run fp32 = run(kDevices[1], 1, kTraining, task, 5);
+    CHECK(fp32.file != base.file);
+    CHECK(run({"cpu:openblas", "base", true, "bf16"}, 1, kTraining, task, 5).curve != fp32.curve);
+}
+
+// Backends and instruction sets differ in rounding only.
+XF_TEST(curves_of_all_devices_stay_close) {
+    const auto losses = [](const DeviceName &device, int64_t steps) {
+        std::vector<double> curve;
+        const auto trainer = make_trainer(open_device(device, 2), kTraining);
+        const Task task;
+        for (int64_t i = 0; i < steps; ++i) {
+            const Batch batch = task.batch(i);
+            const xf_batch view = batch.view();
+            const xf::StepStats s = trainer->step(&view, 1);
+            curve.push_back(s.loss_sum / static_cast<double>(s.tgt_tokens));
+        }
+        return curve;
+    };
+    const std::vector<double> reference = losses(kDevices[0], 30);
+    on_each_device(1, [&](const auto &, const DeviceName &device) {
+        const std::vector<double> curve = losses(device, device.cuda() ? 10 : 30);
+        for (size_t i = 0; i < curve.size(); ++i) {
+            const double near = device.bf16() ? 1e-2 : 1e-5 * static_cast<double>(i + 1);
+            CHECK_NEAR(curve[i], reference[i], near);
+        }
+    });
+}
+
+}  // namespace

@@ -1,0 +1,167 @@
+// SIGKILL at any time loses only the steps since the last save. A run that was killed and resumed, also with a
+// different number of threads, writes the same file as an uninterrupted run.
+//
+// Child processes do all computation. This process creates no context, so that it can fork, and only compares files.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "train/training.hpp"
+
+namespace {
+
+using namespace xf_test;
+
+constexpr int64_t kSteps = 200;
+constexpr int kNoDevice = 77, kFailed = 1;
+
+// Runs body in a child process, which exits with the value that body returns.
+template <class Body>
+pid_t start(Body body) {
+    std::fflush(nullptr);
+    const pid_t pid = fork();
+    if (pid != 0) return pid;
+    int status = kFailed;
+    try {
+        status = body();
+    } catch (const std::exception &error) {
+        std::fprintf(stderr, "in a child: %s\n", error.what());
+    }
+    std::fflush(nullptr);
+    _exit(status);
+}
+
+// Returns the exit status, or minus the number of the signal that ended the process.
+int wait_for(pid_t pid) {
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+// Starts the run or resumes it from path, saves every save_every steps, and returns after saving step `last`.
+int run(const DeviceName &device, int threads, const std::string &path, int64_t save_every, int64_t last) {
+    const auto context = open_device(device, threads);
+    if (context == nullptr) return kNoDevice;
+    const auto trainer = std::filesystem::exists(path) ? resume(context, path) : make_trainer(context, kTraining);
+    while (trainer->steps_done() < last) {
+        train_to(trainer.get(), Task(), std::min(last, (trainer->steps_done() / save_every + 1) * save_every));
+        save(trainer.get(), path);
+    }
+    return 0;
+}
+
+int loads(const std::string &path) {
+    resume(open_device(kDevices[0], 1), path);
+    return 0;
+}
+
+int64_t step_in(const std::string &path) {
+    return std::filesystem::exists(path) ? std::stoll(xf::ModelFile(path).require("step")) : 0;
+}
+
+// Returns whether a child is still running. Does not reap it.
+bool runs(pid_t pid) {
+    siginfo_t info{};
+    return waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+}
+
+int temporary_files(const std::string &folder) {
+    int count = 0;
+    for (const auto &entry : std::filesystem::directory_iterator(folder))
+        count += entry.path().filename().string().find(".tmp.") != std::string::npos ? 1 : 0;
+    return count;
+}
+
+XF_TEST(a_hundred_steps_kill_and_a_hundred_more_are_two_hundred) {
+    Draw draw(31);
+    for (const DeviceName &device : kDevices) {
+        if (!wanted(device)) continue;
+        const int64_t half = device.cuda() ? 8 : kSteps / 2;  // the GPU may be emulated
+        const Folder folder;
+        const std::string straight = folder.file("straight"), broken = folder.file("broken");
+        const int opened = wait_for(start([&] { return run(device, 2, straight, 2 * half, 2 * half); }));
+        if (opened == kNoDevice) continue;
+        CHECK_EQ(opened, 0);
+        const pid_t pid = start([&] { return run(device, 1, broken, half, 1000000); });
+        while (step_in(broken) < half && waitpid(pid, nullptr, WNOHANG) == 0) usleep(1000);
+        usleep(static_cast<useconds_t>(draw.between(0, 20000)));  // within the next steps
+        kill(pid, SIGKILL);
+        CHECK_EQ(wait_for(pid), -SIGKILL);
+        const int64_t saved = step_in(broken);
+        CHECK(saved >= half && saved % half == 0);
+        if (saved > half) continue;  // a fast machine has already saved again: nothing to compare
+        CHECK_EQ(wait_for(start([&] { return run(device, 3, broken, 1000, 2 * half); })), 0);
+        if (bytes_of(broken) != bytes_of(straight)) record(__FILE__, __LINE__, device.text() + ": the files differ");
+        CHECK_EQ(step_in(broken), 2 * half);
+    }
+}
+
+XF_TEST(killed_at_any_instant_also_while_saving) {
+    const DeviceName device = {"cpu", "auto", true};
+    if (!wanted(device)) return;
+    const Folder folder, kept;
+    const std::string straight = kept.file("straight"), broken = folder.file("broken");
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK_EQ(wait_for(start([&] { return run(device, 2, straight, kSteps, kSteps); })), 0);
+    const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin);
+    Draw draw(32);
+    int kills = 0, while_saving = 0;
+    int64_t before = 0;
+    for (int round = 0; round < 60 && (kills < 12 || while_saving < 3); ++round) {
+        const int left = temporary_files(folder.file(""));
+        const pid_t pid = start([&] { return run(device, 1 + round % 3, broken, 5, kSteps - 20); });
+        if (round % 2 == 0) {
+            usleep(static_cast<useconds_t>(draw.between(0, std::min<int64_t>(whole.count() / 2, 900000))));
+        } else {  // as soon as a save has begun, or slightly later
+            const int skip = static_cast<int>(draw.between(0, 200));
+            while (temporary_files(folder.file("")) == left && runs(pid)) {
+            }
+            usleep(static_cast<useconds_t>(skip));
+        }
+        kill(pid, SIGKILL);
+        const int status = wait_for(pid);
+        CHECK(status == -SIGKILL || status == 0);
+        kills += status == -SIGKILL ? 1 : 0;
+        while_saving += temporary_files(folder.file("")) - left;
+        const int64_t now = step_in(broken);
+        CHECK(now >= before && now % 5 == 0);  // no saved step is lost
+        before = now;
+        if (now > 0) CHECK_EQ(wait_for(start([&] { return loads(broken); })), 0);
+        const std::string previous = broken + ".prev";
+        if (std::filesystem::exists(previous)) CHECK_EQ(wait_for(start([&] { return loads(previous); })), 0);
+        if (status == 0 && while_saving < 3) {  // the run has finished: start another
+            std::filesystem::remove(broken);
+            std::filesystem::remove(previous);
+            before = 0;
+        }
+    }
+    std::printf("%d kills, %d of them while saving, the last at step %lld\n", kills, while_saving,
+                static_cast<long long>(before));
+    CHECK(kills >= 3);
+    CHECK(while_saving >= 1);
+    CHECK_EQ(wait_for(start([&] { return run(device, 2, broken, 50, kSteps); })), 0);
+    CHECK(bytes_of(broken) == bytes_of(straight));
+}
+
+// A checkpoint contains the whole state: saving and resuming at any step does not change the result.
+XF_TEST(a_run_that_saves_often_is_the_run_that_saves_once) {
+    const DeviceName device = {"cpu", "auto", true};
+    if (!wanted(device)) return;
+    const Folder folder;
+    CHECK_EQ(wait_for(start([&] { return run(device, 2, folder.file("once"), 60, 60); })), 0);
+    CHECK_EQ(wait_for(start([&] { return run(device, 2, folder.file("often"), 1, 60); })), 0);
+    CHECK(bytes_of(folder.file("once")) == bytes_of(folder.file("often")));
+    CHECK_EQ(step_in(folder.file("often.prev")), 59);
+    for (int64_t last = 5; last <= 60; last += 5)
+        CHECK_EQ(wait_for(start(
+                     [&] { return run(device, static_cast<int>(last / 5 % 3) + 1, folder.file("pieces"), 60, last); })),
+                 0);
+    CHECK(bytes_of(folder.file("once")) == bytes_of(folder.file("pieces")));
+}
+
+}  // namespace

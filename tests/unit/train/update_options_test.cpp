@@ -1,0 +1,215 @@
+// Options of the update, compared with fp64 arithmetic: schedules, clipping, AdamW weight decay, and the moving
+// average. A resumed run that uses all of them has the same bits as an uninterrupted one.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <numbers>
+
+#include "train/training.hpp"
+
+namespace {
+
+using namespace xf_test;
+using Kind = xf::Schedule::Kind;
+
+std::vector<float> gradient_of(xf::Trainer *trainer) {
+    const xf::ParameterTable &table = trainer->model()->table();
+    std::vector<float> block(static_cast<size_t>(table.total));
+    for (const xf::Parameter &p : table.list) trainer->read_gradient(p, block.data() + p.offset);
+    return block;
+}
+
+std::vector<float> average_of(xf::Trainer &trainer) { return params_of(*trainer.average()); }
+
+XF_TEST(schedules_rise_in_a_line_and_end_at_0) {
+    for (const double factor : {1.0, 3e-4}) {
+        const xf::Schedule linear{Kind::kLinear, factor, 10, 512, 110}, cosine{Kind::kCosine, factor, 10, 512, 110};
+        for (int64_t step = 1; step <= 300; ++step) {
+            const double s = static_cast<double>(step), x = (s - 10) / 100;
+            CHECK_NEAR(linear.rate(step), step <= 10 ? factor * s / 10 : step >= 110 ? 0 : factor * (1 - x), 1e-15);
+            const double wave = 0.5 * (1 + std::cos(x * std::numbers::pi));
+            CHECK_NEAR(cosine.rate(step), step <= 10 ? factor * s / 10 : step >= 110 ? 0 : factor * wave, 1e-15);
+        }
+        CHECK_EQ(linear.rate(10), factor);
+        CHECK_EQ(cosine.rate(10), factor);
+        CHECK_NEAR(cosine.rate(60), factor / 2, 1e-15);
+        CHECK_EQ(linear.rate(110), 0.0);
+        CHECK_EQ(cosine.rate(110), 0.0);
+        CHECK_EQ(cosine.rate(int64_t{1} << 53), 0.0);
+    }
+    Settings settings = kTraining;
+    settings["train.warmup_steps"] = settings["train.total_steps"] = "50";
+    for (const char *schedule : {"linear", "cosine"}) {
+        settings["train.schedule"] = schedule;
+        CHECK_FAILS(xf::TrainConfig::from(options_of(settings), 32), XF_ERROR_INVALID_ARGUMENT);
+    }
+    settings["train.schedule"] = "constant";  // does not need train.total_steps
+    xf::TrainConfig::from(options_of(settings), 32);
+}
+
+// Compares five updates with algorithm 2 of Loshchilov and Hutter, with clipping and a moving average, computed in
+// fp64.
+void compare_with_doubles(const std::shared_ptr<xf::Context> &context, const Settings &changes, bool clips) {
+    Settings settings = kTraining;
+    for (const auto &[key, value] : changes) settings[key] = value;
+    const xf::Options options = options_of(settings);
+    const double b1 = 0.9, b2 = 0.98, eps = 1e-9, decay = options.f64("train.weight_decay"),
+                 clip = options.f64("train.clip_norm"), ema = options.f64("train.ema");
+    const auto trainer = make_trainer(context, settings);
+    const std::vector<float> start = params_of(*trainer);
+    std::vector<double> x(start.begin(), start.end()), average = x, m(x.size()), v(x.size());
+    std::vector<bool> decays(x.size());
+    size_t matrices = 0;
+    for (const xf::Parameter &p : trainer->model()->table().list) {
+        const bool matrix = p.name.ends_with("weight") && !p.name.ends_with("norm.weight");
+        matrices += matrix ? 1 : 0;
+        for (int64_t i = 0; i < p.size(); ++i) decays[static_cast<size_t>(p.offset + i)] = matrix;
+    }
+    CHECK(matrices > 10 && matrices < trainer->model()->table().list.size());
+    double longest = 0;
+    const Task task;
+    for (int64_t t = 1; t <= 5; ++t) {
+        trainer->accumulate(task.batch(t).view());
+        const std::vector<float> gradient = gradient_of(trainer.get());
+        const xf::StepStats stats = trainer->update();
+        double squares = 0;
+        for (const float g : gradient) squares += double{g} * g;
+        CHECK_NEAR(stats.gradient_norm / std::sqrt(squares), 1, 1e-6);  // before clipping
+        const bool clipped = clip > 0 && std::sqrt(squares) > clip;
+        CHECK_EQ(clipped, clips);
+        const double factor = clipped ? clip / std::sqrt(squares) : 1, n = static_cast<double>(t);
+        const double rate = stats.learning_rate;
+        for (size_t i = 0; i < x.size(); ++i) {
+            const double g = factor * gradient[i];
+            m[i] = b1 * m[i] + (1 - b1) * g;
+            v[i] = b2 * v[i] + (1 - b2) * g * g;
+            const double move = rate * std::sqrt(1 - std::pow(b2, n)) / (1 - std::pow(b1, n)) * m[i];
+            x[i] = x[i] - (decays[i] ? rate * decay * x[i] : 0) - move / (std::sqrt(v[i]) + eps);
+            average[i] = ema * average[i] + (1 - ema) * x[i];
+        }
+        longest += rate;
+    }
+    const std::vector<float> found = params_of(*trainer);
+    double worst = 0, worst_average = 0, moved = 0;
+    const std::vector<float> found_average = ema > 0 ? average_of(*trainer) : found;
+    for (size_t i = 0; i < x.size(); ++i) {
+        worst = std::max(worst, std::fabs(found[i] - x[i]));
+        moved = std::max(moved, std::fabs(x[i] - start[i]));
+        if (ema > 0) worst_average = std::max(worst_average, std::fabs(found_average[i] - average[i]));
+    }
+    CHECK(moved > 0.1 * longest);
+    CHECK(worst < 1e-5 * longest + 1e-6);
+    CHECK(worst_average < 1e-5 * longest + 1e-6);
+    if (ema == 0) CHECK_FAILS(trainer->average(), XF_ERROR_STATE);
+}
+
+XF_TEST(clipping_decay_and_average_are_their_formulas) {
+    const Settings fast = {{"train.schedule", "cosine"},
+                           {"train.learning_rate", "0.01"},
+                           {"train.warmup_steps", "2"},
+                           {"train.total_steps", "8"},
+                           {"train.label_smoothing", "0.05"}};
+    const auto with = [&](const Settings &more) {
+        Settings all = fast;
+        for (const auto &[key, value] : more) all[key] = value;
+        return all;
+    };
+    on_each_device(2, [&](const auto &context, const DeviceName &) {
+        compare_with_doubles(context, with({{"train.weight_decay", "5"}}), false);
+        compare_with_doubles(context, with({{"train.clip_norm", "0.125"}}), true);
+        compare_with_doubles(context, with({{"train.clip_norm", "1e6"}, {"train.ema", "0.75"}}), false);
+        compare_with_doubles(
+            context, with({{"train.weight_decay", "2"}, {"train.clip_norm", "0.25"}, {"train.ema", "0.5"}}), true);
+    });
+}
+
+// Options whose values have no effect give the same bits as plain Adam.
+XF_TEST(options_that_do_nothing_change_no_bit) {
+    on_each_device(2, [](const auto &context, const DeviceName &) {
+        Settings idle = kTraining;
+        idle["train.clip_norm"] = "1e9";
+        idle["train.ema"] = "0.9";
+        idle["train.on_nonfinite"] = "skip";
+        const auto plain = make_trainer(context, kTraining), other = make_trainer(context, idle);
+        CHECK_EQ(train_to(plain.get(), Task(), 4), train_to(other.get(), Task(), 4));
+        CHECK(params_of(*plain) == params_of(*other));
+    });
+}
+
+XF_TEST(a_resumed_run_keeps_average_decay_and_schedule_to_the_bit) {
+    const Folder folder;
+    Settings settings = kTraining;
+    settings["train.schedule"] = "linear";
+    settings["train.total_steps"] = "200";
+    settings["train.learning_rate"] = "0.003";
+    settings["train.weight_decay"] = "0.1";
+    settings["train.clip_norm"] = "0.5";
+    settings["train.ema"] = "0.9";
+    on_each_device(2, [&](const auto &context, const DeviceName &) {
+        const auto whole = make_trainer(context, settings), first = make_trainer(context, settings);
+        CHECK(average_of(*first) == params_of(*first));  // before the first update
+        save(first.get(), folder.file("0"));
+        CHECK(average_of(*resume(context, folder.file("0"))) == params_of(*first));
+        train_to(whole.get(), Task(), 9);
+        train_to(first.get(), Task(), 5);
+        save(first.get(), folder.file("5"));
+        const auto second = resume(context, folder.file("5"));
+        CHECK(average_of(*second) == average_of(*first));
+        CHECK(average_of(*second) != params_of(*first));
+        train_to(second.get(), Task(), 9);
+        CHECK(params_of(*whole) == params_of(*second));
+        CHECK(average_of(*whole) == average_of(*second));
+        save(whole.get(), folder.file("whole"));
+        save(second.get(), folder.file("second"));
+        CHECK(bytes_of(folder.file("whole")) == bytes_of(folder.file("second")));
+    });
+    CHECK(bytes_of(folder.file("5")).find("\"ema.embedding.weight\"") != std::string::npos);
+}
+
+XF_TEST(what_a_resumed_run_may_change) {
+    const Folder folder;
+    const auto context = any_device();
+    Settings settings = kTraining;
+    settings["train.ema"] = "0.9";
+    const auto trainer = make_trainer(context, settings);
+    train_to(trainer.get(), Task(), 2);
+    const std::string path = folder.file("run");
+    save(trainer.get(), path);
+    const auto resumed = [&](const Settings &changes) {
+        return xf::Trainer::resume(context, xf::ModelFile(path), options_of(changes));
+    };
+    const auto changed = resumed({{"train.schedule", "constant"},
+                                  {"train.learning_rate", "0.125"},
+                                  {"train.warmup_steps", "1"},
+                                  {"train.clip_norm", "2"},
+                                  {"train.dropout", "0.25"},
+                                  {"decode.beam", "7"},
+                                  {"model.vocab_size", "0"},
+                                  {"train.seed", "1"},
+                                  {"train.ema", "0.9"}});
+    CHECK_EQ(changed->options().text("train.clip_norm"), "2");
+    CHECK_EQ(changed->options().text("train.dropout"), "0.25");
+    CHECK_EQ(changed->options().text("train.attention_dropout"), "0.1");  // not set, so it is the saved value
+    CHECK(params_of(*changed) == params_of(*trainer));
+    const Batch batch = Task().batch(2);
+    const xf_batch view = batch.view();
+    CHECK_EQ(changed->step(&view, 1).learning_rate, 0.125);
+    for (const auto &[key, value] : Settings{{"train.seed", "2"},
+                                             {"train.adam_beta1", "0.8"},
+                                             {"train.adam_beta2", "0.9"},
+                                             {"train.adam_epsilon", "1e-8"},
+                                             {"train.ema", "0"},
+                                             {"model.d_model", "64"},
+                                             {"model.norm", "pre"}}) {
+        bool refused = false;
+        try {
+            resumed({{key, value}});
+        } catch (const xf::Error &error) {
+            refused = error.status() == XF_ERROR_STATE && std::string(error.what()).find(key) != std::string::npos;
+        }
+        CHECK(refused);
+    }
+    CHECK_FAILS(resumed({{"train.schedule", "cosine"}, {"train.total_steps", "50"}}), XF_ERROR_INVALID_ARGUMENT);
+}
+
+}  // namespace
