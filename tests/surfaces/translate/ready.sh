@@ -32,7 +32,7 @@ holds "11 of 12 answers at least are those of plain loops" test "$(paste -d '\n'
 # Nothing beside it, nothing named.
 cp "$translate" alone
 alone() { ./alone "$@" <sources.few; }
-expect 2 "there is no en-de.xf beside the program" alone translate
-expect 2 "there is no en-de.xf beside the program" alone evaluate --test x.tsv
-expect 2 "there is no en-de.xf beside the program" alone inspect
+expect 2 "the folder of the program has no en-de.xf" alone translate
+expect 2 "the folder of the program has no en-de.xf" alone evaluate --test x.tsv
+expect 2 "the folder of the program has no en-de.xf" alone inspect
 end_checks 9
