@@ -1,5 +1,5 @@
 /*
- * xformer/backend.h - the backends of this machine, and the reason if a backend cannot be used.
+ * xformer/backend.h - lists the backends, and the reason why a backend cannot be used.
  *
  * The reference backend ("ref") is part of the library. The others are plugins: files named libxformer_NAME.so. The
  * library searches these folders in this order, and uses the first file that it finds for each name:

@@ -1,8 +1,8 @@
 /*
  * xformer/base.hpp - errors, spans, views, and owners of handles: the base of all C++ classes.
  *
- * A callback may throw, but an exception must not pass through the library, whose interface is C. Each call therefore
- * has a guard on the stack. A callback stores its exception in the innermost guard of its thread, and the exception is
+ * A callback may throw, but an exception must not pass through the C functions of the library. Each call therefore has
+ * a guard on the stack. A callback stores its exception in the innermost guard of its thread, and the exception is
  * rethrown after the library has returned. An object that the call created is freed first.
  *
  * SPDX-License-Identifier: Apache-2.0
@@ -29,7 +29,7 @@
 
 /** @brief The C++ interface; see xformer.hpp. */
 namespace xformer {
-/** @brief Named by version, so that headers of two versions can be used in one program. */
+/** @brief The name contains the version, so that one program can use the headers of two versions. */
 inline namespace v0_1 {
 
 /**
@@ -48,7 +48,7 @@ public:
 
     /** @brief Returns the status of the C function. @return one of XF_ERROR_... */
     xf_status status() const noexcept { return status_; }
-    /** @brief Returns the code of the layer below. @return errno, a cudaError_t, or 0 */
+    /** @brief Returns the code of the operating system or the backend. @return errno, a cudaError_t, or 0 */
     std::int32_t native_code() const noexcept { return native_code_; }
 
 private:
@@ -62,7 +62,8 @@ public:
     using Error::Error;
 };
 
-/** @brief Contiguous elements, with C++17 too. std::span converts to it and, if the elements are const, from it.
+/** @brief A view of contiguous elements, for C++17. std::span converts to it; it converts to std::span if the elements
+ *  are const.
  *  @tparam T type of the elements */
 template <class T>
 class span {
@@ -71,9 +72,10 @@ public:
     using value_type = std::remove_cv_t<T>; /**< T without const */
     /** @brief Creates an empty span. */
     constexpr span() noexcept = default;
-    /** @brief Spans elements. @param data [in] the first element @param size [in] their number */
+    /** @brief Refers to elements. @param data [in] the first element @param size [in] number of elements */
     constexpr span(T *data, std::size_t size) noexcept : data_(data), size_(size) {}
-    /** @brief Spans a vector, array, std::span, or similar. @param from [in] must outlive the span */
+    /** @brief Refers to the elements of a vector, array, std::span, or similar.
+     *  @param from [in] must outlive the span */
     template <class From, class Element = std::remove_pointer_t<decltype(std::data(std::declval<From &>()))>,
               std::enable_if_t<std::is_convertible_v<Element (*)[], T (*)[]> &&
                                    (std::is_const_v<T> || std::is_lvalue_reference_v<From>),
@@ -143,8 +145,8 @@ public:
         return guard;
     }
 
-    // For callbacks: calls a function of the caller unless an earlier callback of this call has thrown. Returns whether
-    // it was called and did not throw. Without a guard, the call was made from C, and the exception is dropped.
+    // For callbacks: calls a function of the caller unless an earlier callback of this call has thrown. Returns true if
+    // it was called and did not throw. If there is no guard, the call was made from C, and the exception is dropped.
     template <class Body>
     static bool protect(const Body &body) noexcept {
         Guard *const guard = current();
@@ -233,7 +235,7 @@ struct Texts {
 }  // namespace detail
 /** @endcond */
 
-/** @brief A handle that another object owns, or none. @tparam Raw a type of the C API */
+/** @brief Refers to a handle that another object owns, or to none. @tparam Raw a type of the C API */
 template <class Raw>
 class View {
 public:

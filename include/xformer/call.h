@@ -22,11 +22,14 @@ extern "C" {
 typedef struct xf_progress {
     /** sizeof(xf_progress) of the library. */
     size_t struct_size;
-    /** Static string: "tokenizer", "encode", "load", "save", "average", "translate", "score", or "evaluate". */
+    /**
+     * The task, a static string, and the unit of done and total: "tokenizer" (learned tokens; for unigram, removed
+     * pieces), "encode" (sentence pairs), "load" and "save" (bytes), "translate" (sentences), or "evaluate" (batches).
+     * Later versions may add tasks.
+     */
     const char *task;
     /**
-     * Number of completed units of the task, from 0 to total. The unit depends on the task: bytes, sentences, or
-     * merges.
+     * Number of completed units, from 0 to total.
      */
     int64_t done;
     /** Total number of units. */
@@ -36,9 +39,9 @@ typedef struct xf_progress {
 /**
  * @brief Receives the progress of a call.
  *
- * Called on the thread that made the call, about ten times a second and once at the end. A call that finishes before
- * its first report is due does not report at all. Must not throw or longjmp. Must not use the objects of the call,
- * except to cancel.
+ * Called on the thread that made the call, at most ten times per second and once at the end. A call that takes less
+ * than 0.1 seconds does not report progress. Must not throw or longjmp. Must not use the objects of the call, except to
+ * cancel.
  *
  * @return 0 to continue; any other value stops the call with XF_ERROR_CALLBACK
  * @since 0.1
@@ -46,7 +49,7 @@ typedef struct xf_progress {
 typedef int32_t (*xf_progress_fn)(void *user, const xf_progress *progress);
 
 /**
- * @brief Parameters of one call. Functions that may take long accept a pointer to it; NULL selects the defaults.
+ * @brief Parameters of one call. Functions that may take a long time accept a pointer to it; NULL selects the defaults.
  *
  * The struct and the flag must remain valid until the call returns. Several calls may share both.
  *
@@ -56,15 +59,16 @@ typedef struct xf_call {
     /** sizeof(xf_call) of the caller. */
     size_t struct_size;
     /**
-     * Cancel flag, or NULL. If *cancelled is not 0, the call stops soon and returns XF_ERROR_CANCELLED, even if the
-     * flag was set before the call began. Any thread or a signal handler may set the flag; the library only reads it.
-     * An aligned int32_t store is sufficient; a C11 or C++ host may store to it as an atomic.
+     * Cancel flag, or NULL. If *cancelled is not 0, the call stops after its current operation and returns
+     * XF_ERROR_CANCELLED, even if the flag was set before the call began. Any thread or a signal handler may set the
+     * flag; the library only reads it. An aligned int32_t store is sufficient; a C11 or C++ host may store to it as an
+     * atomic.
      */
     const volatile int32_t *cancelled;
     /**
-     * Time limit in milliseconds from the start of the call; 0: no deadline. After this time, xf_decode() and
-     * xf_translate() return the best hypotheses found so far; other functions return XF_ERROR_DEADLINE and change
-     * nothing.
+     * Time limit in milliseconds from the start of the call; 0: no deadline; a negative value is XF_ERROR_OUT_OF_RANGE.
+     * After this time, xf_decode() and xf_translate() return the best hypotheses found so far; other functions return
+     * XF_ERROR_DEADLINE and change nothing.
      */
     int64_t deadline_ms;
     /** Progress callback, or NULL. */

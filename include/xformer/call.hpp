@@ -43,7 +43,7 @@ private:
 /** @brief Receives the progress of a call; see xf_progress_fn. An exception stops the call, which then throws it. */
 using ProgressFunction = std::function<void(const xf_progress &)>;
 
-/** @brief Parameters of one call. Functions that may take long accept them as the last argument.
+/** @brief Parameters of one call. Functions that may take a long time accept them as the last argument.
  *
  *     xformer::Call call;
  *     call.deadline = std::chrono::milliseconds(200);
@@ -51,14 +51,14 @@ using ProgressFunction = std::function<void(const xf_progress &)>;
  */
 struct Call {
     const CancelToken *cancel = nullptr;   /**< cancels the call; NULL: none; must outlive the call */
-    std::chrono::milliseconds deadline{0}; /**< duration after which the call stops; 0: no deadline */
+    std::chrono::milliseconds deadline{0}; /**< time limit from the start of the call; 0: no deadline */
     ProgressFunction progress;             /**< empty: progress is not reported */
 };
 
 /** @cond INTERNAL */
 namespace detail {
 
-// The xf_call of a Call, for the duration of one call.
+// An xf_call with the members of a Call, which must outlive it.
 class CallStruct {
 public:
     explicit CallStruct(const Call &call) noexcept {

@@ -35,7 +35,7 @@ enum {
     XF_OPTION_REAL = 2,
     /** 0 or 1. */
     XF_OPTION_BOOL = 3,
-    /** UTF-8 text. If xf_option_info::choices is not NULL, one of these words. */
+    /** UTF-8 text. If xf_option_info::choices is not NULL, one of the values listed there. */
     XF_OPTION_TEXT = 4
 };
 
@@ -51,11 +51,11 @@ typedef struct xf_option_info {
     int32_t reserved;
     /** The default, in the form that xf_config_set() reads. */
     const char *default_value;
-    /** Smallest allowed value of a number. */
+    /** Smallest allowed value; 0 for XF_OPTION_TEXT. */
     double minimum;
-    /** Largest allowed value of a number. */
+    /** Largest allowed value; 0 for XF_OPTION_TEXT. */
     double maximum;
-    /** XF_OPTION_TEXT: the allowed words, separated by '|', or NULL if any text is allowed. */
+    /** XF_OPTION_TEXT: the allowed values, separated by '|', or NULL if any text is allowed. */
     const char *choices;
     /** One or two sentences that describe the option, with its unit. */
     const char *doc;

@@ -83,7 +83,7 @@ public:
     template <class T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
     Config &set(CString key, T value) {
         if constexpr (std::is_same_v<T, bool>) {
-            return set(key, value ? "true" : "false");  // not accepted for an integer option
+            return set(key, value ? "true" : "false");  // an integer option rejects these
         } else if constexpr (std::is_floating_point_v<T>) {
             return detail::call(xf_config_set_number, get(), key.c_str(), static_cast<double>(value)), *this;
         } else {

@@ -2,9 +2,9 @@
  * xformer/context.h - the root object: device, threads, memory, log.
  *
  * A context owns an open device, worker threads, a memory account, and the services of the host: allocator, log, and
- * executor. The library has no global state, so independent users in one process cannot affect each other. Every other
- * object belongs to one context and keeps it alive; handles may be freed in any order. A handle that is documented as
- * "owned by" another handle need not be freed; freeing it has no effect.
+ * executor. The library has no global state, so independent components of a process cannot affect each other. Every
+ * other object belongs to one context and keeps it alive; handles may be freed in any order. A handle that is
+ * documented as "owned by" another handle need not be freed; freeing it has no effect.
  *
  * Threads. Distinct handles may be used from distinct threads at the same time. For one handle, each function documents
  * its rule: "exclusive" calls require that no other call uses the handle, "shared-read" calls may overlap each other,
@@ -15,7 +15,7 @@
  * A handle may be freed while a call that has already begun uses it; the object is destroyed when that call returns.
  * The caller must ensure that no call begins after the handle has been freed.
  *
- * Cancellation. Every function that may take long accepts an xf_call with a cancel flag (call.h).
+ * Cancellation. Every function that may take a long time accepts an xf_call with a cancel flag (call.h).
  *
  * Forks. After fork(), the child may call exec or create its own contexts. In the child, functions that use a context
  * of the parent, or an object created from it, return XF_ERROR_FORKED.
@@ -223,13 +223,13 @@ typedef struct xf_context_info {
     /** Device in the form of "context.device", for example "cpu:openblas" or "cuda:0". */
     const char *device;
     /**
-     * Instruction set on which the bits of the results depend, in addition to backend and precision: "fma" (all CPUs
+     * Instruction set that determines the bits of the results, together with backend and precision: "fma" (all CPUs
      * with FMA yield the same bits), "base" (CPUs without FMA), "sm_90" and similar (CUDA), or "any" ("ref").
      */
     const char *arithmetic;
     /** Type of activations and matrix products, one of XF_TYPE_...: XF_TYPE_FP32 or XF_TYPE_BF16. */
     int32_t precision;
-    /** Number of CPU threads that compute. */
+    /** Number of CPU threads that compute, including the thread that makes the call. */
     int32_t threads;
     /** Rank of this process in its training job: 0 to rank_count - 1; 0 for a single process. */
     int32_t rank;

@@ -64,8 +64,8 @@ typedef struct xf_corpus_stats {
  * symbol, optionally followed by a language token; a call with a source without an end symbol returns
  * XF_ERROR_INVALID_ARGUMENT. Targets have the same form, except that a target that was cut off has no end symbol.
  * Targets have no start symbol; the library adds it. If the decoder's first input is a language token
- * ("model.target_language" start), that token may follow the end symbol: with "y end lang" the decoder is fed "lang y"
- * and predicts "y end", as in mBART.
+ * ("model.target_language" is "start"), a target may have that token after its end symbol: for the target "y end lang",
+ * the input of the decoder is "lang y" and its expected output is "y end", as in mBART.
  *
  * The arrays of a batch from xf_batcher_next() are owned by the batcher. A caller may also fill the struct with its own
  * arrays. xf_model_encode() returns ids in this form.
@@ -87,7 +87,7 @@ typedef struct xf_batch {
     const int64_t *tgt_offsets;
     /** [B] index of each pair in its corpus, or NULL. */
     const int64_t *pair_index;
-    /** Reserved for feature vectors [src_offsets[B], src_feature_width] in place of source ids; must be NULL. */
+    /** Reserved for feature vectors [src_offsets[B], src_feature_width] instead of source ids; must be NULL. */
     const float *src_features;
     /** Reserved; must be 0. */
     int64_t src_feature_width;
@@ -109,15 +109,15 @@ typedef struct xf_batch {
  *
  * @param context [in] the context
  * @param source_path [in] a file or a folder
- * @param target_path [in] the translations: a file, or a folder with the same number of files, with the same numbers of
- * lines as source_path; NULL: source_path contains pairs
+ * @param target_path [in] the translations, in a file or a folder like source_path; corresponding files have the same
+ * number of lines. NULL: source_path contains pairs
  * @param config [in] NULL: all defaults
  * @param call [in] NULL: defaults
  * @param out [out] the corpus; free it with xf_corpus_free()
  * @param err [out] may be NULL
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NOT_FOUND, XF_ERROR_IO (also if a folder contains a folder),
  *         XF_ERROR_DATA (a bad line with "data.strict"; no valid line; a folder without files; different numbers of
- *         lines or files), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_DEADLINE, XF_ERROR_CALLBACK
+ *         lines or files), XF_ERROR_NO_MEMORY, XF_ERROR_CANCELLED, XF_ERROR_DEADLINE
  * @threads shared-read
  * @since 0.1
  */
@@ -356,7 +356,7 @@ XF_API xf_status xf_batcher_seek(xf_batcher *batcher, int64_t epoch, int64_t bat
  * @param err [out] may be NULL
  * @return as xf_batcher_seek(); XF_ERROR_STATE (the checkpoint contains no position), XF_ERROR_DATA (the pairs,
  *         "data.shuffle", "data.seed", or "data.sampling" differ)
- * @threads exclusive; the trainer shared-read
+ * @threads exclusive; shared-read for the trainer
  * @since 0.1
  */
 XF_API xf_status xf_batcher_resume(xf_batcher *batcher, const xf_trainer *trainer, const xf_call *call, xf_error *err);

@@ -94,12 +94,13 @@ public:
     static Corpus from_ids(const Context &context, const xf_batch &pairs, const Call &call = {}) {
         return detail::make<Corpus>(xf_corpus_from_ids, context.get(), &pairs, detail::CallStruct(call).get());
     }
-    /** @brief Creates a corpus from some pairs. @param indices [in] of the pairs, in the desired order
+    /** @brief Creates a corpus from some pairs. @param indices [in] indices of the pairs, in the desired order
      *  @return the corpus */
     Corpus subset(span<const std::int64_t> indices) const {
         return detail::make<Corpus>(xf_corpus_subset, get(), indices.data(), indices.size());
     }
-    /** @brief Splits the corpus at random. @param held_out [in] number of held-out pairs @param seed [in] selects them
+    /** @brief Splits the corpus at random. @param held_out [in] number of held-out pairs @param seed [in] seed of the
+     *  selection
      *  @return the rest, and the held-out pairs */
     std::pair<Corpus, Corpus> split(std::size_t held_out, std::int64_t seed = 1) const {
         xf_corpus *rest = nullptr, *out = nullptr;
@@ -131,10 +132,11 @@ public:
     explicit Batch(const xf_batch &batch) noexcept : xf_batch(batch) {}
     /** @brief Returns the number of sentences. @return the number */
     std::size_t size() const noexcept { return static_cast<std::size_t>(sentences); }
-    /** @brief Returns a source. @param index [in] less than size(), otherwise Error @return ids with the end symbol */
+    /** @brief Returns a source sentence. @param index [in] less than size(), otherwise Error @return ids with the end
+     *  symbol */
     span<const std::int32_t> source(std::size_t index) const { return side(src_ids, src_offsets, index); }
-    /** @brief Returns a target. @param index [in] less than size(), otherwise Error @return ids with the end symbol;
-     *  empty if the batch has no targets */
+    /** @brief Returns a target sentence. @param index [in] less than size(), otherwise Error @return ids with the end
+     *  symbol; empty if the batch has no targets */
     span<const std::int32_t> target(std::size_t index) const { return side(tgt_ids, tgt_offsets, index); }
 
 private:
@@ -189,7 +191,7 @@ public:
 private:
     struct Side {
         std::vector<std::int32_t> ids;
-        std::vector<std::int64_t> offsets;  // what follows the first count sentences is removed by append()
+        std::vector<std::int64_t> offsets;  // append() removes everything after the first count sentences
         std::size_t count = 0;
 
         void append(span<const std::int32_t> sentence, std::int32_t end) {
@@ -204,8 +206,8 @@ private:
     std::int32_t end_;
 };
 
-/** @brief Produces batches from a corpus. As a range, it contains the rest of the epoch; the next loop reads the next
- *  epoch.
+/** @brief Produces batches from a corpus. A loop over it reads the remaining batches of the epoch; the next loop reads
+ *  the next epoch.
  *
  *     for (const xformer::Batch &batch : batcher) trainer.step(batch);
  */
@@ -220,7 +222,8 @@ public:
                                         detail::CallStruct(call).get())) {}
 
     /** @brief Returns the next batch. @param batch [out] its arrays are valid until the next call
-     *  @param call [in] parameters of the call @return false at the end of an epoch; the next call begins the next */
+     *  @param call [in] parameters of the call @return false at the end of an epoch; the next call begins the next
+     *  epoch */
     [[nodiscard]] bool next(Batch &batch, const Call &call = {}) {
         return detail::call(xf_batcher_next, get(), detail::CallStruct(call).get(), static_cast<xf_batch *>(&batch)) ==
                XF_OK;
@@ -245,9 +248,9 @@ public:
             return *this;
         }
         void operator++(int) { ++*this; } /**< @brief Reads the next batch. */
-        /** @brief Compares. @param other [in] end() @return true if the epoch has ended */
+        /** @brief Compares with end(). @param other [in] end() @return true if the epoch has ended */
         bool operator==(const iterator &other) const noexcept { return from_ == other.from_; }
-        /** @brief Compares. @param other [in] end() @return false if the epoch has ended */
+        /** @brief Compares with end(). @param other [in] end() @return false if the epoch has ended */
         bool operator!=(const iterator &other) const noexcept { return from_ != other.from_; }
 
     private:
@@ -257,7 +260,7 @@ public:
     iterator begin() { return iterator(*this); } /**< @brief Reads the next batch. @return its position */
     iterator end() { return {}; }                /**< @brief Returns the end of the epoch. @return its position */
 
-    /** @brief Reports position and contents. @return the position of the next batch, and the numbers of the epoch */
+    /** @brief Reports position and contents. @return the position of the next batch, and the counts of the epoch */
     xf_batcher_stats stats() const {
         return detail::fill(xf_batcher_stats XF_BATCHER_STATS_INIT, xf_batcher_get_stats, get());
     }

@@ -156,9 +156,10 @@ typedef struct xf_sentence_info {
     /** In: sizeof(xf_sentence_info) of the caller. */
     size_t struct_size;
     /**
-     * XF_OK: the sentence has hypotheses. XF_ERROR_DATA: invalid UTF-8. XF_ERROR_OUT_OF_RANGE: an id, a source longer
-     * than "model.max_length", or a prefix longer than the maximum length. XF_ERROR_DEADLINE: not begun in time.
-     * XF_ERROR_INVALID_ARGUMENT: the text is NULL.
+     * XF_OK: the sentence has hypotheses. XF_ERROR_DATA: invalid UTF-8. XF_ERROR_OUT_OF_RANGE: an id is out of range,
+     * the source is longer than "model.max_length", or the prefix is longer than the maximum length of a hypothesis.
+     * XF_ERROR_DEADLINE: the deadline passed before the sentence was begun. XF_ERROR_INVALID_ARGUMENT: the text is
+     * NULL.
      */
     int32_t status;
     /** Not used, 0. */
@@ -313,7 +314,7 @@ typedef struct xf_eval_stats {
  * @param stats [in,out] struct_size set by the caller
  * @param err [out] may be NULL
  * @return as xf_score()
- * @threads exclusive; the batcher exclusive, too
+ * @threads exclusive; also for the batcher
  * @since 0.1
  */
 XF_API xf_status xf_evaluate(xf_decoder *decoder, xf_batcher *batcher, const xf_call *call, xf_eval_stats *stats,

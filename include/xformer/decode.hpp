@@ -70,7 +70,7 @@ struct SentenceAt {
  *  and front() throws its Error; see Hypotheses::status(). */
 using Sentence = Range<detail::HypothesisAt>;
 
-/** @brief The results of a call: a range of Sentence, in the order of the input. Owns what they refer to.
+/** @brief The results of a call: a range of Sentence, in the order of the input. Owns the data that they refer to.
  *
  *     for (const xformer::Sentence &sentence : hypotheses) std::cout << sentence.front().text << '\n';
  */
@@ -81,8 +81,8 @@ public:
     std::size_t size() const noexcept { return xf_hypotheses_sentence_count(get()); }
     auto begin() const { return all().begin(); } /**< @brief Returns the beginning. @return a position */
     auto end() const { return all().end(); }     /**< @brief Returns the end. @return a position */
-    /** @brief Returns the hypotheses of a sentence. @param sentence [in] less than size(); otherwise there are none
-     *  @return best first */
+    /** @brief Returns the hypotheses of a sentence. @param sentence [in] less than size(); otherwise the range is empty
+     *  @return the range, best first */
     Sentence operator[](std::size_t sentence) const & { return all()[sentence]; }
     Sentence operator[](std::size_t sentence) && = delete;
     /** @brief Returns the status of a sentence. @param sentence [in] less than size(), otherwise Error
@@ -97,14 +97,14 @@ private:
 
 /** @brief Parameters of one call of a decoder. Objects that the members refer to must outlive the call. */
 struct DecodeParams {
-    ConfigView config;                     /**< options of "decode." and "text." that are set override the decoder's */
-    span<const std::string_view> prefixes; /**< translate(): texts with which the translations begin; empty: none */
-    span<const std::int32_t> prefix_ids;   /**< decode(): concatenated ids with which the hypotheses begin */
+    ConfigView config;                         /**< its "decode." and "text." options override those of the decoder */
+    span<const std::string_view> prefixes;     /**< translate(): texts with which the translations begin; empty: none */
+    span<const std::int32_t> prefix_ids;       /**< decode(): concatenated ids with which the hypotheses begin */
     span<const std::int64_t> prefix_offsets;   /**< [sentences + 1] offsets in prefix_ids */
     const xf_constraint *constraint = nullptr; /**< see Constraint in experimental.hpp; NULL: none */
 };
 
-/** @brief Decodes with a model. Each thread needs its own decoder; they share the model. */
+/** @brief Decodes with a model. Each thread needs its own decoder; several decoders can share a model. */
 class Decoder : public Owner<View<xf_decoder>, xf_decoder, xf_decoder_free> {
 public:
     using Owner::Owner;
@@ -112,24 +112,24 @@ public:
     explicit Decoder(ModelView model, ConfigView config = {})
         : Decoder(detail::make<Decoder>(xf_decoder_create, model.get(), config.get())) {}
 
-    /** @brief Translates one text. @param text [in] UTF-8 @param params [in] of this call
+    /** @brief Translates one text. @param text [in] UTF-8 @param params [in] options, prefixes, and constraint
      *  @param call [in] parameters of the call @return the best translation */
     std::string translate(std::string_view text, const DecodeParams &params = {}, const Call &call = {}) {
         const Hypotheses found = translate({text}, params, call);
         return std::string(found[0].front().text);
     }
-    /** @brief Translates texts. @param texts [in] UTF-8 @param params [in] of this call
-     *  @param call [in] parameters of the call @return "decode.n_best" hypotheses for each, in the same order. A text
-     *  that fails does not fail the others */
+    /** @brief Translates texts. @param texts [in] UTF-8 @param params [in] options, prefixes, and constraint
+     *  @param call [in] parameters of the call @return "decode.n_best" hypotheses for each, in the same order. If a
+     *  text fails, the others still succeed */
     Hypotheses translate(std::initializer_list<std::string_view> texts, const DecodeParams &params = {},
                          const Call &call = {}) {
         return translate<>(texts, params, call);
     }
     /** @brief Translates texts.
      *  @param texts [in] a range of std::string, std::string_view, or const char *
-     *  @param params [in] of this call
+     *  @param params [in] options, prefixes, and constraint
      *  @param call [in] parameters of the call
-     *  @return "decode.n_best" hypotheses for each, in the same order. A text that fails does not fail the others */
+     *  @return "decode.n_best" hypotheses for each, in the same order. If a text fails, the others still succeed */
     template <class Texts, class Text = decltype(*std::begin(std::declval<const Texts &>())),
               std::enable_if_t<std::is_convertible_v<Text, std::string_view>, int> = 0>
     Hypotheses translate(const Texts &texts, const DecodeParams &params = {}, const Call &call = {}) {
@@ -152,9 +152,9 @@ public:
         return detail::make<Hypotheses>(xf_translate, get(), texts_.pointers.data(), texts_.lengths.data(),
                                         texts_.size(), &given, detail::CallStruct(call).get());
     }
-    /** @brief Decodes sources that are given as ids. @param batch [in] targets are ignored @param params [in] of this
-     *  call @param call [in] parameters of the call @return hypotheses in the order of the batch. A sentence that fails
-     *  does not fail the others */
+    /** @brief Decodes sources that are given as ids. @param batch [in] targets are ignored @param params [in] options,
+     *  prefixes, and constraint @param call [in] parameters of the call @return hypotheses in the order of the batch.
+     *  If a sentence fails, the others still succeed */
     Hypotheses decode(const Batch &batch, const DecodeParams &params = {}, const Call &call = {}) {
         if (!params.prefix_offsets.empty() && params.prefix_offsets.size() != batch.size() + 1)
             throw Error(XF_ERROR_INVALID_ARGUMENT, "found " + std::to_string(params.prefix_offsets.size()) +
@@ -165,14 +165,14 @@ public:
         return detail::make<Hypotheses>(xf_decode, get(), &batch, &given, detail::CallStruct(call).get());
     }
 
-    /** @brief Scores targets. @param batch [in] pairs @param call [in] parameters of the call
-     *  @return natural logarithms of their probabilities */
+    /** @brief Scores targets. @param batch [in] pairs @param call [in] parameters of the call @return the natural
+     *  log-probability of each target */
     std::vector<double> score(const Batch &batch, const Call &call = {}) {
         std::vector<double> log_probabilities(batch.size());
         score(batch, log_probabilities, call);
         return log_probabilities;
     }
-    /** @brief Scores targets. @param batch [in] pairs @param log_probabilities [out] one for each
+    /** @brief Scores targets. @param batch [in] pairs @param log_probabilities [out] one for each pair
      *  @param call [in] parameters of the call */
     void score(const Batch &batch, span<double> log_probabilities, const Call &call = {}) {
         if (log_probabilities.size() != batch.size())
@@ -182,10 +182,10 @@ public:
     }
     /** @brief Scores given translations.
      *  @param sources [in] a range of UTF-8 strings
-     *  @param targets [in] as many
-     *  @param statuses [out] status of each pair; NULL: the first pair that fails is an Error
+     *  @param targets [in] the same number of UTF-8 strings
+     *  @param statuses [out] status of each pair; NULL: throws the Error of the first pair that failed
      *  @param call [in] parameters of the call
-     *  @return natural logarithms of their probabilities; NaN for a pair that failed */
+     *  @return the natural log-probability of each target; NaN for a pair that failed */
     template <class Sources, class Targets>
     std::vector<double> score_texts(const Sources &sources, const Targets &targets,
                                     std::vector<xf_status> *statuses = nullptr, const Call &call = {}) {

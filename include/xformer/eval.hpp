@@ -36,7 +36,7 @@ struct Segments {
 
 /** @brief Computes corpus BLEU.
  *  @param hypotheses [in] a range of UTF-8 strings
- *  @param references [in] as many
+ *  @param references [in] the same number of UTF-8 strings
  *  @param tokenize [in] one of XF_BLEU_...
  *  @return 0 to 100, with its parts */
 template <class Hypotheses, class References>
@@ -51,7 +51,7 @@ xf_bleu_score bleu(const Hypotheses &hypotheses, const References &references, s
 
 /** @brief Computes corpus chrF2.
  *  @param hypotheses [in] a range of UTF-8 strings
- *  @param references [in] as many
+ *  @param references [in] the same number of UTF-8 strings
  *  @return 0 to 100, with its signature */
 template <class Hypotheses, class References>
 xf_chrf_score chrf(const Hypotheses &hypotheses, const References &references) {

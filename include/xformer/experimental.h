@@ -1,5 +1,5 @@
 /*
- * xformer/experimental.h - functions outside the ABI promise.
+ * xformer/experimental.h - functions outside the ABI guarantee.
  *
  * Everything in this header may change or disappear in any minor version: training in several processes, constraints on
  * hypotheses, attention weights, and gradients. xformer.h does not include it.
@@ -20,7 +20,7 @@ extern "C" {
 
 /**
  * @defgroup experimental Experimental
- * @brief Functions outside the ABI promise.
+ * @brief Functions outside the ABI guarantee.
  * @{
  */
 
@@ -36,7 +36,7 @@ extern "C" {
  * reordered, or changed is an error and never a wrong sum. If a rank dies or stops, every other rank returns
  * XF_ERROR_PEER within "context.comm_timeout". After that error the ranks cannot be reconnected: end the process and
  * resume from the last checkpoint. If only one rank has an error (no memory, cancelled), the others return
- * XF_ERROR_PEER with its message, all ranks are as before the step, and the next step works.
+ * XF_ERROR_PEER with its message. All ranks are then as before the step, and training can continue with the next step.
  * @{
  */
 
@@ -71,9 +71,8 @@ typedef struct xf_comm {
     /**
      * Sends and receives the given blocks concurrently. Blocks from one rank to another arrive in the order in which
      * they were sent. Returns XF_OK when every receive is complete and every sent block may be overwritten;
-     * XF_ERROR_PEER if that does not happen within timeout seconds or the other rank is known to be gone;
-     * XF_ERROR_BACKEND if the transport itself failed. On an error, it fills err and does not access the blocks after
-     * it returns.
+     * XF_ERROR_PEER if that does not happen within timeout seconds or another rank has ended; XF_ERROR_BACKEND if the
+     * transport itself failed. On an error, it fills err and does not access the blocks after it returns.
      */
     int32_t (*exchange)(void *user, const xf_comm_part *sends, size_t send_count, const xf_comm_part *receives,
                         size_t receive_count, double timeout, xf_error *err);
@@ -121,7 +120,8 @@ XF_API xf_status xf_comm_loopback(xf_comm *comms, int32_t size, xf_error *err);
  * @param values [out] [xf_context_info::rank_count] the numbers of all ranks, by rank
  * @param err [out] may be NULL
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT; XF_ERROR_BUSY (another collective call of this context is running);
- *         XF_ERROR_PEER (a rank is gone, did not respond, or makes another call; permanent), XF_ERROR_NO_MEMORY
+ *         XF_ERROR_PEER (a rank has ended, did not respond, or makes another call; the ranks cannot be reconnected),
+ *         XF_ERROR_NO_MEMORY
  * @threads any; one collective call of the context at a time
  * @since 0.1
  */
@@ -244,7 +244,8 @@ XF_API xf_status xf_attention_weights(xf_decoder *decoder, const xf_batch *pair,
                                       float *weights, size_t capacity, size_t *count, xf_error *err);
 
 /**
- * @brief Copies a pending gradient to the caller: that of the mean loss per target token so far.
+ * @brief Copies the pending gradient of one tensor: the gradient of the mean loss per target token of the batches so
+ * far.
  * @param trainer [in] the trainer; xf_train_accumulate() was called
  * @param index [in] parameter tensor, as in xf_model_get_tensor()
  * @param values [out] room for count numbers, row-major

@@ -50,14 +50,16 @@ public:
         if (!taken_ && comm_.close != nullptr) comm_.close(comm_.user);
     }
 
-    /** @brief Returns whether this object owns a transport. @return false if it is empty or a context took it */
+    /** @brief Returns whether this object owns a transport. @return false if it is empty or a context owns the
+     *  transport */
     explicit operator bool() const noexcept { return !taken_; }
     /** @brief Returns the struct of the C API. @return owned by this object */
     const xf_comm &get() const noexcept { return comm_; }
     /** @brief Converts for Host::comm. @return refers to this object, which must exist until the context is created */
     operator CommRef() noexcept { return taken_ ? CommRef{} : CommRef{&comm_, &taken_}; }
 
-    /** @brief Connects threads of this process as ranks. @param size [in] number of ranks @return one for each */
+    /** @brief Connects threads of this process as ranks. @param size [in] number of ranks @return one Comm for each
+     *  rank */
     static std::vector<Comm> loopback(std::uint16_t size) {
         std::vector<Comm> ranks(size);
         std::vector<xf_comm> comms(size);
@@ -73,7 +75,8 @@ private:
 };
 
 /** @brief Exchanges one number between all ranks. All ranks make this call. @param context [in] the context
- *  @param value [in] of this rank @param call [in] parameters of the call @return the numbers of all ranks, by rank */
+ *  @param value [in] the number of this rank @param call [in] parameters of the call @return the numbers of all ranks,
+ *  by rank */
 inline std::vector<std::int64_t> all_gather(const Context &context, std::int64_t value, const Call &call = {}) {
     std::vector<std::int64_t> values(static_cast<std::size_t>(context.info().rank_count));
     detail::call(xf_context_all_gather, context.get(), value, detail::CallStruct(call).get(), values.data());
@@ -174,7 +177,7 @@ private:
  *  @param decoder [in,out] the decoder
  *  @param pair [in] a batch of one sentence with its target
  *  @param kind [in] one of XF_ATTENTION_...
- *  @param layer [in] from 0
+ *  @param layer [in] from 0, the lowest
  *  @return [heads, queries, keys] */
 inline std::vector<float> attention_weights(Decoder &decoder, const Batch &pair, std::int32_t kind,
                                             std::int32_t layer) {
@@ -186,13 +189,13 @@ inline std::vector<float> attention_weights(Decoder &decoder, const Batch &pair,
 }
 
 /** @brief Copies a pending gradient. @param trainer [in] Trainer::accumulate() was called
- *  @param index [in] of the tensor
+ *  @param index [in] index of the tensor
  *  @param values [out] room for all elements */
 inline void read_gradient(Trainer &trainer, std::size_t index, span<float> values) {
     detail::call(xf_trainer_read_gradient, trainer.get(), index, values.data(), values.size());
 }
 /** @brief Copies a pending gradient. @param trainer [in] Trainer::accumulate() was called
- *  @param index [in] of the tensor
+ *  @param index [in] index of the tensor
  *  @return its elements, row-major */
 inline std::vector<float> read_gradient(Trainer &trainer, std::size_t index) {
     return detail::all_of(trainer.model().get(), index,

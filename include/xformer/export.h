@@ -1,12 +1,12 @@
 /*
- * xformer/export.h - the one macro that marks a function as part of the ABI.
+ * xformer/export.h - the macro that exports the functions of the ABI.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef XFORMER_EXPORT_H
 #define XFORMER_EXPORT_H
 
-/** @brief Marks a public function: visible in libxformer.so whatever the visibility default. @since 0.1 */
+/** @brief Exports a public function from libxformer.so, even if the default visibility is hidden. @since 0.1 */
 #if defined(__GNUC__)
 #define XF_API __attribute__((visibility("default")))
 #else

@@ -18,14 +18,15 @@ inline namespace v0_1 {
 /** @addtogroup cpp
  *  @{ */
 
-/** @brief Copies the bytes at an offset to the span; see xf_source::read. An exception fails the call, which throws it.
+/** @brief Copies the bytes at an offset to the span; see xf_source::read. If it throws, the call fails with that
+ *  exception.
  */
 using ReadFunction = std::function<void(std::uint64_t offset, span<unsigned char> bytes)>;
 
-/** @brief Stores the bytes at an offset; see xf_sink::write. An exception fails the call, which throws it. */
+/** @brief Stores the bytes at an offset; see xf_sink::write. If it throws, the call fails with that exception. */
 using WriteFunction = std::function<void(std::uint64_t offset, span<const unsigned char> bytes)>;
 
-/** @brief Where a file is loaded from. An argument of a call: what it refers to must outlive the call. */
+/** @brief Where a file is loaded from. The data that it refers to must outlive the call that uses it. */
 class Source {
 public:
     /** @brief A file name. @param path [in] a string or a std::filesystem::path */
@@ -51,7 +52,8 @@ public:
         source.fd = fd;
         return Source(source);
     }
-    /** @brief A function. @param size [in] of the file in bytes @param read [in] copies a range @return the source */
+    /** @brief A callback. @param size [in] size of the file in bytes @param read [in] copies a range
+     *  @return the source */
     static Source callback(std::uint64_t size, ReadFunction read) {
         xf_source source = XF_SOURCE_INIT;
         source.kind = XF_IO_CALLBACK;
@@ -80,7 +82,7 @@ private:
     ReadFunction read_;
 };
 
-/** @brief Where a file is saved to. An argument of a call: what it refers to must outlive the call. */
+/** @brief Where a file is saved to. The data that it refers to must outlive the call that uses it. */
 class Sink {
 public:
     /** @brief A file name, replaced atomically. @param path [in] a string or a std::filesystem::path */
@@ -110,7 +112,7 @@ public:
         sink.fd = fd;
         return Sink(sink);
     }
-    /** @brief A function. @param write [in] stores bytes at an offset @return the sink */
+    /** @brief A callback. @param write [in] stores bytes at an offset @return the sink */
     static Sink callback(WriteFunction write) {
         xf_sink sink = XF_SINK_INIT;
         sink.kind = XF_IO_CALLBACK;

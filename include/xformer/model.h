@@ -91,11 +91,14 @@ typedef struct xf_model_summary {
     /** Size of the file in bytes. */
     int64_t file_bytes;
     /**
-     * Upper estimate of the bytes to load it and to translate one group of "decode.batch_sentences" sentences of
-     * "data.max_tokens" tokens into translations of the same length, with "decode.beam".
+     * Upper estimate of the memory in bytes to load the model and to translate one batch of "decode.batch_sentences"
+     * sentences of "data.max_tokens" tokens into translations of the same length with the beam "decode.beam".
      */
     int64_t decode_bytes;
-    /** Upper estimate of the bytes to train it with batches of "data.batch_tokens" source and target tokens. */
+    /**
+     * Upper estimate of the memory in bytes to train the model with batches of "data.batch_tokens" source tokens and as
+     * many target tokens.
+     */
     int64_t train_bytes;
     /** Number of updates of a checkpoint; -1 for a model. */
     int64_t step;
@@ -184,8 +187,8 @@ XF_API xf_status xf_model_average(xf_context *context, const xf_source *sources,
  * @param out [out] the copy; free it with xf_model_free()
  * @param err [out] may be NULL
  * @return XF_OK; XF_ERROR_INVALID_ARGUMENT, XF_ERROR_NO_MEMORY, XF_ERROR_BACKEND, XF_ERROR_BUSY, XF_ERROR_UNSUPPORTED
- *         (the device cannot multiply with that type), XF_ERROR_CANCELLED, XF_ERROR_DEADLINE, XF_ERROR_CALLBACK;
- *         XF_ERROR_OUT_OF_RANGE and XF_ERROR_LIMIT as in xf_model_save()
+ *         (the device cannot multiply with that type), XF_ERROR_CANCELLED, XF_ERROR_DEADLINE; XF_ERROR_OUT_OF_RANGE and
+ *         XF_ERROR_LIMIT as in xf_model_save()
  * @threads shared-read
  * @since 0.1
  */

@@ -126,15 +126,15 @@ public:
         }
         throw Error(XF_ERROR_NOT_FOUND, "none of " + std::to_string(index) + " tensors is '" + std::string(name) + "'");
     }
-    /** @brief Copies a tensor. @param index [in] in tensors() @return its elements, row-major */
+    /** @brief Copies a tensor. @param index [in] index in tensors() @return its elements, row-major */
     std::vector<float> read(std::size_t index) const {
         return detail::all_of(get(), index, [&](std::size_t at, span<float> values) { read(at, values); });
     }
-    /** @brief Copies a tensor. @param index [in] in tensors() @param values [out] room for all elements */
+    /** @brief Copies a tensor. @param index [in] index in tensors() @param values [out] room for all elements */
     void read(std::size_t index, span<float> values) const {
         detail::call(xf_model_read_tensor, get(), index, values.data(), values.size());
     }
-    /** @brief Replaces a tensor. @param index [in] in tensors() @param values [in] all elements, finite */
+    /** @brief Replaces a tensor. @param index [in] index in tensors() @param values [in] all elements, finite */
     void write(std::size_t index, span<const float> values) {
         detail::call(xf_model_write_tensor, get(), index, values.data(), values.size());
     }
@@ -167,7 +167,7 @@ public:
      *  paths or Sources; at least one @param call [in] parameters of the call @return the average */
     template <class Sources>
     static Model average(const Context &context, const Sources &sources, const Call &call = {}) {
-        std::vector<Source> from(std::begin(sources), std::end(sources));  // callbacks remain valid
+        std::vector<Source> from(std::begin(sources), std::end(sources));  // a copy keeps the callbacks valid
         std::vector<xf_source> structs;
         for (const Source &source : from) structs.push_back(source.get());
         return detail::make<Model>(xf_model_average, context.get(), structs.data(), structs.size(),
@@ -179,7 +179,8 @@ public:
         return detail::make<Model>(xf_model_copy, model.get(), static_cast<xf_context *>(nullptr), config.get(),
                                    detail::CallStruct(call).get());
     }
-    /** @brief Copies a model to another context. @param model [in] the model @param context [in] of the copy
+    /** @brief Copies a model to another context. @param model [in] the model @param context [in] the context of the
+     *  copy
      *  @param config [in] "model.weights": type of the matrices of the copy @param call [in] parameters of the call
      *  @return the copy */
     static Model copy(ModelView model, const Context &context, ConfigView config = {}, const Call &call = {}) {

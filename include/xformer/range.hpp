@@ -1,5 +1,6 @@
 /*
- * xformer/range.hpp - ranges over what the C API returns by index: options, backends, pairs, tensors, hypotheses.
+ * xformer/range.hpp - ranges of elements that the C API returns by index: options, backends, pairs, tensors,
+ * hypotheses.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -26,18 +27,18 @@ public:
     public:
         using iterator_category = std::input_iterator_tag; /**< elements are values, not references */
         using value_type = Range::value_type;              /**< type of the elements */
-        using difference_type = std::ptrdiff_t;            /**< distance of two positions */
+        using difference_type = std::ptrdiff_t;            /**< distance between two positions */
         using pointer = void;                              /**< none */
         using reference = value_type;                      /**< same as value_type */
         iterator() = default;
-        /** @brief Creates a position. @param at [in] reads an element @param index [in] of the element */
+        /** @brief Creates a position. @param at [in] reads an element @param index [in] index of the element */
         iterator(At at, std::size_t index) : at_(at), index_(index) {}
         value_type operator*() const { return at_(index_); } /**< @brief Reads the element. @return the element */
         iterator &operator++() { return ++index_, *this; }   /**< @brief Advances. @return this */
         iterator operator++(int) { return {at_, index_++}; } /**< @brief Advances. @return the previous position */
-        /** @brief Compares. @param other [in] of the same range @return true for the same position */
+        /** @brief Compares. @param other [in] a position in the same range @return true if they are equal */
         bool operator==(const iterator &other) const { return index_ == other.index_; }
-        /** @brief Compares. @param other [in] of the same range @return false for the same position */
+        /** @brief Compares. @param other [in] a position in the same range @return false if they are equal */
         bool operator!=(const iterator &other) const { return index_ != other.index_; }
 
     private:

@@ -10,13 +10,14 @@
  * - Zero means "not set": 0, NULL, and a zeroed struct (with its struct_size) select the defaults. A member that has no
  *   default, such as xf_source::kind, must be set.
  * - A struct that begins with struct_size may grow at its end in later versions. The caller sets struct_size to the
- *   size of its struct; XF_..._INIT does so. In outputs, the library fills the members that both sides know and zeroes
- *   the others. In inputs, members that the library does not know must be zero; otherwise, the call returns
- *   XF_ERROR_UNSUPPORTED. All elements of an array of such structs have the same struct_size.
+ *   size of its struct; XF_..._INIT does so. In outputs, the library fills the members that it has, up to struct_size,
+ *   and zeroes the others. In inputs, members that the library does not have must be zero; otherwise, the call returns
+ *   XF_ERROR_UNSUPPORTED. All elements of an array of such structs must have the same struct_size.
  * - Constants are int32_t values; no enum type occurs in a function, a callback, or a struct.
- * - Names: "_count" returns a number, "get" copies into the caller's outputs, "read" and "write" copy tensors, and a
- *   noun (xf_model_config) returns a handle that its object owns. xf_train_...() act on a trainer; xf_decode(),
- *   xf_translate(), xf_score(), xf_score_texts(), and xf_evaluate() act on a decoder.
+ * - Names: functions with "_count" return a number, functions with "get" fill outputs of the caller, and functions with
+ *   "read" and "write" copy tensors. A function named by a noun, such as xf_model_config(), returns a handle that its
+ *   object owns. The functions xf_train_...() act on a trainer; xf_decode(), xf_translate(), xf_score(),
+ *   xf_score_texts(), and xf_evaluate() act on a decoder.
  * - Strings are UTF-8 and NUL-terminated. Where a length is passed, the string may contain NUL and needs no terminator.
  * - The thread rules "exclusive", "shared-read", and "any" are defined in context.h.
  *

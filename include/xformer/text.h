@@ -3,14 +3,14 @@
  *
  * There are three kinds of tokenizers:
  * - Trained by this library from raw text, and shared by source and target: byte pair encoding (Sennrich et al. 2016;
- *   paper s. 5.1), WordPiece (Schuster and Nakajima 2012; Wu et al. 2016, s. 4.1), or unigram (Kudo 2018). It is
- *   reversible: decoding the ids of a text returns the text after Unicode normalization, including white space.
- *   Characters that are not in the vocabulary are encoded as bytes, so there is no unknown token.
+ *   paper s. 5.1), WordPiece (Schuster and Nakajima 2012; Wu et al. 2016, s. 4.1), or unigram (Kudo 2018). Such a
+ *   tokenizer is reversible: decoding the ids of a text returns the text after Unicode normalization, including white
+ *   space. Characters that are not in the vocabulary are encoded as bytes, so there is no unknown token.
  * - Trained by SentencePiece (Kudo and Richardson 2018; unigram or BPE) and converted by
- *   `python -m xformer.convert from-sentencepiece`. It returns the same ids as the sentencepiece package. Its
- *   normalization removes extra white space, it may have an unknown token, and it replaces invalid UTF-8 by U+FFFD.
- * - A pair of tokenizers, one for sources and one for targets, as MarianMT models have. Select a side with
- *   xf_tokenizer_side() to encode or decode.
+ *   `python -m xformer.convert from-sentencepiece`. Such a tokenizer returns the same ids as the sentencepiece package.
+ *   It removes extra white space, may have an unknown token, and replaces invalid UTF-8 by U+FFFD.
+ * - A pair of tokenizers, one for sources and one for targets, as in MarianMT models. To encode or decode, select a
+ *   side with xf_tokenizer_side().
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -45,7 +45,7 @@ enum {
  * @brief Trains a tokenizer on both sides of a corpus.
  *
  * Reads the options of the group "tokenizer.". Ids: 0 start, 1 end, 2 to 257 the bytes, then characters, then longer
- * pieces in the order in which they were learned. A small corpus may yield fewer tokens than requested. The same corpus
+ * pieces in the order in which they were learned. A small corpus may yield fewer tokens than requested. The same pairs
  * and options yield the same tokenizer.
  *
  * @param context [in] the context

@@ -8,8 +8,8 @@
  *
  * A step may be divided into shards ("train.shards"). The shards may be distributed over several processes, called
  * ranks (experimental.h), without changing the bits. All ranks must then make the same collective calls in the same
- * order: xf_train_step() or xf_train_next(), xf_trainer_copy_average(), xf_trainer_save(), and xf_trainer_resume(). If
- * one rank fails, the others return XF_ERROR_PEER.
+ * order: xf_train_step() or xf_train_next(), xf_trainer_copy_average(), xf_trainer_save(), and xf_context_all_gather().
+ * They must also resume from the same file. If one rank fails, the others return XF_ERROR_PEER.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -157,7 +157,7 @@ XF_API xf_status xf_train_step(xf_trainer *trainer, const xf_batch *batches, siz
  * @param stats [in,out] struct_size set by the caller; may be NULL
  * @param err [out] may be NULL
  * @return as xf_train_step(); XF_DONE at the end of an epoch (no step was made; the next call begins the next epoch)
- * @threads exclusive; the batcher exclusive, too
+ * @threads exclusive; also for the batcher
  * @since 0.1
  */
 XF_API xf_status xf_train_next(xf_trainer *trainer, xf_batcher *batcher, const xf_call *call, xf_step_stats *stats,

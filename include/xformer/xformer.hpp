@@ -5,18 +5,18 @@
  *     xformer::Decoder decoder(xformer::Model::load(context, "en-de.xf"));
  *     std::cout << decoder.translate("Choose File - Save.") << '\n';
  *
- * Include this header, or only those that you need. NAME.hpp wraps NAME.h with inline functions, so the C headers
- * document options, limits, and errors: Model::load() is xf_model_load(). experimental.hpp is separate.
+ * Include this header, or only those that you need. NAME.hpp wraps NAME.h in inline functions. Options, limits, and
+ * errors are documented in the C headers: for Model::load(), see xf_model_load(). experimental.hpp is separate.
  *
- * Each object owns one handle. Objects can be moved; only Config can be copied. They can be destroyed in any order. An
- * object that was moved from is empty; using it throws Error. A view (ConfigView, TokenizerView, ModelView) refers to a
- * handle that another object owns. get() returns the handle for the C API, release() returns it without freeing it, and
- * the constructor from a handle takes ownership.
+ * Each object owns one handle. Objects can be moved; only Config can be copied. Objects can be destroyed in any order.
+ * A moved-from object is empty; using it throws Error. A view (ConfigView, TokenizerView, ModelView) refers to a handle
+ * that another object owns. get() returns the handle for the C API, release() returns it without freeing it, and the
+ * constructor from a handle takes ownership.
  *
- * Errors are exceptions of the class Error with the message of the library. If the library has no memory, the status is
- * XF_ERROR_NO_MEMORY; std::bad_alloc is thrown only if C++ has no memory for a result or an exception.
+ * Errors are exceptions of the class Error with the message of the library. If the library runs out of memory, the
+ * status is XF_ERROR_NO_MEMORY; std::bad_alloc is thrown only if there is no memory for a C++ result or exception.
  *
- * Functions that may take long accept a Call as their last argument: cancel token, deadline, and progress.
+ * Functions that may take a long time accept a Call as their last argument: cancel token, deadline, and progress.
  *
  * Threads: several threads may call const members at the same time; other members require exclusive use of the object.
  * CancelToken::cancel() and Context::cancel() may be called from any thread at any time.
