@@ -153,7 +153,8 @@ XF_API xf_status xf_tokenizer_get_info(const xf_tokenizer *tokenizer, xf_tokeniz
  * @param count [out] number of ids of the text, also if they do not fit
  * @param err [out] may be NULL; for invalid UTF-8 it contains the byte offset
  * @return XF_OK; XF_ERROR_BUFFER_TOO_SMALL (only *count is written), XF_ERROR_DATA (invalid UTF-8, unless the tokenizer
- *         was trained with "tokenizer.invalid_utf8" = "replace"), XF_ERROR_STATE (a pair), XF_ERROR_INVALID_ARGUMENT,
+ *         was trained by SentencePiece, with "tokenizer.invalid_utf8" = "replace", or with "tokenizer.normalization" =
+ *         "none"), XF_ERROR_LIMIT (more than 1 GiB), XF_ERROR_STATE (a pair), XF_ERROR_INVALID_ARGUMENT,
  *         XF_ERROR_NO_MEMORY
  * @threads shared-read
  * @since 0.1

@@ -17,13 +17,13 @@ constexpr Option kOptions[] = {
     {"context.backend_path", kStr, "", 0, 0, nullptr,
      "Folders to search for plugins first, separated by colons. Each must be an absolute path.", "", "0.1"},
     {"context.backend_search", kStr, "default", 0, 0, "default|given",
-     "Where else plugins are searched. default: in the folders of the environment variable XF_BACKEND_PATH, in the "
-     "folder xformer beside the library, and beside the library. given: nowhere.",
+     "Folders to search for plugins after those of context.backend_path. default: those of the environment variable "
+     "XF_BACKEND_PATH, the folder xformer next to the library, and the folder of the library. given: none.",
      "", "0.1"},
     {"context.threads", kI64, "0", 0, 1024, nullptr,
-     "Number of CPU worker threads, the calling thread included. 0 uses every processor in the affinity mask, but no "
-     "more than the control group's CPU quota, rounded up. With an executor, the maximum number of tasks per call. "
-     "Results do not depend on it.",
+     "Number of CPU threads that compute, including the calling thread. 0 uses every processor in the affinity mask, "
+     "but no more than the CPU quota of the control group, rounded up. With an executor, the maximum number of tasks "
+     "of a job. Results do not depend on it.",
      "", "0.1"},
     {"context.memory_budget", kI64, "0", 0, 9e15, nullptr,
      "Maximum memory that the context may hold, in bytes; 0 is unlimited. A request beyond it fails with "
@@ -39,10 +39,10 @@ constexpr Option kOptions[] = {
      "openblas backend.",
      "", "0.1"},
     {"context.comm", kStr, "none", 0, 0, "none|auto|mpi|nccl",
-     "How this process reaches the other ranks of its training job. none: it is the only one, or the host provides a "
-     "comm. mpi: by MPI. auto: mpi if mpirun or srun started more than one process, otherwise none. nccl: as auto, or "
-     "by "
-     "the comm of the host if it provides one; gradients and parameters go from GPU to GPU by NCCL.",
+     "Transport between the ranks of a training job. none: a single process, or the transport of the host "
+     "(xf_host::comm). mpi: MPI. auto: mpi if mpirun or srun started more than one process, otherwise none. nccl: "
+     "gradients and parameters are sent from GPU to GPU with NCCL; other messages use the transport of the host, or "
+     "the one that auto selects.",
      "", "0.1"},
     {"context.comm_timeout", kF64, "60", 0.001, 86400, nullptr,
      "Seconds that a rank waits for another one before the call fails with XF_ERROR_PEER. Must exceed the time to save "
@@ -59,11 +59,11 @@ constexpr Option kOptions[] = {
      "Unicode normalization of all text; none preserves all bytes.", "", "0.1"},
     {"tokenizer.invalid_utf8", kStr, "error", 0, 0, "error|replace",
      "Handling of text that is not valid UTF-8: an error with the byte offset, or replacement of invalid bytes by "
-     "U+FFFD.",
+     "U+FFFD. Not used with tokenizer.normalization none, which accepts all bytes.",
      "", "0.1"},
     {"tokenizer.character_coverage", kF64, "0.9999", 0, 1, nullptr,
-     "Fraction of the occurrences of characters above U+007F whose characters become tokens; the other characters are "
-     "encoded as bytes.",
+     "The most frequent characters above U+007F become tokens until they cover this fraction of all occurrences of "
+     "such characters; the others are encoded as bytes.",
      "", "0.1"},
 
     {"text.source_language", kStr, "", 0, 0, nullptr,
@@ -100,8 +100,8 @@ constexpr Option kOptions[] = {
     {"model.heads", kI64, "8", 1, 1024, nullptr, "Number of attention heads, h.", "s. 3.2.2", "0.1"},
     {"model.d_k", kI64, "64", 1, kMaxDim, nullptr, "Width of the queries and keys of a head.", "s. 3.2.2", "0.1"},
     {"model.d_v", kI64, "64", 1, kMaxDim, nullptr, "Width of the values of a head.", "s. 3.2.2", "0.1"},
-    {"model.vocab_size", kI64, "0", 0, 1 << 20, nullptr, "Vocabulary size, V; 0 uses the tokenizer's size.", "s. 5.1",
-     "0.1"},
+    {"model.vocab_size", kI64, "0", 0, 1 << 20, nullptr, "Vocabulary size, V; 0 uses the size of the tokenizer.",
+     "s. 5.1", "0.1"},
     {"model.source_vocab_size", kI64, "0", 0, 1 << 20, nullptr,
      "Vocabulary size of the sources; 0 uses model.vocab_size. A different size requires separate embeddings: "
      "model.tie decoder or none.",
@@ -139,11 +139,11 @@ constexpr Option kOptions[] = {
      "Self-attention window r: each position attends to positions at most r / 2 away; 0 attends to all.", "s. 4",
      "0.1"},
     {"model.start_token", kI64, "-1", -1, 1 << 20, nullptr,
-     "First input token of the decoder; -1 uses the tokenizer's, or 0.", "s. 3.1", "0.1"},
+     "First input token of the decoder; -1 uses that of the tokenizer, or 0 if there is none.", "s. 3.1", "0.1"},
     {"model.end_token", kI64, "-1", -1, 1 << 20, nullptr,
-     "Token that ends every source and target; -1 uses the tokenizer's, or 1.", "s. 3.1", "0.1"},
+     "Token that ends every source and target; -1 uses that of the tokenizer, or 1 if there is none.", "s. 3.1", "0.1"},
     {"model.first_token", kI64, "-1", -1, 1 << 20, nullptr,
-     "First token of every hypothesis, such as a language token; -1 imposes none.", "", "0.1"},
+     "First token of every hypothesis, for example a language token; -1: not fixed.", "", "0.1"},
     {"model.banned_tokens", kStr, "", 0, 0, nullptr,
      "Tokens that never occur in a hypothesis, in addition to the start token: numbers separated by commas.", "",
      "0.1"},
@@ -158,8 +158,8 @@ constexpr Option kOptions[] = {
     {"model.seed", kI64, "1", 0, kMaxSeed, nullptr, "Seed of the initial parameters.", "", "0.1"},
     {"model.weights", kStr, "same", 0, 0, "same|fp32|fp16|bf16|int8",
      "Type of the matrices of a model that is loaded, copied, or saved; same keeps the type of the source. Models with "
-     "fp32 matrices can be trained; the other types only decode, in half or a quarter of the memory. int8 has one "
-     "scale per row; vectors and position tables stay fp32.",
+     "fp32 matrices can be trained; those with other types need half or a quarter of the memory and can only decode. "
+     "int8 has one scale per row; vectors and position tables remain fp32.",
      "", "0.1"},
 
     {"train.dropout", kF64, "0.1", 0, 0.95, nullptr,
@@ -194,20 +194,21 @@ constexpr Option kOptions[] = {
      "Maximum L2 norm of the gradient over all parameters; a larger gradient is scaled down. 0 disables clipping.", "",
      "0.1"},
     {"train.ema", kF64, "0", 0, 0.9999999, nullptr,
-     "Decay of an exponential moving average of the parameters (xf_trainer_copy_average); 0 disables it.", "", "0.1"},
+     "Decay of an exponential moving average of the parameters (xf_trainer_copy_average()); 0 disables it.", "", "0.1"},
     {"train.accumulate", kI64, "1", 1, 1 << 20, nullptr,
-     "Number of batches whose gradients xf_train_next adds up for one update.", "", "0.1"},
+     "Number of batches per shard whose gradients xf_train_next() adds for one update.", "", "0.1"},
     {"train.shards", kI64, "0", 0, 1 << 16, nullptr,
-     "Number of parts of a step, each of train.accumulate batches, whose gradients are added in a fixed tree. Must be "
-     "a multiple of the number of ranks, on which the results then do not depend. 0 is one per rank.",
+     "Number of shards of a step. Each has train.accumulate batches, and the gradients of all shards are added in a "
+     "fixed tree. Must be a multiple of the number of ranks; results depend on the number of shards, but not on the "
+     "number of ranks. 0: one per rank.",
      "", "0.1"},
     {"train.reduce_precision", kStr, "fp32", 0, 0, "fp32|bf16",
-     "Type of the gradients of train.shards when they are added and sent to other ranks. bf16 halves the traffic: each "
+     "Type of the gradients of the shards when they are added and sent to other ranks. bf16 halves the traffic: each "
      "gradient is rounded before it is added; sums remain fp32.",
      "", "0.1"},
     {"train.on_nonfinite", kStr, "stop", 0, 0, "stop|skip|rollback",
      "Reaction to a loss or gradient that is not finite: stop with an error, skip the step, or roll back to the last "
-     "checkpoint. The tenth in a row is always an error.",
+     "checkpoint. The tenth such step in a row is always an error.",
      "", "0.1"},
     {"train.seed", kI64, "1", 0, kMaxSeed, nullptr, "Seed of dropout.", "", "0.1"},
 
