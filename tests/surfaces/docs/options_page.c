@@ -27,13 +27,22 @@ static const char *const groups[][2] = {
     {"decode", "Read by `xf_decoder_create()`. See [decoding](decoding.md)."},
 };
 
-/* In a cell of a table a bar ends the cell. */
+/* Lists the choices with commas, because a '|' would end the cell of the table. */
 static void print_choices(const char *choices) {
     for (const char *word = choices; *word != 0;) {
         const size_t length = strcspn(word, "|");
         printf("%s`%.*s`", word == choices ? "" : ", ", (int)length, word);
         word += length + (word[length] == '|');
     }
+}
+
+/* Prints an integer in full, and any other number with as few digits as identify it. */
+static void print_number(double value) {
+    char text[32];
+    int digits = value < 1e16 && value == (double)(long long)value ? 16 : 1;
+    do snprintf(text, sizeof text, "%.*g", digits, value);
+    while (digits++ < 17 && strtod(text, NULL) != value);
+    printf("%s", text);
 }
 
 static void print_values(const xf_option_info *option) {
@@ -48,7 +57,9 @@ static void print_values(const xf_option_info *option) {
                 printf("text");
             break;
         default:
-            printf("%.16g to %.16g", option->minimum, option->maximum);
+            print_number(option->minimum);
+            printf(" to ");
+            print_number(option->maximum);
     }
 }
 
@@ -56,7 +67,7 @@ int main(void) {
     size_t printed = 0;
     printf(
         "# Options\n\n"
-        "All options of the library. `xf_option_get()` returns the same table, from which this page is generated.\n"
+        "This page lists all options of the library. It is generated from the table that `xf_option_get()` reads.\n"
         "Set an option by its key: `xf_config_set(config, \"decode.beam\", \"8\", &err)`, or with the function for "
         "its\n"
         "type. A value outside the bounds is an error; values are never clamped. The last column names the section\n"
