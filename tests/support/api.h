@@ -13,6 +13,36 @@
 #include "xformer/experimental.h"
 #include "xformer/xformer.h"
 
+/* `OWNED_MODEL *model` is freed at the end of its block; so are the other kinds, and `OWNED_MEMORY char *text`. */
+#define FREES(kind) \
+    static inline void free_owned_##kind(xf_##kind **object) { xf_##kind##_free(*object); }
+FREES(config)
+FREES(context)
+FREES(corpus)
+FREES(tokenizer)
+FREES(batcher)
+FREES(model)
+FREES(trainer)
+FREES(decoder)
+FREES(hypotheses)
+#undef FREES
+static inline void free_owned_memory(void *pointer) {
+    void *memory;
+    memcpy(&memory, pointer, sizeof memory);
+    free(memory);
+}
+#define OWNED(kind) __attribute__((cleanup(free_owned_##kind))) xf_##kind
+#define OWNED_CONFIG OWNED(config)
+#define OWNED_CONTEXT OWNED(context)
+#define OWNED_CORPUS OWNED(corpus)
+#define OWNED_TOKENIZER OWNED(tokenizer)
+#define OWNED_BATCHER OWNED(batcher)
+#define OWNED_MODEL OWNED(model)
+#define OWNED_TRAINER OWNED(trainer)
+#define OWNED_DECODER OWNED(decoder)
+#define OWNED_HYPOTHESES OWNED(hypotheses)
+#define OWNED_MEMORY __attribute__((cleanup(free_owned_memory)))
+
 static inline xf_source source_path(const char *path) {
     xf_source source = XF_SOURCE_INIT;
     source.kind = XF_IO_PATH;

@@ -13,20 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../support/api.h"
+#include "../../support/world.h"
 #include "xformer/xformer.h"
 
 enum { kRoom = 1024, kNewer = 24, kPaint = 0x5A };
 
-static xf_config *config;
-static xf_context *context;
-static xf_corpus *corpus;
-static xf_tokenizer *tokenizer;
-static xf_batcher *batcher;
-static xf_model *model;
-static xf_trainer *trainer;
-static xf_decoder *decoder;
-static xf_hypotheses *hypotheses;
+static struct world world;
 static xf_batch batch = XF_BATCH_INIT;
 static int failures, checks;
 
@@ -38,17 +30,19 @@ static void check(int fact, const char *type, size_t size, const char *what, con
 }
 
 /* How each struct is filled by the library. */
-static xf_status backend_info(void *out, xf_error *err) { return xf_context_get_backend(context, 0, out, err); }
+static xf_status backend_info(void *out, xf_error *err) { return xf_context_get_backend(world.context, 0, out, err); }
 static xf_status option_info(void *out, xf_error *err) { return xf_option_get(0, out, err); }
-static xf_status memory_stats(void *out, xf_error *err) { return xf_context_get_memory(context, out, err); }
-static xf_status corpus_stats(void *out, xf_error *err) { return xf_corpus_get_stats(corpus, out, err); }
-static xf_status batcher_stats(void *out, xf_error *err) { return xf_batcher_get_stats(batcher, out, err); }
-static xf_status param_info(void *out, xf_error *err) { return xf_model_get_tensor(model, 0, out, err); }
-static xf_status hypothesis(void *out, xf_error *err) { return xf_hypotheses_get(hypotheses, 0, 0, out, err); }
-static xf_status eval_stats(void *out, xf_error *err) { return xf_evaluate(decoder, batcher, NULL, out, err); }
+static xf_status memory_stats(void *out, xf_error *err) { return xf_context_get_memory(world.context, out, err); }
+static xf_status corpus_stats(void *out, xf_error *err) { return xf_corpus_get_stats(world.corpus, out, err); }
+static xf_status batcher_stats(void *out, xf_error *err) { return xf_batcher_get_stats(world.batcher, out, err); }
+static xf_status param_info(void *out, xf_error *err) { return xf_model_get_tensor(world.model, 0, out, err); }
+static xf_status hypothesis(void *out, xf_error *err) { return xf_hypotheses_get(world.hypotheses, 0, 0, out, err); }
+static xf_status eval_stats(void *out, xf_error *err) {
+    return xf_evaluate(world.decoder, world.batcher, NULL, out, err);
+}
 static xf_status next_batch(void *out, xf_error *err) {
-    xf_batcher_seek(batcher, 0, 0, NULL, NULL);
-    return xf_batcher_next(batcher, NULL, out, err);
+    xf_batcher_seek(world.batcher, 0, 0, NULL, NULL);
+    return xf_batcher_next(world.batcher, NULL, out, err);
 }
 static xf_status bleu_score(void *out, xf_error *err) {
     const char *const text = "one two three four five";
@@ -58,9 +52,11 @@ static xf_status chrf_score(void *out, xf_error *err) {
     const char *const text = "one two three four five";
     return xf_chrf(&text, NULL, &text, NULL, 1, out, err);
 }
-static xf_status sentence_info(void *out, xf_error *err) { return xf_hypotheses_get_sentence(hypotheses, 0, out, err); }
-static xf_status context_info(void *out, xf_error *err) { return xf_context_get_info(context, out, err); }
-static xf_status tokenizer_props(void *out, xf_error *err) { return xf_tokenizer_get_info(tokenizer, out, err); }
+static xf_status sentence_info(void *out, xf_error *err) {
+    return xf_hypotheses_get_sentence(world.hypotheses, 0, out, err);
+}
+static xf_status context_info(void *out, xf_error *err) { return xf_context_get_info(world.context, out, err); }
+static xf_status tokenizer_props(void *out, xf_error *err) { return xf_tokenizer_get_info(world.tokenizer, out, err); }
 static xf_status model_summary(void *out, xf_error *err) {
     static unsigned char bytes[1 << 18];
     static xf_source source = XF_SOURCE_INIT;
@@ -70,29 +66,29 @@ static xf_status model_summary(void *out, xf_error *err) {
         sink.data = bytes;
         sink.capacity = sizeof bytes;
         sink.size = &source.size;
-        if (xf_model_save(model, NULL, NULL, &sink, err) != XF_OK) return XF_ERROR_INTERNAL;
+        if (xf_model_save(world.model, NULL, NULL, &sink, err) != XF_OK) return XF_ERROR_INTERNAL;
         source.data = bytes;
     }
-    return xf_model_inspect(context, &source, NULL, out, err);
+    return xf_model_inspect(world.context, &source, NULL, out, err);
 }
 /* Three calls fill a step; one that is refused makes none. */
 static xf_status step_stats(void *out, xf_error *err) {
-    const int64_t before = xf_trainer_step_count(trainer);
-    const xf_status status = xf_train_step(trainer, &batch, 1, NULL, out, err);
-    check(xf_trainer_step_count(trainer) == before + (status == XF_OK), "xf_step_stats", 0,
+    const int64_t before = xf_trainer_step_count(world.trainer);
+    const xf_status status = xf_train_step(world.trainer, &batch, 1, NULL, out, err);
+    check(xf_trainer_step_count(world.trainer) == before + (status == XF_OK), "xf_step_stats", 0,
           "steps do not agree with the status", err);
     return status;
 }
 static xf_status half_step_stats(void *out, xf_error *err) {
-    const xf_status status = xf_train_accumulate(trainer, &batch, NULL, out, err);
-    if (status == XF_OK) xf_train_update(trainer, NULL, NULL);
+    const xf_status status = xf_train_accumulate(world.trainer, &batch, NULL, out, err);
+    if (status == XF_OK) xf_train_update(world.trainer, NULL, NULL);
     return status;
 }
 static xf_status update_stats(void *out, xf_error *err) {
     xf_status status;
-    xf_train_accumulate(trainer, &batch, NULL, NULL, NULL);
-    status = xf_train_update(trainer, out, err);
-    if (status != XF_OK) xf_train_update(trainer, NULL, NULL);
+    xf_train_accumulate(world.trainer, &batch, NULL, NULL, NULL);
+    status = xf_train_update(world.trainer, out, err);
+    if (status != XF_OK) xf_train_update(world.trainer, NULL, NULL);
     return status;
 }
 
@@ -182,7 +178,7 @@ static void input_of(const char *type, xf_status (*take)(void *in, xf_error *err
 
 static xf_status take_host(void *in, xf_error *err) {
     xf_context *other = NULL;
-    const xf_status status = xf_context_create(config, in, &other, err);
+    const xf_status status = xf_context_create(world.config, in, &other, err);
     xf_context_free(other);
     return status;
 }
@@ -191,35 +187,35 @@ static xf_status take_comm(void *in, xf_error *err) {
     host.comm = in;
     return take_host(&host, err);
 }
-static xf_status train_on(void *in, xf_error *err) { return xf_train_step(trainer, in, 1, NULL, NULL, err); }
+static xf_status train_on(void *in, xf_error *err) { return xf_train_step(world.trainer, in, 1, NULL, NULL, err); }
 static xf_status accumulate(void *in, xf_error *err) {
-    const xf_status status = xf_train_accumulate(trainer, in, NULL, NULL, err);
-    if (status == XF_OK) xf_train_update(trainer, NULL, NULL);
+    const xf_status status = xf_train_accumulate(world.trainer, in, NULL, NULL, err);
+    if (status == XF_OK) xf_train_update(world.trainer, NULL, NULL);
     return status;
 }
 static xf_status score(void *in, xf_error *err) {
     double scores[64];
-    return xf_score(decoder, in, NULL, scores, err);
+    return xf_score(world.decoder, in, NULL, scores, err);
 }
 static xf_status decode(void *in, xf_error *err) {
     xf_hypotheses *answers = NULL;
-    const xf_status status = xf_decode(decoder, in, NULL, NULL, &answers, err);
+    const xf_status status = xf_decode(world.decoder, in, NULL, NULL, &answers, err);
     xf_hypotheses_free(answers);
     return status;
 }
 static xf_status corpus_of(void *in, xf_error *err) {
     xf_corpus *out = NULL;
-    const xf_status status = xf_corpus_from_ids(context, in, NULL, &out, err);
+    const xf_status status = xf_corpus_from_ids(world.context, in, NULL, &out, err);
     xf_corpus_free(out);
     return status;
 }
 static xf_status take_call(void *in, xf_error *err) {
     double scores[64];
-    return xf_score(decoder, &batch, in, scores, err);
+    return xf_score(world.decoder, &batch, in, scores, err);
 }
 static xf_status take_params(void *in, xf_error *err) {
     xf_hypotheses *answers = NULL;
-    const xf_status status = xf_decode(decoder, &batch, in, NULL, &answers, err);
+    const xf_status status = xf_decode(world.decoder, &batch, in, NULL, &answers, err);
     xf_hypotheses_free(answers);
     return status;
 }
@@ -233,10 +229,10 @@ static int32_t allow_all(void *user, const xf_constraint_step *step) {
     return 0;
 }
 static unsigned char file[1 << 18];
-static xf_status take_sink(void *in, xf_error *err) { return xf_tokenizer_save(tokenizer, NULL, in, err); }
+static xf_status take_sink(void *in, xf_error *err) { return xf_tokenizer_save(world.tokenizer, NULL, in, err); }
 static xf_status take_source(void *in, xf_error *err) {
     xf_tokenizer *out = NULL;
-    const xf_status status = xf_tokenizer_load(context, in, NULL, &out, err);
+    const xf_status status = xf_tokenizer_load(world.context, in, NULL, &out, err);
     xf_tokenizer_free(out);
     return status;
 }
@@ -266,41 +262,12 @@ static void arrays(void) {
         memcpy(two.bytes + (size_t)i * size, &batch, sizeof batch);
         memcpy(two.bytes + (size_t)i * size, &size, sizeof size);
     }
-    check(xf_train_step(trainer, (const xf_batch *)&two, 2, NULL, &both, &err) == XF_OK, "xf_batch", size,
+    check(xf_train_step(world.trainer, (const xf_batch *)&two, 2, NULL, &both, &err) == XF_OK, "xf_batch", size,
           "two batches", &err);
     check(both.sentences == 2 * batch.sentences, "xf_batch", size, "the second batch was not found", NULL);
     memcpy(two.bytes + size, &batch.struct_size, sizeof size);
-    check(xf_train_step(trainer, (const xf_batch *)&two, 2, NULL, NULL, &err) == XF_ERROR_INVALID_ARGUMENT, "xf_batch",
-          size, "two sizes in one array", &err);
-}
-
-static int open_world(xf_error *err) {
-    static const char *const options[][2] = {{"context.device", "cpu:ref"},
-                                             {"context.threads", "1"},
-                                             {"tokenizer.vocab_size", "270"},
-                                             {"model.encoder_layers", "1"},
-                                             {"model.decoder_layers", "1"},
-                                             {"model.d_model", "8"},
-                                             {"model.d_ff", "8"},
-                                             {"model.heads", "1"},
-                                             {"model.d_k", "8"},
-                                             {"model.d_v", "8"},
-                                             {"model.max_length", "32"},
-                                             {"decode.max_extra_tokens", "4"}};
-    static const char text[] = "one two\teins zwei\ntwo one\tzwei eins\n";
-    static const char *const question = "one two";
-    if (xf_config_create(&config, err) != XF_OK) return 0;
-    for (size_t i = 0; i < sizeof options / sizeof *options; ++i)
-        if (xf_config_set(config, options[i][0], options[i][1], err) != XF_OK) return 0;
-    return xf_context_create(config, NULL, &context, err) == XF_OK &&
-           corpus_from_text(context, config, text, sizeof text - 1, &corpus, err) == XF_OK &&
-           xf_tokenizer_train(context, corpus, config, NULL, &tokenizer, err) == XF_OK &&
-           xf_batcher_create(corpus, tokenizer, config, NULL, &batcher, err) == XF_OK &&
-           xf_model_create(context, tokenizer, config, &model, err) == XF_OK &&
-           xf_trainer_create(model, config, &trainer, err) == XF_OK &&
-           xf_decoder_create(model, config, &decoder, err) == XF_OK &&
-           xf_translate(decoder, &question, NULL, 1, NULL, NULL, &hypotheses, err) == XF_OK &&
-           xf_batcher_next(batcher, NULL, &batch, err) == XF_OK;
+    check(xf_train_step(world.trainer, (const xf_batch *)&two, 2, NULL, NULL, &err) == XF_ERROR_INVALID_ARGUMENT,
+          "xf_batch", size, "two sizes in one array", &err);
 }
 
 int main(void) {
@@ -312,7 +279,7 @@ int main(void) {
     xf_constraint constraint = XF_CONSTRAINT_INIT;
     xf_sink sink = XF_SINK_INIT;
     xf_source source = XF_SOURCE_INIT;
-    if (!open_world(&err)) {
+    if (make_world(&world, "cpu:ref", &err) != XF_OK || xf_batcher_next(world.batcher, NULL, &batch, &err) != XF_OK) {
         printf("%s\n", err.message);
         return 1;
     }
@@ -347,15 +314,7 @@ int main(void) {
     source.data = file;
     inputs("xf_source", take_source, &source, sizeof source, 56);
 
-    xf_hypotheses_free(hypotheses);
-    xf_decoder_free(decoder);
-    xf_trainer_free(trainer);
-    xf_model_free(model);
-    xf_batcher_free(batcher);
-    xf_tokenizer_free(tokenizer);
-    xf_corpus_free(corpus);
-    xf_context_free(context);
-    xf_config_free(config);
+    free_objects(&world);
     printf("%d checks, %d failed\n", checks, failures);
     return failures == 0 ? 0 : 1;
 }

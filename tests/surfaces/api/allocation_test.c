@@ -54,20 +54,17 @@ static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
 /* A step of each kind, once to warm up and then again. */
 static void train(const char *shards) {
     for (int d = 0; d < 2; ++d) {
-        xf_context *context = context_on(devices[d]);
+        OWNED_CONTEXT *context = context_on(devices[d]);
         if (context == NULL) continue;
-        xf_config *config = small_config(devices[d]);
+        OWNED_CONFIG *config = small_config(devices[d]);
         set(config, "train.shards", shards);
         set(config, "train.accumulate", "2");
         set(config, "train.ema", "0.9");
         set(config, "train.clip_norm", "0.1");
         set(config, "train.weight_decay", "0.1");
-        xf_batcher *batcher = NULL;
-        xf_model *model = NULL;
-        xf_trainer *trainer = NULL;
-        ACCEPTED(xf_model_create(context, world.tokenizer, config, &model, err));
-        ACCEPTED(xf_trainer_create(model, config, &trainer, err));
-        ACCEPTED(xf_batcher_create(world.corpus, world.tokenizer, config, NULL, &batcher, err));
+        MAKE(model, model, xf_model_create(context, world.tokenizer, config, &model, err));
+        MAKE(trainer, trainer, xf_trainer_create(model, config, &trainer, err));
+        MAKE(batcher, batcher, xf_batcher_create(world.corpus, world.tokenizer, config, NULL, &batcher, err));
         xf_step_stats stats = XF_STEP_STATS_INIT;
         xf_batcher_stats where = XF_BATCHER_STATS_INIT;
         long long steps = 0, most = 0;
@@ -100,16 +97,10 @@ static void train(const char *shards) {
         ACCEPTED(xf_batcher_get_stats(batcher, &where, err));
         ACCEPTED(xf_batcher_seek(batcher, where.epoch + 1, 0, NULL, err));
         assert_true(atomic_load(&allocations) > before);
-        xf_trainer_free(trainer);
-        xf_model_free(model);
-        xf_batcher_free(batcher);
-        xf_config_free(config);
-        xf_context_free(context);
     }
 }
 
-static void test_training(void **state) {
-    (void)state;
+TEST(training) {
     if (!COUNTS) skip();
     train("1");
     train("2");
@@ -117,37 +108,25 @@ static void test_training(void **state) {
 
 /* A call with a result allocates only this result: the handle, the list of sentences, and for each sentence the list of
  * hypotheses, the ids, their log-probabilities, and the text, twice if its bytes are not valid UTF-8. */
-static void test_answers(void **state) {
-    (void)state;
+TEST(answers) {
     if (!COUNTS) skip();
     for (int d = 0; d < 2; ++d) {
-        xf_context *context = context_on(devices[d]);
+        OWNED_CONTEXT *context = context_on(devices[d]);
         if (context == NULL) continue;
-        xf_config *config = small_config(devices[d]);
-        xf_model *model = NULL;
-        xf_decoder *decoder = NULL;
-        ACCEPTED(xf_model_create(context, world.tokenizer, config, &model, err));
-        ACCEPTED(xf_decoder_create(model, config, &decoder, err));
+        OWNED_CONFIG *config = small_config(devices[d]);
+        MAKE(model, model, xf_model_create(context, world.tokenizer, config, &model, err));
+        MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
         const char *texts[] = {"one two three", "three one", "two", "one one two \xEF\xAC\x81"};
         for (int i = 0; i < 4; ++i) {
-            xf_hypotheses *hypotheses = NULL;
             const size_t count = i % 2 == 0 ? 4 : 2;
             const long long before = atomic_load(&allocations);
-            ACCEPTED(xf_translate(decoder, texts, NULL, count, NULL, NULL, &hypotheses, err));
+            MAKE(hypotheses, hypotheses, xf_translate(decoder, texts, NULL, count, NULL, NULL, &hypotheses, err));
             const long long made = atomic_load(&allocations) - before;
             if (i > 1 && made > 2 + 5 * (long long)count)
                 fail_msg("%s: %lld allocations for %zu texts", devices[d], made, count);
             assert_true(made > (long long)count);
-            xf_hypotheses_free(hypotheses);
         }
-        xf_decoder_free(decoder);
-        xf_model_free(model);
-        xf_config_free(config);
-        xf_context_free(context);
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_training), cmocka_unit_test(test_answers)};
-    return RUN(tests, world_open, world_close);
-}
+int main(void) { return RUN_TESTS(world_open, world_close); }

@@ -5,11 +5,29 @@
  */
 #include "support.h"
 
-static void test_refusals(void **state) {
-    (void)state;
-    xf_backend_info info;
-    memset(&info, 0x5A, sizeof info);
-    info.struct_size = sizeof info;
+/* Reads the mappings of this process: a CPU context does not load CUDA. The first test, as plugins stay loaded. */
+static int is_mapped(const char *part) {
+    FILE *maps = fopen("/proc/self/maps", "r");
+    assert_non_null(maps);
+    char line[512];
+    int found = 0;
+    while (fgets(line, sizeof line, maps)) found |= strstr(line, part) != NULL;
+    fclose(maps);
+    return found;
+}
+
+TEST(cpu_needs_no_gpu) {
+    static const char *const devices[] = {"cpu:ref", "cpu:openblas", "cpu"};
+    for (int d = 0; d < 3; ++d) {
+        xf_context *context = context_on(devices[d]);
+        xf_context_free(context);
+        assert_false(is_mapped("libcudart") || is_mapped("libcuda.so") || is_mapped("libxformer_cuda"));
+        if (d == 0) assert_false(is_mapped("libxformer_openblas"));
+    }
+}
+
+TEST(refusals) {
+    PAINTED(xf_backend_info, info);
     const size_t count = xf_context_backend_count(world.context);
     assert_true(count >= 3);
     for (int i = 0; i < WRONG_HANDLES; ++i)
@@ -36,43 +54,15 @@ static int32_t state_of(const xf_context *context, const char *name) {
     return found;
 }
 
-static void test_list(void **state) {
-    (void)state;
+TEST(list) {
     assert_int_equal(state_of(world.context, "ref"), XF_BACKEND_ACTIVE);
     assert_true(state_of(world.context, "openblas") <= XF_BACKEND_FOUND); /* there or not, it was not opened */
     assert_true(state_of(world.context, "cuda") <= XF_BACKEND_FOUND);
     assert_int_equal(state_of(world.context, "foo"), -1);
-    xf_context *other = context_on("cpu:openblas");
+    OWNED_CONTEXT *other = context_on("cpu:openblas");
     if (other == NULL) return;
     assert_int_equal(state_of(other, "openblas"), XF_BACKEND_ACTIVE);
     assert_int_equal(state_of(other, "ref"), XF_BACKEND_USABLE);
-    xf_context_free(other);
 }
 
-/* Reads the mappings of this process: a CPU context does not load CUDA. */
-static int is_mapped(const char *part) {
-    FILE *maps = fopen("/proc/self/maps", "r");
-    assert_non_null(maps);
-    char line[512];
-    int found = 0;
-    while (fgets(line, sizeof line, maps)) found |= strstr(line, part) != NULL;
-    fclose(maps);
-    return found;
-}
-
-static void test_cpu_needs_no_gpu(void **state) {
-    (void)state;
-    static const char *const devices[] = {"cpu:ref", "cpu:openblas", "cpu"};
-    for (int d = 0; d < 3; ++d) {
-        xf_context *context = context_on(devices[d]);
-        xf_context_free(context);
-        assert_false(is_mapped("libcudart") || is_mapped("libcuda.so") || is_mapped("libxformer_cuda"));
-        if (d == 0) assert_false(is_mapped("libxformer_openblas"));
-    }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cpu_needs_no_gpu), cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_list)};
-    return RUN(tests, world_open, world_close);
-}
+int main(void) { return RUN_TESTS(world_open, world_close); }

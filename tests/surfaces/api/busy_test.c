@@ -19,12 +19,12 @@ static size_t tensor_size;
 /* A call on the world's decoder is in its middle while this runs. */
 static void check_taken(void) {
     const xf_batch batch = next_batch(world.batcher);
-    xf_hypotheses *answers = SENTINEL;
+    OWNED_HYPOTHESES *answers = SENTINEL;
     double scores[64] = {0};
     xf_eval_stats stats = XF_EVAL_STATS_INIT;
     size_t count = 7;
     xf_decoder *other = NULL;
-    xf_trainer *trainer = SENTINEL;
+    OWNED_TRAINER *trainer = SENTINEL;
     const int64_t steps = xf_trainer_step_count(world.trainer);
     REFUSED(XF_ERROR_BUSY, answers, xf_decode(world.decoder, &batch, NULL, NULL, &answers, err));
     REFUSED(XF_ERROR_BUSY, answers, xf_translate(world.decoder, texts, NULL, 1, NULL, NULL, &answers, err));
@@ -43,10 +43,8 @@ static void check_taken(void) {
     ACCEPTED(save_trainer(world.trainer, NULL, scratch_path("checkpoint"), err));
     ACCEPTED(xf_decoder_create(world.model, world.config, &other, err));
     ACCEPTED(xf_decode(other, &batch, NULL, NULL, &answers, err));
-    xf_hypotheses_free(answers);
     xf_decoder_free(other);
     ACCEPTED(xf_trainer_create(world.model, world.config, &trainer, err));
-    xf_trainer_free(trainer);
 }
 
 /* Runs `within` at the first question of a call on the decoder. */
@@ -69,22 +67,15 @@ static xf_status decode_with(struct visit *visit, const xf_batch *batch, xf_hypo
     return xf_decode(world.decoder, batch, &params, NULL, answers, NULL);
 }
 
-static void test_within_a_call(void **state) {
-    (void)state;
+TEST(within_a_call) {
     xf_tensor_info info = XF_TENSOR_INFO_INIT;
     ACCEPTED(xf_model_get_tensor(world.model, 0, &info, err));
     tensor_size = number_count(&info);
     assert_true(tensor_size <= sizeof values / sizeof *values);
-    const xf_batch batch = next_batch(world.batcher);
     struct visit visit = {check_taken, 0};
-    xf_hypotheses *answers = NULL;
-    /* The batch stays: the batcher that gave it is asked within, so it is copied. */
-    int32_t ids[] = {5, 6, TOKEN_END};
-    int64_t offsets[] = {0, 3};
-    const xf_batch own = {sizeof own, 1, ids, offsets, batch.tgt_ids, batch.tgt_offsets, NULL, NULL, 0};
-    assert_int_equal(decode_with(&visit, &own, &answers), XF_OK);
+    OWNED_HYPOTHESES *answers = NULL;
+    assert_int_equal(decode_with(&visit, &one_pair, &answers), XF_OK);
     assert_true(visit.done > 0);
-    xf_hypotheses_free(answers);
     const xf_batch next = next_batch(world.batcher);
     ACCEPTED(xf_train_step(world.trainer, &next, 1, NULL, NULL, err)); /* free again */
 }
@@ -98,12 +89,12 @@ static void free_all(void) {
     xf_context_free(world.context);
 }
 
-static void test_free_in_use(void **state) {
+TEST(free_in_use) {
     int32_t ids[] = {5, 6, TOKEN_END};
     int64_t offsets[] = {0, 3};
     const xf_batch batch = {sizeof batch, 1, ids, offsets, NULL, NULL, NULL, NULL, 0};
     struct visit nothing_yet = {check_taken, 1}, visit = {free_all, 0};
-    xf_hypotheses *expected = NULL, *found = NULL;
+    OWNED_HYPOTHESES *expected = NULL, *found = NULL;
     assert_int_equal(decode_with(&nothing_yet, &batch, &expected), XF_OK);
     assert_int_equal(decode_with(&visit, &batch, &found), XF_OK);
     assert_int_equal(visit.done > 0, 1);
@@ -111,8 +102,6 @@ static void test_free_in_use(void **state) {
     ACCEPTED(xf_hypotheses_get(expected, 0, 0, &a, err));
     ACCEPTED(xf_hypotheses_get(found, 0, 0, &b, err));
     assert_true(a.score == b.score && a.id_count == b.id_count);
-    xf_hypotheses_free(expected);
-    xf_hypotheses_free(found);
     world.decoder = NULL;
     world.trainer = NULL;
     world.model = NULL;
@@ -133,9 +122,6 @@ static void count(xf_status status) {
 
 static void *use_all(void *arg) {
     const int number = (int)(intptr_t)arg;
-    const int32_t ids[] = {5, 6, TOKEN_END};
-    const int64_t offsets[] = {0, 3};
-    const xf_batch batch = {sizeof batch, 1, ids, offsets, ids, offsets, NULL, NULL, 0};
     float own[1 << 13] = {0};
     char value[16];
     atomic_fetch_add(&begun, 1);
@@ -152,10 +138,10 @@ static void *use_all(void *arg) {
                 xf_hypotheses_free(answers);
                 break;
             case 1:
-                count(xf_score(world.decoder, &batch, NULL, &score, NULL));
+                count(xf_score(world.decoder, &one_pair, NULL, &score, NULL));
                 break;
             case 2: {
-                const xf_status status = xf_train_step(world.trainer, &batch, 1, NULL, NULL, NULL);
+                const xf_status status = xf_train_step(world.trainer, &one_pair, 1, NULL, NULL, NULL);
                 if (status == XF_OK) atomic_fetch_add(&steps, 1);
                 count(status);
                 break;
@@ -188,8 +174,7 @@ static void *use_all(void *arg) {
     return NULL;
 }
 
-static void test_many_threads(void **state) {
-    (void)state;
+TEST(many_threads) {
     pthread_t threads[THREADS];
     const int64_t before = xf_trainer_step_count(world.trainer);
     for (int i = 0; i < THREADS; ++i)
@@ -200,8 +185,4 @@ static void test_many_threads(void **state) {
     assert_int_equal(xf_trainer_step_count(world.trainer), before + steps);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_within_a_call), cmocka_unit_test(test_free_in_use),
-                                       cmocka_unit_test(test_many_threads)};
-    return RUN(tests, world_open, world_close);
-}
+int main(void) { return RUN_TESTS(world_open, world_close); }

@@ -21,17 +21,11 @@ static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
 
 /* Each call that can be cancelled, on the world's handles. */
 enum { CALLS = 20 };
-static xf_status call_number(int number, const xf_batch *batch, const xf_call *call, xf_error *err) {
+static xf_status dispatch(int number, const xf_batch *batch, const xf_call *call, struct world *made, xf_error *err) {
     static const char *const texts[] = {"one two"}, *const answers[] = {"eins zwei"};
     const xf_source sources[2] = {XF_SOURCE_PATH(scratch_path("model")), XF_SOURCE_PATH(scratch_path("checkpoint"))};
     const xf_source tokenizer_source = XF_SOURCE_PATH(scratch_path("tokenizer"));
     const xf_sink sink = XF_SINK_PATH(scratch_path("saved"));
-    xf_corpus *corpus = NULL;
-    xf_tokenizer *tokenizer = NULL;
-    xf_batcher *batcher = NULL;
-    xf_hypotheses *hypotheses = NULL;
-    xf_model *model = NULL;
-    xf_trainer *trainer = NULL;
     double scores[64];
     xf_eval_stats stats = XF_EVAL_STATS_INIT;
     xf_status status;
@@ -45,65 +39,49 @@ static xf_status call_number(int number, const xf_batch *batch, const xf_call *c
             status = xf_train_next(world.trainer, world.batcher, call, NULL, err);
             return status == XF_DONE ? xf_train_next(world.trainer, world.batcher, call, NULL, err) : status;
         case 3:
-            status = xf_decode(world.decoder, batch, NULL, call, &hypotheses, err);
-            break;
+            return xf_decode(world.decoder, batch, NULL, call, &made->hypotheses, err);
         case 4:
-            status = xf_translate(world.decoder, texts, NULL, 1, NULL, call, &hypotheses, err);
-            break;
+            return xf_translate(world.decoder, texts, NULL, 1, NULL, call, &made->hypotheses, err);
         case 5:
-            status = xf_score(world.decoder, batch, call, scores, err);
-            break;
+            return xf_score(world.decoder, batch, call, scores, err);
         case 6:
-            status = xf_score_texts(world.decoder, texts, NULL, answers, NULL, 1, call, scores, NULL, err);
-            break;
+            return xf_score_texts(world.decoder, texts, NULL, answers, NULL, 1, call, scores, NULL, err);
         case 7:
-            status = xf_evaluate(world.decoder, world.batcher, call, &stats, err);
-            break;
+            return xf_evaluate(world.decoder, world.batcher, call, &stats, err);
         case 8:
-            status = xf_tokenizer_train(world.context, world.corpus, world.config, call, &tokenizer, err);
-            break;
+            return xf_tokenizer_train(world.context, world.corpus, world.config, call, &made->tokenizer, err);
         case 9:
-            status = xf_batcher_create(world.corpus, world.tokenizer, world.config, call, &batcher, err);
-            break;
+            return xf_batcher_create(world.corpus, world.tokenizer, world.config, call, &made->batcher, err);
         case 10:
-            status = xf_corpus_from_pairs(world.context, texts, NULL, texts, NULL, 1, NULL, call, &corpus, err);
-            break;
+            return xf_corpus_from_pairs(world.context, texts, NULL, texts, NULL, 1, NULL, call, &made->corpus, err);
         case 11:
-            status = xf_corpus_open(world.context, scratch_path("pairs.tsv"), NULL, NULL, call, &corpus, err);
-            break;
+            return xf_corpus_open(world.context, scratch_path("pairs.tsv"), NULL, NULL, call, &made->corpus, err);
         case 12:
-            status = xf_corpus_from_ids(world.context, batch, call, &corpus, err);
-            break;
+            return xf_corpus_from_ids(world.context, batch, call, &made->corpus, err);
         case 13:
-            status = xf_model_load(world.context, &sources[0], NULL, call, &model, err);
-            break;
+            return xf_model_load(world.context, &sources[0], NULL, call, &made->model, err);
         case 14:
-            status = xf_model_save(world.model, NULL, call, &sink, err);
-            break;
+            return xf_model_save(world.model, NULL, call, &sink, err);
         case 15:
-            status = xf_model_average(world.context, sources, 2, call, &model, err);
-            break;
+            return xf_model_average(world.context, sources, 2, call, &made->model, err);
         case 16:
-            status = xf_model_copy(world.model, NULL, NULL, call, &model, err);
-            break;
+            return xf_model_copy(world.model, NULL, NULL, call, &made->model, err);
         case 17:
-            status = xf_trainer_save(world.trainer, NULL, call, &sink, err);
-            break;
+            return xf_trainer_save(world.trainer, NULL, call, &sink, err);
         case 18:
-            status = xf_trainer_resume(world.context, &sources[1], NULL, call, &trainer, err);
-            break;
+            return xf_trainer_resume(world.context, &sources[1], NULL, call, &made->trainer, err);
         default:
-            status = xf_tokenizer_load(world.context, &tokenizer_source, call, &tokenizer, err);
-            if (status == XF_OK) status = xf_tokenizer_save(world.tokenizer, call, &sink, err);
-            break;
+            status = xf_tokenizer_load(world.context, &tokenizer_source, call, &made->tokenizer, err);
+            return status == XF_OK ? xf_tokenizer_save(world.tokenizer, call, &sink, err) : status;
     }
-    if (status != XF_OK) assert_true(!corpus && !tokenizer && !batcher && !hypotheses && !model && !trainer);
-    xf_corpus_free(corpus);
-    xf_tokenizer_free(tokenizer);
-    xf_batcher_free(batcher);
-    xf_hypotheses_free(hypotheses);
-    xf_model_free(model);
-    xf_trainer_free(trainer);
+}
+
+static xf_status call_number(int number, const xf_batch *batch, const xf_call *call, xf_error *err) {
+    static const struct world none;
+    struct world made = none;
+    const xf_status status = dispatch(number, batch, call, &made, err);
+    if (status != XF_OK) assert_memory_equal(&made, &none, sizeof made);
+    free_objects(&made);
     return status;
 }
 
@@ -117,62 +95,46 @@ static void write_files(void) {
 }
 
 /* Cancelling a context on which nothing runs has no effect. */
-static void test_idle(void **state) {
-    (void)state;
+TEST(idle) {
     write_files();
     const xf_batch batch = next_batch(world.batcher);
     for (int i = 0; i < CALLS; ++i) {
         xf_context_cancel(world.context);
         ACCEPTED(call_number(i, &batch, NULL, err));
     }
-    for (int i = 0; i < WRONG_HANDLES; ++i)
-        if (i != CONTEXT) xf_context_cancel(wrong_handle(i));
-}
-
-/* A copy of a batch, because training and evaluation move the batcher that owns it. */
-static xf_batch own_batch(void) {
-    static const int32_t ids[] = {5, 6, TOKEN_END, 7, 8, TOKEN_END};
-    static const int64_t offsets[] = {0, 3, 6};
-    const xf_batch batch = {sizeof batch, 2, ids, offsets, ids, offsets, NULL, NULL, 0};
-    return batch;
+    IGNORED_HANDLES(CONTEXT, xf_context_cancel);
 }
 
 /* A flag that is set before the call stops every call, every time, and changes nothing. */
-static void test_set_before(void **state) {
-    (void)state;
+TEST(set_before) {
     write_files();
-    const xf_batch batch = own_batch();
     int32_t flag = 1;
     const xf_call call = {sizeof call, &flag, 0, NULL, NULL};
     const int64_t steps = xf_trainer_step_count(world.trainer);
     size_t count;
-    float *before = all_params(world.model, &count);
+    OWNED_MEMORY float *before = all_params(world.model, &count);
     remove(scratch_path("saved"));
     int cancelled = 0;
     for (int round = 0; round < 15; ++round)
         for (int i = 0; i < CALLS; ++i) {
             xf_error error;
-            const xf_status status = call_number(i, &batch, &call, &error);
+            const xf_status status = call_number(i, &two_pairs, &call, &error);
             if (status != XF_ERROR_CANCELLED) print_message("call %d: %s\n", i, xf_status_name(status));
             cancelled += status == XF_ERROR_CANCELLED && error.status == status;
         }
     assert_int_equal(cancelled, 300);
     assert_int_equal(xf_trainer_step_count(world.trainer), steps);
     assert_int_equal(access(scratch_path("saved"), F_OK), -1);
-    float *after = all_params(world.model, &count);
+    OWNED_MEMORY float *after = all_params(world.model, &count);
     assert_memory_equal(before, after, count * sizeof *before);
-    free(before);
-    free(after);
     REFUSED(XF_ERROR_STATE, nothing, xf_train_update(world.trainer, NULL, err)); /* no gradients are pending */
     flag = 0;
-    for (int i = 0; i < CALLS; ++i) ACCEPTED(call_number(i, &batch, &call, err));
+    for (int i = 0; i < CALLS; ++i) ACCEPTED(call_number(i, &two_pairs, &call, err));
 }
 
 /* A call of another version is refused by every function. */
-static void test_struct(void **state) {
-    (void)state;
+TEST(struct) {
     write_files();
-    const xf_batch batch = own_batch();
     struct {
         xf_call known;
         void *tail;
@@ -181,15 +143,15 @@ static void test_struct(void **state) {
     for (int i = 0; i < CALLS; ++i) {
         for (int k = 0; k < 3; ++k) {
             c.known.struct_size = sizes[k];
-            REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, call_number(i, &batch, &c.known, err));
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, call_number(i, &two_pairs, &c.known, err));
         }
         c.known.struct_size = sizeof c;
         c.tail = &c;
-        REFUSED(XF_ERROR_UNSUPPORTED, nothing, call_number(i, &batch, &c.known, err));
+        REFUSED(XF_ERROR_UNSUPPORTED, nothing, call_number(i, &two_pairs, &c.known, err));
         c.tail = NULL;
-        ACCEPTED(call_number(i, &batch, &c.known, err));
+        ACCEPTED(call_number(i, &two_pairs, &c.known, err));
         c.known.deadline_ms = -1;
-        REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, call_number(i, &batch, &c.known, err));
+        REFUSED(XF_ERROR_OUT_OF_RANGE, nothing, call_number(i, &two_pairs, &c.known, err));
         c.known.deadline_ms = 0;
     }
 }
@@ -239,14 +201,13 @@ static void *close_later(void *arg) {
     } while (0)
 
 /* A pipe whose writer is silent: cancelled by another thread, and by a handler whose signal restarts calls. */
-static void test_silent_pipe(void **state) {
-    (void)state;
+TEST(silent_pipe) {
     const char *path = scratch_path("pipe");
     remove(path);
     assert_int_equal(mkfifo(path, 0600), 0);
     const int writer = open(path, O_RDWR);
     assert_true(writer >= 0);
-    xf_corpus *corpus = NULL;
+    OWNED_CORPUS *corpus = NULL;
     struct watch watch = {world.context, 0, 50000000};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, cancel_often, &watch), 0);
@@ -283,7 +244,6 @@ static void test_silent_pipe(void **state) {
     ACCEPTED(xf_corpus_open(world.context, path, NULL, NULL, NULL, &corpus, err));
     assert_int_equal(xf_corpus_pair_count(corpus), 1);
     pthread_join(thread, NULL);
-    xf_corpus_free(corpus);
 }
 
 struct reader {
@@ -302,8 +262,7 @@ static void *read_pipe(void *arg) {
 }
 
 /* A thread that pthread_cancel() meets within a call ends after the call. */
-static void test_pthread_cancel(void **state) {
-    (void)state;
+TEST(pthread_cancel) {
     const char *path = scratch_path("pipe");
     const int writer = open(path, O_RDWR);
     assert_true(writer >= 0);
@@ -346,18 +305,16 @@ static int32_t wait_inside(void *user, const xf_constraint_step *step) {
 
 static void *decode_side(void *arg) {
     struct side *side = arg;
-    xf_hypotheses *answers = NULL;
+    OWNED_HYPOTHESES *answers = NULL;
     xf_decode_params params = XF_DECODE_PARAMS_INIT;
     const xf_constraint constraint = {sizeof constraint, wait_inside, side};
     const xf_call call = {sizeof call, &side->cancelled, 0, NULL, NULL};
     params.constraint = &constraint;
     side->status = xf_decode(side->decoder, side->batch, &params, &call, &answers, NULL);
-    xf_hypotheses_free(answers);
     return NULL;
 }
 
-static void test_one_of_two(void **state) {
-    (void)state;
+TEST(one_of_two) {
     const xf_batch batch = next_batch(world.batcher);
     struct side sides[2];
     pthread_t threads[2];
@@ -405,8 +362,7 @@ static void close_bench(struct bench *b) {
 }
 
 /* Steps that are cancelled at random places and made again give the bits of steps that never were. */
-static void test_in_the_middle(void **state) {
-    (void)state;
+TEST(in_the_middle) {
     enum { B = 12, LENGTH = 12 };
     int32_t ids[B * LENGTH];
     int64_t offsets[B + 1];
@@ -458,10 +414,8 @@ static void test_in_the_middle(void **state) {
         atomic_store(&watch.stop, 1);
         pthread_join(thread, NULL);
         size_t count;
-        float *a = all_params(calm.model, &count), *b = all_params(stormy.model, &count);
+        OWNED_MEMORY float *a = all_params(calm.model, &count), *b = all_params(stormy.model, &count);
         assert_memory_equal(a, b, count * sizeof *a);
-        free(a);
-        free(b);
         print_message("%s: %d steps and %d decodes were cancelled\n", devices[d], cancelled_steps, cancelled_decodes);
         assert_true(cancelled_steps > 0 && cancelled_decodes > 0);
         close_bench(&calm);
@@ -470,10 +424,9 @@ static void test_in_the_middle(void **state) {
 }
 
 /* A tokenizer that takes long enough is stopped while it learns. */
-static void test_tokenizer(void **state) {
-    (void)state;
+TEST(tokenizer) {
     enum { BYTES = 1 << 19 };
-    char *text = malloc(BYTES + 64);
+    OWNED_MEMORY char *text = malloc(BYTES + 64);
     size_t length = 0;
     uint32_t seed = 1;
     while (length < BYTES) {
@@ -483,11 +436,9 @@ static void test_tokenizer(void **state) {
         }
         text[length++] = '\n';
     }
-    xf_corpus *corpus = NULL;
     xf_tokenizer *out = SENTINEL;
-    ACCEPTED(corpus_from_text(world.context, NULL, text, length, &corpus, err));
-    free(text);
-    xf_config *config = small_config("cpu:ref");
+    MAKE(corpus, corpus, corpus_from_text(world.context, NULL, text, length, &corpus, err));
+    OWNED_CONFIG *config = small_config("cpu:ref");
     set(config, "tokenizer.vocab_size", "20000");
     struct watch watch = {world.context, 0, 3000000};
     pthread_t thread;
@@ -497,8 +448,6 @@ static void test_tokenizer(void **state) {
     pthread_join(thread, NULL);
     assert_int_equal(status, XF_ERROR_CANCELLED);
     assert_ptr_equal(out, SENTINEL);
-    xf_corpus_free(corpus);
-    xf_config_free(config);
 }
 
 /* The deadline of a call that cannot return part of its result. */
@@ -509,14 +458,13 @@ static int32_t slow_read(void *user, uint64_t offset, void *dst, size_t bytes) {
     return 0;
 }
 
-static void test_deadlines(void **state) {
-    (void)state;
+TEST(deadlines) {
     write_files();
     const xf_call call = {sizeof call, NULL, 1, NULL, NULL};
     size_t size = 0;
     const char *const names[] = {"model", "checkpoint", "tokenizer"};
     for (int i = 0; i < 3; ++i) {
-        unsigned char *data = file_bytes(scratch_path(names[i]), &size);
+        OWNED_MEMORY unsigned char *data = file_bytes(scratch_path(names[i]), &size);
         xf_source source = XF_SOURCE_INIT;
         source.kind = XF_IO_CALLBACK;
         source.read = slow_read;
@@ -531,7 +479,6 @@ static void test_deadlines(void **state) {
             REFUSED(XF_ERROR_DEADLINE, trainer, xf_trainer_resume(world.context, &source, NULL, &call, &trainer, err));
         if (i == 2)
             REFUSED(XF_ERROR_DEADLINE, tokenizer, xf_tokenizer_load(world.context, &source, &call, &tokenizer, err));
-        free(data);
     }
     /* A step that takes longer than its deadline is not made. */
     struct bench b = open_bench("cpu:ref");
@@ -542,7 +489,7 @@ static void test_deadlines(void **state) {
     for (int i = 0; i <= B; ++i) offsets[i] = i * LENGTH;
     const xf_batch batch = {sizeof batch, B, ids, offsets, ids, offsets, NULL, NULL, 0};
     size_t count;
-    float *before = all_params(b.model, &count);
+    OWNED_MEMORY float *before = all_params(b.model, &count);
     double scores[B];
     xf_step_stats stats = XF_STEP_STATS_INIT;
     memset(scores, 0x5A, sizeof scores);
@@ -550,13 +497,12 @@ static void test_deadlines(void **state) {
     REFUSED(XF_ERROR_DEADLINE, stats, xf_train_accumulate(b.trainer, &batch, &call, &stats, err));
     REFUSED(XF_ERROR_STATE, stats, xf_train_update(b.trainer, &stats, err));
     REFUSED(XF_ERROR_DEADLINE, scores, xf_score(b.decoder, &batch, &call, scores, err));
-    float *after = all_params(b.model, &count);
+    OWNED_MEMORY float *after = all_params(b.model, &count);
     assert_memory_equal(before, after, count * sizeof *before);
     assert_int_equal(xf_trainer_step_count(b.trainer), 0);
     /* A search returns what it has: hypotheses that are not complete, or the status of a sentence that was not begun.
      */
-    xf_hypotheses *found = NULL;
-    ACCEPTED(xf_decode(b.decoder, &batch, NULL, &call, &found, err));
+    MAKE(hypotheses, found, xf_decode(b.decoder, &batch, NULL, &call, &found, err));
     int late = 0;
     for (size_t i = 0; i < B; ++i) {
         xf_sentence_info info = XF_SENTENCE_INFO_INIT;
@@ -567,18 +513,9 @@ static void test_deadlines(void **state) {
         late += info.status != XF_OK || !h.complete;
     }
     assert_true(late > 0);
-    xf_hypotheses_free(found);
     const xf_call enough = {sizeof enough, NULL, 600000, NULL, NULL};
     ACCEPTED(xf_train_step(b.trainer, &batch, 1, &enough, &stats, err));
-    free(before);
-    free(after);
     close_bench(&b);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_idle),       cmocka_unit_test(test_set_before),    cmocka_unit_test(test_struct),
-        cmocka_unit_test(test_deadlines),  cmocka_unit_test(test_silent_pipe),   cmocka_unit_test(test_pthread_cancel),
-        cmocka_unit_test(test_one_of_two), cmocka_unit_test(test_in_the_middle), cmocka_unit_test(test_tokenizer)};
-    return RUN(tests, world_open, world_close);
-}
+int main(void) { return RUN_TESTS(world_open, world_close); }

@@ -8,8 +8,7 @@
 
 #include <pthread.h>
 
-static void test_loopback(void **state) {
-    (void)state;
+TEST(loopback) {
     xf_comm comms[2] = {XF_COMM_INIT, XF_COMM_INIT};
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_comm_loopback(NULL, 2, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, comms, xf_comm_loopback(comms, 0, err));
@@ -39,8 +38,7 @@ static xf_status open_with(xf_config *config, xf_comm comm, xf_context **out, xf
     return xf_context_create(config, &host, out, err);
 }
 
-static void test_tables_that_are_refused(void **state) {
-    (void)state;
+TEST(tables_that_are_refused) {
     static const struct {
         xf_status status;
         size_t struct_size;
@@ -67,15 +65,13 @@ static void test_tables_that_are_refused(void **state) {
     }
     /* A sound table, but no context for another reason. */
     xf_comm sound = {sizeof sound, &closed, 0, 2, no_exchange, NULL, count_close};
-    xf_config *nowhere = small_config("nowhere");
+    OWNED_CONFIG *nowhere = small_config("nowhere");
     REFUSED(XF_ERROR_NOT_FOUND, context, open_with(nowhere, sound, &context, err));
-    xf_config_free(nowhere);
     assert_int_equal(closed, 0);
 }
 
 /* Closed once, after the last object. A failure of the transport is XF_ERROR_PEER. */
-static void test_close(void **state) {
-    (void)state;
+TEST(close) {
     int closed = 0;
     const xf_comm comm = {sizeof comm, &closed, 1, 2, no_exchange, NULL, count_close};
     xf_context *context = NULL;
@@ -107,12 +103,12 @@ struct rank {
 /* A run of one rank, or of one process without ranks. Nothing is asserted here: cmocka's checks are for one thread. */
 static void *train_rank(void *argument) {
     struct rank *own = argument;
-    xf_config *config = NULL;
-    xf_context *context = NULL;
-    xf_corpus *corpus = NULL;
-    xf_batcher *batcher = NULL;
-    xf_model *model = NULL, *average = NULL;
-    xf_trainer *trainer = NULL;
+    OWNED_CONFIG *config = NULL;
+    OWNED_CONTEXT *context = NULL;
+    OWNED_CORPUS *corpus = NULL;
+    OWNED_BATCHER *batcher = NULL;
+    OWNED_MODEL *model = NULL, *average = NULL;
+    OWNED_TRAINER *trainer = NULL;
     xf_host host = XF_HOST_INIT;
     xf_error *const err = &own->err;
     xf_status status;
@@ -133,13 +129,6 @@ static void *train_rank(void *argument) {
         if (status >= 0) status = save_trainer(trainer, batcher, own->path, err);
     }
     own->status = status;
-    xf_model_free(average);
-    xf_trainer_free(trainer);
-    xf_model_free(model);
-    xf_batcher_free(batcher);
-    xf_corpus_free(corpus);
-    xf_context_free(context);
-    xf_config_free(config);
     return NULL;
 }
 
@@ -148,8 +137,7 @@ static void check_rank(const struct rank *rank) {
     assert_int_equal(rank->last.step, STEPS);
 }
 
-static void test_two_ranks_make_the_file_of_one_process(void **state) {
-    (void)state;
+TEST(two_ranks_make_the_file_of_one_process) {
     char alone_path[256];
     snprintf(alone_path, sizeof alone_path, "%s", scratch_path("alone"));
     struct rank alone = {.path = alone_path}, ranks[2];
@@ -184,21 +172,18 @@ struct member {
 
 static void *gather_thrice(void *argument) {
     struct member *member = argument;
-    xf_config *config = small_config("cpu:ref");
-    xf_context *context = NULL;
+    OWNED_CONFIG *config = small_config("cpu:ref");
+    OWNED_CONTEXT *context = NULL;
     member->status = open_with(config, member->comm, &context, &member->err);
     if (member->status == XF_OK && (rank_of(context) != member->comm.rank || rank_count_of(context) != 3))
         member->status = XF_ERROR_INTERNAL;
     for (int i = 0; i < 3 && member->status == XF_OK; ++i)
         member->status = xf_context_all_gather(context, member->comm.rank * 1000000000000 - i, NULL, member->values[i],
                                                &member->err);
-    xf_context_free(context);
-    xf_config_free(config);
     return NULL;
 }
 
-static void test_all_gather(void **state) {
-    (void)state;
+TEST(all_gather) {
     xf_comm comms[3];
     struct member members[3];
     pthread_t threads[3];
@@ -227,17 +212,14 @@ static void test_all_gather(void **state) {
     int closed = 0;
     const xf_comm silent = {sizeof silent, &closed, 1, 2, no_exchange, NULL, count_close};
     int64_t values[2] = {5, 6};
-    xf_context *context = NULL;
-    ACCEPTED(open_with(world.config, silent, &context, err));
+    MAKE(context, context, open_with(world.config, silent, &context, err));
     for (int i = 0; i < 2; ++i) REFUSED(XF_ERROR_PEER, nothing, xf_context_all_gather(context, 1, NULL, values, err));
     assert_true(values[0] == 5 && values[1] == 6);
-    xf_context_free(context);
 }
 
 /* A step of shards is one call; its batches are dealt evenly. */
-static void test_shards_of_one_process(void **state) {
-    (void)state;
-    xf_config *config = small_config("cpu:ref");
+TEST(shards_of_one_process) {
+    OWNED_CONFIG *config = small_config("cpu:ref");
     set(config, "train.shards", "2");
     xf_trainer *trainer = NULL;
     ACCEPTED(xf_trainer_create(world.model, config, &trainer, err));
@@ -245,11 +227,10 @@ static void test_shards_of_one_process(void **state) {
     xf_tensor_info info = XF_TENSOR_INFO_INIT;
     ACCEPTED(xf_model_get_tensor(world.model, 0, &info, err));
     const size_t count = number_count(&info);
-    float *gradient = calloc(count, sizeof *gradient);
+    OWNED_MEMORY float *gradient = calloc(count, sizeof *gradient);
     REFUSED(XF_ERROR_STATE, nothing, xf_train_accumulate(trainer, &batch, NULL, NULL, err));
     REFUSED(XF_ERROR_STATE, nothing, xf_train_update(trainer, NULL, err));
     REFUSED(XF_ERROR_STATE, *gradient, xf_trainer_read_gradient(trainer, 0, gradient, count, err));
-    free(gradient);
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_train_step(trainer, three, 3, NULL, NULL, err));
     ACCEPTED(xf_train_step(trainer, three, 2, NULL, NULL, err));
     assert_int_equal(xf_trainer_step_count(trainer), 1);
@@ -276,15 +257,7 @@ static void test_shards_of_one_process(void **state) {
     REFUSED(XF_ERROR_INVALID_ARGUMENT, trainer, xf_trainer_create(model, config, &trainer, err));
     xf_model_free(model);
     xf_context_free(context);
-    xf_config_free(config);
     assert_int_equal(closed, 1);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loopback),   cmocka_unit_test(test_tables_that_are_refused),
-        cmocka_unit_test(test_close),      cmocka_unit_test(test_two_ranks_make_the_file_of_one_process),
-        cmocka_unit_test(test_all_gather), cmocka_unit_test(test_shards_of_one_process),
-    };
-    return RUN(tests, world_open, world_close);
-}
+int main(void) { return RUN_TESTS(world_open, world_close); }

@@ -7,10 +7,6 @@
 
 #include <math.h>
 
-static const int32_t ids[6] = {5, 6, 1, 7, 8, 1};
-static const int64_t offsets[3] = {0, 3, 6};
-static const xf_batch good = {sizeof good, 2, ids, offsets, ids, offsets, NULL, NULL, 0};
-
 struct seen {
     int calls, stop_at;
     size_t sentences[3], most; /* questions per sentence; hypotheses of one call */
@@ -40,12 +36,10 @@ static int32_t only_a(void *user, const xf_constraint_step *step) {
     return ++seen->calls == seen->stop_at ? 17 : 0;
 }
 
-static void test_constraint(void **state) {
-    (void)state;
-    xf_decoder *decoder = NULL;
+TEST(constraint) {
     xf_hypotheses *found = NULL;
     struct seen seen = {0, 0, {0, 0, 0}, 0, vocab_size_of(world.tokenizer)};
-    ACCEPTED(xf_decoder_create(world.model, world.config, &decoder, err));
+    MAKE(decoder, decoder, xf_decoder_create(world.model, world.config, &decoder, err));
     xf_decode_params params = XF_DECODE_PARAMS_INIT;
     const xf_constraint constraint = {sizeof constraint, only_a, &seen};
     params.constraint = &constraint;
@@ -66,12 +60,12 @@ static void test_constraint(void **state) {
     xf_hypotheses_free(found);
 
     /* Its score is the model's: that of the same target, forced. */
-    ACCEPTED(xf_decode(decoder, &good, &params, NULL, &found, err));
+    ACCEPTED(xf_decode(decoder, &two_pairs, &params, NULL, &found, err));
     xf_hypothesis h = XF_HYPOTHESIS_INIT;
     ACCEPTED(xf_hypotheses_get(found, 0, 0, &h, err));
     const int32_t forced[] = {2 + 'a', TOKEN_END};
     const int64_t forced_offsets[] = {0, 2};
-    xf_batch pair = good;
+    xf_batch pair = two_pairs;
     pair.sentences = 1;
     pair.tgt_ids = forced;
     pair.tgt_offsets = forced_offsets;
@@ -85,47 +79,44 @@ static void test_constraint(void **state) {
     seen.calls = 0;
     seen.stop_at = 3;
     xf_error why;
-    assert_int_equal(xf_decode(decoder, &good, &params, NULL, &found, &why), XF_ERROR_CALLBACK);
+    assert_int_equal(xf_decode(decoder, &two_pairs, &params, NULL, &found, &why), XF_ERROR_CALLBACK);
     assert_ptr_equal(found, SENTINEL);
     assert_non_null(strstr(why.message, "17"));
     assert_non_null(strstr(why.message, "expected 0"));
     assert_int_equal(seen.calls, 3);
     seen.stop_at = 0;
-    ACCEPTED(xf_decode(decoder, &good, &params, NULL, &found, err));
+    ACCEPTED(xf_decode(decoder, &two_pairs, &params, NULL, &found, err));
     xf_hypotheses_free(found);
     seen.calls = 0;
-    ACCEPTED(xf_decode(decoder, &good, NULL, NULL, &found, err));
+    ACCEPTED(xf_decode(decoder, &two_pairs, NULL, NULL, &found, err));
     assert_int_equal(seen.calls, 0);
     xf_hypotheses_free(found);
-    xf_decoder_free(decoder);
 }
 
 /* A constraint without a function, of another version, or with unknown members is refused. */
-static void test_refused(void **state) {
-    (void)state;
-    xf_hypotheses *found = SENTINEL;
+TEST(refused) {
+    OWNED_HYPOTHESES *found = SENTINEL;
     xf_decode_params params = XF_DECODE_PARAMS_INIT;
     struct {
         xf_constraint known;
         void *tail;
     } c = {XF_CONSTRAINT_INIT, NULL};
     params.constraint = &c.known;
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &good, &params, NULL, &found, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &two_pairs, &params, NULL, &found, err));
     struct seen seen = {0, 0, {0, 0, 0}, 0, vocab_size_of(world.tokenizer)};
     c.known.function = only_a;
     c.known.user = &seen;
     const size_t sizes[] = {0, sizeof c.known - 1, SIZE_MAX};
     for (int i = 0; i < 3; ++i) {
         c.known.struct_size = sizes[i];
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &good, &params, NULL, &found, err));
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &two_pairs, &params, NULL, &found, err));
     }
     c.known.struct_size = sizeof c;
     c.tail = &seen;
-    REFUSED(XF_ERROR_UNSUPPORTED, found, xf_decode(world.decoder, &good, &params, NULL, &found, err));
+    REFUSED(XF_ERROR_UNSUPPORTED, found, xf_decode(world.decoder, &two_pairs, &params, NULL, &found, err));
     assert_int_equal(seen.calls, 0);
     c.tail = NULL;
-    ACCEPTED(xf_decode(world.decoder, &good, &params, NULL, &found, err));
-    xf_hypotheses_free(found);
+    ACCEPTED(xf_decode(world.decoder, &two_pairs, &params, NULL, &found, err));
 }
 
 /* A cancel from within. */
@@ -147,39 +138,34 @@ static int32_t cancel_at_the_third(void *user, const xf_constraint_step *step) {
     return 0;
 }
 
-static void test_cancel(void **state) {
-    (void)state;
-    xf_decoder *decoder = NULL;
-    xf_hypotheses *found = SENTINEL;
+TEST(cancel) {
+    OWNED_HYPOTHESES *found = SENTINEL;
     xf_error why;
-    ACCEPTED(xf_decoder_create(world.model, world.config, &decoder, err));
+    MAKE(decoder, decoder, xf_decoder_create(world.model, world.config, &decoder, err));
     for (int by_flag = 0; by_flag < 2; ++by_flag) {
         struct canceller canceller = {0, 0, by_flag};
         const xf_constraint constraint = {sizeof constraint, cancel_at_the_third, &canceller};
         const xf_call call = {sizeof call, &canceller.flag, 0, NULL, NULL};
         xf_decode_params params = XF_DECODE_PARAMS_INIT;
         params.constraint = &constraint;
-        assert_int_equal(xf_decode(decoder, &good, &params, &call, &found, &why), XF_ERROR_CANCELLED);
+        assert_int_equal(xf_decode(decoder, &two_pairs, &params, &call, &found, &why), XF_ERROR_CANCELLED);
         assert_true(found == SENTINEL && canceller.calls == 3);
     }
-    ACCEPTED(xf_decode(decoder, &good, NULL, NULL, &found, err));
-    xf_hypotheses_free(found);
-    xf_batch pair = good;
+    ACCEPTED(xf_decode(decoder, &two_pairs, NULL, NULL, &found, err));
+    xf_batch pair = two_pairs;
     pair.sentences = 1;
     float weights[64] = {99};
     size_t count = 77;
     xf_context_cancel(world.context); /* nothing runs */
     ACCEPTED(xf_attention_weights(decoder, &pair, XF_ATTENTION_ENCODER, 0, weights, 64, &count, err));
-    xf_decoder_free(decoder);
 }
 
-static void test_attention(void **state) {
-    (void)state;
+TEST(attention) {
     /* Source of 3 tokens, target of 4, 2 heads. */
     const int32_t target[] = {9, 8, 7, 1};
     const int64_t target_offsets[] = {0, 4};
     const int64_t queries[] = {0, 3, 4, 4}, keys[] = {0, 3, 4, 3};
-    xf_batch pair = good;
+    xf_batch pair = two_pairs;
     pair.sentences = 1;
     pair.tgt_ids = target;
     pair.tgt_offsets = target_offsets;
@@ -223,7 +209,7 @@ static void test_attention(void **state) {
     REFUSED(XF_ERROR_OUT_OF_RANGE, count, xf_attention_weights(world.decoder, &pair, 4, 0, weights, 256, &count, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, count, xf_attention_weights(world.decoder, &pair, 0, 0, weights, 256, &count, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, count,
-            xf_attention_weights(world.decoder, &good, 1, 0, weights, 256, &count, err));
+            xf_attention_weights(world.decoder, &two_pairs, 1, 0, weights, 256, &count, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, count,
             xf_attention_weights(world.decoder, NULL, 1, 0, weights, 256, &count, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, count, xf_attention_weights(world.decoder, &pair, 1, 0, NULL, 256, &count, err));
@@ -237,8 +223,4 @@ static void test_attention(void **state) {
             xf_attention_weights(world.decoder, &pair, XF_ATTENTION_CROSS, 0, weights, 256, &count, err));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_constraint), cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_cancel), cmocka_unit_test(test_attention)};
-    return RUN(tests, world_open, world_close);
-}
+int main(void) { return RUN_TESTS(world_open, world_close); }

@@ -21,18 +21,20 @@ static void plain_free(void *user, void *ptr, size_t size) {
     free(ptr);
 }
 
-static void test_create(void **state) {
-    (void)state;
+static void refused_host(const xf_config *config, xf_status expected, const xf_host *host) {
+    xf_context *out = SENTINEL;
+    REFUSED(expected, out, xf_context_create(config, host, &out, err));
+}
+
+TEST(create) {
     xf_context *out = SENTINEL;
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_context_create(world.config, NULL, NULL, err));
-    for (int i = 0; i < WRONG_HANDLES; ++i)
-        if (i != CONFIG && wrong_handle(i) != NULL)
-            REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_context_create(wrong_handle(i), NULL, &out, err));
+    REFUSED_OPTIONAL(CONFIG, out, xf_context_create(handle, NULL, &out, err));
 
     static const char *const devices[] = {"",          "gpu",       "cpu:nothing", "cpu:99", "cpu:-1",
                                           "cuda:7000", "cpu:ref:0", "CPU",         "cpu:1x", "cpu:99999999999999999999",
                                           "cpu:",      "ref"};
-    xf_config *config = small_config("cpu:ref");
+    OWNED_CONFIG *config = small_config("cpu:ref");
     for (size_t i = 0; i < sizeof devices / sizeof *devices; ++i) {
         set(config, "context.device", devices[i]);
         REFUSED(XF_ERROR_NOT_FOUND, out, xf_context_create(config, NULL, &out, err));
@@ -43,27 +45,14 @@ static void test_create(void **state) {
     set(config, "context.memory_budget", "0");
 
     const xf_host good = {.struct_size = sizeof good, .alloc = plain_alloc, .free = plain_free};
-    xf_host host = good;
-    host.struct_size = 0;
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_context_create(config, &host, &out, err));
-    host.struct_size = sizeof host - 1;
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_context_create(config, &host, &out, err));
-    host.struct_size = SIZE_MAX;
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_context_create(config, &host, &out, err));
-    host = good;
-    host.alloc = NULL;
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_context_create(config, &host, &out, err));
-    host = good;
-    host.free = NULL;
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_context_create(config, &host, &out, err));
-    for (int32_t level = -1; level <= 5; level += 6) {
-        host = good;
-        host.log_level = level;
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_context_create(config, &host, &out, err));
-    }
-    host = good;
-    host.reserved = 1;
-    REFUSED(XF_ERROR_UNSUPPORTED, out, xf_context_create(config, &host, &out, err));
+    static const size_t sizes[] = {0, sizeof good - 1, SIZE_MAX};
+    for (int i = 0; i < 3; ++i)
+        CHANGED(xf_host, host, good, struct_size = sizes[i], refused_host(config, XF_ERROR_INVALID_ARGUMENT, &host));
+    CHANGED(xf_host, host, good, alloc = NULL, refused_host(config, XF_ERROR_INVALID_ARGUMENT, &host));
+    CHANGED(xf_host, host, good, free = NULL, refused_host(config, XF_ERROR_INVALID_ARGUMENT, &host));
+    for (int32_t level = -1; level <= 5; level += 6)
+        CHANGED(xf_host, host, good, log_level = level, refused_host(config, XF_ERROR_INVALID_ARGUMENT, &host));
+    CHANGED(xf_host, host, good, reserved = 1, refused_host(config, XF_ERROR_UNSUPPORTED, &host));
 
     struct {
         xf_host known;
@@ -78,17 +67,12 @@ static void test_create(void **state) {
     xf_context_free(out);
     ACCEPTED(xf_context_create(NULL, NULL, &out, err));
     xf_context_free(out);
-    xf_config_free(config);
     xf_context_free(NULL);
-    for (int i = 0; i < WRONG_HANDLES; ++i)
-        if (i != CONTEXT) xf_context_free(wrong_handle(i));
+    IGNORED_HANDLES(CONTEXT, xf_context_free);
 }
 
-static void test_refusals(void **state) {
-    (void)state;
-    xf_memory_stats stats;
-    memset(&stats, 0x5A, sizeof stats);
-    stats.struct_size = sizeof stats;
+TEST(refusals) {
+    PAINTED(xf_memory_stats, stats);
     REFUSED_HANDLE(CONTEXT, stats, xf_context_get_memory(handle, &stats, err));
     CHECK_OUTPUT_STRUCT(xf_memory_stats, out, xf_context_get_memory(world.context, out, err));
     for (int i = 0; i < WRONG_HANDLES; ++i) {
@@ -99,11 +83,8 @@ static void test_refusals(void **state) {
     assert_non_null(strstr(device_of(world.context), "ref"));
 }
 
-static void test_info(void **state) {
-    (void)state;
-    xf_context_info info;
-    memset(&info, 0x5A, sizeof info);
-    info.struct_size = sizeof info;
+TEST(info) {
+    PAINTED(xf_context_info, info);
     REFUSED_HANDLE(CONTEXT, info, xf_context_get_info(handle, &info, err));
     CHECK_OUTPUT_STRUCT(xf_context_info, out, xf_context_get_info(world.context, out, err));
     ACCEPTED(xf_context_get_info(world.context, &info, err));
@@ -114,19 +95,15 @@ static void test_info(void **state) {
     assert_non_null(strstr(info.description, "ref on cpu:0"));
     assert_non_null(strstr(info.description, "2 threads"));
     /* The device can be given back as "context.device". */
-    xf_config *config = small_config(info.device);
-    xf_context *same = NULL;
+    OWNED_CONFIG *config = small_config(info.device);
     xf_context_info again = XF_CONTEXT_INFO_INIT;
-    ACCEPTED(xf_context_create(config, NULL, &same, err));
+    MAKE(context, same, xf_context_create(config, NULL, &same, err));
     ACCEPTED(xf_context_get_info(same, &again, err));
     assert_string_equal(info.description, again.description);
-    xf_context_free(same);
-    xf_config_free(config);
 }
 
 /* Handles that another handle owns: freeing them has no effect. */
-static void test_borrowed(void **state) {
-    (void)state;
+TEST(borrowed) {
     int64_t before = 0, after = 0;
     const xf_config *of_model = xf_model_config(world.model), *of_trainer = xf_trainer_config(world.trainer);
     const xf_tokenizer *tokenizer = xf_model_tokenizer(world.model);
@@ -173,24 +150,18 @@ static struct heard open_with_log(int32_t level, xf_log_fn fn) {
     static const char text[] = "one\teins\ntwo\tzwei\nno tab here\nthree\tdrei\n\tempty\nfour\tvier\n";
     struct heard heard = {.thread = pthread_self()};
     const xf_host host = {.struct_size = sizeof host, .log_user = &heard, .log = fn, .log_level = level};
-    xf_context *context = NULL;
-    xf_corpus *corpus = NULL;
-    ACCEPTED(xf_context_create(world.config, &host, &context, err));
-    ACCEPTED(corpus_from_text(context, NULL, text, sizeof text - 1, &corpus, err));
-    xf_corpus_free(corpus);
-    xf_context_free(context);
+    MAKE(context, context, xf_context_create(world.config, &host, &context, err));
+    MAKE(corpus, corpus, corpus_from_text(context, NULL, text, sizeof text - 1, &corpus, err));
     return heard;
 }
 
 static void count(void *user) { ++*(int *)user; }
 
 /* A host is notified once, after the last object of the context was freed, and not if creation failed. */
-static void test_release(void **state) {
-    (void)state;
+TEST(release) {
     int gone = 0;
     const xf_host host = {.struct_size = sizeof host, .release_user = &gone, .release = count};
     xf_context *context = NULL;
-    xf_config *config = NULL;
     xf_model *model = NULL;
     ACCEPTED(xf_context_create(world.config, &host, &context, err));
     ACCEPTED(xf_model_create(context, world.tokenizer, world.config, &model, err));
@@ -198,16 +169,14 @@ static void test_release(void **state) {
     assert_int_equal(gone, 0);
     xf_model_free(model);
     assert_int_equal(gone, 1);
-    ACCEPTED(xf_config_create(&config, err));
+    MAKE(config, config, xf_config_create(&config, err));
     ACCEPTED(xf_config_set(config, "context.device", "cpu:none", err));
     context = NULL;
     REFUSED(XF_ERROR_NOT_FOUND, context, xf_context_create(config, &host, &context, err));
     assert_int_equal(gone, 1);
-    xf_config_free(config);
 }
 
-static void test_log(void **state) {
-    (void)state;
+TEST(log) {
     struct heard heard = open_with_log(0, listen); /* warnings */
     assert_int_equal(heard.levels[XF_LOG_WARNING], 3);
     assert_int_equal(heard.levels[XF_LOG_INFO] + heard.levels[XF_LOG_DEBUG], 0);
@@ -280,8 +249,7 @@ static void check_thread_count(int expected) {
     assert_int_equal(thread_count(), expected);
 }
 
-static void test_executor(void **state) {
-    (void)state;
+TEST(executor) {
     const int before = thread_count();
     static const char *const devices[] = {"cpu:ref", "cpu:openblas"};
     for (int d = 0; d < 2; ++d) {
@@ -292,19 +260,15 @@ static void test_executor(void **state) {
         for (int way = -1; way < 3; ++way) {
             struct pool pool = {way, 0, 0};
             const xf_host host = {.struct_size = sizeof host, .parallel_user = &pool, .parallel = parallel};
-            xf_config *config = small_config(devices[d]);
+            OWNED_CONFIG *config = small_config(devices[d]);
             set(config, "model.vocab_size", "600");
             set(config, "model.d_ff", "200");
             set(config, "context.threads", "4");
-            xf_context *context = NULL;
-            xf_model *model = NULL;
-            xf_trainer *trainer = NULL;
-            xf_decoder *decoder = NULL;
-            ACCEPTED(xf_context_create(config, way < 0 ? NULL : &host, &context, err));
+            MAKE(context, context, xf_context_create(config, way < 0 ? NULL : &host, &context, err));
             check_thread_count(before + (way < 0 ? 3 : 0));
-            ACCEPTED(xf_model_create(context, NULL, config, &model, err));
-            ACCEPTED(xf_trainer_create(model, config, &trainer, err));
-            ACCEPTED(xf_decoder_create(model, config, &decoder, err));
+            MAKE(model, model, xf_model_create(context, NULL, config, &model, err));
+            MAKE(trainer, trainer, xf_trainer_create(model, config, &trainer, err));
+            MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
             enum { B = 12, LENGTH = 12 };
             int32_t ids[B * LENGTH];
             int64_t offsets[B + 1];
@@ -319,39 +283,22 @@ static void test_executor(void **state) {
             for (int i = 0; i < B; ++i) scores[way + 1] += found[i];
             assert_true(losses[way + 1] == losses[0] && scores[way + 1] == scores[0]);
             if (way >= 0) assert_true(pool.jobs > 0 && pool.largest > 1 && pool.largest <= 4);
-            xf_decoder_free(decoder);
-            xf_trainer_free(trainer);
-            xf_model_free(model);
-            xf_context_free(context);
-            xf_config_free(config);
         }
     }
 }
 
 /* A number type that the device has not is an error that says which backend has it; recording is nobody's duty. */
-static void test_precision(void **state) {
-    (void)state;
-    xf_config *config = NULL;
-    xf_context *out = NULL;
-    ACCEPTED(xf_config_create(&config, err));
+TEST(precision) {
+    OWNED_CONTEXT *out = NULL;
+    MAKE(config, config, xf_config_create(&config, err));
     ACCEPTED(xf_config_set(config, "context.device", "cpu:ref", err));
     ACCEPTED(xf_config_set(config, "context.precision", "bf16", err));
     REFUSED(XF_ERROR_UNSUPPORTED, out, xf_context_create(config, NULL, &out, err));
-    xf_error refusal = {0};
-    assert_int_equal(xf_context_create(config, NULL, &out, &refusal), XF_ERROR_UNSUPPORTED);
-    assert_non_null(strstr(refusal.message, "openblas or cuda"));
-    assert_int_not_equal(xf_config_set(config, "context.precision", "fp16", &refusal), XF_OK);
+    SAYS("openblas or cuda");
+    assert_int_not_equal(xf_config_set(config, "context.precision", "fp16", NULL), XF_OK);
     ACCEPTED(xf_config_set(config, "context.precision", "fp32", err));
     ACCEPTED(xf_context_create(config, NULL, &out, err));
     assert_non_null(strstr(device_of(out), "fp32"));
-    xf_context_free(out);
-    xf_config_free(config);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_create),   cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_release),  cmocka_unit_test(test_log),
-                                       cmocka_unit_test(test_executor), cmocka_unit_test(test_info),
-                                       cmocka_unit_test(test_borrowed), cmocka_unit_test(test_precision)};
-    return RUN(tests, world_open, world_close);
-}
+int main(void) { return RUN_TESTS(world_open, world_close); }

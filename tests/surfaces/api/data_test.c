@@ -14,8 +14,7 @@ static const char *file_of(const char *name, const char *text) {
     return path;
 }
 
-static void test_open(void **state) {
-    (void)state;
+TEST(open) {
     xf_corpus *out = SENTINEL;
     xf_context *x = world.context;
     const char *both = file_of("both.tsv", corpus_text), *src = file_of("src.txt", "a b\nc\n"),
@@ -44,10 +43,9 @@ static void test_open(void **state) {
         REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_corpus_open(x, src, tgt, wrong_handle(i), NULL, &out, err));
         REFUSED(XF_ERROR_INVALID_ARGUMENT, out, corpus_from_text(x, wrong_handle(i), "a\tb", 3, &out, err));
     }
-    xf_config *strict = small_config("cpu:ref");
+    OWNED_CONFIG *strict = small_config("cpu:ref");
     set(strict, "data.strict", "true");
     REFUSED(XF_ERROR_DATA, out, corpus_from_text(x, strict, "a\tb\nc", 5, &out, err));
-    xf_config_free(strict);
     ACCEPTED(xf_corpus_open(x, both, NULL, NULL, NULL, &out, err));
     assert_int_equal(xf_corpus_pair_count(out), 12);
     xf_corpus_free(out);
@@ -57,8 +55,7 @@ static void test_open(void **state) {
     xf_corpus_free(NULL);
 }
 
-static void test_read(void **state) {
-    (void)state;
+TEST(read) {
     const char *source = SENTINEL, *target = SENTINEL;
     size_t s = 99, t = 99;
     const int64_t wrong[] = {-1, 12, INT64_MAX, INT64_MIN};
@@ -73,9 +70,7 @@ static void test_read(void **state) {
     ACCEPTED(xf_corpus_get_pair(world.corpus, 1, &source, &s, &target, &t, err));
     assert_true(s == 14 && memcmp(source, "two three four", s) == 0 && t == 14 &&
                 memcmp(target, "zwei drei vier", t) == 0);
-    xf_corpus_stats stats;
-    memset(&stats, 0x5A, sizeof stats);
-    stats.struct_size = sizeof stats;
+    PAINTED(xf_corpus_stats, stats);
     REFUSED_HANDLE(CORPUS, stats, xf_corpus_get_stats(handle, &stats, err));
     CHECK_OUTPUT_STRUCT(xf_corpus_stats, out, xf_corpus_get_stats(world.corpus, out, err));
     for (int i = 0; i < WRONG_HANDLES; ++i) {
@@ -85,37 +80,26 @@ static void test_read(void **state) {
     }
 }
 
-static void test_batcher(void **state) {
-    (void)state;
+TEST(batcher) {
     xf_batcher *out = SENTINEL;
     REFUSED_HANDLE(CORPUS, out, xf_batcher_create(handle, world.tokenizer, world.config, NULL, &out, err));
     REFUSED_HANDLE(TOKENIZER, out, xf_batcher_create(world.corpus, handle, world.config, NULL, &out, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing,
             xf_batcher_create(world.corpus, world.tokenizer, world.config, NULL, NULL, err));
-    for (int i = 0; i < WRONG_HANDLES; ++i)
-        if (i != CONFIG && wrong_handle(i) != NULL)
-            REFUSED(XF_ERROR_INVALID_ARGUMENT, out,
-                    xf_batcher_create(world.corpus, world.tokenizer, wrong_handle(i), NULL, &out, err));
-    xf_config *config = small_config("cpu:ref");
+    REFUSED_OPTIONAL(CONFIG, out, xf_batcher_create(world.corpus, world.tokenizer, handle, NULL, &out, err));
+    OWNED_CONFIG *config = small_config("cpu:ref");
     set(config, "data.max_tokens", "2"); /* one token and the end symbol: no pair fits */
-    xf_corpus *long_ones = NULL;
-    ACCEPTED(corpus_from_text(world.context, NULL, "unseen words\tnever seen\n", 24, &long_ones, err));
+    MAKE(corpus, long_ones, corpus_from_text(world.context, NULL, "unseen words\tnever seen\n", 24, &long_ones, err));
     REFUSED(XF_ERROR_DATA, out, xf_batcher_create(long_ones, world.tokenizer, config, NULL, &out, err));
     xf_error why;
     assert_int_equal(xf_batcher_create(long_ones, world.tokenizer, config, NULL, &out, &why), XF_ERROR_DATA);
     assert_string_equal(why.message, "skipped 1 of 1 pairs: 1 have a side of more than 2 tokens, 0 have an empty side");
-    xf_corpus_free(long_ones);
-    xf_config_free(config);
 
-    xf_batch batch;
-    memset(&batch, 0x5A, sizeof batch);
-    batch.struct_size = sizeof batch;
+    PAINTED(xf_batch, batch);
     REFUSED_HANDLE(BATCHER, batch, xf_batcher_next(handle, NULL, &batch, err));
     ACCEPTED(xf_batcher_seek(world.batcher, 0, 0, NULL, err));
     CHECK_OUTPUT_STRUCT(xf_batch, next, xf_batcher_next(world.batcher, NULL, next, err));
-    xf_batcher_stats stats;
-    memset(&stats, 0x5A, sizeof stats);
-    stats.struct_size = sizeof stats;
+    PAINTED(xf_batcher_stats, stats);
     REFUSED_HANDLE(BATCHER, stats, xf_batcher_get_stats(handle, &stats, err));
     CHECK_OUTPUT_STRUCT(xf_batcher_stats, got, xf_batcher_get_stats(world.batcher, got, err));
     ACCEPTED(xf_batcher_get_stats(world.batcher, &stats, err));
@@ -144,15 +128,14 @@ static void test_batcher(void **state) {
     assert_int_equal(status, XF_DONE);
     assert_true(batch.sentences == 0 && batch.src_ids == NULL);
     xf_batcher_free(NULL);
-    for (int i = 0; i < WRONG_HANDLES; ++i)
-        if (i != BATCHER) xf_batcher_free(wrong_handle(i));
+    IGNORED_HANDLES(BATCHER, xf_batcher_free);
 }
 
 /* Corpora that a host makes of what it has in memory, and parts of them. */
-static void test_made(void **state) {
-    (void)state;
+TEST(made) {
     xf_context *x = world.context;
-    xf_corpus *out = SENTINEL, *more = SENTINEL;
+    xf_corpus *out = SENTINEL;
+    OWNED_CORPUS *more = SENTINEL;
     const char *texts[] = {"one\ttab", "two", ""}, *with_null[] = {"a", NULL};
     const size_t lengths[] = {3, 3, 0};
     REFUSED_HANDLE(CONTEXT, out, xf_corpus_from_pairs(handle, texts, NULL, texts, NULL, 2, NULL, NULL, &out, err));
@@ -200,8 +183,8 @@ static void test_made(void **state) {
     REFUSED(XF_ERROR_STATE, tokenizer, xf_tokenizer_train(x, out, NULL, NULL, &tokenizer, err));
 
     /* A batcher of ids has no tokenizer, one of text needs it. */
-    xf_batcher *batcher = SENTINEL;
-    xf_config *c = small_config("cpu:ref");
+    OWNED_BATCHER *batcher = SENTINEL;
+    OWNED_CONFIG *c = small_config("cpu:ref");
     set(c, "data.shuffle", "false");
     REFUSED(XF_ERROR_INVALID_ARGUMENT, batcher, xf_batcher_create(out, world.tokenizer, c, NULL, &batcher, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, batcher, xf_batcher_create(world.corpus, NULL, c, NULL, &batcher, err));
@@ -211,8 +194,6 @@ static void test_made(void **state) {
     assert_int_equal(batch.sentences, 3);
     assert_memory_equal(batch.src_ids, ids, sizeof ids);
     assert_memory_equal(batch.tgt_offsets, offsets, sizeof offsets);
-    xf_batcher_free(batcher);
-    xf_config_free(c);
     xf_corpus_free(out);
 
     const int64_t wanted[] = {11, 0, 11}, beyond[] = {12}, below[] = {-1};
@@ -237,23 +218,21 @@ static void test_made(void **state) {
     assert_int_equal(xf_corpus_pair_count(more), 3);
     xf_corpus_free(out);
     ACCEPTED(xf_corpus_get_pair(more, 2, &source, &source_length, &target, &target_length, err));
-    xf_corpus_free(more);
 }
 
 /* The memory of a corpus and a batcher is part of the account of the context and limited by its budget. */
-static void test_account(void **state) {
-    (void)state;
+TEST(account) {
     xf_memory_stats before = XF_MEMORY_STATS_INIT, after = XF_MEMORY_STATS_INIT;
     const size_t size = 8 << 20;
-    char *text = malloc(size);
+    OWNED_MEMORY char *text = malloc(size);
     for (size_t i = 0; i + 32 <= size; i += 32) memcpy(text + i, "a sentence here\tanother one...\n", 32);
     xf_corpus *corpus = NULL;
-    xf_batcher *batcher = NULL;
     ACCEPTED(xf_context_get_memory(world.context, &before, err));
     ACCEPTED(corpus_from_text(world.context, NULL, text, size, &corpus, err));
     ACCEPTED(xf_context_get_memory(world.context, &after, err));
     assert_true(after.current - before.current >= (int64_t)(size / 32 * 29)); /* without tab, newline, and NUL */
     xf_memory_stats encoded = XF_MEMORY_STATS_INIT, end = XF_MEMORY_STATS_INIT;
+    xf_batcher *batcher = NULL;
     ACCEPTED(xf_batcher_create(corpus, world.tokenizer, NULL, NULL, &batcher, err));
     ACCEPTED(xf_context_get_memory(world.context, &encoded, err));
     xf_batcher_stats stats = XF_BATCHER_STATS_INIT;
@@ -264,20 +243,11 @@ static void test_account(void **state) {
     ACCEPTED(xf_context_get_memory(world.context, &end, err));
     assert_int_equal(end.current, before.current);
 
-    xf_config *c = small_config("cpu:ref");
-    xf_context *poor = NULL;
+    OWNED_CONFIG *c = small_config("cpu:ref");
     set(c, "context.memory_budget", "4000000");
-    ACCEPTED(xf_context_create(c, NULL, &poor, err));
+    MAKE(context, poor, xf_context_create(c, NULL, &poor, err));
     corpus = SENTINEL;
     REFUSED(XF_ERROR_NO_MEMORY, corpus, corpus_from_text(poor, NULL, text, size, &corpus, err));
-    xf_context_free(poor);
-    xf_config_free(c);
-    free(text);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_open), cmocka_unit_test(test_read),
-                                       cmocka_unit_test(test_batcher), cmocka_unit_test(test_made),
-                                       cmocka_unit_test(test_account)};
-    return RUN(tests, world_open, world_close);
-}
+int main(void) { return RUN_TESTS(world_open, world_close); }

@@ -7,60 +7,44 @@
 
 #include <math.h>
 
-static const int32_t ids[6] = {5, 6, 1, 7, 8, 1};
-static const int64_t offsets[3] = {0, 3, 6};
-static const xf_batch good = {sizeof good, 2, ids, offsets, ids, offsets, NULL, NULL, 0};
-
-static void test_handles(void **state) {
-    (void)state;
+TEST(handles) {
     xf_decoder *out = SENTINEL;
     xf_hypotheses *found = SENTINEL;
     double scores[2] = {99, 99};
-    xf_eval_stats stats;
-    memset(&stats, 0x5A, sizeof stats);
-    stats.struct_size = sizeof stats;
+    PAINTED(xf_eval_stats, stats);
     const char *texts[] = {"one", "two"};
     REFUSED_HANDLE(MODEL, out, xf_decoder_create(handle, world.config, &out, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_decoder_create(world.model, world.config, NULL, err));
-    for (int i = 0; i < WRONG_HANDLES; ++i)
-        if (i != CONFIG && wrong_handle(i) != NULL)
-            REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_decoder_create(world.model, wrong_handle(i), &out, err));
-    xf_config *config = small_config("cpu:ref");
+    REFUSED_OPTIONAL(CONFIG, out, xf_decoder_create(world.model, handle, &out, err));
+    OWNED_CONFIG *config = small_config("cpu:ref");
     set(config, "decode.n_best", "5");
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_decoder_create(world.model, config, &out, err));
-    xf_config_free(config);
-    REFUSED_HANDLE(DECODER, found, xf_decode(handle, &good, NULL, NULL, &found, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_decode(world.decoder, &good, NULL, NULL, NULL, err));
+    REFUSED_HANDLE(DECODER, found, xf_decode(handle, &two_pairs, NULL, NULL, &found, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_decode(world.decoder, &two_pairs, NULL, NULL, NULL, err));
     REFUSED_HANDLE(DECODER, found, xf_translate(handle, texts, NULL, 2, NULL, NULL, &found, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_translate(world.decoder, NULL, NULL, 2, NULL, NULL, &found, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_translate(world.decoder, texts, NULL, 2, NULL, NULL, NULL, err));
-    REFUSED_HANDLE(DECODER, scores, xf_score(handle, &good, NULL, scores, err));
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_score(world.decoder, &good, NULL, NULL, err));
+    REFUSED_HANDLE(DECODER, scores, xf_score(handle, &two_pairs, NULL, scores, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_score(world.decoder, &two_pairs, NULL, NULL, err));
     REFUSED_HANDLE(DECODER, stats, xf_evaluate(handle, world.batcher, NULL, &stats, err));
     REFUSED_HANDLE(BATCHER, stats, xf_evaluate(world.decoder, handle, NULL, &stats, err));
     CHECK_OUTPUT_STRUCT(xf_eval_stats, filled, xf_evaluate(world.decoder, world.batcher, NULL, filled, err));
-    for (int i = 0; i < WRONG_HANDLES; ++i)
-        if (i != DECODER) xf_decoder_free(wrong_handle(i));
-    xf_decoder_free(NULL);
+    IGNORED_HANDLES(DECODER, xf_decoder_free);
 }
 
 /* The status of the second sentence of a batch. */
 static xf_status second_of(const xf_batch *batch) {
-    xf_hypotheses *found = NULL;
     xf_error why;
-    ACCEPTED(xf_decode(world.decoder, batch, NULL, NULL, &found, err));
+    MAKE(hypotheses, found, xf_decode(world.decoder, batch, NULL, NULL, &found, err));
     ACCEPTED(sentence_status(found, 0, err));
     const xf_status status = sentence_status(found, 1, &why);
     assert_int_equal(hypothesis_count(found, 1), status == XF_OK ? 1 : 0);
     if (status != XF_OK) {
         assert_int_equal(why.status, status);
         assert_true(why.message[0] != 0);
-        xf_hypothesis h;
-        memset(&h, 0x5A, sizeof h);
-        h.struct_size = sizeof h;
+        PAINTED(xf_hypothesis, h);
         REFUSED(status, h, xf_hypotheses_get(found, 1, 0, &h, err));
     }
-    xf_hypotheses_free(found);
     return status;
 }
 
@@ -72,102 +56,74 @@ static void refused_batch(xf_status source, xf_status target, const xf_batch *ba
     REFUSED(target, scores, xf_score(world.decoder, batch, NULL, scores, err));
 }
 
-static void test_batches(void **state) {
-    (void)state;
+TEST(batches) {
     const xf_status invalid = XF_ERROR_INVALID_ARGUMENT, range = XF_ERROR_OUT_OF_RANGE;
-    xf_batch b = good;
-    b.src_ids = NULL;
-    refused_batch(invalid, invalid, &b);
-    b = good;
-    b.src_offsets = NULL;
-    refused_batch(invalid, invalid, &b);
-    b = good;
-    b.tgt_ids = NULL;
-    refused_batch(XF_OK, invalid, &b);
-    b = good;
-    b.tgt_offsets = NULL;
-    refused_batch(XF_OK, invalid, &b);
+    CHANGED(xf_batch, b, two_pairs, src_ids = NULL, refused_batch(invalid, invalid, &b));
+    CHANGED(xf_batch, b, two_pairs, src_offsets = NULL, refused_batch(invalid, invalid, &b));
+    CHANGED(xf_batch, b, two_pairs, tgt_ids = NULL, refused_batch(XF_OK, invalid, &b));
+    CHANGED(xf_batch, b, two_pairs, tgt_offsets = NULL, refused_batch(XF_OK, invalid, &b));
     const int64_t sizes[] = {-1, INT64_MIN, INT64_MAX, (int64_t)1 << 31};
-    for (int i = 0; i < 4; ++i) {
-        b = good;
-        b.sentences = sizes[i];
-        refused_batch(invalid, invalid, &b);
-    }
+    for (int i = 0; i < 4; ++i)
+        CHANGED(xf_batch, b, two_pairs, sentences = sizes[i], refused_batch(invalid, invalid, &b));
     static const int64_t wrong_offsets[][3] = {{1, 3, 6}, {0, 6, 3}, {0, -3, 6}, {0, 0, 6}, {0, 3, 3}};
     for (int i = 0; i < 5; ++i) {
-        b = good;
-        b.src_offsets = wrong_offsets[i];
-        refused_batch(i < 3 ? invalid : XF_OK, invalid, &b); /* an empty sentence is its own error */
-        b = good;
-        b.tgt_offsets = wrong_offsets[i];
-        refused_batch(XF_OK, invalid, &b);
+        CHANGED(xf_batch, b, two_pairs, src_offsets = wrong_offsets[i],
+                refused_batch(i < 3 ? invalid : XF_OK, invalid, &b)); /* an empty sentence is its own error */
+        CHANGED(xf_batch, b, two_pairs, tgt_offsets = wrong_offsets[i], refused_batch(XF_OK, invalid, &b));
     }
     const int32_t wrong[] = {-1, vocab_size_of(world.tokenizer), INT32_MIN, INT32_MAX};
     for (int i = 0; i < 4; ++i) {
         const int32_t bad_ids[6] = {5, 6, 1, 7, wrong[i], 1};
-        b = good;
-        b.src_ids = bad_ids;
-        assert_int_equal(second_of(&b), range);
-        refused_batch(XF_OK, range, &b);
-        b = good;
-        b.tgt_ids = bad_ids;
-        refused_batch(XF_OK, range, &b);
+        CHANGED(xf_batch, b, two_pairs, src_ids = bad_ids, assert_int_equal(second_of(&b), range));
+        CHANGED(xf_batch, b, two_pairs, src_ids = bad_ids, refused_batch(XF_OK, range, &b));
+        CHANGED(xf_batch, b, two_pairs, tgt_ids = bad_ids, refused_batch(XF_OK, range, &b));
     }
+    xf_batch batch = two_pairs;
     int32_t many[80];
     const int64_t too_long[3] = {0, 65, 66}, short_and_long[3] = {0, 1, 66};
     for (int i = 0; i < 80; ++i) many[i] = TOKEN_END;
     const int32_t endless[6] = {5, 6, 1, 7, 9, 9}, with_language[6] = {5, 6, 1, 7, 1, 9};
-    b = good;
-    b.src_ids = endless;
-    assert_int_equal(second_of(&b), invalid);
-    refused_batch(XF_OK, invalid, &b);
-    b.src_ids = with_language;
-    assert_int_equal(second_of(&b), XF_OK);
-    b = good;
-    b.src_offsets = wrong_offsets[4];
-    assert_int_equal(second_of(&b), invalid);
-    b.src_ids = b.tgt_ids = many;
-    b.src_offsets = short_and_long;
-    assert_int_equal(second_of(&b), range);
-    b.src_offsets = too_long;
-    refused_batch(XF_OK, range, &b);
-    b.src_offsets = offsets;
-    b.tgt_offsets = too_long;
-    refused_batch(XF_OK, range, &b);
-    const size_t struct_sizes[] = {0, sizeof b - 1, sizeof b + 4, 4097, SIZE_MAX};
-    for (int i = 0; i < 5; ++i) {
-        b = good;
-        b.struct_size = struct_sizes[i];
-        refused_batch(invalid, invalid, &b);
-    }
+    batch.src_ids = endless;
+    assert_int_equal(second_of(&batch), invalid);
+    refused_batch(XF_OK, invalid, &batch);
+    batch.src_ids = with_language;
+    assert_int_equal(second_of(&batch), XF_OK);
+    batch = two_pairs;
+    batch.src_offsets = wrong_offsets[4];
+    assert_int_equal(second_of(&batch), invalid);
+    batch.src_ids = batch.tgt_ids = many;
+    batch.src_offsets = short_and_long;
+    assert_int_equal(second_of(&batch), range);
+    batch.src_offsets = too_long;
+    refused_batch(XF_OK, range, &batch);
+    batch.src_offsets = two_pairs.src_offsets;
+    batch.tgt_offsets = too_long;
+    refused_batch(XF_OK, range, &batch);
+    const size_t struct_sizes[] = {0, sizeof(xf_batch) - 1, sizeof(xf_batch) + 4, 4097, SIZE_MAX};
+    for (int i = 0; i < 5; ++i)
+        CHANGED(xf_batch, b, two_pairs, struct_size = struct_sizes[i], refused_batch(invalid, invalid, &b));
     refused_batch(invalid, invalid, NULL);
     /* Reserved members. */
     const float features[6] = {0};
-    b = good;
-    b.src_features = features;
-    refused_batch(XF_ERROR_UNSUPPORTED, XF_ERROR_UNSUPPORTED, &b);
-    b = good;
-    b.src_feature_width = 1;
-    refused_batch(XF_ERROR_UNSUPPORTED, XF_ERROR_UNSUPPORTED, &b);
+    CHANGED(xf_batch, b, two_pairs, src_features = features,
+            refused_batch(XF_ERROR_UNSUPPORTED, XF_ERROR_UNSUPPORTED, &b));
+    CHANGED(xf_batch, b, two_pairs, src_feature_width = 1,
+            refused_batch(XF_ERROR_UNSUPPORTED, XF_ERROR_UNSUPPORTED, &b));
     /* Offsets beyond 32 bits are not cut. */
     static const int64_t far[][3] = {
         {0, 3, ((int64_t)1 << 32) + 6}, {0, ((int64_t)1 << 32) + 3, 6}, {(int64_t)1 << 32, 3, 6}};
-    b = good;
+    batch = two_pairs;
     for (int i = 0; i < 3; ++i) {
-        b.src_offsets = far[i];
-        xf_hypotheses *found = NULL;
-        const xf_status status = xf_decode(world.decoder, &b, NULL, NULL, &found, NULL);
+        batch.src_offsets = far[i];
+        OWNED_HYPOTHESES *found = NULL;
+        const xf_status status = xf_decode(world.decoder, &batch, NULL, NULL, &found, NULL);
         if (i > 0) assert_int_equal(status, invalid);
         if (status == XF_OK) assert_int_equal(sentence_status(found, 1, NULL), range);
-        xf_hypotheses_free(found);
     }
 }
 
-static void test_hypotheses(void **state) {
-    (void)state;
-    xf_hypothesis h;
-    memset(&h, 0x5A, sizeof h);
-    h.struct_size = sizeof h;
+TEST(hypotheses) {
+    PAINTED(xf_hypothesis, h);
     assert_int_equal(xf_hypotheses_sentence_count(world.hypotheses), 2);
     assert_int_equal(hypothesis_count(world.hypotheses, 0), 1);
     assert_int_equal(hypothesis_count(world.hypotheses, 2), 0);
@@ -194,20 +150,18 @@ static void test_hypotheses(void **state) {
 }
 
 static xf_decoder *decoder_with(const xf_model *model, const char *beam, const char *n_best, const char *extra) {
-    xf_config *config = small_config("cpu:ref");
+    OWNED_CONFIG *config = small_config("cpu:ref");
     xf_decoder *decoder = NULL;
     set(config, "decode.beam", beam);
     set(config, "decode.n_best", n_best);
     set(config, "decode.max_extra_tokens", extra);
     ACCEPTED(xf_decoder_create(model, config, &decoder, err));
-    xf_config_free(config);
     return decoder;
 }
 
-/* Answers to `good` that are sound: ranked, within the limit, ids of the vocabulary, text or none. */
+/* Answers to `two_pairs` that are sound: ranked, within the limit, ids of the vocabulary, text or none. */
 static void check_answers(xf_decoder *decoder, int32_t V, size_t most, int64_t extra) {
-    xf_hypotheses *found = NULL;
-    ACCEPTED(xf_decode(decoder, &good, NULL, NULL, &found, err));
+    MAKE(hypotheses, found, xf_decode(decoder, &two_pairs, NULL, NULL, &found, err));
     assert_int_equal(xf_hypotheses_sentence_count(found), 2);
     for (size_t s = 0; s < 2; ++s) {
         const size_t answers = hypothesis_count(found, s);
@@ -225,27 +179,23 @@ static void check_answers(xf_decoder *decoder, int32_t V, size_t most, int64_t e
             last = h.score;
         }
     }
-    xf_hypotheses_free(found);
 }
 
-static void test_edges(void **state) {
-    (void)state;
+TEST(edges) {
     static const char *const settings[][3] = {
         {"1", "1", "0"}, {"1", "1", "8"}, {"4", "4", "8"}, {"4", "4", "0"}, {"1024", "1024", "0"}, {"300", "7", "2"},
     };
     for (size_t i = 0; i < sizeof settings / sizeof *settings; ++i) {
-        xf_decoder *decoder = decoder_with(world.model, settings[i][0], settings[i][1], settings[i][2]);
+        OWNED_DECODER *decoder = decoder_with(world.model, settings[i][0], settings[i][1], settings[i][2]);
         check_answers(decoder, vocab_size_of(world.tokenizer), (size_t)atoi(settings[i][1]), atoi(settings[i][2]));
-        xf_decoder_free(decoder);
     }
     /* The smallest vocabulary: two symbols to choose from, and a beam of many times that. */
-    xf_config *config = small_config("cpu:ref");
+    OWNED_CONFIG *config = small_config("cpu:ref");
     set(config, "model.vocab_size", "4");
-    xf_model *model = NULL;
-    ACCEPTED(xf_model_create(world.context, NULL, config, &model, err));
+    MAKE(model, model, xf_model_create(world.context, NULL, config, &model, err));
     xf_decoder *decoder = decoder_with(model, "64", "64", "3");
     const int32_t small_ids[6] = {2, 3, 1, 3, 3, 1};
-    xf_batch small = good;
+    xf_batch small = two_pairs;
     small.src_ids = small_ids;
     xf_hypotheses *found = SENTINEL;
     const char *texts[] = {"one"};
@@ -257,8 +207,6 @@ static void test_edges(void **state) {
     assert_null(h.text);
     xf_hypotheses_free(found);
     xf_decoder_free(decoder);
-    xf_model_free(model);
-    xf_config_free(config);
 
     /* Nothing to do is done. */
     xf_batch empty = XF_BATCH_INIT;
@@ -277,17 +225,15 @@ static void test_edges(void **state) {
 }
 
 /* A text that cannot be translated has its own error; the results of the others do not change. */
-static void test_bad_texts(void **state) {
-    (void)state;
+TEST(bad_texts) {
     static char endless[20000];
     memset(endless, '7', sizeof endless - 1);
     const char *texts[] = {"one two", "\xff\xfe", endless, NULL, " \t\r\n", "one two\n"};
     const xf_status expected[] = {XF_OK, XF_ERROR_DATA, XF_ERROR_OUT_OF_RANGE, XF_ERROR_INVALID_ARGUMENT, XF_OK, XF_OK};
-    xf_hypotheses *found = NULL, *alone = NULL;
     xf_hypothesis h[3] = {XF_HYPOTHESIS_INIT, XF_HYPOTHESIS_INIT, XF_HYPOTHESIS_INIT};
     xf_error why;
-    ACCEPTED(xf_translate(world.decoder, texts, NULL, 6, NULL, NULL, &found, err));
-    ACCEPTED(xf_translate(world.decoder, texts, NULL, 1, NULL, NULL, &alone, err));
+    MAKE(hypotheses, found, xf_translate(world.decoder, texts, NULL, 6, NULL, NULL, &found, err));
+    MAKE(hypotheses, alone, xf_translate(world.decoder, texts, NULL, 1, NULL, NULL, &alone, err));
     for (size_t i = 0; i < 6; ++i) assert_int_equal(sentence_status(found, i, &why), expected[i]);
     sentence_status(found, 2, &why);
     assert_non_null(strstr(why.message, "2000"));
@@ -301,30 +247,22 @@ static void test_bad_texts(void **state) {
     }
     ACCEPTED(xf_hypotheses_get(found, 4, 0, &h[1], err));
     assert_true(h[1].id_count == 0 && h[1].finished == 1 && h[1].score == 0);
-    xf_hypotheses_free(found);
-    xf_hypotheses_free(alone);
 }
 
 /* A decoder whose first texts have nothing to translate in them. */
-static void test_no_words(void **state) {
-    (void)state;
+TEST(no_words) {
     const char *texts[] = {"", " \n", NULL};
-    xf_decoder *decoder = NULL;
-    xf_hypotheses *found = NULL;
     xf_hypothesis h = XF_HYPOTHESIS_INIT;
-    ACCEPTED(xf_decoder_create(world.model, world.config, &decoder, err));
-    ACCEPTED(xf_translate(decoder, texts, NULL, 3, NULL, NULL, &found, err));
+    MAKE(decoder, decoder, xf_decoder_create(world.model, world.config, &decoder, err));
+    MAKE(hypotheses, found, xf_translate(decoder, texts, NULL, 3, NULL, NULL, &found, err));
     for (size_t i = 0; i < 2; ++i) {
         ACCEPTED(xf_hypotheses_get(found, i, 0, &h, err));
         assert_true(h.text_length == 0 && h.id_count == 0 && h.finished == 1);
     }
     assert_int_equal(sentence_status(found, 2, NULL), XF_ERROR_INVALID_ARGUMENT);
-    xf_hypotheses_free(found);
-    xf_decoder_free(decoder);
 }
 
-static void test_params(void **state) {
-    (void)state;
+TEST(params) {
     const char *texts[] = {"one", "two"}, *prefixes[] = {"ab", NULL};
     const size_t lengths[] = {1, 0};
     const int32_t prefix_ids[] = {9, 8, 7};
@@ -336,10 +274,10 @@ static void test_params(void **state) {
     } p = {XF_DECODE_PARAMS_INIT, NULL};
     p.known.prefix_ids = prefix_ids;
     REFUSED(XF_ERROR_INVALID_ARGUMENT, found,
-            xf_decode(world.decoder, &good, &p.known, NULL, &found, err)); /* no offsets */
+            xf_decode(world.decoder, &two_pairs, &p.known, NULL, &found, err)); /* no offsets */
     p.known.prefix_offsets = prefix_offsets;
     REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_translate(world.decoder, texts, NULL, 2, &p.known, NULL, &found, err));
-    ACCEPTED(xf_decode(world.decoder, &good, &p.known, NULL, &found, err));
+    ACCEPTED(xf_decode(world.decoder, &two_pairs, &p.known, NULL, &found, err));
     xf_hypothesis h = XF_HYPOTHESIS_INIT;
     ACCEPTED(xf_hypotheses_get(found, 0, 0, &h, err));
     assert_true(h.id_count >= 1 && h.ids[0] == 9);
@@ -350,56 +288,54 @@ static void test_params(void **state) {
     const int64_t wrong_offsets[][3] = {{1, 1, 3}, {0, 3, 1}, {0, -1, 3}};
     for (int i = 0; i < 3; ++i) {
         p.known.prefix_offsets = wrong_offsets[i];
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &good, &p.known, NULL, &found, err));
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &two_pairs, &p.known, NULL, &found, err));
     }
     p.known = (xf_decode_params)XF_DECODE_PARAMS_INIT;
     p.known.prefix_lengths = lengths;
     REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_translate(world.decoder, texts, NULL, 2, &p.known, NULL, &found, err));
     p.known.prefixes = prefixes;
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &good, &p.known, NULL, &found, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &two_pairs, &p.known, NULL, &found, err));
     ACCEPTED(xf_translate(world.decoder, texts, NULL, 2, &p.known, NULL, &found, err));
     ACCEPTED(xf_hypotheses_get(found, 0, 0, &h, err));
     assert_true(h.text[0] == 'a');
     xf_hypotheses_free(found);
 
     /* Options of the call, and only those that were set. */
-    xf_config *config = NULL;
-    ACCEPTED(xf_config_create(&config, err));
+    MAKE(config, config, xf_config_create(&config, err));
     set(config, "decode.max_extra_tokens", "0");
     set(config, "decode.min_tokens", "1000");
     p.known = (xf_decode_params)XF_DECODE_PARAMS_INIT;
     p.known.config = config;
-    ACCEPTED(xf_decode(world.decoder, &good, &p.known, NULL, &found, err));
+    ACCEPTED(xf_decode(world.decoder, &two_pairs, &p.known, NULL, &found, err));
     ACCEPTED(xf_hypotheses_get(found, 0, 0, &h, err));
     assert_true(h.id_count == 3 && h.finished == 0 && h.complete == 1);
     xf_hypotheses_free(found);
     found = SENTINEL;
     set(config, "decode.n_best", "1024");
-    REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &good, &p.known, NULL, &found, err));
-    xf_config_free(config);
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &two_pairs, &p.known, NULL, &found, err));
     for (int i = 0; i < WRONG_HANDLES; ++i) {
         p.known.config = wrong_handle(i);
         if (i != CONFIG && wrong_handle(i) != NULL)
-            REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &good, &p.known, NULL, &found, err));
+            REFUSED(XF_ERROR_INVALID_ARGUMENT, found,
+                    xf_decode(world.decoder, &two_pairs, &p.known, NULL, &found, err));
     }
     /* A struct of another version. */
     p.known = (xf_decode_params)XF_DECODE_PARAMS_INIT;
     const size_t sizes[] = {0, sizeof p.known - 1, 4097, SIZE_MAX};
     for (int i = 0; i < 4; ++i) {
         p.known.struct_size = sizes[i];
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &good, &p.known, NULL, &found, err));
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, found, xf_decode(world.decoder, &two_pairs, &p.known, NULL, &found, err));
     }
     p.known.struct_size = sizeof p;
     p.tail = texts;
-    REFUSED(XF_ERROR_UNSUPPORTED, found, xf_decode(world.decoder, &good, &p.known, NULL, &found, err));
+    REFUSED(XF_ERROR_UNSUPPORTED, found, xf_decode(world.decoder, &two_pairs, &p.known, NULL, &found, err));
     p.tail = NULL;
-    ACCEPTED(xf_decode(world.decoder, &good, &p.known, NULL, &found, err));
+    ACCEPTED(xf_decode(world.decoder, &two_pairs, &p.known, NULL, &found, err));
     xf_hypotheses_free(found);
 }
 
 /* All batches of an epoch, for any position of the batcher, which does not change. */
-static void test_evaluate_batcher(void **state) {
-    (void)state;
+TEST(evaluate_batcher) {
     xf_eval_stats whole = XF_EVAL_STATS_INIT, again = XF_EVAL_STATS_INIT;
     xf_batcher_stats before = {.struct_size = sizeof before}, after = before;
     int64_t sentences = 0;
@@ -426,39 +362,31 @@ static void test_evaluate_batcher(void **state) {
 }
 
 /* The loss of xf_evaluate() by its definition: each other token gets s / (V - 1), or every token s / V. */
-static void test_smoothing(void **state) {
-    (void)state;
+TEST(smoothing) {
     static const char *const kinds[] = {"others", "uniform"};
     const double s = 0.3, V = vocab_size_of(world.tokenizer);
     double all[2], nll[2]; /* the sum of -log P over all tokens, from the loss; nats per target token */
     for (int i = 0; i < 2; ++i) {
-        xf_config *config = small_config("cpu:ref");
+        OWNED_CONFIG *config = small_config("cpu:ref");
         xf_decoder *decoder = NULL;
         xf_eval_stats stats = XF_EVAL_STATS_INIT;
         set(config, "train.label_smoothing", "0.3");
         set(config, "train.label_smoothing_kind", kinds[i]);
         ACCEPTED(xf_decoder_create(world.model, config, &decoder, err));
-        ACCEPTED(evaluate_pairs(decoder, world.context, &good, &stats, err));
+        ACCEPTED(evaluate_pairs(decoder, world.context, &two_pairs, &stats, err));
         nll[i] = stats.nll;
         const double spread = (stats.loss - (1 - s) * stats.nll) / s;
         all[i] = i == 0 ? spread * (V - 1) + stats.nll : spread * V;
         xf_decoder_free(decoder);
         set(config, "train.label_smoothing", "0");
         ACCEPTED(xf_decoder_create(world.model, config, &decoder, err));
-        ACCEPTED(evaluate_pairs(decoder, world.context, &good, &stats, err));
+        ACCEPTED(evaluate_pairs(decoder, world.context, &two_pairs, &stats, err));
         assert_true(stats.loss == stats.nll && stats.nll == nll[i]);
         xf_decoder_free(decoder);
-        xf_config_free(config);
     }
     assert_true(nll[0] == nll[1]);
     assert_true(all[0] > V * log(V) * 0.999); /* the least a sum of -log P can be */
     assert_true(fabs(all[0] - all[1]) < 1e-5 * all[0]);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_handles),  cmocka_unit_test(test_batches),   cmocka_unit_test(test_hypotheses),
-        cmocka_unit_test(test_edges),    cmocka_unit_test(test_smoothing), cmocka_unit_test(test_bad_texts),
-        cmocka_unit_test(test_no_words), cmocka_unit_test(test_params),    cmocka_unit_test(test_evaluate_batcher)};
-    return RUN(tests, world_open, world_close);
-}
+int main(void) { return RUN_TESTS(world_open, world_close); }

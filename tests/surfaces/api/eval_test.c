@@ -10,11 +10,8 @@ static const char *const holes[] = {"the cat sat on the mat", NULL};
 static const char *const bytes[] = {"\xff\xfe \xc3", "\x01\x02"};
 static const char *const blank[] = {"", "  "};
 
-static void test_bleu(void **state) {
-    (void)state;
-    xf_bleu_score score;
-    memset(&score, 0x5A, sizeof score);
-    score.struct_size = sizeof score;
+TEST(bleu) {
+    PAINTED(xf_bleu_score, score);
     REFUSED(XF_ERROR_INVALID_ARGUMENT, score, xf_bleu(NULL, NULL, lines, NULL, 2, XF_BLEU_13A, &score, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, score, xf_bleu(lines, NULL, NULL, NULL, 2, XF_BLEU_13A, &score, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, score, xf_bleu(holes, NULL, lines, NULL, 2, XF_BLEU_13A, &score, err));
@@ -39,8 +36,7 @@ static void test_bleu(void **state) {
     assert_non_null(strstr(score.signature, "tok:none-hyphens-split|smooth:none|version:"));
 }
 
-static void test_chrf(void **state) {
-    (void)state;
+TEST(chrf) {
     double score = 99;
     REFUSED(XF_ERROR_INVALID_ARGUMENT, score, chrf_of(NULL, lines, 2, &score, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, score, chrf_of(lines, NULL, 2, &score, err));
@@ -61,8 +57,7 @@ static void test_chrf(void **state) {
 }
 
 /* With sizes, a text needs no terminator and may contain NUL. */
-static void test_lengths(void **state) {
-    (void)state;
+TEST(lengths) {
     static const char *const longer[] = {"the cat sat on the mat and more", "a dog!"};
     static const size_t lengths[] = {22, 5};
     xf_bleu_score bleu[2] = {XF_BLEU_SCORE_INIT, XF_BLEU_SCORE_INIT};
@@ -81,8 +76,4 @@ static void test_lengths(void **state) {
     assert_true(bleu[0].hypothesis_length > 4);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bleu), cmocka_unit_test(test_chrf),
-                                       cmocka_unit_test(test_lengths)};
-    return RUN(tests, NULL, NULL);
-}
+int main(void) { return RUN_TESTS(NULL, NULL); }

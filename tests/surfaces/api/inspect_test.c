@@ -32,14 +32,11 @@ static xf_model_summary inspect(xf_context *context, const xf_config *config, co
     return summary;
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     const char *path = scratch_path("inspected"), *checkpoint = scratch_path("inspected checkpoint");
     ACCEPTED(save_model(world.model, NULL, path, err));
     xf_source source = XF_SOURCE_INIT;
-    xf_model_summary summary;
-    memset(&summary, 0x5A, sizeof summary);
-    summary.struct_size = sizeof summary;
+    PAINTED(xf_model_summary, summary);
     REFUSED(XF_ERROR_INVALID_ARGUMENT, summary, xf_model_inspect(world.context, &source, NULL, &summary, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, summary, xf_model_inspect(world.context, NULL, NULL, &summary, err));
     source = source_path(path);
@@ -61,11 +58,10 @@ static void test_refusals(void **state) {
     assert_int_equal(summary.step, -1);
     assert_int_equal(summary.weights, XF_TYPE_FP32);
 
-    xf_config *c = small_config("cpu:ref");
+    OWNED_CONFIG *c = small_config("cpu:ref");
     set(c, "model.weights", "bf16");
     ACCEPTED(save_model(world.model, c, path, err));
     assert_int_equal(inspect(world.context, NULL, path).weights, XF_TYPE_BF16);
-    xf_config_free(c);
     ACCEPTED(save_trainer(world.trainer, NULL, checkpoint, err));
     assert_int_equal(inspect(world.context, NULL, checkpoint).step, xf_trainer_step_count(world.trainer));
 }
@@ -82,43 +78,30 @@ static int64_t peak_of(const xf_config *config, const char *path, int train, xf_
     batch.sentences = sentences;
     batch.src_ids = ids;
     batch.src_offsets = offsets;
-    xf_context *context = NULL;
-    xf_model *model = NULL;
-    ACCEPTED(xf_context_create(config, NULL, &context, err));
+    MAKE(context, context, xf_context_create(config, NULL, &context, err));
     *summary = inspect(context, config, path);
-    ACCEPTED(load_model(context, path, &model, err));
+    MAKE(model, model, load_model(context, path, &model, err));
     if (train) {
-        xf_trainer *trainer = NULL;
         batch.tgt_ids = ids;
         batch.tgt_offsets = offsets;
-        ACCEPTED(xf_trainer_create(model, config, &trainer, err));
+        MAKE(trainer, trainer, xf_trainer_create(model, config, &trainer, err));
         ACCEPTED(xf_train_step(trainer, &batch, 1, NULL, NULL, err));
-        xf_trainer_free(trainer);
     } else {
-        xf_decoder *decoder = NULL;
-        xf_hypotheses *found = NULL;
-        ACCEPTED(xf_decoder_create(model, config, &decoder, err));
-        ACCEPTED(xf_decode(decoder, &batch, NULL, NULL, &found, err));
-        xf_hypotheses_free(found);
-        xf_decoder_free(decoder);
+        MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
+        MAKE(hypotheses, found, xf_decode(decoder, &batch, NULL, NULL, &found, err));
     }
     xf_memory_stats stats = XF_MEMORY_STATS_INIT;
     ACCEPTED(xf_context_get_memory(context, &stats, err));
-    xf_model_free(model);
-    xf_context_free(context);
     return stats.peak;
 }
 
-static void test_estimates(void **state) {
-    (void)state;
+TEST(estimates) {
     const char *path = scratch_path("medium");
-    xf_config *c = medium_config();
+    OWNED_CONFIG *c = medium_config();
     xf_context *context = NULL;
-    xf_model *model = NULL;
     ACCEPTED(xf_context_create(c, NULL, &context, err));
-    ACCEPTED(xf_model_create(context, NULL, c, &model, err));
+    MAKE(model, model, xf_model_create(context, NULL, c, &model, err));
     ACCEPTED(save_model(model, NULL, path, err));
-    xf_model_free(model);
     xf_context_free(context);
     /* Scratch memory depends on the number of workers, the precision, and the instruction set. */
     static const struct {
@@ -143,10 +126,6 @@ static void test_estimates(void **state) {
             assert_true(told <= peak + peak / 2);
         }
     }
-    xf_config_free(c);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals), cmocka_unit_test(test_estimates)};
-    return RUN(tests, world_open, world_close);
-}
+int main(void) { return RUN_TESTS(world_open, world_close); }

@@ -32,12 +32,10 @@ static off_t printed(void (*body)(const char *), const char *device) {
 }
 
 static xf_model *trained(xf_context *context, const char *device, xf_corpus *corpus, xf_trainer **trainer, int steps) {
-    xf_config *config = small_config(device);
-    xf_tokenizer *tokenizer = NULL;
-    xf_batcher *batcher = NULL;
+    OWNED_CONFIG *config = small_config(device);
     xf_model *model = NULL;
-    ACCEPTED(xf_tokenizer_train(context, corpus, config, NULL, &tokenizer, err));
-    ACCEPTED(xf_batcher_create(corpus, tokenizer, config, NULL, &batcher, err));
+    MAKE(tokenizer, tokenizer, xf_tokenizer_train(context, corpus, config, NULL, &tokenizer, err));
+    MAKE(batcher, batcher, xf_batcher_create(corpus, tokenizer, config, NULL, &batcher, err));
     ACCEPTED(xf_model_create(context, tokenizer, config, &model, err));
     ACCEPTED(xf_trainer_create(model, config, trainer, err));
     double first = 0, last = 0;
@@ -51,9 +49,6 @@ static xf_model *trained(xf_context *context, const char *device, xf_corpus *cor
         last = stats.nll;
     }
     assert_true(last < 0.3 * first);
-    xf_tokenizer_free(tokenizer);
-    xf_batcher_free(batcher);
-    xf_config_free(config);
     return model;
 }
 
@@ -80,7 +75,7 @@ static void journey(const char *device) {
     const char *texts[N], *references[N], *found[2][N];
     size_t source_lengths[N];
     char copies[N][64];
-    xf_config *config = small_config(device);
+    OWNED_CONFIG *config = small_config(device);
     for (int i = 0; i < N; ++i) {
         size_t length = 0;
         ACCEPTED(xf_corpus_get_pair(corpus, i, &texts[i], &source_lengths[i], &references[i], &length, err));
@@ -124,8 +119,7 @@ static void journey(const char *device) {
     xf_model_free(loaded);
     const xf_batch batch = next_batch(batcher);
     ACCEPTED(xf_train_step(trainer, &batch, 1, NULL, NULL, err));
-    xf_hypotheses *late = NULL;
-    ACCEPTED(xf_translate(decoders[1], texts, source_lengths, 0, NULL, NULL, &late, err));
+    MAKE(hypotheses, late, xf_translate(decoders[1], texts, source_lengths, 0, NULL, NULL, &late, err));
     xf_decoder_free(decoders[0]);
     xf_decoder_free(decoders[1]);
     xf_trainer_free(trainer);
@@ -135,12 +129,9 @@ static void journey(const char *device) {
     ACCEPTED(xf_hypotheses_get(answers[0], 0, 0, &h, err)); /* outlives its decoder and its model */
     assert_string_equal(h.text, found[1][0]);
     for (int m = 0; m < 2; ++m) xf_hypotheses_free(answers[m]);
-    xf_hypotheses_free(late);
-    xf_config_free(config);
 }
 
-static void test_journey(void **state) {
-    (void)state;
+TEST(journey) {
     for (int d = 0; d < 2; ++d) {
         xf_context *context = context_on(devices[d]);
         if (context == NULL) continue;
@@ -151,11 +142,10 @@ static void test_journey(void **state) {
 }
 
 /* A trainer, its model and a decoder of it, freed in each of the 24 orders with their context. */
-static void test_orders(void **state) {
-    (void)state;
+TEST(orders) {
     for (int order = 0; order < 24; ++order) {
         xf_context *context = context_on("cpu:ref");
-        xf_config *config = small_config("cpu:ref");
+        OWNED_CONFIG *config = small_config("cpu:ref");
         set(config, "model.vocab_size", "8");
         xf_model *model = NULL;
         xf_trainer *trainer = NULL;
@@ -182,11 +172,7 @@ static void test_orders(void **state) {
             }
             left[at] = left[n - 1];
         }
-        xf_config_free(config);
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_journey), cmocka_unit_test(test_orders)};
-    return RUN(tests, NULL, NULL);
-}
+int main(void) { return RUN_TESTS(NULL, NULL); }

@@ -46,11 +46,10 @@ static xf_config *told(const char *source, const char *target) {
 }
 
 static xf_model *make_model(const struct family *family) {
-    xf_config *config = told("", "");
+    OWNED_CONFIG *config = told("", "");
     xf_model *model = NULL;
     set_family(config, family);
     ACCEPTED(xf_model_create(world.context, world.tokenizer, config, &model, err));
-    xf_config_free(config);
     return model;
 }
 
@@ -72,40 +71,32 @@ static size_t framed(const char *text, int32_t before, int32_t after, int32_t id
 }
 
 static void check_batch(const xf_tokenizer *tokenizer, const xf_config *config, const int32_t around[4]) {
-    xf_corpus *corpus = corpus_of("one two\teins zwei drei\n");
-    xf_batcher *batcher = NULL;
+    OWNED_CORPUS *corpus = corpus_of("one two\teins zwei drei\n");
     xf_batch batch = XF_BATCH_INIT;
     int32_t ids[32];
-    ACCEPTED(xf_batcher_create(corpus, tokenizer, config, NULL, &batcher, err));
+    MAKE(batcher, batcher, xf_batcher_create(corpus, tokenizer, config, NULL, &batcher, err));
     ACCEPTED(xf_batcher_next(batcher, NULL, &batch, err));
     assert_int_equal(batch.sentences, 1);
     assert_int_equal(batch.src_offsets[1], framed("one two", around[0], around[1], ids));
     assert_memory_equal(batch.src_ids, ids, (size_t)batch.src_offsets[1] * sizeof *ids);
     assert_int_equal(batch.tgt_offsets[1], framed("eins zwei drei", around[2], around[3], ids));
     assert_memory_equal(batch.tgt_ids, ids, (size_t)batch.tgt_offsets[1] * sizeof *ids);
-    xf_batcher_free(batcher);
-    xf_corpus_free(corpus);
 }
 
-static void test_framing(void **state) {
-    (void)state;
+TEST(framing) {
     for (int i = 0; i < FAMILIES; ++i) {
         const struct family *family = &families[i];
-        xf_model *model = make_model(family);
-        xf_config *config = told("English", "German");
+        OWNED_MODEL *model = make_model(family);
+        OWNED_CONFIG *config = told("English", "German");
         check_batch(xf_model_tokenizer(model), config, family->around); /* of the model whose tokenizer it is */
         set_family(config, family);
         check_batch(world.tokenizer, config, family->around); /* of the config's */
-        xf_model_free(model);
-        xf_config_free(config);
     }
     /* The config's options come before the model's. */
-    xf_model *model = make_model(&families[0]);
-    xf_config *config = told("English", "German");
+    OWNED_MODEL *model = make_model(&families[0]);
+    OWNED_CONFIG *config = told("English", "German");
     set_family(config, &families[2]);
     check_batch(xf_model_tokenizer(model), config, families[2].around);
-    xf_config_free(config);
-    xf_model_free(model);
 }
 
 static void says(const xf_config *config, const xf_tokenizer *tokenizer, const char *expected) {
@@ -118,9 +109,8 @@ static void says(const xf_config *config, const xf_tokenizer *tokenizer, const c
     assert_string_equal(error.message, expected);
 }
 
-static void test_names(void **state) {
-    (void)state;
-    xf_model *model = make_model(&families[0]);
+TEST(names) {
+    OWNED_MODEL *model = make_model(&families[0]);
     const xf_tokenizer *tokenizer = xf_model_tokenizer(model);
     xf_config *config = told("Englisch", "German");
     says(config, tokenizer,
@@ -133,36 +123,30 @@ static void test_names(void **state) {
     says(config, tokenizer,
          "text.target_language is not set, expected one of the model's 2 languages, such as 'English'");
     xf_config_free(config);
-    xf_model_free(model);
 
     /* A corpus of ids has the languages' tokens among them: nothing is looked at. */
     const int32_t ids[] = {ENGLISH, 9, END};
     const int64_t offsets[] = {0, 3};
     xf_batch pairs = {sizeof pairs, 1, ids, offsets, ids, offsets, NULL, NULL, 0};
-    xf_corpus *corpus = NULL;
-    xf_batcher *batcher = NULL;
     xf_batch batch = XF_BATCH_INIT;
     config = told("", "German");
-    ACCEPTED(xf_corpus_from_ids(world.context, &pairs, NULL, &corpus, err));
-    ACCEPTED(xf_batcher_create(corpus, NULL, config, NULL, &batcher, err));
+    MAKE(corpus, corpus, xf_corpus_from_ids(world.context, &pairs, NULL, &corpus, err));
+    MAKE(batcher, batcher, xf_batcher_create(corpus, NULL, config, NULL, &batcher, err));
     ACCEPTED(xf_batcher_next(batcher, NULL, &batch, err));
     assert_memory_equal(batch.tgt_ids, ids, sizeof ids);
-    xf_batcher_free(batcher);
-    xf_corpus_free(corpus);
     xf_config_free(config);
 }
 
 /* Languages are tokens of a side: they count in its limits. */
-static void test_limits(void **state) {
-    (void)state;
+TEST(limits) {
     int32_t ids[32];
     const size_t longest = framed("eins zwei drei", NONE, NONE, ids);
     const struct family *const counted[] = {&families[0], &families[2]};
-    xf_corpus *corpus = corpus_of("one two\teins zwei drei\n");
+    OWNED_CORPUS *corpus = corpus_of("one two\teins zwei drei\n");
     for (int i = 0; i < 2; ++i) {
-        xf_model *model = make_model(counted[i]);
-        xf_config *config = told("English", "German");
-        xf_batcher *batcher = SENTINEL;
+        OWNED_MODEL *model = make_model(counted[i]);
+        OWNED_CONFIG *config = told("English", "German");
+        OWNED_BATCHER *batcher = SENTINEL;
         ACCEPTED(xf_config_set_number(config, "data.max_tokens", (int64_t)longest, err));
         REFUSED(XF_ERROR_DATA, batcher,
                 xf_batcher_create(corpus, xf_model_tokenizer(model), config, NULL, &batcher, err));
@@ -171,32 +155,24 @@ static void test_limits(void **state) {
         xf_batcher_stats stats = XF_BATCHER_STATS_INIT;
         ACCEPTED(xf_batcher_get_stats(batcher, &stats, err));
         assert_int_equal(stats.tgt_tokens, longest + 1);
-        xf_batcher_free(batcher);
-        xf_config_free(config);
-        xf_model_free(model);
     }
-    xf_corpus_free(corpus);
 }
 
 static double dev_loss(const xf_model *model, xf_batcher *batcher) {
-    xf_decoder *decoder = NULL;
     xf_eval_stats stats = XF_EVAL_STATS_INIT;
-    ACCEPTED(xf_decoder_create(model, NULL, &decoder, err));
+    MAKE(decoder, decoder, xf_decoder_create(model, NULL, &decoder, err));
     ACCEPTED(xf_evaluate(decoder, batcher, NULL, &stats, err));
-    xf_decoder_free(decoder);
     return stats.nll;
 }
 
 /* A model that was trained on texts translates them, and scoring a translation gives the score of the decoder. */
 static void check_answers(const xf_model *model, const struct family *family) {
     const char *const source = "four one";
-    xf_config *config = told("English", "German");
-    xf_decoder *decoder = NULL;
-    xf_hypotheses *answers = NULL;
+    OWNED_CONFIG *config = told("English", "German");
     xf_hypothesis best = XF_HYPOTHESIS_INIT;
     set(config, "decode.alpha", "0");
-    ACCEPTED(xf_decoder_create(model, config, &decoder, err));
-    ACCEPTED(xf_translate(decoder, &source, NULL, 1, NULL, NULL, &answers, err));
+    MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
+    MAKE(hypotheses, answers, xf_translate(decoder, &source, NULL, 1, NULL, NULL, &answers, err));
     ACCEPTED(xf_hypotheses_get(answers, 0, 0, &best, err));
     const char *const said = strstr(best.text, "vier"); /* after a language token, a byte in this tokenizer */
     assert_non_null(said);
@@ -214,26 +190,22 @@ static void check_answers(const xf_model *model, const struct family *family) {
     double found = 0;
     ACCEPTED(xf_score(decoder, &pair, NULL, &found, err));
     assert_true(fabs(found - best.log_probability) < 1e-5);
-    xf_hypotheses_free(answers);
-    xf_decoder_free(decoder);
-    xf_config_free(config);
 }
 
-static void test_training(void **state) {
-    (void)state;
+TEST(training) {
     const char *const saved = scratch_path("start.xf"), *const checkpoint = scratch_path("run.xf");
     for (int i = 0; i < FAMILIES; ++i) {
         xf_model *model = make_model(&families[i]);
         ACCEPTED(save_model(model, NULL, saved, err));
         xf_model_free(model);
         ACCEPTED(load_model(world.context, saved, &model, err)); /* a model of others', with its tokenizer */
-        xf_config *config = told("English", "German"), *other = told("English", "English");
-        xf_batcher *batcher = NULL, *another = NULL;
-        xf_trainer *trainer = NULL, *resumed = NULL;
+        OWNED_CONFIG *config = told("English", "German"), *other = told("English", "English");
+        xf_batcher *another = NULL;
+        OWNED_TRAINER *resumed = NULL;
         xf_step_stats stats = XF_STEP_STATS_INIT;
         set(config, "train.dropout", "0");
-        ACCEPTED(xf_batcher_create(world.corpus, xf_model_tokenizer(model), config, NULL, &batcher, err));
-        ACCEPTED(xf_trainer_create(model, config, &trainer, err));
+        MAKE(batcher, batcher, xf_batcher_create(world.corpus, xf_model_tokenizer(model), config, NULL, &batcher, err));
+        MAKE(trainer, trainer, xf_trainer_create(model, config, &trainer, err));
         const double before = dev_loss(model, batcher);
         while (stats.step < 300) {
             xf_error error;
@@ -253,17 +225,8 @@ static void test_training(void **state) {
         ACCEPTED(xf_batcher_create(world.corpus, tokenizer, config, NULL, &another, err));
         ACCEPTED(xf_batcher_resume(another, resumed, NULL, err));
         xf_batcher_free(another);
-        xf_trainer_free(resumed);
-        xf_trainer_free(trainer);
-        xf_batcher_free(batcher);
-        xf_config_free(config);
-        xf_config_free(other);
         xf_model_free(model);
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_framing), cmocka_unit_test(test_names),
-                                       cmocka_unit_test(test_limits), cmocka_unit_test(test_training)};
-    return RUN(tests, world_open, world_close);
-}
+int main(void) { return RUN_TESTS(world_open, world_close); }

@@ -21,44 +21,25 @@ static void listen(void *user, const xf_log_line *line) {
 /* Makes, trains, saves, loads and uses everything, on a context that logs up to a level. */
 static void live(struct heard *heard, int32_t level) {
     const xf_host host = {.struct_size = sizeof host, .log_user = heard, .log = listen, .log_level = level};
-    xf_config *config = small_config("cpu:ref");
-    xf_context *context = NULL;
-    xf_tokenizer *tokenizer = NULL;
-    xf_batcher *batcher = NULL;
-    xf_model *model = NULL, *loaded = NULL;
-    xf_trainer *trainer = NULL, *resumed = NULL;
-    xf_decoder *decoder = NULL;
-    xf_hypotheses *answers = NULL;
+    OWNED_CONFIG *config = small_config("cpu:ref");
     heard->size = 0;
-    ACCEPTED(xf_context_create(config, &host, &context, err));
-    xf_corpus *corpus = small_corpus(context);
-    ACCEPTED(xf_tokenizer_train(context, corpus, config, NULL, &tokenizer, err));
-    ACCEPTED(xf_batcher_create(corpus, tokenizer, config, NULL, &batcher, err));
-    ACCEPTED(xf_model_create(context, tokenizer, config, &model, err));
-    ACCEPTED(xf_trainer_create(model, config, &trainer, err));
+    MAKE(context, context, xf_context_create(config, &host, &context, err));
+    OWNED_CORPUS *corpus = small_corpus(context);
+    MAKE(tokenizer, tokenizer, xf_tokenizer_train(context, corpus, config, NULL, &tokenizer, err));
+    MAKE(batcher, batcher, xf_batcher_create(corpus, tokenizer, config, NULL, &batcher, err));
+    MAKE(model, model, xf_model_create(context, tokenizer, config, &model, err));
+    MAKE(trainer, trainer, xf_trainer_create(model, config, &trainer, err));
     ACCEPTED(xf_train_next(trainer, batcher, NULL, NULL, err));
     ACCEPTED(save_trainer(trainer, NULL, scratch_path("log.ckpt"), err));
-    ACCEPTED(resume_trainer(context, scratch_path("log.ckpt"), NULL, &resumed, err));
+    MAKE(trainer, resumed, resume_trainer(context, scratch_path("log.ckpt"), NULL, &resumed, err));
     ACCEPTED(save_model(model, NULL, scratch_path("log.model"), err));
-    ACCEPTED(load_model(context, scratch_path("log.model"), &loaded, err));
-    ACCEPTED(xf_decoder_create(loaded, config, &decoder, err));
+    MAKE(model, loaded, load_model(context, scratch_path("log.model"), &loaded, err));
+    MAKE(decoder, decoder, xf_decoder_create(loaded, config, &decoder, err));
     const char *text = "one two";
-    ACCEPTED(xf_translate(decoder, &text, NULL, 1, NULL, NULL, &answers, err));
-    xf_hypotheses_free(answers);
-    xf_decoder_free(decoder);
-    xf_trainer_free(resumed);
-    xf_trainer_free(trainer);
-    xf_model_free(loaded);
-    xf_model_free(model);
-    xf_batcher_free(batcher);
-    xf_tokenizer_free(tokenizer);
-    xf_corpus_free(corpus);
-    xf_context_free(context);
-    xf_config_free(config);
+    MAKE(hypotheses, answers, xf_translate(decoder, &text, NULL, 1, NULL, NULL, &answers, err));
 }
 
-static void test_a_life(void **state) {
-    (void)state;
+TEST(a_life) {
     static const char *const info[] = {"3 context: ",
                                        "3 data: ",
                                        "3 text: trained a tokenizer with ",
@@ -79,7 +60,4 @@ static void test_a_life(void **state) {
         if (strstr(heard.text, detail[i]) == NULL) fail_msg("no '%s' in\n%s", detail[i], heard.text);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_life)};
-    return RUN(tests, world_open, world_close);
-}
+int main(void) { return RUN_TESTS(world_open, world_close); }

@@ -36,15 +36,10 @@ static void host_free(void *user, void *ptr, size_t size) {
 
 /* The objects of a run; each stage requires the earlier ones. */
 struct run {
-    xf_config *config;
-    xf_context *context;
-    xf_corpus *corpus;
-    xf_tokenizer *tokenizer;
-    xf_batcher *batcher;
-    xf_model *model, *loaded, *narrow, *averaged;
-    xf_trainer *trainer, *resumed;
-    xf_decoder *decoder;
-    xf_hypotheses *hypotheses, *constrained;
+    struct world w;
+    xf_model *loaded, *narrow, *averaged;
+    xf_trainer *resumed;
+    xf_hypotheses *constrained;
     xf_batch batch;
     double score;
     const char *device, *model_path, *narrow_path, *checkpoint_path;
@@ -62,74 +57,70 @@ static xf_status stage(struct run *r, int number, const xf_host *services, xf_er
     xf_status status;
     switch (number) {
         case 0:
-            return xf_context_create(r->config, services, &r->context, err);
+            return xf_context_create(r->w.config, services, &r->w.context, err);
         case 1:
-            return corpus_from_text(r->context, NULL, corpus_text, strlen(corpus_text), &r->corpus, err);
+            return corpus_from_text(r->w.context, NULL, corpus_text, strlen(corpus_text), &r->w.corpus, err);
         case 2:
-            return xf_tokenizer_train(r->context, r->corpus, r->config, NULL, &r->tokenizer, err);
+            return xf_tokenizer_train(r->w.context, r->w.corpus, r->w.config, NULL, &r->w.tokenizer, err);
         case 3:
-            return xf_batcher_create(r->corpus, r->tokenizer, r->config, NULL, &r->batcher, err);
+            return xf_batcher_create(r->w.corpus, r->w.tokenizer, r->w.config, NULL, &r->w.batcher, err);
         case 4:
-            return xf_batcher_next(r->batcher, NULL, &r->batch, err);
+            return xf_batcher_next(r->w.batcher, NULL, &r->batch, err);
         case 5:
-            return xf_model_create(r->context, r->tokenizer, r->config, &r->model, err);
+            return xf_model_create(r->w.context, r->w.tokenizer, r->w.config, &r->w.model, err);
         case 6:
-            return xf_trainer_create(r->model, r->config, &r->trainer, err);
+            return xf_trainer_create(r->w.model, r->w.config, &r->w.trainer, err);
         case 7:
-            return xf_train_step(r->trainer, &r->batch, 1, NULL, NULL, err);
+            return xf_train_step(r->w.trainer, &r->batch, 1, NULL, NULL, err);
         case 8:
-            return save_trainer(r->trainer, r->batcher, r->checkpoint_path, err);
+            return save_trainer(r->w.trainer, r->w.batcher, r->checkpoint_path, err);
         case 9:
-            return resume_trainer(r->context, r->checkpoint_path, NULL, &r->resumed, err);
+            return resume_trainer(r->w.context, r->checkpoint_path, NULL, &r->resumed, err);
         case 10:
             return xf_train_step(r->resumed, &r->batch, 1, NULL, NULL, err);
         case 11:
             status = save_model(xf_trainer_model(r->resumed), NULL, r->model_path, err);
             if (status != XF_OK) return status;
-            set(r->config, "model.weights", "int8");
-            status = save_model(xf_trainer_model(r->resumed), r->config, r->narrow_path, err);
-            set(r->config, "model.weights", "same");
+            set(r->w.config, "model.weights", "int8");
+            status = save_model(xf_trainer_model(r->resumed), r->w.config, r->narrow_path, err);
+            set(r->w.config, "model.weights", "same");
             return status;
         case 12:
             if (r->narrow == NULL)
-                status = load_model(r->context, r->narrow_path, &r->narrow, err);
+                status = load_model(r->w.context, r->narrow_path, &r->narrow, err);
             else
                 status = XF_OK;
-            if (status == XF_OK) status = load_model(r->context, r->model_path, &r->loaded, err);
+            if (status == XF_OK) status = load_model(r->w.context, r->model_path, &r->loaded, err);
             return status;
         case 13:
-            return xf_decoder_create(r->loaded, r->config, &r->decoder, err);
+            return xf_decoder_create(r->loaded, r->w.config, &r->w.decoder, err);
         case 14: {
             const char *paths[] = {r->model_path, r->narrow_path};
-            return average_files(r->context, paths, 2, &r->averaged, err);
+            return average_files(r->w.context, paths, 2, &r->averaged, err);
         }
         case 15: {
-            const int32_t ids[] = {5, 6, 1};
-            const int64_t offsets[] = {0, 3};
-            const xf_batch pair = {sizeof pair, 1, ids, offsets, ids, offsets, NULL, NULL, 0};
             float weights[18];
             size_t count;
-            return xf_attention_weights(r->decoder, &pair, XF_ATTENTION_CROSS, 0, weights, 18, &count, err);
+            return xf_attention_weights(r->w.decoder, &one_pair, XF_ATTENTION_CROSS, 0, weights, 18, &count, err);
         }
         case 16: {
             xf_decode_params params = XF_DECODE_PARAMS_INIT;
             const xf_constraint constraint = {sizeof constraint, allow_all, NULL};
             params.constraint = &constraint;
-            return xf_decode(r->decoder, &r->batch, &params, NULL, &r->constrained, err);
+            return xf_decode(r->w.decoder, &r->batch, &params, NULL, &r->constrained, err);
         }
         case 17: { /* of 8 bits */
-            xf_decoder *decoder = NULL;
-            status = xf_decoder_create(r->narrow, r->config, &decoder, err);
+            OWNED_DECODER *decoder = NULL;
+            status = xf_decoder_create(r->narrow, r->w.config, &decoder, err);
             if (status == XF_OK) status = xf_score(decoder, &r->batch, NULL, scores, err);
-            xf_decoder_free(decoder);
             return status;
         }
         default:
-            xf_hypotheses_free(r->hypotheses);
-            r->hypotheses = NULL;
-            status = xf_decode(r->decoder, &r->batch, NULL, NULL, &r->hypotheses, err);
-            if (status == XF_OK) status = xf_score(r->decoder, &r->batch, NULL, scores, err);
-            if (status == XF_OK) status = xf_evaluate(r->decoder, r->batcher, NULL, &stats, err);
+            xf_hypotheses_free(r->w.hypotheses);
+            r->w.hypotheses = NULL;
+            status = xf_decode(r->w.decoder, &r->batch, NULL, NULL, &r->w.hypotheses, err);
+            if (status == XF_OK) status = xf_score(r->w.decoder, &r->batch, NULL, scores, err);
+            if (status == XF_OK) status = xf_evaluate(r->w.decoder, r->w.batcher, NULL, &stats, err);
             r->score = stats.nll;
             return status;
     }
@@ -138,29 +129,21 @@ static xf_status stage(struct run *r, int number, const xf_host *services, xf_er
 static void open_run(struct run *r, const char *device, const char *budget) {
     memset(r, 0, sizeof *r);
     r->batch.struct_size = sizeof r->batch;
-    r->config = small_config(device);
+    r->w.config = small_config(device);
     r->device = device;
-    set(r->config, "context.memory_budget", budget);
+    set(r->w.config, "context.memory_budget", budget);
     r->model_path = scratch_path("memory.model");
     r->narrow_path = scratch_path("memory.narrow");
     r->checkpoint_path = scratch_path("memory.ckpt");
 }
 
 static void close_run(struct run *r) {
-    xf_context_free(r->context);
-    xf_corpus_free(r->corpus);
-    xf_tokenizer_free(r->tokenizer);
-    xf_batcher_free(r->batcher);
-    xf_model_free(r->model);
     xf_model_free(r->loaded);
     xf_model_free(r->narrow);
     xf_model_free(r->averaged);
-    xf_trainer_free(r->trainer);
     xf_trainer_free(r->resumed);
-    xf_decoder_free(r->decoder);
-    xf_hypotheses_free(r->hypotheses);
     xf_hypotheses_free(r->constrained);
-    xf_config_free(r->config);
+    free_objects(&r->w);
 }
 
 static int has(const char *device) {
@@ -186,8 +169,7 @@ static long long undisturbed(const char *device, const char *path, double *score
     return calls;
 }
 
-static void test_each_allocation_fails(void **state) {
-    (void)state;
+TEST(each_allocation_fails) {
     for (int d = 0; d < 2; ++d) {
         if (!has(devices[d])) continue;
         const char *expected = scratch_path("expected.model"), *found = scratch_path("found.model");
@@ -210,7 +192,7 @@ static void test_each_allocation_fails(void **state) {
                 check_refusal(XF_ERROR_NO_MEMORY, status, &error, __FILE__, __LINE__);
                 ++failures;
                 if (i == 7 || i == 10)
-                    assert_int_equal(xf_trainer_step_count(i == 7 ? r.trainer : r.resumed), i == 7 ? 0 : 1);
+                    assert_int_equal(xf_trainer_step_count(i == 7 ? r.w.trainer : r.resumed), i == 7 ? 0 : 1);
                 ACCEPTED(stage(&r, i, &services, err)); /* and once more, with memory */
             }
             if (failures != 1)
@@ -227,8 +209,7 @@ static void test_each_allocation_fails(void **state) {
 }
 
 /* With every budget there is a stage that refuses, or none; the account never goes above it. */
-static void test_budgets(void **state) {
-    (void)state;
+TEST(budgets) {
     for (int d = 0; d < 2; ++d) {
         if (!has(devices[d])) continue;
         int seen[STAGES] = {0};
@@ -249,9 +230,9 @@ static void test_budgets(void **state) {
                 break;
             }
             if (i < STAGES) seen[i] = 1;
-            if (r.context != NULL) {
+            if (r.w.context != NULL) {
                 xf_memory_stats memory = {.struct_size = sizeof memory};
-                ACCEPTED(xf_context_get_memory(r.context, &memory, err));
+                ACCEPTED(xf_context_get_memory(r.w.context, &memory, err));
                 assert_true(memory.peak <= budget && memory.current <= memory.peak && memory.budget == budget);
             }
             close_run(&r);
@@ -264,8 +245,7 @@ static void test_budgets(void **state) {
     }
 }
 
-static void test_steady_state(void **state) {
-    (void)state;
+TEST(steady_state) {
     for (int d = 0; d < 2; ++d) {
         if (!has(devices[d])) continue;
         struct run r;
@@ -273,36 +253,36 @@ static void test_steady_state(void **state) {
         for (int i = 0; i < STAGES; ++i) ACCEPTED(stage(&r, i, NULL, err));
         xf_memory_stats before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
         for (int step = 1; step <= 20; ++step) {
-            ACCEPTED(xf_train_step(r.trainer, &r.batch, 1, NULL, NULL, err));
+            ACCEPTED(xf_train_step(r.w.trainer, &r.batch, 1, NULL, NULL, err));
             ACCEPTED(xf_train_accumulate(r.resumed, &r.batch, NULL, NULL, err));
             ACCEPTED(xf_train_update(r.resumed, NULL, err));
-            if (step == 4) ACCEPTED(xf_context_get_memory(r.context, &before, err));
+            if (step == 4) ACCEPTED(xf_context_get_memory(r.w.context, &before, err));
         }
-        ACCEPTED(xf_context_get_memory(r.context, &after, err));
+        ACCEPTED(xf_context_get_memory(r.w.context, &after, err));
         assert_memory_equal(&before, &after, sizeof after);
 
         for (int i = 0; i < 20; ++i) {
             ACCEPTED(stage(&r, DECODING, NULL, err));
-            if (i == 4) ACCEPTED(xf_context_get_memory(r.context, &before, err));
+            if (i == 4) ACCEPTED(xf_context_get_memory(r.w.context, &before, err));
         }
-        ACCEPTED(xf_context_get_memory(r.context, &after, err));
+        ACCEPTED(xf_context_get_memory(r.w.context, &after, err));
         assert_memory_equal(&before, &after, sizeof after);
 
         /* Answers for which the cache grows while they are made. */
-        xf_decoder_free(r.decoder);
-        r.decoder = NULL;
-        set(r.config, "decode.max_extra_tokens", "70");
-        ACCEPTED(xf_decoder_create(r.loaded, r.config, &r.decoder, err));
+        xf_decoder_free(r.w.decoder);
+        r.w.decoder = NULL;
+        set(r.w.config, "decode.max_extra_tokens", "70");
+        ACCEPTED(xf_decoder_create(r.loaded, r.w.config, &r.w.decoder, err));
         for (int i = 0; i < 8; ++i) {
             ACCEPTED(stage(&r, DECODING, NULL, err));
-            if (i == 2) ACCEPTED(xf_context_get_memory(r.context, &before, err));
+            if (i == 2) ACCEPTED(xf_context_get_memory(r.w.context, &before, err));
         }
-        ACCEPTED(xf_context_get_memory(r.context, &after, err));
+        ACCEPTED(xf_context_get_memory(r.w.context, &after, err));
         assert_memory_equal(&before, &after, sizeof after);
         size_t longest = 0;
-        for (size_t s = 0; s < xf_hypotheses_sentence_count(r.hypotheses); ++s) {
+        for (size_t s = 0; s < xf_hypotheses_sentence_count(r.w.hypotheses); ++s) {
             xf_hypothesis best = XF_HYPOTHESIS_INIT;
-            ACCEPTED(xf_hypotheses_get(r.hypotheses, s, 0, &best, err));
+            ACCEPTED(xf_hypotheses_get(r.w.hypotheses, s, 0, &best, err));
             if (best.id_count > longest) longest = best.id_count;
         }
         assert_true(longest > 32);
@@ -311,8 +291,7 @@ static void test_steady_state(void **state) {
 }
 
 /* A model so wide that the update itself takes memory: when that fails, nothing waits and the next step is as good. */
-static void test_an_update_that_fails(void **state) {
-    (void)state;
+TEST(an_update_that_fails) {
     const int32_t ids[4] = {5, 1, 7, 1};
     const int64_t offsets[3] = {0, 2, 4};
     const xf_batch batch = {sizeof batch, 2, ids, offsets, ids, offsets, NULL, NULL, 0};
@@ -322,16 +301,13 @@ static void test_an_update_that_fails(void **state) {
         struct host host = {0};
         const xf_host services = {
             .struct_size = sizeof services, .alloc_user = &host, .alloc = host_alloc, .free = host_free};
-        xf_config *config = small_config("cpu:ref");
+        OWNED_CONFIG *config = small_config("cpu:ref");
         set(config, "model.d_model", "2");
         set(config, "model.d_ff", "262144");
         set(config, "model.vocab_size", "40");
-        xf_context *context = NULL;
-        xf_model *model = NULL;
-        xf_trainer *trainer = NULL;
-        ACCEPTED(xf_context_create(config, &services, &context, err));
-        ACCEPTED(xf_model_create(context, NULL, config, &model, err));
-        ACCEPTED(xf_trainer_create(model, config, &trainer, err));
+        MAKE(context, context, xf_context_create(config, &services, &context, err));
+        MAKE(model, model, xf_model_create(context, NULL, config, &model, err));
+        MAKE(trainer, trainer, xf_trainer_create(model, config, &trainer, err));
         xf_step_stats stats = XF_STEP_STATS_INIT;
         if (n == 0) {
             ACCEPTED(xf_train_step(trainer, &batch, 1, NULL, &expected, err));
@@ -345,17 +321,8 @@ static void test_an_update_that_fails(void **state) {
             }
             assert_memory_equal(&stats, &expected, sizeof stats);
         }
-        xf_trainer_free(trainer);
-        xf_model_free(model);
-        xf_context_free(context);
-        xf_config_free(config);
     }
     assert_true(failures > 3);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_each_allocation_fails), cmocka_unit_test(test_budgets),
-                                       cmocka_unit_test(test_steady_state),
-                                       cmocka_unit_test(test_an_update_that_fails)};
-    return RUN(tests, NULL, NULL);
-}
+int main(void) { return RUN_TESTS(NULL, NULL); }

@@ -109,11 +109,10 @@ static unsigned char *expected_bytes(enum what what, size_t *size) {
     return data;
 }
 
-static void test_sinks(void **state) {
-    (void)state;
+TEST(sinks) {
     for (enum what what = A_MODEL; what < FILES; ++what) {
         size_t size = 0;
-        unsigned char *expected = expected_bytes(what, &size), *data = malloc(size + 8);
+        OWNED_MEMORY unsigned char *expected = expected_bytes(what, &size), *data = malloc(size + 8);
         uint64_t told = 77;
         xf_sink sink = XF_SINK_INIT;
         sink.size = &told;
@@ -220,31 +219,31 @@ static void test_sinks(void **state) {
             later.known.struct_size = sizes[i];
             REFUSED(XF_ERROR_INVALID_ARGUMENT, told, save_to(what, &later.known, err));
         }
-        free(expected);
-        free(data);
     }
     size_t size = 0;
     REFUSED_HANDLE(MODEL, size, save_model_memory(handle, NULL, NULL, 0, &size, err));
     unsigned char *data = bytes_of(world.model, &size);
     size_t needed = 0, file_size = 0;
-    xf_config *c = small_config("cpu:ref");
+    OWNED_CONFIG *c = small_config("cpu:ref");
     set(c, "model.weights", "bf16");
     ACCEPTED(save_model_memory(world.model, c, data, size, &needed, err));
     ACCEPTED(save_model(world.model, c, scratch_path("bf16"), err));
-    unsigned char *file = file_bytes(scratch_path("bf16"), &file_size);
+    OWNED_MEMORY unsigned char *file = file_bytes(scratch_path("bf16"), &file_size);
     assert_int_equal(needed, file_size);
     assert_memory_equal(data, file, needed);
-    xf_config_free(c);
-    free(file);
     free(data);
 }
 
-static void test_sources(void **state) {
-    (void)state;
+static void refused_source(enum what what, const xf_source *source) {
+    void *out = SENTINEL;
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, out, load_from(what, world.context, source, &out, err));
+}
+
+TEST(sources) {
     for (enum what what = A_MODEL; what < FILES; ++what) {
         const char *path = scratch_path(names[what]);
         size_t size = 0;
-        unsigned char *data = expected_bytes(what, &size);
+        OWNED_MEMORY unsigned char *data = expected_bytes(what, &size);
         struct bytes bytes = {data, size, 0, 0};
         const int fd = open(path, O_RDONLY);
         assert_true(fd >= 0);
@@ -278,42 +277,29 @@ static void test_sources(void **state) {
         /* No kind: an error, even if descriptor 0, standard input, is a valid file. */
         const int input = dup(0);
         assert_int_equal(dup2(fd, 0), 0);
-        xf_source wrong = XF_SOURCE_INIT;
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, out, load_from(what, world.context, &wrong, &out, err));
+        const xf_source none = XF_SOURCE_INIT;
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, out, load_from(what, world.context, &none, &out, err));
         if (input >= 0) dup2(input, 0);
         if (input >= 0) close(input);
         static const int32_t kinds[] = {-1, 5, INT32_MAX};
-        for (int i = 0; i < 3; ++i) {
-            wrong = sources[1];
-            wrong.kind = kinds[i];
-            REFUSED(XF_ERROR_INVALID_ARGUMENT, out, load_from(what, world.context, &wrong, &out, err));
-        }
-        wrong = sources[0];
-        wrong.path = NULL;
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, out, load_from(what, world.context, &wrong, &out, err));
-        wrong = sources[1];
-        wrong.data = NULL;
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, out, load_from(what, world.context, &wrong, &out, err));
-        wrong = sources[2];
-        wrong.read = NULL;
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, out, load_from(what, world.context, &wrong, &out, err));
-        static const size_t sizes[] = {0, 8, sizeof wrong - 1, SIZE_MAX};
-        for (int i = 0; i < 4; ++i) {
-            wrong = sources[1];
-            wrong.struct_size = sizes[i];
-            REFUSED(XF_ERROR_INVALID_ARGUMENT, out, load_from(what, world.context, &wrong, &out, err));
-        }
+        for (int i = 0; i < 3; ++i)
+            CHANGED(xf_source, wrong, sources[1], kind = kinds[i], refused_source(what, &wrong));
+        CHANGED(xf_source, wrong, sources[0], path = NULL, refused_source(what, &wrong));
+        CHANGED(xf_source, wrong, sources[1], data = NULL, refused_source(what, &wrong));
+        CHANGED(xf_source, wrong, sources[2], read = NULL, refused_source(what, &wrong));
+        static const size_t sizes[] = {0, 8, sizeof none - 1, SIZE_MAX};
+        for (int i = 0; i < 4; ++i)
+            CHANGED(xf_source, wrong, sources[1], struct_size = sizes[i], refused_source(what, &wrong));
         struct {
             xf_source known;
             void *tail;
         } later = {sources[1], &later};
         later.known.struct_size = sizeof later;
         REFUSED(XF_ERROR_UNSUPPORTED, out, load_from(what, world.context, &later.known, &out, err));
-        wrong = sources[3];
-        wrong.fd = 1 << 20;
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, out, load_from(what, world.context, &wrong, &out, err));
+        CHANGED(xf_source, wrong, sources[3], fd = 1 << 20, refused_source(what, &wrong));
         int ends[2];
         assert_int_equal(pipe(ends), 0);
+        xf_source wrong = sources[3];
         wrong.fd = ends[0];
         REFUSED(XF_ERROR_IO, out, load_from(what, world.context, &wrong, &out, err));
         close(ends[0]);
@@ -342,7 +328,6 @@ static void test_sources(void **state) {
         }
         assert_ptr_equal(out, SENTINEL);
         close(fd);
-        free(data);
     }
     xf_source source = XF_SOURCE_PATH(scratch_path("model"));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_load(world.context, &source, NULL, NULL, NULL, err));
@@ -376,9 +361,8 @@ static const char *metadata_key(const xf_model *model, size_t index) {
 }
 
 /* Buffers of every size: too small writes only the length. */
-static void test_copied_metadata(void **state) {
-    (void)state;
-    xf_model *model = NULL;
+TEST(copied_metadata) {
+    OWNED_MODEL *model = NULL;
     ACCEPTED(xf_model_copy(world.model, NULL, NULL, NULL, &model, err));
     ACCEPTED(xf_model_set_metadata(model, "a key", "a value", err));
     char text[16];
@@ -418,12 +402,11 @@ static void test_copied_metadata(void **state) {
         assert_int_equal(length, 99); /* nothing was written */
         assert_int_equal(text[0], 0x5A);
     }
-    xf_model_free(model);
 }
 
-static void test_metadata(void **state) {
-    (void)state;
-    xf_model *model = NULL, *loaded = NULL, *copy = NULL;
+TEST(metadata) {
+    xf_model *loaded = NULL;
+    OWNED_MODEL *model = NULL, *copy = NULL;
     ACCEPTED(xf_model_copy(world.model, NULL, NULL, NULL, &model, err));
     REFUSED_HANDLE(MODEL, nothing, xf_model_set_metadata(handle, "a", "b", err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_set_metadata(model, NULL, "b", err));
@@ -453,10 +436,8 @@ static void test_metadata(void **state) {
     const char *path = scratch_path("told"), *saved = scratch_path("told checkpoint");
     const char *const both[] = {path, saved};
     ACCEPTED(save_model(model, NULL, path, err));
-    xf_trainer *trainer = NULL, *resumed = NULL;
-    ACCEPTED(xf_trainer_create(model, NULL, &trainer, err));
+    MAKE(trainer, trainer, xf_trainer_create(model, NULL, &trainer, err));
     ACCEPTED(save_trainer(trainer, NULL, saved, err));
-    xf_trainer_free(trainer);
     for (int i = 0; i < 4; ++i) {
         if (i < 2) ACCEPTED(load_model(world.context, both[i], &loaded, err));
         if (i == 2) ACCEPTED(xf_model_copy(model, NULL, NULL, NULL, &loaded, err));
@@ -472,9 +453,8 @@ static void test_metadata(void **state) {
         assert_same_models(loaded, model);
         xf_model_free(loaded);
     }
-    ACCEPTED(resume_trainer(world.context, saved, NULL, &resumed, err));
+    MAKE(trainer, resumed, resume_trainer(world.context, saved, NULL, &resumed, err));
     assert_string_equal(metadata(xf_trainer_model(resumed), "languages"), "en de");
-    xf_trainer_free(resumed);
 
     /* 16 MiB in all, 1,000 keys. */
     char name[32];
@@ -495,30 +475,24 @@ static void test_metadata(void **state) {
     REFUSED(XF_ERROR_LIMIT, nothing, xf_model_set_metadata(copy, "one more", "v", err));
     ACCEPTED(xf_model_set_metadata(copy, "0", "another", err));
     assert_string_equal(metadata(copy, "0"), "another");
-    xf_model_free(copy);
-    xf_model_free(model);
     free(large);
 }
 
-static void test_copy_and_average(void **state) {
-    (void)state;
+TEST(copy_and_average) {
     xf_model *out = SENTINEL;
     REFUSED_HANDLE(MODEL, out, xf_model_copy(handle, NULL, NULL, NULL, &out, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_copy(world.model, NULL, NULL, NULL, NULL, err));
-    for (int i = 0; i < WRONG_HANDLES; ++i)
-        if (i != CONTEXT && wrong_handle(i) != NULL)
-            REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_copy(world.model, wrong_handle(i), NULL, NULL, &out, err));
+    REFUSED_OPTIONAL(CONTEXT, out, xf_model_copy(world.model, handle, NULL, NULL, &out, err));
 
     /* A copy is independent and can have another context. */
     xf_context *other = context_on("cpu:ref");
-    xf_model *copy = NULL;
-    ACCEPTED(xf_model_copy(world.model, other, NULL, NULL, &copy, err));
+    MAKE(model, copy, xf_model_copy(world.model, other, NULL, NULL, &copy, err));
     xf_context_free(other);
     assert_same_models(copy, world.model);
     xf_tensor_info info = XF_TENSOR_INFO_INIT;
     ACCEPTED(xf_model_get_tensor(copy, 0, &info, err));
     const size_t count = number_count(&info);
-    float *before = malloc(count * sizeof *before), *values = malloc(count * sizeof *values);
+    OWNED_MEMORY float *before = malloc(count * sizeof *before), *values = malloc(count * sizeof *values);
     ACCEPTED(xf_model_read_tensor(world.model, 0, before, count, err));
     for (size_t i = 0; i < count; ++i) values[i] = before[i] + 3;
     ACCEPTED(xf_model_write_tensor(copy, 0, values, count, err));
@@ -536,9 +510,8 @@ static void test_copy_and_average(void **state) {
         data[i] = file_bytes(paths[i], &size);
         sources[i] = source_memory(data[i], size);
     }
-    xf_model *of_memory = NULL, *of_files = NULL;
-    ACCEPTED(xf_model_average(world.context, sources, 3, NULL, &of_memory, err));
-    ACCEPTED(average_files(world.context, paths, 3, &of_files, err));
+    MAKE(model, of_memory, xf_model_average(world.context, sources, 3, NULL, &of_memory, err));
+    MAKE(model, of_files, average_files(world.context, paths, 3, &of_files, err));
     assert_same_models(of_memory, of_files);
     ACCEPTED(xf_model_read_tensor(of_memory, 0, values, count, err));
     for (size_t i = 0; i < count; ++i) assert_float_equal(values[i], before[i] + 2, 1e-5);
@@ -551,7 +524,7 @@ static void test_copy_and_average(void **state) {
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_model_average(world.context, odd, 2, NULL, &out, err));
 
     /* Only models with the same configuration and tokenizer. */
-    xf_config *c = small_config("cpu:ref");
+    OWNED_CONFIG *c = small_config("cpu:ref");
     set(c, "model.d_ff", "40");
     xf_model *unlike = NULL;
     paths[1] = scratch_path("unlike");
@@ -559,22 +532,11 @@ static void test_copy_and_average(void **state) {
     ACCEPTED(save_model(unlike, NULL, paths[1], err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, average_files(world.context, paths, 2, &out, err));
     xf_model_free(unlike);
-    xf_config_free(c);
     ACCEPTED(xf_model_create(world.context, NULL, xf_model_config(world.model), &unlike, err));
     ACCEPTED(save_model(unlike, NULL, paths[1], err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, average_files(world.context, paths, 2, &out, err));
     xf_model_free(unlike);
-    xf_model_free(of_memory);
-    xf_model_free(of_files);
     for (int i = 0; i < 3; ++i) free(data[i]);
-    xf_model_free(copy);
-    free(before);
-    free(values);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sinks), cmocka_unit_test(test_sources),
-                                       cmocka_unit_test(test_copied_metadata), cmocka_unit_test(test_metadata),
-                                       cmocka_unit_test(test_copy_and_average)};
-    return RUN(tests, world_open, world_close);
-}
+int main(void) { return RUN_TESTS(world_open, world_close); }

@@ -27,11 +27,10 @@ static xf_batch sample(void) {
 }
 
 static xf_model *sample_model(xf_context *context, const char *device) {
-    xf_config *config = small_config(device);
+    OWNED_CONFIG *config = small_config(device);
     set(config, "model.vocab_size", "96");
     xf_model *model = NULL;
     ACCEPTED(xf_model_create(context, NULL, config, &model, err));
-    xf_config_free(config);
     return model;
 }
 
@@ -43,12 +42,10 @@ struct result {
 static struct result decode_all(const xf_model *model, const char *device) {
     struct result result;
     memset(&result, 0, sizeof result);
-    xf_config *config = small_config(device);
+    OWNED_CONFIG *config = small_config(device);
     const xf_batch batch = sample();
-    xf_decoder *decoder = NULL;
-    xf_hypotheses *found = NULL;
-    ACCEPTED(xf_decoder_create(model, config, &decoder, err));
-    ACCEPTED(xf_decode(decoder, &batch, NULL, NULL, &found, err));
+    MAKE(decoder, decoder, xf_decoder_create(model, config, &decoder, err));
+    MAKE(hypotheses, found, xf_decode(decoder, &batch, NULL, NULL, &found, err));
     for (size_t i = 0; i < B; ++i) {
         xf_hypothesis h = {.struct_size = sizeof h};
         ACCEPTED(xf_hypotheses_get(found, i, 0, &h, err));
@@ -56,9 +53,6 @@ static struct result decode_all(const xf_model *model, const char *device) {
         for (size_t k = 0; k < h.id_count; ++k) result.answers[i] = result.answers[i] * 3 + h.ids[k];
     }
     ACCEPTED(xf_score(decoder, &batch, NULL, result.targets, err));
-    xf_hypotheses_free(found);
-    xf_decoder_free(decoder);
-    xf_config_free(config);
     return result;
 }
 
@@ -74,12 +68,11 @@ static void *decode_thread(void *arg) {
     return NULL;
 }
 
-static void test_two_threads(void **state) {
-    (void)state;
+TEST(two_threads) {
     for (int d = 0; d < 2; ++d) {
-        xf_context *context = context_on(devices[d]);
+        OWNED_CONTEXT *context = context_on(devices[d]);
         if (context == NULL) continue;
-        xf_model *model = sample_model(context, devices[d]);
+        OWNED_MODEL *model = sample_model(context, devices[d]);
         const struct result serial = decode_all(model, devices[d]);
         struct work work[2] = {{model, devices[d], serial}, {model, devices[d], serial}};
         pthread_t threads[2];
@@ -89,8 +82,6 @@ static void test_two_threads(void **state) {
         }
         for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
         for (int i = 0; i < 2; ++i) assert_memory_equal(&work[i].result, &serial, sizeof serial);
-        xf_model_free(model);
-        xf_context_free(context);
     }
 }
 
@@ -151,12 +142,12 @@ static void check_child(pid_t child, const char *what) {
                  WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
-static void test_fork(void **state) {
-    (void)state;
+TEST(fork) {
+    world_open(NULL);
     for (int d = 0; d < 2; ++d) {
-        xf_context *context = context_on(devices[d]);
+        OWNED_CONTEXT *context = context_on(devices[d]);
         if (context == NULL) continue;
-        xf_model *model = sample_model(context, devices[d]);
+        OWNED_MODEL *model = sample_model(context, devices[d]);
         const struct result expected = decode_all(model, devices[d]); /* threads run, kernels were called */
         fflush(NULL);
         const pid_t child = fork();
@@ -167,24 +158,21 @@ static void test_fork(void **state) {
         check_child(child, devices[d]);
         const struct result after = decode_all(model, devices[d]); /* the parent continues */
         assert_memory_equal(&after, &expected, sizeof after);
-        xf_model_free(model);
-        xf_context_free(context);
     }
+    world_close(NULL);
 }
 
 static xf_context *context_of(const char *threads, const char *isa) {
-    xf_config *config = small_config("cpu");
+    OWNED_CONFIG *config = small_config("cpu");
     xf_context *context = NULL;
     set(config, "context.threads", threads);
     set(config, "context.isa", isa);
     ACCEPTED(xf_context_create(config, NULL, &context, err));
-    xf_config_free(config);
     return context;
 }
 
 /* An idle inherited context is freed before and after the child creates one with many threads. */
-static void test_fork_and_free(void **state) {
-    (void)state;
+TEST(fork_and_free) {
     static const char *const threads[] = {"2", "4", "8", "64"};
     for (int i = 0; i < 4; ++i) {
         xf_context *context = context_of(threads[i], "auto");
@@ -220,27 +208,24 @@ static void *train_on(void *arg) {
 }
 
 static xf_trainer *wide_trainer(xf_context *context) {
-    xf_config *config = small_config("cpu");
-    xf_model *model = NULL;
+    OWNED_CONFIG *config = small_config("cpu");
+    OWNED_MODEL *model = NULL;
     xf_trainer *trainer = NULL;
     set(config, "model.vocab_size", "96");
     set(config, "model.d_ff", "1024"); /* most of the time goes into products */
     ACCEPTED(xf_model_create(context, NULL, config, &model, err));
     ACCEPTED(xf_trainer_create(model, config, &trainer, err));
-    xf_model_free(model);
-    xf_config_free(config);
     return trainer;
 }
 
 /* A fork while a thread of the parent is in a product, with whatever that holds. */
-static void test_fork_in_a_product(void **state) {
-    (void)state;
+TEST(fork_in_a_product) {
 #if defined(__SANITIZE_ADDRESS__)
     skip(); /* the locks of its allocator are those of no thread in the child, as malloc's are */
 #endif
     static const char *const isas[] = {"base", "auto"};
     for (int i = 0; i < 2; ++i) {
-        xf_context *context = context_of("1", isas[i]);
+        OWNED_CONTEXT *context = context_of("1", isas[i]);
         struct training training = {wide_trainer(context), sample(), 0};
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, train_on, &training), 0);
@@ -260,13 +245,11 @@ static void test_fork_in_a_product(void **state) {
         training.stop = 1;
         pthread_join(thread, NULL);
         xf_trainer_free(training.trainer);
-        xf_context_free(context);
     }
 }
 
 /* Results depend only on the instruction set: more workers than OpenBLAS has buffers change no bit. */
-static void test_very_many_threads(void **state) {
-    (void)state;
+TEST(very_many_threads) {
     static const char *const threads[] = {"1", "64", "65"};
     const xf_batch batch = sample();
     xf_step_stats stats[3];
@@ -285,12 +268,11 @@ static void test_very_many_threads(void **state) {
 
 /* A run of everything that computes: the bits of the file and of the scores. */
 static void compute(const char *device, const char *path, struct result *result) {
-    xf_context *context = context_on(device);
-    xf_config *config = small_config(device);
-    xf_model *model = sample_model(context, device);
-    xf_trainer *trainer = NULL;
+    OWNED_CONTEXT *context = context_on(device);
+    OWNED_CONFIG *config = small_config(device);
+    OWNED_MODEL *model = sample_model(context, device);
     const xf_batch batch = sample();
-    ACCEPTED(xf_trainer_create(model, config, &trainer, err));
+    MAKE(trainer, trainer, xf_trainer_create(model, config, &trainer, err));
     for (int i = 0; i < 3; ++i) {
 #if defined(__SSE__)
         const unsigned before = _mm_getcsr();
@@ -304,14 +286,9 @@ static void compute(const char *device, const char *path, struct result *result)
     }
     ACCEPTED(save_trainer(trainer, NULL, path, err));
     *result = decode_all(model, device);
-    xf_trainer_free(trainer);
-    xf_model_free(model);
-    xf_config_free(config);
-    xf_context_free(context);
 }
 
-static void test_floating_point_state(void **state) {
-    (void)state;
+TEST(floating_point_state) {
 #if defined(__SSE__)
     /* Flush to zero and denormals are zero; the three other roundings; two traps open; every flag raised. */
     static const unsigned states[] = {0x9FC0, 0x3F80, 0x5F80, 0x7F80, 0x1C00, 0x1F80 | 0x3F};
@@ -339,11 +316,4 @@ static void test_floating_point_state(void **state) {
 #endif
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_threads),       cmocka_unit_test_setup_teardown(test_fork, world_open, world_close),
-        cmocka_unit_test(test_fork_and_free),     cmocka_unit_test(test_fork_in_a_product),
-        cmocka_unit_test(test_very_many_threads), cmocka_unit_test(test_floating_point_state),
-    };
-    return RUN(tests, NULL, NULL);
-}
+int main(void) { return RUN_TESTS(NULL, NULL); }

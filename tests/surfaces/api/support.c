@@ -10,24 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../support/small_model.h"
-
 struct world world;
 char nothing;
 
-const char corpus_text[] =
-    "one two three\teins zwei drei\n"
-    "two three four\tzwei drei vier\n"
-    "three four\tdrei vier\n"
-    "four one\tvier eins\n"
-    "one one two\teins eins zwei\n"
-    "four four three two\tvier vier drei zwei\n"
-    "two\tzwei\n"
-    "three one four two\tdrei eins vier zwei\n"
-    "one four\teins vier\n"
-    "two two\tzwei zwei\n"
-    "three three three\tdrei drei drei\n"
-    "four two one\tvier zwei eins\n";
+static const int32_t pair_ids[] = {5, 6, TOKEN_END, 7, 8, TOKEN_END};
+static const int64_t pair_offsets[] = {0, 3, 6};
+const xf_batch two_pairs = {sizeof two_pairs, 2, pair_ids, pair_offsets, pair_ids, pair_offsets, NULL, NULL, 0};
+const xf_batch one_pair = {sizeof one_pair, 1, pair_ids, pair_offsets, pair_ids, pair_offsets, NULL, NULL, 0};
 
 static void print_problem(const char *file, int line, const char *what, const xf_error *err) {
     print_error("%s:%d: %s%s%.247s\n", file, line, what, err ? ": " : "", err ? err->message : "");
@@ -54,6 +43,14 @@ static const char *message_fault(const char *message) {
     return NULL;
 }
 
+static char last_message[XF_ERROR_MESSAGE_SIZE];
+
+void check_says(const char *text, const char *file, int line) {
+    if (strstr(last_message, text) != NULL) return;
+    print_error("%s:%d: '%s' lacks '%s'\n", file, line, last_message, text);
+    _fail(file, line);
+}
+
 void check_refusal(xf_status expected, xf_status found, const xf_error *err, const char *file, int line) {
     if (found != expected) {
         print_problem(file, line, "another status", found < 0 ? err : NULL);
@@ -63,7 +60,10 @@ void check_refusal(xf_status expected, xf_status found, const xf_error *err, con
     if (err == NULL) return;
     const char *fault = message_fault(err->message);
     if (fault == NULL && err->status != (int32_t)found) fault = "err->status is not what was returned";
-    if (fault == NULL) return;
+    if (fault == NULL) {
+        strcpy(last_message, err->message);
+        return;
+    }
     print_problem(file, line, fault, err);
     _fail(file, line);
 }
@@ -94,21 +94,8 @@ void *wrong_handle(int which) {
 void set(xf_config *config, const char *key, const char *value) { ACCEPTED(xf_config_set(config, key, value, err)); }
 
 xf_config *small_config(const char *device) {
-    static const char *const values[][2] = {
-        XF_TEST_SMALL_MODEL,
-        {"tokenizer.vocab_size", "290"},
-        {"data.batch_tokens", "40"},
-        {"train.warmup_steps", "5"},
-        {"train.schedule", "constant"},
-        {"train.learning_rate", "0.01"},
-        {"decode.max_extra_tokens", "8"},
-        {"context.threads", "2"},
-        {"data.seed", "7"},
-    };
     xf_config *config = NULL;
-    ACCEPTED(xf_config_create(&config, err));
-    set(config, "context.device", device);
-    for (size_t i = 0; i < sizeof values / sizeof *values; ++i) set(config, values[i][0], values[i][1]);
+    ACCEPTED(make_config(device, &config, err));
     return config;
 }
 
@@ -134,32 +121,13 @@ xf_corpus *small_corpus(xf_context *context) {
 
 int world_open(void **state) {
     (void)state;
-    struct world *w = &world;
-    w->config = small_config("cpu:ref");
-    ACCEPTED(xf_context_create(w->config, NULL, &w->context, err));
-    w->corpus = small_corpus(w->context);
-    ACCEPTED(xf_tokenizer_train(w->context, w->corpus, w->config, NULL, &w->tokenizer, err));
-    ACCEPTED(xf_batcher_create(w->corpus, w->tokenizer, w->config, NULL, &w->batcher, err));
-    ACCEPTED(xf_model_create(w->context, w->tokenizer, w->config, &w->model, err));
-    ACCEPTED(xf_trainer_create(w->model, w->config, &w->trainer, err));
-    ACCEPTED(xf_decoder_create(w->model, w->config, &w->decoder, err));
-    const char *texts[] = {"one two", ""};
-    ACCEPTED(xf_translate(w->decoder, texts, NULL, 2, NULL, NULL, &w->hypotheses, err));
+    ACCEPTED(make_world(&world, "cpu:ref", err));
     return 0;
 }
 
 int world_close(void **state) {
     (void)state;
-    xf_hypotheses_free(world.hypotheses);
-    xf_decoder_free(world.decoder);
-    xf_trainer_free(world.trainer);
-    xf_model_free(world.model);
-    xf_batcher_free(world.batcher);
-    xf_tokenizer_free(world.tokenizer);
-    xf_corpus_free(world.corpus);
-    xf_context_free(world.context);
-    xf_config_free(world.config);
-    memset(&world, 0, sizeof world);
+    free_objects(&world);
     return 0;
 }
 

@@ -12,32 +12,15 @@
 #ifndef XF_TEST_API_SUPPORT_H
 #define XF_TEST_API_SUPPORT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "../../support/api.h"
+#include "../../support/c_test.h"
 #include "../../support/sanitized.h"
+#include "../../support/world.h"
 #include "xformer/xformer.h"
 
-/* One live handle of each kind, made from each other: the context computes with cpu:ref on two threads. */
-struct world {
-    xf_config *config;
-    xf_context *context;
-    xf_corpus *corpus;
-    xf_tokenizer *tokenizer;
-    xf_batcher *batcher;
-    xf_model *model;
-    xf_trainer *trainer;
-    xf_decoder *decoder;
-    xf_hypotheses *hypotheses;
-};
+/* The context computes with cpu:ref on two threads. */
 extern struct world world;
 
 enum kind { CONFIG, CONTEXT, CORPUS, TOKENIZER, BATCHER, MODEL, TRAINER, DECODER, HYPOTHESES, KINDS };
@@ -68,12 +51,41 @@ void check_accepted(xf_status found, const xf_error *err, const char *file, int 
         assert_memory_equal(before_, &(kept), sizeof before_);      \
     } while (0)
 
+/* An output struct that shows whether it was written. */
+#define PAINTED(type, name)            \
+    type name;                         \
+    memset(&name, 0x5A, sizeof(name)); \
+    name.struct_size = sizeof(name)
+
+/* Runs the statement with a copy of a struct in which one member has another value. */
+#define CHANGED(type, copy, from, change, statement) \
+    do {                                             \
+        type copy = (from);                          \
+        copy.change;                                 \
+        statement;                                   \
+    } while (0)
+
 #define REFUSED_HANDLE(kind, kept, call)                     \
     for (int wrong_ = 0; wrong_ < WRONG_HANDLES; ++wrong_) { \
         if (wrong_ == (int)(kind)) continue;                 \
         void *const handle = wrong_handle(wrong_);           \
         REFUSED(XF_ERROR_INVALID_ARGUMENT, kept, call);      \
     }
+
+/* The same for a handle that may be NULL. */
+#define REFUSED_OPTIONAL(kind, kept, call)                     \
+    for (int wrong_ = 0; wrong_ < WRONG_HANDLES; ++wrong_) {   \
+        void *const handle = wrong_handle(wrong_);             \
+        if (wrong_ == (int)(kind) || handle == NULL) continue; \
+        REFUSED(XF_ERROR_INVALID_ARGUMENT, kept, call);        \
+    }
+#define IGNORED_HANDLES(kind, function)                    \
+    for (int wrong_ = 0; wrong_ < WRONG_HANDLES; ++wrong_) \
+        if (wrong_ != (int)(kind)) function(wrong_handle(wrong_))
+
+/* The message of the last REFUSED contains this text. */
+#define SAYS(text) check_says(text, __FILE__, __LINE__)
+void check_says(const char *text, const char *file, int line);
 
 /* The call succeeds and does not change the error object. */
 #define ACCEPTED(call)                                   \
@@ -83,6 +95,11 @@ void check_accepted(xf_status found, const xf_error *err, const char *file, int 
         xf_error *err = &error_;                         \
         check_accepted((call), err, __FILE__, __LINE__); \
     } while (0)
+
+/* Makes a handle that is freed at the end of the block: MAKE(model, copy, xf_model_copy(model, ..., &copy, err)); */
+#define MAKE(kind, name, call) \
+    OWNED(kind) *name = NULL;  \
+    ACCEPTED(call)
 
 /*
  * An output struct: too small is refused; a larger one of a later version is filled as far as it is known. The call
@@ -128,9 +145,10 @@ xf_config *small_config(const char *device);
 /* NULL, after a line on stdout, when the device is not there. */
 xf_context *context_on(const char *device);
 void set(xf_config *config, const char *key, const char *value);
-/* Pairs that a small model learns fast. */
-extern const char corpus_text[];
 xf_corpus *small_corpus(xf_context *context);
+
+/* Sources and targets {5, 6, end} and {7, 8, end}. */
+extern const xf_batch two_pairs, one_pair;
 
 /* A file name in a folder of this process; the folder goes with the process. */
 const char *scratch_path(const char *name);

@@ -5,19 +5,14 @@
  */
 #include "support.h"
 
-static void test_handles(void **state) {
-    (void)state;
+TEST(handles) {
     xf_trainer *out = SENTINEL, *t = world.trainer;
     xf_batch batch = next_batch(world.batcher);
-    xf_step_stats stats;
-    memset(&stats, 0x5A, sizeof stats);
-    stats.struct_size = sizeof stats;
+    PAINTED(xf_step_stats, stats);
     float value = 99;
     REFUSED_HANDLE(MODEL, out, xf_trainer_create(handle, world.config, &out, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_trainer_create(world.model, world.config, NULL, err));
-    for (int i = 0; i < WRONG_HANDLES; ++i)
-        if (i != CONFIG && wrong_handle(i) != NULL)
-            REFUSED(XF_ERROR_INVALID_ARGUMENT, out, xf_trainer_create(world.model, wrong_handle(i), &out, err));
+    REFUSED_OPTIONAL(CONFIG, out, xf_trainer_create(world.model, handle, &out, err));
     REFUSED_HANDLE(TRAINER, stats, xf_train_step(handle, &batch, 1, NULL, &stats, err));
     REFUSED_HANDLE(TRAINER, stats, xf_train_next(handle, world.batcher, NULL, &stats, err));
     REFUSED_HANDLE(BATCHER, stats, xf_train_next(t, handle, NULL, &stats, err));
@@ -46,53 +41,35 @@ static void test_handles(void **state) {
 
 /* Every batch that can't be: through both ways in. */
 static void refused_batch(xf_status expected, const xf_batch *batch) {
-    xf_step_stats stats;
-    memset(&stats, 0x5A, sizeof stats);
-    stats.struct_size = sizeof stats;
+    PAINTED(xf_step_stats, stats);
     REFUSED(expected, stats, xf_train_step(world.trainer, batch, 1, NULL, &stats, err));
     REFUSED(expected, stats, xf_train_accumulate(world.trainer, batch, NULL, &stats, err));
     REFUSED(XF_ERROR_STATE, stats, xf_train_update(world.trainer, &stats, err)); /* nothing waits */
 }
 
-static void test_batches(void **state) {
-    (void)state;
+TEST(batches) {
     const int32_t V = vocab_size_of(world.tokenizer);
     int32_t ids[128] = {5, 6, 1, 7, 8, 1}, other[128] = {5, 6, 1, 7, 8, 1};
     int64_t offsets[3] = {0, 3, 6}, tgt[3] = {0, 3, 6};
     for (int i = 6; i < 128; ++i) ids[i] = other[i] = 9;
     const xf_batch good = {sizeof good, 2, ids, offsets, other, tgt, NULL, NULL, 0};
     size_t count;
-    float *before = all_params(world.model, &count);
+    OWNED_MEMORY float *before = all_params(world.model, &count);
 
-    xf_batch b = good;
-    b.src_ids = NULL;
-    refused_batch(XF_ERROR_INVALID_ARGUMENT, &b);
-    b = good;
-    b.src_offsets = NULL;
-    refused_batch(XF_ERROR_INVALID_ARGUMENT, &b);
-    b = good;
-    b.tgt_ids = NULL;
-    refused_batch(XF_ERROR_INVALID_ARGUMENT, &b);
-    b = good;
-    b.tgt_offsets = NULL;
-    refused_batch(XF_ERROR_INVALID_ARGUMENT, &b);
+    CHANGED(xf_batch, b, good, src_ids = NULL, refused_batch(XF_ERROR_INVALID_ARGUMENT, &b));
+    CHANGED(xf_batch, b, good, src_offsets = NULL, refused_batch(XF_ERROR_INVALID_ARGUMENT, &b));
+    CHANGED(xf_batch, b, good, tgt_ids = NULL, refused_batch(XF_ERROR_INVALID_ARGUMENT, &b));
+    CHANGED(xf_batch, b, good, tgt_offsets = NULL, refused_batch(XF_ERROR_INVALID_ARGUMENT, &b));
     const int64_t sizes[] = {0, -1, INT64_MIN, INT64_MAX, (int64_t)1 << 31};
-    for (int i = 0; i < 5; ++i) {
-        b = good;
-        b.sentences = sizes[i];
-        refused_batch(XF_ERROR_INVALID_ARGUMENT, &b);
-    }
+    for (int i = 0; i < 5; ++i)
+        CHANGED(xf_batch, b, good, sentences = sizes[i], refused_batch(XF_ERROR_INVALID_ARGUMENT, &b));
     const int64_t wrong_offsets[][3] = {
         {1, 3, 6},        {0, 0, 6}, {0, 6, 3}, {0, 3, 3}, {0, -3, 6}, {-3, 0, 3}, {0, INT32_MAX, INT32_MIN},
         {0, 3, INT64_MIN}};
     for (int i = 0; i < 8; ++i) {
         const xf_status expected = i == 6 ? XF_ERROR_OUT_OF_RANGE : XF_ERROR_INVALID_ARGUMENT;
-        b = good;
-        b.src_offsets = wrong_offsets[i];
-        refused_batch(expected, &b);
-        b = good;
-        b.tgt_offsets = wrong_offsets[i];
-        refused_batch(expected, &b);
+        CHANGED(xf_batch, b, good, src_offsets = wrong_offsets[i], refused_batch(expected, &b));
+        CHANGED(xf_batch, b, good, tgt_offsets = wrong_offsets[i], refused_batch(expected, &b));
     }
     const int32_t wrong_ids[] = {-1, V, INT32_MIN, INT32_MAX};
     for (int i = 0; i < 4; ++i) {
@@ -104,26 +81,17 @@ static void test_batches(void **state) {
         other[4] = 8;
     }
     const int64_t too_long[3] = {0, 65, 66}; /* model.max_length is 64 */
-    b = good;
-    b.src_offsets = too_long;
-    refused_batch(XF_ERROR_OUT_OF_RANGE, &b);
-    b = good;
-    b.tgt_offsets = too_long;
-    refused_batch(XF_ERROR_OUT_OF_RANGE, &b);
+    CHANGED(xf_batch, b, good, src_offsets = too_long, refused_batch(XF_ERROR_OUT_OF_RANGE, &b));
+    CHANGED(xf_batch, b, good, tgt_offsets = too_long, refused_batch(XF_ERROR_OUT_OF_RANGE, &b));
 
-    const size_t struct_sizes[] = {0, sizeof b - 1, sizeof b + 1, 4097, SIZE_MAX};
-    for (int i = 0; i < 5; ++i) {
-        b = good;
-        b.struct_size = struct_sizes[i];
-        refused_batch(XF_ERROR_INVALID_ARGUMENT, &b);
-    }
+    const size_t struct_sizes[] = {0, sizeof good - 1, sizeof good + 1, 4097, SIZE_MAX};
+    for (int i = 0; i < 5; ++i)
+        CHANGED(xf_batch, b, good, struct_size = struct_sizes[i], refused_batch(XF_ERROR_INVALID_ARGUMENT, &b));
     refused_batch(XF_ERROR_INVALID_ARGUMENT, NULL);
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_train_step(world.trainer, &good, 0, NULL, NULL, err));
     assert_int_equal(xf_trainer_step_count(world.trainer), 0);
-    float *after = all_params(world.model, &count);
+    OWNED_MEMORY float *after = all_params(world.model, &count);
     assert_memory_equal(before, after, count * sizeof *after);
-    free(before);
-    free(after);
     CHECK_OUTPUT_STRUCT_OR_NULL(xf_step_stats, out, xf_train_step(world.trainer, &good, 1, NULL, out, err));
     CHECK_OUTPUT_STRUCT_OR_NULL(xf_step_stats, out, xf_train_accumulate(world.trainer, &good, NULL, out, err));
     xf_step_stats stats = {.struct_size = sizeof stats - 1};
@@ -134,15 +102,12 @@ static void test_batches(void **state) {
 }
 
 /* An array of batches of a later version, which are larger structs. */
-static void test_later_batches(void **state) {
-    (void)state;
-    const int32_t ids[6] = {5, 6, 1, 7, 8, 1};
-    const int64_t offsets[3] = {0, 3, 6};
+TEST(later_batches) {
     struct later {
         xf_batch known;
         uint64_t more[2];
-    } later[2] = {{{sizeof *later, 2, ids, offsets, ids, offsets, NULL, NULL, 0}, {0, 0}},
-                  {{sizeof *later, 2, ids, offsets, ids, offsets, NULL, NULL, 0}, {0, 0}}};
+    } later[2] = {{two_pairs, {0, 0}}, {two_pairs, {0, 0}}};
+    later[0].known.struct_size = later[1].known.struct_size = sizeof *later;
     xf_step_stats stats = {.struct_size = sizeof stats};
     ACCEPTED(xf_train_step(world.trainer, &later[0].known, 2, NULL, &stats, err));
     assert_true(stats.sentences == 4 && stats.src_tokens == 12 && stats.tgt_tokens == 12);
@@ -156,15 +121,12 @@ static void test_later_batches(void **state) {
     ACCEPTED(xf_train_step(world.trainer, &later[0].known, 1, NULL, NULL, err));
 }
 
-static void test_states(void **state) {
-    (void)state;
-    const int32_t ids[3] = {5, 6, 1};
-    const int64_t offsets[2] = {0, 3};
-    const xf_batch batch = {sizeof batch, 1, ids, offsets, ids, offsets, NULL, NULL, 0};
+TEST(states) {
+    const xf_batch batch = one_pair;
     xf_tensor_info info = XF_TENSOR_INFO_INIT;
     ACCEPTED(xf_model_get_tensor(world.model, 1, &info, err));
     const size_t size = number_count(&info), params = xf_model_tensor_count(world.model);
-    float *values = calloc(size + 1, sizeof *values);
+    OWNED_MEMORY float *values = calloc(size + 1, sizeof *values);
     const char *path = scratch_path("checkpoint");
     xf_step_stats stats = {.struct_size = sizeof stats};
     REFUSED(XF_ERROR_STATE, stats, xf_train_update(world.trainer, &stats, err));
@@ -196,18 +158,14 @@ static void test_states(void **state) {
 
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, save_trainer(world.trainer, NULL, NULL, err));
     REFUSED(XF_ERROR_NOT_FOUND, nothing, save_trainer(world.trainer, NULL, "/nowhere/at/all", err));
-    for (int i = 0; i < WRONG_HANDLES; ++i)
-        if (i != BATCHER && wrong_handle(i) != NULL)
-            REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, save_trainer(world.trainer, wrong_handle(i), path, err));
+    REFUSED_OPTIONAL(BATCHER, nothing, save_trainer(world.trainer, handle, path, err));
     ACCEPTED(xf_batcher_seek(world.batcher, 3, 1, NULL, err));
     ACCEPTED(save_trainer(world.trainer, world.batcher, path, err));
 
-    xf_trainer *out = SENTINEL;
+    OWNED_TRAINER *out = SENTINEL;
     const char *model = scratch_path("model");
     ACCEPTED(save_model(world.model, NULL, model, err));
-    for (int i = 0; i < WRONG_HANDLES; ++i)
-        if (i != CONFIG && wrong_handle(i) != NULL)
-            REFUSED(XF_ERROR_INVALID_ARGUMENT, out, resume_trainer(world.context, path, wrong_handle(i), &out, err));
+    REFUSED_OPTIONAL(CONFIG, out, resume_trainer(world.context, path, handle, &out, err));
     REFUSED_HANDLE(CONTEXT, out, resume_trainer(handle, path, NULL, &out, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, out, resume_trainer(world.context, NULL, NULL, &out, err));
     REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, resume_trainer(world.context, path, NULL, NULL, err));
@@ -220,20 +178,14 @@ static void test_states(void **state) {
     assert_true(rate == 0.01);
 
     /* Only a batcher with the same pairs can continue from this position. */
-    xf_corpus *corpus = NULL;
-    xf_batcher *batcher = NULL;
-    ACCEPTED(corpus_from_text(world.context, NULL, "one\ttwo\n", 8, &corpus, err));
-    ACCEPTED(xf_batcher_create(corpus, world.tokenizer, world.config, NULL, &batcher, err));
+    MAKE(corpus, corpus, corpus_from_text(world.context, NULL, "one\ttwo\n", 8, &corpus, err));
+    MAKE(batcher, batcher, xf_batcher_create(corpus, world.tokenizer, world.config, NULL, &batcher, err));
     REFUSED(XF_ERROR_DATA, nothing, xf_batcher_resume(batcher, out, NULL, err));
     ACCEPTED(xf_batcher_seek(world.batcher, 0, 0, NULL, err));
     ACCEPTED(xf_batcher_resume(world.batcher, out, NULL, err));
     xf_batcher_stats where = {.struct_size = sizeof where};
     ACCEPTED(xf_batcher_get_stats(world.batcher, &where, err));
     assert_true(where.epoch == 3 && where.batch == 1);
-    xf_batcher_free(batcher);
-    xf_corpus_free(corpus);
-    xf_trainer_free(out);
-    free(values);
 }
 
 static int64_t batch_number(const xf_batcher *batcher, int64_t *batches) {
@@ -244,21 +196,19 @@ static int64_t batch_number(const xf_batcher *batcher, int64_t *batches) {
 }
 
 /* xf_train_next is equal to xf_batcher_next and xf_train_step, except after a failure. */
-static void test_next(void **state) {
-    (void)state;
-    xf_trainer *whole = NULL, *parts = NULL;
-    xf_model *model = NULL, *average = NULL;
-    xf_batcher *batcher = NULL;
-    xf_config *config = NULL;
+TEST(next) {
+    xf_model *model = NULL;
+    OWNED_MODEL *average = NULL;
+    OWNED_CONFIG *config = NULL;
     ACCEPTED(xf_config_copy(world.config, &config, err));
     set(config, "train.accumulate", "3");
     set(config, "train.ema", "0.5");
-    ACCEPTED(xf_batcher_create(world.corpus, world.tokenizer, config, NULL, &batcher, err));
+    MAKE(batcher, batcher, xf_batcher_create(world.corpus, world.tokenizer, config, NULL, &batcher, err));
     ACCEPTED(xf_model_create(world.context, world.tokenizer, config, &model, err));
-    ACCEPTED(xf_trainer_create(model, config, &whole, err));
+    MAKE(trainer, whole, xf_trainer_create(model, config, &whole, err));
     xf_model_free(model);
     ACCEPTED(xf_model_create(world.context, world.tokenizer, config, &model, err));
-    ACCEPTED(xf_trainer_create(model, config, &parts, err));
+    MAKE(trainer, parts, xf_trainer_create(model, config, &parts, err));
     ACCEPTED(xf_batcher_seek(world.batcher, 0, 0, NULL, err));
     xf_step_stats stats = XF_STEP_STATS_INIT, expected = XF_STEP_STATS_INIT;
     int64_t batches = 0, short_groups = 0, ends = 0;
@@ -316,25 +266,12 @@ static void test_next(void **state) {
     /* The average is a separate model that has the tokenizer. */
     ACCEPTED(xf_trainer_copy_average(whole, NULL, &average, err));
     size_t count;
-    float *mean = all_params(average, &count), *now = all_params(xf_trainer_model(whole), &count);
+    OWNED_MEMORY float *mean = all_params(average, &count), *now = all_params(xf_trainer_model(whole), &count);
     assert_memory_not_equal(mean, now, count * sizeof *now);
     assert_non_null(xf_model_tokenizer(average));
-    xf_trainer_free(whole);
-    float *again = all_params(average, &count);
+    OWNED_MEMORY float *again = all_params(average, &count);
     assert_memory_equal(mean, again, count * sizeof *now);
-    free(mean);
-    free(now);
-    free(again);
-    xf_model_free(average);
-    xf_trainer_free(parts);
     xf_model_free(model);
-    xf_batcher_free(batcher);
-    xf_config_free(config);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_handles), cmocka_unit_test(test_batches),
-                                       cmocka_unit_test(test_later_batches), cmocka_unit_test(test_states),
-                                       cmocka_unit_test(test_next)};
-    return RUN(tests, world_open, world_close);
-}
+int main(void) { return RUN_TESTS(world_open, world_close); }

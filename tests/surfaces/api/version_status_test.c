@@ -5,8 +5,7 @@
  */
 #include "support.h"
 
-static void test_version(void **state) {
-    (void)state;
+TEST(version) {
     char text[32];
     snprintf(text, sizeof text, "%d.%d.%d", XF_VERSION_MAJOR, XF_VERSION_MINOR, XF_VERSION_PATCH);
     assert_string_equal(xf_version(), text);
@@ -16,8 +15,7 @@ static void test_version(void **state) {
     assert_true(strlen(xf_build_info()) > 10);
 }
 
-static void test_status_names(void **state) {
-    (void)state;
+TEST(status_names) {
 #define NAMED(status) assert_string_equal(xf_status_name(status), #status)
     NAMED(XF_OK);
     NAMED(XF_DONE);
@@ -51,7 +49,4 @@ static void test_status_names(void **state) {
     assert_string_equal(xf_status_name(INT32_MAX), "XF_STATUS_UNKNOWN");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_version), cmocka_unit_test(test_status_names)};
-    return RUN(tests, NULL, NULL);
-}
+int main(void) { return RUN_TESTS(NULL, NULL); }
