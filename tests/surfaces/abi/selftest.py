@@ -106,7 +106,7 @@ class World:
         if (status == 1) != ("BROKEN" in seen.values()) or (status == 0) != (set(seen.values()) == {"same"}):
             raise ValueError(f"gate.sh exited with {status}, which contradicts its output:\n{text}")
         for name, command in {
-                "layout": (self.compilers[0], "-std=c11", "-fsyntax-only", "-Werror", "-I", self.include, HERE / "layout.c"),
+                "layout": (sys.executable, HERE / "layout.py", self.include, self.compilers[0]),
                 "names": ("sh", HERE / "names.sh", self.include, self.map, self.library, self.compilers[0]),
                 "elf": ("sh", HERE / "elf.sh", "library", self.library, self.map)}.items():
             status, output = run(*command)
