@@ -42,8 +42,7 @@ static struct evalb score_of(const char *sentence, const char *gold, const char 
         assert_int_equal(got.not_crossing, (crossing_) == 0);                                 \
     } while (0)
 
-static void test_by_hand(void **state) {
-    (void)state;
+TEST(by_hand) {
     /* The same tree. */
     EXPECT(score_of("the dog barks", "(S (NP XX XX )NP (VP XX )VP )S", "(S (NP XX XX )NP (VP XX )VP )S"), 3, 3, 3, 0,
            1);
@@ -64,8 +63,7 @@ static void test_by_hand(void **state) {
     EXPECT(score_of("a", "(S (VP (NP XX )NP )VP )S", "(NP (S (VP XX )VP )S )NP"), 3, 3, 3, 0, 1);
 }
 
-static void test_rules(void **state) {
-    (void)state;
+TEST(rules) {
     /* Punctuation is deleted: where it hangs makes no difference. */
     EXPECT(score_of("dogs bark .", "(S (NP XX )NP (VP XX )VP XX )S", "(S (NP XX )NP (VP XX XX )VP )S"), 3, 3, 3, 0, 1);
     EXPECT(score_of("\" dogs \" , bark !", "(S XX (NP XX )NP XX XX (VP XX )VP XX )S",
@@ -95,8 +93,7 @@ static void test_rules(void **state) {
     assert_true(evalb_is_punctuation("...", 3) && evalb_is_punctuation("\xe2\x80\x94", 3));
 }
 
-static void test_errors(void **state) {
-    (void)state;
+TEST(errors) {
     static const char gold[] = "(S (NP XX )NP (VP XX )VP )S";
     struct labels labels = {0};
     struct evalb score = {0};
@@ -121,8 +118,7 @@ static void test_errors(void **state) {
 }
 
 /* Lines of sentence, gold, test, then state, gold, test, matched, crossing, complete. */
-static void test_golden(void **state) {
-    (void)state;
+TEST(golden) {
     FILE *file = fopen(XF_EVALB_CASES, "r");
     assert_non_null(file);
     char line[16384];
@@ -153,8 +149,4 @@ static void test_golden(void **state) {
     assert_true(errors > 10);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_by_hand), cmocka_unit_test(test_rules),
-                                       cmocka_unit_test(test_errors), cmocka_unit_test(test_golden)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return RUN_TESTS(NULL, NULL); }

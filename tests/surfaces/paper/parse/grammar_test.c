@@ -90,8 +90,7 @@ static void count_trees(int64_t k) {
     }
 }
 
-static void test_exhaustive(void **state) {
-    (void)state;
+TEST(exhaustive) {
     int32_t ids[64];
     for (int32_t labels = 1; labels <= 2; ++labels) {
         count_trees(labels);
@@ -112,8 +111,7 @@ static void test_exhaustive(void **state) {
 }
 
 /* Random choices among what is allowed end in a tree, whatever the budget. */
-static void test_random(void **state) {
-    (void)state;
+TEST(random) {
     uint64_t random = 11;
     int32_t ids[512], symbols[512];
     for (int round = 0; round < 20000; ++round) {
@@ -140,8 +138,7 @@ static void test_random(void **state) {
     }
 }
 
-static void test_refusals(void **state) {
-    (void)state;
+TEST(refusals) {
     const int64_t words[] = {3, 0};
     const struct grammar grammar = {{FIRST, 2, 1}, words, 2};
     uint32_t allowed[MOST_IDS / 32];
@@ -167,8 +164,7 @@ static void test_refusals(void **state) {
 }
 
 /* Symbols have ids from the first to the last, and back. */
-static void test_alphabet(void **state) {
-    (void)state;
+TEST(alphabet) {
     const struct alphabet alphabet = {FIRST, 2, 3}; /* XX (0 )0 (1 )1 XX' XX'' */
     assert_int_equal(alphabet_size(&alphabet), 7);
     static const int32_t symbols[] = {SYMBOL_LEAF, 1, 2, 3, 4, SYMBOL_LEAF, SYMBOL_LEAF};
@@ -189,8 +185,4 @@ static void test_alphabet(void **state) {
     assert_false(is_allowed(allowed, FIRST) || is_allowed(allowed, FIRST + 6));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_exhaustive), cmocka_unit_test(test_random),
-                                       cmocka_unit_test(test_refusals), cmocka_unit_test(test_alphabet)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return RUN_TESTS(NULL, NULL); }

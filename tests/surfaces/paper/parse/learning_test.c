@@ -103,8 +103,7 @@ static struct parse_score measure(const char *extra, bool constrained) {
 }
 
 /* Every result of an untrained model is a tree of its sentence, even with the smallest budget. */
-static void test_untrained(void **state) {
-    (void)state;
+TEST(untrained) {
     static const char *const extras[] = {"2", "3", "5", "40"};
     for (size_t i = 0; i < sizeof extras / sizeof extras[0]; ++i) {
         const struct parse_score score = measure(extras[i], true);
@@ -117,8 +116,7 @@ static void test_untrained(void **state) {
 }
 
 /* A budget in which no tree fits gives no answer, and no error. */
-static void test_no_room(void **state) {
-    (void)state;
+TEST(no_room) {
     struct answer answers[100];
     xf_decoder *decoder = NULL;
     struct parse_score score;
@@ -131,8 +129,7 @@ static void test_no_room(void **state) {
     xf_decoder_free(decoder);
 }
 
-static void test_learning(void **state) {
-    (void)state;
+TEST(learning) {
     xf_trainer *trainer = NULL;
     struct plan plan = {0};
     struct own_batch own = {0};
@@ -166,9 +163,7 @@ static void test_learning(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_untrained), cmocka_unit_test(test_no_room),
-                                       cmocka_unit_test(test_learning)};
-    const struct CMUnitTest numbered[] = {cmocka_unit_test(test_untrained), cmocka_unit_test(test_no_room)};
-    const int failed = cmocka_run_group_tests(numbered, open_numbered, close_world);
-    return failed + cmocka_run_group_tests(tests, open_plain, close_world);
+    enum { NUMBERED = 2 }; /* the first tests, also with numbered leaves */
+    return _cmocka_run_group_tests("numbered", tests_of_file, NUMBERED, open_numbered, close_world) +
+           RUN_TESTS(open_plain, close_world);
 }

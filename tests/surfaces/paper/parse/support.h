@@ -6,13 +6,7 @@
 #ifndef PARSE_TEST_SUPPORT_H
 #define PARSE_TEST_SUPPORT_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+#include "../../../support/c_test.h"
 #include "tree.h"
 
 /* Reads a tree from text, adding new labels; it need not be a tree. */

@@ -25,8 +25,7 @@ static enum tree_fault fault_of(const char *text, int64_t leaves) {
     return fault;
 }
 
-static void test_faults(void **state) {
-    (void)state;
+TEST(faults) {
     assert_int_equal(fault_of("(S XX )S", 1), TREE_OK);
     assert_int_equal(fault_of("(S (NP XX XX )NP (VP XX )VP XX )S", 4), TREE_OK);
     assert_int_equal(fault_of("(S (S (S XX )S )S )S", -1), TREE_OK);
@@ -47,8 +46,7 @@ static void test_faults(void **state) {
     assert_int_equal(fault_of("(ABCDEFGHIJKLMNOPQRSTUVWX XX )S", 1), TREE_UNKNOWN_LABEL); /* 24 letters */
 }
 
-static void test_text(void **state) {
-    (void)state;
+TEST(text) {
     static const char text[] = "(S (NP XX XX )NP (VP XX (NP XX )NP )VP XX )S";
     struct labels labels = {0};
     struct tree tree = tree_of(&labels, text);
@@ -77,8 +75,7 @@ static bool reads(const char *text, struct pairs *pairs, struct labels *labels) 
     return good;
 }
 
-static void test_pairs(void **state) {
-    (void)state;
+TEST(pairs) {
     struct pairs pairs = {0};
     struct labels labels = {0};
     assert_true(reads("Dogs bark .\t(S (NP XX )NP (VP XX )VP XX )S\r\n\xc2\xab x \xc2\xbb\t(S XX (NP XX )NP XX )S",
@@ -100,8 +97,7 @@ static void test_pairs(void **state) {
 }
 
 /* A batch has the ids of the tokenizer for sentences and those of the alphabet for trees, each with its end. */
-static void test_batch(void **state) {
-    (void)state;
+TEST(batch) {
     struct pairs pairs = {0};
     struct labels labels = {0};
     static const char *const lines[] = {"a b\t(S XX XX )S", "a b c d\t(S XX (NP XX XX )NP XX )S"};
@@ -160,8 +156,7 @@ static bool words_fit(const struct pair *pair, const struct labels *labels) {
 }
 
 /* Words remain in their brackets, results are trees, limits hold, and the result depends only on the seed. */
-static void test_recombine(void **state) {
-    (void)state;
+TEST(recombine) {
     static const char *const lines[] = {
         "np+ np vp np s\t(S (NP XX XX )NP (VP XX (NP XX )NP )VP XX )S",
         "vp+ pp np np np s\t(S (VP XX (PP XX (NP XX XX XX )NP )PP )VP XX )S",
@@ -205,8 +200,7 @@ static void test_recombine(void **state) {
 }
 
 /* The plan of an epoch holds each pair once, keeps to the limit, and differs from that of the next. */
-static void test_plan(void **state) {
-    (void)state;
+TEST(plan) {
     struct pairs pairs = {0};
     struct labels labels = {0};
     struct plan plan = {0};
@@ -245,8 +239,7 @@ static void test_plan(void **state) {
 }
 
 /* The generator writes trees, the same for the same seed, and no sentence has two trees. */
-static void test_pcfg(void **state) {
-    (void)state;
+TEST(pcfg) {
     enum { LINES = 3000 };
     static char lines[LINES][PCFG_LINE / 8];
     char line[PCFG_LINE];
@@ -275,10 +268,4 @@ static void test_pcfg(void **state) {
     assert_true(repeated > 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_faults), cmocka_unit_test(test_text),
-                                       cmocka_unit_test(test_pairs),  cmocka_unit_test(test_plan),
-                                       cmocka_unit_test(test_batch),  cmocka_unit_test(test_recombine),
-                                       cmocka_unit_test(test_pcfg)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+int main(void) { return RUN_TESTS(NULL, NULL); }
