@@ -196,11 +196,12 @@ void sentences_of_corpus(struct sentences *list, const xf_corpus *corpus, enum s
             sentences_add(list, text[side], length[side]);
 }
 
-xf_status translate_each(xf_decoder *decoder, const struct sentences *list, answer_fn fn, void *user, xf_error *err) {
+xf_status translate_each(xf_decoder *decoder, const struct sentences *list, const xf_decode_params *params,
+                         answer_fn fn, void *user, xf_error *err) {
     xf_hypotheses *found = NULL;
     const char *const *texts = (const char *const *)list->texts;
     const xf_status status =
-        xf_translate(decoder, texts, list->lengths, list->count, NULL, &until_interrupted, &found, err);
+        xf_translate(decoder, texts, list->lengths, list->count, params, &until_interrupted, &found, err);
     if (status != XF_OK) return status;
     for (size_t i = 0; i < list->count; ++i) {
         xf_hypothesis best = XF_HYPOTHESIS_INIT;

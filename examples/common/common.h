@@ -90,8 +90,9 @@ void sentences_of_corpus(struct sentences *list, const xf_corpus *corpus, enum s
  */
 typedef void (*answer_fn)(void *user, size_t index, const xf_hypotheses *found, const xf_error *err);
 
-/* Translates sentences and calls fn for each of them, in order. */
-xf_status translate_each(xf_decoder *decoder, const struct sentences *list, answer_fn fn, void *user, xf_error *err);
+/* Translates sentences and calls fn for each of them, in order. params may be NULL. */
+xf_status translate_each(xf_decoder *decoder, const struct sentences *list, const xf_decode_params *params,
+                         answer_fn fn, void *user, xf_error *err);
 
 /* Returns the time of a monotonic clock, in seconds. */
 double now(void);

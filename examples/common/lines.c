@@ -8,6 +8,7 @@
 #include "lines.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,13 @@ static bool take_line(struct line_reader *reader, const char **text, size_t *len
     return true;
 }
 
+bool open_lines(struct line_reader *reader, const char *path) {
+    *reader = (struct line_reader){.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    reader->opened = reader->fd >= 0;
+    if (!reader->opened) complain("can't open %s: %s", path, strerror(errno));
+    return reader->opened;
+}
+
 enum line_status next_line(struct line_reader *reader, bool wait, const char **text, size_t *length) {
     for (;;) {
         if (take_line(reader, text, length)) {
@@ -85,5 +93,6 @@ enum line_status next_line(struct line_reader *reader, bool wait, const char **t
 
 void close_lines(struct line_reader *reader) {
     free(reader->buffer);
+    if (reader->opened) close(reader->fd);
     memset(reader, 0, sizeof *reader);
 }

@@ -15,9 +15,10 @@
 enum { LONGEST_LINE = 1 << 20 };
 
 struct line_reader {
-    int fd;
+    int fd; /* 0 is standard input */
     char *buffer;
     size_t begin, end, capacity;
+    bool opened;   /* by open_lines() */
     bool at_end;   /* read() has reached the end of the input */
     bool skipping; /* inside the rest of a line that is too long */
     bool started;  /* the first line was checked for a byte order mark */
@@ -32,7 +33,10 @@ enum line_status {
     LINE_FAILED    /* reading failed; `error` of the reader is the errno */
 };
 
+/* Opens a file instead of standard input. False after a message. */
+bool open_lines(struct line_reader *reader, const char *path);
 enum line_status next_line(struct line_reader *reader, bool wait, const char **text, size_t *length);
+/* Frees the buffer, and closes a file that open_lines() opened. */
 void close_lines(struct line_reader *reader);
 
 #endif

@@ -45,9 +45,17 @@ bool read_bleu(const char *name, int32_t *tokenize) {
     return false;
 }
 
+void print_bleu_hint(const xf_bleu_score *score) {
+    if (score->score > 0 || score->precisions[0] == 0) return;
+    printf(
+        "%-12s BLEU is 0 because no translation has 4 words in a row in common with its reference;\n"
+        "%-12s for texts of a few words, use chrF2 (translate evaluate)\n",
+        "", "");
+}
+
 xf_status measure_bleu(xf_decoder *decoder, const struct sentences *sources, const struct sentences *references,
                        int32_t tokenize, struct translations *out, xf_bleu_score *score, double *chrf, xf_error *err) {
-    xf_status status = translate_each(decoder, sources, keep_best, out, err);
+    xf_status status = translate_each(decoder, sources, NULL, keep_best, out, err);
     const char *const *hypotheses = (const char *const *)out->texts.texts;
     const char *const *wanted = (const char *const *)references->texts;
     if (status == XF_OK && score != NULL) {

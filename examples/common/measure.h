@@ -19,6 +19,9 @@ struct translations {
     int64_t cut;            /* translations that ended at the length limit */
 };
 
+/* Suggests chrF if BLEU is 0 although some words are right, which is usual for very short texts. */
+void print_bleu_hint(const xf_bleu_score *score);
+
 /* Help text and parser of the flag --bleu. The parser returns false after a message. */
 #define BLEU_FLAG_HELP                                                                                             \
     "13a: the default of sacreBLEU, for plain text. paper: as in Table 2 of the paper, multi-bleu with compounds " \

@@ -226,8 +226,8 @@ int read_command_line(struct command_line *line, int argc, char **argv) {
             const int status = read_flag(line, argc, argv, &i);
             if (status >= 0) return status;
         } else if (!ended && argv[i][0] == '-' && argv[i][1] != '\0') {
-            complain("there is no option '%.64s'%s", argv[i],
-                     line->most_arguments > 0 ? "; put text that begins with - after --" : "");
+            complain("there is no option '%.64s'; options begin with two dashes%s", argv[i],
+                     line->most_arguments > 0 ? ", and text that begins with a dash goes after --" : "");
             return EXIT_USAGE;
         } else if (line->argument_count < line->most_arguments) {
             line->arguments[line->argument_count++] = argv[i];

@@ -14,6 +14,7 @@ const char *model_beside(void);
 
 int train_command(int argc, char **argv);
 int translate_command(int argc, char **argv);
+int score_command(int argc, char **argv);
 int evaluate_command(int argc, char **argv);
 int inspect_command(int argc, char **argv);
 

@@ -22,6 +22,7 @@ static void print_bleu(const xf_bleu_score *bleu, double chrf, const struct tran
            bleu->precisions[0], bleu->precisions[1], bleu->precisions[2], bleu->precisions[3], bleu->brevity_penalty,
            (long long)bleu->hypothesis_length, (long long)bleu->reference_length);
     printf("%-12s %s\n", "", bleu->signature);
+    print_bleu_hint(bleu);
     printf("%-12s %.2f\n", "chrF2", chrf);
     const double count = (double)answers->texts.count;
     printf("%-12s %.1f sentences/s, %.0f target tokens/s, %.1f s in total\n", "speed", count / seconds,

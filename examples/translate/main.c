@@ -19,6 +19,7 @@ const char program_name[] = "translate";
 static const struct command commands[] = {
     {"train", train_command, "train a model on pairs of sentences"},
     {"translate", translate_command, "translate standard input to standard output"},
+    {"score", score_command, "print the log-probability of translations"},
     {"evaluate", evaluate_command, "measure BLEU, chrF, and perplexity on a test set"},
     {"inspect", inspect_command, "show the contents of a model file"},
 };

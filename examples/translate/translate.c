@@ -11,24 +11,29 @@
 #include <unistd.h>
 
 #include "attention.h"
+#include "ban.h"
 #include "commands.h"
 #include "common.h"
 #include "files.h"
+#include "line_checks.h"
 #include "lines.h"
 #include "options.h"
 
 struct session {
-    const char *model;
+    const char *model, *banned;
     int64_t batch_lines;
-    bool greedy, scores;
+    bool greedy, scores, prefixes;
     struct attention attention;
+    struct ban ban;
 
     const xf_model *translator;
     const xf_config *config; /* of the decoder */
     xf_decoder *decoder;
-    const struct sentences *lines; /* of the current batch */
-    bool numbered;                 /* several hypotheses per line: each is printed with the number of its line */
+    struct sentences lines, beginnings; /* of the current batch: sources and prefixes */
+    bool numbered;                      /* several hypotheses per line: each is printed with the number of its line */
     bool interactive;
+    bool multilingual;  /* the model needs text.target_language */
+    bool warned;        /* of a line with several sentences */
     int64_t first_line; /* number of the first line of the current batch, from 1 */
     int64_t lines_read;
     int64_t refused; /* lines that could not be translated */
@@ -65,27 +70,56 @@ static void print_answers(void *user, size_t index, const xf_hypotheses *found, 
         if (rank == 0 && session->broken < 0)
             session->broken =
                 attention_add(&session->attention, session->decoder, session->translator, session->config,
-                              session->lines->texts[index], session->lines->lengths[index], &answer, number);
+                              session->lines.texts[index], session->lines.lengths[index], &answer, number);
     }
 }
 
+/* Adds an empty line to the batch in place of one that cannot be translated. */
+static void add_refused(struct session *session) {
+    session->refused++;
+    sentences_add(&session->lines, "", 0);
+    sentences_add(&session->beginnings, "", 0);
+}
+
+/* Adds a line to the batch. With --prefixes, a prefix of its translation follows a tab. */
+static void add_line(struct session *session, const char *text, size_t length) {
+    const char *tab = session->prefixes && length > 0 ? memchr(text, '\t', length) : NULL, *tag = NULL;
+    const size_t size = tab != NULL ? (size_t)(tab - text) : length, tag_size = language_tag(text, size, &tag);
+    if (session->multilingual && tag_size > 0) {
+        complain(
+            "line %lld begins with the language tag >>%.*s<<; remove it, and select the language with "
+            "--text.target_language %.*s",
+            (long long)session->lines_read, (int)tag_size, tag, (int)tag_size, tag);
+        add_refused(session);
+        return;
+    }
+    if (!session->warned && has_several_sentences(text, size)) {
+        complain(
+            "warning: line %lld seems to contain several sentences; a model that was trained on single sentences "
+            "may translate only one. Put each sentence on a separate line. This warning is printed once",
+            (long long)session->lines_read);
+        session->warned = true;
+    }
+    sentences_add(&session->lines, text, size);
+    sentences_add(&session->beginnings, tab != NULL ? tab + 1 : "", tab != NULL ? length - size - 1 : 0);
+}
+
 /* Reads the next batch: waits for the first line, then adds the lines that have already arrived. */
-static enum line_status read_batch(struct session *session, struct line_reader *reader, struct sentences *lines) {
+static enum line_status read_batch(struct session *session, struct line_reader *reader) {
     const char *text = NULL;
     size_t length = 0;
     session->first_line = session->lines_read + 1;
     const size_t most = session->interactive ? 1 : (size_t)session->batch_lines;
     enum line_status status = LINE_OK;
-    while (lines->count < most) {
-        status = next_line(reader, lines->count == 0, &text, &length);
+    while (session->lines.count < most) {
+        status = next_line(reader, session->lines.count == 0, &text, &length);
         if (status != LINE_OK && status != LINE_TOO_LONG) break;
         session->lines_read++;
         if (status == LINE_TOO_LONG) {
             complain("line %lld: longer than %d bytes", (long long)session->lines_read, (int)LONGEST_LINE);
-            session->refused++;
-            sentences_add(lines, "", 0);
+            add_refused(session);
         } else {
-            sentences_add(lines, text, length);
+            add_line(session, text, length);
         }
     }
     return status;
@@ -93,8 +127,7 @@ static enum line_status read_batch(struct session *session, struct line_reader *
 
 static int translate_lines(struct session *session) {
     struct line_reader reader = {.fd = STDIN_FILENO};
-    struct sentences lines = {0};
-    session->lines = &lines;
+    struct sentences *lines = &session->lines, *beginnings = &session->beginnings;
     enum line_status status = LINE_OK;
     int result = -1;
     while (result < 0 && status != LINE_END) {
@@ -102,9 +135,14 @@ static int translate_lines(struct session *session) {
             fputs("> ", stderr);
             fflush(stderr);
         }
-        status = read_batch(session, &reader, &lines);
+        status = read_batch(session, &reader);
         xf_error err;
-        if (translate_each(session->decoder, &lines, print_answers, session, &err) != XF_OK) result = fail(&err);
+        xf_decode_params params = XF_DECODE_PARAMS_INIT;
+        params.prefixes = session->prefixes ? (const char *const *)beginnings->texts : NULL;
+        params.prefix_lengths = session->prefixes ? beginnings->lengths : NULL;
+        if (session->banned != NULL) params.constraint = &session->ban.constraint;
+        if (translate_each(session->decoder, lines, &params, print_answers, session, &err) != XF_OK)
+            result = fail(&err);
         if (result < 0) result = session->broken;
         if (result < 0) result = check_output();
         if (result < 0) result = attention_write(&session->attention, session->translator, session->model);
@@ -112,10 +150,12 @@ static int translate_lines(struct session *session) {
             complain("reading standard input failed: %s", strerror(reader.error));
             result = EXIT_FAILED;
         }
-        sentences_clear(&lines);
+        sentences_clear(lines);
+        sentences_clear(beginnings);
     }
     if (session->interactive && result < 0) fputc('\n', stderr);
-    sentences_free(&lines);
+    sentences_free(lines);
+    sentences_free(beginnings);
     close_lines(&reader);
     if (result >= 0) return result;
     if (session->attention.path != NULL && session->attention.sentences == 0) {
@@ -135,7 +175,10 @@ static int translate(struct session *session, const xf_config *config) {
     xf_decoder *decoder = NULL;
     int status = EXIT_FAILED;
     if (model != NULL && xf_decoder_create(model, config, &decoder, &err) != XF_OK) fail(&err);
-    if (decoder != NULL) {
+    const char *language = "none";
+    if (model != NULL) xf_config_get(xf_model_config(model), "model.target_language", &language, NULL);
+    session->multilingual = strcmp(language, "none") != 0;
+    if (decoder != NULL && (session->banned == NULL || ban_open(&session->ban, session->banned, model) < 0)) {
         session->interactive = isatty(STDIN_FILENO) == 1;
         if (session->interactive)
             fprintf(stderr, "%s on %s. Enter one sentence per line; Ctrl-D ends.\n", session->model,
@@ -145,6 +188,7 @@ static int translate(struct session *session, const xf_config *config) {
         session->decoder = decoder;
         status = translate_lines(session);
     }
+    ban_close(&session->ban);
     xf_decoder_free(decoder);
     xf_model_free(model);
     xf_context_free(context);
@@ -162,6 +206,11 @@ int translate_command(int argc, char **argv) {
         {"n-best", FLAG_OPTION, NULL, "decode.n_best", "1",
          "The same as --decode.n_best. With more than 1, each translation is printed as: line number, TAB, "
          "translation."},
+        {"prefixes", FLAG_SWITCH, &session.prefixes, NULL, "",
+         "A line may have a second column, after a TAB: the beginning of its translation, from which the search "
+         "continues."},
+        {"ban", FLAG_TEXT, &session.banned, NULL, "FILE",
+         "Words and phrases, one per line. No word or phrase of a translation begins with one of them."},
         {"scores", FLAG_SWITCH, &session.scores, NULL, "", "Prints the score and a TAB before each translation."},
         {"attention", FLAG_TEXT, &session.attention.path, NULL, "OUT.html",
          "Also writes a page that shows the attention weights of the best translations. It needs no network."},

@@ -56,6 +56,13 @@ holds "and keeps that on the way to transformers and back" cmp again after
 answers tuned.xf --model.weights int8 >eight
 holds "in 8 bits too" test "$(right eight)" -gt 9
 
+# Banned words, in a SentencePiece vocabulary.
+word=$(tr -s ' ' '\n' <before | sort | uniq -c | sort -n | tail -n 1 | sed 's/^ *[0-9]* //')
+printf '%s\n' "$word" >list
+holds "'$word' is usual" grep -qE "(^| )$word" before
+answers marian.xf --ban list >without
+holds "no word begins with '$word'" test "$(wc -l <without)" = 12 -a -z "$(grep -E "(^| )$word" without)"
+
 # Languages by name.
 pairs marian-many >pairs.tsv
 answers marian-many.xf --text.target_language deu >deu

@@ -49,7 +49,7 @@ expect 2 "'b' is one argument too many" inspect --model ok.xf a b
 expect 2 "'c' is one argument too many" inspect ok.xf b c
 expect 2 "'x' is one argument too many" "$translate" evaluate x
 
-for command in train translate evaluate inspect; do
+for command in train translate score evaluate inspect; do
     expect 0 "" "$translate" "$command" --help
     holds "$command: no line is longer than 80" test -z "$(grep -E '.{81}' stdout)"
     holds "$command: none ends with a blank" test -z "$(grep ' $' stdout)"

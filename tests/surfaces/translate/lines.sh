@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# Options of `translate translate` for single lines (prefixes, banned words, warnings), and `translate score`, with the
+# model of the program and with a multilingual one.
+#
+#   lines.sh TRANSLATE EXAMPLE_FOLDER
+#
+# SPDX-License-Identifier: Apache-2.0
+set -uo pipefail
+translate=$(realpath "$1") example=$(realpath "$2") here=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+. "$here/../../support/expect.sh"
+
+# said TEXT OPTION...: translates a text of one or more lines.
+said() {
+    local text=$1
+    shift
+    printf "$text" | "$translate" translate --model "$example/en-de.xf" --threads 1 "$@"
+}
+
+# Several sentences in a line: one warning, which names the first such line.
+expect 0 "warning: line 2 seems to contain several sentences" \
+    said 'Open the file.\nOpen the file. Close the window.\nClose it! Open it.\n'
+holds "the warning is printed once" test "$(grep -c warning stderr)" = 1
+holds "each line has a translation" test "$(wc -l <stdout)" = 3
+expect 0 "" said 'Mr. Smith went home.\nIt grew by 3.5 percent.\nThe U.S. Army has 3.5 percent.\n'
+holds "abbreviations and numbers do not end a sentence" test ! -s stderr
+
+# Prefixes: the second column of a line.
+expect 0 "" said 'Open the file.\n'
+cp stdout free
+expect 0 "" said 'Open the file.\tBitte\nOpen the file.\nOpen the file.\t\n' --prefixes
+holds "the translation begins with the prefix: $(head -n 1 stdout)" grep -q '^Bitte .' <(head -n 1 stdout)
+holds "a line without prefix is translated as usual" test "$(sed -n 2p stdout)" = "$(cat free)"
+holds "so is a line with an empty one" test "$(sed -n 3p stdout)" = "$(cat free)"
+holds "scores and n-best include the prefix" test "$(said 'Open the file.\tBitte\n' --prefixes --n-best 3 --scores |
+    grep -c $'^1\t-[0-9.]*\tBitte')" = 3
+expect 1 "line 1: " said "Open.\\t$(yes Wort | head -n 2000 | tr '\n' ' ')\\n" --prefixes
+expect 1 "line 2: " said 'Open.\nOpen.\t\xff\n' --prefixes
+
+# Banned words: none of them begins a word of a translation, however the vocabulary spells it.
+words() { tr -cs '[:alnum:]äöüÄÖÜß' '\n' <stdout; }
+head -n 40 "$example/data/small.test.tsv" | cut -f 1 >sources
+banned() { "$translate" translate --model "$example/en-de.xf" --threads 1 --ban list "$@" <sources; }
+plain() { "$translate" translate --model "$example/en-de.xf" --threads 1 "$@" <sources; }
+expect 0 "" plain
+printf 'Datei\r\n\n  ausgewähl \nden\nSie \nin d\n.\n' >list
+for word in Datei ausgewähl den Sie; do holds "$word is usual" grep -q "^$word" <(words); done
+for option in "" --greedy "--n-best 4"; do
+    # shellcheck disable=SC2086 # one word or none
+    expect 0 "" banned $option
+    holds "no banned word is left" test -z "$(words | grep -E '^(Datei|ausgewähl|den|Sie)')"
+    holds "no banned phrase is left" test -z "$(grep -E '(^|[^[:alnum:]])in d' stdout)"
+    holds "punctuation can be banned" test -z "$(grep -F . stdout)"
+    holds "parts of words are not banned" grep -qE '[[:lower:]](den|datei)' stdout
+done
+: >list
+expect 0 "" banned
+cp stdout nothing
+expect 0 "" plain
+holds "an empty list bans nothing" cmp stdout nothing
+expect 1 "can't open none: No such file or directory" plain --ban none
+expect 1 "reading . failed: Is a directory" plain --ban .
+
+# Scores: one for each pair, equal to that of the search.
+head -n 5 sources | "$translate" translate --model "$example/en-de.xf" --threads 1 --greedy --alpha 0 --scores >searched
+paste <(head -n 5 sources) <(cut -f 2 searched) >pairs
+scores() { "$translate" score --model "$example/en-de.xf" --threads 1 "$@"; }
+from_pairs() { scores "$@" <pairs; }
+expect 0 "" from_pairs
+cp stdout sums
+holds "each pair has a score" test "$(grep -c '^-[0-9]*\.[0-9][0-9][0-9][0-9]$' sums)" = 5
+holds "it is that of the search" awk '{ d = $1 - $2; if (d > 0.01 || d < -0.01) exit 1 }' <(paste sums searched)
+cut -f 1 pairs >left
+cut -f 2 pairs >right
+expect 0 "" scores left right
+holds "two files have the same scores" cmp stdout sums
+slow() { while read -r line; do printf '%s\n' "$line" && sleep 0.1; done <pairs | scores; }
+expect 0 "" slow
+holds "batches do not matter" cmp stdout sums
+expect 0 "" from_pairs --normalize
+holds "divided by the tokens, scores are at least as high" test "$(paste stdout sums | awk '$1 < $2' | wc -l)" = 0
+tab=$'\t'
+expect 1 "line 2: the line has no tab, expected source TAB translation" scores <<<"one${tab}eins
+two
+one${tab}eins"
+holds "the other lines have scores" test "$(sed -n 2p stdout)" = nan -a "$(sed -n 1p stdout)" = "$(sed -n 3p stdout)"
+expect 1 "line 1: the line has several tabs" scores <<<"one${tab}eins${tab}x"
+expect 1 "line 2: invalid UTF-8" scores < <(printf 'one\teins\none\t\xff\n')
+holds "a message names no pair" test -z "$(grep 'pair 0' stderr)"
+expect 0 "" scores < <(printf 'one\teins\r\n\xef\xbb\xbfone\teins\n' | head -n 1)
+expect 0 "" scores </dev/null
+holds "no pairs, no scores" test ! -s stdout
+head -n 3 right >short
+expect 1 "short has 3 lines, and left has more; expected the same number" scores left short
+expect 1 "can't open none: No such file or directory" scores left none
+expect 1 "reading . failed: Is a directory" scores left .
+expect 1 "reading standard input failed: Is a directory" scores <.
+expect 2 "the file of the translations of 'left' is missing" scores left
+expect 2 "'c' is one argument too many" scores a b c
+expect 0 "" "$translate" score --help
+holds "its options are listed" grep -q -- --normalize stdout
+
+# BLEU of texts that are too short for it.
+measured() { "$translate" evaluate --model "$example/en-de.xf" --threads 1 --test "$@"; }
+printf 'Save\tSpeichern\nFile\tDatei\nOpen\tÖffnen\n' >words.tsv
+expect 0 "" measured words.tsv
+holds "BLEU is 0" grep -q '^BLEU *0\.00' stdout
+holds "a line says why and names chrF" test "$(grep -A 1 'BLEU is 0 because no translation has 4 words in a row' stdout |
+    grep -c 'use chrF2')" = 1
+printf 'Save\tqqq\n' >words.tsv
+expect 0 "" measured words.tsv
+holds "a wrong translation has no such excuse" test -z "$(grep 'BLEU is 0' stdout)"
+
+# A multilingual model: a language tag in the text is an error that names the option.
+head -n 200 "$example/data/small.tsv" >corpus.tsv
+"$translate" train --train corpus.tsv --preset tiny --tokenizer.vocab_size 300 --steps 2 --hold-out 0 --threads 1 \
+    --quiet --model many.xf --model.languages eng=3,deu=4,fra=5 --model.target_language start --text.target_language deu \
+    >stdout 2>stderr </dev/null || cat stderr
+many() { "$translate" "$1" --model many.xf --threads 1 "${@:2}"; }
+expect 1 "line 2 begins with the language tag >>fra<<; remove it, and select the language with --text.target_language fra" \
+    many translate --greedy --text.target_language deu < <(printf 'Hello\n>>fra<< Hello\nHello\n')
+holds "the other lines are translated" test "$(wc -l <stdout)" = 3 -a -z "$(sed -n 2p stdout)"
+expect 1 "text.target_language is not set" many translate < <(printf 'Hello\n')
+expect 0 "" said '>>fra<< Hello\n'
+pair() { printf 'Hello\tHallo\n'; }
+german() { pair | many score --text.target_language deu "$@"; }
+expect 0 "" german
+cp stdout deu
+expect 0 "" german --normalize
+holds "the tokens of a target are those with a probability" \
+    awk '{ n = $1 / $2; exit !(n > 1.5 && n - int(n + 0.5) < 0.01 && int(n + 0.5) - n < 0.01) }' <(paste deu stdout)
+french() { pair | many score --text.target_language fra; }
+expect 0 "" french
+holds "languages have different scores" test -n "$(cmp deu stdout)"
+end_checks 60
