@@ -15,6 +15,51 @@
 #include "common.h"
 #include "options.h"
 
+/* Prints what the header of a file reports. */
+static xf_status print_file(xf_context *context, const char *path, const xf_config *config, xf_error *err) {
+    static const char *const types[] = {"?", "fp32", "fp16", "bf16", "int8"}; /* by XF_TYPE_... */
+    xf_model_summary summary = XF_MODEL_SUMMARY_INIT;
+    const xf_source source = XF_SOURCE_PATH(path);
+    const xf_status status = xf_model_inspect(context, &source, config, &summary, err);
+    if (status != XF_OK) return status;
+    const bool known = summary.weights > 0 && summary.weights < (int32_t)(sizeof types / sizeof types[0]);
+    if (summary.step < 0)
+        printf("file\n  %-22s model\n", "kind");
+    else
+        printf("file\n  %-22s checkpoint after step %lld\n", "kind", (long long)summary.step);
+    printf("  %-22s %lld bytes\n", "size", (long long)summary.file_bytes);
+    printf("  %-22s %s\n", "weights", types[known ? summary.weights : 0]);
+    printf("  %-22s at most %.0f MB\n", "memory to translate", (double)summary.decode_bytes / 1e6);
+    if (summary.weights == XF_TYPE_FP32)
+        printf("  %-22s at most %.0f MB\n", "memory to train", (double)summary.train_bytes / 1e6);
+    printf("\n");
+    return XF_OK;
+}
+
+/* Prints a text on one line, without control characters, and cut after some bytes. */
+static void print_short(const char *text, size_t length) {
+    enum { LONGEST = 100 };
+    size_t shown = length < LONGEST ? length : LONGEST;
+    while (shown < length && shown > 0 && ((unsigned char)text[shown] & 0xC0) == 0x80) --shown; /* whole characters */
+    for (size_t i = 0; i < shown; ++i) putchar((unsigned char)text[i] < 0x20 || text[i] == 0x7F ? ' ' : text[i]);
+    if (shown < length) printf(" ... (%zu bytes)", length);
+    printf("\n");
+}
+
+static void print_metadata(const xf_model *model) {
+    char key[257];
+    size_t length = 0, i = 0;
+    for (; xf_model_get_metadata_key(model, i, key, sizeof key, &length, NULL) == XF_OK; ++i) {
+        xf_model_get_metadata(model, key, NULL, 0, &length, NULL);
+        char *value = allocate(length + 1);
+        if (i == 0) printf("metadata\n");
+        printf("  %-22s ", key);
+        if (xf_model_get_metadata(model, key, value, length + 1, &length, NULL) == XF_OK) print_short(value, length);
+        free(value);
+    }
+    if (i > 0) printf("\n");
+}
+
 static void print_configuration(const xf_model *model) {
     const xf_config *config = xf_model_config(model);
     printf("configuration\n");
@@ -155,10 +200,11 @@ int inspect_command(int argc, char **argv) {
     if (model != NULL && text != NULL) {
         status = print_pieces(xf_model_tokenizer(model), text);
     } else if (model != NULL) {
+        status = print_file(context, path, config, &err) == XF_OK ? EXIT_OK : fail(&err);
+        print_metadata(model);
         print_configuration(model);
         print_parameters(model);
         print_sample(xf_model_tokenizer(model));
-        status = EXIT_OK;
     }
     xf_model_free(model);
     xf_context_free(context);

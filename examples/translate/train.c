@@ -35,7 +35,7 @@ static xf_status after_step(struct run *run, int64_t step, xf_error *err) {
     const bool save = is_due(step, run->flags.save_every), evaluate = is_due(step, run->flags.eval_every);
     xf_status status = XF_OK;
     if (save) save_checkpoint(run);
-    if (evaluate) status = agree(run, evaluate_dev(run, xf_trainer_model(run->trainer), "dev", err), err);
+    if (evaluate) status = agree(run, evaluate_dev(run, xf_trainer_model(run->trainer), step, "dev", err), err);
     if (evaluate && status == XF_OK) {
         report_evaluation(run);
         if (run->flags.patience > 0) save_best(run, last_dev_loss(run));
@@ -121,12 +121,13 @@ static int finish(struct run *run) {
         return left;
     }
     const bool other = model != xf_trainer_model(run->trainer);
-    const bool known = run->row_count > 0 && run->rows[run->row_count - 1].step == xf_trainer_step_count(run->trainer);
+    const int64_t step = step_of(run, model);
+    const bool known = run->row_count > 0 && run->rows[run->row_count - 1].step == step;
     xf_status status = XF_OK;
     if (was_interrupted()) /* during the writes, which are not cancelled */
         status = XF_ERROR_CANCELLED;
     else if (other || !known)
-        status = evaluate_dev(run, model, !other ? "dev" : run->flags.patience > 0 ? "best" : "averaged", &err);
+        status = evaluate_dev(run, model, step, !other ? "dev" : run->flags.patience > 0 ? "best" : "averaged", &err);
     status = agree(run, status, &err);
     if (status == XF_OK && (other || !known)) report_evaluation(run);
     save_report(run, "finished"); /* even if the evaluation failed: the model is saved */

@@ -14,6 +14,9 @@
 
 enum { MAX_PATH_LENGTH = 4096 };
 
+/* Key of the metadata of a final model: the number of steps of its training. */
+#define STEP_KEY "translate.step"
+
 /* The command's own flags. */
 struct train_flags {
     const char *train, *dev, *model, *resume, *preset, *tokenizer, *init, *report;
@@ -70,6 +73,7 @@ struct run {
     bool terminal; /* stdout is a terminal: the progress line is rewritten in place */
     struct dev_row *rows;
     size_t row_count, row_capacity;
+    xf_bleu_score last_bleu; /* of the last row */
 
     struct history history; /* for --report */
     double elapsed_before;  /* seconds in the history before this run */
@@ -116,6 +120,8 @@ xf_status find_best(struct run *run, xf_error *err);
  * model, or NULL after a message. The caller frees it unless it is the trainer's model.
  */
 xf_model *save_model(struct run *run);
+/* Returns the number of steps after which save_model()'s model was trained no further; of an average, the last one. */
+int64_t step_of(const struct run *run, const xf_model *model);
 /* Prints the command that resumes from the checkpoint. */
 void print_resume_command(const struct run *run);
 
@@ -142,8 +148,8 @@ void print_run(const struct run *run);
 void print_start(struct run *run);
 void count_step(struct run *run, const xf_step_stats *stats, double seconds);
 void print_progress(struct run *run, const xf_step_stats *stats);
-/* Evaluates a model on the dev set and prints a line. Returns XF_OK if there is no dev set. */
-xf_status evaluate_dev(struct run *run, const xf_model *model, const char *label, xf_error *err);
+/* Evaluates the model of a step on the dev set and prints a line. Returns XF_OK if there is no dev set. */
+xf_status evaluate_dev(struct run *run, const xf_model *model, int64_t step, const char *label, xf_error *err);
 /* Returns the dev loss of the last evaluation, or a negative number if there was none. */
 double last_dev_loss(const struct run *run);
 void print_rows(const struct run *run);

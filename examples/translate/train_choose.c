@@ -163,6 +163,7 @@ int keep_choice(struct run *run) {
     xf_error err;
     xf_status status = keep(model, batch_key, run->chosen.batch_tokens, &err);
     if (status == XF_OK) status = keep(model, steps_key, run->chosen.steps, &err);
+    if (status == XF_OK) status = keep(model, STEP_KEY, 0, &err);
     return status == XF_OK ? -1 : fail(&err);
 }
 

@@ -50,7 +50,10 @@ void count_step(struct run *run, const xf_step_stats *stats, double seconds) {
     run->recent_seconds = fade * run->recent_seconds + seconds;
 }
 
-/* Estimates the seconds to the end of the run, which is set by its steps or minutes, whichever ends first. */
+/*
+ * Estimates the seconds to the end of the run, which is set by its steps or minutes, whichever ends first. --patience
+ * may end it earlier.
+ */
 static double seconds_left(const struct run *run, int64_t step) {
     const double elapsed = now() - run->started;
     double left = run->flags.minutes > 0 ? 60 * run->flags.minutes - elapsed : 1e30;
@@ -69,9 +72,9 @@ void print_progress(struct run *run, const xf_step_stats *stats) {
     char elapsed[24], left[24], limit[24] = "";
     if (run->flags.steps > 0) snprintf(limit, sizeof limit, "/%lld", (long long)run->flags.steps);
     if (run->terminal) fputs("\r\033[K", stdout);
-    printf("step %lld%s epoch %.2f loss %.3f lr %.1e %.0f tok/s %s ETA %s", (long long)stats->step, limit,
-           epoch_of(run), run->recent_loss / run->recent_tgt_tokens, stats->learning_rate,
-           run->recent_tokens / run->recent_seconds, clock_text(elapsed, at - run->started),
+    printf("step %lld%s epoch %.2f loss %.3f lr %.1e %.0f tok/s %s %s %s", (long long)stats->step, limit, epoch_of(run),
+           run->recent_loss / run->recent_tgt_tokens, stats->learning_rate, run->recent_tokens / run->recent_seconds,
+           clock_text(elapsed, at - run->started), run->flags.patience > 0 ? "at most" : "ETA",
            clock_text(left, seconds_left(run, stats->step)));
     if (!run->terminal) fputc('\n', stdout);
     set_unfinished_line(run->terminal);
@@ -90,8 +93,9 @@ static void keep_row(struct run *run, const struct dev_row *row) {
     run->rows[run->row_count++] = *row;
 }
 
-xf_status evaluate_dev(struct run *run, const xf_model *model, const char *label, xf_error *err) {
+xf_status evaluate_dev(struct run *run, const xf_model *model, int64_t step, const char *label, xf_error *err) {
     if (run->dev_batcher == NULL) return XF_OK;
+    const int64_t now_at = xf_trainer_step_count(run->trainer);
     xf_decoder *decoder = NULL;
     xf_config *greedy = NULL;
     struct translations answers = {0};
@@ -106,13 +110,14 @@ xf_status evaluate_dev(struct run *run, const xf_model *model, const char *label
             measure_bleu(decoder, &run->dev_sources, &run->dev_references, XF_BLEU_13A, &answers, &bleu, NULL, err);
     if (status == XF_OK) {
         struct dev_row row = {label,
-                              xf_trainer_step_count(run->trainer),
-                              epoch_of(run),
+                              step,
+                              now_at > 0 ? epoch_of(run) * (double)step / (double)now_at : 0,
                               stats.loss,
                               stats.perplexity,
                               bleu.score,
                               now() - run->started};
         keep_row(run, &row);
+        run->last_bleu = bleu;
         char elapsed[24];
         if (run->terminal && !run->flags.quiet) fputs("\r\033[K", stdout);
         set_unfinished_line(false);
@@ -144,5 +149,6 @@ void print_rows(const struct run *run) {
         printf(" %10s%s%s\n", clock_text(elapsed, row->seconds), strcmp(row->label, "dev") == 0 ? "" : "  ",
                strcmp(row->label, "dev") == 0 ? "" : row->label);
     }
+    print_bleu_hint(&run->last_bleu);
     printf("\n");
 }

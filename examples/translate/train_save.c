@@ -122,13 +122,13 @@ xf_status find_best(struct run *run, xf_error *err) {
         best_name(run, found, name);
         const xf_source source = XF_SOURCE_PATH(name);
         status = xf_model_load(run->context, &source, run->config, &until_interrupted, &best, err);
-        if (status == XF_OK) status = evaluate_dev(run, best, "best", err);
+        if (status == XF_OK) status = evaluate_dev(run, best, found, "best", err);
         if (status == XF_OK) run->best_loss = last_dev_loss(run), run->best_step = found;
         xf_model_free(best);
     }
     /* The checkpoint precedes the evaluation of its step, so the run may have been stopped before that evaluation. */
     if (status != XF_OK || step == 0 || step % run->flags.eval_every != 0) return status;
-    status = evaluate_dev(run, xf_trainer_model(run->trainer), "dev", err);
+    status = evaluate_dev(run, xf_trainer_model(run->trainer), step, "dev", err);
     if (status != XF_OK) return status;
     report_evaluation(run);
     save_best(run, last_dev_loss(run));
@@ -149,7 +149,7 @@ static xf_model *take_best(struct run *run) {
         if (err.status != XF_ERROR_CANCELLED) complain("the model is that of the last step");
         return NULL;
     }
-    printf("%-12s dev loss %.4f\n", "best", run->best_loss);
+    printf("%-12s dev loss %.4f, after step %lld\n", "best", run->best_loss, (long long)run->best_step);
     return best;
 }
 
@@ -164,6 +164,18 @@ static xf_model *average_snapshots(struct run *run) {
     run->save_failed = true;
     if (err.status != XF_ERROR_CANCELLED) complain("the model is not averaged; it is that of the last step");
     return NULL;
+}
+
+int64_t step_of(const struct run *run, const xf_model *model) {
+    const bool best = run->flags.patience > 0 && model != xf_trainer_model(run->trainer);
+    return best ? run->best_step : xf_trainer_step_count(run->trainer);
+}
+
+/* Stores the step in the metadata of the model, for `translate inspect`. */
+static xf_status keep_step(const struct run *run, xf_model *model, xf_error *err) {
+    char step[24];
+    snprintf(step, sizeof step, "%lld", (long long)step_of(run, model));
+    return xf_model_set_metadata(model, STEP_KEY, step, err);
 }
 
 xf_model *save_model(struct run *run) {
@@ -181,7 +193,7 @@ xf_model *save_model(struct run *run) {
     xf_model *model = other != NULL ? other : xf_trainer_model(run->trainer);
     if (!is_writer(run)) return model;
     const xf_sink sink = XF_SINK_PATH(run->flags.model);
-    if (xf_model_save(model, run->saving, NULL, &sink, &err) != XF_OK) {
+    if (keep_step(run, model, &err) != XF_OK || xf_model_save(model, run->saving, NULL, &sink, &err) != XF_OK) {
         fail(&err);
         run->save_failed = true;
         xf_model_free(other);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files.h"
 #include "signals.h"
 
 /* Creates a corpus from some pairs of the training corpus. NULL after a message. */
@@ -236,7 +237,9 @@ int run_open(struct run *run) {
     run->snapshots.every = run->flags.average_every;
     printf("%-12s %s\n", "device", device_of(run->context));
     const bool fresh = run->flags.resume == NULL && run->flags.init == NULL;
-    int status = fresh ? check_model_options(run) : -1;
+    const struct named_file model = {"--model", run->flags.model};
+    int status = is_writer(run) ? check_writable(&model) : -1; /* before minutes of work */
+    if (status < 0 && fresh) status = check_model_options(run);
     if (status >= 0) return status;
     if (!open_corpora(run)) return EXIT_FAILED;
     status = fresh ? begin(run) : run->flags.resume != NULL ? resume(run) : begin_with_init(run);

@@ -19,6 +19,21 @@ train() { run train --train pairs.tsv "${tiny[@]}" "$@"; }
 
 expect 0 "" train --model m.xf --steps 20 --hold-out 0
 holds "the model is there" test -s m.xf
+expect 1 "can't write none/m.xf: No such file or directory" train --model none/m.xf --steps 1
+holds "the error precedes reading the corpus" test -z "$(grep corpus stdout)"
+
+# The properties of a file.
+shown() { grep -qE "^  $1 +$2\$" stdout; }
+expect 0 "" run inspect m.xf
+holds "it is a model" shown kind model
+holds "of this size" shown size "$(stat -c %s m.xf) bytes"
+holds "of this precision" shown weights fp32
+holds "of this many steps" shown translate.step 20
+holds "it needs more memory for training" test "$(awk '/memory to/ { print $(NF - 1) }' stdout | sort -n | tail -n 1)" = \
+    "$(awk '/memory to train/ { print $(NF - 1) }' stdout)"
+expect 0 "" run inspect m.xf.ckpt
+holds "a checkpoint has a step" shown kind "checkpoint after step 20"
+holds "a checkpoint has a size" shown size "$(stat -c %s m.xf.ckpt) bytes"
 
 # A file that is read is never written.
 cp pairs.tsv before.tsv
@@ -47,6 +62,7 @@ holds "the link is still one" test -L out.link
 holds "nothing is left beside the output" test -z "$(ls | grep '\.part-')"
 expect 0 "" evaluate --output /dev/null
 holds "BLEU is sacreBLEU's" grep -qF "|tok:13a|smooth:exp|" stdout
+holds "a BLEU above 0 needs no hint" test -z "$(grep 'BLEU is 0' stdout)"
 expect 2 "--bleu is 'papers', expected 13a or paper" evaluate --bleu papers
 printf 'a well-known file\teine Open-Source-Datei und ein E-Mail-Konto\n' >compounds.tsv
 expect 0 "" evaluate --test compounds.tsv --bleu paper
@@ -58,7 +74,7 @@ expect 2 "decode.beam is 3" evaluate --beam 3
 expect 2 "decode.n_best is 2" run translate --model m.xf --n-best 2 --greedy
 expect 2 "model.d_model is 7" train --model d.xf --model.d_model 7 --steps 1
 holds "the error precedes reading the corpus" test -z "$(grep corpus stdout)"
-expect 2 "there is no option '-x'" run inspect --model m.xf -x
+expect 2 "there is no option '-x'; options begin with two dashes" run inspect --model m.xf -x
 expect 0 "" run inspect --model m.xf -- -x
 expect 0 "" run inspect --model m.xf -- --help
 holds "a text after -- is split" grep -q pieces stdout
@@ -82,6 +98,9 @@ holds "it learns from there" test "$(measured i.xf)" != "$(measured m.xf)"
 # In 8 bits: a smaller file that answers, and that a run may begin with, which makes it fp32.
 expect 0 "" from --model eight.xf --steps 1 --train.learning_rate 1e-30 --model.weights int8
 holds "8 bits take less room than 32" test $((2 * $(stat -c %s eight.xf))) -lt "$(stat -c %s i.xf)"
+expect 0 "" run inspect eight.xf
+holds "8 bits are shown" shown weights int8
+holds "its training had one step" shown translate.step 1
 holds "8 bits answer" test -n "$(measured eight.xf)"
 expect 0 "" run evaluate --model m.xf --test few.tsv --threads 1 --greedy --model.weights int8 --output m8.out
 holds "as a model that is kept so" cmp eight.xf.out m8.out
@@ -263,12 +282,23 @@ losses=$(sed -nE 's/^dev .*dev loss ([0-9.]+) .*/\1/p' stdout)
 lowest=$(sort -n <<<"$losses" | head -n 1)
 holds "three evaluations after the lowest" test "$(tail -n 4 <<<"$losses" | head -n 1)" = "$lowest"
 holds "the model is that of the lowest loss" grep -qE "^best .*dev loss $lowest " stdout
+lowest_step=$(sed -nE "s/^dev .*step ([0-9]+) .*dev loss $lowest .*/\1/p" stdout | head -n 1)
+holds "its step is printed in all places" test "$(grep -c "^best .*step $lowest_step\b" stdout)" = 2
+holds "and in the table, with its epoch" test "$(awk '$NF == "best" { print $1, $2 }' stdout)" = \
+    "$(awk -v step="$lowest_step" '$1 == step && NF == 6 { print $1, $2 }' stdout)"
 holds "the best model remains for a resumed run" test "$(echo p.xf.best-*)" = "p.xf.best-$(
     sed -nE "s/^dev .*step ([0-9]+) .*dev loss $lowest .*/\1/p" stdout | head -n 1)"
 cp p.xf whole.xf
+expect 0 "" run inspect p.xf
+holds "and its step is stored" shown translate.step "$lowest_step"
+loud() { run train --train short.tsv --preset tiny --tokenizer.vocab_size 300 --threads 1 --model q.xf --steps 3 "$@"; }
+expect 0 "" loud --eval-every 2 --patience 9
+holds "the time that is left is an upper bound" grep -qE '^step 1/3 .* at most [0-9]+:[0-9]+$' stdout
+holds "it is no estimate" test -z "$(grep ETA stdout)"
+expect 0 "" loud --overwrite
+holds "without --patience it is an estimate" grep -qE '^step 1/3 .* ETA [0-9]+:[0-9]+$' stdout
 expect 0 "" patient --steps 100000 --resume p.xf.ckpt
 holds "the command that was finished gives the same model" cmp -s p.xf whole.xf
-lowest_step=$(sed -nE "s/^dev .*step ([0-9]+) .*dev loss $lowest .*/\1/p" <before.patience | head -n 1)
 expect 0 "" patient --steps "$lowest_step" --overwrite
 cp p.xf.ckpt lowest.ckpt
 expect 0 "" patient --steps 100000 --resume lowest.ckpt --overwrite
