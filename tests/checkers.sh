@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs a checker over the quick suite, or over the sources, and ends with a count.
 #
-#     tests/checkers.sh asan-clang    address, undefined behaviour and leaks, by clang (tests/run.sh has them by GCC)
-#     tests/checkers.sh thread        data races, by GCC: clang's runtime does not allow tests to replace operator new
-#     tests/checkers.sh memory        reads of uninitialized memory, by clang
+#     tests/checkers.sh asan-clang    address, undefined behavior, and leaks, with clang (tests/run.sh does it with GCC)
+#     tests/checkers.sh thread        data races, with GCC: with clang, tests cannot replace operator new
+#     tests/checkers.sh memory        reads of uninitialized memory, with clang
 #     tests/checkers.sh memcheck      valgrind: invalid or uninitialized memory; leaks
 #     tests/checkers.sh helgrind      valgrind: locks and threads, in tests without a thread pool; see below
 #     tests/checkers.sh tidy          clang-tidy, with the list of .clang-tidy
@@ -11,23 +11,24 @@
 #     tests/checkers.sh analyzer      GCC's -fanalyzer over the tests in C, which call the API
 #     tests/checkers.sh all
 #
-# XF_CHECK_ONLY=REGEX selects tests or sources by name. XF_CHECK_SECONDS is the limit of each test (600). Builds are below
-# build/checkers, without the emulated GPU; XF_CHECK_BUILD=FOLDER is another build for valgrind (a release build runs
-# several times faster and has no line numbers). Needs no terminal. All checkers take hours, so tests/run.sh has none.
+# XF_CHECK_ONLY=REGEX selects tests or sources by name. XF_CHECK_SECONDS is the limit of each test (600). Builds are
+# below build/checkers, without the emulated GPU; XF_CHECK_BUILD=FOLDER selects another build for valgrind (a release
+# build runs several times faster and has no line numbers). Needs no terminal. Not part of tests/run.sh, because all
+# checkers together take hours.
 #
-# No report about this project is suppressed; for RapidJSON, arithmetic on a null pointer is. Skipped are programs that a
-# checker cannot run:
+# No report about this project is suppressed; for RapidJSON, arithmetic on a null pointer is. Programs that a checker
+# cannot run are skipped:
 #   api_allocation            replaces malloc(), as the checkers do
 #   fault_injected, fault_late    (memory) interpose the C library and hide its writes
-#   hpp                       (memory) C++17, whose std::string is compiled into the C++ library
-#   unit_core_cpu_quota, fault_kills, storm_*, soak    (valgrind) kill, fork or signal processes against the clock
+#   hpp                       (memory) uses C++17, where std::string is compiled into the C++ library
+#   unit_core_cpu_quota, fault_kills, storm_*, soak    (valgrind) kill, fork, or signal processes within time limits
 #
 # The memory sanitizer requires that the whole program is instrumented. This project, the kernels of its plugin for each
 # instruction set, and the headers of the C++ library are. For other libraries tests/harness/checkers/foreign.cpp marks the
 # memory that each function writes, and foreign_blas.cpp does so for OpenBLAS.
 #
-# Helgrind does not know the ordering of std::atomic, with which the thread pool passes tasks, so its reports about
-# programs with a pool are useless; the checker "thread" covers them.
+# The thread pool passes tasks with std::atomic, whose ordering helgrind does not know. Its reports about programs with
+# a pool are therefore useless; the checker "thread" covers them.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -38,7 +39,7 @@ only=${XF_CHECK_ONLY-}
 seconds=${XF_CHECK_SECONDS:-600}
 folder=build/checkers
 compiled="-O1 -g1 -DNDEBUG"
-# clang's checks for undefined behavior without vptr and function, whose runtime only C++ programs have.
+# clang's checks for undefined behavior, except vptr and function, whose runtime exists only in C++ programs.
 undefined=alignment,array-bounds,bool,builtin,enum,float-cast-overflow,integer-divide-by-zero,nonnull-attribute,null
 undefined+=,object-size,pointer-overflow,return,returns-nonnull-attribute,shift,signed-integer-overflow,unreachable
 undefined+=,vla-bound
@@ -77,7 +78,7 @@ sanitized() {
         suite "$folder/$1" "${without:-(?!)}" -- "${plain[@]}" env LD_PRELOAD="${preload-}"
 }
 
-# Tests that replace operator new keep their own, which calls malloc(), which valgrind replaces.
+# Valgrind replaces malloc(), which the operator new of tests that replace it calls.
 under_valgrind() {
     local tool=$1 built=${XF_CHECK_BUILD:-$folder/valgrind}
     shift

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks and measures the CUDA backend on a machine with an NVIDIA GPU that is rented by the minute: few calls, each
-# shorter than ten minutes, of programs that were built elsewhere.
+# Checks and measures the CUDA backend on a machine with an NVIDIA GPU that is rented by the minute. It makes few calls,
+# each shorter than ten minutes, with programs that were built on another machine.
 #
 #     tests/gpu.sh --prepare [--data DIR]   on a machine with nvcc: builds the folder gpu-carry (prepare.sh)
 #     tests/gpu.sh 1                        a call with all its stages; 1 to 4, see tests/harness/gpu/plan.sh
@@ -84,5 +84,5 @@ done
 say "All of it is in $out"
 "$python" tests/harness/bench/gpu_report.py "$out" --short || cat "$results"
 check_out
-# A check that did not end has not passed; a sanitizer or a benchmark that did not end is no defect.
+# A check that did not end has failed; a sanitizer or a benchmark that did not end has not.
 ! awk -F '\t' '$3 == "FAILED" || ($3 == "out of time" && $1 ~ /build|steps|parity/) { bad = 1 } END { exit !bad }' "$results"

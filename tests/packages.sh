@@ -3,7 +3,7 @@
 #
 #     tests/packages.sh [test | checkers]
 #
-# Does not ask; uses sudo only if a package is missing and the user is not root.
+# Never asks for confirmation; uses sudo only if a package is missing and the user is not root.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail

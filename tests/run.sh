@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds everything and runs all tests: once as released, once under the address and undefined-behaviour sanitizers.
+# Builds everything and runs all tests: in a release build, and with the address and undefined-behavior sanitizers.
 #
 #     tests/run.sh            all
 #     tests/run.sh release    only the release build
@@ -27,7 +27,7 @@ passed=0
 failed=0
 skipped=0
 
-# Tests are linked by gold, if it is installed, in half the time; libraries by the default linker.
+# If gold is installed, it links the tests, in half the time; libraries use the default linker.
 linker=
 if command -v ld.gold >/dev/null; then linker=gold; fi
 
@@ -86,8 +86,8 @@ tests/packages.sh test
 
 if [ "$what" = all ] || [ "$what" = release ]; then
     say "Release build"
-    # The library folder is Debian's, because tests/surfaces/package makes packages of this build. The headers of the C++
-    # library are precompiled; the build of CONTRIBUTING.md and tests/checkers.sh tidy find missing includes.
+    # The library folder is that of Debian, because tests/surfaces/package makes packages of this build. The headers of
+    # the C++ library are precompiled; the build of CONTRIBUTING.md and tests/checkers.sh tidy find missing includes.
     build build/release -DCMAKE_BUILD_TYPE=Release -DXF_CUDA_ARCHITECTURES=90-real -DXF_PRECOMPILE=ON -DXF_UNITY=CUDA \
         -DCMAKE_INSTALL_LIBDIR="lib/$(c++ -print-multiarch)"
     count_tests build/release

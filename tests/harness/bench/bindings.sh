@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Measures what each binding costs over C: 1,000 short sentences translated by the same program in every language.
+# Measures the overhead of each binding over C: the same program in every language translates 1,000 short sentences.
 #
 #     bindings.sh PREFIX MODEL OUTPUT
 #
-# PREFIX: where a Release build was installed. MODEL: a file of the demo (examples/translate/demo.sh makes build/demo/
-# small.xf), whose data gives the sentences. OUTPUT: a folder for what is built, written and found. Prints Markdown.
+# PREFIX: the prefix of an installed Release build. MODEL: a model of the demo (examples/translate/demo.sh creates
+# build/demo/small.xf); the sentences are from its data. OUTPUT: a folder for programs and results. Prints Markdown.
 #
-# Environment: CYCLES (6) and ROUNDS (3): how often each program is run, and the passes of a run, of which the first is
-# not counted; LANGUAGES ("cpp rust go java python"); PYTHON (/usr/bin/python3). A language without tools is left out,
-# and this says so. The programs are bindings.c, bindings.cpp and bindings/*/bench*; bindings.py says how they compare.
+# Environment: CYCLES (6) and ROUNDS (3): number of runs of each program, and of passes per run, of which the first is
+# not counted; LANGUAGES ("cpp rust go java python"); PYTHON (/usr/bin/python3). A language whose tools are missing is
+# skipped with a message. The programs are bindings.c, bindings.cpp, and bindings/*/bench*; bindings.py compares them.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -73,7 +73,7 @@ cc -std=c11 -O2 -fPIC -shared "$root/tests/harness/bench/bindings_inside.c" -Wl,
 programs+=("C=$output/c" "C again=$output/c")
 for language in "${languages[@]}"; do
     echo "building $language" >&2
-    "build_$language" >>"$log" 2>&1 || { tail "$log" >&2; echo "bindings.sh: $language is left out" >&2; }
+    "build_$language" >>"$log" 2>&1 || { tail "$log" >&2; echo "bindings.sh: $language is skipped" >&2; }
 done
 head -n 1000 "$root/examples/translate/data/small.tsv" | cut -f 1 >"$output/sentences"
 

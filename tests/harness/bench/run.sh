@@ -1,16 +1,16 @@
 #!/bin/bash
-# Measures this library beside PyTorch and CTranslate2, alternately in one run, and prints Markdown tables.
+# Measures this library, PyTorch, and CTranslate2 alternately in one run, and prints Markdown tables.
 #
 #     run.sh BUILD [train|decode|all]        BUILD: a Release build of this tree with xf_bench in BUILD/bin
 #
 # Environment: PYTHON (a Python with torch, ctranslate2, numpy; default python3), THREADS (2), ROUNDS (3), WARMUP (1),
-# STEPS (2, timed steps or passes a process), LOG (the raw lines, default BUILD/bench.tsv), PEERS=0 (only this
+# STEPS (2, timed steps or passes per process), LOG (the raw lines, default BUILD/bench.tsv), PEERS=0 (only this
 # library), SENTENCES1 and SENTENCES32 (sources to decode at batch 1 and 32: 16, 64), PRECISIONS (what this library
 # trains in: "fp32 bf16"), XF_ARGS (more arguments for xf_bench, such as context.isa=avx2).
 #
-# Every round runs each system once in a fresh process, so that a slow minute of the machine falls on all of them. While
-# one runs, CPU time used by others and stolen by the hypervisor is counted from /proc/stat; report.py marks the rows
-# where it was more than 3 % of a core: such numbers are not to be quoted.
+# Every round runs each system once in a fresh process, so that a slow minute of the machine affects all of them.
+# Meanwhile, the CPU time of other processes and of the hypervisor is computed from /proc/stat. report.py marks rows in
+# which it exceeds 3 % of a core; these numbers must not be quoted.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -75,7 +75,7 @@ train_round() {
 decode_prepare() {
     local init=("$build/bin/xf_bench" init "${xf_args[@]}") weights
     "${init[@]}" model="$work/base" sources="$work/sources1" sentences="${SENTENCES1:-16}"
-    for weights in fp32 bf16 int8; do # of the same numbers
+    for weights in fp32 bf16 int8; do # the same weights in each type
         "${init[@]}" model="$work/base-$weights" model.weights="$weights" sources="$work/sources32" \
             sentences="${SENTENCES32:-64}"
     done

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The library and the openblas plugin built by clang with warnings as errors; then the plugin, as clang made it, through
-# the case list, and the library through the fuzzers (tests/harness/fuzz), for 8 seconds each. GCC accepts what clang doesn't,
-# and the other way round; only both keep the sources at what is standard.
+# Builds the library and the openblas plugin with clang and warnings as errors. Then runs the case list on that plugin
+# and the fuzzers (tests/harness/fuzz) on the library, for 8 seconds each. GCC accepts code that clang rejects, and vice
+# versa; with both compilers, the sources remain standard C and C++.
 #
 #     SOURCE=... FOLDER=... GENERATOR=... CMAKE=... BACKEND_OPS=... clang.sh
 #
-# Builds in FOLDER, which remains: a second run compiles only changes. Without clang++ it ends with 77. The core is built
-# for the fuzzers, with sanitizers and -O1; the plugin without, because its kernels are compared with ref. The fuzzers take
-# ten times XF_FUZZ_SECONDS (8) of processor time. Without libFuzzer they are skipped.
+# Builds in FOLDER, which remains: a second run compiles only changes. Exits with 77 if clang++ is not installed. The
+# core is built for the fuzzers, with sanitizers and -O1; the plugin without, because its kernels are compared with ref.
+# The fuzzers take ten times XF_FUZZ_SECONDS (8) of processor time. Without libFuzzer they are skipped.
 #
 # The fuzzers check for undefined behavior except null pointers, misaligned pointers, and object sizes. These checks apply
 # to each access and take a quarter of the compile time; the sanitizer build does them on all stored inputs, and
@@ -17,7 +17,7 @@
 set -euo pipefail
 
 if ! command -v clang++ >/dev/null || ! command -v clang >/dev/null; then
-    echo "clang: not tested, for there is no clang++ (Debian: clang)"
+    echo "clang: not tested: clang++ is not installed (Debian: clang)"
     exit 77
 fi
 clang++ --version | head -n 1
@@ -46,12 +46,12 @@ for check in parity instructions; do
     passed=$((passed + $(grep -c -E '^\[ +OK ' "$FOLDER.log" || true)))
 done
 if [ $fuzz = ON ]; then
-    # Two at a time; what is found stays in the folder.
+    # Two at a time. Findings remain in the folder.
     mkdir -p "$FOLDER/findings"
     # shellcheck disable=SC2016 # expanded by the inner shell
     (cd "$FOLDER/tests/harness/fuzz/corpus" && ls -d -- */ | tr -d /) |
         xargs -P 2 -I '{}' env ASAN_OPTIONS=quarantine_size_mb=16 bash -c '
-            mkdir -p "$1/found/$2" # what is new goes here, not into the sources
+            mkdir -p "$1/found/$2" # new inputs are written here, not to the sources
             "$1/bin/fuzz_$2" -max_total_time="$3" -timeout=20 -malloc_limit_mb=256 -verbosity=1 \
                 -artifact_prefix="$1/findings/$2-" "$1/found/$2" "$4/$2" \
                 >"$1/findings/$2.log" 2>&1 ||
@@ -59,7 +59,7 @@ if [ $fuzz = ON ]; then
         ' fuzz "$FOLDER" '{}' "${XF_FUZZ_SECONDS:-8}" "$FOLDER/tests/harness/fuzz/corpus"
     echo "clang: $(grep -h '^Done ' "$FOLDER"/findings/*.log | awk '{ n += $2 } END { print n }') inputs fuzzed"
 else
-    echo "clang: not fuzzed, for there is no libFuzzer (Debian: libclang-rt-14-dev)"
+    echo "clang: not fuzzed: libFuzzer is not installed (Debian: libclang-rt-14-dev)"
 fi
 echo "clang: the library, and a plugin that passes $passed tests of the case list"
 test "$passed" -ge 2

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Compiles the kernels for one GPU architecture and prints what each takes; fails when one spills registers or
-# keeps a stack frame, since both mean traffic to memory that the source doesn't show.
+# Compiles the kernels for one GPU architecture and prints the resources that each uses. Fails if a kernel spills
+# registers or has a stack frame, because both cause memory traffic that is not visible in the source.
 #
-#     tests/harness/cuda_host/resources.sh [ARCHITECTURE]     sm_90 unless said
+#     tests/harness/cuda_host/resources.sh [ARCHITECTURE]     default: sm_90
 #
-# Needs nvcc (of NVCC, else of PATH) and no GPU.
+# Requires nvcc (the variable NVCC, or in PATH), but no GPU.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -12,11 +12,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 
 architecture=${1:-sm_90}
 nvcc=${NVCC:-nvcc}
-# Kernels that may, each with its reason: a pattern of the demangled name, as grep -E takes it.
+# Kernels that are allowed to, each with its reason: a grep -E pattern of the demangled name.
 allowed=()
 
 if ! command -v "$nvcc" >/dev/null; then
-    echo "resources.sh: there is no $nvcc" >&2
+    echo "resources.sh: $nvcc was not found" >&2
     exit 2
 fi
 folder=$(mktemp -d)
@@ -46,7 +46,7 @@ for file in $(grep -l __global__ -- *.cu | grep -vx plugin.cu); do  # the kernel
         }' "$folder/$file.log" >>"$folder/table"
 done
 
-[ -s "$folder/table" ] || { echo "resources.sh: ptxas told nothing" >&2; exit 1; }
+[ -s "$folder/table" ] || { echo "resources.sh: ptxas printed no resources" >&2; exit 1; }
 cut -f 7 "$folder/table" | { c++filt 2>/dev/null || cat; } |
     sed -E 's/\(anonymous namespace\):://; s/^void //; s/xf::cuda:://g; s/__nv_bfloat16/bf16/g; s/\(.*//' >"$folder/names"
 printf '%-20s %9s %7s %6s %6s %6s  %s\n' file registers shared stack stores loads kernel

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# System calls that fail as strace makes them fail, from outside: those of the C library and of the loader, too, which no
-# function of this program can take the place of. And memory as the system refuses it.
+# Makes system calls fail with strace, from outside the process, including those of the C library and the loader, which
+# the program itself cannot intercept. Also limits the address space.
 #
 #     tests/harness/fault/strace.sh BUILD [DEVICE [STEP]]
 #
-# Each call of a short life (life.c) from main() on, number by number (every STEP-th), with each errno. The process has to
-# end by itself, with an answer or with a sentence; the checkpoint is then the old one or the new one, whole. Ends with a
-# row for tests/harness/evidence/ledger.tsv.
+# Fails each system call of a short program (life.c) after the start of main(), one at a time (every STEP-th), with each
+# errno. The process must end by itself, with a result or with an error message; the checkpoint must then be the
+# complete old or new one. Prints a row for tests/harness/evidence/ledger.tsv at the end.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -54,7 +54,7 @@ cp "$work/files/"* "$work/new"
 
 runs=0 refused=0 bad=0
 
-# judge STATUS WHAT: of a run in $work/at, whose output is in $work/said.
+# judge STATUS WHAT: checks a run in $work/at, whose output is in $work/said.
 judge() {
     runs=$((runs + 1))
     local why=
@@ -90,12 +90,12 @@ while read -r call errors; do
     done
 done <<<"$calls"
 
-# Address space: from what does not even load the plugin to what is plenty.
+# Address space: from too little to load the plugin to more than enough.
 for ((kib = 20000; kib < 600000; kib += 4000 * step)); do
     rm -rf "$work/at" && cp -r "$work/files" "$work/at"
     status=0
     (ulimit -v "$kib" && exec timeout -s KILL 20 "$life" "$work/at" "$device") >"$work/said" 2>&1 || status=$?
-    # The loader itself may find no memory for the libraries of the program.
+    # The loader itself may run out of memory for the libraries of the program.
     [ "$status" = 127 ] && grep -q 'shared libraries' "$work/said" && continue
     judge "$status" "$kib KiB of address space"
 done

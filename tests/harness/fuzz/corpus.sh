@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Packs and unpacks the inputs of a fuzz target, which the tree holds as one archive each: corpus/TARGET.tar.xz.
+# Packs and unpacks the inputs of a fuzz target, which are stored as one archive: corpus/TARGET.tar.xz.
 #
 #     tests/harness/fuzz/corpus.sh unpack TARGET FOLDER     replaces FOLDER by the inputs
 #     tests/harness/fuzz/corpus.sh pack TARGET FOLDER       replaces the archive by the files in FOLDER

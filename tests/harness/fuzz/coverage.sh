@@ -29,6 +29,6 @@ cd "$source"
 files=(lib/core/{safetensors,safetensors_header,input,utf8,options}.cpp lib/nn/{model_file,model_file_load,model_file_save,user_metadata}.cpp
     lib/train/{checkpoint,position}.cpp lib/text/{,*/}*.cpp lib/data/{corpus,corpus_build,line_reader}.cpp)
 llvm-cov-"$version" report "$folder/bin/fuzz_replay" -instr-profile="$folder/all.profdata" "${files[@]}" >"$folder/report.txt"
-# llvm-cov's columns from the right: of branches three, then lines, lines not reached, their share.
+# The columns of llvm-cov from the right: three for branches, then lines, lines not reached, and their fraction.
 awk -v OFS='\t' 'BEGIN { print "file", "lines", "not reached", "share" }
     /\.cpp |^TOTAL/ { print $1, $(NF - 5), $(NF - 4), $(NF - 3) }' "$folder/report.txt"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tests/gpu.sh on a machine without a GPU: a dry run of every stage passes, and what must fail or be said is.
+# Tests tests/gpu.sh on a machine without a GPU: a dry run of every stage passes, and errors are reported.
 #
 #     dry_test.sh BUILD FOLDER      FOLDER is emptied first
 #
@@ -14,10 +14,10 @@ failures=0
 expect() { # expect TEXT command...
     local text=$1
     shift
-    "$@" || { echo "not so: $text" && failures=$((failures + 1)); }
+    "$@" || { echo "FAILED: $text" && failures=$((failures + 1)); }
 }
 has() { grep -qP "$2" "$folder/$1/results.tsv"; }
-gpu() { # gpu NAME argument...: its exit status, what it wrote in FOLDER/NAME
+gpu() { # gpu NAME argument...: returns its exit status; its output is in FOLDER/NAME
     local name=$1
     shift
     OUT=$folder/$name tests/gpu.sh "$@" >"$folder/$name.log" 2>&1
@@ -30,8 +30,8 @@ gpu others --dry-run 2 3 4
 XF_STUB_FINDS=racecheck gpu races --dry-run sanitize
 XF_BUDGET=0 gpu late --dry-run parity
 
-# Carried programs in place of a build, as on the machine itself: here the emulation's plugin is the GPU. And one whose
-# program fails until its kernels are waited for.
+# Prepared programs instead of a build, as on the machine with the GPU: here the GPU is the plugin of the emulation.
+# Also a program that fails until the host waits for its kernels.
 for tool in nvidia-smi compute-sanitizer ncu; do ln -s "$PWD/tests/harness/gpu/stub.sh" "$folder/stubs/$tool"; done
 for name in whole broken; do
     mkdir -p "$folder/$name.carry"/{run/bin,run/lib,check/bin}

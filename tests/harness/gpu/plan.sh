@@ -1,5 +1,5 @@
-# The calls of tests/gpu.sh: stages, the seconds each may take, what it is. Sourced. The seconds of a call add up to at
-# most 570: ten minutes are all that a call has.
+# The calls of tests/gpu.sh: their stages, the limit of each in seconds, and a description. Sourced. The sum of a call
+# is at most 570 seconds, because a call may take ten minutes.
 #
 # SPDX-License-Identifier: Apache-2.0
 plan=(

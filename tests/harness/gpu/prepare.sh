@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# Fills the folder that travels to a rented GPU: tests/gpu.sh --prepare [--data DIR]. Runs where nvcc and the build's
-# needs are; no GPU.
+# Fills the folder that is copied to the machine with the GPU: tests/gpu.sh --prepare [--data DIR]. Requires nvcc and
+# the build dependencies, but no GPU.
 #
 #     prepare.sh FOLDER [--data DIR]
 #
-# FOLDER/run.tar.xz    what every call needs: xf_bench, dump_batches, translate, the library and its plugins
-# FOLDER/check.tar.xz  calls 1 and 2: tests, gpu_products, gpu_planted, CUPTI's client, plugins with other sizes of the
-#                      loss, with cuBLASLt for decoding, with dependent launches; 85 MiB that are nearly the same, so 4 when packed
-# FOLDER/data          call 4, with --data DIR, which holds en-de and en-fr, each with train, dev and test.tsv.xz: those,
+# FOLDER/run.tar.xz    for every call: xf_bench, dump_batches, translate, the library, and its plugins
+# FOLDER/check.tar.xz  for calls 1 and 2: tests, gpu_products, gpu_planted, the CUPTI client, and plugins with other tile
+#                      sizes of the loss, with cuBLASLt for decoding, and with dependent launches; 85 MiB of similar
+#                      files, 4 MiB packed
+# FOLDER/data          for call 4, with --data DIR: the files train, dev, and test.tsv.xz of its folders en-de and en-fr,
 #                      and a tokenizer for each model
-# FOLDER/deps          what a build needs that a bare machine lacks, for the case that the programs don't start there
+# FOLDER/deps          the build dependencies that a bare machine lacks, in case the programs do not start there
 #
-# A call carries the parts it needs. Sizes are printed at the end.
+# Each call needs only some parts. The sizes are printed at the end.
 #
 # Environment: XF_GPU_ARCH (90a-real: H100 and H200), XF_GPU_PREBUILD (the build, build/gpu-prebuild), NVCC,
 # XF_CMAKE_OPTIONS, XF_JOBS.
@@ -25,8 +26,8 @@ build=$(realpath -m "${XF_GPU_PREBUILD:-build/gpu-prebuild}")
 arch=${XF_GPU_ARCH:-90a-real}
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 modules=(libutf8proc libmd RapidJSON cmocka)
-# Rows of a piece of the loss, rows that are gathered: a base model's vocabulary in rows of 37,008. 256x8192 is what the
-# plugin is built with, 1024x4096 what it had before.
+# Rows per tile of the loss x rows per chunk, for the vocabulary of a base model in rows of 37,008. The plugin is built
+# with 256x8192; 1024x4096 is an earlier value.
 losses=(128x4096 128x8192 256x4096 256x8192 256x16384 512x8192 1024x4096 1024x8192 2048x8192)
 
 die() {
@@ -42,7 +43,7 @@ if [ -z "$pkgconf" ] || ! "$pkgconf" --exists "${modules[@]}" 2>/dev/null; then
     pkgconf=$folder/deps/bin/pkgconf
 fi
 
-# The programs. libstdc++ is linked in: the other machine's may be older.
+# The programs. libstdc++ is linked statically, because that of the other machine may be older.
 static="-static-libstdc++ -static-libgcc"
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DXF_CUDA=ON "-DXF_CUDA_ARCHITECTURES=$arch" \
     "-DCMAKE_CUDA_COMPILER=$nvcc" "-DPKG_CONFIG_EXECUTABLE=$pkgconf" "-DCMAKE_EXE_LINKER_FLAGS=$static" \
@@ -71,24 +72,24 @@ printf 'commit %s\nsource %s\nfor %s\nby %s, glibc %s\n' "$(git describe --alway
 toolkit=$(dirname "$(dirname "$(realpath "$nvcc")")")
 "$nvcc" -std=c++20 -O2 -arch="sm_${arch%-*}" tests/harness/bench/gpu_planted.cu -o "$parts/check/bin/gpu_planted"
 if [ -f "$toolkit/include/cublasLt.h" ]; then
-    # nvcc's front end is none for all of C++20; the kernels are the plugin's.
+    # The front end of nvcc does not support all of C++20; the kernels are those of the plugin.
     mapfile -t own < <(cd "$build" && ninja -t query lib/libxformer_cuda.so | grep -o '[^ ]*/gemm_\(rows\(_tile\|_fp32\)\?\|plain\)\.cu\.o' | xargs -n 1 realpath)
     "$nvcc" -std=c++20 -O2 -arch="sm_${arch%-*}" -Icuda -Ilib -Iinclude -Itests/harness/bench -c tests/harness/bench/gpu_own_rows.cu -o "$build/gpu_own_rows.o"
     c++ -std=c++20 -O2 -Icuda -Ilib -Iinclude -Itests/harness/bench -isystem "$toolkit/include" -x c++ \
         tests/harness/bench/gpu_products.cpp cuda/cublaslt.cu -x none "$build/gpu_own_rows.o" "${own[@]}" -static-libstdc++ -static-libgcc -L"$toolkit/lib64" \
         -lcudart_static -ldl -lrt -lpthread -o "$parts/check/bin/gpu_products"
 else
-    echo "prepare.sh: no cublasLt.h: no gpu_products"
+    echo "prepare.sh: cublasLt.h was not found: without gpu_products"
 fi
 cupti=$(find "$toolkit/" -name 'libcupti.so' 2>/dev/null | head -n 1)
 if [ -n "$cupti" ]; then
     cc -O2 -shared -fPIC -I"$toolkit/include" -I"$toolkit/extras/CUPTI/include" tests/harness/bench/gpu_kernels.c "$cupti" \
         -o "$parts/check/lib/libgpu_kernels.so"
 else
-    echo "prepare.sh: no CUPTI: no times of kernels"
+    echo "prepare.sh: CUPTI was not found: without the times of kernels"
 fi
 
-# The plugin again with other numbers in one file: the same commands, for that file and the link.
+# Variants of the plugin with other constants in one file: compiles that file and links with the same commands.
 variant() { # variant FOLDER FILE.cu OPTIONS
     local object compile link so=$parts/check/$1/libxformer_cuda.so
     mkdir "$parts/check/$1"
@@ -105,7 +106,7 @@ done
 variant step/by_cuBLASLt gemm_cublaslt.cu -DXF_CUDA_STEP_PRODUCTS=0
 variant step/dependent_launch plugin.cu -DXF_CUDA_DEPENDENT_LAUNCH=1
 
-# Libraries beside the system's own.
+# Libraries that are not part of the system.
 for program in "$parts"/run/bin/* "$parts"/run/lib/*.so "$parts"/check/bin/*; do
     case $program in */run/*) to=run ;; *) to=check ;; esac
     ldd "$program" | sed -n 's/.* => \(\/[^ ]*\(utf8proc\|libmd\|cmocka\)[^ ]*\) .*/\1/p' |
@@ -114,7 +115,7 @@ done
 find "$parts" -type f \( -path '*/bin/*' -o -name '*.so*' \) -exec strip {} +
 for part in run check; do tar -C "$parts" -c $part | xz -6 >"$folder/$part.tar.xz"; done
 
-collect() { # for a build there: what a bare machine lacks, from Debian, with .pc files that hold wherever they lie
+collect() { # for a build there: Debian packages that a bare machine lacks, with relocatable .pc files
     local packages=(libutf8proc-dev libutf8proc2 libmd-dev libmd0 rapidjson-dev libcmocka-dev libcmocka0 pkgconf-bin libpkgconf3)
     local temporary file
     temporary=$(mktemp -d)
@@ -129,7 +130,7 @@ collect() { # for a build there: what a bare machine lacks, from Debian, with .p
     rm -rf "$deps"
     mkdir -p "$deps"/{bin,lib,pkgconfig}
     cp -r "$from/include" "$deps/"
-    # /lib and /usr/lib are one in Debian, but not in every package.
+    # In Debian, /lib is a link to /usr/lib, but not every package knows this.
     find "$temporary/root" -path '*/lib/*' \( -name 'lib*.so' -o -name 'lib*.so.*' \) -exec cp -P {} "$deps/lib/" \;
     cp "$from/bin/pkgconf" "$deps/bin/"
     find "$from" -name '*.pc' | while read -r file; do

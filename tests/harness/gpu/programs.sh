@@ -1,17 +1,17 @@
-# Which programs tests/gpu.sh runs: those that were carried, else those of a build that is made here. Sourced. Sets run
-# (the folder of xf_bench and the like), check (of the tests), plugins, lib (searched for libraries) and tests.
+# Selects the programs that tests/gpu.sh runs: the prepared ones, or those of a build on this machine. Sourced. Sets run
+# (the folder of xf_bench etc.), check (the folder of the tests), plugins, lib (searched for libraries), and tests.
 #
 # SPDX-License-Identifier: Apache-2.0
 stage_begin=$SECONDS stage_limit=300
 
-# The GPU, in words of nvidia-smi: "name, MiB, driver, capability".
+# The GPU, as nvidia-smi prints it: "name, MiB, driver, capability".
 gpu=$(nvidia-smi --query-gpu=name,memory.total,driver_version,compute_cap --format=csv,noheader,nounits 2>/dev/null | head -n 1)
 [ -n "$gpu" ] || die 77 "there is no NVIDIA GPU on this machine (or no driver for it); nothing was checked"
 nvcc=${NVCC-$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)}
 [ -z "$nvcc" ] || export PATH=$PATH:${nvcc%/*}
 
-# A library of CUDA that the loader does not find by itself: of the toolkit, or of PyTorch's wheels, whose folder is
-# found without PyTorch being loaded. Prints its folder.
+# Finds a library of CUDA that is not in the search path of the loader: in the toolkit, or in PyTorch's wheels, whose
+# folder is found without loading PyTorch. Prints its folder.
 folder_of() {
     local found=
     if ldconfig -p 2>/dev/null | grep -q "$1\.so\."; then return; fi
@@ -55,7 +55,7 @@ else
     fi
     result build programs info 0 "$(tr '\n' ';' <"$state/run/built.txt")"
 fi
-# PyTorch finds its own libraries of CUDA: another cuBLAS in its way may be one that it was not made for.
+# PyTorch finds its own libraries of CUDA; another cuBLAS in the search path may be incompatible.
 export XF_OTHERS_LIBRARY_PATH=${LD_LIBRARY_PATH-}
 export LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export XF_LIBRARY_PATH=$LD_LIBRARY_PATH XF_BACKEND_PATH=$plugins

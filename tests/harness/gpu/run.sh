@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: Apache-2.0
 say() { printf '\n== %s  [%s s]\n' "$*" "$SECONDS"; }
-# limit N: at most N seconds, at most what the stage and the call have left
+# limit N: prints the smallest of N and the remaining seconds of the stage and the call
 limit() {
     local rest=$((stage_begin + stage_limit - SECONDS)) all=$((budget - SECONDS))
     if [ $all -lt $rest ]; then rest=$all; fi
@@ -23,9 +23,9 @@ keep_log() {
     if [ "$size" -gt 14000000 ]; then return; fi
     { printf '\n===== %s\n' "$1" && tail -c 500000 "$(log_of "$1")"; } >>"$out/log.txt"
 }
-# attempt STAGE NAME SECONDS command...: runs it, its output in log_of NAME, and writes a row. With `must` set, the
-# output must hold that text and nothing may have been skipped for want of a GPU; with `judge` set, that function may
-# change status and detail.
+# attempt STAGE NAME SECONDS command...: runs the command, writes its output to log_of NAME, and adds a row. If `must`
+# is set, the output must contain that text, and nothing may have been skipped because of a missing GPU. If `judge` is
+# set, that function may change status and detail.
 attempt() {
     local stage=$1 name=$2 begin=$SECONDS seconds log status rc detail
     seconds=$(limit "$3") log=$(log_of "$2")

@@ -29,11 +29,11 @@ stage_facts() {
     fi
 }
 
-tool_of() { # of NVIDIA's, also where PATH does not name it
+tool_of() { # the path of a tool of NVIDIA, even if it is not in PATH
     command -v "$1" || ls "/usr/local/cuda/bin/$1" /opt/nvidia/nsight-compute/*/"$1" 2>/dev/null | tail -n 1
 }
 
-# The first that a GPU sees: when even this fails, the second try tells which kernel, since each is waited for.
+# The first work for a GPU. If it fails, the second attempt shows which kernel failed, because it waits for each.
 stage_steps() {
     local precision steps
     for precision in fp32 bf16; do
@@ -44,12 +44,13 @@ stage_steps() {
     done
 }
 
-# Parity, row invariance and the like of each operation; the device tests; two processes, one answer.
+# Parity, row invariance, etc. of each operation; the device tests; the same results in two processes.
 stage_parity() (
     XF_TEST_PLUGINS=$plugins/libxformer_cuda.so must='OK.*cuda' \
         attempt parity "case list" 135 "$check/backend_ops" "${dry_cases:-cuda/*}" &
     attempt parity comparisons 135 "$python" tests/harness/bench/gpu_checks.py "$run" "$results" $dry &
-    # Dependent launches are right or wrong by how the GPU orders memory: decoding and training once more with them.
+    # The memory ordering of the GPU determines whether dependent launches are correct: repeats decoding and training
+    # with them.
     if [ -d "$check/../step/dependent_launch" ]; then
         for name in "unit_decode batch" "unit_decode request" "golden parity"; do
             if [ ! -x "$check/${name% *}" ]; then continue; fi
@@ -80,7 +81,7 @@ judge_sanitizer() {
     fi
 }
 # shellcheck disable=SC2034,SC2317,SC2329
-judge_planted() { # the other way round: what is planted must be reported
+judge_planted() { # inverted: the planted faults must be reported
     if grep -qE '^=+ +(Invalid|(Error|Warning): (Potential |Race)|Uninitialized|Barrier|Divergent)' "$2"; then
         status=ok detail="found what was planted"
     else
@@ -99,7 +100,7 @@ stage_sanitize() (
     for kind in memcheck racecheck initcheck synccheck; do
         (
             common=("$tool" --tool "$kind" --error-exitcode 99 --print-limit 50)
-            # Names as the linker has them; should this version want them as people do, the planted fault tells.
+            # Mangled names. If this version expects demangled ones, the planted fault is not reported.
             for filter in kernel_substring=xf4cuda kernel_substring=xf::cuda; do
                 judge=judge_planted attempt sanitize "$kind, planted, $filter" 40 "${common[@]}" --kernel-name $filter \
                     "$check/gpu_planted" $kind

@@ -118,7 +118,7 @@ have_torch() {
     return 1
 }
 
-# torch.compile takes minutes on one core; what it makes is kept in a cache. Nothing else runs meanwhile.
+# torch.compile takes minutes on one core; its output is cached. Nothing else runs during that time.
 stage_compile() (
     have_torch compile || return
     for part in 0 1 2 3 4 5; do

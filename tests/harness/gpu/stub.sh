@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Stands for a tool of NVIDIA in dry runs of tests/gpu.sh, under its name: answers as it would, and refuses arguments
-# that it would refuse or that the stage must not forget.
+# Replaces a tool of NVIDIA in dry runs of tests/gpu.sh, under its name: prints the same output, and rejects arguments
+# that the tool would reject, or the lack of required ones.
 #
 # SPDX-License-Identifier: Apache-2.0
 all=" $* "
@@ -21,7 +21,7 @@ case ${0##*/} in
         filter=${BASH_REMATCH[1]}
         [[ $all = *" --error-exitcode 99 "* ]] || die "errors would pass"
         while [[ $1 = --* ]]; do shift 2; done
-        if [[ ${1##*/} = gpu_planted ]]; then # names as the linker has them; the filter of people's names finds nothing
+        if [[ ${1##*/} = gpu_planted ]]; then # mangled names; a filter of demangled names matches nothing
             if [[ _ZN2xf4cuda16planted = *"$filter"* ]]; then
                 echo "========= Invalid __global__ write of size 4 bytes"
                 exit 99
