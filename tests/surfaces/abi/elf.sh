@@ -1,5 +1,5 @@
 #!/bin/sh
-# The shared object as the loader sees it: its name, what it needs, its symbol versions, how it is hardened.
+# Checks the shared object as the loader sees it: its name, dependencies, symbol versions, and hardening.
 #
 #   elf.sh library LIBRARY MAP        libxformer.so
 #   elf.sh openblas|cuda PLUGIN       a plugin
@@ -7,7 +7,7 @@
 # - NEEDED contains only the libraries that are listed here: a new dependency is a decision.
 # - No RPATH or RUNPATH (the tree can be moved), no text relocations (its pages are shared), no executable stack, no
 #   segment that is writable and executable, all relocations read-only after loading (RELRO, NOW).
-# - The library has the SONAME libxformer.so.N, and every exported symbol is in the version node that the map says.
+# - The library has the SONAME libxformer.so.N, and every exported symbol is in the version node of the map.
 # - A plugin has no SONAME (it is opened, not linked) and exports only xf_plugin_init.
 #
 # SPDX-License-Identifier: Apache-2.0
@@ -27,7 +27,7 @@ case $kind in
     library) allowed="$common libutf8proc.so.2 libmd.so.0 libstdc++.so.6 libgcc_s.so.1 libdl.so.2" ;;
     openblas) allowed="$common" ;;
     cuda) allowed="$common libdl.so.2 librt.so.1 libstdc++.so.6 libgcc_s.so.1" ;;
-    *) echo "elf.sh: '$kind' is none of library, openblas, cuda"; exit 2 ;;
+    *) echo "elf.sh: found '$kind', expected library, openblas, or cuda"; exit 2 ;;
 esac
 for needed in $(echo "$dynamic" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p'); do
     case " $allowed " in
@@ -35,9 +35,9 @@ for needed in $(echo "$dynamic" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p'); do
         *) fault "needs $needed, expected only: $allowed" ;;
     esac
 done
-if echo "$dynamic" | grep -E '\((RPATH|RUNPATH)\)'; then fault 'has a search path of its own'; fi
+if echo "$dynamic" | grep -E '\((RPATH|RUNPATH)\)'; then fault 'has an RPATH or RUNPATH'; fi
 if echo "$dynamic" | grep -E '\(TEXTREL\)|\(FLAGS\).*TEXTREL'; then fault 'has text relocations'; fi
-echo "$segments" | grep -q 'GNU_STACK.* RW  *0x' || fault 'asks for an executable stack, or says nothing of the stack'
+echo "$segments" | grep -q 'GNU_STACK.* RW  *0x' || fault 'has an executable stack, or no GNU_STACK header'
 if echo "$segments" | grep -E '^ *LOAD .* RWE '; then fault 'has a segment that is writable and executable'; fi
 echo "$segments" | grep -q GNU_RELRO || fault 'has no read-only relocations'
 echo "$dynamic" | grep -qE '\(FLAGS_1\).*NOW|\(BIND_NOW\)' || fault 'leaves relocations writable: link with -z now'

@@ -1,8 +1,10 @@
 #!/bin/sh
-# The direction of includes, and where system headers are: api -> train, decode, eval -> ranks, nn, data, text -> backend -> comm -> core.
+# Checks the direction of includes and the location of system headers: api -> train, decode, eval -> ranks, nn, data,
+# text -> backend -> comm -> core.
 #
-# data may use text; nn knows no data and no text; text and data know no tensors. Backends in cpu/ and cuda/ see two files
-# of the library. Nothing outside lib/backend, cpu and cuda uses CUDA or BLAS. Public headers include public headers.
+# data may use text; nn includes neither data nor text; text and data do not include tensors. Backends in cpu/ and cuda/
+# include two files of the library. Only lib/backend, cpu, and cuda use CUDA or BLAS. Public headers include only public
+# headers.
 #
 #   includes.sh ROOT
 #
@@ -12,7 +14,7 @@ cd "$1"
 failed=0
 seen=0
 
-# folder: what its files may include beside the C and C++ libraries. "xformer/" are the public headers.
+# folder: what its files may include in addition to the C and C++ libraries. "xformer/" stands for the public headers.
 while read -r folder allowed; do
     [ -d "$folder" ] || continue
     pattern=$(echo "$allowed" | sed 's/ /|/g')
@@ -42,13 +44,13 @@ cpu/ref ref/ backend/plugin_abi\.h core/(philox|half|int8)\.h
 cpu/openblas [a-z0-9_]+\.(h|inl)" backend/plugin_abi\.h core/philox\.h
 cuda [a-z0-9_]+\.(h|cuh|inl)" backend/plugin_abi\.h core/philox\.h comm/plugin(_support)?\.h
 RULES
-[ $seen -ge 100 ] || { echo "only $seen includes were seen"; exit 1; }
+[ $seen -ge 100 ] || { echo "found only $seen includes, expected at least 100"; exit 1; }
 
 for folder in lib/*/; do
-    ls "$folder" | grep -qE '\.(h|cpp|inl)$' || continue  # holds no code
+    ls "$folder" | grep -qE '\.(h|cpp|inl)$' || continue  # contains no code
     case " core comm backend ranks text data nn train decode eval api " in
         *" $(basename "$folder") "*) ;;
-        *) echo "$folder has no rule here"; failed=1 ;;
+        *) echo "this script has no rule for $folder"; failed=1 ;;
     esac
 done
 # System headers and system calls are in lib/core/os only, except in plugins, which do not link the core.
@@ -63,7 +65,7 @@ if [ -n "$foreign" ]; then
     failed=1
 fi
 grep -qE 'include *<(unistd|dlfcn)\.h>' lib/core/os/*.cpp || { echo "lib/core/os has no system headers"; failed=1; }
-# plugin_abi.h is what plugins see, so it sees nothing of the library; nor does philox.h.
+# Plugins include plugin_abi.h and philox.h, so neither may include the library.
 if grep -nE 'include *"' lib/core/philox.h; then echo "lib/core/philox.h includes the library"; failed=1; fi
 if grep -nE 'include *"' lib/backend/plugin_abi.h | grep -v '"xformer/'; then
     echo "lib/backend/plugin_abi.h includes the library"
@@ -73,9 +75,9 @@ calls='(cuda[A-Z][A-Za-z]+|cublas[A-Za-z]*|cblas_[a-z]+|openblas_[a-z_]+|[sd]gem
 foreign=$(grep -rnE "$calls|include *[<\"](cuda|cublas|cblas|openblas)" \
     lib include --include='*.h' --include='*.cpp' | grep -v '^lib/backend/' || true)
 if [ -n "$foreign" ]; then
-    echo "CUDA or BLAS outside lib/backend, cpu and cuda:"
+    echo "CUDA or BLAS outside lib/backend, cpu, and cuda:"
     echo "$foreign"
     failed=1
 fi
-echo "$seen includes were looked at"
+echo "$seen includes checked"
 exit $failed

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The ABI three ways: what the headers declare, what the version script lists and what the library exports are equal.
+# Checks that the headers declare, the version script lists, and the library exports the same functions.
 #
 #   names.sh INCLUDE_FOLDER MAP LIBRARY C_COMPILER
 #
@@ -9,13 +9,13 @@ include=$1 map=$2 library=$3 compiler=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# -fpreprocessed takes comments out and leaves macros as they are.
+# -fpreprocessed removes comments and keeps macros.
 cat "$include"/xformer/*.h | "$compiler" -fpreprocessed -dD -E -P -x c - 2>/dev/null | grep -v '^#' |
     tr '\n' ' ' | grep -oE 'XF_API[^(;]*\(' | grep -oE 'xf_[a-z0-9_]+\($' | tr -d '(' | sort >"$work/headers"
 sed 's/#.*//' "$map" | grep -oE 'xf_[a-z0-9_]+' | sort >"$work/map"
 nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort >"$work/library"
 
-[ "$(wc -l <"$work/headers")" -ge 80 ] || { echo "the headers gave only $(wc -l <"$work/headers") names"; exit 1; }
+[ "$(wc -l <"$work/headers")" -ge 80 ] || { echo "found only $(wc -l <"$work/headers") names in the headers, expected at least 80"; exit 1; }
 failed=0
 for one in headers map library; do
     if [ -n "$(uniq -d "$work/$one")" ]; then

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Translates a data set on real engines, Spark and Ray, each on two workers of which one is killed in the middle, and
-# compares the result with that of the program `translate`: every row once, the same bytes.
+# Translates a data set with Spark and Ray, on two workers, one of which is killed during the run. Compares the result
+# with that of the program `translate`: every row once, the same bytes.
 #
 #     tests/surfaces/cluster/engines.sh BUILD [WORK] [LINES]     BUILD: a build of this tree (ninja -C BUILD); WORK: build/cluster; LINES: 2000
 #
@@ -44,7 +44,7 @@ for name in "many $lines" "few $few"; do
     read -r folder count <<<"$name"
     "$python" "$tests/data.py" make "$root/examples/translate/data/small.tsv" "$count" "$work/data/$folder"
     "$build/bin/translate" translate --model "$model" <"$work/data/$folder/lines.txt" >"$work/data/$folder/plain.txt" || true
-    [ "$(wc -l <"$work/data/$folder/plain.txt")" = "$count" ] # it ends with 1: some lines can't be translated
+    [ "$(wc -l <"$work/data/$folder/plain.txt")" = "$count" ] # it ends with 1: some lines cannot be translated
 done
 
 passed=0 failed=0
@@ -55,8 +55,8 @@ spark=("$SPARK_HOME/bin/spark-submit" --master 'local-cluster[2,1,1024]' --conf 
     --py-files "$programs/bulk.py" "$programs/spark_translate.py" --model "$model")
 ray=("$python" "$tests/two_nodes.py" "$python" "$programs/ray_translate.py" --model "$model" --workers 2)
 
-# run NAME FOLDER LOST COMMAND... OUTPUT: runs it, compares, counts. LOST: what the log says of the worker that was
-# killed, or nothing where none is.
+# run NAME FOLDER LOST COMMAND... OUTPUT: runs the command, compares, and counts. LOST: the text in the log about the
+# killed worker; empty if none is killed.
 run() {
     local name=$1 folder=$work/data/$2 lost=$3 output=${!#} began=$SECONDS log
     log=$work/$(tr -c '[:alnum:]\n' _ <<<"$name").log

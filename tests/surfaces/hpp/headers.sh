@@ -3,7 +3,7 @@
 # from C++17 on and every compiler, with common warnings as errors and without run-time type
 # information.
 #
-#   headers.sh ROOT C++_COMPILER...      compilers that are not there are skipped
+#   headers.sh ROOT C++_COMPILER...      missing compilers are skipped
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -59,7 +59,7 @@ declare -A seen
 for compiler in "$@"; do
     path=$(command -v "$compiler" || true)
     if [ -z "$path" ]; then
-        echo "NOT TESTED: there is no $compiler"
+        echo "NOT TESTED: $compiler was not found"
         continue
     fi
     path=$(readlink -f "$path")
@@ -73,10 +73,10 @@ for compiler in "$@"; do
         compile "$path" $standard "$work/use.cpp"
     done
     if "$path" -std=c++14 "${flags[@]}" "$work/base.alone.cpp" 2>"$work/log" || ! grep -q "need C++17" "$work/log"; then
-        echo "FAILED: $compiler -std=c++14 should say what the headers need"
+        echo "FAILED: $compiler -std=c++14 should report which standard the headers need"
         failed=1
     fi
 done
-[ $runs -ge 12 ] || { echo "only $runs runs: no compiler was found?"; exit 1; }
+[ $runs -ge 12 ] || { echo "only $runs runs, expected at least 12: is a compiler missing?"; exit 1; }
 echo "$runs runs"
 exit $failed

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# What users link: an installed tree of this build, or the sources inside their own project.
+# Tests both ways to link the library: an installed tree of this build, and the sources inside another project.
 #
-#     install.sh tree      components, DESTDIR, a prefix that is moved; programs by pkg-config and by find_package,
-#                          with the plugins and without
+#     install.sh tree      components, DESTDIR, a prefix that is moved; programs with pkg-config and find_package,
+#                          with and without the plugins
 #     install.sh parent    FetchContent and add_subdirectory, which must not change the parent, and the libxformer.a that
-#                          the second one makes, installed, with plugins beside the program and by XF_BACKEND_PATH
+#                          the latter builds, installed, with plugins next to the program and with XF_BACKEND_PATH
 #
-# CMakeLists.txt says in the environment where things are: SOURCE and BUILD, VERSION, LIBDIR and INCLUDEDIR below the
-# prefix, PLUGINS (those of this build, a space between them), GENERATOR, CMAKE, CTEST, PKG_CONFIG, READELF, CC, CXX.
+# CMakeLists.txt sets these environment variables: SOURCE and BUILD, VERSION, LIBDIR and INCLUDEDIR below the prefix,
+# PLUGINS (those of this build, separated by spaces), GENERATOR, CMAKE, CTEST, PKG_CONFIG, READELF, CC, CXX.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -28,32 +28,32 @@ fail() {
     exit 1
 }
 
-# quietly COMMAND...: what it says is shown when it fails.
+# quietly COMMAND...: shows the output only if the command fails.
 quietly() {
     "$@" >log 2>&1 && return
     cat log
     fail "$*"
 }
 
-# files FOLDER: names of what is no folder, sorted. The build type is in one of them.
+# files FOLDER: prints the names of all files except folders, sorted. One of them contains the build type.
 files() {
     if [ ! -d "$1" ]; then return; fi
     (cd "$1" && find . ! -type d | sed -E 's|^\./||; s|(xformerTargets)-[a-z]+\.cmake|\1-TYPE.cmake|' | sort)
 }
 
-# equal WHAT EXPECTED FOUND: two lists, one name a line.
+# equal WHAT EXPECTED FOUND: compares two lists with one name per line.
 equal() {
     diff <(printf '%s\n' "$2") <(printf '%s\n' "$3") || fail "$1: expected (<) and found (>) differ"
 }
 
-# says WORDS: the last program's output has this line, or a line with these words.
+# says WORDS: checks that the output of the last program has a line with these words.
 says() {
     grep -qF -- "$1" output && return
     cat output
     fail "the program did not say: $1"
 }
 
-# with_plugins TREE COMMAND...: the program trains, and plugins are found in this tree.
+# with_plugins TREE COMMAND...: checks that the program trains and finds plugins in this tree.
 with_plugins() {
     local tree=$1 plugin
     shift
@@ -61,13 +61,13 @@ with_plugins() {
     says "version $VERSION"
     says "trained 3 steps"
     for plugin in ${plugins[@]+"${plugins[@]}"}; do
-        if [[ "$plugin" == [mn]* ]]; then continue; fi # mpi and nccl are no backends
+        if [[ "$plugin" == [mn]* ]]; then continue; fi # mpi and nccl are not backends
         says "from '$tree/$LIBDIR/xformer/libxformer_$plugin.so'"
         if [ "$plugin" = openblas ]; then says "cpu:openblas active 1, "; fi
     done
 }
 
-# without_plugins COMMAND...: the program trains on the built-in backend, and the log says why not on another one.
+# without_plugins COMMAND...: checks that the program trains on the built-in backend and that the log states the reason.
 without_plugins() {
     "$@" >output 2>&1 || { cat output; fail "$*"; }
     says "cpu:ref active 1, from '', reason ''"
@@ -78,7 +78,7 @@ without_plugins() {
     says "libxformer_openblas.so was not found"
 }
 
-# pkg_config TREE ARGUMENT...: what pkg-config says of the xformer in this tree.
+# pkg_config TREE ARGUMENT...: runs pkg-config for the installed tree.
 pkg_config() {
     local tree=$1
     shift
@@ -108,7 +108,8 @@ by_find_package() {
     grep -q "compatible" log || { cat log; fail "find_package refuses 0.99, but not for its version"; }
 }
 
-# names_nothing TREE WORD...: no installed text names a folder of this machine, no library a path to search.
+# names_nothing TREE WORD...: checks that no installed text contains a folder of this machine, and no library a search
+# path.
 names_nothing() {
     local tree=$1 word library
     shift
@@ -163,7 +164,7 @@ tree() {
 }
 
 parent() {
-    # Installed files lie where this build has them, so that what is looked for below is found.
+    # Installed files have the same layout as in this build, so that the checks below find them.
     local options=(-S "$SOURCE/tests/surfaces/install/parent" -G "$GENERATOR" -DXFORMER="$SOURCE" -DXF_OPENBLAS=OFF -DXF_CUDA=OFF
         -DXF_MPI=OFF -DXF_NCCL=OFF -DCMAKE_INSTALL_LIBDIR="$LIBDIR" -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX")
     quietly "$CMAKE" -B plain "${options[@]}"
@@ -185,7 +186,7 @@ parent() {
     without_plugins by/find_package/use_c
     quietly by/pkg_config/use_cpp
 
-    # A static program's plugins: those of the installed tree, also when it was moved, or those beside the program.
+    # The plugins of a static program: those of the installed tree, even if it was moved, or those next to the program.
     local plugin
     for plugin in ${plugins[@]+"${plugins[@]}"}; do
         quietly "$CMAKE" --install "$BUILD" --prefix "$work/static" --component "$plugin"
@@ -207,4 +208,4 @@ case "$what" in
     tree | parent) "$what" ;;
     *) fail "'$what' is none of tree, parent" ;;
 esac
-echo "install: $what is as it should be"
+echo "install: $what passed"

@@ -3,7 +3,7 @@
 # apt purges them, and no file remains.
 #
 #     debootstrap --variant=minbase bookworm ROOT
-#     tests/surfaces/package/clean_root.sh ROOT FOLDER       FOLDER holds the packages, as package.sh FOLDER leaves them
+#     tests/surfaces/package/clean_root.sh ROOT FOLDER       FOLDER contains the packages of package.sh FOLDER
 #
 # Not run by ctest, because it requires root, a network for apt, and five minutes. DEMO_MINUTES is the training time of
 # the demo (default 1).
@@ -12,12 +12,12 @@
 set -euo pipefail
 export LC_ALL=C
 if [ $# != 2 ] || [ ! -e "$1/etc/debian_version" ] || [ "$(id -u)" != 0 ]; then
-    echo "Usage, as root: clean_root.sh ROOT FOLDER; ROOT is a Debian, such as debootstrap makes" >&2
+    echo "Usage, as root: clean_root.sh ROOT FOLDER; ROOT is a Debian root file system, for example of debootstrap" >&2
     exit 2
 fi
 root=$(cd "$1" && pwd -P)
 mapfile -t debs < <(find "$(cd "$2" && pwd -P)" -maxdepth 1 -name 'libxformer*.deb' | sort)
-[ ${#debs[@]} -ge 2 ] || { echo "$2 holds ${#debs[@]} packages, expected libxformer0 and libxformer-dev" >&2; exit 2; }
+[ ${#debs[@]} -ge 2 ] || { echo "$2 contains ${#debs[@]} packages, expected libxformer0 and libxformer-dev" >&2; exit 2; }
 log=$(mktemp)
 mounted=no
 finish() {
@@ -45,7 +45,7 @@ stranger() {
         bash -euc "cd /tmp/stranger; examples=/usr/share/doc/libxformer-dev/examples; $1" 2>&1 | tee "$log"
 }
 
-# quietly COMMAND...: what it says is shown when it fails.
+# quietly COMMAND...: shows the output only if the command fails.
 quietly() {
     "$@" >"$log" 2>&1 && return
     cat "$log"
@@ -98,4 +98,4 @@ say "apt purge"
 quietly inside apt-get purge -y --autoremove "${names[@]}"
 snapshot "$log.after"
 diff "$log.before" "$log.after" || fail "purging leaves (>) or took (<) something"
-echo "clean root: ${names[*]} were installed, used and purged, and nothing is left"
+echo "clean root: ${names[*]} were installed, used, and purged; no file remained"

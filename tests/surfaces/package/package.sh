@@ -2,7 +2,7 @@
 # The Debian packages of this build: names, fields, files, permissions, the dpkg metadata of the library, lintian, and
 # programs compiled against the unpacked packages.
 #
-#     package.sh [FOLDER]    leaves the packages in FOLDER, for clean_root.sh
+#     package.sh [FOLDER]    keeps the packages in FOLDER, for clean_root.sh
 #
 # CMakeLists.txt sets these environment variables: SOURCE, BUILD, VERSION, LIBDIR below the prefix, PLUGINS (those of this
 # build, separated by spaces), GENERATOR, CMAKE, CPACK, PKG_CONFIG, CC, CXX, and optionally MODEL, the model that
@@ -34,14 +34,14 @@ fail() {
     exit 1
 }
 
-# quietly COMMAND...: what it says is shown when it fails.
+# quietly COMMAND...: shows the output only if the command fails.
 quietly() {
     "$@" >"$work/log" 2>&1 && return
     cat "$work/log"
     fail "$*"
 }
 
-# equal WHAT EXPECTED FOUND: two texts of any number of lines.
+# equal WHAT EXPECTED FOUND: compares two texts of any number of lines.
 equal() {
     diff <(printf '%s\n' "$2") <(printf '%s\n' "$3") || fail "$1: expected (<) and found (>) differ"
 }
@@ -49,10 +49,10 @@ equal() {
 deb() { echo "$target/$1_${revision}_$architecture.deb"; }
 field() { dpkg-deb -f "$(deb "$1")" "$2"; }
 
-# files FOLDER: names of what is no folder, sorted.
+# files FOLDER: prints the names of all files except folders, sorted.
 files() { (cd "$1" && find . ! -type d | sed 's|^\./||' | sort); }
 
-# A package that can't be used is refused with a sentence.
+# Configurations that would give an unusable package are rejected with a message.
 refuses() {
     if "$CPACK" -G DEB --config "$BUILD/CPackConfig.cmake" -B refused "$@" >log 2>&1; then fail "cpack took $*"; fi
 }
@@ -61,7 +61,7 @@ grep -qF "go into lib, expected" log || { cat log; fail "the reason for refusing
 refuses -D CPACK_XFORMER_VERSION=99.0.0
 grep -qF "revision of 99.0.0" log || { cat log; fail "the reason for refusing a version without a changelog"; }
 
-# Twice the same bytes, which need not be compressed twice; the permissions of what is inside are looked at below.
+# The build is reproducible. The second packages need no compression; permissions are checked below.
 umask 027
 quietly "$CPACK" -G DEB --config "$BUILD/CPackConfig.cmake" -B "$target"
 rm -rf "$target/_CPack_Packages"
@@ -96,13 +96,13 @@ equal "libxformer-dev: depends" "libxformer0 (= $revision)" "$(field libxformer-
 if [[ " $PLUGINS " == *" cuda "* ]]; then
     found=$(field libxformer-cuda Depends)
     [[ "$found" == "libxformer0 (= $revision), "*"libc6 (>= "* ]] || fail "libxformer-cuda depends on $found"
-    # Nothing that plain Debian doesn't have.
+    # Only dependencies that are part of Debian.
     if grep -iE 'nvidia|cuda|cublas' <<<"$found"; then fail "libxformer-cuda depends on packages of NVIDIA"; fi
     [[ "$(field libxformer-cuda Recommends)" =~ ^libcublas-[0-9]+-[0-9]+\ \|\ libcublaslt[0-9]+$ ]] ||
         fail "libxformer-cuda recommends $(field libxformer-cuda Recommends)"
 fi
 
-# Files: what the components install, each in one package; and the documents of each.
+# Files: each installed file is in exactly one package; each package has its documents.
 install_component() { DESTDIR=$work/components/$1 quietly "$CMAKE" --install "$BUILD" --prefix /usr --component "$2"; }
 install_component libxformer0 runtime
 install_component libxformer-dev devel
@@ -130,7 +130,7 @@ equal "examples" "$(files "$SOURCE/examples" | grep -v '^translate/en-de.xf$')" 
 equal "first lines of examples/translate/demo.sh" "$(head -n 3 "$SOURCE/examples/translate/demo.sh")" \
     "$(head -n 3 "$examples/translate/demo.sh")"
 
-# Owners and permissions; sums; no script that runs as root.
+# Owners, permissions, and checksums; no scripts that run as root.
 for package in "${packages[@]}"; do
     dpkg-deb -c "$(deb "$package")" >contents
     wrong=$(grep -vE '^(drwxr-xr-x|-rw-r--r--|-rwxr-xr-x|lrwxrwxrwx) root/root ' contents || true)
@@ -149,7 +149,7 @@ for package in "${packages[@]}"; do
 done
 equal "triggers" "activate-noawait ldconfig" "$(cat control/libxformer0/triggers)"
 
-# Nothing names a folder of this machine; libraries are stripped.
+# No file contains a folder of this machine; libraries are stripped.
 for word in "$SOURCE" "$BUILD" "$work"; do
     if grep -rlF -- "$word" unpacked control; then fail "packages name $word"; fi
 done
@@ -157,7 +157,7 @@ while read -r library; do
     if readelf -SW "$library" | grep -E '\.(symtab|comment|debug_info)'; then fail "$library is not stripped"; fi
 done < <(find unpacked -type f -name '*.so*')
 
-# The symbols are those of the library, and who links it depends on this minor version.
+# The symbols are those of the library, and a program that links it depends on this minor version.
 mkdir -p source/debian
 printf 'Source: other\n\nPackage: libxformer0\nArchitecture: any\n\nPackage: other\nArchitecture: any\n' \
     >source/debian/control
@@ -181,7 +181,7 @@ if [ "$major" = 0 ]; then expected+=", libxformer0 (<< 0.$((minor + 1))~)"; fi
 found=$(cd source && dpkg-shlibdeps -O -S"$work/packaged" "$work/first" 2>"$work/log") || { cat log; fail "$found"; }
 [[ "$found" == *"$expected"* ]] || fail "a program depends on $found, expected $expected"
 
-# They run with what is unpacked, its plugins too. The model is the one that the build's own train.c has made.
+# They run with the unpacked library and plugins. The model is that of train.c of the build.
 export LD_LIBRARY_PATH=$lib
 if [ -n "${MODEL-}" ]; then
     cp "$MODEL" model.xf
@@ -192,11 +192,11 @@ fi
 equal "first.c" "drei zwei eins" "$(./first model.xf 'three two one')"
 quietly ./use
 for plugin in $PLUGINS; do
-    if [[ "$plugin" == [mn]* ]]; then continue; fi # mpi and nccl are no backends
+    if [[ "$plugin" == [mn]* ]]; then continue; fi # mpi and nccl are not backends
     grep -qF "from '$lib/xformer/libxformer_$plugin.so'" log || { cat log; fail "the program found no $plugin"; }
 done
 
-# The examples by CMake, outside of the sources. clean_root.sh runs the demo.
+# The examples, built with CMake outside of the sources. clean_root.sh runs the demo.
 quietly "$CMAKE" -S "$examples" -B examples -G "$GENERATOR" -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" \
     -DCMAKE_PREFIX_PATH="$root/usr"
 quietly "$CMAKE" --build examples
@@ -208,6 +208,6 @@ if command -v lintian >/dev/null; then
     quietly lintian --allow-root --fail-on error,warning --tag-display-limit 0 "$target"/*.deb
     if grep -E '^[EW]:' log; then fail "lintian"; fi
 else
-    echo "lintian is not installed: not run"
+    echo "lintian was not run: it is not installed"
 fi
-echo "package: ${packages[*]} are as they should be"
+echo "package: ${packages[*]} passed"

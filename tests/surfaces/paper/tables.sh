@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The commands table1 to table3 of examples/paper with tiny models: the files that they write, the arguments that they
-# refuse, and that a killed run continues to the numbers of an uninterrupted one.
+# Tests the commands table1 to table3 of examples/paper with tiny models: the files that they write, errors of
+# arguments, and that a killed run continues to the numbers of an uninterrupted one.
 #
 #   tables.sh PAPER DATA_FOLDER
 #
@@ -47,8 +47,8 @@ holds "no file is left over: $(ls whole)" test "$(cd whole && echo *)" = "$files
 expect 0 "" "$paper" table3 "${tiny[@]}" --dev held.tsv --rows C-N2 --train.learning_rate 0.00025 --out rate
 holds "the table tells the rate" grep -qE '^times 0\.00025, pre-LN' rate/table3.md
 
-# Killed with a checkpoint within its first row (on a busy machine that takes more than one attempt), then again and
-# again, until it comes to its end.
+# Killed after a checkpoint in its first row (on a busy machine this takes more than one attempt), then repeatedly until
+# the run completes.
 killed=("$paper" "${run[@]}" --out killed --save-seconds 0)
 for _ in $(seq 10); do
     rm -rf killed
@@ -105,7 +105,7 @@ wait $pid
 holds "a line that was torn and is not needed does no harm: $?" test $? = 130
 
 mkdir -p t2
-printf old >t2/base.avg-9 # a snapshot that is made anew
+printf old >t2/base.avg-9 # a snapshot that must be replaced
 expect 0 "" "$paper" table2 "${tiny[@]}" --steps 10 --test held.tsv --out t2 --sustained 50
 holds "tables and plots belong together" python3 "$here/check_svg.py" t2/table2.svg t2/table2.tsv t2/table2.md
 holds "the big model has three times the steps" grep -qE "^big\s30\s" t2/results.tsv
@@ -124,7 +124,7 @@ expect 1 "big.ckpt" "$paper" table2 "${tiny[@]}" --test held.tsv --out t2b --sus
 holds "the base model has its row" grep -qE '^Transformer \(base model\)\s4\s' t2b/table2.tsv
 holds "with its plot" test -s t2b/table2.svg
 
-# Pairs that are too long for the model or for the options are left out, and told.
+# Pairs that are too long for the model or for the options are skipped and reported.
 long=(table3 "${tiny[@]}" --dev held.tsv --rows C-N2)
 expect 0 "" "$paper" "${long[@]}" --steps 30 --model.max_length 40 --out short
 holds "the limit is told" grep -q "data.max_tokens is 40 rather than 120" stdout

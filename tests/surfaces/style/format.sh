@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Every file that is compiled is as .clang-format says, by the version that CONTRIBUTING.md names: others break lines
-# elsewhere. Headers of released versions (tests/surfaces/abi/include-*) remain as they were released.
+# Checks that every compiled file is formatted with .clang-format and the version that CONTRIBUTING.md names, because
+# other versions break lines differently. Headers of released versions (tests/surfaces/abi/include-*) are not checked.
 #
-#     format.sh ROOT      what to do when it fails: clang-format-14 -i FILE...
+#     format.sh ROOT      to fix a file: clang-format-14 -i FILE
 #
-# Ends with 77 where there is no clang-format 14.
+# Exits with 77 if clang-format 14 is not installed.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -19,13 +19,13 @@ for name in "clang-format-$wanted" clang-format; do
     fi
 done
 if [ -z "$format" ]; then
-    echo "there is no clang-format $wanted (Debian: clang-format-$wanted): the format of the sources is not tested"
+    echo "NOT TESTED: clang-format $wanted is not installed (Debian: clang-format-$wanted)"
     exit 77
 fi
 
-# A file that is not in the format is refused, or this test proves nothing.
+# The check must reject a file with another format.
 if printf 'int  f( ) {return 0;}\n' | "$format" --style=file --assume-filename=lib/f.cpp --dry-run -Werror 2>/dev/null; then
-    echo "FAILED: $format takes what is not in the format"
+    echo "FAILED: $format accepts a file with another format"
     exit 1
 fi
 
@@ -35,4 +35,4 @@ mapfile -t files < <(find bindings cpu cuda docs examples include lib tests -pat
     -print | sort)
 [ ${#files[@]} -ge 400 ] || { echo "FAILED: only ${#files[@]} files were found"; exit 1; }
 "$format" --style=file --dry-run -Werror "${files[@]}"
-echo "${#files[@]} files are as .clang-format says"
+echo "${#files[@]} files are formatted as .clang-format specifies"

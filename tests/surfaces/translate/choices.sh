@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The values that `translate train` chooses from the corpus, and that values of the command line are not changed.
+# Tests the values that `translate train` selects by the corpus, and that it does not change values of the command line.
 #
 #   choices.sh TRANSLATE DATA_FOLDER
 #
@@ -12,13 +12,13 @@ cd "$work" || exit 1
 . "$here/../../support/expect.sh"
 
 head -n 400 "$data/small.tsv" >pairs.tsv
-# A model that takes no time, whatever the preset.
+# A model that is trained immediately, with any preset.
 narrow=(--model.encoder_layers 1 --model.decoder_layers 1 --model.d_model 16 --model.d_ff 16 --model.heads 1
     --model.d_k 16 --model.d_v 16 --threads 1 --hold-out 0)
 train() { "$translate" train --train pairs.tsv "${narrow[@]}" "$@" </dev/null; }
-# begun OPTION...: a run that is stopped when it has shown where it begins; leaves stdout.
+# begun OPTION...: runs until the values are printed, and stops. The output is in stdout.
 begun() {
-    rm -f stdout # what the run before said is not this one's
+    rm -f stdout # remove the output of the previous run
     "$translate" train "${narrow[@]}" --model b.xf --overwrite "$@" >stdout 2>stderr </dev/null &
     local job=$!
     wait_for grep -qs '^step' stdout
@@ -26,13 +26,13 @@ begun() {
     wait $job
     holds "it was stopped: $*" test $? = 130
 }
-chosen() { # WORDS: all that was chosen
+chosen() { # WORDS: all selected values
     local found
     found=$(sed -nE 's/^chosen *(.*); set these options to override$/\1/p' stdout)
     holds "'$found' was chosen, expected '$1'" test "$found" = "$1"
 }
 
-# The command that everybody types first.
+# The shortest command.
 begun --train "$data/small.tsv"
 options=$(grep '^chosen' stdout)
 holds "a vocabulary is chosen" grep -q -- "--tokenizer.vocab_size 4000 " <<<"$options"
@@ -84,7 +84,7 @@ chosen "--data.batch_tokens 256 --steps 4000, as before"
 expect 0 "" train --model half.xf --resume half.xf.ckpt --steps 9 --data.batch_tokens 300
 holds "it can be given other batches" test "$(grep -c '^chosen' stdout)" = 0
 
-# Another model's choices are not those of a run that begins with it.
+# A run that begins with another model does not use the values that were selected for that model.
 expect 0 "" train --model init.xf --init same.xf --steps 2 --data.batch_tokens 300
 expect 0 "" train --model init.xf --resume init.xf.ckpt --steps 3 --data.batch_tokens 300
 holds "nothing of them is left" test "$(grep -c '^chosen' stdout)" = 0

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Models that `python -m xformer.convert` made of transformers', in the program of examples/translate: as its own.
+# Tests the program of examples/translate with models that `python -m xformer.convert` converted from transformers.
 #
 #   imported.sh TRANSLATE LIBRARY CHECKPOINTS BINDING
 #
-# Needs a Python with NumPy (PYTHON, else Debian's own); ends with 77 without one.
+# Requires a Python with NumPy (PYTHON, by default that of Debian); otherwise, exits with 77.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail
@@ -74,7 +74,7 @@ expect 1 "text.target_language is not set, expected one of the model's 3 languag
 expect 1 "the nearest is 'deu'" \
     train --init marian-many.xf --model many.xf --steps 1 --text.target_language deuu
 holds "a refusal leaves nothing" test -z "$(compgen -G 'many.xf*')"
-# tuned NAME OPTION...: by those options of the group data it learns from texts what it is then asked by the group decode.
+# tuned NAME OPTION...: trains on texts with these options, then decodes with the corresponding options.
 tuned() {
     local name=$1
     shift

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The pages of examples/translate: `translate --attention` and `train --report`. Makes them of a tiny model, on texts
-# that would break out of a careless page, and has their data checked by pages.py.
+# Tests the pages of examples/translate: `translate --attention` and `train --report`. Creates them with a tiny model,
+# from texts that would be interpreted as HTML if they were not escaped. pages.py checks their data.
 #
 #   pages.sh TRANSLATE DATA_FOLDER FOLDER
 #
-# The pages stay in FOLDER/translate_pages, where the test in a browser (pages_browser.py) finds them.
+# The pages remain in FOLDER/translate_pages, where the test in a browser (pages_browser.py) finds them.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -uo pipefail

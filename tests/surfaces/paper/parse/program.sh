@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The program of examples/paper/parse from outside: a whole course on generated sentences, Ctrl-C and resuming, what it
-# refuses and what it says.
+# Tests the program of examples/paper/parse: a complete run on generated sentences, Ctrl-C and resuming, errors, and
+# messages.
 #
 #   program.sh PAPER_PARSE
 #
@@ -27,7 +27,7 @@ expect 0 "" train --model whole.xf --steps 30 --eval-every 10 --average 2 --aver
 expect 0 "" train --model parts.xf --steps 17 --eval-every 10 --average 2 --average-every 10
 expect 2 "already exists from an earlier run" train --model parts.xf --steps 30
 expect 2 "train.seed is 1 in the checkpoint and 2" train --model parts.xf --steps 30 --resume --train.seed 2
-printf old >parts.xf.avg-20 # a snapshot that is made anew
+printf old >parts.xf.avg-20 # a snapshot that must be replaced
 expect 2 "data.seed 2, expected 300 pairs" train --model parts.xf --steps 30 --resume --data.seed 2
 expect 2 "data.batch_tokens 380, data.seed 1, expected" train --model parts.xf --steps 30 --resume \
     --data.batch_tokens 380
@@ -61,7 +61,7 @@ holds "and continues from them" awk 'END { exit !($9 > 1000 && $7 != "nan") }' s
 holds "without the line of the stop" test "$(grep -c nan stopped.xf.curve.tsv)" = 0
 holds "then there is a model" test -s stopped.xf
 
-# Parsing: each answer is a tree with the words of its sentence, an empty line stays one.
+# Parsing: each result is a tree with the words of its sentence; an empty line remains empty.
 printf 'the dog sleeps .\n\n  a  cat   runs quickly .\n' >sentences
 "$program" parse --model whole.xf --words --beam 3 <sentences >trees
 holds "three lines" test "$(wc -l <trees)" = 3
@@ -85,7 +85,7 @@ cat_parse() { "$program" parse --model whole.xf --beam 2 --decode.max_extra_toke
 expect 1 "line 3: no tree fits" cat_parse
 holds "its line is empty" test "$(wc -l <stdout)$(sed -n 3p stdout)" = 3
 
-# It waits for a line; a signal ends it at once.
+# A signal ends the program while it waits for a line.
 mkfifo pipe
 sleep 20 >pipe &
 writer=$!
@@ -124,7 +124,7 @@ expect 0 "" run train --train silver-train.tsv --dev silver-dev.tsv "${tiny[@]}"
     --gold
 holds "an evaluation on gold trees" grep -qF "on 10 with gold trees" stdout
 
-# Table 4 of a small run, stopped half way, is finished by the same command.
+# The same command completes Table 4 of a small run that was stopped halfway.
 table4() { run table4 --train silver-train.tsv --dev silver-dev.tsv --test silver-dev.tsv --out table "${tiny[@]}" \
     --decode.beam 3 --decode.max_extra_tokens 30 "$@"; }
 expect 0 "" table4 --steps 10
@@ -137,7 +137,7 @@ done
 holds "two rows and the paper's twelve" test "$(wc -l <table/table4.tsv)" = 15
 holds "the run went on" grep -q "20 updates" table/table4.md
 expect 0 "" table4 --steps 20 --gold
-holds "gold trees, as told" test "$(head -n 1 table/table4.md)" = "# Table 4: constituency parsing, on gold trees"
+holds "gold trees, as requested" test "$(head -n 1 table/table4.md)" = "# Table 4: constituency parsing, on gold trees"
 holds "and no silver" test "$(cat table/table4.md table/table4.tsv table/*.svg | grep -ci silver)" = 0
 
 # One run at a time in a folder.
@@ -149,7 +149,7 @@ expect 1 "another run is using the folder table" table4 --steps 20
 kill -TERM $pid
 wait $pid
 
-# A run that begins with another parser: its weights, words and labels.
+# A run that begins with another parser: its weights, words, and labels.
 from() { run train --train silver-train.tsv --dev silver-dev.tsv "${tiny[@]}" --init table/table4.xf "$@"; }
 expect 0 "" from --model from.xf --steps 1 --train.learning_rate 1e-30
 holds "it says so" grep -q "started .*table/table4.xf" stdout
@@ -168,7 +168,7 @@ expect 1 "strange.tsv, line 1: a label that is unknown" run train --train strang
 expect 2 "--model table/table4.xf is the file of --init" from --model table/table4.xf --overwrite
 holds "a refusal leaves nothing" test -z "$(compgen -G 'none.xf*')"
 
-# Leaves that have several ids in turn: the trees are the same, the model's vocabulary is not.
+# Leaves with several ids in turn: the trees are the same, but the vocabulary of the model differs.
 numbered() { train --model numbered.xf --leaves 3 "$@"; }
 expect 0 "" numbered --steps 20
 holds "the labels begin with it" test "$(head -n 1 numbered.xf.labels)" = "XX 3"
@@ -199,7 +199,7 @@ expect 0 "" run table4 --train silver-train.tsv --dev silver-dev.tsv --test silv
 holds "the table says so" grep -qF "The leaves have 3 ids in turn" third/table4.md
 holds "which is not said of others" test "$(grep -c "The leaves" table/table4.md)" = 0
 
-# More pairs, made of those there are.
+# Additional pairs, made of the existing ones.
 more() { train --model more.xf --recombine 2 "$@"; }
 expect 0 "" more --steps 20 --average 2 --average-every 10
 holds "it says so" grep -qE "^recombined +[0-9]+ of the pairs are recombined from the other 300" stdout
@@ -241,7 +241,7 @@ for name in labels tokenizer.json ckpt; do
     holds "it is as it was" cmp -s kept numbered.xf.$name
 done
 
-# A parser stays whole until nothing of a run in its place is left to refuse.
+# An existing parser is not changed until all arguments of a new run with its name have been validated.
 sums() { cat numbered.xf numbered.xf.labels numbered.xf.tokenizer.json numbered.xf.data numbered.xf.ckpt | cksum; }
 before=$(sums)
 expect 2 "already exists from an earlier run" run train --train turned.tsv --dev dev.tsv "${tiny[@]}" --model numbered.xf
@@ -254,9 +254,9 @@ expect 2 "--model numbered.xf already exists; use another name" run train --trai
 expect 0 "" run train --train turned.tsv --dev dev.tsv "${tiny[@]}" --model numbered.xf --overwrite --steps 2
 holds "nothing of the older one is left" test "$(echo numbered.xf*.prev)" = numbered.xf.ckpt.prev
 
-# A pipe can be read once, and is.
+# A pipe can be read only once.
 expect 0 "" run train --train train.tsv --dev <(cat dev.tsv) "${tiny[@]}" --model piped.xf --steps 1
-# A word may hold any byte.
+# A word may contain any byte.
 printf 'the d\0og sleeps .\n' >zero
 "$program" parse --model whole.xf --words --beam 2 <zero >trees
 holds "all words are there" test "$(tr '\0' '_' <trees | tr -s '()A-Z' ' ' | sed 's/^ *//; s/ *$//')" = "the d_og sleeps ."
@@ -290,7 +290,7 @@ expect 2 "--train FILE.tsv is missing: found --dev" run table4 --dev dev.tsv
 expect 2 "--dev FILE.tsv is missing: found --train" run table4 --train train.tsv --test dev.tsv
 expect 2 "--test FILE.tsv is missing: found --train" run table4 --train train.tsv --dev dev.tsv
 
-# Refusals.
+# Errors.
 expect 2 "" run
 expect 2 "nearest is 'parse'" run pares
 expect 2 "nearest is '--train'" run train --trian x
