@@ -26,7 +26,7 @@ holds "a layer over OpenBLAS has no memory that was measured" \
     test "$(grep -E '^(recurrent|convolution)' t1/table1.tsv | cut -f 12,13 | sort -u)" = "$(printf -- '-\t-')"
 expect 0 "" "$paper" table1 --out t1f --d 16 --heads 2 --window 8 --min-length 16 --max-length 16 --repeats 1 \
     --cpu-time --forward-only
-holds "what was not measured has no number" test "$(cut -f 6-8,13 t1f/table1.tsv | sed 1d | tr -d '\t' | sort -u)" = ----
+holds "values that were not measured have no number" test "$(cut -f 6-8,13 t1f/table1.tsv | sed 1d | tr -d '\t' | sort -u)" = ----
 holds "nor in the table" grep -qE '^\| 16 \|.* / - \| .* / - \|$' t1f/table1.md
 
 expect 2 "there is no row 'C-N3'" "$paper" table3 "${tiny[@]}" --dev held.tsv --out t3 --rows base,C-N3
@@ -42,10 +42,10 @@ expect 0 "" "$paper" "${run[@]}" --out whole
 holds "tables and plots belong together" python3 "$here/check_svg.py" whole/table3.svg whole/table3.bleu.svg whole/table3.tsv whole/table3.md
 holds "results.tsv has 4 rows" test "$(wc -l <whole/results.tsv)" = 5
 files="lock results.tsv settings table3.bleu.svg table3.md table3.svg table3.tsv tokenizer.json"
-holds "no file is left over: $(ls whole)" test "$(cd whole && echo *)" = "$files"
+holds "no other file remains: $(ls whole)" test "$(cd whole && echo *)" = "$files"
 
 expect 0 "" "$paper" table3 "${tiny[@]}" --dev held.tsv --rows C-N2 --train.learning_rate 0.00025 --out rate
-holds "the table tells the rate" grep -qE '^times 0\.00025, pre-LN' rate/table3.md
+holds "the table has the rate" grep -qE '^times 0\.00025, pre-LN' rate/table3.md
 
 # Killed after a checkpoint in its first row (on a busy machine this takes more than one attempt), then repeatedly until
 # the run completes.
@@ -76,7 +76,7 @@ holds "a run that was killed has the same numbers" diff expected found
 expect 2 "found 'steps 5', expected 'steps 4' as in earlier runs" "$paper" "${run[@]}" --out whole --steps 5
 expect 2 "train.seed" "$paper" "${run[@]}" --out whole --train.seed 7
 expect 0 "" "$paper" "${run[@]}" --out whole
-holds "rows that are done are not done again" cmp <(cut -f 1-6,8 whole/results.tsv) expected
+holds "completed rows are not repeated" cmp <(cut -f 1-6,8 whole/results.tsv) expected
 printf 'nonsense\n' >>whole/results.tsv
 expect 1 "found 'nonsense" "$paper" "${run[@]}" --out whole
 
@@ -87,12 +87,12 @@ pid=$!
 wait_for test -e stopped/tokenizer.json
 sleep 0.5
 "$paper" "${run[@]}" --steps 100000 --out stopped >/dev/null 2>second
-holds "a second run in one folder is refused: $(cat second)" grep -qF "another run is using the folder stopped" second
+holds "a second run in one folder is an error: $(cat second)" grep -qF "another run is using the folder stopped" second
 kill -TERM $pid
 wait $pid
-holds "a run that was stopped says so in its status: $?" test $? = 130
-holds "the message says how to continue" grep -qF "run the same command to resume" stderr
-holds "a checkpoint is there" test -e stopped/base.ckpt
+holds "the exit status shows that the run was stopped: $?" test $? = 130
+holds "the message states how to continue" grep -qF "run the same command to resume" stderr
+holds "a checkpoint exists" test -e stopped/base.ckpt
 cp stopped/base.log whole.log
 head -c -4 whole.log >stopped/base.log # the last line was torn
 expect 1 "base.log has no line for step" "$paper" "${run[@]}" --steps 100000 --out stopped
@@ -102,14 +102,14 @@ pid=$!
 sleep 1
 kill -TERM $pid
 wait $pid
-holds "a line that was torn and is not needed does no harm: $?" test $? = 130
+holds "an incomplete line that is not needed is ignored: $?" test $? = 130
 
 mkdir -p t2
 printf old >t2/base.avg-9 # a snapshot that must be replaced
 expect 0 "" "$paper" table2 "${tiny[@]}" --steps 10 --test held.tsv --out t2 --sustained 50
 holds "tables and plots belong together" python3 "$here/check_svg.py" t2/table2.svg t2/table2.tsv t2/table2.md
 holds "the big model has three times the steps" grep -qE "^big\s30\s" t2/results.tsv
-holds "no snapshot is left over: $(ls t2)" test "$(cd t2 && echo *.avg-* *.ckpt*)" = "*.avg-* *.ckpt*"
+holds "no snapshot remains: $(ls t2)" test "$(cd t2 && echo *.avg-* *.ckpt*)" = "*.avg-* *.ckpt*"
 holds "the sustained rate is the one of the option" grep -qF "here 50.0 GFLOP/s (--sustained)" t2/table2.md
 holds "the snapshots are as they were taken" grep -qF "last 5 snapshots, taken every 1 steps" t2/table2.md
 
@@ -119,7 +119,7 @@ holds "BLEU is sacreBLEU's" grep -qF "sacreBLEU's with 13a tokens" t2/table2.md
 expect 2 "--bleu is 'moses', expected 13a or paper" "$paper" table2 "${tiny[@]}" --test held.tsv --out t2p --bleu moses
 expect 2 "t2" "$paper" table2 "${tiny[@]}" --steps 10 --test held.tsv --out t2 --sustained 50 --bleu paper
 expect 0 "" "$paper" table2 "${tiny[@]}" --test held.tsv --out t2p --sustained 50 --bleu paper --rows base
-holds "the table tells that BLEU is the paper's" grep -qF "BLEU is the paper's, multi-bleu with compounds split" t2p/table2.md
+holds "the table states that BLEU is that of the paper" grep -qF "BLEU is the paper's, multi-bleu with compounds split" t2p/table2.md
 expect 1 "big.ckpt" "$paper" table2 "${tiny[@]}" --test held.tsv --out t2b --sustained 50
 holds "the base model has its row" grep -qE '^Transformer \(base model\)\s4\s' t2b/table2.tsv
 holds "with its plot" test -s t2b/table2.svg
@@ -127,10 +127,10 @@ holds "with its plot" test -s t2b/table2.svg
 # Pairs that are too long for the model or for the options are skipped and reported.
 long=(table3 "${tiny[@]}" --dev held.tsv --rows C-N2)
 expect 0 "" "$paper" "${long[@]}" --steps 30 --model.max_length 40 --out short
-holds "the limit is told" grep -q "data.max_tokens is 40 rather than 120" stdout
+holds "the limit is reported" grep -q "data.max_tokens is 40 rather than 120" stdout
 holds "so are the pairs" grep -qE " [0-9]+ pairs are not in the perplexity" stdout
 holds "and in the table" grep -qE "\(12 pairs, perplexity of the [0-9]+ of 1 to 40 tokens a side\)" short/table3.md
-holds "where all are in it, nothing is said" test "$(grep -c "perplexity of the" whole/table3.md)" = 0
+holds "if all are included, there is no message" test "$(grep -c "perplexity of the" whole/table3.md)" = 0
 expect 2 "data.max_tokens is 300, expected at most model.max_length, which is 256" "$paper" "${long[@]}" \
     --data.max_tokens 300 --out short2
 

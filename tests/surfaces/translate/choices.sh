@@ -67,10 +67,10 @@ begun --train pairs.tsv --train.schedule linear --train.total_steps 7000
 chosen "--tokenizer.vocab_size 1000 --data.batch_tokens 256 --steps 7000"
 all=(--tokenizer.vocab_size 1000 --data.batch_tokens 256)
 expect 0 "" train --model given.xf --steps 3 "${all[@]}" --dev "$data/small.test.tsv" --dev-sentences 0
-holds "nothing is left to choose" test "$(grep -c '^chosen' stdout)" = 0
+holds "no value is selected" test "$(grep -c '^chosen' stdout)" = 0
 loss=$(grep -o 'dev loss .*perplexity [0-9.]*' stdout)
 expect 0 "" train --model same.xf --steps 3 --dev "$data/small.test.tsv" --dev-sentences 0
-holds "chosen or given, the model is the same" test "$(grep -o 'dev loss .*perplexity [0-9.]*' stdout)" = "$loss" -a -n "$loss"
+holds "with the value as an option, the model is the same" test "$(grep -o 'dev loss .*perplexity [0-9.]*' stdout)" = "$loss" -a -n "$loss"
 
 # A resumed run uses the values that were chosen first, also with another preset, and ends with the same bits.
 expect 0 "" train --model whole.xf --preset tiny --steps 6
@@ -82,10 +82,10 @@ begun --train pairs.tsv
 begun --train pairs.tsv --resume b.xf.ckpt
 chosen "--data.batch_tokens 256 --steps 4000, as before"
 expect 0 "" train --model half.xf --resume half.xf.ckpt --steps 9 --data.batch_tokens 300
-holds "it can be given other batches" test "$(grep -c '^chosen' stdout)" = 0
+holds "it accepts other batches" test "$(grep -c '^chosen' stdout)" = 0
 
 # A run that begins with another model does not use the values that were selected for that model.
 expect 0 "" train --model init.xf --init same.xf --steps 2 --data.batch_tokens 300
 expect 0 "" train --model init.xf --resume init.xf.ckpt --steps 3 --data.batch_tokens 300
-holds "nothing of them is left" test "$(grep -c '^chosen' stdout)" = 0
+holds "none of their files remains" test "$(grep -c '^chosen' stdout)" = 0
 end_checks 40

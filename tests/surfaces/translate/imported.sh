@@ -38,23 +38,23 @@ done
 
 # Training continues a model of transformers with the same tokenizers and precision, and the result can be exported.
 pairs marian >pairs.tsv
-holds "there are pairs" test "$(wc -l <pairs.tsv)" = 12
+holds "pairs exist" test "$(wc -l <pairs.tsv)" = 12
 expect 0 "" train --init marian.xf --model same.xf --steps 1 --train.learning_rate 1e-30
-holds "it says where the weights are from" grep -q "begins .*marian.xf" stdout
+holds "the output names the source of the weights" grep -q "begins .*marian.xf" stdout
 answers marian.xf >before
 answers same.xf >after
 holds "they are those of marian.xf" cmp before after
 cut -f 2 pairs.tsv >targets
-holds "which has not learnt all pairs" test "$(right before)" -lt 7
+holds "the model has not learned all pairs" test "$(right before)" -lt 7
 expect 0 "" train --init marian.xf --model tuned.xf --steps 1500
 answers tuned.xf >after
-holds "tuned, it has, or nearly" test "$(right after)" -gt 9
+holds "after training, it translates nearly all correctly" test "$(right after)" -gt 9
 expect 0 "" convert to-hf tuned.xf tuned-hf
 expect 0 "" convert from-hf tuned-hf back.xf
 answers back.xf >again
-holds "and keeps that on the way to transformers and back" cmp again after
+holds "and the type is kept when it is exported and converted again" cmp again after
 answers tuned.xf --model.weights int8 >eight
-holds "in 8 bits too" test "$(right eight)" -gt 9
+holds "also in int8" test "$(right eight)" -gt 9
 
 # Banned words, in a SentencePiece vocabulary.
 word=$(tr -s ' ' '\n' <before | sort | uniq -c | sort -n | tail -n 1 | sed 's/^ *[0-9]* //')
@@ -73,7 +73,7 @@ expect 1 "text.target_language is not set, expected one of the model's 3 languag
     train --init marian-many.xf --model many.xf --steps 1
 expect 1 "the nearest is 'deu'" \
     train --init marian-many.xf --model many.xf --steps 1 --text.target_language deuu
-holds "a refusal leaves nothing" test -z "$(compgen -G 'many.xf*')"
+holds "an error leaves no files" test -z "$(compgen -G 'many.xf*')"
 # tuned NAME OPTION...: trains on texts with these options, then decodes with the corresponding options.
 tuned() {
     local name=$1
@@ -94,5 +94,5 @@ tuned mbart50 --text.source_language en_XX --text.target_language ro_RO
 
 # No texts without a tokenizer.
 expect 1 "bart.xf has no tokenizer" train --init bart.xf --model none.xf --steps 1
-holds "a refusal leaves nothing" test -z "$(compgen -G 'none.xf*')"
+holds "an error leaves no files" test -z "$(compgen -G 'none.xf*')"
 end_checks 30

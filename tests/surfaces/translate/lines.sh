@@ -50,8 +50,8 @@ for word in Datei ausgewähl den Sie; do holds "$word is usual" grep -q "^$word"
 for option in "" --greedy "--n-best 4"; do
     # shellcheck disable=SC2086 # one word or none
     expect 0 "" banned $option
-    holds "no banned word is left" test -z "$(words | grep -E '^(Datei|ausgewähl|den|Sie)')"
-    holds "no banned phrase is left" test -z "$(grep -E '(^|[^[:alnum:]])in d' stdout)"
+    holds "no banned word remains" test -z "$(words | grep -E '^(Datei|ausgewähl|den|Sie)')"
+    holds "no banned phrase remains" test -z "$(grep -E '(^|[^[:alnum:]])in d' stdout)"
     holds "punctuation can be banned" test -z "$(grep -F . stdout)"
     holds "parts of words are not banned" grep -qE '[[:lower:]](den|datei)' stdout
 done
@@ -71,14 +71,14 @@ from_pairs() { scores "$@" <pairs; }
 expect 0 "" from_pairs
 cp stdout sums
 holds "each pair has a score" test "$(grep -c '^-[0-9]*\.[0-9][0-9][0-9][0-9]$' sums)" = 5
-holds "it is that of the search" awk '{ d = $1 - $2; if (d > 0.01 || d < -0.01) exit 1 }' <(paste sums searched)
+holds "it equals that of the search" awk '{ d = $1 - $2; if (d > 0.01 || d < -0.01) exit 1 }' <(paste sums searched)
 cut -f 1 pairs >left
 cut -f 2 pairs >right
 expect 0 "" scores left right
 holds "two files have the same scores" cmp stdout sums
 slow() { while read -r line; do printf '%s\n' "$line" && sleep 0.1; done <pairs | scores; }
 expect 0 "" slow
-holds "batches do not matter" cmp stdout sums
+holds "the result does not depend on the batches" cmp stdout sums
 expect 0 "" from_pairs --normalize
 holds "divided by the tokens, scores are at least as high" test "$(paste stdout sums | awk '$1 < $2' | wc -l)" = 0
 tab=$'\t'
@@ -88,10 +88,10 @@ one${tab}eins"
 holds "the other lines have scores" test "$(sed -n 2p stdout)" = nan -a "$(sed -n 1p stdout)" = "$(sed -n 3p stdout)"
 expect 1 "line 1: the line has several tabs" scores <<<"one${tab}eins${tab}x"
 expect 1 "line 2: invalid UTF-8" scores < <(printf 'one\teins\none\t\xff\n')
-holds "a message names no pair" test -z "$(grep 'pair 0' stderr)"
+holds "no message names a pair" test -z "$(grep 'pair 0' stderr)"
 expect 0 "" scores < <(printf 'one\teins\r\n\xef\xbb\xbfone\teins\n' | head -n 1)
 expect 0 "" scores </dev/null
-holds "no pairs, no scores" test ! -s stdout
+holds "without pairs there are no scores" test ! -s stdout
 head -n 3 right >short
 expect 1 "short has 3 lines, and left has more; expected the same number" scores left short
 expect 1 "can't open none: No such file or directory" scores left none
@@ -111,7 +111,7 @@ holds "a line says why and names chrF" test "$(grep -A 1 'BLEU is 0 because no t
     grep -c 'use chrF2')" = 1
 printf 'Save\tqqq\n' >words.tsv
 expect 0 "" measured words.tsv
-holds "a wrong translation has no such excuse" test -z "$(grep 'BLEU is 0' stdout)"
+holds "this does not apply to a wrong translation" test -z "$(grep 'BLEU is 0' stdout)"
 
 # A multilingual model: a language tag in the text is an error that names the option.
 head -n 200 "$example/data/small.tsv" >corpus.tsv

@@ -13,7 +13,7 @@ rm -rf "$3/translate_pages"
 mkdir -p "$3/translate_pages" && cd "$3/translate_pages" || exit 1
 . "$here/../../support/expect.sh"
 
-# Half of the corpus is what a page must not take for markup, so that some of its pieces are learnt as tokens.
+# Half of the corpus looks like markup, so that some of its pieces become tokens.
 hostile='</script><img src=x onerror="alert(1)"><!-- <script>&lt;'
 head -n 200 "$data/small.tsv" >pairs.tsv
 for _ in $(seq 100); do printf '%s\t%s\n' "$hostile" "$hostile"; done >>pairs.tsv
@@ -26,17 +26,17 @@ train() {
 
 # A run in two parts has the history of one in a single part.
 expect 0 "" train --model m.xf --steps 30 --report whole.html
-holds "the history is beside the model" test -s m.xf.tsv
+holds "the history is next to the model" test -s m.xf.tsv
 cp m.xf.tsv whole.tsv
 expect 0 "" train --model m.xf --steps 20 --report report.html --overwrite
 cp m.xf.tsv half.tsv
-printf 'train\t25\t1\t1\t9\t1\t1\t1\t1\t-\t-\n' >>m.xf.tsv # a step after the checkpoint, which will be made anew
+printf 'train\t25\t1\t1\t9\t1\t1\t1\t1\t-\t-\n' >>m.xf.tsv # a step after the checkpoint, which will be repeated
 expect 0 "" train --model m.xf --steps 30 --report report.html --resume m.xf.ckpt
-holds "what was recorded before is kept" cmp <(head -n "$(wc -l <half.tsv)" m.xf.tsv) half.tsv
+holds "earlier records are kept" cmp <(head -n "$(wc -l <half.tsv)" m.xf.tsv) half.tsv
 holds "the losses are those of one run" cmp <(cut -f 1,2,5,6 whole.tsv) <(cut -f 1,2,5,6 m.xf.tsv)
-holds "nothing is left beside the page" test -z "$(compgen -G '*.part-*')"
+holds "no temporary files next to the page" test -z "$(compgen -G '*.part-*')"
 expect 0 "" train --model m.xf --steps 32 --resume m.xf.ckpt
-holds "without --report the history stays as it is" test "$(tail -n 1 m.xf.tsv | cut -f 2)" = 30
+holds "without --report the history is unchanged" test "$(tail -n 1 m.xf.tsv | cut -f 2)" = 30
 
 # With --patience a resumed run evaluates its starting point again and prints the result once.
 patient() { train --model q.xf --patience 9 --report q.html "$@"; }
@@ -57,7 +57,7 @@ done
 kill -TERM $job
 wait $job
 holds "it was interrupted" test $? = 130
-holds "the page says so" grep -qF '"state":"stopped"' stopped.html
+holds "the page reports it" grep -qF '"state":"stopped"' stopped.html
 holds "the command to continue has the page" grep -qF -- "--report stopped.html" stderr
 
 # Errors are reported before the first step.
@@ -69,10 +69,10 @@ expect 2 "--report r.xf.tsv is the name of the report's history" train --model r
 expect 1 "can't write /nonexistent/r.html" train --model r.xf --steps 1 --report /nonexistent/r.html
 ln pairs.tsv r.xf.tsv
 expect 2 "the report's history r.xf.tsv is the file of --train" train --model r.xf --steps 1 --report r.html
-holds "the corpus is as it was" cmp pairs.tsv before.tsv
+holds "the corpus is unchanged" cmp pairs.tsv before.tsv
 printf 'a\tb\n' >mine.tsv
 expect 1 "mine.tsv is not the history of a training run: its first line is 'a	b', expected" train --model mine --steps 1 --report r.html
-holds "it is as it was" test "$(cat mine.tsv)" = "$(printf 'a\tb')"
+holds "the file is unchanged" test "$(cat mine.tsv)" = "$(printf 'a\tb')"
 again() { train --model m.xf --steps 40 --report report.html --resume m.xf.ckpt; }
 cp m.xf.tsv good.tsv
 echo 'source	target' >m.xf.tsv
@@ -81,7 +81,7 @@ expect 1 "m.xf.tsv is not the history of a training run: its first line is 'sour
 expect 1 "line $(($(wc -l <good.tsv) + 1)): 2 valid columns, expected 11" again
 cp good.tsv m.xf.tsv
 
-# Attention: as many sentences as asked for, of those that have an answer; the translations are the same as without.
+# Attention: the requested number of sentences, of those that have a translation; the translations do not change.
 lines() { printf '%s\n\nChoose File.\n\xff\nAdd the file.\nNot drawn.\n' "$hostile"; }
 translate() { "$translate" translate --model m.xf --threads 1 --decode.max_extra_tokens 4 "$@" < <(lines); }
 expect 1 "line 4: " translate
@@ -104,7 +104,7 @@ holds "it is not" test ! -e none.html
 yes word | head -n 300 | tr '\n' ' ' >one.txt
 expect 1 "; the maximum is 4000000" one --attention none.html --greedy
 
-# A model that knows no end yet, so that answers are cut off at its greatest length, where no end symbol has room.
+# A model that has not learned the end symbol, so translations are cut off at the maximum length, without an end symbol.
 expect 0 "" train --model c.xf --steps 1 --model.max_length 40 --hold-out 0
 endless() { printf 'Choose File.\n\n' | "$translate" translate --model c.xf --threads 1 --greedy --attention none.html; }
 expect 1 "line 1 is not in none.html: its translation has 41 tokens; the maximum is model.max_length, 40" endless

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `translate train` under mpirun: the same files as one process, messages of one rank only, continuing after a rank died,
-# and one end for all when a signal reaches one.
+# Tests `translate train` under mpirun: the same files as one process, messages of rank 0 only, resuming after a rank
+# was killed, and the end of all ranks when one receives a signal.
 #
 #   ranks.sh TRANSLATE DATA_FOLDER
 #
@@ -29,20 +29,20 @@ expect 0 "" train --model alone.xf "${job[@]}"
 expect 0 "" ranks 2 --model two.xf "${job[@]}"
 holds "two ranks make the model of one process" cmp two.xf alone.xf
 holds "and its checkpoint" cmp two.xf.ckpt alone.xf.ckpt
-holds "rank 0 alone speaks" test "$(grep -c '^corpus' stdout)" = 1
-holds "it tells of the ranks" grep -q '^ranks *2, 4 shards per step' stdout
-holds "all is said in lines" test "$(grep -c "$(printf '\r')" stdout)" = 0
-holds "there is no other file" test "$(ls | grep -c 'avg\|best\|part')" = 0
+holds "only rank 0 prints" test "$(grep -c '^corpus' stdout)" = 1
+holds "the output names the ranks" grep -q '^ranks *2, 4 shards per step' stdout
+holds "the output has only complete lines" test "$(grep -c "$(printf '\r')" stdout)" = 0
+holds "no other file exists" test "$(ls | grep -c 'avg\|best\|part')" = 0
 patient=(--train.shards 4 --steps 100 --eval-every 2 --patience 2 --train.schedule constant --train.learning_rate 0.05
     --train.warmup_steps 1)
 expect 0 "" train --model patient.xf "${patient[@]}"
 expect 0 "" ranks 2 --model patient2.xf "${patient[@]}"
-holds "they lose patience together" cmp patient2.xf patient.xf
+holds "all ranks stop early together" cmp patient2.xf patient.xf
 expect 0 "" ranks 2 --model default.xf --steps 1
 holds "each rank has a shard" grep -q '^ranks *2, 2 shards per step' stdout
 
-# A rank dies. The same command continues, here with another number of ranks.
-killed() { # SIGNAL: sends it to one rank of a job that would not end, when there is a checkpoint; leaves status.
+# A rank is killed. The same command resumes the run, here with another number of ranks.
+killed() { # SIGNAL: starts a long job, sends the signal to one rank after the first checkpoint, and sets status
     ranks 2 --model killed.xf --train.shards 4 --eval-every 4 --save-every 1 --average 2 --average-every 4 --continue \
         --steps 1000000 >stdout 2>stderr &
     wait_for grep -q '^dev .*step 4' stdout
@@ -57,16 +57,16 @@ step=$(train --model killed.xf --train.shards 4 --continue --steps 1 | sed -nE '
 holds "it left a checkpoint" test "$step" -ge 4
 last=$((step / 4 * 4 + 8))
 expect 0 "" ranks 4 "${again[@]}" --steps "$last"
-holds "it goes on" grep -q "^resumed .*killed.xf.ckpt, after step $step\$" stdout
+holds "training continues" grep -q "^resumed .*killed.xf.ckpt, after step $step\$" stdout
 expect 0 "" train --model unbroken.xf "${again[@]:2}" --steps "$last"
-holds "to the model of an unbroken run" cmp killed.xf unbroken.xf
+holds "the result is the model of an uninterrupted run" cmp killed.xf unbroken.xf
 holds "and to its checkpoint" cmp killed.xf.ckpt unbroken.xf.ckpt
 
 # One rank receives a signal, and all ranks stop at the same step.
 rm killed.xf*
 killed TERM
-holds "interrupted is not finished" test "$status" = 130
-holds "one rank says so" test "$(grep -c 'rank 0: interrupted after step' stderr)" = 1
+holds "an interrupted run is not complete" test "$status" = 130
+holds "one rank reports it" test "$(grep -c 'rank 0: interrupted after step' stderr)" = 1
 holds "and how to continue" grep -q -- "--resume killed.xf.ckpt" stderr
 said=$(sed -nE 's/.*interrupted after step ([0-9]+)$/\1/p' stderr)
 expect 0 "" train --model killed.xf --train.shards 4 --continue --steps "$said"
@@ -77,6 +77,6 @@ expect 1 "rank 1: train.shards is 3, expected a multiple of the 2 ranks" ranks 2
 expect 1 "rank 0: cannot open 'none.tsv'" ranks 2 --model no.xf --train none.tsv
 expect 2 "--continue does not go with --overwrite" train --model no.xf --continue --overwrite
 expect 2 "--continue does not go with --resume" train --model no.xf --continue --resume two.xf.ckpt
-holds "nothing came of them" test ! -e no.xf.ckpt
+holds "they produced no output" test ! -e no.xf.ckpt
 
 end_checks 30

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The model that comes with the program: it is found, it is small, and it translates as well as its card says.
+# Tests the model of the repository: the program finds it, it is small, and its quality is that of the model card.
 #
 #   ready.sh TRANSLATE EXAMPLE_FOLDER
 #
@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 . "$here/../../support/expect.sh"
 
-# A little below what docs/models/en-de.md reports for this set, for the rounding of other processors.
+# Slightly below the score in docs/models/en-de.md for this set, because other processors may round differently.
 bar=33.9
 
 holds "$model has at most 15 MB" test "$(stat -Lc %s "$model")" -le 15000000
@@ -22,14 +22,14 @@ holds "BLEU is at least $bar: $(grep BLEU stdout)" awk -v bar=$bar '$1 == "BLEU"
 cut -f 1 "$example/data/small.test.tsv" >sources
 translated() { "$translate" translate "$@" <sources; }
 expect 0 "" translated --model "$model" --threads 1
-holds "it says the same by name, with one thread, in other batches" cmp stdout answers
+holds "the output is the same by name, with one thread, in other batches" cmp stdout answers
 head -n 12 answers >few
 head -n 12 sources >sources.few
 plain() { "$translate" translate --device cpu:ref <sources.few; }
 expect 0 "" plain
 holds "11 of 12 answers at least are those of plain loops" test "$(paste -d '\n' stdout few | uniq -d | wc -l)" -ge 11
 
-# Nothing beside it, nothing named.
+# No model next to the program, and none on the command line.
 cp "$translate" alone
 alone() { ./alone "$@" <sources.few; }
 expect 2 "the folder of the program has no en-de.xf" alone translate

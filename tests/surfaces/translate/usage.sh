@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How `translate inspect` tells a model from a text, and how --help looks on a terminal of 80 columns.
+# Tests how `translate inspect` distinguishes models from texts, and the format of --help on a terminal of 80 columns.
 #
 #   usage.sh TRANSLATE MODEL
 #
@@ -12,7 +12,7 @@ cd "$work" || exit 1
 . "$here/../../support/expect.sh"
 
 inspect() { "$translate" inspect "$@" </dev/null; }
-# told WORD: the command before gave the configuration of a model, or a text's pieces.
+# told WORD: checks whether the previous command printed the configuration of a model or the pieces of a text.
 told() { holds "it tells of $1: $(head -c 200 stdout)" grep -q "^$1" stdout; }
 
 ln -s "$model" ok.xf
@@ -40,7 +40,7 @@ for text in "-- ok.xf" "--model ok.xf ok.xf" "--model ok.xf -- ok.xf" "ok.xf -- 
 done
 expect 1 "cannot open 'typo.xf'" inspect typo.xf
 expect 1 "'typo.xf' was taken for a model" inspect typo.xf
-holds "nothing is printed of it" test ! -s stdout
+holds "it is not printed" test ! -s stdout
 expect 1 "'notes' was taken for a model" inspect notes
 expect 1 "'one' was taken for a model" inspect one two
 expect 1 "cannot open 'typo.xf'" inspect --model typo.xf
@@ -52,8 +52,8 @@ expect 2 "'x' is one argument too many" "$translate" evaluate x
 for command in train translate score evaluate inspect; do
     expect 0 "" "$translate" "$command" --help
     holds "$command: no line is longer than 80" test -z "$(grep -E '.{81}' stdout)"
-    holds "$command: none ends with a blank" test -z "$(grep ' $' stdout)"
-    holds "$command: an empty default is seen" grep -qF -- '--context.backend_path ""' stdout
+    holds "$command: no line ends with a space" test -z "$(grep ' $' stdout)"
+    holds "$command: an empty default is visible" grep -qF -- '--context.backend_path ""' stdout
     holds "$command: whole numbers are whole" test -z "$(grep -E 'From [0-9]+ to [0-9.]+e' stdout | grep -v '1e+18')"
     tr -s ' \n' ' ' <stdout >words
     holds "$command: a bound is exact" grep -q "From 0 to 9000000000000000\." words

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The long form of the test comm_kills: COUNT deaths of ranks at any time, and 20 in one run. Ends with rows for
-# tests/harness/evidence/ledger.tsv. Fails if a rank hung, ended late or with a wrong status, or the final file differs.
+# The long form of the test comm_kills: COUNT deaths of ranks at random times, and 20 in one run. Prints rows for
+# tests/harness/evidence/ledger.tsv at the end. Fails if a rank hangs, ends late or with a wrong status, or the final
+# file differs.
 #
 #     tests/unit/comm/kills.sh BUILD [COUNT [SEED]]      2000 deaths, about 15 minutes, mostly waiting
 #
@@ -8,7 +9,7 @@
 set -euo pipefail
 export LC_ALL=C
 if [ $# -lt 1 ] || [ ! -x "$1/bin/comm_kills" ]; then
-    echo "Usage: kills.sh BUILD [COUNT [SEED]]; BUILD holds bin/comm_kills" >&2
+    echo "Usage: kills.sh BUILD [COUNT [SEED]]; BUILD contains bin/comm_kills" >&2
     exit 2
 fi
 build=$(cd "$1" && pwd -P)
@@ -19,7 +20,7 @@ said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 export XF_BACKEND_PATH="$build/lib"
 
-# rows NAME: of "processes: 50 deaths in 19 runs, 13.3 s; ..." and its like
+# rows NAME: converts lines such as "processes: 50 deaths in 19 runs, 13.3 s; ..."
 rows() {
     awk -v name="$1" -v seed="$seed" -v day="$(date -u +%F)" -v commit="$commit" '
         /: [0-9]+ deaths in / {
