@@ -196,6 +196,7 @@ void Batcher::gather(int64_t batch_in_plan, Batch *batch) const {
 }
 
 bool Batcher::next(Batch *batch, const Call &call) {
+    call.check();
     if (position_.batch == batches_in_epoch()) {
         seek({position_.epoch + 1, 0}, call);
         return false;
@@ -233,6 +234,7 @@ std::unique_ptr<Batcher> Batcher::unsampled(const Call &call) const {
 }
 
 void Batcher::prepare_epoch(const Call &call) {
+    call.check();
     const int64_t epoch = position_.epoch + 1;
     if (prepared_epoch_ == epoch || (!options_.shuffle && !encode_epoch_)) return;
     prepared_ = make_plan(corpus_of(epoch, call), epoch);
@@ -240,6 +242,7 @@ void Batcher::prepare_epoch(const Call &call) {
 }
 
 void Batcher::seek(Position position, const Call &call) {
+    call.check();
     constexpr int64_t kLastEpoch = std::numeric_limits<int64_t>::max() - 1;
     XF_CHECK(position.epoch >= 0 && position.epoch <= kLastEpoch, XF_ERROR_OUT_OF_RANGE,
              "epoch %" PRId64 ", expected 0 to %" PRId64, position.epoch, kLastEpoch);
