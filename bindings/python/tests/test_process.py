@@ -112,11 +112,11 @@ class Threads(unittest.TestCase):
 
     def test_cancel_busy_and_close_from_another_thread(self):
         context, model, decoder, batch = slow_world()
-        result, flag = [], xformer.CancelFlag()
+        result, token = [], xformer.CancelToken()
 
         def decode():
             try:
-                result.append(decoder.decode(batch, cancel=flag))
+                result.append(decoder.decode(batch, cancel=token))
             except xformer.XformerError as error:
                 result.append(error)
 
@@ -131,14 +131,14 @@ class Threads(unittest.TestCase):
         self.assertRaises(xformer.BusyError, decoder.translate, ["x"])
         self.assertGreater(context.memory.current, 0)
         self.assertTrue(thread.is_alive())
-        flag.set()
+        token.cancel()
         thread.join()
         self.assertIsInstance(result.pop(), xformer.CancelledError)
         self.assertLess(time.monotonic() - started, 20)
         small = xformer.Batch.from_ids([[2, 1]])
-        self.assertRaises(xformer.CancelledError, decoder.decode, small, cancel=flag)  # set before the call
-        flag.clear()
-        self.assertEqual(len(decoder.decode(small, cancel=flag)), 1)  # usable again
+        self.assertRaises(xformer.CancelledError, decoder.decode, small, cancel=token)  # set before the call
+        token.reset()
+        self.assertEqual(len(decoder.decode(small, cancel=token)), 1)  # usable again
 
         thread = running()
         decoder.close()  # frees when the call has ended

@@ -4,8 +4,8 @@ Threads: the interpreter lock is released during each call of the library. A cal
 another call raises :class:`BusyError`, unless both only read it.
 
 Cancellation: Ctrl-C stops a long call (translating, training a tokenizer, loading) within a tenth of a second, and a
-training loop between two steps. It raises KeyboardInterrupt, and all objects remain usable. A :class:`CancelFlag`
-(``cancel=flag``) cancels a call from another thread. Cancelling an asyncio task cancels its call
+training loop between two steps. It raises KeyboardInterrupt, and all objects remain usable. A :class:`CancelToken`
+(``cancel=token``) cancels a call from another thread. Cancelling an asyncio task cancels its call
 (``translate_async()``). ``deadline=seconds`` limits the time of a call, and ``progress=function`` reports its progress.
 
 Forks: a child process cannot use the objects of its parent (:class:`ForkedError`). It may create its own contexts.

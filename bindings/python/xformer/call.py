@@ -17,7 +17,7 @@ from ._abi import abi, call, text
 from ._buffer import wrong
 from .errors import XformerError
 
-__all__ = ["CancelFlag", "Deadline", "Progress"]
+__all__ = ["CancelToken", "Deadline", "Progress"]
 
 #: Receives the progress of a call: the task, the units that are done, and the units in all.
 Progress = Callable[[str, int, int], object]
@@ -25,26 +25,26 @@ Progress = Callable[[str, int, int], object]
 Deadline = Union[int, float]
 
 
-class CancelFlag:
+class CancelToken:
     """Cancels calls from another thread or from a signal handler.
 
-    Pass it to any number of calls as ``cancel=flag``. After :meth:`set`, they raise :class:`CancelledError` soon, and
+    Pass it to any number of calls as ``cancel=token``. After :meth:`cancel`, they raise :class:`CancelledError` soon, and
     calls that begin later raise it immediately. Objects remain usable after a cancelled call.
     """
 
     def __init__(self) -> None:
         self._value = ctypes.c_int32(0)
 
-    def set(self) -> None:
-        """Cancels the calls that have this flag."""
+    def cancel(self) -> None:
+        """Cancels the calls that have this token."""
         self._value.value = 1
 
-    def clear(self) -> None:
-        """Resets the flag for later calls."""
+    def reset(self) -> None:
+        """Clears the token for later calls."""
         self._value.value = 0
 
-    def is_set(self) -> bool:
-        """Returns whether :meth:`set` was called."""
+    def is_cancelled(self) -> bool:
+        """Returns whether :meth:`cancel` was called."""
         return self._value.value != 0
 
 
@@ -59,19 +59,19 @@ class Call:
         self,
         progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> None:
         if progress is not None and not callable(progress):
             raise wrong("progress", "a function or None", progress)
-        if cancel is not None and not isinstance(cancel, CancelFlag):
-            raise wrong("cancel", "a CancelFlag or None", cancel)
+        if cancel is not None and not isinstance(cancel, CancelToken):
+            raise wrong("cancel", "a CancelToken or None", cancel)
 
         def report(user: object, state: Any) -> None:
             if progress is not None:
                 progress(text(state.contents.task), state.contents.done, state.contents.total)
 
         self._error: Optional[BaseException] = None
-        self._own = CancelFlag() if cancel is None else None
+        self._own = CancelToken() if cancel is None else None
         flag = (cancel or self._own)._value  # type: ignore[union-attr]
         callback = abi.xf_progress_fn(self.guard(report))
         struct = abi.xf_call(ctypes.pointer(flag), _milliseconds(deadline), callback)
@@ -108,7 +108,7 @@ class Call:
     def _fail(self, error: BaseException) -> None:
         self._error = error
         if self._own is not None:
-            self._own.set()
+            self._own.cancel()
 
     @contextmanager
     def _hook(self) -> Iterator[None]:
@@ -146,12 +146,12 @@ def _milliseconds(deadline: Optional[Deadline]) -> int:
 
 
 async def in_thread(function: Callable[..., Any], *args: object, **kwargs: object) -> Any:
-    """Runs function(*args, cancel=flag, **kwargs) in a new thread.
+    """Runs function(*args, cancel=token, **kwargs) in a new thread.
 
-    If the task is cancelled, the flag is set and the call is awaited, so its objects are usable afterwards. A new
+    If the task is cancelled, the token is cancelled and the call is awaited, so its objects are usable afterwards. A new
     thread, unlike one of an executor, never waits for other calls.
     """
-    flag = CancelFlag()
+    token = CancelToken()
     loop = asyncio.get_running_loop()
     done: "asyncio.Future[None]" = loop.create_future()
     results: List[Any] = []
@@ -163,7 +163,7 @@ async def in_thread(function: Callable[..., Any], *args: object, **kwargs: objec
 
     def run() -> None:
         try:
-            results.append(function(*args, cancel=flag, **kwargs))
+            results.append(function(*args, cancel=token, **kwargs))
         except BaseException as error:  # raised again by the task
             errors.append(error)
         try:
@@ -176,7 +176,7 @@ async def in_thread(function: Callable[..., Any], *args: object, **kwargs: objec
     try:
         await asyncio.shield(done)
     except asyncio.CancelledError:
-        flag.set()
+        token.cancel()
         while not done.done():
             try:
                 await asyncio.shield(done)

@@ -132,7 +132,7 @@ class Context(Handle):
     def cancel(self) -> None:
         """Cancels all calls that are running on the context and its objects. Later calls are not affected.
 
-        To cancel one call, pass a :class:`CancelFlag` to it.
+        To cancel one call, pass a :class:`CancelToken` to it.
         """
         lib.xf_context_cancel(self._c)
 

@@ -13,7 +13,7 @@ from ._abi import abi, call, lib, read
 from ._buffer import Path, Text, wrong
 from ._handle import Handle, Native
 from .batch import Batch
-from .call import Call, CancelFlag, Deadline, Progress
+from .call import Call, CancelToken, Deadline, Progress
 from .config import ConfigLike, pointer_of
 from .context import Context
 from .errors import Status
@@ -71,11 +71,12 @@ class Corpus(Handle):
         target: Optional[Path] = None,
         config: ConfigLike = None,
         *,
+        progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> "Corpus":
         """Opens a file or a folder of lines "source TAB target", or two parallel ones with a sentence per line."""
-        call = Call(None, deadline, cancel)
+        call = Call(progress, deadline, cancel)
         paths = (_buffer.path_bytes(source, "source"), None if target is None else _buffer.path_bytes(target, "target"))
         native = Context._of(context, "context")
         return cls._make(lib.xf_corpus_open, native, *paths, pointer_of(config), call, by=call.run)
@@ -87,21 +88,30 @@ class Corpus(Handle):
         pairs: Iterable[Tuple[Text, Text]],
         config: ConfigLike = None,
         *,
+        progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> "Corpus":
         """Creates a corpus from (source, target) pairs, which may contain any characters."""
         several = enumerate(_buffer.each(pairs, "pairs", "(source, target) pairs"))
         rows = [_pair(pair, "pairs[%d]" % index) for index, pair in several]
         sides = [array for side in (0, 1) for array in _buffer.texts([row[side] for row in rows])]
-        call = Call(None, deadline, cancel)
+        call = Call(progress, deadline, cancel)
         inputs = (Context._of(context, "context"), *sides, len(rows), pointer_of(config))
         return cls._make(lib.xf_corpus_from_pairs, *inputs, call, by=call.run)
 
     @classmethod
-    def from_ids(cls, context: Context, pairs: Batch) -> "Corpus":
+    def from_ids(
+        cls,
+        context: Context,
+        pairs: Batch,
+        *,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> "Corpus":
         """Creates a corpus of ids, which contains no text. Its batchers need no tokenizer."""
-        call = Call()
+        call = Call(progress, deadline, cancel)
         inputs = (Context._of(context, "context"), Batch._of(pairs, "pairs"))
         return cls._make(lib.xf_corpus_from_ids, *inputs, call, by=call.run)
 
@@ -171,7 +181,7 @@ class Batcher(Handle):
         *,
         progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> None:
         """Encodes the corpus. ``tokenizer`` is None for a corpus of ids."""
         pairs = Corpus._of(corpus, "corpus")
@@ -179,9 +189,15 @@ class Batcher(Handle):
         call = Call(progress, deadline, cancel)
         self._create(lib.xf_batcher_create, pairs, words, pointer_of(config), call, keep=pairs, by=call.run)
 
-    def next(self, *, deadline: Optional[Deadline] = None, cancel: Optional[CancelFlag] = None) -> Optional[Batch]:
+    def next(
+        self,
+        *,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> Optional[Batch]:
         """Returns the next batch; None at the end of an epoch, after which the next epoch begins."""
-        filled, batcher, call = abi.xf_batch(), self._c, Call(None, deadline, cancel)
+        filled, batcher, call = abi.xf_batch(), self._c, Call(progress, deadline, cancel)
         if call.run(lib.xf_batcher_next, batcher, call, ctypes.byref(filled)) == Status.DONE:
             return None
         # Copied, because the batcher's next call overwrites its arrays.
@@ -206,16 +222,22 @@ class Batcher(Handle):
         epoch: int,
         batch: int = 0,
         *,
+        progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> None:
         """Moves to a position."""
         position = (_buffer.integer(epoch, "epoch"), _buffer.integer(batch, "batch"))
-        call = Call(None, deadline, cancel)
+        call = Call(progress, deadline, cancel)
         call.run(lib.xf_batcher_seek, self._c, *position, call)
 
     def resume(
-        self, trainer: "Trainer", *, deadline: Optional[Deadline] = None, cancel: Optional[CancelFlag] = None
+        self,
+        trainer: "Trainer",
+        *,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> None:
         """Moves to the position that was saved in the checkpoint of a resumed trainer.
 
@@ -223,7 +245,7 @@ class Batcher(Handle):
         """
         from .trainer import Trainer  # which imports this module
 
-        call = Call(None, deadline, cancel)
+        call = Call(progress, deadline, cancel)
         call.run(lib.xf_batcher_resume, self._c, Trainer._of(trainer, "trainer"), call)
 
 

@@ -13,7 +13,7 @@ from ._buffer import Text
 from ._constraint import Constraint, c_constraint
 from ._handle import Handle, Native
 from .batch import Batch, pack
-from .call import Call, CancelFlag, Deadline, Progress, in_thread
+from .call import Call, CancelToken, Deadline, Progress, in_thread
 from .config import ConfigLike, pointer_of
 from .context import Context
 from .data import Batcher
@@ -84,7 +84,7 @@ class Decoder(Handle):
         constraint: Optional[Constraint] = None,
         progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> List[Hypotheses]:
         """Translates texts. Returns the "decode.n_best" hypotheses of each text, best first.
 
@@ -114,7 +114,7 @@ class Decoder(Handle):
         constraint: Optional[Constraint] = None,
         progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> List[Hypotheses]:
         """Like :meth:`translate`, for sources that are given as ids: a batch, or sequences of ids with the end symbol.
         Prefixes are ids without start and end symbol."""
@@ -140,7 +140,7 @@ class Decoder(Handle):
         *,
         progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> List[float]:
         """Returns the natural logarithm of the probability of each target, including the end symbol, given its source."""
         call = Call(progress, deadline, cancel)
@@ -157,7 +157,7 @@ class Decoder(Handle):
         on_error: str = "raise",
         progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> List[float]:
         """Like :meth:`score`, for texts.
 
@@ -182,7 +182,7 @@ class Decoder(Handle):
         *,
         progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> EvalStats:
         """Measures loss and perplexity on all pairs of a batcher, whose position is unchanged afterwards."""
         call = Call(progress, deadline, cancel)

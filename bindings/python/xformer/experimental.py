@@ -23,7 +23,7 @@ from . import _buffer
 from ._abi import abi, call, fill, lib
 from ._constraint import Allowed, Constraint, ConstraintStep, Partial
 from .batch import Batch
-from .call import Call, CancelFlag, Deadline
+from .call import Call, CancelToken, Deadline
 from .context import Context
 from .decoder import Decoder
 from .errors import StateError, Status
@@ -69,7 +69,7 @@ def gradient(trainer: Trainer, tensor: Union[int, str], out: Any = None) -> memo
 
 
 def all_gather(
-    context: Context, value: int, *, deadline: Optional[Deadline] = None, cancel: Optional[CancelFlag] = None
+    context: Context, value: int, *, deadline: Optional[Deadline] = None, cancel: Optional[CancelToken] = None
 ) -> Tuple[int, ...]:
     """Exchanges one number between all ranks and returns the numbers of all ranks, by rank.
 

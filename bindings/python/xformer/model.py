@@ -13,7 +13,7 @@ from . import _buffer
 from ._abi import abi, call, fill, lib, to_tuple
 from ._buffer import Text
 from ._handle import Handle
-from .call import Call, CancelFlag, Deadline, Progress
+from .call import Call, CancelToken, Deadline, Progress
 from .config import Config, ConfigLike, pointer_of
 from .context import Context, type_name
 from .errors import NotFoundError, Status
@@ -115,7 +115,7 @@ class Model(Handle):
         weights: Optional[str] = None,
         progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> "Model":
         """Loads a model or a checkpoint from a file name, its content, an open file, or a :class:`CallbackSource`.
 
@@ -143,7 +143,7 @@ class Model(Handle):
         *,
         progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> "Model":
         """Averages the parameters of files. The result is fp32 and has the tokenizer and metadata of the first file."""
         if isinstance(sources, (str, bytes)):
@@ -162,7 +162,7 @@ class Model(Handle):
         weights: Optional[str] = None,
         progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> "Model":
         """Copies the model, optionally to another context or with another type of matrices (see :meth:`load`).
 
@@ -181,7 +181,7 @@ class Model(Handle):
         weights: Optional[str] = None,
         progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> None:
         """Saves the model to a file name, an open file, or a :class:`CallbackSink`.
 
@@ -198,7 +198,7 @@ class Model(Handle):
         weights: Optional[str] = None,
         progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> bytearray:
         """Returns the file that :meth:`save` writes."""
         call = Call(progress, deadline, cancel)

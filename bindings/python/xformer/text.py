@@ -11,7 +11,7 @@ from . import _buffer
 from ._abi import abi, fill, lib, read
 from ._buffer import Text
 from ._handle import Handle
-from .call import Call, CancelFlag, Deadline, Progress
+from .call import Call, CancelToken, Deadline, Progress
 from .config import ConfigLike, pointer_of
 from .context import Context
 from .io import Sink, Source, c_source, save
@@ -56,7 +56,7 @@ class Tokenizer(Handle):
         *,
         progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> "Tokenizer":
         """Trains a tokenizer on both sides of a corpus. Reads the options of the group "tokenizer."."""
         from .data import Corpus  # which imports this module
@@ -71,17 +71,25 @@ class Tokenizer(Handle):
         context: Context,
         source: Source,
         *,
+        progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> "Tokenizer":
         """Loads a tokenizer that :meth:`save` or the converter wrote."""
-        call, native = Call(None, deadline, cancel), Context._of(context, "context")
+        call, native = Call(progress, deadline, cancel), Context._of(context, "context")
         c, held = c_source(source, call)
         return cls._make(lib.xf_tokenizer_load, native, c, call, by=call.run)
 
-    def save(self, sink: Sink, *, deadline: Optional[Deadline] = None, cancel: Optional[CancelFlag] = None) -> None:
+    def save(
+        self,
+        sink: Sink,
+        *,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> None:
         """Saves the tokenizer as a JSON file."""
-        save(lib.xf_tokenizer_save, self._c, sink=sink, call=Call(None, deadline, cancel))
+        save(lib.xf_tokenizer_save, self._c, sink=sink, call=Call(progress, deadline, cancel))
 
     @property
     def info(self) -> TokenizerInfo:

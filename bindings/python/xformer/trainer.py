@@ -12,7 +12,7 @@ from . import _buffer
 from ._abi import abi, call, lib, to_tuple
 from ._handle import Handle
 from .batch import Batch
-from .call import Call, CancelFlag, Deadline, Progress, in_thread
+from .call import Call, CancelToken, Deadline, Progress, in_thread
 from .config import Config, ConfigLike, pointer_of
 from .context import Context
 from .data import Batcher
@@ -81,7 +81,7 @@ class Trainer(Handle):
         *,
         progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> "Trainer":
         """Creates a trainer and its model from a checkpoint, in the state in which they were saved.
 
@@ -116,51 +116,77 @@ class Trainer(Handle):
         return to_tuple(StepStats, stats, outcome=Outcome)
 
     def step(
-        self, batches: Batches, *, deadline: Optional[Deadline] = None, cancel: Optional[CancelFlag] = None
+        self,
+        batches: Batches,
+        *,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> StepStats:
         """Updates the model once, from one batch or from the sum of the gradients of several."""
-        call = Call(None, deadline, cancel)
+        call = Call(progress, deadline, cancel)
         return self._stats(call.run, lib.xf_train_step, *_batch_array(batches), call)  # type: ignore[return-value]
 
     def next(
-        self, batcher: Batcher, *, deadline: Optional[Deadline] = None, cancel: Optional[CancelFlag] = None
+        self,
+        batcher: Batcher,
+        *,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> Optional[StepStats]:
         """Updates the model once from the next "train.accumulate" batches. Returns None at the end of an epoch.
 
         After an error the batcher keeps its position.
         """
-        call = Call(None, deadline, cancel)
+        call = Call(progress, deadline, cancel)
         return self._stats(call.run, lib.xf_train_next, Batcher._of(batcher, "batcher"), call)
 
     def train(
-        self, batcher: Batcher, steps: Optional[int] = None, *, cancel: Optional[CancelFlag] = None
+        self,
+        batcher: Batcher,
+        steps: Optional[int] = None,
+        *,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> Iterator[StepStats]:
         """Yields the statistics of ``steps`` updates with :meth:`next`; None: without end.
 
-        Each update is made when the iterator advances. Ctrl-C takes effect between two updates.
+        Each update is made when the iterator advances. Ctrl-C takes effect between two updates. ``progress`` and
+        ``deadline`` apply to each update.
         """
         made, steps = 0, None if steps is None else _buffer.integer(steps, "steps")
         while steps is None or made < steps:
-            stats = self.next(batcher, cancel=cancel)
+            stats = self.next(batcher, progress=progress, deadline=deadline, cancel=cancel)
             if stats is not None:
                 made += 1
                 yield stats
 
-    async def step_async(self, batches: Batches, *, deadline: Optional[Deadline] = None) -> StepStats:
+    async def step_async(
+        self, batches: Batches, *, progress: Optional[Progress] = None, deadline: Optional[Deadline] = None
+    ) -> StepStats:
         """Like :meth:`step`, in a thread. Cancelling the task cancels the step."""
-        stats: StepStats = await in_thread(self.step, batches, deadline=deadline)
+        stats: StepStats = await in_thread(self.step, batches, progress=progress, deadline=deadline)
         return stats
 
-    async def next_async(self, batcher: Batcher, *, deadline: Optional[Deadline] = None) -> Optional[StepStats]:
+    async def next_async(
+        self, batcher: Batcher, *, progress: Optional[Progress] = None, deadline: Optional[Deadline] = None
+    ) -> Optional[StepStats]:
         """Like :meth:`next`, in a thread. Cancelling the task cancels the step."""
-        stats: Optional[StepStats] = await in_thread(self.next, batcher, deadline=deadline)
+        stats: Optional[StepStats] = await in_thread(self.next, batcher, progress=progress, deadline=deadline)
         return stats
 
     def accumulate(
-        self, batch: Batch, *, deadline: Optional[Deadline] = None, cancel: Optional[CancelFlag] = None
+        self,
+        batch: Batch,
+        *,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> StepStats:
         """First half of a step: adds the gradients of a batch to the pending ones. Returns statistics of this batch."""
-        call = Call(None, deadline, cancel)
+        call = Call(progress, deadline, cancel)
         batch_ = Batch._of(batch, "batch")
         return self._stats(call.run, lib.xf_train_accumulate, batch_, call)  # type: ignore[return-value]
 
@@ -168,9 +194,15 @@ class Trainer(Handle):
         """Second half of a step: updates the parameters from the pending gradients."""
         return self._stats(call, lib.xf_train_update)  # type: ignore[return-value]
 
-    def copy_average(self, *, deadline: Optional[Deadline] = None, cancel: Optional[CancelFlag] = None) -> Model:
+    def copy_average(
+        self,
+        *,
+        progress: Optional[Progress] = None,
+        deadline: Optional[Deadline] = None,
+        cancel: Optional[CancelToken] = None,
+    ) -> Model:
         """Copies the exponential moving average of the parameters ("train.ema") to a new model."""
-        call = Call(None, deadline, cancel)
+        call = Call(progress, deadline, cancel)
         return Model._make(lib.xf_trainer_copy_average, self._c, call, by=call.run)
 
     def save(
@@ -180,7 +212,7 @@ class Trainer(Handle):
         *,
         progress: Optional[Progress] = None,
         deadline: Optional[Deadline] = None,
-        cancel: Optional[CancelFlag] = None,
+        cancel: Optional[CancelToken] = None,
     ) -> None:
         """Saves a checkpoint: model, tokenizer, options, moments, step, and the position of a batcher.
 
