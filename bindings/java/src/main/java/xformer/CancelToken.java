@@ -25,6 +25,11 @@ public final class CancelToken {
         FLAG.setVolatile(flag, 0, 1);
     }
 
+    /** Clears the token, so that it can be used for later calls. */
+    public void reset() {
+        FLAG.setVolatile(flag, 0, 0);
+    }
+
     /** {@return whether {@link #cancel} was called} */
     public boolean isCancelled() {
         return (int) FLAG.getVolatile(flag, 0) != 0;

@@ -41,6 +41,7 @@ final class Frame implements AutoCloseable {
     private Sink.Writer writer;
     private ProgressListener progress;
     private Experimental.Constraint constraint;
+    private Runnable onSuccess = () -> {};
 
     Frame() {
         start = block(BLOCK);
@@ -62,7 +63,9 @@ final class Frame implements AutoCloseable {
 
     static int run(ToIntFunction<Frame> call) {
         try (Frame f = new Frame()) {
-            return f.check(call.applyAsInt(f));
+            int status = f.check(call.applyAsInt(f));
+            f.onSuccess.run();
+            return status;
         }
     }
 
@@ -209,6 +212,11 @@ final class Frame implements AutoCloseable {
     long reader(Source.Reader reader) {
         readers.add(reader);
         return readers.size() - 1L;
+    }
+
+    /** Runs an action at the end of run() if the call succeeds. */
+    void onSuccess(Runnable action) {
+        onSuccess = action;
     }
 
     void writer(Sink.Writer sink) {

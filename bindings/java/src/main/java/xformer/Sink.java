@@ -45,16 +45,29 @@ public final class Sink {
     }
 
     private final Path path;
+    private final ByteBuffer memory;
     private final Writer writer;
 
-    private Sink(Path path, Writer writer) {
+    private Sink(Path path, ByteBuffer memory, Writer writer) {
         this.path = path;
+        this.memory = memory;
         this.writer = writer;
     }
 
     /** {@return a file of the operating system} */
     public static Sink of(Path path) {
-        return new Sink(Objects.requireNonNull(path, "path"), null);
+        return new Sink(Objects.requireNonNull(path, "path"), null, null);
+    }
+
+    /**
+     * {@return the memory of a direct buffer from its position to its limit} A call that succeeds moves the position to
+     * the end of the file. If the file does not fit, the call fails with {@link Status#BUFFER_TOO_SMALL}.
+     */
+    public static Sink of(ByteBuffer memory) {
+        if (!memory.isDirect() || memory.isReadOnly()) {
+            throw new IllegalArgumentException("the buffer is not direct or is read-only; use toBytes()");
+        }
+        return new Sink(null, memory, null);
     }
 
     /**
@@ -70,7 +83,7 @@ public final class Sink {
 
     /** {@return a destination that a callback writes} */
     public static Sink of(Writer writer) {
-        return new Sink(null, Objects.requireNonNull(writer, "writer"));
+        return new Sink(null, null, Objects.requireNonNull(writer, "writer"));
     }
 
     /** {@return the bytes that a method writes, for example {@code Sink.toBytes(model::save)}} */
@@ -83,6 +96,11 @@ public final class Sink {
     void write(Frame f, Memory to) {
         if (path != null) {
             to.setInt(Abi.xf_sink.kind, Abi.XF_IO_PATH).set(Abi.xf_sink.path, f.path(path));
+        } else if (memory != null) {
+            Memory size = f.memory(8);
+            to.setInt(Abi.xf_sink.kind, Abi.XF_IO_MEMORY).set(Abi.xf_sink.data, f.address(memory))
+                    .set(Abi.xf_sink.capacity, memory.remaining()).set(Abi.xf_sink.size, size.address());
+            f.onSuccess(() -> memory.position(memory.position() + size.count(0)));
         } else {
             f.writer(writer);
             to.setInt(Abi.xf_sink.kind, Abi.XF_IO_CALLBACK).set(Abi.xf_sink.write, Native.callback(Native.WRITE));

@@ -15,7 +15,7 @@ public enum Status {
     NOT_FOUND(Abi.XF_ERROR_NOT_FOUND),
     /** A number is outside the documented bounds, or a word is not one of the allowed words. */
     OUT_OF_RANGE(Abi.XF_ERROR_OUT_OF_RANGE),
-    /** A buffer is too small. This package allocates its buffers, so it does not occur in normal use. */
+    /** The buffer of {@link Sink#of(java.nio.ByteBuffer)} is too small. The package enlarges its own buffers. */
     BUFFER_TOO_SMALL(Abi.XF_ERROR_BUFFER_TOO_SMALL),
     /** The current state of the object does not allow the call. */
     STATE(Abi.XF_ERROR_STATE),
