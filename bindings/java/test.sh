@@ -46,7 +46,7 @@ tests() { # FLAG... -- CLASS...: runs test classes; a warning of the JVM is a fa
     while [ "$1" != -- ]; do flags+=("$1") && shift; done
     shift
     run_java -ea -Xcheck:jni "${flags[@]}" -Dxformer.library.path="$work/out" -Dxformer.test.stubs="$work/stubs" \
-        -Dxformer.test.api="$work/api.tsv" -cp "out/xformer.jar:tests:$junit" org.junit.runner.JUnitCore "$@" \
+        -Dxformer.test.api="$work/api.tsv" -Dxformer.test.contracts="$here/../contracts.tsv" -cp "out/xformer.jar:tests:$junit" org.junit.runner.JUnitCore "$@" \
         >junit.log 2>&1 || { cat junit.log; fail "tests failed"; }
     grep -v '^$' junit.log
     ! grep -qi warning junit.log || fail "the JVM reported a warning"

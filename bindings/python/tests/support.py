@@ -65,7 +65,7 @@ class World:
         self.decoder = xformer.Decoder(self.model, self.config)
 
     def objects(self):
-        return dict(vars(self))
+        return {name: thing for name, thing in vars(self).items() if hasattr(thing, "close")}
 
     def __enter__(self):
         return self
@@ -74,7 +74,7 @@ class World:
         self.close()
 
     def close(self):
-        for thing in reversed(list(vars(self).values())):
+        for thing in reversed(list(self.objects().values())):
             thing.close()
 
 
