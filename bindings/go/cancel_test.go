@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"math/rand"
 	"reflect"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -48,29 +47,6 @@ func ended(t *testing.T, started time.Time, err, cause error) {
 	if took := time.Since(started); took > 20*time.Second {
 		t.Errorf("it took %v to end", took)
 	}
-}
-
-func TestCancelFromAnotherGoroutine(t *testing.T) {
-	w := newWorld(t)
-	goroutines := runtime.NumGoroutine()
-	decoder, batch := slow(t, w.context)
-	small, err := NewBatch([][]int32{{2, tokenEnd}}, nil)
-	w.must(err)
-	for i := 0; i < 2; i++ {
-		w.must(w.context.Close()) // the decoder keeps it alive
-		ctx, cancel := context.WithTimeout(background, time.Hour)
-		time.AfterFunc(30*time.Millisecond, cancel)
-		started := time.Now()
-		results, err := decoder.Decode(ctx, batch, nil)
-		if ended(t, started, err, context.Canceled); results != nil {
-			t.Errorf("results %v", results)
-		}
-		found, err := decoder.Decode(background, small, nil) // the decoder remains usable
-		if w.must(err); len(found) != 1 {
-			t.Errorf("%v", found)
-		}
-	}
-	idle(t, goroutines)
 }
 
 func TestCancelOtherLongCalls(t *testing.T) {
@@ -130,28 +106,6 @@ func TestCancelOtherLongCalls(t *testing.T) {
 	}
 	_, err = trainer.Update()
 	refused(t, ErrState, err) // a cancelled Accumulate leaves no pending gradients
-}
-
-// Context.Cancel cancels the calls of all objects of the Context. Their errors have no cause.
-func TestCancelContext(t *testing.T) {
-	w := newWorld(t)
-	decoder, batch := slow(t, w.context)
-	result := make(chan error, 1)
-	go func() {
-		_, err := decoder.Decode(background, batch, nil)
-		result <- err
-	}()
-	for done := false; !done; {
-		w.must(w.context.Cancel())
-		select {
-		case err := <-result:
-			if refused(t, ErrCancelled, err); errors.Unwrap(err) != nil {
-				t.Errorf("%v has the cause %v", err, errors.Unwrap(err))
-			}
-			done = true
-		case <-time.After(time.Millisecond):
-		}
-	}
 }
 
 // A cancellation before a call, during it, at its end, or after it stops that call or none.

@@ -5,14 +5,12 @@
 package xformer
 
 import (
-	"context"
 	"errors"
 	"math"
 	"reflect"
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 )
 
 const letterA = 2 + 'a'
@@ -92,23 +90,6 @@ func TestConstraint(t *testing.T) {
 	}
 }
 
-func TestConstraintToOneTarget(t *testing.T) {
-	w := newWorld(t)
-	target, err := w.tokenizer.Encode("vier zwei")
-	w.must(err)
-	target = append(target, tokenEnd)
-	results, err := w.decoder.Translate(background, []string{"four two"},
-		&Params{Constraint: each(func(p Partial) { p.Allowed.Only(target[len(p.IDs)]) })})
-	w.must(err)
-	pair, err := w.model.Batch([]string{"four two"}, []string{"vier zwei"}, nil)
-	w.must(err)
-	scores, err := w.decoder.Score(background, pair)
-	w.must(err)
-	if a := results[0].Best(); a.Text != "vier zwei" || math.Abs(a.LogProbability-scores[0]) > 1e-4 {
-		t.Errorf("%+v, score %v", a, scores[0])
-	}
-}
-
 func TestFailingConstraint(t *testing.T) {
 	w := newWorld(t)
 	enough := errors.New("enough")
@@ -184,20 +165,6 @@ func TestConstraintsOfSeveralGoroutines(t *testing.T) {
 		}(letterA + i)
 	}
 	group.Wait()
-}
-
-func TestCancelWithinAConstraint(t *testing.T) {
-	w := newWorld(t)
-	ctx, cancel := context.WithCancel(background)
-	defer cancel()
-	_, err := w.decoder.Translate(ctx, sources(), &Params{Constraint: each(func(p Partial) {
-		cancel()
-		time.Sleep(5 * time.Millisecond)
-		p.Allowed.Forbid(tokenEnd)
-	})})
-	if refused(t, ErrCancelled, err); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
 }
 
 func TestAttentionWeights(t *testing.T) {

@@ -7,70 +7,9 @@ package xformer
 import (
 	"context"
 	"errors"
-	"reflect"
-	"sync"
 	"testing"
 	"time"
 )
-
-func TestFourGoroutinesDecode(t *testing.T) {
-	w := newWorld(t)
-	w.train(30)
-	expected, err := w.decoder.Translate(background, sources(), nil)
-	w.must(err)
-	w.must(w.model.Save(background, w.file("model.xf"), nil))
-	translate := func(model *Model) error {
-		decoder, err := model.NewDecoder(testOptions)
-		if err != nil {
-			return err
-		}
-		defer decoder.Close()
-		for i := 0; i < 10; i++ {
-			found, err := decoder.Translate(background, sources(), nil)
-			if err == nil && !reflect.DeepEqual(found, expected) {
-				err = errors.New("other results")
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	for name, work := range map[string]func() error{
-		"one model": func() error { return translate(w.model) },
-		"a context each": func() error {
-			context, err := NewContext(testOptions)
-			if err != nil {
-				return err
-			}
-			defer context.Close()
-			model, err := context.LoadModel(background, w.file("model.xf"), nil)
-			if err != nil {
-				return err
-			}
-			defer model.Close()
-			return translate(model)
-		},
-		"one tokenizer": func() error {
-			_, err := w.model.Batch(sources(), targets(), nil)
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var group sync.WaitGroup
-			for i := 0; i < 4; i++ {
-				group.Add(1)
-				go func() {
-					defer group.Done()
-					if err := work(); err != nil {
-						t.Error(err)
-					}
-				}()
-			}
-			group.Wait()
-		})
-	}
-}
 
 func TestBusyAndCloseDuringACall(t *testing.T) {
 	w := newWorld(t)

@@ -5,7 +5,9 @@
 package xformer
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,24 +18,6 @@ import (
 )
 
 var badLines = []byte("a\tb\nbad\n")
-
-func TestLogLines(t *testing.T) {
-	for _, level := range []LogLevel{LogDebug, LogError} {
-		var lines []string
-		w := newWorld(t, WithLog(level, func(level LogLevel, component, message string) {
-			lines = append(lines, level.String()+" "+component+" "+message)
-		}))
-		runtime.GC()
-		corpus, err := w.textCorpus("some text", badLines, nil)
-		w.must(err)
-		if all := strings.Join(lines, "\n"); strings.Contains(all, "some text:2") != (level == LogDebug) {
-			t.Errorf("%v: %q", level, lines)
-		}
-		if want := (CorpusStats{Lines: 2, Kept: 1, BadColumns: 1}); corpus.Stats() != want {
-			t.Errorf("%+v, expected %+v", corpus.Stats(), want)
-		}
-	}
-}
 
 func TestLogFunctionOutlivesItsContext(t *testing.T) {
 	called := 0
@@ -155,4 +139,15 @@ func TestCallbacksAreReleased(t *testing.T) {
 			t.Fatalf("released %v, expected 2", seen)
 		}
 	}
+}
+
+// manyPairs returns a corpus that takes some time to encode.
+func manyPairs(w *world) *Corpus {
+	var text bytes.Buffer
+	for i := 0; i < 100000; i++ {
+		fmt.Fprintf(&text, "word%d word%d\twort%d\n", 7919*i, 104729*i, 1299709*i)
+	}
+	corpus, err := w.textCorpus("many", text.Bytes(), nil)
+	w.must(err)
+	return corpus
 }

@@ -6,7 +6,6 @@ package xformer
 
 import (
 	"io"
-	"os"
 	"reflect"
 	"sort"
 	"strings"
@@ -59,77 +58,6 @@ func TestConfig(t *testing.T) {
 	context, err := NewContext(none)
 	must(t, err)
 	must(t, context.Close())
-}
-
-func TestCorpus(t *testing.T) {
-	w := newWorld(t)
-	for i, expected := range testPairs {
-		if pair, err := w.corpus.Pair(i); pair != expected || err != nil {
-			t.Errorf("%v, %v, expected %v", pair, err, expected)
-		}
-	}
-	for name, content := range map[string]string{"pairs": "a\tb\nbad\nä\tß\n", "source": "a\nb\n", "target": "c\nd\n",
-		"short": "c\n"} {
-		w.must(os.WriteFile(w.path(name), []byte(content), 0o600))
-	}
-	opened, err := w.context.OpenCorpus(background, w.path("pairs"), nil)
-	w.must(err)
-	if last, err := opened.Pair(1); opened.Len() != 2 || last != (Pair{"ä", "ß"}) || err != nil {
-		t.Errorf("%d pairs, the last %v, %v", opened.Len(), last, err)
-	}
-	if want := (CorpusStats{Lines: 3, Kept: 2, BadColumns: 1}); opened.Stats() != want {
-		t.Errorf("%+v, expected %+v", opened.Stats(), want)
-	}
-	two, err := w.context.OpenParallelCorpus(background, w.path("source"), w.path("target"), nil)
-	w.must(err)
-	if pair, err := two.Pair(1); pair != (Pair{"b", "d"}) || err != nil {
-		t.Errorf("%v, %v", pair, err)
-	}
-	_, err = w.context.OpenParallelCorpus(background, w.path("source"), w.path("short"), nil)
-	refused(t, ErrData, err)
-}
-
-func TestTokenizer(t *testing.T) {
-	w := newWorld(t)
-	w.must(w.tokenizer.Save(background, w.file("words.json")))
-	loaded, err := w.context.LoadTokenizer(background, w.file("words.json"))
-	w.must(err)
-	own, err := w.model.Tokenizer()
-	w.must(err)
-	config, err := w.model.Config()
-	w.must(err)
-	size, err := config.Int("model.vocab_size")
-	w.must(err)
-	for _, tokenizer := range []*Tokenizer{w.tokenizer, loaded, own} {
-		if int64(tokenizer.Info().VocabSize) != size {
-			t.Errorf("%d ids, expected %d", tokenizer.Info().VocabSize, size)
-		}
-		for _, text := range []string{"one two", "", " x  y ", "Zürich 東京 🙂", "a\x00b"} {
-			tokens, err := tokenizer.Encode(text)
-			w.must(err)
-			if back, err := tokenizer.Decode(append(tokens, tokenEnd)); back != text || err != nil {
-				t.Errorf("%q, %v, expected %q", back, err, text)
-			}
-		}
-		// Normalization makes these texts longer than the initial buffers.
-		if tokens, err := tokenizer.Encode(strings.Repeat("ﷺ", 50)); len(tokens) <= 150+8 || err != nil {
-			t.Errorf("%d ids, %v", len(tokens), err)
-		}
-		info := tokenizer.Info()
-		if info.Kind != "bpe" || info.StartToken != 0 || info.EndToken != tokenEnd {
-			t.Errorf("%+v", info)
-		}
-		for _, side := range []Side{SideSource, SideTarget} {
-			if same, err := tokenizer.Side(side); err != nil || same.Info() != info {
-				t.Errorf("%+v, %v, expected %+v", same, err, info)
-			}
-		}
-		_, err = tokenizer.Side(0)
-		refused(t, ErrInvalidArgument, err)
-		if piece, err := tokenizer.Piece(tokenEnd); piece != "</s>" || err != nil {
-			t.Errorf("%q, %v", piece, err)
-		}
-	}
 }
 
 func TestBuffersGrow(t *testing.T) {
@@ -194,52 +122,6 @@ func TestBatcher(t *testing.T) {
 	packed, err := w.model.Batch([]string{"one", "two two"}, []string{"eins", "zwei zwei"}, nil)
 	if w.must(err); packed.Len() != 2 || packed.TgtOffsets[2] != int64(len(packed.TgtIDs)) {
 		t.Errorf("%+v", packed)
-	}
-}
-
-func TestContext(t *testing.T) {
-	w := newWorld(t)
-	info := w.context.Info()
-	if !strings.HasPrefix(info.Device, "cpu") || !strings.Contains(info.Description, info.Backend) ||
-		info.Arithmetic == "" || info.Precision != TypeFP32 || info.Threads != 1 || info.Rank != 0 || info.RankCount != 1 {
-		t.Errorf("%+v", info)
-	}
-	if all, err := w.context.AllGather(background, -7); err != nil || len(all) != 1 || all[0] != -7 {
-		t.Error(all, err)
-	}
-	backends, err := w.context.Backends()
-	w.must(err)
-	active := 0
-	for _, b := range backends {
-		if b.State == BackendActive {
-			active++
-		}
-		if b.Name == "ref" && (b.Kind != "cpu" || b.DeviceCount != 1 || b.Reason != "" || b.Path != "") {
-			t.Errorf("%+v", b)
-		}
-	}
-	if active != 1 {
-		t.Errorf("%+v: %d are active", backends, active)
-	}
-	if memory, err := w.context.Memory(); memory.Peak <= 0 || memory.Allocations <= 0 || err != nil {
-		t.Errorf("%+v, %v", memory, err)
-	}
-}
-
-func TestParams(t *testing.T) {
-	w := newWorld(t)
-	for _, info := range w.model.Tensors() {
-		values, err := w.model.ReadTensor(info.Name)
-		w.must(err)
-		if int64(len(values)) != info.Size() {
-			t.Errorf("%+v has %d numbers", info, len(values))
-		}
-		values[0], values[len(values)-1] = 0.5, -0.25
-		w.must(w.model.WriteTensor(info.Name, values))
-		back, err := w.model.ReadTensor(info.Name)
-		if w.must(err); !reflect.DeepEqual(back, values) {
-			t.Errorf("%s: written and read differ", info.Name)
-		}
 	}
 }
 

@@ -14,7 +14,6 @@ from support import OPTIONS, PAIRS, ROOT, World, xformer
 from xformer import experimental
 
 SOURCES, TARGETS = [s for s, _ in PAIRS], [t for _, t in PAIRS]
-OPERATIONS = {}
 #: Makes a call that takes seconds.
 SLOW = (["one two three four"] * 3000, {"decode.max_extra_tokens": 40, "decode.min_tokens": 40})
 
@@ -28,12 +27,6 @@ class Failure(Exception):
 
 def fail(*args):
     raise Failure()
-
-
-def operation(function):
-    """Registers a function for the operation of its name: __ is a dot."""
-    OPERATIONS[function.__name__.replace("__", ".")] = function
-    return function
 
 
 def status_of(error):
@@ -79,68 +72,6 @@ def statuses(found):
     return " ".join("OK" if each.error is None else each.error.status.name for each in found)
 
 
-@operation
-def config__set(w, key, value):
-    w.config[key] = value
-    return w.config.text(key)
-
-
-@operation
-def config__preset(w, name):
-    return xformer.Config(preset=name).text("model.d_model")
-
-
-@operation
-def config__copy(w, _):
-    w.config["data.seed"] = 5
-    copy = w.config.copy()
-    copy["data.seed"] = 7
-    return "%d %d" % (w.config["data.seed"], copy["data.seed"])
-
-
-@operation
-def option(w, key):
-    return xformer.option(key).default
-
-
-@operation
-def bleu(w, hypotheses, references):
-    return "%.0f" % xformer.bleu(several(hypotheses), several(references)).score
-
-
-@operation
-def chrf(w, hypotheses, references):
-    return "%.0f" % xformer.chrf(several(hypotheses), several(references)).score
-
-
-@operation
-def context__create(w, *a):
-    with xformer.Context(options(a)) as context:
-        return context.info.backend
-
-
-@operation
-def context__info(w, _):
-    info = w.context.info
-    return "%s %d %d %d" % (info.precision, info.threads, info.rank, info.rank_count)
-
-
-@operation
-def context__backends(w, _):
-    return "%d active" % sum(backend.state == xformer.BackendState.ACTIVE for backend in w.context.backends)
-
-
-@operation
-def context__gather(w, value):
-    return " ".join(map(str, experimental.all_gather(w.context, int(value))))
-
-
-@operation
-def context__budget(w, budget):
-    with xformer.Context({**OPTIONS, "context.memory_budget": budget}) as context:
-        return xformer.Model(context, None, {"model.vocab_size": 9000})
-
-
 def saved(w, kind):
     """The bytes of a file of the world."""
     if kind == "checkpoint":
@@ -163,88 +94,6 @@ def loaded(w, kind, source):
     return "%d %d %s %s" % (summary.vocab_size, summary.step, str(summary.has_tokenizer).lower(), summary.weights)
 
 
-@operation
-def load(w, kind, content, mode):
-    if content in ("missing", "folder", "nul"):
-        return loaded(w, kind, {"missing": w.path("none"), "folder": w.folder, "nul": "a\0b"}[content])
-    data = b"text" * 50 if content == "text" else saved(w, "model" if content == "model" else kind)
-    if content == "half":
-        data = data[: len(data) // 2]
-    elif content == "empty":
-        data = b""
-    elif content == "newer":
-        data = data.replace(b'"version":1', b'"version":7')
-    elif content == "flipped":
-        data = data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :]
-    with open(w.path("file"), "wb") as file:
-        file.write(data)
-    if mode == "path":
-        return loaded(w, kind, w.path("file"))
-    if mode == "bytes":
-        return loaded(w, kind, data)
-    if mode == "file":
-        with open(w.path("file"), "rb") as file:
-            return loaded(w, kind, file)
-    read = fail if mode == "failing" else lambda offset, count: data[offset : offset + count]
-    return loaded(w, kind, xformer.CallbackSource(read, len(data)))
-
-
-@operation
-def save(w, kind, mode):
-    thing = {"model": w.model, "tokenizer": w.tokenizer, "checkpoint": w.trainer}[kind]
-    if mode == "bytes":
-        memory = io.BytesIO()
-        thing.save(memory)
-        data = memory.getvalue()
-    elif mode == "callback":
-        data = bytearray(1 << 20)
-
-        def write(offset, part):
-            data[offset : offset + len(part)] = part
-            write.size = max(write.size, offset + len(part))
-
-        write.size = 0
-        thing.save(xformer.CallbackSink(write))
-        del data[write.size :]
-    elif mode == "failing":
-        thing.save(xformer.CallbackSink(fail))
-    elif mode in ("nofolder", "nul"):
-        thing.save(w.path("no/folder") if mode == "nofolder" else "a\0b")
-    else:
-        with open(w.path("file"), "wb") as file:
-            thing.save(file if mode == "file" else w.path("file"))
-        with open(w.path("file"), "rb") as file:
-            data = file.read()
-    loaded(w, kind, data)
-    return "loads"
-
-
-@operation
-def tokenizer__info(w, _):
-    return " ".join(map(str, w.tokenizer.info))
-
-
-@operation
-def tokenizer__encode(w, text):
-    return w.tokenizer.decode(w.tokenizer.encode(text))
-
-
-@operation
-def tokenizer__decode(w, words):
-    return w.tokenizer.decode(ids(words))
-
-
-@operation
-def tokenizer__piece(w, id):
-    return w.tokenizer.piece(int(id))
-
-
-@operation
-def model__encode(w, side, text, *a):
-    *encoded, end = w.model.encode(text, side, options(a))
-    return "%s + %d" % (w.tokenizer.decode(encoded), end)
-
-
 def pair(w):
     """A pair of tokenizers."""
     sides = {}
@@ -265,101 +114,8 @@ def sides(tokenizer):
     return "%s %d, %s %d" % (*tokenizer.source.info[:2], *tokenizer.target.info[:2])
 
 
-@operation
-def pair__info(w, _):
-    tokenizer = pair(w)
-    return "%s: %s" % (" ".join(map(str, tokenizer.info)), sides(tokenizer))
-
-
-@operation
-def pair__encode(w, text):
-    return pair(w).encode(text)
-
-
-@operation
-def pair__decode(w, words):
-    return pair(w).decode(ids(words))
-
-
-@operation
-def pair__side(w, side, text):
-    tokenizer = getattr(pair(w), side)
-    return tokenizer.decode(tokenizer.encode(text))
-
-
-@operation
-def pair__model_encode(w, side, text):
-    model = pair_model(w)
-    tokenizer = getattr(model.tokenizer, side)
-    same = model.encode(text, side) == tokenizer.encode(text) + [tokenizer.info.end_token]
-    return "equal" if same else "different"
-
-
-@operation
-def pair__score_texts(w, sources, targets):
-    sources, targets = several(sources), several(targets)
-    model = pair_model(w)
-    decoder = xformer.Decoder(model, w.config)
-    scores = decoder.score_texts(sources, targets, on_error="nan")
-    good = [index for index, score in enumerate(scores) if not math.isnan(score)]
-    batch = xformer.Batch.from_texts(model, [sources[i] for i in good], [targets[i] for i in good])
-    same = decoder.score(batch) == [scores[i] for i in good]
-    return "%s %d" % ("equal" if same else "different", len(good))
-
-
-@operation
-def pair__translate(w, texts):
-    return statuses(xformer.Decoder(pair_model(w), w.config).translate(several(texts)))
-
-
-@operation
-def pair__train(w, steps):
-    model = pair_model(w)
-    trainer = xformer.Trainer(model, w.config)
-    list(trainer.train(xformer.Batcher(w.corpus, model.tokenizer, w.config), int(steps)))
-    return str(trainer.steps)
-
-
-@operation
-def pair__file(w, _):
-    tokenizer = xformer.Model.load(w.context, pair_model(w).to_bytes()).tokenizer
-    return "%s: %s" % (tokenizer.info.kind, sides(tokenizer))
-
-
-@operation
-def pair__one_embedding(w, _):
-    return xformer.Model(w.context, pair(w), OPTIONS)
-
-
 def pairs_of(text):
     return [tuple(row.split("/")) for row in several(text, ";")]
-
-
-@operation
-def corpus__pairs(w, pairs):
-    corpus = xformer.Corpus.from_pairs(w.context, pairs_of(pairs))
-    return "%d of %d: %s/%s" % (len(corpus), corpus.stats.lines, *corpus[0])
-
-
-@operation
-def corpus__strict(w, pairs):
-    return len(xformer.Corpus.from_pairs(w.context, pairs_of(pairs), {"data.strict": True}))
-
-
-@operation
-def corpus__get(w, index):
-    return "/".join(w.corpus[int(index)])
-
-
-@operation
-def corpus__subset(w, indices):
-    corpus = w.corpus.subset(ids(indices))
-    return "%d: %s/%s" % (len(corpus), *corpus[0])
-
-
-@operation
-def corpus__split(w, held_out):
-    return "%d %d" % tuple(map(len, w.corpus.split(int(held_out), 7)))
 
 
 def write(w, name, text):
@@ -368,335 +124,8 @@ def write(w, name, text):
     return w.path(name)
 
 
-@operation
-def corpus__lines(w, text):
-    stats = xformer.Corpus.open(w.context, write(w, "lines", text)).stats
-    return "lines %d, kept %d, bad columns %d" % (stats.lines, stats.kept, stats.bad_columns)
-
-
-@operation
-def corpus__parallel(w, sources, targets):
-    corpus = xformer.Corpus.open(w.context, write(w, "source", sources), write(w, "target", targets))
-    return "%d: %s/%s" % (len(corpus), *corpus[len(corpus) - 1])
-
-
-@operation
-def corpus__ids(w, source, target):
-    return str(len(xformer.Corpus.from_ids(w.context, xformer.Batch.from_ids([ids(source)], [ids(target)]))))
-
-
-@operation
-def corpus__ids_text(w, _):
-    return xformer.Corpus.from_ids(w.context, xformer.Batch.from_ids([[5, 1]], [[6, 1]]))[0]
-
-
-@operation
-def batcher__epochs(w, count):
-    epochs = [sum(map(len, w.batcher)) for _ in range(int(count))]
-    return "%s, epoch %d, batch %d" % (" ".join(map(str, epochs)), w.batcher.stats.epoch, w.batcher.stats.batch)
-
-
-@operation
-def batcher__seek(w, epoch, batch):
-    w.batcher.seek(int(epoch), int(batch))
-    return "%d %d" % (w.batcher.stats.epoch, w.batcher.stats.batch)
-
-
-@operation
-def batcher__resume(w, _):
-    return w.batcher.resume(w.trainer)
-
-
-@operation
-def batcher__resume_other(w, _):
-    memory = io.BytesIO()
-    w.trainer.save(memory, w.batcher)
-    trainer = xformer.Trainer.resume(w.context, memory.getvalue())
-    xformer.Batcher(w.corpus, w.tokenizer, {**OPTIONS, "data.seed": 9}).resume(trainer)
-
-
-@operation
-def batcher__max_tokens(w, count):
-    return xformer.Batcher(w.corpus.subset([0]), w.tokenizer, {**OPTIONS, "data.max_tokens": count})
-
-
-@operation
-def batcher__no_tokenizer(w, _):
-    return xformer.Batcher(w.corpus, None, OPTIONS)
-
-
-@operation
-def batch(w, *a):
-    return str(len(w.decoder.decode(xformer.Batch(*map(ids, a)))))
-
-
-@operation
-def batch__pairs(w, *a):
-    return str(len(w.decoder.score(xformer.Batch(*map(ids, a)))))
-
-
-@operation
-def batch__ids(w, sources, targets):
-    return len(xformer.Batch.from_ids([[1]] * int(sources), [[1]] * int(targets)))
-
-
 def one_pair(source, target):
     return xformer.Batch.from_ids([ids(source)], [ids(target)] if target else None)
-
-
-@operation
-def score(w, source, target):
-    return len(w.decoder.score(one_pair(source, target)))
-
-
-@operation
-def tensor__read(w, index):
-    return str(len(memoryview(w.model.read(int(index))).cast("B").cast("f")))
-
-
-@operation
-def tensor__find(w, name):
-    return w.model.read(name)
-
-
-@operation
-def tensor__write(w, kind):
-    size = w.model.tensors[0].size
-    w.model.write(0, {"good": [0.5] * size, "short": [0.5], "nan": [math.nan] * size}[kind])
-    return "%.1f" % w.model.read(0)[0, 0]
-
-
-@operation
-def metadata(w, key, value):
-    w.model.metadata[key] = value
-    return xformer.Model.load(w.context, w.model.to_bytes()).metadata[key]
-
-
-@operation
-def metadata__remove(w, key):
-    w.model.metadata[key] = "b"
-    found = w.model.metadata[key]
-    del w.model.metadata[key]
-    return found if key not in w.model.metadata else "not removed"
-
-
-@operation
-def model__create(w, *a):
-    return xformer.Model(w.context, None, {**OPTIONS, **options(a)}).config.text("model.vocab_size")
-
-
-@operation
-def model__copy(w, weights):
-    return w.model.copy(weights=weights).tensors[0].type
-
-
-@operation
-def model__train_quantized(w, _):
-    return xformer.Trainer(w.model.copy(weights="int8"))
-
-
-@operation
-def model__average(w, count):
-    before = w.model.read(0)[3, 2]
-    files = []
-    for _ in range(int(count)):
-        files.append(w.model.to_bytes())
-        w.model.write(0, [x + 1 for row in w.model.read(0).tolist() for x in row])
-    return "%.1f" % (xformer.Model.average(w.context, files).read(0)[3, 2] - before)
-
-
-@operation
-def train__step(w, source, target):
-    stats = w.trainer.step(one_pair(source, target))
-    return "%d %s" % (stats.step, stats.outcome.name.lower())
-
-
-@operation
-def train__no_batch(w, _):
-    return w.trainer.step([])
-
-
-@operation
-def train__progress(w, _):
-    given = {"progress": lambda *state: None}
-    batch = w.batcher.next()
-    w.trainer.step(batch, **given)
-    w.trainer.next(w.batcher, **given)
-    w.trainer.accumulate(batch, **given)
-    w.trainer.update()
-    return "%d steps" % w.trainer.steps
-
-
-@operation
-def train__halves(w, _):
-    batches = [w.batcher.next(), w.batcher.next()]
-    with World() as other:
-        whole = other.trainer.step(batches)
-    for batch in batches:
-        w.trainer.accumulate(batch)
-    return "equal" if w.trainer.update() == whole else "different"
-
-
-@operation
-def train__update(w, _):
-    return w.trainer.update()
-
-
-@operation
-def train__gradient(w, _):
-    return experimental.gradient(w.trainer, 0)
-
-
-@operation
-def train__save_pending(w, _):
-    w.trainer.accumulate(w.batcher.next())
-    w.trainer.save(io.BytesIO())
-
-
-@operation
-def train__nonfinite(w, _):
-    for index, info in enumerate(w.model.tensors):
-        if len(info.shape) > 1:
-            w.model.write(index, [3e38] * info.size)
-    before = w.batcher.stats
-    try:
-        return w.trainer.next(w.batcher)
-    finally:
-        assert (w.trainer.steps, w.batcher.stats) == (0, before)
-
-
-@operation
-def train__resume(w, key, value):
-    return xformer.Trainer.resume(w.context, saved(w, "checkpoint"), {key: value}).config.text(key)
-
-
-@operation
-def train__resume_bits(w, _):
-    list(w.trainer.train(w.batcher, 5))
-    memory = io.BytesIO()
-    w.trainer.save(memory, w.batcher)
-    expected = list(w.trainer.train(w.batcher, 7))
-    trainer = xformer.Trainer.resume(w.context, memory.getvalue())
-    batcher = xformer.Batcher(w.corpus, trainer.model.tokenizer, w.config)
-    batcher.resume(trainer)
-    return "equal" if list(trainer.train(batcher, 7)) == expected else "different"
-
-
-@operation
-def train__average(w, ema):
-    trainer = xformer.Trainer(w.model, {**OPTIONS, "train.ema": ema})
-    trainer.next(w.batcher)
-    same = trainer.copy_average().read(0).tolist() == w.model.read(0).tolist()
-    return "equal" if same else "differs"
-
-
-@operation
-def train__translate(w, steps):
-    list(w.trainer.train(w.batcher, int(steps)))
-    found = xformer.translate(w.model.to_bytes(), SOURCES, w.config)
-    return "BLEU above 30" if xformer.bleu(found, TARGETS).score > 30 else "worse"
-
-
-@operation
-def translate(w, texts):
-    return statuses(w.decoder.translate(several(texts)))
-
-
-@operation
-def translate__empty(w, _):
-    (found,) = w.decoder.translate([""])
-    return "%d hypothesis with score %.0f%s" % (len(found), found[0].score, found[0].text)
-
-
-@operation
-def translate__options(w, *a):
-    list(w.trainer.train(w.batcher, 60))
-    counts = [len(w.decoder.translate(["one"], given)[0]) for given in (options(a), None)]
-    return "%d then %d" % tuple(counts)
-
-
-@operation
-def translate__prefixes(w, prefixes):
-    (found,) = w.decoder.translate(["four two"], prefixes=several(prefixes))
-    if found.error is not None:
-        return found.error.status.name
-    return "begins" if found[0].text.startswith(prefixes) else found[0].text
-
-
-@operation
-def translate__batches(w, _):
-    whole = w.decoder.translate(SOURCES)
-    single = [w.decoder.translate([source])[0] for source in SOURCES]
-    same = whole == single == w.decoder.decode(xformer.Batch.from_texts(w.model, SOURCES))
-    return "equal" if same else "different"
-
-
-@operation
-def decode(w, sentences):
-    return statuses(w.decoder.decode(list(map(ids, several(sentences)))))
-
-
-@operation
-def decode__prefixes(w, prefixes):
-    return w.decoder.decode([[5, 1]], prefixes=list(map(ids, several(prefixes))))
-
-
-@operation
-def score_texts(w, sources, targets):
-    scores = w.decoder.score_texts(several(sources), several(targets), on_error="nan")
-    return "%d of %d" % (sum(not math.isnan(score) for score in scores), len(scores))
-
-
-@operation
-def no_tokenizer(w, call):
-    model = xformer.Model(w.context, None, {**OPTIONS, "model.vocab_size": 290})
-    decoder = xformer.Decoder(model, OPTIONS)
-    return {
-        "encode": lambda: model.encode("one"),
-        "translate": lambda: decoder.translate(["one"]),
-        "score_texts": lambda: decoder.score_texts(["one"], ["eins"]),
-    }[call]()
-
-
-@operation
-def evaluate(w, _):
-    before = w.batcher.stats
-    sentences = w.decoder.evaluate(w.batcher).sentences
-    assert w.batcher.stats == before
-    return str(sentences)
-
-
-@operation
-def constraint(w, kind):
-    def spell(step):
-        return [[2 + ord("a") if len(partial.ids) < 3 else 1] for partial in step.partials]
-
-    given = {
-        "spell": spell,
-        "nothing": lambda step: [[] for _ in step.partials],
-        "busy": lambda step: w.decoder.translate(["one"]),
-    }
-    best = w.decoder.translate(["one two"], constraint=given[kind])[0][0]
-    return best.text if best.finished else "unfinished %.0f" % best.log_probability
-
-
-@operation
-def attention(w, kind, layer):
-    batch = xformer.Batch.from_ids([[5, 6, 1]], [[9, 8, 7, 1]])
-    weights = experimental.attention_weights(w.decoder, batch, experimental.AttentionKind[kind.upper()], int(layer))
-    return "%d %d %d" % weights.shape
-
-
-@operation
-def attention__sources_only(w, _):
-    batch = xformer.Batch.from_ids([[5, 1]])
-    return experimental.attention_weights(w.decoder, batch, experimental.AttentionKind.DECODER, 0)
-
-
-@operation
-def attention__two_pairs(w, _):
-    batch = xformer.Batch.from_ids([[5, 1]] * 2, [[6, 1]] * 2)
-    return experimental.attention_weights(w.decoder, batch, experimental.AttentionKind.CROSS, 0)
 
 
 def calls(w):
@@ -739,182 +168,561 @@ def calls(w):
     }
 
 
-@operation
-def cancel__before(w, name):
-    call, token = calls(w)[name], xformer.CancelToken()
-    token.cancel()
-    try:
-        call(cancel=token)
-    finally:
-        call()
+class Operations:
+    """What is done: one function per operation; __ is a dot in its name."""
 
+    def config__set(w, key, value):
+        w.config[key] = value
+        return w.config.text(key)
 
-@operation
-def cancel__many(w, count):
-    token, cancelled = xformer.CancelToken(), 0
-    for _ in range(int(count)):
+    def config__preset(w, name):
+        return xformer.Config(preset=name).text("model.d_model")
+
+    def config__copy(w, _):
+        w.config["data.seed"] = 5
+        copy = w.config.copy()
+        copy["data.seed"] = 7
+        return "%d %d" % (w.config["data.seed"], copy["data.seed"])
+
+    def option(w, key):
+        return xformer.option(key).default
+
+    def bleu(w, hypotheses, references):
+        return "%.0f" % xformer.bleu(several(hypotheses), several(references)).score
+
+    def chrf(w, hypotheses, references):
+        return "%.0f" % xformer.chrf(several(hypotheses), several(references)).score
+
+    def context__create(w, *a):
+        with xformer.Context(options(a)) as context:
+            return context.info.backend
+
+    def context__info(w, _):
+        info = w.context.info
+        return "%s %d %d %d" % (info.precision, info.threads, info.rank, info.rank_count)
+
+    def context__backends(w, _):
+        return "%d active" % sum(backend.state == xformer.BackendState.ACTIVE for backend in w.context.backends)
+
+    def context__gather(w, value):
+        return " ".join(map(str, experimental.all_gather(w.context, int(value))))
+
+    def context__budget(w, budget):
+        with xformer.Context({**OPTIONS, "context.memory_budget": budget}) as context:
+            return xformer.Model(context, None, {"model.vocab_size": 9000})
+
+    def load(w, kind, content, mode):
+        if content in ("missing", "folder", "nul"):
+            return loaded(w, kind, {"missing": w.path("none"), "folder": w.folder, "nul": "a\0b"}[content])
+        data = b"text" * 50 if content == "text" else saved(w, "model" if content == "model" else kind)
+        if content == "half":
+            data = data[: len(data) // 2]
+        elif content == "empty":
+            data = b""
+        elif content == "newer":
+            data = data.replace(b'"version":1', b'"version":7')
+        elif content == "flipped":
+            data = data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :]
+        with open(w.path("file"), "wb") as file:
+            file.write(data)
+        if mode == "path":
+            return loaded(w, kind, w.path("file"))
+        if mode == "bytes":
+            return loaded(w, kind, data)
+        if mode == "file":
+            with open(w.path("file"), "rb") as file:
+                return loaded(w, kind, file)
+        read = fail if mode == "failing" else lambda offset, count: data[offset : offset + count]
+        return loaded(w, kind, xformer.CallbackSource(read, len(data)))
+
+    def save(w, kind, mode):
+        thing = {"model": w.model, "tokenizer": w.tokenizer, "checkpoint": w.trainer}[kind]
+        if mode == "bytes":
+            memory = io.BytesIO()
+            thing.save(memory)
+            data = memory.getvalue()
+        elif mode == "callback":
+            data = bytearray(1 << 20)
+
+            def write(offset, part):
+                data[offset : offset + len(part)] = part
+                write.size = max(write.size, offset + len(part))
+
+            write.size = 0
+            thing.save(xformer.CallbackSink(write))
+            del data[write.size :]
+        elif mode == "failing":
+            thing.save(xformer.CallbackSink(fail))
+        elif mode in ("nofolder", "nul"):
+            thing.save(w.path("no/folder") if mode == "nofolder" else "a\0b")
+        else:
+            with open(w.path("file"), "wb") as file:
+                thing.save(file if mode == "file" else w.path("file"))
+            with open(w.path("file"), "rb") as file:
+                data = file.read()
+        loaded(w, kind, data)
+        return "loads"
+
+    def tokenizer__info(w, _):
+        return " ".join(map(str, w.tokenizer.info))
+
+    def tokenizer__encode(w, text):
+        return w.tokenizer.decode(w.tokenizer.encode(text))
+
+    def tokenizer__decode(w, words):
+        return w.tokenizer.decode(ids(words))
+
+    def tokenizer__piece(w, id):
+        return w.tokenizer.piece(int(id))
+
+    def model__encode(w, side, text, *a):
+        *encoded, end = w.model.encode(text, side, options(a))
+        return "%s + %d" % (w.tokenizer.decode(encoded), end)
+
+    def pair__info(w, _):
+        tokenizer = pair(w)
+        return "%s: %s" % (" ".join(map(str, tokenizer.info)), sides(tokenizer))
+
+    def pair__encode(w, text):
+        return pair(w).encode(text)
+
+    def pair__decode(w, words):
+        return pair(w).decode(ids(words))
+
+    def pair__side(w, side, text):
+        tokenizer = getattr(pair(w), side)
+        return tokenizer.decode(tokenizer.encode(text))
+
+    def pair__model_encode(w, side, text):
+        model = pair_model(w)
+        tokenizer = getattr(model.tokenizer, side)
+        same = model.encode(text, side) == tokenizer.encode(text) + [tokenizer.info.end_token]
+        return "equal" if same else "different"
+
+    def pair__score_texts(w, sources, targets):
+        sources, targets = several(sources), several(targets)
+        model = pair_model(w)
+        decoder = xformer.Decoder(model, w.config)
+        scores = decoder.score_texts(sources, targets, on_error="nan")
+        good = [index for index, score in enumerate(scores) if not math.isnan(score)]
+        batch = xformer.Batch.from_texts(model, [sources[i] for i in good], [targets[i] for i in good])
+        same = decoder.score(batch) == [scores[i] for i in good]
+        return "%s %d" % ("equal" if same else "different", len(good))
+
+    def pair__translate(w, texts):
+        return statuses(xformer.Decoder(pair_model(w), w.config).translate(several(texts)))
+
+    def pair__train(w, steps):
+        model = pair_model(w)
+        trainer = xformer.Trainer(model, w.config)
+        list(trainer.train(xformer.Batcher(w.corpus, model.tokenizer, w.config), int(steps)))
+        return str(trainer.steps)
+
+    def pair__file(w, _):
+        tokenizer = xformer.Model.load(w.context, pair_model(w).to_bytes()).tokenizer
+        return "%s: %s" % (tokenizer.info.kind, sides(tokenizer))
+
+    def pair__one_embedding(w, _):
+        return xformer.Model(w.context, pair(w), OPTIONS)
+
+    def corpus__pairs(w, pairs):
+        corpus = xformer.Corpus.from_pairs(w.context, pairs_of(pairs))
+        return "%d of %d: %s/%s" % (len(corpus), corpus.stats.lines, *corpus[0])
+
+    def corpus__strict(w, pairs):
+        return len(xformer.Corpus.from_pairs(w.context, pairs_of(pairs), {"data.strict": True}))
+
+    def corpus__get(w, index):
+        return "/".join(w.corpus[int(index)])
+
+    def corpus__subset(w, indices):
+        corpus = w.corpus.subset(ids(indices))
+        return "%d: %s/%s" % (len(corpus), *corpus[0])
+
+    def corpus__split(w, held_out):
+        return "%d %d" % tuple(map(len, w.corpus.split(int(held_out), 7)))
+
+    def corpus__lines(w, text):
+        stats = xformer.Corpus.open(w.context, write(w, "lines", text)).stats
+        return "lines %d, kept %d, bad columns %d" % (stats.lines, stats.kept, stats.bad_columns)
+
+    def corpus__parallel(w, sources, targets):
+        corpus = xformer.Corpus.open(w.context, write(w, "source", sources), write(w, "target", targets))
+        return "%d: %s/%s" % (len(corpus), *corpus[len(corpus) - 1])
+
+    def corpus__ids(w, source, target):
+        return str(len(xformer.Corpus.from_ids(w.context, xformer.Batch.from_ids([ids(source)], [ids(target)]))))
+
+    def corpus__ids_text(w, _):
+        return xformer.Corpus.from_ids(w.context, xformer.Batch.from_ids([[5, 1]], [[6, 1]]))[0]
+
+    def batcher__epochs(w, count):
+        epochs = [sum(map(len, w.batcher)) for _ in range(int(count))]
+        return "%s, epoch %d, batch %d" % (" ".join(map(str, epochs)), w.batcher.stats.epoch, w.batcher.stats.batch)
+
+    def batcher__seek(w, epoch, batch):
+        w.batcher.seek(int(epoch), int(batch))
+        return "%d %d" % (w.batcher.stats.epoch, w.batcher.stats.batch)
+
+    def batcher__resume(w, _):
+        return w.batcher.resume(w.trainer)
+
+    def batcher__resume_other(w, _):
+        memory = io.BytesIO()
+        w.trainer.save(memory, w.batcher)
+        trainer = xformer.Trainer.resume(w.context, memory.getvalue())
+        xformer.Batcher(w.corpus, w.tokenizer, {**OPTIONS, "data.seed": 9}).resume(trainer)
+
+    def batcher__max_tokens(w, count):
+        return xformer.Batcher(w.corpus.subset([0]), w.tokenizer, {**OPTIONS, "data.max_tokens": count})
+
+    def batcher__no_tokenizer(w, _):
+        return xformer.Batcher(w.corpus, None, OPTIONS)
+
+    def batch(w, *a):
+        return str(len(w.decoder.decode(xformer.Batch(*map(ids, a)))))
+
+    def batch__pairs(w, *a):
+        return str(len(w.decoder.score(xformer.Batch(*map(ids, a)))))
+
+    def batch__ids(w, sources, targets):
+        return len(xformer.Batch.from_ids([[1]] * int(sources), [[1]] * int(targets)))
+
+    def score(w, source, target):
+        return len(w.decoder.score(one_pair(source, target)))
+
+    def tensor__read(w, index):
+        return str(len(memoryview(w.model.read(int(index))).cast("B").cast("f")))
+
+    def tensor__find(w, name):
+        return w.model.read(name)
+
+    def tensor__write(w, kind):
+        size = w.model.tensors[0].size
+        w.model.write(0, {"good": [0.5] * size, "short": [0.5], "nan": [math.nan] * size}[kind])
+        return "%.1f" % w.model.read(0)[0, 0]
+
+    def metadata(w, key, value):
+        w.model.metadata[key] = value
+        return xformer.Model.load(w.context, w.model.to_bytes()).metadata[key]
+
+    def metadata__remove(w, key):
+        w.model.metadata[key] = "b"
+        found = w.model.metadata[key]
+        del w.model.metadata[key]
+        return found if key not in w.model.metadata else "not removed"
+
+    def model__create(w, *a):
+        return xformer.Model(w.context, None, {**OPTIONS, **options(a)}).config.text("model.vocab_size")
+
+    def model__copy(w, weights):
+        return w.model.copy(weights=weights).tensors[0].type
+
+    def model__train_quantized(w, _):
+        return xformer.Trainer(w.model.copy(weights="int8"))
+
+    def model__average(w, count):
+        before = w.model.read(0)[3, 2]
+        files = []
+        for _ in range(int(count)):
+            files.append(w.model.to_bytes())
+            w.model.write(0, [x + 1 for row in w.model.read(0).tolist() for x in row])
+        return "%.1f" % (xformer.Model.average(w.context, files).read(0)[3, 2] - before)
+
+    def train__step(w, source, target):
+        stats = w.trainer.step(one_pair(source, target))
+        return "%d %s" % (stats.step, stats.outcome.name.lower())
+
+    def train__no_batch(w, _):
+        return w.trainer.step([])
+
+    def train__progress(w, _):
+        given = {"progress": lambda *state: None}
+        batch = w.batcher.next()
+        w.trainer.step(batch, **given)
+        w.trainer.next(w.batcher, **given)
+        w.trainer.accumulate(batch, **given)
+        w.trainer.update()
+        return "%d steps" % w.trainer.steps
+
+    def train__halves(w, _):
+        batches = [w.batcher.next(), w.batcher.next()]
+        with World() as other:
+            whole = other.trainer.step(batches)
+        for batch in batches:
+            w.trainer.accumulate(batch)
+        return "equal" if w.trainer.update() == whole else "different"
+
+    def train__update(w, _):
+        return w.trainer.update()
+
+    def train__gradient(w, _):
+        return experimental.gradient(w.trainer, 0)
+
+    def train__save_pending(w, _):
+        w.trainer.accumulate(w.batcher.next())
+        w.trainer.save(io.BytesIO())
+
+    def train__nonfinite(w, _):
+        for index, info in enumerate(w.model.tensors):
+            if len(info.shape) > 1:
+                w.model.write(index, [3e38] * info.size)
+        before = w.batcher.stats
+        try:
+            return w.trainer.next(w.batcher)
+        finally:
+            assert (w.trainer.steps, w.batcher.stats) == (0, before)
+
+    def train__resume(w, key, value):
+        return xformer.Trainer.resume(w.context, saved(w, "checkpoint"), {key: value}).config.text(key)
+
+    def train__resume_bits(w, _):
+        list(w.trainer.train(w.batcher, 5))
+        memory = io.BytesIO()
+        w.trainer.save(memory, w.batcher)
+        expected = list(w.trainer.train(w.batcher, 7))
+        trainer = xformer.Trainer.resume(w.context, memory.getvalue())
+        batcher = xformer.Batcher(w.corpus, trainer.model.tokenizer, w.config)
+        batcher.resume(trainer)
+        return "equal" if list(trainer.train(batcher, 7)) == expected else "different"
+
+    def train__average(w, ema):
+        trainer = xformer.Trainer(w.model, {**OPTIONS, "train.ema": ema})
+        trainer.next(w.batcher)
+        same = trainer.copy_average().read(0).tolist() == w.model.read(0).tolist()
+        return "equal" if same else "differs"
+
+    def train__translate(w, steps):
+        list(w.trainer.train(w.batcher, int(steps)))
+        found = xformer.translate(w.model.to_bytes(), SOURCES, w.config)
+        return "BLEU above 30" if xformer.bleu(found, TARGETS).score > 30 else "worse"
+
+    def translate(w, texts):
+        return statuses(w.decoder.translate(several(texts)))
+
+    def translate__empty(w, _):
+        (found,) = w.decoder.translate([""])
+        return "%d hypothesis with score %.0f%s" % (len(found), found[0].score, found[0].text)
+
+    def translate__options(w, *a):
+        list(w.trainer.train(w.batcher, 60))
+        counts = [len(w.decoder.translate(["one"], given)[0]) for given in (options(a), None)]
+        return "%d then %d" % tuple(counts)
+
+    def translate__prefixes(w, prefixes):
+        (found,) = w.decoder.translate(["four two"], prefixes=several(prefixes))
+        if found.error is not None:
+            return found.error.status.name
+        return "begins" if found[0].text.startswith(prefixes) else found[0].text
+
+    def translate__batches(w, _):
+        whole = w.decoder.translate(SOURCES)
+        single = [w.decoder.translate([source])[0] for source in SOURCES]
+        same = whole == single == w.decoder.decode(xformer.Batch.from_texts(w.model, SOURCES))
+        return "equal" if same else "different"
+
+    def decode(w, sentences):
+        return statuses(w.decoder.decode(list(map(ids, several(sentences)))))
+
+    def decode__prefixes(w, prefixes):
+        return w.decoder.decode([[5, 1]], prefixes=list(map(ids, several(prefixes))))
+
+    def score_texts(w, sources, targets):
+        scores = w.decoder.score_texts(several(sources), several(targets), on_error="nan")
+        return "%d of %d" % (sum(not math.isnan(score) for score in scores), len(scores))
+
+    def no_tokenizer(w, call):
+        model = xformer.Model(w.context, None, {**OPTIONS, "model.vocab_size": 290})
+        decoder = xformer.Decoder(model, OPTIONS)
+        return {
+            "encode": lambda: model.encode("one"),
+            "translate": lambda: decoder.translate(["one"]),
+            "score_texts": lambda: decoder.score_texts(["one"], ["eins"]),
+        }[call]()
+
+    def evaluate(w, _):
+        before = w.batcher.stats
+        sentences = w.decoder.evaluate(w.batcher).sentences
+        assert w.batcher.stats == before
+        return str(sentences)
+
+    def constraint(w, kind):
+        def spell(step):
+            return [[2 + ord("a") if len(partial.ids) < 3 else 1] for partial in step.partials]
+
+        given = {
+            "spell": spell,
+            "nothing": lambda step: [[] for _ in step.partials],
+            "busy": lambda step: w.decoder.translate(["one"]),
+        }
+        best = w.decoder.translate(["one two"], constraint=given[kind])[0][0]
+        return best.text if best.finished else "unfinished %.0f" % best.log_probability
+
+    def attention(w, kind, layer):
+        batch = xformer.Batch.from_ids([[5, 6, 1]], [[9, 8, 7, 1]])
+        weights = experimental.attention_weights(w.decoder, batch, experimental.AttentionKind[kind.upper()], int(layer))
+        return "%d %d %d" % weights.shape
+
+    def attention__sources_only(w, _):
+        batch = xformer.Batch.from_ids([[5, 1]])
+        return experimental.attention_weights(w.decoder, batch, experimental.AttentionKind.DECODER, 0)
+
+    def attention__two_pairs(w, _):
+        batch = xformer.Batch.from_ids([[5, 1]] * 2, [[6, 1]] * 2)
+        return experimental.attention_weights(w.decoder, batch, experimental.AttentionKind.CROSS, 0)
+
+    def cancel__before(w, name):
+        call, token = calls(w)[name], xformer.CancelToken()
         token.cancel()
         try:
-            w.decoder.translate(SOURCES, cancel=token)
+            call(cancel=token)
+        finally:
+            call()
+
+    def cancel__many(w, count):
+        token, cancelled = xformer.CancelToken(), 0
+        for _ in range(int(count)):
+            token.cancel()
+            try:
+                w.decoder.translate(SOURCES, cancel=token)
+            except xformer.CancelledError:
+                cancelled += 1
+            token.reset()
+            w.decoder.translate(["one"], cancel=token)
+        return str(cancelled)
+
+    def cancel__during(w, how):
+        token, ended = xformer.CancelToken(), threading.Event()
+
+        def cancel():
+            while not ended.wait(0.02):
+                token.cancel() if how == "flag" else w.context.cancel()
+
+        thread = threading.Thread(target=cancel)
+        thread.start()
+        try:
+            w.decoder.translate(*SLOW, cancel=token)
+        finally:
+            ended.set()
+            thread.join()
+            assert w.decoder.translate(["one"])[0].error is None
+
+    def cancel__within(w, callback):
+        token = xformer.CancelToken()
+        w.decoder.translate(*SLOW, cancel=token, **{callback: lambda *state: token.cancel()})
+
+    def cancel__training(w, _):
+        token = xformer.CancelToken()
+        try:
+            for stats in w.trainer.train(w.batcher, 1000, cancel=token):
+                if stats.step == 3:
+                    token.cancel()
+        finally:
+            assert w.trainer.steps == 3
+
+    def deadline(w, call):
+        if call == "score":
+            batch = xformer.Batch.from_ids([[5, 6, 7, 1]] * 20000, [[5, 6, 7, 1]] * 20000)
+            return w.decoder.score(batch, deadline=0.001)
+        late = statuses(w.decoder.translate(*SLOW, deadline=0.05))
+        return "late" if "DEADLINE" in late else late
+
+    def progress(w, _):
+        tasks, token = [], xformer.CancelToken()
+
+        def report(task, done, total):
+            assert 0 <= done <= total
+            tasks.append(task)
+            token.cancel()
+
+        try:
+            w.decoder.translate(*SLOW, progress=report, cancel=token)
         except xformer.CancelledError:
-            cancelled += 1
-        token.reset()
-        w.decoder.translate(["one"], cancel=token)
-    return str(cancelled)
+            return tasks[0]
 
+    def callback__fails(w, callback):
+        try:
+            w.decoder.translate(*SLOW, **{callback: fail})
+        finally:
+            assert w.decoder.translate(["one"])[0].error is None
 
-@operation
-def cancel__during(w, how):
-    token, ended = xformer.CancelToken(), threading.Event()
+    def log(w, level):
+        lines = []
+        level = xformer.LogLevel[level.upper()]
+        with xformer.Context(OPTIONS, log=lambda *line: lines.append(line), log_level=level) as own:
+            xformer.Corpus.open(own, write(w, "some text", "a\tb\nbad\n"))
+        return "%d lines" % sum("some text:2" in message for _, _, message in lines)
 
-    def cancel():
-        while not ended.wait(0.02):
-            token.cancel() if how == "flag" else w.context.cancel()
+    def threads(w, count):
+        expected, found = w.decoder.translate(SOURCES), []
 
-    thread = threading.Thread(target=cancel)
-    thread.start()
-    try:
-        w.decoder.translate(*SLOW, cancel=token)
-    finally:
-        ended.set()
-        thread.join()
-        assert w.decoder.translate(["one"])[0].error is None
+        def work():
+            with xformer.Decoder(w.model, w.config) as decoder:
+                found.extend(decoder.translate(SOURCES) == expected for _ in range(5))
 
+        workers = [threading.Thread(target=work) for _ in range(int(count))]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return "equal" if found == [True] * 5 * int(count) else "different"
 
-@operation
-def cancel__within(w, callback):
-    token = xformer.CancelToken()
-    w.decoder.translate(*SLOW, cancel=token, **{callback: lambda *state: token.cancel()})
+    def busy(w, _):
+        begun, end = threading.Event(), threading.Event()
 
+        def wait(step):
+            begun.set()
+            end.wait(60)
 
-@operation
-def cancel__training(w, _):
-    token = xformer.CancelToken()
-    try:
-        for stats in w.trainer.train(w.batcher, 1000, cancel=token):
-            if stats.step == 3:
-                token.cancel()
-    finally:
-        assert w.trainer.steps == 3
-
-
-@operation
-def deadline(w, call):
-    if call == "score":
-        batch = xformer.Batch.from_ids([[5, 6, 7, 1]] * 20000, [[5, 6, 7, 1]] * 20000)
-        return w.decoder.score(batch, deadline=0.001)
-    late = statuses(w.decoder.translate(*SLOW, deadline=0.05))
-    return "late" if "DEADLINE" in late else late
-
-
-@operation
-def progress(w, _):
-    tasks, token = [], xformer.CancelToken()
-
-    def report(task, done, total):
-        assert 0 <= done <= total
-        tasks.append(task)
-        token.cancel()
-
-    try:
-        w.decoder.translate(*SLOW, progress=report, cancel=token)
-    except xformer.CancelledError:
-        return tasks[0]
-
-
-@operation
-def callback__fails(w, callback):
-    try:
-        w.decoder.translate(*SLOW, **{callback: fail})
-    finally:
-        assert w.decoder.translate(["one"])[0].error is None
-
-
-@operation
-def log(w, level):
-    lines = []
-    level = xformer.LogLevel[level.upper()]
-    with xformer.Context(OPTIONS, log=lambda *line: lines.append(line), log_level=level) as own:
-        xformer.Corpus.open(own, write(w, "some text", "a\tb\nbad\n"))
-    return "%d lines" % sum("some text:2" in message for _, _, message in lines)
-
-
-@operation
-def threads(w, count):
-    expected, found = w.decoder.translate(SOURCES), []
-
-    def work():
-        with xformer.Decoder(w.model, w.config) as decoder:
-            found.extend(decoder.translate(SOURCES) == expected for _ in range(5))
-
-    workers = [threading.Thread(target=work) for _ in range(int(count))]
-    for worker in workers:
+        worker = threading.Thread(target=lambda: w.decoder.translate(["one"], constraint=wait))
         worker.start()
-    for worker in workers:
-        worker.join()
-    return "equal" if found == [True] * 5 * int(count) else "different"
+        begun.wait(60)
+        try:
+            return w.decoder.translate(["one"])
+        finally:
+            end.set()
+            worker.join()
 
-
-@operation
-def busy(w, _):
-    begun, end = threading.Event(), threading.Event()
-
-    def wait(step):
-        begun.set()
-        end.wait(60)
-
-    worker = threading.Thread(target=lambda: w.decoder.translate(["one"], constraint=wait))
-    worker.start()
-    begun.wait(60)
-    try:
-        return w.decoder.translate(["one"])
-    finally:
-        end.set()
-        worker.join()
-
-
-@operation
-def closed(w, name):
-    thing, batch = getattr(w, name), xformer.Batch.from_ids([[5, 1]], [[6, 1]])
-    thing.close()
-    thing.close()
-    assert thing.closed
-    return {
-        "config": lambda: w.config["model.d_model"],
-        "context": lambda: w.context.memory,
-        "corpus": lambda: w.corpus[0],
-        "tokenizer": lambda: w.tokenizer.encode("one"),
-        "batcher": w.batcher.next,
-        "model": w.model.to_bytes,
-        "trainer": lambda: w.trainer.step(batch),
-        "decoder": lambda: w.decoder.translate(["one"]),
-    }[name]()
-
-
-@operation
-def closed__creators(w, _):
-    batch = w.batcher.next()
-    for thing in (w.config, w.context, w.corpus, w.tokenizer, w.model):
+    def closed(w, name):
+        thing, batch = getattr(w, name), xformer.Batch.from_ids([[5, 1]], [[6, 1]])
         thing.close()
-    w.trainer.step(batch)
-    w.batcher.next()
-    return "usable" if w.decoder.translate(["one"])[0].error is None else "failed"
-
-
-@operation
-def closed__last(w, last):
-    things = list(w.objects().values())
-    for thing in things[int(last) :] + things[: int(last)]:
         thing.close()
-    return "closed" if all(thing.closed for thing in things) else "open"
+        assert thing.closed
+        return {
+            "config": lambda: w.config["model.d_model"],
+            "context": lambda: w.context.memory,
+            "corpus": lambda: w.corpus[0],
+            "tokenizer": lambda: w.tokenizer.encode("one"),
+            "batcher": w.batcher.next,
+            "model": w.model.to_bytes,
+            "trainer": lambda: w.trainer.step(batch),
+            "decoder": lambda: w.decoder.translate(["one"]),
+        }[name]()
+
+    def closed__creators(w, _):
+        batch = w.batcher.next()
+        for thing in (w.config, w.context, w.corpus, w.tokenizer, w.model):
+            thing.close()
+        w.trainer.step(batch)
+        w.batcher.next()
+        return "usable" if w.decoder.translate(["one"])[0].error is None else "failed"
+
+    def closed__last(w, last):
+        things = list(w.objects().values())
+        for thing in things[int(last) :] + things[: int(last)]:
+            thing.close()
+        return "closed" if all(thing.closed for thing in things) else "open"
+
+    def borrowed__kept(w, _):
+        tokenizer, model = w.model.tokenizer, w.trainer.model
+        w.model.close()
+        w.trainer.close()
+        return "usable" if tokenizer.encode("one") == model.encode("one")[:-1] else "different"
 
 
-@operation
-def borrowed__kept(w, _):
-    tokenizer, model = w.model.tokenizer, w.trainer.model
-    w.model.close()
-    w.trainer.close()
-    return "usable" if tokenizer.encode("one") == model.encode("one")[:-1] else "different"
+OPERATIONS = {
+    name.replace("__", "."): function for name, function in vars(Operations).items() if name[0] != "_"
+}
 
 
 class Row(World):

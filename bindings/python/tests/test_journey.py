@@ -5,7 +5,6 @@ SPDX-License-Identifier: Apache-2.0
 import ctypes
 import gc
 import math
-import os
 import pathlib
 import threading
 import unittest
@@ -23,66 +22,6 @@ SOURCES, TARGETS = [s for s, _ in PAIRS], [t for _, t in PAIRS]
 
 
 class Journey(WorldTest):
-    def test_train_save_load_translate_measure(self):
-        w = self.world
-        stats = list(w.trainer.train(w.batcher, 150))
-        self.assertEqual([s.step for s in stats], list(range(1, 151)))
-        self.assertEqual(w.trainer.steps, 150)
-        self.assertLess(stats[-1].nll, stats[0].nll / 2)
-
-        w.model.save(self.path("model.xf"))
-        w.trainer.save(self.path("run.ckpt"), w.batcher)
-        found = w.decoder.translate(SOURCES)
-        for path in ("model.xf", "run.ckpt"):
-            with xformer.Model.load(w.context, self.path(path)) as loaded:
-                self.assertEqual(xformer.Decoder(loaded, w.config).translate(SOURCES), found)
-
-        texts = [hypotheses[0].text for hypotheses in found]
-        score = xformer.bleu(texts, TARGETS)
-        self.assertGreater(score.score, 30)
-        self.assertEqual(len(score.precisions), 4)
-        self.assertGreater(score.brevity_penalty, 0)
-        self.assertEqual(score.reference_length, sum(len(t.split()) for t in TARGETS))
-        self.assertIn("tok:13a", score.signature)
-        self.assertGreater(xformer.chrf(texts, TARGETS).score, 30)
-        self.assertIn("nc:6", xformer.chrf(texts, TARGETS).signature)
-        self.assertLess(xformer.bleu(["a\0b"], ["a"], tokenize="none").score, 100)
-        self.assertAlmostEqual(xformer.bleu(TARGETS, TARGETS, tokenize="none").score, 100, 6)
-        lengths = [xformer.bleu(["a-b"], ["a b"], tokenize=t).hypothesis_length for t in ("none", "split_hyphens")]
-        self.assertEqual(lengths, [1, 3])
-
-    def test_a_resumed_run_has_the_same_bits(self):
-        w = self.world
-        for _ in w.trainer.train(w.batcher, 5):
-            pass
-        w.trainer.save(self.path("run.ckpt"), w.batcher)
-        position = (w.batcher.stats.epoch, w.batcher.stats.batch)
-        expected = [s for s in w.trainer.train(w.batcher, 7)]
-        trainer = xformer.Trainer.resume(w.context, self.path("run.ckpt"))
-        self.assertEqual(trainer.steps, 5)
-        self.assertEqual(trainer.config["train.learning_rate"], 0.01)
-        batcher = xformer.Batcher(w.corpus, trainer.model.tokenizer, w.config)
-        batcher.resume(trainer)
-        self.assertEqual((batcher.stats.epoch, batcher.stats.batch), position)
-        self.assertEqual([s for s in trainer.train(batcher, 7)], expected)
-        model = trainer.model
-        decoder = xformer.Decoder(model, w.config)
-        trainer.close()
-        model.save(self.path("late.xf"))  # the model keeps its trainer alive
-        self.assertEqual(decoder.translate(SOURCES), w.decoder.translate(SOURCES))
-
-    def test_average(self):
-        w = self.world
-        for name in ("a.xf", "b.xf"):
-            w.model.save(self.path(name))
-            w.model.write(0, [x + 1 for row in w.model.read(0).tolist() for x in row])
-        mean = xformer.Model.average(w.context, [self.path("a.xf"), self.path("b.xf")])
-        before = xformer.Model.load(w.context, self.path("a.xf"))
-        self.assertAlmostEqual(mean.read(0)[3, 2], before.read(0)[3, 2] + 0.5, 5)
-        other = xformer.Model.load(w.context, self.path("b.xf"))
-        mixed = xformer.Model.average(w.context, [before.to_bytes(), self.path("b.xf")])
-        self.assertTrue(mixed.read(0).tolist() == mean.read(0).tolist() != other.read(0).tolist())
-
     def test_changed_options_and_the_moving_average(self):
         w = self.world
         trainer = xformer.Trainer(w.model, {**OPTIONS, "train.ema": 0.5})
@@ -96,20 +35,6 @@ class Journey(WorldTest):
         with self.assertRaisesRegex(xformer.StateError, "train.seed"):
             xformer.Trainer.resume(w.context, self.path("run.ckpt"), {"train.seed": 77})
         self.assertRaises(xformer.StateError, w.trainer.copy_average)
-
-    def test_epochs(self):
-        w = self.world
-        batches, made = w.batcher.stats.batches, []
-        while True:
-            stats = w.trainer.next(w.batcher)
-            if stats is None:
-                break
-            made.append(stats.outcome)
-        self.assertEqual(made, [xformer.Outcome.UPDATED] * batches)
-        self.assertEqual((w.batcher.stats.epoch, w.batcher.stats.batch), (1, 0))
-        before = w.batcher.stats
-        whole = w.decoder.evaluate(w.batcher)
-        self.assertEqual((whole.sentences, w.batcher.stats), (len(PAIRS), before))
 
     def test_bytes_files_and_metadata(self):
         w = self.world
@@ -163,17 +88,6 @@ class Journey(WorldTest):
         self.assertAlmostEqual(stats.nll, -sum(decoder.score(batch)) / stats.tgt_tokens, 9)
         self.assertAlmostEqual(stats.perplexity, math.exp(stats.nll), 9)
 
-    def test_batches_do_not_matter(self):
-        w = self.world
-        whole = w.decoder.translate(SOURCES)
-        self.assertEqual(w.decoder.translate(iter(SOURCES)), whole)
-        self.assertEqual([w.decoder.translate([s])[0] for s in SOURCES], whole)
-        self.assertEqual(w.decoder.translate(s.encode() for s in SOURCES), whole)
-        self.assertEqual(w.decoder.decode(xformer.Batch.from_texts(w.model, SOURCES)), whole)
-        self.assertEqual(w.decoder.translate([]), [])
-        self.assertRaises(TypeError, w.decoder.translate, "one two")
-        self.assertRaises(TypeError, w.decoder.translate, [3])
-
     def test_one_call(self):
         w = self.world
         for _ in w.trainer.train(w.batcher, 20):
@@ -188,32 +102,6 @@ class Journey(WorldTest):
         self.assertEqual(xformer.translate(w.model, []), [])
         self.assertRaises(TypeError, xformer.translate, w.model, "one two")
         self.assertRaises(xformer.NotFoundError, xformer.translate, self.path("none"), SOURCES)
-
-    def test_low_precision(self):
-        w = self.world
-        w.model.save(self.path("fp32.xf"))
-        w.model.save(self.path("same.xf"), {"model.weights": "fp32"})
-        sizes = {name: os.path.getsize(self.path(name)) for name in ("fp32.xf", "same.xf")}
-        self.assertEqual(sizes["fp32.xf"], sizes["same.xf"])
-        for precision, error in (("fp16", 2**-11), ("bf16", 2**-8)):
-            w.model.save(self.path("half.xf"), weights=precision)
-            self.assertLess(os.path.getsize(self.path("half.xf")), 0.75 * sizes["fp32.xf"])
-            loaded = xformer.Model.load(w.context, self.path("half.xf"))
-            for rounded, exact in zip(loaded.read(0).tolist(), w.model.read(0).tolist()):
-                for found, expected in zip(rounded, exact):
-                    self.assertAlmostEqual(found, expected, delta=error * abs(expected) + 1e-7)
-            summary = xformer.Model.inspect(w.context, self.path("half.xf"))
-            self.assertEqual((summary.weights, loaded.tensors[0].type), (precision, precision))
-        for quantized in (
-            w.model.copy(weights="int8"),
-            xformer.Model.load(w.context, self.path("fp32.xf"), weights="int8"),
-            xformer.Model.load(w.context, w.model.to_bytes(weights="int8")),
-        ):
-            self.assertEqual(quantized.tensors[0].type, "int8")
-            self.assertEqual(len(xformer.Decoder(quantized, w.config).translate(SOURCES)), len(SOURCES))
-            self.assertRaises(xformer.StateError, xformer.Trainer, quantized)
-        self.assertEqual(quantized.copy(weights="fp32").tensors[0].type, "fp32")
-        self.assertRaises(xformer.OutOfRangeError, w.model.copy, weights="int4")
 
     def test_two_halves_are_a_step(self):
         w, other = self.world, World()
@@ -321,16 +209,6 @@ class Parts(WorldTest):
         text = w.tokenizer.decode(again.src_ids[: again.src_offsets[1]])
         self.assertEqual(text, PAIRS[again.pair_index[0]][0])
         self.assertRaises(OverflowError, w.batcher.seek, 1 << 70)
-
-    def test_a_model_without_a_tokenizer(self):
-        w = self.world
-        model = xformer.Model(w.context, None, {**OPTIONS, "model.vocab_size": 9})
-        self.assertIsNone(model.tokenizer)
-        decoder = xformer.Decoder(model, w.config)
-        self.assertRaises(xformer.StateError, decoder.translate, ["one"])
-        self.assertRaises(xformer.StateError, decoder.score_texts, ["one"], ["eins"])
-        self.assertRaises(xformer.StateError, model.encode, "one")
-        self.assertIsNone(decoder.decode(xformer.Batch.from_ids([[3, 1]]))[0][0].text)
 
     def test_context(self):
         w = self.world

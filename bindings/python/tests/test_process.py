@@ -60,56 +60,7 @@ class Logs(WorldTest):
         model.save(self.path("model.xf"))
         self.assertGreater(len(lines), count)
 
-    def test_progress(self):
-        class Enough(Exception):
-            pass
-
-        def report(task, done, total):
-            reports.append((task, done, total))
-            if stop:
-                raise Enough
-
-        reports, stop = [], False
-        context = xformer.Context(OPTIONS)
-        model = xformer.Model(context, None, {**OPTIONS, "model.vocab_size": 2000, "model.d_model": 128})
-        decoder = xformer.Decoder(model, {"decode.max_extra_tokens": 60, "decode.batch_sentences": 1})
-        batch = xformer.Batch.from_ids([[2 + i, 7, 8, 1] for i in range(40)])
-        found = decoder.decode(batch, progress=report)
-        self.assertEqual({task for task, _, _ in reports}, {"translate"})
-        self.assertEqual([done for _, done, _ in reports], sorted(done for _, done, _ in reports))
-        stop = True
-        self.assertRaises(Enough, decoder.decode, batch, progress=report)
-        stop = False
-        self.assertEqual(decoder.decode(batch, progress=report), found)
-
-
 class Threads(unittest.TestCase):
-    def test_four_threads_with_a_model_each(self):
-        with World() as world:
-            for _ in world.trainer.train(world.batcher, 30):
-                pass
-            expected = world.decoder.translate(SOURCES)
-            with tempfile.TemporaryDirectory() as folder:
-                path = os.path.join(folder, "model.xf")
-                world.model.save(path)
-
-                def own_model():
-                    with xformer.Context(OPTIONS) as context, xformer.Model.load(context, path) as model:
-                        return translate(model)
-
-                def translate(model):
-                    with xformer.Decoder(model, OPTIONS) as decoder:
-                        return [decoder.translate(SOURCES) for _ in range(5)]
-
-                for work in (own_model, lambda: translate(world.model)):
-                    found = []
-                    threads = [threading.Thread(target=lambda: found.append(work())) for _ in range(4)]
-                    for thread in threads:
-                        thread.start()
-                    for thread in threads:
-                        thread.join()
-                    self.assertEqual(found, [[expected] * 5] * 4)
-
     def test_cancel_busy_and_close_from_another_thread(self):
         context, model, decoder, batch = slow_world()
         result, token = [], xformer.CancelToken()

@@ -16,32 +16,6 @@ use support::*;
 use xformer::experimental::*;
 use xformer::*;
 
-#[test]
-fn four_threads_decode_one_model() {
-    let (mut w, folder) = (World::new(), Folder::new());
-    w.train(30);
-    let expected = all(&w.decoder.translate(&sources()).expect("hypotheses"));
-    w.model.save(folder.join("model.xf"), None).expect("saved");
-    let translate = |model: &Model| {
-        let mut decoder = Decoder::new(model, &config()).expect("a decoder");
-        (0..5).map(|_| all(&decoder.translate(&sources()).expect("hypotheses"))).collect::<Vec<_>>()
-    };
-    let own_model = || {
-        let context = Context::new(&config()).expect("a context");
-        translate(&Model::load(&context, folder.join("model.xf"), None).expect("a model"))
-    };
-    thread::scope(|threads| {
-        let mut workers = Vec::new();
-        for _ in 0..4 {
-            workers.push(threads.spawn(|| translate(&w.model)));
-            workers.push(threads.spawn(own_model));
-        }
-        for worker in workers {
-            assert_eq!(worker.join().expect("no panic"), vec![expected.clone(); 5]);
-        }
-    });
-}
-
 /// The compiler checks that all objects may be used by any thread.
 const _: () = {
     const fn any_thread<T: Send + Sync + 'static>() {}
@@ -121,66 +95,15 @@ fn cancel_and_a_model_in_use() {
 }
 
 #[test]
-fn one_call_is_cancelled() {
-    let (context, decoder, batch) = slow_world();
-    let (token, model) = (CancelToken::new(), decoder.model().clone());
-    let worker = running(&context, decoder, &batch, &token);
-    let small = Batch::from_ids([[2, END]]).expect("a batch");
-    let mut other = Decoder::new(&model, &config_with(&[("decode.beam", "1")])).expect("a decoder");
-    assert_eq!(other.decode(&small).expect("another call").len(), 1);
-    token.cancel();
-    let (mut decoder, error) = worker.join().expect("no panic");
-    assert_eq!(error.status(), Status::Cancelled);
-    assert_eq!(decoder.decode(&small).expect("it remains usable").len(), 1);
-}
-
-#[test]
-fn a_token_that_is_set_before_the_call() {
-    let (mut w, folder) = (World::new(), Folder::new());
-    let (token, batch) = (CancelToken::new(), w.batch());
-    let run = |call: &mut dyn FnMut() -> Result<()>| Call::new().cancel_token(&token).run(call);
-    run(&mut || w.decoder.translate(&["one"]).map(drop)).expect("not cancelled");
+fn an_inner_run_replaces_the_parameters() {
+    let (mut w, token) = (World::new(), CancelToken::new());
     token.clone().cancel();
     assert!(token.is_cancelled());
-    let before = (w.trainer.step_count(), w.batcher.stats());
-    refused(run(&mut || w.decoder.translate(&["one"]).map(drop)), Status::Cancelled, "");
-    refused(run(&mut || w.decoder.score(&batch).map(drop)), Status::Cancelled, "");
-    refused(run(&mut || w.trainer.next_step(&mut w.batcher).map(drop)), Status::Cancelled, "");
-    refused(run(&mut || w.model.save(folder.join("model.xf"), None)), Status::Cancelled, "");
-    refused(run(&mut || Tokenizer::train(&w.context, &w.corpus, &w.config).map(drop)), Status::Cancelled, "");
-    assert_eq!((w.trainer.step_count(), w.batcher.stats()), before);
-    assert!(!folder.join("model.xf").exists());
-
-    // An inner run() replaces the parameters, and afterwards they are restored.
-    let outer = Call::new().cancel_token(&token);
-    outer.run(|| {
+    Call::new().cancel_token(&token).run(|| {
         Call::new().run(|| w.decoder.translate(&["one"])).expect("not cancelled");
         refused(w.decoder.translate(&["one"]), Status::Cancelled, "");
     });
     w.decoder.translate(&["one"]).expect("not cancelled");
-    token.reset();
-    run(&mut || w.decoder.translate(&["one"]).map(drop)).expect("not cancelled");
-}
-
-#[test]
-fn a_deadline_returns_the_best_so_far() {
-    let (_, mut decoder, batch) = slow_world();
-    let (started, soon) = (Instant::now(), Call::new().deadline(Duration::from_millis(200)));
-    let (found, score) = soon.run(|| (decoder.decode(&batch).expect("the best so far"), decoder.score(&batch)));
-    refused(score, Status::InvalidArgument, "target");
-    assert!(started.elapsed() < Duration::from_secs(20));
-    assert_eq!(found.len(), batch.len());
-    let mut late = 0;
-    for sentence in found.iter() {
-        match sentence {
-            Ok(hypotheses) => assert!(!hypotheses[0].complete),
-            Err(error) => {
-                assert_eq!(error.status(), Status::Deadline);
-                late += 1;
-            }
-        }
-    }
-    assert!(late > 0);
 }
 
 #[test]
@@ -257,36 +180,6 @@ fn open(context: &Context, text: &str) -> Result<Corpus> {
 
 fn bad_line(context: &Context) -> Result<Corpus> {
     open(context, "a\tb\nbad\n")
-}
-
-type Lines = Arc<Mutex<Vec<(LogLevel, String, String)>>>;
-
-/// A host that keeps the log lines of at least this severity.
-fn keeping(level: LogLevel) -> (Host, Lines) {
-    let lines = Lines::default();
-    let log = Arc::clone(&lines);
-    let keep = move |level: LogLevel, component: &str, message: &str| {
-        log.lock().expect("the lock").push((level, component.to_string(), message.to_string()));
-    };
-    (Host::new().log(level, keep), lines)
-}
-
-#[test]
-fn log_lines() {
-    let (host, lines) = keeping(LogLevel::Info);
-    let w = World::with(host, &config());
-    assert!(!lines.lock().expect("the lock").is_empty(), "no line of the creation");
-    bad_line(&w.context).expect("a corpus");
-    let is_warning = |(level, component, message): &(LogLevel, String, String)| {
-        *level == LogLevel::Warning && component == "data" && message.contains("some text")
-    };
-    assert!(lines.lock().expect("the lock").iter().any(is_warning));
-    assert!(LogLevel::Error < LogLevel::Debug);
-
-    let (host, errors) = keeping(LogLevel::Error);
-    bad_line(&Context::with_host(&config(), host).expect("a context")).expect("a corpus");
-    assert!(errors.lock().expect("the lock").is_empty(), "a warning is less severe than an error");
-    assert_eq!(Arc::strong_count(&errors), 1);
 }
 
 #[test]
@@ -376,10 +269,6 @@ fn progress_is_reported_and_may_stop() {
     refused(call.run(|| decoder.decode(&batch)), Status::Callback, "");
     let (task, done, total) = tasks.last().expect("a call");
     assert!(task == "translate" && *total == batch.len() as i64 && (0..*total).contains(done), "{:?}", tasks);
-
-    let call = Call::new().progress(|_| panic!("from the closure"));
-    let panic = catch_unwind(AssertUnwindSafe(|| call.run(|| decoder.decode(&batch)))).expect_err("the panic");
-    assert_eq!(panic.downcast_ref::<&str>(), Some(&"from the closure"));
 
     // The closure may cancel, and its own calls have no progress.
     let token = CancelToken::new();

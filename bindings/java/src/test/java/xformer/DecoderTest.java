@@ -9,14 +9,9 @@ import static org.junit.Assert.assertSame;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
 
-import java.nio.file.Files;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.List;
-import java.util.Locale;
-import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.Test;
 import xformer.Experimental.AttentionKind;
@@ -110,83 +105,6 @@ public class DecoderTest extends WorldTest {
     }
 
     @Test
-    public void optionsOfOneCall() {
-        w.train(60);
-        Map<String, ?> wide = Map.of("decode.beam", 6, "decode.n_best", 5);
-        try (Decoder decoder = new Decoder(w.model, World.options("decode.beam", 6, "decode.n_best", 5))) {
-            List<Translation> expected = decoder.translate(World.SOURCES);
-            assertEquals(5, expected.get(0).hypotheses().size());
-            assertEquals(expected, w.decoder.translate(World.SOURCES, new DecodeParams().options(wide)));
-        }
-        assertEquals(1, w.decoder.translate(World.SOURCES).get(0).hypotheses().size());
-        DecodeParams longer = new DecodeParams().options(Map.of("decode.min_tokens", 7));
-        for (Translation one : w.decoder.translate(World.SOURCES, longer)) assertTrue(one.best().ids().length >= 7);
-    }
-
-    @Test
-    public void anInvalidSentenceDoesNotFailTheOthers() {
-        List<Translation> good = w.decoder.translate(List.of("one", "two"));
-        List<Translation> found = w.decoder.translate(List.of("one", "half \ud800", "two", "one ".repeat(20_000)));
-        assertEquals(good, List.of(found.get(0), found.get(2)));
-        assertEquals(List.of(), found.get(1).hypotheses());
-        assertEquals(Status.DATA, found.get(1).error().status());
-        assertEquals(Status.OUT_OF_RANGE, found.get(3).error().status());
-        assertSame(found.get(1).error(), assertThrows(XformerException.class, found.get(1)::text));
-        World.refused(Status.DATA, () -> w.decoder.translate("\ud800"));
-        List<Translation> ids = w.decoder.decode(Batch.fromIds(List.of(new int[] {5000, 1}, new int[] {5, 1})));
-        assertEquals(Status.OUT_OF_RANGE, ids.get(0).error().status());
-        assertEquals(null, ids.get(1).error());
-    }
-
-    @Test
-    public void aDeadlineReturnsTheBestSoFar() {
-        Batch many = Batch.fromTexts(w.model, Collections.nCopies(3000, "one two three four one two three four"));
-        Map<String, ?> slow = Map.of("decode.max_extra_tokens", 40, "decode.min_tokens", 40);
-        Call soon = new Call().deadline(Duration.ofMillis(30));
-        List<Translation> found = w.decoder.decode(many, new DecodeParams().options(slow), soon);
-        assertEquals(3000, found.size());
-        assertTrue(found.stream().anyMatch(a -> a.error() != null && a.error().status() == Status.DEADLINE));
-        assertTrue(w.decoder.translate("one").complete());
-        assertTrue(found.stream().anyMatch(a -> a.error() == null && !a.best().complete()));
-        World.refused(Status.DEADLINE, () -> w.decoder.score(pairs(3000), soon));
-    }
-
-    private Batch pairs(int count) {
-        return Batch.fromTexts(w.model, Collections.nCopies(count, "one two three four one two three four"),
-                Collections.nCopies(count, "eins zwei drei vier eins zwei drei vier"));
-    }
-
-    @Test
-    public void scoresOfTexts() {
-        double[] expected = w.decoder.score(Batch.fromTexts(w.model, World.SOURCES, World.TARGETS));
-        assertArrayEquals(expected, w.decoder.scoreTexts(World.SOURCES, World.TARGETS), 0);
-        List<String> sources = List.of("one", "half \ud800", "one ".repeat(20_000), World.SOURCES.get(0));
-        List<String> targets = List.of("eins", "x", "x", World.TARGETS.get(0));
-        Status[] statuses = new Status[4];
-        double[] scores = w.decoder.scoreTexts(sources, targets, statuses, new Call());
-        assertArrayEquals(new Status[] {Status.OK, Status.DATA, Status.OUT_OF_RANGE, Status.OK}, statuses);
-        assertTrue(Double.isNaN(scores[1]) && Double.isNaN(scores[2]));
-        assertEquals(expected[0], scores[3], 0);
-        World.refused(Status.DATA, () -> w.decoder.scoreTexts(sources.subList(0, 2), targets.subList(0, 2)));
-        assertThrows(IllegalArgumentException.class, () -> w.decoder.scoreTexts(sources, List.of()));
-        assertEquals(0, w.decoder.scoreTexts(List.of(), List.of()).length);
-    }
-
-    @Test
-    public void encodedTextsOfAModel() {
-        int[] ids = w.tokenizer.encode("one two");
-        int[] expected = Arrays.copyOf(ids, ids.length + 1);
-        expected[ids.length] = World.END;
-        for (Side side : Side.values()) {
-            assertArrayEquals(expected, w.model.encode(side, " one two "));
-            assertArrayEquals(ids, w.tokenizer.side(side).encode("one two"));
-        }
-        World.refused(Status.INVALID_ARGUMENT,
-                () -> w.model.encode(Side.SOURCE, "one", Map.of("text.source_language", "en")));
-        World.refused(Status.DATA, () -> w.model.encode(Side.SOURCE, "\ud800"));
-    }
-
-    @Test
     public void attentionWeights() {
         Batch pair = Batch.fromTexts(w.model, List.of("one two three"), List.of("eins zwei"));
         int src = pair.srcIds().remaining();
@@ -217,39 +135,6 @@ public class DecoderTest extends WorldTest {
         Batch two = Batch.fromTexts(w.model, World.SOURCES, World.TARGETS);
         World.refused(Status.INVALID_ARGUMENT,
                 () -> Experimental.attentionWeights(w.decoder, two, AttentionKind.CROSS, 0));
-    }
-
-    @Test
-    public void typesOfMatrices() throws Exception {
-        w.model.save(path("fp32.xf"));
-        float[] exact = w.model.read(0);
-        Map<String, Double> errors = Map.of("fp16", 0x1p-11, "bf16", 0x1p-8);
-        for (DataType type : List.of(DataType.FP16, DataType.BF16)) {
-            String name = type.name().toLowerCase(Locale.ROOT);
-            Map<String, ?> weights = Map.of("model.weights", name);
-            w.model.save(Sink.of(path("half.xf")), weights, new Call());
-            assertTrue(Files.size(path("half.xf")) < 0.75 * Files.size(path("fp32.xf")));
-            assertEquals(type, Model.inspect(w.context, Source.of(path("half.xf")), Map.of()).weights());
-            Map<String, ?> fp32 = Map.of("model.weights", "fp32");
-            try (Model loaded = Model.load(w.context, Source.of(path("half.xf")), fp32, new Call())) {
-                assertEquals(DataType.FP32, loaded.tensors().get(0).type());
-                float[] rounded = loaded.read(0);
-                assertFalse(Arrays.equals(exact, rounded));
-                for (int i = 0; i < exact.length; ++i) {
-                    assertEquals(exact[i], rounded[i], errors.get(name) * Math.abs(exact[i]) + 1e-7);
-                }
-            }
-        }
-        try (Context ref = new Context(World.options("context.device", "cpu:ref"));
-                Model copy = w.model.copy(ref, Map.of("model.weights", "int8"), new Call());
-                Decoder decoder = new Decoder(copy, w.config)) {
-            assertTrue(copy.tensors().stream().anyMatch(tensor -> tensor.type() == DataType.INT8));
-            assertEquals(World.SOURCES.size(), decoder.translate(World.SOURCES).size());
-            World.refused(Status.STATE, () -> new Trainer(copy));
-            try (Model back = copy.copy(Map.of("model.weights", "fp32"))) {
-                assertTrue(back.tensors().stream().allMatch(tensor -> tensor.type() == DataType.FP32));
-            }
-        }
     }
 
     @Test

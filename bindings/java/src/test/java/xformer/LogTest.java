@@ -3,7 +3,6 @@ package xformer;
 
 import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertFalse;
-import static org.junit.Assert.assertNull;
 import static org.junit.Assert.assertSame;
 import static org.junit.Assert.assertThrows;
 import static org.junit.Assert.assertTrue;
@@ -13,10 +12,8 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -118,28 +115,6 @@ public class LogTest extends WorldTest {
             world.trainer.save(path("run.ckpt"));
             assertFalse(lines.isEmpty());
         }
-    }
-
-    @Test
-    public void progressIsReportedAndMayEndACall() {
-        Set<String> tasks = Collections.synchronizedSet(new HashSet<>());
-        RuntimeException[] thrown = new RuntimeException[1];
-        Call call = new Call().progress((task, done, total) -> {
-            assertTrue(done >= 0 && done <= total);
-            tasks.add(task);
-            if (thrown[0] != null) throw thrown[0];
-        });
-        List<String> texts = Collections.nCopies(4000, "one two three four one two three four");
-        Map<String, ?> slow = Map.of("decode.max_extra_tokens", 60, "decode.min_tokens", 40);
-        DecodeParams params = new DecodeParams().options(slow);
-        while (!tasks.contains("translate")) w.decoder.translate(texts, params, call);
-        thrown[0] = new IllegalStateException("enough");
-        assertSame(thrown[0], assertThrows(IllegalStateException.class, () -> {
-            for (;;) w.decoder.translate(texts, params, call);
-        }));
-        assertEquals(0, thrown[0].getSuppressed().length);
-        thrown[0] = null;
-        assertNull(w.decoder.translate(List.of("one"), params, call).get(0).error());
     }
 
     @Test

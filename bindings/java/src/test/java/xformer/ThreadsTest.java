@@ -92,31 +92,6 @@ public class ThreadsTest {
     }
 
     @Test
-    public void fourThreadsTranslate() throws Exception {
-        try (World w = new World()) {
-            w.train(30);
-            List<Translation> expected = w.decoder.translate(World.SOURCES);
-            w.model.save(folder.getRoot().toPath().resolve("model.xf"));
-            Callable<Boolean> shared = () -> {
-                try (Decoder decoder = new Decoder(w.model, World.OPTIONS)) {
-                    for (int i = 0; i < 10; ++i) assertEquals(expected, decoder.translate(World.SOURCES));
-                }
-                return true;
-            };
-            assertEquals(List.of(true, true, true, true), inFourThreads(shared));
-            Callable<Boolean> own = () -> {
-                try (Context context = new Context(World.OPTIONS);
-                        Model model = Model.load(context, folder.getRoot().toPath().resolve("model.xf"));
-                        Decoder decoder = new Decoder(model, World.OPTIONS)) {
-                    for (int i = 0; i < 5; ++i) assertEquals(expected, decoder.translate(World.SOURCES));
-                }
-                return true;
-            };
-            assertEquals(List.of(true, true, true, true), inFourThreads(own));
-        }
-    }
-
-    @Test
     public void cancelBusyAndCloseFromAnotherThread() throws Exception {
         try (Slow slow = new Slow()) {
             FutureTask<?> task = slow.running();
