@@ -317,7 +317,7 @@ void compare(const std::vector<int64_t> &beams, int seeds) {
     CHECK(ends > 0);
 }
 
-XF_TEST(narrow_beams_match_the_core) { compare({1, 2, 4, 5}, 24); }
+XF_TEST(small_beams_match_the_core) { compare({1, 2, 4, 5}, 24); }
 XF_TEST(wide_beams_match_the_core) { compare({16, 21}, 6); }
 XF_TEST(beams_that_exceed_shared_memory_match_the_core) { compare({70}, 2); }
 

@@ -21,7 +21,7 @@ std::string missing_sentence() {
     return err.message;
 }
 
-XF_TEST(a_machine_without_a_gpu_is_reported) {
+XF_TEST(a_missing_gpu_is_reported) {
     CHECK_EQ(table().device_count(nullptr), 1);
     {
         const Control none("devices", -35, 1);
@@ -61,7 +61,7 @@ XF_TEST(the_table_is_complete_and_has_a_version) {
     host.check_empty();
 }
 
-XF_TEST(copies_are_complete_and_do_not_keep_the_callers_memory) {
+XF_TEST(copies_do_not_refer_to_the_memory_of_the_caller) {
     Host host;
     {
         Session session(host);
@@ -178,7 +178,7 @@ XF_TEST(the_budget_counts_gpu_memory) {
     small.check_empty();
 }
 
-XF_TEST(a_fault_is_final_and_closing_is_safe) {
+XF_TEST(a_fault_is_permanent_and_closing_is_safe) {
     Host host;
     {
         const Control fault("launch_fault_after", 0, 0);  // lasts until everything is closed

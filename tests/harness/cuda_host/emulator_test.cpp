@@ -68,7 +68,7 @@ void mirror(int *dst, bool with_barrier) {
     dst[blockIdx.x * blockDim.x + threadIdx.x] = x;
 }
 
-XF_TEST(a_missing_barrier_has_an_effect) {
+XF_TEST(a_missing_barrier_changes_the_result) {
     for (const bool with_barrier : {true, false}) {
         const Stream stream;
         const Buffer<int> dst(4 * 256);
@@ -164,7 +164,7 @@ void misaligned_row(int *) {
 }
 void misaligned_copy(int *src) { cuda_host::cp_async16(cuda_host::dynamic_shared(), src + 1); }
 
-XF_TEST(divergence_is_found) {
+XF_TEST(divergence_is_detected) {
     const Faults faults;
     const auto finds = [](void (*kernel)(int *), const char *what, cudaError_t want) {
         const Stream stream;
@@ -196,7 +196,7 @@ XF_TEST(divergence_is_found) {
 #ifndef __SANITIZE_ADDRESS__
 void write_behind(int *) { static_cast<char *>(cuda_host::dynamic_shared())[100 + threadIdx.x] = 1; }
 
-XF_TEST(a_write_after_dynamic_shared_memory_is_found) {
+XF_TEST(a_write_after_dynamic_shared_memory_is_detected) {
     const Faults faults;
     const Stream stream;
     CHECK_EQ(cuda_host::launch(write_behind, dim3(1), dim3(1), 100, stream.handle, nullptr), cudaSuccess);
@@ -204,7 +204,7 @@ XF_TEST(a_write_after_dynamic_shared_memory_is_found) {
 }
 #endif
 
-XF_TEST(launches_beyond_the_limits_are_refused) {
+XF_TEST(launches_beyond_the_limits_are_rejected) {
     const Stream stream;
     const Buffer<int> dst(1);
     const auto launch = [&](dim3 grid, dim3 block, size_t shared) {
@@ -244,7 +244,7 @@ void row_sums(const float *src, float *dst) {
     }
 }
 
-XF_TEST(the_emulation_is_fast_enough) {
+XF_TEST(the_emulation_is_fast) {
     const Stream stream;
     const Buffer<float> src(std::vector<float>(600 * 512, 1.0f)), dst(600);
     const auto start = std::chrono::steady_clock::now();

@@ -22,7 +22,7 @@ constexpr int64_t kWorkspaceBytes = int64_t{32} << 20;
 bool says(const std::string &text, const char *word) { return text.find(word) != std::string::npos; }
 
 // Row-major is passed as column-major, in every form. The fake refuses inconsistent sizes, and NaNs separate the rows.
-XF_TEST(products_are_right_in_every_form) {
+XF_TEST(products_are_correct_in_every_form) {
     struct Types {
         uint32_t operands, result;
     };
@@ -133,7 +133,7 @@ XF_TEST(results_do_not_depend_on_earlier_calls) {
     CHECK(run_training(order) == first);
 }
 
-XF_TEST(an_algorithm_is_chosen_once) {
+XF_TEST(an_algorithm_is_selected_once) {
     Session session;
     const auto asked_by = [&](const Shape &shape) {
         const size_t before = fake().asked.size();
@@ -203,7 +203,7 @@ XF_TEST(a_row_does_not_depend_on_other_rows) {
     CHECK(fewest == 1 && most >= 65536);
 }
 
-XF_TEST(a_row_invariant_algorithm_serves_all_rows_or_none) {
+XF_TEST(a_row_invariant_algorithm_accepts_all_rows_or_none) {
     Session session;
     Shape shape{300, 24, 70};
     shape.row_invariant = true;
@@ -273,7 +273,7 @@ XF_TEST(a_bias_has_its_declared_alignment) {
     for (const auto &[q, algo] : fake().multiplied) CHECK_EQ(algo.data[fake_cublaslt::kBias], uint64_t{16});
 }
 
-XF_TEST(an_own_kernel_replaces_an_algorithm_for_other_rows) {
+XF_TEST(a_kernel_of_the_plugin_replaces_an_algorithm_for_other_rows) {
     Session session;
     fake().algo_check = [](const Question &q, const cublasLtMatmulAlgo_t &, cublasLtMatmulHeuristicResult_t *found) {
         if (q.n == 1000) found->workspaceSize = static_cast<size_t>(kWorkspaceBytes) + 1;
@@ -341,7 +341,7 @@ XF_TEST(products_without_an_algorithm_are_computed) {
 
 // The same while the algorithm of a row-invariant product is tried with different numbers of rows: nothing is chosen
 // then, in particular no other algorithm, which would change results permanently.
-XF_TEST(a_failure_during_the_trials_chooses_no_algorithm) {
+XF_TEST(a_failure_during_the_trials_selects_no_algorithm) {
     for (const cublasStatus_t failure : {CUBLAS_STATUS_ALLOC_FAILED, CUBLAS_STATUS_INTERNAL_ERROR}) {
         int64_t reached = 0;
         for (int64_t n = 1; n < 400; ++n) {

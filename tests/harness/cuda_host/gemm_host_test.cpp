@@ -74,7 +74,7 @@ void check_product(int64_t M, int64_t N, int64_t K, bool a_transposed, bool b_tr
     CHECK_EQ(std::memcmp(&again[size(row * ldc)], &got[size(row * ldc)], size(N) * sizeof(R)), 0);
 }
 
-XF_TEST(products_are_right) {
+XF_TEST(products_are_correct) {
     for (const bool a_transposed : {false, true})
         for (const bool b_transposed : {false, true}) {
             check_product<float, float>(37, 33, 300, a_transposed, b_transposed, 0, true, true);

@@ -20,7 +20,7 @@ struct Warned : Device {
     xf_stream *stream = nullptr;
 };
 
-XF_TEST(a_library_that_is_missing_is_named_in_a_warning) {
+XF_TEST(a_warning_names_a_missing_library) {
     CHECK_EQ(table().device_count(nullptr), 1);
     Warned session;
     CHECK_EQ(session.logged, 1);
@@ -31,7 +31,7 @@ XF_TEST(a_library_that_is_missing_is_named_in_a_warning) {
     CHECK(says(table().device_info(session.device), "no cuBLASLt"));
 }
 
-XF_TEST(own_kernels_multiply) {
+XF_TEST(kernels_of_the_plugin_multiply) {
     Warned session;
     for (const uint32_t type : {XF_FP32, XF_BF16})
         for (int which = 0; which < 4; ++which) {

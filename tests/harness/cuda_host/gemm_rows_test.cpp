@@ -38,7 +38,7 @@ Bytes run(const Session &session, const Product &product, const Gemm &args) {
 }
 
 // Each length of K cuts it otherwise: one piece, several, a last chunk and a last piece that are not full.
-XF_TEST(own_row_invariant_products_are_right) {
+XF_TEST(row_invariant_products_of_the_plugin_are_correct) {
     const Setting few("multiprocessors", 2);  // so that all widths of a block and both tiles are met
     const Setting guard("guard", 1);          // what is touched before its time isn't there (dependent.cuh)
     Session session;
@@ -99,7 +99,7 @@ void check_rows(const Types types, int64_t N, int64_t K, const std::vector<int64
                  0);
 }
 
-XF_TEST(a_row_has_the_same_bits_among_any_number_of_rows) {
+XF_TEST(a_row_has_the_same_bits_with_any_number_of_rows) {
     std::vector<int64_t> counts;
     for (int64_t M = 1; M <= 17; ++M) counts.push_back(M);
     counts.insert(counts.end(), {32, 33, 64, 255});
@@ -148,7 +148,7 @@ XF_TEST(nonfinite_values_stay_in_their_row_or_column) {
         }
 }
 
-XF_TEST(the_choice_of_own_products_does_not_depend_on_rows) {
+XF_TEST(the_selection_of_kernels_does_not_depend_on_rows) {
     const Shape shape = shape_of(kTypes[0], 4, 24, 72);
     for (const int64_t M : {1, 4, 1000, 100000}) {
         Session session;

@@ -84,7 +84,7 @@ XF_TEST(a_step_without_memory_changes_nothing) {
     check_nothing_lives("at the end");
 }
 
-XF_TEST(a_fault_of_the_gpu_is_a_status_and_harms_nothing_else) {
+XF_TEST(a_gpu_fault_is_a_status_and_affects_nothing_else) {
     const Task task;
     const Folder folder;
     const auto cpu = any_device();

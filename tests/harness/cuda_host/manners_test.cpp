@@ -146,7 +146,7 @@ XF_TEST(a_forked_child_does_not_free_gpu_memory) {
     host.check_empty();
 }
 
-XF_TEST(graphs_count_as_memory_of_the_context) {
+XF_TEST(graphs_are_counted_in_the_memory_account) {
     Host host;
     {
         Session session(host);

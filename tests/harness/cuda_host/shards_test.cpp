@@ -105,7 +105,7 @@ XF_TEST(fingerprints_match_their_definition) {
     }
 }
 
-XF_TEST(ranks_on_the_device_make_the_same_steps) {
+XF_TEST(ranks_on_the_device_compute_the_same_steps) {
     const Settings cuda = {{"context.device", "cuda"}};
     for (const char *precision : {"fp32", "bf16"}) {
         const Settings settings = with(kFull, {{"train.reduce_precision", precision}});

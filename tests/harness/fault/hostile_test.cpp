@@ -132,7 +132,7 @@ XF_TEST(tensors) {
 }
 
 // 16 bits are for exported models; what they widen to is looked at as what was fp32 all along.
-XF_TEST(narrow_tensors) {
+XF_TEST(low_precision_tensors) {
     World w;
     const char *const name = "encoder.0.feed_forward.in.weight";
     for (const char *dtype : {"F16", "BF16"}) {

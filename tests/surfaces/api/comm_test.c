@@ -38,7 +38,7 @@ static xf_status open_with(xf_config *config, xf_comm comm, xf_context **out, xf
     return xf_context_create(config, &host, out, err);
 }
 
-TEST(tables_that_are_refused) {
+TEST(tables_that_are_rejected) {
     static const struct {
         xf_status status;
         size_t struct_size;

@@ -124,7 +124,7 @@ TEST(conversions) {
     }
 }
 
-TEST(what_a_narrow_model_is_for) {
+TEST(quantized_models_only_decode) {
     for (int i = 0; i < 3; ++i) {
         const char *path = save_as(world.model, narrow[i], "kept");
         OWNED_MODEL *model = load(path, "same");
@@ -177,7 +177,7 @@ TEST(other_context) {
 }
 
 /* Averages, new models, and resumed runs are fp32. */
-TEST(what_stays_fp32) {
+TEST(tensors_that_remain_fp32) {
     const char *paths[] = {save_as(world.model, "int8", "one"), save_as(world.model, "fp16", "two")};
     const char *wide_paths[2], *const names[] = {"one wide", "two wide"};
     xf_model *means[2];

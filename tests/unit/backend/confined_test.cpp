@@ -69,7 +69,7 @@ XF_TEST(a_the_real_one_under_its_variables) {
     CHECK(!holds(outcome.said, "Atom"));
 }
 
-XF_TEST(exit_at_the_start_is_a_plugin_without_it) {
+XF_TEST(exit_at_the_start_disables_openblas) {
     setenv("OPENBLAS_VERBOSE", "5", 1);
     const Outcome outcome = open_base(XF_TEST_LOUD "/start");
     unsetenv("OPENBLAS_VERBOSE");
@@ -78,7 +78,7 @@ XF_TEST(exit_at_the_start_is_a_plugin_without_it) {
     CHECK(holds(outcome.said, "own kernels only"));
 }
 
-XF_TEST(exit_for_want_of_a_buffer_is_a_device_that_does_not_open) {
+XF_TEST(exit_without_a_buffer_fails_the_device) {
     for (int round = 0; round < 2; ++round) {
         const Outcome outcome = open_base(XF_TEST_LOUD "/buffer");
         CHECK_EQ(outcome.status, XF_ERROR_NO_MEMORY);

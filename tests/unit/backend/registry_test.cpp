@@ -100,13 +100,13 @@ const xf::BackendEntry *entry_of(const xf::Registry &registry, const std::string
 bool holds(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
 
 // A relative folder would depend on the current folder of the program.
-XF_TEST(a_relative_folder_is_refused) {
+XF_TEST(a_relative_folder_is_rejected) {
     const std::string said = refusal({{"context.device", "cpu:ref"}, {"context.backend_path", "/tmp:plugins"}});
     CHECK(holds(said, "context.backend_path has the folder 'plugins'"));
 }
 
 // auto, or a kind with several backends, selects the best one that opens and logs why better ones did not.
-XF_TEST(a_backend_that_does_not_open_is_passed_over) {
+XF_TEST(a_backend_that_does_not_open_is_skipped) {
     for (const char *device : {"auto", "cpu"}) {
         const MadeUp plugin({"openblas"}, "cpu", nullptr);
         Heard heard;
@@ -140,7 +140,7 @@ XF_TEST(weights_that_the_device_does_not_support) {
 }
 
 // Only plugins that may have the requested device are loaded. Other plugins are still listed.
-XF_TEST(a_plugin_that_is_not_wanted_is_not_opened) {
+XF_TEST(a_plugin_that_is_not_needed_is_not_opened) {
     const MadeUp plugin({"cuda", "foo"}, "cuda", "0");
     for (const char *device : {"cpu:ref", "cpu", "cpu:0", "cpu:nothing", "gpu"}) {
         refusal(plugin.device(device));
@@ -159,7 +159,7 @@ XF_TEST(a_plugin_that_is_not_wanted_is_not_opened) {
     CHECK_EQ(name, "foo");
 }
 
-XF_TEST(auto_takes_any_device_of_the_best_backend) {
+XF_TEST(auto_selects_any_device_of_the_best_backend) {
     for (const char *opens : {"0", "1"}) {
         const MadeUp plugin({"cuda"}, "cuda", opens);
         for (const char *device : {"auto", "cuda", "cuda:cuda"}) {
@@ -182,7 +182,7 @@ XF_TEST(a_named_device_that_does_not_open_is_an_error) {
     CHECK(holds(refusal(none.device("cpu:openblas")), "device 0 is full"));
 }
 
-XF_TEST(nothing_opens) {
+XF_TEST(no_device_can_be_opened) {
     const MadeUp plugin({"cuda"}, "cuda", nullptr);
     CHECK(holds(refusal(plugin.device("cuda")), "device 0 is full"));
     Settings poor = plugin.device("auto");
@@ -191,7 +191,7 @@ XF_TEST(nothing_opens) {
 }
 
 // If the caller requests an instruction set, another backend is not a substitute.
-XF_TEST(a_refused_instruction_set_is_an_error) {
+XF_TEST(an_unsupported_instruction_set_is_an_error) {
     const MadeUp plugin({"openblas"}, "cpu", nullptr, XF_ERROR_UNSUPPORTED);
     for (const char *device : {"auto", "cpu"}) {
         Settings avx2 = plugin.device(device);
@@ -201,7 +201,7 @@ XF_TEST(a_refused_instruction_set_is_an_error) {
     }
 }
 
-XF_TEST(a_plugin_of_another_version_is_told_as_one) {
+XF_TEST(a_plugin_of_another_version_is_reported) {
     const MadeUp plugin({"cuda"}, "cuda", nullptr);
     setenv("XF_TEST_REFUSAL", "1", 1);
     CHECK_FAILS(xf::Context(options_of(plugin.device("cuda")), nullptr), XF_ERROR_VERSION);
@@ -224,7 +224,7 @@ XF_TEST(auto_without_a_gpu_gives_no_warning) {
 }
 
 // Files with the right name that are not plugins.
-XF_TEST(what_is_no_plugin_is_refused_with_a_reason) {
+XF_TEST(files_that_are_not_plugins_are_rejected_with_a_reason) {
     const MadeUp plugin({}, "cpu", nullptr);
     std::ofstream(plugin.file("text")) << "\177ELF and then something else\n";
     fs::create_directory(plugin.file("folder"));
@@ -237,7 +237,7 @@ XF_TEST(what_is_no_plugin_is_refused_with_a_reason) {
 }
 
 // Calls that failed may not have allocated all memory, so they do not count as made before recording.
-XF_TEST(calls_that_failed_are_made_anew_before_they_are_recorded) {
+XF_TEST(failed_calls_are_repeated_before_they_are_recorded) {
     xf::Context context(options_of({{"context.device", "cpu:ref"}}), nullptr);
     xf::Stream stream(context.device());
     xf::GraphCache<int> cache;
@@ -256,7 +256,7 @@ XF_TEST(calls_that_failed_are_made_anew_before_they_are_recorded) {
 }
 
 // The order of the folders, with files that are never loaded.
-XF_TEST(what_is_named_comes_before_what_lies_beside) {
+XF_TEST(named_folders_precede_the_library_folder) {
     std::string option = (fs::temp_directory_path() / "xf-order-XXXXXX").string(), variable = option;
     const fs::path own = fs::read_symlink("/proc/self/exe").parent_path();
     const bool made = fs::create_directory(own / "xformer");
@@ -287,7 +287,7 @@ XF_TEST(what_is_named_comes_before_what_lies_beside) {
 }
 
 // A plugin that only the environment names, or that is beside the program, is neither listed nor opened with "given".
-XF_TEST(given_searches_no_other_folder) {
+XF_TEST(backend_search_given_uses_no_other_folder) {
     const MadeUp plugin({"openblas"}, "cpu", "0");
     const char *before = getenv("XF_BACKEND_PATH");
     const std::string kept = before != nullptr ? before : "";
@@ -323,7 +323,7 @@ XF_TEST(given_searches_no_other_folder) {
         unsetenv("XF_BACKEND_PATH");
 }
 
-XF_TEST(an_unknown_device_tells_what_there_is) {
+XF_TEST(an_unknown_device_lists_the_existing_devices) {
     for (const char *device : {"gpu", "cpu:nothing", "cuda:7"}) {
         const MadeUp plugin({"cuda"}, "cuda", "0");
         std::string text = refusal(plugin.device(device));

@@ -19,7 +19,7 @@ using xf::Range;
 
 constexpr double kTimeout = 0.3;
 
-XF_TEST(everyone_gets_what_everyone_gave) {
+XF_TEST(every_rank_receives_the_numbers_of_all) {
     for (const int size : {1, 2, 3, 5, 8})
         check_all(on_ranks(size,
                            [&](const xf_comm &table) {
@@ -38,7 +38,7 @@ XF_TEST(everyone_gets_what_everyone_gave) {
                   XF_OK);
 }
 
-XF_TEST(parts_may_be_of_any_size_and_empty) {
+XF_TEST(slices_may_have_any_size_and_be_empty) {
     const std::vector<Range> parts = {{0, 7}, {7, 7}, {7, 100007}};
     check_all(on_ranks(3,
                        [&](const xf_comm &table) {
@@ -121,7 +121,7 @@ void check_fault(const char *what,
     std::printf("%s: %.2f s; %s\n", what, seconds, ended[0].message.c_str());
 }
 
-XF_TEST(faults_of_the_carrier_are_errors_on_every_rank) {
+XF_TEST(faults_of_the_transport_are_errors_on_every_rank) {
     check_fault("a message is silent", [](const Faulty &, Parts *, Parts *, double timeout, xf_error *) {
         std::this_thread::sleep_for(std::chrono::duration<double>(timeout * 2));
         return int32_t{XF_ERROR_PEER};
@@ -152,7 +152,7 @@ XF_TEST(faults_of_the_carrier_are_errors_on_every_rank) {
                 [](const Faulty &, Parts *, Parts *, double, xf_error *) { return int32_t{XF_ERROR_BACKEND}; });
 }
 
-XF_TEST(a_rank_that_goes_or_calls_something_else_is_an_error_on_the_others) {
+XF_TEST(a_rank_that_ends_or_makes_another_call_is_an_error_on_the_others) {
     check_all(on_ranks(3,
                        [](const xf_comm &table) {
                            Communicator comm(table, kTimeout);
@@ -174,7 +174,7 @@ XF_TEST(a_rank_that_goes_or_calls_something_else_is_an_error_on_the_others) {
 }
 
 // Sockets transfer bytes and do not detect the end of a message.
-XF_TEST(a_size_that_differs_is_told) {
+XF_TEST(a_different_size_is_reported) {
     int ends[2];
     CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     const auto ended = on_threads(2, [&](int rank) {
@@ -188,7 +188,7 @@ XF_TEST(a_size_that_differs_is_told) {
 }
 
 // The failed rank has not closed its comm, so without the message the others would wait 30 seconds.
-XF_TEST(who_gives_up_tells_the_others) {
+XF_TEST(a_rank_that_aborts_notifies_the_others) {
     const auto began = std::chrono::steady_clock::now();
     std::atomic<int> left{3};
     const auto ended = on_ranks(3, [&](const xf_comm &table) {
@@ -220,7 +220,7 @@ xf_comm carrier(std::function<int32_t()> *work) {
     return comm;
 }
 
-XF_TEST(a_comm_that_failed_is_not_used_again) {
+XF_TEST(a_failed_comm_is_not_used_again) {
     int calls = 0;
     std::function<int32_t()> work = [&]() -> int32_t { return ++calls == 1 ? XF_ERROR_BACKEND : XF_OK; };
     Communicator comm(carrier(&work), 1);

@@ -13,7 +13,7 @@ using namespace xf_test;
 
 const Settings kNarrow = {{"train.reduce_precision", "bf16"}};
 
-XF_TEST(any_number_of_ranks_makes_the_same_steps) {
+XF_TEST(any_number_of_ranks_computes_the_same_steps) {
     const Settings full = with(kFull, kNarrow), plain = with(kTraining, kNarrow);
     const Run eight = run(1, full, 8, 1, 5);
     for (const int ranks : {2, 4, 8}) check_same(eight, run(ranks, full, 8, 1, 5), xf::format("8 on %d", ranks));
@@ -24,7 +24,7 @@ XF_TEST(any_number_of_ranks_makes_the_same_steps) {
 
 // The last step of an epoch may have only one shard. Its gradient is not summed and must not be rounded when it is
 // sent.
-XF_TEST(epochs_end_alike_and_other_ranks_go_on) {
+XF_TEST(epochs_end_together_and_resume_with_other_ranks_in_bf16) {
     size_t pairs = 150;
     while (make_batcher(pairs)->batches_in_epoch() % 8 != 1) ++pairs;
     const Run alone = run_epochs(1, 1, "8", "1", kNarrow, pairs);
@@ -64,7 +64,7 @@ XF_TEST(gradients_take_half_the_bytes) {
 }
 
 // The last losses are within 2% of those with fp32, and well below the first.
-XF_TEST(training_goes_as_well) {
+XF_TEST(bf16_gradients_reach_the_same_loss) {
     const auto losses = [](const Settings &settings) {
         const auto trainer = make_trainer(any_device(), with(settings, {{"train.shards", "4"}}));
         std::vector<double> all;

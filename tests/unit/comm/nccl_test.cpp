@@ -45,7 +45,7 @@ const Settings kNccl = {{"context.device", "cuda:#"}, {"context.comm", "nccl"}};
 // Shards and ranks.
 constexpr std::pair<int, int> kRuns[] = {{4, 2}, {4, 4}}, kNarrowRuns[] = {{4, 4}, {6, 2}};
 
-XF_TEST(the_same_steps_as_by_way_of_the_host) {
+XF_TEST(the_steps_equal_those_through_the_host) {
     bytes_of_fake();
     const int64_t steps = 2;
     const auto total = static_cast<double>(make_trainer(any_device(), kTraining)->model()->table().total);
@@ -96,7 +96,7 @@ std::vector<Ended> run_with(const char *what, int32_t rank, int64_t after, int64
 
 bool says(const Ended &ended, const char *word) { return ended.message.find(word) != std::string::npos; }
 
-XF_TEST(what_goes_wrong_is_an_error_on_every_rank_in_time) {
+XF_TEST(failures_are_errors_on_every_rank_in_time) {
     for (const int64_t after : {0, 1, 2}) check_all(run_with("silent", 1, after), XF_ERROR_PEER);
     for (const int64_t after : {0, 3}) {
         const auto ended = run_with("flip", 1, after);
@@ -113,7 +113,7 @@ XF_TEST(what_goes_wrong_is_an_error_on_every_rank_in_time) {
 }
 
 // NCCL could not connect the ranks: the rank with the fault returns its error, and the next call may try again.
-XF_TEST(ranks_that_nccl_does_not_bring_together) {
+XF_TEST(ranks_that_nccl_cannot_connect) {
     const auto usage = run_with("usage", 1, 0);
     CHECK_EQ(usage[1].status, XF_ERROR_BACKEND);
     CHECK_EQ(usage[0].status, XF_ERROR_PEER);
@@ -146,7 +146,7 @@ XF_TEST(options_that_do_not_fit) {
 }
 
 // Must be the last test, because it leaves work on a stream. Freeing the trainer and its context does not wait.
-XF_TEST(an_abort_that_hangs_holds_nobody) {
+XF_TEST(an_abort_that_hangs_blocks_no_other_rank) {
     const auto began = std::chrono::steady_clock::now();
     check_all(run_with("stuck", 1, 1), XF_ERROR_PEER);
     CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(6));

@@ -51,7 +51,7 @@ XF_TEST(each_batch_of_a_step_has_its_own_dropout) {
 }
 
 // The batches of the ranks are equal, so only the exchanged information differs.
-XF_TEST(ranks_that_make_different_steps_are_told) {
+XF_TEST(ranks_that_make_different_steps_are_reported) {
     // Two trainers in one context, of which the ranks step different ones.
     auto ended = on_ranks(2, [](const xf_comm &comm) {
         const auto context = context_of(comm, 1);
@@ -83,7 +83,7 @@ XF_TEST(ranks_that_make_different_steps_are_told) {
 }
 
 // With bf16, products use a copy of the matrices, which every rank creates from all slices.
-XF_TEST(copies_of_the_parameters_are_of_the_new_ones) {
+XF_TEST(copies_of_the_parameters_have_the_new_values) {
     const Settings bf16 = {{"context.precision", "bf16"}, {"context.device", "cpu:openblas"}};
     const Run alone = run(1, kFull, 4, 1, 6, bf16);
     for (const int ranks : {2, 4}) check_same(alone, run(ranks, kFull, 4, 1, 6, bf16), xf::format("on %d", ranks));

@@ -12,7 +12,7 @@ namespace {
 
 using namespace xf_test;
 
-XF_TEST(any_number_of_ranks_makes_the_same_steps) {
+XF_TEST(any_number_of_ranks_computes_the_same_steps) {
     const Run eight = run(1, kFull, 8, 1, 6);
     for (const int ranks : {2, 4, 8}) check_same(eight, run(ranks, kFull, 8, 1, 6), xf::format("8 on %d", ranks));
     const Run six = run(1, kTraining, 6, 2, 4);
@@ -21,7 +21,7 @@ XF_TEST(any_number_of_ranks_makes_the_same_steps) {
 }
 
 // One shard, with a comm of one rank and without a comm, is the same as an unsharded step.
-XF_TEST(one_shard_is_a_plain_step) {
+XF_TEST(one_shard_equals_a_single_step) {
     const Run one = run(1, kFull, 1, 1, 3);
     const Folder folder;
     const auto trainer = make_trainer(any_device(), with(kFull, {{"train.shards", "1"}}));
@@ -55,7 +55,7 @@ XF_TEST(shards_without_ranks) {
     CHECK_FAILS(cut->accumulate(batch.view()), XF_ERROR_STATE);
 }
 
-XF_TEST(epochs_end_together_and_other_ranks_go_on) {
+XF_TEST(epochs_end_together_and_resume_with_other_ranks) {
     const Run alone = run_epochs(1, 1, "4", "2");
     CHECK(alone.curve.find("end of epoch") != std::string::npos);
     check_same(alone, run_epochs(2, 4, "4", "2"), "2, then 4");
@@ -63,7 +63,7 @@ XF_TEST(epochs_end_together_and_other_ranks_go_on) {
     check_same(run_epochs(1, 3, "6", "1"), run_epochs(3, 2, "6", "1"), "6 shards");
 }
 
-XF_TEST(ranks_that_are_not_alike_are_refused) {
+XF_TEST(ranks_that_differ_are_rejected) {
     const auto start = [](const Settings &odd, int64_t steps_before) {
         return on_ranks(3, [&](const xf_comm &comm) {
             const auto trainer = make_trainer(context_of(comm, 1), comm.rank == 1 ? odd : kTraining);
@@ -93,7 +93,7 @@ XF_TEST(ranks_that_are_not_alike_are_refused) {
 }
 
 // The ranks resume from different checkpoints, so their slices must not be saved to one file, or averaged.
-XF_TEST(ranks_that_stand_elsewhere_do_not_save) {
+XF_TEST(ranks_at_different_positions_do_not_save) {
     const Folder folder;
     const auto ended = on_ranks(2, [&](const xf_comm &comm) {
         const auto context = context_of(comm, 1);
@@ -111,7 +111,7 @@ XF_TEST(ranks_that_stand_elsewhere_do_not_save) {
     CHECK_EQ(xf::ModelFile(folder.file("1")).require("step"), "2");
 }
 
-XF_TEST(a_flipped_bit_of_one_rank_is_found) {
+XF_TEST(a_flipped_bit_of_one_rank_is_detected) {
     const auto ended = on_ranks(3, [](const xf_comm &comm) {
         const auto trainer = make_trainer(context_of(comm, 1), kTraining);
         trainer->set_compare_steps(4);
@@ -126,7 +126,7 @@ XF_TEST(a_flipped_bit_of_one_rank_is_found) {
 }
 
 // The other ranks get the error at once, nothing has changed, and the next step succeeds.
-XF_TEST(an_error_of_one_rank_is_one_of_all_and_nothing_is_lost) {
+XF_TEST(an_error_of_one_rank_is_reported_by_all_and_nothing_is_lost) {
     const Run good = run(3, kTraining, 3, 1, 4);
     Run with_errors;
     const Folder folder;
@@ -186,7 +186,7 @@ XF_TEST(wrong_arguments_and_a_full_disk) {
 }
 
 // A step that is not finite has the same outcome on all ranks, for each policy.
-XF_TEST(policies_for_what_is_not_finite) {
+XF_TEST(policies_for_values_that_are_not_finite) {
     const auto spoil = [](const xf_comm &comm, xf::Trainer *trainer) {
         if (comm.rank == 1) trainer->model()->params()[3] = 1e30f;
     };
@@ -281,7 +281,7 @@ XF_TEST(a_rank_that_dies_at_any_point_is_an_error_on_the_others) {
 }
 
 // A step that fails while parameters are exchanged keeps those of the previous step, and the trainer refuses to save.
-XF_TEST(a_step_without_its_end) {
+XF_TEST(a_step_that_fails_during_the_parameter_exchange) {
     check_all(on_ranks(2,
                        [](const xf_comm &table) {
                            int left = 1 << 30;

@@ -41,7 +41,7 @@ XF_TEST(averages) {
 }
 
 // An error before the file is read changes nothing; an error while it is read requires a resume.
-XF_TEST(a_return_to_a_checkpoint) {
+XF_TEST(rollback_to_a_checkpoint) {
     const auto diverge = [](xf::Trainer *trainer, xf::Batcher *batcher, const std::string &path) {
         one_step(trainer, batcher, path);
         save_of(trainer, batcher, path);

@@ -52,7 +52,7 @@ std::string sum_of_ranks(int64_t leaves, int64_t present, int64_t ranks) {
 
 }  // namespace
 
-XF_TEST(the_tree_is_this) {
+XF_TEST(the_tree_has_the_documented_shape) {
     CHECK_EQ(sum_of_ranks(1, 1, 1), "0");
     CHECK_EQ(sum_of_ranks(4, 4, 1), "((0+1)+(2+3))");
     CHECK_EQ(sum_of_ranks(6, 6, 1), "(((0+1)+(2+3))+(4+5))");
@@ -61,7 +61,7 @@ XF_TEST(the_tree_is_this) {
     CHECK_EQ(sum_of_ranks(8, 1, 1), "0");
 }
 
-XF_TEST(ranks_change_nothing) {
+XF_TEST(the_number_of_ranks_changes_nothing) {
     for (int64_t leaves = 1; leaves <= 24; ++leaves)
         for (int64_t present = 1; present <= leaves; ++present) {
             const std::string alone = sum_of_ranks(leaves, present, 1);

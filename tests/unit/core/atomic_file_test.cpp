@@ -34,7 +34,7 @@ static void save(const std::string &path, const std::string &text, const IoOps &
 
 static std::string load(const std::string &path) { return read_file(path, 1 << 20); }
 
-XF_TEST(the_new_file_takes_the_place_and_the_old_one_is_kept) {
+XF_TEST(the_new_file_replaces_the_old_one_which_is_kept) {
     const TempFolder folder;
     const int descriptors = xf_test::open_descriptors();
     save(folder / "m", "one");
@@ -47,7 +47,7 @@ XF_TEST(the_new_file_takes_the_place_and_the_old_one_is_kept) {
     CHECK_EQ(xf_test::open_descriptors(), descriptors);
 }
 
-XF_TEST(a_previous_that_is_already_the_same_file_leaves_no_link) {
+XF_TEST(a_previous_file_that_is_the_same_file_gets_no_second_link) {
     const TempFolder folder;
     save(folder / "m", "one");
     std::filesystem::create_hard_link(folder / "m", folder / "m.prev");  // as after a kill between link and rename
@@ -69,7 +69,7 @@ XF_TEST(without_commit_nothing_changes) {
     CHECK_EQ(folder.count_temps(), 0);
 }
 
-XF_TEST(modes_follow_the_umask_and_the_old_file) {
+XF_TEST(permissions_follow_the_umask_and_the_old_file) {
     const TempFolder folder;
     const mode_t before = umask(027);
     save(folder / "m", "one");
@@ -83,7 +83,7 @@ XF_TEST(modes_follow_the_umask_and_the_old_file) {
     umask(before);
 }
 
-XF_TEST(a_link_stays_and_its_target_is_replaced) {
+XF_TEST(a_link_remains_and_its_target_is_replaced) {
     const TempFolder folder;
     std::filesystem::create_directory(folder / "real");
     save(folder / "real/m", "one");
@@ -96,7 +96,7 @@ XF_TEST(a_link_stays_and_its_target_is_replaced) {
     CHECK_FAILS(save(folder / "dangling", "x"), XF_ERROR_NOT_FOUND);
 }
 
-XF_TEST(what_can_not_be_a_target_is_refused) {
+XF_TEST(invalid_targets_are_rejected) {
     const TempFolder folder;
     CHECK_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
     CHECK_FAILS(save(folder / "fifo", "x"), XF_ERROR_IO);
@@ -127,7 +127,7 @@ XF_TEST(a_read_only_folder_is_an_error_and_keeps_the_file) {
 }
 
 // The main test: each system call of a save fails, with each error, once and permanently.
-XF_TEST(after_any_failure_the_old_or_the_new_file_is_whole) {
+XF_TEST(after_any_failure_the_old_or_the_new_file_is_complete) {
     const TempFolder folder;
     const std::string path = folder / "m", before(3000, 'o'), after(5000, 'n');
     save(path, "older");
@@ -169,7 +169,7 @@ XF_TEST(after_any_failure_the_old_or_the_new_file_is_whole) {
     CHECK(survived > 50);
 }
 
-XF_TEST(a_failed_fsync_is_not_tried_again) {
+XF_TEST(a_failed_fsync_is_not_repeated) {
     const TempFolder folder;
     static int syncs = 0;
     IoOps io = system_io();
@@ -187,7 +187,7 @@ XF_TEST(a_failed_fsync_is_not_tried_again) {
     CHECK(!std::filesystem::exists(folder / "m"));
 }
 
-XF_TEST(interrupted_and_short_writes_go_on) {
+XF_TEST(interrupted_and_short_writes_continue) {
     const TempFolder folder;
     static int calls;
     calls = 0;
@@ -202,7 +202,7 @@ XF_TEST(interrupted_and_short_writes_go_on) {
 }
 
 // If a profiler's timer fires often, some file systems never complete a large reservation of space.
-XF_TEST(interrupted_flushes_are_repeated_and_space_is_only_a_wish) {
+XF_TEST(interrupted_flushes_are_repeated_and_preallocation_is_optional) {
     const TempFolder folder;
     static int syncs, wishes;
     syncs = wishes = 0;
@@ -225,7 +225,7 @@ XF_TEST(interrupted_flushes_are_repeated_and_space_is_only_a_wish) {
     CHECK(wishes > 0 && wishes < 100);
 }
 
-XF_TEST(a_write_that_takes_nothing_is_an_error_and_no_endless_loop) {
+XF_TEST(a_write_of_no_bytes_is_an_error) {
     const TempFolder folder;
     IoOps io = system_io();
     io.pwrite = [](int, const void *, size_t, off_t) { return ssize_t{0}; };
@@ -234,7 +234,7 @@ XF_TEST(a_write_that_takes_nothing_is_an_error_and_no_endless_loop) {
 }
 
 // In a child, because the limit applies to the whole process. The exit status is the step that failed.
-XF_TEST(a_file_size_limit_is_an_error_and_not_a_death) {
+XF_TEST(a_file_size_limit_is_an_error) {
     const TempFolder folder;
     save(folder / "m", "old");
     const pid_t child = fork();
@@ -269,7 +269,7 @@ XF_TEST(a_file_size_limit_is_an_error_and_not_a_death) {
     CHECK_EQ(folder.count_temps(), 0);
 }
 
-XF_TEST(a_forked_child_leaves_its_parents_temp_file) {
+XF_TEST(a_forked_child_keeps_the_temporary_file_of_its_parent) {
     const TempFolder folder;
     auto *file = new AtomicFile(folder / "m");
     file->write("x", 1);
@@ -286,7 +286,7 @@ XF_TEST(a_forked_child_leaves_its_parents_temp_file) {
 }
 
 // A child saves continuously and is killed at arbitrary moments: a reader always finds one complete version.
-XF_TEST(kill_at_any_instant_leaves_a_whole_file) {
+XF_TEST(kill_at_any_time_leaves_a_complete_file) {
     const TempFolder folder;
     const auto text = [](int i) { return std::string(20'000, static_cast<char>('a' + i % 26)); };
     save(folder / "m", text(0));
@@ -303,7 +303,7 @@ XF_TEST(kill_at_any_instant_leaves_a_whole_file) {
     }
 }
 
-XF_TEST(what_killed_writers_left_is_deleted_and_nothing_else) {
+XF_TEST(only_files_of_killed_writers_are_deleted) {
     const TempFolder folder;
     const auto sweep = [&](const char *name, int64_t seconds) {
         const int fd = open(folder.path().c_str(), O_RDONLY | O_DIRECTORY);

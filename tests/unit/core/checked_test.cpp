@@ -15,7 +15,7 @@ static_assert(checked_mul<uint64_t>(6, 7) == 42);
 static_assert(checked_add<int64_t>(-2, 3) == 1);
 static_assert(checked_cast<uint8_t>(255) == 255);
 
-XF_TEST(what_fits_passes_and_what_wraps_is_refused) {
+XF_TEST(values_that_fit_pass_and_overflows_are_rejected) {
     constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
     CHECK_EQ(checked_mul<uint64_t>(kMax, 1), kMax);
     CHECK_EQ(checked_add<uint64_t>(kMax, 0), kMax);
@@ -28,7 +28,7 @@ XF_TEST(what_fits_passes_and_what_wraps_is_refused) {
     CHECK_FAILS((checked_cast<int32_t>(int64_t{1} << 31)), XF_ERROR_LIMIT);
 }
 
-XF_TEST(shapes_multiply_with_every_step_checked) {
+XF_TEST(shape_products_are_checked_for_overflow) {
     CHECK_EQ(checked_elements(std::vector<int64_t>{}), uint64_t{1});
     CHECK_EQ(checked_elements(std::vector<int64_t>{3, 0, 5}), uint64_t{0});
     CHECK_EQ(checked_elements(std::vector<int64_t>{int64_t{1} << 62, 2}), uint64_t{1} << 63);

@@ -71,7 +71,7 @@ XF_TEST(every_choice_has_a_reader) {
     }
 }
 
-XF_TEST(a_reader_with_other_words_is_refused) {
+XF_TEST(a_reader_with_other_choices_is_rejected) {
     const Options options;
     CHECK_EQ(options.choice<int>("train.label_smoothing_kind", {{"uniform", 2}, {"others", 1}}), 1);
     CHECK_FAILS(options.choice<int>("train.label_smoothing_kind", {{"others", 1}}), XF_ERROR_INTERNAL);

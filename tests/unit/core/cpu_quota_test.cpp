@@ -106,7 +106,7 @@ XF_TEST(version_1_has_two_files) {
 }
 
 // A container sees its own group as the root of the mount; or, with a namespace, everything as "/".
-XF_TEST(a_container_sees_a_part) {
+XF_TEST(a_container_quota_limits_the_threads) {
     const System system;
     system.mounts("33 31 0:30 /docker/12\\04034 /sys/fs/cgroup/c\\040pu ro - cgroup cgroup rw,cpu\n");
     system.write("/sys/fs/cgroup/c pu/cpu.cfs_quota_us", "200000\n");
@@ -123,7 +123,7 @@ XF_TEST(a_container_sees_a_part) {
     }
 }
 
-XF_TEST(lines_that_make_no_sense_are_passed_over) {
+XF_TEST(malformed_lines_are_skipped) {
     const System system;
     system.mounts("\n-\n- - - -\n1 2 3\n30 23 0:26 / /x rw -\n30 23 0:26 / /x rw - cgroup2\n" +
                   std::string(20000, 'x') + "\n" + kUnified);
@@ -141,7 +141,7 @@ XF_TEST(a_pool_takes_the_smaller_of_quota_and_affinity) {
     CHECK(quota == 0 || xf::ThreadPool(0).workers() <= quota);
 }
 
-XF_TEST(a_byte_0_makes_no_line) {
+XF_TEST(files_with_nul_bytes_have_no_quota) {
     const System system;
     system.mounts(kUnified);
     system.groups(std::string("\0\n0::/\n", 7));

@@ -17,7 +17,7 @@ using xf_test::FaultIo;
 
 static void put(const std::string &path, const std::string &text) { std::ofstream(path, std::ios::binary) << text; }
 
-XF_TEST(a_file_is_read_whole) {
+XF_TEST(a_file_is_read_completely) {
     const xf_test::TempFolder folder;
     std::string text(100'000, 'x');
     text[5] = '\0';
@@ -27,7 +27,7 @@ XF_TEST(a_file_is_read_whole) {
     CHECK_EQ(read_file(folder / "empty", 0), std::string());
 }
 
-XF_TEST(the_limit_comes_before_the_memory) {
+XF_TEST(the_limit_is_checked_before_allocation) {
     const xf_test::TempFolder folder;
     put(folder / "a", "12345");
     CHECK_FAILS(read_file(folder / "a", 4), XF_ERROR_LIMIT);
@@ -36,7 +36,7 @@ XF_TEST(the_limit_comes_before_the_memory) {
     CHECK_FAILS(read_file(folder / "huge", 1 << 20), XF_ERROR_LIMIT);
 }
 
-XF_TEST(what_is_no_regular_file_is_refused_without_waiting) {
+XF_TEST(special_files_are_rejected_without_blocking) {
     const xf_test::TempFolder folder;
     CHECK_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
     CHECK_FAILS(read_file(folder / "fifo", 100), XF_ERROR_IO);
@@ -65,7 +65,7 @@ XF_TEST(reading_beyond_the_end_and_a_file_that_shrinks_are_corrupt) {
     CHECK_FAILS(file.read_at(0, buffer, 8), XF_ERROR_CORRUPT);
 }
 
-XF_TEST(an_interrupted_call_is_made_again) {
+XF_TEST(an_interrupted_call_is_repeated) {
     const xf_test::TempFolder folder;
     put(folder / "a", "text");
     FaultIo::arm(1, EINTR, false);  // open
@@ -76,7 +76,7 @@ XF_TEST(an_interrupted_call_is_made_again) {
     FaultIo::disarm();
 }
 
-XF_TEST(every_call_fails_once_and_for_ever) {
+XF_TEST(every_call_fails_once_and_permanently) {
     const xf_test::TempFolder folder;
     const std::string text = "some text that is read in more than one piece";
     put(folder / "a", text);

@@ -29,7 +29,7 @@ XF_TEST(values) {
 }
 
 // Each bit of a complete block of 64 bytes and of a partial one changes about half of the bits of the result.
-XF_TEST(each_bit_counts) {
+XF_TEST(each_bit_affects_the_hash) {
     std::string bytes(100, '\0');
     const uint64_t before = hash64(bytes.data(), bytes.size());
     int all = 0;

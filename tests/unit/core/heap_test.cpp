@@ -64,7 +64,7 @@ XF_TEST(the_budget_is_exact_and_a_refusal_changes_nothing) {
     CHECK_EQ(heap.peak(), 1000);
 }
 
-XF_TEST(absurd_sizes_are_refused_without_overflow) {
+XF_TEST(absurd_sizes_are_rejected_without_overflow) {
     Heap heap({}, 0);
     CHECK(heap.alloc(SIZE_MAX) == nullptr);
     CHECK(heap.alloc(static_cast<size_t>(INT64_MAX)) == nullptr);
@@ -109,7 +109,7 @@ XF_TEST(the_host_allocator_gets_back_what_it_gave) {
     CHECK_EQ(heap.current(), 0);
 }
 
-XF_TEST(many_threads_keep_one_account_within_the_budget) {
+XF_TEST(many_threads_stay_within_the_budget) {
     constexpr int64_t kBudget = 10000;
     Heap heap({}, kBudget);
     std::vector<std::thread> threads;
@@ -127,7 +127,7 @@ XF_TEST(many_threads_keep_one_account_within_the_budget) {
     CHECK(heap.peak() > 0);
 }
 
-XF_TEST(what_is_refused_takes_no_room_from_others) {
+XF_TEST(refused_allocations_do_not_count) {
     Heap heap({}, 1000);
     std::atomic<bool> stop{false};
     std::thread greedy([&] {

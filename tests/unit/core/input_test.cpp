@@ -43,7 +43,7 @@ void check_input(const Input &input) {
 
 }  // namespace
 
-XF_TEST(all_inputs_give_the_same_and_refuse_the_same) {
+XF_TEST(all_kinds_of_input_have_the_same_results_and_errors) {
     const TempFolder folder;
     std::ofstream(folder / "a", std::ios::binary) << kText;
     check_input(InputFile(folder / "a"));
@@ -56,7 +56,7 @@ XF_TEST(all_inputs_give_the_same_and_refuse_the_same) {
     close(fd);
 }
 
-XF_TEST(a_descriptor_stays_the_callers) {
+XF_TEST(a_descriptor_is_not_closed) {
     const TempFolder folder;
     std::ofstream(folder / "a", std::ios::binary) << kText;
     const int fd = open((folder / "a").c_str(), O_RDONLY);
@@ -91,7 +91,7 @@ XF_TEST(a_descriptor_must_be_a_regular_file_open_for_reading) {
     close(written);
 }
 
-XF_TEST(a_callback_that_fails_is_an_error_of_reading) {
+XF_TEST(a_failing_read_callback_is_an_error) {
     const auto refuse = [](void *, uint64_t, void *, size_t) -> int32_t { return 7; };
     char buffer[4];
     try {

@@ -28,7 +28,7 @@ XF_TEST(the_largest_number_is_exact_at_every_magnitude) {
     }
 }
 
-XF_TEST(rows_of_nearly_nothing_are_zeros) {
+XF_TEST(rows_of_tiny_values_become_zero) {
     for (const float least : {0.0f, -0.0f, 1e-45f, 0x1.fp-101f}) {
         const float row[] = {least, -least};
         int8_t q[2] = {5, 5};
@@ -38,7 +38,7 @@ XF_TEST(rows_of_nearly_nothing_are_zeros) {
     CHECK_EQ(quantize_row(nullptr, 0, nullptr), 0.0f);
 }
 
-XF_TEST(what_is_not_finite_spoils_the_row) {
+XF_TEST(a_value_that_is_not_finite_affects_the_row) {
     for (const float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
                             std::numeric_limits<float>::quiet_NaN()})
         for (int at = 0; at < 3; ++at) {

@@ -56,7 +56,7 @@ XF_TEST(every_default_is_what_a_new_config_has_and_may_be_set) {
     });
 }
 
-XF_TEST(integers_take_their_bounds_and_no_more) {
+XF_TEST(integers_accept_exactly_their_bounds) {
     each_row([](const Option &row) {
         if (row.type != XF_OPTION_INTEGER) return;
         Options options;
@@ -79,7 +79,7 @@ XF_TEST(integers_take_their_bounds_and_no_more) {
     });
 }
 
-XF_TEST(numbers_take_their_bounds_and_no_more) {
+XF_TEST(numbers_accept_exactly_their_bounds) {
     each_row([](const Option &row) {
         if (row.type != XF_OPTION_REAL) return;
         Options options;
@@ -197,7 +197,7 @@ XF_TEST(the_preset_of_the_parser) {
 }
 
 // The rows of Table 3 are in examples/paper.
-XF_TEST(rows_of_table_3_are_no_presets) {
+XF_TEST(rows_of_table_3_are_not_presets) {
     for (const char *name : {"A-h1", "B-dk16", "C-N2", "C-dmodel256", "D-dropout0.0", "D-smoothing0.2", "E-learned"}) {
         Options options;
         options.preset("tiny");
@@ -207,7 +207,7 @@ XF_TEST(rows_of_table_3_are_no_presets) {
     }
 }
 
-XF_TEST(a_group_is_copied_and_no_other) {
+XF_TEST(only_the_options_of_a_group_are_copied) {
     Options from, to;
     from.set("model.heads", "3");
     from.set("train.dropout", "0.5");

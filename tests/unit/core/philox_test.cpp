@@ -49,7 +49,7 @@ XF_TEST(each_part_of_the_key_changes_the_mask) {
     CHECK_EQ(base, mask(1, 16, 1, 0));
 }
 
-XF_TEST(the_rate_of_the_mask_and_its_scale_are_those_asked_for) {
+XF_TEST(the_mask_has_the_requested_rate_and_scale) {
     for (const float rate : {0.05f, 0.1f, 0.3f, 0.95f}) {
         const uint32_t threshold = xf::dropout_threshold(rate);
         const int count = 100000;

@@ -112,7 +112,7 @@ XF_TEST(broken_structure_is_corrupt) {
     }
 }
 
-XF_TEST(hostile_numbers_are_refused) {
+XF_TEST(hostile_numbers_are_rejected) {
     const auto refuses = [](const std::string &shape, const std::string &offsets, xf_status status) {
         const std::string json = object(tensor("a", "F32", shape, offsets));
         xf_test::check_fails([&] { parse(json); }, status, json.c_str(), __FILE__, __LINE__);
@@ -143,7 +143,7 @@ XF_TEST(hostile_numbers_are_refused) {
     refuses("[" + std::string(1'000'000, '9') + "]", "[0,4]", XF_ERROR_CORRUPT);
 }
 
-XF_TEST(holes_overlaps_and_left_over_bytes_are_corrupt) {
+XF_TEST(gaps_overlaps_and_trailing_bytes_are_corrupt) {
     const auto two = [](const char *a, const char *b) {
         return object(tensor("a", "F16", "[1]", a) + "," + tensor("b", "F16", "[1]", b));
     };
@@ -184,7 +184,7 @@ XF_TEST(counts_and_names_have_limits) {
     CHECK_FAILS(parse(many, 0), XF_ERROR_LIMIT);
 }
 
-XF_TEST(the_header_length_is_checked_before_memory_is_taken) {
+XF_TEST(the_header_length_is_checked_before_allocation) {
     const auto open = [](const std::string &bytes, const SafetensorsLimits &limits = {}) {
         SafetensorsReader::from_memory(bytes.data(), bytes.size(), limits);
     };
@@ -204,7 +204,7 @@ XF_TEST(the_header_length_is_checked_before_memory_is_taken) {
     CHECK_FAILS(open(file_with(100'000'001, std::string(100'000'001, ' '))), XF_ERROR_LIMIT);
 }
 
-XF_TEST(another_kind_of_file_is_called_so) {
+XF_TEST(another_kind_of_file_is_named_in_the_error) {
     const auto complaint = [](uint64_t length) -> std::string {
         const std::string bytes = file_with(length, std::string(92, 'x'));
         try {
@@ -228,7 +228,7 @@ XF_TEST(another_kind_of_file_is_called_so) {
     CHECK_EQ(complaint(500), "'x.bin' has 100 bytes, expected more: its header length is 500");
 }
 
-XF_TEST(the_digits_of_the_checksum_are_found_only_where_they_stand) {
+XF_TEST(the_digits_of_the_checksum_are_found_only_at_their_position) {
     const std::string digits(64, 'a');
     const std::string before = "{\"__metadata__\":{\"sha256\":\"";
     CHECK_EQ(parse(before + digits + "\"}}", 0).digest_at, before.size());

@@ -89,7 +89,7 @@ XF_TEST(round_trip) {
     CHECK(std::memcmp(back, kWeights, sizeof back) == 0 && std::memcmp(small, kSmall, sizeof small) == 0);
 }
 
-XF_TEST(sources_are_streamed_in_order_and_memory_reads_the_same) {
+XF_TEST(streamed_sources_equal_memory) {
     const size_t count = 300'000;  // more than one chunk
     SafetensorsWriter writer;
     uint64_t next = 0;
@@ -138,7 +138,7 @@ XF_TEST(an_empty_model_and_odd_names_round_trip) {
     CHECK(reader.find("gr\xc3\xbc\xc3\x9f \xf0\x9f\x8d\x8b"));
 }
 
-XF_TEST(what_can_not_be_read_back_is_not_written) {
+XF_TEST(files_that_cannot_be_loaded_are_not_written) {
     const TempFolder folder;
     const auto refuses = [&](const char *name, xf_status status) {
         SafetensorsWriter writer;
@@ -162,7 +162,7 @@ XF_TEST(what_can_not_be_read_back_is_not_written) {
     CHECK(SafetensorsReader::open(folder / "m").tensors().empty());
 }
 
-XF_TEST(a_file_without_a_checksum_is_read_but_not_vouched_for) {
+XF_TEST(a_file_without_a_checksum_is_read_but_not_verified) {
     const std::string json = "{\"t\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}} ";
     const std::string bytes = std::string(1, static_cast<char>(json.size())) + std::string(7, '\0') + json + "x";
     const SafetensorsReader reader = SafetensorsReader::from_memory(bytes.data(), bytes.size());
@@ -183,7 +183,7 @@ XF_TEST(every_truncation_is_corrupt) {
 
 // Names, configuration, padding, digits, and the length are protected as well as the data. XF_ERROR_LIMIT is also
 // right: a flip in a dimension may make it too large.
-XF_TEST(every_bit_flip_is_found) {
+XF_TEST(every_bit_flip_is_detected) {
     std::string bytes = bytes_of(small_model());
     load(SafetensorsReader::from_memory(bytes.data(), bytes.size()));
     size_t corrupt = 0, limit = 0, missed = 0;
@@ -203,7 +203,7 @@ XF_TEST(every_bit_flip_is_found) {
     CHECK(limit < 20);
 }
 
-XF_TEST(a_file_that_changes_while_it_is_open_is_found) {
+XF_TEST(a_file_that_changes_while_it_is_open_is_detected) {
     const TempFolder folder;
     small_model().write(folder / "m");
     const SafetensorsReader reader = SafetensorsReader::open(folder / "m");
@@ -218,7 +218,7 @@ XF_TEST(a_file_that_changes_while_it_is_open_is_found) {
     CHECK_FAILS(reader.verify(), XF_ERROR_CORRUPT);
 }
 
-XF_TEST(an_exception_of_a_source_leaves_the_old_file) {
+XF_TEST(an_exception_of_a_source_keeps_the_old_file) {
     const TempFolder folder;
     small_model().write(folder / "m");
     SafetensorsWriter writer;
@@ -228,7 +228,7 @@ XF_TEST(an_exception_of_a_source_leaves_the_old_file) {
     CHECK_EQ(folder.count_temps(), 0);
 }
 
-XF_TEST(whatever_call_fails_a_save_or_a_load_one_whole_model_is_there) {
+XF_TEST(after_a_failed_save_or_load_a_complete_model_exists) {
     const TempFolder folder;
     const std::string path = folder / "m";
     const SafetensorsWriter before = small_model("before"), after = small_model("after");

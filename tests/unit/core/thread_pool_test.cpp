@@ -126,7 +126,7 @@ XF_TEST(several_callers_at_once) {
 }
 
 // Backends index their scratch memory by the worker number.
-XF_TEST(a_worker_number_is_in_range_and_never_shared) {
+XF_TEST(a_worker_index_is_in_range_and_unique) {
     constexpr int kThreads = 5;
     struct Busy {
         std::atomic<int> inside[kThreads] = {};
@@ -213,7 +213,7 @@ XF_TEST(a_sleeping_worker_takes_part_in_the_next_job) {
 }
 
 // The host's handlers run on the host's threads.
-XF_TEST(workers_take_no_signals_and_the_callers_mask_is_kept) {
+XF_TEST(workers_block_signals_and_the_mask_of_the_caller_is_kept) {
     sigset_t before, after;
     pthread_sigmask(SIG_SETMASK, nullptr, &before);
     ThreadPool pool(3);

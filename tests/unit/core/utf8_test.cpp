@@ -20,7 +20,7 @@ XF_TEST(every_scalar_value_round_trips) {
     CHECK_EQ(wrong, 0);
 }
 
-XF_TEST(invalid_sequences_are_found_at_their_first_byte) {
+XF_TEST(invalid_sequences_are_reported_at_their_first_byte) {
     const struct {
         std::string_view text;
         size_t offset;

@@ -188,7 +188,7 @@ XF_TEST(long_and_short_batches_are_mixed) {
     CHECK(std::fabs(covariance / variance) < 0.2);  // sorted batches would give nearly 1
 }
 
-XF_TEST(what_can_not_be_batched_is_an_error) {
+XF_TEST(unusable_corpora_and_options_are_errors) {
     CHECK_FAILS(Batcher(nullptr, {}), XF_ERROR_INVALID_ARGUMENT);
     CHECK_FAILS(Batcher(std::make_shared<EncodedCorpus>(), {}), XF_ERROR_DATA);
     auto corpus = make_corpus(10);
@@ -208,7 +208,7 @@ XF_TEST(what_can_not_be_batched_is_an_error) {
     CHECK_FAILS(Batcher(corpus, {}), XF_ERROR_INVALID_ARGUMENT);
 }
 
-XF_TEST(huge_limits_do_no_harm) {
+XF_TEST(huge_limits_are_safe) {
     const auto corpus = make_corpus(20);
     Batcher batcher(corpus, options_of(INT32_MAX));
     CHECK_EQ(batcher.batches_in_epoch(), 1);

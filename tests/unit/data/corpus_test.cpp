@@ -96,7 +96,7 @@ XF_TEST(pairs_are_kept_in_order) {
     CHECK_EQ(corpus->stats().lines, 2);
 }
 
-XF_TEST(line_ends_and_byte_order_mark_are_no_text) {
+XF_TEST(line_ends_and_byte_order_marks_are_not_text) {
     for (const char *text : {"a\tb\nc\td", "a\tb\nc\td\n", "a\tb\r\nc\td\r\n", "a\tb\r\nc\td",
                              "\xEF\xBB\xBF"
                              "a\tb\nc\td\n"}) {
@@ -108,7 +108,7 @@ XF_TEST(line_ends_and_byte_order_mark_are_no_text) {
     }
 }
 
-XF_TEST(not_one_pair_is_an_error) {
+XF_TEST(a_corpus_without_pairs_is_an_error) {
     for (const char *text : {"", "\xEF\xBB\xBF", "\n\n", "no tab\n"}) CHECK_FAILS(parse(text), XF_ERROR_DATA);
     CHECK_EQ(complaint(""), "m.tsv: no valid sentence pair in 0 lines");
     CHECK_EQ(error_of([] { parse("no tab\nno tab\n\tb\n"); }),
@@ -217,7 +217,7 @@ XF_TEST(two_files_give_pairs) {
              bad + ":4: not valid UTF-8 at byte 1 of the line");
 }
 
-XF_TEST(unequal_files_are_an_error_with_both_counts) {
+XF_TEST(files_of_different_length_are_an_error_with_both_counts) {
     TempDir dir;
     const std::string three = dir.write("three", "a\nb\nc\n"), two = dir.write("two", "a\nb");
     CHECK_EQ(error_of([&] { Corpus::open_pair(three, two, {}); }),
@@ -227,7 +227,7 @@ XF_TEST(unequal_files_are_an_error_with_both_counts) {
     CHECK_FAILS(Corpus::open_pair(two, dir.write("empty", ""), {}), XF_ERROR_DATA);
 }
 
-XF_TEST(a_folder_is_its_files) {
+XF_TEST(a_folder_is_the_concatenation_of_its_files) {
     TempDir dir;
     const std::string folder = dir.folder("pairs");
     CHECK_FAILS(Corpus::open_tsv(folder, {}), XF_ERROR_DATA);
@@ -271,7 +271,7 @@ XF_TEST(a_folder_is_its_files) {
              "'" + src + "' has 2 files and '" + tgt + "/1.de' has 1, expected the same number");
 }
 
-XF_TEST(what_is_no_file_is_one_sentence) {
+XF_TEST(unusable_paths_are_errors_of_one_sentence) {
     TempDir dir;
     const std::string missing = dir.file("missing.tsv");
     CHECK_FAILS(Corpus::open_tsv(missing, {}), XF_ERROR_NOT_FOUND);
@@ -287,7 +287,7 @@ XF_TEST(what_is_no_file_is_one_sentence) {
     CHECK_FAILS(Corpus::open_pair(closed, missing, {}), ::geteuid() == 0 ? XF_ERROR_NOT_FOUND : XF_ERROR_IO);
 }
 
-XF_TEST(pipes_are_read_and_idle_ones_do_not_hang) {
+XF_TEST(pipes_are_read_and_idle_pipes_do_not_block) {
     TempDir dir;
     const std::string path = dir.file("fifo");
     CHECK_EQ(::mkfifo(path.c_str(), 0600), 0);
@@ -304,7 +304,7 @@ XF_TEST(pipes_are_read_and_idle_ones_do_not_hang) {
     writer.join();
 }
 
-XF_TEST(failures_leave_no_file_open) {
+XF_TEST(failures_close_all_files) {
     TempDir dir;
     const std::string bad = dir.write("bad.tsv", "bad\n");
     dir.folder("sub");
@@ -322,7 +322,7 @@ XF_TEST(failures_leave_no_file_open) {
     CHECK_EQ(lowest_free(), before);
 }
 
-XF_TEST(a_sparse_file_reserves_little) {
+XF_TEST(a_sparse_file_allocates_little_memory) {
     TempDir dir;
     const std::string path = dir.write("sparse", "a\tb\n");
     CHECK_EQ(::truncate(path.c_str(), 64 << 20), 0);  // 64 MiB of NUL bytes in one line
@@ -475,7 +475,7 @@ XF_TEST(ids_in_memory) {
     CHECK_FAILS(ids_corpus({-5, 1}, {0, 2}, {5, 1}, {0, 2}), XF_ERROR_OUT_OF_RANGE);
 }
 
-XF_TEST(parts_share_the_text_and_outlive_the_whole) {
+XF_TEST(subsets_share_the_text_and_outlive_the_corpus) {
     std::string text;
     for (int i = 0; i < 100; ++i) text += xf::format("s%d\tt%d\n", i, i);
     auto corpus = parse(text);
@@ -496,7 +496,7 @@ XF_TEST(parts_share_the_text_and_outlive_the_whole) {
     CHECK(of_some->source(0).data() == where);
 }
 
-XF_TEST(a_split_is_the_seeds_and_keeps_the_order) {
+XF_TEST(a_split_depends_on_the_seed_and_keeps_the_order) {
     std::string text;
     for (int i = 0; i < 1000; ++i) text += xf::format("%d\tt\n", i);
     const auto corpus = parse(text);
@@ -524,7 +524,7 @@ XF_TEST(a_split_is_the_seeds_and_keeps_the_order) {
 }
 
 // Text and offsets are allocated from the context's heap, within its budget, until the last part is freed.
-XF_TEST(a_corpus_is_on_the_account) {
+XF_TEST(a_corpus_is_counted_in_the_memory_account) {
     const auto heap = std::make_shared<xf::Heap>(xf::Allocator{}, 1 << 20);
     CorpusOptions options;
     options.heap = heap;

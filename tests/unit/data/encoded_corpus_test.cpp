@@ -36,7 +36,7 @@ XF_TEST(each_side_ends_with_the_end_symbol) {
     CHECK_EQ(e.tgt_length(1), 3);
 }
 
-XF_TEST(each_side_is_told_which_it_is) {
+XF_TEST(the_encoder_receives_the_side_of_each_text) {
     const auto sides = [](const xf::TextKey &place, std::string_view, std::vector<int32_t> *ids) {
         *ids = {place.side == xf::Side::kSource ? 5 : 6, 1};
     };
@@ -45,7 +45,7 @@ XF_TEST(each_side_is_told_which_it_is) {
     CHECK((e.tgt_ids == xf::HeapVector<int32_t>{6, 1, 6, 1}));
 }
 
-XF_TEST(what_does_not_fit_is_dropped_and_counted) {
+XF_TEST(pairs_that_do_not_fit_are_skipped_and_counted) {
     const xf::EncodedCorpus e = encode("abc\tx\n12\tx\nabcd\tx\nx\tabcd\nx\t.\nlas\tt\n", 4);
     CHECK_EQ(e.size(), 2);
     CHECK_EQ(e.skipped_empty, 2);
@@ -67,7 +67,7 @@ XF_TEST(an_error_of_the_tokenizer_passes_through) {
     CHECK_FAILS(xf::encode_corpus(*corpus, broken, 10), XF_ERROR_STATE);
 }
 
-XF_TEST(fingerprints_tell_corpora_apart) {
+XF_TEST(fingerprints_distinguish_corpora) {
     std::vector<uint64_t> prints;
     for (const char *tsv :
          {"1\t2\n", "a\tb\n", "a\tc\n", "b\ta\n", "ab\tc\n", "a\tbc\n", "a\tb\na\tb\n", "a\tb\nb\tb\n", "b\tb\na\tb\n"})
@@ -91,7 +91,7 @@ XF_TEST(a_corpus_of_ids_needs_no_tokenizer) {
     CHECK_FAILS(xf::encode_corpus(*text, xf::Encode(), 100), XF_ERROR_INVALID_ARGUMENT);
 }
 
-XF_TEST(ids_are_on_the_account) {
+XF_TEST(ids_are_counted_in_the_memory_account) {
     const auto heap = std::make_shared<xf::Heap>(xf::Allocator{}, 0);
     std::string tsv;
     for (int i = 0; i < 1000; ++i) tsv += "abcdefgh\tabcdefgh\n";
@@ -162,7 +162,7 @@ XF_TEST(a_pool_encodes_to_the_same_bytes) {
     }
 }
 
-XF_TEST(of_several_errors_on_a_pool_the_first_pair_s_is_told) {
+XF_TEST(a_pool_reports_the_error_of_the_first_pair) {
     std::string tsv = many_pairs(3000);
     const auto corpus = xf::Corpus::from_memory("m.tsv", "x\t#0\n" + tsv + "#1\tx\n" + tsv + "x\t#2\n#3\tx\n", {});
     const auto encode = [](const xf::TextKey &place, std::string_view text, std::vector<int32_t> *ids) {
@@ -195,7 +195,7 @@ XF_TEST(encoding_on_a_pool_can_be_cancelled) {
     CHECK(encoded < 100 + 2 * 3 + 1);  // each worker finishes its pair
 }
 
-XF_TEST(a_pool_reports_its_way_and_keeps_the_account) {
+XF_TEST(a_pool_reports_progress_and_counts_memory) {
     const auto corpus = xf::Corpus::from_memory("m.tsv", many_pairs(20000), {});
     const auto small = std::make_shared<xf::Heap>(xf::Allocator{}, 1 << 20);
     xf::ThreadPool pool(3);

@@ -77,7 +77,7 @@ const xf::Call nobody;  // is never cancelled
 
 }  // namespace
 
-XF_TEST(lines_do_not_depend_on_pieces) {
+XF_TEST(lines_do_not_depend_on_read_sizes) {
     Random random{1};
     for (uint32_t round = 0; round < 2000; ++round) {
         const std::string text = random_text(&random);
@@ -89,7 +89,7 @@ XF_TEST(lines_do_not_depend_on_pieces) {
     }
 }
 
-XF_TEST(lines_may_lie_across_blocks) {
+XF_TEST(lines_may_span_blocks) {
     Random random{2};
     std::string text;
     while (text.size() < (5u << 20))
@@ -98,7 +98,7 @@ XF_TEST(lines_may_lie_across_blocks) {
         CHECK(read_lines(LineReader(xf::memory_source(text), max_bytes, nobody)) == split_plainly(text, max_bytes));
 }
 
-XF_TEST(a_read_error_is_not_an_end) {
+XF_TEST(a_read_error_is_not_the_end_of_the_file) {
     LineReader reader(std::make_unique<Pieces>("one\ntwo", 3, 1, true), 100, nobody);
     LineReader::Line line;
     CHECK(reader.next(&line));

@@ -107,7 +107,7 @@ XF_TEST(any_number_of_threads_gives_the_same_bytes) {
     CHECK(epochs_of(a.get(), 3) == epochs_of(b.get(), 3));
 }
 
-XF_TEST(each_epoch_is_segmented_anew) {
+XF_TEST(each_epoch_has_a_new_segmentation) {
     World world;
     ThreadPool pool(2);
     for (const bool shuffle : {true, false}) {
@@ -178,7 +178,7 @@ XF_TEST(unsampled_has_the_same_pairs_as_they_are_translated) {
     CHECK(rest_of_epoch(unsampled.get()) == rest_of_epoch(plain.get()));
 }
 
-XF_TEST(what_fails_at_an_epoch_s_start_can_be_tried_again) {
+XF_TEST(a_failed_start_of_an_epoch_can_be_repeated) {
     const World world;
     ThreadPool pool(2);
     std::atomic<int> encoded{0};
@@ -212,7 +212,7 @@ XF_TEST(what_fails_at_an_epoch_s_start_can_be_tried_again) {
     CHECK(rest_of_epoch(batcher.get()) == expected[1]);
 }
 
-XF_TEST(memory_may_run_out_at_an_epoch_s_start) {
+XF_TEST(memory_may_run_out_at_the_start_of_an_epoch) {
     World world;
     ThreadPool pool(1);
     const auto whole = world.batcher(&pool), batcher = world.batcher(&pool);
@@ -245,7 +245,7 @@ XF_TEST(memory_may_run_out_at_an_epoch_s_start) {
     for (int64_t i = 0; i < poor->batches_in_epoch(); ++i) CHECK(poor->next(&batch));
 }
 
-XF_TEST(a_pair_too_long_in_one_epoch_is_in_another) {
+XF_TEST(a_pair_can_be_too_long_in_one_epoch_only) {
     World world;
     world.options.max_tokens = 22;
     ThreadPool pool(2);
@@ -274,7 +274,7 @@ XF_TEST(an_epoch_without_a_pair_is_an_error) {
     batcher->seek({2, 0});
 }
 
-XF_TEST(memory_is_that_of_one_epoch_but_while_it_changes) {
+XF_TEST(memory_is_that_of_one_epoch_except_between_epochs) {
     const World world;
     ThreadPool pool(2);
     const int64_t before = world.heap->current();
@@ -289,7 +289,7 @@ XF_TEST(memory_is_that_of_one_epoch_but_while_it_changes) {
     CHECK(world.heap->current() - before < held * 3 / 2);
 }
 
-XF_TEST(a_checkpoint_can_tell_the_options_apart) {
+XF_TEST(a_checkpoint_distinguishes_options) {
     World world;
     ThreadPool pool(1);
     world.options.sampling = 0.1;

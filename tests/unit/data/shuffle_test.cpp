@@ -61,7 +61,7 @@ XF_TEST(positions_are_near_uniform) {
 }
 
 // Adjacent values must be separated: in a random order their mean distance is n/3.
-XF_TEST(neighbours_part) {
+XF_TEST(adjacent_values_are_separated) {
     const uint64_t n = 100000;
     const xf::Permutation permutation(3, 1, n);
     double distance = 0, rank_product = 0;

@@ -118,7 +118,7 @@ XF_TEST(an_exhaustive_beam_finds_the_best_sequences) {
     }
 }
 
-XF_TEST(a_narrow_beam_never_beats_the_optimum) {
+XF_TEST(a_small_beam_never_exceeds_the_optimum) {
     for (uint64_t seed = 1; seed <= 40; ++seed) {
         const Chain chain = random_chain(seed, 6);
         const double best = all_sequences(chain, 0.6)[0].score;
@@ -205,7 +205,7 @@ XF_TEST(n_best_hypotheses_are_ordered_and_distinct) {
 
 // Two live hypotheses have four equal candidates. The hypothesis with the lower index comes first, then the order of
 // its continuations, which top_k sorts by ascending id.
-XF_TEST(ties_go_to_the_lower_index_then_to_the_lower_id) {
+XF_TEST(ties_prefer_the_lower_index_and_then_the_lower_id) {
     BeamSearch beam({2, 1, 0.6}, 10);
     const float first[] = {-1, -1, -2, -2};
     const int32_t first_ids[] = {4, 8, 3, 5};
@@ -221,7 +221,7 @@ XF_TEST(ties_go_to_the_lower_index_then_to_the_lower_id) {
 
 // alpha 1, limit 7: a live hypothesis of -3 can reach -3 / 2 = -1.5, so a finished score of -1.5 does not stop the
 // search.
-XF_TEST(the_stop_test_uses_the_penalty_of_the_limit_and_is_strict) {
+XF_TEST(the_stop_test_uses_the_penalty_at_the_limit_and_is_strict) {
     for (const bool just_worse : {false, true}) {
         BeamSearch beam({2, 1, 1.0}, 7);
         const float live = just_worse ? std::nextafter(-3.0f, -4.0f) : -3.0f;

@@ -162,7 +162,7 @@ XF_TEST(without_allowed_tokens_the_hypothesis_is_unfinished) {
 }
 
 // The end symbol is forbidden: the limit ends every hypothesis, and probabilities remain those of the model.
-XF_TEST(a_forbidden_end_symbol_is_never_chosen) {
+XF_TEST(a_forbidden_end_symbol_is_never_selected) {
     const std::vector<Ids> sources = {{5, 9, 3, 1}, {4, 1}};
     on_each_device(2, [&](const auto &context, const DeviceName &name) {
         for (const char *beam : {"1", "4"}) {

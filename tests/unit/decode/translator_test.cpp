@@ -65,7 +65,7 @@ XF_TEST(white_space_at_the_ends_is_removed) {
     for (const auto &[text, expected] : cases) CHECK_EQ(std::string(xf::trimmed(text)), std::string(expected));
 }
 
-XF_TEST(white_space_never_reaches_the_model) {
+XF_TEST(white_space_around_a_text_is_ignored) {
     const auto found = translate({"some text", "some text\n", "\t some text\r\n ", "\xE2\x80\x8Bsome text"});
     for (const xf::SentenceOutcome &outcome : found) {
         CHECK_EQ(outcome.status, XF_OK);
@@ -87,7 +87,7 @@ XF_TEST(a_blank_text_has_an_empty_translation) {
     }
 }
 
-XF_TEST(an_invalid_text_fails_alone) {
+XF_TEST(an_invalid_text_does_not_fail_the_call) {
     const std::string endless(5000, '7');
     const auto found = translate({"one", nullptr, "\xFF\xFE", endless.c_str(), "", "two"});
     const xf_status expected[] = {XF_OK, XF_ERROR_INVALID_ARGUMENT, XF_ERROR_DATA, XF_ERROR_OUT_OF_RANGE, XF_OK, XF_OK};

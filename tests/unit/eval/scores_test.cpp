@@ -108,7 +108,7 @@ XF_TEST(nothing_added_scores_zero) {
     CHECK_EQ(xf::Chrf().score(), 0.0);
 }
 
-XF_TEST(signatures_name_what_was_done) {
+XF_TEST(signatures_name_the_settings) {
     const std::string bleu = xf::Bleu().signature();
     const xf::Bleu multi_bleu({xf::BleuTokenizer::kNone, xf::BleuSmoothing::kNone});
     CHECK_EQ(bleu.substr(0, bleu.rfind('-')), "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:xformer");
@@ -118,7 +118,7 @@ XF_TEST(signatures_name_what_was_done) {
     CHECK(bleu.back() >= '0' && bleu.back() <= '9');
 }
 
-XF_TEST(bytes_that_are_no_text_are_scored) {
+XF_TEST(bytes_that_are_not_text_are_scored) {
     const std::string broken("a\xC3 \xFF\xFE b \xED\xA0\x80 c\0d \xE2\x82", 17);
     xf::Bleu bleu;
     xf::Chrf chrf;

@@ -22,7 +22,7 @@ std::string tokens(std::string_view text) {
 
 }  // namespace
 
-XF_TEST(punctuation_stands_alone) {
+XF_TEST(punctuation_is_a_separate_word) {
     CHECK_EQ(tokens("(a) [b]{c}"), "( a ) [ b ] { c }");
     CHECK_EQ(tokens("don't and/or"), "don't and / or");
     CHECK_EQ(tokens("100%*2+1=?"), "100 % * 2 + 1 = ?");
@@ -48,7 +48,7 @@ XF_TEST(periods_and_commas_stay_within_numbers) {
     CHECK_EQ(tokens("\u00e9.\u00e9"), "\u00e9 . \u00e9");
 }
 
-XF_TEST(a_dash_leaves_a_number) {
+XF_TEST(a_dash_after_a_digit_is_a_separate_word) {
     CHECK_EQ(tokens("10-20"), "10 - 20");
     CHECK_EQ(tokens("well-known"), "well-known");
     CHECK_EQ(tokens("-7"), "-7");
@@ -61,7 +61,7 @@ XF_TEST(entities_and_marks_are_resolved) {
     CHECK_EQ(tokens("trans-\nlated\nline"), "translated line");
 }
 
-XF_TEST(blanks_are_pythons) {
+XF_TEST(white_space_is_that_of_python) {
     CHECK_EQ(tokens("a\u00a0b\u3000c\u2028d\x1c"
                     "e\u0085f"),
              "a b c d e f");

@@ -44,7 +44,7 @@ XF_TEST(gradients_of_a_batch_are_the_sum_of_its_sentences) {
     });
 }
 
-XF_TEST(a_sentences_losses_do_not_depend_on_its_neighbours) {
+XF_TEST(the_losses_of_a_sentence_do_not_depend_on_its_batch) {
     const Pairs pairs = random_pairs(12, 9, 40, 19);
     on_each_device(2, [&](const auto &context, const DeviceName &name) {
         const double near = name.bf16() ? 5e-2 : 1e-5;

@@ -103,7 +103,7 @@ XF_TEST(names_and_shapes_of_a_small_model) {
                  "decoder.norm.weight 1x6\ndecoder.norm.bias 1x6\n");
 }
 
-XF_TEST(names_and_shapes_of_a_model_with_everything) {
+XF_TEST(names_and_shapes_of_a_model_with_all_options) {
     const xf::ParameterTable table = small_table({{"model.source_vocab_size", "17"},
                                                   {"model.tie", "none"},
                                                   {"model.attention_bias", "true"},
@@ -196,7 +196,7 @@ XF_TEST(q_k_and_v_are_adjacent) {
     for (const auto &layer : table.decoder.layers) check(layer.self), check(layer.cross);
 }
 
-XF_TEST(contradictory_or_huge_models_are_refused) {
+XF_TEST(contradictory_or_huge_models_are_rejected) {
     const auto with = [](const char *key, const char *value) {
         Settings settings = kTinyModel;
         settings[key] = value;
@@ -249,7 +249,7 @@ std::vector<float> initial(const xf::ParameterTable &table, uint64_t seed, float
     return block;
 }
 
-XF_TEST(the_seed_decides_every_matrix_and_no_two_are_alike) {
+XF_TEST(the_seed_determines_every_matrix_and_all_differ) {
     const xf::ParameterTable table = table_of(kVariants[1].settings());
     const std::vector<float> a = initial(table, 1, 0);
     CHECK(a == initial(table, 1, 7));  // including the padding between tensors

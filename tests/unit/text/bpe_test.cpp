@@ -99,7 +99,7 @@ Pieces lines_of(uint32_t seed, int count, std::string_view alphabet = "aabcd", u
 
 }  // namespace
 
-XF_TEST(learns_the_merges_worked_out_by_hand) {
+XF_TEST(learns_the_merges_of_a_manual_computation) {
     // " low" 5, " lower" 2, " newest" 6, " widest" 3. Initially "es" and "st" occur 9 times, "we" 8, " l" "lo" "ow" 7.
     const Pieces expected = {"es",    "est",                       // 9, e before s
                              " l",    " lo",   " low",             // 7, the space before l and o
@@ -162,7 +162,7 @@ XF_TEST(the_result_ignores_the_order_of_lines) {
                      [](const BpeMerge &a, const BpeMerge &b) { return a.left == b.left && a.right == b.right; }));
 }
 
-XF_TEST(coverage_chooses_the_frequent_characters) {
+XF_TEST(coverage_selects_the_frequent_characters) {
     // 6 of U+00E4, 3 of U+00F6, 1 of U+00FC: 90 % of the ten needs two characters, slightly more needs three.
     const Pieces lines = {"\xC3\xA4\xC3\xA4\xC3\xA4\xC3\xA4\xC3\xA4\xC3\xA4\xC3\xB6\xC3\xB6\xC3\xB6\xC3\xBC"};
     const auto kept = [&](double coverage) {
@@ -175,7 +175,7 @@ XF_TEST(coverage_chooses_the_frequent_characters) {
     CHECK(train_bpe(count_words(lines), {258, 1, 1.0}, {}).merges.empty());
 }
 
-XF_TEST(a_table_must_make_sense) {
+XF_TEST(an_inconsistent_table_is_rejected) {
     const int32_t a = Vocabulary::byte_id('a');
     CHECK_FAILS(BpeModel({{0x41}, {}}), XF_ERROR_CORRUPT);        // ASCII is a byte
     CHECK_FAILS(BpeModel({{0xD800}, {}}), XF_ERROR_CORRUPT);      // not a character
@@ -213,7 +213,7 @@ XF_TEST(a_piece_that_its_merges_cannot_reach_is_not_used) {
 }
 
 // Words that would all have the same hash without a seed: 16 bytes each, where the second half cancels the first.
-XF_TEST(words_made_to_collide_are_counted_as_quickly_as_others) {
+XF_TEST(colliding_words_are_counted_in_linear_time) {
     constexpr int kWords = 20000;
     const auto seconds = [](bool collide) {
         std::vector<std::string> list;

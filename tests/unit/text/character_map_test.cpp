@@ -82,7 +82,7 @@ XF_TEST(the_longest_key_is_replaced) {
     CHECK(none.is_plain('a'));
 }
 
-XF_TEST(a_broken_map_is_refused) {
+XF_TEST(an_invalid_map_is_rejected) {
     const std::string good = MapMaker(kRules).bytes();
     const auto refused = [](const MapMaker &maker) { CHECK_FAILS(CharacterMap(maker.bytes()), XF_ERROR_CORRUPT); };
     for (size_t size = 1; size < good.size(); size += size < 16 ? 1 : 97)
@@ -127,7 +127,7 @@ XF_TEST(a_broken_map_is_refused) {
     CharacterMap(MapMaker(Rules{{"a", std::string(CharacterMap::kMaxReplacementBytes, 'x')}}).bytes());
 }
 
-XF_TEST(base64_goes_there_and_back) {
+XF_TEST(base64_round_trips) {
     std::string bytes, read;
     for (int i = 0; i < 300; ++i) {
         CHECK(from_base64(to_base64(bytes), &read));

@@ -128,7 +128,7 @@ int32_t byte(char c) { return Vocabulary::byte_id(static_cast<unsigned char>(c))
 }  // namespace
 
 // Merges bc, ab, a+bc. "abc": bc stays with q = 1 - p, and then a+bc with q; else ab with q, after which none is left.
-XF_TEST(dropout_of_a_word_is_as_worked_out_by_hand) {
+XF_TEST(dropout_of_a_word_matches_a_manual_computation) {
     const BpeModel words({{}, {{byte('b'), byte('c')}, {byte('a'), byte('b')}, {byte('a'), 258}}});
     for (const double p : {0.1, 0.3, 0.8}) {
         const double q = 1 - p;
@@ -138,7 +138,7 @@ XF_TEST(dropout_of_a_word_is_as_worked_out_by_hand) {
 }
 
 // Two independent merges, ab before cd. Algorithm 1 draws again at every step, so ab has another chance after cd.
-XF_TEST(what_a_step_left_out_may_be_done_in_the_next) {
+XF_TEST(a_skipped_merge_may_be_applied_in_the_next_step) {
     const BpeModel words({{}, {{byte('a'), byte('b')}, {byte('c'), byte('d')}}});
     const double p = 0.4, q = 1 - p;
     check_shares(draw_word(words, "abcd", {p, 1}),
@@ -161,7 +161,7 @@ XF_TEST(sentencepiece_draws_each_merge_once) {
                  {{"abc", q * q + p * q * q}, {"a|bc", q * p}, {"ab|c", p * q * p}, {"a|b|c", p * p}});
 }
 
-XF_TEST(unigram_draws_each_way_by_its_probability) {
+XF_TEST(unigram_draws_segmentations_by_their_probability) {
     const UnigramModel words(unigram_table(kPieces));
     const SentencePieceTokenizer tokenizer(table_of(SentencePieceTable::Kind::kUnigram, kPieces));
     for (const char *word : {"a", "abc", "abbcabab"})
@@ -174,7 +174,7 @@ XF_TEST(unigram_draws_each_way_by_its_probability) {
 }
 
 // "q" is not a piece, but "qu" and "xq" are. As few characters as possible are unknown or encoded as bytes.
-XF_TEST(sampling_falls_back_no_more_than_it_must) {
+XF_TEST(sampling_falls_back_only_if_necessary) {
     const Scores pieces = {{"u", -2}, {"x", -3}, {"qu", -9}, {"xq", -8}};
     const SentencePieceTokenizer tokenizer(table_of(SentencePieceTable::Kind::kUnigram, pieces));
     check_shares(draw_text(tokenizer, "xqu", {0.2, 1}), all_ways("xqu", pieces, 0.2));
@@ -188,7 +188,7 @@ XF_TEST(sampling_falls_back_no_more_than_it_must) {
     check_shares(draw_word(words, "\xC3\xA4", {0.1, 1}), {{"\xC3|\xA4", 1}});
 }
 
-XF_TEST(user_defined_symbols_are_never_cut) {
+XF_TEST(user_defined_symbols_are_never_segmented) {
     const Scores pieces = {{"<de>", 0}, {"a", -2}, {"<d", -1}, {"a<", -1}, {"d", -2}, {"e", -2}, {">", -2}, {"aa", -3}};
     for (const auto kind : {SentencePieceTable::Kind::kUnigram, SentencePieceTable::Kind::kBpe}) {
         SentencePieceTable table = table_of(kind, pieces);

@@ -66,7 +66,7 @@ std::string spaced(std::string names) {
 
 }  // namespace
 
-XF_TEST(a_great_alpha_gives_the_best_way) {
+XF_TEST(a_large_alpha_selects_the_best_segmentation) {
     const auto tokenizer = model("unigram");
     const std::string text = "the quick brown fox jumps over a lazy dog";
     CHECK(sample(*tokenizer, text, {100, 1}) == encode(*tokenizer, text));
@@ -94,7 +94,7 @@ XF_TEST(without_any_merge_characters_are_left) {
     CHECK_EQ(sample(*other, "the", {0.9999999, 1}).size(), 4u);
 }
 
-XF_TEST(no_text_is_changed) {
+XF_TEST(text_is_not_changed) {
     std::mt19937 random(5);
     std::vector<std::string> texts = nasty_texts();
     for (const char *text : {"lower newest lowest", "The cat sat on the mat, didn't it?", "na\xC3\xAFve"})
@@ -125,7 +125,7 @@ XF_TEST(a_long_text_is_drawn_too) {
         }
 }
 
-XF_TEST(a_draw_is_a_function_of_its_place) {
+XF_TEST(a_draw_depends_only_on_its_position) {
     const std::string text = "lower newest lower newest lower newest";
     for (const auto kind : {TokenizerKind::kBpe, TokenizerKind::kUnigram}) {
         const auto tokenizer = learnt(kind);
@@ -166,7 +166,7 @@ XF_TEST(any_allocation_may_fail) {
 }
 
 // A change of these values would change the results of every resumed run.
-XF_TEST(the_numbers_are_these) {
+XF_TEST(the_random_numbers_are_unchanged) {
     Sampler sampler({0.5, 1}, 3, 12345678901);
     uint64_t digest = 0;
     double mean = 0;
@@ -187,7 +187,7 @@ XF_TEST(the_numbers_are_these) {
     CHECK_EQ(spaced(name(*model("bpe"))), "_the|_|q|u|ic|k|_b|ro|w|n|_f|o|x|_|j|um|p|s|_o|ver|_|a|_|la|z|y|_d|og");
 }
 
-XF_TEST(a_tokenizer_that_cannot_sample_is_refused) {
+XF_TEST(a_tokenizer_that_cannot_sample_is_rejected) {
     const auto message = [](double value, const Tokenizer *tokenizer, xf_status status) -> std::string {
         try {
             Sampling{value, 1}.check(tokenizer);
@@ -225,7 +225,7 @@ XF_TEST(a_tokenizer_that_cannot_sample_is_refused) {
     CHECK(!message(0.5, &neither, XF_ERROR_INVALID_ARGUMENT).empty());
 }
 
-XF_TEST(exponentials_of_our_own_are_right) {
+XF_TEST(exponentials_are_accurate) {
     for (double x = 0; x > -600; x -= 0.0371) CHECK_NEAR(stable_exp(x) / std::exp(x), 1, 1e-12);
     CHECK_EQ(stable_exp(0), 1.0);
     CHECK_EQ(stable_exp(-701), 0.0);

@@ -28,7 +28,7 @@ std::string changed(const std::string &from, const std::string &to) { return rep
 
 }  // namespace
 
-XF_TEST(the_format_is_this) {
+XF_TEST(the_format_is_unchanged) {
     for (const char *kind : {"unigram", "bpe"}) {
         const auto tokenizer = Tokenizer::parse(good(kPieces, "", kind));
         CHECK_EQ(tokenizer->serialize(), good(kPieces, "", kind));
@@ -44,7 +44,7 @@ XF_TEST(the_format_is_this) {
     CHECK_EQ(Tokenizer::parse(changed("-2.25", "-225e-2"))->serialize(), good(kPieces));
 }
 
-XF_TEST(wrong_values_are_refused) {
+XF_TEST(wrong_values_are_rejected) {
     const struct {
         const char *from, *to;
         xf_status status;
@@ -100,7 +100,7 @@ XF_TEST(wrong_values_are_refused) {
     CHECK_EQ(Tokenizer::parse(changed("-2.25,1", "-2.25,5"))->size(), 7);
 }
 
-XF_TEST(huge_files_are_refused) {
+XF_TEST(huge_files_are_rejected) {
     const auto with_piece = [](const std::string &text) { return changed("\"a\"", "\"" + text + "\""); };
     CHECK_EQ(Tokenizer::parse(with_piece(std::string(256, 'x')))->size(), 7);
     CHECK_FAILS(Tokenizer::parse(with_piece(std::string(257, 'x'))), XF_ERROR_LIMIT);
@@ -117,9 +117,9 @@ XF_TEST(huge_files_are_refused) {
     CHECK_FAILS(Tokenizer::parse(nested), XF_ERROR_CORRUPT);
 }
 
-XF_TEST(a_truncated_file_is_refused) { check_cut_or_longer_is_refused(good(kPieces)); }
+XF_TEST(a_truncated_file_is_rejected) { check_cut_or_longer_is_refused(good(kPieces)); }
 
-XF_TEST(a_flipped_bit_is_refused_or_gives_a_sound_tokenizer) {
+XF_TEST(a_flipped_bit_is_an_error_or_gives_a_valid_tokenizer) {
     for (const char *kind : {"unigram", "bpe"}) {
         // A map of one rule, "a" to "b": a root with its block at unit 256, its child at unit 512.
         std::string map(4 + 768 * 4, '\0');

@@ -77,7 +77,7 @@ SentencePieceTable table_of(SentencePieceTable::Kind kind, const std::vector<std
 
 }  // namespace
 
-XF_TEST(ids_and_texts_are_those_of_the_package) {
+XF_TEST(ids_and_texts_match_the_sentencepiece_package) {
     for (const std::string name : kModels) {
         const auto tokenizer = Tokenizer::parse(read(name + ".json"));
         CHECK_EQ(tokenizer->serialize(), read(name + ".json"));
@@ -127,7 +127,7 @@ XF_TEST(start_end_and_names) {
 }
 
 // All segmentations of a short text, by their total scores, which floats represent exactly.
-XF_TEST(unigram_is_the_best_of_all_ways) {
+XF_TEST(unigram_finds_the_best_segmentation) {
     std::mt19937 random(3);
     for (int round = 0; round < 300; ++round) {
         std::vector<std::pair<std::string, float>> pieces;
@@ -165,7 +165,7 @@ XF_TEST(unigram_is_the_best_of_all_ways) {
 
 // The behavior of the package, determined with models made for this purpose: 0.1 for each byte except the first,
 // regardless of the score in the file.
-XF_TEST(a_user_defined_symbol_has_a_score_of_its_own) {
+XF_TEST(a_user_defined_symbol_has_a_separate_score) {
     for (const std::string symbol : {"ab", "abc",
                                      "\xC3\xBC"
                                      "b",
@@ -235,7 +235,7 @@ XF_TEST(a_kept_scratch_means_no_allocation) {
     }
 }
 
-XF_TEST(memory_that_fails_leaves_the_ids_as_they_were) {
+XF_TEST(a_failed_allocation_keeps_the_ids) {
     for (const char *name : {"unigram.json", "bpe.json"}) {
         const std::string json = read(name);
         std::shared_ptr<const Tokenizer> tokenizer;

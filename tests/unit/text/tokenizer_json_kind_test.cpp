@@ -12,7 +12,7 @@ using tokenizer_json::kind_of;
 
 namespace {
 
-XF_TEST(the_kind_is_found) {
+XF_TEST(the_kind_is_detected) {
     for (const char *json :
          {R"({"kind":"bpe"})", R"( { "format" : "x" , "version" : 1 , "kind" : "bpe" , "pieces" : [] } )",
           R"({"pieces":[["a",-1.5,1],[],["b"]],"scores":[1,2],"flag":true,"none":null,"kind":"bpe"})",
@@ -24,7 +24,7 @@ XF_TEST(the_kind_is_found) {
     CHECK_EQ(kind_of("{\"kind\":\"bpe\"\xFF"), std::string("bpe"));
 }
 
-XF_TEST(what_no_tokenizer_has_ends_the_search) {
+XF_TEST(fields_that_no_tokenizer_has_end_the_search) {
     for (const char *json :
          {"{}", "[]", "1", "\"kind\"", "null", R"(["kind","bpe"])", R"({"kind":1})", R"({"kind":null})",
           R"({"kind":["bpe"]})", R"({"kind":[],"kind":"bpe"})", R"({"kind":{"kind":"bpe"}})", R"({"a":{"kind":"bpe"}})",
@@ -36,7 +36,7 @@ XF_TEST(what_no_tokenizer_has_ends_the_search) {
     CHECK_EQ(kind_of("{\"a\":" + std::string(5'000'000, '[')), std::string());
 }
 
-XF_TEST(what_is_no_json_before_it_is_an_error) {
+XF_TEST(invalid_json_before_the_kind_is_an_error) {
     for (const char *json : {"", " ", "{", "{\"kind\"", "{\"kind\":", "{\"kind\":\"bp", "{\"a\":x,\"kind\":\"bpe\"}",
                              "{\"a\":\"\xFF\",\"kind\":\"bpe\"}"})
         CHECK_FAILS(kind_of(json), XF_ERROR_CORRUPT);

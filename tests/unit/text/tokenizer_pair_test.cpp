@@ -44,7 +44,7 @@ void check_sides(const xf::Tokenizer &pair) {
     CHECK_EQ(pair.end_id(), 1);
 }
 
-XF_TEST(each_side_has_its_own) {
+XF_TEST(each_side_has_its_own_tokenizer) {
     const xf::TokenizerPair pair(kSource, kTarget);
     check_sides(pair);
     const std::string json = pair.serialize();
@@ -55,7 +55,7 @@ XF_TEST(each_side_has_its_own) {
     CHECK(&kSource->source() == kSource.get() && &kSource->target() == kSource.get());
 }
 
-XF_TEST(what_is_no_pair_is_refused) {
+XF_TEST(malformed_pairs_are_rejected) {
     const std::string json = xf::TokenizerPair(kSource, kTarget).serialize();
     const auto status = [](const std::string &text) -> xf_status {
         try {

@@ -67,7 +67,7 @@ double bits_of(const WordTokenizer &tokenizer, const Pieces &lines) {
 
 }  // namespace
 
-XF_TEST(a_word_is_cut_in_the_best_of_all_ways) {
+XF_TEST(a_word_has_the_best_of_all_segmentations) {
     std::mt19937 random(11);
     for (int round = 0; round < 300; ++round) {
         std::vector<std::pair<std::string, float>> pieces;
@@ -100,7 +100,7 @@ XF_TEST(a_word_is_cut_in_the_best_of_all_ways) {
     }
 }
 
-XF_TEST(what_no_piece_covers_is_written_in_bytes) {
+XF_TEST(text_without_a_piece_is_encoded_as_bytes) {
     UnigramTable table = table_of({{"a", -1.f}});
     table.characters = {0xE4};
     table.scores.insert(table.scores.begin() + UnigramTable::kAscii, -2.f);
@@ -152,7 +152,7 @@ XF_TEST(seeds_are_the_frequent_strings) {
     CHECK_EQ(find_seeds(text, {0xE4}, 3, 5, Call()).size(), size_t{5});
 }
 
-XF_TEST(stems_are_found) {
+XF_TEST(stems_are_detected) {
     const Pieces lines = stems_and_endings(1, 4000);
     const auto tokenizer = train(lines, unigram(258 + 12));
     CHECK_EQ(tokenizer->size(), 270);
@@ -207,7 +207,7 @@ XF_TEST(words_with_rare_characters_count) {
     CHECK_EQ(tokenizer->piece(259), std::string("\xE2\x96\x81walk"));
 }
 
-XF_TEST(a_text_takes_fewer_bits_than_with_wordpiece) {
+XF_TEST(a_text_needs_fewer_bits_than_with_wordpiece) {
     const Pieces lines = stems_and_endings(2, 4000);
     for (const int64_t size : {264, 270, 280}) {
         TokenizerOptions other = unigram(size);

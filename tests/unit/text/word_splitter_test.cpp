@@ -46,7 +46,7 @@ XF_TEST(splits_by_its_rules) {
     CHECK(split("").empty());
 }
 
-XF_TEST(loses_nothing_and_bounds_words) {
+XF_TEST(splitting_is_lossless_and_bounds_words) {
     std::mt19937 random(2);
     std::vector<std::string> texts = nasty_texts();
     for (int i = 0; i < 500; ++i) texts.push_back(random_unicode(&random, 1 + i % 60));

@@ -32,7 +32,7 @@ std::string normalized(std::string_view text, const TokenizerOptions &options) {
 
 }  // namespace
 
-XF_TEST(decoding_gives_the_normalised_text) {
+XF_TEST(decoding_returns_the_normalized_text) {
     std::mt19937 random(4);
     std::vector<std::string> texts = nasty_texts();
     for (int i = 0; i < 1500; ++i) texts.push_back(random_unicode(&random, 1 + i % 50));
@@ -47,7 +47,7 @@ XF_TEST(decoding_gives_the_normalised_text) {
     }
 }
 
-XF_TEST(without_normalisation_any_bytes_round_trip) {
+XF_TEST(without_normalization_any_bytes_round_trip) {
     TokenizerOptions options;
     options.vocab_size = 700;
     options.normalization = Normalization::kNone;
@@ -103,7 +103,7 @@ XF_TEST(pieces_have_names) {
     CHECK_FAILS(tokenizer->piece(INT32_MAX), XF_ERROR_OUT_OF_RANGE);
 }
 
-XF_TEST(broken_characters_from_a_model_are_replaced) {
+XF_TEST(invalid_characters_from_a_model_are_replaced) {
     const std::vector<int32_t> ids = {Vocabulary::byte_id(0xC3), Vocabulary::byte_id('x')};
     CHECK_EQ(decode(*train(low_corpus()), ids), "\xEF\xBF\xBDx");
     TokenizerOptions options;
@@ -111,7 +111,7 @@ XF_TEST(broken_characters_from_a_model_are_replaced) {
     CHECK_EQ(decode(*train(low_corpus(), options), ids), "\xC3x");
 }
 
-XF_TEST(invalid_text_names_its_place_and_leaves_the_ids) {
+XF_TEST(invalid_text_reports_its_position_and_keeps_the_ids) {
     const auto tokenizer = train(low_corpus());
     std::vector<int32_t> ids = {1, 2, 3};
     CHECK_FAILS(tokenizer->encode("low \xFF", &ids), XF_ERROR_DATA);
@@ -176,7 +176,7 @@ XF_TEST(training_can_be_cancelled) {
     }
 }
 
-XF_TEST(training_tells_how_far_it_is) {
+XF_TEST(training_reports_progress) {
     Listener listener;
     const xf_call params{sizeof params, nullptr, 0, Listener::receive, &listener};
     const xf::Call call(listener.source, params);

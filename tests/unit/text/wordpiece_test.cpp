@@ -112,7 +112,7 @@ XF_TEST(likelihood_is_not_frequency) {
     CHECK_EQ(train_bpe(count_words(words), {259, 1, 1.0}, {}).merges.at(0).left, Vocabulary::byte_id('e'));
 }
 
-XF_TEST(words_are_cut_at_the_longest_piece) {
+XF_TEST(words_are_segmented_by_the_longest_piece) {
     const WordPieceModel model({{0xE4}, {" un", "aff", "able", "affa", "ab", "\xC3\xA4h", "fa", " u"}});
     const auto encode_word = [&](std::string_view word) {
         std::vector<int32_t> ids;
@@ -174,7 +174,7 @@ XF_TEST(more_pieces_make_a_text_shorter) {
 }
 
 // The cost of a hostile vocabulary and of an endless word is proportional to their sizes.
-XF_TEST(long_pieces_take_bounded_work) {
+XF_TEST(long_pieces_take_bounded_time) {
     WordPieceTable table;
     for (size_t size = 2; size <= 256; ++size) table.pieces.push_back(std::string(size, 'a'));
     const WordPieceModel model(std::move(table));

@@ -40,7 +40,7 @@ XF_TEST(a_resumed_trainer_has_options_step_and_moments) {
     });
 }
 
-XF_TEST(a_model_is_no_checkpoint) {
+XF_TEST(a_model_is_not_a_checkpoint) {
     const Folder folder;
     const auto context = any_device();
     const auto model = make_model(context, kTraining);

@@ -81,7 +81,7 @@ XF_TEST(wide_batches_are_the_same_with_any_number_of_threads) {
 }
 
 // With bf16, "auto" uses the bf16 instructions of AVX-512 if the CPU has them.
-XF_TEST(avx2_and_avx512_are_the_same) {
+XF_TEST(avx2_and_avx512_are_bit_identical) {
     if (has_run_on_cpu()) return;
     for (const char *precision : {"fp32", "bf16"}) {
         const DeviceName avx2{"cpu:openblas", "avx2", false, precision};
@@ -96,7 +96,7 @@ XF_TEST(avx2_and_avx512_are_the_same) {
 }
 
 // Shows that the test above can fail.
-XF_TEST(another_seed_or_instruction_set_is_noticed) {
+XF_TEST(another_seed_or_instruction_set_is_detected) {
     const Task task;
     const Run base = run(kDevices[0], 1, kTraining, task, 5);
     for (const char *key : {"model.seed", "train.seed"}) {
@@ -113,7 +113,7 @@ XF_TEST(another_seed_or_instruction_set_is_noticed) {
 }
 
 // Backends and instruction sets differ in rounding only.
-XF_TEST(curves_of_all_devices_stay_close) {
+XF_TEST(loss_curves_of_all_devices_are_close) {
     const auto losses = [](const DeviceName &device, int64_t steps) {
         std::vector<double> curve;
         const auto trainer = make_trainer(open_device(device, 2), kTraining);

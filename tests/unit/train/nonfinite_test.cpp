@@ -98,7 +98,7 @@ XF_TEST(a_rolled_back_trainer_is_the_one_that_was_saved) {
     });
 }
 
-XF_TEST(a_file_that_is_not_what_was_saved_is_no_way_back) {
+XF_TEST(a_rollback_rejects_a_changed_file) {
     const Folder folder;
     const auto context = any_device();
     const std::string path = folder.file("run");
@@ -142,7 +142,7 @@ XF_TEST(halves_of_a_step_report_the_error) {
     CHECK_EQ(trainer->update().step, 1);
 }
 
-XF_TEST(a_checkpoint_says_where_it_was_computed) {
+XF_TEST(a_checkpoint_records_backend_and_precision) {
     const Folder folder;
     const std::string path = folder.file("run");
     std::string first;

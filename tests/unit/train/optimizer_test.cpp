@@ -36,7 +36,7 @@ std::vector<float> gradient_of(xf::Trainer *trainer) {
 }
 
 // Compares the optimizer with section 2 of Kingma and Ba, computed in fp64.
-XF_TEST(adam_is_adam) {
+XF_TEST(adam_matches_its_equations) {
     on_each_device(2, [](const auto &context, const DeviceName &) {
         for (const bool unusual : {false, true}) {
             Settings settings = kTraining;
@@ -89,7 +89,7 @@ XF_TEST(adam_is_adam) {
     });
 }
 
-XF_TEST(accumulate_and_update_are_a_step_of_both) {
+XF_TEST(accumulate_and_update_equal_a_step) {
     on_each_device(2, [](const auto &context, const DeviceName &) {
         const Task task;
         const Batch a = task.batch(1), b = task.batch(2);
@@ -109,7 +109,7 @@ XF_TEST(accumulate_and_update_are_a_step_of_both) {
     });
 }
 
-XF_TEST(a_waiting_gradient_is_that_of_the_mean_loss) {
+XF_TEST(a_pending_gradient_is_that_of_the_mean_loss) {
     on_each_device(2, [](const auto &context, const DeviceName &) {
         Settings settings = kTraining;
         settings["train.dropout"] = settings["train.attention_dropout"] = "0";

@@ -77,7 +77,7 @@ int temporary_files(const std::string &folder) {
     return count;
 }
 
-XF_TEST(a_hundred_steps_kill_and_a_hundred_more_are_two_hundred) {
+XF_TEST(a_resumed_run_equals_an_uninterrupted_run) {
     Draw draw(31);
     for (const DeviceName &device : kDevices) {
         if (!wanted(device)) continue;
@@ -101,7 +101,7 @@ XF_TEST(a_hundred_steps_kill_and_a_hundred_more_are_two_hundred) {
     }
 }
 
-XF_TEST(killed_at_any_instant_also_while_saving) {
+XF_TEST(killed_at_any_time_also_while_saving) {
     const DeviceName device = {"cpu", "auto", true};
     if (!wanted(device)) return;
     const Folder folder, kept;
@@ -149,7 +149,7 @@ XF_TEST(killed_at_any_instant_also_while_saving) {
 }
 
 // A checkpoint contains the whole state: saving and resuming at any step does not change the result.
-XF_TEST(a_run_that_saves_often_is_the_run_that_saves_once) {
+XF_TEST(the_number_of_saves_does_not_affect_a_run) {
     const DeviceName device = {"cpu", "auto", true};
     if (!wanted(device)) return;
     const Folder folder;

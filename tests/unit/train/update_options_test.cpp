@@ -21,7 +21,7 @@ std::vector<float> gradient_of(xf::Trainer *trainer) {
 
 std::vector<float> average_of(xf::Trainer &trainer) { return params_of(*trainer.average()); }
 
-XF_TEST(schedules_rise_in_a_line_and_end_at_0) {
+XF_TEST(schedules_increase_linearly_and_end_at_0) {
     for (const double factor : {1.0, 3e-4}) {
         const xf::Schedule linear{Kind::kLinear, factor, 10, 512, 110}, cosine{Kind::kCosine, factor, 10, 512, 110};
         for (int64_t step = 1; step <= 300; ++step) {
@@ -103,7 +103,7 @@ void compare_with_doubles(const std::shared_ptr<xf::Context> &context, const Set
     if (ema == 0) CHECK_FAILS(trainer->average(), XF_ERROR_STATE);
 }
 
-XF_TEST(clipping_decay_and_average_are_their_formulas) {
+XF_TEST(clipping_decay_and_average_match_their_formulas) {
     const Settings fast = {{"train.schedule", "cosine"},
                            {"train.learning_rate", "0.01"},
                            {"train.warmup_steps", "2"},
@@ -124,7 +124,7 @@ XF_TEST(clipping_decay_and_average_are_their_formulas) {
 }
 
 // Options whose values have no effect give the same bits as plain Adam.
-XF_TEST(options_that_do_nothing_change_no_bit) {
+XF_TEST(options_without_effect_change_no_bit) {
     on_each_device(2, [](const auto &context, const DeviceName &) {
         Settings idle = kTraining;
         idle["train.clip_norm"] = "1e9";
@@ -136,7 +136,7 @@ XF_TEST(options_that_do_nothing_change_no_bit) {
     });
 }
 
-XF_TEST(a_resumed_run_keeps_average_decay_and_schedule_to_the_bit) {
+XF_TEST(a_resumed_run_keeps_average_decay_and_schedule) {
     const Folder folder;
     Settings settings = kTraining;
     settings["train.schedule"] = "linear";
@@ -166,7 +166,7 @@ XF_TEST(a_resumed_run_keeps_average_decay_and_schedule_to_the_bit) {
     CHECK(bytes_of(folder.file("5")).find("\"ema.embedding.weight\"") != std::string::npos);
 }
 
-XF_TEST(what_a_resumed_run_may_change) {
+XF_TEST(options_that_a_resumed_run_may_change) {
     const Folder folder;
     const auto context = any_device();
     Settings settings = kTraining;
