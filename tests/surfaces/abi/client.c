@@ -63,26 +63,6 @@ static void fail(int line, const char *what, const char *found) {
         if (!(fact)) fail(__LINE__, #fact, "is not so"); \
     } while (0)
 
-/* A struct followed by bytes that the library must not change: they are not part of the struct. */
-#define GUARDED(type)    \
-    struct {             \
-        type value;      \
-        char behind[64]; \
-    }
-#define START(guarded, initial)                    \
-    do {                                           \
-        memset(&(guarded), 0x5A, sizeof(guarded)); \
-        (guarded).value = (initial);               \
-    } while (0)
-#define INTACT(guarded, type) IS((guarded).value.struct_size == sizeof(type) && intact((guarded).behind))
-
-static int intact(const char *bytes) {
-    int i;
-    for (i = 0; i < 64; ++i)
-        if (bytes[i] != 0x5A) return 0;
-    return 1;
-}
-
 static void *allocate(void *user, size_t size, size_t alignment) {
     char *block = malloc(size + alignment + sizeof(void *)), *at;
     if (block == NULL) return NULL;
@@ -133,8 +113,7 @@ static void use_version(void) {
 }
 
 static xf_config *use_config(void) {
-    static const xf_option_info none = XF_OPTION_INFO_INIT;
-    GUARDED(xf_option_info) info;
+    xf_option_info info = XF_OPTION_INFO_INIT;
     xf_config *config = NULL, *copy = NULL;
     double whole = 0, number = 0, truth = 1;
     const char *text = NULL;
@@ -162,25 +141,18 @@ static xf_config *use_config(void) {
 
     IS(xf_option_count() > 40);
     for (i = 0; i < xf_option_count(); ++i) {
-        START(info, none);
-        DO(xf_option_get(i, &info.value, &err));
-        INTACT(info, xf_option_info);
-        IS(info.value.key[0] != '\0' && info.value.doc[0] != '\0' && info.value.since[0] != '\0');
+        DO(xf_option_get(i, &info, &err));
+        IS(info.key[0] != '\0' && info.doc[0] != '\0' && info.since[0] != '\0');
     }
-    START(info, none);
-    DO(xf_option_find("model.d_model", &info.value, &err));
-    INTACT(info, xf_option_info);
-    IS(strcmp(info.value.key, "model.d_model") == 0);
+    DO(xf_option_find("model.d_model", &info, &err));
+    IS(strcmp(info.key, "model.d_model") == 0);
     return config;
 }
 
 static xf_context *use_context(const xf_config *config) {
-    static const xf_memory_stats no_memory = XF_MEMORY_STATS_INIT;
-    static const xf_backend_info no_backend = XF_BACKEND_INFO_INIT;
-    static const xf_context_info no_info = XF_CONTEXT_INFO_INIT;
-    GUARDED(xf_context_info) info;
-    GUARDED(xf_memory_stats) memory;
-    GUARDED(xf_backend_info) backend;
+    xf_context_info info = XF_CONTEXT_INFO_INIT;
+    xf_memory_stats memory = XF_MEMORY_STATS_INIT;
+    xf_backend_info backend = XF_BACKEND_INFO_INIT;
     xf_host host = XF_HOST_INIT;
     xf_context *context = NULL;
     size_t i, active = 0;
@@ -191,38 +163,29 @@ static xf_context *use_context(const xf_config *config) {
     host.log_user = &log_lines;
     host.log = on_log;
     DO(xf_context_create(config, &host, &context, &err));
-    START(info, no_info);
-    DO(xf_context_get_info(context, &info.value, &err));
-    INTACT(info, xf_context_info);
-    IS(info.value.description[0] != '\0' && info.value.backend[0] != '\0' && info.value.precision == XF_TYPE_FP32);
-    IS(info.value.threads == 1 && info.value.rank == 0 && info.value.rank_count == 1);
-    START(memory, no_memory);
-    DO(xf_context_get_memory(context, &memory.value, &err));
-    INTACT(memory, xf_memory_stats);
+    DO(xf_context_get_info(context, &info, &err));
+    IS(info.description[0] != '\0' && info.backend[0] != '\0' && info.precision == XF_TYPE_FP32);
+    IS(info.threads == 1 && info.rank == 0 && info.rank_count == 1);
+    DO(xf_context_get_memory(context, &memory, &err));
     IS(xf_context_backend_count(context) >= 1);
     for (i = 0; i < xf_context_backend_count(context); ++i) {
-        START(backend, no_backend);
-        DO(xf_context_get_backend(context, i, &backend.value, &err));
-        INTACT(backend, xf_backend_info);
-        active += (size_t)(backend.value.state == XF_BACKEND_ACTIVE);
+        DO(xf_context_get_backend(context, i, &backend, &err));
+        active += (size_t)(backend.state == XF_BACKEND_ACTIVE);
     }
     IS(active == 1);
     return context;
 }
 
 static xf_corpus *use_corpus(xf_context *context, const xf_config *config) {
-    static const xf_corpus_stats none = XF_CORPUS_STATS_INIT;
-    GUARDED(xf_corpus_stats) stats;
+    xf_corpus_stats stats = XF_CORPUS_STATS_INIT;
     xf_corpus *corpus = NULL, *missing = NULL;
     const char *source = NULL, *target = NULL;
     size_t source_length = 0, target_length = 0;
 
     DO(xf_corpus_from_pairs(context, sources, NULL, targets, NULL, PAIRS, config, NULL, &corpus, &err));
     IS(xf_corpus_pair_count(corpus) == 7);
-    START(stats, none);
-    DO(xf_corpus_get_stats(corpus, &stats.value, &err));
-    INTACT(stats, xf_corpus_stats);
-    IS(stats.value.lines == 8 && stats.value.kept == 7 && stats.value.empty_side == 1);
+    DO(xf_corpus_get_stats(corpus, &stats, &err));
+    IS(stats.lines == 8 && stats.kept == 7 && stats.empty_side == 1);
     IS(log_lines > 0);
     DO(xf_corpus_get_pair(corpus, 2, &source, &source_length, &target, &target_length, &err));
     IS(source_length == 8 && memcmp(source, "four one", 8) == 0 && target_length == 9);
@@ -235,10 +198,9 @@ static xf_corpus *use_corpus(xf_context *context, const xf_config *config) {
 static xf_tokenizer *use_tokenizer(xf_context *context, const xf_config *config, const xf_corpus *corpus,
                                    const char *path) {
     xf_tokenizer *tokenizer = NULL, *again = NULL;
-    static const xf_tokenizer_info no_info = XF_TOKENIZER_INFO_INIT;
     const xf_source source = from_path(path);
     const xf_sink sink = to_path(path);
-    GUARDED(xf_tokenizer_info) info;
+    xf_tokenizer_info info = XF_TOKENIZER_INFO_INIT;
     int32_t ids[64];
     char text[64];
     size_t count = 0, length = 0;
@@ -246,25 +208,22 @@ static xf_tokenizer *use_tokenizer(xf_context *context, const xf_config *config,
     DO(xf_tokenizer_train(context, corpus, config, NULL, &tokenizer, &err));
     DO(xf_tokenizer_save(tokenizer, NULL, &sink, &err));
     DO(xf_tokenizer_load(context, &source, NULL, &again, &err));
-    START(info, no_info);
-    DO(xf_tokenizer_get_info(again, &info.value, &err));
-    INTACT(info, xf_tokenizer_info);
-    IS(strcmp(info.value.kind, "bpe") == 0 && info.value.vocab_size > 257);
-    IS(info.value.start_token == 0 && info.value.end_token == 1);
+    DO(xf_tokenizer_get_info(again, &info, &err));
+    IS(strcmp(info.kind, "bpe") == 0 && info.vocab_size > 257);
+    IS(info.start_token == 0 && info.end_token == 1);
     IS(xf_tokenizer_side(again, XF_SIDE_SOURCE) == again && xf_tokenizer_side(again, XF_SIDE_TARGET) == again);
     DO(xf_tokenizer_encode(again, "four one", 8, ids, 64, &count, &err));
     DO(xf_tokenizer_decode(again, ids, count, text, sizeof text, &length, &err));
     IS(length == 8 && strcmp(text, "four one") == 0);
     GIVES(XF_ERROR_BUFFER_TOO_SMALL, xf_tokenizer_decode(again, ids, count, text, 2, &length, &err));
-    DO(xf_tokenizer_get_piece(again, info.value.end_token, text, sizeof text, &length, &err));
+    DO(xf_tokenizer_get_piece(again, info.end_token, text, sizeof text, &length, &err));
     IS(strcmp(text, "</s>") == 0);
     xf_tokenizer_free(again);
     return tokenizer;
 }
 
 static void use_model(xf_model *model) {
-    static const xf_tensor_info none = XF_TENSOR_INFO_INIT;
-    GUARDED(xf_tensor_info) info;
+    xf_tensor_info info = XF_TENSOR_INFO_INIT;
     double d_model = 0;
     float *values;
     char text[32];
@@ -282,11 +241,9 @@ static void use_model(xf_model *model) {
     IS(count > 1 && ids[count - 1] == 1);
     IS(d_model == 16 && xf_model_tokenizer(model) != NULL && xf_model_tensor_count(model) > 20);
     for (i = 0; i < xf_model_tensor_count(model); ++i) {
-        START(info, none);
-        DO(xf_model_get_tensor(model, i, &info.value, &err));
-        INTACT(info, xf_tensor_info);
-        count = size_of(&info.value);
-        IS(info.value.type == XF_TYPE_FP32);
+        DO(xf_model_get_tensor(model, i, &info, &err));
+        count = size_of(&info);
+        IS(info.type == XF_TYPE_FP32);
         values = malloc(count * sizeof *values);
         DO(xf_model_read_tensor(model, i, values, count, &err));
         free(values);
@@ -298,12 +255,9 @@ static void use_trainer(xf_trainer *trainer, xf_batcher *batcher, const char *pa
     const xf_sink sink = to_path(path);
     xf_call call = XF_CALL_INIT;
     int32_t cancelled = 1;
-    static const xf_step_stats no_step = XF_STEP_STATS_INIT;
-    static const xf_batcher_stats no_stats = XF_BATCHER_STATS_INIT;
-    static const xf_batch no_batch = XF_BATCH_INIT;
-    GUARDED(xf_step_stats) step;
-    GUARDED(xf_batcher_stats) stats;
-    GUARDED(xf_batch) batch;
+    xf_step_stats step = XF_STEP_STATS_INIT;
+    xf_batcher_stats stats = XF_BATCHER_STATS_INIT;
+    xf_batch batch = XF_BATCH_INIT;
     double first = 0, last = 0;
     float gradient[16];
     size_t bias = 0;
@@ -311,36 +265,30 @@ static void use_trainer(xf_trainer *trainer, xf_batcher *batcher, const char *pa
     xf_status status;
 
     while (done < 30) {
-        START(batch, no_batch);
-        status = xf_batcher_next(batcher, NULL, &batch.value, &err);
-        INTACT(batch, xf_batch);
+        status = xf_batcher_next(batcher, NULL, &batch, &err);
         if (status == XF_DONE) continue;
-        IS(status == XF_OK && batch.value.sentences > 0 && batch.value.pair_index != NULL);
+        IS(status == XF_OK && batch.sentences > 0 && batch.pair_index != NULL);
         if (failures != 0) return;
-        START(step, no_step);
         if (done == 7) {
             xf_tensor_info info = XF_TENSOR_INFO_INIT;
-            DO(xf_train_accumulate(trainer, &batch.value, NULL, &step.value, &err));
+            DO(xf_train_accumulate(trainer, &batch, NULL, &step, &err));
             while (xf_model_get_tensor(xf_trainer_model(trainer), bias, &info, NULL) == XF_OK && size_of(&info) != 16)
                 ++bias;
             DO(xf_trainer_read_gradient(trainer, bias, gradient, 16, &err));
-            DO(xf_train_update(trainer, &step.value, &err));
+            DO(xf_train_update(trainer, &step, &err));
         } else {
-            DO(xf_train_step(trainer, &batch.value, 1, NULL, &step.value, &err));
+            DO(xf_train_step(trainer, &batch, 1, NULL, &step, &err));
         }
-        INTACT(step, xf_step_stats);
-        IS(step.value.step == ++done);
-        if (done == 1) first = step.value.nll;
-        last = step.value.nll;
+        IS(step.step == ++done);
+        if (done == 1) first = step.nll;
+        last = step.nll;
     }
     IS(last < first && xf_trainer_step_count(trainer) == 30);
     GIVES(XF_ERROR_STATE, xf_train_update(trainer, NULL, &err));
     IS(xf_trainer_config(trainer) != NULL);
 
-    START(stats, no_stats);
-    DO(xf_batcher_get_stats(batcher, &stats.value, &err));
-    INTACT(stats, xf_batcher_stats);
-    IS(stats.value.pairs == 7 && stats.value.batches > 1);
+    DO(xf_batcher_get_stats(batcher, &stats, &err));
+    IS(stats.pairs == 7 && stats.batches > 1);
     DO(xf_batcher_seek(batcher, 0, 1, NULL, &err));
     call.cancelled = &cancelled;
     GIVES(XF_ERROR_CANCELLED, xf_trainer_save(trainer, batcher, &call, &sink, &err));
@@ -349,29 +297,22 @@ static void use_trainer(xf_trainer *trainer, xf_batcher *batcher, const char *pa
 }
 
 static void use_decoder(xf_decoder *decoder, xf_batcher *batcher, const xf_batch *batch) {
-    static const xf_sentence_info no_sentence = XF_SENTENCE_INFO_INIT;
-    GUARDED(xf_sentence_info) sentence;
-    static const xf_hypothesis no_answer = XF_HYPOTHESIS_INIT;
-    static const xf_eval_stats no_stats = XF_EVAL_STATS_INIT;
+    xf_sentence_info sentence = XF_SENTENCE_INFO_INIT;
     const char *const texts[] = {"four one", ""}, *const given[] = {"vier eins", ""};
     xf_status statuses[2] = {1, 1};
-    GUARDED(xf_hypothesis) best;
-    GUARDED(xf_eval_stats) stats;
+    xf_hypothesis best = XF_HYPOTHESIS_INIT;
+    xf_eval_stats stats = XF_EVAL_STATS_INIT;
     xf_hypotheses *answers = NULL;
     double scores[8];
 
     DO(xf_translate(decoder, texts, NULL, 2, NULL, NULL, &answers, &err));
     IS(xf_hypotheses_sentence_count(answers) == 2);
-    START(sentence, no_sentence);
-    DO(xf_hypotheses_get_sentence(answers, 0, &sentence.value, &err));
-    INTACT(sentence, xf_sentence_info);
-    IS(sentence.value.status == XF_OK && sentence.value.hypothesis_count == 1 && sentence.value.message[0] == '\0');
-    START(best, no_answer);
-    DO(xf_hypotheses_get(answers, 0, 0, &best.value, &err));
-    INTACT(best, xf_hypothesis);
-    IS(best.value.text != NULL && strlen(best.value.text) == best.value.text_length && best.value.score <= 0);
-    IS((best.value.finished == 0 || best.value.finished == 1) && best.value.complete == 1);
-    GIVES(XF_ERROR_OUT_OF_RANGE, xf_hypotheses_get(answers, 2, 0, &best.value, &err));
+    DO(xf_hypotheses_get_sentence(answers, 0, &sentence, &err));
+    IS(sentence.status == XF_OK && sentence.hypothesis_count == 1 && sentence.message[0] == '\0');
+    DO(xf_hypotheses_get(answers, 0, 0, &best, &err));
+    IS(best.text != NULL && strlen(best.text) == best.text_length && best.score <= 0);
+    IS((best.finished == 0 || best.finished == 1) && best.complete == 1);
+    GIVES(XF_ERROR_OUT_OF_RANGE, xf_hypotheses_get(answers, 2, 0, &best, &err));
     xf_hypotheses_free(answers);
     answers = NULL;
 
@@ -383,28 +324,20 @@ static void use_decoder(xf_decoder *decoder, xf_batcher *batcher, const xf_batch
     IS(scores[0] < 0);
     DO(xf_score_texts(decoder, texts, NULL, given, NULL, 2, NULL, scores, statuses, &err));
     IS(scores[0] < 0 && scores[1] < 0 && statuses[0] == XF_OK && statuses[1] == XF_OK);
-    START(stats, no_stats);
-    DO(xf_evaluate(decoder, batcher, NULL, &stats.value, &err));
-    INTACT(stats, xf_eval_stats);
-    IS(stats.value.sentences == 7 && stats.value.perplexity > 1);
+    DO(xf_evaluate(decoder, batcher, NULL, &stats, &err));
+    IS(stats.sentences == 7 && stats.perplexity > 1);
 }
 
 static void use_metrics(void) {
-    static const xf_bleu_score none = XF_BLEU_SCORE_INIT;
     const char *const texts[] = {"the cat sat on the mat"};
-    GUARDED(xf_bleu_score) bleu;
-    static const xf_chrf_score no_chrf = XF_CHRF_SCORE_INIT;
-    GUARDED(xf_chrf_score) chrf;
+    xf_bleu_score bleu = XF_BLEU_SCORE_INIT;
+    xf_chrf_score chrf = XF_CHRF_SCORE_INIT;
 
-    START(bleu, none);
-    DO(xf_bleu(texts, NULL, texts, NULL, 1, XF_BLEU_13A, &bleu.value, &err));
-    INTACT(bleu, xf_bleu_score);
-    IS(bleu.value.score > 99.9 && bleu.value.signature[0] != '\0');
-    DO(xf_bleu(texts, NULL, texts, NULL, 1, XF_BLEU_NONE, &bleu.value, &err));
-    START(chrf, no_chrf);
-    DO(xf_chrf(texts, NULL, texts, NULL, 1, &chrf.value, &err));
-    INTACT(chrf, xf_chrf_score);
-    IS(chrf.value.score > 99.9 && chrf.value.signature[0] != '\0');
+    DO(xf_bleu(texts, NULL, texts, NULL, 1, XF_BLEU_13A, &bleu, &err));
+    IS(bleu.score > 99.9 && bleu.signature[0] != '\0');
+    DO(xf_bleu(texts, NULL, texts, NULL, 1, XF_BLEU_NONE, &bleu, &err));
+    DO(xf_chrf(texts, NULL, texts, NULL, 1, &chrf, &err));
+    IS(chrf.score > 99.9 && chrf.signature[0] != '\0');
 }
 
 static void use_ranks(const xf_config *config) {

@@ -32,6 +32,7 @@ static void check(int fact, const char *type, size_t size, const char *what, con
 /* How each struct is filled by the library. */
 static xf_status backend_info(void *out, xf_error *err) { return xf_context_get_backend(world.context, 0, out, err); }
 static xf_status option_info(void *out, xf_error *err) { return xf_option_get(0, out, err); }
+static xf_status option_found(void *out, xf_error *err) { return xf_option_find("decode.beam", out, err); }
 static xf_status memory_stats(void *out, xf_error *err) { return xf_context_get_memory(world.context, out, err); }
 static xf_status corpus_stats(void *out, xf_error *err) { return xf_corpus_get_stats(world.corpus, out, err); }
 static xf_status batcher_stats(void *out, xf_error *err) { return xf_batcher_get_stats(world.batcher, out, err); }
@@ -101,6 +102,7 @@ static const struct output {
 } outputs[] = {
     {"xf_backend_info", sizeof(xf_backend_info), 56, backend_info, 1},
     {"xf_option_info", sizeof(xf_option_info), 80, option_info, 1},
+    {"xf_option_info", sizeof(xf_option_info), 80, option_found, 1},
     {"xf_memory_stats", sizeof(xf_memory_stats), 40, memory_stats, 1},
     {"xf_corpus_stats", sizeof(xf_corpus_stats), 64, corpus_stats, 1},
     {"xf_batcher_stats", sizeof(xf_batcher_stats), 72, batcher_stats, 1},
@@ -134,7 +136,8 @@ static void output_of(const struct output *o, size_t size, xf_status expected) {
     const size_t shown = size < kRoom ? size : kRoom, known = shown < o->size ? shown : o->size;
     memset(&room, kPaint, sizeof room);
     room.struct_size = size;
-    check(o->fill(&room, &err) == expected, o->type, size, "another status than expected", &err);
+    check(o->fill(&room, &err) == expected && err.status == expected && (err.message[0] != 0) == (expected != XF_OK),
+          o->type, size, "another status than expected, or no message", &err);
     check(room.struct_size == size, o->type, size, "struct_size has changed", NULL);
     if (expected != XF_OK) {
         check(all(room.bytes, sizeof(size_t), kRoom, kPaint), o->type, size, "written to by a call that failed", &err);
@@ -173,7 +176,8 @@ static void input_of(const char *type, xf_status (*take)(void *in, xf_error *err
     memcpy(&room, value, own);
     room.struct_size = size;
     if (size > own && size < kRoom) room.bytes[size - 1] = (unsigned char)last;
-    check(take(&room, &err) == expected, type, size, "another status than expected", &err);
+    check(take(&room, &err) == expected && err.status == expected && (err.message[0] != 0) == (expected != XF_OK), type,
+          size, "another status than expected, or no message", &err);
 }
 
 static xf_status take_host(void *in, xf_error *err) {
@@ -265,6 +269,10 @@ static void arrays(void) {
     check(xf_train_step(world.trainer, (const xf_batch *)&two, 2, NULL, &both, &err) == XF_OK, "xf_batch", size,
           "two batches", &err);
     check(both.sentences == 2 * batch.sentences, "xf_batch", size, "the second batch was not found", NULL);
+    two.bytes[2 * size - 1] = 1;
+    check(xf_train_step(world.trainer, (const xf_batch *)&two, 2, NULL, NULL, &err) == XF_ERROR_UNSUPPORTED, "xf_batch",
+          size, "an unknown member of the second batch", &err);
+    two.bytes[2 * size - 1] = 0;
     memcpy(two.bytes + size, &batch.struct_size, sizeof size);
     check(xf_train_step(world.trainer, (const xf_batch *)&two, 2, NULL, NULL, &err) == XF_ERROR_INVALID_ARGUMENT,
           "xf_batch", size, "two sizes in one array", &err);

@@ -35,7 +35,7 @@ TEST(refusals) {
     REFUSED_HANDLE(CONTEXT, info, xf_context_get_backend(handle, 0, &info, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_context_get_backend(world.context, count, &info, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_context_get_backend(world.context, SIZE_MAX, &info, err));
-    CHECK_OUTPUT_STRUCT(xf_backend_info, out, xf_context_get_backend(world.context, 0, out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_context_get_backend(world.context, 0, NULL, err));
 }
 
 /* The state of a backend of this name; -1 when it is not listed. */

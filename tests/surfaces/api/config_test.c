@@ -195,7 +195,7 @@ TEST(table) {
     PAINTED(xf_option_info, info);
     REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_option_get(xf_option_count(), &info, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, info, xf_option_get(SIZE_MAX, &info, err));
-    CHECK_OUTPUT_STRUCT(xf_option_info, out, xf_option_get(0, out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_option_get(0, NULL, err));
 
     /* Each row is found by its key; other keys are refused as xf_config_set() refuses them. */
     for (size_t i = 0; i < xf_option_count(); ++i) {
@@ -209,7 +209,7 @@ TEST(table) {
     REFUSED(XF_ERROR_NOT_FOUND, info, xf_option_find("context.weights", &info, err)); /* of an older version */
     REFUSED(XF_ERROR_NOT_FOUND, info, xf_option_find("decode.beams", &info, err));
     SAYS("decode.beam'");
-    CHECK_OUTPUT_STRUCT(xf_option_info, filled, xf_option_find("decode.beam", filled, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_option_find("decode.beam", NULL, err));
 
     REFUSED(XF_ERROR_NOT_FOUND, nothing, xf_config_preset(c, "C-N2", err)); /* a row of examples/paper */
     static const char *const presets[] = {"tiny", "small", "base", "big"};

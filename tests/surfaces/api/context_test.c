@@ -45,24 +45,12 @@ TEST(create) {
     set(config, "context.memory_budget", "0");
 
     const xf_host good = {.struct_size = sizeof good, .alloc = plain_alloc, .free = plain_free};
-    static const size_t sizes[] = {0, sizeof good - 1, SIZE_MAX};
-    for (int i = 0; i < 3; ++i)
-        CHANGED(xf_host, host, good, struct_size = sizes[i], refused_host(config, XF_ERROR_INVALID_ARGUMENT, &host));
     CHANGED(xf_host, host, good, alloc = NULL, refused_host(config, XF_ERROR_INVALID_ARGUMENT, &host));
     CHANGED(xf_host, host, good, free = NULL, refused_host(config, XF_ERROR_INVALID_ARGUMENT, &host));
     for (int32_t level = -1; level <= 5; level += 6)
         CHANGED(xf_host, host, good, log_level = level, refused_host(config, XF_ERROR_INVALID_ARGUMENT, &host));
     CHANGED(xf_host, host, good, reserved = 1, refused_host(config, XF_ERROR_UNSUPPORTED, &host));
 
-    struct {
-        xf_host known;
-        uint64_t later[3];
-    } larger = {good, {0, 0, 1}};
-    larger.known.struct_size = sizeof larger;
-    REFUSED(XF_ERROR_UNSUPPORTED, out, xf_context_create(config, &larger.known, &out, err));
-    larger.later[2] = 0;
-    ACCEPTED(xf_context_create(config, &larger.known, &out, err));
-    xf_context_free(out);
     ACCEPTED(xf_context_create(config, &good, &out, err));
     xf_context_free(out);
     ACCEPTED(xf_context_create(NULL, NULL, &out, err));
@@ -74,7 +62,7 @@ TEST(create) {
 TEST(refusals) {
     PAINTED(xf_memory_stats, stats);
     REFUSED_HANDLE(CONTEXT, stats, xf_context_get_memory(handle, &stats, err));
-    CHECK_OUTPUT_STRUCT(xf_memory_stats, out, xf_context_get_memory(world.context, out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_context_get_memory(world.context, NULL, err));
     for (int i = 0; i < WRONG_HANDLES; ++i) {
         if (i == CONTEXT) continue;
         assert_null(device_of(wrong_handle(i)));
@@ -86,7 +74,7 @@ TEST(refusals) {
 TEST(info) {
     PAINTED(xf_context_info, info);
     REFUSED_HANDLE(CONTEXT, info, xf_context_get_info(handle, &info, err));
-    CHECK_OUTPUT_STRUCT(xf_context_info, out, xf_context_get_info(world.context, out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_context_get_info(world.context, NULL, err));
     ACCEPTED(xf_context_get_info(world.context, &info, err));
     assert_string_equal(info.backend, "ref");
     assert_string_equal(info.device, "cpu:ref");

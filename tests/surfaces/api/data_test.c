@@ -72,7 +72,7 @@ TEST(read) {
                 memcmp(target, "zwei drei vier", t) == 0);
     PAINTED(xf_corpus_stats, stats);
     REFUSED_HANDLE(CORPUS, stats, xf_corpus_get_stats(handle, &stats, err));
-    CHECK_OUTPUT_STRUCT(xf_corpus_stats, out, xf_corpus_get_stats(world.corpus, out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_corpus_get_stats(world.corpus, NULL, err));
     for (int i = 0; i < WRONG_HANDLES; ++i) {
         if (i == CORPUS) continue;
         assert_int_equal(xf_corpus_pair_count(wrong_handle(i)), 0);
@@ -98,12 +98,12 @@ TEST(batcher) {
     PAINTED(xf_batch, batch);
     REFUSED_HANDLE(BATCHER, batch, xf_batcher_next(handle, NULL, &batch, err));
     ACCEPTED(xf_batcher_seek(world.batcher, 0, 0, NULL, err));
-    CHECK_OUTPUT_STRUCT(xf_batch, next, xf_batcher_next(world.batcher, NULL, next, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_batcher_next(world.batcher, NULL, NULL, err));
     PAINTED(xf_batcher_stats, stats);
     REFUSED_HANDLE(BATCHER, stats, xf_batcher_get_stats(handle, &stats, err));
-    CHECK_OUTPUT_STRUCT(xf_batcher_stats, got, xf_batcher_get_stats(world.batcher, got, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_batcher_get_stats(world.batcher, NULL, err));
     ACCEPTED(xf_batcher_get_stats(world.batcher, &stats, err));
-    assert_true(stats.epoch == 0 && stats.batch == 2 && stats.batches >= 2 &&
+    assert_true(stats.epoch == 0 && stats.batch == 0 && stats.batches >= 2 &&
                 stats.pairs == 12); /* refusals took none */
 
     const int64_t far = stats.batches + 1000;

@@ -20,7 +20,7 @@ TEST(bleu) {
     REFUSED(XF_ERROR_INVALID_ARGUMENT, score, xf_bleu(lines, NULL, lines, NULL, SIZE_MAX, XF_BLEU_13A, &score, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, score, xf_bleu(lines, NULL, lines, NULL, 2, 3, &score, err));
     REFUSED(XF_ERROR_OUT_OF_RANGE, score, xf_bleu(lines, NULL, lines, NULL, 2, -1, &score, err));
-    CHECK_OUTPUT_STRUCT(xf_bleu_score, out, xf_bleu(lines, NULL, lines, NULL, 2, XF_BLEU_NONE, out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_bleu(lines, NULL, lines, NULL, 2, XF_BLEU_NONE, NULL, err));
     ACCEPTED(xf_bleu(lines, NULL, lines, NULL, 1, XF_BLEU_13A, &score, err));
     assert_true(score.score > 99.99 && score.score < 100.01 && score.hypothesis_length == 6);
     assert_non_null(memchr(score.signature, 0, sizeof score.signature));
@@ -49,7 +49,7 @@ TEST(chrf) {
     ACCEPTED(chrf_of(bytes, lines, 2, &score, err));
     ACCEPTED(chrf_of(blank, lines, 2, &score, err));
     assert_true(score == 0);
-    CHECK_OUTPUT_STRUCT(xf_chrf_score, out, xf_chrf(lines, NULL, lines, NULL, 2, out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_chrf(lines, NULL, lines, NULL, 2, NULL, err));
     xf_chrf_score whole = XF_CHRF_SCORE_INIT;
     ACCEPTED(xf_chrf(lines, NULL, lines, NULL, 2, &whole, err));
     assert_non_null(memchr(whole.signature, 0, sizeof whole.signature));

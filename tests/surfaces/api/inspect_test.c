@@ -41,7 +41,7 @@ TEST(refusals) {
     REFUSED(XF_ERROR_INVALID_ARGUMENT, summary, xf_model_inspect(world.context, NULL, NULL, &summary, err));
     source = source_path(path);
     REFUSED_HANDLE(CONTEXT, summary, xf_model_inspect(handle, &source, NULL, &summary, err));
-    CHECK_OUTPUT_STRUCT(xf_model_summary, out, xf_model_inspect(world.context, &source, NULL, out, err));
+    REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, xf_model_inspect(world.context, &source, NULL, NULL, err));
     source.path = "/nowhere/at/all";
     REFUSED(XF_ERROR_NOT_FOUND, summary, xf_model_inspect(world.context, &source, NULL, &summary, err));
     source = source_memory("not a model", 11);

@@ -101,38 +101,6 @@ void check_says(const char *text, const char *file, int line);
     OWNED(kind) *name = NULL;  \
     ACCEPTED(call)
 
-/*
- * An output struct: too small is refused; a larger one of a later version is filled as far as it is known. The call
- * names the struct `out`, which may be NULL in the second form.
- */
-#define CHECK_OUTPUT_STRUCT(type, out, call)               \
-    do {                                                   \
-        CHECK_OUTPUT_STRUCT_OR_NULL(type, out, call);      \
-        type *out = NULL;                                  \
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, nothing, call); \
-    } while (0)
-#define CHECK_OUTPUT_STRUCT_OR_NULL(type, out, call)                                                           \
-    do {                                                                                                       \
-        struct {                                                                                               \
-            type known;                                                                                        \
-            unsigned char tail[40];                                                                            \
-        } larger_;                                                                                             \
-        type *out = &larger_.known;                                                                            \
-        memset(&larger_, 0x5A, sizeof larger_);                                                                \
-        larger_.known.struct_size = 0;                                                                         \
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, larger_, call);                                                     \
-        larger_.known.struct_size = sizeof(type) - 1;                                                          \
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, larger_, call);                                                     \
-        larger_.known.struct_size = SIZE_MAX - 7;                                                              \
-        REFUSED(XF_ERROR_INVALID_ARGUMENT, larger_, call);                                                     \
-        larger_.known.struct_size = sizeof larger_;                                                            \
-        ACCEPTED(call);                                                                                        \
-        assert_int_equal(larger_.known.struct_size, sizeof larger_);                                           \
-        for (size_t tail_ = 0; tail_ < sizeof larger_.tail; ++tail_) assert_int_equal(larger_.tail[tail_], 0); \
-        larger_.known.struct_size = sizeof(type);                                                              \
-        ACCEPTED(call);                                                                                        \
-    } while (0)
-
 /* The ids of the start and end symbol of a tokenizer that this library trained. */
 enum { TOKEN_START = 0, TOKEN_END = 1 };
 
